@@ -4,11 +4,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..ir.graph import Constant, Graph, Item, Value
-from ..ir.origin import NOWHERE, Where
-from ..ir.sizes import Dim
-from ..ir.types import TupleType, Type
-from ..ops.control import Scan
+from stele.ir.graph import Constant, Graph, Item, Value
+from stele.ir.origin import NOWHERE, Where
+from stele.ir.sizes import Dim
+from stele.ir.types import TupleType, Type
+from stele.ops.control import Scan
 from .fuse import Fused, Kernel
 from .memory import Piece
 
