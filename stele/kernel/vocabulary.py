@@ -58,6 +58,8 @@ class Vocabulary(ABC, Generic[V]):
     `cast` (or `narrow`) rounds back. Python numbers take the dtype of the other side.
     """
 
+    fused: bool  # whether fma rounds once
+
     @abstractmethod
     def constant(self, value: Number, dtype: DType) -> Element[V]:
         """The number as an element."""

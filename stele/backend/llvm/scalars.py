@@ -10,7 +10,8 @@ from llvmlite import ir
 from ...errors import DTypeError
 from ...ir.scalars import Number
 from ...ir.types import DType, bool_, int32, int64, uint32
-from ...kernel.vocabulary import Element, Operand, Vocabulary, result_dtype
+from ...kernel.approx import Approximations
+from ...kernel.vocabulary import Element, Operand, result_dtype
 
 Build = Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value]
 
@@ -40,7 +41,7 @@ class LLVMScalar(Element[ir.Value]):
         return isinstance(self.value.type, ir.VectorType)
 
 
-class LLVMScalars(Vocabulary[ir.Value]):
+class LLVMScalars(Approximations[ir.Value]):
     """Builds at the builder's position; elements are `<lanes x T>`, or plain T when lanes is 1 or the value is uniform.
 
     bool lives in registers as i1, float16 and bfloat16 as their bits in i16. `fma` says whether the target has it:
@@ -50,7 +51,7 @@ class LLVMScalars(Vocabulary[ir.Value]):
     def __init__(self, builder: ir.IRBuilder, lanes: int, fma: bool) -> None:
         self.builder = builder
         self.lanes = lanes
-        self.has_fma = fma
+        self.fused = fma
         self._splats: dict[tuple[ir.Block, ir.Value], ir.Value] = {}
 
     def element(self, value: ir.Value, dtype: DType) -> LLVMScalar:
@@ -143,7 +144,7 @@ class LLVMScalars(Vocabulary[ir.Value]):
 
     def fma(self, x: Operand, y: Operand, z: Operand) -> LLVMScalar:
         x, y, z = self.meet(x, y, z)
-        if not (self.has_fma and x.dtype.is_float):
+        if not (self.fused and x.dtype.is_float):
             return self.binary("add", self.binary("mul", x, y), z)
         return self.element(self._intrinsic("fma", *self.together(x.value, y.value, z.value)), x.dtype)
 
