@@ -99,6 +99,13 @@ def is_inside(x: Dim, low: Dim, high: Dim, ranges: Ranges) -> bool:
     return least is not None and most is not None and is_positive(least - low + 1) and is_positive(high - most)
 
 
+def exact(x: Dim, by: Dim) -> Dim | None:
+    """`x / by` where it divides out as a whole, else None."""
+    if isinstance(x, int) and isinstance(by, int):
+        return x // by if by and x % by == 0 else None
+    return divide(of(x), of(by)) if by != 0 else None
+
+
 def quotient(x: Dim, by: Dim, ranges: Ranges) -> tuple[Dim, Dim]:
     """`(x // by, x % by)`, exact; raises Refine where a loop should be split for it, Opaque where nothing helps."""
     if by == 1:
@@ -107,12 +114,12 @@ def quotient(x: Dim, by: Dim, ranges: Ranges) -> tuple[Dim, Dim]:
     rest: Dim = 0
     for monomial, k in of(x).terms:
         term = normal({monomial: k})
-        part = divide(of(term), of(by))
+        part = exact(term, by)
         whole, rest = (whole, rest + term) if part is None else (whole + part, rest)
     if is_inside(rest, 0, by, ranges):
         return whole, rest
     if (name := plain(x)) and name in ranges:
-        outer = divide(of(ranges[name]), of(by))
+        outer = exact(ranges[name], by)
         if outer is not None:
             raise Refine(name, (outer, by))
     if isinstance(by, int):
@@ -170,7 +177,7 @@ def goes_into(m: Dim, n: Dim) -> bool:
     """Whether the product `n` should grow before `m`: it is the smaller, or a factor of it."""
     if isinstance(m, int) and isinstance(n, int):
         return n < m
-    return divide(of(m), of(n)) is not None if n != 0 else False
+    return exact(m, n) is not None
 
 
 def strides(shape: Shape) -> tuple[Dim, ...]:

@@ -102,11 +102,12 @@ class Within(Element):
 
 @dataclass(frozen=True, eq=False)
 class Check(Element):
-    """An index, wrapped once if negative, checked against `size`; what lies outside is reported and becomes 0."""
+    """An index into an axis of `size`: what lies outside is reported and becomes 0. Only asked within `bounds`."""
 
     x: Element
     size: Dim
     value: Value
+    bounds: tuple[Bound, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +129,13 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Loops over `axes` around `body` that combine elements; `lane` says that the last axis runs in lanes."""
+    """Nested loops that combine elements: `bodies[k]` is what the loop over `axes[k]` does before the next one.
+
+    `lane` says that the last axis runs in lanes, which are combined in a fixed tree at the end.
+    """
 
     axes: tuple[Axis, ...]
-    body: Block
+    bodies: tuple[Block, ...]
     parts: tuple[Part, ...]
     lane: bool
 
@@ -190,8 +194,11 @@ def inside(block: Block) -> Iterator[Step]:
     """All steps of a block and of the loops in it."""
     for step in block:
         yield step
-        if isinstance(step, Loop | Fold):
+        if isinstance(step, Loop):
             yield from inside(step.body)
+        if isinstance(step, Fold):
+            for body in step.bodies:
+                yield from inside(body)
 
 
 def show(nest: Nest) -> str:
@@ -209,9 +216,10 @@ def listing(block: Block, names: dict[Element, str], indent: str) -> Iterator[st
             case Loop(axis, body, lane):
                 yield f"{indent}{'lanes' if lane else 'for'} {axis}"
                 yield from listing(body, names, indent + "  ")
-            case Fold(axes, body, parts, lane):
-                yield f"{indent}fold{' lanes' if lane else ''} {', '.join(map(str, axes))}"
-                yield from listing(body, names, indent + "  ")
+            case Fold(axes, bodies, parts, lane):
+                for axis, body in zip(axes, bodies):
+                    yield f"{indent}fold{' lanes' if lane and axis is axes[-1] else ''} {axis}"
+                    yield from listing(body, names, indent + "  ")
                 for part in parts:
                     yield f"{indent}  {part.op.name} <- {name_of(part.x, names)}"
             case Store(value, offset, x):

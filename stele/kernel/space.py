@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from math import inf
 from typing import NamedTuple
 
 from ..ir.graph import Value, walk
@@ -101,7 +100,7 @@ class Measuring:
     def __init__(self, results: Sequence[Value], body: Collection[Value], splits: dict[str, tuple[Dim, ...]]) -> None:
         self.results, self.body, self.splits = results, body, splits
         self.found = Space()
-        self.at: dict[Value, dict[Index, None]] = {}
+        self.at: dict[Value, dict[Index, bool]] = {}
         self.classes: dict[tuple[object, ...], FoldClass] = {}
         self.depth: dict[Value, int] = {}
         for v in walk(results, stop=lambda v: v not in body):
@@ -148,16 +147,17 @@ class Measuring:
 
     def demand(self, v: Value, index: Index) -> None:
         """Notes that v is needed at an index, and all that follows from it."""
-        stack = [(v, index)]
+        stack = [(v, index, False)]
         while stack:
-            v, index = stack.pop()
-            if v not in self.body or index in self.at.setdefault(v, {}):
+            v, index, bounded = stack.pop()
+            if v not in self.body or self.at.setdefault(v, {}).get(index, 2) <= bounded:
                 continue
-            self.at[v][index] = None
-            if is_fold(v):
-                stack.append((v.args[0], self.fold(v, index).operand))
-            else:
-                stack += [(n.x, n.index) for n in needs(v, index, self.found.ranges)]
+            seen = index in self.at[v]
+            self.at[v][index] = bounded
+            if not is_fold(v):
+                stack += [(n.x, n.index, bounded or bool(n.bounds)) for n in needs(v, index, self.found.ranges)]
+            elif not seen:
+                stack.append((v.args[0], self.fold(v, index).operand, False))
 
     def fold(self, v: Value, index: Index) -> FoldClass:
         """The loops of a reduction."""
@@ -209,7 +209,7 @@ class Measuring:
         """Where on the way a result that others here need is stored: at an index that meets each element once."""
         rows = set(self.found.rows)
         every = set(self.found.stages[0].loops) | rows
-        for index in self.at[v]:
+        for index in (i for i, bounded in self.at[v].items() if not bounded):
             found = self.covering(v, index)
             if found is not None and found >= rows and (self.found.folds or found == every):
                 return index
@@ -221,8 +221,3 @@ def reduced(v: Value) -> tuple[int, ...]:
     op, ndim = v.op, v.args[0].ndim
     axes = op.axes if hasattr(op, "axes") else (op.axis,)  # type: ignore[attr-defined]
     return tuple(sorted(a % ndim for a in axes))
-
-
-def is_small(extent: Dim, limit: float = inf) -> bool:
-    """Whether an extent is known to be at most `limit`."""
-    return isinstance(extent, int) and extent <= limit
