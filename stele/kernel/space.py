@@ -180,13 +180,12 @@ class Measuring:
     def find_rows(self, index: Index) -> None:
         """The variables that all reductions keep; they must be loops of the results."""
         loops = tuple(dict.fromkeys(n for e in index for n in self.found.ranges if n in variables(e)))
-        for v, cls in self.found.folds.items():
-            rows = self.covering(v, cls.index)
-            if rows is None or (self.found.rows and rows != set(self.found.rows)) or not rows <= set(loops):
-                raise Unfit
-            self.found.rows = self.found.rows or tuple(n for n in loops if n in rows)
-            if not self.found.rows and set(loops) and v not in self.results:
-                raise Unfit
+        kept = {frozenset(r) if (r := self.covering(v, cls.index)) is not None else None
+                for v, cls in self.found.folds.items()}
+        if len(kept) > 1 or None in kept or not all(rows <= set(loops) for rows in kept if rows is not None):
+            raise Unfit
+        for rows in kept:
+            self.found.rows = tuple(n for n in loops if n in (rows or ()))
 
     def add_stage(self, group: tuple[Value, ...], index: Index) -> None:
         loops = [n for e in index for n in self.found.ranges if n in variables(e)]

@@ -26,7 +26,7 @@ def cut(nest: Nest) -> list[Nest]:
 
 def strided(nest: Nest) -> int:
     """How badly lanes meet memory: accesses in lane loops that are neither contiguous nor the same for all lanes."""
-    found = 0
+    found = 0 if any(isinstance(step, Loop | Fold) and lanes_in(step) for step in inside(nest.body)) else SHORT
     for step in inside(nest.body):
         match step:
             case Loop(axis, body, True):
@@ -35,6 +35,11 @@ def strided(nest: Nest) -> int:
                 short = isinstance(axes[-1].extent, int) and axes[-1].extent < SHORT and bool(nest.rows)
                 found += crossing(bodies[-1], axes[-1]) + 4 * short
     return found
+
+
+def lanes_in(step: Loop | Fold) -> bool:
+    """Whether a loop runs in lanes."""
+    return step.lane and (isinstance(step, Loop) or bool(step.axes))
 
 
 def crossing(block: Block, lane: Axis) -> int:

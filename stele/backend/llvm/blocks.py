@@ -118,6 +118,7 @@ class Blocks:
         with self.frame.loop(*self.span(axis)) as i:
             self.frame.at[axis.name] = i
             yield
+            del self.frame.at[axis.name]
 
     def vectors(self, axis: Axis, many: int) -> Iterator[None]:
         """The pieces of a loop in lanes: `many` full vectors side by side while they fit, then the rest under masks."""
@@ -145,6 +146,7 @@ class Blocks:
             self.frame.at[axis.name] = i
             self.lanes = Lanes(axis.name, masks or [self.memory.lanes_below(self.b.sub(stop, i))])
             yield
+            del self.frame.at[axis.name]
 
     # Folds
 

@@ -8,7 +8,7 @@ from llvmlite import ir
 from ...ir.types import DType, bool_
 from .dims import i64
 from .frame import Frame, i1, i8, i32
-from .scalars import TYPES, LLVMScalar, LLVMScalars, suffix
+from .scalars import TYPES, LLVMScalar, LLVMScalars, Splat, suffix
 
 Mask = ir.Value | None
 
@@ -28,6 +28,8 @@ class Memory:
         """The address some elements after `base`."""
         if isinstance(elements, ir.Constant) and elements.constant == 0:
             return base
+        if isinstance(elements.type, ir.VectorType):
+            base = self.s.together(base, elements)[0]
         return self.b.gep(base, [elements], source_etype=in_memory(dtype))
 
     def load(self, address: ir.Value, dtype: DType) -> LLVMScalar:
@@ -119,5 +121,5 @@ class Memory:
         return self.b.module.declare_intrinsic(f"llvm.{name}.{kinds}", fnty=ir.FunctionType(result, operands))
 
 
-def zero(kind: ir.Type) -> ir.Value:
-    return ir.Constant(kind, None)
+def zero(kind: ir.VectorType) -> ir.Value:
+    return Splat(kind, ir.Constant(kind.element, 0))
