@@ -1,0 +1,1 @@
+"""Stele: a deep-learning framework that compiles itself."""
