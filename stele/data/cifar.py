@@ -43,8 +43,8 @@ def _join(folder: Path, names: tuple[str, ...], suffix: str, read: Callable[[Pat
     paths = [folder / f"{name}{suffix}" for name in names]
     for path in paths:
         if not path.is_file():
-            raise DataError(f"CIFAR-10 needs all of {', '.join(p.name for p in paths)}, got no {path.name} in {folder}. "
-                            "Unpack the archive again.")
+            raise DataError(f"CIFAR-10 needs all of {', '.join(p.name for p in paths)}, got no {path.name} "
+                            f"in {folder}. Unpack the archive again.")
     parts = [read(path) for path in paths]
     return Split(np.concatenate([part.x for part in parts]), np.concatenate([part.y for part in parts]))
 
@@ -53,8 +53,8 @@ def _read_binary(path: Path) -> Split:
     """Rows of one label byte and 3072 pixel bytes: red, green and blue planes of 32x32."""
     content = read_bytes(path)
     if len(content) % (1 + PIXELS):
-        raise DataError(f"a CIFAR-10 binary batch needs rows of {1 + PIXELS} bytes, got {len(content)} bytes in {path}. "
-                        "Unpack the archive again.")
+        raise DataError(f"a CIFAR-10 binary batch needs rows of {1 + PIXELS} bytes, got {len(content)} bytes "
+                        f"in {path}. Unpack the archive again.")
     rows = np.frombuffer(content, np.uint8).reshape(-1, 1 + PIXELS)
     return split(rows[:, 1:].reshape(-1, 3, 32, 32), rows[:, 0], len(CLASSES), str(path))
 

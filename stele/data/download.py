@@ -79,7 +79,8 @@ def unpack(archive: Path, folder: Path) -> None:
             for member in tar:
                 _extract(tar, member, folder)
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
-        raise DataError(f"unpacking needs a whole archive, got {error} in {archive}. Delete it and run again.") from None
+        raise DataError(f"unpacking needs a whole archive, got {error} in {archive}. "
+                        "Delete it and run again.") from None
     marker.touch()
 
 

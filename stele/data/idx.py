@@ -26,8 +26,8 @@ def read_idx(path: str | Path, ndim: int) -> np.ndarray:
     magic = bytes((0, 0, 8, ndim))
     if content[:4] != magic:
         kind = {1: "labels", 3: "images"}.get(ndim, f"{ndim} axes")
-        raise DataError(f"an idx file of {kind} needs to begin with 0x{magic.hex()}, got 0x{content[:4].hex()} in {path}. "
-                        "Is it a file of images where labels belong, or no idx file?")
+        raise DataError(f"an idx file of {kind} needs to begin with 0x{magic.hex()}, got 0x{content[:4].hex()} "
+                        f"in {path}. Is it a file of images where labels belong, or no idx file?")
     if len(content) < head:
         raise DataError(f"an idx file needs a head of {head} bytes, got {len(content)} in {path}. Download it again.")
     shape = tuple(int(n) for n in np.frombuffer(content, ">u4", ndim, 4))
@@ -54,12 +54,7 @@ def fashion_mnist(folder: str | Path) -> Dataset:
 
 
 def _idx_set(folder: Path, name: str, classes: tuple[str, ...]) -> Dataset:
-    paths = [_find(folder, file) for file in FILES]
-    missing = [file for file, path in zip(FILES, paths, strict=True) if path is None]
-    if missing:
-        raise DataError(f"{name} needs {', '.join(f'{file}.gz' for file in FILES)}, got no {missing[0]}[.gz] in {folder}. "
-                        f"Put it there, or pass the folder that has all four.")
-    train_x, train_y, test_x, test_y = paths
+    train_x, train_y, test_x, test_y = (_need(folder, file, name) for file in FILES)
     return Dataset(name, classes, _idx_split(train_x, train_y, len(classes)), _idx_split(test_x, test_y, len(classes)))
 
 
@@ -68,6 +63,14 @@ def _idx_split(images: Path, labels: Path, classes: int) -> Split:
     if x.shape[1:] != (28, 28):
         raise DataError(f"images of this set need to be 28x28, got {x.shape[1]}x{x.shape[2]} in {images}.")
     return split(x[:, None], read_idx(labels, 1), classes, str(labels))
+
+
+def _need(folder: Path, file: str, name: str) -> Path:
+    path = _find(folder, file)
+    if path is None:
+        raise DataError(f"{name} needs {', '.join(f'{file}.gz' for file in FILES)}, got no {file}[.gz] in {folder}. "
+                        "Put it there, or pass the folder that has all four.")
+    return path
 
 
 def _find(folder: Path, name: str) -> Path | None:

@@ -18,7 +18,7 @@ _NAME = re.compile(r"(\d+)_(\d+)\.txt")
 
 def has_imdb(folder: Path) -> bool:
     """Whether `folder` holds a part of the set."""
-    return (folder / "train").is_dir() and any((folder / part / sign).is_dir() for part in ("train", "test") for sign in _SIGNS)
+    return any((folder / part / sign).is_dir() for part in ("train", "test") for sign in _SIGNS)
 
 
 def imdb(folder: str | Path, size: int = 30_000, length: int = 150) -> Dataset:
@@ -42,7 +42,8 @@ def _reviews(folder: Path) -> list[Path]:
                         "Unpack aclImdb_v1.tar.gz and pass its aclImdb folder.")
     found = [(int(name[1]), int(name[2]), name[0]) for name in map(_NAME.fullmatch, os.listdir(folder)) if name]
     if not found:
-        raise DataError(f"IMDB needs reviews named ID_RATING.txt, got none in {folder}. Unpack aclImdb_v1.tar.gz again.")
+        raise DataError(f"IMDB needs reviews named ID_RATING.txt, got none in {folder}. "
+                        "Unpack aclImdb_v1.tar.gz again.")
     return [folder / name for _, _, name in sorted(found)]
 
 
@@ -52,7 +53,7 @@ def _texts(paths: list[Path]) -> Iterator[str]:
             with open(path, "rb") as file:
                 yield file.read().decode("utf-8")
         except UnicodeDecodeError as error:
-            raise DataError(f"a review needs to be UTF-8 text, got byte 0x{error.object[error.start]:02x} at {error.start} "
-                            f"of {path}. Unpack aclImdb_v1.tar.gz again.") from None
+            raise DataError(f"a review needs to be UTF-8 text, got byte 0x{error.object[error.start]:02x} "
+                            f"at {error.start} of {path}. Unpack aclImdb_v1.tar.gz again.") from None
         except OSError as error:
             raise DataError(f"IMDB needs readable reviews, got {error.strerror} at {path}.") from None

@@ -42,4 +42,5 @@ def _sentences(path: Path) -> list[str]:
     try:
         return [line.strip() for line in read_bytes(path).decode("utf-8").splitlines() if line.strip()]
     except UnicodeDecodeError:
-        raise DataError(f"sentences need to be UTF-8 text, got other bytes in {path}. Install the package again.") from None
+        raise DataError(f"sentences need to be UTF-8 text, got other bytes in {path}. "
+                        "Install the package again.") from None

@@ -84,8 +84,8 @@ def read_pickle(path: str | Path) -> dict[str, Any]:
     try:
         value = _Unpickler(io.BytesIO(content), encoding="bytes").load()
     except DataError as error:
-        raise DataError(f"refused to read the pickle {path}: {error}. Use the binary version of the data set, or a file "
-                        "from the official archive.") from None
+        raise DataError(f"refused to read the pickle {path}: {error}. Use the binary version of the data set, or "
+                        "a file from the official archive.") from None
     except Exception as error:  # a hostile or cut pickle may raise anything at all
         raise DataError(f"a pickle needs to be whole, got {type(error).__name__} ({error}) in {path}. "
                         "Download the archive again.") from None

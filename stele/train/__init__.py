@@ -1,0 +1,1 @@
+"""Training runs: options, reports, run folders, workloads."""
