@@ -1,0 +1,1 @@
+"""The graph: types, values, text; knows no op."""

@@ -1,0 +1,281 @@
+"""The graph: ops applied to values, and walks over them."""
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DTypeError, GraphError
+from .origin import Where, here
+from .types import DType, Guard, TupleType, Type, dtype
+
+Array = NDArray[Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operation: its fields are its attributes, its methods all that the system may ask of it.
+
+    How it is computed is answered by exactly one of `scalar` (elementwise), `generate` (from the index),
+    `source` (movement), `identity`/`combine` (reduction) or `expand` (composite); contractions, control
+    and foreign ops are known to the backends by class.
+    """
+
+    family: ClassVar[str] = ""
+
+    def __call__(self, *args: Any) -> Value:
+        x = self.prepare(*args)
+        for v in x:
+            if isinstance(v.type, TupleType) and not isinstance(self, Item):
+                raise GraphError(f"{self.name} takes arrays, got the tuple {v.type}: take one part with Item(k)")
+        return Value(self, x, self.type(*(v.type for v in x)), here())  # type: ignore[arg-type]
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    def prepare(self, *args: Any) -> tuple[Value, ...]:
+        """The operands as values: Python numbers become literals of their own dtype."""
+        return tuple(a if isinstance(a, Value) else literal(a) for a in args)
+
+    def type(self, *x: Type) -> Type | TupleType:
+        """The result's type; raises ShapeError or DTypeError where operands do not fit."""
+        raise NotImplementedError(self.name)
+
+    def reference(self, *x: Array) -> Any:
+        """The meaning in NumPy: an array, or a tuple of arrays for a tuple op."""
+        raise NotImplementedError(self.name)
+
+    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        """Cotangents of the operands, given that of the result (a tuple with None for a tuple op)."""
+        return tuple(None for _ in x)
+
+    def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
+        """Tangent of the result, given those of the operands (None is zero; a tuple op returns a tuple)."""
+        return None
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        """The graphs this op holds."""
+        return tuple(g for f in fields(self) if isinstance(g := getattr(self, f.name), Graph))
+
+
+class Value:
+    """The result of an op: immutable, compared by identity. `data` is where the front keeps numbers it looked at."""
+
+    __slots__ = ("__weakref__", "args", "data", "op", "type", "where")
+
+    op: Op
+    args: tuple[Value, ...]
+    type: Type
+    where: Where
+    data: Any
+
+    def __init__(self, op: Op, args: tuple[Value, ...], type: Type, where: Where) -> None:
+        self.op, self.args, self.type, self.where, self.data = op, args, type, where, None
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.type.shape)
+
+    def __repr__(self) -> str:
+        return f"<{self.op.name} {self.type}>"
+
+
+Value.__match_args__ = ("op", "args")  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class Parameter(Op):
+    """An input of a graph, or a leaf whose numbers the front holds."""
+
+    label: str
+    of: Type
+    family: ClassVar[str] = "leaf"
+
+    def type(self, *x: Type) -> Type:
+        return self.of
+
+
+@dataclass(frozen=True)
+class Literal(Op):
+    """A number: shape ().
+
+    >>> literal(2.5).type
+    Type(dtype=float32, shape=(), device='cpu')
+    """
+
+    value: float | int | bool
+    dtype: DType
+    family: ClassVar[str] = "leaf"
+
+    def type(self, *x: Type) -> Type:
+        return Type(self.dtype)
+
+    def reference(self, *x: Array) -> Array:
+        return np.asarray(self.value).astype(self.dtype.numpy)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Constant(Op):
+    """An array known when the graph is made; equal to another with the same bytes."""
+
+    array: Array
+    family: ClassVar[str] = "leaf"
+
+    def type(self, *x: Type) -> Type:
+        return Type(dtype(self.array.dtype), self.array.shape)
+
+    def reference(self, *x: Array) -> Array:
+        return self.array
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(np.ascontiguousarray(self.array).tobytes()).hexdigest()[:16]
+
+    def key(self) -> tuple[Any, ...]:
+        return (self.array.dtype.name, self.array.shape, self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constant) and self.key() == other.key()
+
+    def __hash__(self) -> int:
+        return hash(self.key())
+
+    def __repr__(self) -> str:
+        return f"Constant({self.array.dtype.name}, {self.array.shape}, {self.digest})"
+
+
+@dataclass(frozen=True)
+class Item(Op):
+    """Part k of a tuple."""
+
+    k: int
+    family: ClassVar[str] = "leaf"
+
+    def type(self, *x: Type | TupleType) -> Type:
+        (of,) = x
+        if not isinstance(of, TupleType) or not 0 <= self.k < len(of.items):
+            raise GraphError(f"Item({self.k}) needs a tuple of more than {self.k} parts, got {of}")
+        return of.items[self.k]
+
+    def reference(self, x: Any) -> Array:
+        return x[self.k]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """Results computed from parameters; `guards` are assumptions on sizes checked at entry."""
+
+    parameters: tuple[Value, ...]
+    results: tuple[Value, ...]
+    guards: tuple[Guard, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """The same for equal graphs, in every process; origins and labels do not count."""
+        return hashlib.sha256("\n".join(canonical(self)).encode()).hexdigest()
+
+    def key(self) -> str:
+        return self.digest
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Graph) and (self is other or self.digest == other.digest)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"Graph({self.digest[:16]})"
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(walk(self.results))
+
+
+def canonical(graph: Graph) -> Iterator[str]:
+    """One line per value, numbered in walking order, parameters first."""
+    number = {v: k for k, v in enumerate(graph.parameters)}
+    yield " ".join(str(v.type) for v in graph.parameters)
+    for v in walk(graph.results):
+        if v not in number:
+            number[v] = len(number)
+            yield f"{number[v]} = {v.op!r} {' '.join(str(number[a]) for a in v.args)} : {v.type}"
+    yield f"return {' '.join(str(number[v]) for v in graph.results)} {' '.join(map(str, graph.guards))}"
+
+
+def literal(value: object, like: DType | None = None) -> Value:
+    """A Python or NumPy number as a value of the given dtype (its own without one)."""
+    if isinstance(value, np.ndarray):
+        return Constant(value)()
+    if not isinstance(value, bool | int | float | np.generic):
+        raise DTypeError(f"an operand must be an array value or a number, got {type(value).__name__}: {value!r:.80}")
+    number: Any = value.item() if isinstance(value, np.generic) else value
+    own = dtype(value.dtype) if isinstance(value, np.generic) else dtype(type(number))
+    return Literal(number, own if like is None else like)()
+
+
+def walk(results: Iterable[Value], stop: Callable[[Value], bool] | None = None) -> list[Value]:
+    """All values that `results` need, operands before users, each once; does not look behind values that `stop`."""
+    done: dict[Value, None] = {}
+    stack = [(v, False) for v in reversed(list(results))]
+    while stack:
+        v, ready = stack.pop()
+        if v in done:
+            continue
+        if ready or not v.args or (stop is not None and stop(v)):
+            done[v] = None
+            continue
+        stack.append((v, True))
+        stack.extend((a, False) for a in reversed(v.args) if a not in done)
+    return list(done)
+
+
+def users(values: Iterable[Value]) -> dict[Value, list[Value]]:
+    """For each value the values that take it, in order, once per operand."""
+    found: dict[Value, list[Value]] = {}
+    for v in values:
+        found.setdefault(v, [])
+        for a in v.args:
+            found.setdefault(a, []).append(v)
+    return found
+
+
+def interpret(graph: Graph, args: Sequence[T], apply: Callable[[Value, list[T]], T]) -> list[T]:
+    """The results when each parameter means `args[k]` and each other value `apply(value, operands)`."""
+    if len(args) != len(graph.parameters):
+        raise GraphError(f"this graph takes {len(graph.parameters)} arguments, got {len(args)}")
+    meaning = dict(zip(graph.parameters, args))
+    for v in walk(graph.results, stop=meaning.__contains__):
+        if v not in meaning:
+            meaning[v] = apply(v, [meaning[a] for a in v.args])
+    return [meaning[v] for v in graph.results]
+
+
+def substitute(graph: Graph, args: Sequence[Value]) -> list[Value]:
+    """The results as values over `args`: the graph inlined."""
+    return interpret(graph, args, lambda v, x: rebuild(v, x))
+
+
+def rebuild(v: Value, args: Sequence[Value]) -> Value:
+    """The same op on other operands, keeping the origins; the value itself where nothing changed."""
+    if all(a is b for a, b in zip(v.args, args)):
+        return v
+    return Value(v.op, tuple(args), v.op.type(*(a.type for a in args)), v.where)  # type: ignore[arg-type]
+
+
+def parameter(label: str, type: Type) -> Value:
+    """A fresh input."""
+    return Parameter(label, type)()

@@ -1,0 +1,93 @@
+"""Where a value came from: the user's lines, the layer it belongs to and, for a gradient, the forward lines."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType
+from typing import NamedTuple
+
+HOUSE = str(Path(__file__).resolve().parents[1])
+GUESTS = tuple(f"{HOUSE}/{room}" for room in ("train", "rosetta"))
+
+
+class Origin(NamedTuple):
+    """A place in the user's code: code object and instruction offset, decoded when asked, and the layer path."""
+
+    code: CodeType | str
+    offset: int = 0
+    layer: str = ""
+
+    def __str__(self) -> str:
+        line = self.code if isinstance(self.code, str) else decode(self.code, self.offset)
+        return f"{line} ({self.layer})" if self.layer else line
+
+
+Where = frozenset[Origin]
+NOWHERE: Where = frozenset()
+
+
+class Scope(NamedTuple):
+    """What holds for values made now: their layer path, or the origins they take over from others."""
+
+    layer: str = ""
+    inherited: Where | None = None
+
+
+SCOPE: ContextVar[Scope] = ContextVar("scope", default=Scope())
+
+
+def here() -> Where:
+    """The origins of a value made now: inherited ones, or the nearest line that is not ours."""
+    scope = SCOPE.get()
+    if scope.inherited is not None:
+        return scope.inherited
+    frame = sys._getframe(1)
+    while frame.f_back is not None and is_house(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frozenset((Origin(frame.f_code, frame.f_lasti, scope.layer),))
+
+
+@lru_cache(maxsize=4096)
+def is_house(filename: str) -> bool:
+    """Whether a file belongs to the framework itself (its ready-made models count as user code)."""
+    return filename.startswith(HOUSE) and not filename.startswith(GUESTS)
+
+
+@contextmanager
+def inherit(where: Where) -> Iterator[None]:
+    """Values made inside take these origins: for rewrites and derivatives."""
+    token = SCOPE.set(Scope(SCOPE.get().layer, where))
+    try:
+        yield
+    finally:
+        SCOPE.reset(token)
+
+
+@contextmanager
+def layer(path: str) -> Iterator[None]:
+    """Values made inside belong to this layer."""
+    token = SCOPE.set(SCOPE.get()._replace(layer=path))
+    try:
+        yield
+    finally:
+        SCOPE.reset(token)
+
+
+@lru_cache(maxsize=65536)
+def decode(code: CodeType, offset: int) -> str:
+    """`file:line` of an instruction."""
+    line = next((n for start, end, n in code.co_lines() if start <= offset < end and n), code.co_firstlineno)
+    return f"{Path(code.co_filename).name}:{line}"
+
+
+def lines(where: Iterable[Origin]) -> tuple[str, ...]:
+    """The places in order, as text.
+
+    >>> lines({Origin("train.py:3"), Origin("model.py:12", 0, "fc1")})
+    ('model.py:12 (fc1)', 'train.py:3')
+    """
+    return tuple(sorted({str(origin) for origin in where}))

@@ -1,0 +1,213 @@
+"""Integer expressions over named sizes, in one normal form."""
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Union
+
+from ..errors import ShapeError
+
+Dim = Union[int, "Size"]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A named size, known when a program is called."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    def at(self, sizes: Mapping[str, int]) -> int:
+        if self.name not in sizes:
+            raise ShapeError(f"the size {self.name!r} has no value; known sizes: {sorted(sizes)}")
+        return sizes[self.name]
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """Floor of `x / by`, kept whole where it does not divide out."""
+
+    x: Size
+    by: int
+
+    def __str__(self) -> str:
+        return f"({self.x})//{self.by}"
+
+    def at(self, sizes: Mapping[str, int]) -> int:
+        return self.x.at(sizes) // self.by
+
+
+Atom = Named | Quotient
+Monomial = tuple[Atom, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A sum of integer multiples of products of atoms: `n`, `2*n+1`, `(n)//2`. Equal expressions compare equal.
+
+    >>> n = size("n")
+    >>> str((n + 1) * 2 - n), (n * 4) // 2 == n * 2, str((n + 1) // 2)
+    ('n+2', True, '(n+1)//2')
+    """
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __add__(self, other: Dim) -> Dim:
+        total = dict(self.terms)
+        for monomial, k in of(other).terms:
+            total[monomial] = total.get(monomial, 0) + k
+        return normal(total)
+
+    def __mul__(self, other: Dim) -> Dim:
+        total: dict[Monomial, int] = {}
+        for a, j in self.terms:
+            for b, k in of(other).terms:
+                ab = tuple(sorted(a + b, key=str))
+                total[ab] = total.get(ab, 0) + j * k
+        return normal(total)
+
+    def __floordiv__(self, by: Dim) -> Dim:
+        if not isinstance(by, int):
+            if self == by:
+                return 1
+            exact = divide(self, by)
+            if exact is None:
+                raise ShapeError(f"cannot divide the size {self} by the size {by}: only whole factors divide out")
+            return exact
+        if by == 1:
+            return self
+        whole = {m: k // by for m, k in self.terms if k % by == 0}
+        rest = {m: k for m, k in self.terms if k % by}
+        if not rest:
+            return normal(whole)
+        left = normal(rest)
+        quotient: Dim = left // by if isinstance(left, int) else Size((((Quotient(left, by),), 1),))
+        return normal(whole) + quotient
+
+    def __mod__(self, by: int) -> Dim:
+        return self - (self // by) * by
+
+    def __neg__(self) -> Dim:
+        return self * -1
+
+    def __sub__(self, other: Dim) -> Dim:
+        return self + -other
+
+    def __rsub__(self, other: Dim) -> Dim:
+        return -self + other
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __str__(self) -> str:
+        text = ""
+        for monomial, k in self.terms:
+            factors = "*".join(map(str, monomial))
+            part = str(abs(k)) if not factors else factors if abs(k) == 1 else f"{abs(k)}*{factors}"
+            text += ("-" if k < 0 else "+" if text else "") + part
+        return text
+
+    __repr__ = __str__
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __int__(self) -> int:
+        raise ShapeError(f"the size {self} is symbolic: it has no single integer value while a function is traced")
+
+    __index__ = __int__
+
+    def at(self, sizes: Mapping[str, int]) -> int:
+        """The integer this expression is for the given named sizes."""
+        total = 0
+        for monomial, k in self.terms:
+            for atom in monomial:
+                k *= atom.at(sizes)
+            total += k
+        return total
+
+
+def size(name: str) -> Size:
+    """The named size itself."""
+    if not name.isidentifier():
+        raise ShapeError(f"a size needs a name that is an identifier, got {name!r}; write for example 'batch'")
+    return Size((((Named(name),), 1),))
+
+
+def of(x: Dim) -> Size:
+    """Any dimension as a `Size`."""
+    return x if isinstance(x, Size) else Size((((), x),) if x else ())
+
+
+def normal(terms: Mapping[Monomial, int]) -> Dim:
+    """Terms in canonical order without zeros; an int where nothing symbolic is left."""
+    kept = [(m, k) for m, k in terms.items() if k]
+    if not kept:
+        return 0
+    if len(kept) == 1 and not kept[0][0]:
+        return kept[0][1]
+    return Size(tuple(sorted(kept, key=lambda t: (-len(t[0]), str(t[0])))))
+
+
+def divide(x: Size, by: Size) -> Dim | None:
+    """`x / by` where it divides out as a whole, else None."""
+    lead, k = by.terms[0]
+    result: dict[Monomial, int] = {}
+    for monomial, j in x.terms:
+        rest = list(monomial)
+        if j % k or not all(atom in rest and (rest.remove(atom) or True) for atom in lead):
+            continue
+        result[tuple(rest)] = j // k
+    quotient = normal(result)
+    return quotient if quotient * by == x else None
+
+
+def at(x: Dim, sizes: Mapping[str, int]) -> int:
+    """Any dimension as an integer."""
+    return x if isinstance(x, int) else x.at(sizes)
+
+
+def names(x: Dim) -> set[str]:
+    """The named sizes an expression depends on."""
+    found: set[str] = set()
+    for monomial, _ in of(x).terms:
+        for atom in monomial:
+            found |= {atom.name} if isinstance(atom, Named) else names(atom.x)
+    return found
+
+
+def parse(text: str) -> Dim:
+    """The dimension that `str` printed.
+
+    >>> parse("2*n+1") == size("n") * 2 + 1
+    True
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError as error:
+        raise ShapeError(f"cannot read {text!r} as a size; write for example 'n' or '2*n+1'") from error
+    return evaluate(tree, text)
+
+
+def evaluate(node: ast.expr, text: str) -> Dim:
+    """The dimension of one node of a parsed size."""
+    match node:
+        case ast.Constant(int(value)):
+            return value
+        case ast.Name(name):
+            return size(name)
+        case ast.UnaryOp(ast.USub(), x):
+            return -evaluate(x, text)
+        case ast.BinOp(x, op, y) if type(op) in OPERATORS:
+            return OPERATORS[type(op)](evaluate(x, text), evaluate(y, text))
+        case _:
+            raise ShapeError(f"cannot read {text!r} as a size; write for example 'n' or '2*n+1'")
+
+
+OPERATORS: dict[type[ast.operator], Callable[[Dim, Dim], Dim]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+}

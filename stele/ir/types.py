@@ -1,0 +1,202 @@
+"""Element types, array types, promotion and broadcasting."""
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ..errors import DTypeError, ShapeError
+from .sizes import Dim, Size, at
+
+Shape = tuple[Dim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DType:
+    """An element type: `kind` is one of 'b' (bool), 'u', 'i', 'f'; `bits` its width in memory."""
+
+    name: str
+    kind: str
+    bits: int
+
+    @property
+    def bytes(self) -> int:
+        return self.bits // 8
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        return NUMPY[self.name]
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "f"
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__
+
+
+bool_    = DType("bool", "b", 8)
+uint8    = DType("uint8", "u", 8)
+uint32   = DType("uint32", "u", 32)
+int32    = DType("int32", "i", 32)
+int64    = DType("int64", "i", 64)
+float16  = DType("float16", "f", 16)
+bfloat16 = DType("bfloat16", "f", 16)
+float32  = DType("float32", "f", 32)
+float64  = DType("float64", "f", 64)
+
+DTYPES = {d.name: d for d in (bool_, uint8, uint32, int32, int64, float16, bfloat16, float32, float64)}
+NUMPY = {name: np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name) for name in DTYPES}
+RANK = {name: rank for rank, name in enumerate(DTYPES)}
+
+
+def dtype(of: object) -> DType:
+    """The DType meant by a name, a NumPy dtype or scalar type, a Python type or a DType.
+
+    >>> dtype("float32"), dtype(np.int64), dtype(float)
+    (float32, int64, float32)
+    """
+    if isinstance(of, DType):
+        return of
+    if of in (float, int, bool):
+        return {float: float32, int: int64, bool: bool_}[of]
+    name = of if isinstance(of, str) else np.dtype(of).name  # type: ignore[call-overload]
+    if name not in DTYPES:
+        raise DTypeError(f"no dtype {name!r} here; choose one of {', '.join(DTYPES)}")
+    return DTYPES[name]
+
+
+def promote(a: DType, b: DType) -> DType:
+    """The dtype two arrays meet in: float over integer over bool, then the wider; float16 with bfloat16 is float32."""
+    if a == b:
+        return a
+    if {a.name, b.name} == {"float16", "bfloat16"}:
+        return float32
+    if {a.name, b.name} == {"uint32", "int32"}:
+        return int64
+    return max(a, b, key=lambda d: RANK[d.name])
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """What an array value is: dtype, shape and device.
+
+    >>> str(Type(float32, (2, 3)))
+    'float32[2,3]'
+    """
+
+    dtype: DType
+    shape: Shape = ()
+    device: str = "cpu"
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> Dim:
+        return product(self.shape)
+
+    def with_shape(self, shape: Shape) -> Type:
+        return Type(self.dtype, shape, self.device)
+
+    def with_dtype(self, dtype: DType) -> Type:
+        return Type(dtype, self.shape, self.device)
+
+    def __str__(self) -> str:
+        place = "" if self.device == "cpu" else f"@{self.device}"
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]{place}"
+
+
+@dataclass(frozen=True, slots=True)
+class TupleType:
+    """The type of an op with several results; `Item(k)` takes one out."""
+
+    items: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.items))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """An assumption about sizes made while tracing, checked at entry: `left == right` (or `!=`)."""
+
+    left: Dim
+    right: Dim
+    equal: bool = True
+
+    def holds(self, sizes: dict[str, int]) -> bool:
+        return (at(self.left, sizes) == at(self.right, sizes)) == self.equal
+
+    def __str__(self) -> str:
+        return f"{self.left} {'==' if self.equal else '!='} {self.right}"
+
+
+@dataclass(slots=True)
+class Sizes:
+    """What is known of named sizes while a function is traced: example values, and the guards taken so far."""
+
+    hints: dict[str, int]
+    guards: list[Guard]
+
+
+SIZES: ContextVar[Sizes | None] = ContextVar("sizes", default=None)
+
+
+def same(a: Dim, b: Dim) -> bool:
+    """Whether two dimensions are equal; what symbols leave open is decided by the example sizes and guarded."""
+    if a == b:
+        return True
+    if isinstance(a, int) and isinstance(b, int):
+        return False
+    if not isinstance(difference := a - b, Size):
+        return difference == 0
+    known = SIZES.get()
+    if known is None:
+        raise ShapeError(f"cannot tell whether the sizes {a} and {b} are equal: give both dimensions the same name")
+    answer = at(a, known.hints) == at(b, known.hints)
+    guard = Guard(a, b, answer)
+    if guard not in known.guards:
+        known.guards.append(guard)
+    return answer
+
+
+def product(shape: Shape) -> Dim:
+    """Number of elements of a shape."""
+    return reduce(lambda a, b: a * b, shape, 1)
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """The shape all given shapes broadcast to (NumPy's rule).
+
+    >>> broadcast_shapes((3, 1), (4,))
+    (3, 4)
+    """
+    ndim = max(map(len, shapes))
+    result: list[Dim] = []
+    for dims in zip(*((1,) * (ndim - len(s)) + s for s in shapes)):
+        wide = [d for d in dims if d != 1]
+        if any(not same(wide[0], d) for d in wide[1:]):
+            raise ShapeError(f"shapes {' and '.join(map(show, shapes))} do not broadcast: "
+                             f"{' vs '.join(map(str, wide))} on one axis; align them with reshape or x[:, None]")
+        result.append(next((d for d in wide if isinstance(d, int)), wide[0]) if wide else 1)
+    return tuple(result)
+
+
+def show(shape: Shape) -> str:
+    """A shape as a person writes it."""
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def axis_of(axis: int, ndim: int) -> int:
+    """A possibly negative axis as 0..ndim-1."""
+    if not -ndim <= axis < ndim:
+        raise ShapeError(f"axis {axis} is out of range for an array of {ndim} dimensions")
+    return axis % ndim

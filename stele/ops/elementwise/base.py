@@ -1,0 +1,111 @@
+"""Elementwise ops by arity: how operands meet, and both derivative modes from `partials`."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, ClassVar
+
+from ...errors import DTypeError
+from ...ir.graph import Literal, Op, Value, literal
+from ...ir.types import DType, Type, bool_, broadcast_shapes, float32, promote
+from ..linear import broadcast, cast
+
+
+def meet(args: Sequence[Any]) -> tuple[Value, ...]:
+    """Operands of one dtype and shape: Python numbers take the arrays' dtype (a float among integers makes float32)."""
+    arrays = [a for a in args if isinstance(a, Value)]
+    numbers = [literal(a) for a in args if not isinstance(a, Value)]
+    dtype = reduce(promote, (a.dtype for a in arrays or numbers))
+    if any(n.dtype.is_float for n in numbers) and not dtype.is_float:
+        dtype = float32
+    elif dtype == bool_:
+        dtype = reduce(promote, (n.dtype for n in numbers), dtype)
+    values = [cast(a, dtype) if isinstance(a, Value) else literal(a, dtype) for a in args]
+    shape = broadcast_shapes(*(v.shape for v in values))
+    return tuple(broadcast(v, shape) for v in values)
+
+
+@dataclass(frozen=True)
+class Elementwise(Op):
+    """Element i of the result is `scalar` of the elements i of the operands."""
+
+    family: ClassVar[str] = "elementwise"
+    arity: ClassVar[int] = 1
+    samples: ClassVar[tuple[float, float]] = (-3, 3)
+
+    def prepare(self, *args: Any) -> tuple[Value, ...]:
+        if len(args) != self.arity:
+            raise TypeError(f"{self.name} takes {self.arity} operands, got {len(args)}")
+        return meet(args)
+
+    def type(self, *x: Type) -> Type:
+        return x[0]
+
+    def scalar(self, s: Any, *x: Any) -> Any:
+        """The result's element from the operands' elements, said to a scalar builder."""
+        raise NotImplementedError(self.name)
+
+    def partials(self, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        """dy/dx for each operand, elementwise; None where it is zero."""
+        return tuple(None for _ in x)
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        if not y.dtype.is_float:
+            return tuple(None for _ in x)
+        return tuple(None if p is None else scaled(g, p) for p in self.partials(y, *x))
+
+    def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
+        if not y.dtype.is_float:
+            return None
+        parts = [scaled(t, p) for t, p in zip(dx, self.partials(y, *x)) if t is not None and p is not None]
+        return reduce(lambda a, b: a + b, parts) if parts else None
+
+
+def scaled(g: Value, p: Value | float) -> Value:
+    """g * p, where a partial of one is no product."""
+    if isinstance(p, Value) and isinstance(p.op, Literal):
+        p = p.op.value
+    return g if not isinstance(p, Value) and p == 1 else g * p
+
+
+@dataclass(frozen=True)
+class Unary(Elementwise):
+    """One operand."""
+
+
+@dataclass(frozen=True)
+class FloatUnary(Unary):
+    """One operand, made float32 where it is an integer."""
+
+    def prepare(self, *args: Any) -> tuple[Value, ...]:
+        (x,) = super().prepare(*args)
+        return x if x.dtype.is_float else cast(x, float32),
+
+
+@dataclass(frozen=True)
+class Binary(Elementwise):
+    """Two operands."""
+
+    arity: ClassVar[int] = 2
+
+
+@dataclass(frozen=True)
+class Compare(Binary):
+    """Two operands, a bool result."""
+
+    def type(self, *x: Type) -> Type:
+        return x[0].with_dtype(bool_)
+
+
+@dataclass(frozen=True)
+class Ternary(Elementwise):
+    """Three operands."""
+
+    arity: ClassVar[int] = 3
+
+
+def needs_float(op: Op, dtype: DType) -> None:
+    """Raises DTypeError unless dtype is a float."""
+    if not dtype.is_float:
+        raise DTypeError(f"{op.name} needs a float dtype, got {dtype}; convert with .astype('float32')")

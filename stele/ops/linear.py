@@ -1,0 +1,332 @@
+"""Movement and sums: each linear op beside its transpose."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import accumulate
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir.graph import Array, Op, Value, literal
+from ..ir.sizes import Dim
+from ..ir.types import DType, Shape, Type, axis_of, bool_, broadcast_shapes, int64, product, promote, same, show
+
+
+class Source(NamedTuple):
+    """Where an element comes from: an index into the operand, and bounds `low <= e < high` outside of which it is 0."""
+
+    index: tuple[Dim, ...]
+    bounds: tuple[tuple[Dim, Dim, Dim], ...] = ()
+
+
+@dataclass(frozen=True)
+class Linear(Op):
+    """An op linear in its one operand: its tangent is itself, applied."""
+
+    def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
+        return None if dx[0] is None else self(dx[0], *x[1:])
+
+
+@dataclass(frozen=True)
+class Movement(Linear):
+    """Element i of the result is element `source(i)` of the operand, or 0."""
+
+    family: ClassVar[str] = "movement"
+
+    def source(self, i: tuple[Dim, ...], x: Type) -> Source:
+        """Where element i comes from; `i` holds index expressions, one per axis of the result."""
+        raise NotImplementedError(self.name)
+
+
+@dataclass(frozen=True)
+class Broadcast(Movement):
+    """x repeated to `shape` by NumPy's rule."""
+
+    shape: Shape
+
+    def type(self, *x: Type) -> Type:
+        if (wide := broadcast_shapes(x[0].shape, self.shape)) != self.shape and len(wide) != len(self.shape):
+            raise ShapeError(f"cannot broadcast {show(x[0].shape)} to {show(self.shape)}: it has more axes")
+        return x[0].with_shape(self.shape)
+
+    def reference(self, x: Array) -> Array:
+        return np.broadcast_to(x, self.shape)  # type: ignore[arg-type]
+
+    def source(self, i: tuple[Dim, ...], x: Type) -> Source:
+        return Source(tuple(0 if n == 1 else j for n, j in zip(x.shape, i[len(i) - x.ndim:])))
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return unbroadcast(g, x[0].shape),
+
+
+def broadcast(x: Value, shape: Shape) -> Value:
+    """x broadcast to shape; x itself where it has that shape."""
+    return x if x.shape == shape else Broadcast(shape)(x)
+
+
+def unbroadcast(g: Value, shape: Shape) -> Value:
+    """The transpose of `broadcast`: sums over what was repeated."""
+    extra = g.ndim - len(shape)
+    axes = tuple(range(extra)) + tuple(k + extra for k, n in enumerate(shape) if n == 1 and g.shape[k + extra] != 1)
+    return reshape(Sum(axes)(g), shape) if axes else g
+
+
+@dataclass(frozen=True)
+class Sum(Linear):
+    """Sum over `axes`, which are dropped. bool and small integers add up as int64."""
+
+    axes: tuple[int, ...]
+    family: ClassVar[str] = "reduction"
+
+    def type(self, *x: Type) -> Type:
+        axes = {axis_of(a, x[0].ndim) for a in self.axes}
+        kept = x[0].with_shape(tuple(n for k, n in enumerate(x[0].shape) if k not in axes))
+        return kept if x[0].dtype.is_float else kept.with_dtype(int64)
+
+    def identity(self, x: Type) -> float:
+        return 0
+
+    def combine(self, s: Any, a: Any, b: Any) -> Any:
+        return a + b
+
+    def reference(self, x: Array) -> Array:
+        return x.sum(axis=self.axes, dtype=x.dtype if x.dtype.kind not in "biu" else np.int64)
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return broadcast(expand_dims(g, self.axes), x[0].shape),
+
+
+def kept_shape(shape: Shape, axes: tuple[int, ...]) -> Shape:
+    """`shape` with the reduced axes as 1."""
+    return tuple(1 if k in axes else n for k, n in enumerate(shape))
+
+
+def expand_dims(x: Value, axes: tuple[int, ...]) -> Value:
+    """x with axes of length 1 put in at positions `axes` of the result."""
+    ndim = x.ndim + len(axes)
+    at = {axis_of(a, ndim) for a in axes}
+    kept = iter(x.shape)
+    return reshape(x, tuple(1 if k in at else next(kept) for k in range(ndim)))
+
+
+@dataclass(frozen=True)
+class Reshape(Movement):
+    """The same elements in row-major order under another shape."""
+
+    shape: Shape
+
+    def type(self, *x: Type) -> Type:
+        if not same(product(x[0].shape), product(self.shape)):
+            raise ShapeError(f"cannot reshape {show(x[0].shape)} to {show(self.shape)}: "
+                             f"{product(x[0].shape)} elements against {product(self.shape)}")
+        return x[0].with_shape(self.shape)
+
+    def reference(self, x: Array) -> Array:
+        return x.reshape(self.shape)  # type: ignore[arg-type]
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return reshape(g, x[0].shape),
+
+
+def reshape(x: Value, shape: Shape) -> Value:
+    """x under another shape; one entry may be -1. x itself where nothing changes."""
+    if -1 in shape:
+        known = product(tuple(n for n in shape if n != -1))
+        shape = tuple(product(x.shape) // known if n == -1 else n for n in shape)
+    return x if x.shape == shape else Reshape(shape)(x)
+
+
+@dataclass(frozen=True)
+class Transpose(Movement):
+    """Axis k of the result is axis `axes[k]` of x."""
+
+    axes: tuple[int, ...]
+
+    def type(self, *x: Type) -> Type:
+        if sorted(self.axes) != list(range(x[0].ndim)):
+            raise ShapeError(f"transpose needs each of the {x[0].ndim} axes once, got {self.axes}")
+        return x[0].with_shape(tuple(x[0].shape[a] for a in self.axes))
+
+    def reference(self, x: Array) -> Array:
+        return x.transpose(self.axes)
+
+    def source(self, i: tuple[Dim, ...], x: Type) -> Source:
+        return Source(tuple(i[self.axes.index(k)] for k in range(len(i))))
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return Transpose(tuple(self.axes.index(k) for k in range(len(self.axes))))(g),
+
+
+def transpose(x: Value, axes: tuple[int, ...]) -> Value:
+    """x with its axes in another order; x itself where that is the order it has."""
+    axes = tuple(axis_of(a, x.ndim) for a in axes)
+    return x if axes == tuple(range(x.ndim)) else Transpose(axes)(x)
+
+
+def swap_last(x: Value) -> Value:
+    """x with its last two axes exchanged."""
+    return Transpose((*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))(x)
+
+
+@dataclass(frozen=True)
+class Slice(Movement):
+    """Elements start, start+step, ... of each axis, `shape` of them; a negative step walks down."""
+
+    starts: tuple[Dim, ...]
+    shape: Shape
+    steps: tuple[int, ...]
+
+    def type(self, *x: Type) -> Type:
+        if not len(self.starts) == len(self.shape) == len(self.steps) == x[0].ndim:
+            raise ShapeError(f"slice needs a start, a length and a step for each of {x[0].ndim} axes, got {self}")
+        return x[0].with_shape(self.shape)
+
+    def reference(self, x: Array) -> Array:
+        return x[np.ix_(*(a + b * np.arange(n) for a, n, b in zip(self.starts, self.shape, self.steps)))] \
+            if self.shape else x  # type: ignore[arg-type]
+
+    def source(self, i: tuple[Dim, ...], x: Type) -> Source:
+        return Source(tuple(j * b + a for a, b, j in zip(self.starts, self.steps, i)))
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        down = tuple(k for k, b in enumerate(self.steps) if b < 0)
+        if down:
+            g = flip(g, down)
+        low = tuple(a + (n - 1) * b if b < 0 else a for a, n, b in zip(self.starts, self.shape, self.steps))
+        gaps = tuple(abs(b) - 1 for b in self.steps)
+        high = tuple(total - a - (1 if n == 1 else (n - 1) * (gap + 1) + 1) if n != 0 else total - a
+                     for total, a, n, gap in zip(x[0].shape, low, self.shape, gaps))
+        return Pad(low, high, gaps)(g),
+
+
+def flip(x: Value, axes: tuple[int, ...]) -> Value:
+    """x with the order of `axes` reversed."""
+    axes = tuple(axis_of(a, x.ndim) for a in axes)
+    return Slice(tuple(n - 1 if k in axes else 0 for k, n in enumerate(x.shape)), x.shape,
+                 tuple(-1 if k in axes else 1 for k in range(x.ndim)))(x)
+
+
+def slice_axis(x: Value, axis: int, start: Dim, length: Dim, step: int = 1) -> Value:
+    """`length` elements of one axis from `start`; the other axes whole."""
+    axis = axis_of(axis, x.ndim)
+    return Slice(tuple(start if k == axis else 0 for k in range(x.ndim)),
+                 tuple(length if k == axis else n for k, n in enumerate(x.shape)),
+                 tuple(step if k == axis else 1 for k in range(x.ndim)))(x)
+
+
+@dataclass(frozen=True)
+class Pad(Movement):
+    """Zeros around x: `low` before, `high` behind (negative cuts) and `gaps` between elements of each axis."""
+
+    low: tuple[Dim, ...]
+    high: tuple[Dim, ...]
+    gaps: tuple[int, ...]
+
+    def type(self, *x: Type) -> Type:
+        if not len(self.low) == len(self.high) == len(self.gaps) == x[0].ndim:
+            raise ShapeError(f"pad needs a low, a high and a gap for each of {x[0].ndim} axes, got {self}")
+        return x[0].with_shape(tuple(lo + hi + n + (gap * (n - 1) if n != 0 else 0)
+                                     for n, lo, hi, gap in zip(x[0].shape, self.low, self.high, self.gaps)))
+
+    def reference(self, x: Array) -> Array:
+        shape = self.type(Type(bool_, x.shape)).shape
+        y = np.zeros(shape, x.dtype)  # type: ignore[arg-type]
+        if x.size == 0 or y.size == 0:
+            return y
+        where = [(a + (gap + 1) * np.arange(n)) for a, n, gap in zip(self.low, x.shape, self.gaps)]
+        inside = [(p >= 0) & (p < n) for p, n in zip(where, shape)]
+        y[np.ix_(*(p[k] for p, k in zip(where, inside)))] = x[np.ix_(*inside)]
+        return y
+
+    def source(self, i: tuple[Dim, ...], x: Type) -> Source:
+        index, bounds = [], []
+        for j, n, total, lo, hi, gap in zip(i, x.shape, self.type(x).shape, self.low, self.high, self.gaps):
+            at = j - lo
+            if gap:
+                bounds.append((at % (gap + 1), 0, 1))
+                at = at // (gap + 1)
+            if lo != 0 or hi != 0 or gap:
+                bounds.append((at, 0, n))
+            index.append(at)
+        return Source(tuple(index), tuple(bounds))
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        cut = tuple(tuple(max(0, -n) if isinstance(n, int) else 0 for n in side) for side in (self.low, self.high))
+        if any(cut[0]) or any(cut[1]):
+            g = Pad(cut[0], cut[1], (0,) * g.ndim)(g)
+        starts = tuple(max(0, lo) if isinstance(lo, int) else lo for lo in self.low)
+        return Slice(starts, x[0].shape, tuple(gap + 1 for gap in self.gaps))(g),
+
+
+@dataclass(frozen=True)
+class Concatenate(Op):
+    """The operands one behind the other along `axis`."""
+
+    axis: int
+    family: ClassVar[str] = "movement"
+
+    def prepare(self, *args: Any) -> tuple[Value, ...]:
+        dtype = reduce(promote, (a.dtype for a in args))
+        return tuple(a if a.dtype == dtype else Cast(dtype)(a) for a in args)
+
+    def type(self, *x: Type) -> Type:
+        axis = axis_of(self.axis, x[0].ndim)
+        for other in x[1:]:
+            if other.ndim != x[0].ndim or any(k != axis and not same(a, b)
+                                              for k, (a, b) in enumerate(zip(x[0].shape, other.shape))):
+                raise ShapeError(f"concatenate along axis {axis} needs equal shapes elsewhere, "
+                                 f"got {show(x[0].shape)} and {show(other.shape)}")
+        total = sum((t.shape[axis] for t in x[1:]), x[0].shape[axis])
+        return x[0].with_shape((*x[0].shape[:axis], total, *x[0].shape[axis + 1:]))
+
+    def reference(self, *x: Array) -> Array:
+        return np.concatenate(x, self.axis)
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        axis = axis_of(self.axis, g.ndim)
+        starts = accumulate((v.shape[axis] for v in x), initial=0)
+        return tuple(slice_axis(g, axis, start, v.shape[axis]) for start, v in zip(starts, x))
+
+    def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
+        return self(*(zeros_like(v) if t is None else t for t, v in zip(dx, x)))
+
+
+@dataclass(frozen=True)
+class Cast(Linear):
+    """x as another dtype: float to integer truncates, to bool tests != 0."""
+
+    dtype: DType
+    family: ClassVar[str] = "elementwise"
+
+    def type(self, *x: Type) -> Type:
+        return x[0].with_dtype(self.dtype)
+
+    def reference(self, x: Array) -> Array:
+        return x.astype(self.dtype.numpy)
+
+    def scalar(self, s: Any, x: Any) -> Any:
+        return s.cast(x, self.dtype)
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return (Cast(x[0].dtype)(g) if x[0].dtype.is_float and self.dtype.is_float else None),
+
+    def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
+        return self(dx[0]) if dx[0] is not None and x[0].dtype.is_float and self.dtype.is_float else None
+
+
+def cast(x: Value, dtype: DType) -> Value:
+    """x as `dtype`; x itself where it has that dtype."""
+    return x if x.dtype == dtype else Cast(dtype)(x)
+
+
+def full(shape: Shape, value: float | int | bool, dtype: DType) -> Value:
+    """An array that holds one number everywhere."""
+    return broadcast(literal(value, dtype), shape)
+
+
+def zeros_like(x: Value) -> Value:
+    """Zeros of the type of x."""
+    return full(x.shape, 0, x.dtype)
