@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NoReturn
 
+from stele.config import MAX_THREADS
 from stele.errors import SteleError
 from stele.train.options import FeatureOptions, TrainOptions
 
@@ -68,10 +69,10 @@ def run(arguments: Sequence[str], commands: Commands) -> int:
         options = parse(arguments)
         commands[type(options)](options)
     except SteleError as error:
-        print(f"stele: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return USAGE
     except KeyboardInterrupt:
-        print("stele: interrupted", file=sys.stderr)
+        print("interrupted", file=sys.stderr)
         return INTERRUPTED
     return 0
 
@@ -107,12 +108,13 @@ def _train(commands: "argparse._SubParsersAction[_Parser]") -> None:
     train.add_argument("workload", type=_choice("workload", "cnn", "gru"), metavar="{cnn,gru}",
                        help="cnn: images, gru: movie reviews")
     train.add_argument("--data", type=Path, metavar="DIR",
-                       help="folder of the full set, for cnn CIFAR-10 (binary or python version), Fashion-MNIST or MNIST, "
-                            "for gru aclImdb; default: the packaged sample")
+                       help="folder of the full set, for cnn CIFAR-10 (binary or python version), Fashion-MNIST or "
+                            "MNIST, for gru aclImdb; default: the packaged sample")
     train.add_argument("--epochs", type=_whole("--epochs", 1, 100_000), metavar="N", help="default: the workload's own")
     train.add_argument("--batch", type=_whole("--batch", 1, 1 << 20), default=64, metavar="N", help="default: 64")
     train.add_argument("--seed", type=_whole("--seed", 0, (1 << 63) - 1), default=0, metavar="N", help="default: 0")
-    train.add_argument("--threads", type=_whole("--threads", 1, 4096), metavar="N", help="default: one per core")
+    train.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N",
+                       help="default: one per core")
     train.add_argument("--out", type=Path, metavar="DIR", help="run folder; default: runs/<workload>-<time>")
 
 
@@ -128,7 +130,8 @@ def _features(commands: "argparse._SubParsersAction[_Parser]") -> None:
     features.add_argument("--out", type=Path, default=Path("features.npy"), metavar="FILE.npy",
                           help="default: features.npy")
     features.add_argument("--batch", type=_whole("--batch", 1, 4096), default=32, metavar="N", help="default: 32")
-    features.add_argument("--threads", type=_whole("--threads", 1, 4096), metavar="N", help="default: one per core")
+    features.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N",
+                          help="default: one per core")
 
 
 def _check_options(arguments: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO
 
+from stele.config import DATA, OFFLINE
 from stele.data.archives import ARCHIVES, Archive
 from stele.errors import DataError
 
@@ -18,23 +19,18 @@ CHUNK = 1 << 18
 Advance = Callable[[int], None]
 
 
-def offline() -> bool:
-    """Whether STELE_OFFLINE forbids the network."""
-    return os.environ.get("STELE_OFFLINE", "") not in ("", "0")
-
-
-def download(name: str, folder: str | Path) -> Path:
-    """The folder with data set `name` in it, downloaded and unpacked there where it is not yet.
+def download(name: str, folder: str | Path | None = None) -> Path:
+    """The folder with data set `name` in it, downloaded and unpacked where it is not yet; default: STELE_DATA.
 
     Names: cifar10, cifar10-python, imdb, fashion-mnist, mnist. An interrupted download goes on where it stopped.
 
     ```
-    train = stele.data.cifar10(stele.data.download("cifar10", "data") / "cifar-10-batches-bin").train
+    train = find_images(download("cifar10")).train
     ```
     """
     if name not in ARCHIVES:
         raise DataError(f"download needs one of {', '.join(ARCHIVES)}, got {name!r}.")
-    folder = Path(folder)
+    folder = DATA() if folder is None else Path(folder)
     if not name.endswith("mnist"):
         for archive in ARCHIVES[name]:
             unpack(fetch(archive, folder), folder)
@@ -50,7 +46,7 @@ def fetch(archive: Archive, folder: Path) -> Path:
     if path.is_file():
         _check(path, archive)
         return path
-    if offline():
+    if OFFLINE():
         raise DataError(f"downloading {archive.name} needs the network, got STELE_OFFLINE=1. "
                         f"Put the file from {archive.url} at {path}, or unset STELE_OFFLINE.")
     part = path.with_name(f"{archive.name}.part")

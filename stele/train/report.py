@@ -61,6 +61,7 @@ class Report:
     def end(self, epoch: Epoch) -> None:
         """The epoch is trained and tested."""
         if self.bar:
+            self.bar.refresh()
             self.bar.remove_task(self.task)
         self._say(f"epoch {epoch.epoch}/{self.epochs}  train loss {epoch.train_loss:.4f} accuracy "
                   f"{epoch.train_accuracy:.4f}  test loss {epoch.test_loss:.4f} accuracy {epoch.test_accuracy:.4f}  "
@@ -73,7 +74,7 @@ class Report:
     def _say(self, line: str) -> None:
         """A line above the bar where there is one."""
         if self.bar:
-            self.bar.console.print(line, highlight=False)
+            self.bar.console.print(line, highlight=False, soft_wrap=True)
         else:
             print(line, file=self.out, flush=True)
 
@@ -96,8 +97,8 @@ def table(epochs: Sequence[Epoch]) -> str:
 def _bar(out: TextIO) -> "Progress":
     """A bar of rich that shows the facts after the time left."""
     from rich.console import Console  # imported late: 60 ms that a script without a terminal does not need
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    return Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-                    TextColumn("{task.fields[facts]}"), TimeRemainingColumn(), TextColumn("left"),
-                    console=Console(file=out), refresh_per_second=5)
+    return Progress(TextColumn("{task.description}"), BarColumn(None), TaskProgressColumn(),
+                    TextColumn("{task.fields[facts]}"), TimeRemainingColumn(compact=True), TextColumn("left"),
+                    console=Console(file=out), refresh_per_second=5, expand=True)
