@@ -71,8 +71,11 @@ def run(arguments: Sequence[str], commands: Commands) -> int:
     except SteleError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return USAGE
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+    except OSError as error:
+        print(f"error: {error.strerror or error}: {error.filename or 'a file'}", file=sys.stderr)
+        return USAGE
+    except KeyboardInterrupt as error:
+        print("; ".join(["interrupted", *getattr(error, "__notes__", ())]), file=sys.stderr)
         return INTERRUPTED
     return 0
 

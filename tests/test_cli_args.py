@@ -7,6 +7,7 @@ import pytest
 from stele.cli import Doctor, parse, run
 from stele.errors import DataError
 from stele.train.options import FeatureOptions, TrainOptions
+from stele.train.run import Run
 
 
 def test_train() -> None:
@@ -74,6 +75,21 @@ def test_errors_of_a_command_are_one_line_too(capsys: pytest.CaptureFixture[str]
         raise DataError("a file needs this,\ngot that")
     assert run(["train", "cnn"], {TrainOptions: fail}) == 2
     assert capsys.readouterr().err == "error: a file needs this, got that\n"
+
+
+def test_a_full_disk_is_one_line_too(capsys: pytest.CaptureFixture[str]) -> None:
+    def full(options: Doctor) -> None:
+        raise OSError(28, "No space left on device", "runs/a/history.json")
+    assert run(["doctor"], {Doctor: full}) == 2
+    assert capsys.readouterr().err == "error: No space left on device: runs/a/history.json\n"
+
+
+def test_ctrl_c_says_where_the_run_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(options: TrainOptions) -> None:
+        with Run(tmp_path, {}):
+            raise KeyboardInterrupt
+    assert run(["train", "cnn"], {TrainOptions: interrupt}) == 130
+    assert capsys.readouterr().err == f"interrupted; the run so far is in {tmp_path}\n"
 
 
 def test_ctrl_c_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,6 +56,7 @@ def test_find_knows_every_layout(tmp_path: Path) -> None:
     assert find_images(tmp_path / "a" / "cifar-10-batches-py").name == "CIFAR-10"
     assert find_texts(reviews(tmp_path / "c" / "aclImdb")).name == "IMDB"
     assert find_texts(tmp_path / "c").name == "IMDB"
+    assert find_images().name == "Fashion-MNIST sample" and find_texts().name == "rt-polarity sample"
 
 
 def test_imdb_rows(tmp_path: Path) -> None:
@@ -192,6 +193,32 @@ def test_download_refuses_what_is_not_pinned(server: tuple[type[Server], str, Pa
     assert not list((tmp_path / "data").iterdir()), "nothing of it is kept"
     with pytest.raises(DataError, match="404"):
         fetch(Archive(f"{url}/none.gz", 1, ""), tmp_path / "data")
+
+
+def test_download_shows_a_bar_on_a_terminal(server: tuple[type[Server], str, Path], tmp_path: Path,
+                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    handler, url, served = server
+    handler.requests.append(None)
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr", terminal)
+    fetch(archive(url, served, bytes(3_000_000)), tmp_path / "data")
+    assert "set.tar.gz" in terminal.getvalue() and "MB" in terminal.getvalue()
+
+
+def test_download_unpacks_once(server: tuple[type[Server], str, Path], tmp_path: Path,
+                               monkeypatch: pytest.MonkeyPatch) -> None:
+    handler, url, served = server
+    handler.requests.append(None)
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        tar.add(cifar(tmp_path / "made") / "cifar-10-batches-bin", "cifar-10-batches-bin")
+    monkeypatch.setitem(ARCHIVES, "cifar10", (archive(url, served, buffer.getvalue()),))
+    monkeypatch.setenv("STELE_DATA", str(tmp_path / "data"))
+    first = find_images(download("cifar10"))
+    monkeypatch.setenv("STELE_OFFLINE", "1")
+    assert np.array_equal(find_images(download("cifar10")).test.x, first.test.x) and len(handler.requests) == 2
+    assert np.array_equal(first.train.x, pictures(35)[0])
 
 
 def test_offline_says_which_file_goes_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 640, 380
-LEFT, RIGHT, TOP, BOTTOM = 58, 70, 16, 46
+LEFT, RIGHT, TOP, BOTTOM = 62, 70, 16, 46
 LABEL_GAP = 17
 
 

@@ -8,6 +8,14 @@ from typing import Any
 from stele.train.chart import Series, chart
 from stele.train.history import Epoch, History
 
+HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<link rel="icon" href="data:,">
+"""
 STYLE = """
 :root { color-scheme: light dark; --paper: #f6f6f3; --card: #ffffff; --ink: #1c1f24; --soft: #646b76; --rule: #e3e4e0;
         --train: #2f6fdf; --test: #d9590c; --good: #177245; --warn: #a15c00; --bad: #b3261e; }
@@ -25,15 +33,16 @@ h2 { font-size: 16px; margin: 0 0 12px; }
 .interrupted { color: var(--warn); } .failed { color: var(--bad); }
 .subtitle { flex-basis: 100%; margin: 0; color: var(--soft); }
 .message { margin: 16px 0 0; padding: 10px 14px; border-left: 3px solid var(--bad); background: var(--card); }
-.numbers { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 16px; margin: 28px 0 16px; }
+.numbers { display: grid; grid-template-columns: repeat(auto-fit, minmax(158px, 1fr)); gap: 16px; margin: 28px 0 16px; }
 .numbers div, section { background: var(--card); border: 1px solid var(--rule); border-radius: 12px; }
 .numbers div { padding: 14px 18px; } .numbers dt { color: var(--soft); font-size: 14px; }
-.numbers dd { margin: 0; font-size: 27px; font-weight: 650; letter-spacing: -.02em; }
+.numbers dd { margin: 0; font-size: 26px; white-space: nowrap; font-weight: 650; letter-spacing: -.02em; }
 .numbers div:first-child dd { color: var(--test); }
 .charts, .tables { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 16px; }
 .tables { margin-top: 16px; align-items: start; }
 section { padding: 18px 20px; min-width: 0; overflow-x: auto; }
-svg { display: block; width: 100%; height: auto; overflow: visible; } text { fill: var(--ink); font-size: 13.5px; }
+svg { display: block; width: 100%; height: auto; overflow: visible; }
+section > svg { min-width: 440px; } text { fill: var(--ink); font-size: 13.5px; }
 .tick, .name { fill: var(--soft); } .grid { stroke: var(--rule); } .axis { stroke: var(--soft); fill: none; }
 .line { fill: none; stroke-width: 2.5; stroke-linejoin: round; stroke-linecap: round; }
 .train { stroke: var(--train); } .test { stroke: var(--test); } .line.test { stroke-dasharray: 7 5; }
@@ -57,14 +66,7 @@ def page(history: History) -> str:
     meta, epochs = history.meta, history.epochs
     title = " · ".join(str(meta[key]) for key in ("workload", "data") if meta.get(key)) or "training run"
     message = f'<p class="message">{escape(history.message)}</p>' if history.message else ""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<link rel="icon" href="data:,">
-<title>{escape(title)}</title>
+    return f"""{HEAD}<title>{escape(title)}</title>
 <style>{STYLE}</style>
 </head>
 <body>

@@ -69,8 +69,11 @@ class Run:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
         match error:
-            case None:                self.history.state = "finished"
-            case KeyboardInterrupt(): self.history.state = "interrupted"
+            case None:
+                self.history.state = "finished"
+            case KeyboardInterrupt():
+                self.history.state = "interrupted"
+                error.add_note(f"the run so far is in {self.out}")
             case _:
                 self.history.state = "failed"
                 self.history.message = f"{type(error).__name__}: {error}"
