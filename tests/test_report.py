@@ -182,9 +182,14 @@ def test_ticks_are_few_and_round(span: float, count: int) -> None:
     assert f"{step:e}"[0] in "1259"
 
 
+def test_a_diverging_loss_fits() -> None:
+    text = page(History({}, epochs=[Epoch(1, 3e9, 0.1, 2.0, 0.1, 1.0), Epoch(2, 1.5e12, 0.1, 9e11, 0.1, 1.0)]))
+    assert "1.5e+12" in text and not re.search(r"\d{8}", text)
+
+
 def test_last_values_do_not_touch() -> None:
     lines = [Series(name, name, [1.0, 2.0], [1.0, last]) for name, last in (("train", 0.5), ("test", 0.5001))]
-    svg = chart("Loss", lines)
+    svg = chart("Loss", lines, str)
     heights = [float(y) for y in re.findall(r'class="last \w+" x="[\d.]+" y="([\d.]+)"', svg)]
     assert len(heights) == 2 and abs(heights[0] - heights[1]) >= 17
 

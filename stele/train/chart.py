@@ -38,7 +38,7 @@ class Axis:
         return self.begin + (value - self.low) / (self.high - self.low) * (self.end - self.begin)
 
 
-def chart(title: str, series: Sequence[Series], show: Callable[[float], str] = "{:.3f}".format) -> str:
+def chart(title: str, series: Sequence[Series], show: Callable[[float], str]) -> str:
     """The chart of `series` over epochs, with axes, ticks, a legend, and the last value of each marked line."""
     points = [point for one in series for point in one.finite()]
     if not points:
@@ -80,10 +80,12 @@ def _up(values: Sequence[float]) -> Axis:
 
 
 def _grid(across: Axis, up: Axis, title: str) -> Iterator[str]:
-    digits = max(0, -math.floor(math.log10(up.ticks[1] - up.ticks[0]) + 1e-9))
+    step = up.ticks[1] - up.ticks[0]
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    label = "{:.3g}".format if step >= 1e4 else f"{{:.{digits}f}}".format
     for y in up.ticks:
         yield f'<path class="grid" d="M{LEFT} {up(y):.1f}H{WIDTH - RIGHT}"/>'
-        yield f'<text class="tick" x="{LEFT - 10}" y="{up(y) + 4:.1f}" text-anchor="end">{y:.{digits}f}</text>'
+        yield f'<text class="tick" x="{LEFT - 10}" y="{up(y) + 4:.1f}" text-anchor="end">{label(y)}</text>'
     for x in across.ticks:
         yield f'<path class="axis" d="M{across(x):.1f} {up.begin}v5"/>'
         yield f'<text class="tick" x="{across(x):.1f}" y="{up.begin + 20}" text-anchor="middle">{x:g}</text>'

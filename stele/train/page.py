@@ -77,7 +77,7 @@ def page(history: History) -> str:
 {_numbers(epochs)}
 <div class="charts">
 <section><h2>Loss</h2>
-{chart("Loss", _losses(history))}
+{chart("Loss", _losses(history), _loss)}
 </section>
 <section><h2>Accuracy</h2>
 {chart("Accuracy", _accuracies(epochs), "{:.4f}".format)}
@@ -143,7 +143,9 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _loss(value: float) -> str:
-    return f"{value:.4f}" if math.isfinite(value) else "not finite"
+    if not math.isfinite(value):
+        return "not finite"
+    return f"{value:.4f}" if abs(value) < 1e4 else f"{value:.3g}"
 
 
 def _time(seconds: float) -> str:
