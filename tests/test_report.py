@@ -70,19 +70,19 @@ def test_table_ends_with_the_test_accuracy() -> None:
 
 def test_a_run_leaves_a_history_and_a_page(tmp_path: Path) -> None:
     with Run(tmp_path / "run", META) as run:
-        assert read(run.out)["state"] == "running" and (run.out / "curves.html").exists()
+        assert read(run.folder)["state"] == "running" and (run.folder / "curves.html").exists()
         run.step(0.5, 2.0)
         run.epoch(EPOCHS[0])
-        assert len(read(run.out)["epochs"]) == 1
+        assert len(read(run.folder)["epochs"]) == 1
         run.epoch(EPOCHS[1])
         run.finish(parameters=12)
-    history = read(run.out)
+    history = read(run.folder)
     assert history["state"] == "finished" and history["meta"]["parameters"] == 12
     assert history["epochs"][1] == {"epoch": 2, "train_loss": 0.7, "train_accuracy": 0.78, "test_loss": 0.65,
                                     "test_accuracy": 0.8049, "seconds": 3.1}
     assert history["steps"] == {"epoch": [0.5], "train_loss": [2.0]}
     assert {"command", "seed", "python", "numpy", "llvmlite", "stele"} <= set(history["meta"])
-    assert sorted(path.name for path in run.out.iterdir()) == ["curves.html", "history.json"]
+    assert sorted(path.name for path in run.folder.iterdir()) == ["curves.html", "history.json"]
 
 
 @pytest.mark.parametrize("error, state, message", [

@@ -26,7 +26,7 @@ class Run:
     """A run being recorded.
 
     ```
-    with Run(out, {"workload": "cnn", "seed": 0}) as run:
+    with Run(folder, {"workload": "cnn", "seed": 0}) as run:
         for ...:
             run.step(epoch_so_far, loss)
             run.epoch(Epoch(1, train_loss, train_accuracy, test_loss, test_accuracy, seconds))
@@ -37,19 +37,19 @@ class Run:
     marks the run as interrupted, an exception as failed. `meta` gets the command, versions and machine.
     """
 
-    def __init__(self, out: Path, meta: dict[str, Any]) -> None:
-        self.out = Path(out)
+    def __init__(self, folder: Path, meta: dict[str, Any]) -> None:
+        self.folder = Path(folder)
         self.history = History({**meta, **_surroundings()})
 
     def __enter__(self) -> "Run":
-        if (self.out / "history.json").exists():
-            raise DataError(f"a run needs a folder of its own, got {self.out}, which holds one. "
+        if (self.folder / "history.json").exists():
+            raise DataError(f"a run needs a folder of its own, got {self.folder}, which holds one. "
                             "Pass another --out, or delete it.")
         try:
-            self.out.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
             self._write()
         except OSError as error:
-            raise DataError(f"a run needs a folder to write to, got {error.strerror} at {self.out}. "
+            raise DataError(f"a run needs a folder to write to, got {error.strerror} at {self.folder}. "
                             "Pass another --out.") from None
         return self
 
@@ -73,15 +73,15 @@ class Run:
                 self.history.state = "finished"
             case KeyboardInterrupt():
                 self.history.state = "interrupted"
-                error.add_note(f"the run so far is in {self.out}")
+                error.add_note(f"the run so far is in {self.folder}")
             case _:
                 self.history.state = "failed"
                 self.history.message = f"{type(error).__name__}: {error}"
         self._write()
 
     def _write(self) -> None:
-        write_atomically(self.out / "history.json", self.history.to_json())
-        write_atomically(self.out / "curves.html", page(self.history))
+        write_atomically(self.folder / "history.json", self.history.to_json())
+        write_atomically(self.folder / "curves.html", page(self.history))
 
 
 def _surroundings() -> dict[str, Any]:
