@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from stele.cli import Doctor, parse, run
 from stele.errors import DataError
+from stele.train.arguments import Doctor, parse, run
 from stele.train.options import FeatureOptions, TrainOptions
 from stele.train.run import Run
 
