@@ -13,7 +13,7 @@ import time
 import cffi
 
 from stele import config
-from stele.backend.cpu import jit, pool_code, symbols
+from stele.backend.cpu import cache, jit, pool_code, symbols
 from stele.backend.cpu.target import detect
 from stele.errors import ConfigError
 
@@ -121,7 +121,11 @@ def _start() -> Pool:
 def _native(futex: bool | None) -> jit.Loaded:
     target = detect()
     text = pool_code.source(target.triple) if futex is None else pool_code.source(target.triple, futex=futex)
-    image = jit.compile_object(text, target, allowed=symbols.POOL)
+    kept, key = cache.objects(), cache.digest("pool", text, target.key, cache.fingerprint())
+    image = kept.get(key)
+    if image is None:
+        image = jit.compile_object(text, target, allowed=symbols.POOL)
+        kept.put(key, image)
     imports = {name: symbols.address(name) for name in symbols.undefined(image)}
     return jit.load(image, _EXPORTS, target, imports=imports)
 
