@@ -49,7 +49,8 @@ def library() -> Blas | None:
 def address(name: str) -> int:
     """Where native code finds `sgemm` or `dgemm` (cblas calling convention), 0 if there is no BLAS.
 
-    `void gemm(int order, int ta, int tb, int m, int n, int k, T alpha, T *a, int lda, T *b, int ldb, T beta, T *c, int ldc)`
+    `void gemm(int order, int ta, int tb, int m, int n, int k,
+               T alpha, T *a, int lda, T *b, int ldb, T beta, T *c, int ldc)`
     """
     if name not in _ROUTINES:
         raise DeviceError(f"the BLAS table has {', '.join(_ROUTINES)}, got {name}")
@@ -135,8 +136,9 @@ def _symbol(native: ctypes.CDLL, name: str) -> int:
 
 
 def _config_text(native: ctypes.CDLL) -> str:
-    where = next(filter(None, (_symbol(native, name) for name in _CONFIGS)), 0)
-    return ffi.string(ffi.cast("char *(*)(void)", where)()).decode() if where else ""
+    where = next(filter(None, (_symbol(native, name) for name in _CONFIGS)), None)
+    text = ctypes.CFUNCTYPE(ctypes.c_char_p)(where)() if where else b""
+    return text.decode()
 
 
 @contextmanager

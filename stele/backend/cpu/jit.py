@@ -73,8 +73,7 @@ def compile_object(module: str | ir.Module, target: Target, *, allowed: Collecti
         parsed = _optimised(str(module), target, times)
         with times.phase("emit"):
             image = _machine(target).emit_object(parsed)
-    if image.startswith(b"\x7fELF"):
-        symbols.check(image, allowed)
+    symbols.check(image, allowed)
     times.compiled += 1
     return image
 
@@ -91,10 +90,12 @@ def load(image: bytes, exports: Collection[str], target: Target, *, imports: Map
 
     Raises CompileError if a symbol is missing on either side.
     """
+    known = {name: symbols.address(name) for name in ("memcpy", "memmove", "memset")} | dict(imports or {})
+    if missing := sorted(symbols.undefined(image) - known.keys()):
+        raise CompileError(f"an object refers to {', '.join(missing)}, given were {', '.join(sorted(known))}")
     builder = llvm.JITLibraryBuilder().add_object_img(image)
     for name in exports:
         builder.export_symbol(name)
-    known = {name: symbols.address(name) for name in ("memcpy", "memmove", "memset")} | dict(imports or {})
     for name, address in known.items():
         builder.import_symbol(name, address)
     with _llvm, times.phase("link"):
@@ -142,6 +143,5 @@ def _new_machine(target: Target) -> llvm.TargetMachine:
 
 def _linker(target: Target) -> llvm.LLJIT:
     if target.triple not in _linkers:
-        _linkers[target.triple] = llvm.create_lljit_compiler(_new_machine(target), use_jit_link=True,
-                                                             suppress_errors=True)
+        _linkers[target.triple] = llvm.create_lljit_compiler(_new_machine(target), use_jit_link=True)
     return _linkers[target.triple]

@@ -9,6 +9,7 @@ import mmap
 import os
 import threading
 import time
+from typing import Any
 
 import cffi
 
@@ -38,15 +39,15 @@ class Pool:
         self.address = _forever(pool_code.size(threads))
         native = _native(futex)
         self.symbols = {name: native[name] for name in ("pool_run", "pool_poll")}
-        self._stop = _function("void(*)(uintptr_t)", native["pool_stop"])
-        self._call = _function("int64_t(*)(uintptr_t, uintptr_t, uintptr_t)", native["pool_call"])
+        self._stop = ffi.cast("void(*)(uintptr_t)", native["pool_stop"])
+        self._call = ffi.cast("int64_t(*)(uintptr_t, uintptr_t, uintptr_t)", native["pool_call"])
         self._words = (ctypes.c_int64 * (pool_code.size(threads) // 8)).from_address(self.address)
         self._set("threads", threads)
         self._set("spin", config.SPIN() * 1000)
         self._set("crowded", threads > detect().cores)
         self._set("main", threading.main_thread().ident or 0)
         self._set("on_poll", int(ffi.cast("uintptr_t", _on_poll)))
-        worker = _function("void(*)(uintptr_t, int64_t)", native["pool_worker"])
+        worker = ffi.cast("void(*)(uintptr_t, int64_t)", native["pool_worker"])
         self._workers = [threading.Thread(target=worker, args=(self.address, index), name=f"stele-{index}", daemon=True)
                          for index in range(1, threads)]
         for thread in self._workers:
@@ -58,7 +59,7 @@ class Pool:
         What a signal handler raised meanwhile (KeyboardInterrupt) is raised here.
         """
         code = self._call(self.address, program, ctx)
-        if _raised:
+        if _raised and threading.current_thread() is threading.main_thread():
             raise _raised.pop()
         return code
 
@@ -126,12 +127,7 @@ def _native(futex: bool | None) -> jit.Loaded:
     if image is None:
         image = jit.compile_object(text, target, allowed=symbols.POOL)
         kept.put(key, image)
-    imports = {name: symbols.address(name) for name in symbols.undefined(image)}
-    return jit.load(image, _EXPORTS, target, imports=imports)
-
-
-def _function(signature: str, address: int) -> ffi.CData:
-    return ffi.cast(signature, address)
+    return jit.load(image, _EXPORTS, target, imports={name: symbols.address(name) for name in symbols.POOL})
 
 
 def _forever(size: int) -> int:
@@ -146,11 +142,13 @@ def _remember(_kind: object, error: BaseException, _trace: object) -> None:
     _raised.append(error)
 
 
-@ffi.callback("int64_t()", error=1, onerror=_remember)
-def _on_poll() -> int:
+def _look_for_signals() -> int:
     """Called every 50 ms by a program on Python's main thread: run the handlers of signals that came meanwhile."""
     ctypes.pythonapi.PyErr_CheckSignals()
     return 0
+
+
+_on_poll: Any = ffi.callback("int64_t()", _look_for_signals, error=1, onerror=_remember)
 
 
 def _forget() -> None:

@@ -19,17 +19,17 @@ POLL_NS = 50_000_000    # how often a program on Python's main thread lets Pytho
 
 # Byte offsets in a pool; words that different threads write lie 128 bytes apart.
 OFFSET = {
-    "owner":    0,                                                    # 1 while a caller has the workers
-    "start":  128,                                                    # { i32 event, i32 sleepers }: a job was published
-    "finish": 256,                                                    # { i32 event, i32 sleepers }: its last chunk is done
-    "pending": 384,                                                   # chunks not reported yet
-    "kernel": 512, "ctx": 520, "tasks": 528, "parts": 536,            # the job
-    "threads": 640, "spin": 648, "crowded": 656, "stop": 664,         # set by Python
-    "closing": 672, "main": 680, "on_poll": 688,
-    "polled": 768, "next_poll": 776,                                  # status and time of the main thread's program
-    "calls":  896,                                                    # programs running
-    "mutex": 1024, "cond": 1152,                                      # where there is no futex
-    "slots": 1280,                                                    # one per thread: chunks left
+    "owner":      0,                                                # 1 while a caller has the workers
+    "start":    128,                                                # { i32 event, i32 sleepers }: a job is there
+    "finish":   256,                                                # { i32 event, i32 sleepers }: the job is done
+    "pending":  384,                                                # chunks not reported yet
+    "kernel":   512, "ctx": 520, "tasks": 528, "parts": 536,        # the job
+    "threads":  640, "spin": 648, "crowded": 656, "stop": 664,      # set by Python
+    "closing":  672, "main": 680, "on_poll": 688,
+    "polled":   768, "next_poll": 776,                              # status and time of the main thread's program
+    "calls":    896,                                                # programs running
+    "mutex":   1024, "cond": 1152,                                  # where there is no futex
+    "slots":   1280,                                                # one per thread: chunks left
 }
 SLOT = 128
 
