@@ -120,7 +120,7 @@ def load() -> jit.Loaded:
     text = SOURCE + "".join(_REPEAT.format(kernel=kernel) for kernel in KERNELS)
     image = jit.compile_object(text, target)
     return jit.load(image, ["empty", *(f"repeat_{kernel}" for kernel in KERNELS)], target,
-                    imports=pool.current().symbols)
+                    imports=pool.imports())
 
 
 class Counting:

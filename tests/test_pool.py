@@ -162,7 +162,9 @@ def test_a_call_is_cheap(native: jit.Loaded) -> None:
 
 # What the processes below share: a pool that has run, and a frame that runs for very long.
 PRELUDE = """
-import os, signal, sys, threading, time
+import atexit, os, signal, sys, threading, time
+FIRST = []
+atexit.register(lambda: [f() for f in FIRST])   # runs after the pool has left
 import native_programs
 from native_programs import Counting
 from stele.backend.cpu import pool
@@ -182,6 +184,25 @@ ENDINGS = {
     "thread at work": """
 threading.Thread(target=lambda: endless.frame.run(native["repeat_work"]), daemon=True).start()
 time.sleep(0.05)
+""",
+    "threads that go on": """
+def forever():
+    while True: once()
+for _ in range(3): threading.Thread(target=forever, daemon=True).start()
+time.sleep(0.1)
+""",
+    "a run at exit": "FIRST.append(once)",
+    "fork under a compile": """
+def compiling():
+    while True: native_programs.load()
+threading.Thread(target=compiling, daemon=True).start()
+for _ in range(5):
+    child = os.fork()
+    if child == 0:
+        native_programs.load()
+        once()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
 """,
     "fork": """
 child = os.fork()

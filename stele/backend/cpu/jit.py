@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import time
 import weakref
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import perf_counter
 
 import llvmlite.binding as llvm
 from llvmlite import ir
@@ -41,9 +41,9 @@ class Times:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        start = perf_counter()
+        start = time.perf_counter()
         yield
-        setattr(self, name, getattr(self, name) + (perf_counter() - start) * 1e3)
+        setattr(self, name, getattr(self, name) + (time.perf_counter() - start) * 1e3)
 
 
 TOTAL = Times()
@@ -70,9 +70,7 @@ def compile_object(module: str | ir.Module, target: Target, *, allowed: Collecti
     Raises CompileError if LLVM refuses the module, or the object refers to a symbol that is not `allowed`.
     """
     with _llvm:
-        parsed = _optimised(str(module), target, times)
-        with times.phase("emit"):
-            image = _machine(target).emit_object(parsed)
+        image = _emit(str(module), target, times)
     symbols.check(image, allowed)
     times.compiled += 1
     return image
@@ -106,6 +104,13 @@ def load(image: bytes, exports: Collection[str], target: Target, *, imports: Map
             raise CompileError(f"cannot link an object that exports {', '.join(exports)}: {error}") from None
     times.loaded += 1
     return Loaded(tracker, {name: tracker[name] for name in exports})
+
+
+def _emit(text: str, target: Target, times: Times) -> bytes:
+    """A function of its own, so that the module is given back before the caller lets go of LLVM."""
+    module = _optimised(text, target, times)
+    with times.phase("emit"):
+        return _machine(target).emit_object(module)
 
 
 def _optimised(text: str, target: Target, times: Times) -> llvm.ModuleRef:

@@ -16,15 +16,17 @@ import cffi
 from stele import config
 from stele.backend.cpu import cache, jit, pool_code, symbols
 from stele.backend.cpu.target import detect
-from stele.errors import ConfigError
+from stele.errors import Cancelled, ConfigError
 
 ffi = cffi.FFI()
 
-_EXPORTS = ("pool_run", "pool_poll", "pool_worker", "pool_stop", "pool_call")
+_FOR_PROGRAMS = ("pool_run", "pool_poll")
+_EXPORTS = (*_FOR_PROGRAMS, "pool_worker", "pool_stop", "pool_call")
 _EXIT_SECONDS = 2.0     # how long the interpreter's exit waits for running programs and for workers
 
 _change = threading.RLock()
 _wanted: int | None = None
+_leaving = False
 _raised: list[BaseException] = []
 
 
@@ -38,7 +40,6 @@ class Pool:
         self.threads = threads
         self.address = _forever(pool_code.size(threads))
         native = _native(futex)
-        self.symbols = {name: native[name] for name in ("pool_run", "pool_poll")}
         self._stop = ffi.cast("void(*)(uintptr_t)", native["pool_stop"])
         self._call = ffi.cast("int64_t(*)(uintptr_t, uintptr_t, uintptr_t)", native["pool_call"])
         self._words = (ctypes.c_int64 * (pool_code.size(threads) // 8)).from_address(self.address)
@@ -90,8 +91,21 @@ _current: Pool | None = None
 
 
 def current() -> Pool:
-    """The pool of this process, made on first use and again after fork; keep it for the length of a call."""
+    """The pool of this process, made on first use and again after fork; keep it for the length of a call.
+
+    Raises Cancelled in other threads than the main one while the interpreter goes down.
+    """
     return _current or _start()
+
+
+def imports() -> dict[str, int]:
+    """The pool's symbols that a program may refer to, for `jit.load(..., imports=imports())`.
+
+    `void pool_run(pool*, kernel*, ctx*, i64 tasks)` runs all tasks of a kernel and polls before;
+    `void pool_poll(pool*, ctx*)` only polls: for loops that run no kernel.
+    """
+    native = _native(None)
+    return {name: native[name] for name in _FOR_PROGRAMS}
 
 
 def set_threads(threads: int) -> None:
@@ -112,7 +126,11 @@ def set_threads(threads: int) -> None:
 
 def _start() -> Pool:
     global _current
+    if _leaving and threading.current_thread() is not threading.main_thread():
+        raise Cancelled("no program starts in this thread, since the interpreter is going down")
     with _change:
+        if _leaving:
+            return Pool(1)
         if _current is None:
             _current = Pool(_wanted or config.THREADS())
         return _current
@@ -159,9 +177,9 @@ def _forget() -> None:
 
 def _leave() -> None:
     """At exit: stop what runs in other threads, then the workers; never for longer than a few seconds."""
-    global _wanted, _current
+    global _leaving, _current
     with _change:
-        retired, _current, _wanted = _current, None, 1
+        retired, _current, _leaving = _current, None, True
     if retired:
         retired.cancel()
         retired.close()
