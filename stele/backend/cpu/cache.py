@@ -40,8 +40,9 @@ class Cache:
 
     The worst that a broken, full or unwritable folder does is to make `get` return None.
 
-    >>> cache = Cache(folder, limit=1 << 20)
-    >>> cache.put(digest("a"), b"object"); cache.get(digest("a"))
+    >>> import tempfile
+    >>> cache = Cache(Path(tempfile.mkdtemp()), limit=1 << 20)
+    >>> cache.put(digest("graph", "target"), b"object"); cache.get(digest("graph", "target"))
     b'object'
     """
 

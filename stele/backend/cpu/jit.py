@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import threading
@@ -20,8 +21,6 @@ from stele.errors import CompileError
 
 # LLVM runs one thing at a time; fork waits for it, so that a child never inherits a compile cut in half.
 _llvm = threading.RLock()
-_machines: dict[Target, llvm.TargetMachine] = {}
-_linkers: dict[str, llvm.LLJIT] = {}
 _unloaded: list[llvm.ResourceTracker] = []
 _number = itertools.count()
 
@@ -114,7 +113,6 @@ def _emit(text: str, target: Target, times: Times) -> bytes:
 
 
 def _optimised(text: str, target: Target, times: Times) -> llvm.ModuleRef:
-    """The module after a light pipeline; no vectoriser, since kernels come in vectors already."""
     with times.phase("parse"):
         try:
             module = llvm.parse_assembly(text)
@@ -123,21 +121,26 @@ def _optimised(text: str, target: Target, times: Times) -> llvm.ModuleRef:
         except RuntimeError as error:
             raise CompileError(f"LLVM refuses the module: {error}") from None
     with times.phase("optimise"):
-        passes = llvm.create_new_module_pass_manager()
-        passes.add_always_inliner_pass()
-        passes.add_sroa_pass()
-        passes.add_instruction_combine_pass()
-        passes.add_simplify_cfg_pass()
-        passes.add_new_gvn_pass()
-        passes.add_aggressive_dce_pass()
-        passes.run(module, llvm.create_pass_builder(_machine(target), llvm.create_pipeline_tuning_options(1)))
+        _passes().run(module, llvm.create_pass_builder(_machine(target), llvm.create_pipeline_tuning_options(1)))
     return module
 
 
+@functools.cache
+def _passes() -> llvm.ModulePassManager:
+    """A light pipeline, made once (llvmlite never frees one); no vectoriser, since kernels come in vectors already."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_new_gvn_pass()
+    passes.add_aggressive_dce_pass()
+    return passes
+
+
+@functools.cache
 def _machine(target: Target) -> llvm.TargetMachine:
-    if target not in _machines:
-        _machines[target] = _new_machine(target)
-    return _machines[target]
+    return _new_machine(target)
 
 
 def _new_machine(target: Target) -> llvm.TargetMachine:
@@ -146,7 +149,6 @@ def _new_machine(target: Target) -> llvm.TargetMachine:
                                            codemodel="small")
 
 
+@functools.cache
 def _linker(target: Target) -> llvm.LLJIT:
-    if target.triple not in _linkers:
-        _linkers[target.triple] = llvm.create_lljit_compiler(_new_machine(target), use_jit_link=True)
-    return _linkers[target.triple]
+    return llvm.create_lljit_compiler(_new_machine(target), use_jit_link=True)
