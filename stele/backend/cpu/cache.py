@@ -83,6 +83,8 @@ class Cache:
                 return
             part.write_bytes(_MAGIC + hashlib.sha256(content).digest() + content)
             part.replace(path)
+        except FileNotFoundError:
+            return      # somebody emptied the folder meanwhile
         except OSError as error:
             self._give_up(f"cannot write there ({error.strerror or error})")
             return
@@ -127,12 +129,14 @@ class Cache:
         entries = sorted(self._entries())
         self._bytes = sum(size for _, size, _ in entries)
         for when, size, path in entries:
-            unfinished = path.suffix == ".part" and when < time.time() - _STALE_SECONDS
-            if self._bytes <= self.limit and not unfinished:
-                continue
-            _remove(path)
-            self._bytes -= size
-            self.counts.evicted += not unfinished
+            if path.suffix == ".part":
+                leaves = when < time.time() - _STALE_SECONDS
+            else:
+                leaves = self._bytes > self.limit
+                self.counts.evicted += leaves
+            if leaves:
+                _remove(path)
+                self._bytes -= size
 
     def _entries(self) -> Iterator[tuple[float, int, Path]]:
         try:
