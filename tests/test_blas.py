@@ -7,7 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from stele.backend.cpu import blas
+from stele.backend.cpu import blas, jit, pool
+from stele.backend.cpu.call import Frame
+from stele.backend.cpu.target import detect
 from stele.errors import DeviceError, DTypeError, ShapeError
 
 
@@ -26,6 +28,47 @@ def test_threads_may_call_it_at_once() -> None:
     a = np.random.default_rng(0).standard_normal((200, 200))
     with ThreadPoolExecutor(4) as threads:
         assert all(np.array_equal(x, blas.gemm(a, a)) for x in threads.map(lambda _: blas.gemm(a, a), range(16)))
+
+
+PRODUCTS = """
+declare void @pool_run(ptr, ptr, ptr, i64)
+define void @products(ptr %ctx, i64 %thread, i64 %begin, i64 %end) {
+entry:
+  %bufs = load ptr, ptr %ctx
+  %gemm = load ptr, ptr %bufs
+  %a.at = getelementptr ptr, ptr %bufs, i64 1
+  %a = load ptr, ptr %a.at
+  %c.at = getelementptr ptr, ptr %bufs, i64 2
+  %c = load ptr, ptr %c.at
+  br label %loop
+loop:
+  %i = phi i64 [ %begin, %entry ], [ %i1, %loop ]
+  %skip = mul i64 %i, 1024
+  %x = getelementptr float, ptr %a, i64 %skip
+  %y = getelementptr float, ptr %c, i64 %skip
+  call void %gemm(i32 101, i32 111, i32 111, i32 32, i32 32, i32 32,
+                  float 1.0, ptr %x, i32 32, ptr %x, i32 32, float 0.0, ptr %y, i32 32)
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i1, %end
+  br i1 %more, label %loop, label %out
+out:
+  ret void
+}
+define i32 @program(ptr %ctx, ptr %pool) {
+  call void @pool_run(ptr %pool, ptr @products, ptr %ctx, i64 200)
+  ret i32 0
+}
+"""
+
+
+def test_native_code_calls_it_on_every_thread() -> None:
+    a = np.random.default_rng(0).standard_normal((200, 32, 32)).astype(np.float32)
+    c = np.zeros_like(a)
+    loaded = jit.load(jit.compile_object(PRODUCTS, detect()), ["program"], detect(), imports=pool.imports())
+    frame = Frame(buffers=3, sizes=0)
+    frame.buffers[:] = blas.address("sgemm"), a.ctypes.data, c.ctypes.data
+    assert frame.run(loaded["program"]) == 0
+    assert np.allclose(c, a @ a, rtol=1e-4, atol=1e-4)
 
 
 def test_wrong_operands_teach() -> None:

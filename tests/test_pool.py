@@ -232,7 +232,7 @@ begin = time.monotonic()
 try:
     endless.frame.run(native["repeat_work"])
 except KeyboardInterrupt:
-    assert time.monotonic() - begin < 1.0
+    assert time.monotonic() - begin < 3.0
     once()
 else:
     sys.exit("not interrupted")
