@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from ..ir.graph import Constant, Item, Literal, Op, Parameter
-from . import contraction, control, generate, linear, operators, reduction
+from . import composite, contraction, control, generate, linear, operators, random, reduction
 from .elementwise import arithmetic, binary, unary
 
 ALL: dict[str, type[Op]] = {op.__name__: op for op in (
     Parameter, Literal, Constant, Item, *linear.ALL, *generate.ALL, *arithmetic.ALL, *unary.ALL, *binary.ALL,
-    *reduction.ALL, *contraction.ALL, *control.ALL)}
+    *reduction.ALL, *contraction.ALL, *random.ALL, *control.ALL, *composite.ALL)}
