@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..errors import ShapeError
 from ..ir.graph import Value
-from ..ir.types import DType, Type, axis_of, float32, same, show
+from ..ir.types import DType, Type, axis_of, float32, int64, same, show
 from .composite import Gelu, LogSoftmax, LogSumExp, Normalize, Silu, Softmax
 from .control import CheckIndex
 from .elementwise.arithmetic import Equal, Select
@@ -61,13 +61,13 @@ def pick(x: Value, labels: Value, *, axis: int = -1) -> Value:
     if len(outer) != labels.ndim or not all(same(a, b) for a, b in zip(outer, labels.shape)):
         raise ShapeError(f"labels need the shape {show(outer)} of x without axis {axis}, got {show(labels.shape)}")
     checked = expand_dims(CheckIndex(x.shape[axis])(labels), (axis,))
-    return sum(Select()(Equal()(iota_like(x, axis, labels.dtype), checked), x, 0.0), axis=axis)
+    return sum(Select()(Equal()(iota_like(x, axis, int64), checked), x, 0.0), axis=axis)
 
 
 def one_hot(labels: Value, *, classes: int, dtype: DType = float32) -> Value:
     """1 where the new last axis of length `classes` stands at the label, else 0."""
     checked = expand_dims(CheckIndex(classes)(labels), (labels.ndim,))
-    return cast(Equal()(Iota((*labels.shape, classes), labels.ndim, labels.dtype)(), checked), dtype)
+    return cast(Equal()(Iota((*labels.shape, classes), labels.ndim, int64)(), checked), dtype)
 
 
 def cross_entropy(logits: Value, labels: Value, *, axis: int = -1, reduction: str = "mean") -> Value:
