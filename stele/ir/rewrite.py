@@ -23,6 +23,7 @@ class Rule:
     `example` is a graph on which the rule must fire; `inputs` its parameters' shapes (or whole types), `domain` the
     interval its floats are drawn from. `error` bounds max|a-b| / max|b| of the two sides, in units of the dtype's
     epsilon; 0 promises the same bits. At `hard`, if given, the original loses its digits and the replacement does not.
+    The rule is tried on values of the example's root op, and on those of the ops in `also`.
     """
 
     match: Match
@@ -31,6 +32,7 @@ class Rule:
     error: float
     domain: tuple[float, float]
     hard: float | None
+    also: tuple[type[Op], ...]
 
     @property
     def name(self) -> str:
@@ -47,8 +49,8 @@ class Rule:
         return Graph(tuple(made.values()), (self.example(**made),))
 
     @cached_property
-    def root(self) -> type[Op]:
-        return type(self.graph().results[0].op)
+    def roots(self) -> tuple[type[Op], ...]:
+        return tuple(dict.fromkeys((type(self.graph().results[0].op), *self.also)))
 
     @cached_property
     def depth(self) -> int:
@@ -60,7 +62,7 @@ class Rule:
 
 
 def rule(example: Callable[..., Value], *, error: float = 0, domain: tuple[float, float] = (-3, 3),
-         hard: float | None = None, **inputs: Shape | Type) -> Callable[[Match], Rule]:
+         hard: float | None = None, also: tuple[type[Op], ...] = (), **inputs: Shape | Type) -> Callable[[Match], Rule]:
     """Makes a function a rule, given a graph on which it must fire; its parameters are (2, 3) unless said otherwise.
 
     >>> @rule(lambda x: log(exp(x)), error=8)
@@ -71,7 +73,7 @@ def rule(example: Callable[..., Value], *, error: float = 0, domain: tuple[float
     """
     names = inspect.signature(example).parameters
     types: dict[str, Shape | Type] = {k: inputs.get(k, (2, 3)) for k in names}
-    return lambda match: Rule(match, example, types, error, domain, hard)
+    return lambda match: Rule(match, example, types, error, domain, hard, also)
 
 
 @dataclass
@@ -104,11 +106,11 @@ class Report:
 
 
 def rewrite(graph: Graph, rules: Iterable[Rule], off: Collection[str] = (), report: Report | None = None) -> Graph:
-    """The graph, and the graphs its ops hold, with `rules` applied until none fires; those named in `off` are left out."""
+    """The graph, and the graphs its ops hold, with `rules` applied until none fires, but for those named in `off`."""
     table: dict[type[Op], list[Rule]] = {}
     for r in rules:
-        if r.name not in off:
-            table.setdefault(r.root, []).append(r)
+        for root in () if r.name in off else r.roots:
+            table.setdefault(root, []).append(r)
     with inherit(FRESH):
         return Rewriter(table, Report() if report is None else report).graph(graph)
 
@@ -153,7 +155,7 @@ class Rewriter:
         """What the first rule that fires makes of v."""
         for r in self.table.get(type(v.op), ()):
             new = r.match(v)
-            if new is None or new is v or new.type != v.type and is_only_size(r, v, new):
+            if new is None or new is v or (new.type != v.type and is_only_size(r, v, new)):
                 continue
             self.fired += 1
             if self.fired > 1000 + 20 * len(self.done):
