@@ -76,6 +76,9 @@ FITS = (
     Fit("SIN", "(sin(r) - r) / r**3 in r**2 for |r| <= pi/2",
         lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z * mp.sqrt(z) / mp.sin(mp.sqrt(z)),
         mpf(0), both((mp.pi / 2) ** 2), {24: 3, 53: 8}),
+    Fit("TANH", "(tanh(x) - x) / x**3 in x**2 for |x| <= 5/8",
+        lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z * mp.sqrt(z) / mp.tanh(mp.sqrt(z)),
+        mpf(0), both(mpf(25) / 64), {24: 4, 53: 10}),
     Fit("ATAN", "(atan(t) - t) / t**3 in t**2 for |t| <= 1",
         lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z * mp.sqrt(z) / mp.atan(mp.sqrt(z)),
         mpf(0), both(mpf(1)), {24: 8, 53: 19}),
@@ -92,7 +95,7 @@ FITS = (
 PARTS = (
     ("LN2",          mp.log(2),     {24: (16, 24), 53: (42, 53)}),
     ("HALF_PI",      mp.pi / 2,     {24: (24, 24, 24), 53: (53, 53, 53)}),
-    ("HALF_PI_CUT",  mp.pi / 2,     {24: (11, 11, 11, 24), 53: (33, 33, 33, 53)}),
+    ("HALF_PI_CUT",  mp.pi / 2,     {24: (11, 11, 11, 24), 53: (24, 24, 24, 53)}),
 )
 
 
@@ -122,6 +125,11 @@ def main() -> None:
         for bits, width in ((24, 32), (53, 64)):
             print(f"    {width}: ({', '.join(repr(float(p)) for p in parts(value, widths[bits]))}),")
         print("}")
+    print("\n# 1/pi in pieces of 29 bits.")
+    print("INVERSE_PI = (")
+    for k in range(1, 8):
+        print(f"    {float(mp.floor(mp.ldexp(1 / mp.pi, 29 * k)) % 2**29 * mpf(2) ** (-29 * k))!r},")
+    print(")")
 
 
 if __name__ == "__main__":

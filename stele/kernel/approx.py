@@ -15,6 +15,7 @@ from .vocabulary import Element, Operand, V, Vocabulary
 
 LOG2E = 1 / math.log(2)
 INF = math.inf
+FAR = 2.0**13  # beyond it float32 sin and cos reduce their argument in float64
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,7 @@ class Format:
     exp_low: float     # exp is 0 from here down: its exponent field, one below true, is 0
     exp_high: float    # a little beyond the largest x whose exp is finite
     expm1_low: float   # expm1 is -1 from here down
-    tanh_high: float   # tanh is 1 from here up
     root_half: int     # the bits of sqrt(1/2)
-    far: float         # beyond, sin and cos reduce their argument in a wider way
 
     @property
     def magic(self) -> float:
@@ -43,8 +42,8 @@ class Format:
 
 
 FORMATS = {
-    32: Format(float32, int32, 23, 127, -87.48, 88.9, -18.0, 10.0, 0x3F3504F3, 2.0**13),
-    64: Format(float64, int64, 52, 1023, -708.53, 709.9, -38.0, 20.0, 0x3FE6A09E667F3BCD, 2.0**30),
+    32: Format(float32, int32, 23, 127, -87.48, 88.9, -18.0, 0x3F3504F3),
+    64: Format(float64, int64, 52, 1023, -708.53, 709.9, -38.0, 0x3FE6A09E667F3BCD),
 }
 
 
@@ -54,10 +53,7 @@ class Approximations(Vocabulary[V]):
     def exp(self, x: Element[V]) -> Element[V]:
         """Results below 1.5 times the least normal number are 0."""
         x, form = self._float(x)
-        x = self.min(self.max(x, form.exp_low), form.exp_high)
-        r, half = self._reduced(x, form, form.bias - 1)
-        doubled = [2.0, 2.0, *(2 * c for c in tables.EXP[x.dtype.bits])]
-        return self._polynomial(r, doubled) * half
+        return self._exp_below(self.min(x, form.exp_high), form)
 
     def expm1(self, x: Element[V]) -> Element[V]:
         x, form = self._float(x)
@@ -67,15 +63,19 @@ class Approximations(Vocabulary[V]):
         return self.select(abs(x) < 2.0 ** (-form.fraction - 2), x, y + y)
 
     def sigmoid(self, x: Element[V]) -> Element[V]:
-        """Results below twice the least normal number are 0."""
-        return 1 / (1 + self.exp(-x))
+        """Results below 1.5 times the least normal number are 0."""
+        x, form = self._float(x)
+        e = self._exp_below(-abs(x), form)
+        part = e / (1 + e)
+        return self.select(x < 0, self.fma(-part, e, e), 1 - part)
 
     def tanh(self, x: Element[V]) -> Element[V]:
         x, form = self._float(x)
-        a = self.min(abs(x), form.tanh_high)
-        r, scale = self._reduced(a + a, form, form.bias)
-        e = self.fma(self._expm1_near(r), scale, scale - 1)
-        return self._with_sign(e / (e + 2), x)
+        e = self._exp_below(-abs(x + x), form)
+        far = self.fma(e / (1 + e), -2.0, 1.0)
+        z = x * x
+        near = self.fma(z * self._polynomial(z, tables.TANH[x.dtype.bits]), x, x)
+        return self.select(abs(x) < 0.625, near, self._with_sign(far, x))
 
     def log(self, x: Element[V]) -> Element[V]:
         x, form = self._float(x)
@@ -99,13 +99,13 @@ class Approximations(Vocabulary[V]):
         x, form = self._float(x)
         t = self.fma(x, 1 / math.pi, form.magic)
         r = self._minus_half_pi(x, (t - form.magic) * 2)
-        return self._sin_near(r, self.bitcast(t, form.integer), form)
+        return self._or_far(x, 0.0, self._sin_near(r, self.bitcast(t, form.integer), form))
 
     def cos(self, x: Element[V]) -> Element[V]:
         x, form = self._float(x)
         t = self.fma(x, 1 / math.pi, -0.5) + form.magic
         r = self._minus_half_pi(x, self.fma(t - form.magic, 2.0, 1.0))
-        return self._sin_near(r, self.bitcast(t, form.integer) + 1, form)
+        return self._or_far(x, 0.5, self._sin_near(r, self.bitcast(t, form.integer) + 1, form))
 
     def atan(self, x: Element[V]) -> Element[V]:
         x, form = self._float(x)
@@ -151,6 +151,11 @@ class Approximations(Vocabulary[V]):
         r = self.fma(n, -low, self.fma(n, -high, x))
         return r, self.bitcast(self.bitcast(t, form.integer) << form.fraction, x.dtype)
 
+    def _exp_below(self, x: Element[V], form: Format) -> Element[V]:
+        """exp(x) for x up to a little beyond the largest whose exp is finite."""
+        r, half = self._reduced(self.max(x, form.exp_low), form, form.bias - 1)
+        return self._polynomial(r, [2.0, 2.0, *(2 * c for c in tables.EXP[x.dtype.bits])]) * half
+
     def _expm1_near(self, r: Element[V]) -> Element[V]:
         """exp(r) - 1 for |r| <= ln(2)/2."""
         return self.fma(r * r, self._polynomial(r, tables.EXP[r.dtype.bits]), r)
@@ -183,4 +188,29 @@ class Approximations(Vocabulary[V]):
         """sin(r) for |r| <= pi/2, negated where turns is odd."""
         z = r * r
         y = self.fma(z * self._polynomial(z, tables.SIN[r.dtype.bits]), r, r)
+        y = self.min(self.max(y, -1.0), 1.0)
         return self.bitcast(self.bitcast(y, form.integer) ^ (turns << form.integer.bits - 1), r.dtype)
+
+    def _or_far(self, x: Element[V], phase: float, near: Element[V]) -> Element[V]:
+        """sin(x + phase * pi) where |x| is too large for `near`."""
+        if x.dtype == float64:
+            return near
+        return self.rare(abs(x) > FAR, lambda: self.cast(self._sin_far(self.cast(x, float64), phase), float32), near)
+
+    def _sin_far(self, x: Element[V], phase: float) -> Element[V]:
+        """sin(x + phase * pi) for any float32 x, in float64.
+
+        1/pi is cut into pieces of 29 bits, so that the product of each with x is exact, and so is its rest modulo 2.
+        """
+        form = FORMATS[64]
+        high, low = self.constant(phase, float64), self.constant(0.0, float64)
+        for piece in tables.INVERSE_PI:
+            product = x * piece
+            rest = product - self.floor(product * 0.5) * 2
+            total = high + rest
+            part = total - high
+            low = low + ((high - (total - part)) + (rest - part))
+            high = total
+        t = high + form.magic
+        r = ((high - (t - form.magic)) + low) * math.pi
+        return self._sin_near(r, self.bitcast(t, form.integer), form)

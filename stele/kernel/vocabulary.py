@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -89,6 +90,10 @@ class Vocabulary(ABC, Generic[V]):
         """x*y + z, rounded once where the machine has fma."""
 
     @abstractmethod
+    def rare(self, mask: Element[V], slow: Callable[[], Element[V]], fast: Element[V]) -> Element[V]:
+        """`slow()` where mask else `fast`: the slow path runs only if an element needs it."""
+
+    @abstractmethod
     def unary(self, name: str, x: Element[V]) -> Element[V]:
         """neg, abs, invert, sqrt, floor, ceil, trunc or round (to even) of x."""
 
@@ -109,10 +114,6 @@ class Vocabulary(ABC, Generic[V]):
     def trunc(self, x: Element[V]) -> Element[V]:             return self.unary("trunc", x)
     def round(self, x: Element[V]) -> Element[V]:             return self.unary("round", x)
     # fmt: on
-
-    def rare(self, mask: Element[V], slow: Element[V], fast: Element[V]) -> Element[V]:
-        """`slow` where mask else `fast`."""
-        return self.select(mask, slow, fast)
 
     def cast(self, x: Element[V], dtype: DType) -> Element[V]:
         """Conversion of value: float to integer truncates, to bool tests != 0, to a 16-bit float goes by float32."""
