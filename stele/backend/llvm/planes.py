@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from stele.backend.llvm.access import Operand, Write, i64, size_of
-from stele.backend.llvm.nest import at, load, loop, round_up, scaled, shuffle, splat, store, total
+from stele.backend.llvm.nest import at, least, load, loop, round_up, scaled, shuffle, splat, store, total, zero
 from stele.backend.llvm.stencil import Stencil
 
 
@@ -23,14 +23,28 @@ class Planes:
     band: int
 
     @property
+    def shared(self) -> int:
+        """Rows of zeros below an image that are the zeros above the next."""
+        stencil = self.stencil
+        if self.band < stencil.rows or stencil.phases[0] > 1:
+            return 0
+        below = stencil.rows + stencil.reach[0] - stencil.low[0] - stencil.source[0]
+        return max(0, min(stencil.low[0], stencil.reach[0], below))
+
+    @property
     def image(self) -> int:
         """Elements of one image in one phase."""
-        return (self.band + self.stencil.reach[0]) * self.stencil.pitch
+        return (self.band + self.stencil.reach[0] - self.shared) * self.stencil.pitch
+
+    @property
+    def margin(self) -> int:
+        """Zeros after the last image: what is read past its end is finite, and never a neighbour's."""
+        return round_up(self.shared * self.stencil.pitch + self.stencil.reach[1] + self.lanes, self.lanes)
 
     @property
     def phase(self) -> int:
-        """Elements of one phase; copying a row may overrun it by less than a vector."""
-        return round_up(self.images * self.image + self.lanes, self.lanes)
+        """Elements of one phase."""
+        return round_up(self.images * self.image, self.lanes) + self.margin
 
     @property
     def channel(self) -> int:
@@ -48,30 +62,38 @@ class Planes:
         return round_up((channels * self.channel + overrun + self.image) * size_of(self.dtype), 64)
 
     def fill(self, b: ir.IRBuilder, ctx: ir.Value, operand: Operand, to: ir.Value, first: tuple[ir.Value, ir.Value],
-             counts: tuple[ir.Value, ir.Value], row: ir.Value) -> None:
-        """Copies `counts` = (images, channels) from `first` = (image, channel) on, from target row `row` on."""
-        stencil, dtype = self.stencil, self.dtype
-        (sy, sx), lanes = stencil.phases, self.lanes
-        height = self.image // stencil.pitch
-        with loop(b, 0, counts[1]) as c, loop(b, 0, counts[0]) as n:
+             counts: tuple[ir.Value, ir.Value], row: ir.Value, end: ir.Value | None = None) -> None:
+        """Copies `counts` = (images, channels) from `first` = (image, channel) on, target rows from `row` on.
+
+        Source rows from `end` on count as zeros.
+        """
+        stencil, dtype, lanes = self.stencil, self.dtype, self.lanes
+        height = i64(stencil.source[0]) if end is None else least(b, i64(stencil.source[0]), end)
+        with loop(b, 0, counts[1]) as c:
+            plane = scaled(b, c, self.channel)
             for fy in sorted({phase[0] for phase in stencil.used}):
-                columns = [phase[1] for phase in stencil.used if phase[0] == fy]
-                base = total(b, scaled(b, c, self.channel), scaled(b, n, self.image))
-                with loop(b, 0, height) as r:
-                    h = total(b, scaled(b, b.add(row, r), sy), fy - stencil.low[0])
-                    inside = b.icmp_unsigned("<", h, i64(stencil.source[0]))
+                with loop(b, 0, counts[0]) as n, loop(b, 0, self.image // stencil.pitch) as r:
+                    h = total(b, scaled(b, b.add(row, r), stencil.phases[0]), fy - stencil.low[0])
+                    inside = b.icmp_unsigned("<", h, height)
                     width = b.select(inside, i64(stencil.source[1]), i64(0))
-                    with loop(b, 0, stencil.pitch, lanes) as x:
-                        vectors = []
-                        for j in range(sx):
-                            w = total(b, scaled(b, x, sx), j * lanes - stencil.low[1])
-                            index = (b.add(first[0], n), b.add(first[1], c), h, w)
-                            vectors.append(operand.read(b, ctx, index, 3, lanes, within(b, w, width, lanes)))
-                        line = total(b, base, scaled(b, r, stencil.pitch), x)
-                        for fx in columns:
-                            picked = regroup(b, vectors, lambda l, fx=fx: divmod(l * sx + fx, lanes))
-                            place = total(b, line, stencil.used.index((fy, fx)) * self.phase)
-                            store(b, picked, at(b, to, place, dtype), dtype)
+                    line = total(b, plane, scaled(b, n, self.image), scaled(b, r, stencil.pitch))
+                    self._row(b, ctx, operand, to, (b.add(first[0], n), b.add(first[1], c), h), width, line, fy)
+            with loop(b, 0, len(stencil.used)) as phase, loop(b, 0, self.margin, lanes) as m:
+                past = total(b, plane, scaled(b, phase, self.phase), scaled(b, counts[0], self.image), m)
+                store(b, zero(dtype, lanes), at(b, to, past, dtype), dtype)
+
+    def _row(self, b, ctx, operand: Operand, to, index, width, line, fy: int) -> None:
+        """One row of the source to every column phase."""
+        stencil, lanes, step = self.stencil, self.lanes, self.stencil.phases[1]
+        with loop(b, 0, stencil.pitch, lanes) as x:
+            vectors = []
+            for j in range(step):
+                w = total(b, scaled(b, x, step), j * lanes - stencil.low[1])
+                vectors.append(operand.read(b, ctx, (*index, w), 3, lanes, within(b, w, width, lanes)))
+            for number, phase in enumerate(stencil.used):
+                if phase[0] == fy:
+                    picked = regroup(b, vectors, lambda l, fx=phase[1]: divmod(l * step + fx, lanes))
+                    store(b, picked, at(b, to, total(b, line, number * self.phase, x), self.dtype), self.dtype)
 
     def drain(self, b: ir.IRBuilder, ctx: ir.Value, write: Write, source: Callable[[ir.Value, int], ir.Value],
               first: tuple[ir.Value, ir.Value, ir.Value], images: ir.Value) -> None:
