@@ -46,6 +46,11 @@ class Space:
     stages: list[Stage] = field(default_factory=list)
     stores: dict[Value, Index] = field(default_factory=dict)
     folds: dict[Value, FoldClass] = field(default_factory=dict)
+    again: set[Value] = field(default_factory=set)
+
+    def once(self, v: Value) -> bool:
+        """Whether no element of v is computed more than once in any pass over a row."""
+        return v not in self.again
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,14 @@ def measure(results: Sequence[Value], body: Collection[Value]) -> Space:
     raise Unfit
 
 
+def measured(results: Sequence[Value], body: Collection[Value]) -> Space | None:
+    """The space that `measure` finds, or None."""
+    try:
+        return measure(results, body)
+    except Unfit:
+        return None
+
+
 class Measuring:
     """One attempt to find a space, with the loops in `splits` split."""
 
@@ -125,6 +138,7 @@ class Measuring:
         for v in self.results:
             if v in used:
                 self.found.stores[v] = self.store_index(v)
+        self.find_repeated()
         return self.found
 
     def axes(self, name: str, shape: Shape) -> Index:
@@ -203,6 +217,16 @@ class Measuring:
             left.remove(name)
             size = size * self.found.ranges[name]
         return set(variables(offset)) if size == product(v.shape) else None
+
+    def find_repeated(self) -> None:
+        """Notes values that loops ask for more often than once per element, or not in step with rows."""
+        rows = set(self.found.rows)
+        every = set(self.found.stages[0].loops) | rows
+        for v, indices in self.at.items():
+            for index in indices:
+                found = self.covering(v, index)
+                if found is None or not found >= rows or not (self.found.folds or found == every):
+                    self.found.again.add(v)
 
     def store_index(self, v: Value) -> Index:
         """Where on the way a result that others here need is stored: at an index that meets each element once."""
