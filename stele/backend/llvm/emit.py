@@ -7,18 +7,22 @@ from ...ir.types import float64, product
 from ...kernel.fuse import Kernel
 from ...kernel.loops import Load, Nest, Store, Temporary, inside
 from ...kernel.lower import lower
+from ...ops.linear import ScatterAdd
 from .blocks import Blocks
 from .dims import i64
 from .frame import Frame, Slots, new_kernel
 from .glue import emit_contraction
 from .launch import Launch, Target
 from .scalars import LLVMScalars
+from .scatter import emit_scatter
 
 
 def emit(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Target) -> list[Launch]:
     """Adds the functions of a kernel to a module; returns the launches, each after the one before."""
     if kernel.kind == "contraction":
         return emit_contraction(module, name, kernel, slots, target)
+    if kernel.anchor is not None and isinstance(kernel.anchor.op, ScatterAdd):
+        return emit_scatter(module, name, kernel, slots, target)
     nests = lower(kernel)
     temporaries = {buffer: slots.temp(product(buffer.shape) * buffer.dtype.bytes)
                    for nest in nests for step in inside(nest.body)
