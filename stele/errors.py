@@ -1,37 +1,40 @@
-"""Exceptions that teach: what was asked, what came, where, what to write instead."""
+"""The exceptions of Stele: each says what was asked, what came, where, and what to write instead."""
+
+from __future__ import annotations
 
 
 class SteleError(Exception):
-    """Base of every error that Stele raises on purpose."""
+    """An error that teaches: the message, the user's line (`where`), and what to write instead (`hint`).
+
+    >>> raise ShapeError("matmul needs x.shape[-1] == w.shape[-2], got (8, 3) @ (4, 5)",
+    ...                  where="model.py:12", hint="Did you mean w.T?")
+    Traceback (most recent call last):
+    stele.errors.ShapeError: matmul needs x.shape[-1] == w.shape[-2], got (8, 3) @ (4, 5) at model.py:12. Did you mean w.T?
+    """
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = str(self.args[0])
+        if self.where:
+            text = f"{text.rstrip('.')} at {self.where}"
+        if not self.hint:
+            return text
+        return f"{text}{'' if text.endswith(('.', '?', '!')) else '.'} {self.hint}"
 
 
-class ShapeError(SteleError, ValueError):
-    """Shapes do not fit the operation."""
-
-
-class DTypeError(SteleError, TypeError):
-    """A dtype does not fit the operation."""
-
-
-class GraphError(SteleError):
-    """A graph breaks one of its invariants."""
-
-
-class TraceError(SteleError):
-    """A function cannot become a graph as it is written."""
-
-
-class DataError(SteleError):
-    """A file or an array from outside is not what it should be."""
-
-
-class DeviceError(SteleError):
-    """A device, its driver or its options cannot do what was asked."""
-
-
-class IndexOutOfRange(SteleError, IndexError):
-    """An index met at run time lies outside its axis."""
-
-
-class Cancelled(SteleError):
-    """A running program was asked to stop."""
+# fmt: off
+class ConfigError(SteleError, ValueError):      """A STELE_* variable holds a value that it cannot have."""
+class ShapeError(SteleError, ValueError):       """Shapes do not fit the operation."""
+class DTypeError(SteleError, TypeError):        """Element types do not fit the operation."""
+class GraphError(SteleError, ValueError):       """A graph breaks one of its invariants."""
+class TraceError(SteleError, RuntimeError):     """A Python function did something that no graph can hold."""
+class DataError(SteleError, ValueError):        """Data from outside (a file, an array) is not what it should be."""
+class DeviceError(SteleError, RuntimeError):    """A device is missing, or does not have what was asked of it."""
+class CompileError(SteleError, RuntimeError):   """LLVM refused a module, or an object refers to a forbidden symbol."""
+class IndexOutOfRange(SteleError, IndexError):  """An index lies outside of its axis."""
+class Cancelled(SteleError, RuntimeError):      """A running program was asked to stop."""
+# fmt: on

@@ -1,1 +1,13 @@
 """One class per op, one file per family; `ALL` is every op by name."""
+from __future__ import annotations
+
+from ..ir.graph import Constant, Item, Literal, Op, Parameter
+from . import composite, contraction, control, generate, linear, operators, pooling, random, reduction, windows
+from .elementwise import arithmetic, binary, unary
+
+__all__ = ["ALL", "operators"]
+
+FAMILIES = (linear, windows, generate, arithmetic, unary, binary, reduction, contraction, random, control, composite, pooling)
+LEAVES: tuple[type[Op], ...] = Parameter, Literal, Constant, Item
+
+ALL: dict[str, type[Op]] = {op.__name__: op for op in (*LEAVES, *(op for family in FAMILIES for op in family.ALL))}

@@ -1,1 +1,1 @@
-
+"""The native runtime of the CPU: target, compiler, thread pool, object cache, BLAS."""

@@ -1,0 +1,57 @@
+"""The external symbols that compiled code may refer to, and what an object does refer to."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Iterable
+
+from stele.errors import CompileError
+
+# What any program may use: LLVM turns copies and fills into the first three; the others are the pool's (pool.py).
+KERNEL = frozenset({"memcpy", "memmove", "memset", "pool_run", "pool_poll"})
+
+# What the pool itself uses, all of it from the C library of the process.
+POOL = frozenset({"syscall", "clock_gettime", "sched_yield", "pthread_self",
+                  "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_cond_wait", "pthread_cond_broadcast"})
+
+_ELF64_LITTLE = b"\x7fELF\x02\x01"
+_SYMTAB = 2
+
+
+def undefined(image: bytes) -> frozenset[str]:
+    """The names that an ELF object leaves to its linker; CompileError on another object format.
+
+    Raises ValueError or struct.error if the image is no whole object.
+    """
+    if not image.startswith(_ELF64_LITTLE):
+        raise CompileError("only ELF objects of 64-bit little-endian machines can be checked for their symbols")
+    table, size, count = *struct.unpack_from("<Q", image, 0x28), *struct.unpack_from("<HH", image, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", image, table + k * size) for k in range(count)]
+    names: set[str] = set()
+    for _, kind, _, _, offset, length, link, _, _, entry in sections:
+        if kind != _SYMTAB:
+            continue
+        strings = sections[link][4]
+        for at in range(offset, offset + length, entry):
+            name, _, _, section = struct.unpack_from("<IBBH", image, at)
+            if section == 0 and name:
+                names.add(image[strings + name:image.index(b"\0", strings + name)].decode())
+    return frozenset(names)
+
+
+def check(image: bytes, allowed: Iterable[str] = KERNEL) -> frozenset[str]:
+    """The undefined names of an object; CompileError if one of them is not allowed."""
+    names = undefined(image)
+    if strangers := sorted(names - set(allowed)):
+        raise CompileError(f"compiled code may refer to {', '.join(sorted(allowed))} only, got {', '.join(strangers)}",
+                           hint="An intrinsic that LLVM turns into a library call (exp, fmod ...) must be written out.")
+    return names
+
+
+def address(name: str) -> int:
+    """Where the process has a symbol of the C library; CompileError if it has none."""
+    try:
+        return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
+    except AttributeError:
+        raise CompileError(f"this process has no symbol {name}") from None

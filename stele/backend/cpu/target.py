@@ -1,0 +1,125 @@
+"""The machine that code is generated for: instruction set, vector width, caches, cores."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import llvmlite.binding as llvm
+
+from stele import config
+from stele.errors import DeviceError
+
+# What a level adds to the one before it; the names are LLVM's.
+_LEVELS = {
+    "x86-64-v2": ("sse4.2", "ssse3", "popcnt", "cx16"),
+    "x86-64-v3": ("avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe"),
+    "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """One CPU as the code generator sees it; sizes in bytes, `cores` as this process may use them.
+
+    Kernels need no width attribute on any target: a vector type of `vector_bytes` stays one register
+    even where LLVM's own vectoriser would prefer narrower ones.
+    """
+
+    name: str
+    triple: str
+    cpu: str
+    features: str
+    vector_bytes: int
+    registers: int
+    fma: bool
+    cores: int
+    l1: int
+    l2: int
+
+    @property
+    def key(self) -> str:
+        """What compiled code depends on, as text: part of a cache key."""
+        code = hashlib.sha256(self.features.encode()).hexdigest()[:16]
+        return f"{self.name} {self.triple} {self.cpu} {code} l1={self.l1} l2={self.l2}"
+
+    def lanes(self, itemsize: int) -> int:
+        """Elements of `itemsize` bytes in one vector register."""
+        return self.vector_bytes // itemsize
+
+
+def detect() -> Target:
+    """The target that STELE_TARGET asks for; DeviceError if this machine cannot run its code.
+
+    >>> detect().lanes(4) in (4, 8, 16)
+    True
+    """
+    return _detect(config.TARGET())
+
+
+@functools.cache
+def _detect(wanted: str) -> Target:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    triple = llvm.get_process_triple()
+    if triple.startswith(("aarch64", "arm64")):
+        return _arm(wanted, triple)
+    if not triple.startswith("x86_64"):
+        raise DeviceError(f"Stele generates code for x86-64 and 64-bit ARM, this machine is {triple}")
+    return _x86(wanted, triple)
+
+
+def _x86(wanted: str, triple: str) -> Target:
+    have = llvm.get_host_cpu_features()
+    best = None
+    for level, features in _LEVELS.items():
+        missing = [name for name in features if not have.get(name)]
+        if missing:
+            break
+        best = level
+    if best is None:
+        raise DeviceError(f"Stele needs an x86-64-v2 CPU (SSE4.2), {llvm.get_host_cpu_name()} has it not")
+    level = best if wanted == "native" else wanted
+    if [*_LEVELS].index(level) > [*_LEVELS].index(best):
+        raise DeviceError(f"STELE_TARGET={level} needs {', '.join(missing)}, {llvm.get_host_cpu_name()} has it not",
+                          hint=f"The widest level here is {best}.")
+    return Target(
+        name=level, triple=triple,
+        cpu=llvm.get_host_cpu_name() if wanted == "native" else level,
+        features=have.flatten() if wanted == "native" else "",
+        vector_bytes={"x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}[level],
+        registers=32 if level == "x86-64-v4" else 16,
+        fma=level != "x86-64-v2",
+        cores=_cores(), l1=_cache_bytes(1, 32 << 10), l2=_cache_bytes(2, 512 << 10),
+    )
+
+
+def _arm(wanted: str, triple: str) -> Target:
+    if wanted != "native":
+        raise DeviceError(f"STELE_TARGET={wanted} is an x86 level, this machine is {triple}", hint="Use native.")
+    return Target(name="neon", triple=triple, cpu="generic", features="+neon,+lse" if _has_lse() else "+neon",
+                  vector_bytes=16, registers=32, fma=True,
+                  cores=_cores(), l1=_cache_bytes(1, 64 << 10), l2=_cache_bytes(2, 1 << 20))
+
+
+def _has_lse() -> bool:
+    return bool(llvm.get_host_cpu_features().get("lse"))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _cache_bytes(level: int, default: int) -> int:
+    """Size of the data cache of a level from sysfs (`48K`, `2M`), else a common size."""
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        try:
+            kind, at, size = ((index / name).read_text().strip() for name in ("type", "level", "size"))
+        except OSError:
+            continue
+        if int(at) == level and kind in ("Data", "Unified") and size[:-1].isdigit():
+            return int(size[:-1]) * {"K": 1 << 10, "M": 1 << 20}.get(size[-1], 1)
+    return default

@@ -1,0 +1,144 @@
+"""Shapes and layouts as users write them: joining, splitting, padding, turning."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import ShapeError
+from ..ir.graph import Value
+from ..ir.sizes import Dim
+from ..ir.types import DType, axis_of, bool_, float32, int64, product, same, show
+from .elementwise.arithmetic import Equal, GreaterEqual, Select
+from .generate import Iota
+from .linear import Concatenate, Pad, broadcast, cast, expand_dims, full, reshape, slice_axis, transpose, zeros_like
+
+
+def concatenate(xs: Sequence[Value], *, axis: int = 0) -> Value:
+    """The arrays one behind the other along an axis."""
+    if not xs:
+        raise ShapeError("concatenate needs at least one array, got none")
+    return xs[0] if len(xs) == 1 else Concatenate(axis_of(axis, xs[0].ndim))(*xs)
+
+
+def stack(xs: Sequence[Value], *, axis: int = 0) -> Value:
+    """The arrays along a new axis."""
+    if not xs:
+        raise ShapeError("stack needs at least one array, got none")
+    axis = axis_of(axis, xs[0].ndim + 1)
+    return concatenate([expand_dims(x, (axis,)) for x in xs], axis=axis)
+
+
+def split(x: Value, size: int | Sequence[int], *, axis: int = 0) -> tuple[Value, ...]:
+    """Parts of `size` elements along an axis (the last may be shorter), or of the sizes given."""
+    axis = axis_of(axis, x.ndim)
+    total = x.shape[axis]
+    if not isinstance(total, int):
+        raise ShapeError(f"split needs an axis of known size, got {show(x.shape)}", hint="Take parts with slices.")
+    sizes = [min(size, total - k) for k in range(0, total, size)] if isinstance(size, int) else list(size)
+    if sum(sizes) != total:
+        raise ShapeError(f"split sizes {sizes} add up to {sum(sizes)}, but axis {axis} of {show(x.shape)} has {total}")
+    return tuple(slice_axis(x, axis, sum(sizes[:k]), n) for k, n in enumerate(sizes))
+
+
+def squeeze(x: Value, *, axis: int | Sequence[int] | None = None) -> Value:
+    """x without axes of length 1: the given ones, or all."""
+    given = [k for k, n in enumerate(x.shape) if n == 1] if axis is None else [axis] if isinstance(axis, int) else axis
+    axes = {axis_of(a, x.ndim) for a in given}
+    if any(not same(x.shape[a], 1) for a in axes):
+        raise ShapeError(f"squeeze drops axes of length 1, got axes {tuple(sorted(axes))} of {show(x.shape)}")
+    return reshape(x, tuple(n for k, n in enumerate(x.shape) if k not in axes))
+
+
+def unsqueeze(x: Value, *, axis: int | tuple[int, ...]) -> Value:
+    """x with axes of length 1 put in at the given positions of the result."""
+    return expand_dims(x, (axis,) if isinstance(axis, int) else tuple(axis))
+
+
+def flatten(x: Value, *, start: int = 0, end: int = -1) -> Value:
+    """x with the axes from `start` to `end` as one."""
+    if x.ndim == 0:
+        return reshape(x, (1,))
+    first, last = axis_of(start, x.ndim), axis_of(end, x.ndim)
+    return reshape(x, (*x.shape[:first], product(x.shape[first: last + 1]), *x.shape[last + 1:]))
+
+
+def permute(x: Value, *axes: Any) -> Value:
+    """x with its axes in another order, `permute(x, 1, 0)`; reversed without axes."""
+    return transpose(x, shape_of(axes) or tuple(reversed(range(x.ndim))))
+
+
+def shape_of(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A shape given as one sequence or as several numbers."""
+    return tuple(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else given
+
+
+def expand(x: Value, *shape: Any) -> Value:
+    """x repeated to a shape by NumPy's rule; -1 keeps an axis."""
+    wanted = shape_of(shape)
+    old = (1,) * (len(wanted) - x.ndim) + x.shape
+    return broadcast(x, tuple(n if isinstance(w, int) and w == -1 else w for w, n in zip(wanted, old)))
+
+
+def swapaxes(x: Value, a: int, b: int) -> Value:
+    """x with two axes exchanged."""
+    a, b = axis_of(a, x.ndim), axis_of(b, x.ndim)
+    return transpose(x, tuple(b if k == a else a if k == b else k for k in range(x.ndim)))
+
+
+def matrix_transpose(x: Value) -> Value:
+    """x with its last two axes exchanged."""
+    return swapaxes(x, -1, -2)
+
+
+def moveaxis(x: Value, source: int, target: int) -> Value:
+    """x with one axis moved to another place."""
+    source, target = axis_of(source, x.ndim), axis_of(target, x.ndim)
+    order = [k for k in range(x.ndim) if k != source]
+    order.insert(target, source)
+    return transpose(x, tuple(order))
+
+
+def roll(x: Value, *, shift: int, axis: int) -> Value:
+    """x moved along an axis by `shift` places; what leaves at the end enters at the start."""
+    n = x.shape[axis_of(axis, x.ndim)]
+    if n == 0 or (k := shift % n) == 0:
+        return x
+    return concatenate([slice_axis(x, axis, n - k, k), slice_axis(x, axis, 0, n - k)], axis=axis)
+
+
+def repeat(x: Value, *, times: int, axis: int) -> Value:
+    """Each element of an axis `times` times."""
+    axis = axis_of(axis, x.ndim)
+    wide = expand_dims(x, (axis + 1,))
+    wide = broadcast(wide, (*wide.shape[:axis + 1], times, *wide.shape[axis + 2:]))
+    return reshape(wide, (*x.shape[:axis], x.shape[axis] * times, *x.shape[axis + 1:]))
+
+
+def pad(x: Value, *, widths: Sequence[tuple[Dim, Dim]], value: float = 0.0) -> Value:
+    """x with `value` around it: (before, behind) for each axis."""
+    if len(widths) != x.ndim:
+        raise ShapeError(f"pad needs a pair (before, behind) for each axis of {show(x.shape)}, got {widths}")
+    if all(w == (0, 0) for w in widths):
+        return x
+    op = Pad(tuple(lo for lo, _ in widths), tuple(hi for _, hi in widths), (0,) * x.ndim)
+    return op(x) if value == 0 else Select()(op(full(x.shape, True, bool_)), op(x), value)
+
+
+def triangle(n: Dim, m: Dim, k: int = 0) -> Value:
+    """A bool matrix (n, m), true on and below diagonal k."""
+    return GreaterEqual()(Iota((n, m), 0, int64)() + k, Iota((n, m), 1, int64)())
+
+
+def tril(x: Value, *, k: int = 0) -> Value:
+    """x with zeros above diagonal k of its last two axes."""
+    return Select()(triangle(x.shape[-2], x.shape[-1], k), x, zeros_like(x))
+
+
+def triu(x: Value, *, k: int = 0) -> Value:
+    """x with zeros below diagonal k of its last two axes."""
+    return Select()(triangle(x.shape[-2], x.shape[-1], k - 1), zeros_like(x), x)
+
+
+def eye(n: int, *, dtype: DType = float32) -> Value:
+    """The identity matrix (n, n)."""
+    return cast(Equal()(Iota((n, n), 0, int64)(), Iota((n, n), 1, int64)()), dtype)
