@@ -20,7 +20,7 @@ from stele.errors import Cancelled, ConfigError
 
 ffi = cffi.FFI()
 
-_FOR_PROGRAMS = ("pool_run", "pool_poll")
+_FOR_PROGRAMS = ("pool_run", "pool_finish", "pool_poll")
 _EXPORTS = (*_FOR_PROGRAMS, "pool_worker", "pool_stop", "pool_call")
 _EXIT_SECONDS = 2.0     # how long the interpreter's exit waits for running programs and for workers
 
