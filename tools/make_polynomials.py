@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from mpmath import mp, mpf
 
 mp.dps = 80
+WIDTH = {24: 32, 53: 64}  # of a float, by bits of its significand
 Function = Callable[[mpf], mpf]
 
 
@@ -79,6 +80,9 @@ FITS = (
     Fit("TANH", "(tanh(x) - x) / x**3 in x**2 for |x| <= 5/8",
         lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z * mp.sqrt(z) / mp.tanh(mp.sqrt(z)),
         mpf(0), both(mpf(25) / 64), {24: 4, 53: 10}),
+    Fit("ATANH", "(log((1+s)/(1-s)) - 2*s - 2*s**3/3) / s**5 in s**2 for |s| <= (sqrt(2)-1) / (sqrt(2)+1)",
+        lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2 - z * 2 / 3) / z**2, lambda z: z**2,
+        mpf(0), both(((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2), {53: 8}),
     Fit("ATAN", "(atan(t) - t) / t**3 in t**2 for |t| <= 1",
         lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z * mp.sqrt(z) / mp.atan(mp.sqrt(z)),
         mpf(0), both(mpf(1)), {24: 8, 53: 19}),
@@ -94,16 +98,19 @@ FITS = (
 # Constants in parts: each part but the last has so few bits that its product with a small integer is exact.
 PARTS = (
     ("LN2",          mp.log(2),     {24: (16, 24), 53: (42, 53)}),
+    ("TWO_THIRDS",   mpf(2) / 3,    {53: (53, 53)}),
     ("HALF_PI",      mp.pi / 2,     {24: (24, 24, 24), 53: (53, 53, 53)}),
     ("HALF_PI_CUT",  mp.pi / 2,     {24: (11, 11, 11, 24), 53: (24, 24, 24, 53)}),
 )
 
 
 def parts(value: mpf, widths: tuple[int, ...]) -> list[mpf]:
-    """Numbers of the given bits that sum to value."""
+    """Positive numbers of the given bits that sum to value (positive, so that n = 0 takes no sign from a zero)."""
     found: list[mpf] = []
     for bits in widths:
-        found.append(rounded(value - sum(found), bits))
+        rest = value - sum(found)
+        unit = mpf(2) ** (mp.floor(mp.log(rest, 2)) + 1 - bits)
+        found.append(mp.floor(rest / unit) * unit)
     return found
 
 
@@ -112,9 +119,9 @@ def main() -> None:
     print("# fmt: off")
     for fit in FITS:
         print(f"\n# {fit.meaning}\n{fit.name} = {{")
-        for bits, width in ((24, 32), (53, 64)):
+        for bits in fit.degree:
             values, error = coefficients(fit, bits)
-            print(f"    {width}: (  # the fit is off by {float(error):.3f} ulp at most")
+            print(f"    {WIDTH[bits]}: (  # the fit is off by {float(error):.3f} ulp at most")
             for value in values:
                 print(f"        {float(value)!r},")
             print("    ),")
@@ -122,8 +129,8 @@ def main() -> None:
     print("\n# Constants in parts, the largest first.")
     for name, value, widths in PARTS:
         print(f"{name} = {{")
-        for bits, width in ((24, 32), (53, 64)):
-            print(f"    {width}: ({', '.join(repr(float(p)) for p in parts(value, widths[bits]))}),")
+        for bits, cut in widths.items():
+            print(f"    {WIDTH[bits]}: ({', '.join(repr(float(p)) for p in parts(value, cut))}),")
         print("}")
     print("\n# 1/pi in pieces of 29 bits.")
     print("INVERSE_PI = (")

@@ -7,44 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from ..ir.types import DType, float32, float64, int32, int64
+from ..ir.types import float32, float64
 from . import tables
+from .exact import two_sum
+from .formats import FORMATS, Format
+from .power import power
 from .vocabulary import Element, Operand, V, Vocabulary
 
 LOG2E = 1 / math.log(2)
 INF = math.inf
 FAR = 2.0**13  # beyond it float32 sin and cos reduce their argument in float64
-
-
-@dataclass(frozen=True)
-class Format:
-    """What the formulas need to know of a float dtype."""
-
-    dtype: DType
-    integer: DType     # of the same width
-    fraction: int      # bits of the fraction
-    bias: int          # of the exponent
-    exp_low: float     # exp is 0 from here down: its exponent field, one below true, is 0
-    exp_high: float    # a little beyond the largest x whose exp is finite
-    expm1_low: float   # expm1 is -1 from here down
-    root_half: int     # the bits of sqrt(1/2)
-
-    @property
-    def magic(self) -> float:
-        return 1.5 * 2.0**self.fraction
-
-    @property
-    def least(self) -> float:
-        """The least normal number."""
-        return 2.0 ** (1 - self.bias)
-
-
-FORMATS = {
-    32: Format(float32, int32, 23, 127, -87.48, 88.9, -18.0, 0x3F3504F3),
-    64: Format(float64, int64, 52, 1023, -708.53, 709.9, -38.0, 0x3FE6A09E667F3BCD),
-}
 
 
 class Approximations(Vocabulary[V]):
@@ -74,20 +47,20 @@ class Approximations(Vocabulary[V]):
         e = self._exp_below(-abs(x + x), form)
         far = self.fma(e / (1 + e), -2.0, 1.0)
         z = x * x
-        near = self.fma(z * self._polynomial(z, tables.TANH[x.dtype.bits]), x, x)
-        return self.select(abs(x) < 0.625, near, self._with_sign(far, x))
+        near = self.fma(z * self.polynomial(z, tables.TANH[x.dtype.bits]), x, x)
+        return self.with_sign(self.select(abs(x) < 0.625, near, far), x)
 
     def log(self, x: Element[V]) -> Element[V]:
         x, form = self._float(x)
         lift = form.fraction + 1
         is_small = x < form.least
-        exponent, mantissa = self._split(self.select(is_small, x * 2.0**lift, x), form)
+        exponent, mantissa = self.split(self.select(is_small, x * 2.0**lift, x), form)
         y = self._log_near(mantissa - 1, self.select(is_small, exponent - lift, exponent))
         return self._log_ends(x, y, x)
 
     def log1p(self, x: Element[V]) -> Element[V]:
         x, form = self._float(x)
-        exponent, _ = self._split(1 + x, form)
+        exponent, _ = self.split(1 + x, form)
         # (1 + x) / 2**e - 1 with one rounding; 4 / 2**e and not 1 / 2**e, which would be denormal for the largest x.
         power = self.cast(exponent, form.integer)
         four = self.bitcast((form.bias + 2 - power) << form.fraction, form.dtype)
@@ -108,36 +81,40 @@ class Approximations(Vocabulary[V]):
         return self._or_far(x, 0.5, self._sin_near(r, self.bitcast(t, form.integer) + 1, form))
 
     def atan(self, x: Element[V]) -> Element[V]:
-        x, form = self._float(x)
+        x, _ = self._float(x)
         a = abs(x)
         is_steep = a > 1
         t = self.select(is_steep, 1 / a, a)
         z = t * t
-        y = self.fma(z * self._polynomial(z, tables.ATAN[x.dtype.bits]), t, t)
+        y = self.fma(z * self.polynomial(z, tables.ATAN[x.dtype.bits]), t, t)
         high, low, *_ = tables.HALF_PI[x.dtype.bits]
-        return self._with_sign(self.select(is_steep, high - (y - low), y), x)
+        return self.with_sign(self.select(is_steep, high - (y - low), y), x)
 
     def erf(self, x: Element[V]) -> Element[V]:
-        x, form = self._float(x)
+        x, _ = self._float(x)
         bits = x.dtype.bits
         a = abs(x)
-        near = self.fma(self._polynomial(x * x, tables.ERF[bits]), x, x)
-        tail = self.exp(self._polynomial(self.min(a, 4.0 if bits == 32 else 6.0), tables.ERFC[bits]))
-        return self.select(a < 1, near, self._with_sign(1 - tail, x))
+        near = self.fma(self.polynomial(x * x, tables.ERF[bits]), x, x)
+        tail = self.exp(self.polynomial(self.min(a, 4.0 if bits == 32 else 6.0), tables.ERFC[bits]))
+        return self.select(a < 1, near, self.with_sign(1 - tail, x))
+
+    def pow(self, x: Element[V], y: Operand) -> Element[V]:
+        """x**y as IEEE 754 has it: 1 for y = 0 or x = 1, NaN for negative x unless y is an integer."""
+        return power(self, *self.meet(x, y))
 
     def _float(self, x: Element[V]) -> tuple[Element[V], Format]:
         (x,) = self.meet(x)
         return x, FORMATS[x.dtype.bits]
 
-    def _polynomial(self, x: Element[V], coefficients: Sequence[float]) -> Element[V]:
+    def polynomial(self, x: Element[V], coefficients: Sequence[float]) -> Element[V]:
         """c0 + c1*x + c2*x**2 + ..."""
         y = self.fma(x, coefficients[-1], coefficients[-2])
         for c in coefficients[-3::-1]:
             y = self.fma(y, x, c)
         return y
 
-    def _with_sign(self, magnitude: Element[V], x: Element[V]) -> Element[V]:
-        """magnitude (not negative) with the sign of x."""
+    def with_sign(self, magnitude: Element[V], x: Element[V]) -> Element[V]:
+        """magnitude with the sign of x; it may have that sign already, but not the other."""
         integer = FORMATS[x.dtype.bits].integer
         sign = self.bitcast(x, integer) & -(1 << integer.bits - 1)
         return self.bitcast(self.bitcast(magnitude, integer) | sign, x.dtype)
@@ -154,13 +131,13 @@ class Approximations(Vocabulary[V]):
     def _exp_below(self, x: Element[V], form: Format) -> Element[V]:
         """exp(x) for x up to a little beyond the largest whose exp is finite."""
         r, half = self._reduced(self.max(x, form.exp_low), form, form.bias - 1)
-        return self._polynomial(r, [2.0, 2.0, *(2 * c for c in tables.EXP[x.dtype.bits])]) * half
+        return self.polynomial(r, [2.0, 2.0, *(2 * c for c in tables.EXP[x.dtype.bits])]) * half
 
     def _expm1_near(self, r: Element[V]) -> Element[V]:
         """exp(r) - 1 for |r| <= ln(2)/2."""
-        return self.fma(r * r, self._polynomial(r, tables.EXP[r.dtype.bits]), r)
+        return self.fma(r * r, self.polynomial(r, tables.EXP[r.dtype.bits]), r)
 
-    def _split(self, x: Element[V], form: Format) -> tuple[Element[V], Element[V]]:
+    def split(self, x: Element[V], form: Format) -> tuple[Element[V], Element[V]]:
         """e (as a float) and m with x = m * 2**e and sqrt(1/2) <= m < sqrt(2), for normal positive x."""
         offset = self.bitcast(x, form.integer) - form.root_half
         mantissa = (offset & (1 << form.fraction) - 1) + form.root_half
@@ -170,7 +147,7 @@ class Approximations(Vocabulary[V]):
         """log(1 + f) + exponent * ln(2) for sqrt(1/2) <= 1 + f <= sqrt(2)."""
         high, low = tables.LN2[f.dtype.bits]
         square = f * f
-        tail = self.fma(f * square, self._polynomial(f, tables.LOG[f.dtype.bits]), exponent * low)
+        tail = self.fma(f * square, self.polynomial(f, tables.LOG[f.dtype.bits]), exponent * low)
         return self.fma(exponent, high, f + self.fma(square, -0.5, tail))
 
     def _log_ends(self, x: Element[V], y: Element[V], argument: Element[V]) -> Element[V]:
@@ -186,10 +163,10 @@ class Approximations(Vocabulary[V]):
 
     def _sin_near(self, r: Element[V], turns: Element[V], form: Format) -> Element[V]:
         """sin(r) for |r| <= pi/2, negated where turns is odd."""
-        z = r * r
-        y = self.fma(z * self._polynomial(z, tables.SIN[r.dtype.bits]), r, r)
-        y = self.min(self.max(y, -1.0), 1.0)
-        return self.bitcast(self.bitcast(y, form.integer) ^ (turns << form.integer.bits - 1), r.dtype)
+        a, z = abs(r), r * r
+        y = self.min(self.fma(z * self.polynomial(z, tables.SIN[r.dtype.bits]), a, a), 1.0)
+        sign = self.bitcast(r, form.integer) ^ (turns << form.integer.bits - 1)
+        return self.with_sign(y, self.bitcast(sign, r.dtype))
 
     def _or_far(self, x: Element[V], phase: float, near: Element[V]) -> Element[V]:
         """sin(x + phase * pi) where |x| is too large for `near`."""
@@ -207,10 +184,8 @@ class Approximations(Vocabulary[V]):
         for piece in tables.INVERSE_PI:
             product = x * piece
             rest = product - self.floor(product * 0.5) * 2
-            total = high + rest
-            part = total - high
-            low = low + ((high - (total - part)) + (rest - part))
-            high = total
+            high, error = two_sum(high, rest)
+            low = low + error
         t = high + form.magic
         r = ((high - (t - form.magic)) + low) * math.pi
         return self._sin_near(r, self.bitcast(t, form.integer), form)

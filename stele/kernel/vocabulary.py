@@ -99,7 +99,7 @@ class Vocabulary(ABC, Generic[V]):
 
     @abstractmethod
     def binary(self, name: str, x: Operand, y: Operand) -> Element[V]:
-        """add, sub, mul, div, idiv, mulhi, max, min, and, or, xor, shl, shr, or a comparison: lt, le, gt, ge, eq, ne."""
+        """add, sub, mul, div, idiv, mulhi, max, min, and, or, xor, shl, shr; compared: lt, le, gt, ge, eq, ne."""
 
     # fmt: off
     def eq(self, x: Element[V], y: Operand) -> Element[V]:    return self.binary("eq", x, y)
@@ -137,8 +137,8 @@ class Vocabulary(ABC, Generic[V]):
         elements = [self.widen(x) for x in operands if isinstance(x, Element)]
         dtypes = {x.dtype for x in elements}
         if len(dtypes) != 1:
-            raise DTypeError(f"scalar operands need one dtype, got {', '.join(sorted(map(str, dtypes))) or 'numbers only'}; "
-                             "cast them first with s.cast(x, dtype)")
+            names = ", ".join(sorted(map(str, dtypes))) or "numbers only"
+            raise DTypeError(f"scalar operands need one dtype, got {names}; cast them first with s.cast(x, dtype)")
         known = iter(elements)
         return tuple(next(known) if isinstance(x, Element) else self.constant(x, elements[0].dtype) for x in operands)
 

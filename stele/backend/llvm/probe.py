@@ -43,7 +43,8 @@ class Probe:
         return output[:size].reshape(arrays[0].shape)
 
 
-def probe(formula: Formula, dtypes: Sequence[DType], result: DType, level: str = "v4", lanes: int | None = None) -> Probe:
+def probe(formula: Formula, dtypes: Sequence[DType], result: DType, level: str = "v4",
+          lanes: int | None = None) -> Probe:
     """`formula(s, *x)` compiled for a level of x86-64.
 
     >>> y = probe(lambda s, x: s.exp(x), [float32], float32)(np.zeros(3, "float32"))

@@ -134,7 +134,7 @@ class LLVMScalars(Approximations[ir.Value]):
 
     def bitcast(self, x: Element[ir.Value], dtype: DType) -> LLVMScalar:
         if x.dtype.bits != dtype.bits:
-            raise DTypeError(f"bitcast needs dtypes of one width, got {x.dtype} and {dtype}; use cast to convert a value")
+            raise DTypeError(f"bitcast needs dtypes of one width, got {x.dtype} and {dtype}; cast converts a value")
         same = x.value.type == self.like(x.value, dtype)
         return self.element(x.value if same else self.builder.bitcast(x.value, self.like(x.value, dtype)), dtype)
 
@@ -233,7 +233,8 @@ def shift(s: LLVMScalars, x: LLVMScalar, y: LLVMScalar, left: bool) -> LLVMScala
     x_value, count = s.together(x.value, y.value)
     if is_number(y) and 0 <= y.value.constant < x.dtype.bits:
         return s.element(build(s.builder, x_value, count), x.dtype)
-    fits = s.element(s.builder.icmp_unsigned("<", count, s.together(s.constant(x.dtype.bits, x.dtype).value, count)[0]), bool_)
+    width, _ = s.together(s.constant(x.dtype.bits, x.dtype).value, count)
+    fits = s.element(s.builder.icmp_unsigned("<", count, width), bool_)
     if signed:
         last = s.select(fits, y, x.dtype.bits - 1)
         return s.element(build(s.builder, *s.together(x_value, last.value)), x.dtype)
