@@ -23,7 +23,7 @@ class Rule:
     `example` is a graph on which the rule must fire; `inputs` its parameters' shapes (or whole types), `domain` the
     interval its floats are drawn from. `error` bounds max|a-b| / max|b| of the two sides, in units of the dtype's
     epsilon; 0 promises the same bits. `hard`, if given, is an `x` at which the original loses its digits, and the true
-    result there (everywhere, other inputs being 1), which the replacement must give.
+    result there (of each row, other inputs being 1), which the replacement must give.
     The rule is tried on values of the example's root op, and on those of the ops in `also`.
     """
 
@@ -32,7 +32,7 @@ class Rule:
     inputs: dict[str, Shape | Type]
     error: float
     domain: tuple[float, float]
-    hard: tuple[float, float] | None
+    hard: tuple[float, float | tuple[float, ...]] | None
     also: tuple[type[Op], ...]
 
     @property
@@ -63,7 +63,7 @@ class Rule:
 
 
 def rule(example: Callable[..., Value], *, error: float = 0, domain: tuple[float, float] = (-3, 3),
-         hard: tuple[float, float] | None = None, also: tuple[type[Op], ...] = (),
+         hard: tuple[float, float | tuple[float, ...]] | None = None, also: tuple[type[Op], ...] = (),
          **inputs: Shape | Type) -> Callable[[Match], Rule]:
     """Makes a function a rule, given a graph on which it must fire; its parameters are (2, 3) unless said otherwise.
 

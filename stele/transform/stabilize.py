@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from ..ir.graph import Graph, Value
 from ..ir.rewrite import Report, rewrite, rule
+from ..ops.composite import LogSoftmax, LogSumExp, Softmax
 from ..ops.elementwise.arithmetic import Add, Div, Mul, Neg, Sub
 from ..ops.elementwise.unary import (
     Cos,
@@ -31,13 +32,15 @@ from ..ops.elementwise.unary import (
     softplus,
     sqrt,
     square,
-    stop_gradient,
     tanh,
 )
-from ..ops.linear import Broadcast, Reshape, Sum, broadcast, expand_dims
+from ..ops.generate import iota_like
+from ..ops.linear import Broadcast, Reshape, Sum, broadcast, expand_dims, full
 from ..ops.reduction import Max
 from . import simplify
 from .patterns import axes_of, number
+
+POSITIVE = Sigmoid | Exp | Softplus | Softmax
 
 
 def plus_one(v: Value) -> Value | None:
@@ -65,9 +68,12 @@ def inverse(v: Value) -> Value | None:
 
 def alike(x: Value, z: Value, depth: int = 6) -> bool:
     """Whether two values are one, or plainly compute the same; looks `depth` levels down."""
-    return x is z or depth > 0 and x.op == z.op and len(x.args) == len(z.args) > 0 and all(
-        alike(a, b, depth - 1) for a, b in zip(x.args, z.args)) or number(x) is not None and number(x) == number(z) \
-        and x.type == z.type
+    if x is z:
+        return True
+    if (n := number(x)) is not None:
+        return n == number(z) and x.type == z.type
+    return depth > 0 and x.op == z.op and len(x.args) == len(z.args) > 0 and all(
+        alike(a, b, depth - 1) for a, b in zip(x.args, z.args))
 
 
 def spread(v: Value) -> Value:
@@ -162,7 +168,8 @@ def naive_sigmoid(v: Value) -> Value | None:
 def exp_over_one_plus_exp(v: Value) -> Value | None:
     """exp(x) / (1 + exp(x)) = sigmoid(x)"""
     match v:
-        case Value(Div(), [Value(Exp(), [x]) as y, z]) if (w := plus_one(z)) is not None and alike(w, y): return sigmoid(x)
+        case Value(Div(), [Value(Exp(), [x]) as y, z]) if (w := plus_one(z)) is not None and alike(w, y):
+            return sigmoid(x)
     return None
 
 
@@ -211,13 +218,12 @@ def one_minus_cos(v: Value) -> Value | None:
 
 @rule(lambda x: log(Sum((1,))(exp(x))), error=16, hard=(1000, 1000 + math.log(3)))
 def log_of_sum_of_exp(v: Value) -> Value | None:
-    """log(sum(exp(x))) = m + log(sum(exp(x - m))), m = max(x)"""
+    """log(sum(exp(x))) = logsumexp(x)"""
     match v:
         case Value(Log(), [y]):
             match spread(y):
-                case Value(Sum(), [Value(Exp(), [x])]) as s if not is_shifted(x) and y.shape in (s.shape, widened(s, x)):
-                    top = stop_gradient(Max(axes_of(s))(x))
-                    z = log(Sum(axes_of(s))(exp(x - repeated(top, axes_of(s), x)))) + top
+                case Value(Sum(), [Value(Exp(), [x])]) as s if y.shape in (s.shape, widened(s, x)) and not is_shifted(x):
+                    z = LogSumExp(axes_of(s))(x)
                     return z if y is s else expand_dims(z, axes_of(s))
     return None
 
@@ -238,25 +244,36 @@ def is_shifted(x: Value) -> bool:
 
 @rule(lambda x: exp(x) / repeated(Sum((1,))(exp(x)), (1,), x), error=16, hard=(1000, 1 / 3))
 def naive_softmax(v: Value) -> Value | None:
-    """exp(x) / sum(exp(x)) = exp(x - m) / sum(exp(x - m)), m = max(x)"""
+    """exp(x) / sum(exp(x)) = softmax(x)"""
     match v:
         case Value(Div(), [Value(Exp(), [x]) as e, below]):
             match spread(below):
                 case Value(Sum(), [f]) as s if alike(e, f) and not is_shifted(x) and is_repeated(below, s, x):
-                    z = exp(x - repeated(stop_gradient(Max(axes_of(s))(x)), axes_of(s), x))
-                    return z / repeated(Sum(axes_of(s))(z), axes_of(s), x)
+                    return softmax_over(axes_of(s), x)
     return None
+
+
+def softmax_over(axes: tuple[int, ...], x: Value) -> Value:
+    """exp(x) / sum(exp(x)) over axes."""
+    return Softmax(axes[0])(x) if len(axes) == 1 else exp(x - repeated(LogSumExp(axes)(x), axes, x))
 
 
 @rule(lambda x: log(exp(x) / repeated(Sum((1,))(exp(x)), (1,), x)), error=64, hard=(1000, -math.log(3)))
 def log_of_naive_softmax(v: Value) -> Value | None:
-    """log(exp(x) / sum(exp(x))) = x - log(sum(exp(x)))"""
+    """log(exp(x) / sum(exp(x))) = x - logsumexp(x)"""
     match v:
         case Value(Log(), [Value(Div(), [Value(Exp(), [x]) as e, below])]):
             match spread(below):
                 case Value(Sum(), [f]) as s if alike(e, f) and is_repeated(below, s, x):
-                    norm = log_of_sum_of_exp.match(y := log(s)) or y
-                    return x - repeated(norm, axes_of(s), x)
+                    return x - repeated(log(s) if is_shifted(x) else LogSumExp(axes_of(s))(x), axes_of(s), x)
+    return None
+
+
+@rule(lambda x: log(Softmax(1)(x * iota_like(x, 1, x.dtype))), error=64, hard=(-1000, (0, -1000, -2000)))
+def log_of_softmax(v: Value) -> Value | None:
+    """log(softmax(x)) = log_softmax(x)"""
+    match v:
+        case Value(Log(), [Value(Softmax(axis), [x])]): return LogSoftmax(axis)(x)
     return None
 
 
@@ -283,14 +300,27 @@ def product_of(values: list[Value]) -> Value | None:
 
 @rule(lambda g, x: g * reciprocal(sigmoid(x)) * sigmoid(x), error=8, hard=(-1000, 1))
 def reciprocal_times_itself(v: Value) -> Value | None:
-    """g * (1/y) * y = g for y that is never 0 but may underflow: sigmoid, exp, softplus"""
+    """g * (1/y) * y = g for y that is never 0 but may underflow: sigmoid, exp, softmax"""
     parts = list(factors(v))
     for below in parts:
         y = inverse(below)
-        if y is not None and isinstance(y.op, Sigmoid | Exp | Softplus):
+        if y is not None and isinstance(y.op, POSITIVE):
             for other in parts:
                 if other is not below and alike(other, y):
                     return product_of([p for p in parts if p is not below and p is not other])
+    return None
+
+
+@rule(lambda g, b, x: Softmax(1)(x) * (g * reciprocal(Softmax(1)(x)) - b), error=64)
+def gradient_of_log_of_softmax(v: Value) -> Value | None:
+    """y * (g * (1/y) - b) = g - y * b for y that is never 0 but may underflow"""
+    match v:
+        case Value(Mul(), [y, Value(Sub(), [a, b])]) | Value(Mul(), [Value(Sub(), [a, b]), y]): pass
+        case _: return None
+    parts = list(factors(a))
+    for below in parts if isinstance(y.op, POSITIVE) else ():
+        if (z := inverse(below)) is not None and alike(z, y):
+            return (product_of([p for p in parts if p is not below]) or full(y.shape, 1, y.dtype)) - y * b
     return None
 
 
@@ -310,7 +340,8 @@ def gradient_of_log_of_one_plus_exp(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda g, x: repeated(g * reciprocal(Sum((1,))(exp(x))), (1,), x) * exp(x), g=(2,), error=16, hard=(1000, 1 / 3))
+@rule(lambda g, x: repeated(g * reciprocal(Sum((1,))(exp(x))), (1,), x) * exp(x), g=(2,), error=16,
+      hard=(1000, 1 / 3))
 def gradient_of_log_of_sum_of_exp(v: Value) -> Value | None:
     """g / sum(exp(x)) * exp(x) = g * softmax(x)"""
     match v:
@@ -320,8 +351,7 @@ def gradient_of_log_of_sum_of_exp(v: Value) -> Value | None:
     for below in (parts := list(factors(h))):
         y = inverse(below)
         if y is not None and isinstance(y.op, Sum) and alike(y.args[0], e) and not is_shifted(x):
-            z = exp(x - repeated(stop_gradient(Max(axes_of(y))(x)), axes_of(y), x))
-            soft = z / repeated(Sum(axes_of(y))(z), axes_of(y), x)
+            soft = softmax_over(axes_of(y), x)
             rest = product_of([p for p in parts if p is not below])
             return soft if rest is None else repeated(rest, axes_of(y), x) * soft
     return None
@@ -329,8 +359,8 @@ def gradient_of_log_of_sum_of_exp(v: Value) -> Value | None:
 
 RULES = (log_of_exp, log_of_one_plus_exp, log_of_one_plus, exp_minus_one, log1p_of_expm1, log_of_sigmoid,
          one_minus_sigmoid, naive_sigmoid, exp_over_one_plus_exp, naive_tanh, exp_over_exp, sqrt_of_square,
-         over_own_sqrt, one_minus_cos, log_of_sum_of_exp, log_of_naive_softmax, naive_softmax,
-         reciprocal_times_itself, gradient_of_log_of_one_plus_exp, gradient_of_log_of_sum_of_exp)
+         over_own_sqrt, one_minus_cos, log_of_sum_of_exp, log_of_naive_softmax, log_of_softmax,
+         naive_softmax, reciprocal_times_itself, gradient_of_log_of_softmax, gradient_of_log_of_one_plus_exp, gradient_of_log_of_sum_of_exp)
 
 
 def stabilize(graph: Graph, off: Collection[str] = (), report: Report | None = None) -> Graph:
