@@ -88,6 +88,8 @@ THREADS    = Flag("STELE_THREADS",    _integer(1, MAX_THREADS),   str(min(_cpus,
                   "Threads of the pool, the caller included; results do not depend on it.")
 SPIN       = Flag("STELE_SPIN",       _integer(0, 100_000),       "50",                   "microseconds from 0 to 100000",
                   "How long an idle thread of the pool looks for work before it sleeps.")
+BACKEND    = Flag("STELE_BACKEND",    _choice("cpu", "reference"), "reference",           "cpu or reference",
+                  "What programs run on: native code, or NumPy op by op.")
 BLAS       = Flag("STELE_BLAS",       str,                        "openblas",             "openblas, mkl, none or a library's path",
                   "The BLAS that contractions may call.")
 CACHE      = Flag("STELE_CACHE",      _folder,                    "~/.cache/stele",       "a folder",
@@ -104,7 +106,7 @@ CHECK      = Flag("STELE_CHECK",      _boolean,                   "0",          
                   "Verify every invariant of the graph after every pass.")
 # fmt: on
 
-ALL: tuple[Flag[object], ...] = (TARGET, THREADS, SPIN, BLAS, CACHE, CACHE_SIZE, DATA, OFFLINE, SHOW, CHECK)
+ALL: tuple[Flag[object], ...] = (TARGET, THREADS, SPIN, BACKEND, BLAS, CACHE, CACHE_SIZE, DATA, OFFLINE, SHOW, CHECK)
 
 
 def unknown() -> dict[str, str | None]:
