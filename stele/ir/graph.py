@@ -59,6 +59,11 @@ class Op:
         """Tangent of the result, given those of the operands (None is zero; a tuple op returns a tuple)."""
         return None
 
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        """Instances with operands to test them on: pairs (op, operands), an operand an array or a Type to fill."""
+        return ()
+
     @property
     def graphs(self) -> tuple[Graph, ...]:
         """The graphs this op holds."""

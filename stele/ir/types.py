@@ -64,7 +64,7 @@ def dtype(of: object) -> DType:
     """
     if isinstance(of, DType):
         return of
-    if of in (float, int, bool):
+    if isinstance(of, type) and of in (float, int, bool):
         return {float: float32, int: int64, bool: bool_}[of]
     name = of if isinstance(of, str) else np.dtype(of).name  # type: ignore[call-overload]
     if name not in DTYPES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..ir.sizes import Dim, at
+from stele.ir.sizes import Dim, at
 
 ALIGNMENT = 64
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..ir.graph import Constant, Graph, Item, Value
-from ..ir.origin import NOWHERE, Where
-from ..ir.sizes import Dim
-from ..ir.types import TupleType, Type
-from ..ops.control import Scan
-from .fuse import Fused, Kernel
-from .memory import Piece
+from stele.ir.graph import Constant, Graph, Item, Value
+from stele.ir.origin import NOWHERE, Where
+from stele.ir.sizes import Dim
+from stele.ir.types import TupleType, Type
+from stele.ops.control import Scan
+from stele.kernel.fuse import Fused, Kernel
 
 Key = Value | tuple[Value, int]
 
@@ -199,7 +198,8 @@ class Slots:
         self.claim(v, new, copied)
         return Carry(inside, new, start, final, self.new("temp", bytes_of(v.type), "carry"), bytes_of(v.type))
 
-    def pieces(self) -> list[Piece]:
-        """What the arena must hold."""
-        return [Piece(k, s.bytes, s.first, s.last) for k, s in enumerate(self.table)
-                if s.kind == "temp" and s.home is None]
+    def root(self, position: int) -> int:
+        """The slot whose memory this one lives in."""
+        while (home := self.table[position].home) is not None:
+            position = home
+        return position

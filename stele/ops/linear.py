@@ -9,10 +9,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..errors import ShapeError
+from ..errors import DTypeError, IndexOutOfRange, ShapeError
 from ..ir.graph import Array, Op, Value, literal
 from ..ir.sizes import Dim
-from ..ir.types import DType, Shape, Type, axis_of, bool_, broadcast_shapes, int64, product, promote, same, show
+from ..ir.types import (
+    DType, Shape, Type, axis_of, bfloat16, bool_, broadcast_shapes, float32, int64, product, promote, same, show,
+)
 
 
 class Source(NamedTuple):
@@ -61,6 +63,10 @@ class Broadcast(Movement):
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return unbroadcast(g, x[0].shape),
 
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls((4, 2, 3)), (Type(float32, (2, 1)),)), (cls((2,)), (Type(float32),))
+
 
 def broadcast(x: Value, shape: Shape) -> Value:
     """x broadcast to shape; x itself where it has that shape."""
@@ -93,10 +99,16 @@ class Sum(Linear):
         return a + b
 
     def reference(self, x: Array) -> Array:
-        return x.sum(axis=self.axes, dtype=x.dtype if x.dtype.kind not in "biu" else np.int64)
+        exact = x.sum(axis=self.axes, dtype=np.int64 if x.dtype.kind in "biu" else np.float64)
+        return np.asarray(exact if x.dtype.kind in "biu" else exact.astype(x.dtype))
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return broadcast(expand_dims(g, self.axes), x[0].shape),
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls((0, 2)), (Type(float32, (2, 3, 4)),)), (cls((-1,)), (Type(float32, (3,)),)), \
+               (cls((0,)), (np.array([True, True, False]),))
 
 
 def kept_shape(shape: Shape, axes: tuple[int, ...]) -> Shape:
@@ -130,6 +142,10 @@ class Reshape(Movement):
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return reshape(g, x[0].shape),
 
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls((3, 4)), (Type(float32, (2, 6)),)), (cls(()), (Type(float32, (1,)),))
+
 
 def reshape(x: Value, shape: Shape) -> Value:
     """x under another shape; one entry may be -1. x itself where nothing changes."""
@@ -158,6 +174,10 @@ class Transpose(Movement):
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return Transpose(tuple(self.axes.index(k) for k in range(len(self.axes))))(g),
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls((2, 0, 1)), (Type(float32, (2, 3, 4)),)),
 
 
 def transpose(x: Value, axes: tuple[int, ...]) -> Value:
@@ -200,6 +220,10 @@ class Slice(Movement):
         high = tuple(total - a - (1 if n == 1 else (n - 1) * (gap + 1) + 1) if n != 0 else total - a
                      for total, a, n, gap in zip(x[0].shape, low, self.shape, gaps))
         return Pad(low, high, gaps)(g),
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls((1, 3), (2, 2), (1, -2)), (Type(float32, (4, 5)),)), (cls((0, 5), (1, 0), (1, 1)), (Type(float32, (4, 5)),))
 
 
 def flip(x: Value, axes: tuple[int, ...]) -> Value:
@@ -260,6 +284,10 @@ class Pad(Movement):
         starts = tuple(max(0, lo) if isinstance(lo, int) else lo for lo in self.low)
         return Slice(starts, x[0].shape, tuple(gap + 1 for gap in self.gaps))(g),
 
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls((1, 0), (2, 1), (0, 1)), (Type(float32, (2, 3)),)), (cls((-1,), (-1,), (2,)), (Type(float32, (3,)),))
+
 
 @dataclass(frozen=True)
 class Concatenate(Op):
@@ -293,6 +321,172 @@ class Concatenate(Op):
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
         return self(*(zeros_like(v) if t is None else t for t, v in zip(dx, x)))
 
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(1), (Type(float32, (2, 3)), Type(float32, (2, 1)), Type(float32, (2, 2)))),
+
+
+@dataclass(frozen=True)
+class Window(Movement):
+    """Windows along `axis` as a new last axis: y[..., o, ..., k] = x[..., o*stride + k*dilation, ...]."""
+
+    axis: int
+    size: int
+    stride: int
+    dilation: int
+
+    def type(self, *x: Type) -> Type:
+        axis = axis_of(self.axis, x[0].ndim)
+        reach = x[0].shape[axis] - self.dilation * (self.size - 1) - 1
+        if isinstance(reach, int) and reach < 0:
+            raise ShapeError(f"a window of {self.size} with dilation {self.dilation} does not fit in axis {axis} "
+                             f"of {show(x[0].shape)}: pad it first")
+        return x[0].with_shape((*x[0].shape[:axis], reach // self.stride + 1, *x[0].shape[axis + 1:], self.size))
+
+    def reference(self, x: Array) -> Array:
+        reach = self.dilation * (self.size - 1) + 1
+        views = np.lib.stride_tricks.sliding_window_view(x, reach, self.axis)  # type: ignore[call-overload]
+        cut = [slice(None)] * x.ndim
+        cut[self.axis] = slice(None, None, self.stride)
+        return views[(*cut, slice(None, None, self.dilation))]
+
+    def source(self, i: tuple[Dim, ...], x: Type) -> Source:
+        axis = axis_of(self.axis, x.ndim)
+        return Source(tuple(j * self.stride + i[-1] * self.dilation if k == axis else j for k, j in enumerate(i[:-1])))
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return Unwindow(self.axis, self.size, self.stride, self.dilation, x[0].shape[self.axis])(g),
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(1, 3, 1, 1), (Type(float32, (2, 5, 3)),)), (cls(0, 2, 2, 1), (Type(float32, (5, 2)),)), \
+               (cls(-1, 2, 1, 3), (Type(float32, (6,)),))
+
+
+@dataclass(frozen=True)
+class Unwindow(Linear):
+    """The transpose of Window: adds up what windows along `axis` say of each of its `length` elements."""
+
+    axis: int
+    size: int
+    stride: int
+    dilation: int
+    length: Dim
+    family: ClassVar[str] = "composite"
+
+    def type(self, *x: Type) -> Type:
+        axis = axis_of(self.axis, x[0].ndim - 1)
+        if not same(x[0].shape[-1], self.size):
+            raise ShapeError(f"unwindow needs windows of {self.size} on the last axis, got {show(x[0].shape)}")
+        return x[0].with_shape((*x[0].shape[:axis], self.length, *x[0].shape[axis + 1:-1]))
+
+    def reference(self, x: Array) -> Array:
+        y = np.zeros(self.type(Type(bool_, x.shape)).shape, x.dtype)  # type: ignore[arg-type]
+        along = np.moveaxis(y, self.axis, 0)
+        for k in range(self.size):
+            part = np.moveaxis(x[..., k], self.axis, 0)
+            along[k * self.dilation:: self.stride][:len(part)] += part
+        return y
+
+    def expand(self, x: Value) -> Value:
+        axis = axis_of(self.axis, x.ndim - 1)
+        n = x.shape[axis]
+        if self.stride == self.size and self.dilation == 1:
+            order = (*range(axis + 1), x.ndim - 1, *range(axis + 1, x.ndim - 1))
+            tiled = reshape(transpose(x, order), (*x.shape[:axis], n * self.size, *x.shape[axis + 1:-1]))
+            return pad_axis(tiled, axis, 0, self.length - n * self.size)
+        parts: list[Value] = []
+        for k in range(self.size):
+            part = reshape(slice_axis(x, -1, k, 1), x.shape[:-1])
+            low, reach = k * self.dilation, (n - 1) * self.stride + 1
+            parts.append(pad_axis(part, axis, low, self.length - low - reach, self.stride - 1))
+        return reduce(lambda a, b: a + b, parts)
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return Window(self.axis, self.size, self.stride, self.dilation)(g),
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(1, 3, 1, 1, 5), (Type(float32, (2, 3, 3, 3)),)), (cls(0, 2, 2, 1, 5), (Type(float32, (2, 2, 2)),)), \
+               (cls(-1, 2, 1, 3, 6), (Type(float32, (3, 2)),))
+
+
+def pad_axis(x: Value, axis: int, low: Dim, high: Dim, gap: int = 0) -> Value:
+    """x with zeros before, behind and between the elements of one axis; x itself where there are none."""
+    if low == 0 and high == 0 and gap == 0:
+        return x
+    one = lambda n: tuple(n if k == axis else 0 for k in range(x.ndim))
+    return Pad(one(low), one(high), one(gap))(x)
+
+
+@dataclass(frozen=True)
+class Gather(Linear):
+    """Elements `index` of `axis`: x.shape[:axis] + index.shape + x.shape[axis+1:]. An index outside is an error."""
+
+    axis: int
+    family: ClassVar[str] = "indexing"
+
+    def type(self, *x: Type) -> Type:
+        axis = axis_of(self.axis, x[0].ndim)
+        needs_index(self, x[1])
+        return x[0].with_shape((*x[0].shape[:axis], *x[1].shape, *x[0].shape[axis + 1:]))
+
+    def reference(self, x: Array, index: Array) -> Array:
+        check_index(index, x.shape[self.axis])
+        return np.take(x, index, self.axis)
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return ScatterAdd(axis_of(self.axis, x[0].ndim), x[0].shape[self.axis])(g, x[1]), None
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(1), (Type(float32, (2, 4, 3)), np.array([[3, 0], [3, 1]]))), (cls(0), (Type(float32, (4,)), np.array(2)))
+
+
+@dataclass(frozen=True)
+class ScatterAdd(Linear):
+    """The transpose of Gather: adds the parts of g to the elements `index` of an axis of `size` zeros, in order."""
+
+    axis: int
+    size: Dim
+    family: ClassVar[str] = "indexing"
+
+    def type(self, *x: Type) -> Type:
+        needs_index(self, x[1])
+        k = self.axis
+        if len(x[0].shape[k: k + x[1].ndim]) != x[1].ndim or \
+                not all(same(a, b) for a, b in zip(x[0].shape[k: k + x[1].ndim], x[1].shape)):
+            raise ShapeError(f"scatter_add along axis {k} needs g.shape[{k}:{k + x[1].ndim}] == index.shape, "
+                             f"got {show(x[0].shape)} and {show(x[1].shape)}")
+        return x[0].with_shape((*x[0].shape[:k], self.size, *x[0].shape[k + x[1].ndim:]))
+
+    def reference(self, g: Array, index: Array) -> Array:
+        check_index(index, self.size)
+        y = np.zeros(self.type(Type(float32, g.shape), Type(int64, index.shape)).shape, g.dtype)  # type: ignore[arg-type]
+        np.add.at(y, (slice(None),) * self.axis + (index,), g)
+        return y
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return Gather(self.axis)(g, x[1]), None
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(1, 4), (Type(float32, (2, 2, 2, 3)), np.array([[3, 0], [3, 1]]))), \
+               (cls(0, 4), (Type(float32, (3,)), np.array([1, 1, 2])))
+
+
+def needs_index(op: Op, index: Type) -> None:
+    """Raises DTypeError unless the index is of an integer dtype."""
+    if index.dtype.kind not in "iu":
+        raise DTypeError(f"{op.name} needs an integer index, got {index}; for a bool mask write st.where(mask, x, other)")
+
+
+def check_index(index: Array, size: Any) -> None:
+    """Raises IndexOutOfRange unless 0 <= index < size everywhere."""
+    outside = (index < 0) | (index >= size)
+    if outside.any():
+        raise IndexOutOfRange(f"index {index[outside].flat[0]} is out of range for an axis of {size}")
+
 
 @dataclass(frozen=True)
 class Cast(Linear):
@@ -316,6 +510,11 @@ class Cast(Linear):
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
         return self(dx[0]) if dx[0] is not None and x[0].dtype.is_float and self.dtype.is_float else None
 
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(float32), (np.array([1, -2]),)), (cls(int64), (np.array([1.7, -1.7], np.float32),)), \
+               (cls(bfloat16), (Type(float32, (3,)),))
+
 
 def cast(x: Value, dtype: DType) -> Value:
     """x as `dtype`; x itself where it has that dtype."""
@@ -330,3 +529,11 @@ def full(shape: Shape, value: float | int | bool, dtype: DType) -> Value:
 def zeros_like(x: Value) -> Value:
     """Zeros of the type of x."""
     return full(x.shape, 0, x.dtype)
+
+
+def ones_like(x: Value) -> Value:
+    """Ones of the type of x."""
+    return full(x.shape, 1, x.dtype)
+
+
+ALL = (Broadcast, Sum, Reshape, Transpose, Slice, Pad, Concatenate, Window, Unwindow, Gather, ScatterAdd, Cast)

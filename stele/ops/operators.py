@@ -4,7 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir.graph import Op, Value
+from .contraction import matmul
 from .elementwise.arithmetic import Add, Div, Greater, GreaterEqual, Less, LessEqual, Mul, Neg, Sub
+from .elementwise.binary import And, FloorDivide, Or, Remainder, ShiftLeft, ShiftRight, Xor, pow
+from .elementwise.unary import Abs, Not
 
 
 def method(op: Op) -> Any:
@@ -18,13 +21,21 @@ def reflected(op: Op) -> Any:
 
 
 OPERATORS = {
-    "__add__": method(Add()), "__radd__": reflected(Add()),
-    "__sub__": method(Sub()), "__rsub__": reflected(Sub()),
-    "__mul__": method(Mul()), "__rmul__": reflected(Mul()),
-    "__truediv__": method(Div()), "__rtruediv__": reflected(Div()),
-    "__lt__": method(Less()), "__le__": method(LessEqual()),
-    "__gt__": method(Greater()), "__ge__": method(GreaterEqual()),
-    "__neg__": method(Neg()),
+    "__add__":      method(Add()),         "__radd__":      reflected(Add()),
+    "__sub__":      method(Sub()),         "__rsub__":      reflected(Sub()),
+    "__mul__":      method(Mul()),         "__rmul__":      reflected(Mul()),
+    "__truediv__":  method(Div()),         "__rtruediv__":  reflected(Div()),
+    "__floordiv__": method(FloorDivide()), "__rfloordiv__": reflected(FloorDivide()),
+    "__mod__":      method(Remainder()),   "__rmod__":      reflected(Remainder()),
+    "__and__":      method(And()),         "__rand__":      reflected(And()),
+    "__or__":       method(Or()),          "__ror__":       reflected(Or()),
+    "__xor__":      method(Xor()),         "__rxor__":      reflected(Xor()),
+    "__lshift__":   method(ShiftLeft()),   "__rshift__":    method(ShiftRight()),
+    "__lt__": method(Less()),     "__le__": method(LessEqual()),
+    "__gt__": method(Greater()),  "__ge__": method(GreaterEqual()),
+    "__neg__": method(Neg()),     "__abs__": method(Abs()),        "__invert__": method(Not()),
+    "__pow__": pow,               "__rpow__": lambda z, x: pow(x, z),
+    "__matmul__": matmul,
 }
 
 for name, operator in OPERATORS.items():

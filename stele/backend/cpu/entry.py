@@ -43,8 +43,9 @@ class Entry:
         """Word k of ctx."""
         return self.b.load(self.b.gep(self.ctx, [i64(8 * k)], source_etype=i8), typ=ptr)
 
-    def emit(self, steps: Sequence[Step]) -> None:
-        """The whole program."""
+    def emit(self, steps: Sequence[Step], first_write: int | None) -> None:
+        """The whole program; from clock `first_write` on, where state is overwritten, nothing stops it any more."""
+        self.first_write = first_write
         self.steps(steps)
         self.b.ret(i32(0))
 
@@ -70,8 +71,7 @@ class Entry:
     def host(self, step: Run) -> None:
         """An op that only Python can do: a call back with its number."""
         call = self.field(HOST_CALL)
-        code = self.b.call(call, [i64(len(self.hosts)), self.bufs], ftype=HOST) if False else \
-            self.b.call(self.b.bitcast(call, HOST.as_pointer()), [i64(len(self.hosts)), self.bufs])
+        code = self.b.call(self.b.bitcast(call, HOST.as_pointer()), [i64(len(self.hosts)), self.bufs])
         self.hosts.append(step)
         self.leave_if(self.b.icmp_signed("!=", code, i32(0)), code)
 

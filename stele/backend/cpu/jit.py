@@ -94,9 +94,8 @@ def load(image: bytes, exports: Collection[str], target: Target, *, imports: Map
     builder = llvm.JITLibraryBuilder().add_object_img(image)
     for name in exports:
         builder.export_symbol(name)
-    for name in ("memcpy", "memmove", "memset"):
-        builder.import_symbol(name, symbols.address(name))
-    for name, address in (imports or {}).items():
+    known = {name: symbols.address(name) for name in ("memcpy", "memmove", "memset")} | dict(imports or {})
+    for name, address in known.items():
         builder.import_symbol(name, address)
     with _llvm, times.phase("link"):
         _unloaded.clear()

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,8 @@ class Mul(Binary):
 @dataclass(frozen=True)
 class Div(Binary):
     """x / z, in floats."""
+
+    samples: ClassVar[tuple[float, float]] = (0.3, 3)
 
     def prepare(self, *args: Any) -> tuple[Value, ...]:
         return tuple(v if v.dtype.is_float else cast(v, float32) for v in meet(args))
@@ -143,6 +145,10 @@ class Select(Ternary):
 
     def type(self, *x: Type) -> Type:
         return x[1]
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(), (np.array([True, False, True]), Type(float32, (3,)), Type(float32, (3,)))),
 
     def reference(self, *x: Array) -> Array: return np.where(x[0], x[1], x[2])
     def scalar(self, s: Any, *x: Any) -> Any: return s.select(x[0], x[1], x[2])

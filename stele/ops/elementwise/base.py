@@ -1,7 +1,7 @@
 """Elementwise ops by arity: how operands meet, and both derivative modes from `partials`."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
@@ -49,6 +49,10 @@ class Elementwise(Op):
     def partials(self, y: Value, *x: Value) -> tuple[Value | None, ...]:
         """dy/dx for each operand, elementwise; None where it is zero."""
         return tuple(None for _ in x)
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(), (Type(float32, (2, 3)),) * cls.arity), (cls(), (Type(float32),) * cls.arity)
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         if not y.dtype.is_float:
@@ -109,3 +113,20 @@ def needs_float(op: Op, dtype: DType) -> None:
     """Raises DTypeError unless dtype is a float."""
     if not dtype.is_float:
         raise DTypeError(f"{op.name} needs a float dtype, got {dtype}; convert with .astype('float32')")
+
+
+def needs_integer(op: Op, dtype: DType, with_bool: bool = True) -> None:
+    """Raises DTypeError unless dtype is an integer, or bool where that is allowed."""
+    if dtype.is_float or (dtype == bool_ and not with_bool):
+        raise DTypeError(f"{op.name} needs {'a bool or ' if with_bool else ''}an integer dtype, got {dtype}; "
+                         f"convert with .astype('int64')" + (" or compare first: x > 0" if with_bool else ""))
+
+
+def function(op: Op, name: str = "") -> Callable[..., Value]:
+    """The op as a plain function of its operands, under its name in lower case or another."""
+    def apply(*x: Any) -> Value:
+        return op(*x)
+
+    apply.__name__ = apply.__qualname__ = name or op.name.lower()
+    apply.__doc__ = type(op).__doc__
+    return apply

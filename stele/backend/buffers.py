@@ -1,0 +1,150 @@
+"""Memory for arrays: blocks from a recycling pool, buffers that hold them, arenas lent to running programs."""
+from __future__ import annotations
+
+import ctypes
+import mmap
+import threading
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from stele.ir.types import DType, dtype
+
+ALIGNMENT = 64
+SLAB = 1 << 20          # small blocks are cut from slabs of this size; larger ones are mapped on their own
+HUGE = 1 << 21
+KEEP = 1 << 28          # freed bytes beyond this much, and beyond what is in use, go back to the system
+
+
+class Block:
+    """Bytes at `address`; they return to the pool when the last buffer and NumPy view on them are gone."""
+
+    __slots__ = ("__weakref__", "address", "bytes", "source")
+
+    def __init__(self, address: int, bytes_: int, source: mmap.mmap) -> None:
+        self.address, self.bytes, self.source = address, bytes_, source
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return {"version": 3, "shape": (self.bytes,), "typestr": "|u1", "data": (self.address, False)}
+
+    def __del__(self) -> None:
+        MEMORY.take_back(self.address, self.bytes, self.source)
+
+
+class Memory:
+    """The pool: free blocks by size class. Freed memory stays mapped, so that a steady state maps no page."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.free: dict[int, list[tuple[int, mmap.mmap]]] = {}
+        self.used = self.kept = 0
+
+    def block(self, bytes_: int) -> Block:
+        """At least `bytes_` bytes, aligned to a cache line; contents are arbitrary."""
+        size = size_class(bytes_)
+        with self.lock:
+            self.used += size
+            if found := self.free.get(size):
+                self.kept -= size
+                address, source = found.pop()
+            else:
+                address, source = self.cut(size) if size < SLAB else map_pages(size)
+        return Block(address, size, source)
+
+    def cut(self, size: int) -> tuple[int, mmap.mmap]:
+        """A small block, and its siblings of one slab into the free list."""
+        start, source = map_pages(SLAB)
+        starts = range(start, start + SLAB - size + 1, size)
+        self.free.setdefault(size, []).extend((address, source) for address in starts[1:])
+        self.kept += size * (len(starts) - 1)
+        return start, source
+
+    def take_back(self, address: int, size: int, source: mmap.mmap) -> None:
+        with self.lock:
+            self.used -= size
+            if size < SLAB or self.kept + size <= max(KEEP, self.used):
+                self.kept += size
+                self.free.setdefault(size, []).append((address, source))
+
+
+def size_class(bytes_: int) -> int:
+    """Rounded up so that few classes waste little: quarters of powers of two, at least one cache line."""
+    if bytes_ <= 4 * ALIGNMENT:
+        return max(1, -(-bytes_ // ALIGNMENT)) * ALIGNMENT
+    step = 1 << ((bytes_ - 1).bit_length() - 3)
+    return -(-bytes_ // step) * step
+
+
+def map_pages(size: int) -> tuple[int, mmap.mmap]:
+    """Fresh zeroed pages; huge ones are asked for where they fit."""
+    source = mmap.mmap(-1, size)
+    if size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        source.madvise(mmap.MADV_HUGEPAGE)
+    return ctypes.addressof(ctypes.c_char.from_buffer(source)), source
+
+
+MEMORY = Memory()
+
+
+class Buffer:
+    """The numbers of one array: dense, row-major, in a block that several buffers may share.
+
+    >>> Buffer.of(np.arange(3.0)).array
+    array([0., 1., 2.])
+    """
+
+    __slots__ = ("__weakref__", "address", "block", "dtype", "shape")
+
+    def __init__(self, block: Block, dtype: DType, shape: tuple[int, ...]) -> None:
+        self.block, self.dtype, self.shape, self.address = block, dtype, shape, block.address
+
+    @classmethod
+    def empty(cls, dtype: DType, shape: tuple[int, ...]) -> Buffer:
+        """A buffer whose numbers are yet to be written."""
+        return cls(MEMORY.block(prod(shape) * dtype.bytes), dtype, shape)
+
+    @classmethod
+    def of(cls, array: np.ndarray[Any, Any]) -> Buffer:
+        """A copy of an array."""
+        buffer = cls.empty(dtype(array.dtype), array.shape)
+        buffer.writable()[...] = array
+        return buffer
+
+    def reshaped(self, shape: tuple[int, ...]) -> Buffer:
+        """The same memory under another shape."""
+        return Buffer(self.block, self.dtype, shape)
+
+    def writable(self) -> np.ndarray[Any, Any]:
+        """The numbers, to be written before anybody else sees them."""
+        flat = np.asarray(self.block)[:prod(self.shape) * self.dtype.bytes]
+        return flat.view(self.dtype.numpy).reshape(self.shape)
+
+    @property
+    def array(self) -> np.ndarray[Any, Any]:
+        """A read-only lease of the numbers."""
+        view = self.writable()
+        view.flags.writeable = False
+        return view
+
+
+class Arenas:
+    """Memory for temporaries, lent to one running call at a time; the last one given back is lent first."""
+
+    def __init__(self) -> None:
+        self.idle: list[Block] = []
+
+    def lend(self, bytes_: int) -> Block:
+        """A block of at least `bytes_`."""
+        try:
+            block = self.idle.pop()
+        except IndexError:
+            return MEMORY.block(bytes_)
+        return block if block.bytes >= bytes_ else MEMORY.block(bytes_)
+
+    def give_back(self, block: Block) -> None:
+        self.idle.append(block)
+
+
+ARENAS = Arenas()

@@ -1,0 +1,115 @@
+"""A graph becomes machine code and a manifest; what was built before comes from disk."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+
+from llvmlite import ir
+
+from stele.backend.cpu import cache, jit
+from stele.backend.cpu.entry import Entry
+from stele.backend.cpu.manifest import KernelNote, Manifest, Output, SlotNote
+from stele.backend.cpu.target import Target
+from stele.ir.graph import Constant, Graph, Value, walk
+from stele.ir.origin import Origin, Where
+from stele.kernel.fuse import fuse
+from stele.kernel.inplace import share
+from stele.kernel.slots import Slots, bytes_of
+
+
+@dataclass(frozen=True)
+class Native:
+    """Machine code, and all that is needed to call it."""
+
+    image: bytes
+    manifest: Manifest
+    cached: bool
+
+
+def native(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], target: Target,
+           options: str = "") -> Native:
+    """The code of a graph: from the disk cache if the same graph was built before, else optimised and compiled now.
+
+    `donate` maps results to the parameters whose memory they may take over.
+    """
+    key = cache.digest(traced.digest, repr(sorted(donate.items())), options, target.key, cache.fingerprint())
+    if found := cache.objects().get(key):
+        size = int.from_bytes(found[:8], "little")
+        return Native(found[8 + size:], Manifest.unpack(found[8:8 + size]), True)
+    start = perf_counter()
+    graph = optimise(traced)
+    image, manifest = compile_graph(graph, donate, target, numbers(traced), perf_counter() - start)
+    packed = manifest.pack()
+    cache.objects().put(key, len(packed).to_bytes(8, "little") + packed + image)
+    return Native(image, manifest, False)
+
+
+def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, number: Mapping[Origin, int],
+                  seconds: float) -> tuple[bytes, Manifest]:
+    """Machine code and manifest of an optimised graph; `number` names origins by the values that have them."""
+    start = perf_counter()
+    slots = Slots(fuse)
+    for p in graph.parameters:
+        slots.at[p] = slots.new("parameter", bytes_of(p.type), str(p.type), p.where)
+    fused = fuse(graph)
+    slots.views |= fused.views
+    outputs = place_results(graph, slots)
+    steps = tuple(map(slots.step, fused.kernels))
+    donated = {outputs[j].slot: k for j, k in donate.items() if outputs[j].source == "slot"}
+    kept = {o.k for o in outputs if o.source == "parameter"}
+    in_place = share(slots, steps, {y: x for y, x in donated.items() if x not in kept})
+    module = ir.Module("program")
+    entry = Entry(module, slots, target)
+    entry.emit(steps, first_write=min((slots.table[y].first for y in in_place), default=None))
+    emitted = perf_counter()
+    image = jit.compile_object(module, target)
+    origins = lambda where: tuple(sorted({number[o] for o in where if o in number}))
+    return image, Manifest(
+        parameters=len(graph.parameters),
+        slots=tuple(SlotNote(s.kind, s.bytes, s.what, s.first, s.last, s.home, origins(s.where)) for s in slots.table),
+        names=tuple(slots.names),
+        outputs=outputs,
+        in_place={y: x for y, x in in_place.items()},
+        scratch=tuple(launch.scratch for e in entry.emitted for launch in e.launches),
+        sites=tuple(origins(v.where) for v in slots.sites),
+        kernels=tuple(KernelNote(e.run.kernel.kind, " ".join(v.op.name for v in e.run.kernel.body),
+                                 origins(e.run.kernel.where)) for e in entry.emitted),
+        constants={k: c.array for k, c in slots.constants.items()},
+        seconds={"optimise": seconds, "emit": emitted - start, "llvm": perf_counter() - emitted})
+
+
+def place_results(graph: Graph, slots: Slots) -> tuple[Output, ...]:
+    """A slot for each result; a result that is a parameter, a constant or an earlier result shares that one's memory."""
+    outputs: list[Output] = []
+    made: dict[object, int] = {}
+    for j, v in enumerate(graph.results):
+        key = slots.base(v)
+        if key in made:
+            outputs.append(Output(outputs[made[key]].slot, v.type, "result", made[key]))
+        elif key in slots.at:
+            outputs.append(Output(slots.at[key], v.type, "parameter", slots.at[key]))
+        elif isinstance(key, Value) and isinstance(key.op, Constant):
+            outputs.append(Output(slots.of(key), v.type, "constant"))
+        else:
+            slots.at[key] = slots.new("result", bytes_of(v.type), str(v.type), v.where)
+            made[key] = j
+            outputs.append(Output(slots.at[key], v.type))
+    return tuple(outputs)
+
+
+def numbers(graph: Graph) -> dict[Origin, int]:
+    """Each origin by the number of the first value that has it, counting values of nested graphs too."""
+    found: dict[Origin, int] = {}
+    for k, where in enumerate(wheres(graph)):
+        for origin in where:
+            found.setdefault(origin, k)
+    return found
+
+
+def wheres(graph: Graph) -> Iterator[Where]:
+    """Origins of all values in walking order, those of nested graphs behind the value that holds them."""
+    for v in walk([*graph.parameters, *graph.results]):
+        yield v.where
+        for inner in v.op.graphs:
+            yield from wheres(inner)

@@ -1,0 +1,46 @@
+"""The memory of one native call: ctx, buffer table, sizes, status, scratch."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from stele.backend.cpu.pool import Pool, current
+
+_LINE = 64
+
+
+class Frame:
+    """What a program is called with: fill `buffers` (addresses) and `sizes`, then `run`.
+
+    `status` holds code, site, payload and cancel of the last run. A frame serves one call at a time.
+
+    >>> frame = Frame(buffers=2, sizes=1)
+    >>> frame.buffers[0] = x.ctypes.data; frame.sizes[0] = len(x)
+    >>> code = frame.run(loaded["program"])
+    """
+
+    def __init__(self, buffers: int, sizes: int, scratch_bytes: int = 0) -> None:
+        self.buffers: npt.NDArray[np.uint64] = np.zeros(max(buffers, 1), np.uint64)
+        self.sizes: npt.NDArray[np.int64] = np.zeros(max(sizes, 1), np.int64)
+        self.status: npt.NDArray[np.int64] = np.zeros(4, np.int64)
+        self.scratch_bytes = -(-scratch_bytes // _LINE) * _LINE
+        self._slots = 0
+        self._ctx = np.zeros(5, np.uint64)
+        self._ctx[:] = self.buffers.ctypes.data, self.sizes.ctypes.data, self.status.ctypes.data, 0, self.scratch_bytes
+        self.address = self._ctx.ctypes.data
+
+    def run(self, program: int) -> int:
+        """Call the program at this address on the pool of this process and return its code (0: all is well).
+
+        Raises what a signal handler raised meanwhile, such as KeyboardInterrupt.
+        """
+        pool = current()
+        if pool.threads > self._slots:
+            self._give_scratch(pool)
+        return pool.call(program, self.address)
+
+    def _give_scratch(self, pool: Pool) -> None:
+        self._scratch = np.empty(pool.threads * self.scratch_bytes + _LINE, np.uint8)
+        self._ctx[3] = -(-self._scratch.ctypes.data // _LINE) * _LINE
+        self._slots = pool.threads

@@ -1,0 +1,169 @@
+"""The thread pool that programs run on: Python threads that live in native code, without the GIL."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import mmap
+import os
+import threading
+import time
+
+import cffi
+
+from stele import config
+from stele.backend.cpu import jit, pool_code, symbols
+from stele.backend.cpu.target import detect
+from stele.errors import ConfigError
+
+ffi = cffi.FFI()
+
+_EXPORTS = ("pool_run", "pool_poll", "pool_worker", "pool_stop", "pool_call")
+_EXIT_SECONDS = 2.0     # how long the interpreter's exit waits for running programs and for workers
+
+_change = threading.RLock()
+_wanted: int | None = None
+_raised: list[BaseException] = []
+
+
+class Pool:
+    """`threads` threads, the caller included; its native half stands at `address` and is never freed.
+
+    A closed pool still runs programs, on the caller's thread alone, so closing never has to wait for one.
+    """
+
+    def __init__(self, threads: int, *, futex: bool | None = None) -> None:
+        self.threads = threads
+        self.address = _forever(pool_code.size(threads))
+        native = _native(futex)
+        self.symbols = {name: native[name] for name in ("pool_run", "pool_poll")}
+        self._stop = _function("void(*)(uintptr_t)", native["pool_stop"])
+        self._call = _function("int64_t(*)(uintptr_t, uintptr_t, uintptr_t)", native["pool_call"])
+        self._words = (ctypes.c_int64 * (pool_code.size(threads) // 8)).from_address(self.address)
+        self._set("threads", threads)
+        self._set("spin", config.SPIN() * 1000)
+        self._set("crowded", threads > detect().cores)
+        self._set("main", threading.main_thread().ident or 0)
+        self._set("on_poll", int(ffi.cast("uintptr_t", _on_poll)))
+        worker = _function("void(*)(uintptr_t, int64_t)", native["pool_worker"])
+        self._workers = [threading.Thread(target=worker, args=(self.address, index), name=f"stele-{index}", daemon=True)
+                         for index in range(1, threads)]
+        for thread in self._workers:
+            thread.start()
+
+    def call(self, program: int, ctx: int) -> int:
+        """Run `i32 program(ctx*, pool*)` without the GIL and return its code; the status is cleared before.
+
+        What a signal handler raised meanwhile (KeyboardInterrupt) is raised here.
+        """
+        code = self._call(self.address, program, ctx)
+        if _raised:
+            raise _raised.pop()
+        return code
+
+    def close(self, seconds: float = _EXIT_SECONDS) -> bool:
+        """Send the workers home; whether all of them left in time."""
+        self._stop(self.address)
+        until = time.monotonic() + seconds
+        for thread in self._workers:
+            thread.join(max(0.0, until - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._workers)
+
+    def cancel(self, seconds: float = _EXIT_SECONDS) -> bool:
+        """Ask the programs that run on this pool to stop; whether all of them did in time."""
+        self._set("closing", 1)
+        until = time.monotonic() + seconds
+        while self._get("calls") > 0 and time.monotonic() < until:
+            time.sleep(0.001)
+        return self._get("calls") <= 0
+
+    def _set(self, name: str, value: int) -> None:
+        self._words[pool_code.OFFSET[name] // 8] = value
+
+    def _get(self, name: str) -> int:
+        return self._words[pool_code.OFFSET[name] // 8]
+
+
+_current: Pool | None = None
+
+
+def current() -> Pool:
+    """The pool of this process, made on first use and again after fork; keep it for the length of a call."""
+    return _current or _start()
+
+
+def set_threads(threads: int) -> None:
+    """Run with this many threads from the next call on (1 to 64); running programs finish with what they have.
+
+    >>> set_threads(2); current().threads
+    2
+    """
+    global _wanted, _current
+    if not 1 <= threads <= config.MAX_THREADS:
+        raise ConfigError(f"set_threads needs a number from 1 to {config.MAX_THREADS}, got {threads}")
+    with _change:
+        _wanted = threads
+        retired, _current = _current, None
+    if retired:
+        retired.close()
+
+
+def _start() -> Pool:
+    global _current
+    with _change:
+        if _current is None:
+            _current = Pool(_wanted or config.THREADS())
+        return _current
+
+
+@functools.cache
+def _native(futex: bool | None) -> jit.Loaded:
+    target = detect()
+    text = pool_code.source(target.triple) if futex is None else pool_code.source(target.triple, futex=futex)
+    image = jit.compile_object(text, target, allowed=symbols.POOL)
+    imports = {name: symbols.address(name) for name in symbols.undefined(image)}
+    return jit.load(image, _EXPORTS, target, imports=imports)
+
+
+def _function(signature: str, address: int) -> ffi.CData:
+    return ffi.cast(signature, address)
+
+
+def _forever(size: int) -> int:
+    """Zeroed memory that is never given back: native threads may still look at it while the interpreter goes down."""
+    memory = mmap.mmap(-1, size)
+    view = (ctypes.c_char * size).from_buffer(memory)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(view))
+    return ctypes.addressof(view)
+
+
+def _remember(_kind: object, error: BaseException, _trace: object) -> None:
+    _raised.append(error)
+
+
+@ffi.callback("int64_t()", error=1, onerror=_remember)
+def _on_poll() -> int:
+    """Called every 50 ms by a program on Python's main thread: run the handlers of signals that came meanwhile."""
+    ctypes.pythonapi.PyErr_CheckSignals()
+    return 0
+
+
+def _forget() -> None:
+    """In the child of a fork: no worker came along, and whoever held the lock is gone."""
+    global _change, _current
+    _change, _current = threading.RLock(), None
+
+
+def _leave() -> None:
+    """At exit: stop what runs in other threads, then the workers; never for longer than a few seconds."""
+    global _wanted, _current
+    with _change:
+        retired, _current, _wanted = _current, None, 1
+    if retired:
+        retired.cancel()
+        retired.close()
+
+
+os.register_at_fork(after_in_child=_forget)
+atexit.register(_leave)

@@ -1,0 +1,491 @@
+"""The native half of the thread pool, as LLVM IR.
+
+How a run works. The owner cuts the tasks into one contiguous range per thread and each range into a few chunks; a
+range's slot counts the chunks that are left. Everybody takes chunks off its own range first, so that a thread meets the
+same data kernel after kernel, then off the others', so that a thread that lost its core holds up nobody. Who takes a
+chunk of a positive count keeps the job alive until it has reported it done, so a late worker can never see a stale job,
+and the owner waits for chunks, never for workers: a pool without workers (after fork, after set_threads, at exit)
+still runs everything.
+"""
+
+from __future__ import annotations
+
+import sys
+from string import Template
+
+MAX_CHUNKS = 8          # of one range: a thread that loses its core delays at most this part of its range
+CANCELLED = -1          # the code of a program that was asked to stop
+POLL_NS = 50_000_000    # how often a program on Python's main thread lets Python look for signals
+
+# Byte offsets in a pool; words that different threads write lie 128 bytes apart.
+OFFSET = {
+    "owner":    0,                                                    # 1 while a caller has the workers
+    "start":  128,                                                    # { i32 event, i32 sleepers }: a job was published
+    "finish": 256,                                                    # { i32 event, i32 sleepers }: its last chunk is done
+    "pending": 384,                                                   # chunks not reported yet
+    "kernel": 512, "ctx": 520, "tasks": 528, "parts": 536,            # the job
+    "threads": 640, "spin": 648, "crowded": 656, "stop": 664,         # set by Python
+    "closing": 672, "main": 680, "on_poll": 688,
+    "polled": 768, "next_poll": 776,                                  # status and time of the main thread's program
+    "calls":  896,                                                    # programs running
+    "mutex": 1024, "cond": 1152,                                      # where there is no futex
+    "slots": 1280,                                                    # one per thread: chunks left
+}
+SLOT = 128
+
+
+def size(threads: int) -> int:
+    """Bytes of a pool."""
+    return OFFSET["slots"] + SLOT * threads
+
+
+def source(triple: str, *, futex: bool = sys.platform == "linux") -> str:
+    """The pool as LLVM IR text; without `futex` it waits on a condition variable."""
+    arm = triple.startswith(("aarch64", "arm64"))
+    linux = "linux" in triple
+    return Template(_HEADER + (_FUTEX if futex else _CONDITION) + _CODE).substitute(
+        OFFSET,
+        slot=SLOT, max_chunks=MAX_CHUNKS, cancelled=CANCELLED, poll_ns=POLL_NS,
+        relax="llvm.aarch64.isb(i32 15)" if arm else "llvm.x86.sse2.pause()",
+        relax_type="llvm.aarch64.isb(i32)" if arm else "llvm.x86.sse2.pause()",
+        futex=98 if arm else 202, monotonic=1 if linux else 6, coarse=6,
+    )
+
+
+_HEADER = """
+declare i64 @syscall(i64, ...)
+declare i32 @sched_yield()
+declare i32 @clock_gettime(i32, ptr)
+declare i64 @pthread_self()
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_broadcast(ptr)
+declare void @$relax_type
+declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
+"""
+
+_FUTEX = """
+; sleep while *event == seen
+define internal void @doze(ptr %pool, ptr %event, i32 %seen) noinline {
+  %r = call i64 (i64, ...) @syscall(i64 $futex, ptr %event, i32 128, i32 %seen, ptr null)
+  ret void
+}
+
+define internal void @rouse(ptr %pool, ptr %event, i32 %count) noinline {
+  %r = call i64 (i64, ...) @syscall(i64 $futex, ptr %event, i32 129, i32 %count)
+  ret void
+}
+"""
+
+_CONDITION = """
+; sleep while *event == seen
+define internal void @doze(ptr %pool, ptr %event, i32 %seen) noinline {
+  %mutex = getelementptr i8, ptr %pool, i64 $mutex
+  %cond = getelementptr i8, ptr %pool, i64 $cond
+  %l = call i32 @pthread_mutex_lock(ptr %mutex)
+  br label %check
+check:
+  %now = load atomic i32, ptr %event seq_cst, align 4
+  %same = icmp eq i32 %now, %seen
+  br i1 %same, label %wait, label %done
+wait:
+  %w = call i32 @pthread_cond_wait(ptr %cond, ptr %mutex)
+  br label %check
+done:
+  %u = call i32 @pthread_mutex_unlock(ptr %mutex)
+  ret void
+}
+
+define internal void @rouse(ptr %pool, ptr %event, i32 %count) noinline {
+  %mutex = getelementptr i8, ptr %pool, i64 $mutex
+  %cond = getelementptr i8, ptr %pool, i64 $cond
+  %l = call i32 @pthread_mutex_lock(ptr %mutex)
+  %b = call i32 @pthread_cond_broadcast(ptr %cond)
+  %u = call i32 @pthread_mutex_unlock(ptr %mutex)
+  ret void
+}
+"""
+
+_CODE = """
+define internal i64 @time_now(i32 %id) {
+  %time = alloca { i64, i64 }
+  %r = call i32 @clock_gettime(i32 %id, ptr %time)
+  %s = load i64, ptr %time
+  %at = getelementptr i8, ptr %time, i64 8
+  %ns = load i64, ptr %at
+  %whole = mul i64 %s, 1000000000
+  %now = add i64 %whole, %ns
+  ret i64 %now
+}
+
+define internal void @relax(i64 %crowded) alwaysinline {
+  %spin = icmp eq i64 %crowded, 0
+  br i1 %spin, label %pause, label %yield
+pause:
+  call void @$relax
+  ret void
+yield:
+  %r = call i32 @sched_yield()
+  ret void
+}
+
+; Bump the event and wake at most `count` of its sleepers.
+define internal void @announce(ptr %pool, ptr %event, i64 %count) {
+  %old = atomicrmw add ptr %event, i32 1 seq_cst
+  %at = getelementptr i8, ptr %event, i64 4
+  %sleepers = load atomic i32, ptr %at seq_cst, align 4
+  %idle = icmp eq i32 %sleepers, 0
+  br i1 %idle, label %done, label %wake
+wake:
+  %few = call i64 @llvm.smin.i64(i64 %count, i64 1024)
+  %n = trunc i64 %few to i32
+  call void @rouse(ptr %pool, ptr %event, i32 %n)
+  br label %done
+done:
+  ret void
+}
+
+; Return when *event != seen: true if that came within `budget` nanoseconds, before the thread slept.
+define internal i1 @await(ptr %pool, ptr %event, i32 %seen, i64 %budget) {
+entry:
+  %crowded.at = getelementptr i8, ptr %pool, i64 $crowded
+  %crowded = load i64, ptr %crowded.at
+  %asleep = icmp eq i64 %budget, 0
+  br i1 %asleep, label %settle, label %begin
+begin:
+  %from = call i64 @time_now(i32 $monotonic)
+  %until = add i64 %from, %budget
+  br label %look
+look:
+  %k = phi i64 [ 0, %begin ], [ %k1, %next ], [ 0, %late ]
+  %now = load atomic i32, ptr %event acquire, align 4
+  %same = icmp eq i32 %now, %seen
+  br i1 %same, label %next, label %soon
+next:
+  call void @relax(i64 %crowded)
+  %k1 = add i64 %k, 1
+  %tick = icmp eq i64 %k1, 32
+  br i1 %tick, label %late, label %look
+late:
+  %time = call i64 @time_now(i32 $monotonic)
+  %over = icmp sgt i64 %time, %until
+  br i1 %over, label %settle, label %look
+soon:
+  ret i1 true
+settle:
+  %sleepers = getelementptr i8, ptr %event, i64 4
+  %s0 = atomicrmw add ptr %sleepers, i32 1 seq_cst
+  br label %check
+check:
+  %then = load atomic i32, ptr %event seq_cst, align 4
+  %still = icmp eq i32 %then, %seen
+  br i1 %still, label %sleep, label %rise
+sleep:
+  call void @doze(ptr %pool, ptr %event, i32 %seen)
+  br label %check
+rise:
+  %s1 = atomicrmw sub ptr %sleepers, i32 1 seq_cst
+  ret i1 false
+}
+
+define internal ptr @cancel_word(ptr %ctx) alwaysinline {
+  %at = getelementptr i8, ptr %ctx, i64 16
+  %status = load ptr, ptr %at
+  %cancel = getelementptr i8, ptr %status, i64 24
+  ret ptr %cancel
+}
+
+define internal void @cancel(ptr %ctx) noinline {
+  %at = getelementptr i8, ptr %ctx, i64 16
+  %status = load ptr, ptr %at
+  %word = getelementptr i8, ptr %status, i64 24
+  store atomic i64 1, ptr %word seq_cst, align 8
+  %old = cmpxchg ptr %status, i64 0, i64 $cancelled seq_cst seq_cst
+  ret void
+}
+
+; Run what is left of the job, own range first; true if this thread reported the job's last chunk.
+define internal i1 @participate(ptr %pool, i64 %thread) {
+entry:
+  %threads.at = getelementptr i8, ptr %pool, i64 $threads
+  %threads = load i64, ptr %threads.at
+  %slots = getelementptr i8, ptr %pool, i64 $slots
+  %closing.at = getelementptr i8, ptr %pool, i64 $closing
+  br label %range
+range:
+  %step = phi i64 [ 0, %entry ], [ %step1, %empty ]
+  %done = phi i64 [ 0, %entry ], [ %done2, %empty ]
+  %ahead = add i64 %thread, %step
+  %past = icmp sge i64 %ahead, %threads
+  %back = select i1 %past, i64 %threads, i64 0
+  %v = sub i64 %ahead, %back
+  %skip = mul i64 %v, $slot
+  %left = getelementptr i8, ptr %slots, i64 %skip
+  br label %peek
+peek:
+  %done1 = phi i64 [ %done, %range ], [ %more, %ran ]
+  %seen = load atomic i64, ptr %left monotonic, align 8
+  %some = icmp sgt i64 %seen, 0
+  br i1 %some, label %claim, label %empty
+claim:
+  %old = atomicrmw sub ptr %left, i64 1 acq_rel
+  %mine = icmp sgt i64 %old, 0
+  br i1 %mine, label %chunk, label %empty
+chunk:
+  %kernel.at = getelementptr i8, ptr %pool, i64 $kernel
+  %kernel = load ptr, ptr %kernel.at
+  %ctx.at = getelementptr i8, ptr %pool, i64 $ctx
+  %ctx = load ptr, ptr %ctx.at
+  %tasks.at = getelementptr i8, ptr %pool, i64 $tasks
+  %tasks = load i64, ptr %tasks.at
+  %parts.at = getelementptr i8, ptr %pool, i64 $parts
+  %parts = load i64, ptr %parts.at
+  %closing = load atomic i64, ptr %closing.at monotonic, align 8
+  %leave = icmp ne i64 %closing, 0
+  br i1 %leave, label %give_up, label %alive
+give_up:
+  call void @cancel(ptr %ctx)
+  br label %ran
+alive:
+  %word = call ptr @cancel_word(ptr %ctx)
+  %cancelled = load atomic i64, ptr %word monotonic, align 8
+  %go = icmp eq i64 %cancelled, 0
+  br i1 %go, label %run, label %ran
+run:
+  %low.n = mul i64 %v, %tasks
+  %low = udiv i64 %low.n, %parts
+  %v1 = add i64 %v, 1
+  %high.n = mul i64 %v1, %tasks
+  %high = udiv i64 %high.n, %parts
+  %span = sub i64 %high, %low
+  %chunks = call i64 @llvm.smin.i64(i64 %span, i64 $max_chunks)
+  %k = sub i64 %chunks, %old
+  %b.n = mul i64 %k, %span
+  %b = udiv i64 %b.n, %chunks
+  %k1 = add i64 %k, 1
+  %e.n = mul i64 %k1, %span
+  %e = udiv i64 %e.n, %chunks
+  %begin = add i64 %low, %b
+  %end = add i64 %low, %e
+  call void %kernel(ptr %ctx, i64 %thread, i64 %begin, i64 %end)
+  br label %ran
+ran:
+  %more = add i64 %done1, 1
+  br label %peek
+empty:
+  %done2 = phi i64 [ %done1, %peek ], [ %done1, %claim ]
+  %step1 = add i64 %step, 1
+  %round = icmp eq i64 %step1, %threads
+  br i1 %round, label %report, label %range
+report:
+  %none = icmp eq i64 %done2, 0
+  br i1 %none, label %idle, label %count
+count:
+  %pending = getelementptr i8, ptr %pool, i64 $pending
+  %before = atomicrmw sub ptr %pending, i64 %done2 seq_cst
+  %last = icmp eq i64 %before, %done2
+  ret i1 %last
+idle:
+  ret i1 false
+}
+
+; Fill the job and the slots of its ranges.
+define internal void @publish(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks) {
+entry:
+  %threads.at = getelementptr i8, ptr %pool, i64 $threads
+  %threads = load i64, ptr %threads.at
+  %parts = call i64 @llvm.smin.i64(i64 %threads, i64 %tasks)
+  %kernel.at = getelementptr i8, ptr %pool, i64 $kernel
+  store ptr %kernel, ptr %kernel.at
+  %ctx.at = getelementptr i8, ptr %pool, i64 $ctx
+  store ptr %ctx, ptr %ctx.at
+  %tasks.at = getelementptr i8, ptr %pool, i64 $tasks
+  store i64 %tasks, ptr %tasks.at
+  %parts.at = getelementptr i8, ptr %pool, i64 $parts
+  store i64 %parts, ptr %parts.at
+  %slots = getelementptr i8, ptr %pool, i64 $slots
+  %pending = getelementptr i8, ptr %pool, i64 $pending
+  %all = call i64 @chunks_before(i64 %parts, i64 %tasks, i64 %parts)
+  store atomic i64 %all, ptr %pending release, align 8
+  br label %fill
+fill:
+  %v = phi i64 [ 0, %entry ], [ %v1, %fill ]
+  %v1 = add i64 %v, 1
+  %low = call i64 @chunks_before(i64 %v, i64 %tasks, i64 %parts)
+  %high = call i64 @chunks_before(i64 %v1, i64 %tasks, i64 %parts)
+  %chunks = sub i64 %high, %low
+  %skip = mul i64 %v, $slot
+  %left = getelementptr i8, ptr %slots, i64 %skip
+  store atomic i64 %chunks, ptr %left release, align 8
+  %end = icmp eq i64 %v1, %parts
+  br i1 %end, label %done, label %fill
+done:
+  ret void
+}
+
+; Chunks of the ranges before range v: each has min(its tasks, max_chunks), and all ranges differ by one task at most.
+define internal i64 @chunks_before(i64 %v, i64 %tasks, i64 %parts) {
+  %size = udiv i64 %tasks, %parts
+  %small = icmp slt i64 %size, $max_chunks
+  br i1 %small, label %counted, label %full
+counted:
+  %n = mul i64 %v, %tasks
+  %c = udiv i64 %n, %parts
+  ret i64 %c
+full:
+  %m = mul i64 %v, $max_chunks
+  ret i64 %m
+}
+
+; Between kernels: stop when the interpreter goes down, and let Python's main thread look for signals now and then.
+define void @pool_poll(ptr %pool, ptr %ctx) {
+  %closing.at = getelementptr i8, ptr %pool, i64 $closing
+  %closing = load atomic i64, ptr %closing.at monotonic, align 8
+  %leave = icmp ne i64 %closing, 0
+  br i1 %leave, label %stop, label %whose
+whose:
+  %polled.at = getelementptr i8, ptr %pool, i64 $polled
+  %polled = load atomic i64, ptr %polled.at monotonic, align 8
+  %at = getelementptr i8, ptr %ctx, i64 16
+  %status = load i64, ptr %at
+  %main = icmp eq i64 %polled, %status
+  br i1 %main, label %when, label %done
+when:
+  %now = call i64 @time_now(i32 $coarse)
+  %next.at = getelementptr i8, ptr %pool, i64 $next_poll
+  %next = load i64, ptr %next.at
+  %due = icmp sge i64 %now, %next
+  br i1 %due, label %ask, label %done
+ask:
+  %later = add i64 %now, $poll_ns
+  store i64 %later, ptr %next.at
+  %on_poll.at = getelementptr i8, ptr %pool, i64 $on_poll
+  %on_poll = load ptr, ptr %on_poll.at
+  %raised = call i64 %on_poll()
+  %quiet = icmp eq i64 %raised, 0
+  br i1 %quiet, label %done, label %stop
+stop:
+  call void @cancel(ptr %ctx)
+  ret void
+done:
+  ret void
+}
+
+; All tasks of a kernel, on all threads if the pool is free, else here.
+define void @pool_run(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks) {
+  call void @pool_poll(ptr %pool, ptr %ctx)
+  %word = call ptr @cancel_word(ptr %ctx)
+  %cancelled = load atomic i64, ptr %word monotonic, align 8
+  %go = icmp eq i64 %cancelled, 0
+  %some = icmp sgt i64 %tasks, 0
+  %work = and i1 %go, %some
+  br i1 %work, label %alone, label %done
+alone:
+  %threads.at = getelementptr i8, ptr %pool, i64 $threads
+  %threads = load i64, ptr %threads.at
+  %width = call i64 @llvm.smin.i64(i64 %threads, i64 %tasks)
+  %one = icmp eq i64 %width, 1
+  br i1 %one, label %serial, label %acquire
+acquire:
+  %owner = getelementptr i8, ptr %pool, i64 $owner
+  %got = cmpxchg ptr %owner, i64 0, i64 1 seq_cst seq_cst
+  %free = extractvalue { i64, i1 } %got, 1
+  br i1 %free, label %parallel, label %serial
+serial:
+  call void %kernel(ptr %ctx, i64 0, i64 0, i64 %tasks)
+  ret void
+parallel:
+  %finish = getelementptr i8, ptr %pool, i64 $finish
+  %seen = load atomic i32, ptr %finish seq_cst, align 4
+  call void @publish(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks)
+  %start = getelementptr i8, ptr %pool, i64 $start
+  %others = sub i64 %width, 1
+  call void @announce(ptr %pool, ptr %start, i64 %others)
+  %last = call i1 @participate(ptr %pool, i64 0)
+  br i1 %last, label %release, label %join
+join:
+  %spin.at = getelementptr i8, ptr %pool, i64 $spin
+  %spin = load i64, ptr %spin.at
+  %soon = call i1 @await(ptr %pool, ptr %finish, i32 %seen, i64 %spin)
+  br label %release
+release:
+  store atomic i64 0, ptr %owner seq_cst, align 8
+  ret void
+done:
+  ret void
+}
+
+; The life of a worker: run, look for work for a while, sleep. The while halves when it was in vain, and doubles again.
+define void @pool_worker(ptr %pool, i64 %index) {
+entry:
+  %start = getelementptr i8, ptr %pool, i64 $start
+  %finish = getelementptr i8, ptr %pool, i64 $finish
+  %stop.at = getelementptr i8, ptr %pool, i64 $stop
+  %spin.at = getelementptr i8, ptr %pool, i64 $spin
+  %most = load i64, ptr %spin.at
+  %least = udiv i64 %most, 8
+  br label %loop
+loop:
+  %budget = phi i64 [ %most, %entry ], [ %adapted, %rest ]
+  %seen = load atomic i32, ptr %start acquire, align 4
+  %last = call i1 @participate(ptr %pool, i64 %index)
+  br i1 %last, label %tell, label %quit
+tell:
+  call void @announce(ptr %pool, ptr %finish, i64 1)
+  br label %quit
+quit:
+  %stop = load atomic i64, ptr %stop.at seq_cst, align 8
+  %leave = icmp ne i64 %stop, 0
+  br i1 %leave, label %exit, label %rest
+rest:
+  %soon = call i1 @await(ptr %pool, ptr %start, i32 %seen, i64 %budget)
+  %half = udiv i64 %budget, 2
+  %twice = mul i64 %budget, 2
+  %less = call i64 @llvm.smax.i64(i64 %half, i64 %least)
+  %more = call i64 @llvm.smin.i64(i64 %twice, i64 %most)
+  %adapted = select i1 %soon, i64 %more, i64 %less
+  br label %loop
+exit:
+  ret void
+}
+
+define void @pool_stop(ptr %pool) {
+  %stop = getelementptr i8, ptr %pool, i64 $stop
+  store atomic i64 1, ptr %stop seq_cst, align 8
+  %start = getelementptr i8, ptr %pool, i64 $start
+  call void @announce(ptr %pool, ptr %start, i64 1024)
+  ret void
+}
+
+; Run a program with a clean status; on Python's main thread it will be polled for signals.
+define i64 @pool_call(ptr %pool, ptr %program, ptr %ctx) {
+  %calls = getelementptr i8, ptr %pool, i64 $calls
+  %c0 = atomicrmw add ptr %calls, i64 1 seq_cst
+  %at = getelementptr i8, ptr %ctx, i64 16
+  %status = load ptr, ptr %at
+  store <4 x i64> zeroinitializer, ptr %status, align 8
+  %main.at = getelementptr i8, ptr %pool, i64 $main
+  %main = load i64, ptr %main.at
+  %self = call i64 @pthread_self()
+  %is_main = icmp eq i64 %self, %main
+  br i1 %is_main, label %watched, label %plain
+watched:
+  %polled.at = getelementptr i8, ptr %pool, i64 $polled
+  %outer = load atomic i64, ptr %polled.at monotonic, align 8
+  %inner = ptrtoint ptr %status to i64
+  store atomic i64 %inner, ptr %polled.at monotonic, align 8
+  %r0 = call i32 %program(ptr %ctx, ptr %pool)
+  store atomic i64 %outer, ptr %polled.at monotonic, align 8
+  br label %done
+plain:
+  %r1 = call i32 %program(ptr %ctx, ptr %pool)
+  br label %done
+done:
+  %r = phi i32 [ %r0, %watched ], [ %r1, %plain ]
+  %c1 = atomicrmw sub ptr %calls, i64 1 seq_cst
+  %code = sext i32 %r to i64
+  ret i64 %code
+}
+"""

@@ -1,0 +1,149 @@
+"""A compiled program: its memory, its calls, and what it says of itself."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from stele.backend.buffers import ARENAS, Buffer
+from stele.backend.cpu import jit
+from stele.backend.cpu.build import Native, wheres
+from stele.backend.cpu.call import Frame
+from stele.backend.cpu.manifest import Manifest
+from stele.backend.cpu.pool import current
+from stele.backend.cpu.target import Target
+from stele.errors import Cancelled, IndexOutOfRange
+from stele.ir.graph import Array, Graph
+from stele.ir.origin import lines
+from stele.ir.sizes import at
+from stele.ir.types import DType
+from stele.kernel.memory import layout
+
+INDEX_OUT_OF_RANGE = 1
+SHARED = 3      # references to the block of a buffer that nobody else holds: the buffer's, a local's, getrefcount's
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A program at given sizes: shapes of results, offsets of temporaries, bytes of arena and scratch."""
+
+    sizes: np.ndarray[Any, Any]
+    shapes: tuple[tuple[int, ...], ...]
+    temps: np.ndarray[Any, Any]
+    offsets: np.ndarray[Any, Any]
+    arena: int
+    scratch: int
+
+
+class Program:
+    """Calls one native function; `calls` counts them. Not to be called by two threads at once on the same buffers."""
+
+    def __init__(self, graph: Graph, code: Native, target: Target) -> None:
+        self.graph, self.code, self.manifest = graph, code, code.manifest
+        self.loaded = jit.load(code.image, ["program"], target, imports=current().symbols)
+        self.address = self.loaded["program"]
+        self.constants = {k: Buffer.of(a) for k, a in self.manifest.constants.items()}
+        self.bounds: dict[tuple[int, ...], Bound] = {}
+        self.frames: list[Frame] = []
+        self.calls = 0
+
+    def __call__(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset()
+                 ) -> list[Buffer]:
+        """The results for these parameters. A donated parameter is overwritten unless somebody else holds its block
+        or it is listed in `keep`. Raises IndexOutOfRange or Cancelled with no parameter changed."""
+        bound = self.bound(sizes)
+        outputs = self.outputs(buffers, bound, keep)
+        frame = self.frame(bound)
+        table = frame.buffers
+        table[:len(buffers)] = [b.address for b in buffers]
+        arena = ARENAS.lend(bound.arena)
+        try:
+            if len(bound.temps):
+                table[bound.temps] = bound.offsets + np.uint64(arena.address)
+            for note, buffer in zip(self.manifest.outputs, outputs):
+                if note.source == "slot":
+                    table[note.slot] = buffer.address
+            self.calls += 1
+            code = frame.run(self.address)
+        finally:
+            ARENAS.give_back(arena)
+            status = frame.status.copy()
+            self.frames.append(frame)
+        if code:
+            self.fail(code, status)
+        return outputs
+
+    def outputs(self, buffers: Sequence[Buffer], bound: Bound, keep: frozenset[int]) -> list[Buffer]:
+        """Memory for the results: taken over, shared or fresh."""
+        made: list[Buffer] = []
+        for note, shape in zip(self.manifest.outputs, bound.shapes):
+            if note.source == "parameter":
+                made.append(buffers[note.k].reshaped(shape))
+            elif note.source == "result":
+                made.append(made[note.k].reshaped(shape))
+            elif note.source == "constant":
+                made.append(self.constants[note.slot].reshaped(shape))
+            else:
+                made.append(self.taken(buffers, note.slot, keep) or Buffer.empty(note.type.dtype, shape))
+        return made
+
+    def taken(self, buffers: Sequence[Buffer], slot: int, keep: frozenset[int]) -> Buffer | None:
+        """The donated buffer of a result, if this call may overwrite it."""
+        k = self.manifest.in_place.get(slot)
+        if k is None or k in keep:
+            return None
+        block = buffers[k].block
+        return buffers[k] if sys.getrefcount(block) <= SHARED else None
+
+    def frame(self, bound: Bound) -> Frame:
+        """A call's tables, with constants and sizes filled in."""
+        frame = self.frames.pop() if self.frames else None
+        if frame is None or frame.scratch_bytes < bound.scratch:
+            frame = Frame(len(self.manifest.slots), len(self.manifest.names), bound.scratch)
+            for k, buffer in self.constants.items():
+                frame.buffers[k] = buffer.address
+        frame.sizes[:len(bound.sizes)] = bound.sizes
+        return frame
+
+    def bound(self, sizes: Mapping[str, int]) -> Bound:
+        """The memory plan for these sizes, made once."""
+        key = tuple(sizes[name] for name in self.manifest.names) if self.manifest.names else ()
+        if key not in self.bounds:
+            self.bounds[key] = self.bind(dict(sizes))
+        return self.bounds[key]
+
+    def bind(self, sizes: dict[str, int]) -> Bound:
+        m = self.manifest
+        plan = layout(m.pieces(), sizes)
+        temps = [k for k, s in enumerate(m.slots) if s.kind == "temp"]
+        return Bound(
+            np.array([sizes[name] for name in m.names], np.int64),
+            tuple(tuple(at(n, sizes) for n in o.type.shape) for o in m.outputs),
+            np.array(temps, np.int64),
+            np.array([plan.offsets[m.root(k)] for k in temps], np.uint64),
+            plan.bytes,
+            max((at(x, sizes) for x in m.scratch), default=0))
+
+    def fail(self, code: int, status: np.ndarray[Any, Any]) -> NoReturn:
+        """Raises what a status code means, at the user's line."""
+        if code == INDEX_OUT_OF_RANGE:
+            raise IndexOutOfRange(f"index {int(status[2])} is out of range", where=", ".join(self.lines(
+                self.manifest.sites[int(status[1])])), hint="Indices and labels run from 0 to the size of their axis - 1.")
+        raise Cancelled("the program was asked to stop; no state was changed")
+
+    def lines(self, origins: Sequence[int]) -> tuple[str, ...]:
+        """The user's lines of the values with these numbers, in the graph as traced now."""
+        places = list(wheres(self.graph))
+        return lines(origin for k in origins for origin in places[k])
+
+    @property
+    def kernels(self) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+        """(kind, ops, user lines) of each kernel in order."""
+        return tuple((k.kind, k.what, self.lines(k.origins)) for k in self.manifest.kernels)
+
+    def memory(self, sizes: Mapping[str, int]) -> int:
+        """Bytes of the arena at these sizes."""
+        return self.bound(sizes).arena

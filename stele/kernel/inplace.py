@@ -1,0 +1,59 @@
+"""Which results may be written over which inputs."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from stele.ir.graph import Value
+from stele.kernel.fuse import Kernel
+from stele.kernel.slots import Loop, Slots, Step
+
+
+def overwritable(kernel: Kernel) -> Iterator[tuple[Value, Value]]:
+    """Pairs (result, input) of one type where element i of the input is read for element i of results only."""
+    if kernel.kind != "nest":
+        return
+    for x in kernel.inputs:
+        touched = {x}
+        for v in kernel.body:
+            if any(a in touched for a in v.args):
+                touched.add(v)
+        if any(v.op.family != "elementwise" for v in touched - {x}):
+            continue
+        yield from ((y, x) for y in kernel.results if y in touched and fits(y, x) and all(
+            fits(v, y) for v in touched if v in kernel.results))
+
+
+def fits(y: Value, x: Value) -> bool:
+    """Whether y takes the bytes of x, element by element."""
+    return y.shape == x.shape and y.dtype.bytes == x.dtype.bytes
+
+
+def runs(steps: Sequence[Step]) -> Iterator[tuple[Kernel, int]]:
+    """All kernels with their clocks, those inside loops too."""
+    for step in steps:
+        if isinstance(step, Loop):
+            yield from runs(step.body)
+        else:
+            yield step.kernel, step.clock
+
+
+def share(slots: Slots, steps: Sequence[Step], donated: Mapping[int, int]) -> dict[int, int]:
+    """Lets temporaries take over the memory of inputs that die, and donated parameters that of their results.
+
+    `donated` maps result slots to parameter slots; what comes back is the part of it that is possible.
+    """
+    pairs = {}
+    for kernel, clock in runs(steps):
+        taken: set[int] = set()
+        for y, x in overwritable(kernel):
+            new, old = slots.of(y), slots.of(x)
+            pairs[new, old] = clock
+            root = slots.root(old)
+            if slots.table[old].last == clock and new not in taken and root not in taken \
+                    and slots.table[new].kind == slots.table[root].kind == "temp" and slots.table[new].home is None:
+                slots.table[new].home = root
+                slots.table[root].last = max(slots.table[root].last, slots.table[new].last)
+                taken |= {new, root}
+    return {new: old for new, old in donated.items()
+            if slots.table[old].last < slots.table[new].first
+            or slots.table[old].last == slots.table[new].first == pairs.get((new, old), -1)}

@@ -1,0 +1,355 @@
+"""Functions of one element."""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...ir.graph import Array, Value
+from ...ir.types import Type, bool_
+from ..linear import cast, zeros_like
+from .arithmetic import LessEqual, Select
+from .base import FloatUnary, Unary, function, needs_integer
+
+TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
+
+
+@dataclass(frozen=True)
+class Exp(FloatUnary):
+    """e to the power x."""
+
+    def reference(self, *x: Array) -> Array: return np.exp(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.exp(x[0])
+    def partials(self, y: Value, *x: Value) -> Any: return y,
+
+
+@dataclass(frozen=True)
+class Expm1(FloatUnary):
+    """exp(x) - 1, exact for small x."""
+
+    def reference(self, *x: Array) -> Array: return np.expm1(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.expm1(x[0])
+    def partials(self, y: Value, *x: Value) -> Any: return y + 1,
+
+
+@dataclass(frozen=True)
+class Log(FloatUnary):
+    """Natural logarithm."""
+
+    samples: ClassVar[tuple[float, float]] = (0.1, 5)
+    def reference(self, *x: Array) -> Array: return np.log(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.log(x[0])
+    def partials(self, y: Value, *x: Value) -> Any: return reciprocal(x[0]),
+
+
+@dataclass(frozen=True)
+class Log1p(FloatUnary):
+    """log(1 + x), exact for small x."""
+
+    samples: ClassVar[tuple[float, float]] = (-0.9, 5)
+    def reference(self, *x: Array) -> Array: return np.log1p(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.log1p(x[0])
+    def partials(self, y: Value, *x: Value) -> Any: return reciprocal(x[0] + 1),
+
+
+@dataclass(frozen=True)
+class Sqrt(FloatUnary):
+    """Square root."""
+
+    samples: ClassVar[tuple[float, float]] = (0.1, 5)
+    def reference(self, *x: Array) -> Array: return np.sqrt(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.sqrt(x[0])
+    def partials(self, y: Value, *x: Value) -> Any: return 0.5 / y,
+
+
+@dataclass(frozen=True)
+class Rsqrt(FloatUnary):
+    """1 / sqrt(x)."""
+
+    samples: ClassVar[tuple[float, float]] = (0.1, 5)
+    def reference(self, *x: Array) -> Array: return np.reciprocal(np.sqrt(x[0]))
+    def scalar(self, s: Any, *x: Any) -> Any: return 1 / s.sqrt(x[0])
+    def partials(self, y: Value, *x: Value) -> Any: return y * y * y * -0.5,
+
+
+@dataclass(frozen=True)
+class Sin(FloatUnary):
+    """Sine of x in radians."""
+
+    def reference(self, *x: Array) -> Array: return np.sin(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.sin(x[0])
+    def partials(self, y: Value, *x: Value) -> Any: return cos(x[0]),
+
+
+@dataclass(frozen=True)
+class Cos(FloatUnary):
+    """Cosine of x in radians."""
+
+    def reference(self, *x: Array) -> Array: return np.cos(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.cos(x[0])
+    def partials(self, y: Value, *x: Value) -> Any: return -sin(x[0]),
+
+
+@dataclass(frozen=True)
+class Tan(FloatUnary):
+    """Tangent of x in radians."""
+
+    samples: ClassVar[tuple[float, float]] = (-1.3, 1.3)
+    def reference(self, *x: Array) -> Array: return np.tan(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.sin(x[0]) / s.cos(x[0])
+    def partials(self, y: Value, *x: Value) -> Any: return y * y + 1,
+
+
+@dataclass(frozen=True)
+class Atan(FloatUnary):
+    """The angle in (-pi/2, pi/2) whose tangent is x."""
+
+    def reference(self, *x: Array) -> Array: return np.arctan(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.atan(x[0])
+    def partials(self, y: Value, *x: Value) -> Any: return reciprocal(x[0] * x[0] + 1),
+
+
+@dataclass(frozen=True)
+class Tanh(FloatUnary):
+    """Hyperbolic tangent."""
+
+    def reference(self, *x: Array) -> Array: return np.tanh(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.tanh(x[0])
+    def partials(self, y: Value, *x: Value) -> Any: return 1 - y * y,
+
+
+@dataclass(frozen=True)
+class Sigmoid(FloatUnary):
+    """1 / (1 + exp(-x))."""
+
+    def reference(self, *x: Array) -> Array: return np.exp(-np.logaddexp(x[0].dtype.type(0), -x[0]))
+    def scalar(self, s: Any, *x: Any) -> Any: return s.sigmoid(x[0])
+    def partials(self, y: Value, *x: Value) -> Any: return y * (1 - y),
+
+
+@dataclass(frozen=True)
+class Erf(FloatUnary):
+    """The error function."""
+
+    def reference(self, *x: Array) -> Array: return np.asarray(ERF(x[0].astype(np.float64))).astype(x[0].dtype)
+    def scalar(self, s: Any, *x: Any) -> Any: return s.erf(x[0])
+    def partials(self, y: Value, *x: Value) -> Any: return exp(-square(x[0])) * TWO_OVER_SQRT_PI,
+
+
+ERF = np.frompyfunc(math.erf, 1, 1)
+
+
+@dataclass(frozen=True)
+class Softplus(FloatUnary):
+    """log(1 + exp(x)), written so that no x overflows."""
+
+    samples: ClassVar[tuple[float, float]] = (-20, 20)
+    def reference(self, *x: Array) -> Array: return np.logaddexp(x[0].dtype.type(0), x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.max(x[0], 0) + s.log1p(s.exp(-abs(x[0])))
+    def partials(self, y: Value, *x: Value) -> Any: return sigmoid(x[0]),
+
+
+@dataclass(frozen=True)
+class Square(Unary):
+    """x * x."""
+
+    def reference(self, *x: Array) -> Array: return np.multiply(x[0], x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return x[0] * x[0]
+    def partials(self, y: Value, *x: Value) -> Any: return x[0] * 2,
+
+
+@dataclass(frozen=True)
+class Reciprocal(FloatUnary):
+    """1 / x."""
+
+    samples: ClassVar[tuple[float, float]] = (0.2, 5)
+    def reference(self, *x: Array) -> Array: return np.reciprocal(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return 1 / x[0]
+    def partials(self, y: Value, *x: Value) -> Any: return -square(y),
+
+
+@dataclass(frozen=True)
+class Relu(Unary):
+    """x where it is not negative, else 0; a NaN stays. The gradient at 0 is 0."""
+
+    def reference(self, *x: Array) -> Array: return np.where(x[0] < 0, x[0].dtype.type(0), x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.select(x[0] < 0, 0, x[0])
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return Select()(LessEqual()(y, 0), zeros_like(g), g),
+
+    def jvp(self, d: Any, dx: Any, y: Value, *x: Value) -> Value | None:
+        return Select()(LessEqual()(y, 0), zeros_like(y), dx[0])
+
+
+@dataclass(frozen=True)
+class Abs(Unary):
+    """x without its sign; the gradient at 0 is 0."""
+
+    def reference(self, *x: Array) -> Array: return np.abs(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return abs(x[0])
+    def partials(self, y: Value, *x: Value) -> Any: return sign(x[0]),
+
+
+@dataclass(frozen=True)
+class Sign(Unary):
+    """-1, 0 or 1; a NaN stays."""
+
+    def reference(self, *x: Array) -> Array: return np.sign(x[0])
+
+    def scalar(self, s: Any, *x: Any) -> Any:
+        return s.select(x[0] > 0, 1, s.select(x[0] < 0, -1 if x[0].dtype.kind != "u" else 0, x[0]))
+
+
+@dataclass(frozen=True)
+class Floor(FloatUnary):
+    """The largest whole number not above x."""
+
+    def reference(self, *x: Array) -> Array: return np.floor(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.floor(x[0])
+
+
+@dataclass(frozen=True)
+class Ceil(FloatUnary):
+    """The smallest whole number not below x."""
+
+    def reference(self, *x: Array) -> Array: return np.ceil(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.ceil(x[0])
+
+
+@dataclass(frozen=True)
+class Round(FloatUnary):
+    """The nearest whole number, ties to even."""
+
+    def reference(self, *x: Array) -> Array: return np.rint(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.round(x[0])
+
+
+@dataclass(frozen=True)
+class Trunc(FloatUnary):
+    """x without its fraction."""
+
+    def reference(self, *x: Array) -> Array: return np.trunc(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.trunc(x[0])
+
+
+@dataclass(frozen=True)
+class Test(FloatUnary):
+    """One float operand, a bool result."""
+
+    def type(self, *x: Type) -> Type:
+        return x[0].with_dtype(bool_)
+
+
+@dataclass(frozen=True)
+class IsNan(Test):
+    """Whether x is not a number."""
+
+    def reference(self, *x: Array) -> Array: return np.isnan(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.ne(x[0], x[0])
+
+
+@dataclass(frozen=True)
+class IsInf(Test):
+    """Whether x is plus or minus infinity."""
+
+    def reference(self, *x: Array) -> Array: return np.isinf(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return s.eq(abs(x[0]), math.inf)
+
+
+@dataclass(frozen=True)
+class IsFinite(Test):
+    """Whether x is neither infinite nor NaN."""
+
+    def reference(self, *x: Array) -> Array: return np.isfinite(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return abs(x[0]) < math.inf
+
+
+@dataclass(frozen=True)
+class Not(Unary):
+    """Every bit of a bool or an integer turned over."""
+
+    def type(self, *x: Type) -> Type:
+        needs_integer(self, x[0].dtype)
+        return x[0]
+
+    def reference(self, *x: Array) -> Array: return np.invert(x[0])
+    def scalar(self, s: Any, *x: Any) -> Any: return ~x[0]
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(), (np.array([True, False]),)), (cls(), (np.array([-7, 0, 12], np.int32),))
+
+
+@dataclass(frozen=True)
+class StopGradient(Unary):
+    """x, seen as a constant by derivatives."""
+
+    def reference(self, *x: Array) -> Array: return x[0]
+    def scalar(self, s: Any, *x: Any) -> Any: return x[0]
+
+
+exp           = function(Exp())
+expm1         = function(Expm1())
+log           = function(Log())
+log1p         = function(Log1p())
+sqrt          = function(Sqrt())
+rsqrt         = function(Rsqrt())
+sin           = function(Sin())
+cos           = function(Cos())
+tan           = function(Tan())
+atan          = function(Atan())
+tanh          = function(Tanh())
+sigmoid       = function(Sigmoid())
+erf           = function(Erf())
+softplus      = function(Softplus())
+square        = function(Square())
+reciprocal    = function(Reciprocal())
+relu          = function(Relu())
+absolute      = function(Abs(), "absolute")
+sign          = function(Sign())
+floor         = function(Floor())
+ceil          = function(Ceil())
+round         = function(Round())
+trunc         = function(Trunc())
+isnan         = function(IsNan())
+isinf         = function(IsInf())
+isfinite      = function(IsFinite())
+logical_not   = function(Not(), "logical_not")
+stop_gradient = function(StopGradient(), "stop_gradient")
+
+
+def sinh(x: Value) -> Value:
+    """Hyperbolic sine."""
+    return (expm1(x) - expm1(-x)) * 0.5
+
+
+def cosh(x: Value) -> Value:
+    """Hyperbolic cosine."""
+    return (exp(x) + exp(-x)) * 0.5
+
+
+def log_sigmoid(x: Value) -> Value:
+    """log(sigmoid(x)), for any x."""
+    return -softplus(-x)
+
+
+def leaky_relu(x: Value, *, slope: float = 0.01) -> Value:
+    """x where it is not negative, else slope * x."""
+    return Select()(x < 0, x * slope, x)
+
+
+def elu(x: Value, *, alpha: float = 1.0) -> Value:
+    """x where it is positive, else alpha * (exp(x) - 1)."""
+    return Select()(x > 0, x, expm1(Select()(x > 0, zeros_like(x), x)) * alpha)
+
+
+def astype(x: Value, *, dtype: Any) -> Value:
+    """x as another dtype: float to integer truncates, to bool tests != 0."""
+    return cast(x, dtype)
+
+
+ALL = (Exp, Expm1, Log, Log1p, Sqrt, Rsqrt, Sin, Cos, Tan, Atan, Tanh, Sigmoid, Erf, Softplus, Square, Reciprocal, Relu,
+       Abs, Sign, Floor, Ceil, Round, Trunc, IsNan, IsInf, IsFinite, Not, StopGradient)

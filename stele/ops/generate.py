@@ -1,0 +1,85 @@
+"""Arrays computed from nothing but their index."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir.graph import Array, Op, Value, literal
+from ..ir.sizes import Dim
+from ..ir.types import DType, Shape, Type, axis_of, float32, int64
+from .linear import reshape, slice_axis
+
+
+@dataclass(frozen=True)
+class Generate(Op):
+    """Element i of the result is `generate(s, i, *x)`: a function of its multi-index and of scalar operands."""
+
+    family: ClassVar[str] = "generate"
+
+    def generate(self, s: Any, i: tuple[Any, ...], *x: Any) -> Any:
+        """The element at multi-index `i` (integer elements of the builder), said to a scalar builder."""
+        raise NotImplementedError(self.name)
+
+
+@dataclass(frozen=True)
+class Iota(Generate):
+    """The position of each element along `axis`.
+
+    >>> print(Iota((2, 3), 1, int64)().type)
+    int64[2,3]
+    """
+
+    shape: Shape
+    axis: int
+    dtype: DType
+
+    def type(self, *x: Type) -> Type:
+        axis_of(self.axis, len(self.shape))
+        return Type(self.dtype, self.shape)
+
+    def reference(self, *x: Array) -> Array:
+        column = [-1 if k == self.axis else 1 for k in range(len(self.shape))]
+        positions = np.arange(self.shape[self.axis]).astype(self.dtype.numpy)  # type: ignore[arg-type]
+        return np.broadcast_to(positions.reshape(column), self.shape)  # type: ignore[arg-type]
+
+    def generate(self, s: Any, i: tuple[Any, ...], *x: Any) -> Any:
+        return s.cast(i[self.axis], self.dtype)
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls((2, 3), 1, int64), ()), (cls((4,), 0, float32), ())
+
+
+def iota(n: Dim, dtype: DType = int64) -> Value:
+    """0, 1, ... n-1."""
+    return Iota((n,), 0, dtype)()
+
+
+def iota_like(x: Value, axis: int, dtype: DType = int64) -> Value:
+    """The position along `axis` of each element of x."""
+    return Iota(x.shape, axis_of(axis, x.ndim), dtype)()
+
+
+def extent(n: Dim, dtype: DType = int64) -> Value:
+    """A size as a number of the graph: element n of 0, 1, ... n."""
+    return literal(n, dtype) if isinstance(n, int) else reshape(slice_axis(iota(n + 1, dtype), 0, n, 1), ())
+
+
+def arange(start: int, stop: int, step: int = 1, *, dtype: DType = int64) -> Value:
+    """start, start+step, ... before stop.
+
+    >>> arange(2, 8, 2).shape
+    (3,)
+    """
+    if step == 0:
+        raise ShapeError(f"arange from {start} to {stop} needs a step other than 0")
+    n = max(0, -(-(stop - start) // step))
+    line = Iota((n,), 0, dtype)()
+    scaled = line if step == 1 else line * step
+    return scaled if start == 0 else scaled + start
+
+
+ALL = (Iota,)

@@ -1,0 +1,195 @@
+"""Reductions: axes are folded by a commutative combination and dropped."""
+from __future__ import annotations
+
+import math
+import typing as t
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir.graph import Array, Op, Value
+from ..ir.types import DType, Type, axis_of, bool_, float32, int64, show
+from .elementwise.arithmetic import Equal, Select
+from .elementwise.binary import logical_or
+from .elementwise.unary import isnan
+from .generate import iota_like
+from .linear import Sum, broadcast, cast, expand_dims, zeros_like
+
+
+@dataclass(frozen=True)
+class Reduction(Op):
+    """`combine` folded over `axes`, starting from `identity`; the axes are dropped."""
+
+    axes: tuple[int, ...]
+    family: ClassVar[str] = "reduction"
+    samples: ClassVar[tuple[float, float]] = (-3, 3)
+
+    def type(self, *x: Type) -> Type:
+        axes = {axis_of(a, x[0].ndim) for a in self.axes}
+        return x[0].with_shape(tuple(n for k, n in enumerate(x[0].shape) if k not in axes))
+
+    def identity(self, x: Type) -> t.Any:
+        """What combines with any element to that element."""
+        raise NotImplementedError(self.name)
+
+    def combine(self, s: t.Any, a: t.Any, b: t.Any) -> t.Any:
+        """Two partial results as one, said to a scalar builder."""
+        raise NotImplementedError(self.name)
+
+    def partial(self, y: Value, x: Value) -> Value:
+        """dy/dx, elementwise on the shape of x; y has the shape of x too."""
+        raise NotImplementedError(self.name)
+
+    def vjp(self, d: t.Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return self.spread(g, x[0]) * self.partial(self.spread(y, x[0]), x[0]),
+
+    def jvp(self, d: t.Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
+        if dx[0] is None:
+            return None
+        return Sum(self.axes)(dx[0] * self.partial(self.spread(y, x[0]), x[0]))
+
+    def spread(self, y: Value, x: Value) -> Value:
+        """y repeated to the shape of x."""
+        return broadcast(expand_dims(y, tuple(axis_of(a, x.ndim) for a in self.axes)), x.shape)
+
+    @classmethod
+    def examples(cls) -> tuple[t.Any, ...]:
+        return (cls((0, 2)), (Type(float32, (2, 3, 4)),)), (cls((-1,)), (Type(float32, (3,)),))
+
+
+@dataclass(frozen=True)
+class Extreme(Reduction):
+    """The best element; ties share the gradient evenly."""
+
+    def type(self, *x: Type) -> Type:
+        y = super().type(*x)
+        if any(x[0].shape[a] == 0 for a in self.axes):
+            raise ShapeError(f"{self.name} over axes {self.axes} of {show(x[0].shape)} has nothing to choose from")
+        return y
+
+    def partial(self, y: Value, x: Value) -> Value:
+        best = cast(Equal()(x, y), x.dtype)
+        return best / self.spread(Sum(self.axes)(best), x)
+
+
+@dataclass(frozen=True)
+class Max(Extreme):
+    """The largest element; NaN if any is NaN; ties share the gradient evenly."""
+
+    def identity(self, x: Type) -> t.Any: return lowest(x.dtype)
+    def combine(self, s: t.Any, a: t.Any, b: t.Any) -> t.Any: return s.max(a, b)
+    def reference(self, *x: Array) -> Array: return np.asarray(x[0].max(axis=self.axes))
+
+
+@dataclass(frozen=True)
+class Min(Extreme):
+    """The smallest element; NaN if any is NaN; ties share the gradient evenly."""
+
+    def identity(self, x: Type) -> t.Any: return highest(x.dtype)
+    def combine(self, s: t.Any, a: t.Any, b: t.Any) -> t.Any: return s.min(a, b)
+    def reference(self, *x: Array) -> Array: return np.asarray(x[0].min(axis=self.axes))
+
+
+def lowest(dtype: DType) -> float | int | bool:
+    """The smallest number of a dtype."""
+    if dtype.is_float:
+        return -math.inf
+    return dtype != bool_ and -(1 << (dtype.bits - 1)) * (dtype.kind == "i")
+
+
+def highest(dtype: DType) -> float | int | bool:
+    """The largest number of a dtype."""
+    if dtype.is_float:
+        return math.inf
+    return dtype == bool_ or (1 << (dtype.bits - (dtype.kind == "i"))) - 1
+
+
+@dataclass(frozen=True)
+class Prod(Reduction):
+    """The product of the elements; the gradient is right where one of them is zero."""
+
+    def identity(self, x: Type) -> t.Any: return 1
+    def combine(self, s: t.Any, a: t.Any, b: t.Any) -> t.Any: return a * b
+    def reference(self, *x: Array) -> Array: return np.asarray(x[0].prod(axis=self.axes, dtype=x[0].dtype))
+
+    def partial(self, y: Value, x: Value) -> Value:
+        zero = Equal()(x, 0)
+        zeros = self.spread(Sum(self.axes)(cast(zero, x.dtype)), x)
+        filled = Select()(zero, 1.0, x)
+        others = self.spread(self(filled), x) / filled
+        return Select()(Equal()(zeros, cast(zero, x.dtype)), others, zeros_like(x))
+
+
+@dataclass(frozen=True)
+class Truth(Reduction):
+    """Over bools; a number is true unless it is zero."""
+
+    def prepare(self, *args: t.Any) -> tuple[Value, ...]:
+        return tuple(cast(v, bool_) for v in super().prepare(*args))
+
+    @classmethod
+    def examples(cls) -> tuple[t.Any, ...]:
+        return (cls((1,)), (np.array([[True, False], [True, True], [False, False]]),)),
+
+
+@dataclass(frozen=True)
+class All(Truth):
+    """Whether every element is true."""
+
+    def identity(self, x: Type) -> t.Any: return True
+    def combine(self, s: t.Any, a: t.Any, b: t.Any) -> t.Any: return a & b
+    def reference(self, *x: Array) -> Array: return np.asarray(x[0].all(axis=self.axes))
+
+
+@dataclass(frozen=True)
+class Any(Truth):
+    """Whether any element is true."""
+
+    def identity(self, x: Type) -> t.Any: return False
+    def combine(self, s: t.Any, a: t.Any, b: t.Any) -> t.Any: return a | b
+    def reference(self, *x: Array) -> Array: return np.asarray(x[0].any(axis=self.axes))
+
+
+@dataclass(frozen=True)
+class Position(Op):
+    """The position along `axis` of the first best element, as int64; a NaN is best of all."""
+
+    axis: int
+    family: ClassVar[str] = "composite"
+
+    def type(self, *x: Type) -> Type:
+        if x[0].shape[axis_of(self.axis, x[0].ndim)] == 0:
+            raise ShapeError(f"{self.name} along axis {self.axis} of {show(x[0].shape)} has nothing to choose from")
+        return Max((self.axis,)).type(*x).with_dtype(int64)
+
+    def first(self, best: Reduction, x: Value) -> Value:
+        """The first position where x equals its best element."""
+        hit = Equal()(x, best.spread(best(x), x))
+        hit = logical_or(hit, isnan(x)) if x.dtype.is_float else hit
+        return Min(best.axes)(Select()(hit, iota_like(x, self.axis), x.shape[self.axis] - 1))
+
+    @classmethod
+    def examples(cls) -> tuple[t.Any, ...]:
+        return (cls(1), (Type(float32, (2, 4, 3)),)), (cls(-1), (np.array([1, 3, 3, 2]),))
+
+
+@dataclass(frozen=True)
+class ArgMax(Position):
+    """The position along `axis` of the first largest element, as int64; a NaN is largest of all."""
+
+    def reference(self, x: Array) -> Array: return np.asarray(np.argmax(x, self.axis))
+    def expand(self, x: Value) -> Value: return self.first(Max((self.axis,)), x)
+
+
+@dataclass(frozen=True)
+class ArgMin(Position):
+    """The position along `axis` of the first smallest element, as int64; a NaN is smallest of all."""
+
+    def reference(self, x: Array) -> Array: return np.asarray(np.argmin(x, self.axis))
+    def expand(self, x: Value) -> Value: return self.first(Min((self.axis,)), x)
+
+
+ALL = (Max, Min, Prod, All, Any, ArgMax, ArgMin)
