@@ -40,7 +40,8 @@ class Evaluator:
         literals = [v for v in order if isinstance(v.op, Literal)]
         buffers = [v.data for v in leaves]
         numbers: Numbers = tuple(v.op.value for v in literals)
-        key = structure(order, kept), options = (structure(order, kept), Options())
+        options = Options()
+        key = structure(order, kept), options
         family = self.families.get(key)
         if family is None:
             family = self.families[key] = Family(numbers, self.build(leaves, kept, options))
@@ -48,7 +49,7 @@ class Evaluator:
             return family.program, buffers
         if family.general is None:
             family.general = self.build([*leaves, *literals], kept, options)
-        return family.general, [*buffers, *(Buffer(v.op.reference()) for v in literals)]
+        return family.general, [*buffers, *(Buffer.of(v.op.reference()) for v in literals)]
 
     def build(self, inputs: Sequence[Value], kept: Sequence[Value], options: Options) -> Program:
         self.compiles += 1
@@ -113,8 +114,7 @@ def is_cheap(v: Value) -> bool:
 def residuals(targets: Sequence[Value], order: Sequence[Value]) -> list[Value]:
     """The values of `order` that the gradients of `targets` will need."""
     inside = set(order)
-    wrt = [v for v in order if v.data is not None and v.dtype.is_float and (v.args or ((h := owner(v)) and h.leaf))]
-    wrt += [v for v in order if v.data is None and (h := owner(v)) is not None and h.leaf]
+    wrt = [v for v in order if (v.data is not None and v.args) or ((h := owner(v)) is not None and h.leaf)]
     seeds = [parameter("g", v.type) for v in targets]
     found = [g for g in gradients(targets, seeds, wrt) if g is not None]
     needed = walk(found, stop=inside.__contains__)
@@ -150,5 +150,5 @@ def numbers(v: Value) -> Buffer:
 
 
 def known(array: Any, label: str = "value") -> Value:
-    """A leaf that holds a NumPy array, which it takes over."""
-    return leaf(Type(dtype(array.dtype), array.shape), Buffer(array), label)
+    """A leaf that holds a copy of a NumPy array."""
+    return leaf(Type(dtype(array.dtype), array.shape), Buffer.of(array), label)

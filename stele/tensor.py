@@ -2,22 +2,25 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import numpy as np
 
-from . import ops
-from .backend.base import Buffer
 from .errors import DTypeError, GraphError, ShapeError
-from .evaluate import evaluate, free, known, numbers, refuse_freed
-from .handle import GRAD, TRACING, Handle, is_symbolic, leaf, owner
-from .indexing import read_at, written_at
+from . import shapes
+from .evaluate import evaluate, free, known, refuse_freed
+from .handle import GRAD, TRACING, is_symbolic, owner
+from .indexing import read_at, write_at
 from .ir.graph import Array, Value, literal, walk
-from .ir.types import DType, Shape, dtype
+from .ir.types import DType
+from .ir.types import dtype as type_named
+from .ops import contraction, statistics
+from .looking import Looking
+from .ops.elementwise import binary, unary
 from .ops.elementwise.unary import StopGradient
-from .ops.linear import broadcast, full
+from .ops.linear import broadcast, cast, full
 from .transform.autodiff import gradients
 
 PENDING_LIMIT = 1000
@@ -62,7 +65,7 @@ class Operands:
             self.differentiable = self.differentiable or a.requires_grad
             return a.value
         if isinstance(a, np.ndarray):
-            return known(a.copy(), "array")
+            return known(a, "array")
         if isinstance(a, list | tuple) and any(isinstance(part, Tensor | np.ndarray) for part in a):
             return tuple(self.value(part) for part in a)
         return a
@@ -85,7 +88,23 @@ def record(x: Tensor) -> Tensor:
     return x
 
 
-class Tensor(Handle):
+def reflected(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A binary function as the method of its second operand."""
+    return lift(lambda z, x: f(x, z))
+
+
+def rebinding(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A binary function as an in-place operator: its result is what the handle stands for from now on."""
+    lifted = lift(f)
+    return lambda x, z: x.rebind(lifted(x, z))
+
+
+def as_dtype(x: Value, *, dtype: Any) -> Value:
+    """x as another dtype: float to integer truncates, to bool tests != 0."""
+    return cast(x, type_named(dtype))
+
+
+class Tensor(Looking):
     """An array. Operations record an expression; numbers are computed when somebody looks.
 
     >>> import stele as st
@@ -95,92 +114,6 @@ class Tensor(Handle):
     """
 
     __slots__ = ()
-    __array_priority__ = 1000
-    __hash__ = object.__hash__
-
-    # What it is
-
-    @property
-    def shape(self) -> Shape:
-        return self.value.type.shape
-
-    @property
-    def ndim(self) -> int:
-        return len(self.value.type.shape)
-
-    @property
-    def dtype(self) -> DType:
-        return self.value.type.dtype
-
-    @property
-    def device(self) -> str:
-        return self.value.type.device
-
-    @property
-    def size(self) -> Any:
-        """Number of elements."""
-        return self.value.type.size
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("a tensor of no axes has no length; float(x) takes its number out")
-        return int(self.shape[0])
-
-    def __iter__(self) -> Iterator[Tensor]:
-        return (self[k] for k in range(len(self)))
-
-    # Looking at the numbers
-
-    def numpy(self) -> Array:
-        """The numbers as a read-only NumPy array: a lease on the tensor's own memory, not a copy."""
-        return numbers(self.value).array
-
-    def item(self) -> Any:
-        """The one number of a tensor of one element."""
-        if self.size != 1:
-            raise ShapeError(f"item() needs a tensor of one element, got shape {self.shape}",
-                             hint="Write x.tolist(), or take one out with x[0].")
-        return self.numpy().reshape(()).item()
-
-    def tolist(self) -> Any:
-        return self.numpy().tolist()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        array = self.numpy()
-        return np.array(array, dtype) if copy or (dtype is not None and array.dtype != dtype) else array
-
-    def __dlpack__(self, *, max_version: tuple[int, int] | None = None, **options: Any) -> Any:
-        readable = max_version is not None and max_version[0] >= 1
-        return (self.numpy() if readable else self.numpy().copy()).__dlpack__(max_version=max_version, **options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
-
-    def __bool__(self) -> bool:
-        return bool(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __index__(self) -> int:
-        if self.dtype.is_float:
-            raise DTypeError(f"only an integer tensor is an index, got {self.dtype}; write int(x)")
-        return int(self.item())
-
-    def __format__(self, form: str) -> str:
-        return format(self.item() if form else str(self), form)
-
-    def __repr__(self) -> str:
-        traced = self.value
-        if traced.data is None and any(map(is_symbolic, walk([traced], stop=lambda v: v.data is not None))):
-            return f"tensor(symbolic {traced.type})"
-        text = np.array2string(self.numpy(), separator=", ", prefix="tensor(")
-        marks = ("" if self.dtype.name in ("float32", "int64", "bool") else f", dtype={self.dtype}") + \
-                (", requires_grad=True" if self.requires_grad else "")
-        return f"tensor({text}{marks})"
 
     # Rebinding
 
@@ -212,12 +145,12 @@ class Tensor(Handle):
         if new.shape != self.shape:
             raise ShapeError(f"an in-place operation keeps the shape: {self.shape} cannot become {new.shape}",
                              hint="Write x = x + y instead.")
-        self.value = ops.astype(new.value, dtype=self.dtype)
+        self.value = cast(new.value, self.dtype)
         self.requires_grad = self.requires_grad or new.requires_grad
         return self
 
     def __setitem__(self, key: Any, new: Any) -> None:
-        self.rebind(set_at(self, constant(new, self.dtype), key))
+        self.rebind(write(self, constant(new, self.dtype), key))
 
     # Gradients
 
@@ -253,6 +186,65 @@ class Tensor(Handle):
             evaluate([value, *made])
             if not retain_graph:
                 free([value])
+
+    # Operators
+
+    __add__, __radd__           = lift(binary.add), reflected(binary.add)
+    __sub__, __rsub__           = lift(binary.subtract), reflected(binary.subtract)
+    __mul__, __rmul__           = lift(binary.multiply), reflected(binary.multiply)
+    __truediv__, __rtruediv__   = lift(binary.divide), reflected(binary.divide)
+    __floordiv__, __rfloordiv__ = lift(binary.floor_divide), reflected(binary.floor_divide)
+    __mod__, __rmod__           = lift(binary.remainder), reflected(binary.remainder)
+    __pow__, __rpow__           = lift(binary.pow), reflected(binary.pow)
+    __matmul__, __rmatmul__     = lift(contraction.matmul), reflected(contraction.matmul)
+    __and__, __rand__           = lift(binary.logical_and), reflected(binary.logical_and)
+    __or__, __ror__             = lift(binary.logical_or), reflected(binary.logical_or)
+    __xor__, __rxor__           = lift(binary.logical_xor), reflected(binary.logical_xor)
+    __lshift__, __rshift__      = lift(binary.shift_left), lift(binary.shift_right)
+    __lt__, __le__              = lift(binary.less), lift(binary.less_equal)
+    __gt__, __ge__              = lift(binary.greater), lift(binary.greater_equal)
+    __eq__, __ne__              = lift(binary.equal), lift(binary.not_equal)  # type: ignore[assignment]
+    __neg__, __abs__            = lift(binary.negative), lift(unary.absolute)
+    __invert__                  = lift(unary.logical_not)
+    __getitem__                 = lift(read_at)
+    __iadd__, __isub__          = rebinding(binary.add), rebinding(binary.subtract)
+    __imul__, __itruediv__      = rebinding(binary.multiply), rebinding(binary.divide)
+    __ipow__, __imatmul__       = rebinding(binary.pow), rebinding(contraction.matmul)
+    __hash__                    = object.__hash__
+
+    # Methods
+
+    exp, log, log1p, expm1 = lift(unary.exp), lift(unary.log), lift(unary.log1p), lift(unary.expm1)
+    sqrt, rsqrt, square    = lift(unary.sqrt), lift(unary.rsqrt), lift(unary.square)
+    sin, cos, tan, atan    = lift(unary.sin), lift(unary.cos), lift(unary.tan), lift(unary.atan)
+    tanh, sigmoid, erf     = lift(unary.tanh), lift(unary.sigmoid), lift(unary.erf)
+    relu, abs, sign        = lift(unary.relu), lift(unary.absolute), lift(unary.sign)
+    floor, ceil, round     = lift(unary.floor), lift(unary.ceil), lift(unary.round)
+    isnan, isinf, isfinite = lift(unary.isnan), lift(unary.isinf), lift(unary.isfinite)
+    pow, clip, maximum     = lift(binary.pow), lift(binary.clip), lift(binary.maximum)
+    minimum, matmul        = lift(binary.minimum), lift(contraction.matmul)
+    sum, mean, prod        = lift(statistics.sum), lift(statistics.mean), lift(statistics.prod)
+    max, min               = lift(statistics.max), lift(statistics.min)
+    var, std               = lift(statistics.var), lift(statistics.std)
+    argmax, argmin         = lift(statistics.argmax), lift(statistics.argmin)
+    all, any               = lift(statistics.all), lift(statistics.any)
+    reshape, view          = lift(shapes.reshape), lift(shapes.reshape)
+    permute, transpose     = lift(shapes.permute), lift(shapes.swapaxes)
+    swapaxes, flatten      = lift(shapes.swapaxes), lift(shapes.flatten)
+    squeeze, unsqueeze     = lift(shapes.squeeze), lift(shapes.unsqueeze)
+    expand, clone          = lift(shapes.expand), lift(shapes.copied)
+    T, mT                  = property(lift(shapes.transposed)), property(lift(shapes.matrix_transpose))
+    astype, to             = lift(as_dtype), lift(as_dtype)
+
+    def float(self) -> Tensor: return self.astype("float32")
+    def double(self) -> Tensor: return self.astype("float64")
+    def int(self) -> Tensor: return self.astype("int32")
+    def long(self) -> Tensor: return self.astype("int64")
+    def bool(self) -> Tensor: return self.astype("bool")
+
+
+write = lift(write_at)
+astype = lift(as_dtype)
 
 
 def constant(x: Any, like: DType | None = None) -> Tensor:

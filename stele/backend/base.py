@@ -2,47 +2,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
+
+import numpy as np
 
 from ..ir.graph import Array
 
 
 class Buffer:
-    """The numbers of one array value. `memory` is written by programs only, and only while nobody else holds it.
+    """The numbers of one array value: dense, row-major, in memory of its own.
 
-    A view handed out by `array` has `memory` as its base, so every NumPy view and every DLPack capsule counts as a lease.
+    >>> Buffer.of(np.arange(3.0)).array
+    array([0., 1., 2.])
     """
 
-    __slots__ = ("memory",)
+    __slots__ = ("__weakref__", "memory")
 
     def __init__(self, memory: Array) -> None:
         self.memory = memory
 
+    @classmethod
+    def of(cls, array: Array) -> Buffer:
+        """A copy of an array."""
+        return cls(np.array(array, order="C"))
+
     @property
     def array(self) -> Array:
-        """A read-only lease on the numbers."""
+        """A read-only lease of the numbers."""
         view = self.memory.view()
         view.flags.writeable = False
         return view
 
-    def copy(self) -> Buffer:
-        """The same numbers in memory of their own."""
-        return Buffer(self.memory.copy())
-
 
 class Program(Protocol):
-    """A graph made executable. `kernels`, `memory` and `constants` describe it; `report()` says it in words."""
+    """A graph made executable."""
 
-    @property
-    def kernels(self) -> Sequence[Any]: ...
-    @property
-    def memory(self) -> int: ...
-    @property
-    def constants(self) -> Sequence[Any]: ...
-    def report(self) -> str: ...
-    def __call__(self, buffers: Sequence[Buffer], sizes: Mapping[str, int]) -> list[Buffer]:
-        """The results' buffers. A donated parameter's buffer belongs to the program: the caller holds it alone.
-
-        Raises IndexOutOfRange and the like before any donated buffer is changed.
+    def __call__(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset()
+                 ) -> list[Buffer]:
+        """The results for these parameters. A donated parameter is overwritten unless somebody holds a lease on its
+        memory, or it is listed in `keep`. Raises IndexOutOfRange and the like with no parameter changed.
         """
         ...
+
+    def report(self) -> str:
+        """The program in words: its kernels, its memory, its constants."""
+        ...
+
+
