@@ -73,7 +73,8 @@ class Handle:
             self._value = value
         else:
             tracing.write(self, value)
-        OWNERS.setdefault(value, self)
+        if (other := OWNERS.get(value)) is None or not other.leaf:
+            OWNERS[value] = self
 
     @property
     def grad(self) -> Any:

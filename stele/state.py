@@ -6,6 +6,7 @@ import sys
 from argparse import Namespace
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from .handle import Handle
 from .ir.types import DType
 
 SCALARS = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, np.generic)
+IMPLICIT = ("__call__", "__enter__", "__exit__", "__iter__", "__next__", "__getitem__", "__len__")
 LONG = 256          # containers of numbers longer than this are held to their identity and length only
 INSIDE = ("stele.nn", "stele.optim", "stele.train", "stele.random")
 
@@ -27,7 +29,8 @@ class Opaque:
         return ()
 
 
-class Cell(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Cell:
     """A closure cell that reads and writes like a container of one entry."""
 
     cell: Any
@@ -39,7 +42,18 @@ class Cell(NamedTuple):
         self.cell.cell_contents = x
 
 
-class Attributes(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The entries of whatever tuple a slot holds now."""
+
+    slot: Slot
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.slot.base[self.slot.key][key]
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
     """An object with __slots__ that reads and writes like a dict."""
 
     of: Any
@@ -112,7 +126,8 @@ class State:
         self.arrays: dict[int, Slot] = {}
         self.numbers: list[tuple[Slot, Any]] = []
         self.objects: list[tuple[Slot, Any]] = []
-        self.lengths: list[tuple[Any, int, str]] = []
+        self.tuples: list[tuple[Slot, tuple[Any, ...]]] = []
+        self.lengths: list[tuple[Any, int]] = []
         self.records: list[Record] = []
         self.names: set[str] = set()
         self.waiting: dict[str, list[tuple[Slot, Any]]] = {}
@@ -135,8 +150,12 @@ class State:
             if slot:
                 self.arrays.setdefault(id(x), slot)
                 self.objects.append((slot, x))
+        elif isinstance(x, tuple) and slot:
+            self.tuples.append((slot, x))
+            self.queue += [(Slot(Within(slot), k, f"{path}[{k}]"), part, f"{path}[{k}]") for k, part in enumerate(x)]
         else:
-            self.objects.extend([(slot, x)] if slot and not isinstance(x, ModuleType) else [])
+            if slot and not is_foreign(x):
+                self.objects.append((slot, x))
             if id(x) not in self.seen:
                 self.seen[id(x)] = x
                 self.enter(x, path)
@@ -144,7 +163,8 @@ class State:
     def enter(self, x: Any, path: str) -> None:
         """Queues the parts of something that is seen for the first time."""
         if isinstance(x, FunctionType):
-            self.enter_function(x, path)
+            if is_state_of(x.__module__):
+                self.enter_function(x, path)
         elif isinstance(x, MethodType):
             self.queue += [(None, x.__self__, path.rpartition(".")[0] or path), (None, x.__func__, path)]
         elif isinstance(x, partial):
@@ -158,11 +178,11 @@ class State:
             self.enter_entries(x, path)
         elif isinstance(x, ModuleType):
             if is_users(x.__name__):
-                self.enter_names(vars(x), x.__name__, path)
+                self.wait(vars(x), path)
         elif isinstance(x, type):
-            if is_users(x.__module__) or x.__module__.startswith(INSIDE):
+            if is_state_of(x.__module__):
                 self.wait(MappingProxyType(vars(x)), path)
-        elif is_state(type(x)):
+        elif type(x) in (SimpleNamespace, Namespace) or is_state_of(type(x).__module__):
             self.enter_object(x, path)
 
     def enter_function(self, f: FunctionType, path: str) -> None:
@@ -176,15 +196,10 @@ class State:
         if is_users(f.__module__ or "__main__"):
             self.hold(f.__globals__, "", None, names)
 
-    def enter_names(self, base: dict[str, Any], name: str, path: str) -> None:
-        """A module of the user: its entries count once somebody mentions them."""
-        self.wait(base, path)
-
     def enter_entries(self, x: Any, path: str) -> None:
-        """A list, tuple or dict: all entries count; a long one of numbers is held to its length."""
+        """A list or dict: all entries count; a long one of numbers is held to its length."""
         parts = entries(x)
-        if not isinstance(x, tuple):
-            self.lengths.append((x, len(x), path))
+        self.lengths.append((x, len(x)))
         if len(parts) > LONG and all(isinstance(part, SCALARS) for part in parts.values()):
             return
         self.hold(x, path, {key: f"{path}[{key!r}]" for key in parts})
@@ -192,7 +207,7 @@ class State:
     def enter_object(self, x: Any, path: str) -> None:
         """Attributes by name, and the code of its class."""
         for kind in type(x).__mro__:
-            if kind is not object and (is_users(kind.__module__) or kind.__module__.startswith(INSIDE)):
+            if is_state_of(kind.__module__):
                 self.wait(MappingProxyType(vars(kind)), path)
         if slots := [name for name in slots_of(type(x)) if hasattr(x, name)]:
             self.wait(Attributes(x), path, slots)
@@ -215,7 +230,7 @@ class State:
         for key in list(base if keys is None else keys):
             x = base[key]
             item = (Slot(base, key, f"{path}.{key}" if path else key), x)
-            if key in self.names or (read_only and key.startswith("__") and isinstance(x, FunctionType)):
+            if key in self.names or (read_only and key in IMPLICIT):
                 self.queue.append((*item, item[0].path))
             else:
                 self.waiting.setdefault(key, []).append(item)
@@ -246,7 +261,11 @@ def is_users(module: str) -> bool:
     return "site-packages" not in file and "dist-packages" not in file
 
 
-def is_state(kind: type) -> bool:
-    """Whether objects of a class are walked into."""
-    module = kind.__module__
-    return kind in (SimpleNamespace, Namespace) or is_users(module) or module.startswith(INSIDE)
+def is_foreign(x: Any) -> bool:
+    """Whether x is a module, or a function or class that is not the user's: nobody rebinds those."""
+    return isinstance(x, ModuleType) or (isinstance(x, FunctionType | type) and not is_state_of(x.__module__))
+
+
+def is_state_of(module: str | None) -> bool:
+    """Whether functions and objects of a module are walked into: the user's, and those of ours that hold state."""
+    return module is not None and (is_users(module) or module.startswith(INSIDE))

@@ -129,7 +129,7 @@ class Tensor(Looking):
     def assign(self, new: Any) -> Tensor:
         """Rebinds this tensor to new numbers of its own shape and dtype, whatever its gradient settings."""
         value = broadcast(constant(new, self.dtype).value, self.shape)
-        self.value = StopGradient()(value) if isinstance(new, Tensor) and new.requires_grad else value
+        self.value = value if owner(value) is None else StopGradient()(value)
         return self
 
     copy_ = assign
@@ -158,6 +158,8 @@ class Tensor(Looking):
         """Marks this tensor as one whose gradient `backward` accumulates."""
         if on and not self.dtype.is_float:
             raise DTypeError(f"only float tensors carry gradients, got {self.dtype}")
+        if on and owner(self.value) is not self:
+            self.value = StopGradient()(self.value)
         self.requires_grad, self.leaf = on, on
         return self
 
