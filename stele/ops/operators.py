@@ -8,6 +8,7 @@ from .contraction import matmul
 from .elementwise.arithmetic import Add, Div, Greater, GreaterEqual, Less, LessEqual, Mul, Neg, Sub
 from .elementwise.binary import And, FloorDivide, Or, Remainder, ShiftLeft, ShiftRight, Xor, pow
 from .elementwise.unary import Abs, Not
+from .indexing import index
 
 
 def method(op: Op) -> Any:
@@ -35,7 +36,7 @@ OPERATORS = {
     "__gt__": method(Greater()),  "__ge__": method(GreaterEqual()),
     "__neg__": method(Neg()),     "__abs__": method(Abs()),        "__invert__": method(Not()),
     "__pow__": pow,               "__rpow__": lambda z, x: pow(x, z),
-    "__matmul__": matmul,
+    "__matmul__": matmul,         "__getitem__": index,
 }
 
 for name, operator in OPERATORS.items():

@@ -1,0 +1,190 @@
+"""Layers without memory of earlier inputs."""
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from stele import functions as F
+from stele.errors import ShapeError
+from stele.nn import init
+from stele.nn.module import Module
+from stele.tensor import Tensor
+
+Pair = tuple[int, int]
+
+
+def pair(n: int | Pair) -> Pair:
+    """(n, n), or the pair itself."""
+    return (n, n) if isinstance(n, int) else n
+
+
+class Linear(Module):
+    """x @ weight.T + bias: (..., inputs) -> (..., outputs); weight (outputs, inputs)."""
+
+    def __init__(self, inputs: int, outputs: int, bias: bool = True) -> None:
+        self.weight = init.uniform((outputs, inputs), 1 / sqrt(inputs))
+        self.bias = init.uniform((outputs,), 1 / sqrt(inputs)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[-1] != self.weight.shape[1]:
+            raise ShapeError(f"this Linear takes {self.weight.shape[1]} features on the last axis, got shape {x.shape}")
+        y = x @ self.weight.T
+        return y if self.bias is None else y + self.bias
+
+
+class Conv2d(Module):
+    """Convolution (N, inputs, H, W) -> (N, outputs, H', W'); weight (outputs, inputs/groups, kernel, kernel)."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int | Pair, stride: int | Pair = 1, padding: int | Pair = 0,
+                 dilation: int | Pair = 1, groups: int = 1, bias: bool = True) -> None:
+        shape = (outputs, inputs // groups, *pair(kernel))
+        bound = 1 / sqrt(init.fans(shape)[0])
+        self.stride, self.padding, self.dilation, self.groups = pair(stride), pair(padding), pair(dilation), groups
+        self.weight = init.uniform(shape, bound)
+        self.bias = init.uniform((outputs,), bound) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = F.conv2d(x, self.weight, stride=self.stride, padding=self.padding, dilation=self.dilation,
+                     groups=self.groups)
+        return y if self.bias is None else y + self.bias.reshape(1, -1, 1, 1)
+
+
+class MaxPool2d(Module):
+    """The largest of each window of (N, C, H, W)."""
+
+    def __init__(self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Pair = 0) -> None:
+        self.kernel, self.stride, self.padding = pair(kernel), pair(stride or kernel), pair(padding)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.max_pool2d(x, self.kernel, stride=self.stride, padding=self.padding)
+
+
+class AvgPool2d(Module):
+    """The mean of each window of (N, C, H, W), padding counted."""
+
+    def __init__(self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Pair = 0) -> None:
+        self.kernel, self.stride, self.padding = pair(kernel), pair(stride or kernel), pair(padding)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.avg_pool2d(x, self.kernel, stride=self.stride, padding=self.padding)
+
+
+class BatchNorm2d(Module):
+    """(x - mean) / sqrt(var + eps) * weight + bias per channel of (N, C, H, W).
+
+    In training, statistics of the batch, and running ones follow with `momentum`; else the running ones.
+    """
+
+    def __init__(self, channels: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
+        self.eps, self.momentum = eps, momentum
+        self.weight, self.bias = init.ones((channels,)), init.zeros((channels,))
+        self.running_mean, self.running_var = F.zeros((channels,)), F.ones((channels,))
+        self.num_batches_tracked = F.zeros((), dtype="int64")
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training:
+            mean, var = x.mean(axis=(0, 2, 3)), x.var(axis=(0, 2, 3))
+            n = x.size // x.shape[1]
+            self.follow(self.running_mean, mean.detach())
+            self.follow(self.running_var, var.detach() * (n / F.maximum(n - 1, 1)))
+            self.num_batches_tracked += 1
+        else:
+            mean, var = self.running_mean, self.running_var
+        scale = self.weight * F.rsqrt(var + self.eps)
+        shift = self.bias - mean * scale
+        return x * scale.reshape(1, -1, 1, 1) + shift.reshape(1, -1, 1, 1)
+
+    def follow(self, running: Tensor, now: Tensor) -> None:
+        running.assign(running * (1 - self.momentum) + now * self.momentum)
+
+
+class LayerNorm(Module):
+    """(x - mean) / sqrt(var + eps) * weight + bias over the last axis."""
+
+    def __init__(self, features: int, eps: float = 1e-5) -> None:
+        self.eps = eps
+        self.weight, self.bias = init.ones((features,)), init.zeros((features,))
+
+    def forward(self, x: Tensor) -> Tensor:
+        centred = x - x.mean(axis=-1, keepdims=True)
+        var = F.square(centred).mean(axis=-1, keepdims=True)
+        return centred * F.rsqrt(var + self.eps) * self.weight + self.bias
+
+
+class Dropout(Module):
+    """In training, zeros with probability p and the rest scaled by 1/(1-p); else x itself."""
+
+    def __init__(self, p: float = 0.5) -> None:
+        if not 0 <= p < 1:
+            raise ValueError(f"dropout needs a probability 0 <= p < 1, got {p}")
+        self.p = p
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.p) if self.training and self.p else x
+
+
+class Embedding(Module):
+    """Rows of weight (count, features) by index: integers of any shape -> (..., features)."""
+
+    def __init__(self, count: int, features: int) -> None:
+        self.weight = init.normal((count, features))
+
+    def forward(self, index: Tensor) -> Tensor:
+        return F.take(self.weight, index, axis=0)
+
+
+class Sequential(Module):
+    """Modules one after the other."""
+
+    def __init__(self, *layers: Module) -> None:
+        self.layers = layers
+
+    def forward(self, x: Any) -> Any:
+        for module in self.layers:
+            x = module(x)
+        return x
+
+
+class Flatten(Module):
+    """(N, ...) -> (N, features)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.flatten(1)
+
+
+class ReLU(Module):
+    """max(x, 0)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.relu(x)
+
+
+class GELU(Module):
+    """x * P(Z <= x) for a standard normal Z; `approximate="tanh"` takes the tanh form."""
+
+    def __init__(self, approximate: str = "none") -> None:
+        self.approximate = approximate
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.gelu(x, approximate=self.approximate)
+
+
+class SiLU(Module):
+    """x * sigmoid(x)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.silu(x)
+
+
+class Tanh(Module):
+    """tanh(x)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.tanh(x)
+
+
+class Sigmoid(Module):
+    """1 / (1 + exp(-x))."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.sigmoid(x)

@@ -1,0 +1,140 @@
+"""The base of layers: parameters, buffers and sub-modules found by walking attributes."""
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from stele.errors import DataError
+from stele.ir.origin import SCOPE, layer
+from stele.tensor import Tensor
+
+PATHS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()
+
+
+class Module:
+    """A layer or a model: tensors and modules held as attributes (also in lists, tuples and dicts) belong to it.
+
+    A tensor that requires gradients is a parameter, another one a buffer; both are in `state_dict`.
+
+    >>> from stele import nn
+    >>> class Net(nn.Module):
+    ...     def __init__(self):
+    ...         self.fc = nn.Linear(4, 2)
+    ...     def forward(self, x):
+    ...         return self.fc(x)
+    >>> [name for name, _ in Net().named_parameters()]
+    ['fc.weight', 'fc.bias']
+    """
+
+    training = True
+
+    def forward(self, *x: Any) -> Any:
+        """The result for an input: to be written by every module."""
+        raise NotImplementedError(f"{type(self).__name__} has no forward(self, x)")
+
+    def __call__(self, *x: Any, **options: Any) -> Any:
+        if not SCOPE.get().layer:
+            PATHS.update((module, name) for name, module in self.named_modules())
+        with layer(PATHS.get(self) or type(self).__name__):
+            return self.forward(*x, **options)
+
+    def named_members(self, prefix: str = "") -> Iterator[tuple[str, Tensor | Module]]:
+        """(name, tensor or module) of all that this module holds, depth first, each object once."""
+        seen: set[int] = set()
+        stack: list[tuple[str, Any]] = [(prefix, self)]
+        while stack:
+            name, x = stack.pop()
+            if isinstance(x, Tensor | Module) and id(x) not in seen:
+                seen.add(id(x))
+                yield name, x
+                parts = vars(x) if isinstance(x, Module) else {}
+            else:
+                parts = x if isinstance(x, dict) else dict(enumerate(x)) if isinstance(x, list | tuple) else {}
+            stack += [(f"{name}.{key}" if name else str(key), part) for key, part in reversed(parts.items())]
+
+    def named_modules(self) -> Iterator[tuple[str, Module]]:
+        """(path, module), this one first under the empty path."""
+        return ((name, x) for name, x in self.named_members() if isinstance(x, Module))
+
+    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
+        """(path, tensor) of the tensors that require gradients; a tied one once, under its first name."""
+        return ((name, x) for name, x in self.named_members() if isinstance(x, Tensor) and x.requires_grad)
+
+    def parameters(self) -> list[Tensor]:
+        """The tensors that require gradients."""
+        return [x for _, x in self.named_parameters()]
+
+    def train(self, mode: bool = True) -> Module:
+        """Switches dropout and batch statistics on (or off) in this module and all below; returns the module."""
+        for _, module in self.named_modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Module:
+        """`train(False)`."""
+        return self.train(False)
+
+    def zero_grad(self) -> None:
+        """Forgets all gradients."""
+        for x in self.parameters():
+            x.grad = None
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """All tensors by path: parameters and buffers, the live ones."""
+        return {name: x for name, x in self.named_members() if isinstance(x, Tensor)}
+
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
+        """Takes over numbers by path. Nothing changes unless all of them fit.
+
+        Raises DataError if a name is missing or unknown (with `strict`) or a shape differs.
+        """
+        own = self.state_dict()
+        missing, unknown = own.keys() - state.keys(), state.keys() - own.keys()
+        if strict and (missing or unknown):
+            raise DataError(f"the state does not fit {type(self).__name__}: " + "; ".join(
+                f"{what}: {', '.join(sorted(names)[:5])}{' ...' if len(names) > 5 else ''}"
+                for what, names in (("missing", missing), ("unknown", unknown)) if names),
+                hint=near(missing, unknown))
+        arrays = {name: np.asarray(state[name]) for name in own if name in state}
+        for name, array in arrays.items():
+            if array.shape != tuple(own[name].shape):
+                raise DataError(f"{name} has shape {array.shape} in the state and {tuple(own[name].shape)} in the model")
+        for name, array in arrays.items():
+            own[name].assign(array.astype(own[name].dtype.numpy))
+
+    def save(self, path: str | Path) -> None:
+        """Writes `state_dict` as a safetensors file, whole or not at all."""
+        path = Path(path)
+        half = path.with_name(path.name + ".part")
+        save_file({name: np.ascontiguousarray(x.numpy()) for name, x in self.state_dict().items()}, half)
+        half.replace(path)
+
+    def load(self, path: str | Path, strict: bool = True) -> None:
+        """Reads a safetensors file into this model. Raises DataError if it is missing, damaged or does not fit."""
+        self.load_state_dict(read_safetensors(path), strict)
+
+
+def near(missing: set[str], unknown: set[str]) -> str | None:
+    """A guess which unknown name was meant for a missing one."""
+    for name in sorted(missing):
+        if close := difflib.get_close_matches(name, unknown, 1):
+            return f"Is {close[0]!r} meant to be {name!r}?"
+    return None
+
+
+def read_safetensors(path: str | Path) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays of a safetensors file by name. Raises DataError if it is missing or damaged."""
+    if not Path(path).is_file():
+        raise DataError(f"there is no file {path}", hint="Give the path of a .safetensors file.")
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise DataError(f"{path} is no whole safetensors file: {error}",
+                        hint="Download or export it again.") from None

@@ -1,0 +1,219 @@
+"""Ops whose meaning is an expression of other ops; the pieces fuse."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..ir.graph import Array, Op, Value
+from ..ir.types import Type, axis_of, float32
+from .elementwise.arithmetic import Select
+from .elementwise.base import needs_float
+from .elementwise.unary import erf, exp, isfinite, log, rsqrt, sigmoid, square, stop_gradient, tanh
+from .linear import broadcast, expand_dims, zeros_like
+from .statistics import max, mean, sum
+
+
+@dataclass(frozen=True)
+class Composite(Op):
+    """`expand(*x)` says the meaning in other ops; derivatives are those of the expansion unless the op knows better."""
+
+    family: ClassVar[str] = "composite"
+    samples: ClassVar[tuple[float, float]] = (-3, 3)
+
+    def expand(self, *x: Value) -> Value:
+        """The result in terms of other ops."""
+        raise NotImplementedError(self.name)
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        once = list(dict.fromkeys(x))
+        found = dict(zip(once, d.gradients([self.expand(*x)], [g], once, once)))
+        return tuple(found.pop(v, None) for v in x)
+
+    def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
+        return d.tangents([self.expand(*x)], x, dx, x)[0]
+
+
+@dataclass(frozen=True)
+class FloatComposite(Composite):
+    """One float operand, a result of its type."""
+
+    def type(self, *x: Type) -> Type:
+        needs_float(self, x[0].dtype)
+        return x[0]
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(), (Type(float32, (2, 3)),)),
+
+
+@dataclass(frozen=True)
+class AlongAxis(FloatComposite):
+    """A function of the whole of one axis."""
+
+    axis: int
+
+    def type(self, *x: Type) -> Type:
+        axis_of(self.axis, x[0].ndim)
+        return super().type(*x)
+
+    def total(self, x: Value) -> Value:
+        """The sum along the axis, in its place."""
+        return broadcast(sum(x, axis=self.axis, keepdims=True), x.shape)
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(1), (Type(float32, (2, 3, 2)),)), (cls(-1), (Type(float32, (4,)),))
+
+
+@dataclass(frozen=True)
+class Softmax(AlongAxis):
+    """exp(x) / sum(exp(x)) along an axis, of x less its largest element."""
+
+    def reference(self, *x: Array) -> Array:
+        e = np.exp(x[0] - x[0].max(axis=self.axis, keepdims=True))
+        return e / e.sum(axis=self.axis, keepdims=True)
+
+    def expand(self, *x: Value) -> Value:
+        e = exp(x[0] - largest(x[0], self.axis))
+        return e / sum(e, axis=self.axis, keepdims=True)
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return y * (g - self.total(g * y)),
+
+    def jvp(self, d: Any, dx: Any, y: Value, *x: Value) -> Value | None:
+        return y * (dx[0] - self.total(dx[0] * y))
+
+
+@dataclass(frozen=True)
+class LogSoftmax(AlongAxis):
+    """log(softmax(x)) along an axis, without rounding small probabilities to zero."""
+
+    def reference(self, *x: Array) -> Array:
+        z = x[0] - x[0].max(axis=self.axis, keepdims=True)
+        return z - np.log(np.exp(z).sum(axis=self.axis, keepdims=True))
+
+    def expand(self, *x: Value) -> Value:
+        z = x[0] - largest(x[0], self.axis)
+        return z - log(sum(exp(z), axis=self.axis, keepdims=True))
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return g - exp(y) * self.total(g),
+
+    def jvp(self, d: Any, dx: Any, y: Value, *x: Value) -> Value | None:
+        return dx[0] - self.total(dx[0] * exp(y))
+
+
+def largest(x: Value, axis: int | tuple[int, ...]) -> Value:
+    """The largest element along an axis, as a constant to subtract."""
+    return stop_gradient(max(x, axis=axis, keepdims=True))
+
+
+@dataclass(frozen=True)
+class LogSumExp(FloatComposite):
+    """log(sum(exp(x))) over axes, which are dropped; no x overflows."""
+
+    axes: tuple[int, ...]
+
+    def type(self, *x: Type) -> Type:
+        axes = {axis_of(a, x[0].ndim) for a in self.axes}
+        return super().type(*x).with_shape(tuple(n for k, n in enumerate(x[0].shape) if k not in axes))
+
+    def reference(self, *x: Array) -> Array:
+        top = x[0].max(axis=self.axes, keepdims=True)
+        top = np.where(np.isfinite(top), top, x[0].dtype.type(0))
+        return np.log(np.exp(x[0] - top).sum(axis=self.axes)) + top.squeeze(self.axes)
+
+    def expand(self, *x: Value) -> Value:
+        top = largest(x[0], self.axes)
+        top = Select()(isfinite(top), top, zeros_like(top))
+        return sum(log(sum(exp(x[0] - top), axis=self.axes, keepdims=True)) + top, axis=self.axes)
+
+    def weights(self, y: Value, x: Value) -> Value:
+        """dy/dx: the softmax over the axes."""
+        axes = tuple(axis_of(a, x.ndim) for a in self.axes)
+        return exp(x - expand_dims(y, axes))
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return expand_dims(g, tuple(axis_of(a, x[0].ndim) for a in self.axes)) * self.weights(y, x[0]),
+
+    def jvp(self, d: Any, dx: Any, y: Value, *x: Value) -> Value | None:
+        return sum(dx[0] * self.weights(y, x[0]), axis=self.axes)
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls((0, 2)), (Type(float32, (2, 3, 2)),)), (cls((-1,)), (Type(float32, (4,)),))
+
+
+@dataclass(frozen=True)
+class Normalize(FloatComposite):
+    """(x - mean) / sqrt(variance + eps) over axes: the core of layer, group, instance and batch normalisation."""
+
+    axes: tuple[int, ...]
+    eps: float
+
+    def reference(self, *x: Array) -> Array:
+        centred = x[0] - x[0].mean(axis=self.axes, keepdims=True, dtype=np.float64)
+        y = centred / np.sqrt((centred * centred).mean(axis=self.axes, keepdims=True) + self.eps)
+        return y.astype(x[0].dtype)
+
+    def expand(self, *x: Value) -> Value:
+        centred = x[0] - mean(x[0], axis=self.axes, keepdims=True)
+        return centred * rsqrt(mean(square(centred), axis=self.axes, keepdims=True) + self.eps)
+
+    def project(self, t: Value, y: Value, x: Value) -> Value:
+        """The derivative applied to t; it is symmetric, so it serves both modes."""
+        centred = x - mean(x, axis=self.axes, keepdims=True)
+        scale = rsqrt(mean(square(centred), axis=self.axes, keepdims=True) + self.eps)
+        along = y * mean(t * y, axis=self.axes, keepdims=True)
+        return (t - mean(t, axis=self.axes, keepdims=True) - along) * scale
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return self.project(g, y, x[0]),
+
+    def jvp(self, d: Any, dx: Any, y: Value, *x: Value) -> Value | None:
+        return self.project(dx[0], y, x[0])
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls((-1,), 1e-5), (Type(float32, (2, 5)),)), (cls((0, 2), 1e-3), (Type(float32, (3, 2, 4)),))
+
+
+@dataclass(frozen=True)
+class Gelu(FloatComposite):
+    """x times the normal distribution function of x; `approximate` uses tanh instead of erf."""
+
+    approximate: bool
+
+    def reference(self, *x: Array) -> Array:
+        v = x[0]
+        if self.approximate:
+            return v * 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v * v * v)))
+        return v * 0.5 * (1 + np.vectorize(math.erf, otypes=[np.float64])(v / math.sqrt(2)).astype(v.dtype))
+
+    def expand(self, *x: Value) -> Value:
+        v = x[0]
+        if self.approximate:
+            return v * 0.5 * (tanh((v + square(v) * v * 0.044715) * math.sqrt(2 / math.pi)) + 1)
+        return v * 0.5 * (erf(v * math.sqrt(0.5)) + 1)
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(False), (Type(float32, (2, 3)),)), (cls(True), (Type(float32, (2, 3)),))
+
+
+@dataclass(frozen=True)
+class Silu(FloatComposite):
+    """x * sigmoid(x)."""
+
+    def reference(self, *x: Array) -> Array:
+        return x[0] * np.exp(-np.logaddexp(x[0].dtype.type(0), -x[0]))
+
+    def expand(self, *x: Value) -> Value:
+        return x[0] * sigmoid(x[0])
+
+
+ALL = (Softmax, LogSoftmax, LogSumExp, Normalize, Gelu, Silu)

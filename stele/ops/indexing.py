@@ -1,0 +1,236 @@
+"""Reading and replacing parts of an array: x[key] and x[key] = v."""
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+from types import EllipsisType
+from typing import Any
+
+from ..errors import DTypeError, IndexOutOfRange, ShapeError
+from ..ir.graph import Value, literal
+from ..ir.sizes import Dim, at
+from ..ir.types import SIZES, Shape, axis_of, bool_, int64, product, same, show
+from .control import CheckIndex
+from .elementwise.arithmetic import Equal, Maximum, Select
+from .elementwise.base import meet
+from .generate import extent, iota
+from .linear import Gather, Slice, broadcast, cast, expand_dims, full, reshape
+from .reduction import Max
+
+Key = int | slice | None | EllipsisType | Value | tuple[Any, ...]
+MOST_GUARDS = 16
+
+
+@dataclass
+class Plan:
+    """A key taken apart: a slice of every axis, the axes that ints drop, new axes, and integer arrays by axis."""
+
+    starts: list[Dim] = field(default_factory=list)
+    shape:  list[Dim] = field(default_factory=list)
+    steps:  list[int] = field(default_factory=list)
+    final:  list[Dim | None] = field(default_factory=list)
+    arrays: dict[int, Value] = field(default_factory=dict)
+
+    def whole(self, x: Value) -> bool:
+        """Whether the slices leave x as it is."""
+        return all(s == 0 for s in self.starts) and all(s == 1 for s in self.steps) and tuple(self.shape) == x.shape
+
+    def slice(self) -> Slice:
+        return Slice(tuple(self.starts), tuple(self.shape), tuple(self.steps))
+
+
+def index(x: Value, key: Key) -> Value:
+    """x[key] for ints, slices, None, Ellipsis and integer arrays on neighbouring axes (negative ones count from the end).
+
+    >>> from ..ir.graph import parameter
+    >>> from ..ir.types import Type, float32
+    >>> index(parameter("x", Type(float32, (4, 5, 6))), (0, slice(1, None, 2), None)).shape
+    (2, 1, 6)
+    """
+    plan = taken_apart(x, key)
+    y = x if plan.whole(x) else plan.slice()(x)
+    y = gathered(y, plan.arrays) if plan.arrays else y
+    return reshape(y, final_shape(plan, y))
+
+
+def taken_apart(x: Value, key: Key) -> Plan:
+    """What a key says of each axis of x."""
+    entries = list(key) if isinstance(key, tuple) else [key]
+    used = sum(e is not None and e is not Ellipsis for e in entries)
+    if used > x.ndim:
+        raise ShapeError(f"{used} indices for an array of {x.ndim} axes {show(x.shape)}")
+    spread = [k for k, e in enumerate(entries) if e is Ellipsis] or [len(entries)]
+    if len(spread) > 1:
+        raise ShapeError("an index has at most one ...")
+    entries[spread[0]: spread[0] + 1] = [slice(None)] * (x.ndim - used)
+    plan = Plan()
+    for e in entries:
+        note(plan, e, x)
+    return plan
+
+
+def note(plan: Plan, e: Any, x: Value) -> None:
+    """One entry of a key, entered into the plan for the axis it meets."""
+    axis = len(plan.starts)
+    match e:
+        case None:
+            plan.final.append(1)
+            return
+        case bool():
+            raise DTypeError("an index cannot be True or False; for a choice write st.where(condition, x, other)")
+        case slice():
+            start, length, step = bounds(e, x.shape[axis])
+            plan.final.append(length)
+        case Value():
+            if e.dtype == bool_:
+                raise DTypeError(f"x[mask] has a shape that depends on numbers, mask is {e.type}; "
+                                 f"write st.where(mask, x, other)")
+            start, length, step = 0, x.shape[axis], 1
+            plan.arrays[axis] = e
+            plan.final.append(None)
+        case _:
+            start, length, step = position(e, axis, x.shape), 1, 1
+    plan.starts.append(start)
+    plan.shape.append(length)
+    plan.steps.append(step)
+
+
+def bounds(s: slice, n: Dim) -> tuple[Dim, Dim, int]:
+    """Start, length and step of a slice of an axis of n."""
+    step = 1 if s.step is None else int(s.step)
+    if step == 0:
+        raise ShapeError("a slice needs a step other than 0")
+    if s.start is None and s.stop is None:
+        return (0 if step > 0 else n - 1), (n if step == 1 else (n + abs(step) - 1) // abs(step)), step
+    n = known(n, max((abs(e) for e in (s.start, s.stop) if isinstance(e, int)), default=0))
+    if isinstance(n, int):
+        start, stop, step = s.indices(n)
+        return start, len(range(start, stop, step)), step
+    first, last = (e + n if isinstance(e, int) and e < 0 else e for e in (s.start, s.stop))
+    if step < 0:
+        raise ShapeError(f"a slice that walks down an axis of symbolic length {n} has no bounds: write x[::-1]")
+    start, stop = 0 if first is None else first, n if last is None else last
+    return start, (stop - start + step - 1) // step, step
+
+
+def position(e: Any, axis: int, shape: Shape) -> Dim:
+    """Where one element of an axis stands; negative counts from the end."""
+    try:
+        k = operator.index(e)
+    except TypeError:
+        raise DTypeError(f"an index is an int, a slice, None, ... or an integer array, "
+                         f"got {type(e).__name__}: {e!r:.40}") from None
+    n = known(shape[axis], k + 1 if k >= 0 else -k)
+    if isinstance(n, int) and not -n <= k < n:
+        raise IndexOutOfRange(f"index {k} is out of range for axis {axis} of {show(shape)}")
+    return k if k >= 0 else n + k
+
+
+def known(n: Dim, least: int) -> Dim:
+    """n, guarded to be no less than `least` where it is symbolic; its number where it is less."""
+    if isinstance(n, int):
+        return n
+    sizes = SIZES.get()
+    if least > MOST_GUARDS and sizes is not None:
+        return hint if same(n, hint := at(n, sizes.hints)) else n
+    return next((k for k in range(least) if same(n, k)), n)
+
+
+def gathered(x: Value, arrays: dict[int, Value]) -> Value:
+    """x read at integer arrays on neighbouring axes, broadcast against each other."""
+    axes = sorted(arrays)
+    if axes != list(range(axes[0], axes[0] + len(axes))):
+        raise ShapeError(f"integer arrays must index neighbouring axes, got axes {axes}; move them together with st.moveaxis")
+    first = axes[0]
+    if len(axes) == 1:
+        return Gather(first)(x, wrapped(arrays[first], x.shape[first]))
+    parts = meet([CheckIndex(x.shape[a])(wrapped(arrays[a], x.shape[a])) for a in axes])
+    flat = parts[0]
+    for a, part in zip(axes[1:], parts[1:]):
+        flat = flat * number(x.shape[a]) + part
+    merged = product(tuple(x.shape[a] for a in axes))
+    return Gather(first)(reshape(x, (*x.shape[:first], merged, *x.shape[axes[-1] + 1:])), flat)
+
+
+def wrapped(i: Value, n: Dim) -> Value:
+    """Positions with negative ones counted from the end; unsigned ones as they are."""
+    if i.dtype.kind not in "iu":
+        raise DTypeError(f"an index array needs an integer dtype, got {i.type}; convert with .astype('int64')")
+    if i.dtype.kind == "u":
+        return i
+    i = i if i.dtype.bits >= 32 else cast(i, int64)
+    return Select()(i < 0, i + number(n), i)
+
+
+def number(n: Dim) -> int | Value:
+    """A dimension as an operand."""
+    return n if isinstance(n, int) else extent(n)
+
+
+def final_shape(plan: Plan, y: Value) -> Shape:
+    """The shape of the result: ints dropped, new axes put in, arrays in the place of their axes."""
+    arrays = y.ndim - len(plan.starts) + len(plan.arrays)
+    first = min(plan.arrays, default=0)
+    inner = y.shape[first: first + arrays]
+    found: list[Dim] = []
+    for n in plan.final:
+        if n is not None:
+            found.append(n)
+        elif inner is not None:
+            found.extend(inner)
+            inner = None
+    return tuple(found)
+
+
+def take(x: Value, i: Value, *, axis: int = 0) -> Value:
+    """Elements `i` of an axis: x.shape[:axis] + i.shape + x.shape[axis+1:]; negative ones count from the end.
+
+    An index outside of the axis raises IndexOutOfRange when the numbers are computed.
+    """
+    axis = axis_of(axis, x.ndim)
+    return Gather(axis)(x, wrapped(i, x.shape[axis]))
+
+
+def embedding(table: Value, i: Value) -> Value:
+    """Rows `i` of a table (rows, width): i.shape + (width,)."""
+    return Gather(0)(table, i)
+
+
+def set_index(x: Value, v: Any, *, key: Key) -> Value:
+    """x with x[key] replaced by v, broadcast; the key as in `index`, one integer array alone on its axis, or a bool mask.
+
+    Where an integer array names an element twice the last one stays.
+    """
+    if isinstance(key, Value) and key.dtype == bool_:
+        return Select()(expand_dims(key, tuple(range(key.ndim, x.ndim))), cast_like(v, x), x)
+    plan = taken_apart(x, key)
+    if plan.arrays:
+        return set_rows(x, v, plan)
+    v = cast_like(v, x)
+    region = reshape(broadcast(v, tuple(n for n in plan.final if n is not None)), tuple(plan.shape))
+    if plan.whole(x):
+        return region
+    here = full(region.shape, True, bool_)
+    (inside,), (moved,) = (plan.slice().vjp(None, part, x, x) for part in (here, region))
+    return Select()(inside, moved, x)
+
+
+def set_rows(x: Value, v: Any, plan: Plan) -> Value:
+    """x with the elements named by one integer array on one axis replaced: the last that names an element stays."""
+    if len(plan.arrays) > 1 or not plan.whole(x) or len(plan.final) != x.ndim:
+        raise ShapeError("x[key] = v takes one integer array and whole axes beside it; write st.where for other places")
+    ((axis, i),) = plan.arrays.items()
+    n = x.shape[axis]
+    order = reshape(CheckIndex(n)(wrapped(i, n)), (-1,))
+    k = order.shape[0]
+    match = Equal()(reshape(iota(n), (-1, 1)), reshape(order, (1, -1)))
+    last = Max((1,))(Select()(match, reshape(iota(k), (1, -1)), -1))
+    rows = broadcast(cast_like(v, x), (*x.shape[:axis], *i.shape, *x.shape[axis + 1:]))
+    rows = reshape(rows, (*x.shape[:axis], k, *x.shape[axis + 1:]))
+    named = reshape(last >= 0, tuple(n if a == axis else 1 for a in range(x.ndim)))
+    return Select()(named, Gather(axis)(rows, Maximum()(last, 0)), x)
+
+
+def cast_like(v: Any, x: Value) -> Value:
+    """An operand in the dtype of x."""
+    return cast(v, x.dtype) if isinstance(v, Value) else literal(v, x.dtype)

@@ -1,0 +1,124 @@
+"""Pooling over windows of images: maximum and average."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir.graph import Array, Value
+from ..ir.types import Type, float32, int32, show
+from .composite import Composite
+from .contraction import Padding, Pair, pair, pads
+from .elementwise.arithmetic import Equal, Select
+from .elementwise.base import needs_float
+from .generate import Iota
+from .linear import Sum, Window, broadcast, expand_dims
+from .reduction import Max, Min, lowest
+from .shaping import pad
+
+LAST = (-2, -1)
+
+
+@dataclass(frozen=True)
+class Pool2d(Composite):
+    """(N, C, H, W) -> (N, C, OH, OW): windows of `size` every `stride` of the padded image; fields per axis."""
+
+    size: Pair
+    stride: Pair
+    padding: Padding
+
+    def type(self, *x: Type) -> Type:
+        needs_float(self, x[0].dtype)
+        if x[0].ndim != 4:
+            raise ShapeError(f"{self.name} needs an image batch (N, C, H, W), got {show(x[0].shape)}")
+        if any(p >= k for side, k in zip(self.padding, self.size) for p in side):
+            raise ShapeError(f"{self.name} needs padding below the window size, got {self.padding} for {self.size}")
+        out = tuple((n + lo + hi - k) // s + 1
+                    for n, k, s, (lo, hi) in zip(x[0].shape[2:], self.size, self.stride, self.padding))
+        if any(isinstance(n, int) and n < 1 for n in out):
+            raise ShapeError(f"{self.name}: a window {self.size} does not fit in {show(x[0].shape[2:])} padded by {self.padding}")
+        return x[0].with_shape((*x[0].shape[:2], *out))
+
+    def windows(self, x: Value, fill: float) -> Value:
+        """The padded image as (N, C, OH, OW, KH, KW)."""
+        x = pad(x, ((0, 0), (0, 0), *self.padding), value=fill)
+        for k in range(2):
+            x = Window(2 + k, self.size[k], self.stride[k], 1)(x)
+        return x
+
+    def windows_of(self, x: Array, fill: float) -> Array:
+        """The same in NumPy."""
+        x = np.pad(x, ((0, 0), (0, 0), *self.padding), constant_values=fill)
+        views = np.lib.stride_tricks.sliding_window_view(x, self.size, (2, 3))  # type: ignore[call-overload]
+        return views[:, :, ::self.stride[0], ::self.stride[1]]
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        image = Type(float32, (2, 2, 5, 6)),
+        return (cls((2, 2), (2, 2), ((0, 0), (0, 0))), image), (cls((3, 2), (2, 1), ((1, 1), (0, 1))), image)
+
+
+@dataclass(frozen=True)
+class MaxPool2d(Pool2d):
+    """The largest element of each window; padding never wins; the gradient goes to the first largest."""
+
+    def reference(self, *x: Array) -> Array:
+        return self.windows_of(x[0], -math.inf).max(axis=LAST)
+
+    def expand(self, *x: Value) -> Value:
+        return Max((4, 5))(self.windows(x[0], lowest(x[0].dtype)))
+
+    def chosen(self, y: Value, x: Value) -> Value:
+        """Whether an element of a window is its first largest."""
+        windows = self.windows(x, lowest(x.dtype))
+        place = Iota(self.size, 0, int32)() * self.size[1] + Iota(self.size, 1, int32)()
+        place = broadcast(place, windows.shape)
+        hit = Equal()(windows, expand_dims(y, LAST))
+        first = Min((4, 5))(Select()(hit, place, self.size[0] * self.size[1]))
+        return Equal()(place, expand_dims(first, LAST))
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        spread = Select()(self.chosen(y, x[0]), expand_dims(g, LAST), 0.0)
+        windows = self.windows(x[0], 0.0)
+        return tuple(d.gradients([windows], [spread], x, x))
+
+    def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
+        return None if dx[0] is None else Sum((4, 5))(Select()(self.chosen(y, x[0]), self.windows(dx[0], 0.0), 0.0))
+
+
+@dataclass(frozen=True)
+class AvgPool2d(Pool2d):
+    """The mean of each window; padding counts as zeros."""
+
+    def reference(self, *x: Array) -> Array:
+        return self.windows_of(x[0], 0.0).mean(axis=LAST, dtype=np.float64).astype(x[0].dtype)
+
+    def expand(self, *x: Value) -> Value:
+        return Sum((4, 5))(self.windows(x[0], 0.0)) * (1 / (self.size[0] * self.size[1]))
+
+
+def max_pool2d(x: Value, *, size: int | Pair, stride: int | Pair | None = None,
+               padding: int | Pair | Padding | str = 0) -> Value:
+    """The largest element of each window of (N, C, H, W); the stride is the window size by default."""
+    size, stride, padding = geometry(size, stride, padding)
+    return MaxPool2d(size, stride, padding)(x)
+
+
+def avg_pool2d(x: Value, *, size: int | Pair, stride: int | Pair | None = None,
+               padding: int | Pair | Padding | str = 0) -> Value:
+    """The mean of each window of (N, C, H, W); the stride is the window size by default."""
+    size, stride, padding = geometry(size, stride, padding)
+    return AvgPool2d(size, stride, padding)(x)
+
+
+def geometry(size: int | Pair, stride: int | Pair | None, padding: int | Pair | Padding | str) -> tuple[Pair, Pair, Padding]:
+    """Window, stride and padding, one entry per axis."""
+    stride = pair(size if stride is None else stride)
+    return pair(size), stride, pads(padding, pair(size), stride, (1, 1))
+
+
+ALL = (MaxPool2d, AvgPool2d)

@@ -1,0 +1,131 @@
+"""Shapes and layouts as users write them: joining, splitting, padding, turning."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import ShapeError
+from ..ir.graph import Value
+from ..ir.sizes import Dim
+from ..ir.types import DType, Shape, axis_of, bool_, float32, int64, show
+from .elementwise.arithmetic import Equal, GreaterEqual, Select
+from .generate import Iota
+from .linear import Concatenate, Pad, broadcast, cast, expand_dims, full, reshape, slice_axis, transpose, zeros_like
+
+
+def concatenate(xs: Sequence[Value], *, axis: int = 0) -> Value:
+    """The arrays one behind the other along an axis."""
+    if not xs:
+        raise ShapeError("concatenate needs at least one array, got none")
+    return xs[0] if len(xs) == 1 else Concatenate(axis_of(axis, xs[0].ndim))(*xs)
+
+
+def stack(xs: Sequence[Value], *, axis: int = 0) -> Value:
+    """The arrays along a new axis."""
+    if not xs:
+        raise ShapeError("stack needs at least one array, got none")
+    axis = axis_of(axis, xs[0].ndim + 1)
+    return concatenate([expand_dims(x, (axis,)) for x in xs], axis=axis)
+
+
+def split(x: Value, *, parts: int | Sequence[int], axis: int = 0) -> tuple[Value, ...]:
+    """x cut along an axis into equal parts, or into parts of the given lengths."""
+    axis = axis_of(axis, x.ndim)
+    n = x.shape[axis]
+    lengths: Sequence[Dim] = [n // parts] * parts if isinstance(parts, int) else parts
+    if sum(lengths) != n:
+        raise ShapeError(f"split: an axis of {n} does not divide into {parts}; the lengths must add up to {n}")
+    found: list[Value] = []
+    start: Dim = 0
+    for length in lengths:
+        found.append(slice_axis(x, axis, start, length))
+        start = start + length
+    return tuple(found)
+
+
+def squeeze(x: Value, *, axis: int | Sequence[int] | None = None) -> Value:
+    """x without axes of length 1: the given ones, or all."""
+    given = [k for k, n in enumerate(x.shape) if n == 1] if axis is None else [axis] if isinstance(axis, int) else axis
+    axes = {axis_of(a, x.ndim) for a in given}
+    if any(x.shape[a] != 1 for a in axes):
+        raise ShapeError(f"squeeze drops axes of length 1, got axes {tuple(sorted(axes))} of {show(x.shape)}")
+    return reshape(x, tuple(n for k, n in enumerate(x.shape) if k not in axes))
+
+
+def flatten(x: Value, *, start: int = 0) -> Value:
+    """x with all axes from `start` on as one."""
+    return reshape(x, (*x.shape[:start], -1))
+
+
+def permute(x: Value, *axes: int) -> Value:
+    """x with its axes in another order: `permute(x, 1, 0)`; reversed without axes."""
+    return transpose(x, axes or tuple(reversed(range(x.ndim))))
+
+
+def swapaxes(x: Value, a: int, b: int) -> Value:
+    """x with two axes exchanged."""
+    a, b = axis_of(a, x.ndim), axis_of(b, x.ndim)
+    return transpose(x, tuple(b if k == a else a if k == b else k for k in range(x.ndim)))
+
+
+def moveaxis(x: Value, source: int, target: int) -> Value:
+    """x with one axis moved to another place."""
+    source, target = axis_of(source, x.ndim), axis_of(target, x.ndim)
+    order = [k for k in range(x.ndim) if k != source]
+    order.insert(target, source)
+    return transpose(x, tuple(order))
+
+
+def roll(x: Value, *, shift: int, axis: int) -> Value:
+    """x moved along an axis by `shift` places; what leaves at the end enters at the start."""
+    n = x.shape[axis_of(axis, x.ndim)]
+    if n == 0 or (k := shift % n) == 0:
+        return x
+    return concatenate([slice_axis(x, axis, n - k, k), slice_axis(x, axis, 0, n - k)], axis=axis)
+
+
+def repeat(x: Value, *, times: int, axis: int) -> Value:
+    """Each element of an axis `times` times."""
+    axis = axis_of(axis, x.ndim)
+    wide = expand_dims(x, (axis + 1,))
+    wide = broadcast(wide, (*wide.shape[:axis + 1], times, *wide.shape[axis + 2:]))
+    return reshape(wide, (*x.shape[:axis], x.shape[axis] * times, *x.shape[axis + 1:]))
+
+
+def pad(x: Value, widths: Sequence[tuple[Dim, Dim]], *, value: float = 0.0) -> Value:
+    """x with `value` around it: (before, behind) for each axis."""
+    if len(widths) != x.ndim:
+        raise ShapeError(f"pad needs a pair (before, behind) for each of the {x.ndim} axes of {show(x.shape)}, got {widths}")
+    if all(w == (0, 0) for w in widths):
+        return x
+    op = Pad(tuple(lo for lo, _ in widths), tuple(hi for _, hi in widths), (0,) * x.ndim)
+    return op(x) if value == 0 else Select()(op(full(x.shape, True, bool_)), op(x), value)
+
+
+def triangle(n: Dim, m: Dim, k: int = 0) -> Value:
+    """A bool matrix (n, m), true on and below diagonal k."""
+    return GreaterEqual()(Iota((n, m), 0, int64)() + k, Iota((n, m), 1, int64)())
+
+
+def tril(x: Value, *, k: int = 0) -> Value:
+    """x with zeros above diagonal k of its last two axes."""
+    return Select()(triangle(x.shape[-2], x.shape[-1], k), x, zeros_like(x))
+
+
+def triu(x: Value, *, k: int = 0) -> Value:
+    """x with zeros below diagonal k of its last two axes."""
+    return Select()(triangle(x.shape[-2], x.shape[-1], k - 1), zeros_like(x), x)
+
+
+def eye(n: int, *, dtype: DType = float32) -> Value:
+    """The identity matrix (n, n)."""
+    return cast(Equal()(Iota((n, n), 0, int64)(), Iota((n, n), 1, int64)()), dtype)
+
+
+def zeros(shape: Shape, *, dtype: DType = float32) -> Value:
+    """Zeros."""
+    return full(shape, 0, dtype)
+
+
+def ones(shape: Shape, *, dtype: DType = float32) -> Value:
+    """Ones."""
+    return full(shape, 1, dtype)

@@ -1,0 +1,138 @@
+"""Optimisers: gradients in, parameters moved."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from stele import functions as F
+from stele.errors import GraphError
+from stele.handle import no_grad
+from stele.tensor import Tensor, tensor
+
+
+class Optimizer:
+    """Parameters and a learning rate, a tensor: `optimizer.lr = 0.1` works between the steps of a compiled function."""
+
+    def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
+        self.parameters = list(parameters)
+        if not self.parameters:
+            raise GraphError(f"{type(self).__name__} got no parameters", hint="Pass model.parameters().")
+        if not lr >= 0:
+            raise GraphError(f"{type(self).__name__} needs a learning rate >= 0, got {lr}")
+        self.rate = tensor(float(lr))
+
+    @property
+    def lr(self) -> Tensor:
+        """The learning rate, a float32 tensor of shape ()."""
+        return self.rate
+
+    @lr.setter
+    def lr(self, new: float | Tensor) -> None:
+        self.rate.assign(new)
+
+    def zero_grad(self) -> None:
+        """Forgets the gradients of all parameters."""
+        for p in self.parameters:
+            p.grad = None
+
+    def step(self) -> None:
+        """Moves every parameter that has a gradient."""
+        with no_grad():
+            self.advance()
+            for k, p in enumerate(self.parameters):
+                if p.grad is not None:
+                    self.update(k, p, p.grad)
+
+    def advance(self) -> None:
+        """What changes once per step, before the parameters do."""
+
+    def update(self, k: int, p: Tensor, g: Tensor) -> None:
+        """Moves parameter k along its gradient."""
+        raise NotImplementedError
+
+    def like_parameters(self) -> list[Tensor]:
+        """A tensor of zeros for each parameter."""
+        return [F.zeros(p.shape, dtype=p.dtype) for p in self.parameters]
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent: v = momentum*v + g, p -= lr*v; with Nesterov, p -= lr*(g + momentum*v).
+
+    `weight_decay` adds weight_decay*p to the gradient.
+    """
+
+    def __init__(self, parameters: Iterable[Tensor], lr: float, momentum: float = 0.0, nesterov: bool = False,
+                 weight_decay: float = 0.0) -> None:
+        super().__init__(parameters, lr)
+        if nesterov and not momentum:
+            raise GraphError("SGD needs a momentum for Nesterov's step, got momentum=0")
+        self.momentum, self.nesterov, self.weight_decay = momentum, nesterov, weight_decay
+        self.velocity = self.like_parameters() if momentum else []
+
+    def update(self, k: int, p: Tensor, g: Tensor) -> None:
+        if self.weight_decay:
+            g = g + self.weight_decay * p
+        if self.momentum:
+            v = self.velocity[k]
+            v.assign(self.momentum * v + g)
+            g = g + self.momentum * v if self.nesterov else v
+        p.assign(p - self.lr * g)
+
+
+class Adam(Optimizer):
+    """Adam (Kingma and Ba, 2015) with bias correction; `weight_decay` adds weight_decay*p to the gradient."""
+
+    decoupled = False
+
+    def __init__(self, parameters: Iterable[Tensor], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, weight_decay: float = 0.0) -> None:
+        super().__init__(parameters, lr)
+        if not all(0 <= beta < 1 for beta in betas):
+            raise GraphError(f"{type(self).__name__} needs betas in [0, 1), got {betas}")
+        self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
+        self.steps = F.zeros(())
+        self.mean, self.square = self.like_parameters(), self.like_parameters()
+
+    def advance(self) -> None:
+        self.steps += 1
+
+    def update(self, k: int, p: Tensor, g: Tensor) -> None:
+        (b1, b2), m, v = self.betas, self.mean[k], self.square[k]
+        if self.weight_decay and not self.decoupled:
+            g = g + self.weight_decay * p
+        m.assign(b1 * m + (1 - b1) * g)
+        v.assign(b2 * v + (1 - b2) * F.square(g))
+        step = self.lr / (1 - F.pow(b1, self.steps))
+        scale = F.rsqrt(1 - F.pow(b2, self.steps))
+        kept = p * (1 - self.lr * self.weight_decay) if self.weight_decay and self.decoupled else p
+        p.assign(kept - step * m / (F.sqrt(v) * scale + self.eps))
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019): p shrinks by lr*weight_decay*p."""
+
+    decoupled = True
+
+    def __init__(self, parameters: Iterable[Tensor], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, weight_decay: float = 0.01) -> None:
+        super().__init__(parameters, lr, betas, eps, weight_decay)
+
+
+def clip_grad_norm(parameters: Sequence[Tensor], limit: float) -> Tensor:
+    """Scales all gradients so that their joint Euclidean norm is at most `limit`; returns the norm before."""
+    with no_grad():
+        held = [p for p in parameters if p.grad is not None]
+        if not held:
+            raise GraphError("clip_grad_norm found no gradient", hint="Call it between loss.backward() and step().")
+        norm = F.sqrt(sum(F.square(p.grad).sum() for p in held))
+        scale = F.minimum(limit / (norm + 1e-6), 1.0)
+        for p in held:
+            p.grad = p.grad * scale
+        return norm
+
+
+def clip_grad_value(parameters: Sequence[Tensor], limit: float) -> None:
+    """Cuts every element of every gradient to [-limit, limit]."""
+    with no_grad():
+        for p in parameters:
+            if p.grad is not None:
+                p.grad = F.clip(p.grad, -limit, limit)

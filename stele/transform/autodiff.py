@@ -1,0 +1,139 @@
+"""Derivatives of graphs as graphs: reverse mode and forward mode, from the rules that stand beside the ops."""
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DTypeError, GraphError
+from ..ir.graph import Graph, Item, Value, parameter, walk
+from ..ir.origin import here, inherit
+from ..ir.types import TupleType, show
+from ..ops.linear import zeros_like
+
+
+@dataclass(frozen=True)
+class Derivatives:
+    """What a rule may ask of the transform that calls it: which operands matter, and derivatives of inner graphs."""
+
+    wanted:    tuple[bool, ...]
+    gradients: Callable[..., list[Value | None]]
+    tangents:  Callable[..., list[Value | None]]
+    vjp:       Callable[[Graph], Graph]
+    jvp:       Callable[[Graph], Graph]
+
+
+def gradients(results: Sequence[Value], cotangents: Sequence[Value | None], wrt: Sequence[Value],
+              stop: Collection[Value] = ()) -> list[Value | None]:
+    """The cotangents of `wrt` given those of `results`; None where nothing depends on it.
+
+    Rules run only on paths from `wrt` to `results`; cotangents that meet are added in walking order. Values of the
+    gradient have the origins of the forward value they belong to and of the caller. Nothing behind `stop` is visited.
+
+    >>> from ..ir.types import Type, float32
+    >>> x = parameter("x", Type(float32, (3,)))
+    >>> y = x * x
+    >>> [dx] = gradients([y], [y], [x])
+    >>> str(dx.type)
+    'float32[3]'
+    """
+    caller = here()
+    values = walk(results, stop.__contains__ if stop else None)
+    active = dependent(values, wrt)
+    total: dict[Value, Value] = {}
+    parts: dict[Value, list[Value | None]] = {}
+
+    def add(v: Value, g: Value | None) -> None:
+        if g is not None and v in active:
+            check_cotangent(v, g)
+            total[v] = total[v] + g if v in total else g
+
+    for v, g in zip(results, cotangents):
+        add(v, g)
+    for v in reversed(values):
+        wanted = tuple(a in active for a in v.args)
+        if not any(wanted) or v in stop:
+            continue
+        with inherit(v.where | caller):
+            if isinstance(v.op, Item):
+                if v in total:
+                    (of,) = v.args
+                    parts.setdefault(of, [None] * len(of.type.items))[v.op.k] = total[v]  # type: ignore[attr-defined]
+            elif (g := parts.get(v) or total.get(v)) is not None:
+                for a, ga in zip(v.args, v.op.vjp(derivatives(wanted), g, v, *v.args)):
+                    add(a, ga)
+    return [total.get(v) for v in wrt]
+
+
+def tangents(results: Sequence[Value], wrt: Sequence[Value], given: Sequence[Value | None],
+             stop: Collection[Value] = ()) -> list[Value | None]:
+    """The tangents of `results` given those of `wrt`; None is zero. Nothing behind `stop` is visited.
+
+    >>> from ..ir.types import Type, float32
+    >>> x, dx = parameter("x", Type(float32, (3,))), parameter("dx", Type(float32, (3,)))
+    >>> [dy] = tangents([x * x], [x], [dx])
+    >>> str(dy.type)
+    'float32[3]'
+    """
+    caller = here()
+    found: dict[Value, Any] = {v: t for v, t in zip(wrt, given) if t is not None}
+    for v in walk(results, stop.__contains__ if stop else None):
+        dx = [found.get(a) for a in v.args]
+        if v in found or v in stop or all(t is None for t in dx):
+            continue
+        with inherit(v.where | caller):
+            if isinstance(v.op, Item):
+                dy = dx[0][v.op.k]  # type: ignore[index]
+            else:
+                dy = v.op.jvp(derivatives(tuple(t is not None for t in dx)), dx, v, *v.args)
+        if dy is not None:
+            found[v] = dy
+    return [found.get(v) for v in results]
+
+
+def derivatives(wanted: tuple[bool, ...]) -> Derivatives:
+    """This module as a rule sees it."""
+    return Derivatives(wanted, gradients, tangents, vjp, jvp)
+
+
+def dependent(values: Iterable[Value], on: Collection[Value]) -> set[Value]:
+    """Those of `values` (operands first) that are differentiable functions of `on`, and `on` itself."""
+    found = {v for v in on if is_differentiable(v)}
+    for v in values:
+        if is_differentiable(v) and any(a in found for a in v.args):
+            found.add(v)
+    return found
+
+
+def is_differentiable(v: Value) -> bool:
+    """Whether a value has a cotangent: floats have, and tuples may."""
+    return isinstance(v.type, TupleType) or v.dtype.is_float
+
+
+def check_cotangent(v: Value, g: Value) -> None:
+    """Raises unless g has the dtype and the known dimensions of v."""
+    if g.dtype != v.dtype:
+        raise DTypeError(f"the cotangent of {v!r} must be {v.dtype}, got {g.dtype}")
+    if g.ndim != v.ndim or any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(g.shape, v.shape)):
+        raise GraphError(f"the cotangent of {v!r} must have its shape {show(v.shape)}, got {show(g.shape)} from {g!r}")
+
+
+def vjp(graph: Graph) -> Graph:
+    """Parameters and one cotangent per float result -> one cotangent per float parameter."""
+    g = [parameter(f"g{k}", y.type) for k, y in enumerate(graph.results) if y.dtype.is_float]
+    wrt = [v for v in graph.parameters if v.dtype.is_float]
+    found = gradients([y for y in graph.results if y.dtype.is_float], g, wrt)
+    return Graph((*graph.parameters, *g), filled(found, wrt), graph.guards)
+
+
+def jvp(graph: Graph) -> Graph:
+    """Parameters and one tangent per float parameter -> one tangent per float result."""
+    wrt = [v for v in graph.parameters if v.dtype.is_float]
+    dx = [parameter(f"d{k}", v.type) for k, v in enumerate(wrt)]
+    results = [y for y in graph.results if y.dtype.is_float]
+    return Graph((*graph.parameters, *dx), filled(tangents(results, wrt, dx), results), graph.guards)
+
+
+def filled(found: Sequence[Value | None], like: Sequence[Value]) -> tuple[Value, ...]:
+    """The derivatives, zeros where there are none."""
+    return tuple(zeros_like(v) if g is None else g for g, v in zip(found, like))
