@@ -26,8 +26,6 @@ from stele.backend.llvm.nest import at, bytes_at, fold, kernel, least, load, loo
 from stele.backend.llvm.planes import Planes
 from stele.backend.llvm.stencil import Conv, Stencil, backward_stencil, forward_stencil
 
-UNROLLED_TAPS = 9
-
 
 @dataclass(frozen=True)
 class Layer:
@@ -182,12 +180,10 @@ class _Convolution:
         planes, tile, dtype = blocking.planes, blocking.tile, self.layer.dtype
         pitch = planes.band * planes.stencil.pitch
         pixels = total(b, scaled(b, b.sub(images, i64(1)), planes.image), pitch)
-        phases = list(zip(self._starts(), planes.offsets))
-        tables = None
-        if len(phases) > 1 or len(phases[0][1]) > UNROLLED_TAPS:
-            tables = (table(self.module, f"{self.name}.offsets", [o for _, offsets in phases for o in offsets] or [0]),
-                      table(self.module, f"{self.name}.starts", [*(s for s, _ in phases), sum(len(o) for _, o in phases)]))
-        with loop(b, 0, len(phases)) as phase, loop(b, 0, pixels, tile.columns) as p:
+        counts = [len(offsets) for offsets in planes.offsets]
+        tables = (table(self.module, f"{self.name}.offsets", [o for offsets in planes.offsets for o in offsets] or [0]),
+                  table(self.module, f"{self.name}.starts", [*self._starts(), sum(counts)]))
+        with loop(b, 0, len(counts)) as phase, loop(b, 0, pixels, tile.columns) as p:
             column = at(b, scratch, p, dtype)
             acc = self._shifted(b, blocking, phase, column, weights, tables)
             place = total(b, scaled(b, phase, tile.rows * blocking.room), p)
@@ -201,28 +197,19 @@ class _Convolution:
             return tile.step(b, acc, lambda r: tile.broadcast(b, at(b, row, r, dtype)),
                              lambda v: load(b, at(b, source, v * tile.lanes, dtype), dtype, tile.lanes))
 
-        if tables is None:
-            offsets = planes.offsets[0]
-
-            def unrolled(s, acc):
-                row, plane = (at(b, base, scaled(b, s, each), dtype)
-                              for base, each in ((weights, len(offsets) * tile.rows), (column, planes.channel)))
-                for t, offset in enumerate(offsets):
-                    acc = step(acc, at(b, row, t * tile.rows, dtype), at(b, plane, offset, dtype))
-                return acc
-
-            return fold(b, depth, tile.zeros(), unrolled)
         offsets, starts = tables
-        start = load(b, at(b, starts, phase, i64), i64)
-        count = b.sub(load(b, at(b, starts, total(b, phase, 1), i64), i64), start)
-        weights = at(b, weights, scaled(b, start, depth * tile.rows), dtype)
-        mine = at(b, offsets, start, i64)
+        count: int | ir.Value = len(planes.offsets[0])
+        if len(planes.offsets) > 1:
+            start = load(b, at(b, starts, phase, i64), i64)
+            count = b.sub(load(b, at(b, starts, total(b, phase, 1), i64), i64), start)
+            weights = at(b, weights, scaled(b, start, depth * tile.rows), dtype)
+            offsets = at(b, offsets, start, i64)
 
         def channel(s, acc):
-            row = at(b, weights, scaled(b, b.mul(s, count), tile.rows), dtype)
+            row = at(b, weights, scaled(b, scaled(b, s, count), tile.rows), dtype)
             plane = at(b, column, scaled(b, s, planes.channel), dtype)
             return fold(b, count, acc, lambda t, acc: step(
-                acc, at(b, row, scaled(b, t, tile.rows), dtype), at(b, plane, load(b, at(b, mine, t, i64), i64), dtype)))
+                acc, at(b, row, scaled(b, t, tile.rows), dtype), at(b, plane, load(b, at(b, offsets, t, i64), i64), dtype)))
 
         return fold(b, depth, tile.zeros(), channel)
 
