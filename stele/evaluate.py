@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .backend.base import Buffer, Program
+from .backend.base import Program
+from .backend.buffers import Buffer
 from .handle import is_symbolic, leaf, owner, refuse_symbolic
 from .ir.graph import Graph, Literal, Parameter, Value, parameter, walk
 from .ir.types import TupleType, Type, dtype

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import tree
-from .backend.base import Buffer, Program
+from .backend.base import Program
+from .backend.buffers import Buffer
 from .evaluate import evaluate, known
 from .handle import OWNERS, Handle, leaf
 from .ir.graph import Value, substitute

@@ -1,11 +1,11 @@
 """Programs of the reference backend: a graph run op by op in NumPy."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..ir.graph import Graph
 from . import reference
-from .base import Buffer
+from .buffers import Buffer
 
 
 class Interpreted:
@@ -24,6 +24,6 @@ class Interpreted:
         return f"interpreted op by op: {len(list(self.graph))} values"
 
 
-def compile(graph: Graph, donate: Mapping[int, int]) -> Interpreted:
-    """The graph, ready to be interpreted."""
-    return Interpreted(graph)
+def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], options: str) -> Interpreted:
+    """The optimised graph, ready to be interpreted."""
+    return Interpreted(optimise(traced))
