@@ -10,7 +10,8 @@ from ..ir.origin import Where
 from ..ir.sizes import Dim
 from ..ir.types import product
 from ..ops.elementwise import arithmetic
-from ..ops.linear import Broadcast, Cast, Concatenate, Gather, Reshape, Window
+from ..ops.linear import Broadcast, Cast, Concatenate, Gather, Reshape
+from ..ops.windows import Window
 from .space import Space, is_fold, measured
 
 CHEAP = 8
