@@ -130,7 +130,12 @@ class Bench:
         parsed.verify()
         options = llvm.create_pipeline_tuning_options(speed_level=1)
         options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
-        llvm.create_pass_builder(target, options).getModulePassManager().run(parsed, llvm.create_pass_builder(target, options))
+        builder = llvm.create_pass_builder(target, options)
+        if PIPE is None: builder.getModulePassManager().run(parsed, builder)
+        else:
+            pm = llvm.create_new_module_pass_manager()
+            for x in PIPE: getattr(pm, f"add_{x}_pass")()
+            pm.run(parsed, builder)
         self.optimise_ms = (time.perf_counter() - begin) * 1e3
         self.ir = str(parsed)
         self.assembly = target.emit_assembly(parsed) if KEEP_ASSEMBLY else ""
@@ -187,6 +192,7 @@ class Bench:
 
 
 KEEP_ASSEMBLY = False
+PIPE = None
 
 
 def float_type(dtype: np.dtype) -> ir.Type:

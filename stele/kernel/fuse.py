@@ -10,7 +10,8 @@ from ..ir.origin import Where
 from ..ir.sizes import Dim
 from ..ir.types import product
 from ..ops.elementwise import arithmetic
-from ..ops.linear import Broadcast, Cast, Concatenate, Gather, Pad, Reshape, Slice, Transpose, Window
+from ..ops.linear import Broadcast, Cast, Concatenate, Gather, Pad, Reshape, Slice, Transpose
+from ..ops.windows import Window
 from .index import regroup, variable
 from .space import Space, Unfit, follow, is_fold, measured
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
@@ -21,12 +21,10 @@ from stele.backend.llvm.access import (
     size_of,
     size_value,
 )
-from stele.backend.llvm.microkernel import Tile, choose_tile
+from stele.backend.llvm.microkernel import Price, Tile
 from stele.backend.llvm.nest import at, bytes_at, fold, kernel, least, load, loop, round_up, scaled, split, store, table, total
 from stele.backend.llvm.planes import Planes
 from stele.backend.llvm.stencil import Conv, Stencil, backward_stencil, forward_stencil
-
-UNROLLED_TAPS = 9
 
 
 @dataclass(frozen=True)
@@ -44,22 +42,39 @@ class Layer:
 
 @dataclass(frozen=True)
 class Blocking:
-    """A task makes `blocks` tiles of channels of one group for a band of rows of some images."""
+    """A task makes `blocks` tiles of channels of one group for a band of rows of some images, from `chunk` source
+    channels at a time; `compact` if what each tap reads is first laid end to end, so that nothing is computed in vain.
+    """
 
     tile: Tile
     planes: Planes
     blocks: int
+    chunk: int
+    compact: bool
+
+    @property
+    def pitch(self) -> int:
+        """Elements between target rows in the sums."""
+        return self.planes.stencil.target[1] if self.compact else self.planes.stencil.pitch
+
+    @property
+    def image(self) -> int:
+        """Elements between images in the sums."""
+        return self.planes.band * self.pitch if self.compact else self.planes.image
 
     @property
     def pixels(self) -> int:
-        """Flat positions of a task, up to the end of the last row."""
-        planes = self.planes
-        return (planes.images - 1) * planes.image + planes.band * planes.stencil.pitch
+        """Positions of a task in the sums, up to the end of the last row."""
+        return (self.planes.images - 1) * self.image + self.planes.band * self.pitch
 
     @property
     def room(self) -> int:
-        """Elements of one row of finished sums; draining may overrun a row by a vector."""
+        """Elements of one row of sums or of a compact panel; copying may overrun a row by a vector."""
         return round_up(self.pixels, self.tile.columns) + self.tile.lanes
+
+    def panel(self) -> int:
+        """Elements of what is compacted of one channel."""
+        return len(self.planes.stencil.taps[0]) * self.room if self.compact else 0
 
 
 def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, w: Operand, write: Write,
@@ -81,26 +96,42 @@ def input_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, g
 
 
 def plan(machine: Machine, layer: Layer) -> Blocking:
-    """The blocking of a convolution: planes of a task fill at most half of the second-level cache."""
+    """The cheapest blocking, by estimate, of those whose working set stays in the second-level cache."""
     stencil, lanes = layer.stencil, machine.lanes(layer.dtype)
-    fits = machine.l2 // 2 // size_of(layer.dtype) // layer.depth
-    band = stencil.rows
-    while band > 1 and Planes(stencil, layer.dtype, lanes, 1, band).channel > fits:
-        band -= 1
-    bands = -(-stencil.rows // band)
-    band = -(-stencil.rows // bands)
-    images = 1
-    if bands == 1 and layer.batch != 1:
-        while images < 8 and images * band * stencil.pitch < 12 * lanes \
-                and Planes(stencil, layer.dtype, lanes, 2 * images, band).channel <= fits:
-            images *= 2
-    planes = Planes(stencil, layer.dtype, lanes, images, band)
-    pixels = (images - 1) * planes.image + band * stencil.pitch
-    taps = max(1, sum(map(len, stencil.taps)) // len(stencil.taps))
-    tile = choose_tile(machine, layer.dtype, (layer.width,), (pixels,), layer.depth * taps, right=2.0, drain=6.0)
-    blocks = -(-layer.width // tile.rows)
-    wanted = min(blocks, max(1, 8 // (bands * layer.groups)), max(1, layer.width * taps // 64))
-    return Blocking(tile, planes, -(-blocks // wanted))
+    alone = layer.batch == 1
+    shapes = [(images, stencil.rows) for images in (1, 2, 4, 8) if not (alone and images > 1)]
+    shapes += [(1, -(-stencil.rows // bands)) for bands in (2, 3, 4, 6, 8, 12, 16, 28) if bands <= stencil.rows]
+    dense = stencil.pitch == stencil.target[1] and stencil.reach == (0, 0)
+    candidates = [_candidate(machine, layer, Planes(stencil, layer.dtype, lanes, *shape), compact)
+                  for shape in shapes for compact in (False, True)
+                  if not (compact and (dense or len(stencil.taps) > 1))]
+    return min((c for c in candidates if c is not None), key=lambda c: c[0])[1]
+
+
+def _candidate(machine: Machine, layer: Layer, planes: Planes, compact: bool) -> tuple[float, Blocking] | None:
+    """One blocking with its price per target position; None where even one channel at a time is too much."""
+    stencil, lanes = planes.stencil, planes.lanes
+    taps = -(-sum(map(len, stencil.taps)) // len(stencil.taps))
+    pixels = Blocking(Tile(machine, layer.dtype, 1, 1), planes, 1, 1, compact).pixels
+    price = Price(machine, layer.dtype, right=1.0 if compact else 2.0, drain=3.0)
+    tile = price.best((layer.width,), (pixels,), layer.depth * taps)
+    blocks, bands = -(-layer.width // tile.rows), -(-stencil.rows // planes.band)
+    parts = min(blocks, max(1, 4 // (bands * layer.groups)), max(1, layer.width * taps // 64))
+    blocking = Blocking(tile, planes, -(-blocks // parts), layer.depth, compact)
+    each, sums = planes.channel + blocking.panel(), len(stencil.taps) * tile.rows * blocking.room
+    room = machine.l2 * 5 // 8 // size_of(layer.dtype)
+    chunk = layer.depth
+    if each * chunk + sums > room:
+        chunk = (room - blocking.blocks * sums) // each
+        if chunk < 1 and planes.images * bands < stencil.rows:
+            return None
+        chunk = -(-layer.depth // -(-layer.depth // max(1, chunk)))
+    rows = planes.images * planes.band * -(-stencil.target[1] // lanes)
+    copied = layer.depth * (planes.channel / lanes * 4 + (taps * rows * 3 if compact else 0))
+    shape = tile.rows, tile.vectors
+    cost = len(stencil.taps) * price.cost(shape, layer.width, pixels, layer.depth * taps) + parts * copied \
+        + layer.width * rows * 5 + (-(-layer.depth // chunk) - 1) * layer.width * len(stencil.taps) * pixels / lanes * 3
+    return cost * bands / planes.images, replace(blocking, chunk=chunk)
 
 
 @dataclass(frozen=True)
@@ -156,44 +187,65 @@ class _Convolution:
         """The convolution; consecutive tasks share a source, which is copied when it changes."""
         layer, planes, tile = self.layer, blocking.planes, blocking.tile
         bands, parts = -(-layer.stencil.rows // planes.band), -(-blocks // blocking.blocks)
-        held = planes.bytes(layer.depth, tile.columns)
+        depth, once = i64(layer.depth), blocking.chunk == layer.depth
+        held = planes.bytes(blocking.chunk, tile.columns)
+        panel = round_up(blocking.chunk * blocking.panel() * size_of(layer.dtype), 64)
+        sums = len(layer.stencil.taps) * tile.rows * blocking.room
+        tables = self._tables(blocking)
         with kernel(self.module, self.name) as (b, ctx, scratch, task, first):
             step, group, band, part = split(b, task, layer.groups, bands, parts)
             image, row = scaled(b, step, planes.images), scaled(b, band, planes.band)
             images = i64(1)
             if planes.images > 1:
                 images = least(b, i64(planes.images), b.sub(size_value(b, ctx, layer.batch), image))
-            with b.if_then(b.or_(first, b.icmp_signed("==", part, i64(0)))):
-                channel = scaled(b, group, layer.depth)
-                planes.fill(b, ctx, self.source, scratch, (image, channel), (images, i64(layer.depth)), row)
-            sums = bytes_at(b, scratch, held)
             begin = scaled(b, part, blocking.blocks)
-            with loop(b, begin, least(b, i64(blocks), total(b, begin, blocking.blocks))) as block:
-                number = total(b, scaled(b, group, blocks), block)
-                weights = at(b, self.temp(b, ctx, 0), scaled(b, number, self._block_size(tile)), layer.dtype)
-                self._block(b, blocking, scratch, weights, sums, images)
-                self._drain(b, ctx, blocking, sums, (image, group, block, row), images)
+            changed = b.or_(first, b.icmp_signed("==", part, i64(0))) if once else ir.IntType(1)(1)
+            places = [bytes_at(b, scratch, offset) for offset in (0, held, held + panel)]
+            with loop(b, 0, layer.depth, blocking.chunk) as s:
+                count = least(b, i64(blocking.chunk), b.sub(depth, s))
+                with b.if_then(changed):
+                    channel = total(b, scaled(b, group, layer.depth), s)
+                    planes.fill(b, ctx, self.source, places[0], (image, channel), (images, count), row)
+                    if blocking.compact:
+                        planes.compact(b, places[0], places[1], tables[0], (images, count), blocking.room)
+                with loop(b, begin, least(b, i64(blocks), total(b, begin, blocking.blocks))) as block:
+                    number = total(b, scaled(b, group, blocks), block)
+                    weights = at(b, self.temp(b, ctx, 0), scaled(b, number, self._block_size(tile)), layer.dtype)
+                    mine = places[2] if once else at(b, places[2], scaled(b, b.sub(block, begin), sums), layer.dtype)
+                    source = places[1] if blocking.compact else places[0]
+                    self._block(b, blocking, tables, source, weights, mine, images, (s, count))
+                    with b.if_then(b.icmp_signed(">=", b.add(s, count), depth)):
+                        self._drain(b, ctx, blocking, mine, (image, group, block, row), images)
         tasks = Count(layer.groups * bands * parts, ((layer.batch, planes.images),))
-        finished = len(layer.stencil.taps) * tile.rows * blocking.room * size_of(layer.dtype)
-        return Launch(self.name, tasks, held + finished)
+        finished = sums * size_of(layer.dtype) * (1 if once else blocking.blocks)
+        return Launch(self.name, tasks, held + panel + finished)
 
-    def _block(self, b, blocking: Blocking, scratch, weights, sums, images) -> None:
-        """All pixels of one block of channels, every target phase."""
+    def _tables(self, blocking: Blocking) -> tuple[ir.Value, ir.Value, ir.Value]:
+        """Where taps read in planes, where in what the microkernel reads, and the first tap of each target phase."""
+        planes = blocking.planes
+        offsets = [o for phase in planes.offsets for o in phase] or [0]
+        seen = table(self.module, f"{self.name}.offsets", offsets)
+        read = seen
+        if blocking.compact:
+            read = table(self.module, f"{self.name}.panels", [t * blocking.room for t in range(len(offsets))])
+        ends = [*self._starts(), sum(map(len, planes.offsets))]
+        return seen, read, table(self.module, f"{self.name}.starts", ends)
+
+    def _block(self, b, blocking: Blocking, tables, source, weights, sums, images, channels) -> None:
+        """All pixels of one block of channels, every target phase, added to what the channels before gave."""
         planes, tile, dtype = blocking.planes, blocking.tile, self.layer.dtype
-        pitch = planes.band * planes.stencil.pitch
-        pixels = total(b, scaled(b, b.sub(images, i64(1)), planes.image), pitch)
-        phases = list(zip(self._starts(), planes.offsets))
-        tables = None
-        if len(phases) > 1 or len(phases[0][1]) > UNROLLED_TAPS:
-            tables = (table(self.module, f"{self.name}.offsets", [o for _, offsets in phases for o in offsets] or [0]),
-                      table(self.module, f"{self.name}.starts", [*(s for s, _ in phases), sum(len(o) for _, o in phases)]))
-        with loop(b, 0, len(phases)) as phase, loop(b, 0, pixels, tile.columns) as p:
-            column = at(b, scratch, p, dtype)
-            acc = self._shifted(b, blocking, phase, column, weights, tables)
+        pixels = total(b, scaled(b, b.sub(images, i64(1)), blocking.image), planes.band * blocking.pitch)
+        previous = None
+        if blocking.chunk < self.layer.depth:
+            begun, none = b.icmp_signed(">", channels[0], i64(0)), tile.zeros()[0]
+            previous = lambda old: b.select(begun, old, none)
+        with loop(b, 0, len(planes.offsets)) as phase, loop(b, 0, pixels, tile.columns) as p:
+            column = at(b, source, p, dtype)
+            acc = self._shifted(b, blocking, phase, column, weights, tables, channels)
             place = total(b, scaled(b, phase, tile.rows * blocking.room), p)
-            tile.store(b, acc, at(b, sums, place, dtype), blocking.room)
+            tile.store(b, acc, at(b, sums, place, dtype), blocking.room, previous)
 
-    def _shifted(self, b, blocking: Blocking, phase, column, weights, tables) -> list[ir.Value]:
+    def _shifted(self, b, blocking: Blocking, phase, column, weights, tables, channels) -> list[ir.Value]:
         """The microkernel: source channels outside, taps inside."""
         planes, tile, dtype, depth = blocking.planes, blocking.tile, self.layer.dtype, self.layer.depth
 
@@ -201,30 +253,22 @@ class _Convolution:
             return tile.step(b, acc, lambda r: tile.broadcast(b, at(b, row, r, dtype)),
                              lambda v: load(b, at(b, source, v * tile.lanes, dtype), dtype, tile.lanes))
 
-        if tables is None:
-            offsets = planes.offsets[0]
-
-            def unrolled(s, acc):
-                row, plane = (at(b, base, scaled(b, s, each), dtype)
-                              for base, each in ((weights, len(offsets) * tile.rows), (column, planes.channel)))
-                for t, offset in enumerate(offsets):
-                    acc = step(acc, at(b, row, t * tile.rows, dtype), at(b, plane, offset, dtype))
-                return acc
-
-            return fold(b, depth, tile.zeros(), unrolled)
-        offsets, starts = tables
-        start = load(b, at(b, starts, phase, i64), i64)
-        count = b.sub(load(b, at(b, starts, total(b, phase, 1), i64), i64), start)
-        weights = at(b, weights, scaled(b, start, depth * tile.rows), dtype)
-        mine = at(b, offsets, start, i64)
+        _, offsets, starts = tables
+        pitch = blocking.panel() or planes.channel
+        count: int | ir.Value = len(planes.offsets[0])
+        if len(planes.offsets) > 1:
+            start = load(b, at(b, starts, phase, i64), i64)
+            count = b.sub(load(b, at(b, starts, total(b, phase, 1), i64), i64), start)
+            weights = at(b, weights, scaled(b, start, depth * tile.rows), dtype)
+            offsets = at(b, offsets, start, i64)
 
         def channel(s, acc):
-            row = at(b, weights, scaled(b, b.mul(s, count), tile.rows), dtype)
-            plane = at(b, column, scaled(b, s, planes.channel), dtype)
+            row = at(b, weights, scaled(b, scaled(b, b.add(channels[0], s), count), tile.rows), dtype)
+            plane = at(b, column, scaled(b, s, pitch), dtype)
             return fold(b, count, acc, lambda t, acc: step(
-                acc, at(b, row, scaled(b, t, tile.rows), dtype), at(b, plane, load(b, at(b, mine, t, i64), i64), dtype)))
+                acc, at(b, row, scaled(b, t, tile.rows), dtype), at(b, plane, load(b, at(b, offsets, t, i64), i64), dtype)))
 
-        return fold(b, depth, tile.zeros(), channel)
+        return fold(b, channels[1], tile.zeros(), channel)
 
     def _drain(self, b, ctx, blocking: Blocking, sums, corner, images) -> None:
         """Finished sums of one block to their destination, channel by channel."""
@@ -238,4 +282,4 @@ class _Convolution:
                 phase = total(b, scaled(b, fy, layer.stencil.spread[1]), fx)
                 return at(b, sums, scaled(b, total(b, scaled(b, phase, tile.rows), r), blocking.room), layer.dtype)
 
-            planes.drain(b, ctx, self.write, source, (image, channel, row), images)
+            planes.drain(b, ctx, self.write, source, (image, channel, row), images, blocking.image, blocking.pitch)

@@ -20,7 +20,7 @@ from stele.backend.llvm.access import (
     size_of,
     size_value,
 )
-from stele.backend.llvm.microkernel import Tile, choose_tile
+from stele.backend.llvm.microkernel import Price, Tile
 from stele.backend.llvm.nest import (
     at,
     bytes_at,
@@ -89,8 +89,8 @@ def plan(machine: Machine, conv: Conv) -> Blocking:
             break
     taps = len(stencil.taps[0])
     x = Planes(stencil, conv.dtype, lanes, images, band)
-    tile = choose_tile(machine, conv.dtype, (outputs,), (channels * taps * lanes,), -(-images * x.image // lanes),
-                       left=1.0, right=2.0, drain=8.0)
+    tile = Price(machine, conv.dtype, left=1.0, right=2.0, drain=8.0).best(
+        (outputs,), (channels * taps * lanes,), -(-images * x.image // lanes))
     tasks = conv.groups * -(-conv.outputs // conv.groups // outputs) * -(-conv.channels // conv.groups // channels)
     g = _gradient_planes(stencil, conv.dtype, lanes, images, band)
     return Blocking(tile, x, g, outputs, channels, None if tasks >= 8 else round_up(2, images))

@@ -21,7 +21,7 @@ from stele.backend.llvm.access import (
     size_of,
     size_value,
 )
-from stele.backend.llvm.microkernel import Tile, choose_tile
+from stele.backend.llvm.microkernel import Price, Tile
 from stele.backend.llvm.nest import (
     at,
     bytes_at,
@@ -115,8 +115,8 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand) -> Blockin
     rows = (spec.m,) if isinstance(spec.m, int) else (32, 64, 100)
     columns = (spec.n,) if isinstance(spec.n, int) else (32, 64, 100)
     depth = spec.k if isinstance(spec.k, int) else 256
-    tile = choose_tile(machine, spec.dtype, rows, columns, depth)
-    blocks = -(-depth // max(lanes, (3 * machine.l1 // 4) // (size * tile.columns)))
+    tile = Price(machine, spec.dtype, pack=2.0).best(rows, columns, depth)
+    blocks = -(-depth // (machine.l2 // 2048 * 4 // size))
     block_k = round_up(-(-depth // blocks), lanes) if isinstance(spec.k, int) else 256
     batch = spec.batch if isinstance(spec.batch, int) else 1
     m, n = _task(tile, batch, rows[-1], columns[-1], depth)

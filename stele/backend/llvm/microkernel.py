@@ -69,24 +69,34 @@ def multiply_add(b: ir.IRBuilder, machine: Machine, x: ir.Value, y: ir.Value, z:
     return b.call(b.module.declare_intrinsic(name, fnty=ir.FunctionType(x.type, [x.type] * 3)), [x, y, z])
 
 
-def choose_tile(machine: Machine, dtype: ir.Type, rows: Sequence[int], columns: Sequence[int], depth: int,
-                left: float = 0.5, right: float = 1.0, drain: float = 4.0) -> Tile:
-    """The cheapest tile for these numbers of rows and columns (several: the sum over them) and this depth.
+@dataclass(frozen=True)
+class Price:
+    """What a product on tiles costs, in units of one vector multiplication.
 
-    A step costs its multiplications or its loads, whichever is more, in units of one vector multiplication; `left` and
-    `right` are the costs of a left (broadcast) and a right (vector) load, `drain` that of an accumulator at the end.
+    A step costs its multiplications or its loads, whichever is more: `left` and `right` are the costs of a left
+    (broadcast) and a right (vector) load. An accumulator costs `drain` at the end, a row of a left panel `pack` a step.
     Rows and columns are cut into whole tiles, so what a tile computes in vain is part of the price.
     """
-    lanes = machine.lanes(dtype)
-    work = 1.0 if machine.fma else 2.0
 
-    def cost(shape: tuple[int, int]) -> float:
+    machine: Machine
+    dtype: ir.Type
+    left: float = 0.5
+    right: float = 1.0
+    drain: float = 4.0
+    pack: float = 0.0
+
+    def cost(self, shape: tuple[int, int], rows: int, columns: int, depth: int) -> float:
+        """The price of `rows x columns` sums of `depth` products on tiles of `shape` (rows, vectors)."""
         r, v = shape
-        step = max(r * v * work, r * left + v * right, 8.0) + 0.25 + 0.02 * (r + 2 * v)
-        tile = depth * step + r * v * drain + 24
-        return sum(-(-m // r) * -(-n // (v * lanes)) * tile for m in rows for n in columns)
+        lanes = self.machine.lanes(self.dtype)
+        step = max(r * v * (1.0 if self.machine.fma else 2.0), r * self.left + v * self.right, 8.0) + 0.25
+        tile = depth * (step + 0.02 * (r + 2 * v)) + r * v * self.drain + 24
+        down = -(-rows // r)
+        return down * (-(-columns // (v * lanes)) * tile + depth * self.pack * -(-r // lanes))
 
-    spare = machine.registers - 1
-    shapes = [(r, v) for v in range(1, 9) for r in range(1, 29) if r * v + v + (0 if machine.fma else 1) <= spare]
-    r, v = min(shapes, key=cost)
-    return Tile(machine, dtype, r, v)
+    def best(self, rows: Sequence[int], columns: Sequence[int], depth: int) -> Tile:
+        """The cheapest tile for these numbers of rows and columns (several: for the sum over them)."""
+        spare = self.machine.registers - (1 if self.machine.fma else 2)
+        shapes = [(r, v) for v in range(1, 9) for r in range(1, 29) if r * v + v <= spare]
+        r, v = min(shapes, key=lambda shape: sum(self.cost(shape, m, n, depth) for m in rows for n in columns))
+        return Tile(self.machine, self.dtype, r, v)

@@ -95,15 +95,32 @@ class Planes:
                     picked = regroup(b, vectors, lambda l, fx=phase[1]: divmod(l * step + fx, lanes))
                     store(b, picked, at(b, to, total(b, line, number * self.phase, x), self.dtype), self.dtype)
 
+    def compact(self, b: ir.IRBuilder, source: ir.Value, to: ir.Value, offsets: ir.Value, counts: tuple[ir.Value, ir.Value],
+                room: int) -> None:
+        """Copies what each tap reads to `[channel][tap][room]`, target rows laid end to end, for (images, channels)."""
+        dtype, lanes, taps = self.dtype, self.lanes, len(self.stencil.taps[0])
+        width = self.stencil.target[1]
+        with loop(b, 0, counts[1]) as c, loop(b, 0, taps) as t:
+            offset = load(b, at(b, offsets, t, i64), i64)
+            plane = at(b, source, total(b, scaled(b, c, self.channel), offset), dtype)
+            line = at(b, to, scaled(b, total(b, scaled(b, c, taps), t), room), dtype)
+            with loop(b, 0, counts[0]) as n, loop(b, 0, self.band) as q, loop(b, 0, width, lanes) as x:
+                seen = at(b, plane, total(b, scaled(b, n, self.image), scaled(b, q, self.stencil.pitch), x), dtype)
+                place = at(b, line, total(b, scaled(b, total(b, scaled(b, n, self.band), q), width), x), dtype)
+                store(b, load(b, seen, dtype, lanes), place, dtype)
+
     def drain(self, b: ir.IRBuilder, ctx: ir.Value, write: Write, source: Callable[[ir.Value, int], ir.Value],
-              first: tuple[ir.Value, ir.Value, ir.Value], images: ir.Value) -> None:
-        """Writes one channel of the target: `first` = (image, channel, phase row), from `source(row phase, column phase)`."""
+              first: tuple[ir.Value, ir.Value, ir.Value], images: ir.Value, image: int, pitch: int) -> None:
+        """Writes one channel of the target: `first` = (image, channel, phase row), from `source(row phase, column phase)`.
+
+        There, images are `image` and rows `pitch` elements apart.
+        """
         stencil, dtype, lanes = self.stencil, self.dtype, self.lanes
         (ty, tx), (height, width) = stencil.spread, stencil.target
         with loop(b, 0, images) as n, loop(b, 0, self.band) as q, loop(b, 0, ty) as fy:
             h = total(b, scaled(b, b.add(first[2], q), ty), fy)
             with b.if_then(b.icmp_signed("<", h, i64(height))):
-                line = total(b, scaled(b, n, self.image), scaled(b, q, stencil.pitch))
+                line = total(b, scaled(b, n, image), scaled(b, q, pitch))
                 with loop(b, 0, -(-width // tx), lanes) as x:
                     vectors = [load(b, at(b, source(fy, fx), b.add(line, x), dtype), dtype, lanes) for fx in range(tx)]
                     for j in range(tx):
