@@ -7,8 +7,8 @@ import importlib
 import pytest
 
 MODULES = [
-    "stele.ir.graph", "stele.ir.sizes", "stele.ir.types", "stele.ops.composite", "stele.ops.functional",
-    "stele.ops.generate", "stele.ops.indexing", "stele.ops.random", "stele.transform.autodiff", "stele.transform.retype",
+    "stele.ir.graph", "stele.ir.sizes", "stele.ir.types", "stele.ops.composite",
+    "stele.ops.functional", "stele.ops.generate", "stele.ops.indexing", "stele.ops.random", "stele.transform.autodiff", "stele.transform.retype",
 ]
 
 
