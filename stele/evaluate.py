@@ -1,0 +1,155 @@
+"""Numbers for pending values: one program for all that is wanted, kept by the structure of the expression."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .backend.base import Program
+from .backend.buffers import Buffer
+from .handle import is_symbolic, leaf, owner, refuse_symbolic
+from .ir.graph import Graph, Literal, Parameter, Value, parameter, walk
+from .ir.types import TupleType, Type, dtype
+from .ops.elementwise.unary import StopGradient
+from .ops.linear import Broadcast
+from .pipeline import Options, build
+from .transform.autodiff import gradients
+
+FREED = "freed"
+Numbers = tuple[float | int | bool, ...]
+
+
+@dataclass
+class Family:
+    """Programs of one structure: for its first literal numbers, and one that takes such numbers as inputs."""
+
+    first: Numbers
+    program: Program
+    general: Program | None = None
+
+
+@dataclass
+class Evaluator:
+    """Programs of imperative expressions by structure, and how many were built."""
+
+    families: dict[Any, Family] = field(default_factory=dict)
+    compiles: int = 0
+
+    def program(self, order: Sequence[Value], kept: Sequence[Value]) -> tuple[Program, list[Buffer]]:
+        """A program that computes `kept`, and its inputs. Numbers in the text are inputs from their second value on."""
+        leaves = [v for v in order if v.data is not None]
+        literals = [v for v in order if isinstance(v.op, Literal)]
+        buffers = [v.data for v in leaves]
+        numbers: Numbers = tuple(v.op.value for v in literals)
+        options = Options()
+        key = structure(order, kept), options
+        family = self.families.get(key)
+        if family is None:
+            family = self.families[key] = Family(numbers, self.build(leaves, kept, options))
+        if family.first == numbers:
+            return family.program, buffers
+        if family.general is None:
+            family.general = self.build([*leaves, *literals], kept, options)
+        return family.general, [*buffers, *(Buffer.of(v.op.reference()) for v in literals)]
+
+    def build(self, inputs: Sequence[Value], kept: Sequence[Value], options: Options) -> Program:
+        self.compiles += 1
+        return build(cut_at(inputs, kept), options=options)
+
+
+EVALUATOR = Evaluator()
+
+
+def structure(order: Sequence[Value], kept: Sequence[Value]) -> Any:
+    """A key that is equal for expressions that one program can compute: ops, wiring and types, not literal numbers."""
+    number: dict[Value, int] = {}
+    parts: list[Any] = []
+    for v in order:
+        number[v] = len(number)
+        if v.data is not None:
+            parts.append(v.type)
+        elif isinstance(v.op, Literal):
+            parts.append(v.op.dtype)
+        else:
+            parts.append((v.op, *(number[a] for a in v.args)))
+    return tuple(parts), tuple(number[v] for v in kept)
+
+
+def cut_at(inputs: Sequence[Value], results: Sequence[Value]) -> Graph:
+    """The graph of results whose parameters stand for `inputs`."""
+    meaning = {v: parameter(v.op.label if isinstance(v.op, Parameter) else "x", v.type) for v in inputs}
+    for v in walk(results, stop=meaning.__contains__):
+        if v not in meaning:
+            args = tuple(meaning[a] for a in v.args)
+            meaning[v] = v if args == v.args else Value(v.op, args, v.type, v.where)
+    return Graph(tuple(meaning[v] for v in inputs), tuple(meaning[v] for v in results))
+
+
+def evaluate(targets: Iterable[Value]) -> None:
+    """Gives every target its numbers, and stores beside them what live names and later gradients will look at."""
+    wanted = [v for v in dict.fromkeys(targets) if v.data is None]
+    if not wanted:
+        return
+    order = walk(wanted, stop=lambda v: v.data is not None)
+    for v in order:
+        if is_symbolic(v):
+            raise refuse_symbolic(v)
+    pending = [v for v in order if v.data is None and not is_cheap(v)]
+    named = [v for v in pending if owner(v) is not None]
+    differentiable = [v for v in wanted if (h := owner(v)) is not None and h.requires_grad]
+    kept = list(dict.fromkeys([*wanted, *named, *(residuals(differentiable, order) if differentiable else ())]))
+    program, buffers = EVALUATOR.program(order, kept)
+    for v, buffer in zip(kept, program(buffers, {})):
+        v.data = buffer
+    for v in kept:
+        if (h := owner(v)) is not None and (h.leaf or not h.requires_grad):
+            forget(v)
+
+
+def is_cheap(v: Value) -> bool:
+    """Whether storing a value costs more than computing it again: numbers, and numbers repeated."""
+    return isinstance(v.type, TupleType) or isinstance(v.op, Literal) or (
+        isinstance(v.op, Broadcast) and isinstance(v.args[0].op, Literal))
+
+
+def residuals(targets: Sequence[Value], order: Sequence[Value]) -> list[Value]:
+    """The values of `order` that the gradients of `targets` will need."""
+    inside = set(order)
+    wrt = [v for v in order if (v.data is not None and v.args) or ((h := owner(v)) is not None and h.leaf)]
+    seeds = [parameter("g", v.type) for v in targets]
+    found = [g for g in gradients(targets, seeds, wrt) if g is not None]
+    needed = walk(found, stop=inside.__contains__)
+    return [v for v in needed if v in inside and v.data is None and not is_cheap(v)]
+
+
+def forget(v: Value, label: str = "value") -> None:
+    """Drops the history of a value that has its numbers."""
+    v.op, v.args = Parameter(label, v.type), ()
+
+
+def free(results: Iterable[Value]) -> None:
+    """Drops the history behind results, so that what only a gradient needed is released."""
+    for v in walk(results, stop=lambda v: isinstance(v.op, StopGradient)):
+        h = owner(v) if v.args and v.data is not None else None
+        if h is not None and not h.leaf:
+            forget(v, FREED)
+
+
+def refuse_freed(results: Iterable[Value]) -> None:
+    """Raises where a gradient would have to pass through history that an earlier `backward` has freed."""
+    for v in walk(results, stop=lambda v: isinstance(v.op, StopGradient)):
+        if isinstance(v.op, Parameter) and v.op.label == FREED:
+            raise RuntimeError("backward through an expression whose history an earlier backward has freed. "
+                               "Call the first one as loss.backward(retain_graph=True).")
+
+
+def numbers(v: Value) -> Buffer:
+    """The buffer of a value, computed now if it is not there."""
+    if v.data is None:
+        evaluate([v])
+    return v.data
+
+
+def known(array: Any, label: str = "value") -> Value:
+    """A leaf that holds a copy of a NumPy array."""
+    return leaf(Type(dtype(array.dtype), array.shape), Buffer.of(array), label)

@@ -1,0 +1,129 @@
+"""The functions of the public interface on tensors."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import shapes
+from .evaluate import evaluate
+from .ir.types import axis_of
+from .ir.types import dtype as type_named
+from .ops import contraction, generate, statistics
+from .ops.elementwise import binary, unary
+from .ops.linear import full as filled
+from .tensor import Tensor, constant, lift, tensor
+
+# fmt: off
+exp, log, log1p, expm1      = lift(unary.exp), lift(unary.log), lift(unary.log1p), lift(unary.expm1)
+sqrt, rsqrt, square         = lift(unary.sqrt), lift(unary.rsqrt), lift(unary.square)
+sin, cos, tan, atan         = lift(unary.sin), lift(unary.cos), lift(unary.tan), lift(unary.atan)
+sinh, cosh, tanh            = lift(unary.sinh), lift(unary.cosh), lift(unary.tanh)
+sigmoid, log_sigmoid, erf   = lift(unary.sigmoid), lift(unary.log_sigmoid), lift(unary.erf)
+relu, leaky_relu, elu       = lift(unary.relu), lift(unary.leaky_relu), lift(unary.elu)
+softplus, reciprocal        = lift(unary.softplus), lift(unary.reciprocal)
+abs, sign                   = lift(unary.absolute), lift(unary.sign)
+floor, ceil, round, trunc   = lift(unary.floor), lift(unary.ceil), lift(unary.round), lift(unary.trunc)
+isnan, isinf, isfinite      = lift(unary.isnan), lift(unary.isinf), lift(unary.isfinite)
+logical_not, stop_gradient  = lift(unary.logical_not), lift(unary.stop_gradient)
+add, subtract               = lift(binary.add), lift(binary.subtract)
+multiply, divide, negative  = lift(binary.multiply), lift(binary.divide), lift(binary.negative)
+floor_divide, remainder     = lift(binary.floor_divide), lift(binary.remainder)
+pow, maximum, minimum, clip = lift(binary.pow), lift(binary.maximum), lift(binary.minimum), lift(binary.clip)
+equal, not_equal            = lift(binary.equal), lift(binary.not_equal)
+less, less_equal            = lift(binary.less), lift(binary.less_equal)
+greater, greater_equal      = lift(binary.greater), lift(binary.greater_equal)
+logical_and, logical_or     = lift(binary.logical_and), lift(binary.logical_or)
+logical_xor, where          = lift(binary.logical_xor), lift(binary.where)
+sum, mean, prod             = lift(statistics.sum), lift(statistics.mean), lift(statistics.prod)
+max, min                    = lift(statistics.max), lift(statistics.min)
+var, std                    = lift(statistics.var), lift(statistics.std)
+all, any                    = lift(statistics.all), lift(statistics.any)
+argmax, argmin              = lift(statistics.argmax), lift(statistics.argmin)
+matmul, conv2d              = lift(contraction.matmul), lift(contraction.conv2d)
+reshape, permute, swapaxes  = lift(shapes.reshape), lift(shapes.permute), lift(shapes.swapaxes)
+flatten, squeeze, unsqueeze = lift(shapes.flatten), lift(shapes.squeeze), lift(shapes.unsqueeze)
+concatenate, stack, split   = lift(shapes.concatenate), lift(shapes.stack), lift(shapes.split)
+pad, broadcast_to           = lift(shapes.pad), lift(shapes.broadcast_to)
+matrix_transpose            = lift(shapes.matrix_transpose)
+# fmt: on
+
+
+def full(shape: Any, value: float | int | bool, dtype: Any = None) -> Tensor:
+    """A tensor that holds one number everywhere.
+
+    >>> full((2,), 3.0).tolist()
+    [3.0, 3.0]
+    """
+    return Tensor(filled(shapes.dims(shape), value, type_named(type(value) if dtype is None else dtype)))
+
+
+def zeros(*shape: Any, dtype: Any = "float32") -> Tensor:
+    """Zeros of a shape given as one sequence or as several numbers."""
+    return full(shapes.shape_of(shape), 0, dtype)
+
+
+def ones(*shape: Any, dtype: Any = "float32") -> Tensor:
+    """Ones of a shape given as one sequence or as several numbers."""
+    return full(shapes.shape_of(shape), 1, dtype)
+
+
+def full_like(x: Any, value: float | int | bool) -> Tensor:
+    """One number everywhere, in the shape and dtype of x."""
+    x = constant(x)
+    return full(x.shape, value, x.dtype)
+
+
+def zeros_like(x: Any) -> Tensor:
+    """Zeros in the shape and dtype of x."""
+    return full_like(x, 0)
+
+
+def ones_like(x: Any) -> Tensor:
+    """Ones in the shape and dtype of x."""
+    return full_like(x, 1)
+
+
+def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any = None) -> Tensor:
+    """start, start+step, ... before stop; from 0 where only one number is given.
+
+    >>> arange(2, 8, 2).tolist()
+    [2, 4, 6]
+    """
+    start, stop = (0, start) if stop is None else (start, stop)
+    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+        return Tensor(generate.arange(start, stop, step, dtype=type_named("int64" if dtype is None else dtype)))
+    return tensor(np.arange(start, stop, step), dtype="float32" if dtype is None else dtype)
+
+
+def linspace(start: float, stop: float, count: int, dtype: Any = "float32") -> Tensor:
+    """`count` numbers evenly from start to stop, both included."""
+    return tensor(np.linspace(start, stop, count), dtype=dtype)
+
+
+def eye(n: int, m: int | None = None, dtype: Any = "float32") -> Tensor:
+    """Ones on the diagonal of an n x m matrix of zeros."""
+    rows, columns = generate.Iota((n, m or n), 0, type_named("int64"))(), generate.Iota((n, m or n), 1, type_named("int64"))()
+    return (Tensor(rows) == Tensor(columns)).astype(dtype)
+
+
+def take(x: Any, index: Any, axis: int = 0) -> Tensor:
+    """Elements `index` (an integer tensor of any shape) along an axis; an index outside is an error."""
+    x = constant(x)
+    return x[(*(slice(None) for _ in range(axis_of(axis, x.ndim))), constant(index))]
+
+
+def from_numpy(array: Any) -> Tensor:
+    """A tensor holding a copy of an array, in its dtype."""
+    return tensor(np.asarray(array))
+
+
+def from_dlpack(x: Any) -> Tensor:
+    """A tensor holding a copy of any array that speaks DLPack."""
+    return tensor(np.from_dlpack(x))
+
+
+def eval(*tensors: Tensor) -> Any:
+    """Computes the numbers of tensors now, all in one program; returns them."""
+    evaluate([t.value for t in tensors])
+    return tensors[0] if len(tensors) == 1 else tensors

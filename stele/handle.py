@@ -1,0 +1,168 @@
+"""A cell that holds a value: what a tensor is before it has methods, with the rule of who sees it while a function is traced."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+from weakref import WeakValueDictionary
+
+from .errors import TraceError
+from .ir.graph import Parameter, Value
+from .ir.origin import lines
+
+
+class Tracing:
+    """A function being traced: it stands between the handles that existed before and the code that runs now."""
+
+    def owns(self, handle: Handle) -> bool:
+        """Whether the handle was made in this trace."""
+        return handle.home is self
+
+    def read(self, handle: Handle) -> Value:
+        """What a handle from outside means inside."""
+        raise NotImplementedError
+
+    def peek(self, handle: Handle) -> Value | None:
+        """What a handle from outside means inside, where that was asked for before."""
+        raise NotImplementedError
+
+    def write(self, handle: Handle, value: Value) -> None:
+        """Rebinds a handle from outside; seen inside only, until the trace is over."""
+        raise NotImplementedError
+
+    def read_grad(self, handle: Handle) -> Any:
+        raise NotImplementedError
+
+    def write_grad(self, handle: Handle, grad: Any) -> None:
+        raise NotImplementedError
+
+
+TRACING: ContextVar[Tracing | None] = ContextVar("tracing", default=None)
+GRAD: ContextVar[bool] = ContextVar("grad", default=True)
+OWNERS: WeakValueDictionary[Value, Handle] = WeakValueDictionary()
+
+
+class Handle:
+    """A name for a value. While a function is traced, handles from outside show the trace's overlay instead."""
+
+    __slots__ = ("__weakref__", "_grad", "_value", "home", "leaf", "requires_grad")
+
+    _value: Value
+    _grad: Any
+    home: Tracing | None
+    leaf: bool
+    requires_grad: bool
+
+    def __init__(self, value: Value, requires_grad: bool = False, leaf: bool = False) -> None:
+        self._value, self._grad, self.requires_grad, self.leaf = value, None, requires_grad, leaf
+        self.home = TRACING.get()
+        if value not in OWNERS:
+            OWNERS[value] = self
+
+    @property
+    def value(self) -> Value:
+        """The value this handle stands for now."""
+        tracing = TRACING.get()
+        return self._value if tracing is None or self.home is tracing else tracing.read(self)
+
+    @value.setter
+    def value(self, value: Value) -> None:
+        tracing = TRACING.get()
+        if tracing is None or self.home is tracing:
+            self._value = value
+        else:
+            tracing.write(self, value)
+        if (other := OWNERS.get(value)) is None or not other.leaf:
+            OWNERS[value] = self
+
+    @property
+    def grad(self) -> Any:
+        """The gradient that `backward` has accumulated, or None."""
+        tracing = TRACING.get()
+        return self._grad if tracing is None or self.home is tracing else tracing.read_grad(self)
+
+    @grad.setter
+    def grad(self, grad: Any) -> None:
+        tracing = TRACING.get()
+        if tracing is None or self.home is tracing:
+            self._grad = grad
+        else:
+            tracing.write_grad(self, grad)
+
+
+def owner(v: Value) -> Handle | None:
+    """The live handle whose value this is, if any."""
+    handle, tracing = OWNERS.get(v), TRACING.get()
+    if handle is None:
+        return None
+    now = handle._value if tracing is None or handle.home is tracing else tracing.peek(handle)
+    return handle if now is v else None
+
+
+def leaf(type: Any, data: Any, label: str = "value") -> Value:
+    """A value that is nothing but its numbers."""
+    v = Parameter(label, type)()
+    v.data = data
+    return v
+
+
+def is_symbolic(v: Value) -> bool:
+    """Whether a value is an input without numbers: an argument of a trace, or a placeholder."""
+    return v.data is None and isinstance(v.op, Parameter)
+
+
+def refuse_symbolic(v: Value, what: str = "its numbers were asked for") -> TraceError:
+    """The error for looking at a value that stands for numbers of later calls."""
+    return TraceError(f"{what}, but this tensor is symbolic: it depends on {v.op.label!r}, whose numbers are known "
+                      "only when the finished program runs", where=", ".join(lines(v.where)) or None,
+                      hint="Choose between values with st.where or st.cond, and look at results outside of the compiled function.")
+
+
+@contextmanager
+def tracing_into(tracing: Tracing | None) -> Iterator[None]:
+    """Handles made and rebound inside belong to this trace."""
+    token = TRACING.set(tracing)
+    try:
+        yield
+    finally:
+        TRACING.reset(token)
+
+
+class grad_mode:
+    """A context, or a decorator, in which results do or do not carry gradients."""
+
+    def __init__(self, on: bool) -> None:
+        self.on = on
+        self.tokens: list[Any] = []
+
+    def __enter__(self) -> None:
+        self.tokens.append(GRAD.set(self.on))
+
+    def __exit__(self, *error: object) -> None:
+        GRAD.reset(self.tokens.pop())
+
+    def __call__(self, f: Any) -> Any:
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with grad_mode(self.on):
+                return f(*args, **kwargs)
+        inside.__wrapped__, inside.__name__, inside.__doc__ = f, f.__name__, f.__doc__
+        return inside
+
+
+def no_grad() -> grad_mode:
+    """A context in which results carry no gradients: for updates of parameters, and for prediction.
+
+    >>> import stele as st
+    >>> w = st.tensor(1.0, requires_grad=True)
+    >>> with st.no_grad():
+    ...     w -= 0.5
+    >>> float(w)
+    0.5
+    """
+    return grad_mode(False)
+
+
+def enable_grad() -> grad_mode:
+    """A context in which results carry gradients again."""
+    return grad_mode(True)

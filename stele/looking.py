@@ -1,0 +1,102 @@
+"""Looking at an array: its type at once, its numbers when somebody asks."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .errors import DTypeError, ShapeError
+from .evaluate import numbers
+from .handle import Handle, is_symbolic
+from .ir.graph import Array, walk
+from .ir.types import DType, Shape
+
+
+class Looking(Handle):
+    """The part of a tensor that reads: types, numbers, and the protocols by which others take them."""
+
+    __slots__ = ()
+    __array_priority__ = 1000
+
+    @property
+    def shape(self) -> Shape:
+        return self.value.type.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.value.type.shape)
+
+    @property
+    def dtype(self) -> DType:
+        return self.value.type.dtype
+
+    @property
+    def device(self) -> str:
+        return self.value.type.device
+
+    @property
+    def size(self) -> Any:
+        """Number of elements."""
+        return self.value.type.size
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a tensor of no axes has no length; float(x) takes its number out")
+        return int(self.shape[0])
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[k] for k in range(len(self)))
+
+    # Looking at the numbers
+
+    def numpy(self) -> Array:
+        """The numbers as a read-only NumPy array: a lease on the tensor's own memory, not a copy."""
+        return numbers(self.value).array
+
+    def item(self) -> Any:
+        """The one number of a tensor of one element."""
+        if self.size != 1:
+            raise ShapeError(f"item() needs a tensor of one element, got shape {self.shape}",
+                             hint="Write x.tolist(), or take one out with x[0].")
+        return self.numpy().reshape(()).item()
+
+    def tolist(self) -> Any:
+        return self.numpy().tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        array = self.numpy()
+        return np.array(array, dtype) if copy or (dtype is not None and array.dtype != dtype) else array
+
+    def __dlpack__(self, *, max_version: tuple[int, int] | None = None, **options: Any) -> Any:
+        readable = max_version is not None and max_version[0] >= 1
+        return (self.numpy() if readable else self.numpy().copy()).__dlpack__(max_version=max_version, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.is_float:
+            raise DTypeError(f"only an integer tensor is an index, got {self.dtype}; write int(x)")
+        return int(self.item())
+
+    def __format__(self, form: str) -> str:
+        return format(self.item() if form else str(self), form)
+
+    def __repr__(self) -> str:
+        traced = self.value
+        if traced.data is None and any(map(is_symbolic, walk([traced], stop=lambda v: v.data is not None))):
+            return f"tensor(symbolic {traced.type})"
+        text = np.array2string(self.numpy(), separator=", ", prefix="tensor(")
+        marks = ("" if self.dtype.name in ("float32", "int64", "bool") else f", dtype={self.dtype}") + \
+                (", requires_grad=True" if self.requires_grad else "")
+        return f"tensor({text}{marks})"

@@ -1,0 +1,52 @@
+"""The whole compiler on one page: from a graph to a program."""
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from . import config
+from .backend.base import Program
+from .ir.graph import Graph
+from .transform.expand import expand
+from .transform.share import share
+from .transform.simplify import simplify
+from .transform.stabilize import stabilize
+
+Pass = Callable[[Graph], Graph]
+
+PASSES: tuple[tuple[str, Pass], ...] = (
+    ("expand", expand),
+    ("share", share),
+    ("simplify", simplify),
+    ("stabilize", stabilize),
+    ("share", share),
+)
+
+BACKENDS = {"cpu": ("stele.backend.cpu.program", "compile"), "reference": ("stele.backend.interpreter", "compile")}
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a program is made: its backend (STELE_BACKEND without one), and the passes left out by name."""
+
+    backend: str = field(default_factory=config.BACKEND)
+    without: frozenset[str] = frozenset()
+
+
+def optimise(graph: Graph, options: Options) -> Graph:
+    """The graph after every pass, in order."""
+    for name, rewrite in PASSES:
+        if name not in options.without:
+            graph = rewrite(graph)
+    return graph
+
+
+def build(graph: Graph, *, donate: Mapping[int, int] = {}, options: Options) -> Program:
+    """A program that computes the graph's results from its parameters.
+
+    `donate[k] = j`: the buffer of parameter k may be overwritten by result j.
+    """
+    module, name = BACKENDS[options.backend]
+    compile = getattr(importlib.import_module(module), name)
+    return compile(graph, lambda traced: optimise(traced, options), donate, repr(options))

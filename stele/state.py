@@ -1,0 +1,271 @@
+"""The Python state a function can reach: what it may read or rebind, found through names, attributes and entries."""
+from __future__ import annotations
+
+import enum
+import sys
+from argparse import Namespace
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .handle import Handle
+from .ir.types import DType
+
+SCALARS = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, np.generic)
+IMPLICIT = ("__call__", "__enter__", "__exit__", "__iter__", "__next__", "__getitem__", "__len__")
+LONG = 256          # containers of numbers longer than this are held to their identity and length only
+INSIDE = ("stele.nn", "stele.optim", "stele.train", "stele.random")
+
+
+class Opaque:
+    """An object of ours whose attributes are no state of the user's, but for what `inside` names."""
+
+    def inside(self) -> tuple[Any, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A closure cell that reads and writes like a container of one entry."""
+
+    cell: Any
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.cell.cell_contents
+
+    def __setitem__(self, key: Any, x: Any) -> None:
+        self.cell.cell_contents = x
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The entries of whatever tuple a slot holds now."""
+
+    slot: Slot
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.slot.base[self.slot.key][key]
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """An object with __slots__ that reads and writes like a dict."""
+
+    of: Any
+
+    def __getitem__(self, key: str) -> Any:
+        try:
+            return getattr(self.of, key)
+        except AttributeError:
+            raise KeyError(key) from None
+
+    def __setitem__(self, key: str, x: Any) -> None:
+        setattr(self.of, key, x)
+
+
+class Slot(NamedTuple):
+    """A place that holds something: `base[key]`, and its name for messages."""
+
+    base: Any
+    key: Any
+    path: str
+
+    def get(self) -> Any:
+        return self.base[self.key]
+
+
+class Record(NamedTuple):
+    """A container as it was before tracing. `names` limits a namespace to the entries a function can mean."""
+
+    base: Any
+    path: str
+    before: dict[Any, Any]
+    names: frozenset[str] | None
+
+    def now(self) -> dict[Any, Any]:
+        return entries(self.base, self.names)
+
+
+def entries(base: Any, names: frozenset[str] | None = None) -> dict[Any, Any]:
+    """The entries of a container by key."""
+    if isinstance(base, list | tuple | deque):
+        return dict(enumerate(base))
+    if isinstance(base, Cell):
+        try:
+            return {0: base[0]}
+        except ValueError:
+            return {}
+    if isinstance(base, Attributes):
+        return {name: x for name in slots_of(type(base.of)) if (x := getattr(base.of, name, base)) is not base}
+    return dict(base) if names is None else {name: base[name] for name in names if name in base}
+
+
+def slots_of(kind: type) -> list[str]:
+    """The names a class and its bases keep in __slots__."""
+    found: list[str] = []
+    for base in kind.__mro__:
+        own = vars(base).get("__slots__", ())
+        found.extend(name for name in ((own,) if isinstance(own, str) else own) if not name.startswith("__"))
+    return found
+
+
+class State:
+    """What is reachable from a function and its arguments: tensors, arrays, numbers, and the containers on the way.
+
+    Attributes and globals count only where some reachable code mentions their name, so that data sets, counters and
+    other belongings of an object that the function never touches are left alone.
+    """
+
+    def __init__(self, roots: dict[str, Any]) -> None:
+        self.tensors: dict[int, list[Slot]] = {}
+        self.arrays: dict[int, Slot] = {}
+        self.numbers: list[tuple[Slot, Any]] = []
+        self.objects: list[tuple[Slot, Any]] = []
+        self.tuples: list[tuple[Slot, tuple[Any, ...]]] = []
+        self.lengths: list[tuple[Any, int]] = []
+        self.records: list[Record] = []
+        self.names: set[str] = set()
+        self.waiting: dict[str, list[tuple[Slot, Any]]] = {}
+        self.seen: dict[int, Any] = {}
+        self.queue: list[tuple[Slot | None, Any, str]] = [(None, x, path) for path, x in roots.items()]
+        self.search()
+
+    def search(self) -> None:
+        while self.queue:
+            slot, x, path = self.queue.pop()
+            self.visit(slot, x, path)
+
+    def visit(self, slot: Slot | None, x: Any, path: str) -> None:
+        """Notes what a slot holds, and queues what that holds in turn."""
+        if isinstance(x, Handle):
+            self.tensors.setdefault(id(x), []).extend([slot] if slot else [])
+        elif isinstance(x, SCALARS):
+            self.numbers.extend([(slot, x)] if slot else [])
+        elif isinstance(x, np.ndarray):
+            if slot:
+                self.arrays.setdefault(id(x), slot)
+                self.objects.append((slot, x))
+        elif isinstance(x, tuple) and slot:
+            self.tuples.append((slot, x))
+            self.queue += [(Slot(Within(slot), k, f"{path}[{k}]"), part, f"{path}[{k}]") for k, part in enumerate(x)]
+        else:
+            if slot and not is_foreign(x):
+                self.objects.append((slot, x))
+            if id(x) not in self.seen:
+                self.seen[id(x)] = x
+                self.enter(x, path)
+
+    def enter(self, x: Any, path: str) -> None:
+        """Queues the parts of something that is seen for the first time."""
+        if isinstance(x, FunctionType):
+            if is_state_of(x.__module__):
+                self.enter_function(x, path)
+        elif isinstance(x, MethodType):
+            self.queue += [(None, x.__self__, path.rpartition(".")[0] or path), (None, x.__func__, path)]
+        elif isinstance(x, partial):
+            self.queue += [(None, part, path) for part in (x.func, x.args, x.keywords)]
+        elif isinstance(x, Opaque):
+            self.queue += [(None, part, path) for part in x.inside()]
+        elif isinstance(x, property | staticmethod | classmethod):
+            part = x.fget if isinstance(x, property) else x.__func__
+            self.queue.append((None, part, path))
+        elif isinstance(x, dict | list | tuple | deque):
+            self.enter_entries(x, path)
+        elif isinstance(x, ModuleType):
+            if is_users(x.__name__):
+                self.wait(vars(x), path)
+        elif isinstance(x, type):
+            if is_state_of(x.__module__):
+                self.wait(MappingProxyType(vars(x)), path)
+        elif type(x) in (SimpleNamespace, Namespace) or is_state_of(type(x).__module__):
+            self.enter_object(x, path)
+
+    def enter_function(self, f: FunctionType, path: str) -> None:
+        """Closure cells, and the globals its code names."""
+        names = frozenset(names_in(f.__code__))
+        self.learn(names)
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
+            self.hold(Cell(cell), name, {0: name})
+        for default in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
+            self.queue.append((None, default, path))
+        if is_users(f.__module__ or "__main__"):
+            self.hold(f.__globals__, "", None, names)
+
+    def enter_entries(self, x: Any, path: str) -> None:
+        """A list or dict: all entries count; a long one of numbers is held to its length."""
+        parts = entries(x)
+        self.lengths.append((x, len(x)))
+        if len(parts) > LONG and all(isinstance(part, SCALARS) for part in parts.values()):
+            return
+        self.hold(x, path, {key: f"{path}[{key!r}]" for key in parts})
+
+    def enter_object(self, x: Any, path: str) -> None:
+        """Attributes by name, and the code of its class."""
+        for kind in type(x).__mro__:
+            if is_state_of(kind.__module__):
+                self.wait(MappingProxyType(vars(kind)), path)
+        if slots := [name for name in slots_of(type(x)) if hasattr(x, name)]:
+            self.wait(Attributes(x), path, slots)
+        if hasattr(x, "__dict__"):
+            self.wait(vars(x), path)
+
+    def hold(self, base: Any, path: str, paths: dict[Any, str] | None, names: frozenset[str] | None = None) -> None:
+        """Records a container and queues its entries."""
+        before = entries(base, names)
+        self.records.append(Record(base, path, before, names))
+        for key, x in before.items():
+            name = paths[key] if paths is not None else str(key)
+            self.queue.append((Slot(base, key, name), x, name))
+
+    def wait(self, base: Any, path: str, keys: Any = None) -> None:
+        """Entries of a namespace of which only those count that code mentions by name."""
+        read_only = isinstance(base, MappingProxyType)
+        if not read_only:
+            self.records.append(Record(base, path, entries(base), None))
+        for key in list(base if keys is None else keys):
+            x = base[key]
+            item = (Slot(base, key, f"{path}.{key}" if path else key), x)
+            if key in self.names or (read_only and key in IMPLICIT):
+                self.queue.append((*item, item[0].path))
+            else:
+                self.waiting.setdefault(key, []).append(item)
+
+    def learn(self, names: frozenset[str]) -> None:
+        """Queues what waited for one of these names."""
+        for name in names - self.names:
+            self.names.add(name)
+            self.queue += [(slot, x, slot.path) for slot, x in self.waiting.pop(name, ())]
+
+
+def names_in(code: CodeType) -> Iterator[str]:
+    """Every name that code, or code inside of it, mentions: globals, attributes, and strings that may name them."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from names_in(constant)
+        elif isinstance(constant, str) and constant.isidentifier():
+            yield constant
+
+
+def is_users(module: str) -> bool:
+    """Whether a module is the user's own: not ours, not Python's, not an installed package's."""
+    top = module.partition(".")[0]
+    if top == "stele" or (top in sys.stdlib_module_names and top != "__main__"):
+        return False
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return "site-packages" not in file and "dist-packages" not in file
+
+
+def is_foreign(x: Any) -> bool:
+    """Whether x is a module, or a function or class that is not the user's: nobody rebinds those."""
+    return isinstance(x, ModuleType) or (isinstance(x, FunctionType | type) and not is_state_of(x.__module__))
+
+
+def is_state_of(module: str | None) -> bool:
+    """Whether functions and objects of a module are walked into: the user's, and those of ours that hold state."""
+    return module is not None and (is_users(module) or module.startswith(INSIDE))

@@ -1,0 +1,302 @@
+"""The array a user holds: a handle on a value, with operators, methods, and numbers when somebody looks."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from .errors import DTypeError, GraphError, ShapeError
+from . import shapes
+from .evaluate import evaluate, free, known, refuse_freed
+from .handle import GRAD, TRACING, is_symbolic, owner
+from .indexing import read_at, write_at
+from .ir.graph import Array, Value, literal, walk
+from .ir.types import DType
+from .ir.types import dtype as type_named
+from .ops import contraction, statistics
+from .looking import Looking
+from .ops.elementwise import binary, unary
+from .ops.elementwise.unary import StopGradient
+from .ops.linear import broadcast, cast, full
+from .transform.autodiff import gradients
+
+PENDING_LIMIT = 1000
+
+
+class Recorder:
+    """Counts recorded operations, so that an expression nobody looks at is evaluated now and then."""
+
+    count = 0
+
+
+def lift(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of values as a function of tensors; keyword-only parameters may also be given by position."""
+    parameters = inspect.signature(f).parameters.values()
+    keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    places = len(parameters) - len(keywords) if not variadic else None
+
+    @wraps(f)
+    def lifted(*args: Any, **kwargs: Any) -> Any:
+        if places is not None and len(args) > places:
+            kwargs.update(zip(keywords, args[places:]))
+            args = args[:places]
+        found = Operands()
+        y = f(*(found.value(a) for a in args), **{name: found.value(a) for name, a in kwargs.items()})
+        return found.tensors(y)
+
+    return lifted
+
+
+class Operands:
+    """Takes the values out of tensors, and remembers whether any of them carries gradients."""
+
+    __slots__ = ("differentiable",)
+
+    def __init__(self) -> None:
+        self.differentiable = False
+
+    def value(self, a: Any) -> Any:
+        """What an op takes for an argument of the user: values for tensors and arrays, also inside of lists."""
+        if isinstance(a, Tensor):
+            self.differentiable = self.differentiable or a.requires_grad
+            return a.value
+        if isinstance(a, np.ndarray):
+            return known(a, "array")
+        if isinstance(a, list | tuple) and any(isinstance(part, Tensor | np.ndarray) for part in a):
+            return tuple(self.value(part) for part in a)
+        return a
+
+    def tensors(self, y: Any) -> Any:
+        """The results as tensors; under `no_grad` they are cut off from what carries gradients."""
+        if not isinstance(y, Value):
+            return tuple(map(self.tensors, y)) if isinstance(y, tuple | list) else y
+        differentiable = self.differentiable and y.dtype.is_float
+        if differentiable and not GRAD.get():
+            return record(Tensor(StopGradient()(y)))
+        return record(Tensor(y, differentiable))
+
+
+def record(x: Tensor) -> Tensor:
+    """The tensor itself; every so many operations its numbers are computed, so that no history grows without end."""
+    Recorder.count += 1
+    if Recorder.count % PENDING_LIMIT == 0 and TRACING.get() is None and not any(map(is_symbolic, walk([x.value]))):
+        evaluate([x.value])
+    return x
+
+
+def reflected(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A binary function as the method of its second operand."""
+    return lift(lambda z, x: f(x, z))
+
+
+def rebinding(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A binary function as an in-place operator: its result is what the handle stands for from now on."""
+    lifted = lift(f)
+    return lambda x, z: x.rebind(lifted(x, z))
+
+
+def as_dtype(x: Value, *, dtype: Any) -> Value:
+    """x as another dtype: float to integer truncates, to bool tests != 0."""
+    return cast(x, type_named(dtype))
+
+
+class Tensor(Looking):
+    """An array. Operations record an expression; numbers are computed when somebody looks.
+
+    >>> import stele as st
+    >>> x = st.tensor([1.0, 2.0])
+    >>> (x * 2 + 1).tolist()
+    [3.0, 5.0]
+    """
+
+    __slots__ = ()
+
+    # Rebinding
+
+    @property
+    def data(self) -> Tensor:
+        """The same numbers without gradients; `x.data = y` rebinds x and leaves its gradient settings alone."""
+        return self.detach()
+
+    @data.setter
+    def data(self, new: Any) -> None:
+        self.assign(new)
+
+    def assign(self, new: Any) -> Tensor:
+        """Rebinds this tensor to new numbers of its own shape and dtype, whatever its gradient settings."""
+        value = broadcast(constant(new, self.dtype).value, self.shape)
+        self.value = value if owner(value) is None else StopGradient()(value)
+        return self
+
+    copy_ = assign
+
+    def zero_(self) -> Tensor:
+        return self.assign(full(self.shape, 0, self.dtype))
+
+    def rebind(self, new: Tensor) -> Tensor:
+        """This handle, standing for another expression of its type from now on."""
+        if self.leaf and self.requires_grad and GRAD.get():
+            raise GraphError("a tensor that requires gradients is rebound in place, so its gradient would be lost. "
+                             "Do it inside `with st.no_grad():`, or write y = x + 1")
+        if new.shape != self.shape:
+            raise ShapeError(f"an in-place operation keeps the shape: {self.shape} cannot become {new.shape}",
+                             hint="Write x = x + y instead.")
+        self.value = cast(new.value, self.dtype)
+        self.requires_grad = self.requires_grad or new.requires_grad
+        return self
+
+    def __setitem__(self, key: Any, new: Any) -> None:
+        self.rebind(write(self, constant(new, self.dtype), key))
+
+    # Gradients
+
+    def requires_grad_(self, on: bool = True) -> Tensor:
+        """Marks this tensor as one whose gradient `backward` accumulates."""
+        if on and not self.dtype.is_float:
+            raise DTypeError(f"only float tensors carry gradients, got {self.dtype}")
+        if on and owner(self.value) is not self:
+            self.value = StopGradient()(self.value)
+        self.requires_grad, self.leaf = on, on
+        return self
+
+    def detach(self) -> Tensor:
+        """The same numbers as a tensor that carries no gradient."""
+        return Tensor(StopGradient()(self.value) if self.requires_grad else self.value)
+
+    def backward(self, gradient: Any = None, retain_graph: bool = False) -> None:
+        """Adds the gradient of this number to `.grad` of every tensor it depends on that requires one."""
+        if not self.requires_grad:
+            raise GraphError("backward() on a tensor that depends on none that requires gradients. "
+                             "Make one with st.tensor(..., requires_grad=True), and compute outside of st.no_grad()")
+        if gradient is None and self.size != 1:
+            raise ShapeError(f"backward() starts from one number, got shape {self.shape}", hint="Write y.sum().backward().")
+        value = self.value
+        seed = full(value.shape, 1, value.dtype) if gradient is None else constant(gradient, value.dtype).value
+        refuse_freed([value])
+        leaves = [h for v in walk([value]) if (h := owner(v)) is not None and h.leaf and h.requires_grad]
+        made: list[Value] = []
+        for handle, g in zip(leaves, gradients([value], [seed], [h.value for h in leaves])):
+            if g is None:
+                continue
+            made.append(g if handle.grad is None else handle.grad.value + g)
+            handle.grad = Tensor(made[-1])
+        if TRACING.get() is None and not any(map(is_symbolic, walk([value]))):
+            evaluate([value, *made])
+            if not retain_graph:
+                free([value])
+
+    # Operators
+
+    __add__, __radd__           = lift(binary.add), reflected(binary.add)
+    __sub__, __rsub__           = lift(binary.subtract), reflected(binary.subtract)
+    __mul__, __rmul__           = lift(binary.multiply), reflected(binary.multiply)
+    __truediv__, __rtruediv__   = lift(binary.divide), reflected(binary.divide)
+    __floordiv__, __rfloordiv__ = lift(binary.floor_divide), reflected(binary.floor_divide)
+    __mod__, __rmod__           = lift(binary.remainder), reflected(binary.remainder)
+    __pow__, __rpow__           = lift(binary.pow), reflected(binary.pow)
+    __matmul__, __rmatmul__     = lift(contraction.matmul), reflected(contraction.matmul)
+    __and__, __rand__           = lift(binary.logical_and), reflected(binary.logical_and)
+    __or__, __ror__             = lift(binary.logical_or), reflected(binary.logical_or)
+    __xor__, __rxor__           = lift(binary.logical_xor), reflected(binary.logical_xor)
+    __lshift__, __rshift__      = lift(binary.shift_left), lift(binary.shift_right)
+    __lt__, __le__              = lift(binary.less), lift(binary.less_equal)
+    __gt__, __ge__              = lift(binary.greater), lift(binary.greater_equal)
+    __eq__, __ne__              = lift(binary.equal), lift(binary.not_equal)  # type: ignore[assignment]
+    __neg__, __abs__            = lift(binary.negative), lift(unary.absolute)
+    __invert__                  = lift(unary.logical_not)
+    __getitem__                 = lift(read_at)
+    __iadd__, __isub__          = rebinding(binary.add), rebinding(binary.subtract)
+    __imul__, __itruediv__      = rebinding(binary.multiply), rebinding(binary.divide)
+    __ipow__, __imatmul__       = rebinding(binary.pow), rebinding(contraction.matmul)
+    __hash__                    = object.__hash__
+
+    # Methods
+
+    exp, log, log1p, expm1 = lift(unary.exp), lift(unary.log), lift(unary.log1p), lift(unary.expm1)
+    sqrt, rsqrt, square    = lift(unary.sqrt), lift(unary.rsqrt), lift(unary.square)
+    sin, cos, tan, atan    = lift(unary.sin), lift(unary.cos), lift(unary.tan), lift(unary.atan)
+    tanh, sigmoid, erf     = lift(unary.tanh), lift(unary.sigmoid), lift(unary.erf)
+    relu, abs, sign        = lift(unary.relu), lift(unary.absolute), lift(unary.sign)
+    floor, ceil, round     = lift(unary.floor), lift(unary.ceil), lift(unary.round)
+    isnan, isinf, isfinite = lift(unary.isnan), lift(unary.isinf), lift(unary.isfinite)
+    pow, clip, maximum     = lift(binary.pow), lift(binary.clip), lift(binary.maximum)
+    minimum, matmul        = lift(binary.minimum), lift(contraction.matmul)
+    sum, mean, prod        = lift(statistics.sum), lift(statistics.mean), lift(statistics.prod)
+    max, min               = lift(statistics.max), lift(statistics.min)
+    var, std               = lift(statistics.var), lift(statistics.std)
+    argmax, argmin         = lift(statistics.argmax), lift(statistics.argmin)
+    all, any               = lift(statistics.all), lift(statistics.any)
+    reshape, view          = lift(shapes.reshape), lift(shapes.reshape)
+    permute, transpose     = lift(shapes.permute), lift(shapes.swapaxes)
+    swapaxes, flatten      = lift(shapes.swapaxes), lift(shapes.flatten)
+    squeeze, unsqueeze     = lift(shapes.squeeze), lift(shapes.unsqueeze)
+    expand, clone          = lift(shapes.expand), lift(shapes.copied)
+    T, mT                  = property(lift(shapes.transposed)), property(lift(shapes.matrix_transpose))
+    astype, to             = lift(as_dtype), lift(as_dtype)
+
+    def float(self) -> Tensor: return self.astype("float32")
+    def double(self) -> Tensor: return self.astype("float64")
+    def int(self) -> Tensor: return self.astype("int32")
+    def long(self) -> Tensor: return self.astype("int64")
+    def bool(self) -> Tensor: return self.astype("bool")
+
+
+write = lift(write_at)
+astype = lift(as_dtype)
+
+
+def constant(x: Any, like: DType | None = None) -> Tensor:
+    """A tensor as it is; a number, a list or an array as a tensor, of dtype `like` where one is given."""
+    if isinstance(x, Tensor):
+        return x if like is None or x.dtype == like else astype(x, dtype=like)
+    if isinstance(x, Value):
+        return Tensor(x)
+    if isinstance(x, bool | int | float):
+        return Tensor(literal(x, like))
+    return tensor(x, dtype=like)
+
+
+def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor holding a copy of numbers, lists of numbers, an array or another tensor.
+
+    Python floats become float32 and Python integers int64; arrays keep their dtype.
+
+    >>> tensor([[1, 2], [3, 4]]).dtype, tensor(0.5).dtype
+    (int64, float32)
+    """
+    if isinstance(data, Tensor):
+        made = Tensor(StopGradient()(data.value) if data.requires_grad else data.value)
+        made = made if dtype is None else astype(made, dtype=type_named(dtype))
+    else:
+        made = Tensor(known(array_of(data, dtype), "constant"))
+    return made.requires_grad_() if requires_grad else made
+
+
+def array_of(data: Any, dtype: Any = None) -> Array:
+    """A fresh C-ordered array of a dtype that Stele has."""
+    if isinstance(data, list | tuple):
+        data = nested(data)
+    elif not isinstance(data, np.ndarray | np.generic | bool | int | float):
+        data = np.asarray(data)
+    own = isinstance(data, np.ndarray | np.generic)
+    array = np.asarray(data)
+    if array.dtype.kind in "OUSmMcV" and array.dtype.name != "bfloat16":
+        raise DTypeError(f"a tensor holds numbers, got {array.dtype} from {data!r:.60}")
+    wanted = type_named(dtype) if dtype is not None else \
+        type_named(array.dtype) if own or array.dtype.kind != "f" else type_named("float32")
+    return np.array(array, dtype=wanted.numpy, order="C")
+
+
+def nested(data: Any) -> Any:
+    """Lists of numbers, arrays and tensors as one array; ragged lists are refused."""
+    parts = [nested(p) if isinstance(p, list | tuple) else np.asarray(p) if isinstance(p, Tensor) else p for p in data]
+    shapes = {np.shape(p) for p in parts}
+    if len(shapes) > 1:
+        raise ShapeError(f"the rows of a tensor need one shape, got {sorted(shapes)}")
+    if any(isinstance(p, np.ndarray | np.generic) for p in parts):
+        return np.stack([np.asarray(p) for p in parts])
+    return parts

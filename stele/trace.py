@@ -1,0 +1,243 @@
+"""A function becomes a graph: it runs once on symbols, and what it read and rebound is noted."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import tree
+from .errors import TraceError
+from .handle import OWNERS, Handle, Tracing, tracing_into
+from .ir.graph import Graph, Parameter, Value, parameter, walk
+from .ir.types import SIZES, Guard, Sizes, Type
+from .state import SCALARS, Record, Slot, State
+from .tensor import Tensor
+
+UNREAD: Any = object()
+
+
+@dataclass
+class Seen:
+    """A handle from outside as the trace sees it: its value at entry, if read, and its value and gradient now."""
+
+    handle: Handle
+    entry: Value | None = None
+    value: Value | None = None
+    grad: Any = UNREAD
+    grad_read: bool = False
+
+
+class Trace(Tracing):
+    """The overlay over handles that existed before: reads become inputs, rebinds become outputs."""
+
+    def __init__(self, labels: dict[int, str], types: dict[int, Type]) -> None:
+        self.labels, self.types = labels, types
+        self.seen: dict[int, Seen] = {}
+
+    def of(self, handle: Handle) -> Seen:
+        """What is noted of a handle from outside."""
+        if handle.home is not None:
+            raise TraceError("a tensor made while another function was traced is used here: it has no numbers of its own",
+                             hint="Return it from that function, or keep it in an attribute that exists before the call.")
+        if id(handle) not in self.seen:
+            self.seen[id(handle)] = Seen(handle)
+        return self.seen[id(handle)]
+
+    def read(self, handle: Handle) -> Value:
+        seen = self.of(handle)
+        if seen.value is None:
+            type = self.types.get(id(handle), handle._value.type)
+            seen.entry = seen.value = parameter(self.labels.get(id(handle), "state"), type)
+            OWNERS.setdefault(seen.value, handle)
+        return seen.value
+
+    def peek(self, handle: Handle) -> Value | None:
+        seen = self.seen.get(id(handle))
+        return None if seen is None else seen.value
+
+    def write(self, handle: Handle, value: Value) -> None:
+        self.of(handle).value = value
+
+    def read_grad(self, handle: Handle) -> Any:
+        seen = self.of(handle)
+        if seen.grad is UNREAD:
+            seen.grad, seen.grad_read = handle._grad, True
+        return seen.grad
+
+    def write_grad(self, handle: Handle, grad: Any) -> None:
+        self.of(handle).grad = grad
+
+
+class Made(NamedTuple):
+    """A tensor the program makes: which result, and its gradient settings."""
+
+    result: int
+    requires_grad: bool
+    leaf: bool
+
+
+class Part(NamedTuple):
+    """One leaf of what a call returns or stores: a made tensor, a handle from outside, or an object as it is."""
+
+    kind: str
+    what: Any
+
+
+@dataclass
+class Traced:
+    """All that one run of a function on symbols has shown."""
+
+    graph: Graph
+    handles: list[Handle]
+    inputs: list[tuple[str, int]]
+    constants: list[Value]
+    made: list[Made]
+    writes: list[tuple[int, int]]
+    grads: list[tuple[int, Part]]
+    grad_guards: list[tuple[int, bool]]
+    slots: list[tuple[Slot, tree.Spec | None, list[Part]]]
+    returned: tuple[tree.Spec | None, list[Part]]
+    state: State
+    pure: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pure = not (self.writes or self.grads or self.slots)
+
+
+class Arrays(NamedTuple):
+    """NumPy arguments: by leaf number, the tensors that stand for them."""
+
+    of: dict[int, Tensor]
+
+
+def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], types: dict[int, Type],
+          names: Sequence[str], sizes: Sizes) -> Traced:
+    """Runs f on symbols for its tensors and arrays; the state it changed is put back before this returns or raises."""
+    roots = {name: x for name, x in zip(names, leaves) if not isinstance(x, Handle | np.ndarray)}
+    state = State({"": f, **roots})
+    labels = {id(slot_handle): slots[0].path for slot_handle, slots in labelled(state)}
+    labels.update((id(x), name) for name, x in zip(names, leaves) if isinstance(x, Handle))
+    scope = Trace(labels, {id(x): types[k] for k, x in enumerate(leaves) if isinstance(x, Handle)})
+    token = SIZES.set(sizes)
+    try:
+        with tracing_into(scope):
+            arrays = {k: Tensor(parameter(names[k], types[k])) for k, x in enumerate(leaves) if isinstance(x, np.ndarray)}
+            args, kwargs = tree.unflatten(spec, [arrays.get(k, x) for k, x in enumerate(leaves)])
+            y = f(*args, **kwargs)
+            return Collector(scope, state, arrays, leaves).collect(y, sizes.guards)
+    finally:
+        SIZES.reset(token)
+        for record in state.records:
+            restore(record)
+
+
+def labelled(state: State) -> list[tuple[Handle, list[Slot]]]:
+    """The reachable handles that stand in a slot."""
+    return [(slots[0].get(), slots) for slots in state.tensors.values() if slots]
+
+
+def restore(record: Record) -> None:
+    """Puts a container back to what it held before tracing."""
+    now = record.now()
+    if now.keys() == record.before.keys() and all(now[key] is x for key, x in record.before.items()):
+        return
+    if isinstance(record.base, list):
+        record.base[:] = record.before.values()
+        return
+    for key, x in record.before.items():
+        if now.get(key, UNREAD) is not x:
+            record.base[key] = x
+    for key in now.keys() - record.before.keys():
+        del record.base[key]
+
+
+class Collector:
+    """Sorts out what a trace has read, rebound and returned."""
+
+    def __init__(self, scope: Trace, state: State, arrays: dict[int, Tensor], leaves: Sequence[Any]) -> None:
+        self.scope, self.state, self.arrays, self.leaves = scope, state, arrays, leaves
+        self.handles: list[Handle] = []
+        self.places: dict[int, int] = {}
+        self.results: list[Value] = []
+        self.made: dict[int, int] = {}
+        self.makes: list[Made] = []
+
+    def collect(self, y: Any, guards: list[Guard]) -> Traced:
+        """The graph and the plan of effects."""
+        spec, parts = self.template(y, "the result")
+        slots = [self.change(record, key) for record in self.state.records for key in changed(record)]
+        seen = [s for s in self.scope.seen.values() if s.handle.home is not self.scope]
+        writes = [(self.place(s.handle), self.result(s.value)) for s in seen
+                  if s.value is not None and s.value is not s.entry]
+        grads = [(self.place(s.handle), self.part(s.grad, "a gradient")) for s in seen
+                 if s.grad is not UNREAD and s.grad is not s.handle._grad]
+        grad_guards = [(self.place(s.handle), s.handle._grad is None) for s in seen if s.grad_read]
+        needed = {v for v in walk(self.results) if isinstance(v.op, Parameter)}
+        entries = {s.entry: ("handle", self.place(s.handle)) for s in seen if s.entry in needed}
+        entries |= {t._value: ("array", k) for k, t in self.arrays.items() if t._value in needed}
+        constants = [v for v in needed if v.data is not None and v not in entries]
+        for v in needed - entries.keys() - set(constants):
+            raise TraceError(f"a symbolic tensor ({v.op.label!r}) from outside of this function is used inside it",  # type: ignore[attr-defined]
+                             hint="Pass it as an argument.")
+        graph = Graph((*entries, *constants), tuple(self.results), tuple(guards))  # type: ignore[arg-type]
+        return Traced(graph, self.handles, list(entries.values()), constants, self.makes, writes, grads, grad_guards, slots,
+                      (spec, parts), self.state)
+
+    def place(self, handle: Handle) -> int:
+        """The number of a handle from outside among those the program deals with."""
+        if id(handle) not in self.places:
+            self.places[id(handle)] = len(self.handles)
+            self.handles.append(handle)
+        return self.places[id(handle)]
+
+    def result(self, v: Value) -> int:
+        """The number of a value among the graph's results."""
+        self.results.append(v)
+        return len(self.results) - 1
+
+    def template(self, x: Any, path: str) -> tuple[tree.Spec | None, list[Part]]:
+        """How to make a container of tensors anew at every call."""
+        if isinstance(x, list | dict) and id(x) in self.state.seen:
+            return None, [Part("object", x)]
+        leaves, spec = tree.flatten(x)
+        return spec, [self.part(leaf, path) for leaf in leaves]
+
+    def part(self, x: Any, path: str) -> Part:
+        """How to make one leaf at every call."""
+        if isinstance(x, Handle):
+            if x.home is not self.scope:
+                return Part("handle", self.place(x))
+            if id(x) not in self.made:
+                self.made[id(x)] = len(self.makes)
+                self.makes.append(Made(self.result(x._value), x.requires_grad, x.leaf))
+            return Part("made", self.made[id(x)])
+        if not isinstance(x, SCALARS) and id(x) not in self.state.seen and self.holds_symbols(x):
+            raise TraceError(f"{path} keeps a {type(x).__name__} that was made while tracing, with tensors inside",
+                             hint="Make it before the call, so that each call finds it and rebinds its tensors.")
+        return Part("object", x)
+
+    def holds_symbols(self, x: Any) -> bool:
+        """Whether an object made in this trace holds tensors made in it."""
+        inner = State({"": x})
+        return any(slots and slots[0].get().home is self.scope for slots in inner.tensors.values())
+
+    def change(self, record: Record, key: Any) -> tuple[Slot, tree.Spec | None, list[Part]]:
+        """A slot that the function rebound, and what it holds from now on."""
+        now = record.now()
+        path = f"{record.path}[{key!r}]" if isinstance(record.base, list | dict) and record.names is None else str(key)
+        if isinstance(record.base, list) and len(now) != len(record.before):
+            raise TraceError(f"the list {record.path} grew from {len(record.before)} to {len(now)} entries inside of a "
+                             "compiled function, which runs its Python only once",
+                             hint="Return the new entry and append it outside.")
+        if key not in now:
+            raise TraceError(f"{path} was deleted inside of a compiled function, which runs its Python only once",
+                             hint="Set it to None instead.")
+        return (Slot(record.base, key, path), *self.template(now[key], path))
+
+
+def changed(record: Record) -> list[Any]:
+    """The keys of a container whose entries are not what they were."""
+    now = record.now()
+    return [key for key in {**record.before, **now} if now.get(key, UNREAD) is not record.before.get(key, UNREAD)]

@@ -1,0 +1,112 @@
+"""Nested containers: tuples, lists, dicts and modules taken apart into leaves and put together again."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from .errors import TraceError
+
+
+class Branch:
+    """A class whose instances are containers of tensors, such as a module: `branches` names its parts."""
+
+    def branches(self) -> Mapping[str, Any]:
+        """Names and parts; a part is a tensor or a container again."""
+        raise NotImplementedError(type(self).__name__)
+
+
+class Spec(NamedTuple):
+    """The shape of a tree: the kind of container, its keys, and the specs of its parts. None stands for a leaf."""
+
+    kind: type
+    keys: tuple[Any, ...]
+    parts: tuple[Spec | None, ...]
+
+
+def entries(x: Any) -> tuple[type, tuple[Any, ...], tuple[Any, ...]] | None:
+    """Kind, keys and parts of a container; None for a leaf."""
+    if isinstance(x, tuple):
+        return type(x), tuple(range(len(x))), x
+    if isinstance(x, list):
+        return list, tuple(range(len(x))), tuple(x)
+    if isinstance(x, dict):
+        return dict, tuple(x), tuple(x.values())
+    return None
+
+
+def flatten(tree: Any) -> tuple[list[Any], Spec | None]:
+    """The leaves in order, and the spec that puts them together again.
+
+    >>> flatten({"a": (1, 2), "b": [3]})[0]
+    [1, 2, 3]
+    """
+    leaves: list[Any] = []
+    return leaves, _flatten(tree, leaves)
+
+
+def _flatten(tree: Any, leaves: list[Any]) -> Spec | None:
+    found = entries(tree)
+    if found is None:
+        leaves.append(tree)
+        return None
+    kind, keys, parts = found
+    return Spec(kind, keys, tuple(_flatten(part, leaves) for part in parts))
+
+
+def unflatten(spec: Spec | None, leaves: Iterable[Any]) -> Any:
+    """The tree of this shape with these leaves.
+
+    >>> unflatten(flatten([1, (2,)])[1], "ab")
+    ['a', ('b',)]
+    """
+    return _unflatten(spec, iter(leaves))
+
+
+def _unflatten(spec: Spec | None, leaves: Iterator[Any]) -> Any:
+    if spec is None:
+        return next(leaves)
+    parts = [_unflatten(part, leaves) for part in spec.parts]
+    if spec.kind is list:
+        return parts
+    if spec.kind is dict:
+        return dict(zip(spec.keys, parts))
+    return tuple(parts) if spec.kind is tuple else spec.kind(*parts)
+
+
+def expand(tree: Any) -> Any:
+    """The tree with every `Branch` as a dict of its parts."""
+    if isinstance(tree, Branch):
+        return {name: expand(part) for name, part in tree.branches().items()}
+    found = entries(tree)
+    if found is None:
+        return tree
+    kind, keys, parts = found
+    return unflatten(Spec(kind, keys, (None,) * len(keys)), [expand(part) for part in parts])
+
+
+def map(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """f on the leaves of trees of one shape.
+
+    >>> map(lambda a, b: a + b, {"x": 1}, {"x": 2})
+    {'x': 3}
+    """
+    leaves, spec = flatten(tree)
+    columns = [leaves]
+    for other in others:
+        more, same = flatten(other)
+        if same != spec:
+            raise TraceError(f"trees of different shapes cannot be mapped together: {spec} and {same}")
+        columns.append(more)
+    return unflatten(spec, (f(*row) for row in zip(*columns)))
+
+
+def paths(spec: Spec | None, root: str = "") -> list[str]:
+    """A name for each leaf, such as `x`, `x.0` or `batch.images`.
+
+    >>> paths(flatten({"a": (1, 2)})[1], "x")
+    ['x.a.0', 'x.a.1']
+    """
+    if spec is None:
+        return [root]
+    joint = f"{root}." if root else ""
+    return [path for key, part in zip(spec.keys, spec.parts) for path in paths(part, f"{joint}{key}")]
