@@ -11,11 +11,19 @@ from typing import Generic, TypeVar
 
 from stele.errors import ConfigError
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class Flag(Generic[T]):
+class Form(Generic[T_co]):
+    """What the text of a flag may be: in words, and as a parser that raises ValueError."""
+
+    says: str
+    parse: Callable[[str], T_co]
+
+
+@dataclass(frozen=True)
+class Flag(Generic[T_co]):
     """One variable; calling it reads and parses the environment, so that a later change is seen.
 
     >>> THREADS.name, SPIN()
@@ -23,19 +31,18 @@ class Flag(Generic[T]):
     """
 
     name: str
-    parse: Callable[[str], T]
     default: str
-    form: str
+    form: Form[T_co]
     doc: str
 
-    def __call__(self) -> T:
+    def __call__(self) -> T_co:
         """The value now; raises ConfigError if the text has not the form that the table asks for."""
         text = os.environ.get(self.name, "").strip() or self.default
         try:
-            return self.parse(text)
+            return self.form.parse(text)
         except ValueError as error:
             reason = f" ({error})" if str(error) else ""
-            raise ConfigError(f"{self.name} must be {self.form}, got {text!r}{reason}",
+            raise ConfigError(f"{self.name} must be {self.form.says}, got {text!r}{reason}",
                               hint=f"Unset it for the default ({self.default or 'empty'}).") from None
 
 
@@ -46,67 +53,62 @@ def _boolean(text: str) -> bool:
     return answers[text.lower()]
 
 
-def _integer(low: int, high: int) -> Callable[[str], int]:
+def _integer(low: int, high: int, unit: str) -> Form[int]:
     def parse(text: str) -> int:
         value = int(text) if text.isascii() and text.isdigit() else -1
         if not low <= value <= high:
             raise ValueError
         return value
-    return parse
+    return Form(f"{unit} from {low} to {high}", parse)
 
 
-def _choice(*choices: str) -> Callable[[str], str]:
+def _choice(*choices: str) -> Form[str]:
     def parse(text: str) -> str:
         if text not in choices:
             raise ValueError
         return text
-    return parse
+    return Form("one of " + ", ".join(choices), parse)
 
 
-def _names(*choices: str) -> Callable[[str], frozenset[str]]:
+def _names(*choices: str) -> Form[frozenset[str]]:
     def parse(text: str) -> frozenset[str]:
         names = frozenset(part.strip() for part in text.split(",") if part.strip())
         if unknown := sorted(names - {*choices, "all"}):
             raise ValueError(f"{unknown[0]!r} is none of them")
         return frozenset(choices) if "all" in names else names
-    return parse
-
-
-def _folder(text: str) -> Path:
-    return Path(text).expanduser().absolute()
+    return Form("'all' or names from " + ", ".join(choices), parse)
 
 
 MAX_THREADS = 64
-_cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-_targets = ("native", "x86-64-v2", "x86-64-v3", "x86-64-v4")
-_stages = ("graph", "simplify", "stabilize", "share", "merge", "fuse", "loops", "memory", "llvm", "asm", "cache", "time")
+CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+_yes_no = Form("0 or 1", _boolean)
+_folder = Form("a folder", lambda text: Path(text).expanduser().absolute())
+_library = Form("openblas, mkl, none or a library's path", str)
+_target = _choice("native", "x86-64-v2", "x86-64-v3", "x86-64-v4")
+_stages = _names("graph", "simplify", "stabilize", "share", "merge", "fuse", "loops", "memory", "llvm", "asm", "cache",
+                 "time")
+_backend = _choice("cpu", "reference")
+_threads = _integer(1, MAX_THREADS, "a number")
+_spin = _integer(0, 100_000, "microseconds")
+_megabytes = _integer(0, 1_000_000, "megabytes")
 
 # fmt: off
-TARGET     = Flag("STELE_TARGET",     _choice(*_targets),         "native",               "one of " + ", ".join(_targets),
-                  "The instruction set kernels are compiled for; a narrower one than the machine has is allowed.")
-THREADS    = Flag("STELE_THREADS",    _integer(1, MAX_THREADS),   str(min(_cpus, MAX_THREADS)), f"a number from 1 to {MAX_THREADS}",
-                  "Threads of the pool, the caller included; results do not depend on it.")
-SPIN       = Flag("STELE_SPIN",       _integer(0, 100_000),       "50",                   "microseconds from 0 to 100000",
-                  "How long an idle thread of the pool looks for work before it sleeps.")
-BACKEND    = Flag("STELE_BACKEND",    _choice("cpu", "reference"), "reference",           "cpu or reference",
-                  "What programs run on: native code, or NumPy op by op.")
-BLAS       = Flag("STELE_BLAS",       str,                        "openblas",             "openblas, mkl, none or a library's path",
-                  "The BLAS that contractions may call.")
-CACHE      = Flag("STELE_CACHE",      _folder,                    "~/.cache/stele",       "a folder",
-                  "Where compiled objects are kept.")
-CACHE_SIZE = Flag("STELE_CACHE_SIZE", _integer(0, 1_000_000),     "512",                  "megabytes from 0 (keep nothing) to 1000000",
-                  "The bound on the cache; the oldest entries leave first.")
-DATA       = Flag("STELE_DATA",       _folder,                    "~/.cache/stele/data",  "a folder",
-                  "Where data sets are looked for and kept.")
-OFFLINE    = Flag("STELE_OFFLINE",    _boolean,                   "0",                    "0 or 1",
-                  "Never open a network connection.")
-SHOW       = Flag("STELE_SHOW",       _names(*_stages),           "",                     "'all' or names from " + ", ".join(_stages),
-                  "Print these stages of every compile.")
-CHECK      = Flag("STELE_CHECK",      _boolean,                   "0",                    "0 or 1",
-                  "Verify every invariant of the graph after every pass.")
+TARGET     = Flag("STELE_TARGET",     "native",                     _target,    "The instruction set that code is for.")
+THREADS    = Flag("STELE_THREADS",    str(min(CPUS, MAX_THREADS)),  _threads,   "Threads of the pool, caller included.")
+SPIN       = Flag("STELE_SPIN",       "50",                         _spin,      "How long an idle thread stays awake.")
+BACKEND    = Flag("STELE_BACKEND",    "reference",                  _backend,   "Native code, or NumPy op by op.")
+BLAS       = Flag("STELE_BLAS",       "openblas",                   _library,   "The BLAS that contractions may call.")
+CACHE      = Flag("STELE_CACHE",      "~/.cache/stele",             _folder,    "Where compiled objects are kept.")
+CACHE_SIZE = Flag("STELE_CACHE_SIZE", "512",                        _megabytes, "Bound on the cache; 0 keeps nothing.")
+DATA       = Flag("STELE_DATA",       "~/.cache/stele/data",        _folder,    "Where data sets are kept.")
+OFFLINE    = Flag("STELE_OFFLINE",    "0",                          _yes_no,    "Never open a network connection.")
+SHOW       = Flag("STELE_SHOW",       "",                           _stages,    "Print these stages of every compile.")
+CHECK      = Flag("STELE_CHECK",      "0",                          _yes_no,    "Verify the graph after every pass.")
 # fmt: on
 
-ALL: tuple[Flag[object], ...] = (TARGET, THREADS, SPIN, BACKEND, BLAS, CACHE, CACHE_SIZE, DATA, OFFLINE, SHOW, CHECK)
+ALL: tuple[Flag[object], ...] = (
+    TARGET, THREADS, SPIN, BACKEND, BLAS, CACHE, CACHE_SIZE, DATA, OFFLINE, SHOW, CHECK)
 
 
 def unknown() -> dict[str, str | None]:

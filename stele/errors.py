@@ -6,10 +6,9 @@ from __future__ import annotations
 class SteleError(Exception):
     """An error that teaches: the message, the user's line (`where`), and what to write instead (`hint`).
 
-    >>> raise ShapeError("matmul needs x.shape[-1] == w.shape[-2], got (8, 3) @ (4, 5)",
-    ...                  where="model.py:12", hint="Did you mean w.T?")
-    Traceback (most recent call last):
-    stele.errors.ShapeError: matmul needs x.shape[-1] == w.shape[-2], got (8, 3) @ (4, 5) at model.py:12. Did you mean w.T?
+    >>> print(ShapeError("matmul needs x.shape[-1] == w.shape[-2], got (8, 3) @ (4, 5)",
+    ...                  where="model.py:12", hint="Did you mean w.T?"))
+    matmul needs x.shape[-1] == w.shape[-2], got (8, 3) @ (4, 5) at model.py:12. Did you mean w.T?
     """
 
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .backend.base import Buffer, Program
+from .backend.base import Program
+from .backend.buffers import Buffer
 from .handle import is_symbolic, leaf, owner, refuse_symbolic
 from .ir.graph import Graph, Literal, Parameter, Value, parameter, walk
 from .ir.types import TupleType, Type, dtype
@@ -75,12 +76,11 @@ def structure(order: Sequence[Value], kept: Sequence[Value]) -> Any:
 
 
 def cut_at(inputs: Sequence[Value], results: Sequence[Value]) -> Graph:
-    """The graph of results whose parameters stand for `inputs`."""
+    """The graph of results whose parameters stand for `inputs`; made of new values, for the old ones lose their history."""
     meaning = {v: parameter(v.op.label if isinstance(v.op, Parameter) else "x", v.type) for v in inputs}
     for v in walk(results, stop=meaning.__contains__):
         if v not in meaning:
-            args = tuple(meaning[a] for a in v.args)
-            meaning[v] = v if args == v.args else Value(v.op, args, v.type, v.where)
+            meaning[v] = Value(v.op, tuple(meaning[a] for a in v.args), v.type, v.where)
     return Graph(tuple(meaning[v] for v in inputs), tuple(meaning[v] for v in results))
 
 

@@ -1,37 +1,10 @@
-"""What every backend shares with the front: buffers of numbers, and programs that turn buffers into buffers."""
+"""What the front asks of every backend: a program that turns buffers into buffers."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-import numpy as np
-
-from ..ir.graph import Array
-
-
-class Buffer:
-    """The numbers of one array value: dense, row-major, in memory of its own.
-
-    >>> Buffer.of(np.arange(3.0)).array
-    array([0., 1., 2.])
-    """
-
-    __slots__ = ("__weakref__", "memory")
-
-    def __init__(self, memory: Array) -> None:
-        self.memory = memory
-
-    @classmethod
-    def of(cls, array: Array) -> Buffer:
-        """A copy of an array."""
-        return cls(np.array(array, order="C"))
-
-    @property
-    def array(self) -> Array:
-        """A read-only lease of the numbers."""
-        view = self.memory.view()
-        view.flags.writeable = False
-        return view
+from .buffers import Buffer
 
 
 class Program(Protocol):
@@ -43,9 +16,3 @@ class Program(Protocol):
         memory, or it is listed in `keep`. Raises IndexOutOfRange and the like with no parameter changed.
         """
         ...
-
-    def report(self) -> str:
-        """The program in words: its kernels, its memory, its constants."""
-        ...
-
-

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from ..ir.graph import Graph
 from . import reference
-from .base import Buffer
+from .buffers import Buffer
 
 
 class Interpreted:
@@ -19,9 +19,6 @@ class Interpreted:
                  ) -> list[Buffer]:
         self.calls += 1
         return [Buffer.of(y) for y in reference.run(self.graph, [b.array for b in buffers])]
-
-    def report(self) -> str:
-        return f"interpreted op by op: {len(list(self.graph))} values"
 
 
 def compile(graph: Graph, donate: Mapping[int, int]) -> Interpreted:

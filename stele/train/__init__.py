@@ -1,1 +1,1 @@
-
+"""Training runs: options, reports, run folders, workloads."""

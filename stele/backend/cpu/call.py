@@ -15,9 +15,13 @@ class Frame:
 
     `status` holds code, site, payload and cancel of the last run. A frame serves one call at a time.
 
-    >>> frame = Frame(buffers=2, sizes=1)
-    >>> frame.buffers[0] = x.ctypes.data; frame.sizes[0] = len(x)
-    >>> code = frame.run(loaded["program"])
+    >>> from stele.backend.cpu import jit, target
+    >>> text = "define i32 @program(ptr %ctx, ptr %pool) { ret i32 0 }"
+    >>> loaded = jit.load(jit.compile_object(text, target.detect()), ["program"], target.detect())
+    >>> x, frame = np.ones(3), Frame(buffers=1, sizes=1)
+    >>> frame.buffers[0], frame.sizes[0] = x.ctypes.data, x.size
+    >>> frame.run(loaded["program"])
+    0
     """
 
     def __init__(self, buffers: int, sizes: int, scratch_bytes: int = 0) -> None:

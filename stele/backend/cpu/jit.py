@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import threading
+import time
 import weakref
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import perf_counter
 
 import llvmlite.binding as llvm
 from llvmlite import ir
@@ -20,8 +21,6 @@ from stele.errors import CompileError
 
 # LLVM runs one thing at a time; fork waits for it, so that a child never inherits a compile cut in half.
 _llvm = threading.RLock()
-_machines: dict[Target, llvm.TargetMachine] = {}
-_linkers: dict[str, llvm.LLJIT] = {}
 _unloaded: list[llvm.ResourceTracker] = []
 _number = itertools.count()
 
@@ -41,9 +40,9 @@ class Times:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        start = perf_counter()
+        start = time.perf_counter()
         yield
-        setattr(self, name, getattr(self, name) + (perf_counter() - start) * 1e3)
+        setattr(self, name, getattr(self, name) + (time.perf_counter() - start) * 1e3)
 
 
 TOTAL = Times()
@@ -70,11 +69,8 @@ def compile_object(module: str | ir.Module, target: Target, *, allowed: Collecti
     Raises CompileError if LLVM refuses the module, or the object refers to a symbol that is not `allowed`.
     """
     with _llvm:
-        parsed = _optimised(str(module), target, times)
-        with times.phase("emit"):
-            image = _machine(target).emit_object(parsed)
-    if image.startswith(b"\x7fELF"):
-        symbols.check(image, allowed)
+        image = _emit(str(module), target, times)
+    symbols.check(image, allowed)
     times.compiled += 1
     return image
 
@@ -91,10 +87,12 @@ def load(image: bytes, exports: Collection[str], target: Target, *, imports: Map
 
     Raises CompileError if a symbol is missing on either side.
     """
+    known = {name: symbols.address(name) for name in ("memcpy", "memmove", "memset")} | dict(imports or {})
+    if missing := sorted(symbols.undefined(image) - known.keys()):
+        raise CompileError(f"an object refers to {', '.join(missing)}, given were {', '.join(sorted(known))}")
     builder = llvm.JITLibraryBuilder().add_object_img(image)
     for name in exports:
         builder.export_symbol(name)
-    known = {name: symbols.address(name) for name in ("memcpy", "memmove", "memset")} | dict(imports or {})
     for name, address in known.items():
         builder.import_symbol(name, address)
     with _llvm, times.phase("link"):
@@ -107,8 +105,14 @@ def load(image: bytes, exports: Collection[str], target: Target, *, imports: Map
     return Loaded(tracker, {name: tracker[name] for name in exports})
 
 
+def _emit(text: str, target: Target, times: Times) -> bytes:
+    """A function of its own, so that the module is given back before the caller lets go of LLVM."""
+    module = _optimised(text, target, times)
+    with times.phase("emit"):
+        return _machine(target).emit_object(module)
+
+
 def _optimised(text: str, target: Target, times: Times) -> llvm.ModuleRef:
-    """The module after a light pipeline; no vectoriser, since kernels come in vectors already."""
     with times.phase("parse"):
         try:
             module = llvm.parse_assembly(text)
@@ -117,21 +121,26 @@ def _optimised(text: str, target: Target, times: Times) -> llvm.ModuleRef:
         except RuntimeError as error:
             raise CompileError(f"LLVM refuses the module: {error}") from None
     with times.phase("optimise"):
-        passes = llvm.create_new_module_pass_manager()
-        passes.add_always_inliner_pass()
-        passes.add_sroa_pass()
-        passes.add_instruction_combine_pass()
-        passes.add_simplify_cfg_pass()
-        passes.add_new_gvn_pass()
-        passes.add_aggressive_dce_pass()
-        passes.run(module, llvm.create_pass_builder(_machine(target), llvm.create_pipeline_tuning_options(1)))
+        _passes().run(module, llvm.create_pass_builder(_machine(target), llvm.create_pipeline_tuning_options(1)))
     return module
 
 
+@functools.cache
+def _passes() -> llvm.ModulePassManager:
+    """A light pipeline, made once (llvmlite never frees one); no vectoriser, since kernels come in vectors already."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_new_gvn_pass()
+    passes.add_aggressive_dce_pass()
+    return passes
+
+
+@functools.cache
 def _machine(target: Target) -> llvm.TargetMachine:
-    if target not in _machines:
-        _machines[target] = _new_machine(target)
-    return _machines[target]
+    return _new_machine(target)
 
 
 def _new_machine(target: Target) -> llvm.TargetMachine:
@@ -140,8 +149,6 @@ def _new_machine(target: Target) -> llvm.TargetMachine:
                                            codemodel="small")
 
 
+@functools.cache
 def _linker(target: Target) -> llvm.LLJIT:
-    if target.triple not in _linkers:
-        _linkers[target.triple] = llvm.create_lljit_compiler(_new_machine(target), use_jit_link=True,
-                                                             suppress_errors=True)
-    return _linkers[target.triple]
+    return llvm.create_lljit_compiler(_new_machine(target), use_jit_link=True)

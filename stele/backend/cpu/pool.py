@@ -9,21 +9,24 @@ import mmap
 import os
 import threading
 import time
+from typing import Any
 
 import cffi
 
 from stele import config
-from stele.backend.cpu import jit, pool_code, symbols
+from stele.backend.cpu import cache, jit, pool_code, symbols
 from stele.backend.cpu.target import detect
-from stele.errors import ConfigError
+from stele.errors import Cancelled, ConfigError
 
 ffi = cffi.FFI()
 
-_EXPORTS = ("pool_run", "pool_poll", "pool_worker", "pool_stop", "pool_call")
+_FOR_PROGRAMS = ("pool_run", "pool_poll")
+_EXPORTS = (*_FOR_PROGRAMS, "pool_worker", "pool_stop", "pool_call")
 _EXIT_SECONDS = 2.0     # how long the interpreter's exit waits for running programs and for workers
 
 _change = threading.RLock()
 _wanted: int | None = None
+_leaving = False
 _raised: list[BaseException] = []
 
 
@@ -37,16 +40,15 @@ class Pool:
         self.threads = threads
         self.address = _forever(pool_code.size(threads))
         native = _native(futex)
-        self.symbols = {name: native[name] for name in ("pool_run", "pool_poll")}
-        self._stop = _function("void(*)(uintptr_t)", native["pool_stop"])
-        self._call = _function("int64_t(*)(uintptr_t, uintptr_t, uintptr_t)", native["pool_call"])
+        self._stop = ffi.cast("void(*)(uintptr_t)", native["pool_stop"])
+        self._call = ffi.cast("int64_t(*)(uintptr_t, uintptr_t, uintptr_t)", native["pool_call"])
         self._words = (ctypes.c_int64 * (pool_code.size(threads) // 8)).from_address(self.address)
         self._set("threads", threads)
         self._set("spin", config.SPIN() * 1000)
         self._set("crowded", threads > detect().cores)
         self._set("main", threading.main_thread().ident or 0)
         self._set("on_poll", int(ffi.cast("uintptr_t", _on_poll)))
-        worker = _function("void(*)(uintptr_t, int64_t)", native["pool_worker"])
+        worker = ffi.cast("void(*)(uintptr_t, int64_t)", native["pool_worker"])
         self._workers = [threading.Thread(target=worker, args=(self.address, index), name=f"stele-{index}", daemon=True)
                          for index in range(1, threads)]
         for thread in self._workers:
@@ -58,7 +60,7 @@ class Pool:
         What a signal handler raised meanwhile (KeyboardInterrupt) is raised here.
         """
         code = self._call(self.address, program, ctx)
-        if _raised:
+        if _raised and threading.current_thread() is threading.main_thread():
             raise _raised.pop()
         return code
 
@@ -89,8 +91,21 @@ _current: Pool | None = None
 
 
 def current() -> Pool:
-    """The pool of this process, made on first use and again after fork; keep it for the length of a call."""
+    """The pool of this process, made on first use and again after fork; keep it for the length of a call.
+
+    Raises Cancelled in other threads than the main one while the interpreter goes down.
+    """
     return _current or _start()
+
+
+def imports() -> dict[str, int]:
+    """The pool's symbols that a program may refer to, for `jit.load(..., imports=imports())`.
+
+    `void pool_run(pool*, kernel*, ctx*, i64 tasks)` runs all tasks of a kernel and polls before;
+    `void pool_poll(pool*, ctx*)` only polls: for loops that run no kernel.
+    """
+    native = _native(None)
+    return {name: native[name] for name in _FOR_PROGRAMS}
 
 
 def set_threads(threads: int) -> None:
@@ -111,7 +126,11 @@ def set_threads(threads: int) -> None:
 
 def _start() -> Pool:
     global _current
+    if _leaving and threading.current_thread() is not threading.main_thread():
+        raise Cancelled("no program starts in this thread, since the interpreter is going down")
     with _change:
+        if _leaving:
+            return Pool(1)
         if _current is None:
             _current = Pool(_wanted or config.THREADS())
         return _current
@@ -121,13 +140,12 @@ def _start() -> Pool:
 def _native(futex: bool | None) -> jit.Loaded:
     target = detect()
     text = pool_code.source(target.triple) if futex is None else pool_code.source(target.triple, futex=futex)
-    image = jit.compile_object(text, target, allowed=symbols.POOL)
-    imports = {name: symbols.address(name) for name in symbols.undefined(image)}
-    return jit.load(image, _EXPORTS, target, imports=imports)
-
-
-def _function(signature: str, address: int) -> ffi.CData:
-    return ffi.cast(signature, address)
+    kept, key = cache.objects(), cache.digest("pool", text, target.key, cache.fingerprint())
+    image = kept.get(key)
+    if image is None:
+        image = jit.compile_object(text, target, allowed=symbols.POOL)
+        kept.put(key, image)
+    return jit.load(image, _EXPORTS, target, imports={name: symbols.address(name) for name in symbols.POOL})
 
 
 def _forever(size: int) -> int:
@@ -142,11 +160,13 @@ def _remember(_kind: object, error: BaseException, _trace: object) -> None:
     _raised.append(error)
 
 
-@ffi.callback("int64_t()", error=1, onerror=_remember)
-def _on_poll() -> int:
+def _look_for_signals() -> int:
     """Called every 50 ms by a program on Python's main thread: run the handlers of signals that came meanwhile."""
     ctypes.pythonapi.PyErr_CheckSignals()
     return 0
+
+
+_on_poll: Any = ffi.callback("int64_t()", _look_for_signals, error=1, onerror=_remember)
 
 
 def _forget() -> None:
@@ -157,9 +177,9 @@ def _forget() -> None:
 
 def _leave() -> None:
     """At exit: stop what runs in other threads, then the workers; never for longer than a few seconds."""
-    global _wanted, _current
+    global _leaving, _current
     with _change:
-        retired, _current, _wanted = _current, None, 1
+        retired, _current, _leaving = _current, None, True
     if retired:
         retired.cancel()
         retired.close()

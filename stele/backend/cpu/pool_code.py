@@ -13,23 +13,25 @@ from __future__ import annotations
 import sys
 from string import Template
 
+from stele.backend.cpu import events
+
 MAX_CHUNKS = 8          # of one range: a thread that loses its core delays at most this part of its range
 CANCELLED = -1          # the code of a program that was asked to stop
 POLL_NS = 50_000_000    # how often a program on Python's main thread lets Python look for signals
 
 # Byte offsets in a pool; words that different threads write lie 128 bytes apart.
 OFFSET = {
-    "owner":    0,                                                    # 1 while a caller has the workers
-    "start":  128,                                                    # { i32 event, i32 sleepers }: a job was published
-    "finish": 256,                                                    # { i32 event, i32 sleepers }: its last chunk is done
-    "pending": 384,                                                   # chunks not reported yet
-    "kernel": 512, "ctx": 520, "tasks": 528, "parts": 536,            # the job
-    "threads": 640, "spin": 648, "crowded": 656, "stop": 664,         # set by Python
-    "closing": 672, "main": 680, "on_poll": 688,
-    "polled": 768, "next_poll": 776,                                  # status and time of the main thread's program
-    "calls":  896,                                                    # programs running
-    "mutex": 1024, "cond": 1152,                                      # where there is no futex
-    "slots": 1280,                                                    # one per thread: chunks left
+    "owner":      0,                                                # 1 while a caller has the workers
+    "start":    128,                                                # { i32 event, i32 sleepers }: a job is there
+    "finish":   256,                                                # { i32 event, i32 sleepers }: the job is done
+    "pending":  384,                                                # chunks not reported yet
+    "kernel":   512, "ctx": 520, "tasks": 528, "parts": 536,        # the job
+    "threads":  640, "spin": 648, "crowded": 656, "stop": 664,      # set by Python
+    "closing":  672, "main": 680, "on_poll": 688,
+    "polled":   768, "next_poll": 776,                              # status and time of the main thread's program
+    "calls":    896,                                                # programs running
+    "mutex":   1024, "cond": 1152,                                  # where there is no futex
+    "slots":   1280,                                                # one per thread: chunks left
 }
 SLOT = 128
 
@@ -41,154 +43,15 @@ def size(threads: int) -> int:
 
 def source(triple: str, *, futex: bool = sys.platform == "linux") -> str:
     """The pool as LLVM IR text; without `futex` it waits on a condition variable."""
-    arm = triple.startswith(("aarch64", "arm64"))
-    linux = "linux" in triple
-    return Template(_HEADER + (_FUTEX if futex else _CONDITION) + _CODE).substitute(
-        OFFSET,
+    return Template(events.template(futex=futex) + _CODE).substitute(
+        OFFSET | events.constants(triple),
         slot=SLOT, max_chunks=MAX_CHUNKS, cancelled=CANCELLED, poll_ns=POLL_NS,
-        relax="llvm.aarch64.isb(i32 15)" if arm else "llvm.x86.sse2.pause()",
-        relax_type="llvm.aarch64.isb(i32)" if arm else "llvm.x86.sse2.pause()",
-        futex=98 if arm else 202, monotonic=1 if linux else 6, coarse=6,
     )
 
 
-_HEADER = """
-declare i64 @syscall(i64, ...)
-declare i32 @sched_yield()
-declare i32 @clock_gettime(i32, ptr)
-declare i64 @pthread_self()
-declare i32 @pthread_mutex_lock(ptr)
-declare i32 @pthread_mutex_unlock(ptr)
-declare i32 @pthread_cond_wait(ptr, ptr)
-declare i32 @pthread_cond_broadcast(ptr)
-declare void @$relax_type
-declare i64 @llvm.smin.i64(i64, i64)
-declare i64 @llvm.smax.i64(i64, i64)
-"""
-
-_FUTEX = """
-; sleep while *event == seen
-define internal void @doze(ptr %pool, ptr %event, i32 %seen) noinline {
-  %r = call i64 (i64, ...) @syscall(i64 $futex, ptr %event, i32 128, i32 %seen, ptr null)
-  ret void
-}
-
-define internal void @rouse(ptr %pool, ptr %event, i32 %count) noinline {
-  %r = call i64 (i64, ...) @syscall(i64 $futex, ptr %event, i32 129, i32 %count)
-  ret void
-}
-"""
-
-_CONDITION = """
-; sleep while *event == seen
-define internal void @doze(ptr %pool, ptr %event, i32 %seen) noinline {
-  %mutex = getelementptr i8, ptr %pool, i64 $mutex
-  %cond = getelementptr i8, ptr %pool, i64 $cond
-  %l = call i32 @pthread_mutex_lock(ptr %mutex)
-  br label %check
-check:
-  %now = load atomic i32, ptr %event seq_cst, align 4
-  %same = icmp eq i32 %now, %seen
-  br i1 %same, label %wait, label %done
-wait:
-  %w = call i32 @pthread_cond_wait(ptr %cond, ptr %mutex)
-  br label %check
-done:
-  %u = call i32 @pthread_mutex_unlock(ptr %mutex)
-  ret void
-}
-
-define internal void @rouse(ptr %pool, ptr %event, i32 %count) noinline {
-  %mutex = getelementptr i8, ptr %pool, i64 $mutex
-  %cond = getelementptr i8, ptr %pool, i64 $cond
-  %l = call i32 @pthread_mutex_lock(ptr %mutex)
-  %b = call i32 @pthread_cond_broadcast(ptr %cond)
-  %u = call i32 @pthread_mutex_unlock(ptr %mutex)
-  ret void
-}
-"""
-
 _CODE = """
-define internal i64 @time_now(i32 %id) {
-  %time = alloca { i64, i64 }
-  %r = call i32 @clock_gettime(i32 %id, ptr %time)
-  %s = load i64, ptr %time
-  %at = getelementptr i8, ptr %time, i64 8
-  %ns = load i64, ptr %at
-  %whole = mul i64 %s, 1000000000
-  %now = add i64 %whole, %ns
-  ret i64 %now
-}
-
-define internal void @relax(i64 %crowded) alwaysinline {
-  %spin = icmp eq i64 %crowded, 0
-  br i1 %spin, label %pause, label %yield
-pause:
-  call void @$relax
-  ret void
-yield:
-  %r = call i32 @sched_yield()
-  ret void
-}
-
-; Bump the event and wake at most `count` of its sleepers.
-define internal void @announce(ptr %pool, ptr %event, i64 %count) {
-  %old = atomicrmw add ptr %event, i32 1 seq_cst
-  %at = getelementptr i8, ptr %event, i64 4
-  %sleepers = load atomic i32, ptr %at seq_cst, align 4
-  %idle = icmp eq i32 %sleepers, 0
-  br i1 %idle, label %done, label %wake
-wake:
-  %few = call i64 @llvm.smin.i64(i64 %count, i64 1024)
-  %n = trunc i64 %few to i32
-  call void @rouse(ptr %pool, ptr %event, i32 %n)
-  br label %done
-done:
-  ret void
-}
-
-; Return when *event != seen: true if that came within `budget` nanoseconds, before the thread slept.
-define internal i1 @await(ptr %pool, ptr %event, i32 %seen, i64 %budget) {
-entry:
-  %crowded.at = getelementptr i8, ptr %pool, i64 $crowded
-  %crowded = load i64, ptr %crowded.at
-  %asleep = icmp eq i64 %budget, 0
-  br i1 %asleep, label %settle, label %begin
-begin:
-  %from = call i64 @time_now(i32 $monotonic)
-  %until = add i64 %from, %budget
-  br label %look
-look:
-  %k = phi i64 [ 0, %begin ], [ %k1, %next ], [ 0, %late ]
-  %now = load atomic i32, ptr %event acquire, align 4
-  %same = icmp eq i32 %now, %seen
-  br i1 %same, label %next, label %soon
-next:
-  call void @relax(i64 %crowded)
-  %k1 = add i64 %k, 1
-  %tick = icmp eq i64 %k1, 32
-  br i1 %tick, label %late, label %look
-late:
-  %time = call i64 @time_now(i32 $monotonic)
-  %over = icmp sgt i64 %time, %until
-  br i1 %over, label %settle, label %look
-soon:
-  ret i1 true
-settle:
-  %sleepers = getelementptr i8, ptr %event, i64 4
-  %s0 = atomicrmw add ptr %sleepers, i32 1 seq_cst
-  br label %check
-check:
-  %then = load atomic i32, ptr %event seq_cst, align 4
-  %still = icmp eq i32 %then, %seen
-  br i1 %still, label %sleep, label %rise
-sleep:
-  call void @doze(ptr %pool, ptr %event, i32 %seen)
-  br label %check
-rise:
-  %s1 = atomicrmw sub ptr %sleepers, i32 1 seq_cst
-  ret i1 false
-}
+declare i64 @pthread_self()
+declare i64 @llvm.smax.i64(i64, i64)
 
 define internal ptr @cancel_word(ptr %ctx) alwaysinline {
   %at = getelementptr i8, ptr %ctx, i64 16

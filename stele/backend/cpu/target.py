@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,18 +74,14 @@ def _detect(wanted: str) -> Target:
 
 def _x86(wanted: str, triple: str) -> Target:
     have = llvm.get_host_cpu_features()
-    best = None
-    for level, features in _LEVELS.items():
-        missing = [name for name in features if not have.get(name)]
-        if missing:
-            break
-        best = level
-    if best is None:
-        raise DeviceError(f"Stele needs an x86-64-v2 CPU (SSE4.2), {llvm.get_host_cpu_name()} has it not")
-    level = best if wanted == "native" else wanted
-    if [*_LEVELS].index(level) > [*_LEVELS].index(best):
-        raise DeviceError(f"STELE_TARGET={level} needs {', '.join(missing)}, {llvm.get_host_cpu_name()} has it not",
-                          hint=f"The widest level here is {best}.")
+    lacks = {level: [name for name in features if not have.get(name)] for level, features in _LEVELS.items()}
+    levels = [*itertools.takewhile(lambda level: not lacks[level], _LEVELS)]
+    if not levels:
+        raise DeviceError(f"Stele needs an x86-64-v2 CPU (SSE4.2), {llvm.get_host_cpu_name()} is older")
+    level = levels[-1] if wanted == "native" else wanted
+    if level not in levels:
+        raise DeviceError(f"STELE_TARGET={level} needs a CPU with {', '.join(_LEVELS[level])}, "
+                          f"got {llvm.get_host_cpu_name()}", hint=f"The widest level here is {levels[-1]}.")
     return Target(
         name=level, triple=triple,
         cpu=llvm.get_host_cpu_name() if wanted == "native" else level,
@@ -93,7 +89,7 @@ def _x86(wanted: str, triple: str) -> Target:
         vector_bytes={"x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}[level],
         registers=32 if level == "x86-64-v4" else 16,
         fma=level != "x86-64-v2",
-        cores=_cores(), l1=_cache_bytes(1, 32 << 10), l2=_cache_bytes(2, 512 << 10),
+        cores=config.CPUS, l1=_cache_bytes(1, 32 << 10), l2=_cache_bytes(2, 512 << 10),
     )
 
 
@@ -102,15 +98,11 @@ def _arm(wanted: str, triple: str) -> Target:
         raise DeviceError(f"STELE_TARGET={wanted} is an x86 level, this machine is {triple}", hint="Use native.")
     return Target(name="neon", triple=triple, cpu="generic", features="+neon,+lse" if _has_lse() else "+neon",
                   vector_bytes=16, registers=32, fma=True,
-                  cores=_cores(), l1=_cache_bytes(1, 64 << 10), l2=_cache_bytes(2, 1 << 20))
+                  cores=config.CPUS, l1=_cache_bytes(1, 64 << 10), l2=_cache_bytes(2, 1 << 20))
 
 
 def _has_lse() -> bool:
     return bool(llvm.get_host_cpu_features().get("lse"))
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _cache_bytes(level: int, default: int) -> int:

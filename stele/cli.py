@@ -1,0 +1,17 @@
+"""The `stele` command: what may be asked, bound to what answers."""
+
+import sys
+
+from stele.inspect.doctor import doctor
+from stele.train.arguments import Commands, Doctor, run
+from stele.train.features import features
+from stele.train.options import FeatureOptions, TrainOptions
+from stele.train.workloads import train
+
+COMMANDS: Commands = {TrainOptions: train, FeatureOptions: features, Doctor: lambda options: print(doctor())}
+
+
+def main() -> None:
+    """Run `stele` with the arguments of the process, and end the process with its exit code."""
+    sys.exit(run(sys.argv[1:], COMMANDS))
+

@@ -1,0 +1,81 @@
+"""MNIST and Fashion-MNIST: arrays from idx files, plain, gzip or xz."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from stele.data.files import read_bytes
+from stele.data.sets import Dataset, Split, split
+from stele.errors import DataError
+
+DIGITS = tuple("0123456789")
+FASHION = ("t-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
+FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+
+
+def read_idx(path: str | Path, ndim: int) -> np.ndarray:
+    """The uint8 array of `ndim` axes in an idx file: 0, 0, 8, ndim, the sizes as big-endian int32, the elements.
+
+    >>> from stele.data.packaged import SAMPLES
+    >>> read_idx(SAMPLES / "t10k-labels-idx1-ubyte.xz", 1).shape
+    (2000,)
+    """
+    content = read_bytes(path)
+    head = 4 + 4 * ndim
+    magic = bytes((0, 0, 8, ndim))
+    if content[:4] != magic:
+        kind = {1: "labels", 3: "images"}.get(ndim, f"{ndim} axes")
+        raise DataError(f"an idx file of {kind} needs to begin with 0x{magic.hex()}, got 0x{content[:4].hex()} "
+                        f"in {path}. Is it a file of images where labels belong, or no idx file?")
+    if len(content) < head:
+        raise DataError(f"an idx file needs a head of {head} bytes, got {len(content)} in {path}. Download it again.")
+    shape = tuple(int(n) for n in np.frombuffer(content, ">u4", ndim, 4))
+    wanted = head + math.prod(shape)
+    if len(content) != wanted:
+        raise DataError(f"an idx file of shape {shape} needs {wanted} bytes, got {len(content)} in {path}. "
+                        "Download it again.")
+    return np.frombuffer(content, np.uint8, offset=head).reshape(shape)
+
+
+def has_idx(folder: Path) -> bool:
+    """Whether `folder` holds at least one of the four idx files."""
+    return any(_find(folder, name) for name in FILES)
+
+
+def mnist(folder: str | Path) -> Dataset:
+    """MNIST from the folder of its four idx files: images (N, 1, 28, 28)."""
+    return _idx_set(Path(folder), "MNIST", DIGITS)
+
+
+def fashion_mnist(folder: str | Path) -> Dataset:
+    """Fashion-MNIST from the folder of its four idx files: images (N, 1, 28, 28)."""
+    return _idx_set(Path(folder), "Fashion-MNIST", FASHION)
+
+
+def _idx_set(folder: Path, name: str, classes: tuple[str, ...]) -> Dataset:
+    train_x, train_y, test_x, test_y = (_need(folder, file, name) for file in FILES)
+    return Dataset(name, classes, _idx_split(train_x, train_y, len(classes)), _idx_split(test_x, test_y, len(classes)))
+
+
+def _idx_split(images: Path, labels: Path, classes: int) -> Split:
+    x = read_idx(images, 3)
+    if x.shape[1:] != (28, 28):
+        raise DataError(f"images of this set need to be 28x28, got {x.shape[1]}x{x.shape[2]} in {images}.")
+    return split(x[:, None], read_idx(labels, 1), classes, str(labels))
+
+
+def _need(folder: Path, file: str, name: str) -> Path:
+    path = _find(folder, file)
+    if path is None:
+        raise DataError(f"{name} needs {', '.join(f'{file}.gz' for file in FILES)}, got no {file}[.gz] in {folder}. "
+                        "Put it there, or pass the folder that has all four.")
+    return path
+
+
+def _find(folder: Path, name: str) -> Path | None:
+    """The file of that name in `folder`, packed or not; some mirrors write a dot before idx."""
+    dotted = name.replace("-idx", ".idx")
+    candidates = (folder / f"{stem}{suffix}" for stem in (name, dotted) for suffix in ("", ".gz", ".xz"))
+    return next((path for path in candidates if path.is_file()), None)
+

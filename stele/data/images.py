@@ -1,0 +1,64 @@
+"""Photographs as the arrays that image classifiers take; needs Pillow, the `images` extra."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stele.errors import DataError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+RESIZE, CROP = 256, 224
+BILINEAR = 2  # Pillow's number of its antialiased bilinear filter
+MEAN = np.array((0.485, 0.456, 0.406), np.float32)
+STD = np.array((0.229, 0.224, 0.225), np.float32)
+
+
+def load_image(path: str | Path) -> np.ndarray:
+    """A photograph as (3, 224, 224) float32, RGB, as torchvision's classification presets make it.
+
+    The shorter side is resized to 256 (bilinear, antialiased), the centre 224x224 cropped, x / 255, minus the mean of
+    ImageNet, divided by its standard deviation. Raises DataError for a missing or corrupt file, and when Pillow is not
+    installed.
+
+    ```
+    x = load_image("cat.jpg")[None]
+    ```
+    """
+    image = _read(Path(path))
+    width, height = image.size
+    short = min(width, height)
+    resized = image.resize((RESIZE * width // short, RESIZE * height // short), BILINEAR)
+    left, top = round((resized.width - CROP) / 2), round((resized.height - CROP) / 2)
+    pixels = np.asarray(resized.crop((left, top, left + CROP, top + CROP)), np.float32)
+    normal = (pixels / np.float32(255) - MEAN) / STD
+    return np.ascontiguousarray(normal.transpose(2, 0, 1))
+
+
+def load_images(paths: Iterable[str | Path]) -> np.ndarray:
+    """Photographs as (N, 3, 224, 224) float32; the first bad one raises DataError."""
+    return np.stack([load_image(path) for path in paths])
+
+
+def _read(path: Path) -> "Image.Image":
+    """The pixels in RGB, all decoded."""
+    try:
+        from PIL import Image, UnidentifiedImageError  # an extra, so not needed to import this file
+    except ImportError:
+        raise DataError(f"reading {path} needs Pillow, got none installed. Run: pip install stele[images]") from None
+    try:
+        with Image.open(path) as image:
+            return image.convert("RGB")
+    except FileNotFoundError:
+        raise DataError(f"an image needs an existing file, got none at {path}. Is the path right?") from None
+    except IsADirectoryError:
+        raise DataError(f"an image needs a file, got the folder {path}. Name the images: {path}/*.jpg") from None
+    except UnidentifiedImageError:
+        raise DataError("an image needs a format that Pillow knows (JPEG, PNG, WebP, BMP), "
+                        f"got another at {path}.") from None
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise DataError(f"an image needs to be whole, got a truncated or corrupt one at {path} ({error}). "
+                        "Save it again.") from None

@@ -1,0 +1,163 @@
+"""Batches of arrays, shuffled and gathered by a thread while the last ones are used."""
+
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stele.data.sets import unit
+from stele.errors import DataError
+
+Batch = tuple[np.ndarray, ...]
+Transform = Callable[[Batch, np.random.Generator], Batch]
+_WORD = (1 << 64) - 1
+_ALONE = 2  # references that getrefcount sees when only the list holds an array: the list's and its own argument
+
+
+class Loader:
+    """Batches of arrays that have the same length: `for x, y in Loader((x, y), 64, shuffle=True)`.
+
+    uint8 arrays come out as float32 in 0..1 (`unit`), others as they are. The order of epoch k is a function of
+    (seed, k) alone; every `for` is the next epoch, `batches(k)` is a chosen one. `transform(batch, rng)` runs on the
+    loading thread with a generator of its own for every (seed, epoch, batch). Batches are the reader's to keep: memory
+    is used again only when nothing refers to it.
+
+    >>> loader = Loader((np.arange(5), np.arange(5) * 10), batch_size=2)
+    >>> [(x.tolist(), y.tolist()) for x, y in loader]
+    [([0, 1], [0, 10]), ([2, 3], [20, 30]), ([4], [40])]
+    """
+
+    def __init__(self, arrays: Sequence[np.ndarray], batch_size: int = 64, *, shuffle: bool = False, seed: int = 0,
+                 drop_last: bool = False, transform: Transform | None = None, prefetch: int = 3) -> None:
+        self.arrays = tuple(np.asarray(array) for array in arrays)
+        _check(self.arrays, batch_size, prefetch)
+        self.samples = len(self.arrays[0])
+        self.batch_size, self.shuffle, self.seed, self.drop_last = batch_size, shuffle, seed, drop_last
+        self.transform, self.prefetch = transform, prefetch
+        self.epoch = 0
+
+    def __len__(self) -> int:
+        """Batches per epoch."""
+        full, rest = divmod(self.samples, self.batch_size)
+        return full if self.drop_last else full + (rest > 0)
+
+    def __iter__(self) -> Iterator[Batch]:
+        epoch, self.epoch = self.epoch, self.epoch + 1
+        return self.batches(epoch)
+
+    def order(self, epoch: int) -> np.ndarray:
+        """The sample numbers of an epoch, in order: the ranks of raw Philox words, the same on every NumPy."""
+        if not self.shuffle:
+            return np.arange(self.samples)
+        return np.argsort(_philox(self.seed, epoch).random_raw(self.samples), kind="stable")
+
+    def batches(self, epoch: int) -> Iterator[Batch]:
+        """The batches of one epoch; leaving the loop early, or an exception in it, stops the thread."""
+        feed = _Feed(queue.Queue(self.prefetch))
+        thread = threading.Thread(target=feed.run, args=(self._gather(epoch),), name="stele-loader", daemon=True)
+        thread.start()
+        try:
+            for _ in range(len(self)):
+                yield feed.take()
+        finally:
+            feed.stop()
+
+    def _gather(self, epoch: int) -> Iterator[Batch]:
+        """What the thread runs."""
+        order = self.order(epoch)
+        recyclers = [_Recycler(array, self.batch_size) for array in self.arrays]
+        for k in range(len(self)):
+            chosen = order[k * self.batch_size:(k + 1) * self.batch_size]
+            batch = tuple(recycler.gather(chosen) for recycler in recyclers)
+            if self.transform:
+                batch = self.transform(batch, np.random.Generator(_philox(self.seed, epoch, 1 + k)))
+            yield batch
+            del batch  # or the thread would hold it while it waits
+
+
+@dataclass
+class _Feed:
+    """The bounded queue between the loading thread and the loop that reads."""
+
+    ready: queue.Queue[Batch | BaseException]
+    stopped: threading.Event = field(default_factory=threading.Event)
+    process: int = field(default_factory=os.getpid)
+
+    def run(self, batches: Iterator[Batch]) -> None:
+        try:
+            for batch in batches:
+                self.ready.put(batch)
+                del batch
+                if self.stopped.is_set():
+                    return
+        except BaseException as error:  # handed to the reader, who raises it
+            self.ready.put(error)
+
+    def take(self) -> Batch:
+        if os.getpid() != self.process:
+            raise DataError("a loader's thread does not survive a fork, got a loop begun before it. "
+                            "Begin a new loop over the loader in the child.")
+        item = self.ready.get()
+        if isinstance(item, BaseException):
+            raise item
+        return item
+
+    def stop(self) -> None:
+        """After this the thread puts at most one more batch, for which there is room."""
+        self.stopped.set()
+        if os.getpid() != self.process:
+            return
+        try:
+            while True:
+                self.ready.get_nowait()
+        except queue.Empty:
+            return
+
+
+class _Recycler:
+    """Rows of one array, gathered into buffers that are used again once nobody else refers to them."""
+
+    def __init__(self, source: np.ndarray, rows: int) -> None:
+        self.source = source
+        self.is_image = source.dtype == np.uint8
+        self.shape = (rows, *source.shape[1:])
+        self.raw = np.empty(self.shape, np.uint8) if self.is_image else None
+        self.buffers: list[np.ndarray] = []
+
+    def gather(self, chosen: np.ndarray) -> np.ndarray:
+        """`source[chosen]`, converted."""
+        out = self.buffers[self._free()][:len(chosen)]
+        if self.raw is None:
+            return np.take(self.source, chosen, axis=0, out=out, mode="clip")  # "raise" would copy twice
+        return unit(np.take(self.source, chosen, axis=0, out=self.raw[:len(chosen)], mode="clip"), out)
+
+    def _free(self) -> int:
+        """The number of a buffer that only this list refers to."""
+        for k in range(len(self.buffers)):
+            if sys.getrefcount(self.buffers[k]) == _ALONE:
+                return k
+        self.buffers.append(np.empty(self.shape, np.float32 if self.is_image else self.source.dtype))
+        return len(self.buffers) - 1
+
+
+def _philox(seed: int, epoch: int, stream: int = 0) -> np.random.Philox:
+    """The generator of (seed, epoch); streams of it are 2**128 numbers apart."""
+    return np.random.Philox(key=(seed & _WORD) | (epoch & _WORD) << 64, counter=stream << 128)
+
+
+def _check(arrays: tuple[np.ndarray, ...], batch_size: int, prefetch: int) -> None:
+    if not arrays:
+        raise DataError("a loader needs at least one array, got none. Write Loader((x, y), batch_size).")
+    lengths = [len(array) if array.ndim else None for array in arrays]
+    if len(set(lengths)) > 1 or None in lengths:
+        raise DataError(f"a loader needs arrays of one length, got {lengths}.")
+    if not lengths[0]:
+        raise DataError("a loader needs at least one sample, got empty arrays.")
+    if batch_size < 1:
+        raise DataError(f"a loader needs batch_size >= 1, got {batch_size}.")
+    if prefetch < 1:
+        raise DataError(f"a loader needs prefetch >= 1, got {prefetch}.")

@@ -1,0 +1,56 @@
+"""Data sets in memory: checked arrays for training and test."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stele.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Samples `x` (N, ...) and their labels `y` (N,) int64."""
+
+    x: np.ndarray
+    y: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A training and a test split over the same classes.
+
+    Images are uint8 (N, C, H, W); `unit` or a `Loader` turns them into float32 in 0..1. Texts are int32 (N, T)
+    word numbers, whose words `vocabulary` lists.
+    """
+
+    name: str
+    classes: tuple[str, ...]
+    train: Split
+    test: Split
+    vocabulary: tuple[str, ...] = ()
+
+
+def unit(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """uint8 0..255 as float32 0..1: x / 255, rounded once.
+
+    >>> unit(np.array([0, 51, 255], np.uint8))
+    array([0. , 0.2, 1. ], dtype=float32)
+    """
+    return np.divide(x, np.float32(255), out=out, dtype=np.float32)
+
+
+def split(x: np.ndarray, y: np.ndarray, classes: int, where: str) -> Split:
+    """A checked Split: as many labels as samples, at least one, each label in 0..classes-1."""
+    if len(x) != len(y):
+        raise DataError(f"a data set needs one label per sample, got {len(x)} samples and {len(y)} labels in {where}. "
+                        "Are both files from the same set?")
+    if len(x) == 0:
+        raise DataError(f"a data set needs at least one sample, got an empty one in {where}.")
+    wrong = np.flatnonzero((y < 0) | (y >= classes))
+    if len(wrong):
+        raise DataError(f"labels need to be 0..{classes - 1}, got {y[wrong[0]]} for sample {wrong[0]} in {where}. "
+                        "Is it a file of another set?")
+    return Split(np.ascontiguousarray(x), y.astype(np.int64))

@@ -1,0 +1,1 @@
+"""Look inside: what Stele finds, plans and generates."""

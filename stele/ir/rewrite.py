@@ -1,0 +1,245 @@
+"""The engine of rewriting: rules are tried bottom-up, to a fixed point, and every firing is accounted for."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+from ..errors import GraphError
+from .graph import Graph, Op, Parameter, Value, parameter, walk
+from .origin import NOWHERE, Origin, Where, inherit, lines
+from .types import DType, Shape, Type, float32
+
+Match = Callable[[Value], Value | None]
+FRESH: Where = frozenset((Origin("rewrite"),))
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """One rewrite: `match` gives a value of the same type that may stand for its argument, or None.
+
+    `example` is a graph on which the rule must fire; `inputs` its parameters' shapes (or whole types), `domain` the
+    interval its floats are drawn from. `error` bounds max|a-b| / max|b| of the two sides, in units of the dtype's
+    epsilon; 0 promises the same bits. At `hard`, if given, the original loses its digits and the replacement does not.
+    The rule is tried on values of the example's root op, and on those of the ops in `also`.
+    """
+
+    match: Match
+    example: Callable[..., Value]
+    inputs: dict[str, Shape | Type]
+    error: float
+    domain: tuple[float, float]
+    hard: float | None
+    also: tuple[type[Op], ...]
+
+    @property
+    def name(self) -> str:
+        return self.match.__name__
+
+    @property
+    def doc(self) -> str:
+        return inspect.cleandoc(self.match.__doc__ or "").partition("\n")[0]
+
+    def graph(self, dtype: DType = float32) -> Graph:
+        """The example over fresh parameters; `dtype` is that of parameters given by shape alone."""
+        types = {k: t if isinstance(t, Type) else Type(dtype, t) for k, t in self.inputs.items()}
+        made = {k: parameter(k, t) for k, t in types.items()}
+        return Graph(tuple(made.values()), (self.example(**made),))
+
+    @cached_property
+    def roots(self) -> tuple[type[Op], ...]:
+        return tuple(dict.fromkeys((type(self.graph().results[0].op), *self.also)))
+
+    @cached_property
+    def depth(self) -> int:
+        """How many levels of values below the root the example's pattern spans."""
+        height: dict[Value, int] = {}
+        for v in (result := self.graph()):
+            height[v] = 1 + max((height[a] for a in v.args), default=0)
+        return height[result.results[0]] - 1
+
+
+def rule(example: Callable[..., Value], *, error: float = 0, domain: tuple[float, float] = (-3, 3),
+         hard: float | None = None, also: tuple[type[Op], ...] = (), **inputs: Shape | Type) -> Callable[[Match], Rule]:
+    """Makes a function a rule, given a graph on which it must fire; its parameters are (2, 3) unless said otherwise.
+
+    >>> @rule(lambda x: log(exp(x)), error=8)
+    ... def log_of_exp(v):
+    ...     '''log(exp(x)) = x'''
+    ...     match v:
+    ...         case Value(Log(), [Value(Exp(), [x])]): return x
+    """
+    names = inspect.signature(example).parameters
+    types: dict[str, Shape | Type] = {k: inputs.get(k, (2, 3)) for k in names}
+    return lambda match: Rule(match, example, types, error, domain, hard, also)
+
+
+@dataclass
+class Report:
+    """What was rewritten: for each rule its firings, each with the user's lines it touched."""
+
+    firings: dict[str, list[Where]] = field(default_factory=dict[str, list[Where]])
+    docs: dict[str, str] = field(default_factory=dict[str, str])
+    unfinished: list[str] = field(default_factory=list[str])
+
+    def add(self, name: str, doc: str, where: Where) -> None:
+        self.firings.setdefault(name, []).append(where)
+        self.docs[name] = doc
+
+    def count(self, name: str) -> int:
+        return len(self.firings.get(name, ()))
+
+    @property
+    def total(self) -> int:
+        return sum(map(len, self.firings.values()))
+
+    def __str__(self) -> str:
+        """One line per rule: how often, what, where; a pass that changed nothing says so."""
+        if not self.firings:
+            return "nothing to rewrite"
+        rows = [f"{len(found):5}x {name:32} {self.docs[name]:48} {', '.join(lines(frozenset[Origin]().union(*found)))}"
+                for name, found in sorted(self.firings.items(), key=lambda item: -len(item[1]))]
+        rows += [f"stopped at its limit, the last rules were {', '.join(self.unfinished)}"] if self.unfinished else []
+        return "\n".join(row.rstrip() for row in rows)
+
+
+def rewrite(graph: Graph, rules: Iterable[Rule], off: Collection[str] = (), report: Report | None = None) -> Graph:
+    """The graph, and the graphs its ops hold, with `rules` applied until none fires, but for those named in `off`."""
+    table: dict[type[Op], list[Rule]] = {}
+    for r in rules:
+        for root in () if r.name in off else r.roots:
+            table.setdefault(root, []).append(r)
+    with inherit(FRESH):
+        return Rewriter(table, Report() if report is None else report).graph(graph)
+
+
+class Rewriter:
+    """One run of the engine over one graph; values in `done` have met every rule and are final."""
+
+    def __init__(self, table: dict[type[Op], list[Rule]], report: Report) -> None:
+        self.table, self.report = table, report
+        self.done: dict[Value, Value] = {}
+        self.extra: dict[Value, Where] = {}
+        self.fired = 0
+
+    def graph(self, graph: Graph) -> Graph:
+        self.done.update((p, p) for p in graph.parameters)
+        becomes: dict[Value, Value] = {}
+        stack = list(reversed(graph.results))
+        while stack:
+            v = stack[-1]
+            if v in self.done:
+                stack.pop()
+            elif waiting := [a for a in becomes_or_args(v, becomes) if a not in self.done]:
+                stack.extend(reversed(waiting))
+            elif v in becomes:
+                self.done[v] = self.done[becomes[v]]
+            else:
+                now = self.rebuilt(v)
+                new = self.step(now)
+                if new is None:
+                    self.done[v] = self.done[now] = now
+                else:
+                    becomes[v] = new
+        return with_origins(with_results(graph, tuple(self.done[v] for v in graph.results)), self.extra)
+
+    def rebuilt(self, v: Value) -> Value:
+        """The value over final operands and rewritten inner graphs."""
+        args = tuple(self.done[a] for a in v.args)
+        op = within(v.op, lambda g: Rewriter(self.table, self.report).graph(g)) if v.op.family == "control" else v.op
+        return v if op is v.op and args == v.args else Value(op, args, v.type, v.where)
+
+    def step(self, v: Value) -> Value | None:
+        """What the first rule that fires makes of v."""
+        for r in self.table.get(type(v.op), ()):
+            new = r.match(v)
+            if new is None or new is v or (new.type != v.type and is_only_size(r, v, new)):
+                continue
+            self.fired += 1
+            if self.fired > 1000 + 20 * len(self.done):
+                self.report.unfinished = [*self.report.unfinished[-7:], r.name]
+                return None
+            self.account(r, v, new)
+            return new
+        return None
+
+    def account(self, r: Rule, v: Value, new: Value) -> None:
+        """Gives the origins of what was replaced to what replaces it, and reports the firing."""
+        made = [u for u in walk([new], stop=lambda u: u.where is not FRESH) if u.where is FRESH]
+        kept = {a for u in made for a in u.args} | {new}
+        where, level = v.where | self.extra.get(v, NOWHERE), [v]
+        for _ in range(r.depth):
+            level = list({a: None for u in level for a in u.args if a not in kept})
+            where = where.union(*(u.where | self.extra.get(u, NOWHERE) for u in level))
+        for u in made:
+            u.where = where
+        if not made and not isinstance(new.op, Parameter) and not where <= new.where:
+            self.extra[new] = self.extra.get(new, NOWHERE) | where
+        self.report.add(r.name, r.doc, where)
+
+
+def becomes_or_args(v: Value, becomes: dict[Value, Value]) -> tuple[Value, ...]:
+    """What must be final before v is: its replacement, or its operands."""
+    return (becomes[v],) if v in becomes else v.args
+
+
+def is_only_size(r: Rule, v: Value, new: Value) -> bool:
+    """Whether two types differ in how symbolic sizes are written, and no more; raises GraphError otherwise."""
+    if isinstance(v.type, Type) and isinstance(new.type, Type) and v.dtype == new.dtype and v.ndim == new.ndim \
+            and all(m == n or not (isinstance(m, int) and isinstance(n, int)) for m, n in zip(v.shape, new.shape)):
+        return True
+    raise GraphError(f"the rule {r.name} made {new.type} of {v.type} at {', '.join(lines(v.where))}: a replacement "
+                     f"must have the type of what it replaces; cast or reshape it, or return None")
+
+
+def within(op: Op, change: Callable[[Graph], Graph]) -> Op:
+    """The op with the graphs it holds changed; the op itself where none is."""
+    held = {f.name: g for f in fields(op) if isinstance(g := getattr(op, f.name), Graph)}
+    new = {name: changed for name, g in held.items() if (changed := change(g)) is not g}
+    return replace(op, **new) if new else op
+
+
+def with_origins(graph: Graph, extra: dict[Value, Where]) -> Graph:
+    """The graph with further origins united into some of its values."""
+    return substituted(graph, {}, extra) if extra else graph
+
+
+def substituted(graph: Graph, becomes: dict[Value, Value], extra: dict[Value, Where] | None = None) -> Graph:
+    """The graph where each key of `becomes` is taken by its value (of the same type), over the same parameters.
+
+    Replacements are walked too, so they may be made of values of the old graph, of other keys even.
+    """
+    extra = {} if extra is None else extra
+    meaning: dict[Value, Value] = {}
+    stack = list(reversed(graph.results))
+    while stack:
+        v = stack[-1]
+        needs: Sequence[Value] = (becomes[v],) if v in becomes else v.args
+        if v in meaning:
+            stack.pop()
+        elif waiting := [a for a in needs if a not in meaning]:
+            stack.extend(reversed(waiting))
+        elif v in becomes:
+            meaning[v] = meaning[becomes[v]]
+        else:
+            args, where = tuple(meaning[a] for a in v.args), v.where | extra.get(v, NOWHERE)
+            meaning[v] = v if args == v.args and where == v.where else Value(v.op, args, v.type, where)
+    return with_results(graph, tuple(meaning[v] for v in graph.results))
+
+
+def with_results(graph: Graph, results: tuple[Value, ...]) -> Graph:
+    """The graph with other results; the graph itself where they are the same."""
+    return graph if results == graph.results else Graph(graph.parameters, results, graph.guards)
+
+
+def everywhere(change: Callable[[Graph], Graph], graph: Graph) -> Graph:
+    """The graph changed, and before it the graphs its ops hold, innermost first."""
+    becomes: dict[Value, Any] = {}
+    for v in walk(graph.results):
+        if v.op.family == "control":
+            op = within(v.op, lambda g: everywhere(change, g))
+            if op is not v.op:
+                becomes[v] = Value(op, v.args, v.type, v.where)
+    return change(substituted(graph, becomes) if becomes else graph)

@@ -1,0 +1,227 @@
+"""The command line as it is written: what may be asked, checked before anything runs, and how errors look."""
+
+import argparse
+import difflib
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NoReturn
+
+from stele.config import MAX_THREADS
+from stele.errors import SteleError
+from stele.train.options import FeatureOptions, TrainOptions
+
+USAGE, INTERRUPTED = 2, 130
+EXAMPLES = """examples:
+  stele train cnn                                   a convolutional network on the packaged Fashion-MNIST sample
+  stele train gru --epochs 3 --seed 1               a recurrent network on the packaged movie review sentences
+  stele train cnn --data data/cifar-10-batches-bin  the same network on all of CIFAR-10
+  stele features resnet50 cat.jpg dog.png --weights resnet50.safetensors --out features.npy
+  stele doctor                                      versions, CPU features, threads, cache folder, BLAS
+"""
+
+
+_WORDING = (
+    (r"the following arguments are required: (.*)", r"needs \1, got nothing there"),
+    (r"unrecognized arguments: (.*)",               r"got \1, which it does not take"),
+    (r"argument (\S+): expected one argument",      r"needs a value after \1, got none"),
+)
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """`stele doctor`."""
+
+
+Options = TrainOptions | FeatureOptions | Doctor
+Commands = dict[type, Callable[..., None]]
+
+
+class UsageError(SteleError):
+    """The command line asks for something that does not exist or cannot be."""
+
+
+def parse(arguments: Sequence[str]) -> Options:
+    """What `arguments` ask for; UsageError when they do not make sense.
+
+    >>> parse(["train", "cnn", "--epochs", "2"]).epochs
+    2
+    """
+    _check_options(arguments)
+    parsed = parser().parse_args(arguments)
+    match parsed.command:
+        case "train":
+            return TrainOptions(parsed.workload, parsed.data, parsed.epochs, parsed.batch, parsed.seed, parsed.threads,
+                                _new_folder(parsed.out))
+        case "features":
+            return FeatureOptions(parsed.model, tuple(map(_existing, parsed.images)), _weights(parsed.weights),
+                                  _npy(parsed.out), parsed.batch, parsed.threads)
+        case _:
+            return Doctor()
+
+
+def run(arguments: Sequence[str], commands: Commands) -> int:
+    """Parse, run the command, and return the exit code: 0, 2 for bad input, 130 for Ctrl-C; errors are one line."""
+    try:
+        options = parse(arguments)
+        commands[type(options)](options)
+    except SteleError as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        return USAGE
+    except OSError as error:
+        print(f"error: {error.strerror or error}: {error.filename or 'a file'}", file=sys.stderr)
+        return USAGE
+    except KeyboardInterrupt as error:
+        print("; ".join(["interrupted", *getattr(error, "__notes__", ())]), file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argparse parser that raises its errors, in our words."""
+
+    def error(self, message: str) -> NoReturn:
+        for pattern, words in _WORDING:
+            message = re.sub(pattern, words, message)
+        raise UsageError(f"{self.prog} {message}. Try: {self.prog} --help")
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands and options."""
+    root = _Parser("stele", description="Train and run networks, compiled to machine code.", epilog=EXAMPLES,
+                   formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+    root.add_argument("--version", action="version", version=f"stele {_version()}")
+    commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    _train(commands)
+    _features(commands)
+    commands.add_parser("doctor", help="versions, CPU features, threads, cache folder, BLAS found",
+                        description="Print what Stele finds on this machine.", allow_abbrev=False)
+    return root
+
+
+def _train(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    train = commands.add_parser(
+        "train", help="train a network and keep the run in a folder", allow_abbrev=False, epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Train, print progress and the test accuracy, and write history.json, curves.html and "
+                    "model.safetensors.")
+    train.add_argument("workload", type=_choice("workload", "cnn", "gru"), metavar="{cnn,gru}",
+                       help="cnn: images, gru: movie reviews")
+    train.add_argument("--data", type=Path, metavar="DIR",
+                       help="folder of the full set, for cnn CIFAR-10 (binary or python version), Fashion-MNIST or "
+                            "MNIST, for gru aclImdb; default: the packaged sample")
+    train.add_argument("--epochs", type=_whole("--epochs", 1, 100_000), metavar="N", help="default: the workload's own")
+    train.add_argument("--batch", type=_whole("--batch", 1, 1 << 20), default=64, metavar="N", help="default: 64")
+    train.add_argument("--seed", type=_whole("--seed", 0, (1 << 63) - 1), default=0, metavar="N", help="default: 0")
+    train.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N",
+                       help="default: one per core")
+    train.add_argument("--out", type=Path, metavar="DIR", help="run folder; default: runs/<workload>-<time>")
+
+
+def _features(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    features = commands.add_parser(
+        "features", help="turn photographs into feature vectors", allow_abbrev=False, epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Write the 2048 features of each photograph, a row each, as .npy; needs pip install stele[images].")
+    features.add_argument("model", type=_choice("model", "resnet50"), metavar="{resnet50}", help="the network")
+    features.add_argument("images", type=Path, nargs="+", metavar="IMAGE", help="JPEG, PNG, WebP or BMP files")
+    features.add_argument("--weights", type=Path, metavar="FILE.safetensors",
+                          help="weights under torchvision's names; default: random ones")
+    features.add_argument("--out", type=Path, default=Path("features.npy"), metavar="FILE.npy",
+                          help="default: features.npy")
+    features.add_argument("--batch", type=_whole("--batch", 1, 4096), default=32, metavar="N", help="default: 32")
+    features.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N",
+                          help="default: one per core")
+
+
+def _check_options(arguments: Sequence[str]) -> None:
+    """An unknown command or option is an error that names the nearest known one."""
+    known = _known()
+    command = next((word for word in arguments if not word.startswith("-")), None)
+    if command is not None and arguments[0] == command and command not in known:
+        raise UsageError(f"a command needs to be one of {', '.join(k for k in known if k)}, got {command!r}."
+                         + _nearest(command, [k for k in known if k]))
+    options = known[command if command in known else ""]
+    for word in arguments:
+        if word == "--":
+            return
+        name = word.partition("=")[0]
+        if name.startswith("--") and name not in options:
+            where = f"stele {command}" if command in known else "stele"
+            raise UsageError(f"{where} knows {', '.join(options)}, got {name}." + _nearest(name, options))
+
+
+def _known() -> dict[str, list[str]]:
+    """The long options of each command; those of `stele` itself under the empty name."""
+    root = parser()
+    commands = {"": root}
+    for action in root._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            commands |= action.choices
+    return {name: [o for action in each._actions for o in action.option_strings if o.startswith("--")]
+            for name, each in commands.items()}
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(word, known, 1, 0.5)
+    return f" Did you mean {close[0]}?" if close else ""
+
+
+def _choice(what: str, *choices: str) -> Callable[[str], str]:
+    def check(word: str) -> str:
+        if word not in choices:
+            raise UsageError(f"a {what} needs to be {' or '.join(choices)}, got {word!r}." + _nearest(word, choices))
+        return word
+    return check
+
+
+def _whole(option: str, low: int, high: int) -> Callable[[str], int]:
+    def check(word: str) -> int:
+        try:
+            number = int(word)
+        except ValueError:
+            raise UsageError(f"{option} needs a whole number, got {word!r}. Write {option} {max(low, 1)}") from None
+        if not low <= number <= high:
+            raise UsageError(f"{option} needs a number in {low}..{high}, got {number}.")
+        return number
+    return check
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        what = "the folder" if path.is_dir() else "nothing at"
+        raise UsageError(f"an image needs to be an existing file, got {what} {path}. Is the path right?")
+    return path
+
+
+def _weights(path: Path | None) -> Path | None:
+    if path is not None and not path.is_file():
+        raise UsageError(f"--weights needs an existing .safetensors file, got nothing at {path}. Is the path right?")
+    if path is not None and path.suffix != ".safetensors":
+        raise UsageError(f"--weights needs a .safetensors file, got {path}. Save the state dict with "
+                         "safetensors.torch.save_file.")
+    return path
+
+
+def _npy(path: Path) -> Path:
+    if path.suffix != ".npy":
+        raise UsageError(f"--out needs a file name ending in .npy, got {path}.")
+    if not path.parent.is_dir():
+        raise UsageError(f"--out needs an existing folder to write to, got {path.parent}. Make it first.")
+    return path
+
+
+def _new_folder(path: Path | None) -> Path | None:
+    if path is not None and path.exists() and not path.is_dir():
+        raise UsageError(f"--out needs a folder, got the file {path}. Pass another name.")
+    return path
+
+
+def _version() -> str:
+    try:
+        return version("stele")
+    except PackageNotFoundError:
+        return "(not installed)"

@@ -1,0 +1,85 @@
+"""What is remembered of a training run, as it stands in `history.json`."""
+
+import json
+import math
+import os
+import tempfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+POINTS = 400  # the curve of single steps keeps at most twice as many
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One epoch, counted from 1: mean losses, accuracies in 0..1, seconds with the test."""
+
+    epoch: int
+    train_loss: float
+    train_accuracy: float
+    test_loss: float
+    test_accuracy: float
+    seconds: float
+
+
+@dataclass
+class Curve:
+    """Losses of single steps at `x` (in epochs): means over `stride` steps, which doubles when there are too many."""
+
+    x: list[float] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
+    stride: int = 1
+    _open: list[tuple[float, float]] = field(default_factory=list)
+
+    def add(self, x: float, loss: float) -> None:
+        self._open.append((x, loss))
+        if len(self._open) < self.stride:
+            return
+        self.x.append(self._open[-1][0])
+        self.loss.append(math.fsum(loss for _, loss in self._open) / self.stride)
+        self._open.clear()
+        if len(self.x) >= 2 * POINTS:
+            self.x = self.x[1::2]
+            self.loss = [(a + b) / 2 for a, b in zip(self.loss[::2], self.loss[1::2], strict=True)]
+            self.stride *= 2
+
+
+@dataclass
+class History:
+    """A run so far. `state` is running, finished, interrupted or failed."""
+
+    meta: dict[str, Any]
+    state: str = "running"
+    message: str = ""
+    epochs: list[Epoch] = field(default_factory=list)
+    curve: Curve = field(default_factory=Curve)
+
+    def to_json(self) -> str:
+        """Valid JSON: a loss that is not finite is null."""
+        content = {"state": self.state, "message": self.message, "meta": self.meta,
+                   "epochs": [asdict(epoch) for epoch in self.epochs],
+                   "steps": {"epoch": self.curve.x, "train_loss": self.curve.loss}}
+        return json.dumps(_finite(content), indent=1, allow_nan=False, default=str) + "\n"
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace `path` by a file that is whole: a reader sees the old one or the new one."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _finite(value: Any) -> Any:
+    """The same with null for nan and infinities."""
+    match value:
+        case float():        return value if math.isfinite(value) else None
+        case dict():         return {key: _finite(item) for key, item in value.items()}
+        case list() | tuple(): return [_finite(item) for item in value]
+        case _:              return value

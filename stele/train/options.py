@@ -1,0 +1,29 @@
+"""What a training run and a feature extraction are asked to do."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """A run of `stele train`; None stands for the workload's default."""
+
+    workload: str              # "cnn" or "gru"
+    data: Path | None          # folder of the full data set; None: the packaged sample
+    epochs: int | None
+    batch: int
+    seed: int
+    threads: int | None
+    out: Path | None           # run folder; None: runs/<workload>-<time>
+
+
+@dataclass(frozen=True)
+class FeatureOptions:
+    """A run of `stele features`."""
+
+    model: str                 # "resnet50"
+    images: tuple[Path, ...]
+    weights: Path | None
+    out: Path
+    batch: int
+    threads: int | None

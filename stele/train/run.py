@@ -1,0 +1,98 @@
+"""The folder of a training run: always a valid `history.json` and `curves.html`, whatever ends the run."""
+
+import platform
+import sys
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from stele.errors import DataError
+from stele.train.history import Epoch, History, write_atomically
+from stele.train.page import page
+
+VERSIONS = ("stele", "numpy", "llvmlite")
+
+
+def default_folder(workload: str) -> Path:
+    """`runs/<workload>-<time>`, a name that is free."""
+    stem = Path("runs") / f"{workload}-{time.strftime('%Y%m%d-%H%M%S')}"
+    names = (stem if k == 1 else stem.with_name(f"{stem.name}-{k}") for k in range(1, 10_000))
+    return next(path for path in names if not path.exists())
+
+
+class Run:
+    """A run being recorded.
+
+    ```
+    with Run(folder, {"workload": "cnn", "seed": 0}) as run:
+        for ...:
+            run.step(epoch_so_far, loss)
+            run.epoch(Epoch(1, train_loss, train_accuracy, test_loss, test_accuracy, seconds))
+        run.finish(parameters=3_441_592)
+    ```
+
+    The folder is made on entry; both files are written on entry, after each epoch and on leaving. Ctrl-C
+    marks the run as interrupted, an exception as failed. `meta` gets the command, versions and machine.
+    """
+
+    def __init__(self, folder: Path, meta: dict[str, Any]) -> None:
+        self.folder = Path(folder)
+        self.history = History({**meta, **_surroundings()})
+
+    def __enter__(self) -> "Run":
+        if (self.folder / "history.json").exists():
+            raise DataError(f"a run needs a folder of its own, got {self.folder}, which holds one. "
+                            "Pass another --out, or delete it.")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._write()
+        except OSError as error:
+            raise DataError(f"a run needs a folder to write to, got {error.strerror} at {self.folder}. "
+                            "Pass another --out.") from None
+        return self
+
+    def step(self, epoch: float, loss: float) -> None:
+        """One training step ended at `epoch` (1.5: half of the second epoch done)."""
+        self.history.curve.add(epoch, loss)
+
+    def epoch(self, epoch: Epoch) -> None:
+        """One epoch is trained and tested; the files are written."""
+        self.history.epochs.append(epoch)
+        self._write()
+
+    def finish(self, **facts: Any) -> None:
+        """Facts known only at the end join `meta`; they are written on leaving."""
+        self.history.meta.update(facts)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        match error:
+            case None:
+                self.history.state = "finished"
+            case KeyboardInterrupt():
+                self.history.state = "interrupted"
+                error.add_note(f"the run so far is in {self.folder}")
+            case _:
+                self.history.state = "failed"
+                self.history.message = f"{type(error).__name__}: {error}"
+        self._write()
+
+    def _write(self) -> None:
+        write_atomically(self.folder / "history.json", self.history.to_json())
+        write_atomically(self.folder / "curves.html", page(self.history))
+
+
+def _surroundings() -> dict[str, Any]:
+    """What a reader needs to repeat the run."""
+    return {"command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]), "started": time.strftime("%Y-%m-%d %H:%M:%S"),
+            "python": platform.python_version(), **{name: _version(name) for name in VERSIONS},
+            "machine": f"{platform.system()} {platform.machine()}"}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,50 @@
+"""What rules look for: numbers, and sums or movements under one head."""
+from __future__ import annotations
+
+import math
+
+from ..ir.graph import Constant, Literal, Value
+from ..ir.types import DType, axis_of
+from ..ops.linear import Broadcast, Reshape, Transpose
+
+Number = float | int | bool
+
+
+def number(v: Value) -> Number | None:
+    """The number an array holds everywhere, where the graph says so; else None."""
+    while isinstance(v.op, Broadcast | Reshape | Transpose):
+        v = v.args[0]
+    match v.op:
+        case Literal(value):
+            return value
+        case Constant(array) if array.size == 1:
+            return array.item()
+        case _:
+            return None
+
+
+def is_number(v: Value, value: Number) -> bool:
+    """Whether an array holds `value` everywhere; zeros of either sign are told apart."""
+    found = number(v)
+    return found == value and math.copysign(1, found) == math.copysign(1, value)
+
+
+def is_power_of_two(x: Number) -> bool:
+    """Whether a number is 2**k or -2**k with a modest k, so that its reciprocal is exact in every float."""
+    return math.isfinite(x) and abs(math.frexp(x)[0]) == 0.5 and -14 <= math.frexp(x)[1] <= 15
+
+
+def holds(wide: DType, narrow: DType) -> bool:
+    """Whether every number of `narrow` is one of `wide`."""
+    if narrow == wide or narrow.kind == "b":
+        return True
+    if narrow.is_float:
+        return wide.is_float and (wide.bits > narrow.bits)
+    if wide.is_float:
+        return {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}[wide.name] >= narrow.bits
+    return wide.bits > narrow.bits and (wide.kind == "i" or narrow.kind == "u")
+
+
+def axes_of(v: Value) -> tuple[int, ...]:
+    """The axes a reduction drops from its operand, counted from the front, in order."""
+    return tuple(sorted(axis_of(a, v.args[0].ndim) for a in v.op.axes))  # type: ignore[attr-defined]

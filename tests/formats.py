@@ -1,0 +1,100 @@
+"""The packaged samples rewritten into each format in which data sets are distributed."""
+
+import atexit
+import gzip
+import os
+import pickle
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stele.data.files import read_bytes
+from stele.data.idx import FILES
+from stele.data.packaged import SAMPLES, SENTENCES, fashion_sample
+from stele.data.sets import Split
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@cache
+def full_sets() -> Path:
+    """The folder of the full data sets as unpacked: STELE_SHARED_DATA, ../unpacked, or unpacked now from ../shared.
+
+    The test is skipped where there is none.
+    """
+    named = os.environ.get("STELE_SHARED_DATA")
+    folder = Path(named) if named else ROOT.parent / "unpacked"
+    script = ROOT.parent / "shared" / "data" / "unpack.py"
+    if folder.is_dir():
+        return folder
+    if named or not script.is_file():
+        pytest.skip(f"the full data sets are in neither {folder} nor {script.parent}; set STELE_SHARED_DATA")
+    scratch = Path(tempfile.mkdtemp(prefix="stele-full-"))
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    subprocess.run([sys.executable, str(script), str(scratch)], check=True, capture_output=True)
+    return scratch
+
+
+@cache
+def held_out() -> Split:
+    return fashion_sample().test
+
+
+def idx(x: np.ndarray) -> bytes:
+    return struct.pack(f">4B{x.ndim}I", 0, 0, 8, x.ndim, *x.shape) + x.astype(np.uint8).tobytes()
+
+
+def pictures(count: int, offset: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Packaged images as if of CIFAR-10: (N, 3, 32, 32) uint8 and labels."""
+    full = held_out()
+    grey = np.pad(full.x[offset:offset + count], ((0, 0), (0, 0), (2, 2), (2, 2)))
+    return np.concatenate([grey, 255 - grey, grey // 2], axis=1), full.y[offset:offset + count]
+
+
+def binary_batch(x: np.ndarray, y: np.ndarray) -> bytes:
+    return np.column_stack([y.astype(np.uint8), x.reshape(len(x), -1)]).tobytes()
+
+
+def python_batch(x: np.ndarray, y: np.ndarray) -> bytes:
+    batch = {b"batch_label": b"a batch", b"labels": y.tolist(), b"data": x.reshape(len(x), -1),
+             b"filenames": [b"%05d.png" % k for k in range(len(x))]}
+    return pickle.dumps(batch, protocol=2)
+
+
+def cifar(folder: Path, count: int = 7) -> Path:
+    """Both versions of CIFAR-10, `count` images a batch, under `folder`."""
+    versions = ("cifar-10-batches-bin", ".bin", binary_batch), ("cifar-10-batches-py", "", python_batch)
+    for place, suffix, write in versions:
+        (folder / place).mkdir(parents=True)
+        for k, name in enumerate([*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"]):
+            (folder / place / f"{name}{suffix}").write_bytes(write(*pictures(count, k * count)))
+    return folder
+
+
+def fashion(folder: Path, packed: bool = True, count: int = 20) -> Path:
+    """The four idx files, `count` samples each."""
+    folder.mkdir(parents=True)
+    full = fashion_sample()
+    arrays = full.train.x[:, 0], full.train.y, full.test.x[:, 0], full.test.y
+    for name, array in zip(FILES, arrays, strict=True):
+        content = idx(array[:count])
+        (folder / (f"{name}.gz" if packed else name)).write_bytes(gzip.compress(content) if packed else content)
+    return folder
+
+
+def reviews(folder: Path, count: int = 12) -> Path:
+    """`aclImdb` with `count` sentences in each of its four folders."""
+    for name, sign in zip(SENTENCES, ("neg", "pos"), strict=True):
+        lines = read_bytes(SAMPLES / f"{name}.xz").decode().splitlines()
+        for k, part in enumerate(("train", "test")):
+            (folder / part / sign).mkdir(parents=True)
+            for i, line in enumerate(lines[k * count:(k + 1) * count]):
+                (folder / part / sign / f"{i}_{1 if sign == 'neg' else 9}.txt").write_text(line, encoding="utf-8")
+    return folder

@@ -1,0 +1,138 @@
+"""Small native programs that the tests of the runtime call."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from stele.backend.cpu import jit, pool
+from stele.backend.cpu.call import Frame
+from stele.backend.cpu.target import detect
+
+SOURCE = """
+declare void @pool_run(ptr, ptr, ptr, i64)
+
+; buffers[0][i] += 1 for each task, buffers[1][thread] += tasks
+define void @count(ptr %ctx, i64 %thread, i64 %begin, i64 %end) {
+entry:
+  %bufs = load ptr, ptr %ctx
+  %seen = load ptr, ptr %bufs
+  %share.at = getelementptr ptr, ptr %bufs, i64 1
+  %share = load ptr, ptr %share.at
+  %mine = getelementptr i64, ptr %share, i64 %thread
+  %tasks = sub i64 %end, %begin
+  %old = load i64, ptr %mine
+  %new = add i64 %old, %tasks
+  store i64 %new, ptr %mine
+  br label %loop
+loop:
+  %i = phi i64 [ %begin, %entry ], [ %i1, %loop ]
+  %at = getelementptr i64, ptr %seen, i64 %i
+  %x = load i64, ptr %at
+  %y = add i64 %x, 1
+  store i64 %y, ptr %at
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i1, %end
+  br i1 %more, label %loop, label %out
+out:
+  ret void
+}
+
+; busy for sizes[2] turns
+define void @work(ptr %ctx, i64 %thread, i64 %begin, i64 %end) {
+entry:
+  %sizes.at = getelementptr ptr, ptr %ctx, i64 1
+  %sizes = load ptr, ptr %sizes.at
+  %turns.at = getelementptr i64, ptr %sizes, i64 2
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i1, %loop ]
+  %turns = load volatile i64, ptr %turns.at
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i1, %turns
+  br i1 %more, label %loop, label %out
+out:
+  ret void
+}
+
+; every task runs `count` over buffers[2], a ctx of its own, as a nested caller
+define void @nest(ptr %ctx, i64 %thread, i64 %begin, i64 %end) {
+entry:
+  %bufs = load ptr, ptr %ctx
+  %pool.at = getelementptr ptr, ptr %bufs, i64 2
+  %pool = load ptr, ptr %pool.at
+  %first = getelementptr ptr, ptr %bufs, i64 3
+  br label %loop
+loop:
+  %i = phi i64 [ %begin, %entry ], [ %i1, %loop ]
+  %inner.at = getelementptr ptr, ptr %first, i64 %i
+  %inner = load ptr, ptr %inner.at
+  call void @pool_run(ptr %pool, ptr @count, ptr %inner, i64 20)
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i1, %end
+  br i1 %more, label %loop, label %out
+out:
+  ret void
+}
+
+define void @nothing(ptr %ctx, i64 %thread, i64 %begin, i64 %end) {
+  ret void
+}
+
+define i32 @empty(ptr %ctx, ptr %pool) {
+  ret i32 0
+}
+"""
+
+# sizes[1] runs of a kernel over sizes[0] tasks, left when the status has a code
+_REPEAT = """
+define i32 @repeat_{kernel}(ptr %ctx, ptr %pool) {{
+entry:
+  %sizes.at = getelementptr ptr, ptr %ctx, i64 1
+  %sizes = load ptr, ptr %sizes.at
+  %tasks = load i64, ptr %sizes
+  %runs.at = getelementptr i64, ptr %sizes, i64 1
+  %runs = load i64, ptr %runs.at
+  %status.at = getelementptr ptr, ptr %ctx, i64 2
+  %status = load ptr, ptr %status.at
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i1, %loop ]
+  call void @pool_run(ptr %pool, ptr @{kernel}, ptr %ctx, i64 %tasks)
+  %code = load i64, ptr %status
+  %fine = icmp eq i64 %code, 0
+  %i1 = add i64 %i, 1
+  %left = icmp slt i64 %i1, %runs
+  %more = and i1 %fine, %left
+  br i1 %more, label %loop, label %out
+out:
+  %r = trunc i64 %code to i32
+  ret i32 %r
+}}
+"""
+
+KERNELS = "count", "work", "nest", "nothing"
+
+
+def load() -> jit.Loaded:
+    """All programs: `empty` and `repeat_<kernel>`."""
+    target = detect()
+    text = SOURCE + "".join(_REPEAT.format(kernel=kernel) for kernel in KERNELS)
+    image = jit.compile_object(text, target)
+    return jit.load(image, ["empty", *(f"repeat_{kernel}" for kernel in KERNELS)], target,
+                    imports=pool.imports())
+
+
+class Counting:
+    """A frame for `count`: how often each task ran, and how many each thread did."""
+
+    def __init__(self, tasks: int, runs: int) -> None:
+        self.seen: npt.NDArray[np.int64] = np.zeros(tasks, np.int64)
+        self.share: npt.NDArray[np.int64] = np.zeros(64, np.int64)
+        self.runs = runs
+        self.frame = Frame(buffers=2, sizes=3)
+        self.frame.buffers[:] = self.seen.ctypes.data, self.share.ctypes.data
+        self.frame.sizes[:] = tasks, runs, 0
+
+    def is_exact(self) -> bool:
+        return bool((self.seen == self.runs).all()) and int(self.share.sum()) == self.seen.size * self.runs

@@ -1,0 +1,100 @@
+"""The BLAS behind its thin surface."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from stele.backend.cpu import blas, jit, pool
+from stele.backend.cpu.call import Frame
+from stele.backend.cpu.target import detect
+from stele.errors import DeviceError, DTypeError, ShapeError
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m, k, n", [(1, 1, 1), (3, 5, 7), (64, 33, 17), (1, 100, 3), (4, 0, 2)])
+def test_gemm_multiplies(dtype: type, m: int, k: int, n: int) -> None:
+    draw = np.random.default_rng(0)
+    a, b = draw.standard_normal((m, k)).astype(dtype), draw.standard_normal((k, n)).astype(dtype)
+    strided = np.repeat(a, 2, axis=1)[:, ::2]
+    for x in (a, np.asfortranarray(a), strided):
+        for y in (b, np.asfortranarray(b)):
+            assert np.allclose(blas.gemm(x, y), a @ b, rtol=1e-4, atol=1e-5)
+
+
+def test_threads_may_call_it_at_once() -> None:
+    a = np.random.default_rng(0).standard_normal((200, 200))
+    with ThreadPoolExecutor(4) as threads:
+        assert all(np.array_equal(x, blas.gemm(a, a)) for x in threads.map(lambda _: blas.gemm(a, a), range(16)))
+
+
+PRODUCTS = """
+declare void @pool_run(ptr, ptr, ptr, i64)
+define void @products(ptr %ctx, i64 %thread, i64 %begin, i64 %end) {
+entry:
+  %bufs = load ptr, ptr %ctx
+  %gemm = load ptr, ptr %bufs
+  %a.at = getelementptr ptr, ptr %bufs, i64 1
+  %a = load ptr, ptr %a.at
+  %c.at = getelementptr ptr, ptr %bufs, i64 2
+  %c = load ptr, ptr %c.at
+  br label %loop
+loop:
+  %i = phi i64 [ %begin, %entry ], [ %i1, %loop ]
+  %skip = mul i64 %i, 1024
+  %x = getelementptr float, ptr %a, i64 %skip
+  %y = getelementptr float, ptr %c, i64 %skip
+  call void %gemm(i32 101, i32 111, i32 111, i32 32, i32 32, i32 32,
+                  float 1.0, ptr %x, i32 32, ptr %x, i32 32, float 0.0, ptr %y, i32 32)
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i1, %end
+  br i1 %more, label %loop, label %out
+out:
+  ret void
+}
+define i32 @program(ptr %ctx, ptr %pool) {
+  call void @pool_run(ptr %pool, ptr @products, ptr %ctx, i64 200)
+  ret i32 0
+}
+"""
+
+
+def test_native_code_calls_it_on_every_thread() -> None:
+    a = np.random.default_rng(0).standard_normal((200, 32, 32)).astype(np.float32)
+    c = np.zeros_like(a)
+    loaded = jit.load(jit.compile_object(PRODUCTS, detect()), ["program"], detect(), imports=pool.imports())
+    frame = Frame(buffers=3, sizes=0)
+    frame.buffers[:] = blas.address("sgemm"), a.ctypes.data, c.ctypes.data
+    assert frame.run(loaded["program"]) == 0
+    assert np.allclose(c, a @ a, rtol=1e-4, atol=1e-4)
+
+
+def test_wrong_operands_teach() -> None:
+    x = np.ones((2, 3), np.float32)
+    with pytest.raises(ShapeError, match=r"got \(2, 3\) and \(2, 3\)"):
+        blas.gemm(x, x)
+    with pytest.raises(DTypeError, match="float32 and float64"):
+        blas.gemm(x, np.ones((3, 2)))
+    with pytest.raises(DeviceError, match="got zgemm"):
+        blas.address("zgemm")
+
+
+def test_the_library_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STELE_BLAS", "openblas")
+    assert blas.address("sgemm") != blas.address("dgemm") != 0
+    assert blas.describe()["library"] == "openblas" and "OpenBLAS" in blas.describe()["config"]
+    monkeypatch.setenv("STELE_BLAS", blas.describe()["path"])
+    assert blas.describe()["library"].startswith("libscipy_openblas")
+    monkeypatch.setenv("STELE_BLAS", "none")
+    assert blas.library() is None and blas.address("sgemm") == 0 and blas.describe() == {"library": "none"}
+    with pytest.raises(DeviceError, match="there is no BLAS"):
+        blas.gemm(np.ones((1, 1)), np.ones((1, 1)))
+
+
+@pytest.mark.parametrize("name, says", [("/nowhere/libblas.so", "cannot load"), ("libc.so.6", "no cblas_sgemm")])
+def test_a_library_that_will_not_do_teaches(name: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STELE_BLAS", name)
+    with pytest.raises(DeviceError, match=says):
+        blas.library()

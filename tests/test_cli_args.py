@@ -1,0 +1,117 @@
+"""What the command line takes, and how it refuses."""
+
+from pathlib import Path
+
+import pytest
+
+from stele.errors import DataError
+from stele.train.arguments import Doctor, parse, run
+from stele.train.options import FeatureOptions, TrainOptions
+from stele.train.run import Run
+
+
+def test_train() -> None:
+    assert parse(["train", "cnn"]) == TrainOptions("cnn", None, None, 64, 0, None, None)
+    assert parse(["train", "gru", "--data", "d", "--epochs=2", "--batch", "8", "--seed", "7", "--threads", "2", "--out",
+                  "o"]) == TrainOptions("gru", Path("d"), 2, 8, 7, 2, Path("o"))
+
+
+def test_features(tmp_path: Path) -> None:
+    image, weights = tmp_path / "a.jpg", tmp_path / "w.safetensors"
+    image.touch()
+    weights.touch()
+    got = parse(["features", "resnet50", str(image), str(image), f"--weights={weights}", f"--out={tmp_path / 'f.npy'}"])
+    assert got == FeatureOptions("resnet50", (image, image), weights, tmp_path / "f.npy", 32, None)
+    assert parse(["doctor"]) == Doctor()
+
+
+BAD = [
+    ("", "stele needs COMMAND"),
+    ("trian cnn", "Did you mean train?"),
+    ("train", "needs {cnn,gru}"),
+    ("train rnn", "a workload needs to be cnn or gru, got 'rnn'"),
+    ("train cnn gru", "got gru, which it does not take"),
+    ("train cnn --epoch 3", "Did you mean --epochs?"),
+    ("train cnn --lr=3", "got --lr."),
+    ("train cnn -e 3", "got -e 3"),
+    ("--verbose", "stele knows --help, --version, got --verbose. Did you mean --version?"),
+    ("train cnn --epochs many", "--epochs needs a whole number, got 'many'"),
+    ("train cnn --epochs 0", "--epochs needs a number in 1..100000, got 0"),
+    ("train cnn --batch 0", "--batch needs"),
+    ("train cnn --seed -1", "--seed needs"),
+    ("train cnn --threads 1000000", "--threads needs"),
+    ("train cnn --data", "needs a value after --data"),
+    ("train cnn --out {file}", "--out needs a folder, got the file"),
+    ("features", "needs {resnet50}, IMAGE"),
+    ("features resnet18 {file}", "Did you mean resnet50?"),
+    ("features resnet50", "needs IMAGE"),
+    ("features resnet50 none.jpg", "an image needs to be an existing file, got nothing at none.jpg"),
+    ("features resnet50 {folder}", "got the folder"),
+    ("features resnet50 {file} --weights none.safetensors", "--weights needs an existing .safetensors file"),
+    ("features resnet50 {file} --weights {file}", "--weights needs a .safetensors file"),
+    ("features resnet50 {file} --out f.txt", "ending in .npy"),
+    ("features resnet50 {file} --out none/f.npy", "--out needs an existing folder"),
+    ("doctor --all", "stele doctor knows --help, got --all"),
+]
+
+
+@pytest.mark.parametrize("words, message", BAD)
+def test_bad_input_is_one_line(words: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    arguments = words.format(cnn="", resnet50="", file=tmp_path / "file", folder=tmp_path).split()
+    before = sorted(tmp_path.rglob("*"))
+    assert run(arguments, {}) == 2
+    out, err = capsys.readouterr()
+    assert not out and err.startswith("error: ") and err.count("\n") == 1 and message in err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_messages_are_distinct() -> None:
+    assert len({message for _, message in BAD}) == len(BAD)
+
+
+def test_errors_of_a_command_are_one_line_too(capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(options: TrainOptions) -> None:
+        raise DataError("a file needs this,\ngot that")
+    assert run(["train", "cnn"], {TrainOptions: fail}) == 2
+    assert capsys.readouterr().err == "error: a file needs this, got that\n"
+
+
+def test_a_full_disk_is_one_line_too(capsys: pytest.CaptureFixture[str]) -> None:
+    def full(options: Doctor) -> None:
+        raise OSError(28, "No space left on device", "runs/a/history.json")
+    assert run(["doctor"], {Doctor: full}) == 2
+    assert capsys.readouterr().err == "error: No space left on device: runs/a/history.json\n"
+
+
+def test_ctrl_c_says_where_the_run_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(options: TrainOptions) -> None:
+        with Run(tmp_path, {}):
+            raise KeyboardInterrupt
+    assert run(["train", "cnn"], {TrainOptions: interrupt}) == 130
+    assert capsys.readouterr().err == f"interrupted; the run so far is in {tmp_path}\n"
+
+
+def test_ctrl_c_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(options: Doctor) -> None:
+        raise KeyboardInterrupt
+    assert run(["doctor"], {Doctor: interrupt}) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_a_defect_is_not_hidden() -> None:
+    def defect(options: Doctor) -> None:
+        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError):
+        run(["doctor"], {Doctor: defect})
+
+
+@pytest.mark.parametrize("words", ["--help", "train --help", "features --help", "doctor --help", "--version"])
+def test_help(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(words.split(), {})
+    out, err = capsys.readouterr()
+    assert ended.value.code == 0 and out and not err
+    if words in ("--help", "train --help", "features --help"):
+        assert "stele train cnn" in out
+

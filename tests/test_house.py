@@ -1,0 +1,171 @@
+"""The house stands: imports go down, files stay small, the text speaks about the project alone."""
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+HOUSE = ROOT / "stele"
+
+# One row per floor, lowest first; a module may import its own floor (without a cycle) and those below.
+FLOORS = (
+    "errors config",
+    "ir",
+    "ops",
+    "transform",
+    "kernel",
+    "backend",
+    "pipeline tree tensor trace",
+    "nn optim data train inspect cli interop rosetta",
+)
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}
+CORE = ["ir", "ops", "transform", "kernel", "backend", "pipeline", "tree", "tensor", "trace"]
+# A file that may import a module inside a function: the loader that picks a backend.
+LOADERS = ("stele/pipeline.py",)
+
+CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 10_000, 400, 600, 40, 200
+FILES = sorted(HOUSE.rglob("*.py"))
+
+
+def module(path: Path) -> str:
+    """The dotted name of a file."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def shown(path: Path) -> str:
+    """A file as messages name it."""
+    return str(path.relative_to(ROOT))
+
+
+def room(name: str) -> str:
+    """The part of the house a module belongs to; '' for `stele` itself."""
+    return [*name.split("."), ""][1]
+
+
+MODULES = {module(f): f for f in FILES}
+
+
+def imports(path: Path) -> Iterator[tuple[str, ast.stmt]]:
+    """Our own modules that a file imports, with the statement."""
+    package = module(path) if path.name == "__init__.py" else module(path).rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((a.name, node) for a in node.names if a.name.split(".")[0] == "stele")
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            if base.split(".")[0] == "stele":
+                for a in node.names:
+                    yield (f"{base}.{a.name}" if f"{base}.{a.name}" in MODULES else base), node
+
+
+def code_lines(source: str) -> set[int]:
+    """The lines that hold code: no docstrings, comments or blanks."""
+    held: set[int] = set()
+    skip = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in skip:
+            held.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            held.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return held
+
+
+def test_imports_go_down() -> None:
+    homeless = sorted({r for name in MODULES if (r := room(name)) and r not in FLOOR})
+    assert not homeless, f"{homeless} stand on no floor: give them a place in FLOORS and docs/map.md"
+    found: list[str] = []
+    for path in FILES:
+        me = room(module(path))
+        for name, node in imports(path) if me else ():
+            if not room(name) and FLOOR[me] < len(FLOORS) - 1:
+                found.append(f"{shown(path)}:{node.lineno}: only the top floor uses the public names")
+            elif room(name) and FLOOR[room(name)] > FLOOR[me]:
+                found.append(f"{shown(path)}:{node.lineno}: {me} may not import {name} from above")
+    assert not found, "\n".join(found)
+
+
+def test_imports_stand_at_the_top() -> None:
+    inside = [f"{shown(path)}:{node.lineno}" for path in FILES if shown(path) not in LOADERS
+              for function in ast.walk(ast.parse(path.read_text()))
+              if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) for node in ast.walk(function)
+              if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("stele"))]
+    assert not inside, f"own modules imported inside a function: {inside}"
+
+
+def test_imports_have_no_cycle() -> None:
+    graph = {name: {n for n, _ in imports(path) if n != name} for name, path in MODULES.items() if room(name)}
+    state: dict[str, int] = {}
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert state.get(name) != 1, f"an import cycle: {' -> '.join((*path[path.index(name):], name))}"
+        if name not in state:
+            state[name] = 1
+            for n in sorted(graph.get(name, ())):
+                visit(n, (*path, name))
+            state[name] = 2
+
+    for name in sorted(graph):
+        visit(name, ())
+
+
+def is_table(node: ast.ClassDef) -> bool:
+    """Whether a class is a table: one fact after the other, none longer than four lines."""
+    return all((n.end_lineno or 0) - n.lineno < 4 for n in node.body if not isinstance(n, ast.Expr))
+
+
+def test_files_functions_and_classes_are_small() -> None:
+    found: list[str] = []
+    for path in FILES:
+        held = code_lines(path.read_text())
+        found += [f"{shown(path)}: {len(held)} code lines, never above {FILE_NEVER}"] if len(held) > FILE_NEVER else []
+        for node in ast.walk(ast.parse(path.read_text())):
+            is_class = isinstance(node, ast.ClassDef) and not is_table(node)
+            if is_class or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                limit = CLASS_LINES if isinstance(node, ast.ClassDef) else FUNCTION_LINES
+                size = len(held & set(range(node.lineno, (node.end_lineno or 0) + 1)))
+                if size > limit:
+                    found.append(f"{shown(path)}:{node.lineno}: {node.name}: {size} lines, at most {limit}")
+    assert not found, "\n".join(found)
+
+
+def test_files_say_their_job() -> None:
+    silent = [shown(p) for p in FILES if p.name != "__init__.py" and not ast.get_docstring(ast.parse(p.read_text()))]
+    assert not silent, f"these files do not open with one sentence that says their job: {silent}"
+
+
+def test_budgets(capsys: pytest.CaptureFixture[str]) -> None:
+    size = {f: len(code_lines(f.read_text())) for f in FILES}
+    rooms: dict[str, int] = {}
+    for f, n in size.items():
+        rooms[room(module(f)) or "stele"] = rooms.get(room(module(f)) or "stele", 0) + n
+    core = sum(rooms.get(r, 0) for r in CORE)
+    above = {shown(f): n for f, n in size.items() if n > FILE_LINES}
+    with capsys.disabled():
+        print(f"\ncore {core} of {CORE_LINES} code lines;", ", ".join(f"{r} {rooms[r]}" for r in sorted(rooms)))
+        print(f"files above {FILE_LINES}: {above or 'none'}; median file "
+              f"{sorted(size.values())[len(size) // 2]}, largest {max(size.values())}")
+    assert core <= CORE_LINES
+
+
+def project_texts() -> list[Path]:
+    """Every text file a reader of the project sees."""
+    kinds = {".py", ".md", ".toml", ".yml", ".yaml", ".txt", ".cfg", ".html", ".css", ".js"}
+    hidden = {".git", "__pycache__", "build", "dist", ".venv", "node_modules", ".pytest_cache", ".hypothesis"}
+    return [p for p in ROOT.rglob("*")
+            if p.suffix in kinds and p.is_file() and not hidden & set(p.relative_to(ROOT).parts)]
+
+
+def test_text_holds_no_machine_paths() -> None:
+    machine = re.compile(r"(?<![\w.])/(?:work|home|root|Users|tmp)/[\w.]")
+    found = [f"{p.relative_to(ROOT)}:{n}: {line.strip():.90}" for p in project_texts()
+             for n, line in enumerate(p.read_text(errors="replace").splitlines(), 1) if machine.search(line)]
+    assert not found, "paths of one machine:\n" + "\n".join(found)

@@ -1,0 +1,112 @@
+"""Compiling and linking: what an object may refer to, how long code lives, what failures say."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import resource
+
+import pytest
+from llvmlite import ir
+
+from stele.backend.cpu import jit, symbols
+from stele.backend.cpu.target import detect
+from stele.errors import CompileError
+
+TWICE = "define i64 @twice(i64 %x) {\n  %y = shl i64 %x, 1\n  ret i64 %y\n}\n"
+CALLS = """
+declare {type} @{name}({type})
+define {type} @f({type} %x) {{
+  %y = call {type} @{name}({type} %x)
+  ret {type} %y
+}}
+"""
+
+
+def _twice(loaded: jit.Loaded) -> int:
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(loaded["twice"])(21)
+
+
+def test_an_object_is_compiled_and_called() -> None:
+    times = jit.Times()
+    image = jit.compile_object(TWICE, detect(), times=times)
+    assert _twice(jit.load(image, ["twice"], detect(), times=times)) == 42
+    assert times.compiled == times.loaded == 1 and min(times.parse, times.optimise, times.emit, times.link) > 0
+
+
+def test_a_module_object_will_do() -> None:
+    module = ir.Module()
+    number = ir.IntType(64)
+    function = ir.Function(module, ir.FunctionType(number, [number]), "twice")
+    build = ir.IRBuilder(function.append_basic_block())
+    build.ret(build.shl(function.args[0], ir.Constant(number, 1)))
+    assert _twice(jit.load(jit.compile_object(module, detect()), ["twice"], detect())) == 42
+
+
+def test_objects_are_the_same_bytes_every_time() -> None:
+    assert jit.compile_object(TWICE, detect()) == jit.compile_object(TWICE, detect())
+
+
+@pytest.mark.parametrize("name, type", [("expf", "float"), ("llvm.exp.f32", "float"), ("llvm.sin.f64", "double"),
+                                        ("malloc", "i64"), ("llvm.pow.f32", "float")])
+def test_foreign_symbols_are_refused(name: str, type: str) -> None:
+    text = CALLS.format(name=name, type=type)
+    if "pow" in name:
+        text = text.replace("(float)", "(float, float)").replace("(float %x)\n  ret", "(float %x, float %x)\n  ret")
+    with pytest.raises(CompileError, match=r"may refer to memcpy, .* only, got"):
+        jit.compile_object(text, detect())
+
+
+def test_bfloat_conversions_are_refused_where_they_are_calls() -> None:
+    text = "define half @f(double %x) {\n  %y = fptrunc double %x to half\n  ret half %y\n}\n"
+    with pytest.raises(CompileError, match="__truncdfhf2"):
+        jit.compile_object(text, detect())
+
+
+def test_copies_and_fills_are_allowed() -> None:
+    text = """
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+define void @f(ptr %x, ptr %y, i64 %n) {
+  call void @llvm.memset.p0.i64(ptr %x, i8 7, i64 %n, i1 0)
+  call void @llvm.memcpy.p0.p0.i64(ptr %y, ptr %x, i64 %n, i1 0)
+  ret void
+}
+"""
+    image = jit.compile_object(text, detect())
+    assert symbols.undefined(image) == {"memcpy", "memset"}
+    loaded = jit.load(image, ["f"], detect())
+    x, y = (ctypes.create_string_buffer(300) for _ in range(2))
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(loaded["f"])(
+        ctypes.addressof(x), ctypes.addressof(y), 300)
+    assert y.raw == b"\7" * 300
+
+
+@pytest.mark.parametrize("text", ["nonsense", "define i32 @f() { ret i64 0 }"])
+def test_a_broken_module_is_refused(text: str) -> None:
+    with pytest.raises(CompileError, match="LLVM refuses the module"):
+        jit.compile_object(text, detect())
+
+
+def test_what_is_missing_is_named() -> None:
+    image = jit.compile_object("declare void @pool_run()\ndefine void @f() {\n  call void @pool_run()\n  ret void\n}\n",
+                               detect())
+    with pytest.raises(CompileError, match="pool_run"):
+        jit.load(image, ["f"], detect())
+    with pytest.raises(CompileError, match="absent"):
+        jit.load(jit.compile_object(TWICE, detect()), ["absent"], detect())
+
+
+def test_code_that_nobody_holds_is_given_back() -> None:
+    image = jit.compile_object(TWICE, detect())
+    kept = jit.load(image, ["twice"], detect())
+
+    def grow(rounds: int) -> int:
+        for _ in range(rounds):
+            jit.load(image, ["twice"], detect())
+        gc.collect()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    before = grow(200)
+    assert grow(1000) - before < 16 << 10
+    assert _twice(kept) == 42
