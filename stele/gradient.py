@@ -178,7 +178,7 @@ def hessian(f: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
         inner = fresh(x)
         first = grad(f)(inner).reshape(-1)
         rows = [autodiff.gradients([g.value], [seed_of(g)], [inner.value])[0] for g in first]
-        made = [Tensor(zeros_like(inner.value) if row is None else row, True) for row in rows]
+        made = [Tensor(zeros_like(inner.value) if row is None else row, x.requires_grad) for row in rows]
         return stack(made).reshape(*x.shape, *x.shape)
 
     return second
