@@ -86,9 +86,9 @@ _yes_no = Form("0 or 1", _boolean)
 _folder = Form("a folder", lambda text: Path(text).expanduser().absolute())
 _library = Form("openblas, mkl, none or a library's path", str)
 _target = _choice("native", "x86-64-v2", "x86-64-v3", "x86-64-v4")
+_backend = _choice("cpu", "reference")
 _stages = _names("graph", "simplify", "stabilize", "share", "merge", "fuse", "loops", "memory", "llvm", "asm", "cache",
                  "time")
-_backend = _choice("cpu", "reference")
 _threads = _integer(1, MAX_THREADS, "a number")
 _spin = _integer(0, 100_000, "microseconds")
 _megabytes = _integer(0, 1_000_000, "megabytes")
@@ -97,7 +97,7 @@ _megabytes = _integer(0, 1_000_000, "megabytes")
 TARGET     = Flag("STELE_TARGET",     "native",                     _target,    "The instruction set that code is for.")
 THREADS    = Flag("STELE_THREADS",    str(min(CPUS, MAX_THREADS)),  _threads,   "Threads of the pool, caller included.")
 SPIN       = Flag("STELE_SPIN",       "50",                         _spin,      "How long an idle thread stays awake.")
-BACKEND    = Flag("STELE_BACKEND",    "reference",                  _backend,   "Native code, or NumPy op by op.")
+BACKEND    = Flag("STELE_BACKEND",    "cpu",                        _backend,   "What programs run on: native code, or NumPy.")
 BLAS       = Flag("STELE_BLAS",       "openblas",                   _library,   "The BLAS that contractions may call.")
 CACHE      = Flag("STELE_CACHE",      "~/.cache/stele",             _folder,    "Where compiled objects are kept.")
 CACHE_SIZE = Flag("STELE_CACHE_SIZE", "512",                        _megabytes, "Bound on the cache; 0 keeps nothing.")
@@ -107,8 +107,7 @@ SHOW       = Flag("STELE_SHOW",       "",                           _stages,    
 CHECK      = Flag("STELE_CHECK",      "0",                          _yes_no,    "Verify the graph after every pass.")
 # fmt: on
 
-ALL: tuple[Flag[object], ...] = (
-    TARGET, THREADS, SPIN, BACKEND, BLAS, CACHE, CACHE_SIZE, DATA, OFFLINE, SHOW, CHECK)
+ALL: tuple[Flag[object], ...] = (TARGET, THREADS, SPIN, BLAS, CACHE, CACHE_SIZE, DATA, OFFLINE, SHOW, CHECK)
 
 
 def unknown() -> dict[str, str | None]:

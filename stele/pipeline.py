@@ -8,10 +8,20 @@ from dataclasses import dataclass, field
 from . import config
 from .backend.base import Program
 from .ir.graph import Graph
+from .transform.expand import expand
+from .transform.share import share
+from .transform.simplify import simplify
+from .transform.stabilize import stabilize
 
 Pass = Callable[[Graph], Graph]
 
-PASSES: tuple[tuple[str, Pass], ...] = ()
+PASSES: tuple[tuple[str, Pass], ...] = (
+    ("expand", expand),
+    ("share", share),
+    ("simplify", simplify),
+    ("stabilize", stabilize),
+    ("share", share),
+)
 
 BACKENDS = {"cpu": ("stele.backend.cpu.program", "compile"), "reference": ("stele.backend.interpreter", "compile")}
 
@@ -39,4 +49,4 @@ def build(graph: Graph, *, donate: Mapping[int, int] = {}, options: Options) -> 
     """
     module, name = BACKENDS[options.backend]
     compile = getattr(importlib.import_module(module), name)
-    return compile(optimise(graph, options), donate)
+    return compile(graph, lambda traced: optimise(traced, options), donate, repr(options))

@@ -185,6 +185,12 @@ ENDINGS = {
 threading.Thread(target=lambda: endless.frame.run(native["repeat_work"]), daemon=True).start()
 time.sleep(0.05)
 """,
+    "threads at work on replaced pools": """
+for count in (2, 3, 1):
+    pool.set_threads(count)
+    threading.Thread(target=lambda: endless.frame.run(native["repeat_work"]), daemon=True).start()
+    time.sleep(0.05)
+""",
     "threads that go on": """
 def forever():
     while True: once()

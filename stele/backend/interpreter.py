@@ -1,7 +1,7 @@
 """Programs of the reference backend: a graph run op by op in NumPy."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..ir.graph import Graph
 from . import reference
@@ -21,6 +21,6 @@ class Interpreted:
         return [Buffer.of(y) for y in reference.run(self.graph, [b.array for b in buffers])]
 
 
-def compile(graph: Graph, donate: Mapping[int, int]) -> Interpreted:
-    """The graph, ready to be interpreted."""
-    return Interpreted(graph)
+def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], options: str) -> Interpreted:
+    """The optimised graph, ready to be interpreted."""
+    return Interpreted(optimise(traced))

@@ -48,7 +48,8 @@ def learn(sizes: dict[str, int], type: Type, array: Array) -> None:
 def check(type: Type, array: Array, sizes: dict[str, int]) -> None:
     """Raises unless the array is of the type."""
     if array.dtype != type.dtype.numpy:
-        raise DTypeError(f"a parameter of type {type} got an array of {array.dtype.name}; convert with .astype({str(type.dtype)!r})")
+        raise DTypeError(f"a parameter of type {type} got an array of {array.dtype.name}",
+                         hint=f"Convert it with .astype({str(type.dtype)!r}).")
     if array.ndim != type.ndim or any(at(n, sizes) != k for n, k in zip(type.shape, array.shape)):
         raise ShapeError(f"a parameter of type {type} got an array of shape {array.shape}")
 

@@ -22,7 +22,8 @@ class Rule:
 
     `example` is a graph on which the rule must fire; `inputs` its parameters' shapes (or whole types), `domain` the
     interval its floats are drawn from. `error` bounds max|a-b| / max|b| of the two sides, in units of the dtype's
-    epsilon; 0 promises the same bits. At `hard`, if given, the original loses its digits and the replacement does not.
+    epsilon; 0 promises the same bits. `hard`, if given, is an `x` at which the original loses its digits, and the true
+    result there (of each row, other inputs being 1), which the replacement must give.
     The rule is tried on values of the example's root op, and on those of the ops in `also`.
     """
 
@@ -31,7 +32,7 @@ class Rule:
     inputs: dict[str, Shape | Type]
     error: float
     domain: tuple[float, float]
-    hard: float | None
+    hard: tuple[float, float | tuple[float, ...]] | None
     also: tuple[type[Op], ...]
 
     @property
@@ -62,7 +63,8 @@ class Rule:
 
 
 def rule(example: Callable[..., Value], *, error: float = 0, domain: tuple[float, float] = (-3, 3),
-         hard: float | None = None, also: tuple[type[Op], ...] = (), **inputs: Shape | Type) -> Callable[[Match], Rule]:
+         hard: tuple[float, float | tuple[float, ...]] | None = None, also: tuple[type[Op], ...] = (),
+         **inputs: Shape | Type) -> Callable[[Match], Rule]:
     """Makes a function a rule, given a graph on which it must fire; its parameters are (2, 3) unless said otherwise.
 
     >>> @rule(lambda x: log(exp(x)), error=8)
@@ -122,9 +124,10 @@ class Rewriter:
         self.table, self.report = table, report
         self.done: dict[Value, Value] = {}
         self.extra: dict[Value, Where] = {}
-        self.fired = 0
+        self.fired, self.limit = 0, 0
 
     def graph(self, graph: Graph) -> Graph:
+        self.limit = 100 + 20 * len(walk(graph.results))
         self.done.update((p, p) for p in graph.parameters)
         becomes: dict[Value, Value] = {}
         stack = list(reversed(graph.results))
@@ -158,7 +161,7 @@ class Rewriter:
             if new is None or new is v or (new.type != v.type and is_only_size(r, v, new)):
                 continue
             self.fired += 1
-            if self.fired > 1000 + 20 * len(self.done):
+            if self.fired > self.limit:
                 self.report.unfinished = [*self.report.unfinished[-7:], r.name]
                 return None
             self.account(r, v, new)

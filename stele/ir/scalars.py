@@ -1,6 +1,7 @@
 """The scalar vocabulary: what an elementwise op may say about one element."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from .types import DType
@@ -68,8 +69,8 @@ class Scalars(Protocol):
     def round(self, x: Scalar) -> Scalar:
         """To the nearest integer, ties to even."""
         ...
-    def rare(self, mask: Scalar, slow: Scalar, fast: Scalar) -> Scalar:
-        """`slow` where mask else `fast`: for paths that few elements take."""
+    def rare(self, mask: Scalar, slow: Callable[[], Scalar], fast: Scalar) -> Scalar:
+        """`slow()` where mask else `fast`, for paths that few elements take: `slow` runs only if one needs it."""
         ...
     def exp(self, x: Scalar) -> Scalar: ...
     def expm1(self, x: Scalar) -> Scalar: ...

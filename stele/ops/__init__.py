@@ -1,27 +1,13 @@
-"""One class per op, one file per family; `ALL` is every op by name, `FUNCTIONS` every function users may call."""
+"""One class per op, one file per family; `ALL` is every op by name."""
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from ..ir.graph import Constant, Item, Literal, Op, Parameter, Value
-from . import (
-    composite,
-    contraction,
-    control,
-    functional,
-    generate,
-    indexing,
-    linear,
-    operators,
-    pooling,
-    random,
-    reduction,
-    shaping,
-    statistics,
-)
+from ..ir.graph import Constant, Item, Literal, Op, Parameter
+from . import composite, contraction, control, generate, linear, operators, pooling, random, reduction, windows
 from .elementwise import arithmetic, binary, unary
 
-ALL: dict[str, type[Op]] = {op.__name__: op for op in (
-    Parameter, Literal, Constant, Item, *linear.ALL, *generate.ALL, *arithmetic.ALL, *unary.ALL, *binary.ALL,
-    *reduction.ALL, *contraction.ALL, *random.ALL, *control.ALL, *composite.ALL, *pooling.ALL)}
+__all__ = ["ALL", "operators"]
+
+FAMILIES = (linear, windows, generate, arithmetic, unary, binary, reduction, contraction, random, control, composite, pooling)
+LEAVES: tuple[type[Op], ...] = Parameter, Literal, Constant, Item
+
+ALL: dict[str, type[Op]] = {op.__name__: op for op in (*LEAVES, *(op for family in FAMILIES for op in family.ALL))}

@@ -41,15 +41,16 @@ class MatMul(Contraction):
     def prepare(self, *args: Any) -> tuple[Value, ...]:
         x, w = super().prepare(*args)
         if x.ndim < 2 or w.ndim < 2:
-            raise ShapeError(f"MatMul needs matrices, got {show(x.shape)} @ {show(w.shape)}; st.matmul takes vectors too")
+            raise ShapeError(f"MatMul needs matrices, got {show(x.shape)} @ {show(w.shape)}",
+                             hint="st.matmul takes vectors too.")
         lead = broadcast_shapes(x.shape[:-2], w.shape[:-2])
         return broadcast(x, (*lead, *x.shape[-2:])), broadcast(w, (*lead, *w.shape[-2:]))
 
     def type(self, *x: Type) -> Type:
         a, b = x
         if not same(a.shape[-1], b.shape[-2]):
-            hint = ". Did you mean w.T?" if a.shape[-1] == b.shape[-1] else ""
-            raise ShapeError(f"matmul needs x.shape[-1] == w.shape[-2], got {show(a.shape)} @ {show(b.shape)}{hint}")
+            raise ShapeError(f"matmul needs x.shape[-1] == w.shape[-2], got {show(a.shape)} @ {show(b.shape)}",
+                             hint="Did you mean w.T?" if a.shape[-1] == b.shape[-1] else None)
         return a.with_shape((*a.shape[:-1], b.shape[-1]))
 
     def reference(self, *x: Array) -> Array:
@@ -99,8 +100,8 @@ class Convolution(Contraction):
         if w.shape[0] % self.groups != 0:
             raise ShapeError(f"{self.name} needs the {w.shape[0]} output channels to divide by groups={self.groups}")
         if any(isinstance(n, int) and n < 1 for n in self.out(x.shape[2:], w.shape[2:])):
-            raise ShapeError(f"{self.name}: the kernel {show(w.shape[2:])} with dilation {self.dilation} does not fit in "
-                             f"{show(x.shape[2:])} padded by {self.padding}")
+            raise ShapeError(f"{self.name}: the kernel {show(w.shape[2:])} with dilation {self.dilation} does not fit "
+                             f"in {show(x.shape[2:])} padded by {self.padding}", hint="Use more padding.")
 
 
 def grouped(x: Array, axis: int, groups: int) -> Array:
@@ -186,7 +187,8 @@ class Conv2dWeightGrad(Convolution):
     def reference(self, *x: Array) -> Array:
         g, v = x
         taps = self.taps(padded(v, self.padding), self.kernel, g.shape[2:])  # type: ignore[arg-type]
-        product = np.einsum("ngohw,yxngchw->gocyx", grouped(g, 1, self.groups), grouped(taps, 3, self.groups), optimize=True)
+        product = np.einsum("ngohw,yxngchw->gocyx", grouped(g, 1, self.groups), grouped(taps, 3, self.groups),
+                            optimize=True)
         return product.reshape(g.shape[1], -1, *self.kernel).astype(g.dtype)  # type: ignore[arg-type]
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
@@ -217,7 +219,8 @@ def matmul(x: Value, w: Value) -> Value:
     A matrix `w` under leading axes of `x` is one product of x's rows.
     """
     if x.ndim == 0 or w.ndim == 0:
-        raise ShapeError(f"matmul needs arrays of one axis or more, got {show(x.shape)} @ {show(w.shape)}; write x * w")
+        raise ShapeError(f"matmul needs arrays of one axis or more, got {show(x.shape)} @ {show(w.shape)}",
+                         hint="Write x * w.")
     if x.ndim == 1:
         return reshape(y := matmul(expand_dims(x, (0,)), w), (*y.shape[:-2], y.shape[-1])) if w.ndim > 1 \
             else reshape(matmul(expand_dims(x, (0,)), w), ())
@@ -257,7 +260,8 @@ def conv2d(x: Value, w: Value, *, stride: int | Pair = 1, padding: int | Pair | 
     `padding` is a number, one per axis, ((top, bottom), (left, right)), 'valid' or 'same'.
     """
     if not x.dtype.is_float or not w.dtype.is_float:
-        raise DTypeError(f"conv2d needs float operands, got {x.dtype} and {w.dtype}; convert with .astype('float32')")
+        raise DTypeError(f"conv2d needs float operands, got {x.dtype} and {w.dtype}",
+                         hint="Convert with .astype('float32').")
     stride, dilation = pair(stride), pair(dilation)
     return Conv2d(stride, pads(padding, w.shape[2:], stride, dilation), dilation, groups)(x, w)
 

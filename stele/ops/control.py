@@ -8,8 +8,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from ..errors import GraphError, ShapeError, TraceError
-from ..ir.graph import Array, Constant, Graph, Item, Literal, Op, Value, interpret, literal, parameter, \
-    substitute, walk
+from ..ir.graph import Array, Constant, Graph, Item, Literal, Op, Value, interpret, literal, parameter, substitute, walk
 from ..ir.sizes import Dim
 from ..ir.types import TupleType, Type, dtype, float32, same
 from .elementwise.base import Unary, needs_integer
@@ -81,8 +80,8 @@ class Scan(Op):
         results = tuple(v.type for v in self.body.results)
         for k, (new, t) in enumerate(zip(results[:self.carries], inner)):
             if new.dtype != t.dtype or new.ndim != t.ndim or not all(same(a, b) for a, b in zip(new.shape, t.shape)):
-                raise ShapeError(f"Scan: carry {k} goes in as {t} and comes out as {new}; a carry keeps its type: "
-                                 f"give the initial value that dtype and shape")
+                raise ShapeError(f"Scan: carry {k} goes in as {t} and comes out as {new}",
+                                 hint="A carry keeps its type: give the initial value that dtype and shape.")
         return TupleType((*inner[:self.carries], *(stacked(t, self.length) for t in results[self.carries:])))
 
     def reference(self, *x: Array) -> tuple[Array, ...]:
@@ -131,8 +130,8 @@ class Scan(Op):
             operands += [*outer, *(zeros_like(x[k]) if dx[k] is None else dx[k] for k in role)]
         new = [zeros_like(given[k]) if found[k] is None else found[k] for k in carries]
         results = (*body.results[:n], *new, *(found[k] for k in ys))
-        loop = Scan(Graph(tuple(parameters), results), n + len(carries), self.slices + len(slices), self.length, self.reverse)
-        done = loop(*operands)
+        graph = Graph(tuple(parameters), results)
+        done = Scan(graph, n + len(carries), self.slices + len(slices), self.length, self.reverse)(*operands)
         tangents: list[Value | None] = [None] * len(body.results)
         for k, i in enumerate((*carries, *ys)):
             tangents[i] = Item(n + k)(done)
@@ -180,7 +179,8 @@ def pull(loop: Scan, d: Any, g: Sequence[Value | None]) -> Pull:
         if grown == live:
             break
         live = grown
-    slices, constants = (tuple(k for k in role if found.get(k) is not None) for role in loop.split(range(len(inner)))[1:])
+    _, *roles = loop.split(range(len(inner)))
+    slices, constants = (tuple(k for k in role if found.get(k) is not None) for role in roles)
     cotangents = (found[k] or zeros_like(inner[k]) for k in (*live, *constants, *slices))
     return Pull(live, ys, constants, slices, given, tuple(cotangents))
 
@@ -250,14 +250,15 @@ def scan(f: Step, init: Sequence[Value], xs: Sequence[Value], *, length: Dim | N
     What `f` takes from outside becomes an operand; what it computes from that alone is computed once, before the loop.
     """
     if length is None and not xs:
-        raise TraceError("scan needs xs to loop over, or length=: the number of steps")
+        raise TraceError("scan needs xs to loop over", hint="Or give length=, the number of steps.")
     steps = xs[0].shape[0] if length is None else length
     init = [v if isinstance(v, Value) else literal(v) for v in init]
     carries = tuple(parameter(f"c{k}", v.type) for k, v in enumerate(init))
     slices = tuple(parameter(f"x{k}", v.type.with_shape(v.shape[1:])) for k, v in enumerate(xs))
     new, ys = f(carries, slices)
     if len(new) != len(carries):
-        raise TraceError(f"scan: the step takes {len(carries)} carries and returns {len(new)}; return as many as it takes")
+        raise TraceError(f"scan: the step takes {len(carries)} carries and returns {len(new)}",
+                         hint="Return as many as it takes: (carries, ys).")
     results = tuple(v if isinstance(v, Value) else literal(v) for v in (*new, *ys))
     captured = outside(results, (*carries, *slices))
     constants = tuple(parameter(f"k{k}", v.type) for k, v in enumerate(captured))

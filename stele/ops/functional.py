@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..errors import ShapeError
 from ..ir.graph import Value
-from ..ir.types import DType, Type, axis_of, float32, int64, same, show
+from ..ir.types import DType, axis_of, float32, int64, same, show
 from .composite import Gelu, LogSoftmax, LogSumExp, Normalize, Silu, Softmax
 from .control import CheckIndex
 from .elementwise.arithmetic import Equal, Select

@@ -40,7 +40,9 @@ class Plan:
 
 
 def index(x: Value, key: Key) -> Value:
-    """x[key] for ints, slices, None, Ellipsis and integer arrays on neighbouring axes (negative ones count from the end).
+    """x[key] for ints, slices, None, Ellipsis and integer arrays on neighbouring axes.
+
+    Negative positions count from the end, in arrays too.
 
     >>> from ..ir.graph import parameter
     >>> from ..ir.types import Type, float32
@@ -77,14 +79,14 @@ def note(plan: Plan, e: Any, x: Value) -> None:
             plan.final.append(1)
             return
         case bool():
-            raise DTypeError("an index cannot be True or False; for a choice write st.where(condition, x, other)")
+            raise DTypeError("an index cannot be True or False", hint="Write st.where(condition, x, other).")
         case slice():
             start, length, step = bounds(e, x.shape[axis])
             plan.final.append(length)
         case Value():
             if e.dtype == bool_:
-                raise DTypeError(f"x[mask] has a shape that depends on numbers, mask is {e.type}; "
-                                 f"write st.where(mask, x, other)")
+                raise DTypeError(f"x[mask] has a shape that depends on numbers, mask is {e.type}",
+                                 hint="Write st.where(mask, x, other).")
             start, length, step = 0, x.shape[axis], 1
             plan.arrays[axis] = e
             plan.final.append(None)
@@ -108,7 +110,7 @@ def bounds(s: slice, n: Dim) -> tuple[Dim, Dim, int]:
         return start, len(range(start, stop, step)), step
     first, last = (e + n if isinstance(e, int) and e < 0 else e for e in (s.start, s.stop))
     if step < 0:
-        raise ShapeError(f"a slice that walks down an axis of symbolic length {n} has no bounds: write x[::-1]")
+        raise ShapeError(f"a slice that walks down an axis of symbolic length {n} has no bounds", hint="Write x[::-1].")
     start, stop = 0 if first is None else first, n if last is None else last
     return start, (stop - start + step - 1) // step, step
 
@@ -140,7 +142,8 @@ def gathered(x: Value, arrays: dict[int, Value]) -> Value:
     """x read at integer arrays on neighbouring axes, broadcast against each other."""
     axes = sorted(arrays)
     if axes != list(range(axes[0], axes[0] + len(axes))):
-        raise ShapeError(f"integer arrays must index neighbouring axes, got axes {axes}; move them together with st.moveaxis")
+        raise ShapeError(f"integer arrays must index neighbouring axes, got axes {axes}",
+                         hint="Move them together with st.moveaxis.")
     first = axes[0]
     if len(axes) == 1:
         return Gather(first)(x, wrapped(arrays[first], x.shape[first]))
@@ -155,7 +158,8 @@ def gathered(x: Value, arrays: dict[int, Value]) -> Value:
 def wrapped(i: Value, n: Dim) -> Value:
     """Positions with negative ones counted from the end; unsigned ones as they are."""
     if i.dtype.kind not in "iu":
-        raise DTypeError(f"an index array needs an integer dtype, got {i.type}; convert with .astype('int64')")
+        raise DTypeError(f"an index array needs an integer dtype, got {i.type}",
+                         hint="Convert with .astype('int64').")
     if i.dtype.kind == "u":
         return i
     i = i if i.dtype.bits >= 32 else cast(i, int64)
@@ -197,7 +201,7 @@ def embedding(table: Value, i: Value) -> Value:
 
 
 def set_index(x: Value, v: Any, *, key: Key) -> Value:
-    """x with x[key] replaced by v, broadcast; the key as in `index`, one integer array alone on its axis, or a bool mask.
+    """x with x[key] replaced by v, broadcast: a key of `index`, with an integer array alone, or a bool mask.
 
     Where an integer array names an element twice the last one stays.
     """
@@ -218,7 +222,8 @@ def set_index(x: Value, v: Any, *, key: Key) -> Value:
 def set_rows(x: Value, v: Any, plan: Plan) -> Value:
     """x with the elements named by one integer array on one axis replaced: the last that names an element stays."""
     if len(plan.arrays) > 1 or not plan.whole(x) or len(plan.final) != x.ndim:
-        raise ShapeError("x[key] = v takes one integer array and whole axes beside it; write st.where for other places")
+        raise ShapeError("x[key] = v takes one integer array and whole axes beside it",
+                         hint="Write st.where(mask, v, x) for other places.")
     ((axis, i),) = plan.arrays.items()
     n = x.shape[axis]
     order = reshape(CheckIndex(n)(wrapped(i, n)), (-1,))

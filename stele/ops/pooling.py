@@ -12,13 +12,14 @@ from ..errors import ShapeError
 from ..ir.graph import Array, Value
 from ..ir.types import Type, float32, int32, show
 from .composite import Composite
-from .contraction import Padding, Pair, pair, pads
+from .contraction import Padding, Pair, pads, pair
 from .elementwise.arithmetic import Equal, Select
 from .elementwise.base import needs_float
 from .generate import Iota
-from .linear import Sum, Window, broadcast, expand_dims
+from .linear import Sum, broadcast, expand_dims
 from .reduction import Max, Min, lowest
 from .shaping import pad
+from .windows import Window
 
 LAST = (-2, -1)
 
@@ -40,12 +41,13 @@ class Pool2d(Composite):
         out = tuple((n + lo + hi - k) // s + 1
                     for n, k, s, (lo, hi) in zip(x[0].shape[2:], self.size, self.stride, self.padding))
         if any(isinstance(n, int) and n < 1 for n in out):
-            raise ShapeError(f"{self.name}: a window {self.size} does not fit in {show(x[0].shape[2:])} padded by {self.padding}")
+            raise ShapeError(f"{self.name}: a window {self.size} does not fit in {show(x[0].shape[2:])} "
+                             f"padded by {self.padding}")
         return x[0].with_shape((*x[0].shape[:2], *out))
 
     def windows(self, x: Value, fill: float) -> Value:
         """The padded image as (N, C, OH, OW, KH, KW)."""
-        x = pad(x, ((0, 0), (0, 0), *self.padding), value=fill)
+        x = pad(x, widths=((0, 0), (0, 0), *self.padding), value=fill)
         for k in range(2):
             x = Window(2 + k, self.size[k], self.stride[k], 1)(x)
         return x
@@ -115,7 +117,8 @@ def avg_pool2d(x: Value, *, size: int | Pair, stride: int | Pair | None = None,
     return AvgPool2d(size, stride, padding)(x)
 
 
-def geometry(size: int | Pair, stride: int | Pair | None, padding: int | Pair | Padding | str) -> tuple[Pair, Pair, Padding]:
+def geometry(size: int | Pair, stride: int | Pair | None,
+             padding: int | Pair | Padding | str) -> tuple[Pair, Pair, Padding]:
     """Window, stride and padding, one entry per axis."""
     stride = pair(size if stride is None else stride)
     return pair(size), stride, pads(padding, pair(size), stride, (1, 1))

@@ -70,7 +70,8 @@ class RandomBits(Generate):
         size = product(self.shape)
         is_small = isinstance(size, int) and size <= 1 << 32
         index = [s.cast(j, uint32 if is_small else int64) for j in i]
-        e = reduce(lambda a, nj: a * nj[0] + nj[1], zip(self.shape[1:], index[1:]), index[0]) if i else s.constant(0, uint32)
+        start = index[0] if index else s.constant(0, uint32)
+        e = reduce(lambda a, nj: a * nj[0] + nj[1], zip(self.shape[1:], index[1:]), start)
         low, high = (e, s.constant(0, uint32)) if is_small else (s.cast(e, uint32), s.cast(e >> 32, uint32))
         return philox((low, high, *x[2:]), x[:2], lambda x, m: (s.mulhi(x, m), x * m))[0]
 

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..errors import ShapeError
 from ..ir.graph import Value
 from ..ir.sizes import Dim
-from ..ir.types import DType, Shape, axis_of, bool_, float32, int64, show
+from ..ir.types import DType, axis_of, bool_, float32, int64, product, same, show
 from .elementwise.arithmetic import Equal, GreaterEqual, Select
 from .generate import Iota
 from .linear import Concatenate, Pad, broadcast, cast, expand_dims, full, reshape, slice_axis, transpose, zeros_like
@@ -27,44 +28,66 @@ def stack(xs: Sequence[Value], *, axis: int = 0) -> Value:
     return concatenate([expand_dims(x, (axis,)) for x in xs], axis=axis)
 
 
-def split(x: Value, *, parts: int | Sequence[int], axis: int = 0) -> tuple[Value, ...]:
-    """x cut along an axis into equal parts, or into parts of the given lengths."""
+def split(x: Value, size: int | Sequence[int], *, axis: int = 0) -> tuple[Value, ...]:
+    """Parts of `size` elements along an axis (the last may be shorter), or of the sizes given."""
     axis = axis_of(axis, x.ndim)
-    n = x.shape[axis]
-    lengths: Sequence[Dim] = [n // parts] * parts if isinstance(parts, int) else parts
-    if sum(lengths) != n:
-        raise ShapeError(f"split: an axis of {n} does not divide into {parts}; the lengths must add up to {n}")
-    found: list[Value] = []
-    start: Dim = 0
-    for length in lengths:
-        found.append(slice_axis(x, axis, start, length))
-        start = start + length
-    return tuple(found)
+    total = x.shape[axis]
+    if not isinstance(total, int):
+        raise ShapeError(f"split needs an axis of known size, got {show(x.shape)}", hint="Take parts with slices.")
+    sizes = [min(size, total - k) for k in range(0, total, size)] if isinstance(size, int) else list(size)
+    if sum(sizes) != total:
+        raise ShapeError(f"split sizes {sizes} add up to {sum(sizes)}, but axis {axis} of {show(x.shape)} has {total}")
+    return tuple(slice_axis(x, axis, sum(sizes[:k]), n) for k, n in enumerate(sizes))
 
 
 def squeeze(x: Value, *, axis: int | Sequence[int] | None = None) -> Value:
     """x without axes of length 1: the given ones, or all."""
     given = [k for k, n in enumerate(x.shape) if n == 1] if axis is None else [axis] if isinstance(axis, int) else axis
     axes = {axis_of(a, x.ndim) for a in given}
-    if any(x.shape[a] != 1 for a in axes):
+    if any(not same(x.shape[a], 1) for a in axes):
         raise ShapeError(f"squeeze drops axes of length 1, got axes {tuple(sorted(axes))} of {show(x.shape)}")
     return reshape(x, tuple(n for k, n in enumerate(x.shape) if k not in axes))
 
 
-def flatten(x: Value, *, start: int = 0) -> Value:
-    """x with all axes from `start` on as one."""
-    return reshape(x, (*x.shape[:start], -1))
+def unsqueeze(x: Value, *, axis: int | tuple[int, ...]) -> Value:
+    """x with axes of length 1 put in at the given positions of the result."""
+    return expand_dims(x, (axis,) if isinstance(axis, int) else tuple(axis))
 
 
-def permute(x: Value, *axes: int) -> Value:
-    """x with its axes in another order: `permute(x, 1, 0)`; reversed without axes."""
-    return transpose(x, axes or tuple(reversed(range(x.ndim))))
+def flatten(x: Value, *, start: int = 0, end: int = -1) -> Value:
+    """x with the axes from `start` to `end` as one."""
+    if x.ndim == 0:
+        return reshape(x, (1,))
+    first, last = axis_of(start, x.ndim), axis_of(end, x.ndim)
+    return reshape(x, (*x.shape[:first], product(x.shape[first: last + 1]), *x.shape[last + 1:]))
+
+
+def permute(x: Value, *axes: Any) -> Value:
+    """x with its axes in another order, `permute(x, 1, 0)`; reversed without axes."""
+    return transpose(x, shape_of(axes) or tuple(reversed(range(x.ndim))))
+
+
+def shape_of(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A shape given as one sequence or as several numbers."""
+    return tuple(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else given
+
+
+def expand(x: Value, *shape: Any) -> Value:
+    """x repeated to a shape by NumPy's rule; -1 keeps an axis."""
+    wanted = shape_of(shape)
+    old = (1,) * (len(wanted) - x.ndim) + x.shape
+    return broadcast(x, tuple(n if isinstance(w, int) and w == -1 else w for w, n in zip(wanted, old)))
 
 
 def swapaxes(x: Value, a: int, b: int) -> Value:
     """x with two axes exchanged."""
     a, b = axis_of(a, x.ndim), axis_of(b, x.ndim)
     return transpose(x, tuple(b if k == a else a if k == b else k for k in range(x.ndim)))
+
+
+def matrix_transpose(x: Value) -> Value:
+    """x with its last two axes exchanged."""
+    return swapaxes(x, -1, -2)
 
 
 def moveaxis(x: Value, source: int, target: int) -> Value:
@@ -91,10 +114,10 @@ def repeat(x: Value, *, times: int, axis: int) -> Value:
     return reshape(wide, (*x.shape[:axis], x.shape[axis] * times, *x.shape[axis + 1:]))
 
 
-def pad(x: Value, widths: Sequence[tuple[Dim, Dim]], *, value: float = 0.0) -> Value:
+def pad(x: Value, *, widths: Sequence[tuple[Dim, Dim]], value: float = 0.0) -> Value:
     """x with `value` around it: (before, behind) for each axis."""
     if len(widths) != x.ndim:
-        raise ShapeError(f"pad needs a pair (before, behind) for each of the {x.ndim} axes of {show(x.shape)}, got {widths}")
+        raise ShapeError(f"pad needs a pair (before, behind) for each axis of {show(x.shape)}, got {widths}")
     if all(w == (0, 0) for w in widths):
         return x
     op = Pad(tuple(lo for lo, _ in widths), tuple(hi for _, hi in widths), (0,) * x.ndim)
@@ -119,13 +142,3 @@ def triu(x: Value, *, k: int = 0) -> Value:
 def eye(n: int, *, dtype: DType = float32) -> Value:
     """The identity matrix (n, n)."""
     return cast(Equal()(Iota((n, n), 0, int64)(), Iota((n, n), 1, int64)()), dtype)
-
-
-def zeros(shape: Shape, *, dtype: DType = float32) -> Value:
-    """Zeros."""
-    return full(shape, 0, dtype)
-
-
-def ones(shape: Shape, *, dtype: DType = float32) -> Value:
-    """Ones."""
-    return full(shape, 1, dtype)

@@ -10,7 +10,7 @@ from ..ir.sizes import Dim
 from ..ir.types import Shape, Type, axis_of, float32, float64, product
 from ..ops.contraction import MatMul
 from ..ops.elementwise import arithmetic, binary, unary
-from ..ops.elementwise.arithmetic import Mul, Neg, Select
+from ..ops.elementwise.arithmetic import Mul, Neg
 from ..ops.elementwise.unary import exp
 from ..ops.linear import (
     Broadcast,
@@ -23,7 +23,6 @@ from ..ops.linear import (
     Transpose,
     broadcast,
     cast,
-    expand_dims,
     full,
     reshape,
     swap_last,
@@ -48,7 +47,8 @@ def reshape_twice(v: Value) -> Value | None:
 def transpose_twice(v: Value) -> Value | None:
     """transpose(transpose(x)) = transpose(x)"""
     match v:
-        case Value(Transpose(outer), [Value(Transpose(inner), [x])]): return transpose(x, tuple(inner[a] for a in outer))
+        case Value(Transpose(outer), [Value(Transpose(inner), [x])]):
+            return transpose(x, tuple(inner[a] for a in outer))
     return None
 
 
@@ -99,8 +99,9 @@ def cast_through_wider(v: Value) -> Value | None:
 def move_of_number(v: Value) -> Value | None:
     """moves of an array that holds one number = that array, shaped so"""
     n = number(v.args[0])
-    made = None if n is None else full(v.shape, n, v.dtype)
-    return None if made is None or isinstance(v.op, Broadcast) and v.args[0].ndim == 0 else made
+    if n is None or (isinstance(v.op, Broadcast) and v.args[0].ndim == 0):
+        return None
+    return full(v.shape, n, v.dtype)
 
 
 @rule(lambda x: Transpose((1, 0, 2))(x), x=(2, 1, 3))

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.graph import Graph, Op, Parameter, Value, interpret
-from ..ir.origin import NOWHERE
+from ..ir.graph import Graph, Op, Value, interpret
 from ..ir.sizes import Size, at
 from ..ir.types import DType, Type, float32
 

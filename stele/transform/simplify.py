@@ -208,7 +208,7 @@ def add_negative(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x, z: x - -z)
+@rule(lambda x, z: x - (-z))
 def subtract_negative(v: Value) -> Value | None:
     """x - -z = x + z"""
     match v:

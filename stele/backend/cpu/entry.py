@@ -33,7 +33,8 @@ class Entry:
         self.module, self.slots, self.target = module, slots, target
         self.emitted: list[Emitted] = []
         self.hosts: list[Run] = []
-        self.pool_run = ir.Function(module, POOL_RUN, "pool_run")
+        self.pool_run, self.pool_finish = (ir.Function(module, POOL_RUN, name) for name in ("pool_run", "pool_finish"))
+        self.first_write: int | None = None
         self.function = ir.Function(module, ir.FunctionType(i32, [ptr, ptr]), "program")
         self.ctx, self.pool = self.function.args
         self.b = ir.IRBuilder(self.function.append_basic_block("entry"))
@@ -63,10 +64,13 @@ class Entry:
         self.slots.clock = step.clock
         launches = tuple(emit(self.module, f"k{len(self.emitted)}", step.kernel, self.slots, self.target))
         self.emitted.append(Emitted(step, launches))
+        final = self.first_write is not None and step.clock >= self.first_write
         for launch in launches:
             function = self.module.get_global(launch.function)
-            self.b.call(self.pool_run, [self.pool, function, self.ctx, self.integer(launch.tasks)])
-        self.check()
+            self.b.call(self.pool_finish if final else self.pool_run,
+                        [self.pool, function, self.ctx, self.integer(launch.tasks)])
+        if not final:
+            self.check()
 
     def host(self, step: Run) -> None:
         """An op that only Python can do: a call back with its number."""
@@ -76,11 +80,9 @@ class Entry:
         self.leave_if(self.b.icmp_signed("!=", code, i32(0)), code)
 
     def check(self) -> None:
-        """Leaves with the status code if a kernel set one, or if the program is to stop."""
+        """Leaves with the status code if a kernel set one, or the pool because the program is to stop."""
         code = self.b.load(self.status, typ=i64)
-        cancel = self.b.load(self.b.gep(self.status, [i64(24)], source_etype=i8), typ=i64)
-        failed = self.b.icmp_signed("!=", self.b.or_(code, cancel), i64(0))
-        self.leave_if(failed, self.b.select(self.b.icmp_signed("!=", code, i64(0)), self.b.trunc(code, i32), i32(-1)))
+        self.leave_if(self.b.icmp_signed("!=", code, i64(0)), self.b.trunc(code, i32))
 
     def leave_if(self, condition: ir.Value, code: ir.Value) -> None:
         leave, stay = (self.function.append_basic_block(name) for name in ("leave", "stay"))

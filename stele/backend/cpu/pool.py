@@ -20,14 +20,14 @@ from stele.errors import Cancelled, ConfigError
 
 ffi = cffi.FFI()
 
-_FOR_PROGRAMS = ("pool_run", "pool_poll")
+_FOR_PROGRAMS = ("pool_run", "pool_finish", "pool_poll")
 _EXPORTS = (*_FOR_PROGRAMS, "pool_worker", "pool_stop", "pool_call")
 _EXIT_SECONDS = 2.0     # how long the interpreter's exit waits for running programs and for workers
 
 _change = threading.RLock()
 _wanted: int | None = None
 _leaving = False
-_raised: list[BaseException] = []
+_raised: list[BaseException] = []       # by signal handlers, on the main thread
 
 
 class Pool:
@@ -61,7 +61,9 @@ class Pool:
         """
         code = self._call(self.address, program, ctx)
         if _raised and threading.current_thread() is threading.main_thread():
-            raise _raised.pop()
+            error = _raised[0]
+            _raised.clear()
+            raise error
         return code
 
     def close(self, seconds: float = _EXIT_SECONDS) -> bool:
@@ -88,6 +90,7 @@ class Pool:
 
 
 _current: Pool | None = None
+_made: list[Pool] = []                  # every pool of this process: programs may still run on those that were replaced
 
 
 def current() -> Pool:
@@ -133,6 +136,7 @@ def _start() -> Pool:
             return Pool(1)
         if _current is None:
             _current = Pool(_wanted or config.THREADS())
+            _made.append(_current)
         return _current
 
 
@@ -173,16 +177,18 @@ def _forget() -> None:
     """In the child of a fork: no worker came along, and whoever held the lock is gone."""
     global _change, _current
     _change, _current = threading.RLock(), None
+    _made.clear()
 
 
 def _leave() -> None:
     """At exit: stop what runs in other threads, then the workers; never for longer than a few seconds."""
     global _leaving, _current
     with _change:
-        retired, _current, _leaving = _current, None, True
-    if retired:
-        retired.cancel()
-        retired.close()
+        _current, _leaving = None, True
+    until = time.monotonic() + _EXIT_SECONDS
+    for stop in (Pool.cancel, Pool.close):
+        for pool in _made:
+            stop(pool, max(0.0, until - time.monotonic()))
 
 
 os.register_at_fork(after_in_child=_forget)

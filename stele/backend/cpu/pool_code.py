@@ -236,15 +236,24 @@ done:
   ret void
 }
 
-; All tasks of a kernel, on all threads if the pool is free, else here.
+; All tasks of a kernel, unless the program is to stop.
 define void @pool_run(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks) {
   call void @pool_poll(ptr %pool, ptr %ctx)
   %word = call ptr @cancel_word(ptr %ctx)
   %cancelled = load atomic i64, ptr %word monotonic, align 8
   %go = icmp eq i64 %cancelled, 0
+  br i1 %go, label %run, label %done
+run:
+  call void @pool_finish(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks)
+  br label %done
+done:
+  ret void
+}
+
+; All tasks of a kernel come what may, on all threads if the pool is free, else here.
+define void @pool_finish(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks) {
   %some = icmp sgt i64 %tasks, 0
-  %work = and i1 %go, %some
-  br i1 %work, label %alone, label %done
+  br i1 %some, label %alone, label %done
 alone:
   %threads.at = getelementptr i8, ptr %pool, i64 $threads
   %threads = load i64, ptr %threads.at

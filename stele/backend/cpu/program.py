@@ -9,17 +9,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from stele.backend.buffers import ARENAS, Buffer
-from stele.backend.cpu import jit
-from stele.backend.cpu.build import Native, wheres
+from stele.backend.cpu import jit, pool
+from stele.backend.cpu.build import Native, native, wheres
 from stele.backend.cpu.call import Frame
-from stele.backend.cpu.manifest import Manifest
-from stele.backend.cpu.pool import current
-from stele.backend.cpu.target import Target
+from stele.backend.cpu.target import detect
 from stele.errors import Cancelled, IndexOutOfRange
-from stele.ir.graph import Array, Graph
+from stele.ir.graph import Graph
 from stele.ir.origin import lines
 from stele.ir.sizes import at
-from stele.ir.types import DType
 from stele.kernel.memory import layout
 
 INDEX_OUT_OF_RANGE = 1
@@ -41,9 +38,9 @@ class Bound:
 class Program:
     """Calls one native function; `calls` counts them. Not to be called by two threads at once on the same buffers."""
 
-    def __init__(self, graph: Graph, code: Native, target: Target) -> None:
+    def __init__(self, graph: Graph, code: Native) -> None:
         self.graph, self.code, self.manifest = graph, code, code.manifest
-        self.loaded = jit.load(code.image, ["program"], target, imports=current().symbols)
+        self.loaded = jit.load(code.image, ["program"], detect(), imports=pool.imports())
         self.address = self.loaded["program"]
         self.constants = {k: Buffer.of(a) for k, a in self.manifest.constants.items()}
         self.bounds: dict[tuple[int, ...], Bound] = {}
@@ -147,3 +144,16 @@ class Program:
     def memory(self, sizes: Mapping[str, int]) -> int:
         """Bytes of the arena at these sizes."""
         return self.bound(sizes).arena
+
+    def report(self) -> str:
+        """The kernels with their lines, and the bytes of the memory plan where no size is open."""
+        rows = [f"{k:3d} {kind:12s} {what:60.60s} {', '.join(where)}" for k, (kind, what, where) in enumerate(self.kernels)]
+        plan = [] if self.manifest.names else [f"arena {self.memory({}):,} bytes"]
+        return "\n".join([*rows, *plan])
+
+
+def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], options: str) -> Program:
+    """The native program of a graph; `donate[k] = j` lets result j take over the memory of parameter k."""
+    target = detect()
+    code = native(traced, optimise, {j: k for k, j in donate.items()}, target, options)
+    return Program(traced, code)

@@ -112,14 +112,14 @@ class Ternary(Elementwise):
 def needs_float(op: Op, dtype: DType) -> None:
     """Raises DTypeError unless dtype is a float."""
     if not dtype.is_float:
-        raise DTypeError(f"{op.name} needs a float dtype, got {dtype}; convert with .astype('float32')")
+        raise DTypeError(f"{op.name} needs a float dtype, got {dtype}", hint="Convert with .astype('float32').")
 
 
 def needs_integer(op: Op, dtype: DType, with_bool: bool = True) -> None:
     """Raises DTypeError unless dtype is an integer, or bool where that is allowed."""
     if dtype.is_float or (dtype == bool_ and not with_bool):
-        raise DTypeError(f"{op.name} needs {'a bool or ' if with_bool else ''}an integer dtype, got {dtype}; "
-                         f"convert with .astype('int64')" + (" or compare first: x > 0" if with_bool else ""))
+        raise DTypeError(f"{op.name} needs {'a bool or ' if with_bool else ''}an integer dtype, got {dtype}",
+                         hint="Convert with .astype('int64')" + (", or compare first: x > 0." if with_bool else "."))
 
 
 def function(op: Op, name: str = "") -> Callable[..., Value]:

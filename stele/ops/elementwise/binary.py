@@ -10,7 +10,20 @@ from ...ir.graph import Array, Value
 from ...ir.types import Type, float32
 from ..linear import cast, zeros_like
 from .arithmetic import (
-    Add, Div, Equal, Greater, GreaterEqual, Less, LessEqual, Maximum, Minimum, Mul, Neg, NotEqual, Select, Sub,
+    Add,
+    Div,
+    Equal,
+    Greater,
+    GreaterEqual,
+    Less,
+    LessEqual,
+    Maximum,
+    Minimum,
+    Mul,
+    Neg,
+    NotEqual,
+    Select,
+    Sub,
 )
 from .base import Binary, function, needs_integer
 from .unary import log, reciprocal, rsqrt, sqrt, square

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ir.graph import Array, Value
 from ...ir.types import Type, bool_
+from ...ir.types import dtype as named
 from ..linear import cast, zeros_like
 from .arithmetic import LessEqual, Select
 from .base import FloatUnary, Unary, function, needs_integer
@@ -348,7 +349,7 @@ def elu(x: Value, *, alpha: float = 1.0) -> Value:
 
 def astype(x: Value, *, dtype: Any) -> Value:
     """x as another dtype: float to integer truncates, to bool tests != 0."""
-    return cast(x, dtype)
+    return cast(x, named(dtype))
 
 
 ALL = (Exp, Expm1, Log, Log1p, Sqrt, Rsqrt, Sin, Cos, Tan, Atan, Tanh, Sigmoid, Erf, Softplus, Square, Reciprocal, Relu,

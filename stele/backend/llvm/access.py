@@ -1,0 +1,113 @@
+"""What a contraction is told about its surroundings: the machine, its operands, its launches and its temporaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from llvmlite import ir
+
+i64 = ir.IntType(64)
+pointer = ir.PointerType()
+
+Index = tuple[ir.Value, ...]
+Extent = int | Callable[[ir.IRBuilder, ir.Value], ir.Value]
+"""A known size, or what emits it: `(b, ctx) -> i64`."""
+Read = Callable[[ir.IRBuilder, ir.Value, Index, int | None, int, ir.Value | None], ir.Value]
+"""`read(b, ctx, index, lane_axis, lanes, mask)`: lane `l` is the element at `index[lane_axis] + l`; a masked-off lane is
+0 and touches no memory; without a lane axis the element is a scalar."""
+Write = Callable[[ir.IRBuilder, ir.Value, Index, int | None, int, ir.Value | None, ir.Value], None]
+"""`write(b, ctx, index, lane_axis, lanes, mask, vector)`, the mirror image of `Read`."""
+Address = Callable[[ir.IRBuilder, ir.Value, int], ir.Value]
+"""`temp(b, ctx, k)`: where temporary `k` of a contraction begins, aligned to 64 bytes."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What blocking depends on; never the number of cores."""
+
+    vector_bytes: int = 64
+    registers: int = 32
+    fma: bool = True
+    l1: int = 32 << 10
+    l2: int = 1 << 20
+
+    def lanes(self, dtype: ir.Type) -> int:
+        return self.vector_bytes // size_of(dtype)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """An operand that is memory: element `i` lies `sum(i[k] * strides[k])` elements after `base(b, ctx)`."""
+
+    base: Callable[[ir.IRBuilder, ir.Value], ir.Value]
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An operand of a contraction: how it is read, and along which axis reading with lanes is cheap.
+
+    `plain` says that it is memory with nothing fused in front, so that it need not be packed;
+    `batched=False` that it does not depend on the first (batch) axis, so that it is packed once.
+    """
+
+    read: Read
+    lane_axis: int
+    plain: Plain | None = None
+    batched: bool = True
+
+
+@dataclass(frozen=True)
+class Count:
+    """`unit * prod(ceil(extent / divisor))`: a number of tasks or bytes, perhaps of symbolic sizes."""
+
+    unit: int
+    terms: tuple[tuple[Extent, int], ...] = ()
+
+    @property
+    def known(self) -> int | None:
+        """The number itself, or None if a size is symbolic."""
+        sizes = [-(-extent // divisor) for extent, divisor in self.terms if isinstance(extent, int)]
+        return self.unit * prod(sizes) if len(sizes) == len(self.terms) else None
+
+    def emit(self, b: ir.IRBuilder, ctx: ir.Value) -> ir.Value:
+        """The number as an i64."""
+        value: ir.Value = i64(self.unit)
+        for extent, divisor in self.terms:
+            value = b.mul(value, blocks_of(b, size_value(b, ctx, extent), divisor))
+        return value
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel to run after the launches before it: `tasks` tasks, `scratch` bytes per thread."""
+
+    function: str
+    tasks: Count
+    scratch: int
+
+
+@dataclass(frozen=True)
+class Temp:
+    """Memory shared by the launches of one contraction (packed operands, partial sums)."""
+
+    bytes: Count
+
+
+def size_of(dtype: ir.Type) -> int:
+    """Bytes of one element."""
+    return 8 if isinstance(dtype, ir.DoubleType) else 4
+
+
+def size_value(b: ir.IRBuilder, ctx: ir.Value, extent: Extent) -> ir.Value:
+    """A size as an i64."""
+    return i64(extent) if isinstance(extent, int) else extent(b, ctx)
+
+
+def blocks_of(b: ir.IRBuilder, size: ir.Value, block: int) -> ir.Value:
+    """`ceil(size / block)` as an i64."""
+    if isinstance(size, ir.Constant):
+        return i64(-(-size.constant // block))
+    return b.udiv(b.add(size, i64(block - 1)), i64(block)) if block > 1 else size

@@ -1,0 +1,285 @@
+"""Convolutions forward and back to the input: an outer-product tile of channels x pixels over planes in scratch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from llvmlite import ir
+
+from stele.backend.llvm.access import (
+    Address,
+    Count,
+    Extent,
+    Index,
+    Launch,
+    Machine,
+    Operand,
+    Temp,
+    Write,
+    i64,
+    size_of,
+    size_value,
+)
+from stele.backend.llvm.microkernel import Price, Tile
+from stele.backend.llvm.nest import at, bytes_at, fold, kernel, least, load, loop, round_up, scaled, split, store, table, total
+from stele.backend.llvm.planes import Planes
+from stele.backend.llvm.stencil import Conv, Stencil, backward_stencil, forward_stencil
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A convolution in one direction: per group, `depth` source channels make `width` target channels."""
+
+    batch: Extent
+    groups: int
+    depth: int
+    width: int
+    stencil: Stencil
+    weight: Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value], tuple[ir.Value, ir.Value]]
+    dtype: ir.Type
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """A task makes `blocks` tiles of channels of one group for a band of rows of some images, from `chunk` source
+    channels at a time; `compact` if what each tap reads is first laid end to end, so that nothing is computed in vain.
+    """
+
+    tile: Tile
+    planes: Planes
+    blocks: int
+    chunk: int
+    compact: bool
+
+    @property
+    def pitch(self) -> int:
+        """Elements between target rows in the sums."""
+        return self.planes.stencil.target[1] if self.compact else self.planes.stencil.pitch
+
+    @property
+    def image(self) -> int:
+        """Elements between images in the sums."""
+        return self.planes.band * self.pitch if self.compact else self.planes.image
+
+    @property
+    def pixels(self) -> int:
+        """Positions of a task in the sums, up to the end of the last row."""
+        return (self.planes.images - 1) * self.image + self.planes.band * self.pitch
+
+    @property
+    def room(self) -> int:
+        """Elements of one row of sums or of a compact panel; copying may overrun a row by a vector."""
+        return round_up(self.pixels, self.tile.columns) + self.tile.lanes
+
+    def panel(self) -> int:
+        """Elements of what is compacted of one channel."""
+        return len(self.planes.stencil.taps[0]) * self.room if self.compact else 0
+
+
+def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, w: Operand, write: Write,
+                temp: Address) -> tuple[list[Launch], list[Temp]]:
+    """Appends the kernels of `y = x * w`: `x` (n, c, h, w), `w` (o, c / groups, kh, kw), `write` (n, o, h', w')."""
+    depth, width = conv.channels // conv.groups, conv.outputs // conv.groups
+    layer = Layer(conv.batch, conv.groups, depth, width, forward_stencil(conv),
+                  lambda b, g, t, s: (total(b, scaled(b, g, width), t), s), conv.dtype)
+    return _Convolution(module, name, machine, layer, x, w, write, temp).emit()
+
+
+def input_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, g: Operand, w: Operand, write: Write,
+                   temp: Address) -> tuple[list[Launch], list[Temp]]:
+    """Appends the kernels of the gradient of x: `g` (n, o, h', w'), `w` as in `convolution`, `write` (n, c, h, w)."""
+    depth, width = conv.outputs // conv.groups, conv.channels // conv.groups
+    layer = Layer(conv.batch, conv.groups, depth, width, backward_stencil(conv),
+                  lambda b, k, t, s: (total(b, scaled(b, k, depth), s), t), conv.dtype)
+    return _Convolution(module, name, machine, layer, g, w, write, temp).emit()
+
+
+def plan(machine: Machine, layer: Layer) -> Blocking:
+    """The cheapest blocking, by estimate, of those whose working set stays in the second-level cache."""
+    stencil, lanes = layer.stencil, machine.lanes(layer.dtype)
+    alone = layer.batch == 1
+    shapes = [(images, stencil.rows) for images in (1, 2, 4, 8) if not (alone and images > 1)]
+    shapes += [(1, -(-stencil.rows // bands)) for bands in (2, 3, 4, 6, 8, 12, 16, 28) if bands <= stencil.rows]
+    dense = stencil.pitch == stencil.target[1] and stencil.reach == (0, 0)
+    candidates = [_candidate(machine, layer, Planes(stencil, layer.dtype, lanes, *shape), compact)
+                  for shape in shapes for compact in (False, True)
+                  if not (compact and (dense or len(stencil.taps) > 1))]
+    return min((c for c in candidates if c is not None), key=lambda c: c[0])[1]
+
+
+def _candidate(machine: Machine, layer: Layer, planes: Planes, compact: bool) -> tuple[float, Blocking] | None:
+    """One blocking with its price per target position; None where even one channel at a time is too much."""
+    stencil, lanes = planes.stencil, planes.lanes
+    taps = -(-sum(map(len, stencil.taps)) // len(stencil.taps))
+    pixels = Blocking(Tile(machine, layer.dtype, 1, 1), planes, 1, 1, compact).pixels
+    price = Price(machine, layer.dtype, right=1.0 if compact else 2.0, drain=3.0)
+    tile = price.best((layer.width,), (pixels,), layer.depth * taps)
+    blocks, bands = -(-layer.width // tile.rows), -(-stencil.rows // planes.band)
+    parts = min(blocks, max(1, 4 // (bands * layer.groups)), max(1, layer.width * taps // 64))
+    blocking = Blocking(tile, planes, -(-blocks // parts), layer.depth, compact)
+    each, sums = planes.channel + blocking.panel(), len(stencil.taps) * tile.rows * blocking.room
+    room = machine.l2 * 5 // 8 // size_of(layer.dtype)
+    chunk = layer.depth
+    if each * chunk + sums > room:
+        chunk = (room - blocking.blocks * sums) // each
+        if chunk < 1 and planes.images * bands < stencil.rows:
+            return None
+        chunk = -(-layer.depth // -(-layer.depth // max(1, chunk)))
+    rows = planes.images * planes.band * -(-stencil.target[1] // lanes)
+    copied = layer.depth * (planes.channel / lanes * 4 + (taps * rows * 3 if compact else 0))
+    shape = tile.rows, tile.vectors
+    cost = len(stencil.taps) * price.cost(shape, layer.width, pixels, layer.depth * taps) + parts * copied \
+        + layer.width * rows * 5 + (-(-layer.depth // chunk) - 1) * layer.width * len(stencil.taps) * pixels / lanes * 3
+    return cost * bands / planes.images, replace(blocking, chunk=chunk)
+
+
+@dataclass(frozen=True)
+class _Convolution:
+    """Both kernels; scratch is `[planes of the source][finished sums of one block of channels]`."""
+
+    module: ir.Module
+    name: str
+    machine: Machine
+    layer: Layer
+    source: Operand
+    weight: Operand
+    write: Write
+    temp: Address
+
+    def emit(self) -> tuple[list[Launch], list[Temp]]:
+        layer, blocking = self.layer, plan(self.machine, self.layer)
+        blocks = -(-layer.width // blocking.tile.rows)
+        size = size_of(layer.dtype)
+        packed = layer.groups * blocks * self._block_size(blocking.tile) * size
+        return [self._pack(blocking, blocks), self._multiply(blocking, blocks)], [Temp(Count(packed))]
+
+    def _block_size(self, tile: Tile) -> int:
+        return tile.rows * self.layer.depth * sum(map(len, self.layer.stencil.taps))
+
+    def _pack(self, blocking: Blocking, blocks: int) -> Launch:
+        """Weights to `[group][block][target phase][source channel][tap][row]`; a task is one block."""
+        layer, tile, name = self.layer, blocking.tile, f"{self.name}.pack"
+        taps = [(tap, start, len(phase), i) for start, phase in zip(self._starts(), layer.stencil.taps)
+                for i, tap in enumerate(phase)]
+        kernel_y = table(self.module, f"{name}.y", [tap.kernel[0] for tap, *_ in taps])
+        kernel_x = table(self.module, f"{name}.x", [tap.kernel[1] for tap, *_ in taps])
+        place = table(self.module, f"{name}.place", [start * layer.depth + i for _, start, _, i in taps])
+        step = table(self.module, f"{name}.step", [count for *_, count, _ in taps])
+        with kernel(self.module, name) as (b, ctx, _, task, _):
+            group, block = split(b, task, blocks)
+            to = at(b, self.temp(b, ctx, 0), scaled(b, task, self._block_size(tile)), layer.dtype)
+            with loop(b, 0, layer.depth) as s, loop(b, 0, len(taps)) as t:
+                y, x, at0, each = (load(b, at(b, data, t, i64), i64) for data in (kernel_y, kernel_x, place, step))
+                row = at(b, to, scaled(b, b.add(at0, b.mul(s, each)), tile.rows), layer.dtype)
+                with loop(b, 0, tile.rows) as r:
+                    channel = least(b, total(b, scaled(b, block, tile.rows), r), i64(layer.width - 1))
+                    index: Index = (*layer.weight(b, group, channel, s), y, x)
+                    store(b, self.weight.read(b, ctx, index, None, 1, None), at(b, row, r, layer.dtype), layer.dtype)
+        return Launch(name, Count(layer.groups * blocks), 0)
+
+    def _starts(self) -> list[int]:
+        """Number of the first tap of each target phase."""
+        counts = [len(phase) for phase in self.layer.stencil.taps]
+        return [sum(counts[:f]) for f in range(len(counts))]
+
+    def _multiply(self, blocking: Blocking, blocks: int) -> Launch:
+        """The convolution; consecutive tasks share a source, which is copied when it changes."""
+        layer, planes, tile = self.layer, blocking.planes, blocking.tile
+        bands, parts = -(-layer.stencil.rows // planes.band), -(-blocks // blocking.blocks)
+        depth, once = i64(layer.depth), blocking.chunk == layer.depth
+        held = planes.bytes(blocking.chunk, tile.columns)
+        panel = round_up(blocking.chunk * blocking.panel() * size_of(layer.dtype), 64)
+        sums = len(layer.stencil.taps) * tile.rows * blocking.room
+        tables = self._tables(blocking)
+        with kernel(self.module, self.name) as (b, ctx, scratch, task, first):
+            step, group, band, part = split(b, task, layer.groups, bands, parts)
+            image, row = scaled(b, step, planes.images), scaled(b, band, planes.band)
+            images = i64(1)
+            if planes.images > 1:
+                images = least(b, i64(planes.images), b.sub(size_value(b, ctx, layer.batch), image))
+            begin = scaled(b, part, blocking.blocks)
+            changed = b.or_(first, b.icmp_signed("==", part, i64(0))) if once else ir.IntType(1)(1)
+            places = [bytes_at(b, scratch, offset) for offset in (0, held, held + panel)]
+            with loop(b, 0, layer.depth, blocking.chunk) as s:
+                count = least(b, i64(blocking.chunk), b.sub(depth, s))
+                with b.if_then(changed):
+                    channel = total(b, scaled(b, group, layer.depth), s)
+                    planes.fill(b, ctx, self.source, places[0], (image, channel), (images, count), row)
+                    if blocking.compact:
+                        planes.compact(b, places[0], places[1], tables[0], (images, count), blocking.room)
+                with loop(b, begin, least(b, i64(blocks), total(b, begin, blocking.blocks))) as block:
+                    number = total(b, scaled(b, group, blocks), block)
+                    weights = at(b, self.temp(b, ctx, 0), scaled(b, number, self._block_size(tile)), layer.dtype)
+                    mine = places[2] if once else at(b, places[2], scaled(b, b.sub(block, begin), sums), layer.dtype)
+                    source = places[1] if blocking.compact else places[0]
+                    self._block(b, blocking, tables, source, weights, mine, images, (s, count))
+                    with b.if_then(b.icmp_signed(">=", b.add(s, count), depth)):
+                        self._drain(b, ctx, blocking, mine, (image, group, block, row), images)
+        tasks = Count(layer.groups * bands * parts, ((layer.batch, planes.images),))
+        finished = sums * size_of(layer.dtype) * (1 if once else blocking.blocks)
+        return Launch(self.name, tasks, held + panel + finished)
+
+    def _tables(self, blocking: Blocking) -> tuple[ir.Value, ir.Value, ir.Value]:
+        """Where taps read in planes, where in what the microkernel reads, and the first tap of each target phase."""
+        planes = blocking.planes
+        offsets = [o for phase in planes.offsets for o in phase] or [0]
+        seen = table(self.module, f"{self.name}.offsets", offsets)
+        read = seen
+        if blocking.compact:
+            read = table(self.module, f"{self.name}.panels", [t * blocking.room for t in range(len(offsets))])
+        ends = [*self._starts(), sum(map(len, planes.offsets))]
+        return seen, read, table(self.module, f"{self.name}.starts", ends)
+
+    def _block(self, b, blocking: Blocking, tables, source, weights, sums, images, channels) -> None:
+        """All pixels of one block of channels, every target phase, added to what the channels before gave."""
+        planes, tile, dtype = blocking.planes, blocking.tile, self.layer.dtype
+        pixels = total(b, scaled(b, b.sub(images, i64(1)), blocking.image), planes.band * blocking.pitch)
+        previous = None
+        if blocking.chunk < self.layer.depth:
+            begun, none = b.icmp_signed(">", channels[0], i64(0)), tile.zeros()[0]
+            previous = lambda old: b.select(begun, old, none)
+        with loop(b, 0, len(planes.offsets)) as phase, loop(b, 0, pixels, tile.columns) as p:
+            column = at(b, source, p, dtype)
+            acc = self._shifted(b, blocking, phase, column, weights, tables, channels)
+            place = total(b, scaled(b, phase, tile.rows * blocking.room), p)
+            tile.store(b, acc, at(b, sums, place, dtype), blocking.room, previous)
+
+    def _shifted(self, b, blocking: Blocking, phase, column, weights, tables, channels) -> list[ir.Value]:
+        """The microkernel: source channels outside, taps inside."""
+        planes, tile, dtype, depth = blocking.planes, blocking.tile, self.layer.dtype, self.layer.depth
+
+        def step(acc, row, source):
+            return tile.step(b, acc, lambda r: tile.broadcast(b, at(b, row, r, dtype)),
+                             lambda v: load(b, at(b, source, v * tile.lanes, dtype), dtype, tile.lanes))
+
+        _, offsets, starts = tables
+        pitch = blocking.panel() or planes.channel
+        count: int | ir.Value = len(planes.offsets[0])
+        if len(planes.offsets) > 1:
+            start = load(b, at(b, starts, phase, i64), i64)
+            count = b.sub(load(b, at(b, starts, total(b, phase, 1), i64), i64), start)
+            weights = at(b, weights, scaled(b, start, depth * tile.rows), dtype)
+            offsets = at(b, offsets, start, i64)
+
+        def channel(s, acc):
+            row = at(b, weights, scaled(b, scaled(b, b.add(channels[0], s), count), tile.rows), dtype)
+            plane = at(b, column, scaled(b, s, pitch), dtype)
+            return fold(b, count, acc, lambda t, acc: step(
+                acc, at(b, row, scaled(b, t, tile.rows), dtype), at(b, plane, load(b, at(b, offsets, t, i64), i64), dtype)))
+
+        return fold(b, channels[1], tile.zeros(), channel)
+
+    def _drain(self, b, ctx, blocking: Blocking, sums, corner, images) -> None:
+        """Finished sums of one block to their destination, channel by channel."""
+        layer, planes, tile = self.layer, blocking.planes, blocking.tile
+        image, group, block, row = corner
+        start = scaled(b, block, tile.rows)
+        with loop(b, 0, least(b, i64(tile.rows), b.sub(i64(layer.width), start))) as r:
+            channel = total(b, scaled(b, group, layer.width), start, r)
+
+            def source(fy, fx):
+                phase = total(b, scaled(b, fy, layer.stencil.spread[1]), fx)
+                return at(b, sums, scaled(b, total(b, scaled(b, phase, tile.rows), r), blocking.room), layer.dtype)
+
+            planes.drain(b, ctx, self.write, source, (image, channel, row), images, blocking.image, blocking.pitch)

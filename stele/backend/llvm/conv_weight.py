@@ -1,0 +1,270 @@
+"""The gradient of a convolution's weight: products of planes, lanes along pixels, summed across lanes at the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from stele.backend.llvm.access import (
+    Address,
+    Count,
+    Extent,
+    Launch,
+    Machine,
+    Operand,
+    Temp,
+    Write,
+    blocks_of,
+    i64,
+    size_of,
+    size_value,
+)
+from stele.backend.llvm.microkernel import Price, Tile
+from stele.backend.llvm.nest import (
+    at,
+    bytes_at,
+    fold,
+    kernel,
+    least,
+    load,
+    loop,
+    round_up,
+    scaled,
+    shuffle,
+    split,
+    store,
+    table,
+    total,
+    zero,
+)
+from stele.backend.llvm.planes import Planes
+from stele.backend.llvm.stencil import Conv, Stencil, Tap, forward_stencil
+
+STEPS = 48
+"""Vectors of pixels an accumulator should sum before its lanes are added up."""
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """A task makes `outputs x channels` of the kernel's planes from `part` images (None: from all of them)."""
+
+    tile: Tile
+    x: Planes
+    g: Planes
+    outputs: int
+    channels: int
+    part: int | None
+
+
+def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, g: Operand, write: Write,
+                    temp: Address) -> tuple[list[Launch], list[Temp]]:
+    """Appends the kernels of the gradient of w: `x` (n, c, h, w), `g` (n, o, h', w'), `write` (o, c / groups, kh, kw)."""
+    return _WeightGradient(module, name, conv, plan(machine, conv), x, g, write, temp).emit()
+
+
+def plan(machine: Machine, conv: Conv) -> Blocking:
+    """The blocking of a weight gradient: planes of x and g together fill at most half of the second-level cache."""
+    stencil, lanes = forward_stencil(conv), machine.lanes(conv.dtype)
+    outputs, channels = conv.outputs // conv.groups, conv.channels // conv.groups
+    fits = machine.l2 // 2 // size_of(conv.dtype)
+    whole = (stencil.rows + stencil.reach[0]) * stencil.pitch
+    images = 1 if conv.batch == 1 else max(1, STEPS * lanes // whole)
+    band = stencil.rows
+
+    def need() -> int:
+        return channels * Planes(stencil, conv.dtype, lanes, images, band).channel \
+            + outputs * _gradient_planes(stencil, conv.dtype, lanes, images, band).channel
+
+    while need() > fits:
+        if images == 1 and band * stencil.pitch >= 2 * STEPS * lanes:
+            band = -(-band // 2)
+        elif max(outputs, channels) > 32:
+            outputs, channels = (-(-outputs // 2), channels) if outputs >= channels else (outputs, -(-channels // 2))
+        elif images > 1:
+            images //= 2
+        elif band > 1:
+            band = -(-band // 2)
+        else:
+            break
+    taps = len(stencil.taps[0])
+    x = Planes(stencil, conv.dtype, lanes, images, band)
+    tile = Price(machine, conv.dtype, left=1.0, right=2.0, drain=8.0).best(
+        (outputs,), (channels * taps * lanes,), -(-images * x.image // lanes))
+    tasks = conv.groups * -(-conv.outputs // conv.groups // outputs) * -(-conv.channels // conv.groups // channels)
+    g = _gradient_planes(stencil, conv.dtype, lanes, images, band)
+    return Blocking(tile, x, g, outputs, channels, None if tasks >= 8 else round_up(2, images))
+
+
+def _gradient_planes(stencil: Stencil, dtype: ir.Type, lanes: int, images: int, band: int) -> Planes:
+    """Planes of the target that lie like those of the source, with zeros wherever no target is."""
+    x = Planes(stencil, dtype, lanes, images, band)
+    shift = x.image // stencil.pitch - band, stencil.pitch - stencil.target[1]
+    alike = Stencil(stencil.target, stencil.target, (1, 1), (1, 1), (0, 0), ((Tap((0, 0), (0, 0), shift),),))
+    return Planes(alike, dtype, lanes, images, band)
+
+
+@dataclass(frozen=True)
+class _WeightGradient:
+    """Sums `[part][group][block of outputs][block of columns][tile]`; a column is a channel and a tap.
+
+    Scratch is `[planes of x][planes of g]`.
+    """
+
+    module: ir.Module
+    name: str
+    conv: Conv
+    blocking: Blocking
+    x: Operand
+    g: Operand
+    write: Write
+    temp: Address
+
+    @property
+    def taps(self) -> int:
+        return len(self.blocking.x.stencil.taps[0])
+
+    @property
+    def group(self) -> tuple[int, int]:
+        """Outputs and channels of one group."""
+        return self.conv.outputs // self.conv.groups, self.conv.channels // self.conv.groups
+
+    @property
+    def splits(self) -> tuple[int, int]:
+        """How many tasks share a group's outputs, its channels."""
+        return -(-self.group[0] // self.blocking.outputs), -(-self.group[1] // self.blocking.channels)
+
+    @property
+    def blocks(self) -> tuple[int, int]:
+        """Tiles of one task, down and across."""
+        blocking = self.blocking
+        return (-(-blocking.outputs // blocking.tile.rows),
+                -(-blocking.channels * self.taps // blocking.tile.vectors))
+
+    @property
+    def sums(self) -> int:
+        """Elements of one finished tile."""
+        tile = self.blocking.tile
+        return round_up(tile.rows * tile.vectors, tile.lanes)
+
+    @property
+    def task(self) -> int:
+        """Elements of a task's sums."""
+        return self.blocks[0] * self.blocks[1] * self.sums
+
+    def parts(self) -> tuple[tuple[Extent, int], ...]:
+        return () if self.blocking.part is None else ((self.conv.batch, self.blocking.part),)
+
+    def emit(self) -> tuple[list[Launch], list[Temp]]:
+        everything = self.conv.groups * self.splits[0] * self.splits[1]
+        sums = Temp(Count(everything * self.task * size_of(self.conv.dtype), self.parts()))
+        return [self._multiply(everything), self._reduce(everything)], [sums]
+
+    def _multiply(self, everything: int) -> Launch:
+        """Sums of one task over its images, a few at a time."""
+        conv, blocking = self.conv, self.blocking
+        x, g, tile = blocking.x, blocking.g, blocking.tile
+        held = x.bytes(blocking.channels, tile.lanes)
+        with kernel(self.module, self.name) as (b, ctx, scratch, task, _):
+            part, group, down, across = split(b, task, conv.groups, *self.splits)
+            batch = size_value(b, ctx, conv.batch)
+            begin = i64(0) if blocking.part is None else scaled(b, part, blocking.part)
+            end = batch if blocking.part is None else least(b, batch, total(b, begin, blocking.part))
+            output, channel = scaled(b, down, blocking.outputs), scaled(b, across, blocking.channels)
+            outputs = least(b, i64(blocking.outputs), b.sub(i64(self.group[0]), output))
+            channels = least(b, i64(blocking.channels), b.sub(i64(self.group[1]), channel))
+            output, channel = (total(b, scaled(b, group, n), at0) for n, at0 in zip(self.group, (output, channel)))
+            sums = at(b, self.temp(b, ctx, 0), scaled(b, task, self.task), conv.dtype)
+            planes = scratch, bytes_at(b, scratch, held)
+            with loop(b, begin, end, x.images) as image, loop(b, 0, x.stencil.rows, x.band) as row:
+                images = least(b, i64(x.images), b.sub(end, image)) if x.images > 1 else i64(1)
+                x.fill(b, ctx, self.x, planes[0], (image, channel), (images, channels), row)
+                g.fill(b, ctx, self.g, planes[1], (image, output), (images, outputs), row, total(b, row, x.band))
+                first = b.and_(b.icmp_signed("==", image, begin), b.icmp_signed("==", row, i64(0)))
+                pixels = total(b, scaled(b, b.sub(images, i64(1)), x.image), x.band * x.stencil.pitch)
+                self._tiles(b, planes, sums, (outputs, channels), pixels, first)
+        rows = round_up(blocking.outputs, tile.rows)
+        return Launch(self.name, Count(everything, self.parts()), held + g.bytes(rows, tile.lanes))
+
+    def _tiles(self, b, planes, sums, counts, pixels, first) -> None:
+        """All tiles of a task over the planes in scratch, added to the sums before."""
+        blocking, tile, dtype, taps = self.blocking, self.blocking.tile, self.conv.dtype, self.taps
+        offsets = table(self.module, f"{self.name}.offsets", blocking.x.offsets[0])
+        last = b.sub(scaled(b, counts[1], taps), i64(1))
+        steps = blocks_of(b, pixels, tile.lanes)
+        with loop(b, 0, total(b, last, 1), tile.vectors) as j0:
+            columns = []
+            for v in range(tile.vectors):
+                j = least(b, total(b, j0, v), last)
+                offset = load(b, at(b, offsets, b.urem(j, i64(taps)), i64), i64)
+                plane = scaled(b, b.udiv(j, i64(taps)), blocking.x.channel)
+                columns.append(at(b, planes[0], total(b, plane, offset), dtype))
+            with loop(b, 0, counts[0], tile.rows) as r0:
+                rows = at(b, planes[1], scaled(b, r0, blocking.g.channel), dtype)
+
+                def step(p, acc, rows=rows, columns=columns):
+                    here = scaled(b, p, tile.lanes)
+                    row = at(b, rows, here, dtype)
+                    return tile.step(b, acc, lambda r: load(b, at(b, row, r * blocking.g.channel, dtype), dtype, tile.lanes),
+                                     lambda v: load(b, at(b, columns[v], here, dtype), dtype, tile.lanes))
+
+                acc = fold(b, steps, tile.zeros(), step)
+                number = b.add(scaled(b, b.udiv(r0, i64(tile.rows)), self.blocks[1]), b.udiv(j0, i64(tile.vectors)))
+                self._add(b, acc, at(b, sums, scaled(b, number, self.sums), dtype), first)
+
+    def _add(self, b, acc, to, first) -> None:
+        """The sum over the lanes of each accumulator, added to memory unless it is the first."""
+        lanes, dtype = self.blocking.tile.lanes, self.conv.dtype
+        none = zero(dtype, lanes)
+        for start in range(0, self.sums, lanes):
+            vectors = [*acc[start:start + lanes], *[none] * (start + lanes - len(acc))]
+            place = at(b, to, start, dtype)
+            before = b.select(first, none, load(b, place, dtype, lanes))
+            store(b, b.fadd(before, sum_lanes(b, vectors)), place, dtype)
+
+    def _reduce(self, everything: int) -> Launch:
+        """Adds the parts in order; a task is one row of tiles."""
+        conv, blocking, tile, name = self.conv, self.blocking, self.blocking.tile, f"{self.name}.sum"
+        down, across = self.blocks
+        with kernel(self.module, name) as (b, ctx, scratch, task, _):
+            group, block_o, block_c, block = split(b, task, *self.splits, down)
+            parts = i64(1) if blocking.part is None else blocks_of(b, size_value(b, ctx, conv.batch), blocking.part)
+            source = at(b, self.temp(b, ctx, 0), scaled(b, task, across * self.sums), conv.dtype)
+            with loop(b, 0, across) as number:
+                tile_at = at(b, source, scaled(b, number, self.sums), conv.dtype)
+                with loop(b, 0, self.sums, tile.lanes) as q:
+
+                    def add(p, acc, tile_at=tile_at, q=q):
+                        place = total(b, scaled(b, p, everything * self.task), q)
+                        return [b.fadd(acc[0], load(b, at(b, tile_at, place, conv.dtype), conv.dtype, tile.lanes))]
+
+                    done = fold(b, parts, [zero(conv.dtype, tile.lanes)], add)[0]
+                    store(b, done, at(b, scratch, q, conv.dtype), conv.dtype)
+                self._write(b, ctx, scratch, group, (block_o, block), (block_c, number))
+        return Launch(name, Count(everything * down), self.sums * size_of(conv.dtype))
+
+    def _write(self, b, ctx, sums, group, down, across) -> None:
+        """One finished tile to its destination, element by element."""
+        blocking, tile, dtype = self.blocking, self.blocking.tile, self.conv.dtype
+        first = scaled(b, down[1], tile.rows)
+        start = b.add(scaled(b, down[0], blocking.outputs), first)
+        rows = least(b, least(b, i64(tile.rows), b.sub(i64(blocking.outputs), first)), b.sub(i64(self.group[0]), start))
+        column = scaled(b, across[1], tile.vectors)
+        wide = least(b, i64(blocking.channels), b.sub(i64(self.group[1]), scaled(b, across[0], blocking.channels)))
+        columns = least(b, i64(tile.vectors), b.sub(scaled(b, wide, self.taps), column))
+        with loop(b, 0, rows) as r, loop(b, 0, columns) as v:
+            channel, y, x = split(b, b.add(column, v), *self.conv.kernel)
+            index = (total(b, scaled(b, group, self.group[0]), start, r),
+                     total(b, scaled(b, across[0], blocking.channels), channel), y, x)
+            value = load(b, at(b, sums, total(b, scaled(b, r, tile.vectors), v), dtype), dtype)
+            self.write(b, ctx, index, None, 1, None, value)
+
+
+def sum_lanes(b: ir.IRBuilder, vectors: list[ir.Value]) -> ir.Value:
+    """Lane `i` of the result is the sum over the lanes of `vectors[i]`, in a fixed tree."""
+    lanes = len(vectors)
+    even, odd = list(range(0, 2 * lanes, 2)), list(range(1, 2 * lanes, 2))
+    while len(vectors) > 1:
+        pairs = zip(vectors[::2], vectors[1::2])
+        vectors = [b.fadd(shuffle(b, x, y, even), shuffle(b, x, y, odd)) for x, y in pairs]
+    return vectors[0]

@@ -1,0 +1,364 @@
+"""Matrix products `C[b, i, j] = sum_k A[b, i, k] * B[b, k, j]` with fused operands and a fused store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from llvmlite import ir
+
+from stele.backend.llvm.access import (
+    Address,
+    Count,
+    Extent,
+    Launch,
+    Machine,
+    Operand,
+    Temp,
+    Write,
+    blocks_of,
+    i64,
+    size_of,
+    size_value,
+)
+from stele.backend.llvm.microkernel import Price, Tile
+from stele.backend.llvm.nest import (
+    at,
+    bytes_at,
+    fold,
+    kernel,
+    lanes_below,
+    least,
+    load,
+    loop,
+    round_up,
+    scaled,
+    split,
+    store,
+    total,
+    zero,
+)
+from stele.backend.llvm.pack import Panel, masked_load, masked_store, pack_panel
+
+Mode = Literal["direct", "task", "shared"]
+"""Where the microkernel finds an operand: in place, packed by each task into scratch, or packed once into a temporary."""
+
+
+@dataclass(frozen=True)
+class Gemm:
+    """The sizes of a matrix product; lanes run over `n`."""
+
+    batch: Extent
+    m: Extent
+    n: Extent
+    k: Extent
+    dtype: ir.Type
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """How a product is cut: a task makes `m x n` elements, `k` deep at a time, from a slice of depth `slice`."""
+
+    tile: Tile
+    m: int
+    n: int
+    k: int
+    slice: int | None
+    left: Mode
+    right: Mode
+
+
+@dataclass(frozen=True)
+class Side:
+    """One operand as the kernels see it: `axis` runs across a panel of `width`, `block` of them make a task's part."""
+
+    operand: Operand
+    mode: Mode
+    axis: int
+    extent: Extent
+    width: int
+    block: int
+    temp: int
+
+
+def gemm(module: ir.Module, name: str, machine: Machine, spec: Gemm, left: Operand, right: Operand, write: Write,
+         temp: Address) -> tuple[list[Launch], list[Temp]]:
+    """Appends the kernels of one product to `module`.
+
+    `left` has the axes `(batch, m, k)`, `right` `(batch, k, n)`, `write` `(batch, m, n)`. Returns the launches, to be
+    run in order, and the temporaries whose addresses `temp` will give.
+    """
+    blocking = plan(machine, spec, left, right)
+    temps: list[Temp] = []
+    sides: list[Side] = []
+    for operand, mode, axis, extent, width, block in (
+        (left, blocking.left, 1, spec.m, blocking.tile.rows, blocking.m),
+        (right, blocking.right, 2, spec.n, blocking.tile.columns, blocking.n),
+    ):
+        sides.append(Side(operand, mode, axis, extent, width, block, len(temps)))
+        if mode == "shared":
+            temps.append(_panels(spec, machine, sides[-1]))
+    launches = [_pack_kernel(module, f"{name}.pack{side.temp}", machine, spec, side, temp)
+                for side in sides if side.mode == "shared"]
+    if blocking.slice is None:
+        return [*launches, _Product(module, name, machine, spec, blocking, *sides, write, temp).emit()], temps
+    partial = len(temps)
+    sums = _Partials(spec, blocking.slice, partial, temp)
+    temps.append(Temp(sums.bytes()))
+    launches.append(_Product(module, name, machine, spec, blocking, *sides, sums.write, temp).emit())
+    return [*launches, sums.reduce(module, f"{name}.sum", machine, write)], temps
+
+
+def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand) -> Blocking:
+    """The blocking of a product: a function of the machine and of the sizes that are known."""
+    lanes, size = machine.lanes(spec.dtype), size_of(spec.dtype)
+    rows = (spec.m,) if isinstance(spec.m, int) else (32, 64, 100)
+    columns = (spec.n,) if isinstance(spec.n, int) else (32, 64, 100)
+    depth = spec.k if isinstance(spec.k, int) else 256
+    tile = Price(machine, spec.dtype, pack=2.0).best(rows, columns, depth)
+    blocks = -(-depth // (machine.l2 // 2048 * 4 // size))
+    block_k = round_up(-(-depth // blocks), lanes) if isinstance(spec.k, int) else 256
+    batch = spec.batch if isinstance(spec.batch, int) else 1
+    m, n = _task(tile, batch, rows[-1], columns[-1], depth)
+    tiles = batch * -(-rows[-1] // m) * -(-columns[-1] // n)
+    slice = None
+    if (not isinstance(spec.k, int) or depth >= 8192) and tiles < 8 and spec.batch == 1:
+        slice = round_up(2048, block_k)
+    right_mode = _mode(machine, spec, right, 2, spec.n, tile.columns, -(-rows[-1] // m) if right.batched else 2)
+    left_mode = _mode(machine, spec, left, 1, spec.m, tile.rows, -(-columns[-1] // n) if left.batched else 2)
+    return Blocking(tile, m, n, block_k, slice, left_mode, right_mode)
+
+
+def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
+    """The part of C one task makes: large enough to reuse packed operands, small enough that there are eight."""
+    wanted = min(8, max(1, 2 * batch * m * n * k // 1_000_000))
+    down, right = -(-m // 128), -(-n // 256)
+    while batch * down * right < wanted:
+        if n // right >= m // down and n // right > tile.columns:
+            right *= 2
+        elif m // down > tile.rows:
+            down *= 2
+        else:
+            break
+    return round_up(-(-m // down), tile.rows), round_up(-(-n // right), tile.columns)
+
+
+def _mode(machine: Machine, spec: Gemm, operand: Operand, axis: int, extent: Extent, width: int, readers: int) -> Mode:
+    """In place where memory is already right, else packed by the task when no other task needs the same panels."""
+    plain, size = operand.plain, size_of(spec.dtype)
+    if plain is not None and isinstance(extent, int) and isinstance(spec.k, int):
+        across, deep = plain.strides[axis], plain.strides[3 - axis]
+        stride = max(across, deep) * size
+        whole = extent % width == 0 and (axis == 1 or across == 1)
+        if whole and (stride % 2048 or spec.k * extent * size <= machine.l1) and spec.k * extent * size <= machine.l2:
+            return "direct"
+    return "task" if readers == 1 else "shared"
+
+
+def _batches(spec: Gemm, operand: Operand) -> Extent:
+    return spec.batch if operand.batched else 1
+
+
+def _panels(spec: Gemm, machine: Machine, side: Side) -> Temp:
+    """The temporary of an operand packed once: `[batch][panel][depth][width]`."""
+    lanes, size = machine.lanes(spec.dtype), size_of(spec.dtype)
+    terms = ((_batches(spec, side.operand), 1), (side.extent, side.width), (spec.k, lanes))
+    return Temp(Count(lanes * side.width * size, terms))
+
+
+def _pitch(b: ir.IRBuilder, ctx: ir.Value, spec: Gemm, machine: Machine, width: int) -> ir.Value:
+    """Elements from one panel of a packed operand to the next."""
+    lanes = machine.lanes(spec.dtype)
+    return scaled(b, blocks_of(b, size_value(b, ctx, spec.k), lanes), lanes * width)
+
+
+def _place(side: Side, batch: ir.Value):
+    return (lambda x, k: (batch, x, k)) if side.axis == 1 else (lambda x, k: (batch, k, x))
+
+
+def _pack_kernel(module: ir.Module, name: str, machine: Machine, spec: Gemm, side: Side, temp: Address) -> Launch:
+    """Packs one operand; a task is one panel."""
+    lanes = machine.lanes(spec.dtype)
+    panel = Panel(spec.dtype, lanes, side.width)
+    with kernel(module, name) as (b, ctx, scratch, task, _):
+        extent, depth = size_value(b, ctx, side.extent), size_value(b, ctx, spec.k)
+        batch, number = split(b, task, blocks_of(b, extent, side.width))
+        to = at(b, temp(b, ctx, side.temp), scaled(b, task, _pitch(b, ctx, spec, machine, side.width)), spec.dtype)
+        x = scaled(b, number, side.width)
+        pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), to, (x, extent), (i64(0), depth), scratch)
+    tasks = Count(1, ((_batches(spec, side.operand), 1), (side.extent, side.width)))
+    return Launch(name, tasks, lanes * lanes * size_of(spec.dtype))
+
+
+@dataclass(frozen=True)
+class _Product:
+    """The kernel that multiplies; its scratch is `[transposing buffer][C of the task][left panels][right panels]`."""
+
+    module: ir.Module
+    name: str
+    machine: Machine
+    spec: Gemm
+    blocking: Blocking
+    left: Side
+    right: Side
+    write: Write
+    temp: Address
+
+    def emit(self) -> Launch:
+        spec, blocking = self.spec, self.blocking
+        with kernel(self.module, self.name) as (b, ctx, scratch, task, _):
+            m, n, k = (size_value(b, ctx, e) for e in (spec.m, spec.n, spec.k))
+            down, across = blocks_of(b, m, blocking.m), blocks_of(b, n, blocking.n)
+            part, batch, i, j = split(b, task, size_value(b, ctx, spec.batch), down, across)
+            i, j = scaled(b, i, blocking.m), scaled(b, j, blocking.n)
+            start: ir.Value = i64(0)
+            if blocking.slice is not None:
+                start = scaled(b, part, blocking.slice)
+                k = least(b, k, total(b, start, blocking.slice))
+            corner = (part if blocking.slice is not None else batch, i, j)
+            if self._single:
+                self._block(b, ctx, scratch, batch, corner, (m, n, k), (start, k), start)
+            else:
+                past = b.select(b.icmp_signed("<", start, k), k, total(b, start, 1))
+                with loop(b, start, past, blocking.k) as k0:
+                    self._block(b, ctx, scratch, batch, corner, (m, n, k), (k0, least(b, k, total(b, k0, blocking.k))), start)
+        terms: list[tuple[Extent, int]] = [(spec.batch, 1), (spec.m, blocking.m), (spec.n, blocking.n)]
+        if blocking.slice is not None:
+            terms.append((spec.k, blocking.slice))
+        return Launch(self.name, Count(1, tuple(terms)), sum(self._layout()))
+
+    @property
+    def _single(self) -> bool:
+        """Whether the whole depth is one block, so that C needs no memory between blocks."""
+        return isinstance(self.spec.k, int) and self.spec.k <= self.blocking.k
+
+    def _layout(self) -> tuple[int, int, int, int]:
+        """Bytes of the four parts of scratch."""
+        tile, size, blocking = self.blocking.tile, size_of(self.spec.dtype), self.blocking
+        depth = round_up(blocking.k, tile.lanes)
+        tiles = 1 if self._single else blocking.m // tile.rows * (blocking.n // tile.columns)
+        return (tile.lanes * tile.lanes * size,
+                round_up(tiles * tile.size * size, 64),
+                round_up(blocking.m * depth * size, 64) if self.left.mode == "task" else 0,
+                blocking.n * depth * size if self.right.mode == "task" else 0)
+
+    def _block(self, b, ctx, scratch, batch, corner, ends, deep, start) -> None:
+        """One block of depth: pack what is the task's own, then all tiles."""
+        tile, (m, n, k) = self.blocking.tile, ends
+        first, last = b.icmp_signed("==", deep[0], start), b.icmp_signed(">=", deep[1], k)
+        buffer, offset = self._layout(), 0
+        places = []
+        for nbytes in buffer:
+            places.append(bytes_at(b, scratch, offset))
+            offset += nbytes
+        i, j = corner[1], corner[2]
+        rows, columns = least(b, i64(self.blocking.m), b.sub(m, i)), least(b, i64(self.blocking.n), b.sub(n, j))
+        for side, to, x, count, end in ((self.left, places[2], i, rows, m), (self.right, places[3], j, columns, n)):
+            if side.mode == "task":
+                self._pack(b, ctx, side, batch, to, x, count, end, deep, places[0])
+        panels = self.blocking.n // tile.columns
+        with loop(b, 0, columns if self.blocking.n > tile.columns else 1, tile.columns) as jn:
+            y = self._source(b, ctx, self.right, batch, places[3], j, jn, deep[0])
+            with loop(b, 0, rows if self.blocking.m > tile.rows else 1, tile.rows) as im:
+                x = self._source(b, ctx, self.left, batch, places[2], i, im, deep[0])
+                number = total(b, scaled(b, b.udiv(im, i64(tile.rows)), panels), b.udiv(jn, i64(tile.columns)))
+                c = places[1] if self._single else at(b, places[1], scaled(b, number, tile.size), self.spec.dtype)
+                self._tile(b, x, y, b.sub(deep[1], deep[0]), c, first)
+                with b.if_then(last, likely=True):
+                    self._drain(b, ctx, c, (corner[0], b.add(i, im), b.add(j, jn)), (m, n))
+
+    def _pack(self, b, ctx, side, batch, to, x, count, end, deep, buffer) -> None:
+        panel = Panel(self.spec.dtype, self.blocking.tile.lanes, side.width)
+        with loop(b, 0, count, side.width) as p:
+            target = at(b, to, scaled(b, p, panel.depth(self.blocking.k)), self.spec.dtype)
+            pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), target, (b.add(x, p), end), deep, buffer)
+
+    def _source(self, b, ctx, side, batch, packed, corner, p, k0) -> ir.Value:
+        """Where a panel begins: `corner + p` across, `k0` deep."""
+        dtype = self.spec.dtype
+        if side.mode == "task":
+            return at(b, packed, scaled(b, p, round_up(self.blocking.k, self.blocking.tile.lanes)), dtype)
+        batch = batch if side.operand.batched else i64(0)
+        if side.mode == "direct":
+            strides = side.operand.plain.strides
+            deep = scaled(b, k0, strides[3 - side.axis])
+            across = scaled(b, b.add(corner, p), strides[side.axis])
+            return at(b, side.operand.plain.base(b, ctx), total(b, scaled(b, batch, strides[0]), across, deep), dtype)
+        panels = blocks_of(b, size_value(b, ctx, side.extent), side.width)
+        number = total(b, scaled(b, batch, panels), b.udiv(b.add(corner, p), i64(side.width)))
+        start = scaled(b, number, _pitch(b, ctx, self.spec, self.machine, side.width))
+        return at(b, self.temp(b, ctx, side.temp), total(b, start, scaled(b, k0, side.width)), dtype)
+
+    def _steps(self, side: Side) -> tuple[int, int]:
+        """Elements between neighbours across and in depth, where the microkernel reads."""
+        if side.mode != "direct":
+            return 1, side.width
+        strides = side.operand.plain.strides
+        return strides[side.axis], strides[3 - side.axis]
+
+    def _tile(self, b, x, y, depth, c, first) -> None:
+        """The microkernel over one block of depth, its result added to what `c` holds from the blocks before."""
+        tile, dtype = self.blocking.tile, self.spec.dtype
+        (across, deep), (_, down) = self._steps(self.left), self._steps(self.right)
+
+        def body(k, acc):
+            row, column = at(b, x, scaled(b, k, deep), dtype), at(b, y, scaled(b, k, down), dtype)
+            return tile.step(b, acc, lambda r: tile.broadcast(b, at(b, row, r * across, dtype)),
+                             lambda v: load(b, at(b, column, v * tile.lanes, dtype), dtype, tile.lanes))
+
+        acc = fold(b, depth, tile.zeros(), body)
+        none = tile.zeros()[0]
+        tile.store(b, acc, c, tile.columns, None if self._single else lambda old: b.select(first, none, old))
+
+    def _drain(self, b, ctx, c, corner, ends) -> None:
+        """A finished tile to its destination, row by row."""
+        tile, dtype = self.blocking.tile, self.spec.dtype
+        batch, i, j = corner
+        whole = isinstance(self.spec.n, int) and self.spec.n % tile.lanes == 0
+        with loop(b, 0, least(b, i64(tile.rows), b.sub(ends[0], i))) as r:
+            with loop(b, 0, least(b, i64(tile.columns), b.sub(ends[1], j)), tile.lanes) as v:
+                column = b.add(j, v)
+                mask = None if whole else lanes_below(b, b.sub(ends[1], column), tile.lanes)
+                vector = load(b, at(b, c, total(b, scaled(b, r, tile.columns), v), dtype), dtype, tile.lanes)
+                self.write(b, ctx, (batch, b.add(i, r), column), 2, tile.lanes, mask, vector)
+
+
+@dataclass(frozen=True)
+class _Partials:
+    """Sums of the slices of a deep product, `[slice][m][n]`, added in order at the end."""
+
+    spec: Gemm
+    slice: int
+    number: int
+    temp: Address
+
+    def bytes(self) -> Count:
+        spec = self.spec
+        return Count(size_of(spec.dtype), ((spec.k, self.slice), (spec.m, 1), (spec.n, 1)))
+
+    def _address(self, b, ctx, index) -> ir.Value:
+        m, n = size_value(b, ctx, self.spec.m), size_value(b, ctx, self.spec.n)
+        offset = total(b, b.mul(b.add(b.mul(index[0], m), index[1]), n), index[2])
+        return at(b, self.temp(b, ctx, self.number), offset, self.spec.dtype)
+
+    def write(self, b, ctx, index, lane_axis, lanes, mask, vector) -> None:
+        """The `Write` of the product: index `(slice, i, j)`."""
+        address = self._address(b, ctx, index)
+        if mask is None:
+            store(b, vector, address, self.spec.dtype)
+        else:
+            masked_store(b, vector, address, self.spec.dtype, mask)
+
+    def reduce(self, module: ir.Module, name: str, machine: Machine, write: Write) -> Launch:
+        """Adds the slices, first to last; a task is one row."""
+        spec, lanes = self.spec, machine.lanes(self.spec.dtype)
+        with kernel(module, name) as (b, ctx, _, row, _):
+            n, slices = size_value(b, ctx, spec.n), blocks_of(b, size_value(b, ctx, spec.k), self.slice)
+            with loop(b, 0, n, lanes) as j:
+                mask = lanes_below(b, b.sub(n, j), lanes)
+
+                def add(s, acc, j=j, mask=mask):
+                    return [b.fadd(acc[0], masked_load(b, self._address(b, ctx, (s, row, j)), spec.dtype, mask))]
+
+                write(b, ctx, (i64(0), row, j), 2, lanes, mask, fold(b, slices, [zero(spec.dtype, lanes)], add)[0])
+        return Launch(name, Count(1, ((spec.m, 1),)), 0)

@@ -1,0 +1,125 @@
+"""Loads and stores of elements: contiguous, strided or scattered lanes, masked where they would leave an array."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from ...ir.types import DType, bool_
+from .dims import i64
+from .frame import Frame, i1, i8, i32
+from .scalars import TYPES, LLVMScalar, LLVMScalars, Splat, suffix
+
+Mask = ir.Value | None
+
+
+def in_memory(dtype: DType) -> ir.Type:
+    """How an element lies in memory: a bool takes a byte."""
+    return i8 if dtype == bool_ else TYPES[dtype.name]
+
+
+class Memory:
+    """Moves elements of `s.lanes` lanes, or single ones, between registers and addresses."""
+
+    def __init__(self, frame: Frame, s: LLVMScalars) -> None:
+        self.frame, self.b, self.s = frame, frame.b, s
+
+    def offset(self, base: ir.Value, elements: ir.Value, dtype: DType) -> ir.Value:
+        """The address some elements after `base`."""
+        if isinstance(elements, ir.Constant) and elements.constant == 0:
+            return base
+        if isinstance(elements.type, ir.VectorType):
+            base = self.s.together(base, elements)[0]
+        return self.b.gep(base, [elements], source_etype=in_memory(dtype))
+
+    def load(self, address: ir.Value, dtype: DType) -> LLVMScalar:
+        """One element."""
+        kind = in_memory(dtype)
+        return self.from_memory(self.b.load(address, typ=kind, align=dtype.bytes), dtype)
+
+    def load_if(self, inside: ir.Value, address: ir.Value, safe: ir.Value, dtype: DType) -> LLVMScalar:
+        """One element, or 0 where `inside` does not hold; `safe` is an address that may be read anyhow."""
+        x = self.load(self.b.select(inside, address, safe), dtype)
+        return self.s.element(self.b.select(inside, x.value, ir.Constant(x.value.type, 0)), dtype)
+
+    def load_lanes(self, address: ir.Value, mask: Mask, dtype: DType) -> LLVMScalar:
+        """Adjacent elements; 0 in lanes that are masked off."""
+        wide = self.wide(in_memory(dtype))
+        if mask is None:
+            return self.from_memory(self.b.load(address, typ=wide, align=dtype.bytes), dtype)
+        function = self.intrinsic("masked.load", f"{suffix(wide)}.p0", wide, [address.type, i32, mask.type, wide])
+        return self.from_memory(self.b.call(function, [address, i32(dtype.bytes), mask, zero(wide)]), dtype)
+
+    def gather(self, base: ir.Value, elements: ir.Value, mask: Mask, dtype: DType) -> LLVMScalar:
+        """Elements at a vector of offsets; 0 in lanes that are masked off."""
+        wide, addresses = self.wide(in_memory(dtype)), self.offset(base, elements, dtype)
+        mask = self.every() if mask is None else mask
+        kind = ir.VectorType(base.type, self.s.lanes)
+        function = self.intrinsic("masked.gather", f"{suffix(wide)}.v{self.s.lanes}p0", wide, [kind, i32, mask.type, wide])
+        return self.from_memory(self.b.call(function, [addresses, i32(dtype.bytes), mask, zero(wide)]), dtype)
+
+    def store(self, address: ir.Value, x: LLVMScalar) -> None:
+        """One element."""
+        self.b.store(self.to_memory(x), address, align=x.dtype.bytes)
+
+    def store_lanes(self, address: ir.Value, mask: Mask, x: LLVMScalar) -> None:
+        """Adjacent elements, of lanes that are not masked off."""
+        value = self.to_memory(self.s.splat(x))
+        if mask is None:
+            self.b.store(value, address, align=x.dtype.bytes)
+            return
+        function = self.intrinsic("masked.store", f"{suffix(value.type)}.p0", ir.VoidType(),
+                                  [value.type, address.type, i32, mask.type])
+        self.b.call(function, [value, address, i32(x.dtype.bytes), mask])
+
+    def scatter(self, base: ir.Value, elements: ir.Value, mask: Mask, x: LLVMScalar) -> None:
+        """Elements to a vector of offsets."""
+        value = self.to_memory(self.s.splat(x))
+        mask, kind = self.every() if mask is None else mask, ir.VectorType(base.type, self.s.lanes)
+        function = self.intrinsic("masked.scatter", f"{suffix(value.type)}.v{self.s.lanes}p0", ir.VoidType(),
+                                  [value.type, kind, i32, mask.type])
+        self.b.call(function, [value, self.offset(base, elements, x.dtype), i32(x.dtype.bytes), mask])
+
+    def from_memory(self, x: ir.Value, dtype: DType) -> LLVMScalar:
+        if dtype == bool_:
+            x = self.b.icmp_unsigned("!=", x, ir.Constant(x.type, None if isinstance(x.type, ir.VectorType) else 0))
+        return self.s.element(x, dtype)
+
+    def to_memory(self, x: LLVMScalar) -> ir.Value:
+        if x.dtype != bool_:
+            return x.value
+        return self.b.zext(x.value, self.wide(i8) if x.is_vector else i8)
+
+    def wide(self, kind: ir.Type) -> ir.VectorType:
+        return ir.VectorType(kind, self.s.lanes)
+
+    def every(self) -> ir.Value:
+        """The mask with all lanes on."""
+        return ir.Constant(self.wide(i1), [1] * self.s.lanes)
+
+    def steps(self, stride: int = 1, start: int = 0) -> ir.Value:
+        """The vector start, start+stride, start+2*stride ..."""
+        return ir.Constant(self.wide(i64), [start + stride * k for k in range(self.s.lanes)])
+
+    def lanes_below(self, count: ir.Value) -> ir.Value:
+        """The mask of the lanes l < count."""
+        return self.b.icmp_signed("<", self.steps(), self.splat(count))
+
+    def splat(self, x: ir.Value) -> ir.Value:
+        """An i64 in every lane."""
+        return self.s.together(x, self.steps())[0]
+
+    def both(self, *masks: Mask) -> Mask:
+        """The mask of lanes that all masks leave on; scalar conditions count for all lanes."""
+        found: Mask = None
+        for mask in masks:
+            if mask is not None:
+                found = mask if found is None else self.b.and_(*self.s.together(found, mask))
+        return found
+
+    def intrinsic(self, name: str, kinds: str, result: ir.Type, operands: Sequence[ir.Type]) -> ir.Value:
+        return self.b.module.declare_intrinsic(f"llvm.{name}.{kinds}", fnty=ir.FunctionType(result, operands))
+
+
+def zero(kind: ir.VectorType) -> ir.Value:
+    return Splat(kind, ir.Constant(kind.element, 0))

@@ -1,0 +1,102 @@
+"""The register-blocked tile every contraction runs on, and the cost function that picks its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from stele.backend.llvm.access import Machine
+from stele.backend.llvm.nest import at, load, splat, store, suffix, zero
+
+
+@dataclass(frozen=True)
+class Tile:
+    """`rows x vectors` accumulators of `lanes` elements each, in registers."""
+
+    machine: Machine
+    dtype: ir.Type
+    rows: int
+    vectors: int
+
+    @property
+    def lanes(self) -> int:
+        return self.machine.lanes(self.dtype)
+
+    @property
+    def columns(self) -> int:
+        return self.vectors * self.lanes
+
+    @property
+    def size(self) -> int:
+        return self.rows * self.columns
+
+    def zeros(self) -> list[ir.Value]:
+        return [zero(self.dtype, self.lanes)] * (self.rows * self.vectors)
+
+    def step(self, b: ir.IRBuilder, acc: list[ir.Value], left: Callable[[int], ir.Value],
+             right: Callable[[int], ir.Value]) -> list[ir.Value]:
+        """`acc[r, v] + left(r) * right(v)` for every accumulator."""
+        columns = [right(v) for v in range(self.vectors)]
+        result: list[ir.Value] = []
+        for r in range(self.rows):
+            x = left(r)
+            for v, y in enumerate(columns):
+                result.append(multiply_add(b, self.machine, x, y, acc[r * self.vectors + v]))
+        return result
+
+    def broadcast(self, b: ir.IRBuilder, address: ir.Value) -> ir.Value:
+        return splat(b, load(b, address, self.dtype), self.lanes)
+
+    def store(self, b: ir.IRBuilder, acc: list[ir.Value], base: ir.Value, pitch: int,
+              previous: Callable[[ir.Value], ir.Value] | None = None) -> None:
+        """Accumulators to memory with rows `pitch` elements apart, added to what `previous` makes of the memory."""
+        for r in range(self.rows):
+            for v in range(self.vectors):
+                address = at(b, base, r * pitch + v * self.lanes, self.dtype)
+                value = acc[r * self.vectors + v]
+                if previous is not None:
+                    value = b.fadd(previous(load(b, address, self.dtype, self.lanes)), value)
+                store(b, value, address, self.dtype)
+
+
+def multiply_add(b: ir.IRBuilder, machine: Machine, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
+    """`x * y + z`, rounded once where the machine can."""
+    if not machine.fma:
+        return b.fadd(b.fmul(x, y), z)
+    name = f"llvm.fma.{suffix(x.type)}"
+    return b.call(b.module.declare_intrinsic(name, fnty=ir.FunctionType(x.type, [x.type] * 3)), [x, y, z])
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a product on tiles costs, in units of one vector multiplication.
+
+    A step costs its multiplications or its loads, whichever is more: `left` and `right` are the costs of a left
+    (broadcast) and a right (vector) load. An accumulator costs `drain` at the end, a row of a left panel `pack` a step.
+    Rows and columns are cut into whole tiles, so what a tile computes in vain is part of the price.
+    """
+
+    machine: Machine
+    dtype: ir.Type
+    left: float = 0.5
+    right: float = 1.0
+    drain: float = 4.0
+    pack: float = 0.0
+
+    def cost(self, shape: tuple[int, int], rows: int, columns: int, depth: int) -> float:
+        """The price of `rows x columns` sums of `depth` products on tiles of `shape` (rows, vectors)."""
+        r, v = shape
+        lanes = self.machine.lanes(self.dtype)
+        step = max(r * v * (1.0 if self.machine.fma else 2.0), r * self.left + v * self.right, 8.0) + 0.25
+        tile = depth * (step + 0.02 * (r + 2 * v)) + r * v * self.drain + 24
+        down = -(-rows // r)
+        return down * (-(-columns // (v * lanes)) * tile + depth * self.pack * -(-r // lanes))
+
+    def best(self, rows: Sequence[int], columns: Sequence[int], depth: int) -> Tile:
+        """The cheapest tile for these numbers of rows and columns (several: for the sum over them)."""
+        spare = self.machine.registers - (1 if self.machine.fma else 2)
+        shapes = [(r, v) for v in range(1, 9) for r in range(1, 29) if r * v + v <= spare]
+        r, v = min(shapes, key=lambda shape: sum(self.cost(shape, m, n, depth) for m in rows for n in columns))
+        return Tile(self.machine, self.dtype, r, v)

@@ -1,0 +1,151 @@
+"""Images copied into flat padded planes in scratch, and taken from there, whatever is fused around them included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from stele.backend.llvm.access import Operand, Write, i64, size_of
+from stele.backend.llvm.nest import at, least, load, loop, round_up, scaled, shuffle, splat, store, total, zero
+from stele.backend.llvm.stencil import Stencil
+
+
+@dataclass(frozen=True)
+class Planes:
+    """`[channel][phase][image][row][pitch]`: the source of a stencil for `images` images, `band` target rows of each."""
+
+    stencil: Stencil
+    dtype: ir.Type
+    lanes: int
+    images: int
+    band: int
+
+    @property
+    def shared(self) -> int:
+        """Rows of zeros below an image that are the zeros above the next."""
+        stencil = self.stencil
+        if self.band < stencil.rows or stencil.phases[0] > 1:
+            return 0
+        below = stencil.rows + stencil.reach[0] - stencil.low[0] - stencil.source[0]
+        return max(0, min(stencil.low[0], stencil.reach[0], below))
+
+    @property
+    def image(self) -> int:
+        """Elements of one image in one phase."""
+        return (self.band + self.stencil.reach[0] - self.shared) * self.stencil.pitch
+
+    @property
+    def margin(self) -> int:
+        """Zeros after the last image: what is read past its end is finite, and never a neighbour's."""
+        return round_up(self.shared * self.stencil.pitch + self.stencil.reach[1] + self.lanes, self.lanes)
+
+    @property
+    def phase(self) -> int:
+        """Elements of one phase."""
+        return round_up(self.images * self.image, self.lanes) + self.margin
+
+    @property
+    def channel(self) -> int:
+        return len(self.stencil.used) * self.phase
+
+    @property
+    def offsets(self) -> tuple[tuple[int, ...], ...]:
+        """Where each tap reads, for each target phase."""
+        used, pitch = self.stencil.used, self.stencil.pitch
+        return tuple(tuple(used.index(tap.phase) * self.phase + tap.shift[0] * pitch + tap.shift[1] for tap in taps)
+                     for taps in self.stencil.taps)
+
+    def bytes(self, channels: int, overrun: int) -> int:
+        """Room for the planes of `channels` channels when readers run `overrun` elements past the last."""
+        return round_up((channels * self.channel + overrun + self.image) * size_of(self.dtype), 64)
+
+    def fill(self, b: ir.IRBuilder, ctx: ir.Value, operand: Operand, to: ir.Value, first: tuple[ir.Value, ir.Value],
+             counts: tuple[ir.Value, ir.Value], row: ir.Value, end: ir.Value | None = None) -> None:
+        """Copies `counts` = (images, channels) from `first` = (image, channel) on, target rows from `row` on.
+
+        Source rows from `end` on count as zeros.
+        """
+        stencil, dtype, lanes = self.stencil, self.dtype, self.lanes
+        height = i64(stencil.source[0]) if end is None else least(b, i64(stencil.source[0]), end)
+        with loop(b, 0, counts[1]) as c:
+            plane = scaled(b, c, self.channel)
+            for fy in sorted({phase[0] for phase in stencil.used}):
+                with loop(b, 0, counts[0]) as n, loop(b, 0, self.image // stencil.pitch) as r:
+                    h = total(b, scaled(b, b.add(row, r), stencil.phases[0]), fy - stencil.low[0])
+                    inside = b.icmp_unsigned("<", h, height)
+                    width = b.select(inside, i64(stencil.source[1]), i64(0))
+                    line = total(b, plane, scaled(b, n, self.image), scaled(b, r, stencil.pitch))
+                    self._row(b, ctx, operand, to, (b.add(first[0], n), b.add(first[1], c), h), width, line, fy)
+            with loop(b, 0, len(stencil.used)) as phase, loop(b, 0, self.margin, lanes) as m:
+                past = total(b, plane, scaled(b, phase, self.phase), scaled(b, counts[0], self.image), m)
+                store(b, zero(dtype, lanes), at(b, to, past, dtype), dtype)
+
+    def _row(self, b, ctx, operand: Operand, to, index, width, line, fy: int) -> None:
+        """One row of the source to every column phase."""
+        stencil, lanes, step = self.stencil, self.lanes, self.stencil.phases[1]
+        with loop(b, 0, stencil.pitch, lanes) as x:
+            vectors = []
+            for j in range(step):
+                w = total(b, scaled(b, x, step), j * lanes - stencil.low[1])
+                vectors.append(operand.read(b, ctx, (*index, w), 3, lanes, within(b, w, width, lanes)))
+            for number, phase in enumerate(stencil.used):
+                if phase[0] == fy:
+                    picked = regroup(b, vectors, lambda l, fx=phase[1]: divmod(l * step + fx, lanes))
+                    store(b, picked, at(b, to, total(b, line, number * self.phase, x), self.dtype), self.dtype)
+
+    def compact(self, b: ir.IRBuilder, source: ir.Value, to: ir.Value, offsets: ir.Value, counts: tuple[ir.Value, ir.Value],
+                room: int) -> None:
+        """Copies what each tap reads to `[channel][tap][room]`, target rows laid end to end, for (images, channels)."""
+        dtype, lanes, taps = self.dtype, self.lanes, len(self.stencil.taps[0])
+        width = self.stencil.target[1]
+        with loop(b, 0, counts[1]) as c, loop(b, 0, taps) as t:
+            offset = load(b, at(b, offsets, t, i64), i64)
+            plane = at(b, source, total(b, scaled(b, c, self.channel), offset), dtype)
+            line = at(b, to, scaled(b, total(b, scaled(b, c, taps), t), room), dtype)
+            with loop(b, 0, counts[0]) as n, loop(b, 0, self.band) as q, loop(b, 0, width, lanes) as x:
+                seen = at(b, plane, total(b, scaled(b, n, self.image), scaled(b, q, self.stencil.pitch), x), dtype)
+                place = at(b, line, total(b, scaled(b, total(b, scaled(b, n, self.band), q), width), x), dtype)
+                store(b, load(b, seen, dtype, lanes), place, dtype)
+
+    def drain(self, b: ir.IRBuilder, ctx: ir.Value, write: Write, source: Callable[[ir.Value, int], ir.Value],
+              first: tuple[ir.Value, ir.Value, ir.Value], images: ir.Value, image: int, pitch: int) -> None:
+        """Writes one channel of the target: `first` = (image, channel, phase row), from `source(row phase, column phase)`.
+
+        There, images are `image` and rows `pitch` elements apart.
+        """
+        stencil, dtype, lanes = self.stencil, self.dtype, self.lanes
+        (ty, tx), (height, width) = stencil.spread, stencil.target
+        with loop(b, 0, images) as n, loop(b, 0, self.band) as q, loop(b, 0, ty) as fy:
+            h = total(b, scaled(b, b.add(first[2], q), ty), fy)
+            with b.if_then(b.icmp_signed("<", h, i64(height))):
+                line = total(b, scaled(b, n, image), scaled(b, q, pitch))
+                with loop(b, 0, -(-width // tx), lanes) as x:
+                    vectors = [load(b, at(b, source(fy, fx), b.add(line, x), dtype), dtype, lanes) for fx in range(tx)]
+                    for j in range(tx):
+                        w = total(b, scaled(b, x, tx), j * lanes)
+                        picked = regroup(b, vectors, lambda l, j=j: tuple(reversed(divmod(j * lanes + l, tx))))
+                        mask = None if width % (lanes * tx) == 0 else within(b, w, i64(width), lanes)
+                        write(b, ctx, (b.add(first[0], n), first[1], h, w), 3, lanes, mask, picked)
+
+
+def regroup(b: ir.IRBuilder, vectors: Sequence[ir.Value], pick: Callable[[int], tuple[int, int]]) -> ir.Value:
+    """The vector whose lane `l` is lane `k` of vector `v`, where `(v, k) = pick(l)`."""
+    if len(vectors) == 1:
+        return vectors[0]
+    lanes = vectors[0].type.count
+    picks = [pick(l) for l in range(lanes)]
+    result = shuffle(b, vectors[0], vectors[1], [k + lanes * (v == 1) if v < 2 else l for l, (v, k) in enumerate(picks)])
+    for number in range(2, len(vectors)):
+        lane = [lanes + k if v == number else l for l, (v, k) in enumerate(picks)]
+        result = shuffle(b, result, vectors[number], lane)
+    return result
+
+
+def within(b: ir.IRBuilder, start: ir.Value, end: ir.Value, lanes: int) -> ir.Value:
+    """The mask of the lanes `l` with `0 <= start + l < end`."""
+    i32 = ir.IntType(32)
+    steps = ir.Constant(ir.VectorType(i32, lanes), list(range(lanes)))
+    position = b.add(splat(b, b.trunc(start, i32), lanes), steps)
+    return b.icmp_unsigned("<", position, splat(b, b.trunc(end, i32), lanes))

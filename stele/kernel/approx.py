@@ -1,0 +1,191 @@
+"""Transcendental functions as branch-free polynomials in the scalar vocabulary, in float32 and float64.
+
+Errors are measured by tools/measure_ulp.py and published in docs/approximations.md. Integers are unpacked from floats
+by adding a `magic` number so large that the sum has no fraction: the integer is its low bits.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ..ir.types import float32, float64
+from . import tables
+from .exact import two_sum
+from .formats import FORMATS, Format
+from .power import power
+from .vocabulary import Element, Operand, V, Vocabulary
+
+LOG2E = 1 / math.log(2)
+INF = math.inf
+FAR = 2.0**13  # beyond it float32 sin and cos reduce their argument in float64
+
+
+class Approximations(Vocabulary[V]):
+    """The functions of the vocabulary that no machine has, for any builder."""
+
+    def exp(self, x: Element[V]) -> Element[V]:
+        """Results below 1.5 times the least normal number are 0."""
+        x, form = self._float(x)
+        return self._exp_below(self.min(x, form.exp_high), form)
+
+    def expm1(self, x: Element[V]) -> Element[V]:
+        x, form = self._float(x)
+        clamped = self.min(self.max(x, form.expm1_low), form.exp_high)
+        r, half = self._reduced(clamped, form, form.bias - 1)
+        y = self.fma(self._expm1_near(r), half, half - 0.5)
+        return self.select(abs(x) < 2.0 ** (-form.fraction - 2), x, y + y)
+
+    def sigmoid(self, x: Element[V]) -> Element[V]:
+        """Results below 1.5 times the least normal number are 0."""
+        x, form = self._float(x)
+        e = self._exp_below(-abs(x), form)
+        part = e / (1 + e)
+        return self.select(x < 0, self.fma(-part, e, e), 1 - part)
+
+    def tanh(self, x: Element[V]) -> Element[V]:
+        x, form = self._float(x)
+        e = self._exp_below(-abs(x + x), form)
+        far = self.fma(e / (1 + e), -2.0, 1.0)
+        z = x * x
+        near = self.fma(z * self.polynomial(z, tables.TANH[x.dtype.bits]), x, x)
+        return self.with_sign(self.select(abs(x) < 0.625, near, far), x)
+
+    def log(self, x: Element[V]) -> Element[V]:
+        x, form = self._float(x)
+        lift = form.fraction + 1
+        is_small = x < form.least
+        exponent, mantissa = self.split(self.select(is_small, x * 2.0**lift, x), form)
+        y = self._log_near(mantissa - 1, self.select(is_small, exponent - lift, exponent))
+        return self._log_ends(x, y, x)
+
+    def log1p(self, x: Element[V]) -> Element[V]:
+        x, form = self._float(x)
+        exponent, _ = self.split(1 + x, form)
+        # (1 + x) / 2**e - 1 with one rounding; 4 / 2**e and not 1 / 2**e, which would be denormal for the largest x.
+        power = self.cast(exponent, form.integer)
+        four = self.bitcast((form.bias + 2 - power) << form.fraction, form.dtype)
+        near = self.fma(x * 0.25, four, four * 0.25 - 1)
+        y = self.select(abs(x) < 2.0 ** (-form.fraction - 2), x, self._log_near(near, exponent))
+        return self._log_ends(x, y, 1 + x)
+
+    def sin(self, x: Element[V]) -> Element[V]:
+        x, form = self._float(x)
+        t = self.fma(x, 1 / math.pi, form.magic)
+        r = self._minus_half_pi(x, (t - form.magic) * 2)
+        return self._or_far(x, 0.0, self._sin_near(r, self.bitcast(t, form.integer), form))
+
+    def cos(self, x: Element[V]) -> Element[V]:
+        x, form = self._float(x)
+        t = self.fma(x, 1 / math.pi, -0.5) + form.magic
+        r = self._minus_half_pi(x, self.fma(t - form.magic, 2.0, 1.0))
+        return self._or_far(x, 0.5, self._sin_near(r, self.bitcast(t, form.integer) + 1, form))
+
+    def atan(self, x: Element[V]) -> Element[V]:
+        x, _ = self._float(x)
+        a = abs(x)
+        is_steep = a > 1
+        t = self.select(is_steep, 1 / a, a)
+        z = t * t
+        y = self.fma(z * self.polynomial(z, tables.ATAN[x.dtype.bits]), t, t)
+        high, low, *_ = tables.HALF_PI[x.dtype.bits]
+        return self.with_sign(self.select(is_steep, high - (y - low), y), x)
+
+    def erf(self, x: Element[V]) -> Element[V]:
+        x, _ = self._float(x)
+        bits = x.dtype.bits
+        a = abs(x)
+        near = self.fma(self.polynomial(x * x, tables.ERF[bits]), x, x)
+        tail = self.exp(self.polynomial(self.min(a, 4.0 if bits == 32 else 6.0), tables.ERFC[bits]))
+        return self.select(a < 1, near, self.with_sign(1 - tail, x))
+
+    def pow(self, x: Element[V], y: Operand) -> Element[V]:
+        """x**y as IEEE 754 has it: 1 for y = 0 or x = 1, NaN for negative x unless y is an integer."""
+        return power(self, *self.meet(x, y))
+
+    def _float(self, x: Element[V]) -> tuple[Element[V], Format]:
+        (x,) = self.meet(x)
+        return x, FORMATS[x.dtype.bits]
+
+    def polynomial(self, x: Element[V], coefficients: Sequence[float]) -> Element[V]:
+        """c0 + c1*x + c2*x**2 + ..."""
+        y = self.fma(x, coefficients[-1], coefficients[-2])
+        for c in coefficients[-3::-1]:
+            y = self.fma(y, x, c)
+        return y
+
+    def with_sign(self, magnitude: Element[V], x: Element[V]) -> Element[V]:
+        """magnitude with the sign of x; it may have that sign already, but not the other."""
+        integer = FORMATS[x.dtype.bits].integer
+        sign = self.bitcast(x, integer) & -(1 << integer.bits - 1)
+        return self.bitcast(self.bitcast(magnitude, integer) | sign, x.dtype)
+
+    def _reduced(self, x: Element[V], form: Format, bias: int) -> tuple[Element[V], Element[V]]:
+        """r and 2**(n + bias - form.bias) with x = n ln(2) + r and |r| <= ln(2)/2."""
+        magic = form.magic + bias
+        t = self.fma(x, LOG2E, magic)
+        n = t - magic
+        high, low = tables.LN2[x.dtype.bits]
+        r = self.fma(n, -low, self.fma(n, -high, x))
+        return r, self.bitcast(self.bitcast(t, form.integer) << form.fraction, x.dtype)
+
+    def _exp_below(self, x: Element[V], form: Format) -> Element[V]:
+        """exp(x) for x up to a little beyond the largest whose exp is finite."""
+        r, half = self._reduced(self.max(x, form.exp_low), form, form.bias - 1)
+        return self.polynomial(r, [2.0, 2.0, *(2 * c for c in tables.EXP[x.dtype.bits])]) * half
+
+    def _expm1_near(self, r: Element[V]) -> Element[V]:
+        """exp(r) - 1 for |r| <= ln(2)/2."""
+        return self.fma(r * r, self.polynomial(r, tables.EXP[r.dtype.bits]), r)
+
+    def split(self, x: Element[V], form: Format) -> tuple[Element[V], Element[V]]:
+        """e (as a float) and m with x = m * 2**e and sqrt(1/2) <= m < sqrt(2), for normal positive x."""
+        offset = self.bitcast(x, form.integer) - form.root_half
+        mantissa = (offset & (1 << form.fraction) - 1) + form.root_half
+        return self.cast(offset >> form.fraction, form.dtype), self.bitcast(mantissa, form.dtype)
+
+    def _log_near(self, f: Element[V], exponent: Element[V]) -> Element[V]:
+        """log(1 + f) + exponent * ln(2) for sqrt(1/2) <= 1 + f <= sqrt(2)."""
+        high, low = tables.LN2[f.dtype.bits]
+        square = f * f
+        tail = self.fma(f * square, self.polynomial(f, tables.LOG[f.dtype.bits]), exponent * low)
+        return self.fma(exponent, high, f + self.fma(square, -0.5, tail))
+
+    def _log_ends(self, x: Element[V], y: Element[V], argument: Element[V]) -> Element[V]:
+        """y, but what a logarithm of `argument` is where that is 0, negative, infinite or NaN."""
+        end = self.select(self.eq(argument, 0), -INF, self.select(argument < 0, math.nan, x))
+        return self.select((argument > 0) & (argument < INF), y, end)
+
+    def _minus_half_pi(self, x: Element[V], n: Element[V]) -> Element[V]:
+        """x - n * pi/2."""
+        for part in (tables.HALF_PI if self.fused else tables.HALF_PI_CUT)[x.dtype.bits]:
+            x = self.fma(n, -part, x)
+        return x
+
+    def _sin_near(self, r: Element[V], turns: Element[V], form: Format) -> Element[V]:
+        """sin(r) for |r| <= pi/2, negated where turns is odd."""
+        a, z = abs(r), r * r
+        y = self.min(self.fma(z * self.polynomial(z, tables.SIN[r.dtype.bits]), a, a), 1.0)
+        sign = self.bitcast(r, form.integer) ^ (turns << form.integer.bits - 1)
+        return self.with_sign(y, self.bitcast(sign, r.dtype))
+
+    def _or_far(self, x: Element[V], phase: float, near: Element[V]) -> Element[V]:
+        """sin(x + phase * pi) where |x| is too large for `near`."""
+        if x.dtype == float64:
+            return near
+        return self.rare(abs(x) > FAR, lambda: self.cast(self._sin_far(self.cast(x, float64), phase), float32), near)
+
+    def _sin_far(self, x: Element[V], phase: float) -> Element[V]:
+        """sin(x + phase * pi) for any float32 x, in float64.
+
+        1/pi is cut into pieces of 29 bits, so that the product of each with x is exact, and so is its rest modulo 2.
+        """
+        form = FORMATS[64]
+        high, low = self.constant(phase, float64), self.constant(0.0, float64)
+        for piece in tables.INVERSE_PI:
+            product = x * piece
+            rest = product - self.floor(product * 0.5) * 2
+            high, error = two_sum(high, rest)
+            low = low + error
+        t = high + form.magic
+        r = ((high - (t - form.magic)) + low) * math.pi
+        return self._sin_near(r, self.bitcast(t, form.integer), form)

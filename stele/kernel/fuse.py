@@ -1,0 +1,346 @@
+"""Which values become one kernel: inlined where cheap, in memory where not, joined where one pass over rows serves all."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..errors import GraphError
+from ..ir.graph import Constant, Graph, Literal, Value, users, walk
+from ..ir.origin import Where
+from ..ir.sizes import Dim
+from ..ir.types import product
+from ..ops.elementwise import arithmetic
+from ..ops.linear import Broadcast, Cast, Concatenate, Gather, Reshape
+from ..ops.windows import Window
+from .space import Space, is_fold, measured
+
+CHEAP = 8
+"""What may be computed again for each user, in simple operations and loads."""
+LARGEST = 96
+"""Values in one kernel at most."""
+WIDE = 1 << 16
+"""Elements of a row that stay in cache between the passes over it; also of what one thread may well do alone."""
+ENOUGH = 16
+"""Rows that keep any machine busy."""
+SIMPLE = (*arithmetic.ALL, Cast)
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """Results computed together: `body` in order, results included; `inputs` are read from memory.
+
+    `kind` is "nest" (loops of our own), "contraction", "scan" or "host"; the last three are about `anchor`.
+    """
+
+    kind: str
+    results: tuple[Value, ...]
+    inputs: tuple[Value, ...]
+    body: tuple[Value, ...]
+    anchor: Value | None
+    where: Where
+
+
+@dataclass(frozen=True, eq=False)
+class Fused:
+    """Kernels in the order they run; `views` maps values to those whose buffer they share."""
+
+    kernels: tuple[Kernel, ...]
+    views: dict[Value, Value]
+
+
+@dataclass(eq=False)
+class Group:
+    """A kernel in the making."""
+
+    results: list[Value]
+    body: set[Value]
+    anchor: Value | None = None
+    inputs: set[Value] = field(default_factory=set)
+
+
+def fuse(graph: Graph) -> Fused:
+    """The kernels of a graph without composite ops.
+
+    Two elementwise ops are one kernel: `c = b * a; d = c + 1` makes one with `d` as its only result.
+    """
+    fusion = Fusion(graph)
+    fusion.choose()
+    fusion.form()
+    fusion.join_producers()
+    fusion.join_siblings()
+    return Fused(tuple(fusion.kernels()), fusion.views)
+
+
+def kind_of(v: Value) -> str:
+    """How a value comes about: "leaf", "number", "inline", "fold", or what kind of kernel is made for it alone."""
+    match v.op.family:
+        case "leaf":
+            is_number = isinstance(v.op, Literal) or (isinstance(v.op, Constant) and v.op.array.size == 1)
+            return "number" if is_number else "leaf"
+        case "elementwise" | "generate":
+            return "inline"
+        case "movement":
+            return "nest" if isinstance(v.op, Concatenate) else "inline"
+        case "reduction":
+            return "fold"
+        case "indexing":
+            return "inline" if isinstance(v.op, Gather) else "scatter"
+        case "contraction":
+            return "contraction"
+        case "control":
+            return "scan"
+    return "host"
+
+
+class Fusion:
+    """The groups of one graph while they are formed."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.order = {v: k for k, v in enumerate(walk(graph.results))}
+        self.users = users(self.order)
+        self.kind = {v: "leaf" if v in graph.parameters else kind_of(v) for v in self.order}
+        self.roots: set[Value] = set()
+        self.cost: dict[Value, int] = {}
+        self.count: dict[Value, int] = {}
+        self.views: dict[Value, Value] = {}
+        self.groups: list[Group] = []
+        self.made: dict[Value, Group] = {}
+
+    # What is in memory
+
+    def choose(self) -> None:
+        """Decides what is in memory: results, operands of what is no loop of ours, folds, what is dear and used again."""
+        for v, kind in self.kind.items():
+            if kind in ("inline", "fold"):
+                if isinstance(v.op, Gather):
+                    self.keep(v.args[0])
+            elif kind not in ("leaf", "number", "nest"):
+                for a in v.args:
+                    self.keep(a, even_number=True)
+        for v in self.graph.results:
+            self.keep(v, even_number=True)
+        for v in self.order:
+            self.weigh(v)
+        for v in self.order:
+            if isinstance(v.op, Reshape) and (self.in_memory(v.args[0])) and self.kind[v.args[0]] != "number":
+                self.views[v] = v.args[0]
+
+    def keep(self, v: Value, even_number: bool = False) -> None:
+        """v has to be in memory; seen through a reshape, what it reshapes has to."""
+        while isinstance(v.op, Reshape) and v not in self.graph.parameters and self.kind[v.args[0]] != "number":
+            v = v.args[0]
+        if self.kind[v] != "leaf" and (even_number or self.kind[v] != "number") and not isinstance(v.op, Constant):
+            self.roots.add(v)
+
+    def in_memory(self, v: Value) -> bool:
+        return v in self.roots or v in self.views or self.kind[v] not in ("inline", "number")
+
+    def weigh(self, v: Value) -> None:
+        """Notes what v costs to compute again, and keeps it if that is too much for its users."""
+        if self.kind[v] not in ("inline", "fold", "nest"):
+            self.cost[v], self.count[v] = 1, 0
+            return
+        self.cost[v] = sum(self.cost[a] for a in v.args) + own_cost(v)
+        self.count[v] = 1 + sum(self.count[a] for a in v.args)
+        again = len(set(self.users[v])) > 1 or any(repeats(u) for u in self.users[v])
+        if v.op.name == "RandomBits":
+            self.cost[v] = 1
+        elif self.kind[v] != "inline" or self.count[v] > LARGEST // 2 or (again and self.cost[v] > CHEAP):
+            self.keep(v)
+        if v in self.roots or self.kind[v] == "fold":
+            self.cost[v], self.count[v] = 1, 0
+
+    # Groups
+
+    def form(self) -> None:
+        """A group for each value in memory that has to be computed."""
+        pending = [v for v in self.order if v in self.roots or self.kind[v] not in ("leaf", "number", "inline")]
+        for v in pending:
+            self.settle(v)
+        for v in sorted({*pending, *self.roots}, key=self.order.__getitem__):
+            if v not in self.views:
+                own = self.kind[v] in ("inline", "fold", "number")
+                group = Group([v], self.inlined(v), None if own else v)
+                group.inputs = self.reads(group)
+                self.groups.append(group)
+                self.made[v] = group
+
+    def settle(self, v: Value) -> None:
+        """Puts reshaped operands in memory until v's inlined operands have a common space with it."""
+        if self.kind[v] in ("leaf", "contraction", "scan", "host", "scatter"):
+            return
+        while True:
+            body = self.inlined(v)
+            parts = [a for a in v.args if a in body] if self.kind[v] == "nest" else [v]
+            if all(measured([p], body - {v} if p is not v else body) for p in parts):
+                return
+            inner = [u.args[0] for u in body if isinstance(u.op, Reshape) and not self.in_memory(u.args[0])]
+            if not inner:
+                raise GraphError(f"no loops can compute {v!r} from its operands")
+            for a in inner:
+                self.keep(a)
+                self.views |= {u: a for u in self.users[a] if isinstance(u.op, Reshape)}
+                self.settle(a)
+
+    def inlined(self, v: Value) -> set[Value]:
+        """v and all that is computed on the way to it."""
+        if self.kind[v] in ("contraction", "scan", "host", "scatter"):
+            return {v}
+        inside = walk([v], stop=lambda u: u is not v and self.in_memory(u))
+        return {u for u in inside if u is v or not (self.in_memory(u) or self.kind[u] == "number")}
+
+    def reads(self, group: Group) -> set[Value]:
+        """What a group reads from memory."""
+        return {a for v in group.body for a in v.args if a not in group.body and self.kind[a] != "number"} | \
+            {a for r in group.results if self.kind[r] not in ("inline", "fold", "nest") for a in r.args}
+
+    def maker(self, v: Value) -> Group | None:
+        """The group that computes what v is or is a view of."""
+        while v in self.views:
+            v = self.views[v]
+        return self.made.get(v if v.op.name != "Item" else v.args[0])
+
+    def needs(self, group: Group) -> set[Group]:
+        """The groups that must run before."""
+        return {g for v in group.inputs if (g := self.maker(v)) is not None and g is not group}
+
+    def comes_before(self, first: Group, then: Group, but: Group | None = None) -> bool:
+        """Whether `then` depends on `first` by a way that has other groups on it, `but` not among them."""
+        limit = min(self.order[v] for v in first.results)
+        seen: set[Group] = set()
+        stack = [g for g in self.needs(then) if g is not first and g is not but]
+        while stack:
+            g = stack.pop()
+            if g in seen or max(self.order[v] for v in g.results) < limit:
+                continue
+            seen.add(g)
+            before = self.needs(g)
+            if first in before:
+                return True
+            stack += [p for p in before if p is not but]
+        return False
+
+    # Joining
+
+    def join_producers(self) -> None:
+        """Takes groups into those that read their results, last ones first."""
+        for group in reversed(self.groups.copy()):
+            if group.anchor is not None or group not in self.groups:
+                continue
+            refused: set[Group] = set()
+            while candidates := [g for g in self.needs(group) - refused if g.anchor is None]:
+                before = max(candidates, key=lambda g: self.order[g.results[-1]])
+                if not self.join(before, group):
+                    refused.add(before)
+
+    def join_siblings(self) -> None:
+        """Joins groups over the same space that read the same memory."""
+        by_shape: dict[object, list[Group]] = {}
+        for group in self.groups:
+            if group.anchor is None:
+                by_shape.setdefault(tuple(self.domain(group)), []).append(group)
+        for alike in by_shape.values():
+            for k, group in enumerate(alike):
+                for other in alike[k + 1:k + 9]:
+                    shared = any(a.shape == self.domain(group) for a in group.inputs & other.inputs)
+                    if shared and other in self.groups and group in self.groups and other not in self.needs(group):
+                        self.join(group, other)
+
+    def domain(self, group: Group) -> tuple[Dim, ...]:
+        """The shape that a group's loops go over."""
+        v = group.results[0]
+        return v.args[0].shape if is_fold(v) else v.shape
+
+    def join(self, first: Group, then: Group) -> bool:
+        """Makes one group of two, if one space serves both and it pays."""
+        body = first.body | then.body | {u for v in then.inputs for u in self.way(v, first)}
+        if len(body) > LARGEST or self.comes_before(first, then) or self.comes_before(then, first):
+            return False
+        needed = set(self.graph.results) | {a for g in self.groups if g not in (first, then) for a in g.inputs}
+        needed = {self.seen_through(v) for v in needed}
+        results = [v for v in (*first.results, *then.results) if v in needed or v in then.results]
+        results.sort(key=self.order.__getitem__)
+        space = measured(results, body)
+        if space is None or not self.pays(space, first, body):
+            return False
+        then.results, then.body = results, body
+        then.inputs = self.reads(then)
+        for v in first.results:
+            self.made.pop(v)
+        for v in results:
+            self.made[v] = then
+        self.groups.remove(first)
+        return True
+
+    def way(self, v: Value, group: Group) -> list[Value]:
+        """The views through which v shows a result of the group."""
+        found: list[Value] = []
+        while v in self.views:
+            found.append(v)
+            v = self.views[v]
+        return found if v in group.results else []
+
+    def seen_through(self, v: Value) -> Value:
+        while v in self.views:
+            v = self.views[v]
+        return v
+
+    def pays(self, space: Space, first: Group, body: set[Value]) -> bool:
+        """Whether rows are many and short enough, and nothing dear is computed again for each element."""
+        for v in first.results:
+            if self.weight(v) > CHEAP and not space.once(v):
+                return False
+        if not space.folds:
+            return True
+        rows = product(tuple(space.ranges[r] for r in space.rows))
+        passes = [s.loops for s in space.stages if s.loops] + [f.loops for f in space.folds.values()]
+        work = [product(tuple(space.ranges[n] for n in loops)) for loops in passes]
+        if not any(s.loops for s in space.stages) and not space.stores and len(set(map(id, space.folds.values()))) == 1:
+            return True
+        longest = max((w if isinstance(w, int) else 0 for w in work), default=1)
+        if isinstance(rows, int):
+            return all(isinstance(w, int) for w in work) and (rows * longest <= WIDE or (rows >= ENOUGH and longest <= WIDE))
+        return longest <= WIDE
+
+    def weight(self, v: Value) -> int:
+        """What v costs where it is computed."""
+        return 2 * CHEAP if is_fold(v) else own_cost(v) + sum(self.cost[a] for a in v.args)
+
+    # The outcome
+
+    def kernels(self) -> Iterable[Kernel]:
+        """The groups in an order in which they can run."""
+        done: set[Group] = set()
+        for group in sorted(self.groups, key=lambda g: self.order[g.results[-1]]):
+            stack = [group]
+            while stack:
+                top = stack[-1]
+                waits = [g for g in self.needs(top) if g not in done]
+                stack += sorted(waits, key=lambda g: self.order[g.results[-1]], reverse=True)
+                if not waits:
+                    stack.pop()
+                    if top not in done:
+                        done.add(top)
+                        yield self.kernel(top)
+
+    def kernel(self, group: Group) -> Kernel:
+        body = tuple(sorted(group.body, key=self.order.__getitem__))
+        kind = "nest" if group.anchor is None else self.kind[group.anchor]
+        where: Where = frozenset().union(*(v.where for v in body))
+        inputs = tuple(sorted(group.inputs, key=self.order.__getitem__))
+        return Kernel("nest" if kind == "scatter" else kind, tuple(group.results), inputs, body, group.anchor, where)
+
+
+def own_cost(v: Value) -> int:
+    """About how many simple operations one element of an op takes."""
+    if v.op.family == "elementwise":
+        return 1 if isinstance(v.op, SIMPLE) else CHEAP
+    return 1 if v.op.family == "generate" or isinstance(v.op, Gather) else 0
+
+
+def repeats(v: Value) -> bool:
+    """Whether a movement asks for elements of its operand many times."""
+    if isinstance(v.op, Broadcast):
+        return v.type.size != v.args[0].type.size
+    return isinstance(v.op, Window | Gather)

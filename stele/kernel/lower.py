@@ -1,0 +1,200 @@
+"""From kernels to loops: each element computed at the outermost loop where all that it depends on is known."""
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from ..ir.graph import Constant, Literal, Value
+from ..ir.sizes import Dim
+from ..ir.types import DType, float32, int64
+from ..ops.linear import Concatenate, Gather
+from .collapse import collapse
+from .fuse import Kernel
+from .index import linear, strides, variables
+from .loops import (
+    Apply,
+    Axis,
+    Block,
+    Bound,
+    Check,
+    Element,
+    Fold,
+    Generate,
+    Load,
+    Loop,
+    Nest,
+    Number,
+    Part,
+    Position,
+    Step,
+    Store,
+    Total,
+    Within,
+)
+from .space import FoldClass, Index, Space, Stage, is_fold, measure, needs
+from .tasks import cut, strided
+
+Bounds = tuple[Bound, ...]
+
+
+def lower(kernel: Kernel) -> list[Nest]:
+    """The loop nests of a kernel of kind "nest", to be run in order."""
+    (result, *_) = kernel.results
+    if isinstance(result.op, Concatenate):
+        return [nest for k in range(len(result.args)) for nest in cut(collapse(joined(result, k, kernel.body)))]
+    space = measure(kernel.results, frozenset(kernel.body))
+    ways = [collapse(Lowering(space, kernel.body, across).nest()) for across in ((False, True) if space.rows else (False,))]
+    return cut(min(ways, key=strided))
+
+
+def joined(v: Value, k: int, body: Collection[Value]) -> Nest:
+    """The nest that writes operand k of a concatenation into its part of the result."""
+    part, inner = v.args[k], frozenset(body) - {v}
+    axis = v.op.axis % v.ndim  # type: ignore[attr-defined]
+    start = sum((a.shape[axis] for a in v.args[:k]), 0)
+    space = measure((part,), inner | {part})
+    return Lowering(space, inner, False).nest(
+        lambda _, index: (v, tuple(i + start if n == axis else i for n, i in enumerate(index))))
+
+
+@dataclass
+class Scope:
+    """An open loop: its variables with those around it, and the steps so far."""
+
+    variables: frozenset[str]
+    steps: list[Step] = field(default_factory=list)
+
+
+class Lowering:
+    """Writes the loops of one space. `across` runs lanes over the last row axis instead of inside rows."""
+
+    def __init__(self, space: Space, body: Collection[Value], across: bool) -> None:
+        self.space, self.body, self.across = space, frozenset(body), across
+        self.scopes = [Scope(frozenset())]
+        self.known: dict[object, Element] = {}
+        self.stored: set[Value] = set()
+
+    def nest(self, place: Callable[[Value, Index], tuple[Value, Index]] = lambda v, index: (v, index)) -> Nest:
+        """All stages one after the other in each row; `place` says where results go."""
+        rows, extents = self.space.rows, self.space.ranges
+        outer = rows[:-1] if self.across else rows
+        self.open(*outer)
+        if self.across:
+            self.open(rows[-1])
+        for stage in self.space.stages:
+            self.stage(stage, place)
+        if self.across:
+            self.close_loop(rows[-1], True)
+        body, prelude = self.close(), self.close()
+        if self.space.folds and not rows:
+            body, prelude = Block(prelude.steps + body.steps), Block(())
+        return Nest(tuple(Axis(r, extents[r]) for r in outer), 1, prelude, body)
+
+    def open(self, *names: str) -> None:
+        """A loop begins inside the innermost one."""
+        self.scopes.append(Scope(self.scopes[-1].variables | frozenset(names)))
+
+    def close(self) -> Block:
+        return Block(tuple(self.scopes.pop().steps))
+
+    def close_loop(self, name: str, lane: bool) -> None:
+        """The innermost loop ends and becomes a step of the one around it."""
+        body = self.close()
+        self.scopes[-1].steps.append(Loop(Axis(name, self.space.ranges[name]), body, lane))
+
+    def stage(self, stage: Stage, place: Callable[[Value, Index], tuple[Value, Index]]) -> None:
+        for name in stage.loops:
+            self.open(name)
+        for v in stage.results:
+            x = self.element(v, stage.index)
+            self.store(*place(v, stage.index), x)
+        for k, name in enumerate(reversed(stage.loops)):
+            self.close_loop(name, k == 0 and not self.across)
+
+    def store(self, v: Value, index: Index, x: Element) -> None:
+        offset = linear(index, v.shape)
+        self.home(variables(offset) | x.depends).steps.append(Store(v, offset, x))
+
+    def home(self, depends: frozenset[str]) -> Scope:
+        """The outermost loop in which all of `depends` is known."""
+        return next(s for s in self.scopes if depends <= s.variables)
+
+    def placed(self, x: Element) -> Element:
+        self.home(x.depends).steps.append(x)
+        return x
+
+    def element(self, v: Value, index: Index, bounds: Bounds = ()) -> Element:
+        """Element `index` of v, computed once; outside of `bounds` it may be anything, but touches no memory."""
+        key = (v, index, bounds)
+        if key not in self.known:
+            self.known[key] = self.computed(v, index, bounds) if v in self.body else self.read(v, index, bounds)
+            if not bounds and v not in self.stored and self.space.stores.get(v) == index:
+                self.stored.add(v)
+                self.store(v, index, self.known[key])
+        return self.known[key]
+
+    def read(self, v: Value, index: Index, bounds: Bounds) -> Element:
+        """An element from memory, or a number."""
+        if isinstance(v.op, Literal):
+            return self.placed(Number(v.dtype, frozenset(), v.op.value))
+        if isinstance(v.op, Constant) and v.op.array.size == 1:
+            return self.placed(Number(v.dtype, frozenset(), v.op.array.item()))
+        offset = linear(index, v.shape)
+        return self.placed(Load(v.dtype, depending(offset, bounds=bounds), v, offset, (), bounds))
+
+    def computed(self, v: Value, index: Index, bounds: Bounds) -> Element:
+        """An element from other elements."""
+        if is_fold(v):
+            return self.total(v)
+        if isinstance(v.op, Gather):
+            return self.gathered(v, v.op.axis % v.args[0].ndim, index, bounds)
+        operands = needs(v, index, self.space.ranges)
+        if v.op.family == "movement":
+            (need,) = operands
+            x = self.element(need.x, need.index, bounds + need.bounds)
+            if not need.bounds or isinstance(x, Load):
+                return x
+            return self.placed(Within(v.dtype, depending(bounds=need.bounds) | x.depends, x, need.bounds))
+        args = tuple(self.element(n.x, n.index, bounds) for n in operands)
+        if v.op.family == "generate":
+            return self.generated(v, index, args)
+        return self.placed(Apply(v.dtype, depending(of=args), v.op, args))
+
+    def generated(self, v: Value, index: Index, args: tuple[Element, ...]) -> Element:
+        positions = tuple(self.placed(Position(int64, variables(i), i)) for i in index)
+        return self.placed(Generate(v.dtype, depending(of=(*positions, *args)), v.op, positions, args))
+
+    def gathered(self, v: Value, axis: int, index: Index, bounds: Bounds) -> Element:
+        """An element at a computed index of one axis, which is checked."""
+        x, at = v.args
+        found = self.element(at, index[axis:axis + at.ndim], bounds)
+        checked = self.placed(Check(found.dtype, found.depends | depending(bounds=bounds), found, x.shape[axis], v, bounds))
+        offset = linear((*index[:axis], 0, *index[axis + at.ndim:]), x.shape)
+        computed = ((checked, strides(x.shape)[axis]),)
+        return self.placed(Load(v.dtype, depending(offset, bounds, (checked,)), x, offset, computed, bounds))
+
+    def total(self, v: Value) -> Element:
+        """The result of a reduction: its loops are written where its rows are known, for all of its class at once."""
+        cls = self.space.folds[v]
+        home = self.home(frozenset().union(*map(variables, cls.index)))
+        opened = [Scope(home.variables | frozenset(cls.loops[:k + 1])) for k in range(len(cls.loops))]
+        depth = len(self.scopes)
+        self.scopes += opened
+        parts = tuple(Part(m.op, accumulator(m), self.element(m.args[0], cls.operand)) for m in cls.members)
+        del self.scopes[depth:]
+        fold = Fold(tuple(Axis(n, self.space.ranges[n]) for n in cls.loops), tuple(Block(tuple(s.steps)) for s in opened),
+                    parts, not self.across)
+        home.steps.append(fold)
+        for k, m in enumerate(cls.members):
+            self.known[m, cls.index, ()] = self.placed(Total(accumulator(m), home.variables, fold, k))
+        return self.known[v, cls.index, ()]
+
+
+def accumulator(v: Value) -> DType:
+    """What a reduction adds up in: its result's dtype, float32 for narrower floats."""
+    return float32 if v.dtype.is_float and v.dtype.bits < 32 else v.dtype
+
+
+def depending(offset: Dim = 0, bounds: Bounds = (), of: tuple[Element, ...] = ()) -> frozenset[str]:
+    """The loop variables of an offset, of bounds and of other elements."""
+    return variables(offset).union(*(variables(e) for b in bounds for e in b), *(x.depends for x in of))

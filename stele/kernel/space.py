@@ -1,0 +1,246 @@
+"""The iteration space of a kernel: rows that its reductions share, loops of its results, axes of its folds."""
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..ir.graph import Value, walk
+from ..ir.sizes import Dim
+from ..ir.types import Shape, product
+from ..ops.linear import Gather, Reshape
+from .index import Opaque, Refine, coefficient, is_inside, linear, regroup, variable, variables
+from .loops import Bound
+
+Index = tuple[Dim, ...]
+
+
+class Unfit(Exception):
+    """These values have no common iteration space."""
+
+
+class Need(NamedTuple):
+    """An operand and the index at which it is needed, within bounds."""
+
+    x: Value
+    index: Index
+    bounds: tuple[Bound, ...] = ()
+
+
+@dataclass(frozen=True)
+class FoldClass:
+    """Reductions that share their loops: same rows, operand shape and axes, none needing another."""
+
+    index: Index
+    operand: Index
+    loops: tuple[str, ...]
+    members: list[Value] = field(default_factory=list)
+
+
+@dataclass
+class Space:
+    """Extents of the loop variables; `rows` come first; each stage stores values of one shape at one index."""
+
+    ranges: dict[str, Dim] = field(default_factory=dict)
+    rows: tuple[str, ...] = ()
+    stages: list[Stage] = field(default_factory=list)
+    stores: dict[Value, Index] = field(default_factory=dict)
+    folds: dict[Value, FoldClass] = field(default_factory=dict)
+    again: set[Value] = field(default_factory=set)
+
+    def once(self, v: Value) -> bool:
+        """Whether no element of v is computed more than once in any pass over a row."""
+        return v not in self.again
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Results computed by the loops `loops` inside a row."""
+
+    results: tuple[Value, ...]
+    index: Index
+    loops: tuple[str, ...]
+
+
+def is_fold(v: Value) -> bool:
+    return v.op.family == "reduction"
+
+
+def needs(v: Value, index: Index, ranges: dict[str, Dim]) -> list[Need]:
+    """What element `index` of an inlined value is computed from; of a gather, where its index is."""
+    op = v.op
+    match op:
+        case Reshape():
+            return [Need(v.args[0], regroup(index, v.shape, v.args[0].shape, ranges))]
+        case Gather(axis):
+            at = axis % v.args[0].ndim
+            return [Need(v.args[1], index[at:at + v.args[1].ndim])]
+    if op.family == "movement":
+        source = op.source(index, v.args[0].type)  # type: ignore[attr-defined]
+        return [Need(v.args[0], source.index, tuple(b for b in source.bounds if not is_inside(*b, ranges)))]
+    if op.family == "generate":
+        return [Need(a, (k,) * a.ndim) for a in v.args for k in range(a.shape[0] if a.ndim else 1)]
+    return [Need(a, index if a.ndim else ()) for a in v.args]
+
+
+def measure(results: Sequence[Value], body: Collection[Value]) -> Space:
+    """The space in which `results` are computed when the values of `body` (results included) are not read from memory.
+
+    Raises Unfit if there is none.
+    """
+    splits: dict[str, tuple[Dim, ...]] = {}
+    while len(splits) < 16:
+        try:
+            return Measuring(results, body, splits).space()
+        except Refine as split:
+            splits[split.name] = split.extents
+        except Opaque:
+            break
+    raise Unfit
+
+
+def measured(results: Sequence[Value], body: Collection[Value]) -> Space | None:
+    """The space that `measure` finds, or None."""
+    try:
+        return measure(results, body)
+    except Unfit:
+        return None
+
+
+class Measuring:
+    """One attempt to find a space, with the loops in `splits` split."""
+
+    def __init__(self, results: Sequence[Value], body: Collection[Value], splits: dict[str, tuple[Dim, ...]]) -> None:
+        self.results, self.body, self.splits = results, body, splits
+        self.found = Space()
+        self.at: dict[Value, dict[Index, bool]] = {}
+        self.classes: dict[tuple[object, ...], FoldClass] = {}
+        self.depth: dict[Value, int] = {}
+        for v in walk(results, stop=lambda v: v not in body):
+            if v in body:
+                self.depth[v] = max((self.depth.get(a, 0) for a in v.args), default=0) + is_fold(v)
+
+    def space(self) -> Space:
+        used = {a for v in self.depth for a in v.args}
+        leads = [v for v in self.results if v not in used]
+        first = max(leads, key=lambda v: (self.depth[v] > 0, v.ndim))
+        index = self.axes("a", first.shape)
+        group = tuple(v for v in leads if v.shape == first.shape)
+        for v in group:
+            self.demand(v, index)
+        self.find_rows(index)
+        self.add_stage(group, index)
+        for n, v in enumerate(v for v in leads if v not in group):
+            index = self.beside(v.shape, f"b{n}")
+            self.demand(v, index)
+            self.find_rows(index)
+            self.add_stage((v,), index)
+        for v in self.results:
+            if v in used:
+                self.found.stores[v] = self.store_index(v)
+        self.find_repeated()
+        return self.found
+
+    def axes(self, name: str, shape: Shape) -> Index:
+        """An index with a loop variable for each axis longer than 1."""
+        return tuple(0 if n == 1 else self.axis(f"{name}.{k}", n) for k, n in enumerate(shape))
+
+    def axis(self, name: str, extent: Dim) -> Dim:
+        """A loop variable, or the variables it is split into."""
+        if (parts := self.splits.get(f"%{name}")) is None:
+            self.found.ranges[f"%{name}"] = extent
+            return variable(name)
+        return linear([self.axis(f"{name}.{k}", n) for k, n in enumerate(parts)], parts)
+
+    def beside(self, shape: Shape, name: str) -> Index:
+        """The index of another result in the same rows."""
+        rows = self.found.rows
+        if not rows or tuple(self.found.ranges[r] for r in rows) != shape[:len(rows)]:
+            raise Unfit
+        return (*(variable(r[1:]) for r in rows), *self.axes(name, shape[len(rows):]))
+
+    def demand(self, v: Value, index: Index) -> None:
+        """Notes that v is needed at an index, and all that follows from it."""
+        stack = [(v, index, False)]
+        while stack:
+            v, index, bounded = stack.pop()
+            if v not in self.body or self.at.setdefault(v, {}).get(index, 2) <= bounded:
+                continue
+            seen = index in self.at[v]
+            self.at[v][index] = bounded
+            if not is_fold(v):
+                stack += [(n.x, n.index, bounded or bool(n.bounds)) for n in needs(v, index, self.found.ranges)]
+            elif not seen:
+                stack.append((v.args[0], self.fold(v, index).operand, False))
+
+    def fold(self, v: Value, index: Index) -> FoldClass:
+        """The loops of a reduction."""
+        if v in self.found.folds:
+            raise Unfit
+        axes, shape = reduced(v), v.args[0].shape
+        key = (self.depth[v], index, shape, axes)
+        if key not in self.classes:
+            before = set(self.found.ranges)
+            kept = iter(index)
+            own = self.axes(f"r{len(self.classes)}", tuple(shape[k] for k in axes))
+            inner = dict(zip(axes, own))
+            operand = tuple(inner[k] if k in inner else next(kept) for k in range(len(shape)))
+            loops = tuple(r for r in self.found.ranges if r not in before)
+            self.classes[key] = FoldClass(index, operand, loops)
+        self.classes[key].members.append(v)
+        self.found.folds[v] = self.classes[key]
+        return self.classes[key]
+
+    def find_rows(self, index: Index) -> None:
+        """The variables that all reductions keep; they must be loops of the results."""
+        loops = tuple(dict.fromkeys(n for e in index for n in self.found.ranges if n in variables(e)))
+        kept = {frozenset(r) if (r := self.covering(v, cls.index)) is not None else None
+                for v, cls in self.found.folds.items()}
+        if len(kept) > 1 or None in kept or not all(rows <= set(loops) for rows in kept if rows is not None):
+            raise Unfit
+        for rows in kept:
+            self.found.rows = tuple(n for n in loops if n in (rows or ()))
+
+    def add_stage(self, group: tuple[Value, ...], index: Index) -> None:
+        loops = [n for e in index for n in self.found.ranges if n in variables(e)]
+        self.found.stages.append(Stage(group, index, tuple(n for n in loops if n not in self.found.rows)))
+
+    def covering(self, v: Value, index: Index) -> set[str] | None:
+        """The variables of an index that meets every element of v exactly once; None if it does not."""
+        offset = linear(index, v.shape)
+        left = set(variables(offset))
+        size: Dim = 1
+        while left:
+            name = next((n for n in left if coefficient(offset, n) == size), None)
+            if name is None:
+                return None
+            left.remove(name)
+            size = size * self.found.ranges[name]
+        return set(variables(offset)) if size == product(v.shape) else None
+
+    def find_repeated(self) -> None:
+        """Notes values that loops ask for more often than once per element, or not in step with rows."""
+        rows = set(self.found.rows)
+        every = set(self.found.stages[0].loops) | rows
+        for v, indices in self.at.items():
+            for index in indices:
+                found = self.covering(v, index)
+                if found is None or not found >= rows or not (self.found.folds or found == every):
+                    self.found.again.add(v)
+
+    def store_index(self, v: Value) -> Index:
+        """Where on the way a result that others here need is stored: at an index that meets each element once."""
+        rows = set(self.found.rows)
+        every = set(self.found.stages[0].loops) | rows
+        for index in (i for i, bounded in self.at[v].items() if not bounded):
+            found = self.covering(v, index)
+            if found is not None and found >= rows and (self.found.folds or found == every):
+                return index
+        raise Unfit
+
+
+def reduced(v: Value) -> tuple[int, ...]:
+    """The axes that a reduction drops."""
+    op, ndim = v.op, v.args[0].ndim
+    axes = op.axes if hasattr(op, "axes") else (op.axis,)  # type: ignore[attr-defined]
+    return tuple(sorted(a % ndim for a in axes))

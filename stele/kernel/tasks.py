@@ -1,0 +1,199 @@
+"""Nests made ready to run: long sums split into partial sums, rows cut into tasks by shape alone."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir.sizes import Dim
+from ..ir.types import product
+from .index import coefficient, linear, variable, variables
+from .loops import Axis, Block, Element, Fold, Load, Loop, Nest, Part, Step, Store, Temporary, Total, ceil, inside
+from .rebuild import Rebuild
+
+TASK = 16384
+"""Elements that make a task worth its start."""
+ENOUGH = 16
+"""Tasks that keep any machine busy; below, long reductions are split."""
+BLOCK = 64
+"""Adjacent columns that a task of a reduction across rows takes at least: a few vectors side by side."""
+SHORT = 8
+"""Fewer elements than this are not worth lanes of their own."""
+
+
+def cut(nest: Nest) -> list[Nest]:
+    """The nests to run one after the other instead of a raw one."""
+    return [rows(part) for part in split(nest)]
+
+
+def strided(nest: Nest) -> int:
+    """How badly lanes meet memory: accesses in lane loops that are neither contiguous nor the same for all lanes."""
+    found = 0 if any(isinstance(step, Loop | Fold) and lanes_in(step) for step in inside(nest.body)) else SHORT
+    for step in inside(nest.body):
+        match step:
+            case Loop(axis, body, True):
+                found += crossing(body, axis)
+            case Fold(axes, bodies, _, True) if axes:
+                short = isinstance(axes[-1].extent, int) and axes[-1].extent < SHORT and bool(nest.rows)
+                found += crossing(bodies[-1], axes[-1]) + 4 * short
+    return found
+
+
+def lanes_in(step: Loop | Fold) -> bool:
+    """Whether a loop runs in lanes."""
+    return step.lane and (isinstance(step, Loop) or bool(step.axes))
+
+
+def crossing(block: Block, lane: Axis) -> int:
+    """Loads and stores of a block that lanes along an axis make jump."""
+    offsets = [(s.offset, s.depends if isinstance(s, Load) else variables(s.offset))
+               for s in inside(block) if isinstance(s, Load | Store)]
+    return sum(lane.name in depends and coefficient(offset, lane.name) not in (0, 1) for offset, depends in offsets)
+
+
+def known(x: Dim, otherwise: int) -> int:
+    return x if isinstance(x, int) else otherwise
+
+
+def size_of(axes: tuple[Axis, ...]) -> Dim:
+    return product(tuple(a.extent for a in axes))
+
+
+def core(nest: Nest) -> tuple[tuple[Step, ...], Loop | None]:
+    """The steps of a row, inside of its lane loop if lanes run across rows."""
+    match nest.body.steps:
+        case (Loop(_, body, _) as across,) if any(isinstance(s, Fold) for s in body):
+            return body.steps, across
+    return nest.body.steps, None
+
+
+def split(nest: Nest) -> list[Nest]:
+    """A reduction that is long and has few results, as partial sums of blocks and the sum of those, in index order."""
+    steps, across = core(nest)
+    folds = [s for s in steps if isinstance(s, Fold)]
+    if len(folds) != 1 or any(isinstance(s, Loop) for s in steps) or not folds[0].axes:
+        return [nest]
+    (fold,) = folds
+    if any(isinstance(s, Store) for body in fold.bodies for s in body):
+        return [nest]
+    width = across.axis.extent if across else 1
+    work = size_of(fold.axes) * width
+    if known(size_of(nest.rows), ENOUGH) * ceil_known(width, BLOCK) >= ENOUGH or known(work, 4 * TASK) <= 2 * TASK:
+        return [nest]
+    step = max(1, 2 * TASK // known(size_of(fold.axes[1:]) * width, 1))
+    if known(fold.axes[0].extent, step + 1) <= step:
+        return [nest]
+    return partial_sums(nest, steps, fold, across, step)
+
+
+def ceil_known(x: Dim, by: int) -> int:
+    return known(ceil(x, by), ENOUGH)
+
+
+def partial_sums(nest: Nest, steps: tuple[Step, ...], fold: Fold, across: Loop | None, length: int) -> list[Nest]:
+    """The two nests of a split reduction; the outermost axis is cut into blocks of `length`."""
+    block = Axis("%block", ceil(fold.axes[0].extent, length))
+    kept = nest.rows + ((across.axis,) if across else ())
+    shape = tuple(a.extent for a in (block, *kept))
+    offset = linear([variable(a.name[1:]) for a in (block, *kept)], shape)
+    memory = [Temporary(p.dtype, shape) for p in fold.parts]
+    at = steps.index(fold)
+    first = replace(fold.axes[0], block=(block.name, length))
+    sums = Fold((first, *fold.axes[1:]), fold.bodies, fold.parts, fold.lane)
+    totals = [Total(p.dtype, frozenset(a.name for a in kept), sums, k) for k, p in enumerate(fold.parts)]
+    stores = [Store(m, offset, t) for m, t in zip(memory, totals)]
+    head = wrapped(across, (*steps[:at], sums, *totals, *stores))
+    loads = [Load(p.dtype, variables(offset), m, offset) for p, m in zip(fold.parts, memory)]
+    again = Fold((block,), (Block(tuple(loads)),), tuple(Part(p.op, p.dtype, x) for p, x in zip(fold.parts, loads)), fold.lane)
+    copy = Rebuild({}, {})
+    copy.folds[fold] = again
+    tail = (again, *(new for s in steps[at + 1:] for new in copy.step(s)))
+    before = needed(steps[:at], tail)
+    return [Nest((block, *nest.rows), 1, nest.prelude, head),
+            Nest(nest.rows, 1, Block(needed(nest.prelude.steps, (*before, *tail))), wrapped(across, (*before, *tail)))]
+
+
+def wrapped(across: Loop | None, steps: tuple[Step, ...]) -> Block:
+    return Block((Loop(across.axis, Block(steps), True),)) if across else Block(steps)
+
+
+def needed(steps: tuple[Step, ...], later: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The elements among `steps` that later ones are computed from."""
+    wanted: set[object] = set()
+    for step in reversed((*steps, *inside(Block(later)))):
+        if step in wanted or step not in steps:
+            wanted.update(operands(step))
+    return tuple(s for s in steps if s in wanted)
+
+
+def operands(step: Step) -> tuple[Element, ...]:
+    """What a step is computed from directly."""
+    match step:
+        case Store(_, _, x):
+            return (x,)
+        case Fold(_, _, parts, _):
+            return tuple(p.x for p in parts)
+        case Loop():
+            return ()
+    found: list[Element] = []
+    for name in ("x", "args", "index", "computed"):
+        part = getattr(step, name, ())
+        found += [part] if isinstance(part, Element) else [e[0] if isinstance(e, tuple) else e for e in part] \
+            if isinstance(part, tuple) else []
+    return tuple(found)
+
+
+def rows(nest: Nest) -> Nest:
+    """The nest with its outer loops as rows, long lane loops cut, and as many rows to a task as make it worth while."""
+    if not nest.rows:
+        nest = outward(nest)
+    if len(nest.body.steps) == 1 and isinstance(loop := nest.body.steps[0], Loop) and loop.lane:
+        nest = blocked(nest, loop)
+    return replace(nest, grain=max(1, TASK // work_of(nest.body)))
+
+
+def outward(nest: Nest) -> Nest:
+    """The outer loops of a single loop nest as rows; loops stay inside where a row would be too short without them."""
+    chain: list[Loop] = []
+    steps = nest.body.steps
+    while loops := [s for s in steps if isinstance(s, Loop)]:
+        if len(loops) > 1 or any(isinstance(s, Store | Fold) for s in steps):
+            break
+        chain.append(loops[0])
+        steps = loops[0].body.steps
+    inner, count = 1, len(chain)
+    while count > 1 and inner < 512:
+        count -= 1
+        inner *= known(chain[count].axis.extent, 512)
+    if count < 1 or count == len(chain) and len(chain) > 1:
+        return nest
+    outer = chain[:count] if len(chain) > 1 else []
+    hoisted = tuple(s for loop in outer for s in loop.body.steps if not isinstance(s, Loop))
+    return Nest(tuple(c.axis for c in outer), 1, nest.prelude,
+                Block((*(s for s in nest.body if not isinstance(s, Loop)), *hoisted, chain[len(outer)])) if chain else nest.body)
+
+
+def blocked(nest: Nest, loop: Loop) -> Nest:
+    """A long lane loop in blocks, one more row axis."""
+    work = max(1, work_of(loop.body))
+    size = max(BLOCK, TASK // work // BLOCK * BLOCK)
+    if known(loop.axis.extent, size + 1) <= size:
+        return nest
+    block = Axis("%piece", ceil(loop.axis.extent, size))
+    axis = replace(loop.axis, block=(block.name, size))
+    return Nest((*nest.rows, block), 1, nest.prelude, Block((Loop(axis, loop.body, True),)))
+
+
+def work_of(block: Block) -> int:
+    """About how many elements a block handles."""
+    total = 1
+    for step in block:
+        match step:
+            case Loop(axis, body, _):
+                total += length(axis) * work_of(body)
+            case Fold(axes, bodies, _, _) if axes:
+                total += product(tuple(length(a) for a in axes))
+    return total
+
+
+def length(axis: Axis) -> int:
+    """About how many steps a loop takes."""
+    return known(axis.extent, 64) if axis.block is None else axis.block[1]

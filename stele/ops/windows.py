@@ -1,0 +1,103 @@
+"""Windows along an axis and their transpose."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir.graph import Array, Value
+from ..ir.sizes import Dim
+from ..ir.types import Type, axis_of, bool_, float32, same, show
+from .linear import Linear, Movement, Source, pad_axis, reshape, slice_axis, transpose
+
+
+@dataclass(frozen=True)
+class Window(Movement):
+    """Windows along `axis` as a new last axis: y[..., o, ..., k] = x[..., o*stride + k*dilation, ...]."""
+
+    axis: int
+    size: int
+    stride: int
+    dilation: int
+
+    def type(self, *x: Type) -> Type:
+        axis = axis_of(self.axis, x[0].ndim)
+        reach = x[0].shape[axis] - self.dilation * (self.size - 1) - 1
+        if isinstance(reach, int) and reach < 0:
+            raise ShapeError(f"a window of {self.size} with dilation {self.dilation} does not fit in axis {axis} "
+                             f"of {show(x[0].shape)}", hint="Pad it first.")
+        return x[0].with_shape((*x[0].shape[:axis], reach // self.stride + 1, *x[0].shape[axis + 1:], self.size))
+
+    def reference(self, x: Array) -> Array:
+        reach = self.dilation * (self.size - 1) + 1
+        views = np.lib.stride_tricks.sliding_window_view(x, reach, self.axis)  # type: ignore[call-overload]
+        cut = [slice(None)] * x.ndim
+        cut[self.axis] = slice(None, None, self.stride)
+        return views[(*cut, slice(None, None, self.dilation))]
+
+    def source(self, i: tuple[Dim, ...], x: Type) -> Source:
+        axis = axis_of(self.axis, x.ndim)
+        return Source(tuple(j * self.stride + i[-1] * self.dilation if k == axis else j for k, j in enumerate(i[:-1])))
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return Unwindow(self.axis, self.size, self.stride, self.dilation, x[0].shape[self.axis])(g),
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(1, 3, 1, 1), (Type(float32, (2, 5, 3)),)), (cls(0, 2, 2, 1), (Type(float32, (5, 2)),)), \
+               (cls(-1, 2, 1, 3), (Type(float32, (6,)),))
+
+
+@dataclass(frozen=True)
+class Unwindow(Linear):
+    """The transpose of Window: adds up what windows along `axis` say of each of its `length` elements."""
+
+    axis: int
+    size: int
+    stride: int
+    dilation: int
+    length: Dim
+    family: ClassVar[str] = "composite"
+
+    def type(self, *x: Type) -> Type:
+        axis = axis_of(self.axis, x[0].ndim - 1)
+        if not same(x[0].shape[-1], self.size):
+            raise ShapeError(f"unwindow needs windows of {self.size} on the last axis, got {show(x[0].shape)}")
+        return x[0].with_shape((*x[0].shape[:axis], self.length, *x[0].shape[axis + 1:-1]))
+
+    def reference(self, x: Array) -> Array:
+        y = np.zeros(self.type(Type(bool_, x.shape)).shape, x.dtype)  # type: ignore[arg-type]
+        along = np.moveaxis(y, self.axis, 0)
+        for k in range(self.size):
+            part = np.moveaxis(x[..., k], self.axis, 0)
+            along[k * self.dilation:: self.stride][:len(part)] += part
+        return y
+
+    def expand(self, x: Value) -> Value:
+        axis = axis_of(self.axis, x.ndim - 1)
+        n = x.shape[axis]
+        if self.stride == self.size and self.dilation == 1:
+            order = (*range(axis + 1), x.ndim - 1, *range(axis + 1, x.ndim - 1))
+            tiled = reshape(transpose(x, order), (*x.shape[:axis], n * self.size, *x.shape[axis + 1:-1]))
+            return pad_axis(tiled, axis, 0, self.length - n * self.size)
+        parts: list[Value] = []
+        for k in range(self.size):
+            part = reshape(slice_axis(x, -1, k, 1), x.shape[:-1])
+            low, reach = k * self.dilation, (n - 1) * self.stride + 1
+            parts.append(pad_axis(part, axis, low, self.length - low - reach, self.stride - 1))
+        return reduce(lambda a, b: a + b, parts)
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return Window(self.axis, self.size, self.stride, self.dilation)(g),
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(1, 3, 1, 1, 5), (Type(float32, (2, 3, 3, 3)),)), \
+               (cls(0, 2, 2, 1, 5), (Type(float32, (2, 2, 2)),)), \
+               (cls(-1, 2, 1, 3, 6), (Type(float32, (3, 2)),))
+
+
+ALL = (Window, Unwindow)

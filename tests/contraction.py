@@ -1,0 +1,204 @@
+"""A workbench for contractions: memory operands, a module made runnable, tasks run in any split over threads."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+
+from stele.backend.llvm.access import Count, Extent, Launch, Machine, Operand, Plain, Temp, i64, pointer, size_of
+from stele.backend.llvm.nest import at, context_type, load, store
+from stele.backend.llvm.pack import masked_load, masked_store
+
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+
+AVX512 = Machine(64, 32, True)
+AVX2 = Machine(32, 16, True)
+SSE4 = Machine(16, 16, False)
+FEATURES = {64: "", 32: "-avx512f,-avx512vl,-avx512bw,-avx512dq,-avx512cd", 16: "-avx,-avx2,-fma,-avx512f,-avx512vl"}
+
+
+def machine_here() -> Machine:
+    """The widest machine of the three that this CPU is."""
+    features = llvm.get_host_cpu_features()
+    return AVX512 if features.get("avx512f") else AVX2 if features.get("avx2") else SSE4
+
+
+def _field(b: ir.IRBuilder, ctx: ir.Value, k: int) -> ir.Value:
+    return b.load(b.gep(ctx, [ir.IntType(32)(0), ir.IntType(32)(k)], source_etype=context_type), typ=pointer)
+
+
+def buffer(b: ir.IRBuilder, ctx: ir.Value, k: int) -> ir.Value:
+    return b.load(b.gep(_field(b, ctx, 0), [i64(k)], source_etype=pointer), typ=pointer)
+
+
+def size(k: int) -> Extent:
+    """The symbolic size number k."""
+    return lambda b, ctx: b.load(b.gep(_field(b, ctx, 1), [i64(k)], source_etype=i64), typ=i64)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Buffer number k seen as an array with constant strides (in elements), read and written by vectors."""
+
+    number: int
+    dtype: ir.Type
+    strides: tuple[int, ...]
+
+    def address(self, b: ir.IRBuilder, ctx: ir.Value, index: Sequence[ir.Value]) -> ir.Value:
+        offset: ir.Value = i64(0)
+        for i, stride in zip(index, self.strides, strict=True):
+            offset = b.add(offset, b.mul(i, i64(stride)))
+        return at(b, buffer(b, ctx, self.number), offset, self.dtype)
+
+    def read(self, b, ctx, index, lane_axis, lanes, mask):
+        address = self.address(b, ctx, index)
+        if mask is None or lanes == 1:
+            return load(b, address, self.dtype, lanes)
+        return masked_load(b, address, self.dtype, mask)
+
+    def write(self, b, ctx, index, lane_axis, lanes, mask, vector):
+        address = self.address(b, ctx, index)
+        if mask is None or lanes == 1:
+            store(b, vector, address, self.dtype)
+        else:
+            masked_store(b, vector, address, self.dtype, mask)
+
+    def operand(self, plain: bool = True, batched: bool = True) -> Operand:
+        axis = self.strides.index(1)
+        memory = Plain(lambda b, ctx: buffer(b, ctx, self.number), self.strides) if plain else None
+        return Operand(self.read, axis, memory, batched)
+
+
+def strides(shape: Sequence[int], order: Sequence[int] | None = None) -> tuple[int, ...]:
+    """Strides of a dense array whose axes lie in `order`, outermost first."""
+    result, step = [0] * len(shape), 1
+    for axis in reversed(order or range(len(shape))):
+        result[axis], step = step, step * shape[axis]
+    return tuple(result)
+
+
+class _Context(ctypes.Structure):
+    _fields_ = [("bufs", ctypes.c_void_p), ("sizes", ctypes.c_void_p), ("status", ctypes.c_void_p),
+                ("scratch", ctypes.c_void_p), ("scratch_bytes", ctypes.c_int64)]
+
+
+def aligned(nbytes: int) -> np.ndarray:
+    raw = np.full(nbytes + 4096, 255, np.uint8)
+    start = -raw.ctypes.data % 4096
+    return raw[start:start + nbytes]
+
+
+class Bench:
+    """A contraction compiled: `Bench(machine, build, arrays, sizes)`, then `run(threads, grain)`.
+
+    `build(module, temp)` appends kernels and returns launches and temporaries; buffers are the arrays in order.
+    """
+
+    def __init__(self, machine: Machine, build: Callable, arrays: Sequence[np.ndarray], sizes: Sequence[int] = (),
+                 threads: int = 2) -> None:
+        module = ir.Module("contraction")
+        count = len(arrays)
+        begin = time.perf_counter()
+        self.launches, self.temps = build(module, lambda b, ctx, k: buffer(b, ctx, count + k))
+        self.launches = list(self.launches)
+        text = str(module)
+        self.emit_ms = (time.perf_counter() - begin) * 1e3
+        self._compile(machine, text)
+        self.sizes = np.array([*sizes, 0], np.int64)
+        self.arrays = list(arrays)
+        self._number(sizes)
+        scratch = max([64, *(launch.scratch for launch in self.launches)]) + 63 & ~63
+        self.scratch = aligned(scratch * threads + 64)
+        self.buffers = np.array([a.ctypes.data for a in [*self.arrays, *self.memory]], np.uint64)
+        self.context = _Context(self.buffers.ctypes.data, self.sizes.ctypes.data, None, self.scratch.ctypes.data, scratch)
+        self.pool = ThreadPoolExecutor(threads)
+
+    def _compile(self, machine: Machine, text: str) -> None:
+        begin = time.perf_counter()
+        target = llvm.Target.from_default_triple().create_target_machine(
+            cpu=llvm.get_host_cpu_name() if machine.vector_bytes == 64 else "x86-64-v3" if machine.fma else "x86-64-v2",
+            features="+prefer-256-bit" if machine.vector_bytes == 32 else "", opt=2, jit=True)
+        parsed = llvm.parse_assembly(text)
+        parsed.verify()
+        options = llvm.create_pipeline_tuning_options(speed_level=1)
+        options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+        builder = llvm.create_pass_builder(target, options)
+        if PIPE is None: builder.getModulePassManager().run(parsed, builder)
+        else:
+            pm = llvm.create_new_module_pass_manager()
+            for x in PIPE: getattr(pm, f"add_{x}_pass")()
+            pm.run(parsed, builder)
+        self.optimise_ms = (time.perf_counter() - begin) * 1e3
+        self.ir = str(parsed)
+        self.assembly = target.emit_assembly(parsed) if KEEP_ASSEMBLY else ""
+        begin = time.perf_counter()
+        image = target.emit_object(parsed)
+        self.codegen_ms = (time.perf_counter() - begin) * 1e3
+        self.jit = llvm.create_lljit_compiler(target)
+        builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
+        for launch in self.launches:
+            builder.export_symbol(launch.function)
+        self.library = builder.link(self.jit, "contraction")
+        prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+        self.functions = [prototype(self.library[launch.function]) for launch in self.launches]
+
+    def _number(self, sizes: Sequence[int]) -> None:
+        """Symbolic counts, by asking each extent which size it is."""
+        def value(extent: Extent) -> int:
+            return extent if isinstance(extent, int) else int(sizes[extent.__closure__[0].cell_contents])
+
+        def number(count: Count) -> int:
+            result = count.unit
+            for extent, divisor in count.terms:
+                result *= -(-value(extent) // divisor)
+            return result
+
+        self.tasks = [number(launch.tasks) for launch in self.launches]
+        self.memory = [aligned(number(temp.bytes) + 64) for temp in self.temps]
+
+    def run(self, threads: int = 1, grain: int | None = None) -> None:
+        """All launches; tasks go to threads in pieces of `grain` (one piece per thread if not given)."""
+        ctx = ctypes.addressof(self.context)
+        for function, tasks in zip(self.functions, self.tasks):
+            if threads == 1 and grain is None:
+                function(ctx, 0, 0, tasks)
+                continue
+            size = grain or max(1, -(-tasks // threads))
+            pieces = [(begin, min(tasks, begin + size)) for begin in range(0, tasks, size)]
+
+            def work(thread: int, function=function, pieces=pieces) -> None:
+                for begin, end in pieces[thread::threads]:
+                    function(ctx, thread, begin, end)
+
+            list(self.pool.map(work, range(threads)))
+
+    def check(self) -> np.ndarray:
+        """The bits of the first array for one thread; asserts that splits and threads do not change them."""
+        self.run()
+        bits = self.arrays[0].copy()
+        for threads, grain in ((2, None), (2, 1), (1, 1)):
+            self.arrays[0][...] = np.nan
+            self.run(threads, grain)
+            assert np.array_equal(self.arrays[0], bits, equal_nan=True)
+        return bits
+
+
+KEEP_ASSEMBLY = False
+PIPE = None
+
+
+def float_type(dtype: np.dtype) -> ir.Type:
+    return ir.DoubleType() if dtype == np.float64 else ir.FloatType()
+
+
+def error(a: np.ndarray, reference: np.ndarray) -> float:
+    """max|a - b| / max|b|"""
+    return float(np.abs(a - reference).max() / max(np.abs(reference).max(), 1e-30)) if a.size else 0.0

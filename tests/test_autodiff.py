@@ -1,0 +1,189 @@
+"""Both derivative modes of every op against differences and each other, to second order; and what walks do."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import SMOOTH, Case, difference, dot, like
+
+from stele.backend.reference import run
+from stele.ir.graph import Graph, Value, parameter, walk
+from stele.ir.origin import Origin, inherit, lines
+from stele.ir.types import Type, float32, float64, int64
+from stele.ops.control import Scan, scan
+from stele.ops.elementwise.unary import exp, log, relu, sigmoid, tanh
+from stele.ops.functional import cross_entropy, softmax
+from stele.ops.linear import Sum, full, ones_like
+from stele.ops.pooling import max_pool2d
+from stele.ops.statistics import sum
+from stele.transform.autodiff import gradients, jvp, tangents, vjp
+from stele.transform.retype import widen
+
+
+def x(*shape: Any, dtype: Any = float32, name: str = "x") -> Value:
+    return parameter(name, Type(dtype, shape))
+
+
+def check_derivatives(graph: Graph, args: list[Any]) -> None:
+    """jvp against differences; vjp as the adjoint of jvp."""
+    results = [a for a in run(graph, args) if a.dtype == np.float64]
+    dx, g = like(args, 1), like(results, 2)
+    forward = run(jvp(graph), [*args, *dx])
+    backward = run(vjp(graph), [*args, *g])
+    for a, b in zip(difference(graph, args, dx), forward):
+        np.testing.assert_allclose(b, a, rtol=2e-6, atol=2e-6)
+    np.testing.assert_allclose(dot(g, forward), dot(backward, dx), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", SMOOTH)
+def test_first_derivatives(case: Case) -> None:
+    check_derivatives(*case.wide())
+
+
+@pytest.mark.parametrize("case", SMOOTH)
+def test_second_derivatives(case: Case) -> None:
+    graph, args = case.wide()
+    g = like(run(graph, args), 3)
+    check_derivatives(vjp(graph), [*args, *g])
+
+
+def test_rules_run_only_between_wrt_and_results() -> None:
+    a, b = x(3), x(3, name="b")
+    y = exp(a) * tanh(log(b))
+    (db,) = gradients([y], [ones_like(y)], [b])
+    assert not any(v.op.name == "Exp" and v is not y.args[0] for v in walk([db]))  # type: ignore[list-item]
+    assert gradients([exp(a)], [ones_like(a)], [b]) == [None]
+    assert tangents([exp(a), b], [b], [b])[0] is None
+
+
+def test_an_intermediate_value_and_its_source_both_get_their_gradient() -> None:
+    a = x(3)
+    h = exp(a)
+    y = sum(h * a)
+    da, dh = gradients([y], [full((), 1, float32)], [a, h])
+    numbers = np.array([0.5, 1, 2], "f4")
+    got = run(Graph((a,), (da, dh)), [numbers])  # type: ignore[arg-type]
+    np.testing.assert_allclose(got[0], np.exp(numbers) * (1 + numbers), rtol=1e-6)
+    np.testing.assert_allclose(got[1], numbers)
+
+
+def test_integers_have_no_cotangent() -> None:
+    logits, labels = x(4, 3), x(4, dtype=int64, name="t")
+    graph = Graph((logits, labels), (cross_entropy(logits, labels),))
+    assert [v.shape for v in vjp(graph).results] == [(4, 3)]
+    assert len(jvp(graph).parameters) == 3
+
+
+def test_gradient_values_have_the_forward_lines_and_the_caller_s() -> None:
+    with inherit(frozenset({Origin("model.py:12", 0, "fc1")})):
+        a = x(3)
+        y = sigmoid(a * 2)
+    with inherit(frozenset({Origin("train.py:3")})):
+        seed = ones_like(y)
+        (da,) = gradients([y], [seed], [a])
+    old = {*walk([y, seed])}
+    made = [v for v in walk([da]) if v not in old]  # type: ignore[list-item]
+    assert made and {lines(v.where) for v in made} == {("model.py:12 (fc1)", "train.py:3")}
+
+
+def test_a_chain_of_thousands_does_not_overflow_the_stack() -> None:
+    y = a = x(2)
+    for _ in range(5000):
+        y = y * 1.0001
+    (da,) = gradients([y], [ones_like(y)], [a])
+    assert da is not None and tangents([y], [a], [a])[0] is not None
+
+
+def test_an_operand_used_twice_counts_twice() -> None:
+    a = x(3)
+    g = Graph((a,), (sum(softmax(a) * softmax(a)),))
+    check_derivatives(widen(g, float64), [np.array([0.1, 0.5, -1])])
+
+
+def test_max_pooling_sends_the_gradient_to_the_first_maximum() -> None:
+    a = x(1, 1, 2, 4)
+    y = max_pool2d(a, size=2)
+    (da,) = gradients([y], [ones_like(y)], [a])
+    image = np.array([[[[1, 3, 5, 5], [3, 2, 5, 5]]]], "f4")
+    np.testing.assert_array_equal(run(Graph((a,), (da,)), [image])[0], [[[[0, 1, 1, 0], [0, 0, 0, 0]]]])  # type: ignore[arg-type]
+
+
+def test_relu_is_flat_at_zero() -> None:
+    a = x(3)
+    (da,) = gradients([relu(a)], [ones_like(a)], [a])
+    np.testing.assert_array_equal(run(Graph((a,), (da,)), [np.array([-1, 0, 2], "f4")])[0], [0, 0, 1])  # type: ignore[arg-type]
+
+
+def recurrent(steps: int = 6) -> tuple[Graph, list[Any]]:
+    """A small recurrent network: last state and all outputs from start, inputs and three weights."""
+    h, xs, u, w, b = (x(*s, name=n) for n, s in (("h", (2, 3)), ("xs", (steps, 2, 4)), ("u", (4, 3)), ("w", (3, 3)), ("b", (3,))))
+
+    def step(c: Any, s: Any) -> Any:
+        new = tanh(s[0] @ u + c[0] @ w + b)
+        return (new,), (softmax(new),)
+
+    (last,), (ys,) = scan(step, [h], [xs])
+    rng = np.random.default_rng(5)
+    parameters = (h, xs, u, w, b)
+    return widen(Graph(parameters, (last, ys)), float64), [rng.normal(size=v.shape) for v in parameters]
+
+
+def test_a_recurrent_network_to_second_order() -> None:
+    graph, args = recurrent()
+    check_derivatives(graph, args)
+    check_derivatives(vjp(graph), [*args, *like(run(graph, args), 3)])
+    check_derivatives(jvp(graph), [*args, *like(args, 4)])
+
+
+def test_a_loop_equals_its_unrolled_form() -> None:
+    h, xs, w = x(2, 3), x(4, 2, 3, name="xs"), x(3, 3, name="w")
+    step = lambda c, v: tanh(c @ w * v)
+    (looped,), _ = scan(lambda c, s: ((step(c[0], s[0]),), ()), [h], [xs], reverse=True)
+    unrolled = h
+    for k in reversed(range(4)):
+        unrolled = step(unrolled, xs[k])  # type: ignore[index]
+    args = [np.random.default_rng(6).normal(size=v.shape) for v in (h, xs, w)]
+    g = np.ones((2, 3))
+    a, b = (run(vjp(widen(Graph((h, xs, w), (y,)), float64)), [*args, g]) for y in (looped, unrolled))
+    for one, other in zip(a, b):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+def loops(values: list[Value]) -> list[Scan]:
+    return [v.op for v in walk(values) if isinstance(v.op, Scan)]
+
+
+def test_the_backward_loop_reads_what_the_forward_loop_emits_and_nothing_it_has() -> None:
+    h, xs, w = x(2, 3), x(5, 2, 3, name="xs"), x(3, 3, name="w")
+
+    def step(c: Any, s: Any) -> Any:
+        new = tanh(c[0] @ w + s[0])
+        return (new,), (new,)
+
+    (last,), (ys,) = scan(step, [h], [xs])
+    found = gradients([sum(ys) + sum(last)], [full((), 1, float32)], [h, xs, w])
+    original, forward, backward = loops([last, *found])  # type: ignore[list-item]
+    assert forward.body.parameters == original.body.parameters
+    assert forward.body.results[:2] == original.body.results
+    assert forward.body.results[2:] == (original.body.parameters[0],), "only the state before each step is new"
+    assert (backward.carries, backward.slices, backward.reverse) == (2, 3, True)
+    (xs_only,) = gradients([sum(last)], [full((), 1, float32)], [xs])
+    assert loops([xs_only])[-1].carries == 1, "no cotangent is carried for what nobody asked for"  # type: ignore[list-item]
+
+
+def test_loops_inside_loops() -> None:
+    h, xs, w = x(3), x(3, 4, 3, name="xs"), x(3, name="w")
+    inner = lambda c, row: scan(lambda d, s: ((tanh(d[0] * w + s[0]),), ()), [c], [row])[0][0]
+    (last,), (ys,) = scan(lambda c, s: ((inner(c[0], s[0]),), (Sum((0,))(c[0] * c[0]),)), [h], [xs])
+    graph = widen(Graph((h, xs, w), (last, ys)), float64)
+    args = [np.random.default_rng(7).normal(size=v.shape) for v in graph.parameters]
+    check_derivatives(graph, args)
+    check_derivatives(vjp(graph), [*args, *like(run(graph, args), 3)])
+
+
+def test_a_counter_is_carried_without_a_cotangent() -> None:
+    xs = x(4, 3, name="xs")
+    (total, _), _ = scan(lambda c, s: ((c[0] + s[0] * c[1], c[1] + 1.0), ()), [full((3,), 0, float32), 0.0], [xs])
+    (dxs,) = gradients([total], [ones_like(total)], [xs])
+    np.testing.assert_array_equal(run(Graph((xs,), (dxs,)), [np.ones((4, 3), "f4")])[0], np.arange(4)[:, None] * np.ones(3))  # type: ignore[arg-type]

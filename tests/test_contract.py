@@ -1,0 +1,173 @@
+"""Products and convolutions against float64 NumPy, on every machine they block for, however tasks are split."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from contraction import AVX2, AVX512, SSE4, Bench, Memory, error, float_type, machine_here, size, strides
+from llvmlite import ir
+
+from stele.backend.llvm.access import Count, Launch, Machine, i64
+from stele.backend.llvm.conv import convolution, input_gradient
+from stele.backend.llvm.conv_weight import weight_gradient
+from stele.backend.llvm.gemm import Gemm, gemm
+from stele.backend.llvm.nest import kernel
+from stele.backend.llvm.pack import transpose
+from stele.backend.llvm.stencil import Conv
+
+HERE = machine_here()
+MACHINES = [m for m in (AVX512, AVX2, SSE4) if m.vector_bytes <= HERE.vector_bytes]
+TOLERANCE = {np.float32: 2e-6, np.float64: 4e-15}
+
+SIZES = (            # batch, m, n, k
+    (1, 64, 64, 64),
+    (1, 1, 1, 1),
+    (1, 33, 37, 41),
+    (3, 17, 50, 20),
+    (1, 130, 70, 700),
+    (1, 10, 128, 9000),
+    (2, 5, 300, 3),
+)
+
+
+def product(machine: Machine, dtype: type, sizes: tuple[int, int, int, int], transposed: tuple[bool, bool] = (False, False),
+            plain: bool = True, symbolic: str = "", shared: bool = False) -> tuple[Bench, np.ndarray]:
+    """A product and what it should be; `symbolic` names the sizes the kernels are not told."""
+    batch, m, n, k = sizes
+    rng, kind = np.random.default_rng(0), float_type(np.dtype(dtype))
+    a, b = rng.standard_normal((batch, m, k)).astype(dtype), rng.standard_normal((1 if shared else batch, k, n)).astype(dtype)
+    layouts = [strides(x.shape, (0, 2, 1) if t else None) for x, t in zip((a, b), transposed)]
+    data = [np.ascontiguousarray(x.transpose(0, 2, 1)) if t else x for x, t in zip((a, b), transposed)]
+    extents = [size(i) if name in symbolic else value for i, (name, value) in enumerate(zip("bmnk", sizes))]
+    left, right = (Memory(i + 1, kind, layout).operand(plain) for i, layout in enumerate(layouts))
+    out = Memory(0, kind, strides((batch, m, n)))
+    c = np.full((batch, m, n), np.nan, dtype)
+
+    def build(module: ir.Module, temp):
+        return gemm(module, "gemm", machine, Gemm(*extents, kind), left, replace(right, batched=not shared), out.write, temp)
+
+    return Bench(machine, build, [c, *data], sizes), a.astype(np.float64) @ b.astype(np.float64)
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda m: f"{m.vector_bytes}")
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_product(machine: Machine, dtype: type, sizes: tuple[int, int, int, int]) -> None:
+    bench, expected = product(machine, dtype, sizes)
+    assert error(bench.check(), expected) < TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("transposed", [(False, True), (True, False), (True, True)])
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("symbolic", ["", "m", "bk", "mnk"])
+def test_operands_in_any_layout(transposed: tuple[bool, bool], plain: bool, symbolic: str) -> None:
+    bench, expected = product(HERE, np.float32, (1, 45, 67, 300), transposed, plain, symbolic)
+    assert error(bench.check(), expected) < 2e-6
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_one_right_operand_for_a_batch(plain: bool) -> None:
+    bench, expected = product(HERE, np.float32, (4, 30, 64, 50), plain=plain, symbolic="b", shared=True)
+    assert error(bench.check(), expected) < 2e-6
+
+
+def test_an_empty_depth_is_zero() -> None:
+    bench, _ = product(HERE, np.float32, (1, 5, 7, 0), symbolic="k")
+    assert not bench.check().any()
+
+
+def test_rows_do_not_depend_on_how_many_there_are() -> None:
+    few, many = (product(HERE, np.float32, (1, m, 40, 100), symbolic="m")[0] for m in (7, 200))
+    many.arrays[1][0, :7] = few.arrays[1][0]
+    many.arrays[2][...] = few.arrays[2]
+    assert np.array_equal(few.check()[0], many.check()[0, :7])
+
+
+CONVOLUTIONS = (     # n, c, o, (h, w), (kh, kw), and what is not the default
+    (2, 3, 5, (9, 11), (3, 3), dict(padding=((1, 1), (1, 1)))),
+    (3, 5, 7, (8, 9), (3, 3), dict(padding=((1, 1), (1, 1)), stride=(2, 2))),
+    (2, 4, 6, (10, 7), (4, 2), dict(padding=((2, 1), (0, 3)))),
+    (5, 4, 6, (7, 7), (1, 1), dict(stride=(2, 2))),
+    (2, 6, 9, (10, 13), (3, 2), dict(padding=((2, 2), (1, 1)), stride=(1, 3), dilation=(2, 1), groups=3)),
+    (9, 8, 33, (7, 7), (3, 3), dict(padding=((1, 1), (1, 1)))),
+    (2, 4, 4, (20, 35), (5, 5), dict(padding=((2, 2), (2, 2)), stride=(1, 2), groups=4)),
+    (1, 3, 8, (40, 40), (7, 7), dict(padding=((3, 3), (3, 3)), stride=(2, 2))),
+    (1, 2, 3, (12, 12), (2, 2), dict(stride=(3, 3))),
+    (3, 50, 50, (32, 32), (3, 3), dict(padding=((1, 1), (1, 1)))),
+    (2, 70, 3, (61, 40), (3, 3), dict(padding=((1, 1), (1, 1)))),
+    (4, 600, 40, (6, 6), (1, 1), dict()),
+)
+
+
+def windows(x: np.ndarray, conv: Conv, y: int, k: int) -> np.ndarray:
+    """The view of padded `x` that kernel element (y, k) meets, one element for each of the output."""
+    (h, w), (sy, sx), (dy, dx) = conv.target, conv.stride, conv.dilation
+    return x[:, :, y * dy:y * dy + (h - 1) * sy + 1:sy, k * dx:k * dx + (w - 1) * sx + 1:sx]
+
+
+def references(conv: Conv, x: np.ndarray, w: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The convolution of x with w, and the gradients of x and w for the cotangent g."""
+    x, w, g = (a.astype(np.float64) for a in (x, w, g))
+    (top, bottom), (left, right) = conv.padding
+    padded = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)))
+    y, dx, dw = np.zeros_like(g), np.zeros_like(padded), np.zeros_like(w)
+    outputs, channels = conv.outputs // conv.groups, conv.channels // conv.groups
+    for group in range(conv.groups):
+        o, c = (slice(group * n, (group + 1) * n) for n in (outputs, channels))
+        for i in range(conv.kernel[0]):
+            for j in range(conv.kernel[1]):
+                seen = windows(padded, conv, i, j)[:, c]
+                y[:, o] += np.einsum("nchw,oc->nohw", seen, w[o, :, i, j])
+                windows(dx, conv, i, j)[:, c] += np.einsum("nohw,oc->nchw", g[:, o], w[o, :, i, j])
+                dw[o, :, i, j] = np.einsum("nchw,nohw->oc", seen, g[:, o])
+    return y, dx[:, :, top:top + conv.size[0], left:left + conv.size[1]], dw
+
+
+def benches(machine: Machine, dtype: type, case: tuple, symbolic: bool) -> list[tuple[Bench, np.ndarray]]:
+    """A convolution and its two gradients, each with what it should be."""
+    n, c, o, image, window, options = case
+    kind, rng = float_type(np.dtype(dtype)), np.random.default_rng(1)
+    conv = Conv(size(0) if symbolic else n, c, o, image, window, kind, **options)
+    x, w, g = (rng.standard_normal(shape).astype(dtype)
+               for shape in ((n, c, *image), (o, c // conv.groups, *window), (n, o, *conv.target)))
+
+    def bench(make, out: np.ndarray, *operands: np.ndarray) -> Bench:
+        memory = [Memory(i, kind, strides(a.shape)) for i, a in enumerate((out, *operands))]
+        left, right = (m.operand() for m in memory[1:])
+        return Bench(machine, lambda module, temp: make(module, "conv", machine, conv, left, right, memory[0].write, temp),
+                     [np.full_like(out, np.nan), *operands], (n,))
+
+    made = bench(convolution, g, x, w), bench(input_gradient, x, g, w), bench(weight_gradient, w, x, g)
+    return list(zip(made, references(conv, x, w, g)))
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
+def test_convolution(case: tuple, symbolic: bool) -> None:
+    for bench, expected in benches(HERE, np.float32, case, symbolic):
+        assert error(bench.check(), expected) < 2e-6
+
+
+@pytest.mark.parametrize("machine,dtype", [(m, d) for m in MACHINES for d in TOLERANCE if (m, d) != (HERE, np.float32)],
+                         ids=str)
+@pytest.mark.parametrize("case", CONVOLUTIONS[:6], ids=str)
+def test_convolution_on_machines(machine: Machine, dtype: type, case: tuple) -> None:
+    for bench, expected in benches(machine, dtype, case, False):
+        assert error(bench.check(), expected) < TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 8, 16])
+def test_transpose(lanes: int) -> None:
+    square = np.arange(lanes * lanes, dtype=np.float32).reshape(lanes, lanes)
+    target, source = (Memory(k, ir.FloatType(), (lanes, 1)) for k in (0, 1))
+
+    def build(module: ir.Module, temp):
+        with kernel(module, "turn") as (b, ctx, *_):
+            rows = [source.read(b, ctx, (i64(r), i64(0)), 1, lanes, None) for r in range(lanes)]
+            for r, column in enumerate(transpose(b, rows)):
+                target.write(b, ctx, (i64(r), i64(0)), 1, lanes, None, column)
+        return [Launch("turn", Count(1), 0)], []
+
+    assert np.array_equal(Bench(HERE, build, [np.zeros_like(square), square]).check(), square.T)

@@ -1,0 +1,152 @@
+"""The scalar vocabulary: LLVM code on every level of x86-64 and NumPy give the same bits, and the right ones."""
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+from stele.backend.llvm.probe import LEVELS, Formula, probe
+from stele.errors import DTypeError
+from stele.ir.types import DTYPES, DType, bool_, float32, float64, int32, int64, uint32
+from stele.kernel.numpy_scalars import NumpyScalars
+
+NEEDS = {"v2": "sse4.2", "v3": "avx2", "v4": "avx512f"}
+HERE = [level for level in LEVELS if llvm.get_host_cpu_features().get(NEEDS[level])]
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, 2.5, -2.5, 1e-3, -1e-3, 88.7, 88.8, -87.3, -87.5, -104.0,
+           1e4, -1e4, 1e10, 1e38, -1e38, 1e-38, 1e-40, -1e-40, 1e-45, math.inf, -math.inf, math.nan]
+INTEGERS = [0, 1, -1, 2, -2, 3, 7, -7, 31, 32, 33, 255, 256, 65537, 2**31 - 1, -(2**31)]
+
+
+@functools.cache
+def samples(dtype: DType) -> np.ndarray[Any, Any]:
+    rng = np.random.default_rng(7)
+    if dtype == bool_:
+        return rng.integers(0, 2, 256).astype(bool)
+    if not dtype.is_float:
+        numbers = np.array(INTEGERS, np.int64)
+        return np.concatenate([numbers, rng.integers(-(2**40), 2**40, 240)]).astype(dtype.numpy)
+    with np.errstate(over="ignore"):
+        wide = np.exp(rng.uniform(-80, 80, 500))
+        parts = [SPECIAL, rng.uniform(-4, 4, 2000), wide, -wide]
+        return np.concatenate(parts).astype(dtype.numpy)
+
+
+def same_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Elements with equal bits; every NaN is like another."""
+    if a.dtype.kind in "biu":
+        return a == b
+    bits = np.dtype(f"uint{a.dtype.itemsize * 8}")
+    return (a.view(bits) == b.view(bits)) | (np.isnan(a.astype("f8")) & np.isnan(b.astype("f8")))
+
+
+def check(formula: Formula, dtypes: list[DType], result: DType, level: str, lanes: int | None = None) -> None:
+    arrays = [samples(d) for d in dtypes]
+    if len(arrays) > 1:
+        rng = np.random.default_rng(1)
+        arrays = [np.concatenate([np.repeat(a[:40], 40), rng.permutation(a)[:200]]) if k == 0
+                  else np.concatenate([np.tile(a[:40], 40), rng.permutation(a)[:200]]) for k, a in enumerate(arrays)]
+    s = NumpyScalars(fused=LEVELS[level][2])
+    want = s.cast(formula(s, *map(s.element, arrays)), result).value
+    got = probe(formula, dtypes, result, level, lanes)(*arrays)
+    wrong = ~same_bits(got, np.broadcast_to(want, got.shape).copy())
+    shown = [(*(a[k] for a in arrays), got[k], want[k]) for k in np.flatnonzero(wrong)[:5]]
+    assert not wrong.any(), f"{wrong.sum()} elements differ: inputs, LLVM, NumPy = {shown}"
+
+
+FUNCTIONS = ["exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "sigmoid", "erf", "atan",
+             "sqrt", "floor", "ceil", "trunc", "round"]
+OPERATIONS = {"f": ["add", "sub", "mul", "div", "idiv", "max", "min"],
+              "i": ["add", "sub", "mul", "idiv", "max", "min", "and", "or", "xor", "shl", "shr"],
+              "b": ["and", "or", "xor"]}
+OPERATIONS["u"] = OPERATIONS["i"]
+
+
+@pytest.mark.parametrize("level", HERE)
+@pytest.mark.parametrize("dtype", [float32, float64], ids=str)
+@pytest.mark.parametrize("name", [*FUNCTIONS, "pow"])
+def test_functions_have_the_bits_of_numpy(name: str, dtype: DType, level: str) -> None:
+    check(lambda s, *x: getattr(s, name)(*x), [dtype] * (2 if name == "pow" else 1), dtype, level)
+
+
+@pytest.mark.parametrize("level", HERE)
+@pytest.mark.parametrize("dtype", [float32, float64, int32, int64, uint32, DTYPES["uint8"], bool_], ids=str)
+def test_operations_have_the_bits_of_numpy(dtype: DType, level: str) -> None:
+    for name in OPERATIONS[dtype.kind]:
+        check(lambda s, x, y, name=name: s.binary(name, x, y), [dtype, dtype], dtype, level)
+    for name in ("lt", "le", "gt", "ge", "eq", "ne"):
+        check(lambda s, x, y, name=name: s.binary(name, x, y), [dtype, dtype], bool_, level)
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 16])
+def test_lanes_do_not_change_the_bits(lanes: int) -> None:
+    for name in ("exp", "sin", "log"):
+        check(lambda s, x, name=name: getattr(s, name)(x), [float32], float32, HERE[-1], lanes)
+    check(lambda s, x, y: s.select(x < y, s.max(x, 0), s.fma(x, y, 1)), [float32, float32], float32, HERE[-1], lanes)
+    check(lambda s, x: s.mulhi(x, 0xD2511F53) + (x << 3 ^ x >> 5), [uint32], uint32, HERE[-1], lanes)
+    check(lambda s, x: ~x & 7 | abs(-x), [int32], int32, HERE[-1], lanes)
+
+
+@pytest.mark.parametrize("level", HERE)
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_half_floats_convert_like_numpy(name: str, level: str) -> None:
+    half = DTYPES[name]
+    every = np.arange(2**16, dtype=np.uint16).view(half.numpy)
+    wide = probe(lambda s, x: s.cast(x, float32), [half], float32, level)(every)
+    assert same_bits(wide, every.astype(np.float32)).all()
+    between = np.nextafter(wide, np.float32(math.inf))
+    middle = (wide.astype(np.float64)[:-1] + wide.astype(np.float64)[1:]).astype(np.float32) / 2
+    for x in (wide, between, middle, samples(float32)):
+        got = probe(lambda s, x: s.cast(x, half), [float32], half, level)(x)
+        with np.errstate(over="ignore", invalid="ignore"):
+            assert same_bits(got, x.astype(half.numpy)).all()
+
+
+def test_casts_follow_numpy() -> None:
+    for old in DTYPES.values():
+        inside = np.array([0, 1, 2, 3, 100, 127]).astype(old.numpy)
+        for new in DTYPES.values():
+            got = probe(lambda s, x, new=new: s.cast(x, new), [old], new, HERE[-1])(inside)
+            assert (got == inside.astype(new.numpy)).all(), (old, new)
+
+
+@pytest.mark.parametrize("level", HERE)
+def test_functions_call_nothing(level: str) -> None:
+    for name in FUNCTIONS:
+        for dtype in (float32, float64):
+            assembly = probe(lambda s, x, name=name: getattr(s, name)(x), [dtype], dtype, level).assembly
+            assert "call" not in assembly, name
+
+
+def test_special_values() -> None:
+    nan, inf = math.nan, math.inf
+    cases = {"exp": {0: 1, inf: inf, -inf: 0, 100: inf, -200: 0}, "expm1": {0: 0, inf: inf, -inf: -1, 100: inf},
+             "log": {1: 0, 0: -inf, -1: nan, inf: inf, 1e-45: -103.27893}, "log1p": {0: 0, -1: -inf, -2: nan, inf: inf},
+             "tanh": {0: 0, inf: 1, -inf: -1, 20: 1, 1e-40: 1e-40}, "sigmoid": {0: 0.5, inf: 1, -inf: 0},
+             "erf": {0: 0, inf: 1, -inf: -1}, "atan": {0: 0, inf: math.pi / 2, -inf: -math.pi / 2},
+             "sin": {0: 0, inf: nan, 1e22: math.sin(float(np.float32(1e22)))}, "cos": {0: 1, -inf: nan}}
+    s = NumpyScalars()
+    for name, values in cases.items():
+        for x, y in {**values, nan: nan}.items():
+            got = getattr(s, name)(s.element(np.array([x], "float32"))).value[0]
+            assert np.array_equal(got, np.float32(y), equal_nan=True), (name, x, got)
+    for name in ("expm1", "log1p", "tanh", "erf", "atan", "sin"):
+        assert np.signbit(getattr(s, name)(s.element(np.array([-0.0], "float32"))).value[0]), name
+
+
+def test_sine_and_cosine_stay_within_one() -> None:
+    s = NumpyScalars()
+    for dtype in ("float32", "float64"):
+        x = s.element((np.arange(-4000, 4000) * (np.pi / 2)).astype(dtype))
+        assert max(abs(s.sin(x).value).max(), abs(s.cos(x).value).max()) <= 1
+
+
+def test_mixed_dtypes_are_an_error() -> None:
+    s = NumpyScalars()
+    with pytest.raises(DTypeError, match="one dtype"):
+        s.binary("add", s.element(np.zeros(1, "float32")), s.element(np.zeros(1, "int32")))
+    with pytest.raises(DTypeError, match="is no int32"):
+        s.element(np.zeros(1, "int32")) * 0.5
