@@ -1,18 +1,10 @@
-<<<<<<< HEAD
-"""What the front asks of every backend: a program that turns buffers into buffers."""
-=======
 """What every backend offers the front: programs that turn buffers into buffers."""
->>>>>>> main
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-<<<<<<< HEAD
-from .buffers import Buffer
-=======
 from stele.backend.buffers import Buffer
->>>>>>> main
 
 
 class Program(Protocol):
@@ -24,10 +16,7 @@ class Program(Protocol):
         memory, or it is listed in `keep`. Raises IndexOutOfRange and the like with no parameter changed.
         """
         ...
-<<<<<<< HEAD
-=======
 
     def report(self) -> str:
         """The program in words: its kernels, its memory, its constants."""
         ...
->>>>>>> main
