@@ -151,3 +151,32 @@ def filled(part: Part, fresh: Sequence[Tensor], handles: Sequence[Any]) -> Any:
 def concrete(type: Type, sizes: Mapping[str, int]) -> Type:
     """A type with numbers for its named sizes; the type itself where it has none."""
     return type if not sizes else type.with_shape(tuple(at(n, sizes) for n in type.shape))
+
+
+def match(pattern: Sequence[Any], shapes: Sequence[Any]) -> dict[str, int] | None:
+    """The named sizes under which the pattern is these shapes; None where there are none."""
+    sizes: dict[str, int] = {}
+    for wanted, shape in zip(pattern, shapes):
+        if wanted is None or shape is None:
+            if wanted is not shape:
+                return None
+            continue
+        for n, k in zip(wanted, shape):
+            if isinstance(n, int):
+                if n != k:
+                    return None
+            elif sizes.setdefault(str(n), k) != k:
+                return None
+    return sizes
+
+
+def donations(traced: Traced) -> dict[int, int]:
+    """Which parameters' memory a result may take over: what is rebound, unless its old value is a result as well."""
+    results = traced.graph.results
+    number = {h: k for k, (kind, h) in enumerate(traced.inputs) if kind == "handle"}
+    found: dict[int, int] = {}
+    for h, j in traced.writes:
+        k = number.get(h)
+        if k is not None and results[j].type == traced.graph.parameters[k].type and traced.graph.parameters[k] not in results:
+            found[k] = j
+    return found

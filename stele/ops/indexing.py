@@ -25,11 +25,11 @@ MOST_GUARDS = 16
 class Plan:
     """A key taken apart: a slice of every axis, the axes that ints drop, new axes, and integer arrays by axis."""
 
-    starts: list[Dim] = field(default_factory=list)
-    shape:  list[Dim] = field(default_factory=list)
-    steps:  list[int] = field(default_factory=list)
-    final:  list[Dim | None] = field(default_factory=list)
-    arrays: dict[int, Value] = field(default_factory=dict)
+    starts: list[Dim] = field(default_factory=list[Dim])
+    shape:  list[Dim] = field(default_factory=list[Dim])
+    steps:  list[int] = field(default_factory=list[int])
+    final:  list[Dim | None] = field(default_factory=list[Dim | None])
+    arrays: dict[int, Value] = field(default_factory=dict[int, Value])
 
     def whole(self, x: Value) -> bool:
         """Whether the slices leave x as it is."""
@@ -81,7 +81,7 @@ def note(plan: Plan, e: Any, x: Value) -> None:
         case bool():
             raise DTypeError("an index cannot be True or False", hint="Write st.where(condition, x, other).")
         case slice():
-            start, length, step = bounds(e, x.shape[axis])
+            start, length, step = bounds(e, x.shape[axis])  # type: ignore[arg-type]
             plan.final.append(length)
         case Value():
             if e.dtype == bool_:

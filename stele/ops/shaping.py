@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import ShapeError
 from ..ir.graph import Value
-from ..ir.sizes import Dim
+from ..ir.sizes import Dim, Size
 from ..ir.types import DType, axis_of, bool_, float32, int64, product, same, show
 from .elementwise.arithmetic import Equal, GreaterEqual, Select
 from .generate import Iota
@@ -69,7 +69,7 @@ def permute(x: Value, *axes: Any) -> Value:
 
 def shape_of(given: tuple[Any, ...]) -> tuple[Any, ...]:
     """A shape given as one sequence or as several numbers."""
-    return tuple(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else given
+    return tuple(given[0]) if len(given) == 1 and not isinstance(given[0], int | Size) else given
 
 
 def expand(x: Value, *shape: Any) -> Value:
