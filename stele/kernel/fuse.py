@@ -395,5 +395,5 @@ def own_cost(v: Value) -> int:
 def repeats(v: Value) -> bool:
     """Whether a movement asks for elements of its operand many times."""
     if isinstance(v.op, Broadcast):
-        return v.type.size != v.args[0].type.size
+        return v.args[0].type.size not in (1, v.type.size)
     return isinstance(v.op, Window | Gather)
