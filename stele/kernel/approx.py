@@ -8,16 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..ir.types import float32, float64
 from . import tables
-from .exact import two_sum
+from .far import half_turns
 from .formats import FORMATS, Format
 from .power import power
 from .vocabulary import Element, Operand, V, Vocabulary
 
 LOG2E = 1 / math.log(2)
 INF = math.inf
-FAR = 2.0**13  # beyond it float32 sin and cos reduce their argument in float64
+FAR = {32: 2.0**13, 64: 2.0**28}  # beyond, sin and cos reduce their argument as far.py does
 
 
 class Approximations(Vocabulary[V]):
@@ -170,22 +169,11 @@ class Approximations(Vocabulary[V]):
 
     def _or_far(self, x: Element[V], phase: float, near: Element[V]) -> Element[V]:
         """sin(x + phase * pi) where |x| is too large for `near`."""
-        if x.dtype == float64:
-            return near
-        return self.rare(abs(x) > FAR, lambda: self.cast(self._sin_far(self.cast(x, float64), phase), float32), near)
+        return self.rare(abs(x) > FAR[x.dtype.bits], lambda: self._sin_far(x, phase), near)
 
     def _sin_far(self, x: Element[V], phase: float) -> Element[V]:
-        """sin(x + phase * pi) for any float32 x, in float64.
-
-        1/pi is cut into pieces of 29 bits, so that the product of each with x is exact, and so is its rest modulo 2.
-        """
         form = FORMATS[64]
-        high, low = self.constant(phase, float64), self.constant(0.0, float64)
-        for piece in tables.INVERSE_PI:
-            product = x * piece
-            rest = product - self.floor(product * 0.5) * 2
-            high, error = two_sum(high, rest)
-            low = low + error
+        high, low = half_turns(self, x, phase)
         t = high + form.magic
         r = ((high - (t - form.magic)) + low) * math.pi
-        return self._sin_near(r, self.bitcast(t, form.integer), form)
+        return self.cast(self._sin_near(r, self.bitcast(t, form.integer), form), x.dtype)

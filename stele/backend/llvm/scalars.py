@@ -151,14 +151,14 @@ class LLVMScalars(Approximations[ir.Value]):
     def rare(self, mask: Element[ir.Value], slow: Callable[[], Element[ir.Value]],
              fast: Element[ir.Value]) -> LLVMScalar:
         """A branch on whether any lane needs `slow`: afterwards the builder stands in another block."""
-        fast = self.splat(fast)
         start, some = self.builder.block, mask.value
         if isinstance(some.type, ir.VectorType):
+            fast = self.splat(fast)
             kind = ir.FunctionType(some.type.element, [some.type])
             reduce = self.builder.module.declare_intrinsic(f"llvm.vector.reduce.or.{suffix(some.type)}", fnty=kind)
             some = self.builder.call(reduce, [some])
         with self.builder.if_then(some, likely=False):
-            mixed = self.splat(self.select(mask, slow(), fast))
+            mixed = self.select(mask, slow(), fast)
             end = self.builder.block
         result = self.builder.phi(mixed.value.type)
         result.add_incoming(fast.value, start)
