@@ -35,6 +35,7 @@ class Sinking:
         self.known: dict[Value, Operand] = outside(loop)
         self.emitted: dict[Value, Value] = {}
         self.stacks: dict[Value, Value] = {}
+        self.passed: dict[Value, None] = {}
         self.sums = {k: f for k, p in enumerate(loop.inner.carries)
                      if k in loop.used and (f := added(loop, k, p)) is not None}
         self.core = set(walk(loop.body.results[k] for k in range(loop.scan.carries) if k not in self.sums))
@@ -52,22 +53,21 @@ class Sinking:
     def results(self) -> Results | None:
         """The taken results, some of them from behind a smaller loop, or None where nothing moves."""
         loop, carries = self.loop, self.loop.scan.carries
-        behind: dict[int, Value] = {}
-        for k, f in self.sums.items():
-            if (total := self.total(f)) is not None:
+        ys = {k: v for k, v in enumerate(loop.body.results) if k >= carries and k in loop.used}
+        behind = {k: self.stack(v) for k, v in ys.items() if v in self.heavy}
+        self.passed.update((v, None) for k, v in ys.items() if k not in behind)
+        for k, f in (*self.sums.items(), *self.sums.items()):
+            if k not in behind and (total := self.total(f)) is not None:
                 with inherit(loop.body.results[k].where):
                     behind[k] = loop.outer.carries[k] + total
-        ys = {k: v for k, v in enumerate(loop.body.results) if k >= carries and k in loop.used}
-        behind.update((k, self.stack(v)) for k, v in ys.items() if v in self.heavy)
         if not behind:
             return None
         left = [k for k in range(carries) if k not in behind]
-        passed = {k: v for k, v in ys.items() if k not in behind}
-        places = {v: j for j, v in enumerate(dict.fromkeys((*passed.values(), *self.emitted)), len(left))}
+        places = {v: j for j, v in enumerate(dict.fromkeys((*self.passed, *self.emitted)), len(left))}
         new = loop.with_parts(
             ((loop.outer.carries[k], loop.inner.carries[k], loop.body.results[k]) for k in left), places,
             zip(loop.outer.slices, loop.inner.slices), zip(loop.outer.constants, loop.inner.constants))
-        where = {**{k: j for j, k in enumerate(left)}, **{k: places[v] for k, v in passed.items()}}
+        where = {**{k: j for j, k in enumerate(left)}, **{k: places[v] for k, v in ys.items() if k not in behind}}
         stacks = items(new, dict(enumerate(range(len(left) + len(places)))))
         self.stacks = {p: stacks[places[v]] for v, p in self.emitted.items()}
         return {**{k: stacks[j] for k, j in where.items() if k in loop.used}, **behind}
@@ -131,13 +131,17 @@ class Sinking:
         match v:
             case Value(MatMul(), [a, b]) if not (self.is_fixed(a) or self.is_fixed(b)):
                 return product(self.left(a), self.right(b))
-            case Value(Sum(), [z]) if v.dtype == z.dtype and (z in self.core or z in self.known or z in self.emitted):
+            case Value(Sum(), [z]) if v.dtype == z.dtype and (z in self.core or self.is_emitted(z)):
                 return Sum((0, *(k + 1 for k in axes_of(v))))(self.stack(z))
             case Value(Conv2dWeightGrad(), [g, x]):
                 return v.op(fold(self.stack(g)), fold(self.stack(x)))
             case Value(ScatterAdd(0), [g, index]) if index.ndim:
                 return v.op(fold(self.stack(g)), fold(self.stack(index)))
-        return None
+        return Sum((0,))(self.stack(v)) if v.args and self.is_emitted(v) else None
+
+    def is_emitted(self, v: Value) -> bool:
+        """Whether the loop gives the stack of v anyway."""
+        return v in self.passed or v in self.emitted or (v in self.known and self.known[v][1])
 
     def is_fixed(self, v: Value) -> bool:
         return v in self.known and not self.known[v][1]
