@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from llvmlite import ir
@@ -11,7 +10,6 @@ from stele.backend.llvm.access import (
     Address,
     Count,
     Extent,
-    Index,
     Launch,
     Machine,
     Operand,
@@ -23,20 +21,24 @@ from stele.backend.llvm.access import (
 )
 from stele.backend.llvm.microkernel import Price, Tile
 from stele.backend.llvm.nest import at, bytes_at, fold, kernel, least, load, loop, round_up, scaled, split, store, table, total
+from stele.backend.llvm.pack import Panel, masked_load, pack_panel
 from stele.backend.llvm.planes import Planes
 from stele.backend.llvm.stencil import Conv, Stencil, backward_stencil, forward_stencil
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A convolution in one direction: per group, `depth` source channels make `width` target channels."""
+    """A convolution in one direction: per group, `depth` source channels make `width` target channels.
+
+    Weights are indexed (target, source) channel, or the other way round if `transposed`.
+    """
 
     batch: Extent
     groups: int
     depth: int
     width: int
     stencil: Stencil
-    weight: Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value], tuple[ir.Value, ir.Value]]
+    transposed: bool
     dtype: ir.Type
 
 
@@ -81,8 +83,7 @@ def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: O
                 temp: Address) -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of `y = x * w`: `x` (n, c, h, w), `w` (o, c / groups, kh, kw), `write` (n, o, h', w')."""
     depth, width = conv.channels // conv.groups, conv.outputs // conv.groups
-    layer = Layer(conv.batch, conv.groups, depth, width, forward_stencil(conv),
-                  lambda b, g, t, s: (total(b, scaled(b, g, width), t), s), conv.dtype)
+    layer = Layer(conv.batch, conv.groups, depth, width, forward_stencil(conv), False, conv.dtype)
     return _Convolution(module, name, machine, layer, x, w, write, temp).emit()
 
 
@@ -90,8 +91,7 @@ def input_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, g
                    temp: Address) -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of the gradient of x: `g` (n, o, h', w'), `w` as in `convolution`, `write` (n, c, h, w)."""
     depth, width = conv.outputs // conv.groups, conv.channels // conv.groups
-    layer = Layer(conv.batch, conv.groups, depth, width, backward_stencil(conv),
-                  lambda b, k, t, s: (total(b, scaled(b, k, depth), s), t), conv.dtype)
+    layer = Layer(conv.batch, conv.groups, depth, width, backward_stencil(conv), True, conv.dtype)
     return _Convolution(module, name, machine, layer, g, w, write, temp).emit()
 
 
@@ -155,28 +155,66 @@ class _Convolution:
         return [self._pack(blocking, blocks), self._multiply(blocking, blocks)], [Temp(Count(packed))]
 
     def _block_size(self, tile: Tile) -> int:
-        return tile.rows * self.layer.depth * sum(map(len, self.layer.stencil.taps))
+        """Elements of one block of packed weights; packing may overrun it by `lanes` rows."""
+        return tile.rows * (self.layer.depth * sum(map(len, self.layer.stencil.taps)) + tile.lanes)
 
     def _pack(self, blocking: Blocking, blocks: int) -> Launch:
         """Weights to `[group][block][target phase][source channel][tap][row]`; a task is one block."""
         layer, tile, name = self.layer, blocking.tile, f"{self.name}.pack"
-        taps = [(tap, start, len(phase), i) for start, phase in zip(self._starts(), layer.stencil.taps)
-                for i, tap in enumerate(phase)]
-        kernel_y = table(self.module, f"{name}.y", [tap.kernel[0] for tap, *_ in taps])
-        kernel_x = table(self.module, f"{name}.x", [tap.kernel[1] for tap, *_ in taps])
-        place = table(self.module, f"{name}.place", [start * layer.depth + i for _, start, _, i in taps])
-        step = table(self.module, f"{name}.step", [count for *_, count, _ in taps])
-        with kernel(self.module, name) as (b, ctx, _, task, _):
+        dense = self._is_dense()
+        with kernel(self.module, name) as (b, ctx, scratch, task, _):
             group, block = split(b, task, blocks)
             to = at(b, self.temp(b, ctx, 0), scaled(b, task, self._block_size(tile)), layer.dtype)
-            with loop(b, 0, layer.depth) as s, loop(b, 0, len(taps)) as t:
-                y, x, at0, each = (load(b, at(b, data, t, i64), i64) for data in (kernel_y, kernel_x, place, step))
-                row = at(b, to, scaled(b, b.add(at0, b.mul(s, each)), tile.rows), layer.dtype)
-                with loop(b, 0, tile.rows) as r:
-                    channel = least(b, total(b, scaled(b, block, tile.rows), r), i64(layer.width - 1))
-                    index: Index = (*layer.weight(b, group, channel, s), y, x)
-                    store(b, self.weight.read(b, ctx, index, None, 1, None), at(b, row, r, layer.dtype), layer.dtype)
-        return Launch(name, Count(layer.groups * blocks), 0)
+            (self._pack_dense if dense else self._pack_any)(b, ctx, tile, group, scaled(b, block, tile.rows), to, scratch)
+        return Launch(name, Count(layer.groups * blocks), tile.lanes * tile.lanes * size_of(layer.dtype) if dense else 0)
+
+    def _is_dense(self) -> bool:
+        """Whether weights are dense memory and every tap serves one target phase, in the kernel's order."""
+        taps = self.layer.stencil.taps
+        if self.weight.plain is None or len(taps) > 1:
+            return False
+        kernel = taps[0][-1].kernel[0] + 1, taps[0][-1].kernel[1] + 1
+        inner = self.layer.width if self.layer.transposed else self.layer.depth
+        return self.weight.plain.strides == (inner * len(taps[0]), len(taps[0]), kernel[1], 1)
+
+    def _pack_dense(self, b, ctx, tile: Tile, group, start, to, scratch) -> None:
+        """One block of dense weights, transposed in registers where rows of the block are not neighbours."""
+        layer, taps = self.layer, len(self.layer.stencil.taps[0])
+        base = at(b, self.weight.plain.base(b, ctx), scaled(b, group, layer.width * layer.depth * taps), layer.dtype)
+        panel = Panel(layer.dtype, tile.lanes, tile.rows)
+        slabs, across, deep, depth = 1, layer.depth * taps, 1, layer.depth * taps
+        if layer.transposed and taps == 1:
+            slabs, across, deep, depth = 1, 1, layer.width, layer.depth
+        elif layer.transposed:
+            slabs, across, deep, depth = layer.depth, taps, 1, taps
+        with loop(b, 0, slabs) as slab:
+            origin = at(b, base, scaled(b, slab, layer.width * taps), layer.dtype)
+
+            def read(b, ctx, index, lane_axis, lanes, mask):
+                offset = total(b, scaled(b, index[0], across), scaled(b, index[1], deep))
+                return masked_load(b, at(b, origin, offset, layer.dtype), layer.dtype, mask)
+
+            target = at(b, to, scaled(b, slab, taps * tile.rows), layer.dtype)
+            pack_panel(b, ctx, panel, Operand(read, 0 if across == 1 else 1), 0, lambda x, k: (x, k), target,
+                       (start, i64(layer.width)), (i64(0), i64(depth)), scratch)
+
+    def _pack_any(self, b, ctx, tile: Tile, group, start, to, scratch) -> None:
+        """One block of weights, element by element."""
+        layer, name = self.layer, f"{self.name}.pack"
+        taps = [(*tap.kernel, first * layer.depth + i, len(phase)) for first, phase in zip(self._starts(), layer.stencil.taps)
+                for i, tap in enumerate(phase)]
+        columns = [table(self.module, f"{name}.{word}", column)
+                   for word, column in zip(("y", "x", "place", "step"), zip(*taps))]
+        with loop(b, 0, layer.depth) as s, loop(b, 0, len(taps)) as t:
+            y, x, place, step = (load(b, at(b, column, t, i64), i64) for column in columns)
+            row = at(b, to, scaled(b, b.add(place, b.mul(s, step)), tile.rows), layer.dtype)
+            with loop(b, 0, tile.rows) as r:
+                channel = least(b, b.add(start, r), i64(layer.width - 1))
+                pair = (total(b, scaled(b, group, layer.width), channel), s)
+                if layer.transposed:
+                    pair = (total(b, scaled(b, group, layer.depth), s), channel)
+                element = self.weight.read(b, ctx, (*pair, y, x), None, 1, None)
+                store(b, element, at(b, row, r, layer.dtype), layer.dtype)
 
     def _starts(self) -> list[int]:
         """Number of the first tap of each target phase."""
