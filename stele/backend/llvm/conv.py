@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from llvmlite import ir
 
@@ -39,6 +40,7 @@ class Layer:
     width: int
     stencil: Stencil
     transposed: bool
+    kernel: tuple[int, int]
     dtype: ir.Type
 
 
@@ -83,7 +85,7 @@ def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: O
                 temp: Address) -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of `y = x * w`: `x` (n, c, h, w), `w` (o, c / groups, kh, kw), `write` (n, o, h', w')."""
     depth, width = conv.channels // conv.groups, conv.outputs // conv.groups
-    layer = Layer(conv.batch, conv.groups, depth, width, forward_stencil(conv), False, conv.dtype)
+    layer = Layer(conv.batch, conv.groups, depth, width, forward_stencil(conv), False, conv.kernel, conv.dtype)
     return _Convolution(module, name, machine, layer, x, w, write, temp).emit()
 
 
@@ -91,24 +93,25 @@ def input_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, g
                    temp: Address) -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of the gradient of x: `g` (n, o, h', w'), `w` as in `convolution`, `write` (n, c, h, w)."""
     depth, width = conv.outputs // conv.groups, conv.channels // conv.groups
-    layer = Layer(conv.batch, conv.groups, depth, width, backward_stencil(conv), True, conv.dtype)
+    layer = Layer(conv.batch, conv.groups, depth, width, backward_stencil(conv), True, conv.kernel, conv.dtype)
     return _Convolution(module, name, machine, layer, g, w, write, temp).emit()
 
 
-def plan(machine: Machine, layer: Layer) -> Blocking:
+def plan(machine: Machine, layer: Layer, source: Operand) -> Blocking:
     """The cheapest blocking, by estimate, of those whose working set stays in the second-level cache."""
     stencil, lanes = layer.stencil, machine.lanes(layer.dtype)
     alone = layer.batch == 1
     shapes = [(images, stencil.rows) for images in (1, 2, 4, 8) if not (alone and images > 1)]
     shapes += [(1, -(-stencil.rows // bands)) for bands in (2, 3, 4, 6, 8, 12, 16, 28) if bands <= stencil.rows]
     dense = stencil.pitch == stencil.target[1] and stencil.reach == (0, 0)
-    candidates = [_candidate(machine, layer, Planes(stencil, layer.dtype, lanes, *shape), compact)
+    candidates = [_candidate(machine, layer, source, Planes(stencil, layer.dtype, lanes, *shape), compact)
                   for shape in shapes for compact in (False, True)
                   if not (compact and (dense or len(stencil.taps) > 1))]
     return min((c for c in candidates if c is not None), key=lambda c: c[0])[1]
 
 
-def _candidate(machine: Machine, layer: Layer, planes: Planes, compact: bool) -> tuple[float, Blocking] | None:
+def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes,
+               compact: bool) -> tuple[float, Blocking] | None:
     """One blocking with its price per target position; None where even one channel at a time is too much."""
     stencil, lanes = planes.stencil, planes.lanes
     taps = -(-sum(map(len, stencil.taps)) // len(stencil.taps))
@@ -127,7 +130,7 @@ def _candidate(machine: Machine, layer: Layer, planes: Planes, compact: bool) ->
             return None
         chunk = -(-layer.depth // -(-layer.depth // max(1, chunk)))
     rows = planes.images * planes.band * -(-stencil.target[1] // lanes)
-    copied = layer.depth * (planes.channel / lanes * 4 + (taps * rows * 3 if compact else 0))
+    copied = layer.depth * (planes.fill_cost(source) + (taps * rows * 3 if compact else 0))
     shape = tile.rows, tile.vectors
     cost = len(stencil.taps) * price.cost(shape, layer.width, pixels, layer.depth * taps) + parts * copied \
         + layer.width * rows * 5 + (-(-layer.depth // chunk) - 1) * layer.width * len(stencil.taps) * pixels / lanes * 3
@@ -148,7 +151,7 @@ class _Convolution:
     temp: Address
 
     def emit(self) -> tuple[list[Launch], list[Temp]]:
-        layer, blocking = self.layer, plan(self.machine, self.layer)
+        layer, blocking = self.layer, plan(self.machine, self.layer, self.source)
         blocks = -(-layer.width // blocking.tile.rows)
         size = size_of(layer.dtype)
         packed = layer.groups * blocks * self._block_size(blocking.tile) * size
@@ -156,10 +159,10 @@ class _Convolution:
 
     def _block_size(self, tile: Tile) -> int:
         """Elements of one block of packed weights; packing may overrun it by `lanes` rows."""
-        return tile.rows * (self.layer.depth * sum(map(len, self.layer.stencil.taps)) + tile.lanes)
+        return tile.rows * (self.layer.depth * prod(self.layer.kernel) + tile.lanes)
 
     def _pack(self, blocking: Blocking, blocks: int) -> Launch:
-        """Weights to `[group][block][target phase][source channel][tap][row]`; a task is one block."""
+        """Weights to `[group][block][source channel][kernel element][row]`; a task is one block."""
         layer, tile, name = self.layer, blocking.tile, f"{self.name}.pack"
         dense = self._is_dense()
         with kernel(self.module, name) as (b, ctx, scratch, task, _):
@@ -169,17 +172,14 @@ class _Convolution:
         return Launch(name, Count(layer.groups * blocks), tile.lanes * tile.lanes * size_of(layer.dtype) if dense else 0)
 
     def _is_dense(self) -> bool:
-        """Whether weights are dense memory and every tap serves one target phase, in the kernel's order."""
-        taps = self.layer.stencil.taps
-        if self.weight.plain is None or len(taps) > 1:
-            return False
-        kernel = taps[0][-1].kernel[0] + 1, taps[0][-1].kernel[1] + 1
-        inner = self.layer.width if self.layer.transposed else self.layer.depth
-        return self.weight.plain.strides == (inner * len(taps[0]), len(taps[0]), kernel[1], 1)
+        """Whether weights are dense memory."""
+        layer, (kh, kw) = self.layer, self.layer.kernel
+        inner = layer.width if layer.transposed else layer.depth
+        return self.weight.plain is not None and self.weight.plain.strides == (inner * kh * kw, kh * kw, kw, 1)
 
     def _pack_dense(self, b, ctx, tile: Tile, group, start, to, scratch) -> None:
         """One block of dense weights, transposed in registers where rows of the block are not neighbours."""
-        layer, taps = self.layer, len(self.layer.stencil.taps[0])
+        layer, taps = self.layer, prod(self.layer.kernel)
         base = at(b, self.weight.plain.base(b, ctx), scaled(b, group, layer.width * layer.depth * taps), layer.dtype)
         panel = Panel(layer.dtype, tile.lanes, tile.rows)
         slabs, across, deep, depth = 1, layer.depth * taps, 1, layer.depth * taps
@@ -200,14 +200,10 @@ class _Convolution:
 
     def _pack_any(self, b, ctx, tile: Tile, group, start, to, scratch) -> None:
         """One block of weights, element by element."""
-        layer, name = self.layer, f"{self.name}.pack"
-        taps = [(*tap.kernel, first * layer.depth + i, len(phase)) for first, phase in zip(self._starts(), layer.stencil.taps)
-                for i, tap in enumerate(phase)]
-        columns = [table(self.module, f"{name}.{word}", column)
-                   for word, column in zip(("y", "x", "place", "step"), zip(*taps))]
-        with loop(b, 0, layer.depth) as s, loop(b, 0, len(taps)) as t:
-            y, x, place, step = (load(b, at(b, column, t, i64), i64) for column in columns)
-            row = at(b, to, scaled(b, b.add(place, b.mul(s, step)), tile.rows), layer.dtype)
+        layer, (kh, kw) = self.layer, self.layer.kernel
+        with loop(b, 0, layer.depth) as s, loop(b, 0, kh) as y, loop(b, 0, kw) as x:
+            number = total(b, scaled(b, total(b, scaled(b, s, kh), y), kw), x)
+            row = at(b, to, scaled(b, number, tile.rows), layer.dtype)
             with loop(b, 0, tile.rows) as r:
                 channel = least(b, b.add(start, r), i64(layer.width - 1))
                 pair = (total(b, scaled(b, group, layer.width), channel), s)
@@ -215,11 +211,6 @@ class _Convolution:
                     pair = (total(b, scaled(b, group, layer.depth), s), channel)
                 element = self.weight.read(b, ctx, (*pair, y, x), None, 1, None)
                 store(b, element, at(b, row, r, layer.dtype), layer.dtype)
-
-    def _starts(self) -> list[int]:
-        """Number of the first tap of each target phase."""
-        counts = [len(phase) for phase in self.layer.stencil.taps]
-        return [sum(counts[:f]) for f in range(len(counts))]
 
     def _multiply(self, blocking: Blocking, blocks: int) -> Launch:
         """The convolution; consecutive tasks share a source, which is copied when it changes."""
@@ -258,16 +249,18 @@ class _Convolution:
         finished = sums * size_of(layer.dtype) * (1 if once else blocking.blocks)
         return Launch(self.name, tasks, held + panel + finished)
 
-    def _tables(self, blocking: Blocking) -> tuple[ir.Value, ir.Value, ir.Value]:
-        """Where taps read in planes, where in what the microkernel reads, and the first tap of each target phase."""
-        planes = blocking.planes
-        offsets = [o for phase in planes.offsets for o in phase] or [0]
-        seen = table(self.module, f"{self.name}.offsets", offsets)
-        read = seen
-        if blocking.compact:
-            read = table(self.module, f"{self.name}.panels", [t * blocking.room for t in range(len(offsets))])
-        ends = [*self._starts(), sum(map(len, planes.offsets))]
-        return seen, read, table(self.module, f"{self.name}.starts", ends)
+    def _tables(self, blocking: Blocking) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
+        """By tap: where it reads in planes, in what the microkernel reads, in weights; and each phase's first tap."""
+        planes, width = blocking.planes, self.layer.kernel[1]
+        taps = [tap for phase in self.layer.stencil.taps for tap in phase]
+        offsets = [offset for phase in planes.offsets for offset in phase]
+        panels = [t * blocking.room for t in range(len(taps))] if blocking.compact else offsets
+        places = [(tap.kernel[0] * width + tap.kernel[1]) * blocking.tile.rows for tap in taps]
+        counts = [len(phase) for phase in planes.offsets]
+        starts = [sum(counts[:f]) for f in range(len(counts) + 1)]
+        words = {"offsets": offsets, "panels": panels, "places": places, "starts": starts}
+        seen, read, place, start = (table(self.module, f"{self.name}.{word}", values or [0]) for word, values in words.items())
+        return seen, read, place, start
 
     def _block(self, b, blocking: Blocking, tables, source, weights, sums, images, channels) -> None:
         """All pixels of one block of channels, every target phase, added to what the channels before gave."""
@@ -285,26 +278,29 @@ class _Convolution:
 
     def _shifted(self, b, blocking: Blocking, phase, column, weights, tables, channels) -> list[ir.Value]:
         """The microkernel: source channels outside, taps inside."""
-        planes, tile, dtype, depth = blocking.planes, blocking.tile, self.layer.dtype, self.layer.depth
+        planes, tile, dtype = blocking.planes, blocking.tile, self.layer.dtype
 
         def step(acc, row, source):
             return tile.step(b, acc, lambda r: tile.broadcast(b, at(b, row, r, dtype)),
                              lambda v: load(b, at(b, source, v * tile.lanes, dtype), dtype, tile.lanes))
 
-        _, offsets, starts = tables
+        _, offsets, places, starts = tables
         pitch = blocking.panel() or planes.channel
         count: int | ir.Value = len(planes.offsets[0])
         if len(planes.offsets) > 1:
             start = load(b, at(b, starts, phase, i64), i64)
             count = b.sub(load(b, at(b, starts, total(b, phase, 1), i64), i64), start)
-            weights = at(b, weights, scaled(b, start, depth * tile.rows), dtype)
-            offsets = at(b, offsets, start, i64)
+            offsets, places = at(b, offsets, start, i64), at(b, places, start, i64)
 
         def channel(s, acc):
-            row = at(b, weights, scaled(b, scaled(b, b.add(channels[0], s), count), tile.rows), dtype)
+            row = at(b, weights, scaled(b, b.add(channels[0], s), prod(self.layer.kernel) * tile.rows), dtype)
             plane = at(b, column, scaled(b, s, pitch), dtype)
-            return fold(b, count, acc, lambda t, acc: step(
-                acc, at(b, row, scaled(b, t, tile.rows), dtype), at(b, plane, load(b, at(b, offsets, t, i64), i64), dtype)))
+
+            def tap(t, acc):
+                place = scaled(b, t, tile.rows) if len(planes.offsets) == 1 else load(b, at(b, places, t, i64), i64)
+                return step(acc, at(b, row, place, dtype), at(b, plane, load(b, at(b, offsets, t, i64), i64), dtype))
+
+            return fold(b, count, acc, tap)
 
         return fold(b, channels[1], tile.zeros(), channel)
 

@@ -87,6 +87,13 @@ class Planes:
                 past = total(b, plane, scaled(b, phase, self.phase), scaled(b, counts[0], self.image), m)
                 store(b, zero(dtype, lanes), at(b, to, past, dtype), dtype)
 
+    def fill_cost(self, operand: Operand) -> float:
+        """An estimate of what filling one channel takes, in units of one vector multiplication."""
+        if self._stretches(operand):
+            return self.images * (16 + 1.5 * self.image / self.lanes)
+        rows = self.images * self.image // self.stencil.pitch
+        return len(self.stencil.used) * rows * (4 + 5 * -(-self.stencil.pitch // self.lanes))
+
     def _stretches(self, operand: Operand) -> bool:
         """Whether rows lie in memory as they will lie here, end to end."""
         stencil, plain = self.stencil, operand.plain
