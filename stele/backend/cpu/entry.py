@@ -14,8 +14,7 @@ from stele.kernel.slots import Carry, Loop, Run, Slots, Step
 
 i32, i8, ptr, void = ir.IntType(32), ir.IntType(8), ir.PointerType(), ir.VoidType()
 POOL_RUN = ir.FunctionType(void, [ptr, ptr, ptr, i64])
-HOST = ir.FunctionType(i32, [i64, ptr])
-BUFS, SIZES, STATUS, HOST_CALL = 0, 1, 2, 5
+BUFS, SIZES, STATUS = range(3)
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,6 @@ class Entry:
     def __init__(self, module: ir.Module, slots: Slots, target: Target) -> None:
         self.module, self.slots, self.target = module, slots, target
         self.emitted: list[Emitted] = []
-        self.hosts: list[Run] = []
         self.pool_run, self.pool_finish = (ir.Function(module, POOL_RUN, name) for name in ("pool_run", "pool_finish"))
         self.first_write: int | None = None
         self.function = ir.Function(module, ir.FunctionType(i32, [ptr, ptr]), "program")
@@ -54,8 +52,6 @@ class Entry:
         for step in steps:
             if isinstance(step, Loop):
                 self.loop(step)
-            elif step.kernel.kind == "host":
-                self.host(step)
             else:
                 self.run(step)
 
@@ -71,13 +67,6 @@ class Entry:
                         [self.pool, function, self.ctx, self.integer(launch.tasks)])
         if not final:
             self.check()
-
-    def host(self, step: Run) -> None:
-        """An op that only Python can do: a call back with its number."""
-        call = self.field(HOST_CALL)
-        code = self.b.call(self.b.bitcast(call, HOST.as_pointer()), [i64(len(self.hosts)), self.bufs])
-        self.hosts.append(step)
-        self.leave_if(self.b.icmp_signed("!=", code, i32(0)), code)
 
     def check(self) -> None:
         """Leaves with the status code if a kernel set one, or the pool because the program is to stop."""
