@@ -242,15 +242,14 @@ class Fusion:
     # Joining
 
     def join_producers(self) -> None:
-        """Takes groups into those that read their results, last ones first."""
-        for group in reversed(self.groups.copy()):
+        """Takes groups into those that read their results, in order, so that rows are known before they are shared."""
+        for group in self.groups.copy():
             if group.anchor is not None or group not in self.groups:
                 continue
             refused: set[Group] = set()
             while candidates := [g for g in self.needs(group) - refused if g.anchor is None]:
                 before = max(candidates, key=lambda g: self.order[g.results[-1]])
-                if not self.join(before, group):
-                    refused.add(before)
+                refused = set() if self.join(before, group) else refused | {before}
 
     def join_epilogues(self) -> None:
         """Takes loops over the result of a contraction into its store."""
