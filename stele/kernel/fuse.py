@@ -9,21 +9,20 @@ from ..ir.graph import Constant, Graph, Item, Literal, Value, users, walk
 from ..ir.origin import Where
 from ..ir.sizes import Dim
 from ..ir.types import product
-from ..ops.elementwise import arithmetic
 from ..ops.linear import Broadcast, Cast, Concatenate, Gather, Pad, Reshape, Slice, Transpose
 from ..ops.windows import Window
-from .index import regroup, variable
+from .cost import instructions
+from .index import regroup, variable, variables
 from .space import Space, Unfit, follow, is_fold, measured
 
-CHEAP = 8
-"""What may be computed again for each user, in simple operations and loads."""
+CHEAP = 10
+"""What may be computed again for each user, in instructions and loads."""
 LARGEST = 96
 """Values in one kernel at most."""
 WIDE = 1 << 16
 """Elements of a row that stay in cache between the passes over it; also of what one thread may well do alone."""
 ENOUGH = 16
 """Rows that keep any machine busy."""
-SIMPLE = (*arithmetic.ALL, Cast)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +169,7 @@ class Fusion:
             return self.kind[v] != "number"
         body = self.inlined(v)
         simple = all(isinstance(u.op, Broadcast | Transpose | Slice | Reshape | Cast)
-                     or (isinstance(u.op, SIMPLE) and len(self.users[u]) == 1) for u in body)
+                     or (u.op.family == "elementwise" and len(self.users[u]) == 1) for u in body)
         try:
             follow([v], body, tuple(variable(f"c{k}") for k in range(v.ndim)), v.shape)
         except Unfit:
@@ -267,11 +266,12 @@ class Fusion:
     def join_epilogues(self) -> None:
         """Takes loops over the result of a contraction into its store."""
         for group in [*self.groups]:
-            if group.anchor is None or self.kind[group.anchor] != "contraction":
+            if (v := group.anchor) is None or self.kind[v] != "contraction":
                 continue
-            for reader in sorted(self.readers.get(group.anchor, ()), key=lambda g: self.order[g.results[-1]]):
-                if self.stores(group, group.anchor, reader):
-                    self.unite(group, reader, self.united_body(group, reader), anchor=group.anchor)
+            for reader in sorted(self.readers.get(v, ()), key=lambda g: self.order[g.results[-1]]):
+                if self.stores(group, v, reader):
+                    self.unite(group, reader, self.united_body(group, reader), anchor=v)
+                    group = reader
 
     def stores(self, group: Group, v: Value, reader: Group) -> bool:
         """Whether all that a group computes is computed from the same element of v and what else there is in memory."""
@@ -369,7 +369,8 @@ class Fusion:
         rows = product(tuple(space.ranges[r] for r in space.rows))
         passes = [s.loops for s in space.stages if s.loops] + [f.loops for f in space.folds.values()]
         work = [product(tuple(space.ranges[n] for n in loops)) for loops in passes]
-        if not any(s.loops for s in space.stages) and not space.stores and len(set(map(id, space.folds.values()))) == 1:
+        kept_inside = any(variables(e) - set(space.rows) for index in space.stores.values() for e in index)
+        if not any(s.loops for s in space.stages) and not kept_inside and len(set(map(id, space.folds.values()))) == 1:
             return True
         longest = max((w if isinstance(w, int) else 0 for w in work), default=1)
         if isinstance(rows, int):
@@ -406,9 +407,9 @@ class Fusion:
 
 
 def own_cost(v: Value) -> int:
-    """About how many simple operations one element of an op takes."""
+    """About how many instructions one element of an op takes, its operands given."""
     if v.op.family == "elementwise":
-        return 1 if isinstance(v.op, SIMPLE) else CHEAP
+        return instructions(v.op, *(a.dtype for a in v.args))
     return 1 if v.op.family == "generate" or isinstance(v.op, Gather) else 0
 
 
