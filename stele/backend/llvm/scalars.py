@@ -216,8 +216,10 @@ ARITHMETIC: dict[str, dict[str, Build]] = {
 
 
 def is_number(x: Scalar) -> bool:
-    """Whether x is a constant that is not NaN."""
-    return isinstance(x.value, ir.Constant) and x.value.constant == x.value.constant
+    """Whether x is one constant that is not NaN."""
+    if not isinstance(x.value, ir.Constant):
+        return False
+    return isinstance(x.value.constant, int | float) and x.value.constant == x.value.constant
 
 
 def extreme(s: LLVMScalars, x: Scalar, y: Scalar, better: str) -> LLVMScalar:
