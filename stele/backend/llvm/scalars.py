@@ -152,14 +152,14 @@ class LLVMScalars(Approximations[ir.Value]):
     def rare(self, mask: Scalar, slow: Callable[[], Scalar],
              fast: Scalar) -> LLVMScalar:
         """A branch on whether any lane needs `slow`: afterwards the builder stands in another block."""
-        fast = self.splat(fast)
         start, some = self.builder.block, mask.value
         if isinstance(some.type, ir.VectorType):
+            fast = self.splat(fast)
             kind = ir.FunctionType(some.type.element, [some.type])
             reduce = self.builder.module.declare_intrinsic(f"llvm.vector.reduce.or.{suffix(some.type)}", fnty=kind)
             some = self.builder.call(reduce, [some])
         with self.builder.if_then(some, likely=False):
-            mixed = self.splat(self.select(mask, slow(), fast))
+            mixed = self.select(mask, slow(), fast)
             end = self.builder.block
         result = self.builder.phi(mixed.value.type)
         result.add_incoming(fast.value, start)
@@ -216,10 +216,8 @@ ARITHMETIC: dict[str, dict[str, Build]] = {
 
 
 def is_number(x: Scalar) -> bool:
-    """Whether x is one constant that is not NaN."""
-    if not isinstance(x.value, ir.Constant):
-        return False
-    return isinstance(x.value.constant, int | float) and x.value.constant == x.value.constant
+    """Whether x is a constant that is not NaN."""
+    return isinstance(x.value, ir.Constant) and x.value.constant == x.value.constant
 
 
 def extreme(s: LLVMScalars, x: Scalar, y: Scalar, better: str) -> LLVMScalar:
