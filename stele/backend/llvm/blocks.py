@@ -10,6 +10,7 @@ from llvmlite import ir
 
 from ...ir.sizes import Dim, Named, Size, of
 from ...ir.types import Type, bool_, int64
+from ...kernel.cost import instructions
 from ...kernel.index import coefficient, variables
 from ...kernel.loops import (
     Apply,
@@ -361,6 +362,6 @@ def zero_like(s: LLVMScalars, x: LLVMScalar) -> LLVMScalar:
 
 def unrolled(body: Block) -> int:
     """How many vectors run side by side: more where little is computed."""
-    work = sum(isinstance(step, Apply) for step in inside(body)) + \
-        16 * sum(isinstance(step, Generate) and step.op.name != "Iota" for step in inside(body))
-    return 4 if work <= 6 else 2 if work <= 20 else 1
+    work = sum(instructions(step.op, *(a.dtype for a in step.args)) for step in inside(body) if isinstance(step, Apply))
+    work += sum(64 for step in inside(body) if isinstance(step, Generate) and len(step.args) > 0)
+    return 4 if work <= 8 else 2 if work <= 40 else 1
