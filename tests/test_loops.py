@@ -125,7 +125,8 @@ def test_what_nobody_takes_goes() -> None:
     x, z, w = given("x", T, N), given("z", T, N), given("w", N)
     h = zeros_like(given("h", N))
     (a, _, same), (_, kept, again, given_back) = scan(
-        lambda c, xs: ((c[0] + xs[0] * c[2], c[1] * tanh(xs[1]), c[2]), (c[1] + xs[1], c[0], c[0], xs[0])), [h, h, w], [x, z])
+        lambda c, xs: ((c[0] + xs[0] * c[2], c[1] * tanh(xs[1]), c[2]), (c[1] + xs[1], c[0], c[0], xs[0])),
+        [h, h, w], [x, z])
     graph = Graph((x, z, w), (a, same, kept, again, given_back))
     after = prune(graph)
     assert_same(graph, after)

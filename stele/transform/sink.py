@@ -1,14 +1,12 @@
 """What a loop only adds up or passes out moves behind the loop: a sum over steps of products becomes one product."""
 from __future__ import annotations
 
-from ..errors import GraphError
 from ..ir.graph import Graph, Value, walk
 from ..ir.origin import inherit
 from ..ir.rewrite import substituted
-from ..ir.types import axis_of
 from ..ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from ..ops.elementwise.arithmetic import Add, Mul, Neg, Sub
-from ..ops.linear import Movement, Pad, Reshape, ScatterAdd, Sum, Transpose, reshape, swap_last, transpose
+from ..ops.linear import Movement, Reshape, ScatterAdd, Sum, Transpose, reshape, swap_last, transpose
 from .batch import BatchError, Operand, along, batched, fold
 from .hoist import outside
 from .loops import Loop, Results, items, loops, stack_parameter
@@ -114,9 +112,9 @@ class Sinking:
         return total
 
     def term(self, v: Value) -> Value | None:
-        """The sum over all steps of what is no sum itself: movement and factors follow the sum of what they take."""
+        """The sum over all steps of what is no sum itself: movement and factors follow the sum of their operand."""
         outer: list[Value] = []
-        while isinstance(v.op, Movement) and len(v.args) == 1 or (isinstance(v.op, Mul) and number(v.args[1]) is not None):
+        while is_linear(v):
             outer.append(v)
             v = v.args[0]
         with inherit(v.where):
@@ -159,6 +157,11 @@ class Sinking:
         x, k = self.stack(b), b.ndim
         x = transpose(x, (*range(1, k - 1), 0, k - 1, k))
         return reshape(x, (*x.shape[:-3], x.shape[-3] * x.shape[-2], x.shape[-1]))
+
+
+def is_linear(v: Value) -> bool:
+    """Whether v moves or scales its operand the same way at every step."""
+    return (isinstance(v.op, Movement) and len(v.args) == 1) or (isinstance(v.op, Mul) and number(v.args[1]) is not None)
 
 
 def product(a: Value, b: Value) -> Value:
