@@ -72,13 +72,25 @@ def lstm(state: list[Value], x: Value, w: list[Value]) -> list[Value]:
     return [sigmoid(o) * tanh(c), c]
 
 
+def gru_of_parts(state: list[Value], x: Value, w: list[Value]) -> list[Value]:
+    """The same cell, written with a product for each gate."""
+    (h,), (wi, wh, bi, bh) = state, w
+
+    def gate(z: Value, weight: Value, bias: Value, k: int) -> Value:
+        return matmul(z, swap_last(slice_axis(weight, 0, k * HIDDEN, HIDDEN))) + slice_axis(bias, 0, k * HIDDEN, HIDDEN)
+
+    r, z = (sigmoid(gate(x, wi, bi, k) + gate(h, wh, bh, k)) for k in (0, 1))
+    n = tanh(gate(x, wi, bi, 2) + r * gate(h, wh, bh, 2))
+    return [(1 - z) * n + z * h]
+
+
 def training_graph(cell: Cell, gates: int, t: Dim, n: Dim, reverse: bool) -> Graph:
     """A loss of a recurrent layer and all its gradients, everything computed inside the loop."""
     x = given("x", t, n, INPUTS)
     w = [given("wi", gates * HIDDEN, INPUTS), given("wh", gates * HIDDEN, HIDDEN),
          given("bi", gates * HIDDEN), given("bh", gates * HIDDEN)]
     zeros = zeros_like(given("h", n, HIDDEN))
-    start = [zeros] * (1 if cell is gru else 2)
+    start = [zeros] * (2 if cell is lstm else 1)
 
     def step(state: tuple[Value, ...], xs: tuple[Value, ...]) -> tuple[list[Value], list[Value]]:
         new = cell(list(state), xs[0], w)
@@ -101,6 +113,13 @@ def test_a_recurrent_layer_keeps_one_product_per_step(cell: Cell, gates: int, re
     assert [products(s.body.results) for s in (forward, backward)] == [1, 1]
     assert backward.carries == forward.carries, "no weight or bias gradient is added up inside"
     assert products(after.results) == 4, "inputs, their gradient, and one product for each weight gradient"
+
+
+def test_a_product_for_each_gate_is_one_product() -> None:
+    graph = training_graph(gru_of_parts, 3, T, N, False)
+    after = merge(simplify(share(graph)))
+    assert_same(graph, after)
+    assert [products(s.body.results) for s in scans(after)] == [1, 1]
 
 
 def test_loops_over_the_same_steps_are_joined() -> None:

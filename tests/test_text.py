@@ -46,15 +46,15 @@ graph(x: float32[n,3], fc1.weight: float32[3]) if n != 1:
 
 GOLDEN_LOOP = """\
 graph(x: float32[t,2], w: float32[2]):
-  v0 = Literal(value=0, dtype=float32)() : float32[]  # rnn.py:1
-  v1 = Broadcast(shape=(2,))(v0) : float32[2]  # rnn.py:1
-  v2 = Scan(body=graph(0), carries=1, slices=1, length=t, reverse=True)(v1, x, w) : (float32[2], float32[t,2])  # rnn.py:1
+  v0 = Literal(value=0, dtype=float32)() : float32[]  # r.py:1
+  v1 = Broadcast(shape=(2,))(v0) : float32[2]  # r.py:1
+  v2 = Scan(body=graph(0), carries=1, slices=1, length=t, reverse=True)(v1, x, w) : (float32[2], float32[t,2])  # r.py:1
     graph0(c0: float32[2], x0: float32[2], k0: float32[2]):
-      v0 = Mul()(c0, k0) : float32[2]  # rnn.py:1
-      v1 = Add()(v0, x0) : float32[2]  # rnn.py:1
-      v2 = Tanh()(v1) : float32[2]  # rnn.py:1
+      v0 = Mul()(c0, k0) : float32[2]  # r.py:1
+      v1 = Add()(v0, x0) : float32[2]  # r.py:1
+      v2 = Tanh()(v1) : float32[2]  # r.py:1
       return v2, v2
-  v3 = Item(k=1)(v2) : float32[t,2]  # rnn.py:1
+  v3 = Item(k=1)(v2) : float32[t,2]  # r.py:1
   return v3
 """
 
@@ -62,7 +62,7 @@ graph(x: float32[t,2], w: float32[2]):
 def loop() -> Graph:
     t = size("t")
     x, w = parameter("x", Type(float32, (t, 2))), parameter("w", Type(float32, (2,)))
-    with inherit(frozenset((Origin("rnn.py:1"),))):
+    with inherit(frozenset((Origin("r.py:1"),))):
         def step(c: tuple[Value, ...], xs: tuple[Value, ...]) -> tuple[list[Value], list[Value]]:
             return [h := tanh(c[0] * w + xs[0])], [h]
 
