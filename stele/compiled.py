@@ -18,10 +18,10 @@ from .ir.origin import lines
 from .ir.sizes import Dim, Size, size
 from .ir.types import SIZES, DType, Sizes, Type, dtype, show
 from .pipeline import Options, build
-from .plan import Plan
+from .plan import Plan, donations, match
 from .state import SCALARS, Opaque
 from .tensor import Tensor
-from .trace import Traced, trace
+from .trace import trace
 
 MANY = 8        # traces of one call pattern after which a changing number is worth a warning
 
@@ -232,23 +232,6 @@ def leaf_names(f: Callable[..., Any], spec: tree.Spec | None) -> list[str]:
     return found
 
 
-def match(pattern: Sequence[Any], shapes: Sequence[Any]) -> dict[str, int] | None:
-    """The named sizes under which the pattern is these shapes; None where there are none."""
-    sizes: dict[str, int] = {}
-    for wanted, shape in zip(pattern, shapes):
-        if wanted is None or shape is None:
-            if wanted is not shape:
-                return None
-            continue
-        for n, k in zip(wanted, shape):
-            if isinstance(n, int):
-                if n != k:
-                    return None
-            elif sizes.setdefault(str(n), k) != k:
-                return None
-    return sizes
-
-
 def widen(old: Sequence[Any], new: Sequence[Any]) -> tuple[Any, ...]:
     """The shapes with every axis open that has met a second value; axes that changed together share a name."""
     names: dict[tuple[Dim, Dim], Size] = {}
@@ -277,18 +260,6 @@ def difference(old: Plan, new: Plan) -> str:
     values = {slot.path: x for slot, x in old.traced.state.numbers}
     return next((f"{slot.path} was {values[slot.path]!r}, now {x!r}" for slot, x in new.traced.state.numbers
                  if slot.path in values and values[slot.path] != x), "an object was replaced")
-
-
-def donations(traced: Traced) -> dict[int, int]:
-    """Which parameters' memory a result may take over: what is rebound, unless its old value is a result as well."""
-    results = traced.graph.results
-    number = {h: k for k, (kind, h) in enumerate(traced.inputs) if kind == "handle"}
-    found: dict[int, int] = {}
-    for h, j in traced.writes:
-        k = number.get(h)
-        if k is not None and results[j].type == traced.graph.parameters[k].type and traced.graph.parameters[k] not in results:
-            found[k] = j
-    return found
 
 
 @overload

@@ -76,12 +76,11 @@ def structure(order: Sequence[Value], kept: Sequence[Value]) -> Any:
 
 
 def cut_at(inputs: Sequence[Value], results: Sequence[Value]) -> Graph:
-    """The graph of results whose parameters stand for `inputs`."""
+    """The graph of results whose parameters stand for `inputs`; made of new values, for the old ones lose their history."""
     meaning = {v: parameter(v.op.label if isinstance(v.op, Parameter) else "x", v.type) for v in inputs}
     for v in walk(results, stop=meaning.__contains__):
         if v not in meaning:
-            args = tuple(meaning[a] for a in v.args)
-            meaning[v] = v if args == v.args else Value(v.op, args, v.type, v.where)
+            meaning[v] = Value(v.op, tuple(meaning[a] for a in v.args), v.type, v.where)
     return Graph(tuple(meaning[v] for v in inputs), tuple(meaning[v] for v in results))
 
 

@@ -7,12 +7,14 @@ import numpy as np
 
 from . import shapes
 from .evaluate import evaluate
-from .ir.types import axis_of
+from .ir.sizes import Size
 from .ir.types import dtype as type_named
-from .ops import contraction, generate, statistics
+from .ops import contraction, functional, generate, indexing, linear, pooling, shaping, statistics
 from .ops.elementwise import binary, unary
 from .ops.linear import full as filled
-from .tensor import Tensor, constant, lift, tensor
+from .random import bernoulli, dropout, manual_seed, normal, rand, randint, randn, uniform
+from .scan import scan
+from .tensor import Tensor, arithmetic, constant, lift, tensor
 
 # fmt: off
 exp, log, log1p, expm1      = lift(unary.exp), lift(unary.log), lift(unary.log1p), lift(unary.expm1)
@@ -26,27 +28,43 @@ abs, sign                   = lift(unary.absolute), lift(unary.sign)
 floor, ceil, round, trunc   = lift(unary.floor), lift(unary.ceil), lift(unary.round), lift(unary.trunc)
 isnan, isinf, isfinite      = lift(unary.isnan), lift(unary.isinf), lift(unary.isfinite)
 logical_not, stop_gradient  = lift(unary.logical_not), lift(unary.stop_gradient)
-add, subtract               = lift(binary.add), lift(binary.subtract)
-multiply, divide, negative  = lift(binary.multiply), lift(binary.divide), lift(binary.negative)
-floor_divide, remainder     = lift(binary.floor_divide), lift(binary.remainder)
-pow, maximum, minimum, clip = lift(binary.pow), lift(binary.maximum), lift(binary.minimum), lift(binary.clip)
-equal, not_equal            = lift(binary.equal), lift(binary.not_equal)
-less, less_equal            = lift(binary.less), lift(binary.less_equal)
-greater, greater_equal      = lift(binary.greater), lift(binary.greater_equal)
-logical_and, logical_or     = lift(binary.logical_and), lift(binary.logical_or)
-logical_xor, where          = lift(binary.logical_xor), lift(binary.where)
+add, subtract               = arithmetic(binary.add), arithmetic(binary.subtract)
+multiply, divide, negative  = arithmetic(binary.multiply), arithmetic(binary.divide), arithmetic(binary.negative)
+floor_divide, remainder     = arithmetic(binary.floor_divide), arithmetic(binary.remainder)
+pow, maximum, minimum, clip = arithmetic(binary.pow), arithmetic(binary.maximum), arithmetic(binary.minimum), arithmetic(binary.clip)
+equal, not_equal            = arithmetic(binary.equal), arithmetic(binary.not_equal)
+less, less_equal            = arithmetic(binary.less), arithmetic(binary.less_equal)
+greater, greater_equal      = arithmetic(binary.greater), arithmetic(binary.greater_equal)
+logical_and, logical_or     = arithmetic(binary.logical_and), arithmetic(binary.logical_or)
+logical_xor, where          = arithmetic(binary.logical_xor), arithmetic(binary.where)
 sum, mean, prod             = lift(statistics.sum), lift(statistics.mean), lift(statistics.prod)
 max, min                    = lift(statistics.max), lift(statistics.min)
 var, std                    = lift(statistics.var), lift(statistics.std)
 all, any                    = lift(statistics.all), lift(statistics.any)
 argmax, argmin              = lift(statistics.argmax), lift(statistics.argmin)
 matmul, conv2d              = lift(contraction.matmul), lift(contraction.conv2d)
-reshape, permute, swapaxes  = lift(shapes.reshape), lift(shapes.permute), lift(shapes.swapaxes)
-flatten, squeeze, unsqueeze = lift(shapes.flatten), lift(shapes.squeeze), lift(shapes.unsqueeze)
-concatenate, stack, split   = lift(shapes.concatenate), lift(shapes.stack), lift(shapes.split)
-pad, broadcast_to           = lift(shapes.pad), lift(shapes.broadcast_to)
-matrix_transpose            = lift(shapes.matrix_transpose)
+max_pool2d, avg_pool2d      = lift(pooling.max_pool2d), lift(pooling.avg_pool2d)
+softmax, log_softmax        = lift(functional.softmax), lift(functional.log_softmax)
+logsumexp, silu             = lift(functional.logsumexp), lift(functional.silu)
+normalize, layer_norm       = lift(functional.normalize), lift(functional.layer_norm)
+pick, one_hot               = lift(functional.pick), lift(functional.one_hot)
+cross_entropy, mse          = lift(functional.cross_entropy), lift(functional.mse)
+binary_cross_entropy        = lift(functional.binary_cross_entropy)
+take, embedding             = lift(indexing.take), lift(indexing.embedding)
+reshape, permute, swapaxes  = lift(shapes.reshape), lift(shapes.permute), lift(shaping.swapaxes)
+flatten, squeeze, unsqueeze = lift(shapes.flatten), lift(shaping.squeeze), lift(shapes.unsqueeze)
+concatenate, stack, split   = lift(shaping.concatenate), lift(shaping.stack), lift(shaping.split)
+pad, roll, repeat           = lift(shaping.pad), lift(shaping.roll), lift(shaping.repeat)
+moveaxis, flip, tril, triu  = lift(shaping.moveaxis), lift(shapes.flip), lift(shaping.tril), lift(shaping.triu)
+broadcast_to                = lift(shapes.broadcast_to)
+matrix_transpose            = lift(linear.swap_last)
 # fmt: on
+lifted_gelu = lift(functional.gelu)
+
+
+def shape_of(x: Any) -> tuple[Any, ...]:
+    """A shape given as a number or a sequence."""
+    return (x,) if isinstance(x, int | Size) else tuple(x)
 
 
 def full(shape: Any, value: float | int | bool, dtype: Any = None) -> Tensor:
@@ -55,7 +73,7 @@ def full(shape: Any, value: float | int | bool, dtype: Any = None) -> Tensor:
     >>> full((2,), 3.0).tolist()
     [3.0, 3.0]
     """
-    return Tensor(filled(shapes.dims(shape), value, type_named(type(value) if dtype is None else dtype)))
+    return Tensor(filled(shape_of(shape), value, type_named(type(value) if dtype is None else dtype)))
 
 
 def zeros(*shape: Any, dtype: Any = "float32") -> Tensor:
@@ -107,10 +125,11 @@ def eye(n: int, m: int | None = None, dtype: Any = "float32") -> Tensor:
     return (Tensor(rows) == Tensor(columns)).astype(dtype)
 
 
-def take(x: Any, index: Any, axis: int = 0) -> Tensor:
-    """Elements `index` (an integer tensor of any shape) along an axis; an index outside is an error."""
-    x = constant(x)
-    return x[(*(slice(None) for _ in range(axis_of(axis, x.ndim))), constant(index))]
+def gelu(x: Any, approximate: str = "none") -> Tensor:
+    """x times the normal distribution function of x; `approximate="tanh"` takes the tanh form."""
+    if approximate not in ("none", "tanh"):
+        raise ValueError(f"approximate is 'none' or 'tanh', got {approximate!r}")
+    return lifted_gelu(x, approximate=approximate == "tanh")
 
 
 def from_numpy(array: Any) -> Tensor:

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DTypeError, GraphError, ShapeError
 from . import shapes
+from .errors import DTypeError, GraphError, ShapeError
 from .evaluate import evaluate, free, known, refuse_freed
 from .handle import GRAD, TRACING, is_symbolic, owner
-from .indexing import read_at, write_at
 from .ir.graph import Array, Value, literal, walk
+from .ir.sizes import Size
 from .ir.types import DType
 from .ir.types import dtype as type_named
-from .ops import contraction, statistics
+from .ops import contraction, indexing, linear, shaping, statistics
 from .looking import Looking
 from .ops.elementwise import binary, unary
 from .ops.elementwise.unary import StopGradient
@@ -32,8 +32,11 @@ class Recorder:
     count = 0
 
 
-def lift(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of values as a function of tensors; keyword-only parameters may also be given by position."""
+def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
+    """A function of values as a function of tensors; keyword-only parameters may also be given by position.
+
+    With `numbers`, a symbolic size among the arguments is an operand: a number known when the program runs.
+    """
     parameters = inspect.signature(f).parameters.values()
     keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
@@ -44,9 +47,10 @@ def lift(f: Callable[..., Any]) -> Callable[..., Any]:
         if places is not None and len(args) > places:
             kwargs.update(zip(keywords, args[places:]))
             args = args[:places]
-        found = Operands()
-        y = f(*(found.value(a) for a in args), **{name: found.value(a) for name, a in kwargs.items()})
-        return found.tensors(y)
+        found = Operands(numbers)
+        if "dtype" in kwargs:
+            kwargs["dtype"] = type_named(kwargs["dtype"])
+        return found.tensors(f(*map(found.value, args), **{name: found.value(a) for name, a in kwargs.items()}))
 
     return lifted
 
@@ -54,10 +58,10 @@ def lift(f: Callable[..., Any]) -> Callable[..., Any]:
 class Operands:
     """Takes the values out of tensors, and remembers whether any of them carries gradients."""
 
-    __slots__ = ("differentiable",)
+    __slots__ = ("differentiable", "numbers")
 
-    def __init__(self) -> None:
-        self.differentiable = False
+    def __init__(self, numbers: bool) -> None:
+        self.differentiable, self.numbers = False, numbers
 
     def value(self, a: Any) -> Any:
         """What an op takes for an argument of the user: values for tensors and arrays, also inside of lists."""
@@ -65,7 +69,9 @@ class Operands:
             self.differentiable = self.differentiable or a.requires_grad
             return a.value
         if isinstance(a, np.ndarray):
-            return known(a, "array")
+            return array_value(a)
+        if self.numbers and isinstance(a, Size):
+            return indexing.number(a)
         if isinstance(a, list | tuple) and any(isinstance(part, Tensor | np.ndarray) for part in a):
             return tuple(self.value(part) for part in a)
         return a
@@ -88,20 +94,26 @@ def record(x: Tensor) -> Tensor:
     return x
 
 
+def arithmetic(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of operands, which may be symbolic sizes."""
+    return lift(f, numbers=True)
+
+
 def reflected(f: Callable[..., Any]) -> Callable[..., Any]:
     """A binary function as the method of its second operand."""
-    return lift(lambda z, x: f(x, z))
+    lifted = arithmetic(f)
+    return lambda z, x: lifted(x, z)
 
 
 def rebinding(f: Callable[..., Any]) -> Callable[..., Any]:
     """A binary function as an in-place operator: its result is what the handle stands for from now on."""
-    lifted = lift(f)
+    lifted = arithmetic(f)
     return lambda x, z: x.rebind(lifted(x, z))
 
 
 def as_dtype(x: Value, *, dtype: Any) -> Value:
     """x as another dtype: float to integer truncates, to bool tests != 0."""
-    return cast(x, type_named(dtype))
+    return cast(x, dtype)
 
 
 class Tensor(Looking):
@@ -129,7 +141,9 @@ class Tensor(Looking):
     def assign(self, new: Any) -> Tensor:
         """Rebinds this tensor to new numbers of its own shape and dtype, whatever its gradient settings."""
         value = broadcast(constant(new, self.dtype).value, self.shape)
-        self.value = value if owner(value) is None else StopGradient()(value)
+        other = owner(value)
+        shared = other is not None and (self.leaf or other.leaf or other.requires_grad)
+        self.value = StopGradient()(value) if shared else value
         return self
 
     copy_ = assign
@@ -150,7 +164,7 @@ class Tensor(Looking):
         return self
 
     def __setitem__(self, key: Any, new: Any) -> None:
-        self.rebind(write(self, constant(new, self.dtype), key))
+        self.rebind(replaced(self, constant(new, self.dtype), key))
 
     # Gradients
 
@@ -191,24 +205,24 @@ class Tensor(Looking):
 
     # Operators
 
-    __add__, __radd__           = lift(binary.add), reflected(binary.add)
-    __sub__, __rsub__           = lift(binary.subtract), reflected(binary.subtract)
-    __mul__, __rmul__           = lift(binary.multiply), reflected(binary.multiply)
-    __truediv__, __rtruediv__   = lift(binary.divide), reflected(binary.divide)
-    __floordiv__, __rfloordiv__ = lift(binary.floor_divide), reflected(binary.floor_divide)
-    __mod__, __rmod__           = lift(binary.remainder), reflected(binary.remainder)
-    __pow__, __rpow__           = lift(binary.pow), reflected(binary.pow)
+    __add__, __radd__           = arithmetic(binary.add), reflected(binary.add)
+    __sub__, __rsub__           = arithmetic(binary.subtract), reflected(binary.subtract)
+    __mul__, __rmul__           = arithmetic(binary.multiply), reflected(binary.multiply)
+    __truediv__, __rtruediv__   = arithmetic(binary.divide), reflected(binary.divide)
+    __floordiv__, __rfloordiv__ = arithmetic(binary.floor_divide), reflected(binary.floor_divide)
+    __mod__, __rmod__           = arithmetic(binary.remainder), reflected(binary.remainder)
+    __pow__, __rpow__           = arithmetic(binary.pow), reflected(binary.pow)
     __matmul__, __rmatmul__     = lift(contraction.matmul), reflected(contraction.matmul)
-    __and__, __rand__           = lift(binary.logical_and), reflected(binary.logical_and)
-    __or__, __ror__             = lift(binary.logical_or), reflected(binary.logical_or)
-    __xor__, __rxor__           = lift(binary.logical_xor), reflected(binary.logical_xor)
-    __lshift__, __rshift__      = lift(binary.shift_left), lift(binary.shift_right)
-    __lt__, __le__              = lift(binary.less), lift(binary.less_equal)
-    __gt__, __ge__              = lift(binary.greater), lift(binary.greater_equal)
-    __eq__, __ne__              = lift(binary.equal), lift(binary.not_equal)  # type: ignore[assignment]
-    __neg__, __abs__            = lift(binary.negative), lift(unary.absolute)
+    __and__, __rand__           = arithmetic(binary.logical_and), reflected(binary.logical_and)
+    __or__, __ror__             = arithmetic(binary.logical_or), reflected(binary.logical_or)
+    __xor__, __rxor__           = arithmetic(binary.logical_xor), reflected(binary.logical_xor)
+    __lshift__, __rshift__      = arithmetic(binary.shift_left), arithmetic(binary.shift_right)
+    __lt__, __le__              = arithmetic(binary.less), arithmetic(binary.less_equal)
+    __gt__, __ge__              = arithmetic(binary.greater), arithmetic(binary.greater_equal)
+    __eq__, __ne__              = arithmetic(binary.equal), arithmetic(binary.not_equal)  # type: ignore[assignment]
+    __neg__, __abs__            = arithmetic(binary.negative), lift(unary.absolute)
     __invert__                  = lift(unary.logical_not)
-    __getitem__                 = lift(read_at)
+    __getitem__                 = lift(indexing.index)
     __iadd__, __isub__          = rebinding(binary.add), rebinding(binary.subtract)
     __imul__, __itruediv__      = rebinding(binary.multiply), rebinding(binary.divide)
     __ipow__, __imatmul__       = rebinding(binary.pow), rebinding(contraction.matmul)
@@ -223,19 +237,19 @@ class Tensor(Looking):
     relu, abs, sign        = lift(unary.relu), lift(unary.absolute), lift(unary.sign)
     floor, ceil, round     = lift(unary.floor), lift(unary.ceil), lift(unary.round)
     isnan, isinf, isfinite = lift(unary.isnan), lift(unary.isinf), lift(unary.isfinite)
-    pow, clip, maximum     = lift(binary.pow), lift(binary.clip), lift(binary.maximum)
-    minimum, matmul        = lift(binary.minimum), lift(contraction.matmul)
+    pow, clip, maximum     = arithmetic(binary.pow), arithmetic(binary.clip), arithmetic(binary.maximum)
+    minimum, matmul        = arithmetic(binary.minimum), lift(contraction.matmul)
     sum, mean, prod        = lift(statistics.sum), lift(statistics.mean), lift(statistics.prod)
     max, min               = lift(statistics.max), lift(statistics.min)
     var, std               = lift(statistics.var), lift(statistics.std)
     argmax, argmin         = lift(statistics.argmax), lift(statistics.argmin)
     all, any               = lift(statistics.all), lift(statistics.any)
     reshape, view          = lift(shapes.reshape), lift(shapes.reshape)
-    permute, transpose     = lift(shapes.permute), lift(shapes.swapaxes)
-    swapaxes, flatten      = lift(shapes.swapaxes), lift(shapes.flatten)
-    squeeze, unsqueeze     = lift(shapes.squeeze), lift(shapes.unsqueeze)
+    permute, transpose     = lift(shapes.permute), lift(shaping.swapaxes)
+    swapaxes, flatten      = lift(shaping.swapaxes), lift(shapes.flatten)
+    squeeze, unsqueeze     = lift(shaping.squeeze), lift(shapes.unsqueeze)
     expand, clone          = lift(shapes.expand), lift(shapes.copied)
-    T, mT                  = property(lift(shapes.transposed)), property(lift(shapes.matrix_transpose))
+    T, mT                  = property(lift(shapes.transposed)), property(lift(linear.swap_last))
     astype, to             = lift(as_dtype), lift(as_dtype)
 
     def float(self) -> Tensor: return self.astype("float32")
@@ -245,8 +259,8 @@ class Tensor(Looking):
     def bool(self) -> Tensor: return self.astype("bool")
 
 
-write = lift(write_at)
 astype = lift(as_dtype)
+replaced = lift(indexing.set_index)
 
 
 def constant(x: Any, like: DType | None = None) -> Tensor:
@@ -268,12 +282,19 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     >>> tensor([[1, 2], [3, 4]]).dtype, tensor(0.5).dtype
     (int64, float32)
     """
-    if isinstance(data, Tensor):
-        made = Tensor(StopGradient()(data.value) if data.requires_grad else data.value)
-        made = made if dtype is None else astype(made, dtype=type_named(dtype))
+    if isinstance(data, Tensor | np.ndarray):
+        made = data.detach() if isinstance(data, Tensor) else Tensor(array_value(data))
+        made = made if dtype is None else astype(made, dtype=dtype)
     else:
         made = Tensor(known(array_of(data, dtype), "constant"))
     return made.requires_grad_() if requires_grad else made
+
+
+def array_value(array: Array) -> Value:
+    """The value of an array: its numbers now, or in a traced function an input where calls can find the array again."""
+    tracing = TRACING.get()
+    found = None if tracing is None else tracing.array(array)
+    return known(array_of(array), "array") if found is None else found
 
 
 def array_of(data: Any, dtype: Any = None) -> Array:

@@ -1,18 +1,17 @@
 """Nested containers: tuples, lists, dicts and modules taken apart into leaves and put together again."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from .errors import TraceError
 
 
-class Branch:
-    """A class whose instances are containers of tensors, such as a module: `branches` names its parts."""
+@runtime_checkable
+class Branch(Protocol):
+    """A container of tensors that names its parts, such as a module."""
 
-    def branches(self) -> Mapping[str, Any]:
-        """Names and parts; a part is a tensor or a container again."""
-        raise NotImplementedError(type(self).__name__)
+    def named_parameters(self) -> Iterable[tuple[str, Any]]: ...
 
 
 class Spec(NamedTuple):
@@ -74,9 +73,9 @@ def _unflatten(spec: Spec | None, leaves: Iterator[Any]) -> Any:
 
 
 def expand(tree: Any) -> Any:
-    """The tree with every `Branch` as a dict of its parts."""
+    """The tree with every `Branch` as a dict of its parameters."""
     if isinstance(tree, Branch):
-        return {name: expand(part) for name, part in tree.branches().items()}
+        return dict(tree.named_parameters())
     found = entries(tree)
     if found is None:
         return tree

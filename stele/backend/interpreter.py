@@ -20,9 +20,6 @@ class Interpreted:
         self.calls += 1
         return [Buffer.of(y) for y in reference.run(self.graph, [b.array for b in buffers])]
 
-    def report(self) -> str:
-        return f"interpreted op by op: {len(list(self.graph))} values"
-
 
 def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], options: str) -> Interpreted:
     """The optimised graph, ready to be interpreted."""

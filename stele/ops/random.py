@@ -62,7 +62,7 @@ class RandomBits(Generate):
 
     def reference(self, *x: Array) -> Array:
         size = math.prod(self.shape)  # type: ignore[arg-type]
-        e: Array = np.arange(size, dtype=np.uint64).reshape(self.shape)  # type: ignore[arg-type]
+        e: Any = np.arange(size, dtype=np.uint64).reshape(self.shape)  # type: ignore[arg-type]
         stream = (np.broadcast_to(v, e.shape) for v in x[2:])
         return philox((e.astype(np.uint32), (e >> 32).astype(np.uint32), *stream), x[:2], multiply_words)[0]
 

@@ -1,0 +1,184 @@
+"""Derivatives as users ask for them: of functions, and of expressions."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from . import tree
+from .errors import GraphError, ShapeError
+from .evaluate import refuse_freed
+from .functions import stack
+from .handle import enable_grad, owner
+from .ir.graph import Value, walk
+from .ir.origin import lines
+from .ops.linear import Reshape, full, zeros_like
+from .tensor import Tensor, constant
+from .transform import autodiff
+
+
+def fresh(x: Any) -> Tensor:
+    """The same numbers under a value of their own, so that only this use of x counts."""
+    x = constant(x)
+    return Tensor(Reshape(x.shape)(x.value), True)
+
+
+def seed_of(loss: Any) -> Value:
+    """Ones for a loss of one number; raises for anything else."""
+    if not isinstance(loss, Tensor):
+        raise GraphError(f"a function to differentiate returns a tensor, got {type(loss).__name__}")
+    if not loss.dtype.is_float or loss.size != 1:
+        raise ShapeError(f"a derivative starts from one float number, got {loss.value.type}",
+                         hint="Reduce it first, for example with .sum() or .mean().")
+    return full(loss.shape, 1, loss.dtype)
+
+
+def gradients(loss: Tensor, wrt: Any) -> Any:
+    """The gradient of a number with respect to each tensor of `wrt`, a tensor or a container of tensors (or a module).
+
+    Nothing is written to `.grad`, and the history of `loss` stays.
+
+    >>> import stele as st
+    >>> x = st.tensor([1.0, 2.0], requires_grad=True)
+    >>> gradients((x * x).sum(), x).tolist()
+    [2.0, 4.0]
+    """
+    seed = seed_of(loss)
+    leaves, spec = tree.flatten(tree.expand(wrt))
+    refuse_freed([loss.value])
+    found = autodiff.gradients([loss.value], [seed], [x.value for x in leaves])
+    for k, (x, g) in enumerate(zip(leaves, found)):
+        if g is None:
+            raise GraphError(f"the loss does not depend on tensor {k} of wrt, {x.value.type} "
+                             f"(made at {', '.join(lines(x.value.where))})",
+                             hint="Compute the loss from it, with requires_grad=True, before you look at the loss.")
+    return tree.unflatten(spec, (Tensor(g, loss.requires_grad) for g in found if g is not None))
+
+
+def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that returns (f(...), gradient with respect to the arguments `argnums`).
+
+    An argument may be a tensor, a container of tensors or a module (whose gradient is a dict by parameter name). With
+    `has_aux`, f returns (loss, more) and so does the result: ((loss, more), gradient).
+
+    >>> import stele as st
+    >>> value, g = value_and_grad(lambda x: (x ** 3).sum())(st.tensor([1.0, 2.0]))
+    >>> value.tolist(), g.tolist()
+    (9.0, [3.0, 12.0])
+    """
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    @wraps(f)
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        if max(numbers) >= len(args):
+            raise GraphError(f"grad with argnums={argnums} needs {max(numbers) + 1} positional arguments, got {len(args)}")
+        new, wrt = renewed(args, numbers)
+        with enable_grad():
+            y = f(*new, **kwargs)
+        loss, *more = y if has_aux else (y,)
+        leaves, spec = tree.flatten(wrt)
+        found = autodiff.gradients([loss.value], [seed_of(loss)], [x.value for x in leaves])
+        open_ended = loss.requires_grad and carries_on(args, loss)
+        parts = tree.unflatten(spec, [Tensor(zeros_like(x.value) if g is None else g, open_ended)
+                                      for x, g in zip(leaves, found)])
+        loss = Tensor(loss.value, open_ended)
+        return ((loss, *more) if has_aux else loss), (parts[0] if isinstance(argnums, int) else tuple(parts))
+
+    return differentiated
+
+
+def carries_on(args: Any, loss: Tensor) -> bool:
+    """Whether derivatives of the result may be asked for: it depends on tensors from outside that require gradients."""
+    given = any(isinstance(x, Tensor) and x.requires_grad for x in tree.flatten(args)[0])
+    return given or any((h := owner(v)) is not None and h.leaf and h.requires_grad for v in walk([loss.value]))
+
+
+def renewed(args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[tuple[Any, ...], list[Any]]:
+    """The arguments with fresh tensors in the chosen places, and these; of a module its parameters as they are."""
+    new, wrt = list(args), []
+    for k in numbers:
+        if isinstance(args[k], tree.Branch):
+            wrt.append(tree.expand(args[k]))
+        else:
+            new[k] = tree.map(fresh, args[k])
+            wrt.append(new[k])
+    return tuple(new), wrt
+
+
+def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that returns the gradient of f; of any order, as in `grad(grad(f))`.
+
+    >>> import stele as st
+    >>> grad(grad(lambda x: x ** 3))(st.tensor(2.0)).tolist()
+    12.0
+    """
+    both = value_and_grad(f, argnums, has_aux)
+
+    @wraps(f)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        y, g = both(*args, **kwargs)
+        return (g, *y[1:]) if has_aux else g
+
+    return gradient
+
+
+def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """f(*args), and the function that maps a cotangent of it to cotangents of the arguments.
+
+    >>> import stele as st
+    >>> y, pull = vjp(lambda x: x * x, st.tensor([1.0, 2.0]))
+    >>> pull(st.tensor([1.0, 10.0]))[0].tolist()
+    [2.0, 40.0]
+    """
+    inner = tree.map(fresh, args)
+    y = f(*inner)
+    results, spec = tree.flatten(y)
+    leaves, shape = tree.flatten(inner)
+
+    def pull(g: Any) -> tuple[Any, ...]:
+        given, same = tree.flatten(g)
+        if same != spec:
+            raise GraphError("the cotangent must have the structure of the result")
+        found = autodiff.gradients([r.value for r in results], [constant(c, r.dtype).value for c, r in zip(given, results)],
+                                   [x.value for x in leaves])
+        return tree.unflatten(shape, [Tensor(zeros_like(x.value) if d is None else d, x.requires_grad)
+                                      for x, d in zip(leaves, found)])
+
+    return y, pull
+
+
+def jvp(f: Callable[..., Any], args: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+    """f(*args), and its change along the tangents of the arguments.
+
+    >>> import stele as st
+    >>> y, dy = jvp(lambda x: x * x, (st.tensor(3.0),), (st.tensor(1.0),))
+    >>> dy.tolist()
+    6.0
+    """
+    inner = tree.map(fresh, args)
+    y = f(*inner)
+    results, spec = tree.flatten(y)
+    leaves, given = tree.flatten(inner)[0], tree.flatten(tangents)[0]
+    if len(given) != len(leaves):
+        raise GraphError(f"jvp needs a tangent for each of the {len(leaves)} tensors of the arguments, got {len(given)}")
+    found = autodiff.tangents([r.value for r in results], [x.value for x in leaves],
+                              [constant(t, x.dtype).value for t, x in zip(given, leaves)])
+    made = [Tensor(zeros_like(r.value) if d is None else d, r.requires_grad) for r, d in zip(results, found)]
+    return y, tree.unflatten(spec, made)
+
+
+def hessian(f: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """The function that returns the second derivatives of f at x, of shape x.shape + x.shape.
+
+    >>> import stele as st
+    >>> hessian(lambda x: (x ** 3).sum())(st.tensor([1.0, 2.0])).tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
+    def second(x: Tensor) -> Tensor:
+        inner = fresh(x)
+        first = grad(f)(inner).reshape(-1)
+        rows = [autodiff.gradients([g.value], [seed_of(g)], [inner.value])[0] for g in first]
+        made = [Tensor(zeros_like(inner.value) if row is None else row, x.requires_grad) for row in rows]
+        return stack(made).reshape(*x.shape, *x.shape)
+
+    return second

@@ -1,0 +1,116 @@
+"""The symbolic style: expressions over placeholders, made into functions."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import tree
+from .backend.base import Program
+from .errors import DTypeError, GraphError, ShapeError
+from .evaluate import cut_at, refuse_freed
+from .handle import Handle, is_symbolic, owner
+from .ir.graph import Graph, Value, parameter, walk
+from .ir.sizes import Dim, size
+from .ir.types import Type
+from .ir.types import dtype as type_named
+from .pipeline import Options, build
+from .plan import Plan, donations, match
+from .state import State
+from .tensor import Tensor, constant
+from .trace import Made, Part, Traced
+
+
+def placeholder(shape: Sequence[int | str], dtype: Any = "float32", name: str = "x") -> Tensor:
+    """A tensor that stands for an input of `function`: sizes are numbers, or names for sizes that stay open.
+
+    >>> placeholder(("batch", 3)).shape
+    (batch, 3)
+    """
+    dims: tuple[Dim, ...] = tuple(size(n) if isinstance(n, str) else n for n in shape)
+    return Tensor(parameter(name, Type(type_named(dtype), dims)))
+
+
+class Function:
+    """A program from placeholders to outputs, with updates of tensors that are written after each call."""
+
+    def __init__(self, plan: Plan, types: Sequence[Type], names: Sequence[str]) -> None:
+        self.plan, self.types, self.names = plan, types, names
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as it was written, before any pass."""
+        return self.plan.traced.graph
+
+    @property
+    def program(self) -> Program:
+        """What runs."""
+        return self.plan.program
+
+    def __call__(self, *args: Any) -> Any:
+        if len(args) != len(self.types):
+            raise GraphError(f"this function takes {len(self.types)} inputs ({', '.join(self.names)}), got {len(args)}")
+        leaves = [constant(x) for x in args]
+        for name, x, t in zip(self.names, leaves, self.types):
+            if x.dtype != t.dtype:
+                raise DTypeError(f"the input {name!r} is {t}, got {x.value.type}; convert with .astype({t.dtype.name!r})")
+        sizes = match([t.shape for t in self.types], [x.shape for x in leaves])
+        if sizes is None:
+            raise ShapeError(f"the inputs are {', '.join(map(str, self.types))}, "
+                             f"got {', '.join(str(x.value.type) for x in leaves)}")
+        handles = self.plan.ready(leaves)
+        if handles is None:
+            raise GraphError("a tensor that this function reads has another type now than when the function was made")
+        return self.plan(handles, leaves, sizes)
+
+
+def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **options: Any) -> Function:
+    """A function of placeholders. `updates` are pairs (tensor, new expression), written after every call.
+
+    Other tensors in the expressions are read anew at every call, so parameters stay live.
+
+    >>> import stele as st
+    >>> x = st.placeholder(("n",))
+    >>> f = st.function([x], (x * 2).sum())
+    >>> float(f(st.tensor([1.0, 2.0])))
+    6.0
+    """
+    for x in inputs:
+        if not is_symbolic(x.value):
+            raise GraphError("an input of a function is a placeholder, got a tensor with numbers",
+                             hint="Make it with st.placeholder(shape), or leave it out: tensors are read at every call.")
+    pairs = [(x, constant(new, x.dtype)) for x, new in (updates.items() if isinstance(updates, Mapping) else updates)]
+    leaves, spec = tree.flatten(outputs)
+    made = [constant(y) for y in leaves]
+    results = [y.value for y in (*made, *(new for _, new in pairs))]
+    refuse_freed(results)
+    held = live(results, {x.value for x in inputs}, {x.value for x, _ in pairs})
+    handles: list[Handle] = [*inputs, *held.values(), *(x for x, _ in pairs if x.value not in held)]
+    graph = cut_at([*(x.value for x in inputs), *held], results)
+    place = {id(h): k for k, h in enumerate(handles)}
+    writes = [(place[id(x)], len(made) + k) for k, (x, _) in enumerate(pairs)]
+    traced = Traced(graph, handles, [("handle", k) for k in range(len(graph.parameters))], [],
+                    [Made(k, y.requires_grad, False) for k, y in enumerate(made)], writes, [], [], [],
+                    (spec, [Part("made", k) for k in range(len(made))]), State({}))
+    donated = donations(traced)
+    plan = Plan(traced, build(graph, donate=donated, options=Options(**options)), inputs, donated)
+    return Function(plan, [x.value.type for x in inputs], [x.value.op.label for x in inputs])  # type: ignore[attr-defined]
+
+
+def live(results: Sequence[Value], inputs: set[Value], updated: set[Value]) -> dict[Value, Handle]:
+    """The values to read at every call, with their tensors: parameters, updated tensors, and else the lowest named ones."""
+    found: dict[Value, Handle] = {}
+    symbolic, above = set(inputs), set[Value]()
+    for v in walk(results, stop=updated.__contains__):
+        if v in inputs:
+            continue
+        if is_symbolic(v):
+            raise GraphError(f"the outputs need the placeholder {v.op.label!r}, which is not among the inputs")  # type: ignore[attr-defined]
+        if any(a in symbolic for a in v.args) and v not in updated:
+            symbolic.add(v)
+            continue
+        handle = owner(v)
+        if handle is not None and (handle.leaf or v in updated or not any(a in above for a in v.args)):
+            found[v] = handle
+        if handle is not None or any(a in above for a in v.args):
+            above.add(v)
+    return found
