@@ -258,8 +258,9 @@ class Fusion:
             if group.anchor is None or self.kind[group.anchor] != "contraction":
                 continue
             for reader in [g for g in self.groups if g.anchor is None and group in self.needs(g)]:
-                if self.stores(group, group.anchor, reader):
+                if group in self.needs(reader) and self.stores(group, group.anchor, reader):
                     self.unite(group, reader, self.united_body(group, reader), anchor=group.anchor)
+                    group = reader
 
     def stores(self, group: Group, v: Value, reader: Group) -> bool:
         """Whether all that a group computes is computed from the same element of v and what else there is in memory."""
