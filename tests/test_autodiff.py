@@ -17,7 +17,8 @@ from stele.ops.elementwise.unary import exp, log, relu, sigmoid, tanh
 from stele.ops.functional import cross_entropy, softmax
 from stele.ops.linear import Sum, full, ones_like
 from stele.ops.pooling import max_pool2d
-from stele.ops.statistics import mean, sum
+from stele.ops.statistics import mean
+from stele.ops.statistics import sum as total_of
 from stele.transform.autodiff import gradients, jvp, tangents, vjp
 from stele.transform.retype import widen
 
@@ -61,7 +62,7 @@ def test_rules_run_only_between_wrt_and_results() -> None:
 def test_an_intermediate_value_and_its_source_both_get_their_gradient() -> None:
     a = x(3)
     h = exp(a)
-    y = sum(h * a)
+    y = total_of(h * a)
     da, dh = gradients([y], [full((), 1, float32)], [a, h])
     numbers = np.array([0.5, 1, 2], "f4")
     got = run(Graph((a,), (da, dh)), [numbers])  # type: ignore[arg-type]
@@ -98,7 +99,7 @@ def test_a_chain_of_thousands_does_not_overflow_the_stack() -> None:
 
 def test_an_operand_used_twice_counts_twice() -> None:
     a = x(3)
-    g = Graph((a,), (sum(softmax(a) * softmax(a)),))
+    g = Graph((a,), (total_of(softmax(a) * softmax(a)),))
     check_derivatives(widen(g, float64), [np.array([0.1, 0.5, -1])])
 
 
@@ -161,9 +162,9 @@ def test_derivatives_hold_for_every_size() -> None:
     try:
         (last,), (ys,) = scan(lambda c, s: ((tanh(c[0] @ w + s[0]),), (c[0] * s[0],)), [h], [xs])
         parts = [ys[1:], ys[:-1], ys[::-1], ys[::2], ys[-1], ys[:, 1:3], mean(ys, axis=0), softmax(ys, axis=0)]
-        total = sum(last)
+        total = total_of(last)
         for part in parts:
-            total = total + sum(part * part)
+            total = total + total_of(part * part)
         graph = widen(Graph((h, xs, w), (total,)), float64)
         derived = vjp(graph), jvp(graph), vjp(vjp(graph))
     finally:
@@ -192,13 +193,14 @@ def test_the_backward_loop_reads_what_the_forward_loop_emits_and_nothing_it_has(
         return (new,), (new,)
 
     (last,), (ys,) = scan(step, [h], [xs])
-    found = gradients([sum(ys) + sum(last)], [full((), 1, float32)], [h, xs, w])
+    found = gradients([total_of(ys) + total_of(last)], [full((), 1, float32)], [h, xs, w])
     original, forward, backward = loops([last, *found])  # type: ignore[list-item]
-    assert forward.body.parameters == original.body.parameters
-    assert forward.body.results[:2] == original.body.results
-    assert forward.body.results[2:] == (original.body.parameters[0],), "only the state before each step is new"
+    assert Graph(forward.body.parameters, forward.body.results[:2]) == original.body, "the same loop with more results"
+    assert forward.body.results[2:] == (forward.body.parameters[0],), "only the state before each step is new"
+    graphs = [walk([last]), *([*loop.body, *loop.body.parameters] for loop in (original, forward, backward))]
+    assert len({v for g in graphs for v in g}) == sum(len({*g}) for g in graphs), "no value stands in two graphs"
     assert (backward.carries, backward.slices, backward.reverse) == (2, 3, True)
-    (xs_only,) = gradients([sum(last)], [full((), 1, float32)], [xs])
+    (xs_only,) = gradients([total_of(last)], [full((), 1, float32)], [xs])
     assert loops([xs_only])[-1].carries == 1, "no cotangent is carried for what nobody asked for"  # type: ignore[list-item]
 
 
