@@ -8,7 +8,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from .errors import TraceError
-from .ir.graph import Parameter, Value
+from .ir.graph import Array, Parameter, Value
 from .ir.origin import lines
 
 
@@ -30,6 +30,10 @@ class Tracing:
     def write(self, handle: Handle, value: Value) -> None:
         """Rebinds a handle from outside; seen inside only, until the trace is over."""
         raise NotImplementedError
+
+    def array(self, array: Array) -> Value | None:
+        """What a NumPy array from outside means inside, if calls can find it again; None for one made inside."""
+        return None
 
     def read_grad(self, handle: Handle) -> Any:
         raise NotImplementedError

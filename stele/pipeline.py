@@ -9,6 +9,7 @@ from . import config
 from .backend.base import Program
 from .ir.graph import Graph
 from .transform.expand import expand
+from .transform.merge import merge
 from .transform.share import share
 from .transform.simplify import simplify
 from .transform.stabilize import stabilize
@@ -16,10 +17,13 @@ from .transform.stabilize import stabilize
 Pass = Callable[[Graph], Graph]
 
 PASSES: tuple[tuple[str, Pass], ...] = (
-    ("expand", expand),
     ("share", share),
     ("simplify", simplify),
     ("stabilize", stabilize),
+    ("expand", expand),
+    ("share", share),
+    ("merge", merge),
+    ("simplify", simplify),
     ("share", share),
 )
 

@@ -56,7 +56,7 @@ class Plan:
         self.same = [(slot.base, slot.key, x) for slot, x in state.objects if (id(slot.base), slot.key) not in written]
         self.equal = [(slot.base, slot.key, x) for slot, x in state.numbers]
         self.tuples = [(slot.base, slot.key, type(x), len(x)) for slot, x in state.tuples]
-        self.lengths = state.lengths
+        self.lengths, self.arrays = state.lengths, traced.arrays
         self.aliases = [(slot.base, slot.key, self.index(id_)) for id_, slots in state.tensors.items()
                         for slot in slots if self.index(id_) is not None]
         self.wheres = [v.where for v in traced.graph.results]
@@ -89,6 +89,11 @@ class Plan:
                 if len(base) != n:
                     return None
             handles = [leaves[key] if base is None else base[key] for base, key in self.getters]
+            for h, g in self.traced.grads_read:
+                if ((now := handles[h]._grad) is None) is not (g is None):
+                    return None
+                if g is not None:
+                    handles[g] = now
             for h, type_, requires_grad in self.types:
                 handle = handles[h]
                 if type(handle) is not Tensor or handle.requires_grad is not requires_grad:
@@ -97,9 +102,6 @@ class Plan:
                     return None
             for base, key, h in self.aliases:
                 if base[key] is not handles[h]:
-                    return None
-            for h, empty in self.traced.grad_guards:
-                if (handles[h]._grad is None) is not empty:
                     return None
         except (LookupError, AttributeError, ValueError, TypeError):
             return None
@@ -110,7 +112,8 @@ class Plan:
         if pending := [v for kind, h in self.inputs if kind == "handle" and (v := handles[h]._value).data is None]:
             evaluate(pending)
         keep = frozenset(k for k, h in self.donated if not is_alone(handles[h])) if self.donated else NOTHING
-        buffers = [handles[h]._value.data if kind == "handle" else Buffer.of(leaves[h]) for kind, h in self.inputs]
+        buffers = [handles[k]._value.data if kind == "handle" else Buffer.of(leaves[k] if kind == "argument" else
+                   self.arrays[k].get()) for kind, k in self.inputs]
         buffers += self.constants
         made = self.program(buffers, sizes, keep)
         traced = self.traced

@@ -7,7 +7,7 @@ from typing import Any
 from . import tree
 from .errors import TraceError
 from .handle import GRAD, TRACING, Handle, Tracing, tracing_into
-from .ir.graph import Value
+from .ir.graph import Array, Value
 from .ops import control
 from .tensor import Operands, Tensor, constant
 
@@ -25,6 +25,9 @@ class Body(Tracing):
 
     def peek(self, handle: Handle) -> Value | None:
         return handle._value if self.outer is None or handle.home is self.outer else self.outer.peek(handle)
+
+    def array(self, array: Array) -> Value | None:
+        return None if self.outer is None else self.outer.array(array)
 
     def write(self, handle: Handle, value: Value) -> None:
         raise TraceError("the step of a scan rebinds a tensor from outside, but the step runs as a loop inside the program",

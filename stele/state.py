@@ -114,6 +114,12 @@ def slots_of(kind: type) -> list[str]:
     return found
 
 
+def inherited(kind: type) -> list[str]:
+    """The names of numbers that the user's classes give their objects."""
+    return list({key: None for base in kind.__mro__ if is_state_of(base.__module__)
+                 for key, x in vars(base).items() if isinstance(x, SCALARS) and not key.startswith("__")})
+
+
 class State:
     """What is reachable from a function and its arguments: tensors, arrays, numbers, and the containers on the way.
 
@@ -121,7 +127,8 @@ class State:
     other belongings of an object that the function never touches are left alone.
     """
 
-    def __init__(self, roots: dict[str, Any]) -> None:
+    def __init__(self, roots: dict[str, Any], everything: bool = False) -> None:
+        self.everything = everything
         self.tensors: dict[int, list[Slot]] = {}
         self.arrays: dict[int, Slot] = {}
         self.numbers: list[tuple[Slot, Any]] = []
@@ -208,11 +215,12 @@ class State:
         """Attributes by name, and the code of its class."""
         for kind in type(x).__mro__:
             if is_state_of(kind.__module__):
-                self.wait(MappingProxyType(vars(kind)), path)
+                self.wait(MappingProxyType({k: part for k, part in vars(kind).items() if not isinstance(part, SCALARS)}), path)
         if slots := [name for name in slots_of(type(x)) if hasattr(x, name)]:
             self.wait(Attributes(x), path, slots)
         if hasattr(x, "__dict__"):
             self.wait(vars(x), path)
+            self.wait(Attributes(x), path, [key for key in inherited(type(x)) if key not in vars(x)])
 
     def hold(self, base: Any, path: str, paths: dict[Any, str] | None, names: frozenset[str] | None = None) -> None:
         """Records a container and queues its entries."""
@@ -225,12 +233,12 @@ class State:
     def wait(self, base: Any, path: str, keys: Any = None) -> None:
         """Entries of a namespace of which only those count that code mentions by name."""
         read_only = isinstance(base, MappingProxyType)
-        if not read_only:
+        if not read_only and not (isinstance(base, Attributes) and hasattr(base.of, "__dict__")):
             self.records.append(Record(base, path, entries(base), None))
         for key in list(base if keys is None else keys):
             x = base[key]
             item = (Slot(base, key, f"{path}.{key}" if path else key), x)
-            if key in self.names or (read_only and key in IMPLICIT):
+            if self.everything or key in self.names or (read_only and key in IMPLICIT):
                 self.queue.append((*item, item[0].path))
             else:
                 self.waiting.setdefault(key, []).append(item)

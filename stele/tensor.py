@@ -69,7 +69,7 @@ class Operands:
             self.differentiable = self.differentiable or a.requires_grad
             return a.value
         if isinstance(a, np.ndarray):
-            return known(a, "array")
+            return array_value(a)
         if self.numbers and isinstance(a, Size):
             return indexing.number(a)
         if isinstance(a, list | tuple) and any(isinstance(part, Tensor | np.ndarray) for part in a):
@@ -282,12 +282,19 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     >>> tensor([[1, 2], [3, 4]]).dtype, tensor(0.5).dtype
     (int64, float32)
     """
-    if isinstance(data, Tensor):
-        made = Tensor(StopGradient()(data.value) if data.requires_grad else data.value)
-        made = made if dtype is None else astype(made, dtype=type_named(dtype))
+    if isinstance(data, Tensor | np.ndarray):
+        made = data.detach() if isinstance(data, Tensor) else Tensor(array_value(data))
+        made = made if dtype is None else astype(made, dtype=dtype)
     else:
         made = Tensor(known(array_of(data, dtype), "constant"))
     return made.requires_grad_() if requires_grad else made
+
+
+def array_value(array: Array) -> Value:
+    """The value of an array: its numbers now, or in a traced function an input where calls can find the array again."""
+    tracing = TRACING.get()
+    found = None if tracing is None else tracing.array(array)
+    return known(array_of(array), "array") if found is None else found
 
 
 def array_of(data: Any, dtype: Any = None) -> Array:

@@ -10,8 +10,8 @@ import numpy as np
 from . import tree
 from .errors import TraceError
 from .handle import OWNERS, Handle, Tracing, tracing_into
-from .ir.graph import Graph, Parameter, Value, parameter, walk
-from .ir.types import SIZES, Guard, Sizes, Type
+from .ir.graph import Array, Graph, Parameter, Value, parameter, walk
+from .ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
 from .state import SCALARS, Record, Slot, State
 from .tensor import Tensor
 
@@ -32,9 +32,10 @@ class Seen:
 class Trace(Tracing):
     """The overlay over handles that existed before: reads become inputs, rebinds become outputs."""
 
-    def __init__(self, labels: dict[int, str], types: dict[int, Type]) -> None:
-        self.labels, self.types = labels, types
+    def __init__(self, labels: dict[int, str], types: dict[int, Type], arrays: dict[int, Slot]) -> None:
+        self.labels, self.types, self.slots = labels, types, arrays
         self.seen: dict[int, Seen] = {}
+        self.arrays: dict[int, tuple[Slot, Value]] = {}
 
     def of(self, handle: Handle) -> Seen:
         """What is noted of a handle from outside."""
@@ -59,6 +60,14 @@ class Trace(Tracing):
 
     def write(self, handle: Handle, value: Value) -> None:
         self.of(handle).value = value
+
+    def array(self, array: Array) -> Value | None:
+        slot = self.slots.get(id(array))
+        if slot is None or array.dtype.name not in DTYPES:
+            return None
+        if id(array) not in self.arrays:
+            self.arrays[id(array)] = slot, parameter(slot.path, Type(dtype(array.dtype), array.shape))
+        return self.arrays[id(array)][1]
 
     def read_grad(self, handle: Handle) -> Any:
         seen = self.of(handle)
@@ -96,20 +105,15 @@ class Traced:
     made: list[Made]
     writes: list[tuple[int, int]]
     grads: list[tuple[int, Part]]
-    grad_guards: list[tuple[int, bool]]
+    grads_read: list[tuple[int, int | None]]
     slots: list[tuple[Slot, tree.Spec | None, list[Part]]]
     returned: tuple[tree.Spec | None, list[Part]]
     state: State
+    arrays: list[Slot] = field(default_factory=list)
     pure: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.pure = not (self.writes or self.grads or self.slots)
-
-
-class Arrays(NamedTuple):
-    """NumPy arguments: by leaf number, the tensors that stand for them."""
-
-    of: dict[int, Tensor]
 
 
 def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], types: dict[int, Type],
@@ -119,7 +123,7 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
     state = State({"": f, **roots})
     labels = {id(slot_handle): slots[0].path for slot_handle, slots in labelled(state)}
     labels.update((id(x), name) for name, x in zip(names, leaves) if isinstance(x, Handle))
-    scope = Trace(labels, {id(x): types[k] for k, x in enumerate(leaves) if isinstance(x, Handle)})
+    scope = Trace(labels, {id(x): types[k] for k, x in enumerate(leaves) if isinstance(x, Handle)}, state.arrays)
     token = SIZES.set(sizes)
     try:
         with tracing_into(scope):
@@ -173,17 +177,19 @@ class Collector:
                   if s.value is not None and s.value is not s.entry]
         grads = [(self.place(s.handle), self.part(s.grad, "a gradient")) for s in seen
                  if s.grad is not UNREAD and s.grad is not s.handle._grad]
-        grad_guards = [(self.place(s.handle), s.handle._grad is None) for s in seen if s.grad_read]
+        grads_read = [(self.place(s.handle), None if s.handle._grad is None else self.place(s.handle._grad))
+                      for s in seen if s.grad_read]
         needed = {v for v in walk(self.results) if isinstance(v.op, Parameter)}
         entries = {s.entry: ("handle", self.place(s.handle)) for s in seen if s.entry in needed}
-        entries |= {t._value: ("array", k) for k, t in self.arrays.items() if t._value in needed}
+        entries |= {t._value: ("argument", k) for k, t in self.arrays.items() if t._value in needed}
+        entries |= {v: ("array", k) for k, (_, v) in enumerate(self.scope.arrays.values()) if v in needed}
         constants = [v for v in needed if v.data is not None and v not in entries]
         for v in needed - entries.keys() - set(constants):
             raise TraceError(f"a symbolic tensor ({v.op.label!r}) from outside of this function is used inside it",  # type: ignore[attr-defined]
                              hint="Pass it as an argument.")
         graph = Graph((*entries, *constants), tuple(self.results), tuple(guards))  # type: ignore[arg-type]
-        return Traced(graph, self.handles, list(entries.values()), constants, self.makes, writes, grads, grad_guards, slots,
-                      (spec, parts), self.state)
+        return Traced(graph, self.handles, list(entries.values()), constants, self.makes, writes, grads, grads_read, slots,
+                      (spec, parts), self.state, [slot for slot, _ in self.scope.arrays.values()])
 
     def place(self, handle: Handle) -> int:
         """The number of a handle from outside among those the program deals with."""
@@ -220,7 +226,7 @@ class Collector:
 
     def holds_symbols(self, x: Any) -> bool:
         """Whether an object made in this trace holds tensors made in it."""
-        inner = State({"": x})
+        inner = State({"": x}, everything=True)
         return any(slots and slots[0].get().home is self.scope for slots in inner.tensors.values())
 
     def change(self, record: Record, key: Any) -> tuple[Slot, tree.Spec | None, list[Part]]:

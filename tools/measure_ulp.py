@@ -1,6 +1,7 @@
 """Prints, as a table in Markdown, how far the polynomial functions are from the truth and how fast they are.
 
     python tools/measure_ulp.py [log2 of the number of float32 samples, 24 unless said]
+    python tools/measure_ulp.py --times
 
 float32 samples are spread evenly over the bit patterns of all floats, and as many over the range where a function
 bends; the truth is NumPy in float64. float64 samples are fewer; the truth is 80-bit arithmetic, for erf 40 digits.
@@ -100,22 +101,32 @@ def nanoseconds(run: Probe, dtype: DType) -> float:
     return (min(times[sizes[1]]) - min(times[sizes[0]])) / (sizes[1] - sizes[0]) / 10 * 1e9
 
 
-def main() -> None:
-    count = 1 << int(sys.argv[1] if len(sys.argv) > 1 else 24)
-    print("| function | dtype | " + " | ".join(f"{level}: ulp | ns" for level in LEVELS) + " | worst at (v4) |")
-    print("|---|---|" + "---:|" * (2 * len(LEVELS)) + "---:|")
+def compiled(case: Case, dtype: DType, level: str) -> Probe:
+    return probe(lambda s, *x: getattr(s, case.name)(*x), [dtype] * (2 if case.name == "pow" else 1), dtype, level)
+
+
+def errors(count: int) -> None:
+    """Prints the table of errors in ulp."""
+    print("| function | dtype | " + " | ".join(LEVELS) + " | worst x (v4) |\n|---|---|" + "---:|" * (len(LEVELS) + 1))
     for dtype in (float32, float64):
         for case in CASES:
-            cells, place = [], 0.0
-            slow = case.name == "erf" or (case.name == "pow" and dtype == float32)
-            size = 1 << 15 if case.name == "erf" else min(count, 1 << 20) if dtype == float64 or slow else count
-            for level in LEVELS:
-                run = probe(lambda s, *x, case=case: getattr(s, case.name)(*x),
-                            [dtype] * (2 if case.name == "pow" else 1), dtype, level)
-                error, place = worst(case, dtype, run, size)
-                cells.append(f"{error:.3f} | {nanoseconds(run, dtype):.2f}")
-            print(f"| {case.name} | {dtype} | {' | '.join(cells)} | {place:.9g} |", flush=True)
+            most = 1 << (15 if case.name == "erf" else 20 if dtype == float64 or case.name == "pow" else 24)
+            found = [worst(case, dtype, compiled(case, dtype, level), min(count, most)) for level in LEVELS]
+            cells = " | ".join(f"{error:.3f}" for error, _ in found)
+            print(f"| {case.name} | {dtype} | {cells} | {found[-1][1]:.9g} |", flush=True)
+
+
+def times() -> None:
+    """Prints the table of nanoseconds for one element, on one core, from the first cache."""
+    print("| function | " + " | ".join(f"{d} {level}" for d in (float32, float64) for level in LEVELS) + " |")
+    print("|---|" + "---:|" * (2 * len(LEVELS)))
+    for case in CASES:
+        found = [nanoseconds(compiled(case, d, level), d) for d in (float32, float64) for level in LEVELS]
+        print(f"| {case.name} | " + " | ".join(f"{t:.2f}" for t in found) + " |", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["--times"]:
+        times()
+    else:
+        errors(1 << int(sys.argv[1] if len(sys.argv) > 1 else 24))
