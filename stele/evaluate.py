@@ -1,6 +1,8 @@
 """Numbers for pending values: one program for all that is wanted, kept by the structure of the expression."""
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +18,11 @@ from .pipeline import Options, build
 from .transform.autodiff import gradients
 
 FREED = "freed"
+
+# One program at a time: a parameter that is updated in place is seen whole by every thread, before and after a fork.
+RUNNING = threading.RLock()
+os.register_at_fork(before=RUNNING.acquire, after_in_parent=RUNNING.release, after_in_child=RUNNING.release)
+
 Numbers = tuple[float | int | bool, ...]
 
 
@@ -85,10 +92,14 @@ def cut_at(inputs: Sequence[Value], results: Sequence[Value]) -> Graph:
 
 
 def evaluate(targets: Iterable[Value]) -> None:
-    """Gives every target its numbers, and stores beside them what live names and later gradients will look at."""
-    wanted = [v for v in dict.fromkeys(targets) if v.data is None]
-    if not wanted:
-        return
+    """Gives every target its numbers, all in one program."""
+    with RUNNING:
+        if wanted := [v for v in dict.fromkeys(targets) if v.data is None]:
+            run(wanted)
+
+
+def run(wanted: Sequence[Value]) -> None:
+    """Computes pending values, and stores beside them what live names and later gradients will look at."""
     order = walk(wanted, stop=lambda v: v.data is not None)
     for v in order:
         if is_symbolic(v):

@@ -12,8 +12,6 @@ from .ir.types import dtype as type_named
 from .ops import contraction, functional, generate, indexing, linear, pooling, shaping, statistics
 from .ops.elementwise import binary, unary
 from .ops.linear import full as filled
-from .random import bernoulli, dropout, manual_seed, normal, rand, randint, randn, uniform
-from .scan import scan
 from .tensor import Tensor, arithmetic, constant, lift, tensor
 
 # fmt: off

@@ -13,11 +13,12 @@ from .errors import DTypeError, GraphError, ShapeError
 from .evaluate import evaluate, free, known, refuse_freed
 from .handle import GRAD, TRACING, is_symbolic, owner
 from .ir.graph import Array, Value, literal, walk
+from .ir.origin import SCOPE, Scope, here
 from .ir.sizes import Size
 from .ir.types import DType
 from .ir.types import dtype as type_named
-from .ops import contraction, indexing, linear, shaping, statistics
 from .looking import Looking
+from .ops import contraction, indexing, linear, shaping, statistics
 from .ops.elementwise import binary, unary
 from .ops.elementwise.unary import StopGradient
 from .ops.linear import broadcast, cast, full
@@ -47,10 +48,15 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
         if places is not None and len(args) > places:
             kwargs.update(zip(keywords, args[places:]))
             args = args[:places]
-        found = Operands(numbers)
         if "dtype" in kwargs:
             kwargs["dtype"] = type_named(kwargs["dtype"])
-        return found.tensors(f(*map(found.value, args), **{name: found.value(a) for name, a in kwargs.items()}))
+        found, scope = Operands(numbers), SCOPE.get()
+        token = SCOPE.set(Scope(scope.layer, here())) if scope.inherited is None else None
+        try:
+            return found.tensors(f(*map(found.value, args), **{name: found.value(a) for name, a in kwargs.items()}))
+        finally:
+            if token is not None:
+                SCOPE.reset(token)
 
     return lifted
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
 from . import tree
 from .errors import TraceError
-from .handle import OWNERS, Handle, Tracing, tracing_into
+from .handle import Handle, Tracing, tracing_into
 from .ir.graph import Array, Graph, Parameter, Value, parameter, walk
 from .ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
 from .state import SCALARS, Record, Slot, State
@@ -51,7 +52,7 @@ class Trace(Tracing):
         if seen.value is None:
             type = self.types.get(id(handle), handle._value.type)
             seen.entry = seen.value = parameter(self.labels.get(id(handle), "state"), type)
-            OWNERS.setdefault(seen.value, handle)
+            seen.value.owner = ref(handle)
         return seen.value
 
     def peek(self, handle: Handle) -> Value | None:
