@@ -128,17 +128,11 @@ class Bench:
             features="+prefer-256-bit" if machine.vector_bytes == 32 else "", opt=2, jit=True)
         parsed = llvm.parse_assembly(text)
         parsed.verify()
-        options = llvm.create_pipeline_tuning_options(speed_level=1)
-        options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
-        builder = llvm.create_pass_builder(target, options)
-        if PIPE is None: builder.getModulePassManager().run(parsed, builder)
-        else:
-            pm = llvm.create_new_module_pass_manager()
-            for x in PIPE: getattr(pm, f"add_{x}_pass")()
-            pm.run(parsed, builder)
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.run(parsed, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options()))
         self.optimise_ms = (time.perf_counter() - begin) * 1e3
-        self.ir = str(parsed)
-        self.assembly = target.emit_assembly(parsed) if KEEP_ASSEMBLY else ""
         begin = time.perf_counter()
         image = target.emit_object(parsed)
         self.codegen_ms = (time.perf_counter() - begin) * 1e3
@@ -189,10 +183,6 @@ class Bench:
             self.run(threads, grain)
             assert np.array_equal(self.arrays[0], bits, equal_nan=True)
         return bits
-
-
-KEEP_ASSEMBLY = False
-PIPE = None
 
 
 def float_type(dtype: np.dtype) -> ir.Type:

@@ -10,13 +10,14 @@ from cases import SMOOTH, Case, difference, dot, like
 from stele.backend.reference import run
 from stele.ir.graph import Graph, Value, parameter, walk
 from stele.ir.origin import Origin, inherit, lines
-from stele.ir.types import Type, float32, float64, int64
+from stele.ir.sizes import size
+from stele.ir.types import SIZES, Sizes, Type, float32, float64, int64
 from stele.ops.control import Scan, scan
 from stele.ops.elementwise.unary import exp, log, relu, sigmoid, tanh
 from stele.ops.functional import cross_entropy, softmax
 from stele.ops.linear import Sum, full, ones_like
 from stele.ops.pooling import max_pool2d
-from stele.ops.statistics import sum
+from stele.ops.statistics import mean, sum
 from stele.transform.autodiff import gradients, jvp, tangents, vjp
 from stele.transform.retype import widen
 
@@ -106,18 +107,21 @@ def test_max_pooling_sends_the_gradient_to_the_first_maximum() -> None:
     y = max_pool2d(a, size=2)
     (da,) = gradients([y], [ones_like(y)], [a])
     image = np.array([[[[1, 3, 5, 5], [3, 2, 5, 5]]]], "f4")
-    np.testing.assert_array_equal(run(Graph((a,), (da,)), [image])[0], [[[[0, 1, 1, 0], [0, 0, 0, 0]]]])  # type: ignore[arg-type]
+    assert da is not None
+    np.testing.assert_array_equal(run(Graph((a,), (da,)), [image])[0], [[[[0, 1, 1, 0], [0, 0, 0, 0]]]])
 
 
 def test_relu_is_flat_at_zero() -> None:
     a = x(3)
     (da,) = gradients([relu(a)], [ones_like(a)], [a])
-    np.testing.assert_array_equal(run(Graph((a,), (da,)), [np.array([-1, 0, 2], "f4")])[0], [0, 0, 1])  # type: ignore[arg-type]
+    assert da is not None
+    np.testing.assert_array_equal(run(Graph((a,), (da,)), [np.array([-1, 0, 2], "f4")])[0], [0, 0, 1])
 
 
 def recurrent(steps: int = 6) -> tuple[Graph, list[Any]]:
     """A small recurrent network: last state and all outputs from start, inputs and three weights."""
-    h, xs, u, w, b = (x(*s, name=n) for n, s in (("h", (2, 3)), ("xs", (steps, 2, 4)), ("u", (4, 3)), ("w", (3, 3)), ("b", (3,))))
+    h, xs, u, w, b = (x(*s, name=n) for n, s in (("h", (2, 3)), ("xs", (steps, 2, 4)), ("u", (4, 3)),
+                                                 ("w", (3, 3)), ("b", (3,))))
 
     def step(c: Any, s: Any) -> Any:
         new = tanh(s[0] @ u + c[0] @ w + b)
@@ -148,6 +152,32 @@ def test_a_loop_equals_its_unrolled_form() -> None:
     a, b = (run(vjp(widen(Graph((h, xs, w), (y,)), float64)), [*args, g]) for y in (looped, unrolled))
     for one, other in zip(a, b):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_derivatives_hold_for_every_size() -> None:
+    t, n = size("t"), size("n")
+    h, xs, w = x(n, 3, name="h"), x(t, n, 3, name="xs"), x(3, 3, name="w")
+    SIZES.set(Sizes({"t": 4, "n": 5}, []))
+    try:
+        (last,), (ys,) = scan(lambda c, s: ((tanh(c[0] @ w + s[0]),), (c[0] * s[0],)), [h], [xs])
+        parts = [ys[1:], ys[:-1], ys[::-1], ys[::2], ys[-1], ys[:, 1:3], mean(ys, axis=0), softmax(ys, axis=0)]
+        total = sum(last)
+        for part in parts:
+            total = total + sum(part * part)
+        graph = widen(Graph((h, xs, w), (total,)), float64)
+        derived = vjp(graph), jvp(graph), vjp(vjp(graph))
+    finally:
+        SIZES.set(None)
+    for t_now, n_now in ((4, 5), (3, 4), (7, 3)):
+        shapes = (n_now, 3), (t_now, n_now, 3), (3, 3)
+        args = [np.random.default_rng(8).normal(size=s) for s in shapes]
+        dx, g = like(args, 1), [np.ones(())]
+        forward, backward = run(derived[1], [*args, *dx]), run(derived[0], [*args, *g])
+        np.testing.assert_allclose(forward, difference(graph, args, dx), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(dot(g, forward), dot(backward, dx), rtol=1e-9)
+        second = run(derived[2], [*args, *g, *dx])
+        numeric = difference(derived[0], [*args, *g], [*dx, np.zeros(())])
+        np.testing.assert_allclose(dot(second[:3], dx), dot(numeric, dx), rtol=1e-5)
 
 
 def loops(values: list[Value]) -> list[Scan]:
@@ -186,4 +216,6 @@ def test_a_counter_is_carried_without_a_cotangent() -> None:
     xs = x(4, 3, name="xs")
     (total, _), _ = scan(lambda c, s: ((c[0] + s[0] * c[1], c[1] + 1.0), ()), [full((3,), 0, float32), 0.0], [xs])
     (dxs,) = gradients([total], [ones_like(total)], [xs])
-    np.testing.assert_array_equal(run(Graph((xs,), (dxs,)), [np.ones((4, 3), "f4")])[0], np.arange(4)[:, None] * np.ones(3))  # type: ignore[arg-type]
+    assert dxs is not None
+    made = run(Graph((xs,), (dxs,)), [np.ones((4, 3), "f4")])[0]
+    np.testing.assert_array_equal(made, np.arange(4)[:, None] * np.ones(3))

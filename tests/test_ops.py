@@ -16,7 +16,7 @@ from stele.ir.graph import Constant, Graph, Value, parameter
 from stele.ir.types import DTYPES, Type, bool_, float32, int32, int64, uint32
 from stele.ops import ALL
 from stele.ops.contraction import conv2d, matmul
-from stele.ops.control import scan
+from stele.ops.control import Scan, scan
 from stele.ops.elementwise.binary import clip, pow, where
 from stele.ops.functional import cross_entropy, gelu, layer_norm, one_hot, softmax
 from stele.ops.generate import arange, extent
@@ -100,13 +100,17 @@ def test_integer_arrays_gather_and_the_last_write_stays() -> None:
     i, j = np.array([[3, -1], [0, 2]]), np.array([1, -2])
     np.testing.assert_array_equal(compute(lambda v, i: index(v, (slice(None), i)), X, i), X[:, i])
     np.testing.assert_array_equal(compute(lambda v, i, j: index(v, (i, j)), X, i, j), X[i, j])
+    np.testing.assert_array_equal(compute(lambda v, i, j: index(v, (i, slice(1, 3), j)), X, i, j), X[i, 1:3, j])
+    mixed = compute(lambda v, j: index(v, (0, slice(1, 3), j, None)), X, j)
+    np.testing.assert_array_equal(mixed, X[0][1:3][:, j, None])
     np.testing.assert_array_equal(compute(lambda v, i: take(v, i, axis=2), X, i), X[:, :, i])
     np.testing.assert_array_equal(compute(embedding, X, np.array([1, 1])), X[[1, 1]])
     rows = np.stack([X[:, 0] * 0 + 7, X[:, 0] * 0 + 8], 1)
     for at in (np.array([1, 3]), np.array([2, 2])):
         expected = X.copy()
         expected[:, at] = rows
-        np.testing.assert_array_equal(compute(lambda v, r, i: set_index(v, r, key=(slice(None), i)), X, rows, at), expected)
+        written = compute(lambda v, r, i: set_index(v, r, key=(slice(None), i)), X, rows, at)
+        np.testing.assert_array_equal(written, expected)
 
 
 def test_shapes_and_layouts_are_numpy_s() -> None:
@@ -124,7 +128,7 @@ def test_shapes_and_layouts_are_numpy_s() -> None:
 
 def test_statistics_are_numpy_s() -> None:
     np.testing.assert_allclose(compute(lambda v: var(v, axis=(0, 2)), X), X.var((0, 2)), rtol=1e-6)
-    np.testing.assert_allclose(compute(lambda v: std(v, correction=1, keepdims=True), X), X.std(ddof=1, keepdims=True), rtol=1e-6)
+    np.testing.assert_allclose(compute(lambda v: std(v, correction=1, axis=1), X), X.std(1, ddof=1), rtol=1e-6)
     np.testing.assert_array_equal(compute(lambda v: argmax(v % 17), X), (X % 17).argmax())
     np.testing.assert_array_equal(compute(lambda v: any_of(v > 118, axis=0), X), (X > 118).any(0))
     assert compute(lambda v: ArgMax(0)(v), np.array([1, np.nan, 3], "f4")) == 1
@@ -132,7 +136,8 @@ def test_statistics_are_numpy_s() -> None:
 
 def test_products_of_every_rank_are_numpy_s() -> None:
     rng = np.random.default_rng(1)
-    for a, b in [((3,), (3,)), ((3,), (3, 4)), ((2, 3), (3,)), ((2, 5, 3), (3, 4)), ((5, 1, 2, 3), (4, 3, 2)), ((3,), (2, 3, 4))]:
+    for a, b in [((3,), (3,)), ((3,), (3, 4)), ((2, 3), (3,)), ((2, 5, 3), (3, 4)), ((5, 1, 2, 3), (4, 3, 2)),
+                 ((3,), (2, 3, 4))]:
         u, w = rng.normal(size=a), rng.normal(size=b)
         np.testing.assert_allclose(compute(matmul, u, w), u @ w, rtol=1e-12)
 
@@ -162,7 +167,7 @@ def test_philox_gives_the_published_words() -> None:
         ((0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344), (0xA4093822, 0x299F31D0),
          (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1)),
     ]:
-        words = philox([np.uint32([c]) for c in counter], [np.uint32([k]) for k in key], multiply_words)
+        words = philox(list(np.array(counter, "u4")[:, None]), list(np.array(key, "u4")[:, None]), multiply_words)
         assert tuple(int(w[0]) for w in words) == expected
 
 
@@ -183,9 +188,9 @@ class Words:
 def test_scalar_code_of_random_bits_gives_the_reference_s_words(shape: Any) -> None:
     known = tuple(sizes.at(n, {"n": 3}) for n in shape)
     key = np.array([5, 6, 7, 8], np.uint32)
-    words = [np.array([k]).reshape((1,) * len(known) or ()) if known else np.array([k]) for k in key]
-    made = RandomBits(shape).generate(Words(), tuple(np.indices(known)), *words)
-    np.testing.assert_array_equal(made, RandomBits(known).reference(*key))
+    with np.errstate(over="ignore"):
+        made = RandomBits(shape).generate(Words(), tuple(np.indices(known)), *key)
+        np.testing.assert_array_equal(made, RandomBits(known).reference(*key))
 
 
 def test_random_numbers_have_their_distributions() -> None:
@@ -193,23 +198,25 @@ def test_random_numbers_have_their_distributions() -> None:
     numbers = lambda v: run(Graph((), (v,)), [])[0]
     u, z, k = (numbers(v) for v in (uniform(key, shape=(100, 200)), normal(key, shape=(100, 200)),
                                     randint(key, low=-2, high=3, shape=(20000,))))
-    assert 0 <= u.min() and u.max() < 1 and abs(u.mean() - 0.5) < 0.01 and abs(u.var() - 1 / 12) < 0.002
+    assert u.min() >= 0 and u.max() < 1 and abs(u.mean() - 0.5) < 0.01 and abs(u.var() - 1 / 12) < 0.002
     assert abs(z.mean()) < 0.02 and abs(z.std() - 1) < 0.02 and abs((z**4).mean() - 3) < 0.15
     assert set(k) == set(range(-2, 3)) and np.bincount(k + 2).min() > 3700
-    kept = numbers(dropout(Broadcast((20000,))(Constant(np.float32(1))()), key, p=0.25))
+    kept = numbers(dropout(Broadcast((20000,))(Constant(np.ones((), "f4"))()), key, p=0.25))
     assert set(kept) == {0, np.float32(1 / 0.75)} and abs((kept == 0).mean() - 0.25) < 0.02
 
 
 def test_max_pooling_never_lets_padding_win() -> None:
     image = -np.ones((1, 1, 3, 3), "f4")
-    np.testing.assert_array_equal(compute(lambda v: max_pool2d(v, size=3, stride=2, padding=1), image), -np.ones((1, 1, 2, 2)))
-    np.testing.assert_allclose(compute(lambda v: avg_pool2d(v, size=3, stride=2, padding=1), image), -np.full((1, 1, 2, 2), 4 / 9))
+    best, average = (compute(lambda v: f(v, size=3, stride=2, padding=1), image) for f in (max_pool2d, avg_pool2d))  # noqa: B023
+    np.testing.assert_array_equal(best, -np.ones((1, 1, 2, 2)))
+    np.testing.assert_allclose(average, -np.full((1, 1, 2, 2), 4 / 9))
 
 
 def test_scan_computes_what_does_not_move_before_the_loop() -> None:
     h, xs, w = x(2, 3), parameter("xs", Type(float32, (5, 2, 3))), parameter("w", Type(float32, (3, 3)))
     (last,), (ys,) = scan(lambda c, s: ((c[0] @ transpose(w, (1, 0)) + s[0],), (c[0],)), [h], [xs])
-    (loop,) = {v.op for v in (last.args[0], ys.args[0])}
+    loop = last.args[0].op
+    assert isinstance(loop, Scan) and ys.args == last.args
     assert [v.op.name for v in last.args[0].args] == ["Parameter", "Parameter", "Transpose"] and loop.length == 5
     rng = np.random.default_rng(2)
     args = [rng.normal(size=v.shape).astype("f4") for v in (h, xs, w)]
@@ -239,24 +246,29 @@ def test_small_powers_are_products() -> None:
 
 
 ERRORS: list[tuple[Callable[[], Any], str]] = [
-    (lambda: matmul(x(8, 3), x(5, 3)),                        r"x.shape\[-1\] == w.shape\[-2\].*\(8, 3\) @ \(5, 3\).*Did you mean w.T"),
+    (lambda: matmul(x(8, 3), x(5, 3)),
+     r"x.shape\[-1\] == w.shape\[-2\].*\(8, 3\) @ \(5, 3\).*Did you mean w.T"),
     (lambda: matmul(x(), x(3)),                               r"one axis or more.*x \* w"),
     (lambda: x(2, 3) + x(4),                                  r"\(2, 3\) and \(4,\) do not broadcast: 3 vs 4"),
-    (lambda: reshape(x(2, 3), (4,)),                          r"cannot reshape \(2, 3\) to \(4,\): 6 elements against 4"),
+    (lambda: reshape(x(2, 3), (4,)),
+     r"cannot reshape \(2, 3\) to \(4,\): 6 elements against 4"),
     (lambda: transpose(x(2, 3), (0, 0)),                      r"each of the 2 axes once"),
     (lambda: Slice((0,), (1,), (1,))(x(2, 3)),                r"for each of 2 axes"),
     (lambda: Pad((0,), (1,), (0,))(x(2, 3)),                  r"for each of 2 axes"),
-    (lambda: concatenate([x(2, 3), x(2, 4)]),                 r"axis 0 needs equal shapes elsewhere, got \(2, 3\) and \(2, 4\)"),
+    (lambda: concatenate([x(2, 3), x(2, 4)]),
+     r"axis 0 needs equal shapes elsewhere, got \(2, 3\) and \(2, 4\)"),
     (lambda: concatenate([]),                                 r"at least one array"),
     (lambda: softmax(x(2, 3), axis=2),                        r"axis 2 is out of range for an array of 2 dimensions"),
-    (lambda: softmax(x(2, dtype=int32)),                      r"Softmax needs a float dtype, got int32.*astype\('float32'\)"),
-    (lambda: x(3) & x(3),                                     r"And needs a bool or an integer dtype, got float32.*compare first"),
+    (lambda: softmax(x(2, dtype=int32)),
+     r"Softmax needs a float dtype, got int32.*astype\('float32'\)"),
+    (lambda: x(3) & x(3),
+     r"And needs a bool or an integer dtype, got float32.*compare first"),
     (lambda: x(3, dtype=bool_) << x(3, dtype=bool_),          r"ShiftLeft needs an integer dtype, got bool"),
     (lambda: take(x(3), x(2)),                                r"integer dtype.*float32\[2\].*astype\('int64'\)"),
     (lambda: index(x(3), x(3, dtype=bool_)),                  r"depends on numbers.*st.where"),
     (lambda: index(x(3), (0, 0)),                             r"2 indices for an array of 1 axes"),
     (lambda: index(x(3), 3),                                  r"index 3 is out of range for axis 0 of \(3,\)"),
-    (lambda: index(x(3), "a"),                                r"an index is an int, a slice.*got str"),
+    (lambda: index(x(3), ("a",)),                                r"an index is an int, a slice.*got str"),
     (lambda: conv2d(x(1, 3, 8, 8), x(4, 2, 3, 3)),            r"x.shape\[1\] == w.shape\[1\] \* groups"),
     (lambda: conv2d(x(1, 3, 2, 2), x(4, 3, 3, 3)),            r"kernel \(3, 3\).*does not fit.*more padding"),
     (lambda: conv2d(x(3, 8, 8), x(4, 3, 3, 3)),               r"x as \(N, C, H, W\)"),
@@ -269,7 +281,8 @@ ERRORS: list[tuple[Callable[[], Any], str]] = [
     (lambda: cross_entropy(x(4, 10), x(4, dtype=int64), reduction="avg"), r"one of 'mean', 'sum', 'none'"),
     (lambda: scan(lambda c, s: (c, ()), [x(3)], []),          r"xs to loop over.*length="),
     (lambda: scan(lambda c, s: ((), ()), [x(3)], [x(4)]),     r"takes 1 carries and returns 0"),
-    (lambda: scan(lambda c, s: ((s[0],), ()), [x(3)], [x(4)]), r"carry 0 goes in as float32\[3\] and comes out as float32\[\].*keeps"),
+    (lambda: scan(lambda c, s: ((s[0],), ()), [x(3)], [x(4)]),
+     r"carry 0 goes in as float32\[3\] and comes out as float32\[\].*keeps"),
     (lambda: RandomBits((3,))(x(4)),                          r"key uint32\[4\].*float32"),
     (lambda: dropout(x(3), x(4, dtype=uint32), p=1.0),        r"0 <= p < 1"),
     (lambda: ScatterAdd(0, 4)(x(3), x(2, dtype=int64)),       r"index.shape, got \(3,\) and \(2,\)"),
@@ -296,8 +309,10 @@ def test_the_same_numbers_as_torch() -> None:
     pairs: list[tuple[Any, Any]] = [
         (compute(lambda v, w: conv2d(v, w, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2), image, kernel),
          f.conv2d(*map(torch.tensor, (image, kernel)), stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2)),
-        (compute(lambda v: max_pool2d(v, size=3, stride=2, padding=1), image), f.max_pool2d(torch.tensor(image), 3, 2, 1)),
-        (compute(lambda v: avg_pool2d(v, size=3, stride=2, padding=1), image), f.avg_pool2d(torch.tensor(image), 3, 2, 1)),
+        (compute(lambda v: max_pool2d(v, size=3, stride=2, padding=1), image),
+         f.max_pool2d(torch.tensor(image), 3, 2, 1)),
+        (compute(lambda v: avg_pool2d(v, size=3, stride=2, padding=1), image),
+         f.avg_pool2d(torch.tensor(image), 3, 2, 1)),
         (compute(gelu, image), f.gelu(torch.tensor(image))),
         (compute(lambda v: gelu(v, approximate=True), image), f.gelu(torch.tensor(image), approximate="tanh")),
         (compute(lambda v: layer_norm(v, axes=2), image), f.layer_norm(torch.tensor(image), (9, 8))),

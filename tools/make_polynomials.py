@@ -132,10 +132,11 @@ def main() -> None:
         for bits, cut in widths.items():
             print(f"    {WIDTH[bits]}: ({', '.join(repr(float(p)) for p in parts(value, cut))}),")
         print("}")
-    print("\n# 1/pi in pieces of 29 bits.")
+    print("\n# 1/pi in pieces of 26 bits: the sum of piece k times 2**(-26 (k+1)).")
     print("INVERSE_PI = (")
-    for k in range(1, 8):
-        print(f"    {float(mp.floor(mp.ldexp(1 / mp.pi, 29 * k)) % 2**29 * mpf(2) ** (-29 * k))!r},")
+    mp.dps = 500
+    for k in range(1, 47):
+        print(f"    {float(mp.floor(mp.ldexp(1 / mp.pi, 26 * k)) % 2**26)!r},")
     print(")")
 
 

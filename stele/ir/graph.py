@@ -4,7 +4,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from .types import DType, Guard, TupleType, Type, dtype
 
 Array = NDArray[Any]
 T = TypeVar("T")
+Operand = Union["Value", float, int, bool]
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Op:
         """The result's type; raises ShapeError or DTypeError where operands do not fit."""
         raise NotImplementedError(self.name)
 
-    def reference(self, *x: Array) -> Any:
+    def reference(self, *x: Any, **_: Any) -> Any:
         """The meaning in NumPy: an array, or a tuple of arrays for a tuple op."""
         raise NotImplementedError(self.name)
 
@@ -88,6 +89,15 @@ class Value:
     def __init__(self, op: Op, args: tuple[Value, ...], type: Type, where: Where) -> None:
         self.op, self.args, self.type, self.where = op, args, type, where
         self.data = self.owner = None
+
+    if TYPE_CHECKING:  # given by ops/operators.py
+        def __add__(self, other: Operand) -> Value: ...
+        def __neg__(self) -> Value: ...
+        def __getitem__(self, key: Any) -> Value: ...
+        __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __add__
+        __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __matmul__ = __lshift__ = __rshift__ = __add__
+        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lt__ = __le__ = __gt__ = __ge__ = __add__
+        __abs__ = __invert__ = __neg__
 
     @property
     def shape(self) -> tuple[Any, ...]:

@@ -8,16 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..ir.types import float32, float64
 from . import tables
-from .exact import two_sum
+from .far import half_turns
 from .formats import FORMATS, Format
 from .power import power
 from .vocabulary import Element, Operand, V, Vocabulary
 
 LOG2E = 1 / math.log(2)
 INF = math.inf
-FAR = 2.0**13  # beyond it float32 sin and cos reduce their argument in float64
+FAR = {32: 2.0**13, 64: 2.0**28}  # beyond, sin and cos reduce their argument as far.py does
 
 
 class Approximations(Vocabulary[V]):
@@ -31,8 +30,13 @@ class Approximations(Vocabulary[V]):
     def expm1(self, x: Element[V]) -> Element[V]:
         x, form = self._float(x)
         clamped = self.min(self.max(x, form.expm1_low), form.exp_high)
-        r, half = self._reduced(clamped, form, form.bias - 1)
-        y = self.fma(self._expm1_near(r), half, half - 0.5)
+        n, half = self._exponent(clamped, form)
+        high, low = tables.LN2[x.dtype.bits]
+        near = self.fma(n, -high, clamped)
+        r = self.fma(n, -low, near)
+        rest = self.fma(n, -low, near - r)
+        tail = self.fma(r * r, self.polynomial(r, tables.EXP[x.dtype.bits]), rest)
+        y = self.fma(tail, half, self.fma(r, half, half - 0.5))
         return self.select(abs(x) < 2.0 ** (-form.fraction - 2), x, y + y)
 
     def sigmoid(self, x: Element[V]) -> Element[V]:
@@ -119,23 +123,19 @@ class Approximations(Vocabulary[V]):
         sign = self.bitcast(x, integer) & -(1 << integer.bits - 1)
         return self.bitcast(self.bitcast(magnitude, integer) | sign, x.dtype)
 
-    def _reduced(self, x: Element[V], form: Format, bias: int) -> tuple[Element[V], Element[V]]:
-        """r and 2**(n + bias - form.bias) with x = n ln(2) + r and |r| <= ln(2)/2."""
-        magic = form.magic + bias
+    def _exponent(self, x: Element[V], form: Format) -> tuple[Element[V], Element[V]]:
+        """The integer n nearest to x / ln(2), and 2**(n-1), which is 0 for the least exponent."""
+        magic = form.magic + (form.bias - 1)
         t = self.fma(x, LOG2E, magic)
-        n = t - magic
-        high, low = tables.LN2[x.dtype.bits]
-        r = self.fma(n, -low, self.fma(n, -high, x))
-        return r, self.bitcast(self.bitcast(t, form.integer) << form.fraction, x.dtype)
+        return t - magic, self.bitcast(self.bitcast(t, form.integer) << form.fraction, x.dtype)
 
     def _exp_below(self, x: Element[V], form: Format) -> Element[V]:
         """exp(x) for x up to a little beyond the largest whose exp is finite."""
-        r, half = self._reduced(self.max(x, form.exp_low), form, form.bias - 1)
+        x = self.max(x, form.exp_low)
+        n, half = self._exponent(x, form)
+        high, low = tables.LN2[x.dtype.bits]
+        r = self.fma(n, -low, self.fma(n, -high, x))
         return self.polynomial(r, [2.0, 2.0, *(2 * c for c in tables.EXP[x.dtype.bits])]) * half
-
-    def _expm1_near(self, r: Element[V]) -> Element[V]:
-        """exp(r) - 1 for |r| <= ln(2)/2."""
-        return self.fma(r * r, self.polynomial(r, tables.EXP[r.dtype.bits]), r)
 
     def split(self, x: Element[V], form: Format) -> tuple[Element[V], Element[V]]:
         """e (as a float) and m with x = m * 2**e and sqrt(1/2) <= m < sqrt(2), for normal positive x."""
@@ -170,22 +170,14 @@ class Approximations(Vocabulary[V]):
 
     def _or_far(self, x: Element[V], phase: float, near: Element[V]) -> Element[V]:
         """sin(x + phase * pi) where |x| is too large for `near`."""
-        if x.dtype == float64:
-            return near
-        return self.rare(abs(x) > FAR, lambda: self.cast(self._sin_far(self.cast(x, float64), phase), float32), near)
+        return self.rare(abs(x) > FAR[x.dtype.bits], lambda: self._sin_far(x, phase), near)
 
     def _sin_far(self, x: Element[V], phase: float) -> Element[V]:
-        """sin(x + phase * pi) for any float32 x, in float64.
-
-        1/pi is cut into pieces of 29 bits, so that the product of each with x is exact, and so is its rest modulo 2.
-        """
         form = FORMATS[64]
-        high, low = self.constant(phase, float64), self.constant(0.0, float64)
-        for piece in tables.INVERSE_PI:
-            product = x * piece
-            rest = product - self.floor(product * 0.5) * 2
-            high, error = two_sum(high, rest)
-            low = low + error
+        high, low = half_turns(self, x, phase)
         t = high + form.magic
-        r = ((high - (t - form.magic)) + low) * math.pi
-        return self._sin_near(r, self.bitcast(t, form.integer), form)
+        turns = high - (t - form.magic)
+        near = turns + low
+        pi, pi_rest = (2 * part for part in tables.HALF_PI[64][:2])
+        r = self.fma(near, pi, self.fma(near, pi_rest, (low - (near - turns)) * pi))
+        return self.cast(self._sin_near(r, self.bitcast(t, form.integer), form), x.dtype)

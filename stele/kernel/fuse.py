@@ -10,9 +10,10 @@ from ..ir.origin import Where
 from ..ir.sizes import Dim
 from ..ir.types import product
 from ..ops.elementwise import arithmetic
-from ..ops.linear import Broadcast, Cast, Concatenate, Gather, Reshape
+from ..ops.linear import Broadcast, Cast, Concatenate, Gather, Pad, Reshape, Slice, Transpose
 from ..ops.windows import Window
-from .space import Space, is_fold, measured
+from .index import regroup, variable
+from .space import Space, Unfit, follow, is_fold, measured
 
 CHEAP = 8
 """What may be computed again for each user, in simple operations and loads."""
@@ -67,6 +68,7 @@ def fuse(graph: Graph) -> Fused:
     fusion.choose()
     fusion.form()
     fusion.join_producers()
+    fusion.join_epilogues()
     fusion.join_siblings()
     return Fused(tuple(fusion.kernels()), fusion.views)
 
@@ -115,7 +117,7 @@ class Fusion:
             if kind in ("inline", "fold"):
                 if isinstance(v.op, Gather):
                     self.keep(v.args[0])
-            elif kind not in ("leaf", "number", "nest"):
+            elif kind in ("scan", "host", "scatter"):
                 for a in v.args:
                     self.keep(a, even_number=True)
         for v in self.graph.results:
@@ -123,7 +125,7 @@ class Fusion:
         for v in self.order:
             self.weigh(v)
         for v in self.order:
-            if isinstance(v.op, Reshape) and (self.in_memory(v.args[0])) and self.kind[v.args[0]] != "number":
+            if isinstance(v.op, Reshape) and self.in_memory(v.args[0]):
                 self.views[v] = v.args[0]
 
     def keep(self, v: Value, even_number: bool = False) -> None:
@@ -138,6 +140,12 @@ class Fusion:
 
     def weigh(self, v: Value) -> None:
         """Notes what v costs to compute again, and keeps it if that is too much for its users."""
+        if self.kind[v] == "contraction":
+            for a in v.args:
+                if not self.read_through(a):
+                    self.keep(a, even_number=True)
+        if isinstance(v.op, Reshape) and self.in_memory(v.args[0]):
+            self.views[v] = v.args[0]
         if self.kind[v] not in ("inline", "fold", "nest"):
             self.cost[v], self.count[v] = 1, 0
             return
@@ -150,6 +158,19 @@ class Fusion:
             self.keep(v)
         if v in self.roots or self.kind[v] == "fold":
             self.cost[v], self.count[v] = 1, 0
+
+    def read_through(self, v: Value) -> bool:
+        """Whether a contraction may compute an operand while it reads it: moved, or simple and used nowhere else."""
+        if self.in_memory(v) or self.kind[v] == "number":
+            return self.kind[v] != "number"
+        body = self.inlined(v)
+        simple = all(isinstance(u.op, Broadcast | Transpose | Slice | Reshape | Cast)
+                     or (isinstance(u.op, SIMPLE) and len(self.users[u]) == 1) for u in body)
+        try:
+            follow([v], body, tuple(variable(f"c{k}") for k in range(v.ndim)), v.shape)
+        except Unfit:
+            return False
+        return simple and self.cost[v] <= CHEAP
 
     # Groups
 
@@ -185,15 +206,12 @@ class Fusion:
 
     def inlined(self, v: Value) -> set[Value]:
         """v and all that is computed on the way to it."""
-        if self.kind[v] in ("contraction", "scan", "host", "scatter"):
-            return {v}
         inside = walk([v], stop=lambda u: u is not v and self.in_memory(u))
         return {u for u in inside if u is v or not (self.in_memory(u) or self.kind[u] == "number")}
 
     def reads(self, group: Group) -> set[Value]:
         """What a group reads from memory."""
-        return {a for v in group.body for a in v.args if a not in group.body and self.kind[a] != "number"} | \
-            {a for r in group.results if self.kind[r] not in ("inline", "fold", "nest") for a in r.args}
+        return {a for v in group.body for a in v.args if a not in group.body and (self.kind[a] != "number" or a in self.roots)}
 
     def maker(self, v: Value) -> Group | None:
         """The group that computes what v is or is a view of."""
@@ -234,6 +252,30 @@ class Fusion:
                 if not self.join(before, group):
                     refused.add(before)
 
+    def join_epilogues(self) -> None:
+        """Takes loops over the result of a contraction into its store."""
+        for group in self.groups.copy():
+            if group.anchor is None or self.kind[group.anchor] != "contraction":
+                continue
+            for reader in [g for g in self.groups if g.anchor is None and group in self.needs(g)]:
+                if self.stores(group, group.anchor, reader):
+                    self.unite(group, reader, self.united_body(group, reader), anchor=group.anchor)
+
+    def stores(self, group: Group, v: Value, reader: Group) -> bool:
+        """Whether all that a group computes is computed from the same element of v and what else there is in memory."""
+        body = self.united_body(group, reader)
+        at = tuple(variable(f"c{k}") for k in range(v.ndim))
+        if any(r.type.size != v.type.size for r in reader.results) or self.comes_before(group, reader):
+            return False
+        if any(u.op.family not in ("elementwise", "movement", "generate") for u in reader.body):
+            return False
+        try:
+            found = follow(reader.results, body, at, v.shape)
+            return found.get(v) == {at} and all(found[r] == {regroup(at, v.shape, r.shape, {})} for r in reader.results) \
+                and not any(bounded for bounded in (isinstance(u.op, Pad) for u in reader.body))
+        except Unfit:
+            return False
+
     def join_siblings(self) -> None:
         """Joins groups over the same space that read the same memory."""
         by_shape: dict[object, list[Group]] = {}
@@ -252,26 +294,37 @@ class Fusion:
         v = group.results[0]
         return v.args[0].shape if is_fold(v) else v.shape
 
-    def join(self, first: Group, then: Group) -> bool:
-        """Makes one group of two, if one space serves both and it pays."""
-        body = first.body | then.body | {u for v in then.inputs for u in self.way(v, first)}
-        if len(body) > LARGEST or self.comes_before(first, then) or self.comes_before(then, first):
-            return False
+    def united_body(self, first: Group, then: Group) -> set[Value]:
+        """All that is computed when `then` no longer reads the results of `first` from memory."""
+        return first.body | then.body | {u for v in then.inputs for u in self.way(v, first)}
+
+    def united_results(self, first: Group, then: Group) -> list[Value]:
+        """What of two groups others need, in order."""
         needed = set(self.graph.results) | {a for g in self.groups if g not in (first, then) for a in g.inputs}
         needed = {self.seen_through(v) for v in needed}
-        results = [v for v in (*first.results, *then.results) if v in needed or v in then.results]
-        results.sort(key=self.order.__getitem__)
-        space = measured(results, body)
-        if space is None or not self.pays(space, first, body):
+        return sorted((v for v in (*first.results, *then.results) if v in needed), key=self.order.__getitem__)
+
+    def join(self, first: Group, then: Group) -> bool:
+        """Makes one group of two, if one space serves both and it pays."""
+        body = self.united_body(first, then)
+        if len(body) > LARGEST or self.comes_before(first, then) or self.comes_before(then, first):
             return False
-        then.results, then.body = results, body
-        then.inputs = self.reads(then)
-        for v in first.results:
+        space = measured(self.united_results(first, then), body)
+        if space is None or not self.pays(space, first):
+            return False
+        self.unite(first, then, body, None)
+        return True
+
+    def unite(self, first: Group, then: Group, body: set[Value], anchor: Value | None) -> None:
+        """Makes one group of two, in the place of the second."""
+        results = self.united_results(first, then)
+        for v in (*first.results, *then.results):
             self.made.pop(v)
+        then.results, then.body, then.anchor = results, body, anchor
+        then.inputs = self.reads(then)
         for v in results:
             self.made[v] = then
         self.groups.remove(first)
-        return True
 
     def way(self, v: Value, group: Group) -> list[Value]:
         """The views through which v shows a result of the group."""
@@ -286,7 +339,7 @@ class Fusion:
             v = self.views[v]
         return v
 
-    def pays(self, space: Space, first: Group, body: set[Value]) -> bool:
+    def pays(self, space: Space, first: Group) -> bool:
         """Whether rows are many and short enough, and nothing dear is computed again for each element."""
         for v in first.results:
             if self.weight(v) > CHEAP and not space.once(v):

@@ -95,6 +95,8 @@ def is_positive(x: Dim) -> bool:
 
 def is_inside(x: Dim, low: Dim, high: Dim, ranges: Ranges) -> bool:
     """Whether `low <= x < high` surely holds."""
+    if not all(n in ranges for n in variables(x)):
+        return False
     least, most = minimum(x, ranges), maximum(x, ranges)
     return least is not None and most is not None and is_positive(least - low + 1) and is_positive(high - most)
 

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 
 from ..ir.graph import Constant, Literal, Value
 from ..ir.sizes import Dim
-from ..ir.types import DType, float32, int64
+from ..ir.types import DType, Shape, float32, int64, product
+from ..ops.control import CheckIndex
 from ..ops.linear import Concatenate, Gather
+from ..ops.random import RandomBits
 from .collapse import collapse
 from .fuse import Kernel
-from .index import linear, strides, variables
+from .index import linear, regroup, strides, variable, variables
 from .loops import (
     Apply,
     Axis,
@@ -57,6 +59,47 @@ def joined(v: Value, k: int, body: Collection[Value]) -> Nest:
         lambda _, index: (v, tuple(i + start if n == axis else i for n, i in enumerate(index))))
 
 
+@dataclass(frozen=True)
+class Given(Element):
+    """An element that whoever runs the block brings along."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A block without loops over the variables of one index; `x` is what it makes, `given` what it is given."""
+
+    block: Block
+    x: Element | None
+    given: Element | None
+
+
+def operand(v: Value, body: Collection[Value], shape: Shape) -> Piece:
+    """The element of an operand at the index (%c0, %c1 ...) of its elements seen as `shape`."""
+    lowering, index = at_point(body, shape)
+    x = lowering.element(v, regroup(index, shape, v.shape, {}))
+    return Piece(lowering.close(), x, None)
+
+
+def outcome(v: Value, results: Collection[Value], body: Collection[Value], shape: Shape) -> Piece:
+    """What happens to element (%c0, %c1 ...) of v, seen as `shape`: results are computed from it and stored."""
+    lowering, index = at_point(frozenset(body) - {v}, shape)
+    given = Given(accumulator(v), frozenset().union(*map(variables, index)))
+    lowering.known[v, regroup(index, shape, v.shape, {}), ()] = given
+    for r in results:
+        at = regroup(index, shape, r.shape, {})
+        lowering.store(r, at, lowering.element(r, at))
+    return Piece(lowering.close(), None, given)
+
+
+def at_point(body: Collection[Value], shape: Shape) -> tuple[Lowering, Index]:
+    """A lowering inside of one scope, whose variables are an index of `shape`."""
+    index = tuple(variable(f"c{k}") for k in range(len(shape)))
+    lowering = Lowering(Space(), body, False)
+    lowering.open(*(f"%c{k}" for k in range(len(shape))))
+    lowering.floor = 1
+    return lowering, index
+
+
 @dataclass
 class Scope:
     """An open loop: its variables with those around it, and the steps so far."""
@@ -73,6 +116,7 @@ class Lowering:
         self.scopes = [Scope(frozenset())]
         self.known: dict[object, Element] = {}
         self.stored: set[Value] = set()
+        self.floor = 0
 
     def nest(self, place: Callable[[Value, Index], tuple[Value, Index]] = lambda v, index: (v, index)) -> Nest:
         """All stages one after the other in each row; `place` says where results go."""
@@ -117,7 +161,7 @@ class Lowering:
 
     def home(self, depends: frozenset[str]) -> Scope:
         """The outermost loop in which all of `depends` is known."""
-        return next(s for s in self.scopes if depends <= s.variables)
+        return next(s for s in self.scopes[self.floor:] if depends <= s.variables)
 
     def placed(self, x: Element) -> Element:
         self.home(x.depends).steps.append(x)
@@ -158,11 +202,18 @@ class Lowering:
         args = tuple(self.element(n.x, n.index, bounds) for n in operands)
         if v.op.family == "generate":
             return self.generated(v, index, args)
+        if isinstance(v.op, CheckIndex):
+            (x,) = args
+            return self.placed(Check(x.dtype, depending(bounds=bounds, of=args), x, v.op.size, v, bounds))
         return self.placed(Apply(v.dtype, depending(of=args), v.op, args))
 
     def generated(self, v: Value, index: Index, args: tuple[Element, ...]) -> Element:
+        """An element from its index; of random bits from its row-major position, so that loops can be merged."""
+        op = v.op
+        if isinstance(op, RandomBits):
+            op, index = RandomBits((product(v.shape),)), (linear(index, v.shape),)
         positions = tuple(self.placed(Position(int64, variables(i), i)) for i in index)
-        return self.placed(Generate(v.dtype, depending(of=(*positions, *args)), v.op, positions, args))
+        return self.placed(Generate(v.dtype, depending(of=(*positions, *args)), op, positions, args))
 
     def gathered(self, v: Value, axis: int, index: Index, bounds: Bounds) -> Element:
         """An element at a computed index of one axis, which is checked."""

@@ -78,8 +78,10 @@ def needs(v: Value, index: Index, ranges: dict[str, Dim]) -> list[Need]:
     if op.family == "movement":
         source = op.source(index, v.args[0].type)  # type: ignore[attr-defined]
         return [Need(v.args[0], source.index, tuple(b for b in source.bounds if not is_inside(*b, ranges)))]
+    if op.family == "contraction":
+        return []
     if op.family == "generate":
-        return [Need(a, (k,) * a.ndim) for a in v.args for k in range(a.shape[0] if a.ndim else 1)]
+        return [Need(a, ()) for a in v.args]
     return [Need(a, index if a.ndim else ()) for a in v.args]
 
 
@@ -97,6 +99,27 @@ def measure(results: Sequence[Value], body: Collection[Value]) -> Space:
         except Opaque:
             break
     raise Unfit
+
+
+def follow(results: Sequence[Value], body: Collection[Value], index: Index, shape: Shape) -> dict[Value, set[Index]]:
+    """All indices at which values of `body` are needed for the element of each result that `index` of `shape` means.
+
+    Raises Unfit where that takes a reduction, or loops other than those of `index`.
+    """
+    found: dict[Value, set[Index]] = {}
+    try:
+        stack = [(v, regroup(index, shape, v.shape, {})) for v in results]
+        while stack:
+            v, at = stack.pop()
+            if v not in body or at in found.setdefault(v, set()):
+                continue
+            if is_fold(v):
+                raise Unfit
+            found[v].add(at)
+            stack += [(n.x, n.index) for n in needs(v, at, {})]
+    except (Opaque, Refine):
+        raise Unfit from None
+    return found
 
 
 def measured(results: Sequence[Value], body: Collection[Value]) -> Space | None:

@@ -7,7 +7,8 @@ from .elementwise import arithmetic, binary, unary
 
 __all__ = ["ALL", "operators"]
 
-FAMILIES = (linear, windows, generate, arithmetic, unary, binary, reduction, contraction, random, control, composite, pooling)
+FAMILIES = (linear, windows, generate, arithmetic, unary, binary, reduction, contraction, random, control, composite,
+            pooling)
 LEAVES: tuple[type[Op], ...] = Parameter, Literal, Constant, Item
 
 ALL: dict[str, type[Op]] = {op.__name__: op for op in (*LEAVES, *(op for family in FAMILIES for op in family.ALL))}

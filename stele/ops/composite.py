@@ -123,8 +123,8 @@ class LogSumExp(FloatComposite):
         return super().type(*x).with_shape(tuple(n for k, n in enumerate(x[0].shape) if k not in axes))
 
     def reference(self, *x: Array) -> Array:
-        top = x[0].max(axis=self.axes, keepdims=True)
-        top = np.where(np.isfinite(top), top, x[0].dtype.type(0))
+        top: Array = x[0].max(axis=self.axes, keepdims=True)
+        top = np.where(np.isfinite(top), top, np.zeros_like(top))
         return np.log(np.exp(x[0] - top).sum(axis=self.axes)) + top.squeeze(self.axes)
 
     def expand(self, *x: Value) -> Value:

@@ -168,7 +168,7 @@ class Conv2dInputGrad(Convolution):
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
-        return tuple((cls(*a, x[2:]), (Type(float32, y), Type(float32, w))) for a, x, w, y in CONVOLUTIONS)
+        return tuple((cls(*a, size=x[2:]), (Type(float32, y), Type(float32, w))) for a, x, w, y in CONVOLUTIONS)
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Conv2dWeightGrad(Convolution):
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
-        return tuple((cls(*a, w[2:]), (Type(float32, y), Type(float32, x))) for a, x, w, y in CONVOLUTIONS)
+        return tuple((cls(*a, kernel=w[2:]), (Type(float32, y), Type(float32, x))) for a, x, w, y in CONVOLUTIONS)
 
 
 def check_cotangent(op: Op, g: Type, shape: tuple[Dim, ...]) -> None:

@@ -8,7 +8,21 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from ..errors import GraphError, ShapeError, TraceError
-from ..ir.graph import Array, Constant, Graph, Item, Literal, Op, Value, interpret, literal, parameter, substitute, walk
+from ..ir.graph import (
+    Array,
+    Constant,
+    Graph,
+    Item,
+    Literal,
+    Op,
+    Operand,
+    Value,
+    interpret,
+    literal,
+    parameter,
+    substitute,
+    walk,
+)
 from ..ir.sizes import Dim
 from ..ir.types import TupleType, Type, dtype, float32, same
 from .elementwise.base import Unary, needs_integer
@@ -124,7 +138,8 @@ class Scan(Op):
         carries, slices, constants = (tuple(k for k in moving if k in role) for role in self.split(range(len(x))))
         ys = [k for k in range(n, len(body.results)) if found[k] is not None]
         roles = zip(self.split(body.parameters), self.split(x), (carries, slices, constants))
-        parameters, operands = [], []
+        parameters: list[Value] = []
+        operands: list[Value] = []
         for inner, outer, role in roles:
             parameters += [*inner, *(given[k] for k in role)]
             operands += [*outer, *(zeros_like(x[k]) if dx[k] is None else dx[k] for k in role)]
@@ -240,10 +255,10 @@ def backward(loop: Scan, back: Pull, kept: Sequence[Value]) -> Scan:
     return Scan(body, m, len(slices), loop.length, not loop.reverse)
 
 
-Step = Callable[[tuple[Value, ...], tuple[Value, ...]], tuple[Sequence[Value], Sequence[Value]]]
+Step = Callable[[tuple[Value, ...], tuple[Value, ...]], tuple[Sequence[Operand], Sequence[Operand]]]
 
 
-def scan(f: Step, init: Sequence[Value], xs: Sequence[Value], *, length: Dim | None = None,
+def scan(f: Step, init: Sequence[Operand], xs: Sequence[Value], *, length: Dim | None = None,
          reverse: bool = False) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
     """Final carries and stacked ys of `carries, ys = f(carries, slices)` over the first axis of `xs`.
 
@@ -252,8 +267,8 @@ def scan(f: Step, init: Sequence[Value], xs: Sequence[Value], *, length: Dim | N
     if length is None and not xs:
         raise TraceError("scan needs xs to loop over", hint="Or give length=, the number of steps.")
     steps = xs[0].shape[0] if length is None else length
-    init = [v if isinstance(v, Value) else literal(v) for v in init]
-    carries = tuple(parameter(f"c{k}", v.type) for k, v in enumerate(init))
+    start = [v if isinstance(v, Value) else literal(v) for v in init]
+    carries = tuple(parameter(f"c{k}", v.type) for k, v in enumerate(start))
     slices = tuple(parameter(f"x{k}", v.type.with_shape(v.shape[1:])) for k, v in enumerate(xs))
     new, ys = f(carries, slices)
     if len(new) != len(carries):
@@ -264,7 +279,7 @@ def scan(f: Step, init: Sequence[Value], xs: Sequence[Value], *, length: Dim | N
     constants = tuple(parameter(f"k{k}", v.type) for k, v in enumerate(captured))
     inner = substitute(Graph((*carries, *slices, *captured), results), (*carries, *slices, *constants))
     body = Graph((*carries, *slices, *constants), tuple(inner))
-    done = Scan(body, len(carries), len(slices), steps, reverse)(*init, *xs, *captured)
+    done = Scan(body, len(carries), len(slices), steps, reverse)(*start, *xs, *captured)
     items = tuple(Item(k)(done) for k in range(len(results)))
     return items[:len(carries)], items[len(carries):]
 

@@ -1,6 +1,8 @@
 """Activations, normalisations and losses as users write them."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..errors import ShapeError
 from ..ir.graph import Value
 from ..ir.types import DType, axis_of, float32, int64, same, show
@@ -74,7 +76,7 @@ def cross_entropy(logits: Value, labels: Value, *, axis: int = -1, reduction: st
     """-log(softmax(logits)[label]) for integer labels, averaged, summed ('sum') or one by one ('none').
 
     >>> from ..ir.graph import parameter
-    >>> from ..ir.types import int64
+    >>> from ..ir.types import Type
     >>> str(cross_entropy(parameter("x", Type(float32, (8, 10))), parameter("t", Type(int64, (8,)))).type)
     'float32[]'
     """
@@ -98,4 +100,4 @@ def reduced(loss: Value, reduction: str) -> Value:
     return REDUCTIONS[reduction](loss)
 
 
-REDUCTIONS = {"mean": mean, "sum": sum, "none": lambda loss: loss}
+REDUCTIONS: dict[str, Callable[[Value], Value]] = {"mean": mean, "sum": sum, "none": lambda loss: loss}

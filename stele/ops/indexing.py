@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import EllipsisType
 from typing import Any
@@ -14,7 +15,7 @@ from .control import CheckIndex
 from .elementwise.arithmetic import Equal, Maximum, Select
 from .elementwise.base import meet
 from .generate import extent, iota
-from .linear import Gather, Slice, broadcast, cast, expand_dims, full, reshape
+from .linear import Gather, Slice, broadcast, cast, expand_dims, full, reshape, transpose
 from .reduction import Max
 
 Key = int | slice | None | EllipsisType | Value | tuple[Any, ...]
@@ -23,26 +24,43 @@ MOST_GUARDS = 16
 
 @dataclass
 class Plan:
-    """A key taken apart: a slice of every axis, the axes that ints drop, new axes, and integer arrays by axis."""
+    """A key taken apart: a slice of every axis, the axes of the result (None is new), and integer arrays by axis."""
 
-    starts: list[Dim] = field(default_factory=list)
-    shape:  list[Dim] = field(default_factory=list)
-    steps:  list[int] = field(default_factory=list)
-    final:  list[Dim | None] = field(default_factory=list)
-    arrays: dict[int, Value] = field(default_factory=dict)
+    starts: list[Dim] = field(default_factory=list[Dim])
+    shape:  list[Dim] = field(default_factory=list[Dim])
+    steps:  list[int] = field(default_factory=list[int])
+    layout: list[int | None] = field(default_factory=list[int | None])
+    arrays: dict[int, Value] = field(default_factory=dict[int, Value])
 
-    def whole(self, x: Value) -> bool:
-        """Whether the slices leave x as it is."""
-        return all(s == 0 for s in self.starts) and all(s == 1 for s in self.steps) and tuple(self.shape) == x.shape
+    def part(self, x: Value) -> Value:
+        """What the slices leave of x, without the axes that ints drop."""
+        sliced = x if self.is_whole(x) else self.slice()(x)
+        return reshape(sliced, tuple(self.shape[a] for a in self.layout if a is not None))
 
     def slice(self) -> Slice:
         return Slice(tuple(self.starts), tuple(self.shape), tuple(self.steps))
 
+    def is_whole(self, x: Value) -> bool:
+        """Whether the slices leave x as it is."""
+        return all(s == 0 for s in self.starts) and all(s == 1 for s in self.steps) and tuple(self.shape) == x.shape
+
+    def result(self, inner: Shape = ()) -> Shape:
+        """The shape of the result: `inner` in the place of the arrays, or in front where something parts them."""
+        places = [k for k, a in enumerate(self.layout) if a in self.arrays]
+        dims = [(1 if a is None else self.shape[a],) for a in self.layout if a not in self.arrays]
+        at = places[0] if places and not self.is_apart() else 0
+        return tuple(n for part in (*dims[:at], inner, *dims[at:]) for n in part)
+
+    def is_apart(self) -> bool:
+        """Whether something stands between the arrays of the key."""
+        places = [k for k, a in enumerate(self.layout) if a in self.arrays]
+        return bool(places) and places[-1] - places[0] >= len(places)
+
 
 def index(x: Value, key: Key) -> Value:
-    """x[key] for ints, slices, None, Ellipsis and integer arrays on neighbouring axes.
+    """x[key] for ints, slices, None, Ellipsis and integer arrays, in which negative positions count from the end.
 
-    Negative positions count from the end, in arrays too.
+    Arrays broadcast against each other; their axes stand where they stood, or in front where slices part them.
 
     >>> from ..ir.graph import parameter
     >>> from ..ir.types import Type, float32
@@ -50,9 +68,16 @@ def index(x: Value, key: Key) -> Value:
     (2, 1, 6)
     """
     plan = taken_apart(x, key)
-    y = x if plan.whole(x) else plan.slice()(x)
-    y = gathered(y, plan.arrays) if plan.arrays else y
-    return reshape(y, final_shape(plan, y))
+    part = plan.part(x)
+    if not plan.arrays:
+        return reshape(part, plan.result())
+    kept = [a for a in plan.layout if a is not None]
+    axes = [kept.index(a) for a in plan.arrays]
+    if plan.is_apart():
+        part = transpose(part, (*axes, *(k for k in range(part.ndim) if k not in axes)))
+        axes = list(range(len(axes)))
+    y, inner = gathered(part, axes[0], list(plan.arrays.values()))
+    return reshape(y, plan.result(inner))
 
 
 def taken_apart(x: Value, key: Key) -> Plan:
@@ -76,20 +101,20 @@ def note(plan: Plan, e: Any, x: Value) -> None:
     axis = len(plan.starts)
     match e:
         case None:
-            plan.final.append(1)
+            plan.layout.append(None)
             return
         case bool():
             raise DTypeError("an index cannot be True or False", hint="Write st.where(condition, x, other).")
         case slice():
-            start, length, step = bounds(e, x.shape[axis])
-            plan.final.append(length)
+            start, length, step = bounds(e, x.shape[axis])  # type: ignore[arg-type]
+            plan.layout.append(axis)
         case Value():
             if e.dtype == bool_:
                 raise DTypeError(f"x[mask] has a shape that depends on numbers, mask is {e.type}",
                                  hint="Write st.where(mask, x, other).")
             start, length, step = 0, x.shape[axis], 1
             plan.arrays[axis] = e
-            plan.final.append(None)
+            plan.layout.append(axis)
         case _:
             start, length, step = position(e, axis, x.shape), 1, 1
     plan.starts.append(start)
@@ -138,21 +163,18 @@ def known(n: Dim, least: int) -> Dim:
     return next((k for k in range(least) if same(n, k)), n)
 
 
-def gathered(x: Value, arrays: dict[int, Value]) -> Value:
-    """x read at integer arrays on neighbouring axes, broadcast against each other."""
-    axes = sorted(arrays)
-    if axes != list(range(axes[0], axes[0] + len(axes))):
-        raise ShapeError(f"integer arrays must index neighbouring axes, got axes {axes}",
-                         hint="Move them together with st.moveaxis.")
-    first = axes[0]
-    if len(axes) == 1:
-        return Gather(first)(x, wrapped(arrays[first], x.shape[first]))
-    parts = meet([CheckIndex(x.shape[a])(wrapped(arrays[a], x.shape[a])) for a in axes])
+def gathered(x: Value, first: int, arrays: Sequence[Value]) -> tuple[Value, Shape]:
+    """x read at integer arrays on the axes from `first` on, broadcast against each other, and their shape."""
+    sizes = x.shape[first: first + len(arrays)]
+    parts = [wrapped(i, n) for i, n in zip(arrays, sizes)]
+    if len(parts) == 1:
+        return Gather(first)(x, parts[0]), parts[0].shape
+    parts = meet([CheckIndex(n)(i) for i, n in zip(parts, sizes)])
     flat = parts[0]
-    for a, part in zip(axes[1:], parts[1:]):
-        flat = flat * number(x.shape[a]) + part
-    merged = product(tuple(x.shape[a] for a in axes))
-    return Gather(first)(reshape(x, (*x.shape[:first], merged, *x.shape[axes[-1] + 1:])), flat)
+    for n, part in zip(sizes[1:], parts[1:]):
+        flat = flat * number(n) + part
+    merged = reshape(x, (*x.shape[:first], product(sizes), *x.shape[first + len(sizes):]))
+    return Gather(first)(merged, flat), flat.shape
 
 
 def wrapped(i: Value, n: Dim) -> Value:
@@ -169,21 +191,6 @@ def wrapped(i: Value, n: Dim) -> Value:
 def number(n: Dim) -> int | Value:
     """A dimension as an operand."""
     return n if isinstance(n, int) else extent(n)
-
-
-def final_shape(plan: Plan, y: Value) -> Shape:
-    """The shape of the result: ints dropped, new axes put in, arrays in the place of their axes."""
-    arrays = y.ndim - len(plan.starts) + len(plan.arrays)
-    first = min(plan.arrays, default=0)
-    inner = y.shape[first: first + arrays]
-    found: list[Dim] = []
-    for n in plan.final:
-        if n is not None:
-            found.append(n)
-        elif inner is not None:
-            found.extend(inner)
-            inner = None
-    return tuple(found)
 
 
 def take(x: Value, i: Value, *, axis: int = 0) -> Value:
@@ -211,8 +218,8 @@ def set_index(x: Value, v: Any, *, key: Key) -> Value:
     if plan.arrays:
         return set_rows(x, v, plan)
     v = cast_like(v, x)
-    region = reshape(broadcast(v, tuple(n for n in plan.final if n is not None)), tuple(plan.shape))
-    if plan.whole(x):
+    region = reshape(broadcast(v, plan.result()), tuple(plan.shape))
+    if plan.is_whole(x):
         return region
     here = full(region.shape, True, bool_)
     (inside,), (moved,) = (plan.slice().vjp(None, part, x, x) for part in (here, region))
@@ -221,7 +228,7 @@ def set_index(x: Value, v: Any, *, key: Key) -> Value:
 
 def set_rows(x: Value, v: Any, plan: Plan) -> Value:
     """x with the elements named by one integer array on one axis replaced: the last that names an element stays."""
-    if len(plan.arrays) > 1 or not plan.whole(x) or len(plan.final) != x.ndim:
+    if len(plan.arrays) > 1 or not plan.is_whole(x) or plan.layout != list(range(x.ndim)):
         raise ShapeError("x[key] = v takes one integer array and whole axes beside it",
                          hint="Write st.where(mask, v, x) for other places.")
     ((axis, i),) = plan.arrays.items()

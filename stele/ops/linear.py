@@ -32,7 +32,7 @@ from ..ir.types import (
 class Source(NamedTuple):
     """Where an element comes from: an index into the operand, and bounds `low <= e < high` outside of which it is 0."""
 
-    index: tuple[Dim, ...]
+    index: tuple[Dim, ...]  # type: ignore[assignment]
     bounds: tuple[tuple[Dim, Dim, Dim], ...] = ()
 
 
@@ -162,8 +162,10 @@ class Reshape(Movement):
 def reshape(x: Value, shape: Shape) -> Value:
     """x under another shape; one entry may be -1. x itself where nothing changes."""
     if -1 in shape:
-        known = product(tuple(n for n in shape if n != -1))
-        shape = tuple(product(x.shape) // known if n == -1 else n for n in shape)
+        total, known = product(x.shape), product(tuple(n for n in shape if n != -1))
+        if known == 0 or shape.count(-1) > 1 or (isinstance(total, int) and not isinstance(known, int)):
+            raise ShapeError(f"cannot tell what -1 stands for in a reshape of {show(x.shape)} to {show(shape)}")
+        shape = tuple(total // known if n == -1 else n for n in shape)  # type: ignore[operator]
     return x if x.shape == shape else Reshape(shape)(x)
 
 
@@ -217,8 +219,9 @@ class Slice(Movement):
         return x[0].with_shape(self.shape)
 
     def reference(self, x: Array) -> Array:
-        return x[np.ix_(*(a + b * np.arange(n) for a, n, b in zip(self.starts, self.shape, self.steps)))] \
-            if self.shape else x  # type: ignore[arg-type]
+        places: list[Any] = [a + b * np.arange(n)  # type: ignore[arg-type]
+                             for a, n, b in zip(self.starts, self.shape, self.steps)]
+        return x[np.ix_(*places)] if places else x
 
     def source(self, i: tuple[Dim, ...], x: Type) -> Source:
         return Source(tuple(j * b + a for a, b, j in zip(self.starts, self.steps, i)))
@@ -273,13 +276,15 @@ class Pad(Movement):
         y = np.zeros(shape, x.dtype)  # type: ignore[arg-type]
         if x.size == 0 or y.size == 0:
             return y
-        where = [(a + (gap + 1) * np.arange(n)) for a, n, gap in zip(self.low, x.shape, self.gaps)]
-        inside = [(p >= 0) & (p < n) for p, n in zip(where, shape)]
+        where: list[Array] = [lo + (gap + 1) * np.arange(n)  # type: ignore[operator]
+                              for lo, n, gap in zip(self.low, x.shape, self.gaps)]
+        inside: list[Array] = [(p >= 0) & (p < n) for p, n in zip(where, shape)]
         y[np.ix_(*(p[k] for p, k in zip(where, inside)))] = x[np.ix_(*inside)]
         return y
 
     def source(self, i: tuple[Dim, ...], x: Type) -> Source:
-        index, bounds = [], []
+        index: list[Dim] = []
+        bounds: list[tuple[Dim, Dim, Dim]] = []
         for j, n, lo, hi, gap in zip(i, x.shape, self.low, self.high, self.gaps):
             at = j - lo
             if gap:
@@ -344,8 +349,8 @@ def pad_axis(x: Value, axis: int, low: Dim, high: Dim, gap: int = 0) -> Value:
     """x with zeros before, behind and between the elements of one axis; x itself where there are none."""
     if low == 0 and high == 0 and gap == 0:
         return x
-    one = lambda n: tuple(n if k == axis else 0 for k in range(x.ndim))
-    return Pad(one(low), one(high), one(gap))(x)
+    others = (0,) * axis, (0,) * (x.ndim - axis - 1)
+    return Pad(*((*others[0], n, *others[1]) for n in (low, high)), gaps=(*others[0], gap, *others[1]))(x)
 
 
 @dataclass(frozen=True)
@@ -393,7 +398,7 @@ class ScatterAdd(Linear):
     def reference(self, g: Array, index: Array) -> Array:
         check_index(index, self.size)
         y = np.zeros(self.type(Type(float32, g.shape), Type(int64, index.shape)).shape, g.dtype)  # type: ignore[arg-type]
-        np.add.at(y, (slice(None),) * self.axis + (index,), g)
+        np.add.at(y, (slice(None),) * self.axis + (index,), g)  # type: ignore[arg-type]
         return y
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:

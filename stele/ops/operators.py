@@ -1,27 +1,36 @@
 """Gives `Value` its operators: the only patch in the system."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from ..ir.graph import Op, Value
+from ..ir.graph import Value
 from .contraction import matmul
 from .elementwise.arithmetic import Add, Div, Greater, GreaterEqual, Less, LessEqual, Mul, Neg, Sub
 from .elementwise.binary import And, FloorDivide, Or, Remainder, ShiftLeft, ShiftRight, Xor, pow
 from .elementwise.unary import Abs, Not
 from .indexing import index
 
+Method = Callable[..., Value]
 
-def method(op: Op) -> Any:
+
+def method(op: Callable[..., Value]) -> Method:
     """The op as a method of its first operand."""
-    return lambda x, *z: op(x, *z)
+    def apply(x: Any, *z: Any) -> Value:
+        return op(x, *z)
+
+    return apply
 
 
-def reflected(op: Op) -> Any:
+def reflected(op: Callable[..., Value]) -> Method:
     """The op as a method of its second operand."""
-    return lambda z, x: op(x, z)
+    def apply(z: Any, x: Any) -> Value:
+        return op(x, z)
+
+    return apply
 
 
-OPERATORS = {
+OPERATORS: dict[str, Method] = {
     "__add__":      method(Add()),         "__radd__":      reflected(Add()),
     "__sub__":      method(Sub()),         "__rsub__":      reflected(Sub()),
     "__mul__":      method(Mul()),         "__rmul__":      reflected(Mul()),
@@ -35,7 +44,7 @@ OPERATORS = {
     "__lt__": method(Less()),     "__le__": method(LessEqual()),
     "__gt__": method(Greater()),  "__ge__": method(GreaterEqual()),
     "__neg__": method(Neg()),     "__abs__": method(Abs()),        "__invert__": method(Not()),
-    "__pow__": pow,               "__rpow__": lambda z, x: pow(x, z),
+    "__pow__": pow,               "__rpow__": reflected(pow),
     "__matmul__": matmul,         "__getitem__": index,
 }
 

@@ -61,10 +61,10 @@ class RandomBits(Generate):
         return Type(uint32, self.shape)
 
     def reference(self, *x: Array) -> Array:
-        e = np.arange(math.prod(self.shape), dtype=np.uint64).reshape(self.shape)  # type: ignore[arg-type]
-        words = [(e & 0xFFFFFFFF).astype(np.uint32), (e >> 32).astype(np.uint32)]
-        stream = [np.broadcast_to(v, e.shape) for v in x[2:]]
-        return philox((*words, *stream), x[:2], multiply_words)[0]
+        size = math.prod(self.shape)  # type: ignore[arg-type]
+        e: Any = np.arange(size, dtype=np.uint64).reshape(self.shape)  # type: ignore[arg-type]
+        stream = (np.broadcast_to(v, e.shape) for v in x[2:])
+        return philox((e.astype(np.uint32), (e >> 32).astype(np.uint32), *stream), x[:2], multiply_words)[0]
 
     def generate(self, s: Any, i: tuple[Any, ...], *x: Any) -> Any:
         size = product(self.shape)
@@ -73,7 +73,11 @@ class RandomBits(Generate):
         start = index[0] if index else s.constant(0, uint32)
         e = reduce(lambda a, nj: a * nj[0] + nj[1], zip(self.shape[1:], index[1:]), start)
         low, high = (e, s.constant(0, uint32)) if is_small else (s.cast(e, uint32), s.cast(e >> 32, uint32))
-        return philox((low, high, *x[2:]), x[:2], lambda x, m: (s.mulhi(x, m), x * m))[0]
+
+        def multiply(word: Any, m: int) -> tuple[Any, Any]:
+            return s.mulhi(word, m), word * m
+
+        return philox((low, high, *x[2:]), x[:2], multiply)[0]
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:

@@ -2,15 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..errors import ShapeError
 from ..ir.graph import Value
 from ..ir.sizes import Dim
-from ..ir.types import DType, axis_of, bool_, float32, int64, product, same, show
-from .elementwise.arithmetic import Equal, GreaterEqual, Select
+from ..ir.types import axis_of, bool_, int64, same, show
+from .elementwise.arithmetic import GreaterEqual, Select
 from .generate import Iota
-from .linear import Concatenate, Pad, broadcast, cast, expand_dims, full, reshape, slice_axis, transpose, zeros_like
+from .linear import Concatenate, Pad, broadcast, expand_dims, full, reshape, slice_axis, transpose, zeros_like
 
 
 def concatenate(xs: Sequence[Value], *, axis: int = 0) -> Value:
@@ -49,45 +48,15 @@ def squeeze(x: Value, *, axis: int | Sequence[int] | None = None) -> Value:
     return reshape(x, tuple(n for k, n in enumerate(x.shape) if k not in axes))
 
 
-def unsqueeze(x: Value, *, axis: int | tuple[int, ...]) -> Value:
-    """x with axes of length 1 put in at the given positions of the result."""
-    return expand_dims(x, (axis,) if isinstance(axis, int) else tuple(axis))
-
-
-def flatten(x: Value, *, start: int = 0, end: int = -1) -> Value:
-    """x with the axes from `start` to `end` as one."""
-    if x.ndim == 0:
-        return reshape(x, (1,))
-    first, last = axis_of(start, x.ndim), axis_of(end, x.ndim)
-    return reshape(x, (*x.shape[:first], product(x.shape[first: last + 1]), *x.shape[last + 1:]))
-
-
-def permute(x: Value, *axes: Any) -> Value:
+def permute(x: Value, *axes: int) -> Value:
     """x with its axes in another order, `permute(x, 1, 0)`; reversed without axes."""
-    return transpose(x, shape_of(axes) or tuple(reversed(range(x.ndim))))
-
-
-def shape_of(given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A shape given as one sequence or as several numbers."""
-    return tuple(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else given
-
-
-def expand(x: Value, *shape: Any) -> Value:
-    """x repeated to a shape by NumPy's rule; -1 keeps an axis."""
-    wanted = shape_of(shape)
-    old = (1,) * (len(wanted) - x.ndim) + x.shape
-    return broadcast(x, tuple(n if isinstance(w, int) and w == -1 else w for w, n in zip(wanted, old)))
+    return transpose(x, axes or tuple(reversed(range(x.ndim))))
 
 
 def swapaxes(x: Value, a: int, b: int) -> Value:
     """x with two axes exchanged."""
     a, b = axis_of(a, x.ndim), axis_of(b, x.ndim)
     return transpose(x, tuple(b if k == a else a if k == b else k for k in range(x.ndim)))
-
-
-def matrix_transpose(x: Value) -> Value:
-    """x with its last two axes exchanged."""
-    return swapaxes(x, -1, -2)
 
 
 def moveaxis(x: Value, source: int, target: int) -> Value:
@@ -137,8 +106,3 @@ def tril(x: Value, *, k: int = 0) -> Value:
 def triu(x: Value, *, k: int = 0) -> Value:
     """x with zeros below diagonal k of its last two axes."""
     return Select()(triangle(x.shape[-2], x.shape[-1], k - 1), zeros_like(x), x)
-
-
-def eye(n: int, *, dtype: DType = float32) -> Value:
-    """The identity matrix (n, n)."""
-    return cast(Equal()(Iota((n, n), 0, int64)(), Iota((n, n), 1, int64)()), dtype)

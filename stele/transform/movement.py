@@ -10,7 +10,7 @@ from ..ir.sizes import Dim
 from ..ir.types import Shape, Type, axis_of, float32, float64, product
 from ..ops.contraction import MatMul
 from ..ops.elementwise import arithmetic, binary, unary
-from ..ops.elementwise.arithmetic import Mul, Neg
+from ..ops.elementwise.arithmetic import Add, Mul, Neg
 from ..ops.elementwise.unary import exp
 from ..ops.linear import (
     Broadcast,
@@ -171,6 +171,36 @@ def concatenate_of_slices(v: Value) -> Value | None:
     return Slice(first.starts, v.shape, first.steps)(parts[0].args[0]) if [p.op for p in parts] == wanted else None
 
 
+@rule(lambda x, z: Pad((0, 0), (4, 0), (0, 0))(x) + Pad((2, 0), (0, 0), (0, 0))(z), z=(4, 3), error=1)
+def add_of_pads(v: Value) -> Value | None:
+    """pads that fill an axis without overlap, added up, are a concatenation"""
+    terms, pads = [v], dict[int, Value]()
+    axes = {k for k, _ in enumerate(v.shape)}
+    while terms:
+        x = terms.pop()
+        match x.op:
+            case Add() if len(terms) < 64:
+                terms += x.args
+            case Pad(low, high, gaps) if not any(gaps) and isinstance(low, tuple):
+                axes &= {k for k in range(v.ndim) if not (low[k] == 0 and high[k] == 0)}
+                if len(axes) != 1 or not isinstance(at := low[min(axes)], int) or at in pads or is_moved(x, min(axes)):
+                    return None
+                pads[at] = x.args[0]
+            case _:
+                return None
+    parts = [pads[k] for k in sorted(pads)]
+    (axis,) = axes
+    tiled = all(at == k for at, k in zip(offsets(parts, axis), sorted(pads)))
+    return Concatenate(axis)(*parts) if tiled and sum((p.shape[axis] for p in parts), 0) == v.shape[axis] else None
+
+
+def is_moved(x: Value, axis: int) -> bool:
+    """Whether a pad does more than put zeros around one axis."""
+    assert isinstance(x.op, Pad)
+    return any(n != 0 for side in (x.op.low, x.op.high) for k, n in enumerate(side) if k != axis) or any(
+        isinstance(n, int) and n < 0 for side in (x.op.low, x.op.high) for n in side)
+
+
 @rule(lambda x: exp(Reshape((3, 2))(x)), also=ELEMENTWISE)
 def elementwise_of_reshape(v: Value) -> Value | None:
     """op(reshape(x), reshape(z)) = reshape(op(x, z)): reshapes sink until they meet"""
@@ -291,5 +321,5 @@ def swapped(x: Value) -> Value:
 
 RULES = (reshape_twice, transpose_twice, broadcast_twice, broadcast_of_leading_ones, move_nowhere, cast_through_wider,
          move_of_number, transpose_of_unit_axes, slice_twice, slice_of_pad, slice_of_concatenate, concatenate_of_slices,
-         elementwise_of_reshape, reduce_twice, reduce_nothing, sum_of_broadcast, reduce_of_transpose, sum_of_negative,
+         add_of_pads, elementwise_of_reshape, reduce_twice, reduce_nothing, sum_of_broadcast, reduce_of_transpose, sum_of_negative,
          sum_of_multiple, reduce_of_widened, transpose_of_product)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.graph import Graph, Op, Value, interpret
+from ..ir.graph import Array, Graph, Op, Value, interpret
 from ..ir.sizes import Size, at
 from ..ir.types import DType, Type, float32
 
@@ -38,7 +38,7 @@ def changed(attribute: Any, change: Change) -> Any:
         case Graph():
             return retype(attribute, change)
         case tuple():
-            return tuple(changed(a, change) for a in attribute)
+            return tuple(changed(a, change) for a in tuple[Any, ...](attribute))
         case _:
             return change(attribute)
 
@@ -54,7 +54,8 @@ def widen(graph: Graph, dtype: DType) -> Graph:
     """
     def change(a: Any) -> Any:
         if isinstance(a, np.ndarray):
-            return a.astype(dtype.numpy) if a.dtype == np.float32 else a
+            array: Array = np.asarray(a)
+            return array.astype(dtype.numpy) if array.dtype == np.float32 else array
         return dtype if a == float32 else a
 
     return retype(graph, change)

@@ -153,6 +153,12 @@ def multiply_by_itself(v: Value) -> Value | None:
     return square(v.args[0]) if v.args[0] is v.args[1] and v.dtype != bool_ else None
 
 
+@rule(lambda x: x + x)
+def add_to_itself(v: Value) -> Value | None:
+    """x + x = x * 2"""
+    return v.args[0] * 2 if v.args[0] is v.args[1] and v.dtype != bool_ else None
+
+
 @rule(lambda x: Pow()(x, 2.0), error=4, domain=(0.2, 3))
 def power_of_number(v: Value) -> Value | None:
     """x ** c = products and roots for c = 1, 2, 3, 4, 1/2 and their reciprocals"""
@@ -315,7 +321,7 @@ def stop_gradient_is_done(v: Value) -> Value | None:
 
 ARITHMETIC = (number_last, compare_with_number_last, fold_exact, fold_function, add_zero, subtract_zero,
               subtract_from_zero, multiply_by_one, multiply_by_minus_one, multiply_twice, divide_by_power_of_two,
-              divide_one, reciprocal_of_sqrt, multiply_by_itself, power_of_number, negate_twice, negate_difference,
+              divide_one, reciprocal_of_sqrt, multiply_by_itself, add_to_itself, power_of_number, negate_twice, negate_difference,
               negate_multiple, multiple_of_negative, product_of_negatives, add_negative, subtract_negative,
               even_of_negative, relu_twice, same_operands, neutral_bool, absorbing_bool, not_twice, not_of_equality,
               select_known, select_same, select_of_not, select_twice, stop_gradient_is_done)

@@ -146,11 +146,11 @@ def log_of_sigmoid(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: 1 - sigmoid(x), error=8, hard=(50, math.exp(-50) / (1 + math.exp(-50))))
-def one_minus_sigmoid(v: Value) -> Value | None:
-    """1 - sigmoid(x) = sigmoid(-x)"""
-    match one_minus(v):
-        case Value(Sigmoid(), [x]): return sigmoid(-x)
+@rule(lambda x: log(1 - sigmoid(x)), error=64, hard=(1000, -1000))
+def log_of_one_minus_sigmoid(v: Value) -> Value | None:
+    """log(1 - sigmoid(x)) = -softplus(x)"""
+    match one_minus(v.args[0]):
+        case Value(Sigmoid(), [x]): return -softplus(x)
     return None
 
 
@@ -277,6 +277,12 @@ def log_of_softmax(v: Value) -> Value | None:
     return None
 
 
+def is_positive(y: Value) -> bool:
+    """Whether y is above zero for every x, but may round to it."""
+    below = one_minus(y)
+    return isinstance(y.op, POSITIVE) or (below is not None and isinstance(below.op, Sigmoid))
+
+
 def factors(v: Value, limit: int = 8) -> Iterator[Value]:
     """The factors of a product, at most `limit`."""
     stack, count = [v], 0
@@ -300,11 +306,11 @@ def product_of(values: list[Value]) -> Value | None:
 
 @rule(lambda g, x: g * reciprocal(sigmoid(x)) * sigmoid(x), error=8, hard=(-1000, 1))
 def reciprocal_times_itself(v: Value) -> Value | None:
-    """g * (1/y) * y = g for y that is never 0 but may underflow: sigmoid, exp, softmax"""
+    """g * (1/y) * y = g for y never 0 that may underflow: exp, sigmoid, 1 - sigmoid, softmax"""
     parts = list(factors(v))
     for below in parts:
         y = inverse(below)
-        if y is not None and isinstance(y.op, POSITIVE):
+        if y is not None and is_positive(y):
             for other in parts:
                 if other is not below and alike(other, y):
                     return product_of([p for p in parts if p is not below and p is not other])
@@ -358,7 +364,7 @@ def gradient_of_log_of_sum_of_exp(v: Value) -> Value | None:
 
 
 RULES = (log_of_exp, log_of_one_plus_exp, log_of_one_plus, exp_minus_one, log1p_of_expm1, log_of_sigmoid,
-         one_minus_sigmoid, naive_sigmoid, exp_over_one_plus_exp, naive_tanh, exp_over_exp, sqrt_of_square,
+         log_of_one_minus_sigmoid, naive_sigmoid, exp_over_one_plus_exp, naive_tanh, exp_over_exp, sqrt_of_square,
          over_own_sqrt, one_minus_cos, log_of_sum_of_exp, log_of_naive_softmax, log_of_softmax,
          naive_softmax, reciprocal_times_itself, gradient_of_log_of_softmax, gradient_of_log_of_one_plus_exp, gradient_of_log_of_sum_of_exp)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import prod
 
 from llvmlite import ir
 
@@ -11,7 +11,6 @@ from stele.backend.llvm.access import (
     Address,
     Count,
     Extent,
-    Index,
     Launch,
     Machine,
     Operand,
@@ -23,20 +22,25 @@ from stele.backend.llvm.access import (
 )
 from stele.backend.llvm.microkernel import Price, Tile
 from stele.backend.llvm.nest import at, bytes_at, fold, kernel, least, load, loop, round_up, scaled, split, store, table, total
+from stele.backend.llvm.pack import Panel, masked_load, pack_panel
 from stele.backend.llvm.planes import Planes
 from stele.backend.llvm.stencil import Conv, Stencil, backward_stencil, forward_stencil
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A convolution in one direction: per group, `depth` source channels make `width` target channels."""
+    """A convolution in one direction: per group, `depth` source channels make `width` target channels.
+
+    Weights are indexed (target, source) channel, or the other way round if `transposed`.
+    """
 
     batch: Extent
     groups: int
     depth: int
     width: int
     stencil: Stencil
-    weight: Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value], tuple[ir.Value, ir.Value]]
+    transposed: bool
+    kernel: tuple[int, int]
     dtype: ir.Type
 
 
@@ -81,8 +85,7 @@ def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: O
                 temp: Address) -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of `y = x * w`: `x` (n, c, h, w), `w` (o, c / groups, kh, kw), `write` (n, o, h', w')."""
     depth, width = conv.channels // conv.groups, conv.outputs // conv.groups
-    layer = Layer(conv.batch, conv.groups, depth, width, forward_stencil(conv),
-                  lambda b, g, t, s: (total(b, scaled(b, g, width), t), s), conv.dtype)
+    layer = Layer(conv.batch, conv.groups, depth, width, forward_stencil(conv), False, conv.kernel, conv.dtype)
     return _Convolution(module, name, machine, layer, x, w, write, temp).emit()
 
 
@@ -90,25 +93,25 @@ def input_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, g
                    temp: Address) -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of the gradient of x: `g` (n, o, h', w'), `w` as in `convolution`, `write` (n, c, h, w)."""
     depth, width = conv.outputs // conv.groups, conv.channels // conv.groups
-    layer = Layer(conv.batch, conv.groups, depth, width, backward_stencil(conv),
-                  lambda b, k, t, s: (total(b, scaled(b, k, depth), s), t), conv.dtype)
+    layer = Layer(conv.batch, conv.groups, depth, width, backward_stencil(conv), True, conv.kernel, conv.dtype)
     return _Convolution(module, name, machine, layer, g, w, write, temp).emit()
 
 
-def plan(machine: Machine, layer: Layer) -> Blocking:
+def plan(machine: Machine, layer: Layer, source: Operand) -> Blocking:
     """The cheapest blocking, by estimate, of those whose working set stays in the second-level cache."""
     stencil, lanes = layer.stencil, machine.lanes(layer.dtype)
     alone = layer.batch == 1
     shapes = [(images, stencil.rows) for images in (1, 2, 4, 8) if not (alone and images > 1)]
     shapes += [(1, -(-stencil.rows // bands)) for bands in (2, 3, 4, 6, 8, 12, 16, 28) if bands <= stencil.rows]
     dense = stencil.pitch == stencil.target[1] and stencil.reach == (0, 0)
-    candidates = [_candidate(machine, layer, Planes(stencil, layer.dtype, lanes, *shape), compact)
+    candidates = [_candidate(machine, layer, source, Planes(stencil, layer.dtype, lanes, *shape), compact)
                   for shape in shapes for compact in (False, True)
                   if not (compact and (dense or len(stencil.taps) > 1))]
     return min((c for c in candidates if c is not None), key=lambda c: c[0])[1]
 
 
-def _candidate(machine: Machine, layer: Layer, planes: Planes, compact: bool) -> tuple[float, Blocking] | None:
+def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes,
+               compact: bool) -> tuple[float, Blocking] | None:
     """One blocking with its price per target position; None where even one channel at a time is too much."""
     stencil, lanes = planes.stencil, planes.lanes
     taps = -(-sum(map(len, stencil.taps)) // len(stencil.taps))
@@ -127,7 +130,7 @@ def _candidate(machine: Machine, layer: Layer, planes: Planes, compact: bool) ->
             return None
         chunk = -(-layer.depth // -(-layer.depth // max(1, chunk)))
     rows = planes.images * planes.band * -(-stencil.target[1] // lanes)
-    copied = layer.depth * (planes.channel / lanes * 4 + (taps * rows * 3 if compact else 0))
+    copied = layer.depth * (planes.fill_cost(source) + (taps * rows * 3 if compact else 0))
     shape = tile.rows, tile.vectors
     cost = len(stencil.taps) * price.cost(shape, layer.width, pixels, layer.depth * taps) + parts * copied \
         + layer.width * rows * 5 + (-(-layer.depth // chunk) - 1) * layer.width * len(stencil.taps) * pixels / lanes * 3
@@ -148,40 +151,66 @@ class _Convolution:
     temp: Address
 
     def emit(self) -> tuple[list[Launch], list[Temp]]:
-        layer, blocking = self.layer, plan(self.machine, self.layer)
+        layer, blocking = self.layer, plan(self.machine, self.layer, self.source)
         blocks = -(-layer.width // blocking.tile.rows)
         size = size_of(layer.dtype)
         packed = layer.groups * blocks * self._block_size(blocking.tile) * size
         return [self._pack(blocking, blocks), self._multiply(blocking, blocks)], [Temp(Count(packed))]
 
     def _block_size(self, tile: Tile) -> int:
-        return tile.rows * self.layer.depth * sum(map(len, self.layer.stencil.taps))
+        """Elements of one block of packed weights; packing may overrun it by `lanes` rows."""
+        return tile.rows * (self.layer.depth * prod(self.layer.kernel) + tile.lanes)
 
     def _pack(self, blocking: Blocking, blocks: int) -> Launch:
-        """Weights to `[group][block][target phase][source channel][tap][row]`; a task is one block."""
+        """Weights to `[group][block][source channel][kernel element][row]`; a task is one block."""
         layer, tile, name = self.layer, blocking.tile, f"{self.name}.pack"
-        taps = [(tap, start, len(phase), i) for start, phase in zip(self._starts(), layer.stencil.taps)
-                for i, tap in enumerate(phase)]
-        kernel_y = table(self.module, f"{name}.y", [tap.kernel[0] for tap, *_ in taps])
-        kernel_x = table(self.module, f"{name}.x", [tap.kernel[1] for tap, *_ in taps])
-        place = table(self.module, f"{name}.place", [start * layer.depth + i for _, start, _, i in taps])
-        step = table(self.module, f"{name}.step", [count for *_, count, _ in taps])
-        with kernel(self.module, name) as (b, ctx, _, task, _):
+        dense = self._is_dense()
+        with kernel(self.module, name) as (b, ctx, scratch, task, _):
             group, block = split(b, task, blocks)
             to = at(b, self.temp(b, ctx, 0), scaled(b, task, self._block_size(tile)), layer.dtype)
-            with loop(b, 0, layer.depth) as s, loop(b, 0, len(taps)) as t:
-                y, x, at0, each = (load(b, at(b, data, t, i64), i64) for data in (kernel_y, kernel_x, place, step))
-                row = at(b, to, scaled(b, b.add(at0, b.mul(s, each)), tile.rows), layer.dtype)
-                with loop(b, 0, tile.rows) as r:
-                    channel = least(b, total(b, scaled(b, block, tile.rows), r), i64(layer.width - 1))
-                    index: Index = (*layer.weight(b, group, channel, s), y, x)
-                    store(b, self.weight.read(b, ctx, index, None, 1, None), at(b, row, r, layer.dtype), layer.dtype)
-        return Launch(name, Count(layer.groups * blocks), 0)
+            (self._pack_dense if dense else self._pack_any)(b, ctx, tile, group, scaled(b, block, tile.rows), to, scratch)
+        return Launch(name, Count(layer.groups * blocks), tile.lanes * tile.lanes * size_of(layer.dtype) if dense else 0)
 
-    def _starts(self) -> list[int]:
-        """Number of the first tap of each target phase."""
-        counts = [len(phase) for phase in self.layer.stencil.taps]
-        return [sum(counts[:f]) for f in range(len(counts))]
+    def _is_dense(self) -> bool:
+        """Whether weights are dense memory."""
+        layer, (kh, kw) = self.layer, self.layer.kernel
+        inner = layer.width if layer.transposed else layer.depth
+        return self.weight.plain is not None and self.weight.plain.strides == (inner * kh * kw, kh * kw, kw, 1)
+
+    def _pack_dense(self, b, ctx, tile: Tile, group, start, to, scratch) -> None:
+        """One block of dense weights, transposed in registers where rows of the block are not neighbours."""
+        layer, taps = self.layer, prod(self.layer.kernel)
+        base = at(b, self.weight.plain.base(b, ctx), scaled(b, group, layer.width * layer.depth * taps), layer.dtype)
+        panel = Panel(layer.dtype, tile.lanes, tile.rows)
+        slabs, across, deep, depth = 1, layer.depth * taps, 1, layer.depth * taps
+        if layer.transposed and taps == 1:
+            slabs, across, deep, depth = 1, 1, layer.width, layer.depth
+        elif layer.transposed:
+            slabs, across, deep, depth = layer.depth, taps, 1, taps
+        with loop(b, 0, slabs) as slab:
+            origin = at(b, base, scaled(b, slab, layer.width * taps), layer.dtype)
+
+            def read(b, ctx, index, lane_axis, lanes, mask):
+                offset = total(b, scaled(b, index[0], across), scaled(b, index[1], deep))
+                return masked_load(b, at(b, origin, offset, layer.dtype), layer.dtype, mask)
+
+            target = at(b, to, scaled(b, slab, taps * tile.rows), layer.dtype)
+            pack_panel(b, ctx, panel, Operand(read, 0 if across == 1 else 1), 0, lambda x, k: (x, k), target,
+                       (start, i64(layer.width)), (i64(0), i64(depth)), scratch)
+
+    def _pack_any(self, b, ctx, tile: Tile, group, start, to, scratch) -> None:
+        """One block of weights, element by element."""
+        layer, (kh, kw) = self.layer, self.layer.kernel
+        with loop(b, 0, layer.depth) as s, loop(b, 0, kh) as y, loop(b, 0, kw) as x:
+            number = total(b, scaled(b, total(b, scaled(b, s, kh), y), kw), x)
+            row = at(b, to, scaled(b, number, tile.rows), layer.dtype)
+            with loop(b, 0, tile.rows) as r:
+                channel = least(b, b.add(start, r), i64(layer.width - 1))
+                pair = (total(b, scaled(b, group, layer.width), channel), s)
+                if layer.transposed:
+                    pair = (total(b, scaled(b, group, layer.depth), s), channel)
+                element = self.weight.read(b, ctx, (*pair, y, x), None, 1, None)
+                store(b, element, at(b, row, r, layer.dtype), layer.dtype)
 
     def _multiply(self, blocking: Blocking, blocks: int) -> Launch:
         """The convolution; consecutive tasks share a source, which is copied when it changes."""
@@ -220,16 +249,18 @@ class _Convolution:
         finished = sums * size_of(layer.dtype) * (1 if once else blocking.blocks)
         return Launch(self.name, tasks, held + panel + finished)
 
-    def _tables(self, blocking: Blocking) -> tuple[ir.Value, ir.Value, ir.Value]:
-        """Where taps read in planes, where in what the microkernel reads, and the first tap of each target phase."""
-        planes = blocking.planes
-        offsets = [o for phase in planes.offsets for o in phase] or [0]
-        seen = table(self.module, f"{self.name}.offsets", offsets)
-        read = seen
-        if blocking.compact:
-            read = table(self.module, f"{self.name}.panels", [t * blocking.room for t in range(len(offsets))])
-        ends = [*self._starts(), sum(map(len, planes.offsets))]
-        return seen, read, table(self.module, f"{self.name}.starts", ends)
+    def _tables(self, blocking: Blocking) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
+        """By tap: where it reads in planes, in what the microkernel reads, in weights; and each phase's first tap."""
+        planes, width = blocking.planes, self.layer.kernel[1]
+        taps = [tap for phase in self.layer.stencil.taps for tap in phase]
+        offsets = [offset for phase in planes.offsets for offset in phase]
+        panels = [t * blocking.room for t in range(len(taps))] if blocking.compact else offsets
+        places = [(tap.kernel[0] * width + tap.kernel[1]) * blocking.tile.rows for tap in taps]
+        counts = [len(phase) for phase in planes.offsets]
+        starts = [sum(counts[:f]) for f in range(len(counts) + 1)]
+        words = {"offsets": offsets, "panels": panels, "places": places, "starts": starts}
+        seen, read, place, start = (table(self.module, f"{self.name}.{word}", values or [0]) for word, values in words.items())
+        return seen, read, place, start
 
     def _block(self, b, blocking: Blocking, tables, source, weights, sums, images, channels) -> None:
         """All pixels of one block of channels, every target phase, added to what the channels before gave."""
@@ -247,26 +278,29 @@ class _Convolution:
 
     def _shifted(self, b, blocking: Blocking, phase, column, weights, tables, channels) -> list[ir.Value]:
         """The microkernel: source channels outside, taps inside."""
-        planes, tile, dtype, depth = blocking.planes, blocking.tile, self.layer.dtype, self.layer.depth
+        planes, tile, dtype = blocking.planes, blocking.tile, self.layer.dtype
 
         def step(acc, row, source):
             return tile.step(b, acc, lambda r: tile.broadcast(b, at(b, row, r, dtype)),
                              lambda v: load(b, at(b, source, v * tile.lanes, dtype), dtype, tile.lanes))
 
-        _, offsets, starts = tables
+        _, offsets, places, starts = tables
         pitch = blocking.panel() or planes.channel
         count: int | ir.Value = len(planes.offsets[0])
         if len(planes.offsets) > 1:
             start = load(b, at(b, starts, phase, i64), i64)
             count = b.sub(load(b, at(b, starts, total(b, phase, 1), i64), i64), start)
-            weights = at(b, weights, scaled(b, start, depth * tile.rows), dtype)
-            offsets = at(b, offsets, start, i64)
+            offsets, places = at(b, offsets, start, i64), at(b, places, start, i64)
 
         def channel(s, acc):
-            row = at(b, weights, scaled(b, scaled(b, b.add(channels[0], s), count), tile.rows), dtype)
+            row = at(b, weights, scaled(b, b.add(channels[0], s), prod(self.layer.kernel) * tile.rows), dtype)
             plane = at(b, column, scaled(b, s, pitch), dtype)
-            return fold(b, count, acc, lambda t, acc: step(
-                acc, at(b, row, scaled(b, t, tile.rows), dtype), at(b, plane, load(b, at(b, offsets, t, i64), i64), dtype)))
+
+            def tap(t, acc):
+                place = scaled(b, t, tile.rows) if len(planes.offsets) == 1 else load(b, at(b, places, t, i64), i64)
+                return step(acc, at(b, row, place, dtype), at(b, plane, load(b, at(b, offsets, t, i64), i64), dtype))
+
+            return fold(b, count, acc, tap)
 
         return fold(b, channels[1], tile.zeros(), channel)
 

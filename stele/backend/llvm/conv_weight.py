@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 from llvmlite import ir
 
@@ -26,6 +27,7 @@ from stele.backend.llvm.nest import (
     bytes_at,
     fold,
     kernel,
+    lanes_below,
     least,
     load,
     loop,
@@ -40,9 +42,6 @@ from stele.backend.llvm.nest import (
 )
 from stele.backend.llvm.planes import Planes
 from stele.backend.llvm.stencil import Conv, Stencil, Tap, forward_stencil
-
-STEPS = 48
-"""Vectors of pixels an accumulator should sum before its lanes are added up."""
 
 
 @dataclass(frozen=True)
@@ -60,40 +59,46 @@ class Blocking:
 def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, g: Operand, write: Write,
                     temp: Address) -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of the gradient of w: `x` (n, c, h, w), `g` (n, o, h', w'), `write` (o, c / groups, kh, kw)."""
-    return _WeightGradient(module, name, conv, plan(machine, conv), x, g, write, temp).emit()
+    return _WeightGradient(module, name, conv, plan(machine, conv, (x, g)), x, g, write, temp).emit()
 
 
-def plan(machine: Machine, conv: Conv) -> Blocking:
-    """The blocking of a weight gradient: planes of x and g together fill at most half of the second-level cache."""
+def plan(machine: Machine, conv: Conv, operands: tuple[Operand, Operand]) -> Blocking:
+    """The cheapest blocking, by estimate, of those whose planes of x and g stay in the second-level cache."""
     stencil, lanes = forward_stencil(conv), machine.lanes(conv.dtype)
-    outputs, channels = conv.outputs // conv.groups, conv.channels // conv.groups
-    fits = machine.l2 // 2 // size_of(conv.dtype)
     whole = (stencil.rows + stencil.reach[0]) * stencil.pitch
-    images = 1 if conv.batch == 1 else max(1, STEPS * lanes // whole)
-    band = stencil.rows
+    shapes = [(images, stencil.rows) for images in (1, 2, 3, 4, 6, 8, 12, 16)
+              if images == 1 or conv.batch != 1 and images * whole <= 96 * lanes]
+    shapes += [(1, -(-stencil.rows // bands)) for bands in (2, 3, 4, 6, 8, 12, 16, 28) if bands <= stencil.rows]
+    outputs, channels = conv.outputs // conv.groups, conv.channels // conv.groups
+    fits = machine.l2 * 3 // 4
+    candidates: list[tuple[float, Blocking]] = []
+    everything = outputs + channels
+    while not candidates:
+        for images, band in shapes:
+            x = Planes(stencil, conv.dtype, lanes, images, band)
+            g = _gradient_planes(stencil, conv.dtype, lanes, images, band)
+            for shape in product(*(sorted({-(-n // cuts) for cuts in (1, 2, 3, 4, 8, 16, 32)}) for n in (outputs, channels))):
+                used = (shape[1] * x.channel + shape[0] * g.channel) * size_of(conv.dtype)
+                if used <= fits and (3 * used >= fits or sum(shape) == everything):
+                    candidates.append(_candidate(machine, conv, (x, g), shape, operands))
+        fits *= 2
+    return min(candidates, key=lambda c: c[0])[1]
 
-    def need() -> int:
-        return channels * Planes(stencil, conv.dtype, lanes, images, band).channel \
-            + outputs * _gradient_planes(stencil, conv.dtype, lanes, images, band).channel
 
-    while need() > fits:
-        if images == 1 and band * stencil.pitch >= 2 * STEPS * lanes:
-            band = -(-band // 2)
-        elif max(outputs, channels) > 32:
-            outputs, channels = (-(-outputs // 2), channels) if outputs >= channels else (outputs, -(-channels // 2))
-        elif images > 1:
-            images //= 2
-        elif band > 1:
-            band = -(-band // 2)
-        else:
-            break
-    taps = len(stencil.taps[0])
-    x = Planes(stencil, conv.dtype, lanes, images, band)
-    tile = Price(machine, conv.dtype, left=1.0, right=2.0, drain=8.0).best(
-        (outputs,), (channels * taps * lanes,), -(-images * x.image // lanes))
-    tasks = conv.groups * -(-conv.outputs // conv.groups // outputs) * -(-conv.channels // conv.groups // channels)
-    g = _gradient_planes(stencil, conv.dtype, lanes, images, band)
-    return Blocking(tile, x, g, outputs, channels, None if tasks >= 8 else round_up(2, images))
+def _candidate(machine: Machine, conv: Conv, planes: tuple[Planes, Planes], shape: tuple[int, int],
+               operands: tuple[Operand, Operand]) -> tuple[float, Blocking]:
+    """One blocking with its price per image."""
+    (x, g), (outputs, channels), lanes = planes, shape, planes[0].lanes
+    taps = len(x.stencil.taps[0])
+    price = Price(machine, conv.dtype, left=1.0, right=2.0, drain=8.0)
+    steps = -(-((x.images - 1) * x.image + x.band * x.stencil.pitch) // lanes)
+    tile = price.best((outputs,), (channels * taps * lanes,), steps)
+    cost = price.cost((tile.rows, tile.vectors), outputs, channels * taps * lanes, steps) \
+        + channels * x.fill_cost(operands[0]) + outputs * g.fill_cost(operands[1])
+    splits = -(-(conv.outputs // conv.groups) // outputs) * -(-(conv.channels // conv.groups) // channels)
+    part = None if conv.groups * splits >= 8 else round_up(2, x.images)
+    bands = -(-x.stencil.rows // x.band)
+    return cost * splits * bands / x.images, Blocking(tile, x, g, outputs, channels, part)
 
 
 def _gradient_planes(stencil: Stencil, dtype: ir.Type, lanes: int, images: int, band: int) -> Planes:
@@ -241,7 +246,7 @@ class _WeightGradient:
                     done = fold(b, parts, [zero(conv.dtype, tile.lanes)], add)[0]
                     store(b, done, at(b, scratch, q, conv.dtype), conv.dtype)
                 self._write(b, ctx, scratch, group, (block_o, block), (block_c, number))
-        return Launch(name, Count(everything * down), self.sums * size_of(conv.dtype))
+        return Launch(name, Count(everything * down), (self.sums + tile.lanes) * size_of(conv.dtype))
 
     def _write(self, b, ctx, sums, group, down, across) -> None:
         """One finished tile to its destination, element by element."""
@@ -250,14 +255,26 @@ class _WeightGradient:
         start = b.add(scaled(b, down[0], blocking.outputs), first)
         rows = least(b, least(b, i64(tile.rows), b.sub(i64(blocking.outputs), first)), b.sub(i64(self.group[0]), start))
         column = scaled(b, across[1], tile.vectors)
-        wide = least(b, i64(blocking.channels), b.sub(i64(self.group[1]), scaled(b, across[0], blocking.channels)))
-        columns = least(b, i64(tile.vectors), b.sub(scaled(b, wide, self.taps), column))
-        with loop(b, 0, rows) as r, loop(b, 0, columns) as v:
+        held = least(b, i64(blocking.channels), b.sub(i64(self.group[1]), scaled(b, across[0], blocking.channels)))
+        columns = least(b, i64(tile.vectors), b.sub(scaled(b, held, self.taps), column))
+        axis, wide = self._run()
+        with loop(b, 0, rows) as r, loop(b, 0, columns, wide) as v:
             channel, y, x = split(b, b.add(column, v), *self.conv.kernel)
             index = (total(b, scaled(b, group, self.group[0]), start, r),
                      total(b, scaled(b, across[0], blocking.channels), channel), y, x)
-            value = load(b, at(b, sums, total(b, scaled(b, r, tile.vectors), v), dtype), dtype)
-            self.write(b, ctx, index, None, 1, None, value)
+            place = at(b, sums, total(b, scaled(b, r, tile.vectors), v), dtype)
+            if axis is None:
+                self.write(b, ctx, index, None, 1, None, load(b, place, dtype))
+            else:
+                mask = lanes_below(b, least(b, i64(wide), b.sub(columns, v)), tile.lanes)
+                self.write(b, ctx, index, axis, tile.lanes, mask, load(b, place, dtype, tile.lanes))
+
+    def _run(self) -> tuple[int | None, int]:
+        """The axis along which neighbours in a tile are neighbours in w, and how many are."""
+        vectors, width = self.blocking.tile.vectors, self.conv.kernel[1]
+        if self.taps == 1:
+            return 1, vectors
+        return (3, width) if vectors % width == 0 and width <= self.blocking.tile.lanes else (None, 1)
 
 
 def sum_lanes(b: ir.IRBuilder, vectors: list[ir.Value]) -> ir.Value:

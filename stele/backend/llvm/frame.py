@@ -32,23 +32,17 @@ class Frame:
     `at` holds the value of each loop variable that is known at `b`.
     """
 
-    def __init__(self, module: ir.Module, name: str, slots: Slots, temporaries: dict[Temporary, int]) -> None:
-        self.function = ir.Function(module, KERNEL, name)
-        self.function.attributes.add("nounwind")
+    def __init__(self, b: ir.IRBuilder, slots: Slots, temporaries: dict[Temporary, int]) -> None:
+        self.b, self.function = b, b.function
         self.ctx, self.thread, self.begin, self.end = self.function.args
         self.slots, self.temporaries = slots, temporaries
-        self.entry = self.function.append_basic_block("entry")
-        start = self.function.append_basic_block("start")
-        self.b = ir.IRBuilder(self.entry)
-        self.b.branch(start)
-        self.b.position_at_end(start)
         self.at: dict[str, ir.Value] = {}
         self.once: dict[object, ir.Value] = {}
 
     def at_entry(self, key: object, make: Callable[[], ir.Value]) -> ir.Value:
         """A value computed once, in the entry block."""
         if key not in self.once:
-            with self.b.goto_block(self.entry):
+            with self.b.goto_entry_block():
                 self.once[key] = make()
         return self.once[key]
 
@@ -75,7 +69,7 @@ class Frame:
 
     def local(self, kind: ir.Type) -> ir.Value:
         """Memory of the function for one register."""
-        with self.b.goto_block(self.entry):
+        with self.b.goto_entry_block():
             return self.b.alloca(kind)
 
     @contextmanager
@@ -107,6 +101,17 @@ class Frame:
         with b.if_then(first, likely=False):
             b.store(i64(self.slots.site(value)), b.gep(status, [i64(8)], source_etype=i8))
             b.store(payload, b.gep(status, [i64(16)], source_etype=i8))
+
+
+def new_kernel(module: ir.Module, name: str) -> ir.IRBuilder:
+    """A kernel function; the builder stands behind its entry block."""
+    function = ir.Function(module, KERNEL, name)
+    function.attributes.add("nounwind")
+    b = ir.IRBuilder(function.append_basic_block("entry"))
+    start = function.append_basic_block("start")
+    b.branch(start)
+    b.position_at_end(start)
+    return b
 
 
 def constant(x: ir.Value) -> int | None:

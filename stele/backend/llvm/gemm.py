@@ -112,8 +112,8 @@ def gemm(module: ir.Module, name: str, machine: Machine, spec: Gemm, left: Opera
 def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand) -> Blocking:
     """The blocking of a product: a function of the machine and of the sizes that are known."""
     lanes, size = machine.lanes(spec.dtype), size_of(spec.dtype)
-    rows = (spec.m,) if isinstance(spec.m, int) else (32, 64, 100)
-    columns = (spec.n,) if isinstance(spec.n, int) else (32, 64, 100)
+    rows = (spec.m,) if isinstance(spec.m, int) else (32, 64, 96)
+    columns = (spec.n,) if isinstance(spec.n, int) else (32, 64, 96)
     depth = spec.k if isinstance(spec.k, int) else 256
     tile = Price(machine, spec.dtype, pack=2.0).best(rows, columns, depth)
     blocks = -(-depth // (machine.l2 // 2048 * 4 // size))
@@ -146,11 +146,13 @@ def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
 def _mode(machine: Machine, spec: Gemm, operand: Operand, axis: int, extent: Extent, width: int, readers: int) -> Mode:
     """In place where memory is already right, else packed by the task when no other task needs the same panels."""
     plain, size = operand.plain, size_of(spec.dtype)
-    if plain is not None and isinstance(extent, int) and isinstance(spec.k, int):
+    if plain is not None and isinstance(spec.k, int):
         across, deep = plain.strides[axis], plain.strides[3 - axis]
-        stride = max(across, deep) * size
-        whole = extent % width == 0 and (axis == 1 or across == 1)
-        if whole and (stride % 2048 or spec.k * extent * size <= machine.l1) and spec.k * extent * size <= machine.l2:
+        whole = isinstance(extent, int) and extent % width == 0
+        apart = max(across, deep) * size
+        small = isinstance(extent, int) and spec.k * extent * size <= machine.l1
+        near = small or (apart % 2048 and apart * (width if deep == 1 else spec.k) <= machine.l2)
+        if near and (deep == 1 and axis == 1 or whole and (axis == 1 or across == 1)):
             return "direct"
     return "task" if readers == 1 else "shared"
 
@@ -192,7 +194,10 @@ def _pack_kernel(module: ir.Module, name: str, machine: Machine, spec: Gemm, sid
 
 @dataclass(frozen=True)
 class _Product:
-    """The kernel that multiplies; its scratch is `[transposing buffer][C of the task][left panels][right panels]`."""
+    """The kernel that multiplies; its scratch is `[transposing buffer][C of the task][left panels][right panels]`.
+
+    Where the left operand stays in place, its last rows, too few for a tile, are copied to the room of left panels.
+    """
 
     module: ir.Module
     name: str
@@ -232,6 +237,21 @@ class _Product:
         """Whether the whole depth is one block, so that C needs no memory between blocks."""
         return isinstance(self.spec.k, int) and self.spec.k <= self.blocking.k
 
+    def _tail(self) -> int:
+        """Bytes for the copy of the last rows of a left operand in place, if there may be some."""
+        spec, tile = self.spec, self.blocking.tile
+        if self.left.mode != "direct" or isinstance(spec.m, int) and spec.m % tile.rows == 0:
+            return 0
+        return round_up((tile.rows * self.left.operand.plain.strides[1] + tile.lanes) * size_of(spec.dtype), 64)
+
+    def _copy_tail(self, b, ctx, to, batch, i, rows, deep) -> None:
+        """The rows after the last whole tile, laid like the operand itself."""
+        lanes, stride, dtype = self.blocking.tile.lanes, self.left.operand.plain.strides[1], self.spec.dtype
+        with loop(b, 0, b.urem(rows, i64(self.blocking.tile.rows))) as r, loop(b, deep[0], deep[1], lanes) as k:
+            row = total(b, i, b.sub(rows, b.urem(rows, i64(self.blocking.tile.rows))), r)
+            vector = self.left.operand.read(b, ctx, (batch, row, k), 2, lanes, lanes_below(b, b.sub(deep[1], k), lanes))
+            store(b, vector, at(b, to, total(b, scaled(b, r, stride), b.sub(k, deep[0])), dtype), dtype)
+
     def _layout(self) -> tuple[int, int, int, int]:
         """Bytes of the four parts of scratch."""
         tile, size, blocking = self.blocking.tile, size_of(self.spec.dtype), self.blocking
@@ -239,7 +259,7 @@ class _Product:
         tiles = 1 if self._single else blocking.m // tile.rows * (blocking.n // tile.columns)
         return (tile.lanes * tile.lanes * size,
                 round_up(tiles * tile.size * size, 64),
-                round_up(blocking.m * depth * size, 64) if self.left.mode == "task" else 0,
+                round_up(blocking.m * depth * size, 64) if self.left.mode == "task" else self._tail(),
                 blocking.n * depth * size if self.right.mode == "task" else 0)
 
     def _block(self, b, ctx, scratch, batch, corner, ends, deep, start) -> None:
@@ -256,11 +276,15 @@ class _Product:
         for side, to, x, count, end in ((self.left, places[2], i, rows, m), (self.right, places[3], j, columns, n)):
             if side.mode == "task":
                 self._pack(b, ctx, side, batch, to, x, count, end, deep, places[0])
+        if self._tail():
+            self._copy_tail(b, ctx, places[2], batch, i, rows, deep)
         panels = self.blocking.n // tile.columns
         with loop(b, 0, columns if self.blocking.n > tile.columns else 1, tile.columns) as jn:
             y = self._source(b, ctx, self.right, batch, places[3], j, jn, deep[0])
             with loop(b, 0, rows if self.blocking.m > tile.rows else 1, tile.rows) as im:
                 x = self._source(b, ctx, self.left, batch, places[2], i, im, deep[0])
+                if self._tail():
+                    x = b.select(b.icmp_signed(">", b.add(im, i64(tile.rows)), rows), places[2], x)
                 number = total(b, scaled(b, b.udiv(im, i64(tile.rows)), panels), b.udiv(jn, i64(tile.columns)))
                 c = places[1] if self._single else at(b, places[1], scaled(b, number, tile.size), self.spec.dtype)
                 self._tile(b, x, y, b.sub(deep[1], deep[0]), c, first)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from llvmlite import ir
 
@@ -94,7 +95,8 @@ class Price:
         down = -(-rows // r)
         return down * (-(-columns // (v * lanes)) * tile + depth * self.pack * -(-r // lanes))
 
-    def best(self, rows: Sequence[int], columns: Sequence[int], depth: int) -> Tile:
+    @cache
+    def best(self, rows: tuple[int, ...], columns: tuple[int, ...], depth: int) -> Tile:
         """The cheapest tile for these numbers of rows and columns (several: for the sum over them)."""
         spare = self.machine.registers - (1 if self.machine.fma else 2)
         shapes = [(r, v) for v in range(1, 9) for r in range(1, 29) if r * v + v <= spare]

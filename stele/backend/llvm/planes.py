@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from stele.backend.llvm.access import Operand, Write, i64, size_of
-from stele.backend.llvm.nest import at, least, load, loop, round_up, scaled, shuffle, splat, store, total, zero
+from stele.backend.llvm.nest import at, lanes_below, least, load, loop, round_up, scaled, shuffle, splat, store, total, zero
+from stele.backend.llvm.pack import masked_load
 from stele.backend.llvm.stencil import Stencil
 
 
@@ -71,7 +72,11 @@ class Planes:
         height = i64(stencil.source[0]) if end is None else least(b, i64(stencil.source[0]), end)
         with loop(b, 0, counts[1]) as c:
             plane = scaled(b, c, self.channel)
-            for fy in sorted({phase[0] for phase in stencil.used}):
+            if self._stretches(operand):
+                with loop(b, 0, counts[0]) as n:
+                    place = at(b, to, total(b, plane, scaled(b, n, self.image)), dtype)
+                    self._stretch(b, ctx, operand, place, (b.add(first[0], n), b.add(first[1], c), row), height)
+            for fy in () if self._stretches(operand) else sorted({phase[0] for phase in stencil.used}):
                 with loop(b, 0, counts[0]) as n, loop(b, 0, self.image // stencil.pitch) as r:
                     h = total(b, scaled(b, b.add(row, r), stencil.phases[0]), fy - stencil.low[0])
                     inside = b.icmp_unsigned("<", h, height)
@@ -81,6 +86,32 @@ class Planes:
             with loop(b, 0, len(stencil.used)) as phase, loop(b, 0, self.margin, lanes) as m:
                 past = total(b, plane, scaled(b, phase, self.phase), scaled(b, counts[0], self.image), m)
                 store(b, zero(dtype, lanes), at(b, to, past, dtype), dtype)
+
+    def fill_cost(self, operand: Operand) -> float:
+        """An estimate of what filling one channel takes, in units of one vector multiplication."""
+        if self._stretches(operand):
+            return self.images * (16 + 1.5 * self.image / self.lanes)
+        rows = self.images * self.image // self.stencil.pitch
+        return len(self.stencil.used) * rows * (4 + 5 * -(-self.stencil.pitch // self.lanes))
+
+    def _stretches(self, operand: Operand) -> bool:
+        """Whether rows lie in memory as they will lie here, end to end."""
+        stencil, plain = self.stencil, operand.plain
+        return plain is not None and plain.strides[2:] == (stencil.pitch, 1) and stencil.pitch == stencil.source[1] \
+            and stencil.phases == (1, 1) and stencil.low == (0, 0) and stencil.reach[0] == 0
+
+    def _stretch(self, b, ctx, operand: Operand, to, index, height) -> None:
+        """All rows of one image and channel at once; rows from `height` on are zeros."""
+        dtype, lanes, pitch = self.dtype, self.lanes, self.stencil.pitch
+        offset = total(b, *(scaled(b, i, stride) for i, stride in zip(index, operand.plain.strides)))
+        source = at(b, operand.plain.base(b, ctx), offset, dtype)
+        count = scaled(b, least(b, i64(self.band), b.sub(height, index[2])), pitch)
+        whole = b.and_(count, i64(-lanes))
+        with loop(b, 0, whole, lanes) as x:
+            store(b, load(b, at(b, source, x, dtype), dtype, lanes), at(b, to, x, dtype), dtype)
+        with loop(b, whole, i64(self.image), lanes) as x:
+            vector = masked_load(b, at(b, source, x, dtype), dtype, lanes_below(b, b.sub(count, x), lanes))
+            store(b, vector, at(b, to, x, dtype), dtype)
 
     def _row(self, b, ctx, operand: Operand, to, index, width, line, fy: int) -> None:
         """One row of the source to every column phase."""

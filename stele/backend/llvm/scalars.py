@@ -13,6 +13,7 @@ from ...ir.types import DType, bool_, int32, int64, uint32
 from ...kernel.approx import Approximations
 from ...kernel.vocabulary import Element, Operand, result_dtype
 
+Scalar = Element[ir.Value]
 Build = Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value]
 
 TYPES: dict[str, ir.Type] = {
@@ -62,7 +63,7 @@ class LLVMScalars(Approximations[ir.Value]):
         """The type of a full element of dtype: `<lanes x T>`, or T when there is one lane."""
         return TYPES[dtype.name] if self.lanes == 1 else ir.VectorType(TYPES[dtype.name], self.lanes)
 
-    def splat(self, x: Element[ir.Value]) -> LLVMScalar:
+    def splat(self, x: Scalar) -> LLVMScalar:
         """x in every lane."""
         if self.lanes == 1 or isinstance(x.value.type, ir.VectorType):
             return self.element(x.value, x.dtype)
@@ -105,7 +106,7 @@ class LLVMScalars(Approximations[ir.Value]):
             raise DTypeError(f"{value} is no {dtype}; cast the element to a float dtype first")
         return self.element(ir.Constant(TYPES[dtype.name], int(value)), dtype)
 
-    def convert(self, x: Element[ir.Value], dtype: DType) -> LLVMScalar:
+    def convert(self, x: Scalar, dtype: DType) -> LLVMScalar:
         b, v, old = self.builder, x.value, x.dtype
         target = self.like(v, dtype)
         if dtype == bool_:
@@ -126,19 +127,19 @@ class LLVMScalars(Approximations[ir.Value]):
         widen = b.zext if old.kind == "u" else b.sext
         return self.element((widen if dtype.bits > old.bits else b.trunc)(v, target), dtype)
 
-    def unpack(self, x: Element[ir.Value]) -> LLVMScalar:
+    def unpack(self, x: Scalar) -> LLVMScalar:
         return self.element(self.builder.zext(x.value, self.like(x.value, uint32)), uint32)
 
-    def pack(self, bits: Element[ir.Value], dtype: DType) -> LLVMScalar:
+    def pack(self, bits: Scalar, dtype: DType) -> LLVMScalar:
         return self.element(self.builder.trunc(bits.value, self.like(bits.value, dtype)), dtype)
 
-    def bitcast(self, x: Element[ir.Value], dtype: DType) -> LLVMScalar:
+    def bitcast(self, x: Scalar, dtype: DType) -> LLVMScalar:
         if x.dtype.bits != dtype.bits:
             raise DTypeError(f"bitcast needs dtypes of one width, got {x.dtype} and {dtype}; cast converts a value")
         same = x.value.type == self.like(x.value, dtype)
         return self.element(x.value if same else self.builder.bitcast(x.value, self.like(x.value, dtype)), dtype)
 
-    def select(self, c: Element[ir.Value], x: Operand, y: Operand) -> LLVMScalar:
+    def select(self, c: Scalar, x: Operand, y: Operand) -> LLVMScalar:
         x, y = self.meet(x, y)
         return self.element(self.builder.select(*self.together(c.value, x.value, y.value)), x.dtype)
 
@@ -148,17 +149,17 @@ class LLVMScalars(Approximations[ir.Value]):
             return self.binary("add", self.binary("mul", x, y), z)
         return self.element(self._intrinsic("fma", *self.together(x.value, y.value, z.value)), x.dtype)
 
-    def rare(self, mask: Element[ir.Value], slow: Callable[[], Element[ir.Value]],
-             fast: Element[ir.Value]) -> LLVMScalar:
+    def rare(self, mask: Scalar, slow: Callable[[], Scalar],
+             fast: Scalar) -> LLVMScalar:
         """A branch on whether any lane needs `slow`: afterwards the builder stands in another block."""
-        fast = self.splat(fast)
         start, some = self.builder.block, mask.value
         if isinstance(some.type, ir.VectorType):
+            fast = self.splat(fast)
             kind = ir.FunctionType(some.type.element, [some.type])
             reduce = self.builder.module.declare_intrinsic(f"llvm.vector.reduce.or.{suffix(some.type)}", fnty=kind)
             some = self.builder.call(reduce, [some])
         with self.builder.if_then(some, likely=False):
-            mixed = self.splat(self.select(mask, slow(), fast))
+            mixed = self.select(mask, slow(), fast)
             end = self.builder.block
         result = self.builder.phi(mixed.value.type)
         result.add_incoming(fast.value, start)
@@ -214,19 +215,19 @@ ARITHMETIC: dict[str, dict[str, Build]] = {
 }
 
 
-def is_number(x: Element[ir.Value]) -> bool:
+def is_number(x: Scalar) -> bool:
     """Whether x is a constant that is not NaN."""
     return isinstance(x.value, ir.Constant) and x.value.constant == x.value.constant
 
 
-def extreme(s: LLVMScalars, x: LLVMScalar, y: LLVMScalar, better: str) -> LLVMScalar:
+def extreme(s: LLVMScalars, x: Scalar, y: Scalar, better: str) -> LLVMScalar:
     """max ("gt") or min ("lt"): one machine instruction, and a repair for NaN in x unless x is a number for sure."""
     x, y = (y, x) if is_number(y) else (x, y)
     best = s.select(s.binary(better, x, y), x, y)  # y where either is NaN, like maxps
     return best if not x.dtype.is_float or is_number(x) else s.select(s.ne(x, x), x, best)
 
 
-def shift(s: LLVMScalars, x: LLVMScalar, y: LLVMScalar, left: bool) -> LLVMScalar:
+def shift(s: LLVMScalars, x: Scalar, y: Scalar, left: bool) -> LLVMScalar:
     """A shift; by the width of the dtype or more all bits go: 0, or the sign where a signed dtype shifts right."""
     signed = x.dtype.kind == "i" and not left
     build = ir.IRBuilder.shl if left else ir.IRBuilder.ashr if signed else ir.IRBuilder.lshr
@@ -241,7 +242,7 @@ def shift(s: LLVMScalars, x: LLVMScalar, y: LLVMScalar, left: bool) -> LLVMScala
     return s.select(fits, s.element(build(s.builder, x_value, count), x.dtype), 0)
 
 
-def floor_divide(s: LLVMScalars, x: LLVMScalar, y: LLVMScalar) -> LLVMScalar:
+def floor_divide(s: LLVMScalars, x: Scalar, y: Scalar) -> LLVMScalar:
     """x / y rounded down; 0 where y is 0, and the least integer over -1 wraps to itself: nothing traps."""
     if x.dtype.is_float:
         return s.floor(x / y)
@@ -257,14 +258,14 @@ def floor_divide(s: LLVMScalars, x: LLVMScalar, y: LLVMScalar) -> LLVMScalar:
     return s.select(s.eq(y, 0), 0, quotient) if unsafe else quotient
 
 
-def _floored(s: LLVMScalars, x: LLVMScalar, y: LLVMScalar) -> LLVMScalar:
+def _floored(s: LLVMScalars, x: Scalar, y: Scalar) -> LLVMScalar:
     quotient = s.element(s.builder.sdiv(*s.together(x.value, y.value)), x.dtype)
     rest = x - quotient * y
     down = s.ne(rest, 0) & ((rest ^ y) < 0)
     return s.select(down, quotient - 1, quotient)
 
 
-def multiply_high(s: LLVMScalars, x: LLVMScalar, y: LLVMScalar) -> LLVMScalar:
+def multiply_high(s: LLVMScalars, x: Scalar, y: Scalar) -> LLVMScalar:
     """High half of the product of two uint32."""
     if x.dtype != uint32:
         raise DTypeError(f"mulhi needs uint32, got {x.dtype}; cast the operands first")
@@ -274,7 +275,7 @@ def multiply_high(s: LLVMScalars, x: LLVMScalar, y: LLVMScalar) -> LLVMScalar:
 
 
 # Several instructions each, for numbers of any kind.
-FORMULAS: dict[str, Callable[[LLVMScalars, LLVMScalar, LLVMScalar], LLVMScalar]] = {
+FORMULAS: dict[str, Callable[[LLVMScalars, Scalar, Scalar], LLVMScalar]] = {
     "max": partial(extreme, better="gt"),
     "min": partial(extreme, better="lt"),
     "shl": partial(shift, left=True),

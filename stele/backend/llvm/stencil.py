@@ -111,7 +111,7 @@ def backward_stencil(conv: Conv) -> Stencil:
 def _reads(conv: Conv, axis: int, phase: int) -> list[Pair]:
     """Kernel positions that reach one phase of the source, with the shifts of the target they read."""
     s, d, p = conv.stride[axis], conv.dilation[axis], conv.padding[axis][0]
-    return [(k, (phase + p - k * d) // s) for k in reversed(range(conv.kernel[axis])) if (phase + p - k * d) % s == 0]
+    return [(k, (phase + p - k * d) // s) for k in range(conv.kernel[axis]) if (phase + p - k * d) % s == 0]
 
 
 def _low(conv: Conv, axis: int) -> int:

@@ -1,6 +1,7 @@
 """Powers, whole division and bits."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -165,8 +166,10 @@ shift_left    = function(ShiftLeft(), "shift_left")
 shift_right   = function(ShiftRight(), "shift_right")
 where         = function(Select(), "where")
 
-POWERS = {0.5: sqrt, -0.5: rsqrt, 1: lambda x: x, 2: square, 3: lambda x: square(x) * x, -1: reciprocal,
-          4: lambda x: square(square(x)), -2: lambda x: square(reciprocal(x))}
+POWERS: dict[float, Callable[[Value], Value]] = {
+    0.5: sqrt, -0.5: rsqrt, 1: lambda x: x, 2: square, 3: lambda x: square(x) * x, -1: reciprocal,
+    4: lambda x: square(square(x)), -2: lambda x: square(reciprocal(x)),
+}
 
 
 def pow(x: Any, z: Any) -> Value:

@@ -1,0 +1,188 @@
+"""Contractions as kernels: their operands read through cheap loops, their results stored through what follows."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from ...ir.graph import Op, Value
+from ...ir.sizes import Dim
+from ...ir.types import Shape, float64, product
+from ...kernel.fuse import Kernel
+from ...kernel.index import coefficient, substitute
+from ...kernel.loops import Load, ceil
+from ...kernel.lower import Piece, accumulator, operand, outcome
+from ...ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
+from .access import Count, Extent, Index, Machine, Operand, Plain, Temp, Write
+from .access import Launch as Part
+from .blocks import Blocks, Lanes
+from .conv import convolution, input_gradient
+from .conv_weight import weight_gradient
+from .dims import i64
+from .frame import BUFS, Frame, Slots, pointer
+from .gemm import Gemm, gemm
+from .launch import Launch, Target
+from .scalars import LLVMScalars, Splat
+from .stencil import Conv
+
+
+@dataclass(frozen=True)
+class Length:
+    """A symbolic size, as contractions want it."""
+
+    size: Dim
+    glue: Glue
+
+    def __call__(self, b: ir.IRBuilder, ctx: ir.Value) -> ir.Value:
+        return self.glue.frame(b).integer(self.size)
+
+
+class Glue:
+    """One contraction among its operands and results."""
+
+    def __init__(self, module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Target) -> None:
+        assert kernel.anchor is not None
+        self.module, self.name, self.kernel, self.slots, self.target = module, name, kernel, slots, target
+        self.v = kernel.anchor
+        self.inner = frozenset(kernel.body) - {self.v}
+        self.machine = Machine(target.vector_bytes, target.registers, target.fma, target.l1, target.l2)
+        self.dtype = ir.DoubleType() if self.v.dtype == float64 else ir.FloatType()
+        self.once: dict[ir.Function, dict[object, ir.Value]] = {}
+        self.positions: dict[int, ir.GlobalVariable] = {}
+
+    def emit(self) -> list[Launch]:
+        """The functions of the contraction, as launches in order."""
+        parts, temps = self.contraction()
+        for k, temp in enumerate(temps):
+            self.position(k).initializer = i64(self.slots.temp(self.dim(temp.bytes)))
+        return [Launch(p.function, self.dim(p.tasks), p.scratch) for p in parts]
+
+    def contraction(self) -> tuple[list[Part], list[Temp]]:
+        x, w = self.v.args
+        around = self.module, self.name, self.machine
+        match self.v.op:
+            case MatMul():
+                lead, (m, k), n = product(x.shape[:-2]), x.shape[-2:], w.shape[-1]
+                spec = Gemm(*map(self.extent, (lead, m, n, k)), self.dtype)
+                return gemm(*around, spec, self.operand(x, (lead, m, k)), self.operand(w, (lead, k, n)),
+                            self.write((lead, m, n)), self.temp)
+            case Conv2d():
+                conv = self.conv(self.v.op, x.shape, w.shape)
+                return convolution(*around, conv, self.operand(x, x.shape), self.operand(w, w.shape),
+                                   self.write(self.v.shape), self.temp)
+            case Conv2dInputGrad():
+                conv = self.conv(self.v.op, self.v.shape, w.shape)
+                return input_gradient(*around, conv, self.operand(x, x.shape), self.operand(w, w.shape),
+                                      self.write(self.v.shape), self.temp)
+            case Conv2dWeightGrad():
+                conv = self.conv(self.v.op, w.shape, self.v.shape)
+                return weight_gradient(*around, conv, self.operand(w, w.shape), self.operand(x, x.shape),
+                                       self.write(self.v.shape), self.temp)
+        raise AssertionError(self.v)
+
+    def conv(self, op: Op, x: Shape, w: Shape) -> Conv:
+        stride, padding, dilation, groups = op.attributes  # type: ignore[attr-defined]
+        return Conv(self.extent(x[0]), int(x[1]), int(w[0]), (int(x[2]), int(x[3])), (int(w[2]), int(w[3])), self.dtype,
+                    stride, padding, dilation, groups)
+
+    def extent(self, x: Dim) -> Extent:
+        return x if isinstance(x, int) else Length(x, self)
+
+    def dim(self, x: Count | int) -> Dim:
+        """A number of tasks or bytes as an expression over sizes."""
+        if isinstance(x, int):
+            return x
+        total: Dim = x.unit
+        for extent, divisor in x.terms:
+            total = total * ceil(extent.size if isinstance(extent, Length) else extent, divisor)  # type: ignore[arg-type]
+        return total
+
+    def frame(self, b: ir.IRBuilder) -> Frame:
+        """The frame of the function that is being written at b."""
+        frame = Frame(b, self.slots, {})
+        frame.once = self.once.setdefault(b.function, {})
+        return frame
+
+    def position(self, k: int) -> ir.GlobalVariable:
+        """The place of temporary k in the table of buffers: a constant of the module, known once its size is."""
+        if k not in self.positions:
+            found = ir.GlobalVariable(self.module, i64, f"{self.name}.temporary{k}")
+            found.global_constant, found.linkage = True, "internal"
+            self.positions[k] = found
+        return self.positions[k]
+
+    def temp(self, b: ir.IRBuilder, ctx: ir.Value, k: int) -> ir.Value:
+        """The address of temporary k."""
+        frame = self.frame(b)
+        bufs = frame.field(BUFS)
+        return frame.at_entry(("temporary", k), lambda: b.load(
+            b.gep(bufs, [b.load(self.position(k), typ=i64)], source_etype=pointer), typ=pointer))
+
+    # Operands and results
+
+    def operand(self, v: Value, shape: Shape) -> Operand:
+        """How element (i, j, ...) of v, seen as `shape`, is read."""
+        piece = operand(v, self.inner, shape)
+        axes = [f"%c{k}" for k in range(len(shape))]
+        loads = [s for s in piece.block if isinstance(s, Load)]
+        lane = next((k for k in reversed(range(len(shape))) if any(coefficient(s.offset, axes[k]) == 1 for s in loads)),
+                    len(shape) - 1)
+
+        def read(b: ir.IRBuilder, ctx: ir.Value, index: Index, lane_axis: int | None, lanes: int,
+                 mask: ir.Value | None) -> ir.Value:
+            blocks = self.blocks(b, index, lane_axis, lanes, mask)
+            blocks.block(piece.block)
+            x = blocks.s.cast(blocks.one(piece.x, 0), accumulator(self.v))
+            return x.value if lane_axis is None else masked(blocks, blocks.s.splat(x).value, mask)
+
+        batched = any(coefficient(s.offset, axes[0]) != 0 for s in loads)
+        return Operand(read, lane, self.plain(piece, axes), batched or len(shape) != 3)
+
+    def plain(self, piece: Piece, axes: list[str]) -> Plain | None:
+        """The operand as memory with known strides, if that is all it is."""
+        match piece.block.steps:
+            case (Load() as load,) if load is piece.x and not load.bounds and not load.computed:
+                strides = [coefficient(load.offset, axis) for axis in axes]
+                rest = substitute(load.offset, dict.fromkeys(axes, 0))
+                known = all(isinstance(n, int) for n in (*strides, rest))
+                if known and load.dtype == self.v.dtype == accumulator(self.v):
+                    return Plain(lambda b, ctx: self.base(b, load, rest), tuple(strides))  # type: ignore[arg-type]
+        return None
+
+    def base(self, b: ir.IRBuilder, load: Load, rest: Dim) -> ir.Value:
+        """The address of the first element of an operand in memory."""
+        address = self.frame(b).buffer(load.value)
+        return b.gep(address, [i64(rest)], source_etype=self.dtype) if rest != 0 else address
+
+    def write(self, shape: Shape) -> Write:
+        """What happens to element (i, j, ...) of the product, seen as `shape`."""
+        piece = outcome(self.v, self.kernel.results, self.kernel.body, shape)
+
+        def write(b: ir.IRBuilder, ctx: ir.Value, index: Index, lane_axis: int | None, lanes: int,
+                  mask: ir.Value | None, x: ir.Value) -> None:
+            blocks = self.blocks(b, index, lane_axis, lanes, mask)
+            blocks.values[piece.given] = [blocks.s.element(x, accumulator(self.v))]
+            blocks.block(piece.block)
+
+        return write
+
+    def blocks(self, b: ir.IRBuilder, index: Index, lane_axis: int | None, lanes: int, mask: ir.Value | None) -> Blocks:
+        """A writer of blocks at b for one index, in lanes along one of its axes."""
+        frame = self.frame(b)
+        frame.at = {f"%c{k}": i for k, i in enumerate(index)}
+        blocks = Blocks(frame, LLVMScalars(b, lanes, self.target.fma))
+        if lane_axis is not None:
+            blocks.lanes = Lanes(f"%c{lane_axis}", (mask,))
+        return blocks
+
+
+def masked(blocks: Blocks, x: ir.Value, mask: ir.Value | None) -> ir.Value:
+    """x with 0 in the lanes that are masked off."""
+    if mask is None:
+        return x
+    return blocks.b.select(mask, x, Splat(x.type, ir.Constant(x.type.element, 0)))
+
+
+def emit_contraction(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Target) -> list[Launch]:
+    """Adds the functions of a contraction with what is fused into its reads and its store."""
+    return Glue(module, name, kernel, slots, target).emit()

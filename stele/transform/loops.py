@@ -1,0 +1,101 @@
+"""What every rewrite of a loop needs: its parts by role, and loops of a graph changed one by one."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..ir.graph import Graph, Item, Value, parameter, users, walk
+from ..ir.rewrite import substituted
+from ..ops.control import Parts, Scan, stacked
+
+Results = Mapping[int, Value]
+Change = Callable[["Loop"], Results | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A Scan in a graph; `used` are the results somebody takes."""
+
+    value: Value
+    used: frozenset[int]
+
+    @property
+    def scan(self) -> Scan:
+        assert isinstance(self.value.op, Scan)
+        return self.value.op
+
+    @property
+    def body(self) -> Graph:
+        return self.scan.body
+
+    @cached_property
+    def inner(self) -> Parts:
+        """The body's parameters by role."""
+        return self.scan.split(self.body.parameters)
+
+    @cached_property
+    def outer(self) -> Parts:
+        """The operands by role."""
+        return self.scan.split(self.value.args)
+
+    @cached_property
+    def values(self) -> list[Value]:
+        """All values of the body, operands first."""
+        return walk(self.body.results)
+
+    @cached_property
+    def users(self) -> dict[Value, list[Value]]:
+        return users(self.values)
+
+    @cached_property
+    def late(self) -> set[Value]:
+        """Values of the body that depend on a carry."""
+        found = set(self.inner.carries)
+        for v in self.values:
+            if any(a in found for a in v.args):
+                found.add(v)
+        return found
+
+    def with_parts(self, carries: Iterable[tuple[Value, Value, Value]], ys: Iterable[Value],
+                   slices: Iterable[tuple[Value, Value]], constants: Iterable[tuple[Value, Value]]) -> Value:
+        """The loop with other parts: carries as (initial, parameter, new), the others as (operand, parameter)."""
+        carry, xs, fixed = list(carries), list(slices), list(constants)
+        parameters = (*(p for _, p, _ in carry), *(p for _, p in xs), *(p for _, p in fixed))
+        body = Graph(parameters, (*(new for _, _, new in carry), *ys), self.body.guards)
+        scan = Scan(body, len(carry), len(xs), self.scan.length, self.scan.reverse)
+        args = (*(x for x, _, _ in carry), *(x for x, _ in xs), *(x for x, _ in fixed))
+        return Value(scan, args, scan.type(*(a.type for a in args)), self.value.where)
+
+
+def loops(graph: Graph) -> list[Loop]:
+    """The Scans of a graph, each with the results that are taken."""
+    values = walk(graph.results)
+    used: dict[Value, set[int]] = {v: set() for v in values if isinstance(v.op, Scan)}
+    for v in values:
+        if isinstance(v.op, Item) and v.args[0] in used:
+            used[v.args[0]].add(v.op.k)
+    return [Loop(v, frozenset(ks)) for v, ks in used.items()]
+
+
+def changed(graph: Graph, change: Change) -> Graph:
+    """The graph with each loop's results taken from elsewhere, where `change` says so."""
+    found = {loop.value: new for loop in loops(graph) if (new := change(loop)) is not None}
+    return replaced(graph, found)
+
+
+def replaced(graph: Graph, found: Mapping[Value, Results]) -> Graph:
+    """The graph with the given results of loops taken from elsewhere."""
+    becomes = {v: found[v.args[0]][v.op.k] for v in walk(graph.results) if isinstance(v.op, Item) and v.args[0] in found}
+    return substituted(graph, becomes) if becomes else graph
+
+
+def stack_parameter(v: Value, loop: Loop) -> Value:
+    """A name for the stack of v over all steps, before there is one."""
+    return parameter("stack", stacked(v.type, loop.scan.length))
+
+
+def items(value: Value, positions: Mapping[int, int]) -> dict[int, Value]:
+    """`Item(new)` of a loop for each old position."""
+    return {old: Value(Item(new), (value,), value.type.items[new], value.where)  # type: ignore[attr-defined]
+            for old, new in positions.items()}

@@ -1,0 +1,132 @@
+"""Prints, as a table in Markdown, how far the polynomial functions are from the truth and how fast they are.
+
+    python tools/measure_ulp.py [log2 of the number of float32 samples, 24 unless said]
+    python tools/measure_ulp.py --times
+
+float32 samples are spread evenly over the bit patterns of all floats, and as many over the range where a function
+bends; the truth is NumPy in float64. float64 samples are fewer; the truth is 80-bit arithmetic, for erf 40 digits.
+Results that are denormal or next to it are left out: exp and what is made of it answer 0 there.
+"""
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from stele.backend.llvm.probe import LEVELS, Probe, probe
+from stele.ir.types import DType, float32, float64
+
+Array = np.ndarray[Any, np.dtype[Any]]
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function of the vocabulary: its truth, and the range where most of its shape is."""
+
+    name: str
+    truth: Callable[..., Array]
+    low: float
+    high: float
+
+
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def erf(x: Array) -> Array:
+    return np.array([np.longdouble(mpmath.nstr(mpmath.erf(mpmath.mpf(float(v))), 25)) for v in x])
+
+
+CASES = (
+    Case("exp", np.exp, -10, 10), Case("expm1", np.expm1, -2, 2), Case("log", np.log, 0, 4),
+    Case("log1p", np.log1p, -1, 3), Case("sin", np.sin, -100, 100), Case("cos", np.cos, -100, 100),
+    Case("tanh", np.tanh, -4, 4), Case("sigmoid", sigmoid, -20, 20), Case("erf", erf, -4, 4),
+    Case("atan", np.arctan, -4, 4), Case("pow", np.power, 0, 4),
+)
+
+
+def samples(case: Case, dtype: DType, count: int) -> Iterator[tuple[Array, ...]]:
+    """Chunks of arguments."""
+    rng = np.random.default_rng(11)
+    operands = 2 if case.name == "pow" else 1
+    for start in range(0, count, CHUNK):
+        size = min(CHUNK, count - start)
+        yield tuple(rng.uniform(case.low, case.high, size).astype(dtype.numpy) for _ in range(operands))
+        if dtype == float32:
+            step = 2**32 // count
+            patterns = np.arange(start * step, (start + size) * step, step, dtype=np.uint64) + rng.integers(step)
+            every = patterns.astype(np.uint32).view(np.float32)
+        else:
+            every = rng.uniform(-1, 1, size) * np.exp2(rng.uniform(-300, 62, size))
+        yield (every, rng.permutation(every))[:operands]
+
+
+def worst(case: Case, dtype: DType, run: Probe, count: int) -> tuple[float, float]:
+    """The largest error in units of the last place, and where it is."""
+    largest, place = 0.0, 0.0
+    wide = np.float64 if dtype == float32 and case.name != "pow" else np.longdouble
+    tiny = np.finfo(dtype.numpy).tiny
+    for x in samples(case, dtype, count):
+        got = run(*x)
+        with np.errstate(all="ignore"):
+            want = np.asarray(case.truth(*(v.astype(wide) for v in x)))
+            error = np.abs(got - want) / np.exp2(np.floor(np.log2(np.abs(want))) - np.finfo(dtype.numpy).nmant)
+            counts = np.isfinite(want) & (np.abs(want) > 2 * tiny) & (np.abs(want) < np.finfo(dtype.numpy).max)
+        error = np.where(counts, error, 0)
+        if not error.max() <= largest:
+            largest, place = float(error.max()), float(x[0][error.argmax()])
+    return largest, place
+
+
+def nanoseconds(run: Probe, dtype: DType) -> float:
+    """Time for one more element of an array that stays in the first cache."""
+    sizes = 1024, 3072
+    arrays = [np.linspace(0.1, 3, sizes[1]).astype(d.numpy) for d in (*run.dtypes, dtype)]
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * len(arrays))
+    call, pointers = kind(run.engine.get_function_address("probe")), [a.ctypes.data for a in arrays]
+    times: dict[int, list[float]] = {size: [] for size in sizes}
+    for _ in range(300):
+        for size in sizes:
+            start = time.perf_counter()
+            for _ in range(10):
+                call(size, *pointers)
+            times[size].append(time.perf_counter() - start)
+    return (min(times[sizes[1]]) - min(times[sizes[0]])) / (sizes[1] - sizes[0]) / 10 * 1e9
+
+
+def compiled(case: Case, dtype: DType, level: str) -> Probe:
+    return probe(lambda s, *x: getattr(s, case.name)(*x), [dtype] * (2 if case.name == "pow" else 1), dtype, level)
+
+
+def errors(count: int) -> None:
+    """Prints the table of errors in ulp."""
+    print("| function | dtype | " + " | ".join(LEVELS) + " | worst x (v4) |\n|---|---|" + "---:|" * (len(LEVELS) + 1))
+    for dtype in (float32, float64):
+        for case in CASES:
+            most = 1 << (15 if case.name == "erf" else 20 if dtype == float64 or case.name == "pow" else 24)
+            found = [worst(case, dtype, compiled(case, dtype, level), min(count, most)) for level in LEVELS]
+            cells = " | ".join(f"{error:.3f}" for error, _ in found)
+            print(f"| {case.name} | {dtype} | {cells} | {found[-1][1]:.9g} |", flush=True)
+
+
+def times() -> None:
+    """Prints the table of nanoseconds for one element, on one core, from the first cache."""
+    print("| function | " + " | ".join(f"{d} {level}" for d in (float32, float64) for level in LEVELS) + " |")
+    print("|---|" + "---:|" * (2 * len(LEVELS)))
+    for case in CASES:
+        found = [nanoseconds(compiled(case, d, level), d) for d in (float32, float64) for level in LEVELS]
+        print(f"| {case.name} | " + " | ".join(f"{t:.2f}" for t in found) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--times"]:
+        times()
+    else:
+        errors(1 << int(sys.argv[1] if len(sys.argv) > 1 else 24))
