@@ -23,6 +23,10 @@ FREED = "freed"
 RUNNING = threading.RLock()
 os.register_at_fork(before=RUNNING.acquire, after_in_parent=RUNNING.release, after_in_child=RUNNING.release)
 
+# An expression of at most so many values and elements is interpreted when it is new, and compiled when it comes again.
+FEW_VALUES, FEW_ELEMENTS = 64, 1 << 14
+MOST_FAMILIES = 1 << 12
+
 Numbers = tuple[float | int | bool, ...]
 
 
@@ -31,16 +35,18 @@ class Family:
     """Programs of one structure: for its first literal numbers, and one that takes such numbers as inputs."""
 
     first: Numbers
-    program: Program
+    trial: Program | None = None
+    exact: Program | None = None
     general: Program | None = None
 
 
 @dataclass
 class Evaluator:
-    """Programs of imperative expressions by structure, and how many were built."""
+    """Programs of imperative expressions by structure, how many were compiled, and which ran last."""
 
     families: dict[Any, Family] = field(default_factory=dict)
     compiles: int = 0
+    last: Program | None = None
 
     def program(self, order: Sequence[Value], kept: Sequence[Value]) -> tuple[Program, list[Buffer]]:
         """A program that computes `kept`, and its inputs. Numbers in the text are inputs from their second value on."""
@@ -52,11 +58,16 @@ class Evaluator:
         key = structure(order, kept), options
         family = self.families.get(key)
         if family is None:
-            family = self.families[key] = Family(numbers, self.build(leaves, kept, options))
+            family = self.families[key] = Family(numbers)
+            if len(self.families) > MOST_FAMILIES:
+                del self.families[next(iter(self.families))]
+            if is_small(order):
+                family.trial = build(cut_at(leaves, kept), options=Options(backend="reference"))
+                return family.trial, buffers
         if family.first == numbers:
-            return family.program, buffers
-        if family.general is None:
-            family.general = self.build([*leaves, *literals], kept, options)
+            family.exact = family.exact or self.build(leaves, kept, options)
+            return family.exact, buffers
+        family.general = family.general or self.build([*leaves, *literals], kept, options)
         return family.general, [*buffers, *(Buffer.of(v.op.reference()) for v in literals)]
 
     def build(self, inputs: Sequence[Value], kept: Sequence[Value], options: Options) -> Program:
@@ -105,15 +116,27 @@ def run(wanted: Sequence[Value]) -> None:
         if is_symbolic(v):
             raise refuse_symbolic(v)
     pending = [v for v in order if v.data is None and not is_cheap(v)]
+    parameters = [v for v in pending if (h := owner(v)) is not None and h.leaf]
+    if parameters and not set(parameters).issuperset(wanted):
+        run(parameters)
+        return run([v for v in wanted if v.data is None])
     named = [v for v in pending if owner(v) is not None]
     differentiable = [v for v in wanted if (h := owner(v)) is not None and h.requires_grad]
     kept = list(dict.fromkeys([*wanted, *named, *(residuals(differentiable, order) if differentiable else ())]))
     program, buffers = EVALUATOR.program(order, kept)
+    EVALUATOR.last = program
     for v, buffer in zip(kept, program(buffers, {})):
         v.data = buffer
     for v in kept:
         if (h := owner(v)) is not None and (h.leaf or not h.requires_grad):
             forget(v)
+
+
+def is_small(order: Sequence[Value]) -> bool:
+    """Whether interpreting an expression once is quicker than compiling it."""
+    if len(order) > FEW_VALUES:
+        return False
+    return sum(t.size for v in order for t in (v.type.items if isinstance(v.type, TupleType) else (v.type,))) <= FEW_ELEMENTS
 
 
 def is_cheap(v: Value) -> bool:

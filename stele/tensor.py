@@ -18,6 +18,7 @@ from .ir.sizes import Size
 from .ir.types import DType
 from .ir.types import dtype as type_named
 from .looking import Looking
+from .opensize import plain
 from .ops import contraction, indexing, linear, shaping, statistics
 from .ops.elementwise import binary, unary
 from .ops.elementwise.unary import StopGradient
@@ -76,11 +77,11 @@ class Operands:
             return a.value
         if isinstance(a, np.ndarray):
             return array_value(a)
-        if self.numbers and isinstance(a, Size):
-            return indexing.number(a)
+        if isinstance(a, Size):
+            return indexing.number(plain(a)) if self.numbers else plain(a)
         if isinstance(a, list | tuple) and any(isinstance(part, Tensor | np.ndarray) for part in a):
             return tuple(self.value(part) for part in a)
-        return a
+        return plain(a) if isinstance(a, list | tuple) else a
 
     def tensors(self, y: Any) -> Any:
         """The results as tensors; under `no_grad` they are cut off from what carries gradients."""
@@ -146,7 +147,7 @@ class Tensor(Looking):
 
     def assign(self, new: Any) -> Tensor:
         """Rebinds this tensor to new numbers of its own shape and dtype, whatever its gradient settings."""
-        value = broadcast(constant(new, self.dtype).value, self.shape)
+        value = broadcast(constant(new, self.dtype).value, self.value.shape)
         other = owner(value)
         shared = other is not None and (self.leaf or other.leaf or other.requires_grad)
         self.value = StopGradient()(value) if shared else value
@@ -155,7 +156,7 @@ class Tensor(Looking):
     copy_ = assign
 
     def zero_(self) -> Tensor:
-        return self.assign(full(self.shape, 0, self.dtype))
+        return self.assign(full(self.value.shape, 0, self.dtype))
 
     def rebind(self, new: Tensor) -> Tensor:
         """This handle, standing for another expression of its type from now on."""
