@@ -14,8 +14,7 @@ from stele.kernel.slots import Carry, Loop, Run, Slots, Step
 
 i32, i8, ptr, void = ir.IntType(32), ir.IntType(8), ir.PointerType(), ir.VoidType()
 POOL_RUN = ir.FunctionType(void, [ptr, ptr, ptr, i64])
-HOST = ir.FunctionType(i32, [i64, ptr])
-BUFS, SIZES, STATUS, HOST_CALL = 0, 1, 2, 5
+BUFS, SIZES, STATUS = range(3)
 
 
 @dataclass(frozen=True)
@@ -29,10 +28,9 @@ class Emitted:
 class Entry:
     """Emits `i32 program(ctx*, pool*)` into a module, and the kernels it calls."""
 
-    def __init__(self, module: ir.Module, slots: Slots, target: Target) -> None:
-        self.module, self.slots, self.target = module, slots, target
+    def __init__(self, module: ir.Module, slots: Slots, target: Target, clocks: int | None = None) -> None:
+        self.module, self.slots, self.target, self.clocks = module, slots, target, clocks
         self.emitted: list[Emitted] = []
-        self.hosts: list[Run] = []
         self.pool_run, self.pool_finish = (ir.Function(module, POOL_RUN, name) for name in ("pool_run", "pool_finish"))
         self.first_write: int | None = None
         self.function = ir.Function(module, ir.FunctionType(i32, [ptr, ptr]), "program")
@@ -54,8 +52,6 @@ class Entry:
         for step in steps:
             if isinstance(step, Loop):
                 self.loop(step)
-            elif step.kernel.kind == "host":
-                self.host(step)
             else:
                 self.run(step)
 
@@ -65,19 +61,28 @@ class Entry:
         launches = tuple(emit(self.module, f"k{len(self.emitted)}", step.kernel, self.slots, self.target))
         self.emitted.append(Emitted(step, launches))
         final = self.first_write is not None and step.clock >= self.first_write
+        start = self.cycles()
         for launch in launches:
             function = self.module.get_global(launch.function)
             self.b.call(self.pool_finish if final else self.pool_run,
                         [self.pool, function, self.ctx, self.integer(launch.tasks)])
+        self.count(start, len(self.emitted) - 1)
         if not final:
             self.check()
 
-    def host(self, step: Run) -> None:
-        """An op that only Python can do: a call back with its number."""
-        call = self.field(HOST_CALL)
-        code = self.b.call(self.b.bitcast(call, HOST.as_pointer()), [i64(len(self.hosts)), self.bufs])
-        self.hosts.append(step)
-        self.leave_if(self.b.icmp_signed("!=", code, i32(0)), code)
+    def cycles(self) -> ir.Value | None:
+        """The machine's clock, where kernels are to be timed."""
+        if self.clocks is None:
+            return None
+        return self.b.call(self.module.declare_intrinsic("llvm.readcyclecounter", (), ir.FunctionType(i64, [])), [])
+
+    def count(self, start: ir.Value | None, kernel: int) -> None:
+        """Adds the cycles since `start` to those of a kernel."""
+        if start is None or self.clocks is None:
+            return
+        place = self.b.gep(self.address(self.clocks), [i64(8 * kernel)], source_etype=i8)
+        passed = self.b.sub(self.cycles(), start)
+        self.b.store(self.b.add(self.b.load(place, typ=i64), passed), place)
 
     def check(self) -> None:
         """Leaves with the status code if a kernel set one, or the pool because the program is to stop."""
