@@ -11,9 +11,12 @@ from .backend.base import Program
 from .backend.buffers import Buffer
 from .handle import is_symbolic, leaf, owner, refuse_symbolic
 from .ir.graph import Graph, Literal, Parameter, Value, parameter, walk
-from .ir.types import TupleType, Type, dtype
-from .ops.elementwise.unary import StopGradient
-from .ops.linear import Broadcast
+from .ir.types import TupleType, Type, bfloat16, dtype, float16
+from .ops.elementwise.arithmetic import Add, Div, Maximum, Minimum, Mul, Neg, Select, Sub
+from .ops.elementwise.base import Compare
+from .ops.elementwise.binary import Bits, Shift
+from .ops.elementwise.unary import Abs, Not, StopGradient
+from .ops.linear import Broadcast, Cast
 from .pipeline import Options, build
 from .transform.autodiff import gradients
 
@@ -23,8 +26,9 @@ FREED = "freed"
 RUNNING = threading.RLock()
 os.register_at_fork(before=RUNNING.acquire, after_in_parent=RUNNING.release, after_in_child=RUNNING.release)
 
-# An expression of at most so many values and elements is interpreted when it is new, and compiled when it comes again.
+# An expression of so few values and elements, of exact ops only, is interpreted when new, and compiled when it comes again.
 FEW_VALUES, FEW_ELEMENTS = 64, 1 << 14
+EXACT = (Add, Sub, Mul, Div, Neg, Maximum, Minimum, Compare, Select, Bits, Shift, Abs, Cast, Not, StopGradient)
 MOST_FAMILIES = 1 << 12
 
 Numbers = tuple[float | int | bool, ...]
@@ -133,10 +137,14 @@ def run(wanted: Sequence[Value]) -> None:
 
 
 def is_small(order: Sequence[Value]) -> bool:
-    """Whether interpreting an expression once is quicker than compiling it."""
-    if len(order) > FEW_VALUES:
-        return False
-    return sum(t.size for v in order for t in (v.type.items if isinstance(v.type, TupleType) else (v.type,))) <= FEW_ELEMENTS
+    """Whether interpreting an expression once is quicker than compiling it, and gives the same bits."""
+    return len(order) <= FEW_VALUES and all(is_exact(v) for v in order) and sum(v.type.size for v in order) <= FEW_ELEMENTS
+
+
+def is_exact(v: Value) -> bool:
+    """Whether an op has one right result, so that every backend gives the same bits."""
+    wide = not isinstance(v.type, TupleType) and v.dtype not in (float16, bfloat16)
+    return wide and (v.data is not None or v.op.family in ("leaf", "movement") or isinstance(v.op, EXACT))
 
 
 def is_cheap(v: Value) -> bool:
