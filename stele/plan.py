@@ -111,8 +111,8 @@ class Plan:
     def __call__(self, handles: list[Any], leaves: Sequence[Any], sizes: Mapping[str, int]) -> Any:
         """Runs the program on what the handles hold, then rebinds what the function rebinds. All or nothing."""
         with RUNNING:
-            if pending := [v for kind, h in self.inputs if kind == "handle" and (v := handles[h]._value).data is None]:
-                evaluate(pending)
+            if any(kind == "handle" and handles[h]._value.data is None for kind, h in self.inputs):
+                evaluate([handles[h]._value for kind, h in self.inputs if kind == "handle"])
             keep = frozenset(k for k, h in self.donated if not is_alone(handles[h])) if self.donated else NOTHING
             buffers = [handles[k]._value.data if kind == "handle" else Buffer.of(
                 leaves[k] if kind == "argument" else self.arrays[k].get()) for kind, k in self.inputs]

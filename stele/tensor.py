@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import shapes
-from .errors import DTypeError, GraphError, ShapeError
+from .errors import DTypeError, GraphError, ShapeError, TraceError
 from .evaluate import evaluate, free, known, refuse_freed
 from .handle import GRAD, TRACING, is_symbolic, owner
 from .ir.graph import Array, Value, literal, walk
@@ -167,7 +167,8 @@ class Tensor(Looking):
             raise ShapeError(f"an in-place operation keeps the shape: {self.shape} cannot become {new.shape}",
                              hint="Write x = x + y instead.")
         self.value = cast(new.value, self.dtype)
-        self.requires_grad = self.requires_grad or new.requires_grad
+        if self.home is TRACING.get():
+            self.requires_grad = self.requires_grad or new.requires_grad
         return self
 
     def __setitem__(self, key: Any, new: Any) -> None:
@@ -179,6 +180,9 @@ class Tensor(Looking):
         """Marks this tensor as one whose gradient `backward` accumulates."""
         if on and not self.dtype.is_float:
             raise DTypeError(f"only float tensors carry gradients, got {self.dtype}")
+        if self.home is not TRACING.get():
+            raise TraceError("requires_grad_ on a tensor from outside, inside of a compiled function",
+                             hint="Choose what carries gradients before the call.")
         if on and owner(self.value) is not self:
             self.value = StopGradient()(self.value)
         self.requires_grad, self.leaf = on, on
@@ -186,7 +190,8 @@ class Tensor(Looking):
 
     def detach(self) -> Tensor:
         """The same numbers as a tensor that carries no gradient."""
-        return Tensor(StopGradient()(self.value) if self.requires_grad else self.value)
+        is_cut = not self.requires_grad and TRACING.get() is None
+        return Tensor(self.value if is_cut else StopGradient()(self.value))
 
     def backward(self, gradient: Any = None, retain_graph: bool = False) -> None:
         """Adds the gradient of this number to `.grad` of every tensor it depends on that requires one."""
