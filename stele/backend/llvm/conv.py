@@ -59,7 +59,7 @@ class Blocking:
     @property
     def pitch(self) -> int:
         """Elements between target rows in the sums."""
-        return self.planes.stencil.target[1] if self.compact else self.planes.stencil.pitch
+        return self.planes.stencil.width if self.compact else self.planes.stencil.pitch
 
     @property
     def image(self) -> int:
@@ -78,7 +78,7 @@ class Blocking:
 
     def panel(self) -> int:
         """Elements of what is compacted of one channel."""
-        return len(self.planes.stencil.taps[0]) * self.room if self.compact else 0
+        return sum(map(len, self.planes.stencil.taps)) * self.room if self.compact else 0
 
 
 def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, w: Operand, write: Write,
@@ -103,10 +103,10 @@ def plan(machine: Machine, layer: Layer, source: Operand) -> Blocking:
     alone = layer.batch == 1
     shapes = [(images, stencil.rows) for images in (1, 2, 4, 8) if not (alone and images > 1)]
     shapes += [(1, -(-stencil.rows // bands)) for bands in (2, 3, 4, 6, 8, 12, 16, 28) if bands <= stencil.rows]
-    dense = stencil.pitch == stencil.target[1] and stencil.reach == (0, 0)
+    dense = stencil.pitch == stencil.width and stencil.reach == (0, 0)
     candidates = [_candidate(machine, layer, source, Planes(stencil, layer.dtype, lanes, *shape), compact)
                   for shape in shapes for compact in (False, True)
-                  if not (compact and (dense or len(stencil.taps) > 1))]
+                  if not (compact and dense)]
     return min((c for c in candidates if c is not None), key=lambda c: c[0])[1]
 
 
@@ -114,14 +114,15 @@ def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes,
                compact: bool) -> tuple[float, Blocking] | None:
     """One blocking with its price per target position; None where even one channel at a time is too much."""
     stencil, lanes = planes.stencil, planes.lanes
-    taps = -(-sum(map(len, stencil.taps)) // len(stencil.taps))
+    phases, every = len(stencil.taps), max(1, sum(map(len, stencil.taps)))
+    taps = -(-every // phases)
     pixels = Blocking(Tile(machine, layer.dtype, 1, 1), planes, 1, 1, compact).pixels
     price = Price(machine, layer.dtype, right=1.0 if compact else 2.0, drain=3.0)
     tile = price.best((layer.width,), (pixels,), layer.depth * taps)
     blocks, bands = -(-layer.width // tile.rows), -(-stencil.rows // planes.band)
     parts = min(blocks, max(1, 4 // (bands * layer.groups)), max(1, layer.width * taps // 64))
     blocking = Blocking(tile, planes, -(-blocks // parts), layer.depth, compact)
-    each, sums = planes.channel + blocking.panel(), len(stencil.taps) * tile.rows * blocking.room
+    each, sums = planes.channel + blocking.panel(), phases * tile.rows * blocking.room
     room = machine.l2 * 5 // 8 // size_of(layer.dtype)
     chunk = layer.depth
     if each * chunk + sums > room:
@@ -129,11 +130,10 @@ def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes,
         if chunk < 1 and planes.images * bands < stencil.rows:
             return None
         chunk = -(-layer.depth // -(-layer.depth // max(1, chunk)))
-    rows = planes.images * planes.band * -(-stencil.target[1] // lanes)
-    copied = layer.depth * (planes.fill_cost(source) + (taps * rows * 3 if compact else 0))
-    shape = tile.rows, tile.vectors
-    cost = len(stencil.taps) * price.cost(shape, layer.width, pixels, layer.depth * taps) + parts * copied \
-        + layer.width * rows * 5 + (-(-layer.depth // chunk) - 1) * layer.width * len(stencil.taps) * pixels / lanes * 3
+    rows = planes.images * planes.band * -(-stencil.width // lanes)
+    copied = layer.depth * (planes.fill_cost(source) + (every * rows * 3 if compact else 0))
+    cost = phases * price.cost((tile.rows, tile.vectors), layer.width, pixels, layer.depth * taps) + parts * copied \
+        + phases * layer.width * (rows * 5 + (-(-layer.depth // chunk) - 1) * pixels / lanes * 3)
     return cost * bands / planes.images, replace(blocking, chunk=chunk)
 
 
@@ -302,7 +302,10 @@ class _Convolution:
 
             return fold(b, count, acc, tap)
 
-        return fold(b, channels[1], tile.zeros(), channel)
+        some = channels[1]
+        if not isinstance(count, int):
+            some = b.select(b.icmp_signed(">", count, i64(0)), some, i64(0))
+        return fold(b, some, tile.zeros(), channel)
 
     def _drain(self, b, ctx, blocking: Blocking, sums, corner, images) -> None:
         """Finished sums of one block to their destination, channel by channel."""

@@ -90,7 +90,7 @@ def _candidate(machine: Machine, conv: Conv, planes: tuple[Planes, Planes], shap
     """One blocking with its price per image."""
     (x, g), (outputs, channels), lanes = planes, shape, planes[0].lanes
     taps = len(x.stencil.taps[0])
-    price = Price(machine, conv.dtype, left=1.0, right=2.0, drain=8.0)
+    price = Price(machine, conv.dtype, left=2.25, right=1.0 if taps == 1 else 2.0, drain=8.0)
     steps = -(-((x.images - 1) * x.image + x.band * x.stencil.pitch) // lanes)
     tile = price.best((outputs,), (channels * taps * lanes,), steps)
     cost = price.cost((tile.rows, tile.vectors), outputs, channels * taps * lanes, steps) \

@@ -129,8 +129,8 @@ class Planes:
     def compact(self, b: ir.IRBuilder, source: ir.Value, to: ir.Value, offsets: ir.Value, counts: tuple[ir.Value, ir.Value],
                 room: int) -> None:
         """Copies what each tap reads to `[channel][tap][room]`, target rows laid end to end, for (images, channels)."""
-        dtype, lanes, taps = self.dtype, self.lanes, len(self.stencil.taps[0])
-        width = self.stencil.target[1]
+        dtype, lanes, width = self.dtype, self.lanes, self.stencil.width
+        taps = sum(map(len, self.stencil.taps))
         with loop(b, 0, counts[1]) as c, loop(b, 0, taps) as t:
             offset = load(b, at(b, offsets, t, i64), i64)
             plane = at(b, source, total(b, scaled(b, c, self.channel), offset), dtype)
@@ -152,7 +152,7 @@ class Planes:
             h = total(b, scaled(b, b.add(first[2], q), ty), fy)
             with b.if_then(b.icmp_signed("<", h, i64(height))):
                 line = total(b, scaled(b, n, image), scaled(b, q, pitch))
-                with loop(b, 0, -(-width // tx), lanes) as x:
+                with loop(b, 0, stencil.width, lanes) as x:
                     vectors = [load(b, at(b, source(fy, fx), b.add(line, x), dtype), dtype, lanes) for fx in range(tx)]
                     for j in range(tx):
                         w = total(b, scaled(b, x, tx), j * lanes)
