@@ -32,21 +32,22 @@ SIZES = (            # batch, m, n, k
 )
 
 
-def product(machine: Machine, dtype: type, sizes: tuple[int, int, int, int], transposed: tuple[bool, bool] = (False, False),
-            plain: bool = True, symbolic: str = "", shared: bool = False) -> tuple[Bench, np.ndarray]:
+def product(machine: Machine, dtype: type, sizes: tuple[int, int, int, int],
+            transposed: tuple[bool, bool] = (False, False), plain: bool = True, symbolic: str = "", shared: bool = False) -> tuple[Bench, np.ndarray]:
     """A product and what it should be; `symbolic` names the sizes the kernels are not told."""
     batch, m, n, k = sizes
     rng, kind = np.random.default_rng(0), float_type(np.dtype(dtype))
-    a, b = rng.standard_normal((batch, m, k)).astype(dtype), rng.standard_normal((1 if shared else batch, k, n)).astype(dtype)
+    a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((batch, m, k), (1 if shared else batch, k, n)))
     layouts = [strides(x.shape, (0, 2, 1) if t else None) for x, t in zip((a, b), transposed)]
     data = [np.ascontiguousarray(x.transpose(0, 2, 1)) if t else x for x, t in zip((a, b), transposed)]
     extents = [size(i) if name in symbolic else value for i, (name, value) in enumerate(zip("bmnk", sizes))]
     left, right = (Memory(i + 1, kind, layout).operand(plain) for i, layout in enumerate(layouts))
+    right, spec = replace(right, batched=not shared), Gemm(*extents, kind)
     out = Memory(0, kind, strides((batch, m, n)))
     c = np.full((batch, m, n), np.nan, dtype)
 
     def build(module: ir.Module, temp):
-        return gemm(module, "gemm", machine, Gemm(*extents, kind), left, replace(right, batched=not shared), out.write, temp)
+        return gemm(module, "gemm", machine, spec, left, right, out.write, temp)
 
     return Bench(machine, build, [c, *data], sizes), a.astype(np.float64) @ b.astype(np.float64)
 
@@ -86,18 +87,18 @@ def test_rows_do_not_depend_on_how_many_there_are() -> None:
 
 
 CONVOLUTIONS = (     # n, c, o, (h, w), (kh, kw), and what is not the default
-    (2, 3, 5, (9, 11), (3, 3), dict(padding=((1, 1), (1, 1)))),
-    (3, 5, 7, (8, 9), (3, 3), dict(padding=((1, 1), (1, 1)), stride=(2, 2))),
-    (2, 4, 6, (10, 7), (4, 2), dict(padding=((2, 1), (0, 3)))),
-    (5, 4, 6, (7, 7), (1, 1), dict(stride=(2, 2))),
-    (2, 6, 9, (10, 13), (3, 2), dict(padding=((2, 2), (1, 1)), stride=(1, 3), dilation=(2, 1), groups=3)),
-    (9, 8, 33, (7, 7), (3, 3), dict(padding=((1, 1), (1, 1)))),
-    (2, 4, 4, (20, 35), (5, 5), dict(padding=((2, 2), (2, 2)), stride=(1, 2), groups=4)),
-    (1, 3, 8, (40, 40), (7, 7), dict(padding=((3, 3), (3, 3)), stride=(2, 2))),
-    (1, 2, 3, (12, 12), (2, 2), dict(stride=(3, 3))),
-    (3, 50, 50, (32, 32), (3, 3), dict(padding=((1, 1), (1, 1)))),
-    (2, 70, 3, (61, 40), (3, 3), dict(padding=((1, 1), (1, 1)))),
-    (4, 600, 40, (6, 6), (1, 1), dict()),
+    (2, 3, 5, (9, 11), (3, 3), {"padding": ((1, 1), (1, 1))}),
+    (3, 5, 7, (8, 9), (3, 3), {"padding": ((1, 1), (1, 1)), "stride": (2, 2)}),
+    (2, 4, 6, (10, 7), (4, 2), {"padding": ((2, 1), (0, 3))}),
+    (5, 4, 6, (7, 7), (1, 1), {"stride": (2, 2)}),
+    (2, 6, 9, (10, 13), (3, 2), {"padding": ((2, 2), (1, 1)), "stride": (1, 3), "dilation": (2, 1), "groups": 3}),
+    (9, 8, 33, (7, 7), (3, 3), {"padding": ((1, 1), (1, 1))}),
+    (2, 4, 4, (20, 35), (5, 5), {"padding": ((2, 2), (2, 2)), "stride": (1, 2), "groups": 4}),
+    (1, 3, 8, (40, 40), (7, 7), {"padding": ((3, 3), (3, 3)), "stride": (2, 2)}),
+    (1, 2, 3, (12, 12), (2, 2), {"stride": (3, 3)}),
+    (3, 50, 50, (32, 32), (3, 3), {"padding": ((1, 1), (1, 1))}),
+    (2, 70, 3, (61, 40), (3, 3), {"padding": ((1, 1), (1, 1))}),
+    (4, 600, 40, (6, 6), (1, 1), {}),
 )
 
 
@@ -136,7 +137,8 @@ def benches(machine: Machine, dtype: type, case: tuple, symbolic: bool) -> list[
     def bench(make, out: np.ndarray, *operands: np.ndarray) -> Bench:
         memory = [Memory(i, kind, strides(a.shape)) for i, a in enumerate((out, *operands))]
         left, right = (m.operand() for m in memory[1:])
-        return Bench(machine, lambda module, temp: make(module, "conv", machine, conv, left, right, memory[0].write, temp),
+        write = memory[0].write
+        return Bench(machine, lambda module, temp: make(module, "conv", machine, conv, left, right, write, temp),
                      [np.full_like(out, np.nan), *operands], (n,))
 
     made = bench(convolution, g, x, w), bench(input_gradient, x, g, w), bench(weight_gradient, w, x, g)

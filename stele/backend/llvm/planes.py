@@ -7,15 +7,28 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Operand, Write, i64, size_of
-from stele.backend.llvm.nest import at, lanes_below, least, load, loop, round_up, scaled, shuffle, splat, store, total, zero
+from stele.backend.llvm.access import Builder, Index, Operand, Pair, Write, i64, size_of
+from stele.backend.llvm.nest import (
+    at,
+    lanes_below,
+    least,
+    load,
+    loop,
+    round_up,
+    scaled,
+    shuffle,
+    splat,
+    store,
+    total,
+    zero,
+)
 from stele.backend.llvm.pack import masked_load
 from stele.backend.llvm.stencil import Stencil
 
 
 @dataclass(frozen=True)
 class Planes:
-    """`[channel][phase][image][row][pitch]`: the source of a stencil for `images` images, `band` target rows of each."""
+    """`[channel][phase][image][row][pitch]`: a stencil's source for `images` images, `band` target rows of each."""
 
     stencil: Stencil
     dtype: ir.Type
@@ -62,8 +75,8 @@ class Planes:
         """Room for the planes of `channels` channels when readers run `overrun` elements past the last."""
         return round_up((channels * self.channel + overrun + self.image) * size_of(self.dtype), 64)
 
-    def fill(self, b: ir.IRBuilder, ctx: ir.Value, operand: Operand, to: ir.Value, first: tuple[ir.Value, ir.Value],
-             counts: tuple[ir.Value, ir.Value], row: ir.Value, end: ir.Value | None = None) -> None:
+    def fill(self, b: Builder, ctx: ir.Value, operand: Operand, to: ir.Value, first: Pair, counts: Pair,
+             row: ir.Value, end: ir.Value | None = None) -> None:
         """Copies `counts` = (images, channels) from `first` = (image, channel) on, target rows from `row` on.
 
         Source rows from `end` on count as zeros.
@@ -100,7 +113,8 @@ class Planes:
         return plain is not None and plain.strides[2:] == (stencil.pitch, 1) and stencil.pitch == stencil.source[1] \
             and stencil.phases == (1, 1) and stencil.low == (0, 0) and stencil.reach[0] == 0
 
-    def _stretch(self, b, ctx, operand: Operand, to, index, height) -> None:
+    def _stretch(self, b: Builder, ctx: ir.Value, operand: Operand, to: ir.Value, index: Index,
+                 height: ir.Value) -> None:
         """All rows of one image and channel at once; rows from `height` on are zeros."""
         dtype, lanes, pitch = self.dtype, self.lanes, self.stencil.pitch
         offset = total(b, *(scaled(b, i, stride) for i, stride in zip(index, operand.plain.strides)))
@@ -113,7 +127,8 @@ class Planes:
             vector = masked_load(b, at(b, source, x, dtype), dtype, lanes_below(b, b.sub(count, x), lanes))
             store(b, vector, at(b, to, x, dtype), dtype)
 
-    def _row(self, b, ctx, operand: Operand, to, index, width, line, fy: int) -> None:
+    def _row(self, b: Builder, ctx: ir.Value, operand: Operand, to: ir.Value, index: Index, width: ir.Value,
+             line: ir.Value, fy: int) -> None:
         """One row of the source to every column phase."""
         stencil, lanes, step = self.stencil, self.lanes, self.stencil.phases[1]
         with loop(b, 0, stencil.pitch, lanes) as x:
@@ -126,8 +141,7 @@ class Planes:
                     picked = regroup(b, vectors, lambda l, fx=phase[1]: divmod(l * step + fx, lanes))
                     store(b, picked, at(b, to, total(b, line, number * self.phase, x), self.dtype), self.dtype)
 
-    def compact(self, b: ir.IRBuilder, source: ir.Value, to: ir.Value, offsets: ir.Value, counts: tuple[ir.Value, ir.Value],
-                room: int) -> None:
+    def compact(self, b: Builder, source: ir.Value, to: ir.Value, offsets: ir.Value, counts: Pair, room: int) -> None:
         """Copies what each tap reads to `[channel][tap][room]`, target rows laid end to end, for (images, channels)."""
         dtype, lanes, width = self.dtype, self.lanes, self.stencil.width
         taps = sum(map(len, self.stencil.taps))
@@ -140,11 +154,11 @@ class Planes:
                 place = at(b, line, total(b, scaled(b, total(b, scaled(b, n, self.band), q), width), x), dtype)
                 store(b, load(b, seen, dtype, lanes), place, dtype)
 
-    def drain(self, b: ir.IRBuilder, ctx: ir.Value, write: Write, source: Callable[[ir.Value, int], ir.Value],
+    def drain(self, b: Builder, ctx: ir.Value, write: Write, source: Callable[[ir.Value, int], ir.Value],
               first: tuple[ir.Value, ir.Value, ir.Value], images: ir.Value, image: int, pitch: int) -> None:
-        """Writes one channel of the target: `first` = (image, channel, phase row), from `source(row phase, column phase)`.
+        """Writes one channel of the target, `first` = (image, channel, phase row) on.
 
-        There, images are `image` and rows `pitch` elements apart.
+        It lies at `source(row phase, column phase)`, images `image` and rows `pitch` elements apart.
         """
         stencil, dtype, lanes = self.stencil, self.dtype, self.lanes
         (ty, tx), (height, width) = stencil.spread, stencil.target
@@ -161,20 +175,21 @@ class Planes:
                         write(b, ctx, (b.add(first[0], n), first[1], h, w), 3, lanes, mask, picked)
 
 
-def regroup(b: ir.IRBuilder, vectors: Sequence[ir.Value], pick: Callable[[int], tuple[int, int]]) -> ir.Value:
+def regroup(b: Builder, vectors: Sequence[ir.Value], pick: Callable[[int], tuple[int, int]]) -> ir.Value:
     """The vector whose lane `l` is lane `k` of vector `v`, where `(v, k) = pick(l)`."""
     if len(vectors) == 1:
         return vectors[0]
     lanes = vectors[0].type.count
     picks = [pick(l) for l in range(lanes)]
-    result = shuffle(b, vectors[0], vectors[1], [k + lanes * (v == 1) if v < 2 else l for l, (v, k) in enumerate(picks)])
+    lane = [k + lanes * v if v < 2 else l for l, (v, k) in enumerate(picks)]
+    result = shuffle(b, vectors[0], vectors[1], lane)
     for number in range(2, len(vectors)):
         lane = [lanes + k if v == number else l for l, (v, k) in enumerate(picks)]
         result = shuffle(b, result, vectors[number], lane)
     return result
 
 
-def within(b: ir.IRBuilder, start: ir.Value, end: ir.Value, lanes: int) -> ir.Value:
+def within(b: Builder, start: ir.Value, end: ir.Value, lanes: int) -> ir.Value:
     """The mask of the lanes `l` with `0 <= start + l < end`."""
     i32 = ir.IntType(32)
     steps = ir.Constant(ir.VectorType(i32, lanes), list(range(lanes)))
