@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -93,6 +94,19 @@ def aligned(nbytes: int) -> np.ndarray:
     raw = np.full(nbytes + 4096, 255, np.uint8)
     start = -raw.ctypes.data % 4096
     return raw[start:start + nbytes]
+
+
+def guarded(array: np.ndarray) -> np.ndarray:
+    """A copy whose last byte is the last one before a page that nobody may touch."""
+    page = mmap.PAGESIZE
+    room = -(-max(array.nbytes, 1) // page) * page
+    region = mmap.mmap(-1, room + page)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(region))
+    if ctypes.CDLL(None).mprotect(ctypes.c_void_p(start + room), ctypes.c_size_t(page), 0):
+        raise OSError("mprotect failed")
+    copy = np.frombuffer(region, array.dtype, array.size, room - array.nbytes).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 class Bench:

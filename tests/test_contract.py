@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from contraction import AVX2, AVX512, SSE4, Bench, Memory, error, float_type, machine_here, size, strides
+from contraction import AVX2, AVX512, SSE4, Bench, Memory, error, float_type, guarded, machine_here, size, strides
 from llvmlite import ir
 
 from stele.backend.llvm.access import Count, Launch, Machine, i64
 from stele.backend.llvm.conv import convolution, input_gradient
 from stele.backend.llvm.conv_weight import weight_gradient
 from stele.backend.llvm.gemm import Gemm, gemm
-from stele.backend.llvm.nest import kernel
+from stele.backend.llvm.nest import kernel, splat
 from stele.backend.llvm.pack import transpose
 from stele.backend.llvm.stencil import Conv
 
@@ -33,7 +33,8 @@ SIZES = (            # batch, m, n, k
 
 
 def product(machine: Machine, dtype: type, sizes: tuple[int, int, int, int],
-            transposed: tuple[bool, bool] = (False, False), plain: bool = True, symbolic: str = "", shared: bool = False) -> tuple[Bench, np.ndarray]:
+            transposed: tuple[bool, bool] = (False, False), plain: bool = True, symbolic: str = "",
+            shared: bool = False) -> tuple[Bench, np.ndarray]:
     """A product and what it should be; `symbolic` names the sizes the kernels are not told."""
     batch, m, n, k = sizes
     rng, kind = np.random.default_rng(0), float_type(np.dtype(dtype))
@@ -49,7 +50,7 @@ def product(machine: Machine, dtype: type, sizes: tuple[int, int, int, int],
     def build(module: ir.Module, temp):
         return gemm(module, "gemm", machine, spec, left, right, out.write, temp)
 
-    return Bench(machine, build, [c, *data], sizes), a.astype(np.float64) @ b.astype(np.float64)
+    return Bench(machine, build, [guarded(x) for x in (c, *data)], sizes), a.astype(np.float64) @ b.astype(np.float64)
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: f"{m.vector_bytes}")
@@ -139,7 +140,7 @@ def benches(machine: Machine, dtype: type, case: tuple, symbolic: bool) -> list[
         left, right = (m.operand() for m in memory[1:])
         write = memory[0].write
         return Bench(machine, lambda module, temp: make(module, "conv", machine, conv, left, right, write, temp),
-                     [np.full_like(out, np.nan), *operands], (n,))
+                     [guarded(a) for a in (np.full_like(out, np.nan), *operands)], (n,))
 
     made = bench(convolution, g, x, w), bench(input_gradient, x, g, w), bench(weight_gradient, w, x, g)
     return list(zip(made, references(conv, x, w, g)))
@@ -158,6 +159,53 @@ def test_convolution(case: tuple, symbolic: bool) -> None:
 def test_convolution_on_machines(machine: Machine, dtype: type, case: tuple) -> None:
     for bench, expected in benches(machine, dtype, case, False):
         assert error(bench.check(), expected) < TOLERANCE[dtype]
+
+
+class Halved(Memory):
+    """Memory read through a fused prologue and written through a fused epilogue: x / 2 in, relu out."""
+
+    def read(self, b, ctx, index, lane_axis, lanes, mask):
+        x = super().read(b, ctx, index, lane_axis, lanes, mask)
+        half = ir.Constant(self.dtype, 0.5)
+        return b.fmul(x, half if lanes == 1 else splat(b, half, lanes))
+
+    def write(self, b, ctx, index, lane_axis, lanes, mask, vector):
+        none = ir.Constant(vector.type, None if lanes > 1 else 0.0)
+        vector = b.select(b.fcmp_ordered("<", vector, none), none, vector)
+        super().write(b, ctx, index, lane_axis, lanes, mask, vector)
+
+
+def test_fused_product() -> None:
+    rng, kind = np.random.default_rng(0), ir.FloatType()
+    a, w = (rng.standard_normal(shape, np.float32) for shape in ((1, 40, 30), (1, 30, 50)))
+    c, x, y = (Halved(i, kind, strides(shape)) for i, shape in enumerate(((1, 40, 50), a.shape, w.shape)))
+
+    def build(module: ir.Module, temp):
+        spec = Gemm(1, 40, 50, 30, kind)
+        return gemm(module, "gemm", HERE, spec, x.operand(False), y.operand(False), c.write, temp)
+
+    out = Bench(HERE, build, [guarded(m) for m in (np.zeros((1, 40, 50), np.float32), a, w)]).check()
+    assert error(out, np.maximum(a.astype(np.float64) @ w / 4, 0)) < 2e-6
+
+
+@pytest.mark.parametrize("case", [CONVOLUTIONS[1], CONVOLUTIONS[9], CONVOLUTIONS[11]], ids=str)
+def test_fused_convolution(case: tuple) -> None:
+    n, c, o, image, window, options = case
+    kind, rng = ir.FloatType(), np.random.default_rng(1)
+    conv = Conv(size(0), c, o, image, window, kind, **options)
+    x, w, g = (rng.standard_normal(shape).astype(np.float32)
+               for shape in ((n, c, *image), (o, c // conv.groups, *window), (n, o, *conv.target)))
+    expected = references(conv, x, w, g)
+    for make, out, operands, value in zip((convolution, input_gradient, weight_gradient), (g, x, w),
+                                          ((x, w), (g, w), (x, g)), expected):
+        memory = [Halved(i, kind, strides(a.shape)) for i, a in enumerate((out, *operands))]
+
+        def build(module: ir.Module, temp, make=make, memory=memory):
+            left, right = (m.operand(False) for m in memory[1:])
+            return make(module, "conv", HERE, conv, left, right, memory[0].write, temp)
+
+        bench = Bench(HERE, build, [guarded(a) for a in (out, *operands)], (n,))
+        assert error(bench.check(), np.maximum(value / 4, 0)) < 2e-6
 
 
 @pytest.mark.parametrize("lanes", [2, 4, 8, 16])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Builder, Index, Operand, Pair, Write, i64, size_of
+from stele.backend.llvm.access import Builder, Index, Operand, Pair, Plain, Write, i64, size_of
 from stele.backend.llvm.nest import (
     at,
     lanes_below,
@@ -85,11 +85,12 @@ class Planes:
         height = i64(stencil.source[0]) if end is None else least(b, i64(stencil.source[0]), end)
         with loop(b, 0, counts[1]) as c:
             plane = scaled(b, c, self.channel)
-            if self._stretches(operand):
+            plain = self._stretches(operand)
+            if plain is not None:
                 with loop(b, 0, counts[0]) as n:
                     place = at(b, to, total(b, plane, scaled(b, n, self.image)), dtype)
-                    self._stretch(b, ctx, operand, place, (b.add(first[0], n), b.add(first[1], c), row), height)
-            for fy in () if self._stretches(operand) else sorted({phase[0] for phase in stencil.used}):
+                    self._stretch(b, ctx, plain, place, (b.add(first[0], n), b.add(first[1], c), row), height)
+            for fy in sorted({phase[0] for phase in stencil.used}) if plain is None else ():
                 with loop(b, 0, counts[0]) as n, loop(b, 0, self.image // stencil.pitch) as r:
                     h = total(b, scaled(b, b.add(row, r), stencil.phases[0]), fy - stencil.low[0])
                     inside = b.icmp_unsigned("<", h, height)
@@ -102,23 +103,24 @@ class Planes:
 
     def fill_cost(self, operand: Operand) -> float:
         """An estimate of what filling one channel takes, in units of one vector multiplication."""
-        if self._stretches(operand):
+        if self._stretches(operand) is not None:
             return self.images * (16 + 1.5 * self.image / self.lanes)
         rows = self.images * self.image // self.stencil.pitch
         return len(self.stencil.used) * rows * (4 + 5 * -(-self.stencil.pitch // self.lanes))
 
-    def _stretches(self, operand: Operand) -> bool:
-        """Whether rows lie in memory as they will lie here, end to end."""
+    def _stretches(self, operand: Operand) -> Plain | None:
+        """The operand's memory if rows lie there as they will lie here, end to end."""
         stencil, plain = self.stencil, operand.plain
-        return plain is not None and plain.strides[2:] == (stencil.pitch, 1) and stencil.pitch == stencil.source[1] \
-            and stencil.phases == (1, 1) and stencil.low == (0, 0) and stencil.reach[0] == 0
+        alike = stencil.phases == (1, 1) and stencil.low == (0, 0) and stencil.reach[0] == 0 \
+            and stencil.pitch == stencil.source[1]
+        return plain if alike and plain is not None and plain.strides[2:] == (stencil.pitch, 1) else None
 
-    def _stretch(self, b: Builder, ctx: ir.Value, operand: Operand, to: ir.Value, index: Index,
+    def _stretch(self, b: Builder, ctx: ir.Value, plain: Plain, to: ir.Value, index: Index,
                  height: ir.Value) -> None:
         """All rows of one image and channel at once; rows from `height` on are zeros."""
         dtype, lanes, pitch = self.dtype, self.lanes, self.stencil.pitch
-        offset = total(b, *(scaled(b, i, stride) for i, stride in zip(index, operand.plain.strides)))
-        source = at(b, operand.plain.base(b, ctx), offset, dtype)
+        offset = total(b, *(scaled(b, i, stride) for i, stride in zip(index, plain.strides)))
+        source = at(b, plain.base(b, ctx), offset, dtype)
         count = scaled(b, least(b, i64(self.band), b.sub(height, index[2])), pitch)
         whole = b.and_(count, i64(-lanes))
         with loop(b, 0, whole, lanes) as x:
@@ -170,7 +172,7 @@ class Planes:
                     vectors = [load(b, at(b, source(fy, fx), b.add(line, x), dtype), dtype, lanes) for fx in range(tx)]
                     for j in range(tx):
                         w = total(b, scaled(b, x, tx), j * lanes)
-                        picked = regroup(b, vectors, lambda l, j=j: tuple(reversed(divmod(j * lanes + l, tx))))
+                        picked = regroup(b, vectors, lambda l, j=j: ((j * lanes + l) % tx, (j * lanes + l) // tx))
                         mask = None if width % (lanes * tx) == 0 else within(b, w, i64(width), lanes)
                         write(b, ctx, (b.add(first[0], n), first[1], h, w), 3, lanes, mask, picked)
 
