@@ -21,7 +21,7 @@ FLOORS = (
     "transform",
     "kernel",
     "backend",
-    "pipeline tree plan handle evaluate state tensor trace compiled looking shapes indexing functions scan random",
+    "pipeline tree plan handle evaluate state tensor trace compiled looking shapes functions scan random gradient symbolic opensize",
     "nn optim data train inspect cli interop rosetta",
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}

@@ -10,7 +10,7 @@ from stele.kernel.slots import Loop, Slots, Step
 
 def overwritable(kernel: Kernel) -> Iterator[tuple[Value, Value]]:
     """Pairs (result, input) of one type where element i of the input is read for element i of results only."""
-    if kernel.kind != "nest":
+    if kernel.kind not in ("nest", "contraction"):
         return
     for x in kernel.inputs:
         touched = {x}

@@ -7,6 +7,7 @@ from time import perf_counter
 
 from llvmlite import ir
 
+from stele import config
 from stele.backend.cpu import cache, jit
 from stele.backend.cpu.entry import Entry
 from stele.backend.cpu.manifest import KernelNote, Manifest, Output, SlotNote
@@ -33,21 +34,25 @@ def native(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[in
 
     `donate` maps results to the parameters whose memory they may take over.
     """
-    key = cache.digest(traced.digest, repr(sorted(donate.items())), options, target.key, cache.fingerprint())
+    timed = "time" in config.SHOW()
+    key = cache.digest(traced.digest, repr(sorted(donate.items())), options, str(timed), target.key, cache.fingerprint())
     if found := cache.objects().get(key):
         size = int.from_bytes(found[:8], "little")
         return Native(found[8 + size:], Manifest.unpack(found[8:8 + size]), True)
     start = perf_counter()
     graph = optimise(traced)
-    image, manifest = compile_graph(graph, donate, target, numbers(traced), perf_counter() - start)
+    image, manifest = compile_graph(graph, donate, target, numbers(traced), perf_counter() - start, timed)
     packed = manifest.pack()
     cache.objects().put(key, len(packed).to_bytes(8, "little") + packed + image)
     return Native(image, manifest, False)
 
 
 def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, number: Mapping[Origin, int],
-                  seconds: float) -> tuple[bytes, Manifest]:
-    """Machine code and manifest of an optimised graph; `number` names origins by the values that have them."""
+                  seconds: float, timed: bool = False) -> tuple[bytes, Manifest]:
+    """Machine code and manifest of an optimised graph; `number` names origins by the values that have them.
+
+    With `timed`, the program adds up the cycles of each kernel.
+    """
     start = perf_counter()
     slots = Slots(fuse)
     for p in graph.parameters:
@@ -60,7 +65,7 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, numbe
     kept = {o.k for o in outputs if o.source == "parameter"}
     in_place = share(slots, steps, {y: x for y, x in donated.items() if x not in kept})
     module = ir.Module("program")
-    entry = Entry(module, slots, target)
+    entry = Entry(module, slots, target, slots.new("clocks", 8, "cycles") if timed else None)
     entry.emit(steps, first_write=min((slots.table[y].first for y in in_place), default=None))
     emitted = perf_counter()
     image = jit.compile_object(module, target)

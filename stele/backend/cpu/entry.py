@@ -8,7 +8,8 @@ from llvmlite import ir
 
 from stele.backend.cpu.target import Target
 from stele.backend.llvm.dims import i64, integer
-from stele.backend.llvm.emit import Launch, emit
+from stele.backend.llvm.emit import Emitter
+from stele.backend.llvm.launch import Launch
 from stele.ir.sizes import Dim
 from stele.kernel.slots import Carry, Loop, Run, Slots, Step
 
@@ -28,8 +29,9 @@ class Emitted:
 class Entry:
     """Emits `i32 program(ctx*, pool*)` into a module, and the kernels it calls."""
 
-    def __init__(self, module: ir.Module, slots: Slots, target: Target) -> None:
-        self.module, self.slots, self.target = module, slots, target
+    def __init__(self, module: ir.Module, slots: Slots, target: Target, clocks: int | None = None) -> None:
+        self.module, self.slots, self.target, self.clocks = module, slots, target, clocks
+        self.emitter = Emitter(module, slots, target)
         self.emitted: list[Emitted] = []
         self.pool_run, self.pool_finish = (ir.Function(module, POOL_RUN, name) for name in ("pool_run", "pool_finish"))
         self.first_write: int | None = None
@@ -58,15 +60,31 @@ class Entry:
     def run(self, step: Run) -> None:
         """One kernel: its launches, then a look at the status."""
         self.slots.clock = step.clock
-        launches = tuple(emit(self.module, f"k{len(self.emitted)}", step.kernel, self.slots, self.target))
+        launches = tuple(self.emitter.emit(f"k{len(self.emitted)}", step.kernel))
         self.emitted.append(Emitted(step, launches))
         final = self.first_write is not None and step.clock >= self.first_write
+        start = self.cycles()
         for launch in launches:
             function = self.module.get_global(launch.function)
             self.b.call(self.pool_finish if final else self.pool_run,
                         [self.pool, function, self.ctx, self.integer(launch.tasks)])
+        self.count(start, len(self.emitted) - 1)
         if not final:
             self.check()
+
+    def cycles(self) -> ir.Value | None:
+        """The machine's clock, where kernels are to be timed."""
+        if self.clocks is None:
+            return None
+        return self.b.call(self.module.declare_intrinsic("llvm.readcyclecounter", (), ir.FunctionType(i64, [])), [])
+
+    def count(self, start: ir.Value | None, kernel: int) -> None:
+        """Adds the cycles since `start` to those of a kernel."""
+        if start is None or self.clocks is None:
+            return
+        place = self.b.gep(self.address(self.clocks), [i64(8 * kernel)], source_etype=i8)
+        passed = self.b.sub(self.cycles(), start)
+        self.b.store(self.b.add(self.b.load(place, typ=i64), passed), place)
 
     def check(self) -> None:
         """Leaves with the status code if a kernel set one, or the pool because the program is to stop."""

@@ -43,6 +43,8 @@ class Program:
         self.loaded = jit.load(code.image, ["program"], detect(), imports=pool.imports())
         self.address = self.loaded["program"]
         self.constants = {k: Buffer.of(a) for k, a in self.manifest.constants.items()}
+        self.clocks = {k: Buffer.of(np.zeros(len(self.manifest.kernels), np.int64))
+                       for k, s in enumerate(self.manifest.slots) if s.kind == "clocks"}
         self.bounds: dict[tuple[int, ...], Bound] = {}
         self.frames: list[Frame] = []
         self.calls = 0
@@ -100,7 +102,7 @@ class Program:
         frame = self.frames.pop() if self.frames else None
         if frame is None or frame.scratch_bytes < bound.scratch:
             frame = Frame(len(self.manifest.slots), len(self.manifest.names), bound.scratch)
-            for k, buffer in self.constants.items():
+            for k, buffer in (self.constants | self.clocks).items():
                 frame.buffers[k] = buffer.address
         frame.sizes[:len(bound.sizes)] = bound.sizes
         return frame
@@ -140,6 +142,11 @@ class Program:
     def kernels(self) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
         """(kind, ops, user lines) of each kernel in order."""
         return tuple((k.kind, k.what, self.lines(k.origins)) for k in self.manifest.kernels)
+
+    @property
+    def cycles(self) -> tuple[int, ...]:
+        """Cycles spent in each kernel so far, where the program was built under STELE_SHOW=time."""
+        return tuple(int(c) for buffer in self.clocks.values() for c in buffer.array)
 
     def memory(self, sizes: Mapping[str, int]) -> int:
         """Bytes of the arena at these sizes."""

@@ -88,17 +88,18 @@ class Blocks:
         for step in inside(block):
             if isinstance(step, Load | Store):
                 address, rest = self.places.get(step) or (self.frame.buffer(step.value), step.offset)
-                now, later = self.parted(rest)
+                now, later = self.parted(rest, coefficient(step.offset, self.lanes.name) is not None)
                 address = self.memory.offset(address, self.frame.integer(now), step.value.dtype)
                 self.places[step] = address, later
 
-    def parted(self, x: Dim) -> tuple[Dim, Dim]:
-        """The terms of an expression that are known here, and the others."""
+    def parted(self, x: Dim, is_linear: bool) -> tuple[Dim, Dim]:
+        """The terms of an expression that are known here, and the others: all that move with a lane that is not linear."""
         now: Dim = 0
         later: Dim = 0
         for monomial, k in of(x).terms:
             term = Size(((monomial, k),)) if monomial else k
-            ready = all(n in self.frame.at for n in variables(term)) and coefficient(term, self.lanes.name) is not None
+            known = all(n in self.frame.at for n in variables(term))
+            ready = known and (is_linear or coefficient(term, self.lanes.name) == 0)
             now, later = (now + term, later) if ready else (now, later + term)
         return now, later
 
