@@ -33,7 +33,7 @@ from .loops import (
     Total,
     Within,
 )
-from .space import FoldClass, Index, Space, Stage, is_fold, measure, needs
+from .space import Index, Space, Stage, is_fold, measure, needs
 from .tasks import cut, strided
 
 Bounds = tuple[Bound, ...]
