@@ -45,8 +45,10 @@ def lower(kernel: Kernel) -> list[Nest]:
     if isinstance(result.op, Concatenate):
         return [nest for k in range(len(result.args)) for nest in cut(collapse(joined(result, k, kernel.body)))]
     space = measure(kernel.results, frozenset(kernel.body))
-    ways = [collapse(Lowering(space, kernel.body, across).nest()) for across in ((False, True) if space.rows else (False,))]
-    return cut(min(ways, key=strided))
+    inside = collapse(Lowering(space, kernel.body, False).nest())
+    if not space.rows:
+        return cut(inside)
+    return cut(min(inside, collapse(Lowering(space, kernel.body, True).nest()), key=strided))
 
 
 def joined(v: Value, k: int, body: Collection[Value]) -> Nest:
@@ -220,7 +222,8 @@ class Lowering:
         """An element at a computed index of one axis, which is checked."""
         x, at = v.args
         found = self.element(at, index[axis:axis + at.ndim], bounds)
-        checked = self.placed(Check(found.dtype, found.depends | depending(bounds=bounds), found, x.shape[axis], v, bounds))
+        depends = found.depends | depending(bounds=bounds)
+        checked = self.placed(Check(found.dtype, depends, found, x.shape[axis], v, bounds))
         offset = linear((*index[:axis], 0, *index[axis + at.ndim:]), x.shape)
         computed = ((checked, strides(x.shape)[axis]),)
         return self.placed(Load(v.dtype, depending(offset, bounds, (checked,)), x, offset, computed, bounds))
@@ -234,8 +237,8 @@ class Lowering:
         self.scopes += opened
         parts = tuple(Part(m.op, accumulator(m), self.element(m.args[0], cls.operand)) for m in cls.members)
         del self.scopes[depth:]
-        fold = Fold(tuple(Axis(n, self.space.ranges[n]) for n in cls.loops), tuple(Block(tuple(s.steps)) for s in opened),
-                    parts, not self.across)
+        axes = tuple(Axis(n, self.space.ranges[n]) for n in cls.loops)
+        fold = Fold(axes, tuple(Block(tuple(s.steps)) for s in opened), parts, not self.across)
         home.steps.append(fold)
         for k, m in enumerate(cls.members):
             self.known[m, cls.index, ()] = self.placed(Total(accumulator(m), home.variables, fold, k))

@@ -15,10 +15,11 @@ from ...kernel.lower import Piece, accumulator, operand, outcome
 from ...ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from .access import Count, Extent, Index, Machine, Operand, Plain, Temp, Write
 from .access import Launch as Part
-from .blocks import Blocks, Lanes
+from .blocks import Blocks
 from .conv import convolution, input_gradient
 from .conv_weight import weight_gradient
 from .dims import i64
+from .elements import Lanes
 from .frame import BUFS, Frame, Slots, pointer
 from .gemm import Gemm, gemm
 from .launch import Launch, Target
