@@ -9,7 +9,7 @@ from ..ir.origin import Where
 from ..ir.sizes import Dim
 from ..ir.types import product
 from ..ops.linear import Pad
-from .index import regroup, variable, variables
+from .index import Splits, regroup, variable, variables
 from .inline import CHEAP, LARGEST, Inlining
 from .space import Space, Unfit, follow, is_fold, measured
 
@@ -161,8 +161,9 @@ class Fusion:
         if self.comes_before(group, reader):
             return False
         try:
-            found = follow(reader.results, body, at, v.shape)
-            return found.get(v) == {at} and all(found[r] == {regroup(at, v.shape, r.shape, {})} for r in reader.results)
+            splits = Splits(f"%c{v.ndim - 1}")
+            found = follow(reader.results, body, at, v.shape, splits)
+            return found.get(v) == {at} and all(found[r] == {regroup(at, v.shape, r.shape, splits)} for r in reader.results)
         except Unfit:
             return False
 

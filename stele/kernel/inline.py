@@ -122,7 +122,7 @@ class Inlining:
         simple = all(isinstance(u.op, Broadcast | Transpose | Slice | Reshape | Cast)
                      or (u.op.family == "elementwise" and len(self.users[u]) == 1) for u in body)
         try:
-            follow([v], body, tuple(variable(f"c{k}") for k in range(v.ndim)), v.shape)
+            follow([v], body, tuple(variable(f"c{k}") for k in range(v.ndim)), v.shape, {})
         except Unfit:
             return False
         return simple and self.cost[v] <= CHEAP

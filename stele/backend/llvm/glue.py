@@ -160,9 +160,11 @@ class Glue:
         piece = outcome(self.v, self.kernel.results, self.kernel.body, shape)
 
         def write(b: ir.IRBuilder, ctx: ir.Value, index: Index, lane_axis: int | None, lanes: int,
-                  mask: ir.Value | None, x: ir.Value) -> None:
+                  mask: ir.Value | None, vector: ir.Value) -> None:
             blocks = self.blocks(b, index, lane_axis, lanes, mask)
-            blocks.values[piece.given] = [blocks.s.element(x, accumulator(self.v))]
+            for name, (x, by) in piece.quotients.items():
+                blocks.frame.at[name] = b.udiv(blocks.frame.integer(x), blocks.frame.integer(by))
+            blocks.values[piece.given] = [blocks.s.element(vector, accumulator(self.v))]
             blocks.block(piece.block)
 
         return write
