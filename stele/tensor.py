@@ -199,7 +199,8 @@ class Tensor(Looking):
             raise GraphError("backward() on a tensor that depends on none that requires gradients. "
                              "Make one with st.tensor(..., requires_grad=True), and compute outside of st.no_grad()")
         if gradient is None and self.size != 1:
-            raise ShapeError(f"backward() starts from one number, got shape {self.shape}", hint="Write y.sum().backward().")
+            raise ShapeError(f"backward() starts from one number, got shape {self.shape}",
+                             hint="Write y.sum().backward().")
         value = self.value
         seed = full(value.shape, 1, value.dtype) if gradient is None else constant(gradient, value.dtype).value
         refuse_freed([value])

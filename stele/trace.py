@@ -41,8 +41,8 @@ class Trace(Tracing):
     def of(self, handle: Handle) -> Seen:
         """What is noted of a handle from outside."""
         if handle.home is not None:
-            raise TraceError("a tensor made while another function was traced is used here: it has no numbers of its own",
-                             hint="Return it from that function, or keep it in an attribute that exists before the call.")
+            raise TraceError("a tensor made while another function was traced is used here, but it has no numbers",
+                             hint="Return it from that function, or keep it in an attribute of an object made before.")
         if id(handle) not in self.seen:
             self.seen[id(handle)] = Seen(handle)
         return self.seen[id(handle)]
@@ -128,7 +128,8 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
     token = SIZES.set(sizes)
     try:
         with tracing_into(scope):
-            arrays = {k: Tensor(parameter(names[k], types[k])) for k, x in enumerate(leaves) if isinstance(x, np.ndarray)}
+            arrays = {k: Tensor(parameter(names[k], types[k])) for k, x in enumerate(leaves)
+                      if isinstance(x, np.ndarray)}
             args, kwargs = tree.unflatten(spec, [arrays.get(k, x) for k, x in enumerate(leaves)])
             y = f(*args, **kwargs)
             return Collector(scope, state, arrays, leaves).collect(y, sizes.guards)
@@ -190,8 +191,8 @@ class Collector:
             raise TraceError(f"a symbolic tensor ({v.op.label!r}) from outside of this function is used inside it",  # type: ignore[attr-defined]
                              hint="Pass it as an argument.")
         graph = Graph((*entries, *constants), tuple(self.results), tuple(guards))  # type: ignore[arg-type]
-        return Traced(graph, self.handles, list(entries.values()), constants, self.makes, writes, grads, grads_read, slots,
-                      (spec, parts), self.state, [slot for slot, _ in self.scope.arrays.values()])
+        return Traced(graph, self.handles, list(entries.values()), constants, self.makes, writes, grads, grads_read,
+                      slots, (spec, parts), self.state, [slot for slot, _ in self.scope.arrays.values()])
 
     def order(self, kind: str, k: int) -> int:
         """Where an input stands: arguments as they were given, state behind them."""

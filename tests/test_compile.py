@@ -112,7 +112,7 @@ def test_a_number_that_changes_every_time_is_worth_a_warning() -> None:
 
 def test_an_equal_graph_is_compiled_once() -> None:
     holder = SimpleNamespace(flag=True)
-    f = st.compile(lambda x: x * 2 if holder.flag else x * 2)
+    f = st.compile(lambda x: x * (2 if holder.flag else 1 + 1))
     f(st.ones(2))
     holder.flag = False
     f(st.ones(2))

@@ -21,7 +21,7 @@ FLOORS = (
     "transform",
     "kernel",
     "backend",
-    "pipeline tree plan handle evaluate state tensor trace compiled looking shapes functions scan random gradient symbolic opensize",
+    "pipeline tree plan handle evaluate state tensor trace compiled looking shapes functions scan random gradient symbolic opensize signature",
     "nn optim data train inspect cli interop rosetta",
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}

@@ -364,7 +364,8 @@ def batch_statistics(style: Style) -> Any:
     x = st.tensor(X.reshape(4, 2, 2, 2))
     found = [forward(x).numpy() for _ in range(3)]
     norm.eval()
-    return [*found, forward(x).numpy(), norm.running_mean.numpy(), norm.running_var.numpy(), norm.num_batches_tracked.numpy()]
+    statistics = norm.running_mean, norm.running_var, norm.num_batches_tracked
+    return [*found, forward(x).numpy(), *(s.numpy() for s in statistics)]
 
 
 @program
