@@ -1,15 +1,22 @@
 """Every rule fires on its example, and its two sides mean the same: values and gradients."""
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
 from stele.backend import reference
-from stele.ir.graph import Array, Graph
-from stele.ir.rewrite import Report, Rule, rewrite
-from stele.ir.types import float64
+from stele.errors import GraphError
+from stele.ir.graph import Array, Graph, Value, literal, parameter
+from stele.ir.origin import Origin, inherit, lines
+from stele.ir.rewrite import Report, Rule, rewrite, rule
+from stele.ir.types import Type, float64
 from stele.ir.verify import verify
+from stele.ops.elementwise.unary import exp, log, tanh
+from stele.ops.linear import Sum, zeros_like
 from stele.transform import expand, simplify, stabilize
+from stele.transform.autodiff import gradients
 
 EPS = np.finfo(np.float64).eps
 RULES = [*simplify.RULES, *stabilize.RULES, *expand.RULES]
@@ -44,6 +51,27 @@ def test_rule_fires_on_its_example_and_keeps_the_meaning(rule: Rule) -> None:
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("rule", [r for r in RULES if r is not simplify.stop_gradient_is_done], ids=lambda r: r.name)
+def test_rule_keeps_the_gradients(rule: Rule) -> None:
+    graph = rule.graph(float64)
+    sides = [with_gradients(g) for g in (graph, rewrite(graph, [rule]))]
+    if not sides[0].results:
+        pytest.skip("no float depends on a float")
+    for a, b in zip(*(reference.run(g, drawn(rule, g)) for g in reversed(sides)), strict=True):
+        assert np.abs(a - b).max() <= 1e3 * np.finfo(a.dtype).eps * max(1.0, np.abs(b).max())
+
+
+def with_gradients(graph: Graph) -> Graph:
+    """The gradients of a weighted sum of the results."""
+    (y,) = graph.results
+    wrt = [p for p in graph.parameters if p.dtype.is_float]
+    if not y.dtype.is_float or not wrt:
+        return Graph(graph.parameters, ())
+    weights = literal(np.cos(np.arange(y.type.size)).reshape(y.shape).astype(y.dtype.numpy))  # type: ignore[arg-type]
+    found = gradients([y], [weights], wrt)
+    return Graph(graph.parameters, tuple(zeros_like(p) if g is None else g for g, p in zip(found, wrt)))
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)
 def test_rule_can_be_switched_off(rule: Rule) -> None:
     graph, report = rule.graph(float64), Report()
@@ -60,6 +88,55 @@ def test_stabilising_rule_is_strictly_better_where_the_original_fails(rule: Rule
     (before,), (after,) = (reference.run(g, args) for g in (graph, rewrite(graph, [rule])))
     np.testing.assert_allclose(after, np.broadcast_to(truth, after.shape), rtol=1e-12, atol=0)
     assert not np.allclose(before, truth, rtol=1e-3, atol=0)
+
+
+def test_ten_thousand_values_are_quick() -> None:
+    v = x = parameter("x", Type(float64, (3,)))
+    for k in range(2000):
+        v = tanh(v * 2 + k)
+    graph, begin = Graph((x,), (v,)), time.perf_counter()
+    assert len(list(graph)) > 10_000
+    simplify.simplify(graph)
+    assert time.perf_counter() - begin < 2, "0.2 s on a quiet machine"
+
+
+def test_origins_are_united() -> None:
+    x = parameter("x", Type(float64, (3,)))
+    with inherit(frozenset((Origin("a.py:1"),))):
+        inner = exp(x)
+    with inherit(frozenset((Origin("b.py:2"),))):
+        outer = log(inner + 1)
+    report = Report()
+    (y,) = stabilize.stabilize(Graph((x,), (outer,)), report=report).results
+    assert lines(y.where) == ("a.py:1", "b.py:2") and "b.py:2" in str(report)
+
+
+def test_rules_that_undo_each_other_stop() -> None:
+    @rule(lambda x, z: x + z)
+    def forth(v: Value) -> Value | None:
+        """x + z = x - -z"""
+        return v.args[0] - (-v.args[1])
+
+    @rule(lambda x, z: x - z)
+    def back(v: Value) -> Value | None:
+        """x - z = x + -z"""
+        return v.args[0] + (-v.args[1])
+
+    report, graph = Report(), forth.graph(float64)
+    after = verify(rewrite(graph, (forth, back), report=report))
+    assert set(report.unfinished) == {"forth", "back"} and "stopped" in str(report)
+    for a, b in zip(reference.run(after, drawn(forth, graph)), reference.run(graph, drawn(forth, graph)), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_rule_that_changes_the_type_is_told() -> None:
+    @rule(lambda x: exp(x))
+    def wrong(v: Value) -> Value | None:
+        """exp(x) = sum(x)"""
+        return Sum((0,))(v.args[0])
+
+    with pytest.raises(GraphError, match="the rule wrong made"):
+        rewrite(wrong.graph(), [wrong])
 
 
 def test_names_and_docs() -> None:

@@ -125,6 +125,7 @@ class Rewriter:
         self.done: dict[Value, Value] = {}
         self.extra: dict[Value, Where] = {}
         self.fired, self.limit = 0, 0
+        self.last: list[str] = []
 
     def graph(self, graph: Graph) -> Graph:
         self.limit = 100 + 20 * len(walk(graph.results))
@@ -162,8 +163,9 @@ class Rewriter:
                 continue
             self.fired += 1
             if self.fired > self.limit:
-                self.report.unfinished = [*self.report.unfinished[-7:], r.name]
+                self.report.unfinished = sorted(set(self.last))
                 return None
+            self.last = [*self.last[-7:], r.name]
             self.account(r, v, new)
             return new
         return None

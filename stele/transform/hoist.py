@@ -62,9 +62,9 @@ def frontier(loop: Loop, early: dict[Value, Operand], stacked: bool) -> list[Val
     """Early values, stacked or not, that stay in use inside; of stacked ones those that hold a contraction."""
     worth = set[Value]()
     for v in loop.values:
-        if v in early and early[v][1] == stacked and v.args and not isinstance(v.type, TupleType):
-            if not stacked or v.op.family == "contraction" or any(a in worth for a in v.args):
-                worth.add(v)
+        is_here = v in early and early[v][1] == stacked and v.args and not isinstance(v.type, TupleType)
+        if is_here and (not stacked or v.op.family == "contraction" or any(a in worth for a in v.args)):
+            worth.add(v)
     carried = set(loop.body.results[:loop.scan.carries])
     used = [v for v in loop.values if v in worth
             and (v in carried or any(u not in worth for u in loop.users[v]))]

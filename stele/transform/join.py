@@ -54,4 +54,5 @@ def joined(parts: list[Loop]) -> dict[Value, Results]:
     new = first.with_parts(zip(first.outer.carries, first.inner.carries, body.results[:n]), ys,
                            zip(first.outer.slices, first.inner.slices),
                            zip(first.outer.constants, first.inner.constants))
-    return {part.value: items(new, {k: k if k < n else ys[end[k]] for k in part.used}) for part, end in zip(parts, ends)}
+    return {part.value: items(new, {k: k if k < n else ys[end[k]] for k in part.used})
+            for part, end in zip(parts, ends)}

@@ -8,6 +8,7 @@ from functools import cached_property
 from ..ir.graph import Graph, Item, Value, parameter, users, walk
 from ..ir.rewrite import substituted
 from ..ops.control import Parts, Scan, stacked
+from ..ops.elementwise.arithmetic import Add
 
 Results = Mapping[int, Value]
 Change = Callable[["Loop"], Results | None]
@@ -57,6 +58,26 @@ class Loop:
                 found.add(v)
         return found
 
+    @cached_property
+    def sums(self) -> dict[int, Value]:
+        """Carries that the loop only adds to, each with what a step adds."""
+        return {k: f for k, p in enumerate(self.inner.carries) if (f := self.added(k, p)) is not None}
+
+    def added(self, k: int, p: Value) -> Value | None:
+        """What each step adds to carry k, where that is all the loop does with it."""
+        new = self.body.results[k]
+        if self.users.get(p) != [new] or self.users.get(new) or self.body.results.count(new) > 1:
+            return None
+        match new:
+            case Value(Add(), [a, b]) if a is p and b is not p: return b
+            case Value(Add(), [a, b]) if b is p and a is not p: return a
+        return None
+
+    @cached_property
+    def core(self) -> set[Value]:
+        """What the next step needs: the values behind all carries but sums."""
+        return set(walk(self.body.results[k] for k in range(self.scan.carries) if k not in self.sums))
+
     def with_parts(self, carries: Iterable[tuple[Value, Value, Value]], ys: Iterable[Value],
                    slices: Iterable[tuple[Value, Value]], constants: Iterable[tuple[Value, Value]]) -> Value:
         """The loop with other parts: carries as (initial, parameter, new), the others as (operand, parameter)."""
@@ -86,7 +107,8 @@ def changed(graph: Graph, change: Change) -> Graph:
 
 def replaced(graph: Graph, found: Mapping[Value, Results]) -> Graph:
     """The graph with the given results of loops taken from elsewhere."""
-    becomes = {v: found[v.args[0]][v.op.k] for v in walk(graph.results) if isinstance(v.op, Item) and v.args[0] in found}
+    becomes = {v: found[v.args[0]][v.op.k] for v in walk(graph.results)
+               if isinstance(v.op, Item) and v.args[0] in found}
     return substituted(graph, becomes) if becomes else graph
 
 

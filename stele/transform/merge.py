@@ -5,6 +5,7 @@ from ..ir.graph import Graph
 from ..ir.rewrite import everywhere
 from .hoist import hoist
 from .join import join
+from .products import join_products
 from .prune import prune
 from .share import share
 from .simplify import simplify
@@ -13,11 +14,12 @@ from .sink import sink
 
 def merge(graph: Graph) -> Graph:
     """The graph with its loops joined, emptied of what does not depend on their carries, and pruned."""
-    return share(simplify(everywhere(merged, graph)))
+    after = everywhere(merged, graph)
+    return graph if after is graph else share(simplify(after))
 
 
 def merged(graph: Graph) -> Graph:
     """One level of `merge`."""
-    for step in (join, prune, hoist, prune, sink, prune):
+    for step in (join, prune, join_products, hoist, prune, sink, prune):
         graph = step(graph)
     return graph

@@ -321,5 +321,5 @@ def swapped(x: Value) -> Value:
 
 RULES = (reshape_twice, transpose_twice, broadcast_twice, broadcast_of_leading_ones, move_nowhere, cast_through_wider,
          move_of_number, transpose_of_unit_axes, slice_twice, slice_of_pad, slice_of_concatenate, concatenate_of_slices,
-         add_of_pads, elementwise_of_reshape, reduce_twice, reduce_nothing, sum_of_broadcast, reduce_of_transpose, sum_of_negative,
-         sum_of_multiple, reduce_of_widened, transpose_of_product)
+         add_of_pads, elementwise_of_reshape, reduce_twice, reduce_nothing, sum_of_broadcast, reduce_of_transpose,
+         sum_of_negative, sum_of_multiple, reduce_of_widened, transpose_of_product)

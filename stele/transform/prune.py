@@ -1,4 +1,4 @@
-"""Loops lose what nobody takes: results, carries, operands; what does not change is no carry, what is known no result."""
+"""Loops lose what nobody takes: results, carries, operands; what never changes is no carry, what is known no result."""
 from __future__ import annotations
 
 from ..ir.graph import Graph, Value, walk

@@ -166,7 +166,7 @@ def power_of_number(v: Value) -> Value | None:
     return POWERS[c](v.args[0]) if c in POWERS else None
 
 
-@rule(lambda x: -(-x))
+@rule(lambda x: -Neg()(x))
 def negate_twice(v: Value) -> Value | None:
     """--x = x"""
     match v:
@@ -321,10 +321,10 @@ def stop_gradient_is_done(v: Value) -> Value | None:
 
 ARITHMETIC = (number_last, compare_with_number_last, fold_exact, fold_function, add_zero, subtract_zero,
               subtract_from_zero, multiply_by_one, multiply_by_minus_one, multiply_twice, divide_by_power_of_two,
-              divide_one, reciprocal_of_sqrt, multiply_by_itself, add_to_itself, power_of_number, negate_twice, negate_difference,
-              negate_multiple, multiple_of_negative, product_of_negatives, add_negative, subtract_negative,
-              even_of_negative, relu_twice, same_operands, neutral_bool, absorbing_bool, not_twice, not_of_equality,
-              select_known, select_same, select_of_not, select_twice, stop_gradient_is_done)
+              divide_one, reciprocal_of_sqrt, multiply_by_itself, add_to_itself, power_of_number, negate_twice,
+              negate_difference, negate_multiple, multiple_of_negative, product_of_negatives, add_negative,
+              subtract_negative, even_of_negative, relu_twice, same_operands, neutral_bool, absorbing_bool, not_twice,
+              not_of_equality, select_known, select_same, select_of_not, select_twice, stop_gradient_is_done)
 RULES = ARITHMETIC + movement.RULES
 
 

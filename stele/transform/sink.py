@@ -1,14 +1,12 @@
 """What a loop only adds up or passes out moves behind the loop: a sum over steps of products becomes one product."""
 from __future__ import annotations
 
-from ..errors import GraphError
 from ..ir.graph import Graph, Value, walk
 from ..ir.origin import inherit
 from ..ir.rewrite import substituted
-from ..ir.types import axis_of
 from ..ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from ..ops.elementwise.arithmetic import Add, Mul, Neg, Sub
-from ..ops.linear import Movement, Pad, Reshape, ScatterAdd, Sum, Transpose, reshape, swap_last, transpose
+from ..ops.linear import Movement, Reshape, ScatterAdd, Sum, Transpose, reshape, swap_last, transpose
 from .batch import BatchError, Operand, along, batched, fold
 from .hoist import outside
 from .loops import Loop, Results, items, loops, stack_parameter
@@ -36,16 +34,13 @@ class Sinking:
         self.emitted: dict[Value, Value] = {}
         self.stacks: dict[Value, Value] = {}
         self.passed: dict[Value, None] = {}
-        self.sums = {k: f for k, p in enumerate(loop.inner.carries)
-                     if k in loop.used and (f := added(loop, k, p)) is not None}
-        self.core = set(walk(loop.body.results[k] for k in range(loop.scan.carries) if k not in self.sums))
         self.heavy = self.heavy_values()
 
     def heavy_values(self) -> set[Value]:
         """Values outside the core that hold a contraction with a form for all steps at once."""
         found: set[Value] = set()
         for v in self.loop.values:
-            if v not in self.core and v not in self.known and (
+            if v not in self.loop.core and v not in self.known and (
                     isinstance(v.op, MatMul | Conv2d | Conv2dInputGrad) or any(a in found for a in v.args)):
                 found.add(v)
         return found
@@ -56,7 +51,7 @@ class Sinking:
         ys = {k: v for k, v in enumerate(loop.body.results) if k >= carries and k in loop.used}
         behind = {k: self.stack(v) for k, v in ys.items() if v in self.heavy}
         self.passed.update((v, None) for k, v in ys.items() if k not in behind)
-        for k, f in (*self.sums.items(), *self.sums.items()):
+        for k, f in (*loop.sums.items(), *loop.sums.items()):
             if k not in behind and (total := self.total(f)) is not None:
                 with inherit(loop.body.results[k].where):
                     behind[k] = loop.outer.carries[k] + total
@@ -86,7 +81,7 @@ class Sinking:
 
     def is_leaf(self, v: Value) -> bool:
         """Whether the loop emits v, or its stack is known: all but contractions behind the loop, views and numbers."""
-        is_view = isinstance(v.op, Transpose | Reshape) and v not in self.core
+        is_view = isinstance(v.op, Transpose | Reshape) and v not in self.loop.core
         return v in self.known or not (v in self.heavy or is_view or number(v) is not None)
 
     def emit(self, v: Value) -> Value:
@@ -114,9 +109,9 @@ class Sinking:
         return total
 
     def term(self, v: Value) -> Value | None:
-        """The sum over all steps of what is no sum itself: movement and factors follow the sum of what they take."""
+        """The sum over all steps of what is no sum itself: movement and factors follow the sum of their operand."""
         outer: list[Value] = []
-        while isinstance(v.op, Movement) and len(v.args) == 1 or (isinstance(v.op, Mul) and number(v.args[1]) is not None):
+        while is_linear(v):
             outer.append(v)
             v = v.args[0]
         with inherit(v.where):
@@ -131,7 +126,7 @@ class Sinking:
         match v:
             case Value(MatMul(), [a, b]) if not (self.is_fixed(a) or self.is_fixed(b)):
                 return product(self.left(a), self.right(b))
-            case Value(Sum(), [z]) if v.dtype == z.dtype and (z in self.core or self.is_emitted(z)):
+            case Value(Sum(), [z]) if v.dtype == z.dtype and (z in self.loop.core or self.is_emitted(z)):
                 return Sum((0, *(k + 1 for k in axes_of(v))))(self.stack(z))
             case Value(Conv2dWeightGrad(), [g, x]):
                 return v.op(fold(self.stack(g)), fold(self.stack(x)))
@@ -161,17 +156,12 @@ class Sinking:
         return reshape(x, (*x.shape[:-3], x.shape[-3] * x.shape[-2], x.shape[-1]))
 
 
+def is_linear(v: Value) -> bool:
+    """Whether v moves or scales its operand the same way at every step."""
+    is_scaled = isinstance(v.op, Mul) and number(v.args[1]) is not None
+    return is_scaled or (isinstance(v.op, Movement) and len(v.args) == 1)
+
+
 def product(a: Value, b: Value) -> Value:
     """The one product that a sum of products is."""
     return MatMul()(a, b)
-
-
-def added(loop: Loop, k: int, p: Value) -> Value | None:
-    """What each step adds to carry k, where that is all the loop does with it."""
-    new = loop.body.results[k]
-    if loop.users.get(p) != [new] or loop.users.get(new) or loop.body.results.count(new) > 1:
-        return None
-    match new:
-        case Value(Add(), [a, b]) if a is p and b is not p: return b
-        case Value(Add(), [a, b]) if b is p and a is not p: return a
-    return None

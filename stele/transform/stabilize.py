@@ -222,7 +222,8 @@ def log_of_sum_of_exp(v: Value) -> Value | None:
     match v:
         case Value(Log(), [y]):
             match spread(y):
-                case Value(Sum(), [Value(Exp(), [x])]) as s if y.shape in (s.shape, widened(s, x)) and not is_shifted(x):
+                case Value(Sum(), [Value(Exp(), [x])]) as s \
+                        if y.shape in (s.shape, widened(s, x)) and not is_shifted(x):
                     z = LogSumExp(axes_of(s))(x)
                     return z if y is s else expand_dims(z, axes_of(s))
     return None
@@ -365,8 +366,9 @@ def gradient_of_log_of_sum_of_exp(v: Value) -> Value | None:
 
 RULES = (log_of_exp, log_of_one_plus_exp, log_of_one_plus, exp_minus_one, log1p_of_expm1, log_of_sigmoid,
          log_of_one_minus_sigmoid, naive_sigmoid, exp_over_one_plus_exp, naive_tanh, exp_over_exp, sqrt_of_square,
-         over_own_sqrt, one_minus_cos, log_of_sum_of_exp, log_of_naive_softmax, log_of_softmax,
-         naive_softmax, reciprocal_times_itself, gradient_of_log_of_softmax, gradient_of_log_of_one_plus_exp, gradient_of_log_of_sum_of_exp)
+         over_own_sqrt, one_minus_cos, log_of_sum_of_exp, log_of_naive_softmax, log_of_softmax, naive_softmax,
+         reciprocal_times_itself, gradient_of_log_of_softmax, gradient_of_log_of_one_plus_exp,
+         gradient_of_log_of_sum_of_exp)
 
 
 def stabilize(graph: Graph, off: Collection[str] = (), report: Report | None = None) -> Graph:
