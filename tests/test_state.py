@@ -26,6 +26,7 @@ Y = RANDOM.standard_normal((8, 3)).astype(np.float32)
 LABELS = RANDOM.integers(0, 3, 8)
 PROGRAMS: dict[str, Callable[[Style], Any]] = {}
 LATER: list[Any] = []
+GENERATOR = np.random.default_rng(1)
 
 
 def program(f: Callable[[Style], Any]) -> Callable[[Style], Any]:
@@ -707,7 +708,16 @@ def leaks(box: Any, x: Any) -> Any:
     return x
 
 
+def draws(box: Any, x: Any) -> Any:
+    return x * np.random.rand()
+
+
+def draws_from_a_generator(box: Any, x: Any) -> Any:
+    return x * GENERATOR.random()
+
+
 @pytest.mark.parametrize(("f", "says"), [
+    (draws, r"np.random was used.*st.rand"), (draws_from_a_generator, "GENERATOR was used"),
     (appends, "grew from 0 to 1"), (branches, "st.where or st.cond"), (makes_and_keeps, "made while tracing"),
     (looks, "symbolic"), (deletes, "deleted"), (leaks, "grew from 0 to 1"),
 ])
