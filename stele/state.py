@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import enum
 import sys
+import sysconfig
 from argparse import Namespace
 from collections import deque
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from .ir.types import DType
 
 SCALARS = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, np.generic)
 IMPLICIT = ("__call__", "__enter__", "__exit__", "__iter__", "__next__", "__getitem__", "__len__")
+INSTALLED = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 LONG = 256          # containers of numbers longer than this are held to their identity and length only
 INSIDE = ("stele.nn", "stele.optim", "stele.train", "stele.random")
 
@@ -263,11 +265,10 @@ def names_in(code: CodeType) -> Iterator[str]:
 
 def is_users(module: str) -> bool:
     """Whether a module is the user's own: not ours, not Python's, not an installed package's."""
-    top = module.partition(".")[0]
-    if top == "stele" or (top in sys.stdlib_module_names and top != "__main__"):
-        return False
-    file = getattr(sys.modules.get(module), "__file__", None) or ""
-    return "site-packages" not in file and "dist-packages" not in file
+    if module == "__main__":
+        return True
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return file is not None and module.partition(".")[0] != "stele" and not file.startswith(INSTALLED)
 
 
 def is_foreign(x: Any) -> bool:
