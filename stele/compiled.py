@@ -12,7 +12,7 @@ from .backend.base import Program
 from .errors import ShapeError, TraceError
 from .evaluate import RUNNING
 from .handle import GRAD, TRACING
-from .ir.graph import Graph
+from .ir.graph import Constant, Graph
 from .ir.origin import lines
 from .ir.types import Sizes, Type
 from .pipeline import Options, build
@@ -99,7 +99,8 @@ class Compiled(Opaque):
         plans = [variant.plan for variants in self.variants.values() for variant in variants]
         found = [f"{slot.path} = {x!r}" for plan in plans for slot, x in plan.traced.state.numbers
                  if isinstance(x, int | float) and not isinstance(x, bool)]
-        found += [f"{v.type} at {', '.join(lines(v.where))}" for plan in plans for v in plan.traced.constants]
+        found += [f"{v.type} at {', '.join(lines(v.where))}" for plan in plans for v in (
+            *plan.traced.constants, *(v for v in plan.traced.graph if isinstance(v.op, Constant)))]
         return list(dict.fromkeys(found))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -10,9 +10,9 @@ import numpy as np
 
 from . import shapes
 from .errors import DTypeError, GraphError, ShapeError, TraceError
-from .evaluate import evaluate, free, known, refuse_freed
+from .evaluate import EVALUATOR, evaluate, free, known, refuse_freed
 from .handle import GRAD, TRACING, is_symbolic, owner
-from .ir.graph import Array, Value, literal, walk
+from .ir.graph import Array, Constant, Value, literal, walk
 from .ir.origin import SCOPE, Scope, here
 from .ir.sizes import Size
 from .ir.types import DType
@@ -27,12 +27,7 @@ from .ops.linear import broadcast, cast, full
 from .transform.autodiff import gradients
 
 PENDING_LIMIT = 1000
-
-
-class Recorder:
-    """Counts recorded operations, so that an expression nobody looks at is evaluated now and then."""
-
-    count = 0
+SMALL = 64      # elements of an array made while tracing, up to which it is written into the graph
 
 
 def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
@@ -101,9 +96,9 @@ def number(n: Size) -> Value:
 
 
 def record(x: Tensor) -> Tensor:
-    """The tensor itself; every so many operations its numbers are computed, so that no history grows without end."""
-    Recorder.count += 1
-    if Recorder.count % PENDING_LIMIT == 0 and TRACING.get() is None and not any(map(is_symbolic, walk([x.value]))):
+    """The tensor itself; after many operations that nobody looked at its numbers are computed, to bound the history."""
+    EVALUATOR.recorded += 1
+    if EVALUATOR.recorded % PENDING_LIMIT == 0 and TRACING.get() is None and not any(map(is_symbolic, walk([x.value]))):
         evaluate([x.value])
     return x
 
@@ -306,7 +301,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
         made = data.detach() if isinstance(data, Tensor) else Tensor(array_value(data))
         made = made if dtype is None else astype(made, dtype=dtype)
     else:
-        made = Tensor(known(array_of(data, dtype), "constant"))
+        made = Tensor(array_value(array_of(data, dtype)))
     return made.requires_grad_() if requires_grad else made
 
 
@@ -314,7 +309,10 @@ def array_value(array: Array) -> Value:
     """The value of an array: its numbers now, or in a traced function an input where calls can find the array again."""
     tracing = TRACING.get()
     found = None if tracing is None else tracing.array(array)
-    return known(array_of(array), "array") if found is None else found
+    if found is not None:
+        return found
+    array = array_of(array)
+    return known(array, "array") if tracing is None or array.size > SMALL else Constant(array)()
 
 
 def array_of(data: Any, dtype: Any = None) -> Array:
