@@ -69,7 +69,7 @@ class Operands:
     def value(self, a: Any) -> Any:
         """What an op takes for an argument of the user: values for tensors and arrays, also inside of lists."""
         if isinstance(a, Tensor):
-            self.differentiable = self.differentiable or a.requires_grad
+            self.differentiable = self.differentiable or a._requires_grad
             return a.value
         if isinstance(a, np.ndarray):
             return array_value(a)
@@ -170,7 +170,7 @@ class Tensor(Looking):
                              hint="Write x = x + y instead.")
         self.value = cast(new.value, self.dtype)
         if self.home is TRACING.get():
-            self.requires_grad = self.requires_grad or new.requires_grad
+            self._requires_grad = self._requires_grad or new._requires_grad
         return self
 
     def __setitem__(self, key: Any, new: Any) -> None:
@@ -187,8 +187,17 @@ class Tensor(Looking):
                              hint="Choose what carries gradients before the call.")
         if on and owner(self.value) is not self:
             self.value = StopGradient()(self.value)
-        self.requires_grad, self.leaf = on, on
+        self._requires_grad, self.leaf = on, on
         return self
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether `backward` passes through this tensor, or stops and accumulates at it; setting it makes it a leaf."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, on: bool) -> None:
+        self.requires_grad_(on)
 
     def detach(self) -> Tensor:
         """The same numbers as a tensor that carries no gradient."""
@@ -265,7 +274,14 @@ class Tensor(Looking):
     squeeze, unsqueeze     = lift(shaping.squeeze), lift(shapes.unsqueeze)
     expand, clone          = lift(shapes.expand), lift(shapes.copied)
     T, mT                  = property(lift(shapes.transposed)), property(lift(linear.swap_last))
-    astype, to             = lift(as_dtype), lift(as_dtype)
+    astype                 = lift(as_dtype)
+
+    def to(self, what: Any) -> Tensor:
+        """This tensor as another dtype, or on a device."""
+        return self if what == "cpu" else self.astype(what)
+
+    def __reduce__(self) -> Any:
+        return tensor, (np.array(self.numpy()), None, self.requires_grad and self.leaf)
 
     def float(self) -> Tensor: return self.astype("float32")
     def double(self) -> Tensor: return self.astype("float64")
