@@ -4,12 +4,11 @@ from __future__ import annotations
 import enum
 import sys
 import sysconfig
-from argparse import Namespace
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ SCALARS = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, 
 IMPLICIT = ("__call__", "__enter__", "__exit__", "__iter__", "__next__", "__getitem__", "__len__")
 INSTALLED = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 LONG = 256          # containers of numbers longer than this are held to their identity and length only
+NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
 INSIDE = ("stele.nn", "stele.optim", "stele.train", "stele.random")
 
 
@@ -191,7 +191,7 @@ class State:
         elif isinstance(x, type):
             if is_state_of(x.__module__):
                 self.wait(MappingProxyType(vars(x)), path)
-        elif type(x) in (SimpleNamespace, Namespace) or is_state_of(type(x).__module__):
+        elif f"{type(x).__module__}.{type(x).__name__}" in NAMESPACES or is_state_of(type(x).__module__):
             self.enter_object(x, path)
 
     def enter_function(self, f: FunctionType, path: str) -> None:
