@@ -149,7 +149,7 @@ def draws(state: State) -> dict[str, str]:
     if numpy is None:
         return found
     generators = {slot.path: x for slot, x in state.objects if isinstance(x, numpy.Generator)}
-    found["np.random"] = repr(numpy.get_state(legacy=False)["state"])
+    found["np.random"] = repr(numpy.get_state(legacy=False))
     return found | {path: repr(x.bit_generator.state) for path, x in generators.items()}
 
 
