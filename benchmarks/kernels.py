@@ -1,10 +1,11 @@
-"""Times the contraction kernels against the peak measured in the same run: `python benchmarks/kernels.py [name ...]`."""
+"""Times the contraction kernels against a peak measured in the same run: `python benchmarks/kernels.py [name ...]`."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -81,7 +82,7 @@ def peak(threads: int) -> float:
     tile, depth, tasks = Tile(MACHINE, FLOAT, 12, 1), 1 << 14, 64 * threads
 
     def build(module: ir.Module, temp):
-        with kernel(module, "peak") as (b, ctx, scratch, _, _):
+        with kernel(module, "peak") as (b, _, scratch, *_):
             x, y = (load(b, scratch, FLOAT, tile.lanes) for _ in range(2))
             acc = fold(b, depth, tile.zeros(), lambda k, acc: tile.step(b, acc, lambda r: x, lambda v: y))
             tile.store(b, acc, scratch, tile.columns)
@@ -89,7 +90,7 @@ def peak(threads: int) -> float:
 
     bench = Bench(MACHINE, build, [np.zeros(1, np.float32)])
     bench.scratch[...] = 0
-    return 2 * depth * tasks * tile.size / timed(lambda: bench.run(threads))[0] / 1e9
+    return 2 * depth * tasks * tile.size / timed(partial(bench.run, threads))[0] / 1e9
 
 
 def products(wanted: Callable[[str], bool]) -> Iterator[tuple[str, Bench, int, int]]:
@@ -136,7 +137,7 @@ def main(names: list[str]) -> None:
     print(f"{'kernel':<18}{'ms':>9}{'median':>9}{'GFLOP/s':>9}{'of peak':>9}   build, optimise, emit (ms)")
     for source in (products, convolutions):
         for name, bench, work, threads in source(lambda name: not names or any(map(name.startswith, names))):
-            least, median = timed(lambda: bench.run(threads))
+            least, median = timed(partial(bench.run, threads))
             rate = work / least / 1e9
             print(f"{name:<18}{least * 1e3:9.3f}{median * 1e3:9.3f}{rate:9.0f}{rate / peaks[threads]:9.0%}"
                   f"{bench.emit_ms:11.0f}{bench.optimise_ms:6.0f}{bench.codegen_ms:6.0f}", flush=True)

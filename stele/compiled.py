@@ -12,11 +12,12 @@ import numpy as np
 from . import tree
 from .backend.base import Program
 from .errors import ShapeError, TraceError
+from .evaluate import RUNNING
 from .handle import GRAD, TRACING, Handle
 from .ir.graph import Graph
 from .ir.origin import lines
 from .ir.sizes import Dim, Size, size
-from .ir.types import SIZES, DType, Sizes, Type, dtype, show
+from .ir.types import DType, Sizes, Type, dtype, show
 from .pipeline import Options, build
 from .plan import Plan, donations, match
 from .state import SCALARS, Opaque
@@ -24,6 +25,7 @@ from .tensor import Tensor
 from .trace import trace
 
 MANY = 8        # traces of one call pattern after which a changing number is worth a warning
+MOST = 32       # plans kept of one call pattern
 
 Dims = Mapping[str, Mapping[int, str]]
 
@@ -92,21 +94,25 @@ class Compiled(Opaque):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if TRACING.get() is not None:
             return self.function(*args, **kwargs)
-        leaves, spec = tree.flatten((args, kwargs))
-        key = (spec, GRAD.get(), *map(signature, leaves))
+        if not kwargs and all(type(x) is Tensor for x in args):
+            leaves, spec, structure = args, None, len(args)
+        else:
+            leaves, spec = tree.flatten((args, kwargs))
+            structure = spec
+        key = (structure, GRAD.get(), sharing(leaves), *map(signature, leaves))
         for plan, sizes in self.plans.get(key, ()):
             if (handles := plan.ready(leaves)) is not None:
                 return plan(handles, leaves, sizes)
-        plan, sizes = self.fitting(key, spec, leaves)
+        plan, sizes = self.fitting(key, *((leaves, spec) if spec is not None else tree.flatten((args, kwargs))))
         handles = plan.ready(leaves)
         if handles is None:
             raise TraceError(f"{self.function.__name__} changed its own inputs while it was traced",
                              hint="Pass what changes as an argument.")
         return plan(handles, leaves, sizes)
 
-    def fitting(self, key: Any, spec: tree.Spec | None, leaves: list[Any]) -> tuple[Plan, Mapping[str, int]]:
+    def fitting(self, key: Any, leaves: list[Any], spec: tree.Spec | None) -> tuple[Plan, Mapping[str, int]]:
         """A plan for a call whose exact shapes are new, or whose guards have changed."""
-        family = (spec, GRAD.get(), *map(loose_signature, leaves))
+        family = (*key[:3], *map(loose_signature, leaves))
         variants = self.variants.setdefault(family, [])
         shapes = tuple(shape_of(x) for x in leaves)
         for plan, pattern in variants:
@@ -114,8 +120,10 @@ class Compiled(Opaque):
             if sizes is not None and all(g.holds(sizes) for g in plan.traced.graph.guards) and plan.ready(leaves) is not None:
                 self.plans.setdefault(key, []).append((plan, sizes))
                 return plan, sizes
-        plan, sizes = self.specialised(variants, spec, leaves, shapes)
+        with RUNNING:
+            plan, sizes = self.specialised(variants, spec, leaves, shapes)
         self.plans.setdefault(key, []).append((plan, sizes))
+        del self.plans[key][:-MOST]
         if len(self.plans[key]) == MANY:
             warnings.warn(f"{self.function.__name__} was traced {MANY} times for the same shapes, since a Python value it "
                           f"reads changes: {difference(self.plans[key][-2][0], plan)}. Keep it in a tensor instead.",
@@ -189,6 +197,14 @@ class Method(Opaque):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.compiled(self.instance, *args, **kwargs)
+
+
+def sharing(leaves: Sequence[Any]) -> Any:
+    """Which tensors among the leaves are one and the same."""
+    if len(leaves) < 2:
+        return None
+    tensors = [id(x) for x in leaves if type(x) is Tensor]
+    return None if len(set(tensors)) == len(tensors) else tuple(map(tensors.index, tensors))
 
 
 def signature(x: Any) -> Any:

@@ -1,6 +1,8 @@
 """Numbers for pending values: one program for all that is wanted, kept by the structure of the expression."""
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,13 +11,26 @@ from .backend.base import Program
 from .backend.buffers import Buffer
 from .handle import is_symbolic, leaf, owner, refuse_symbolic
 from .ir.graph import Graph, Literal, Parameter, Value, parameter, walk
-from .ir.types import TupleType, Type, dtype
-from .ops.elementwise.unary import StopGradient
-from .ops.linear import Broadcast
+from .ir.types import TupleType, Type, bfloat16, dtype, float16
+from .ops.elementwise.arithmetic import Add, Div, Maximum, Minimum, Mul, Neg, Select, Sub
+from .ops.elementwise.base import Compare
+from .ops.elementwise.binary import Bits, Shift
+from .ops.elementwise.unary import Abs, Not, StopGradient
+from .ops.linear import Broadcast, Cast
 from .pipeline import Options, build
 from .transform.autodiff import gradients
 
 FREED = "freed"
+
+# One program at a time: a parameter that is updated in place is seen whole by every thread, before and after a fork.
+RUNNING = threading.RLock()
+os.register_at_fork(before=RUNNING.acquire, after_in_parent=RUNNING.release, after_in_child=RUNNING.release)
+
+# An expression of so few values and elements, of exact ops only, is interpreted when new, and compiled when it comes again.
+FEW_VALUES, FEW_ELEMENTS = 64, 1 << 14
+EXACT = (Add, Sub, Mul, Div, Neg, Maximum, Minimum, Compare, Select, Bits, Shift, Abs, Cast, Not, StopGradient)
+MOST_FAMILIES = 1 << 12
+
 Numbers = tuple[float | int | bool, ...]
 
 
@@ -24,16 +39,18 @@ class Family:
     """Programs of one structure: for its first literal numbers, and one that takes such numbers as inputs."""
 
     first: Numbers
-    program: Program
+    trial: Program | None = None
+    exact: Program | None = None
     general: Program | None = None
 
 
 @dataclass
 class Evaluator:
-    """Programs of imperative expressions by structure, and how many were built."""
+    """Programs of imperative expressions by structure, how many were compiled, and which ran last."""
 
     families: dict[Any, Family] = field(default_factory=dict)
     compiles: int = 0
+    last: Program | None = None
 
     def program(self, order: Sequence[Value], kept: Sequence[Value]) -> tuple[Program, list[Buffer]]:
         """A program that computes `kept`, and its inputs. Numbers in the text are inputs from their second value on."""
@@ -45,11 +62,16 @@ class Evaluator:
         key = structure(order, kept), options
         family = self.families.get(key)
         if family is None:
-            family = self.families[key] = Family(numbers, self.build(leaves, kept, options))
+            family = self.families[key] = Family(numbers)
+            if len(self.families) > MOST_FAMILIES:
+                del self.families[next(iter(self.families))]
+            if is_small(order):
+                family.trial = build(cut_at(leaves, kept), options=Options(backend="reference"))
+                return family.trial, buffers
         if family.first == numbers:
-            return family.program, buffers
-        if family.general is None:
-            family.general = self.build([*leaves, *literals], kept, options)
+            family.exact = family.exact or self.build(leaves, kept, options)
+            return family.exact, buffers
+        family.general = family.general or self.build([*leaves, *literals], kept, options)
         return family.general, [*buffers, *(Buffer.of(v.op.reference()) for v in literals)]
 
     def build(self, inputs: Sequence[Value], kept: Sequence[Value], options: Options) -> Program:
@@ -85,24 +107,44 @@ def cut_at(inputs: Sequence[Value], results: Sequence[Value]) -> Graph:
 
 
 def evaluate(targets: Iterable[Value]) -> None:
-    """Gives every target its numbers, and stores beside them what live names and later gradients will look at."""
-    wanted = [v for v in dict.fromkeys(targets) if v.data is None]
-    if not wanted:
-        return
+    """Gives every target its numbers, all in one program."""
+    with RUNNING:
+        if wanted := [v for v in dict.fromkeys(targets) if v.data is None]:
+            run(wanted)
+
+
+def run(wanted: Sequence[Value]) -> None:
+    """Computes pending values, and stores beside them what live names and later gradients will look at."""
     order = walk(wanted, stop=lambda v: v.data is not None)
     for v in order:
         if is_symbolic(v):
             raise refuse_symbolic(v)
     pending = [v for v in order if v.data is None and not is_cheap(v)]
+    parameters = [v for v in pending if (h := owner(v)) is not None and h.leaf]
+    if parameters and not set(parameters).issuperset(wanted):
+        run(parameters)
+        return run([v for v in wanted if v.data is None])
     named = [v for v in pending if owner(v) is not None]
     differentiable = [v for v in wanted if (h := owner(v)) is not None and h.requires_grad]
     kept = list(dict.fromkeys([*wanted, *named, *(residuals(differentiable, order) if differentiable else ())]))
     program, buffers = EVALUATOR.program(order, kept)
+    EVALUATOR.last = program
     for v, buffer in zip(kept, program(buffers, {})):
         v.data = buffer
     for v in kept:
         if (h := owner(v)) is not None and (h.leaf or not h.requires_grad):
             forget(v)
+
+
+def is_small(order: Sequence[Value]) -> bool:
+    """Whether interpreting an expression once is quicker than compiling it, and gives the same bits."""
+    return len(order) <= FEW_VALUES and all(is_exact(v) for v in order) and sum(v.type.size for v in order) <= FEW_ELEMENTS
+
+
+def is_exact(v: Value) -> bool:
+    """Whether an op has one right result, so that every backend gives the same bits."""
+    wide = not isinstance(v.type, TupleType) and v.dtype not in (float16, bfloat16)
+    return wide and (v.data is not None or v.op.family in ("leaf", "movement") or isinstance(v.op, EXACT))
 
 
 def is_cheap(v: Value) -> bool:

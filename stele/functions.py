@@ -9,11 +9,10 @@ from . import shapes
 from .evaluate import evaluate
 from .ir.sizes import Size
 from .ir.types import dtype as type_named
+from .opensize import plain
 from .ops import contraction, functional, generate, indexing, linear, pooling, shaping, statistics
 from .ops.elementwise import binary, unary
 from .ops.linear import full as filled
-from .random import bernoulli, dropout, manual_seed, normal, rand, randint, randn, uniform
-from .scan import scan
 from .tensor import Tensor, arithmetic, constant, lift, tensor
 
 # fmt: off
@@ -64,7 +63,7 @@ lifted_gelu = lift(functional.gelu)
 
 def shape_of(x: Any) -> tuple[Any, ...]:
     """A shape given as a number or a sequence."""
-    return (x,) if isinstance(x, int | Size) else tuple(x)
+    return (plain(x),) if isinstance(x, int | Size) else plain(tuple(x))
 
 
 def full(shape: Any, value: float | int | bool, dtype: Any = None) -> Tensor:

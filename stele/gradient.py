@@ -20,7 +20,7 @@ from .transform import autodiff
 def fresh(x: Any) -> Tensor:
     """The same numbers under a value of their own, so that only this use of x counts."""
     x = constant(x)
-    return Tensor(Reshape(x.shape)(x.value), True)
+    return Tensor(Reshape(x.value.shape)(x.value), True)
 
 
 def seed_of(loss: Any) -> Value:
@@ -30,7 +30,7 @@ def seed_of(loss: Any) -> Value:
     if not loss.dtype.is_float or loss.size != 1:
         raise ShapeError(f"a derivative starts from one float number, got {loss.value.type}",
                          hint="Reduce it first, for example with .sum() or .mean().")
-    return full(loss.shape, 1, loss.dtype)
+    return full(loss.value.shape, 1, loss.dtype)
 
 
 def gradients(loss: Tensor, wrt: Any) -> Any:

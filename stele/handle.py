@@ -1,15 +1,15 @@
-"""A cell that holds a value: what a tensor is before it has methods, with the rule of who sees it while a function is traced."""
+"""A cell that holds a value: what a tensor is before it has methods, and who sees it while a function is traced."""
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from .errors import TraceError
 from .ir.graph import Array, Parameter, Value
-from .ir.origin import lines
+from .ir.origin import here, lines
 
 
 class Tracing:
@@ -44,7 +44,6 @@ class Tracing:
 
 TRACING: ContextVar[Tracing | None] = ContextVar("tracing", default=None)
 GRAD: ContextVar[bool] = ContextVar("grad", default=True)
-OWNERS: WeakValueDictionary[Value, Handle] = WeakValueDictionary()
 
 
 class Handle:
@@ -61,8 +60,8 @@ class Handle:
     def __init__(self, value: Value, requires_grad: bool = False, leaf: bool = False) -> None:
         self._value, self._grad, self.requires_grad, self.leaf = value, None, requires_grad, leaf
         self.home = TRACING.get()
-        if value not in OWNERS:
-            OWNERS[value] = self
+        if value.owner is None or value.owner() is None:
+            value.owner = ref(self)
 
     @property
     def value(self) -> Value:
@@ -77,8 +76,9 @@ class Handle:
             self._value = value
         else:
             tracing.write(self, value)
-        if (other := OWNERS.get(value)) is None or not other.leaf:
-            OWNERS[value] = self
+        other = None if value.owner is None else value.owner()
+        if other is None or not other.leaf:
+            value.owner = ref(self)
 
     @property
     def grad(self) -> Any:
@@ -97,16 +97,17 @@ class Handle:
 
 def owner(v: Value) -> Handle | None:
     """The live handle whose value this is, if any."""
-    handle, tracing = OWNERS.get(v), TRACING.get()
+    handle = None if v.owner is None else v.owner()
     if handle is None:
         return None
+    tracing = TRACING.get()
     now = handle._value if tracing is None or handle.home is tracing else tracing.peek(handle)
     return handle if now is v else None
 
 
 def leaf(type: Any, data: Any, label: str = "value") -> Value:
     """A value that is nothing but its numbers."""
-    v = Parameter(label, type)()
+    v = Value(Parameter(label, type), (), type, here())
     v.data = data
     return v
 
@@ -119,8 +120,8 @@ def is_symbolic(v: Value) -> bool:
 def refuse_symbolic(v: Value, what: str = "its numbers were asked for") -> TraceError:
     """The error for looking at a value that stands for numbers of later calls."""
     return TraceError(f"{what}, but this tensor is symbolic: it depends on {v.op.label!r}, whose numbers are known "
-                      "only when the finished program runs", where=", ".join(lines(v.where)) or None,
-                      hint="Choose between values with st.where or st.cond, and look at results outside of the compiled function.")
+                      "only when the finished program runs", where=", ".join(lines(here())),
+                      hint="Choose with st.where or st.cond, and look at results outside of the compiled function.")
 
 
 @contextmanager

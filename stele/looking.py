@@ -11,6 +11,7 @@ from .evaluate import numbers
 from .handle import Handle, is_symbolic
 from .ir.graph import Array, walk
 from .ir.types import DType, Shape
+from .opensize import opened
 
 
 class Looking(Handle):
@@ -21,7 +22,8 @@ class Looking(Handle):
 
     @property
     def shape(self) -> Shape:
-        return self.value.type.shape
+        """Sizes of the axes. One that is open compares by assumption: the answer becomes a guard of the program."""
+        return tuple(map(opened, self.value.type.shape))
 
     @property
     def ndim(self) -> int:
@@ -38,7 +40,7 @@ class Looking(Handle):
     @property
     def size(self) -> Any:
         """Number of elements."""
-        return self.value.type.size
+        return opened(self.value.type.size)
 
     def __len__(self) -> int:
         if not self.shape:

@@ -54,3 +54,13 @@ def build(graph: Graph, *, donate: Mapping[int, int] = {}, options: Options) -> 
     module, name = BACKENDS[options.backend]
     compile = getattr(importlib.import_module(module), name)
     return compile(graph, lambda traced: optimise(traced, options), donate, repr(options))
+
+
+def set_threads(threads: int) -> None:
+    """Runs programs on this many threads from the next call on, 1 to 64; results do not depend on it."""
+    importlib.import_module("stele.backend.cpu.pool").set_threads(threads)
+
+
+def get_threads() -> int:
+    """Threads that the next program runs on, the caller's included."""
+    return importlib.import_module("stele.backend.cpu.pool").current().threads

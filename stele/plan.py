@@ -10,9 +10,10 @@ import numpy as np
 from . import tree
 from .backend.base import Program
 from .backend.buffers import Buffer
-from .evaluate import evaluate, known
-from .handle import OWNERS, Handle, leaf
-from .ir.graph import Value, substitute
+from .evaluate import RUNNING, evaluate, known
+from .handle import Handle, leaf
+from .ir.graph import Parameter, Value, substitute
+from .ir.origin import Where
 from .ir.sizes import at
 from .ir.types import Type
 from .tensor import Tensor
@@ -29,13 +30,13 @@ def references(handle: Handle) -> tuple[int, int]:
 
 
 ALONE = references(Tensor(known(np.zeros(1))))
-UNREGISTERED = 2    # references the table of owners holds to a value
+NOTHING: frozenset[int] = frozenset()
 
 
 def is_alone(handle: Handle) -> bool:
     """Whether nobody but the handle can see its numbers, views handed out aside."""
     values, buffers = references(handle)
-    return values <= ALONE[0] - (0 if OWNERS.get(handle._value) is handle else UNREGISTERED) and buffers <= ALONE[1]
+    return values <= ALONE[0] and buffers <= ALONE[1]
 
 
 class Plan:
@@ -59,8 +60,8 @@ class Plan:
         self.lengths, self.arrays = state.lengths, traced.arrays
         self.aliases = [(slot.base, slot.key, self.index(id_)) for id_, slots in state.tensors.items()
                         for slot in slots if self.index(id_) is not None]
-        self.wheres = [v.where for v in traced.graph.results]
-        self.plain = [(h, k) for h, k in traced.writes]
+        self.differentiable = traced.pure and any(m.requires_grad for m in traced.made)
+        self.results: dict[tuple[int, ...], list[tuple[Parameter, Where]]] = {}
 
     def index(self, handle_id: int) -> int | None:
         """The number of a handle among those the program deals with."""
@@ -109,17 +110,20 @@ class Plan:
 
     def __call__(self, handles: list[Any], leaves: Sequence[Any], sizes: Mapping[str, int]) -> Any:
         """Runs the program on what the handles hold, then rebinds what the function rebinds. All or nothing."""
-        if pending := [v for kind, h in self.inputs if kind == "handle" and (v := handles[h]._value).data is None]:
-            evaluate(pending)
-        keep = frozenset(k for k, h in self.donated if not is_alone(handles[h])) if self.donated else NOTHING
-        buffers = [handles[k]._value.data if kind == "handle" else Buffer.of(leaves[k] if kind == "argument" else
-                   self.arrays[k].get()) for kind, k in self.inputs]
-        buffers += self.constants
-        made = self.program(buffers, sizes, keep)
+        with RUNNING:
+            if any(kind == "handle" and handles[h]._value.data is None for kind, h in self.inputs):
+                evaluate([handles[h]._value for kind, h in self.inputs if kind == "handle"])
+            keep = frozenset(k for k, h in self.donated if not is_alone(handles[h])) if self.donated else NOTHING
+            buffers = [handles[k]._value.data if kind == "handle" else Buffer.of(
+                leaves[k] if kind == "argument" else self.arrays[k].get()) for kind, k in self.inputs]
+            buffers += self.constants
+            made = self.program(buffers, sizes, keep)
+            values = self.with_history(handles, buffers, made, sizes) if self.differentiable else self.values(made, sizes)
+            return self.write_back(handles, values)
+
+    def write_back(self, handles: list[Any], values: list[Value]) -> Any:
+        """Rebinds handles, gradients and slots; the function's result."""
         traced = self.traced
-        values = [leaf(concrete(v.type, sizes), b) for v, b in zip(traced.graph.results, made)]
-        if traced.pure and any(m.requires_grad for m in traced.made):
-            values = self.with_history(handles, buffers, made, sizes)
         fresh = [Tensor(values[m.result], m.requires_grad and (traced.pure or m.leaf), m.leaf) for m in traced.made]
         for h, k in traced.writes:
             handles[h].value = values[k]
@@ -128,7 +132,21 @@ class Plan:
         for slot, spec, parts in traced.slots:
             slot.base[slot.key] = tree.unflatten(spec, [filled(p, fresh, handles) for p in parts])
         spec, parts = traced.returned
+        if spec is None:
+            return filled(parts[0], fresh, handles)
         return tree.unflatten(spec, [filled(p, fresh, handles) for p in parts])
+
+    def values(self, made: list[Buffer], sizes: Mapping[str, int]) -> list[Value]:
+        """The results as values that are nothing but their numbers."""
+        key = tuple(sizes.values())
+        if key not in self.results:
+            self.results[key] = [(Parameter("result", concrete(v.type, sizes)), v.where) for v in self.traced.graph.results]
+        values: list[Value] = []
+        for (op, where), buffer in zip(self.results[key], made):
+            v = Value(op, (), op.of, where)
+            v.data = buffer
+            values.append(v)
+        return values
 
     def with_history(self, handles: list[Any], buffers: list[Buffer], made: list[Buffer], sizes: Mapping[str, int]
                      ) -> list[Value]:
@@ -141,9 +159,6 @@ class Plan:
             if v.data is None:
                 v.data = buffer
         return values
-
-
-NOTHING: frozenset[int] = frozenset()
 
 
 def filled(part: Part, fresh: Sequence[Tensor], handles: Sequence[Any]) -> Any:

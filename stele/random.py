@@ -69,7 +69,7 @@ def randn(*shape: Any, dtype: Any = "float32") -> Tensor:
 
 def randint(low: int, high: int, shape: Any) -> Tensor:
     """Integers from low to high - 1, as int64."""
-    return Tensor(random.randint(GENERATOR.key(), low=low, high=high, shape=tuple(shape)))
+    return Tensor(random.randint(GENERATOR.key(), low=low, high=high, shape=shape_of((shape,))))
 
 
 def uniform(low: float, high: float, shape: Any) -> Tensor:
@@ -84,7 +84,7 @@ def normal(mean: float, std: float, shape: Any) -> Tensor:
 
 def bernoulli(p: float, shape: Any) -> Tensor:
     """True with probability p."""
-    return Tensor(random.bernoulli(GENERATOR.key(), p=p, shape=tuple(shape)))
+    return Tensor(random.bernoulli(GENERATOR.key(), p=p, shape=shape_of((shape,))))
 
 
 def dropout(x: Any, p: float = 0.5, training: bool = True) -> Tensor:

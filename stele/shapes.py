@@ -7,12 +7,13 @@ from typing import Any
 from .errors import ShapeError
 from .ir.graph import Value
 from .ir.types import Shape, axis_of, product, show
+from .opensize import plain
 from .ops import linear, shaping
 
 
 def shape_of(given: tuple[Any, ...]) -> tuple[Any, ...]:
     """A shape or axes given as one sequence or as several numbers."""
-    return tuple(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else given
+    return plain(tuple(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else given)
 
 
 def reshape(x: Value, *shape: Any) -> Value:

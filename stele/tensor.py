@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from . import shapes
-from .errors import DTypeError, GraphError, ShapeError
+from .errors import DTypeError, GraphError, ShapeError, TraceError
 from .evaluate import evaluate, free, known, refuse_freed
 from .handle import GRAD, TRACING, is_symbolic, owner
 from .ir.graph import Array, Value, literal, walk
+from .ir.origin import SCOPE, Scope, here
 from .ir.sizes import Size
 from .ir.types import DType
 from .ir.types import dtype as type_named
-from .ops import contraction, indexing, linear, shaping, statistics
 from .looking import Looking
+from .opensize import plain
+from .ops import contraction, indexing, linear, shaping, statistics
 from .ops.elementwise import binary, unary
 from .ops.elementwise.unary import StopGradient
 from .ops.linear import broadcast, cast, full
@@ -47,10 +49,15 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
         if places is not None and len(args) > places:
             kwargs.update(zip(keywords, args[places:]))
             args = args[:places]
-        found = Operands(numbers)
         if "dtype" in kwargs:
             kwargs["dtype"] = type_named(kwargs["dtype"])
-        return found.tensors(f(*map(found.value, args), **{name: found.value(a) for name, a in kwargs.items()}))
+        found, scope = Operands(numbers), SCOPE.get()
+        token = SCOPE.set(Scope(scope.layer, here())) if scope.inherited is None else None
+        try:
+            return found.tensors(f(*map(found.value, args), **{name: found.value(a) for name, a in kwargs.items()}))
+        finally:
+            if token is not None:
+                SCOPE.reset(token)
 
     return lifted
 
@@ -70,11 +77,11 @@ class Operands:
             return a.value
         if isinstance(a, np.ndarray):
             return array_value(a)
-        if self.numbers and isinstance(a, Size):
-            return indexing.number(a)
+        if isinstance(a, Size):
+            return indexing.number(plain(a)) if self.numbers else plain(a)
         if isinstance(a, list | tuple) and any(isinstance(part, Tensor | np.ndarray) for part in a):
             return tuple(self.value(part) for part in a)
-        return a
+        return plain(a) if isinstance(a, list | tuple) else a
 
     def tensors(self, y: Any) -> Any:
         """The results as tensors; under `no_grad` they are cut off from what carries gradients."""
@@ -140,7 +147,7 @@ class Tensor(Looking):
 
     def assign(self, new: Any) -> Tensor:
         """Rebinds this tensor to new numbers of its own shape and dtype, whatever its gradient settings."""
-        value = broadcast(constant(new, self.dtype).value, self.shape)
+        value = broadcast(constant(new, self.dtype).value, self.value.shape)
         other = owner(value)
         shared = other is not None and (self.leaf or other.leaf or other.requires_grad)
         self.value = StopGradient()(value) if shared else value
@@ -149,7 +156,7 @@ class Tensor(Looking):
     copy_ = assign
 
     def zero_(self) -> Tensor:
-        return self.assign(full(self.shape, 0, self.dtype))
+        return self.assign(full(self.value.shape, 0, self.dtype))
 
     def rebind(self, new: Tensor) -> Tensor:
         """This handle, standing for another expression of its type from now on."""
@@ -160,7 +167,8 @@ class Tensor(Looking):
             raise ShapeError(f"an in-place operation keeps the shape: {self.shape} cannot become {new.shape}",
                              hint="Write x = x + y instead.")
         self.value = cast(new.value, self.dtype)
-        self.requires_grad = self.requires_grad or new.requires_grad
+        if self.home is TRACING.get():
+            self.requires_grad = self.requires_grad or new.requires_grad
         return self
 
     def __setitem__(self, key: Any, new: Any) -> None:
@@ -172,6 +180,9 @@ class Tensor(Looking):
         """Marks this tensor as one whose gradient `backward` accumulates."""
         if on and not self.dtype.is_float:
             raise DTypeError(f"only float tensors carry gradients, got {self.dtype}")
+        if self.home is not TRACING.get():
+            raise TraceError("requires_grad_ on a tensor from outside, inside of a compiled function",
+                             hint="Choose what carries gradients before the call.")
         if on and owner(self.value) is not self:
             self.value = StopGradient()(self.value)
         self.requires_grad, self.leaf = on, on
@@ -179,7 +190,8 @@ class Tensor(Looking):
 
     def detach(self) -> Tensor:
         """The same numbers as a tensor that carries no gradient."""
-        return Tensor(StopGradient()(self.value) if self.requires_grad else self.value)
+        is_cut = not self.requires_grad and TRACING.get() is None
+        return Tensor(self.value if is_cut else StopGradient()(self.value))
 
     def backward(self, gradient: Any = None, retain_graph: bool = False) -> None:
         """Adds the gradient of this number to `.grad` of every tensor it depends on that requires one."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
 from . import tree
 from .errors import TraceError
-from .handle import OWNERS, Handle, Tracing, tracing_into
+from .handle import Handle, Tracing, tracing_into
 from .ir.graph import Array, Graph, Parameter, Value, parameter, walk
 from .ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
 from .state import SCALARS, Record, Slot, State
@@ -51,7 +52,7 @@ class Trace(Tracing):
         if seen.value is None:
             type = self.types.get(id(handle), handle._value.type)
             seen.entry = seen.value = parameter(self.labels.get(id(handle), "state"), type)
-            OWNERS.setdefault(seen.value, handle)
+            seen.value.owner = ref(handle)
         return seen.value
 
     def peek(self, handle: Handle) -> Value | None:
@@ -172,24 +173,30 @@ class Collector:
         """The graph and the plan of effects."""
         spec, parts = self.template(y, "the result")
         slots = [self.change(record, key) for record in self.state.records for key in changed(record)]
-        seen = [s for s in self.scope.seen.values() if s.handle.home is not self.scope]
+        seen = list(self.scope.seen.values())
         writes = [(self.place(s.handle), self.result(s.value)) for s in seen
                   if s.value is not None and s.value is not s.entry]
         grads = [(self.place(s.handle), self.part(s.grad, "a gradient")) for s in seen
                  if s.grad is not UNREAD and s.grad is not s.handle._grad]
         grads_read = [(self.place(s.handle), None if s.handle._grad is None else self.place(s.handle._grad))
                       for s in seen if s.grad_read]
-        needed = {v for v in walk(self.results) if isinstance(v.op, Parameter)}
-        entries = {s.entry: ("handle", self.place(s.handle)) for s in seen if s.entry in needed}
-        entries |= {t._value: ("argument", k) for k, t in self.arrays.items() if t._value in needed}
+        needed = dict.fromkeys(v for v in walk(self.results) if isinstance(v.op, Parameter))
+        entries = {t._value: ("argument", k) for k, t in self.arrays.items() if t._value in needed}
+        entries |= {s.entry: ("handle", self.place(s.handle)) for s in seen if s.entry in needed}
+        entries = dict(sorted(entries.items(), key=lambda entry: self.order(*entry[1])))
         entries |= {v: ("array", k) for k, (_, v) in enumerate(self.scope.arrays.values()) if v in needed}
         constants = [v for v in needed if v.data is not None and v not in entries]
-        for v in needed - entries.keys() - set(constants):
+        for v in needed.keys() - entries.keys() - set(constants):
             raise TraceError(f"a symbolic tensor ({v.op.label!r}) from outside of this function is used inside it",  # type: ignore[attr-defined]
                              hint="Pass it as an argument.")
         graph = Graph((*entries, *constants), tuple(self.results), tuple(guards))  # type: ignore[arg-type]
         return Traced(graph, self.handles, list(entries.values()), constants, self.makes, writes, grads, grads_read, slots,
                       (spec, parts), self.state, [slot for slot, _ in self.scope.arrays.values()])
+
+    def order(self, kind: str, k: int) -> int:
+        """Where an input stands: arguments as they were given, state behind them."""
+        argument = {id(x): n for n, x in enumerate(self.leaves)}
+        return k if kind == "argument" else argument.get(id(self.handles[k]), len(self.leaves))
 
     def place(self, handle: Handle) -> int:
         """The number of a handle from outside among those the program deals with."""

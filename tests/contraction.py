@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
-from stele.backend.llvm.access import Count, Extent, Launch, Machine, Operand, Plain, Temp, i64, pointer, size_of
+from stele.backend.llvm.access import Count, Extent, Machine, Operand, Plain, i64, pointer
 from stele.backend.llvm.nest import at, context_type, load, store
 from stele.backend.llvm.pack import masked_load, masked_store
 
@@ -22,7 +23,6 @@ llvm.initialize_native_asmprinter()
 AVX512 = Machine(64, 32, True)
 AVX2 = Machine(32, 16, True)
 SSE4 = Machine(16, 16, False)
-FEATURES = {64: "", 32: "-avx512f,-avx512vl,-avx512bw,-avx512dq,-avx512cd", 16: "-avx,-avx2,-fma,-avx512f,-avx512vl"}
 
 
 def machine_here() -> Machine:
@@ -96,6 +96,19 @@ def aligned(nbytes: int) -> np.ndarray:
     return raw[start:start + nbytes]
 
 
+def guarded(array: np.ndarray) -> np.ndarray:
+    """A copy whose last byte is the last one before a page that nobody may touch."""
+    page = mmap.PAGESIZE
+    room = -(-max(array.nbytes, 1) // page) * page
+    region = mmap.mmap(-1, room + page)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(region))
+    if ctypes.CDLL(None).mprotect(ctypes.c_void_p(start + room), ctypes.c_size_t(page), 0):
+        raise OSError("mprotect failed")
+    copy = np.frombuffer(region, array.dtype, array.size, room - array.nbytes).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 class Bench:
     """A contraction compiled: `Bench(machine, build, arrays, sizes)`, then `run(threads, grain)`.
 
@@ -118,7 +131,8 @@ class Bench:
         scratch = max([64, *(launch.scratch for launch in self.launches)]) + 63 & ~63
         self.scratch = aligned(scratch * threads + 64)
         self.buffers = np.array([a.ctypes.data for a in [*self.arrays, *self.memory]], np.uint64)
-        self.context = _Context(self.buffers.ctypes.data, self.sizes.ctypes.data, None, self.scratch.ctypes.data, scratch)
+        tables = (a.ctypes.data for a in (self.buffers, self.sizes))
+        self.context = _Context(*tables, None, self.scratch.ctypes.data, scratch)
         self.pool = ThreadPoolExecutor(threads)
 
     def _compile(self, machine: Machine, text: str) -> None:

@@ -11,13 +11,18 @@ from stele.backend.reference import run
 from stele.ir.graph import Graph, Value, parameter, walk
 from stele.ir.origin import Origin, inherit, lines
 from stele.ir.sizes import size
-from stele.ir.types import SIZES, Sizes, Type, float32, float64, int64
+from stele.ir.types import SIZES, Sizes, Type, dtype, float32, float64, int64
+from stele.ops.contraction import conv2d
 from stele.ops.control import Scan, scan
+from stele.ops.elementwise.binary import maximum
 from stele.ops.elementwise.unary import exp, log, relu, sigmoid, tanh
-from stele.ops.functional import cross_entropy, softmax
+from stele.ops.functional import cross_entropy, gelu, layer_norm, log_softmax, logsumexp, silu, softmax
+from stele.ops.indexing import take
 from stele.ops.linear import Sum, full, ones_like
-from stele.ops.pooling import max_pool2d
-from stele.ops.statistics import mean, sum
+from stele.ops.pooling import avg_pool2d, max_pool2d
+from stele.ops.statistics import max as max_of
+from stele.ops.statistics import mean, prod, std
+from stele.ops.statistics import sum as total_of
 from stele.transform.autodiff import gradients, jvp, tangents, vjp
 from stele.transform.retype import widen
 
@@ -61,7 +66,7 @@ def test_rules_run_only_between_wrt_and_results() -> None:
 def test_an_intermediate_value_and_its_source_both_get_their_gradient() -> None:
     a = x(3)
     h = exp(a)
-    y = sum(h * a)
+    y = total_of(h * a)
     da, dh = gradients([y], [full((), 1, float32)], [a, h])
     numbers = np.array([0.5, 1, 2], "f4")
     got = run(Graph((a,), (da, dh)), [numbers])  # type: ignore[arg-type]
@@ -98,7 +103,7 @@ def test_a_chain_of_thousands_does_not_overflow_the_stack() -> None:
 
 def test_an_operand_used_twice_counts_twice() -> None:
     a = x(3)
-    g = Graph((a,), (sum(softmax(a) * softmax(a)),))
+    g = Graph((a,), (total_of(softmax(a) * softmax(a)),))
     check_derivatives(widen(g, float64), [np.array([0.1, 0.5, -1])])
 
 
@@ -161,9 +166,9 @@ def test_derivatives_hold_for_every_size() -> None:
     try:
         (last,), (ys,) = scan(lambda c, s: ((tanh(c[0] @ w + s[0]),), (c[0] * s[0],)), [h], [xs])
         parts = [ys[1:], ys[:-1], ys[::-1], ys[::2], ys[-1], ys[:, 1:3], mean(ys, axis=0), softmax(ys, axis=0)]
-        total = sum(last)
+        total = total_of(last)
         for part in parts:
-            total = total + sum(part * part)
+            total = total + total_of(part * part)
         graph = widen(Graph((h, xs, w), (total,)), float64)
         derived = vjp(graph), jvp(graph), vjp(vjp(graph))
     finally:
@@ -192,13 +197,14 @@ def test_the_backward_loop_reads_what_the_forward_loop_emits_and_nothing_it_has(
         return (new,), (new,)
 
     (last,), (ys,) = scan(step, [h], [xs])
-    found = gradients([sum(ys) + sum(last)], [full((), 1, float32)], [h, xs, w])
+    found = gradients([total_of(ys) + total_of(last)], [full((), 1, float32)], [h, xs, w])
     original, forward, backward = loops([last, *found])  # type: ignore[list-item]
-    assert forward.body.parameters == original.body.parameters
-    assert forward.body.results[:2] == original.body.results
-    assert forward.body.results[2:] == (original.body.parameters[0],), "only the state before each step is new"
+    assert Graph(forward.body.parameters, forward.body.results[:2]) == original.body, "the same loop with more results"
+    assert forward.body.results[2:] == (forward.body.parameters[0],), "only the state before each step is new"
+    graphs = [walk([last]), *([*loop.body, *loop.body.parameters] for loop in (original, forward, backward))]
+    assert len({v for g in graphs for v in g}) == sum(len({*g}) for g in graphs), "no value stands in two graphs"
     assert (backward.carries, backward.slices, backward.reverse) == (2, 3, True)
-    (xs_only,) = gradients([sum(last)], [full((), 1, float32)], [xs])
+    (xs_only,) = gradients([total_of(last)], [full((), 1, float32)], [xs])
     assert loops([xs_only])[-1].carries == 1, "no cotangent is carried for what nobody asked for"  # type: ignore[list-item]
 
 
@@ -219,3 +225,37 @@ def test_a_counter_is_carried_without_a_cotangent() -> None:
     assert dxs is not None
     made = run(Graph((xs,), (dxs,)), [np.ones((4, 3), "f4")])[0]
     np.testing.assert_array_equal(made, np.arange(4)[:, None] * np.ones(3))
+
+
+def test_the_same_gradients_as_torch() -> None:
+    torch = pytest.importorskip("torch")
+    f = torch.nn.functional
+    rng = np.random.default_rng(9)
+    image, kernel, rows = rng.normal(size=(2, 4, 9, 8)), rng.normal(size=(6, 2, 3, 2)), rng.normal(size=(5, 7))
+    labels = rng.integers(0, 7, 5)
+    pairs: list[tuple[Any, Any, tuple[Any, ...]]] = [
+        (lambda v, w: conv2d(v, w, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2),
+         lambda v, w: f.conv2d(v, w, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2), (image, kernel)),
+        (lambda v: max_pool2d(v, size=3, stride=2, padding=1), lambda v: f.max_pool2d(v, 3, 2, 1), (image,)),
+        (lambda v: max_pool2d(relu(v), size=2), lambda v: f.max_pool2d(f.relu(v), 2), (image,)),
+        (lambda v: avg_pool2d(v, size=3, stride=2, padding=1), lambda v: f.avg_pool2d(v, 3, 2, 1), (image,)),
+        (gelu, f.gelu, (rows,)),
+        (silu, f.silu, (rows,)),
+        (log_softmax, lambda v: f.log_softmax(v, -1), (rows,)),
+        (lambda v: logsumexp(v, axis=0), lambda v: v.logsumexp(0), (rows,)),
+        (lambda v: layer_norm(v, axes=2), lambda v: f.layer_norm(v, (9, 8)), (image,)),
+        (lambda v: std(v, axis=1, correction=1), lambda v: v.std(1), (rows,)),
+        (lambda v: maximum(v, 0.1) ** 3, lambda v: v.clamp(min=0.1) ** 3, (rows,)),
+        (lambda v: max_of(v, axis=1), lambda v: v.amax(1), (rows.round(),)),
+        (lambda v: prod(v, axis=1), lambda v: v.prod(1), (rows.round(),)),
+        (lambda v, t: cross_entropy(v, t), f.cross_entropy, (rows, labels)),
+        (lambda v, t: take(v, t, axis=1), lambda v, t: v[:, t], (rows, labels)),
+    ]
+    for ours, theirs, arrays in pairs:
+        values = tuple(parameter(f"x{k}", Type(dtype(a.dtype), a.shape)) for k, a in enumerate(arrays))
+        y = ours(*values)
+        g = rng.normal(size=y.shape)
+        given = [torch.tensor(a, requires_grad=a.dtype == np.float64) for a in arrays]
+        theirs(*given).backward(torch.tensor(g))
+        for made, leaf in zip(run(vjp(Graph(values, (y,))), [*arrays, g]), given):
+            np.testing.assert_allclose(made, leaf.grad.numpy(), rtol=1e-9, atol=1e-9)

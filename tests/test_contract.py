@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from contraction import AVX2, AVX512, SSE4, Bench, Memory, error, float_type, machine_here, size, strides
+from contraction import AVX2, AVX512, SSE4, Bench, Memory, error, float_type, guarded, machine_here, size, strides
 from llvmlite import ir
 
 from stele.backend.llvm.access import Count, Launch, Machine, i64
 from stele.backend.llvm.conv import convolution, input_gradient
 from stele.backend.llvm.conv_weight import weight_gradient
 from stele.backend.llvm.gemm import Gemm, gemm
-from stele.backend.llvm.nest import kernel
+from stele.backend.llvm.nest import kernel, splat
 from stele.backend.llvm.pack import transpose
 from stele.backend.llvm.stencil import Conv
 
@@ -32,23 +32,25 @@ SIZES = (            # batch, m, n, k
 )
 
 
-def product(machine: Machine, dtype: type, sizes: tuple[int, int, int, int], transposed: tuple[bool, bool] = (False, False),
-            plain: bool = True, symbolic: str = "", shared: bool = False) -> tuple[Bench, np.ndarray]:
+def product(machine: Machine, dtype: type, sizes: tuple[int, int, int, int],
+            transposed: tuple[bool, bool] = (False, False), plain: bool = True, symbolic: str = "",
+            shared: bool = False) -> tuple[Bench, np.ndarray]:
     """A product and what it should be; `symbolic` names the sizes the kernels are not told."""
     batch, m, n, k = sizes
     rng, kind = np.random.default_rng(0), float_type(np.dtype(dtype))
-    a, b = rng.standard_normal((batch, m, k)).astype(dtype), rng.standard_normal((1 if shared else batch, k, n)).astype(dtype)
+    a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((batch, m, k), (1 if shared else batch, k, n)))
     layouts = [strides(x.shape, (0, 2, 1) if t else None) for x, t in zip((a, b), transposed)]
     data = [np.ascontiguousarray(x.transpose(0, 2, 1)) if t else x for x, t in zip((a, b), transposed)]
     extents = [size(i) if name in symbolic else value for i, (name, value) in enumerate(zip("bmnk", sizes))]
     left, right = (Memory(i + 1, kind, layout).operand(plain) for i, layout in enumerate(layouts))
+    right, spec = replace(right, batched=not shared), Gemm(*extents, kind)
     out = Memory(0, kind, strides((batch, m, n)))
     c = np.full((batch, m, n), np.nan, dtype)
 
     def build(module: ir.Module, temp):
-        return gemm(module, "gemm", machine, Gemm(*extents, kind), left, replace(right, batched=not shared), out.write, temp)
+        return gemm(module, "gemm", machine, spec, left, right, out.write, temp)
 
-    return Bench(machine, build, [c, *data], sizes), a.astype(np.float64) @ b.astype(np.float64)
+    return Bench(machine, build, [guarded(x) for x in (c, *data)], sizes), a.astype(np.float64) @ b.astype(np.float64)
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: f"{m.vector_bytes}")
@@ -86,18 +88,18 @@ def test_rows_do_not_depend_on_how_many_there_are() -> None:
 
 
 CONVOLUTIONS = (     # n, c, o, (h, w), (kh, kw), and what is not the default
-    (2, 3, 5, (9, 11), (3, 3), dict(padding=((1, 1), (1, 1)))),
-    (3, 5, 7, (8, 9), (3, 3), dict(padding=((1, 1), (1, 1)), stride=(2, 2))),
-    (2, 4, 6, (10, 7), (4, 2), dict(padding=((2, 1), (0, 3)))),
-    (5, 4, 6, (7, 7), (1, 1), dict(stride=(2, 2))),
-    (2, 6, 9, (10, 13), (3, 2), dict(padding=((2, 2), (1, 1)), stride=(1, 3), dilation=(2, 1), groups=3)),
-    (9, 8, 33, (7, 7), (3, 3), dict(padding=((1, 1), (1, 1)))),
-    (2, 4, 4, (20, 35), (5, 5), dict(padding=((2, 2), (2, 2)), stride=(1, 2), groups=4)),
-    (1, 3, 8, (40, 40), (7, 7), dict(padding=((3, 3), (3, 3)), stride=(2, 2))),
-    (1, 2, 3, (12, 12), (2, 2), dict(stride=(3, 3))),
-    (3, 50, 50, (32, 32), (3, 3), dict(padding=((1, 1), (1, 1)))),
-    (2, 70, 3, (61, 40), (3, 3), dict(padding=((1, 1), (1, 1)))),
-    (4, 600, 40, (6, 6), (1, 1), dict()),
+    (2, 3, 5, (9, 11), (3, 3), {"padding": ((1, 1), (1, 1))}),
+    (3, 5, 7, (8, 9), (3, 3), {"padding": ((1, 1), (1, 1)), "stride": (2, 2)}),
+    (2, 4, 6, (10, 7), (4, 2), {"padding": ((2, 1), (0, 3))}),
+    (5, 4, 6, (7, 7), (1, 1), {"stride": (2, 2)}),
+    (2, 6, 9, (10, 13), (3, 2), {"padding": ((2, 2), (1, 1)), "stride": (1, 3), "dilation": (2, 1), "groups": 3}),
+    (9, 8, 33, (7, 7), (3, 3), {"padding": ((1, 1), (1, 1))}),
+    (2, 4, 4, (20, 35), (5, 5), {"padding": ((2, 2), (2, 2)), "stride": (1, 2), "groups": 4}),
+    (1, 3, 8, (40, 40), (7, 7), {"padding": ((3, 3), (3, 3)), "stride": (2, 2)}),
+    (1, 2, 3, (12, 12), (2, 2), {"stride": (3, 3)}),
+    (3, 50, 50, (32, 32), (3, 3), {"padding": ((1, 1), (1, 1))}),
+    (2, 70, 3, (61, 40), (3, 3), {"padding": ((1, 1), (1, 1))}),
+    (4, 600, 40, (6, 6), (1, 1), {}),
 )
 
 
@@ -136,8 +138,9 @@ def benches(machine: Machine, dtype: type, case: tuple, symbolic: bool) -> list[
     def bench(make, out: np.ndarray, *operands: np.ndarray) -> Bench:
         memory = [Memory(i, kind, strides(a.shape)) for i, a in enumerate((out, *operands))]
         left, right = (m.operand() for m in memory[1:])
-        return Bench(machine, lambda module, temp: make(module, "conv", machine, conv, left, right, memory[0].write, temp),
-                     [np.full_like(out, np.nan), *operands], (n,))
+        write = memory[0].write
+        return Bench(machine, lambda module, temp: make(module, "conv", machine, conv, left, right, write, temp),
+                     [guarded(a) for a in (np.full_like(out, np.nan), *operands)], (n,))
 
     made = bench(convolution, g, x, w), bench(input_gradient, x, g, w), bench(weight_gradient, w, x, g)
     return list(zip(made, references(conv, x, w, g)))
@@ -156,6 +159,53 @@ def test_convolution(case: tuple, symbolic: bool) -> None:
 def test_convolution_on_machines(machine: Machine, dtype: type, case: tuple) -> None:
     for bench, expected in benches(machine, dtype, case, False):
         assert error(bench.check(), expected) < TOLERANCE[dtype]
+
+
+class Halved(Memory):
+    """Memory read through a fused prologue and written through a fused epilogue: x / 2 in, relu out."""
+
+    def read(self, b, ctx, index, lane_axis, lanes, mask):
+        x = super().read(b, ctx, index, lane_axis, lanes, mask)
+        half = ir.Constant(self.dtype, 0.5)
+        return b.fmul(x, half if lanes == 1 else splat(b, half, lanes))
+
+    def write(self, b, ctx, index, lane_axis, lanes, mask, vector):
+        none = ir.Constant(vector.type, None if lanes > 1 else 0.0)
+        vector = b.select(b.fcmp_ordered("<", vector, none), none, vector)
+        super().write(b, ctx, index, lane_axis, lanes, mask, vector)
+
+
+def test_fused_product() -> None:
+    rng, kind = np.random.default_rng(0), ir.FloatType()
+    a, w = (rng.standard_normal(shape, np.float32) for shape in ((1, 40, 30), (1, 30, 50)))
+    c, x, y = (Halved(i, kind, strides(shape)) for i, shape in enumerate(((1, 40, 50), a.shape, w.shape)))
+
+    def build(module: ir.Module, temp):
+        spec = Gemm(1, 40, 50, 30, kind)
+        return gemm(module, "gemm", HERE, spec, x.operand(False), y.operand(False), c.write, temp)
+
+    out = Bench(HERE, build, [guarded(m) for m in (np.zeros((1, 40, 50), np.float32), a, w)]).check()
+    assert error(out, np.maximum(a.astype(np.float64) @ w / 4, 0)) < 2e-6
+
+
+@pytest.mark.parametrize("case", [CONVOLUTIONS[1], CONVOLUTIONS[9], CONVOLUTIONS[11]], ids=str)
+def test_fused_convolution(case: tuple) -> None:
+    n, c, o, image, window, options = case
+    kind, rng = ir.FloatType(), np.random.default_rng(1)
+    conv = Conv(size(0), c, o, image, window, kind, **options)
+    x, w, g = (rng.standard_normal(shape).astype(np.float32)
+               for shape in ((n, c, *image), (o, c // conv.groups, *window), (n, o, *conv.target)))
+    expected = references(conv, x, w, g)
+    for make, out, operands, value in zip((convolution, input_gradient, weight_gradient), (g, x, w),
+                                          ((x, w), (g, w), (x, g)), expected):
+        memory = [Halved(i, kind, strides(a.shape)) for i, a in enumerate((out, *operands))]
+
+        def build(module: ir.Module, temp, make=make, memory=memory):
+            left, right = (m.operand(False) for m in memory[1:])
+            return make(module, "conv", HERE, conv, left, right, memory[0].write, temp)
+
+        bench = Bench(HERE, build, [guarded(a) for a in (out, *operands)], (n,))
+        assert error(bench.check(), np.maximum(value / 4, 0)) < 2e-6
 
 
 @pytest.mark.parametrize("lanes", [2, 4, 8, 16])

@@ -72,18 +72,23 @@ class Op:
 
 
 class Value:
-    """The result of an op: immutable, compared by identity. `data` is where the front keeps numbers it looked at."""
+    """The result of an op: immutable, compared by identity.
 
-    __slots__ = ("__weakref__", "args", "data", "op", "type", "where")
+    Two slots belong to the front: `data`, the numbers it looked at, and `owner`, a weak reference to who named the value.
+    """
+
+    __slots__ = ("__weakref__", "args", "data", "op", "owner", "type", "where")
 
     op: Op
     args: tuple[Value, ...]
     type: Type
     where: Where
     data: Any
+    owner: Any
 
     def __init__(self, op: Op, args: tuple[Value, ...], type: Type, where: Where) -> None:
-        self.op, self.args, self.type, self.where, self.data = op, args, type, where, None
+        self.op, self.args, self.type, self.where = op, args, type, where
+        self.data = self.owner = None
 
     if TYPE_CHECKING:  # given by ops/operators.py
         def __add__(self, other: Operand) -> Value: ...

@@ -37,7 +37,8 @@ class Scalar(Protocol):
 
 
 class Scalars(Protocol):
-    """A builder of scalar code. Integer arithmetic wraps; `>>` is arithmetic for signed and logical for unsigned dtypes."""
+    """A builder of scalar code. Integers wrap; `>>` is arithmetic for signed and logical for unsigned dtypes, and a
+    shift by the width or more leaves no bit. float16 and bfloat16 are storage: what is computed of them is float32."""
 
     def constant(self, value: Number, dtype: DType) -> Scalar: ...
     def cast(self, x: Scalar, dtype: DType) -> Scalar:
@@ -60,7 +61,7 @@ class Scalars(Protocol):
         """High half of the product of two uint32."""
         ...
     def idiv(self, x: Scalar, y: Scalar | Number) -> Scalar:
-        """Integer quotient rounded down (toward minus infinity)."""
+        """Integer quotient rounded down (toward minus infinity); 0 where y is 0."""
         ...
     def sqrt(self, x: Scalar) -> Scalar: ...
     def floor(self, x: Scalar) -> Scalar: ...

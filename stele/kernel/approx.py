@@ -66,8 +66,7 @@ class Approximations(Vocabulary[V]):
         x, form = self._float(x)
         exponent, _ = self.split(1 + x, form)
         # (1 + x) / 2**e - 1 with one rounding; 4 / 2**e and not 1 / 2**e, which would be denormal for the largest x.
-        power = self.cast(exponent, form.integer)
-        four = self.bitcast((form.bias + 2 - power) << form.fraction, form.dtype)
+        four = self.bitcast((form.bias + 2 - exponent) << form.fraction, form.dtype)
         near = self.fma(x * 0.25, four, four * 0.25 - 1)
         y = self.select(abs(x) < 2.0 ** (-form.fraction - 2), x, self._log_near(near, exponent))
         return self._log_ends(x, y, 1 + x)
@@ -138,14 +137,20 @@ class Approximations(Vocabulary[V]):
         return self.polynomial(r, [2.0, 2.0, *(2 * c for c in tables.EXP[x.dtype.bits])]) * half
 
     def split(self, x: Element[V], form: Format) -> tuple[Element[V], Element[V]]:
-        """e (as a float) and m with x = m * 2**e and sqrt(1/2) <= m < sqrt(2), for normal positive x."""
+        """An integer e and m with x = m * 2**e and sqrt(1/2) <= m < sqrt(2), for normal positive x."""
         offset = self.bitcast(x, form.integer) - form.root_half
         mantissa = (offset & (1 << form.fraction) - 1) + form.root_half
-        return self.cast(offset >> form.fraction, form.dtype), self.bitcast(mantissa, form.dtype)
+        return offset >> form.fraction, self.bitcast(mantissa, form.dtype)
+
+    def small_integer(self, k: Element[V], form: Format) -> Element[V]:
+        """An integer of few bits as a float, without the conversion that int64 has on few machines."""
+        bits_of_magic = (form.bias + form.fraction) << form.fraction | 1 << form.fraction - 1
+        return self.bitcast(k + bits_of_magic, form.dtype) - form.magic
 
     def _log_near(self, f: Element[V], exponent: Element[V]) -> Element[V]:
         """log(1 + f) + exponent * ln(2) for sqrt(1/2) <= 1 + f <= sqrt(2)."""
         high, low = tables.LN2[f.dtype.bits]
+        exponent = self.small_integer(exponent, FORMATS[f.dtype.bits])
         square = f * f
         tail = self.fma(f * square, self.polynomial(f, tables.LOG[f.dtype.bits]), exponent * low)
         return self.fma(exponent, high, f + self.fma(square, -0.5, tail))

@@ -5,25 +5,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..errors import GraphError
-from ..ir.graph import Constant, Graph, Literal, Value, users, walk
+from ..ir.graph import Constant, Graph, Item, Literal, Value, users, walk
 from ..ir.origin import Where
 from ..ir.sizes import Dim
 from ..ir.types import product
-from ..ops.elementwise import arithmetic
 from ..ops.linear import Broadcast, Cast, Concatenate, Gather, Pad, Reshape, Slice, Transpose
 from ..ops.windows import Window
-from .index import regroup, variable
+from .cost import instructions
+from .index import regroup, variable, variables
 from .space import Space, Unfit, follow, is_fold, measured
 
-CHEAP = 8
-"""What may be computed again for each user, in simple operations and loads."""
+CHEAP = 10
+"""What may be computed again for each user, in instructions and loads."""
 LARGEST = 96
 """Values in one kernel at most."""
 WIDE = 1 << 16
 """Elements of a row that stay in cache between the passes over it; also of what one thread may well do alone."""
 ENOUGH = 16
 """Rows that keep any machine busy."""
-SIMPLE = (*arithmetic.ALL, Cast)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,15 +98,19 @@ class Fusion:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.wanted: set[Value] = set()
         self.order = {v: k for k, v in enumerate(walk(graph.results))}
         self.users = users(self.order)
-        self.kind = {v: "leaf" if v in graph.parameters else kind_of(v) for v in self.order}
+        parameters = set(graph.parameters)
+        self.kind = {v: "leaf" if v in parameters else kind_of(v) for v in self.order}
         self.roots: set[Value] = set()
         self.cost: dict[Value, int] = {}
         self.count: dict[Value, int] = {}
         self.views: dict[Value, Value] = {}
-        self.groups: list[Group] = []
+        self.groups: dict[Group, None] = {}
         self.made: dict[Value, Group] = {}
+        self.readers: dict[Value, set[Group]] = {}
+        self.before: dict[Group, set[Group]] = {}
 
     # What is in memory
 
@@ -127,10 +130,11 @@ class Fusion:
         for v in self.order:
             if isinstance(v.op, Reshape) and self.in_memory(v.args[0]):
                 self.views[v] = v.args[0]
+        self.wanted = {self.seen_through(v) for v in self.graph.results}
 
     def keep(self, v: Value, even_number: bool = False) -> None:
         """v has to be in memory; seen through a reshape, what it reshapes has to."""
-        while isinstance(v.op, Reshape) and v not in self.graph.parameters and self.kind[v.args[0]] != "number":
+        while isinstance(v.op, Reshape) and self.kind[v.args[0]] != "number":
             v = v.args[0]
         if self.kind[v] != "leaf" and (even_number or self.kind[v] != "number") and not isinstance(v.op, Constant):
             self.roots.add(v)
@@ -165,7 +169,7 @@ class Fusion:
             return self.kind[v] != "number"
         body = self.inlined(v)
         simple = all(isinstance(u.op, Broadcast | Transpose | Slice | Reshape | Cast)
-                     or (isinstance(u.op, SIMPLE) and len(self.users[u]) == 1) for u in body)
+                     or (u.op.family == "elementwise" and len(self.users[u]) == 1) for u in body)
         try:
             follow([v], body, tuple(variable(f"c{k}") for k in range(v.ndim)), v.shape)
         except Unfit:
@@ -183,9 +187,10 @@ class Fusion:
             if v not in self.views:
                 own = self.kind[v] in ("inline", "fold", "number")
                 group = Group([v], self.inlined(v), None if own else v)
-                group.inputs = self.reads(group)
-                self.groups.append(group)
+                self.groups[group] = None
                 self.made[v] = group
+        for group in self.groups:
+            self.connect(group)
 
     def settle(self, v: Value) -> None:
         """Puts reshaped operands in memory until v's inlined operands have a common space with it."""
@@ -209,19 +214,26 @@ class Fusion:
         inside = walk([v], stop=lambda u: u is not v and self.in_memory(u))
         return {u for u in inside if u is v or not (self.in_memory(u) or self.kind[u] == "number")}
 
-    def reads(self, group: Group) -> set[Value]:
-        """What a group reads from memory."""
-        return {a for v in group.body for a in v.args if a not in group.body and (self.kind[a] != "number" or a in self.roots)}
+    def connect(self, group: Group) -> None:
+        """Notes what a group reads from memory, and who reads what."""
+        group.inputs = {a for v in group.body for a in v.args if a not in group.body and (self.kind[a] != "number" or a in self.roots)}
+        for v in group.inputs:
+            self.readers.setdefault(self.seen_through(v), set()).add(group)
+
+    def disconnect(self, group: Group) -> None:
+        """Forgets what a group reads."""
+        for v in group.inputs:
+            self.readers[self.seen_through(v)].discard(group)
 
     def maker(self, v: Value) -> Group | None:
         """The group that computes what v is or is a view of."""
-        while v in self.views:
-            v = self.views[v]
-        return self.made.get(v if v.op.name != "Item" else v.args[0])
+        return self.made.get(self.seen_through(v))
 
     def needs(self, group: Group) -> set[Group]:
         """The groups that must run before."""
-        return {g for v in group.inputs if (g := self.maker(v)) is not None and g is not group}
+        if group not in self.before:
+            self.before[group] = {g for v in group.inputs if (g := self.maker(v)) is not None and g is not group}
+        return self.before[group]
 
     def comes_before(self, first: Group, then: Group, but: Group | None = None) -> bool:
         """Whether `then` depends on `first` by a way that has other groups on it, `but` not among them."""
@@ -242,30 +254,30 @@ class Fusion:
     # Joining
 
     def join_producers(self) -> None:
-        """Takes groups into those that read their results, last ones first."""
-        for group in reversed(self.groups.copy()):
+        """Takes groups into those that read their results, in order, so that rows are known before they are shared."""
+        for group in [*self.groups]:
             if group.anchor is not None or group not in self.groups:
                 continue
             refused: set[Group] = set()
             while candidates := [g for g in self.needs(group) - refused if g.anchor is None]:
                 before = max(candidates, key=lambda g: self.order[g.results[-1]])
-                if not self.join(before, group):
-                    refused.add(before)
+                refused = set() if self.join(before, group) else refused | {before}
 
     def join_epilogues(self) -> None:
         """Takes loops over the result of a contraction into its store."""
-        for group in self.groups.copy():
-            if group.anchor is None or self.kind[group.anchor] != "contraction":
+        for group in [*self.groups]:
+            if (v := group.anchor) is None or self.kind[v] != "contraction":
                 continue
-            for reader in [g for g in self.groups if g.anchor is None and group in self.needs(g)]:
-                if self.stores(group, group.anchor, reader):
-                    self.unite(group, reader, self.united_body(group, reader), anchor=group.anchor)
+            for reader in sorted(self.readers.get(v, ()), key=lambda g: self.order[g.results[-1]]):
+                if self.stores(group, v, reader):
+                    self.unite(group, reader, self.united_body(group, reader), anchor=v)
+                    group = reader
 
     def stores(self, group: Group, v: Value, reader: Group) -> bool:
         """Whether all that a group computes is computed from the same element of v and what else there is in memory."""
         body = self.united_body(group, reader)
         at = tuple(variable(f"c{k}") for k in range(v.ndim))
-        if any(r.type.size != v.type.size for r in reader.results) or self.comes_before(group, reader):
+        if reader.anchor is not None or any(r.type.size != v.type.size for r in reader.results) or self.comes_before(group, reader):
             return False
         if any(u.op.family not in ("elementwise", "movement", "generate") for u in reader.body):
             return False
@@ -300,13 +312,16 @@ class Fusion:
 
     def united_results(self, first: Group, then: Group) -> list[Value]:
         """What of two groups others need, in order."""
-        needed = set(self.graph.results) | {a for g in self.groups if g not in (first, then) for a in g.inputs}
-        needed = {self.seen_through(v) for v in needed}
-        return sorted((v for v in (*first.results, *then.results) if v in needed), key=self.order.__getitem__)
+        return sorted((v for v in (*first.results, *then.results) if v in self.wanted or self.readers.get(v, set()) - {first, then}),
+                      key=self.order.__getitem__)
 
     def join(self, first: Group, then: Group) -> bool:
         """Makes one group of two, if one space serves both and it pays."""
         body = self.united_body(first, then)
+        folds = any(self.kind[v] == "fold" for v in body)
+        alike = product(first.results[-1].shape) == product(self.domain(then))
+        if not folds and not alike and any(self.weight(v) > CHEAP for v in first.results):
+            return False
         if len(body) > LARGEST or self.comes_before(first, then) or self.comes_before(then, first):
             return False
         space = measured(self.united_results(first, then), body)
@@ -318,13 +333,17 @@ class Fusion:
     def unite(self, first: Group, then: Group, body: set[Value], anchor: Value | None) -> None:
         """Makes one group of two, in the place of the second."""
         results = self.united_results(first, then)
+        self.disconnect(first)
+        self.disconnect(then)
         for v in (*first.results, *then.results):
             self.made.pop(v)
         then.results, then.body, then.anchor = results, body, anchor
-        then.inputs = self.reads(then)
         for v in results:
             self.made[v] = then
-        self.groups.remove(first)
+        del self.groups[first]
+        self.connect(then)
+        for group in {then, *(g for v in results for g in self.readers.get(v, ()))}:
+            self.before.pop(group, None)
 
     def way(self, v: Value, group: Group) -> list[Value]:
         """The views through which v shows a result of the group."""
@@ -335,9 +354,10 @@ class Fusion:
         return found if v in group.results else []
 
     def seen_through(self, v: Value) -> Value:
+        """The value whose memory v is a view or a part of."""
         while v in self.views:
             v = self.views[v]
-        return v
+        return v.args[0] if isinstance(v.op, Item) else v
 
     def pays(self, space: Space, first: Group) -> bool:
         """Whether rows are many and short enough, and nothing dear is computed again for each element."""
@@ -349,7 +369,8 @@ class Fusion:
         rows = product(tuple(space.ranges[r] for r in space.rows))
         passes = [s.loops for s in space.stages if s.loops] + [f.loops for f in space.folds.values()]
         work = [product(tuple(space.ranges[n] for n in loops)) for loops in passes]
-        if not any(s.loops for s in space.stages) and not space.stores and len(set(map(id, space.folds.values()))) == 1:
+        kept_inside = any(variables(e) - set(space.rows) for index in space.stores.values() for e in index)
+        if not any(s.loops for s in space.stages) and not kept_inside and len(set(map(id, space.folds.values()))) == 1:
             return True
         longest = max((w if isinstance(w, int) else 0 for w in work), default=1)
         if isinstance(rows, int):
@@ -386,14 +407,14 @@ class Fusion:
 
 
 def own_cost(v: Value) -> int:
-    """About how many simple operations one element of an op takes."""
+    """About how many instructions one element of an op takes, its operands given."""
     if v.op.family == "elementwise":
-        return 1 if isinstance(v.op, SIMPLE) else CHEAP
+        return instructions(v.op, *(a.dtype for a in v.args))
     return 1 if v.op.family == "generate" or isinstance(v.op, Gather) else 0
 
 
 def repeats(v: Value) -> bool:
     """Whether a movement asks for elements of its operand many times."""
     if isinstance(v.op, Broadcast):
-        return v.type.size != v.args[0].type.size
+        return v.args[0].type.size not in (1, v.type.size)
     return isinstance(v.op, Window | Gather)

@@ -42,7 +42,7 @@ def log_parts(s: Any, x: Any) -> tuple[Any, Any]:
     form = FORMATS[64]
     is_small = x < form.least
     exponent, mantissa = s.split(s.select(is_small, x * 2.0**53, x), form)
-    exponent = s.select(is_small, exponent - 53, exponent)
+    exponent = s.small_integer(s.select(is_small, exponent - 53, exponent), form)
     series, series_rest, t, rest = atanh_parts(s, mantissa)
     ln2, ln2_rest = tables.LN2[64]
     total, carry = two_sum(exponent * ln2, t + t)

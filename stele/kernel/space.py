@@ -1,7 +1,7 @@
 """The iteration space of a kernel: rows that its reductions share, loops of its results, axes of its folds."""
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from ..ir.graph import Value, walk
 from ..ir.sizes import Dim
 from ..ir.types import Shape, product
 from ..ops.linear import Gather, Reshape
-from .index import Opaque, Refine, coefficient, is_inside, linear, regroup, variable, variables
+from .index import Opaque, Refine, coefficient, is_inside, linear, plain, regroup, variable, variables
 from .loops import Bound
 
 Index = tuple[Dim, ...]
@@ -46,11 +46,8 @@ class Space:
     stages: list[Stage] = field(default_factory=list)
     stores: dict[Value, Index] = field(default_factory=dict)
     folds: dict[Value, FoldClass] = field(default_factory=dict)
-    again: set[Value] = field(default_factory=set)
-
-    def once(self, v: Value) -> bool:
-        """Whether no element of v is computed more than once in any pass over a row."""
-        return v not in self.again
+    once: Callable[[Value], bool] = lambda v: True
+    """Whether no element of a value is computed more than once in any pass over a row."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +158,7 @@ class Measuring:
         for v in self.results:
             if v in used:
                 self.found.stores[v] = self.store_index(v)
-        self.find_repeated()
+        self.found.once = self.once
         return self.found
 
     def axes(self, name: str, shape: Shape) -> Index:
@@ -230,6 +227,10 @@ class Measuring:
 
     def covering(self, v: Value, index: Index) -> set[str] | None:
         """The variables of an index that meets every element of v exactly once; None if it does not."""
+        names = [plain(e) for e, n in zip(index, v.shape) if n != 1]
+        if None not in names and len(set(names)) == len(names) and \
+                all(self.found.ranges[str(name)] == n for name, n in zip(names, (n for n in v.shape if n != 1))):
+            return set(map(str, names))
         offset = linear(index, v.shape)
         left = set(variables(offset))
         size: Dim = 1
@@ -241,15 +242,12 @@ class Measuring:
             size = size * self.found.ranges[name]
         return set(variables(offset)) if size == product(v.shape) else None
 
-    def find_repeated(self) -> None:
-        """Notes values that loops ask for more often than once per element, or not in step with rows."""
+    def once(self, v: Value) -> bool:
+        """Whether each loop that asks for v asks once for each element, in step with rows."""
         rows = set(self.found.rows)
         every = set(self.found.stages[0].loops) | rows
-        for v, indices in self.at.items():
-            for index in indices:
-                found = self.covering(v, index)
-                if found is None or not found >= rows or not (self.found.folds or found == every):
-                    self.found.again.add(v)
+        covers = [self.covering(v, index) for index in self.at[v]]
+        return all(c is not None and c >= rows and (bool(self.found.folds) or c == every) for c in covers)
 
     def store_index(self, v: Value) -> Index:
         """Where on the way a result that others here need is stored: at an index that meets each element once."""

@@ -103,7 +103,7 @@ def partial_sums(nest: Nest, steps: tuple[Step, ...], fold: Fold, across: Loop |
     head = wrapped(across, (*steps[:at], sums, *totals, *stores))
     loads = [Load(p.dtype, variables(offset), m, offset) for p, m in zip(fold.parts, memory)]
     again = Fold((block,), (Block(tuple(loads)),), tuple(Part(p.op, p.dtype, x) for p, x in zip(fold.parts, loads)), fold.lane)
-    copy = Rebuild({}, {})
+    copy = Rebuild({}, {}, {s: s for s in (*nest.prelude, *steps[:at]) if isinstance(s, Element)})
     copy.folds[fold] = again
     tail = (again, *(new for s in steps[at + 1:] for new in copy.step(s)))
     before = needed(steps[:at], tail)

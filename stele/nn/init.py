@@ -4,6 +4,7 @@ from __future__ import annotations
 from math import prod, sqrt
 
 from stele import functions as F
+from stele.random import rand, randn
 from stele.tensor import Tensor
 
 Shape = tuple[int, ...]
@@ -23,12 +24,12 @@ def parameter(x: Tensor) -> Tensor:
 
 def uniform(shape: Shape, bound: float) -> Tensor:
     """Uniform in [-bound, bound)."""
-    return parameter(F.rand(shape) * (2 * bound) - bound)
+    return parameter(rand(shape) * (2 * bound) - bound)
 
 
 def normal(shape: Shape, std: float = 1.0) -> Tensor:
     """Normal with mean 0."""
-    return parameter(F.randn(shape) * std)
+    return parameter(randn(shape) * std)
 
 
 def zeros(shape: Shape) -> Tensor:

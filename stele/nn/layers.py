@@ -8,6 +8,7 @@ from stele import functions as F
 from stele.errors import ShapeError
 from stele.nn import init
 from stele.nn.module import Module
+from stele.random import dropout
 from stele.tensor import Tensor
 
 Pair = tuple[int, int]
@@ -120,7 +121,7 @@ class Dropout(Module):
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.p) if self.training and self.p else x
+        return dropout(x, self.p) if self.training and self.p else x
 
 
 class Embedding(Module):

@@ -8,6 +8,7 @@ from stele import functions as F
 from stele.errors import ShapeError
 from stele.nn import init
 from stele.nn.module import Module
+from stele.scan import scan
 from stele.tensor import Tensor
 
 
@@ -71,7 +72,7 @@ class GRU(Recurrent):
             h = (1 - z) * n + z * h
             return h, h
 
-        return F.scan(step, F.zeros((x.shape[1], self.hidden), dtype=x.dtype), x @ w_ih.T + b_ih)
+        return scan(step, F.zeros((x.shape[1], self.hidden), dtype=x.dtype), x @ w_ih.T + b_ih)
 
 
 class LSTM(Recurrent):
@@ -101,4 +102,4 @@ class LSTM(Recurrent):
             return (h, c), h
 
         zeros = F.zeros((x.shape[1], self.hidden), dtype=x.dtype)
-        return F.scan(step, (zeros, zeros), x @ w_ih.T + b_ih)
+        return scan(step, (zeros, zeros), x @ w_ih.T + b_ih)

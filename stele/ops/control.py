@@ -145,8 +145,8 @@ class Scan(Op):
             operands += [*outer, *(zeros_like(x[k]) if dx[k] is None else dx[k] for k in role)]
         new = [zeros_like(given[k]) if found[k] is None else found[k] for k in carries]
         results = (*body.results[:n], *new, *(found[k] for k in ys))
-        graph = Graph(tuple(parameters), results)
-        done = Scan(graph, n + len(carries), self.slices + len(slices), self.length, self.reverse)(*operands)
+        loop = Scan(closed(parameters, results), n + len(carries), self.slices + len(slices), self.length, self.reverse)
+        done = loop(*operands)
         tangents: list[Value | None] = [None] * len(body.results)
         for k, i in enumerate((*carries, *ys)):
             tangents[i] = Item(n + k)(done)
@@ -164,6 +164,13 @@ class Scan(Op):
 def stacked(t: Type, length: Dim) -> Type:
     """The type of one slice per step."""
     return t.with_shape((length, *t.shape))
+
+
+def closed(parameters: Sequence[Value], results: Sequence[Value]) -> Graph:
+    """A graph in values of its own: no value stands in two graphs, so each has one place when a program is laid out."""
+    graph = Graph(tuple(parameters), tuple(results))
+    fresh = tuple(parameter(f"p{k}", v.type) for k, v in enumerate(parameters))
+    return Graph(fresh, tuple(interpret(graph, fresh, lambda v, x: Value(v.op, tuple(x), v.type, v.where))))
 
 
 class Pull(NamedTuple):
@@ -235,7 +242,7 @@ def saved(loop: Scan, kept: Sequence[Value], y: Value, x: Sequence[Value]) -> di
     emitted = body.results[n:]
     extra = tuple(r for r in kept if r not in known and r not in emitted)
     if extra:
-        graph = Graph(body.parameters, (*body.results, *extra))
+        graph = closed(body.parameters, (*body.results, *extra))
         y = Scan(graph, n, loop.slices, loop.length, loop.reverse)(*x)
     position = {r: k for k, r in reversed(list(enumerate((*emitted, *extra), n)))}
     return {r: known[r] if r in known else Item(position[r])(y) for r in kept}
@@ -251,7 +258,7 @@ def backward(loop: Scan, back: Pull, kept: Sequence[Value]) -> Scan:
     slices = [*back.given[n:], *(v for v, r in zip(read, kept) if r not in own)]
     constants = [v for v, r in zip(read, kept) if r in own]
     results = (*found[:n], *(t + g for t, g in zip(totals, found[n:m])), *found[m:])
-    body = Graph((*back.given[:n], *totals, *slices, *constants), results)
+    body = closed((*back.given[:n], *totals, *slices, *constants), results)
     return Scan(body, m, len(slices), loop.length, not loop.reverse)
 
 
@@ -278,7 +285,7 @@ def scan(f: Step, init: Sequence[Operand], xs: Sequence[Value], *, length: Dim |
     captured = outside(results, (*carries, *slices))
     constants = tuple(parameter(f"k{k}", v.type) for k, v in enumerate(captured))
     inner = substitute(Graph((*carries, *slices, *captured), results), (*carries, *slices, *constants))
-    body = Graph((*carries, *slices, *constants), tuple(inner))
+    body = closed((*carries, *slices, *constants), inner)
     done = Scan(body, len(carries), len(slices), steps, reverse)(*start, *xs, *captured)
     items = tuple(Item(k)(done) for k in range(len(results)))
     return items[:len(carries)], items[len(carries):]

@@ -4,7 +4,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -78,7 +78,7 @@ class Manifest:
 
     def pack(self) -> bytes:
         """As bytes: constants as an .npz whose entry `manifest` is JSON."""
-        plain = asdict(self, dict_factory=lambda pairs: {k: flat(v) for k, v in pairs if k != "constants"})
+        plain = {f.name: flat(getattr(self, f.name)) for f in fields(self)}
         plain["constants"] = {str(k): str(dtype(a.dtype)) for k, a in self.constants.items()}
         arrays = {f"c{k}": np.ascontiguousarray(a).reshape(a.shape).view(f"u{a.dtype.itemsize}")
                   for k, a in self.constants.items()}
@@ -105,12 +105,16 @@ class Manifest:
 
 
 def flat(v: Any) -> Any:
-    """Sizes as text, the rest as it is."""
+    """Sizes as text, records as dictionaries of their fields."""
     if isinstance(v, sizes.Size):
         return str(v)
+    if is_dataclass(v):
+        return {f.name: flat(getattr(v, f.name)) for f in fields(v)}
     if isinstance(v, Sequence) and not isinstance(v, str):
         return [flat(x) for x in v]
-    return {str(k): flat(x) for k, x in v.items()} if isinstance(v, Mapping) else v
+    if isinstance(v, Mapping):
+        return {str(k): flat(x) for k, x in v.items() if not isinstance(x, np.ndarray)}
+    return v
 
 
 def dim(x: int | str) -> Dim:
@@ -119,5 +123,5 @@ def dim(x: int | str) -> Dim:
 
 
 def type_of(plain: Mapping[str, Any]) -> Type:
-    """The Type that `asdict` took apart."""
+    """The Type that `flat` took apart."""
     return Type(DTYPES[plain["dtype"]["name"]], tuple(map(dim, plain["shape"])), plain["device"])

@@ -11,15 +11,17 @@ from llvmlite import ir
 i64 = ir.IntType(64)
 pointer = ir.PointerType()
 
+Builder = ir.IRBuilder
 Index = tuple[ir.Value, ...]
-Extent = int | Callable[[ir.IRBuilder, ir.Value], ir.Value]
+Pair = tuple[ir.Value, ir.Value]
+Extent = int | Callable[[Builder, ir.Value], ir.Value]
 """A known size, or what emits it: `(b, ctx) -> i64`."""
-Read = Callable[[ir.IRBuilder, ir.Value, Index, int | None, int, ir.Value | None], ir.Value]
-"""`read(b, ctx, index, lane_axis, lanes, mask)`: lane `l` is the element at `index[lane_axis] + l`; a masked-off lane is
-0 and touches no memory; without a lane axis the element is a scalar."""
-Write = Callable[[ir.IRBuilder, ir.Value, Index, int | None, int, ir.Value | None, ir.Value], None]
+Read = Callable[[Builder, ir.Value, Index, int | None, int, ir.Value | None], ir.Value]
+"""`read(b, ctx, index, lane_axis, lanes, mask)`: lane `l` is the element at `index[lane_axis] + l`; a masked-off lane
+is 0 and touches no memory, wherever its index points; without a lane axis the element is a scalar."""
+Write = Callable[[Builder, ir.Value, Index, int | None, int, ir.Value | None, ir.Value], None]
 """`write(b, ctx, index, lane_axis, lanes, mask, vector)`, the mirror image of `Read`."""
-Address = Callable[[ir.IRBuilder, ir.Value, int], ir.Value]
+Address = Callable[[Builder, ir.Value, int], ir.Value]
 """`temp(b, ctx, k)`: where temporary `k` of a contraction begins, aligned to 64 bytes."""
 
 
@@ -41,7 +43,7 @@ class Machine:
 class Plain:
     """An operand that is memory: element `i` lies `sum(i[k] * strides[k])` elements after `base(b, ctx)`."""
 
-    base: Callable[[ir.IRBuilder, ir.Value], ir.Value]
+    base: Callable[[Builder, ir.Value], ir.Value]
     strides: tuple[int, ...]
 
 
@@ -72,7 +74,7 @@ class Count:
         sizes = [-(-extent // divisor) for extent, divisor in self.terms if isinstance(extent, int)]
         return self.unit * prod(sizes) if len(sizes) == len(self.terms) else None
 
-    def emit(self, b: ir.IRBuilder, ctx: ir.Value) -> ir.Value:
+    def emit(self, b: Builder, ctx: ir.Value) -> ir.Value:
         """The number as an i64."""
         value: ir.Value = i64(self.unit)
         for extent, divisor in self.terms:
@@ -101,12 +103,12 @@ def size_of(dtype: ir.Type) -> int:
     return 8 if isinstance(dtype, ir.DoubleType) else 4
 
 
-def size_value(b: ir.IRBuilder, ctx: ir.Value, extent: Extent) -> ir.Value:
+def size_value(b: Builder, ctx: ir.Value, extent: Extent) -> ir.Value:
     """A size as an i64."""
     return i64(extent) if isinstance(extent, int) else extent(b, ctx)
 
 
-def blocks_of(b: ir.IRBuilder, size: ir.Value, block: int) -> ir.Value:
+def blocks_of(b: Builder, size: ir.Value, block: int) -> ir.Value:
     """`ceil(size / block)` as an i64."""
     if isinstance(size, ir.Constant):
         return i64(-(-size.constant // block))

@@ -10,6 +10,7 @@ from llvmlite import ir
 
 from ...ir.sizes import Dim, Named, Size, of
 from ...ir.types import Type, bool_, int64
+from ...kernel.cost import instructions
 from ...kernel.index import coefficient, variables
 from ...kernel.loops import (
     Apply,
@@ -87,17 +88,18 @@ class Blocks:
         for step in inside(block):
             if isinstance(step, Load | Store):
                 address, rest = self.places.get(step) or (self.frame.buffer(step.value), step.offset)
-                now, later = self.parted(rest)
+                now, later = self.parted(rest, coefficient(step.offset, self.lanes.name) is not None)
                 address = self.memory.offset(address, self.frame.integer(now), step.value.dtype)
                 self.places[step] = address, later
 
-    def parted(self, x: Dim) -> tuple[Dim, Dim]:
-        """The terms of an expression that are known here, and the others."""
+    def parted(self, x: Dim, is_linear: bool) -> tuple[Dim, Dim]:
+        """The terms of an expression that are known here, and the others: all that move with a lane that is not linear."""
         now: Dim = 0
         later: Dim = 0
         for monomial, k in of(x).terms:
             term = Size(((monomial, k),)) if monomial else k
-            ready = all(n in self.frame.at for n in variables(term)) and coefficient(term, self.lanes.name) is not None
+            known = all(n in self.frame.at for n in variables(term))
+            ready = known and (is_linear or coefficient(term, self.lanes.name) == 0)
             now, later = (now + term, later) if ready else (now, later + term)
         return now, later
 
@@ -361,6 +363,6 @@ def zero_like(s: LLVMScalars, x: LLVMScalar) -> LLVMScalar:
 
 def unrolled(body: Block) -> int:
     """How many vectors run side by side: more where little is computed."""
-    work = sum(isinstance(step, Apply) for step in inside(body)) + \
-        16 * sum(isinstance(step, Generate) and step.op.name != "Iota" for step in inside(body))
-    return 4 if work <= 6 else 2 if work <= 20 else 1
+    work = sum(instructions(step.op, *(a.dtype for a in step.args)) for step in inside(body) if isinstance(step, Apply))
+    work += sum(64 for step in inside(body) if isinstance(step, Generate) and len(step.args) > 0)
+    return 4 if work <= 8 else 2 if work <= 40 else 1

@@ -9,19 +9,36 @@ from llvmlite import ir
 
 from stele.backend.llvm.access import (
     Address,
+    Builder,
     Count,
     Extent,
+    Index,
     Launch,
     Machine,
     Operand,
+    Pair,
     Temp,
     Write,
     i64,
     size_of,
     size_value,
 )
-from stele.backend.llvm.microkernel import Price, Tile
-from stele.backend.llvm.nest import at, bytes_at, fold, kernel, least, load, loop, round_up, scaled, split, store, table, total
+from stele.backend.llvm.microkernel import Price, Tile, best_tile
+from stele.backend.llvm.nest import (
+    at,
+    bytes_at,
+    fold,
+    kernel,
+    least,
+    load,
+    loop,
+    round_up,
+    scaled,
+    split,
+    store,
+    table,
+    total,
+)
 from stele.backend.llvm.pack import Panel, masked_load, pack_panel
 from stele.backend.llvm.planes import Planes
 from stele.backend.llvm.stencil import Conv, Stencil, backward_stencil, forward_stencil
@@ -59,7 +76,7 @@ class Blocking:
     @property
     def pitch(self) -> int:
         """Elements between target rows in the sums."""
-        return self.planes.stencil.target[1] if self.compact else self.planes.stencil.pitch
+        return self.planes.stencil.width if self.compact else self.planes.stencil.pitch
 
     @property
     def image(self) -> int:
@@ -78,7 +95,17 @@ class Blocking:
 
     def panel(self) -> int:
         """Elements of what is compacted of one channel."""
-        return len(self.planes.stencil.taps[0]) * self.room if self.compact else 0
+        return sum(map(len, self.planes.stencil.taps)) * self.room if self.compact else 0
+
+
+@dataclass(frozen=True)
+class Tables:
+    """By tap: where it reads in planes, in what the microkernel reads, in weights; and each phase's first tap."""
+
+    offsets: ir.Value
+    panels: ir.Value
+    places: ir.Value
+    starts: ir.Value
 
 
 def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, w: Operand, write: Write,
@@ -103,10 +130,10 @@ def plan(machine: Machine, layer: Layer, source: Operand) -> Blocking:
     alone = layer.batch == 1
     shapes = [(images, stencil.rows) for images in (1, 2, 4, 8) if not (alone and images > 1)]
     shapes += [(1, -(-stencil.rows // bands)) for bands in (2, 3, 4, 6, 8, 12, 16, 28) if bands <= stencil.rows]
-    dense = stencil.pitch == stencil.target[1] and stencil.reach == (0, 0)
+    dense = stencil.pitch == stencil.width and stencil.reach == (0, 0)
     candidates = [_candidate(machine, layer, source, Planes(stencil, layer.dtype, lanes, *shape), compact)
                   for shape in shapes for compact in (False, True)
-                  if not (compact and (dense or len(stencil.taps) > 1))]
+                  if not (compact and dense)]
     return min((c for c in candidates if c is not None), key=lambda c: c[0])[1]
 
 
@@ -114,14 +141,15 @@ def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes,
                compact: bool) -> tuple[float, Blocking] | None:
     """One blocking with its price per target position; None where even one channel at a time is too much."""
     stencil, lanes = planes.stencil, planes.lanes
-    taps = -(-sum(map(len, stencil.taps)) // len(stencil.taps))
+    phases, every = len(stencil.taps), max(1, sum(map(len, stencil.taps)))
+    taps = -(-every // phases)
     pixels = Blocking(Tile(machine, layer.dtype, 1, 1), planes, 1, 1, compact).pixels
     price = Price(machine, layer.dtype, right=1.0 if compact else 2.0, drain=3.0)
-    tile = price.best((layer.width,), (pixels,), layer.depth * taps)
+    tile = best_tile(price, (layer.width,), (pixels,), layer.depth * taps)
     blocks, bands = -(-layer.width // tile.rows), -(-stencil.rows // planes.band)
     parts = min(blocks, max(1, 4 // (bands * layer.groups)), max(1, layer.width * taps // 64))
     blocking = Blocking(tile, planes, -(-blocks // parts), layer.depth, compact)
-    each, sums = planes.channel + blocking.panel(), len(stencil.taps) * tile.rows * blocking.room
+    each, sums = planes.channel + blocking.panel(), phases * tile.rows * blocking.room
     room = machine.l2 * 5 // 8 // size_of(layer.dtype)
     chunk = layer.depth
     if each * chunk + sums > room:
@@ -129,11 +157,10 @@ def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes,
         if chunk < 1 and planes.images * bands < stencil.rows:
             return None
         chunk = -(-layer.depth // -(-layer.depth // max(1, chunk)))
-    rows = planes.images * planes.band * -(-stencil.target[1] // lanes)
-    copied = layer.depth * (planes.fill_cost(source) + (taps * rows * 3 if compact else 0))
-    shape = tile.rows, tile.vectors
-    cost = len(stencil.taps) * price.cost(shape, layer.width, pixels, layer.depth * taps) + parts * copied \
-        + layer.width * rows * 5 + (-(-layer.depth // chunk) - 1) * layer.width * len(stencil.taps) * pixels / lanes * 3
+    rows = planes.images * planes.band * -(-stencil.width // lanes)
+    copied = layer.depth * (planes.fill_cost(source) + (every * rows * 3 if compact else 0))
+    cost = phases * price.cost((tile.rows, tile.vectors), layer.width, pixels, layer.depth * taps) + parts * copied \
+        + phases * layer.width * (rows * 5 + (-(-layer.depth // chunk) - 1) * pixels / lanes * 3)
     return cost * bands / planes.images, replace(blocking, chunk=chunk)
 
 
@@ -168,8 +195,12 @@ class _Convolution:
         with kernel(self.module, name) as (b, ctx, scratch, task, _):
             group, block = split(b, task, blocks)
             to = at(b, self.temp(b, ctx, 0), scaled(b, task, self._block_size(tile)), layer.dtype)
-            (self._pack_dense if dense else self._pack_any)(b, ctx, tile, group, scaled(b, block, tile.rows), to, scratch)
-        return Launch(name, Count(layer.groups * blocks), tile.lanes * tile.lanes * size_of(layer.dtype) if dense else 0)
+            if dense:
+                self._pack_dense(b, ctx, tile, group, scaled(b, block, tile.rows), to, scratch)
+            else:
+                self._pack_any(b, ctx, tile, group, scaled(b, block, tile.rows), to)
+        buffer = tile.lanes * tile.lanes * size_of(layer.dtype) if dense else 0
+        return Launch(name, Count(layer.groups * blocks), buffer)
 
     def _is_dense(self) -> bool:
         """Whether weights are dense memory."""
@@ -177,7 +208,8 @@ class _Convolution:
         inner = layer.width if layer.transposed else layer.depth
         return self.weight.plain is not None and self.weight.plain.strides == (inner * kh * kw, kh * kw, kw, 1)
 
-    def _pack_dense(self, b, ctx, tile: Tile, group, start, to, scratch) -> None:
+    def _pack_dense(self, b: Builder, ctx: ir.Value, tile: Tile, group: ir.Value, start: ir.Value, to: ir.Value,
+                    scratch: ir.Value) -> None:
         """One block of dense weights, transposed in registers where rows of the block are not neighbours."""
         layer, taps = self.layer, prod(self.layer.kernel)
         base = at(b, self.weight.plain.base(b, ctx), scaled(b, group, layer.width * layer.depth * taps), layer.dtype)
@@ -198,7 +230,7 @@ class _Convolution:
             pack_panel(b, ctx, panel, Operand(read, 0 if across == 1 else 1), 0, lambda x, k: (x, k), target,
                        (start, i64(layer.width)), (i64(0), i64(depth)), scratch)
 
-    def _pack_any(self, b, ctx, tile: Tile, group, start, to, scratch) -> None:
+    def _pack_any(self, b: Builder, ctx: ir.Value, tile: Tile, group: ir.Value, start: ir.Value, to: ir.Value) -> None:
         """One block of weights, element by element."""
         layer, (kh, kw) = self.layer, self.layer.kernel
         with loop(b, 0, layer.depth) as s, loop(b, 0, kh) as y, loop(b, 0, kw) as x:
@@ -236,7 +268,7 @@ class _Convolution:
                     channel = total(b, scaled(b, group, layer.depth), s)
                     planes.fill(b, ctx, self.source, places[0], (image, channel), (images, count), row)
                     if blocking.compact:
-                        planes.compact(b, places[0], places[1], tables[0], (images, count), blocking.room)
+                        planes.compact(b, places[0], places[1], tables.offsets, (images, count), blocking.room)
                 with loop(b, begin, least(b, i64(blocks), total(b, begin, blocking.blocks))) as block:
                     number = total(b, scaled(b, group, blocks), block)
                     weights = at(b, self.temp(b, ctx, 0), scaled(b, number, self._block_size(tile)), layer.dtype)
@@ -249,8 +281,8 @@ class _Convolution:
         finished = sums * size_of(layer.dtype) * (1 if once else blocking.blocks)
         return Launch(self.name, tasks, held + panel + finished)
 
-    def _tables(self, blocking: Blocking) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
-        """By tap: where it reads in planes, in what the microkernel reads, in weights; and each phase's first tap."""
+    def _tables(self, blocking: Blocking) -> Tables:
+        """The constant tables of a blocking."""
         planes, width = blocking.planes, self.layer.kernel[1]
         taps = [tap for phase in self.layer.stencil.taps for tap in phase]
         offsets = [offset for phase in planes.offsets for offset in phase]
@@ -259,10 +291,10 @@ class _Convolution:
         counts = [len(phase) for phase in planes.offsets]
         starts = [sum(counts[:f]) for f in range(len(counts) + 1)]
         words = {"offsets": offsets, "panels": panels, "places": places, "starts": starts}
-        seen, read, place, start = (table(self.module, f"{self.name}.{word}", values or [0]) for word, values in words.items())
-        return seen, read, place, start
+        return Tables(*(table(self.module, f"{self.name}.{word}", values or [0]) for word, values in words.items()))
 
-    def _block(self, b, blocking: Blocking, tables, source, weights, sums, images, channels) -> None:
+    def _block(self, b: Builder, blocking: Blocking, tables: Tables, source: ir.Value, weights: ir.Value,
+               sums: ir.Value, images: ir.Value, channels: Pair) -> None:
         """All pixels of one block of channels, every target phase, added to what the channels before gave."""
         planes, tile, dtype = blocking.planes, blocking.tile, self.layer.dtype
         pixels = total(b, scaled(b, b.sub(images, i64(1)), blocking.image), planes.band * blocking.pitch)
@@ -276,7 +308,8 @@ class _Convolution:
             place = total(b, scaled(b, phase, tile.rows * blocking.room), p)
             tile.store(b, acc, at(b, sums, place, dtype), blocking.room, previous)
 
-    def _shifted(self, b, blocking: Blocking, phase, column, weights, tables, channels) -> list[ir.Value]:
+    def _shifted(self, b: Builder, blocking: Blocking, phase: ir.Value, column: ir.Value, weights: ir.Value,
+                 tables: Tables, channels: Pair) -> list[ir.Value]:
         """The microkernel: source channels outside, taps inside."""
         planes, tile, dtype = blocking.planes, blocking.tile, self.layer.dtype
 
@@ -284,7 +317,7 @@ class _Convolution:
             return tile.step(b, acc, lambda r: tile.broadcast(b, at(b, row, r, dtype)),
                              lambda v: load(b, at(b, source, v * tile.lanes, dtype), dtype, tile.lanes))
 
-        _, offsets, places, starts = tables
+        offsets, places, starts = tables.panels, tables.places, tables.starts
         pitch = blocking.panel() or planes.channel
         count: int | ir.Value = len(planes.offsets[0])
         if len(planes.offsets) > 1:
@@ -302,9 +335,13 @@ class _Convolution:
 
             return fold(b, count, acc, tap)
 
-        return fold(b, channels[1], tile.zeros(), channel)
+        some = channels[1]
+        if not isinstance(count, int):
+            some = b.select(b.icmp_signed(">", count, i64(0)), some, i64(0))
+        return fold(b, some, tile.zeros(), channel)
 
-    def _drain(self, b, ctx, blocking: Blocking, sums, corner, images) -> None:
+    def _drain(self, b: Builder, ctx: ir.Value, blocking: Blocking, sums: ir.Value, corner: Index,
+               images: ir.Value) -> None:
         """Finished sums of one block to their destination, channel by channel."""
         layer, planes, tile = self.layer, blocking.planes, blocking.tile
         image, group, block, row = corner

@@ -9,11 +9,13 @@ from llvmlite import ir
 
 from stele.backend.llvm.access import (
     Address,
+    Builder,
     Count,
     Extent,
     Launch,
     Machine,
     Operand,
+    Pair,
     Temp,
     Write,
     blocks_of,
@@ -21,7 +23,7 @@ from stele.backend.llvm.access import (
     size_of,
     size_value,
 )
-from stele.backend.llvm.microkernel import Price, Tile
+from stele.backend.llvm.microkernel import Price, Tile, best_tile
 from stele.backend.llvm.nest import (
     at,
     bytes_at,
@@ -58,7 +60,7 @@ class Blocking:
 
 def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, g: Operand, write: Write,
                     temp: Address) -> tuple[list[Launch], list[Temp]]:
-    """Appends the kernels of the gradient of w: `x` (n, c, h, w), `g` (n, o, h', w'), `write` (o, c / groups, kh, kw)."""
+    """Appends the kernels of the gradient of w (o, c / groups, kh, kw) from `x` (n, c, h, w) and `g` (n, o, h', w')."""
     return _WeightGradient(module, name, conv, plan(machine, conv, (x, g)), x, g, write, temp).emit()
 
 
@@ -67,7 +69,7 @@ def plan(machine: Machine, conv: Conv, operands: tuple[Operand, Operand]) -> Blo
     stencil, lanes = forward_stencil(conv), machine.lanes(conv.dtype)
     whole = (stencil.rows + stencil.reach[0]) * stencil.pitch
     shapes = [(images, stencil.rows) for images in (1, 2, 3, 4, 6, 8, 12, 16)
-              if images == 1 or conv.batch != 1 and images * whole <= 96 * lanes]
+              if images == 1 or (conv.batch != 1 and images * whole <= 96 * lanes)]
     shapes += [(1, -(-stencil.rows // bands)) for bands in (2, 3, 4, 6, 8, 12, 16, 28) if bands <= stencil.rows]
     outputs, channels = conv.outputs // conv.groups, conv.channels // conv.groups
     fits = machine.l2 * 3 // 4
@@ -77,7 +79,7 @@ def plan(machine: Machine, conv: Conv, operands: tuple[Operand, Operand]) -> Blo
         for images, band in shapes:
             x = Planes(stencil, conv.dtype, lanes, images, band)
             g = _gradient_planes(stencil, conv.dtype, lanes, images, band)
-            for shape in product(*(sorted({-(-n // cuts) for cuts in (1, 2, 3, 4, 8, 16, 32)}) for n in (outputs, channels))):
+            for shape in product(_parts(outputs), _parts(channels)):
                 used = (shape[1] * x.channel + shape[0] * g.channel) * size_of(conv.dtype)
                 if used <= fits and (3 * used >= fits or sum(shape) == everything):
                     candidates.append(_candidate(machine, conv, (x, g), shape, operands))
@@ -85,14 +87,19 @@ def plan(machine: Machine, conv: Conv, operands: tuple[Operand, Operand]) -> Blo
     return min(candidates, key=lambda c: c[0])[1]
 
 
+def _parts(count: int) -> list[int]:
+    """Sizes of the parts `count` may be cut into."""
+    return sorted({-(-count // cuts) for cuts in (1, 2, 3, 4, 8, 16, 32)})
+
+
 def _candidate(machine: Machine, conv: Conv, planes: tuple[Planes, Planes], shape: tuple[int, int],
                operands: tuple[Operand, Operand]) -> tuple[float, Blocking]:
     """One blocking with its price per image."""
     (x, g), (outputs, channels), lanes = planes, shape, planes[0].lanes
     taps = len(x.stencil.taps[0])
-    price = Price(machine, conv.dtype, left=1.0, right=2.0, drain=8.0)
+    price = Price(machine, conv.dtype, left=2.25, right=1.0 if taps == 1 else 2.0, drain=8.0)
     steps = -(-((x.images - 1) * x.image + x.band * x.stencil.pitch) // lanes)
-    tile = price.best((outputs,), (channels * taps * lanes,), steps)
+    tile = best_tile(price, (outputs,), (channels * taps * lanes,), steps)
     cost = price.cost((tile.rows, tile.vectors), outputs, channels * taps * lanes, steps) \
         + channels * x.fill_cost(operands[0]) + outputs * g.fill_cost(operands[1])
     splits = -(-(conv.outputs // conv.groups) // outputs) * -(-(conv.channels // conv.groups) // channels)
@@ -191,7 +198,7 @@ class _WeightGradient:
         rows = round_up(blocking.outputs, tile.rows)
         return Launch(self.name, Count(everything, self.parts()), held + g.bytes(rows, tile.lanes))
 
-    def _tiles(self, b, planes, sums, counts, pixels, first) -> None:
+    def _tiles(self, b: Builder, planes: Pair, sums: ir.Value, counts: Pair, pixels: ir.Value, first: ir.Value) -> None:
         """All tiles of a task over the planes in scratch, added to the sums before."""
         blocking, tile, dtype, taps = self.blocking, self.blocking.tile, self.conv.dtype, self.taps
         offsets = table(self.module, f"{self.name}.offsets", blocking.x.offsets[0])
@@ -210,14 +217,15 @@ class _WeightGradient:
                 def step(p, acc, rows=rows, columns=columns):
                     here = scaled(b, p, tile.lanes)
                     row = at(b, rows, here, dtype)
-                    return tile.step(b, acc, lambda r: load(b, at(b, row, r * blocking.g.channel, dtype), dtype, tile.lanes),
-                                     lambda v: load(b, at(b, columns[v], here, dtype), dtype, tile.lanes))
+                    return tile.step(
+                        b, acc, lambda r: load(b, at(b, row, r * blocking.g.channel, dtype), dtype, tile.lanes),
+                        lambda v: load(b, at(b, columns[v], here, dtype), dtype, tile.lanes))
 
                 acc = fold(b, steps, tile.zeros(), step)
                 number = b.add(scaled(b, b.udiv(r0, i64(tile.rows)), self.blocks[1]), b.udiv(j0, i64(tile.vectors)))
                 self._add(b, acc, at(b, sums, scaled(b, number, self.sums), dtype), first)
 
-    def _add(self, b, acc, to, first) -> None:
+    def _add(self, b: Builder, acc: list[ir.Value], to: ir.Value, first: ir.Value) -> None:
         """The sum over the lanes of each accumulator, added to memory unless it is the first."""
         lanes, dtype = self.blocking.tile.lanes, self.conv.dtype
         none = zero(dtype, lanes)
@@ -248,7 +256,7 @@ class _WeightGradient:
                 self._write(b, ctx, scratch, group, (block_o, block), (block_c, number))
         return Launch(name, Count(everything * down), (self.sums + tile.lanes) * size_of(conv.dtype))
 
-    def _write(self, b, ctx, sums, group, down, across) -> None:
+    def _write(self, b: Builder, ctx: ir.Value, sums: ir.Value, group: ir.Value, down: Pair, across: Pair) -> None:
         """One finished tile to its destination, element by element."""
         blocking, tile, dtype = self.blocking, self.blocking.tile, self.conv.dtype
         first = scaled(b, down[1], tile.rows)
@@ -277,7 +285,7 @@ class _WeightGradient:
         return (3, width) if vectors % width == 0 and width <= self.blocking.tile.lanes else (None, 1)
 
 
-def sum_lanes(b: ir.IRBuilder, vectors: list[ir.Value]) -> ir.Value:
+def sum_lanes(b: Builder, vectors: list[ir.Value]) -> ir.Value:
     """Lane `i` of the result is the sum over the lanes of `vectors[i]`, in a fixed tree."""
     lanes = len(vectors)
     even, odd = list(range(0, 2 * lanes, 2)), list(range(1, 2 * lanes, 2))

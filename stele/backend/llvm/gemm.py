@@ -9,11 +9,14 @@ from llvmlite import ir
 
 from stele.backend.llvm.access import (
     Address,
+    Builder,
     Count,
     Extent,
+    Index,
     Launch,
     Machine,
     Operand,
+    Pair,
     Temp,
     Write,
     blocks_of,
@@ -21,7 +24,7 @@ from stele.backend.llvm.access import (
     size_of,
     size_value,
 )
-from stele.backend.llvm.microkernel import Price, Tile
+from stele.backend.llvm.microkernel import Price, Tile, best_tile
 from stele.backend.llvm.nest import (
     at,
     bytes_at,
@@ -38,10 +41,10 @@ from stele.backend.llvm.nest import (
     total,
     zero,
 )
-from stele.backend.llvm.pack import Panel, masked_load, masked_store, pack_panel
+from stele.backend.llvm.pack import Panel, Place, masked_load, masked_store, pack_panel
 
 Mode = Literal["direct", "task", "shared"]
-"""Where the microkernel finds an operand: in place, packed by each task into scratch, or packed once into a temporary."""
+"""Where the microkernel finds an operand: in place, packed by each task in scratch, or packed once in a temporary."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand) -> Blockin
     rows = (spec.m,) if isinstance(spec.m, int) else (32, 64, 96)
     columns = (spec.n,) if isinstance(spec.n, int) else (32, 64, 96)
     depth = spec.k if isinstance(spec.k, int) else 256
-    tile = Price(machine, spec.dtype, pack=2.0).best(rows, columns, depth)
+    tile = best_tile(Price(machine, spec.dtype, pack=2.0), rows, columns, depth)
     blocks = -(-depth // (machine.l2 // 2048 * 4 // size))
     block_k = round_up(-(-depth // blocks), lanes) if isinstance(spec.k, int) else 256
     batch = spec.batch if isinstance(spec.batch, int) else 1
@@ -152,7 +155,7 @@ def _mode(machine: Machine, spec: Gemm, operand: Operand, axis: int, extent: Ext
         apart = max(across, deep) * size
         small = isinstance(extent, int) and spec.k * extent * size <= machine.l1
         near = small or (apart % 2048 and apart * (width if deep == 1 else spec.k) <= machine.l2)
-        if near and (deep == 1 and axis == 1 or whole and (axis == 1 or across == 1)):
+        if near and ((deep == 1 and axis == 1) or (whole and (axis == 1 or across == 1))):
             return "direct"
     return "task" if readers == 1 else "shared"
 
@@ -168,13 +171,13 @@ def _panels(spec: Gemm, machine: Machine, side: Side) -> Temp:
     return Temp(Count(lanes * side.width * size, terms))
 
 
-def _pitch(b: ir.IRBuilder, ctx: ir.Value, spec: Gemm, machine: Machine, width: int) -> ir.Value:
+def _pitch(b: Builder, ctx: ir.Value, spec: Gemm, machine: Machine, width: int) -> ir.Value:
     """Elements from one panel of a packed operand to the next."""
     lanes = machine.lanes(spec.dtype)
     return scaled(b, blocks_of(b, size_value(b, ctx, spec.k), lanes), lanes * width)
 
 
-def _place(side: Side, batch: ir.Value):
+def _place(side: Side, batch: ir.Value) -> Place:
     return (lambda x, k: (batch, x, k)) if side.axis == 1 else (lambda x, k: (batch, k, x))
 
 
@@ -187,7 +190,8 @@ def _pack_kernel(module: ir.Module, name: str, machine: Machine, spec: Gemm, sid
         batch, number = split(b, task, blocks_of(b, extent, side.width))
         to = at(b, temp(b, ctx, side.temp), scaled(b, task, _pitch(b, ctx, spec, machine, side.width)), spec.dtype)
         x = scaled(b, number, side.width)
-        pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), to, (x, extent), (i64(0), depth), scratch)
+        pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), to, (x, extent), (i64(0), depth),
+                   scratch)
     tasks = Count(1, ((_batches(spec, side.operand), 1), (side.extent, side.width)))
     return Launch(name, tasks, lanes * lanes * size_of(spec.dtype))
 
@@ -226,7 +230,8 @@ class _Product:
             else:
                 past = b.select(b.icmp_signed("<", start, k), k, total(b, start, 1))
                 with loop(b, start, past, blocking.k) as k0:
-                    self._block(b, ctx, scratch, batch, corner, (m, n, k), (k0, least(b, k, total(b, k0, blocking.k))), start)
+                    deep = k0, least(b, k, total(b, k0, blocking.k))
+                    self._block(b, ctx, scratch, batch, corner, (m, n, k), deep, start)
         terms: list[tuple[Extent, int]] = [(spec.batch, 1), (spec.m, blocking.m), (spec.n, blocking.n)]
         if blocking.slice is not None:
             terms.append((spec.k, blocking.slice))
@@ -240,11 +245,12 @@ class _Product:
     def _tail(self) -> int:
         """Bytes for the copy of the last rows of a left operand in place, if there may be some."""
         spec, tile = self.spec, self.blocking.tile
-        if self.left.mode != "direct" or isinstance(spec.m, int) and spec.m % tile.rows == 0:
+        if self.left.mode != "direct" or (isinstance(spec.m, int) and spec.m % tile.rows == 0):
             return 0
         return round_up((tile.rows * self.left.operand.plain.strides[1] + tile.lanes) * size_of(spec.dtype), 64)
 
-    def _copy_tail(self, b, ctx, to, batch, i, rows, deep) -> None:
+    def _copy_tail(self, b: Builder, ctx: ir.Value, to: ir.Value, batch: ir.Value, i: ir.Value, rows: ir.Value,
+                   deep: Pair) -> None:
         """The rows after the last whole tile, laid like the operand itself."""
         lanes, stride, dtype = self.blocking.tile.lanes, self.left.operand.plain.strides[1], self.spec.dtype
         with loop(b, 0, b.urem(rows, i64(self.blocking.tile.rows))) as r, loop(b, deep[0], deep[1], lanes) as k:
@@ -262,7 +268,8 @@ class _Product:
                 round_up(blocking.m * depth * size, 64) if self.left.mode == "task" else self._tail(),
                 blocking.n * depth * size if self.right.mode == "task" else 0)
 
-    def _block(self, b, ctx, scratch, batch, corner, ends, deep, start) -> None:
+    def _block(self, b: Builder, ctx: ir.Value, scratch: ir.Value, batch: ir.Value, corner: Index, ends: Index,
+               deep: Pair, start: ir.Value) -> None:
         """One block of depth: pack what is the task's own, then all tiles."""
         tile, (m, n, k) = self.blocking.tile, ends
         first, last = b.icmp_signed("==", deep[0], start), b.icmp_signed(">=", deep[1], k)
@@ -275,7 +282,7 @@ class _Product:
         rows, columns = least(b, i64(self.blocking.m), b.sub(m, i)), least(b, i64(self.blocking.n), b.sub(n, j))
         for side, to, x, count, end in ((self.left, places[2], i, rows, m), (self.right, places[3], j, columns, n)):
             if side.mode == "task":
-                self._pack(b, ctx, side, batch, to, x, count, end, deep, places[0])
+                self._pack(b, ctx, side, batch, to, (x, count, end), deep, places[0])
         if self._tail():
             self._copy_tail(b, ctx, places[2], batch, i, rows, deep)
         panels = self.blocking.n // tile.columns
@@ -291,13 +298,18 @@ class _Product:
                 with b.if_then(last, likely=True):
                     self._drain(b, ctx, c, (corner[0], b.add(i, im), b.add(j, jn)), (m, n))
 
-    def _pack(self, b, ctx, side, batch, to, x, count, end, deep, buffer) -> None:
+    def _pack(self, b: Builder, ctx: ir.Value, side: Side, batch: ir.Value, to: ir.Value, part: Index, deep: Pair,
+              buffer: ir.Value) -> None:
+        """The panels of one task, `part` = (first position, how many, where the operand ends)."""
+        x, count, end = part
         panel = Panel(self.spec.dtype, self.blocking.tile.lanes, side.width)
         with loop(b, 0, count, side.width) as p:
             target = at(b, to, scaled(b, p, panel.depth(self.blocking.k)), self.spec.dtype)
-            pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), target, (b.add(x, p), end), deep, buffer)
+            across = b.add(x, p), end
+            pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), target, across, deep, buffer)
 
-    def _source(self, b, ctx, side, batch, packed, corner, p, k0) -> ir.Value:
+    def _source(self, b: Builder, ctx: ir.Value, side: Side, batch: ir.Value, packed: ir.Value, corner: ir.Value,
+                p: ir.Value, k0: ir.Value) -> ir.Value:
         """Where a panel begins: `corner + p` across, `k0` deep."""
         dtype = self.spec.dtype
         if side.mode == "task":
@@ -320,7 +332,7 @@ class _Product:
         strides = side.operand.plain.strides
         return strides[side.axis], strides[3 - side.axis]
 
-    def _tile(self, b, x, y, depth, c, first) -> None:
+    def _tile(self, b: Builder, x: ir.Value, y: ir.Value, depth: ir.Value, c: ir.Value, first: ir.Value) -> None:
         """The microkernel over one block of depth, its result added to what `c` holds from the blocks before."""
         tile, dtype = self.blocking.tile, self.spec.dtype
         (across, deep), (_, down) = self._steps(self.left), self._steps(self.right)
@@ -334,17 +346,17 @@ class _Product:
         none = tile.zeros()[0]
         tile.store(b, acc, c, tile.columns, None if self._single else lambda old: b.select(first, none, old))
 
-    def _drain(self, b, ctx, c, corner, ends) -> None:
+    def _drain(self, b: Builder, ctx: ir.Value, c: ir.Value, corner: Index, ends: Pair) -> None:
         """A finished tile to its destination, row by row."""
         tile, dtype = self.blocking.tile, self.spec.dtype
         batch, i, j = corner
         whole = isinstance(self.spec.n, int) and self.spec.n % tile.lanes == 0
-        with loop(b, 0, least(b, i64(tile.rows), b.sub(ends[0], i))) as r:
-            with loop(b, 0, least(b, i64(tile.columns), b.sub(ends[1], j)), tile.lanes) as v:
-                column = b.add(j, v)
-                mask = None if whole else lanes_below(b, b.sub(ends[1], column), tile.lanes)
-                vector = load(b, at(b, c, total(b, scaled(b, r, tile.columns), v), dtype), dtype, tile.lanes)
-                self.write(b, ctx, (batch, b.add(i, r), column), 2, tile.lanes, mask, vector)
+        rows, columns = (least(b, i64(n), b.sub(end, x)) for n, end, x in zip((tile.rows, tile.columns), ends, (i, j)))
+        with loop(b, 0, rows) as r, loop(b, 0, columns, tile.lanes) as v:
+            column = b.add(j, v)
+            mask = None if whole else lanes_below(b, b.sub(ends[1], column), tile.lanes)
+            vector = load(b, at(b, c, total(b, scaled(b, r, tile.columns), v), dtype), dtype, tile.lanes)
+            self.write(b, ctx, (batch, b.add(i, r), column), 2, tile.lanes, mask, vector)
 
 
 @dataclass(frozen=True)
@@ -360,12 +372,13 @@ class _Partials:
         spec = self.spec
         return Count(size_of(spec.dtype), ((spec.k, self.slice), (spec.m, 1), (spec.n, 1)))
 
-    def _address(self, b, ctx, index) -> ir.Value:
+    def _address(self, b: Builder, ctx: ir.Value, index: Index) -> ir.Value:
         m, n = size_value(b, ctx, self.spec.m), size_value(b, ctx, self.spec.n)
         offset = total(b, b.mul(b.add(b.mul(index[0], m), index[1]), n), index[2])
         return at(b, self.temp(b, ctx, self.number), offset, self.spec.dtype)
 
-    def write(self, b, ctx, index, lane_axis, lanes, mask, vector) -> None:
+    def write(self, b: Builder, ctx: ir.Value, index: Index, lane_axis: int | None, lanes: int, mask: ir.Value | None,
+              vector: ir.Value) -> None:
         """The `Write` of the product: index `(slice, i, j)`."""
         address = self._address(b, ctx, index)
         if mask is None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Machine
+from stele.backend.llvm.access import Builder, Machine
 from stele.backend.llvm.nest import at, load, splat, store, suffix, zero
 
 
@@ -36,7 +36,7 @@ class Tile:
     def zeros(self) -> list[ir.Value]:
         return [zero(self.dtype, self.lanes)] * (self.rows * self.vectors)
 
-    def step(self, b: ir.IRBuilder, acc: list[ir.Value], left: Callable[[int], ir.Value],
+    def step(self, b: Builder, acc: list[ir.Value], left: Callable[[int], ir.Value],
              right: Callable[[int], ir.Value]) -> list[ir.Value]:
         """`acc[r, v] + left(r) * right(v)` for every accumulator."""
         columns = [right(v) for v in range(self.vectors)]
@@ -47,10 +47,10 @@ class Tile:
                 result.append(multiply_add(b, self.machine, x, y, acc[r * self.vectors + v]))
         return result
 
-    def broadcast(self, b: ir.IRBuilder, address: ir.Value) -> ir.Value:
+    def broadcast(self, b: Builder, address: ir.Value) -> ir.Value:
         return splat(b, load(b, address, self.dtype), self.lanes)
 
-    def store(self, b: ir.IRBuilder, acc: list[ir.Value], base: ir.Value, pitch: int,
+    def store(self, b: Builder, acc: list[ir.Value], base: ir.Value, pitch: int,
               previous: Callable[[ir.Value], ir.Value] | None = None) -> None:
         """Accumulators to memory with rows `pitch` elements apart, added to what `previous` makes of the memory."""
         for r in range(self.rows):
@@ -62,7 +62,7 @@ class Tile:
                 store(b, value, address, self.dtype)
 
 
-def multiply_add(b: ir.IRBuilder, machine: Machine, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
+def multiply_add(b: Builder, machine: Machine, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
     """`x * y + z`, rounded once where the machine can."""
     if not machine.fma:
         return b.fadd(b.fmul(x, y), z)
@@ -95,10 +95,11 @@ class Price:
         down = -(-rows // r)
         return down * (-(-columns // (v * lanes)) * tile + depth * self.pack * -(-r // lanes))
 
-    @cache
-    def best(self, rows: tuple[int, ...], columns: tuple[int, ...], depth: int) -> Tile:
-        """The cheapest tile for these numbers of rows and columns (several: for the sum over them)."""
-        spare = self.machine.registers - (1 if self.machine.fma else 2)
-        shapes = [(r, v) for v in range(1, 9) for r in range(1, 29) if r * v + v <= spare]
-        r, v = min(shapes, key=lambda shape: sum(self.cost(shape, m, n, depth) for m in rows for n in columns))
-        return Tile(self.machine, self.dtype, r, v)
+
+@lru_cache(maxsize=4096)
+def best_tile(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], depth: int) -> Tile:
+    """The cheapest tile for these numbers of rows and columns (several: for the sum over them)."""
+    spare = price.machine.registers - (1 if price.machine.fma else 2)
+    shapes = [(r, v) for v in range(1, 9) for r in range(1, 29) if r * v + v <= spare]
+    r, v = min(shapes, key=lambda shape: sum(price.cost(shape, m, n, depth) for m in rows for n in columns))
+    return Tile(price.machine, price.dtype, r, v)

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import i64, pointer, size_of
+from stele.backend.llvm.access import Builder, i64, pointer, size_of
 
 context_type = ir.LiteralStructType([pointer, pointer, pointer, pointer, i64])
 kernel_type = ir.FunctionType(ir.VoidType(), [pointer, i64, i64, i64])
 
 
 @contextmanager
-def kernel(module: ir.Module, name: str) -> Iterator[tuple[ir.IRBuilder, ir.Value, ir.Value, ir.Value, ir.Value]]:
+def kernel(module: ir.Module, name: str) -> Iterator[tuple[Builder, ir.Value, ir.Value, ir.Value, ir.Value]]:
     """A kernel being written: `(b, ctx, scratch, task, first)`, where `first` is true for the thread's first task."""
     function = ir.Function(module, kernel_type, name)
     function.attributes.add("nounwind")
@@ -33,7 +33,7 @@ def as_value(x: int | ir.Value) -> ir.Value:
 
 
 @contextmanager
-def loop(b: ir.IRBuilder, start: int | ir.Value, stop: int | ir.Value, step: int = 1) -> Iterator[ir.Value]:
+def loop(b: Builder, start: int | ir.Value, stop: int | ir.Value, step: int = 1) -> Iterator[ir.Value]:
     """`for i in range(start, stop, step)`: the builder stands in the body; no loop where it would run once."""
     if isinstance(start, int) and isinstance(stop, int) and start < stop <= start + step:
         yield i64(start)
@@ -55,7 +55,7 @@ def loop(b: ir.IRBuilder, start: int | ir.Value, stop: int | ir.Value, step: int
 Body = Callable[[ir.Value, list[ir.Value]], list[ir.Value]]
 
 
-def fold(b: ir.IRBuilder, count: int | ir.Value, carried: list[ir.Value], body: Body) -> list[ir.Value]:
+def fold(b: Builder, count: int | ir.Value, carried: list[ir.Value], body: Body) -> list[ir.Value]:
     """The values after `carried = body(i, carried)` for `i` in `range(count)`."""
     if isinstance(count, int) and count == 1:
         return body(i64(0), carried)
@@ -76,7 +76,7 @@ def fold(b: ir.IRBuilder, count: int | ir.Value, carried: list[ir.Value], body: 
     return phis[1:]
 
 
-def total(b: ir.IRBuilder, *terms: int | ir.Value) -> ir.Value:
+def total(b: Builder, *terms: int | ir.Value) -> ir.Value:
     """The sum of i64 terms."""
     known = sum(t for t in terms if isinstance(t, int))
     values = [t for t in terms if not isinstance(t, int)]
@@ -88,18 +88,18 @@ def total(b: ir.IRBuilder, *terms: int | ir.Value) -> ir.Value:
     return b.add(result, i64(known)) if known else result
 
 
-def scaled(b: ir.IRBuilder, x: int | ir.Value, factor: int | ir.Value) -> ir.Value:
+def scaled(b: Builder, x: int | ir.Value, factor: int | ir.Value) -> ir.Value:
     """`x * factor` as an i64."""
     if isinstance(x, int) and isinstance(factor, int):
         return i64(x * factor)
     return as_value(x) if factor == 1 else b.mul(as_value(x), as_value(factor))
 
 
-def least(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+def least(b: Builder, x: ir.Value, y: ir.Value) -> ir.Value:
     return b.select(b.icmp_signed("<", x, y), x, y)
 
 
-def split(b: ir.IRBuilder, x: ir.Value, *sizes: int | ir.Value) -> list[ir.Value]:
+def split(b: Builder, x: ir.Value, *sizes: int | ir.Value) -> list[ir.Value]:
     """The mixed-radix digits of `x`, most significant first; the first digit is unbounded."""
     digits: list[ir.Value] = []
     for size in reversed(sizes):
@@ -108,34 +108,35 @@ def split(b: ir.IRBuilder, x: ir.Value, *sizes: int | ir.Value) -> list[ir.Value
     return [x, *reversed(digits)]
 
 
-def at(b: ir.IRBuilder, base: ir.Value, offset: int | ir.Value, dtype: ir.Type) -> ir.Value:
+def at(b: Builder, base: ir.Value, offset: int | ir.Value, dtype: ir.Type) -> ir.Value:
     """The address `offset` elements after `base`."""
     return base if isinstance(offset, int) and offset == 0 else b.gep(base, [as_value(offset)], source_etype=dtype)
 
 
-def bytes_at(b: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:
+def bytes_at(b: Builder, base: ir.Value, offset: int) -> ir.Value:
     return b.gep(base, [i64(offset)], source_etype=ir.IntType(8)) if offset else base
 
 
-def load(b: ir.IRBuilder, address: ir.Value, dtype: ir.Type, lanes: int = 1) -> ir.Value:
+def load(b: Builder, address: ir.Value, dtype: ir.Type, lanes: int = 1) -> ir.Value:
     """`lanes` elements at `address` (a scalar if 1)."""
     return b.load(address, typ=dtype if lanes == 1 else ir.VectorType(dtype, lanes), align=size_of(dtype))
 
 
-def store(b: ir.IRBuilder, x: ir.Value, address: ir.Value, dtype: ir.Type) -> None:
+def store(b: Builder, x: ir.Value, address: ir.Value, dtype: ir.Type) -> None:
     b.store(x, address, align=size_of(dtype))
 
 
-def splat(b: ir.IRBuilder, x: ir.Value, lanes: int) -> ir.Value:
+def splat(b: Builder, x: ir.Value, lanes: int) -> ir.Value:
     """`lanes` copies of a scalar."""
     if lanes == 1:
         return x
     vector = ir.VectorType(x.type, lanes)
     one = b.insert_element(ir.Constant(vector, ir.Undefined), x, ir.IntType(32)(0))
-    return b.shuffle_vector(one, ir.Constant(vector, ir.Undefined), ir.Constant(ir.VectorType(ir.IntType(32), lanes), None))
+    first = ir.Constant(ir.VectorType(ir.IntType(32), lanes), None)
+    return b.shuffle_vector(one, ir.Constant(vector, ir.Undefined), first)
 
 
-def shuffle(b: ir.IRBuilder, x: ir.Value, y: ir.Value, picks: Sequence[int]) -> ir.Value:
+def shuffle(b: Builder, x: ir.Value, y: ir.Value, picks: Sequence[int]) -> ir.Value:
     """Lanes of `x` and `y` laid end to end, picked by number."""
     return b.shuffle_vector(x, y, ir.Constant(ir.VectorType(ir.IntType(32), len(picks)), list(picks)))
 
@@ -149,7 +150,7 @@ def zero(dtype: ir.Type, lanes: int) -> ir.Value:
     return ir.Constant(ir.VectorType(dtype, lanes), None)
 
 
-def lanes_below(b: ir.IRBuilder, count: ir.Value, lanes: int) -> ir.Value:
+def lanes_below(b: Builder, count: ir.Value, lanes: int) -> ir.Value:
     """The mask of the lanes `l < count`."""
     steps = ir.Constant(ir.VectorType(i64, lanes), list(range(lanes)))
     return b.icmp_signed("<", steps, splat(b, count, lanes))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Index, Operand, i64, size_of
+from stele.backend.llvm.access import Builder, Index, Operand, Pair, i64, size_of
 from stele.backend.llvm.nest import (
     at,
     lanes_below,
@@ -41,8 +41,8 @@ class Panel:
         return self.depth(k) * self.width
 
 
-def pack_panel(b: ir.IRBuilder, ctx: ir.Value, panel: Panel, operand: Operand, axis: int, place: Place, to: ir.Value,
-               across: tuple[ir.Value, ir.Value], deep: tuple[ir.Value, ir.Value], buffer: ir.Value) -> None:
+def pack_panel(b: Builder, ctx: ir.Value, panel: Panel, operand: Operand, axis: int, place: Place, to: ir.Value,
+               across: Pair, deep: Pair, buffer: ir.Value) -> None:
     """Copies positions `across[0]..` below `across[1]`, depths `deep[0]..` below `deep[1]`, to one panel at `to`.
 
     `axis` is the operand's axis that runs across the panel. Positions past the end become zeros. `buffer` has room for
@@ -54,7 +54,9 @@ def pack_panel(b: ir.IRBuilder, ctx: ir.Value, panel: Panel, operand: Operand, a
         _transpose(b, ctx, panel, operand, place, to, across, deep, buffer)
 
 
-def _copy(b, ctx, panel, operand, axis, place, to, across, deep) -> None:
+def _copy(b: Builder, ctx: ir.Value, panel: Panel, operand: Operand, axis: int, place: Place, to: ir.Value,
+          across: Pair, deep: Pair) -> None:
+    """Reads along the panel, one depth after another."""
     with loop(b, deep[0], deep[1]) as k:
         row = at(b, to, scaled(b, b.sub(k, deep[0]), panel.width), panel.dtype)
         for x0 in range(0, panel.width, panel.lanes):
@@ -64,7 +66,9 @@ def _copy(b, ctx, panel, operand, axis, place, to, across, deep) -> None:
             store_lanes(b, vector, at(b, row, x0, panel.dtype), panel.dtype, min(panel.lanes, panel.width - x0))
 
 
-def _transpose(b, ctx, panel, operand, place, to, across, deep, buffer) -> None:
+def _transpose(b: Builder, ctx: ir.Value, panel: Panel, operand: Operand, place: Place, to: ir.Value,
+               across: Pair, deep: Pair, buffer: ir.Value) -> None:
+    """Reads squares along the depth and stores their columns."""
     lanes, dtype = panel.lanes, panel.dtype
     with loop(b, deep[0], deep[1], lanes) as k, loop(b, 0, panel.width, lanes) as x0:
         with loop(b, 0, lanes) as r:
@@ -84,7 +88,7 @@ def _transpose(b, ctx, panel, operand, place, to, across, deep, buffer) -> None:
                 masked_store(b, vector, target, dtype, lanes_below(b, rest, lanes))
 
 
-def transpose(b: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
+def transpose(b: Builder, rows: list[ir.Value]) -> list[ir.Value]:
     """The columns of a square of vectors: one exchange of halves of blocks per power of two."""
     n, half = len(rows), len(rows) // 2
     while half:
@@ -99,7 +103,7 @@ def transpose(b: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
     return rows
 
 
-def store_lanes(b: ir.IRBuilder, vector: ir.Value, address: ir.Value, dtype: ir.Type, count: int) -> None:
+def store_lanes(b: Builder, vector: ir.Value, address: ir.Value, dtype: ir.Type, count: int) -> None:
     """Stores the first `count` lanes."""
     lanes = vector.type.count
     if count == lanes:
@@ -109,7 +113,7 @@ def store_lanes(b: ir.IRBuilder, vector: ir.Value, address: ir.Value, dtype: ir.
     masked_store(b, vector, address, dtype, mask)
 
 
-def masked_store(b: ir.IRBuilder, vector: ir.Value, address: ir.Value, dtype: ir.Type, mask: ir.Value) -> None:
+def masked_store(b: Builder, vector: ir.Value, address: ir.Value, dtype: ir.Type, mask: ir.Value) -> None:
     """Stores the lanes of `vector` that `mask` selects."""
     i32 = ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [vector.type, address.type, i32, mask.type])
@@ -117,7 +121,7 @@ def masked_store(b: ir.IRBuilder, vector: ir.Value, address: ir.Value, dtype: ir
     b.call(function, [vector, address, i32(size_of(dtype)), mask])
 
 
-def masked_load(b: ir.IRBuilder, address: ir.Value, dtype: ir.Type, mask: ir.Value) -> ir.Value:
+def masked_load(b: Builder, address: ir.Value, dtype: ir.Type, mask: ir.Value) -> ir.Value:
     """The elements at `address` where `mask` selects, and 0 elsewhere."""
     i32, lanes = ir.IntType(32), mask.type.count
     vector = ir.VectorType(dtype, lanes)

@@ -7,15 +7,28 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Operand, Write, i64, size_of
-from stele.backend.llvm.nest import at, lanes_below, least, load, loop, round_up, scaled, shuffle, splat, store, total, zero
+from stele.backend.llvm.access import Builder, Index, Operand, Pair, Plain, Write, i64, size_of
+from stele.backend.llvm.nest import (
+    at,
+    lanes_below,
+    least,
+    load,
+    loop,
+    round_up,
+    scaled,
+    shuffle,
+    splat,
+    store,
+    total,
+    zero,
+)
 from stele.backend.llvm.pack import masked_load
 from stele.backend.llvm.stencil import Stencil
 
 
 @dataclass(frozen=True)
 class Planes:
-    """`[channel][phase][image][row][pitch]`: the source of a stencil for `images` images, `band` target rows of each."""
+    """`[channel][phase][image][row][pitch]`: a stencil's source for `images` images, `band` target rows of each."""
 
     stencil: Stencil
     dtype: ir.Type
@@ -62,8 +75,8 @@ class Planes:
         """Room for the planes of `channels` channels when readers run `overrun` elements past the last."""
         return round_up((channels * self.channel + overrun + self.image) * size_of(self.dtype), 64)
 
-    def fill(self, b: ir.IRBuilder, ctx: ir.Value, operand: Operand, to: ir.Value, first: tuple[ir.Value, ir.Value],
-             counts: tuple[ir.Value, ir.Value], row: ir.Value, end: ir.Value | None = None) -> None:
+    def fill(self, b: Builder, ctx: ir.Value, operand: Operand, to: ir.Value, first: Pair, counts: Pair,
+             row: ir.Value, end: ir.Value | None = None) -> None:
         """Copies `counts` = (images, channels) from `first` = (image, channel) on, target rows from `row` on.
 
         Source rows from `end` on count as zeros.
@@ -72,11 +85,12 @@ class Planes:
         height = i64(stencil.source[0]) if end is None else least(b, i64(stencil.source[0]), end)
         with loop(b, 0, counts[1]) as c:
             plane = scaled(b, c, self.channel)
-            if self._stretches(operand):
+            plain = self._stretches(operand)
+            if plain is not None:
                 with loop(b, 0, counts[0]) as n:
                     place = at(b, to, total(b, plane, scaled(b, n, self.image)), dtype)
-                    self._stretch(b, ctx, operand, place, (b.add(first[0], n), b.add(first[1], c), row), height)
-            for fy in () if self._stretches(operand) else sorted({phase[0] for phase in stencil.used}):
+                    self._stretch(b, ctx, plain, place, (b.add(first[0], n), b.add(first[1], c), row), height)
+            for fy in sorted({phase[0] for phase in stencil.used}) if plain is None else ():
                 with loop(b, 0, counts[0]) as n, loop(b, 0, self.image // stencil.pitch) as r:
                     h = total(b, scaled(b, b.add(row, r), stencil.phases[0]), fy - stencil.low[0])
                     inside = b.icmp_unsigned("<", h, height)
@@ -89,22 +103,24 @@ class Planes:
 
     def fill_cost(self, operand: Operand) -> float:
         """An estimate of what filling one channel takes, in units of one vector multiplication."""
-        if self._stretches(operand):
+        if self._stretches(operand) is not None:
             return self.images * (16 + 1.5 * self.image / self.lanes)
         rows = self.images * self.image // self.stencil.pitch
         return len(self.stencil.used) * rows * (4 + 5 * -(-self.stencil.pitch // self.lanes))
 
-    def _stretches(self, operand: Operand) -> bool:
-        """Whether rows lie in memory as they will lie here, end to end."""
+    def _stretches(self, operand: Operand) -> Plain | None:
+        """The operand's memory if rows lie there as they will lie here, end to end."""
         stencil, plain = self.stencil, operand.plain
-        return plain is not None and plain.strides[2:] == (stencil.pitch, 1) and stencil.pitch == stencil.source[1] \
-            and stencil.phases == (1, 1) and stencil.low == (0, 0) and stencil.reach[0] == 0
+        alike = stencil.phases == (1, 1) and stencil.low == (0, 0) and stencil.reach[0] == 0 \
+            and stencil.pitch == stencil.source[1]
+        return plain if alike and plain is not None and plain.strides[2:] == (stencil.pitch, 1) else None
 
-    def _stretch(self, b, ctx, operand: Operand, to, index, height) -> None:
+    def _stretch(self, b: Builder, ctx: ir.Value, plain: Plain, to: ir.Value, index: Index,
+                 height: ir.Value) -> None:
         """All rows of one image and channel at once; rows from `height` on are zeros."""
         dtype, lanes, pitch = self.dtype, self.lanes, self.stencil.pitch
-        offset = total(b, *(scaled(b, i, stride) for i, stride in zip(index, operand.plain.strides)))
-        source = at(b, operand.plain.base(b, ctx), offset, dtype)
+        offset = total(b, *(scaled(b, i, stride) for i, stride in zip(index, plain.strides)))
+        source = at(b, plain.base(b, ctx), offset, dtype)
         count = scaled(b, least(b, i64(self.band), b.sub(height, index[2])), pitch)
         whole = b.and_(count, i64(-lanes))
         with loop(b, 0, whole, lanes) as x:
@@ -113,7 +129,8 @@ class Planes:
             vector = masked_load(b, at(b, source, x, dtype), dtype, lanes_below(b, b.sub(count, x), lanes))
             store(b, vector, at(b, to, x, dtype), dtype)
 
-    def _row(self, b, ctx, operand: Operand, to, index, width, line, fy: int) -> None:
+    def _row(self, b: Builder, ctx: ir.Value, operand: Operand, to: ir.Value, index: Index, width: ir.Value,
+             line: ir.Value, fy: int) -> None:
         """One row of the source to every column phase."""
         stencil, lanes, step = self.stencil, self.lanes, self.stencil.phases[1]
         with loop(b, 0, stencil.pitch, lanes) as x:
@@ -126,11 +143,10 @@ class Planes:
                     picked = regroup(b, vectors, lambda l, fx=phase[1]: divmod(l * step + fx, lanes))
                     store(b, picked, at(b, to, total(b, line, number * self.phase, x), self.dtype), self.dtype)
 
-    def compact(self, b: ir.IRBuilder, source: ir.Value, to: ir.Value, offsets: ir.Value, counts: tuple[ir.Value, ir.Value],
-                room: int) -> None:
+    def compact(self, b: Builder, source: ir.Value, to: ir.Value, offsets: ir.Value, counts: Pair, room: int) -> None:
         """Copies what each tap reads to `[channel][tap][room]`, target rows laid end to end, for (images, channels)."""
-        dtype, lanes, taps = self.dtype, self.lanes, len(self.stencil.taps[0])
-        width = self.stencil.target[1]
+        dtype, lanes, width = self.dtype, self.lanes, self.stencil.width
+        taps = sum(map(len, self.stencil.taps))
         with loop(b, 0, counts[1]) as c, loop(b, 0, taps) as t:
             offset = load(b, at(b, offsets, t, i64), i64)
             plane = at(b, source, total(b, scaled(b, c, self.channel), offset), dtype)
@@ -140,11 +156,11 @@ class Planes:
                 place = at(b, line, total(b, scaled(b, total(b, scaled(b, n, self.band), q), width), x), dtype)
                 store(b, load(b, seen, dtype, lanes), place, dtype)
 
-    def drain(self, b: ir.IRBuilder, ctx: ir.Value, write: Write, source: Callable[[ir.Value, int], ir.Value],
+    def drain(self, b: Builder, ctx: ir.Value, write: Write, source: Callable[[ir.Value, int], ir.Value],
               first: tuple[ir.Value, ir.Value, ir.Value], images: ir.Value, image: int, pitch: int) -> None:
-        """Writes one channel of the target: `first` = (image, channel, phase row), from `source(row phase, column phase)`.
+        """Writes one channel of the target, `first` = (image, channel, phase row) on.
 
-        There, images are `image` and rows `pitch` elements apart.
+        It lies at `source(row phase, column phase)`, images `image` and rows `pitch` elements apart.
         """
         stencil, dtype, lanes = self.stencil, self.dtype, self.lanes
         (ty, tx), (height, width) = stencil.spread, stencil.target
@@ -152,29 +168,30 @@ class Planes:
             h = total(b, scaled(b, b.add(first[2], q), ty), fy)
             with b.if_then(b.icmp_signed("<", h, i64(height))):
                 line = total(b, scaled(b, n, image), scaled(b, q, pitch))
-                with loop(b, 0, -(-width // tx), lanes) as x:
+                with loop(b, 0, stencil.width, lanes) as x:
                     vectors = [load(b, at(b, source(fy, fx), b.add(line, x), dtype), dtype, lanes) for fx in range(tx)]
                     for j in range(tx):
                         w = total(b, scaled(b, x, tx), j * lanes)
-                        picked = regroup(b, vectors, lambda l, j=j: tuple(reversed(divmod(j * lanes + l, tx))))
+                        picked = regroup(b, vectors, lambda l, j=j: ((j * lanes + l) % tx, (j * lanes + l) // tx))
                         mask = None if width % (lanes * tx) == 0 else within(b, w, i64(width), lanes)
                         write(b, ctx, (b.add(first[0], n), first[1], h, w), 3, lanes, mask, picked)
 
 
-def regroup(b: ir.IRBuilder, vectors: Sequence[ir.Value], pick: Callable[[int], tuple[int, int]]) -> ir.Value:
+def regroup(b: Builder, vectors: Sequence[ir.Value], pick: Callable[[int], tuple[int, int]]) -> ir.Value:
     """The vector whose lane `l` is lane `k` of vector `v`, where `(v, k) = pick(l)`."""
     if len(vectors) == 1:
         return vectors[0]
     lanes = vectors[0].type.count
     picks = [pick(l) for l in range(lanes)]
-    result = shuffle(b, vectors[0], vectors[1], [k + lanes * (v == 1) if v < 2 else l for l, (v, k) in enumerate(picks)])
+    lane = [k + lanes * v if v < 2 else l for l, (v, k) in enumerate(picks)]
+    result = shuffle(b, vectors[0], vectors[1], lane)
     for number in range(2, len(vectors)):
         lane = [lanes + k if v == number else l for l, (v, k) in enumerate(picks)]
         result = shuffle(b, result, vectors[number], lane)
     return result
 
 
-def within(b: ir.IRBuilder, start: ir.Value, end: ir.Value, lanes: int) -> ir.Value:
+def within(b: Builder, start: ir.Value, end: ir.Value, lanes: int) -> ir.Value:
     """The mask of the lanes `l` with `0 <= start + l < end`."""
     i32 = ir.IntType(32)
     steps = ir.Constant(ir.VectorType(i32, lanes), list(range(lanes)))

@@ -149,8 +149,7 @@ class LLVMScalars(Approximations[ir.Value]):
             return self.binary("add", self.binary("mul", x, y), z)
         return self.element(self._intrinsic("fma", *self.together(x.value, y.value, z.value)), x.dtype)
 
-    def rare(self, mask: Scalar, slow: Callable[[], Scalar],
-             fast: Scalar) -> LLVMScalar:
+    def rare(self, mask: Scalar, slow: Callable[[], Scalar], fast: Scalar) -> LLVMScalar:
         """A branch on whether any lane needs `slow`: afterwards the builder stands in another block."""
         start, some = self.builder.block, mask.value
         if isinstance(some.type, ir.VectorType):
@@ -216,8 +215,10 @@ ARITHMETIC: dict[str, dict[str, Build]] = {
 
 
 def is_number(x: Scalar) -> bool:
-    """Whether x is a constant that is not NaN."""
-    return isinstance(x.value, ir.Constant) and x.value.constant == x.value.constant
+    """Whether x is one constant that is not NaN."""
+    if not isinstance(x.value, ir.Constant):
+        return False
+    return isinstance(x.value.constant, int | float) and x.value.constant == x.value.constant
 
 
 def extreme(s: LLVMScalars, x: Scalar, y: Scalar, better: str) -> LLVMScalar:

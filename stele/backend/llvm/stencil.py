@@ -80,14 +80,18 @@ class Stencil:
         """Rows of a target phase."""
         return -(-self.target[0] // self.spread[0])
 
+    @property
+    def width(self) -> int:
+        """Columns of a target phase."""
+        return -(-self.target[1] // self.spread[1])
+
     @cached_property
     def pitch(self) -> int:
         """Length of a flat row. Zeros right of one row may be the zeros left of the next."""
-        width = -(-self.target[1] // self.spread[1])
-        whole = width + self.reach[1]
+        whole = self.width + self.reach[1]
         if self.phases[1] > 1:
             return whole
-        return max(width, whole - self.low[1], self.low[1] + min(self.source[1], whole - self.low[1]))
+        return max(self.width, whole - self.low[1], self.low[1] + min(self.source[1], whole - self.low[1]))
 
 
 def forward_stencil(conv: Conv) -> Stencil:

@@ -1,0 +1,119 @@
+"""Runs the kernels of a graph one by one, tasks in any order, between guards that catch stray stores."""
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from stele.backend.cpu import jit
+from stele.backend.cpu.target import detect
+from stele.backend.llvm.emit import emit
+from stele.backend.llvm.launch import Launch
+from stele.ir.graph import Constant, Graph, Value
+from stele.ir.sizes import Dim, at
+from stele.kernel.fuse import Fused, Kernel, fuse
+from stele.transform.expand import expand
+
+Array = np.ndarray[Any, Any]
+KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+GUARD = 256
+
+
+class Tables:
+    """The tables of one kernel."""
+
+    def __init__(self) -> None:
+        self.positions: dict[object, int] = {}
+        self.names: list[str] = []
+        self.temps: dict[int, Dim] = {}
+        self.sites: list[Value] = []
+
+    def of(self, v: object) -> int:
+        return self.positions.setdefault(v, len(self.positions))
+
+    def temp(self, bytes_: Dim) -> int:
+        position = self.of(object())
+        self.temps[position] = bytes_
+        return position
+
+    def size(self, name: str) -> int:
+        if name not in self.names:
+            self.names.append(name)
+        return self.names.index(name)
+
+    def site(self, v: Value) -> int:
+        self.sites.append(v)
+        return len(self.sites) - 1
+
+
+class Compiled:
+    """One kernel as native code."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        module, self.kernel, self.tables = ir.Module(), kernel, Tables()
+        self.launches: list[Launch] = emit(module, "kernel", kernel, self.tables, detect())
+        names = [launch.function for launch in self.launches]
+        self.code = jit.load(jit.compile_object(module, detect()), names, detect())
+
+    def run(self, inputs: Mapping[Value, Array], sizes: Mapping[str, int], backwards: bool) -> tuple[list[Array], list[int]]:
+        """The results and the status; `backwards` runs the tasks one by one, last first."""
+        memory = {self.tables.of(v): np.ascontiguousarray(a) for v, a in inputs.items()}
+        rooms = {v: room(at(v.type.size, sizes) * v.dtype.bytes) for v in self.kernel.results}
+        temps = {k: room(at(n, sizes)) for k, n in self.tables.temps.items()}
+        addresses = {k: a.ctypes.data for k, a in memory.items()} | {k: start(a) for k, a in temps.items()} | \
+            {self.tables.of(v): start(a) for v, a in rooms.items()}
+        scratch = room(max((at(launch.scratch, sizes) for launch in self.launches), default=0))
+        table = (ctypes.c_void_p * (len(self.tables.positions) + 1))(*(addresses.get(k, 0) for k in self.tables.positions.values()))
+        named = (ctypes.c_int64 * (len(self.tables.names) + 1))(*(sizes[n] for n in self.tables.names))
+        status = (ctypes.c_int64 * 4)()
+        context = (ctypes.c_void_p * 6)(*map(ctypes.addressof, (table, named, status)), start(scratch), len(scratch) - 2 * GUARD)
+        for launch in self.launches:
+            function, tasks = KERNEL(self.code[launch.function]), at(launch.tasks, sizes)
+            for first, last in [(k, k + 1) for k in reversed(range(tasks))] if backwards else [(0, tasks)]:
+                function(ctypes.addressof(context), 0, first, last)
+        for a in (*rooms.values(), *temps.values()):
+            assert (a[:GUARD // 2] == 0xCD).all() and (a[-GUARD // 2:] == 0xCD).all(), "a store outside of its buffer"
+        return [inner(a, v, sizes) for v, a in rooms.items()], list(status)
+
+
+def room(size: int) -> Array:
+    """Bytes between guards, not zero."""
+    return np.full(size + 2 * GUARD, 0xCD, np.uint8)
+
+
+def start(a: Array) -> int:
+    """The first address behind the guard that is aligned to 64 bytes."""
+    return (a.ctypes.data + GUARD // 2 + 63) // 64 * 64
+
+
+def inner(a: Array, v: Value, sizes: Mapping[str, int]) -> Array:
+    """The array between the guards."""
+    first = start(a) - a.ctypes.data
+    size = at(v.type.size, sizes) * v.dtype.bytes
+    return a[first:first + size].view(v.dtype.numpy).reshape([at(n, sizes) for n in v.shape])
+
+
+
+def execute(graph: Graph, arrays: Sequence[Array], sizes: Mapping[str, int] | None = None,
+            backwards: bool = False) -> tuple[list[Array], Fused]:
+    """The results of a graph by its native kernels, and the kernels."""
+    sizes, graph = sizes or {}, expand(graph)
+    fused = fuse(graph)
+    known: dict[Value, Array] = dict(zip(graph.parameters, arrays))
+
+    def value(v: Value) -> Array:
+        if v in known:
+            return known[v]
+        if isinstance(v.op, Constant):
+            return v.op.array
+        return value(fused.views[v]).reshape([at(n, sizes) for n in v.shape])
+
+    for kernel in fused.kernels:
+        results, status = Compiled(kernel).run({v: value(v) for v in kernel.inputs}, sizes, backwards)
+        if status[0]:
+            raise LookupError(status)
+        known.update(zip(kernel.results, results))
+    return [value(v) for v in graph.results], fused

@@ -1,0 +1,298 @@
+"""Compiled functions: sizes that stay open, guards, constants, memory updated in place, and the symbolic style."""
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stele as st
+from stele import config
+from stele.errors import DTypeError, GraphError, IndexOutOfRange, ShapeError, TraceError
+from stele.nn.layers import Linear
+
+RANDOM = np.random.default_rng(0)
+BATCHES = 1, 2, 7, 63, 64, 65, 200
+
+
+def batch(n: int) -> Any:
+    return RANDOM.standard_normal((n, 4)).astype(np.float32)
+
+
+def network() -> Any:
+    st.manual_seed(0)
+    first, second = Linear(4, 6), Linear(6, 3)
+    return lambda x: second(st.tanh(first(x))).mean()
+
+
+def test_one_compile_for_all_batches_with_dims() -> None:
+    f = network()
+    g = st.compile(f, dims={"x": {0: "batch"}})
+    for n in BATCHES:
+        x = batch(n)
+        assert float(g(x)) == pytest.approx(float(f(st.tensor(x))), rel=2e-6, abs=1e-6)
+    assert g.compiles == 1 == g.traces
+
+
+@pytest.mark.parametrize("order", [BATCHES, (64, 64, 65, 1, 200, 2)])
+def test_at_most_two_compiles_without_dims(order: tuple[int, ...]) -> None:
+    f = network()
+    g = st.compile(f)
+    for n in order:
+        x = batch(n)
+        assert float(g(x)) == pytest.approx(float(f(st.tensor(x))), rel=2e-6, abs=1e-6)
+    assert g.compiles <= 2
+
+
+def test_two_arguments_share_a_size_that_changes_with_both() -> None:
+    g = st.compile(lambda x, y: ((x - y) ** 2).mean(axis=0))
+    for n in BATCHES:
+        x, y = batch(n), batch(n)
+        np.testing.assert_allclose(g(x, y).numpy(), ((x - y) ** 2).mean(0), rtol=1e-5)
+    assert g.compiles <= 2
+
+
+def test_names_inside_of_containers() -> None:
+    g = st.compile(lambda data: data["x"].sum() + data["y"].sum(), dims={"data.x": {0: "n"}, "data.y": {0: "n"}})
+    for n in (2, 3):
+        assert float(g({"x": np.ones((n, 2), np.float32), "y": np.ones(n, np.float32)})) == 3 * n
+    assert g.compiles == 1
+    with pytest.raises(ShapeError, match="different sizes"):
+        g({"x": np.ones((2, 2), np.float32), "y": np.ones(5, np.float32)})
+
+
+def test_dims_that_name_nothing_are_refused() -> None:
+    with pytest.raises(TraceError, match="dims names the argument 'images'"):
+        st.compile(lambda x: x, dims={"images": {0: "n"}})(st.ones(2))
+    with pytest.raises(ShapeError, match="axis 3"):
+        st.compile(lambda x: x, dims={"x": {3: "n"}})(st.ones(2))
+
+
+def test_a_size_that_breaks_a_guard_is_traced_again() -> None:
+    table = st.ones(3)
+    f = lambda x: x + table if x.shape[0] == 3 else x.sum()
+    g = st.compile(f)
+    for n in (4, 5, 6, 3, 4):
+        x = np.arange(n, dtype=np.float32)
+        np.testing.assert_allclose(g(x).numpy(), f(st.tensor(x)).numpy())
+    assert g.compiles <= 3
+
+
+def test_python_numbers_are_constants_and_guards() -> None:
+    settings = SimpleNamespace(scale=2.0, name="a")
+    f = st.compile(lambda x, k: x * settings.scale + k)
+    x = st.ones(2)
+    assert f(x, 1).tolist() == [3, 3]
+    assert f(x, 2).tolist() == [4, 4]
+    settings.scale = 5.0
+    assert f(x, 1).tolist() == [6, 6]
+    settings.name = "b"
+    assert f(x, 1).tolist() == [6, 6]
+    assert f.traces == 3
+    assert "settings.scale == 5.0" in f.guards
+    assert "settings.scale = 2.0" in f.constants
+    assert not any("name" in guard for guard in f.guards)
+
+
+def test_arrays_made_inside_are_listed_as_constants() -> None:
+    f = st.compile(lambda x: x * st.tensor([1.0, 2.0]))
+    assert f(st.ones(2)).tolist() == [1, 2]
+    assert any(c.startswith("float32[2] at test_compile.py:") for c in f.constants)
+
+
+def test_a_number_that_changes_every_time_is_worth_a_warning() -> None:
+    holder = SimpleNamespace(rate=0)
+    f = st.compile(lambda x: x * holder.rate)
+    with pytest.warns(UserWarning, match=r"holder.rate was 6, now 7.*tensor"):
+        for holder.rate in range(9):
+            f(st.ones(1))
+
+
+def test_an_equal_graph_is_compiled_once() -> None:
+    holder = SimpleNamespace(flag=True)
+    f = st.compile(lambda x: x * 2 if holder.flag else x * 2)
+    f(st.ones(2))
+    holder.flag = False
+    f(st.ones(2))
+    assert (f.traces, f.compiles) == (2, 1)
+
+
+def test_parameters_are_updated_in_place_unless_somebody_looks() -> None:
+    w, v = st.zeros(1 << 12), st.zeros(1 << 12)
+
+    @st.compile
+    def step() -> None:
+        w.assign(w + 1)
+        v.assign(v * 2 + w)
+
+    step()
+    places = [x.value.data.address for x in (w, v)]
+    for _ in range(3):
+        step()
+    if config.BACKEND() == "cpu":
+        assert [x.value.data.address for x in (w, v)] == places
+    kept = w.detach()
+    step()
+    view = w.numpy()
+    step()
+    pending = w * 2
+    step()
+    assert (float(kept[0]), view[0], float(pending[0]), float(w[0])) == (4, 5, 12, 7)
+
+
+def test_the_same_tensor_twice_is_not_two() -> None:
+    def f(a: Any, b: Any) -> Any:
+        a += 1
+        return a * b
+    g = st.compile(f)
+    x, y = st.ones(2), st.ones(2)
+    assert g(x, y).tolist() == [2, 2]
+    assert g(x, x).tolist() == [9, 9]
+    assert g(y, x).tolist() == [6, 6]
+    assert x.tolist() == [3, 3] and y.tolist() == [2, 2]
+
+
+def test_a_tensor_that_is_argument_and_state() -> None:
+    holder = SimpleNamespace(w=st.ones(2))
+    def f(x: Any) -> Any:
+        holder.w = holder.w + x
+        return x * 1
+    g = st.compile(f)
+    g(holder.w)
+    g(st.ones(2))
+    g(holder.w)
+    assert holder.w.tolist() == [6, 6]
+
+
+def test_containers_in_and_out() -> None:
+    f = st.compile(lambda d, *rest, scale=1: {"sum": d["x"] + rest[0][0], "many": [rest[0][1] * scale, None], "n": 3})
+    y = f({"x": st.ones(2)}, (st.ones(2), st.zeros(2)), scale=2)
+    assert y["sum"].tolist() == [2, 2] and y["many"][0].tolist() == [0, 0] and y["many"][1] is None and y["n"] == 3
+
+
+def test_an_array_handed_through_is_a_copy() -> None:
+    a = np.ones(3, np.float32)
+    y = st.compile(lambda x: x)(a)
+    a[:] = 2
+    assert y.tolist() == [1, 1, 1]
+
+
+def test_methods_compile() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.w = st.ones(2)
+
+        @st.compile
+        def step(self, x: Any) -> Any:
+            self.w = self.w + x
+            return self.w * 2
+
+    a, b = Model(), Model()
+    assert a.step(st.ones(2)).tolist() == [4, 4]
+    assert b.step(st.zeros(2)).tolist() == [2, 2]
+    assert a.step(st.ones(2)).tolist() == [6, 6]
+    assert a.w.tolist() == [3, 3]
+
+
+def test_errors_of_a_running_program_change_nothing() -> None:
+    holder = SimpleNamespace(w=st.zeros(4), n=st.tensor(0))
+
+    @st.compile
+    def step(i: Any) -> Any:
+        holder.n = holder.n + 1
+        holder.w = holder.w + holder.w[i].sum() + 1
+        return holder.w
+
+    step(st.tensor([0, 3]))
+    with pytest.raises(IndexOutOfRange):
+        step(st.tensor([0, 4]))
+    assert holder.n.tolist() == 1 and holder.w.tolist() == [1, 1, 1, 1]
+
+
+def test_a_tensor_kept_behind_the_back_says_what_it_is() -> None:
+    keeper: list[Any] = []
+    f = st.compile(lambda x: getattr(keeper, "app" + "end")(x * 2) or x)
+    with pytest.raises(TraceError, match="grew from 0 to 1"):
+        f(st.ones(2))
+    hidden = iter([keeper])
+    g = st.compile(lambda x: next(hidden).append(x * 2) or x)
+    g(st.ones(2))
+    with pytest.raises(TraceError, match=r"symbolic.* at test_compile.py:\d+"):
+        keeper[0].numpy()
+    with pytest.raises(TraceError, match="another function was traced"):
+        st.compile(lambda: keeper[0] + 1)()
+
+
+def test_values_kept_between_calls_are_gathered_by_name() -> None:
+    outside: dict[str, Any] = {}
+    f = st.compile(lambda x: outside.update(y=x * 2) or x)
+    f(st.ones(2))
+    assert outside["y"].tolist() == [2, 2]
+    f(st.zeros(2))
+    assert outside["y"].tolist() == [0, 0]
+
+
+def test_grad_mode_is_part_of_the_call() -> None:
+    w = st.tensor([2.0], requires_grad=True)
+    f = st.compile(lambda x: (w * x).sum())
+    y = f(st.ones(1))
+    assert y.requires_grad
+    with st.no_grad():
+        assert not f(st.ones(1)).requires_grad
+    y.backward()
+    assert w.grad.tolist() == [1.0]
+
+
+def test_derivatives_inside_and_outside_agree() -> None:
+    f = lambda x: (st.tanh(x) ** 2).sum()
+    x = st.tensor([0.3, -1.2])
+    plain = st.grad(f)(x).numpy()
+    np.testing.assert_allclose(st.compile(st.grad(f))(x).numpy(), plain, rtol=2e-6)
+    np.testing.assert_allclose(st.grad(st.compile(f))(x).numpy(), plain, rtol=2e-6)
+
+
+def test_steady_calls_do_not_warn() -> None:
+    f = st.compile(lambda x: x + 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(20):
+            f(st.ones(2))
+    assert (f.traces, f.compiles) == (1, 1)
+
+
+def test_symbolic_functions() -> None:
+    x, y = st.placeholder(("n", 2), name="x"), st.placeholder((2,), name="y")
+    w = st.tensor([1.0, 2.0])
+    f = st.function([x, y], {"sum": (x + y * w).sum(axis=0), "count": st.ones(3)}, updates=[(w, w + y)])
+    for n in (1, 4):
+        X, Y = batch(n)[:, :2], np.ones(2, np.float32)
+        expected = (X + Y * w.numpy()).sum(0)
+        np.testing.assert_allclose(f(X, Y)["sum"].numpy(), expected, rtol=1e-5)
+    assert w.tolist() == [3.0, 4.0]
+    with pytest.raises(ShapeError, match=r"the inputs are"):
+        f(np.ones((2, 3), np.float32), np.ones(2, np.float32))
+    with pytest.raises(DTypeError, match="astype"):
+        f(np.ones((2, 2)), np.ones(2, np.float32))
+    with pytest.raises(GraphError, match="takes 2 inputs"):
+        f(np.ones((2, 2), np.float32))
+
+
+def test_symbolic_mistakes_are_said() -> None:
+    x = st.placeholder((2,), name="x")
+    with pytest.raises(TraceError, match="symbolic"):
+        (x * 2).numpy()
+    with pytest.raises(GraphError, match="not among the inputs"):
+        st.function([], x * 2)
+    with pytest.raises(GraphError, match="placeholder"):
+        st.function([st.ones(2)], x * 2)
+
+
+def test_three_styles_make_one_graph() -> None:
+    w = st.tensor([[1.0], [2.0]], requires_grad=True)
+    f = lambda x: ((x @ w) ** 2).mean()
+    compiled = st.compile(f, dims={"x": {0: "n"}})
+    compiled(batch(3)[:, :2])
+    x = st.placeholder(("n", 2))
+    assert st.function([x], f(x)).graph.digest == compiled.graphs[0].digest
