@@ -228,6 +228,11 @@ def test_a_reshape_of_memory_is_a_view() -> None:
     assert agrees([y, reshape(y, (N * 2, 3))], [x], [numbers((5, 6))], n=5) == 1
 
 
+def test_numbers_as_results() -> None:
+    x = leaf(N, 6)
+    assert agrees([literal(2.5), broadcast(literal(1.0), (3, N))], [x], [numbers((5, 6))], n=5) == 2
+
+
 @some.composite
 def graphs(draw: Callable[[Any], Any]) -> tuple[list[Value], list[Value]]:
     """A few results of random elementwise ops, movements and sums."""
