@@ -1,4 +1,4 @@
-"""Many random graphs: `python -m tests.long_random_graphs --n 50000` through every pass, `--backend cpu` as programs."""
+"""Many random graphs through every pass, or with `--backend cpu` as programs: `python -m tests.long_random_graphs`."""
 from __future__ import annotations
 
 import argparse
