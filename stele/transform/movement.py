@@ -1,4 +1,5 @@
 """Identities of movement and sums: moves undone, moves joined, and moves kept out of the way of arithmetic."""
+# pyright: reportMatchNotExhaustive=false
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -181,7 +182,7 @@ def add_of_pads(v: Value) -> Value | None:
         match x.op:
             case Add() if len(terms) < 64:
                 terms += x.args
-            case Pad(low, high, gaps) if not any(gaps) and isinstance(low, tuple):
+            case Pad(low, high, gaps) if not any(gaps):
                 axes &= {k for k in range(v.ndim) if not (low[k] == 0 and high[k] == 0)}
                 if len(axes) != 1 or not isinstance(at := low[min(axes)], int) or at in pads or is_moved(x, min(axes)):
                     return None

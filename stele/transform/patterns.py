@@ -29,7 +29,7 @@ def number(v: Value) -> Number | None:
 def is_number(v: Value, value: Number) -> bool:
     """Whether an array holds `value` everywhere; zeros of either sign are told apart."""
     found = number(v)
-    return found == value and math.copysign(1, found) == math.copysign(1, value)
+    return found is not None and found == value and math.copysign(1, found) == math.copysign(1, value)
 
 
 def is_power_of_two(x: Number) -> bool:
