@@ -25,7 +25,7 @@ from stele.backend.llvm.nest import fold, kernel, load  # noqa: E402
 from stele.backend.llvm.stencil import Conv  # noqa: E402
 
 THREADS = 2
-SECONDS = 0.3
+SECONDS = 0.2
 FLOAT = ir.FloatType()
 MACHINE = machine_here()
 

@@ -107,7 +107,7 @@ SHOW       = Flag("STELE_SHOW",       "",                           _stages,    
 CHECK      = Flag("STELE_CHECK",      "0",                          _yes_no,    "Verify the graph after every pass.")
 # fmt: on
 
-ALL: tuple[Flag[object], ...] = (TARGET, THREADS, SPIN, BLAS, CACHE, CACHE_SIZE, DATA, OFFLINE, SHOW, CHECK)
+ALL: tuple[Flag[object], ...] = (TARGET, THREADS, SPIN, BACKEND, BLAS, CACHE, CACHE_SIZE, DATA, OFFLINE, SHOW, CHECK)
 
 
 def unknown() -> dict[str, str | None]:

@@ -11,6 +11,7 @@ from .backend.base import Program
 from .backend.buffers import Buffer
 from .handle import is_symbolic, leaf, owner, refuse_symbolic
 from .ir.graph import Graph, Literal, Parameter, Value, parameter, walk
+from .ir.sizes import at
 from .ir.types import TupleType, Type, bfloat16, dtype, float16
 from .ops.elementwise.arithmetic import Add, Div, Maximum, Minimum, Mul, Neg, Select, Sub
 from .ops.elementwise.base import Compare
@@ -26,7 +27,7 @@ FREED = "freed"
 RUNNING = threading.RLock()
 os.register_at_fork(before=RUNNING.acquire, after_in_parent=RUNNING.release, after_in_child=RUNNING.release)
 
-# An expression of so few values and elements, of exact ops only, is interpreted when new, and compiled when it comes again.
+# An expression of so few values and elements, of exact ops only, is interpreted when new, compiled when seen again.
 FEW_VALUES, FEW_ELEMENTS = 64, 1 << 14
 EXACT = (Add, Sub, Mul, Div, Neg, Maximum, Minimum, Compare, Select, Bits, Shift, Abs, Cast, Not, StopGradient)
 MOST_FAMILIES = 1 << 12
@@ -57,7 +58,7 @@ class Evaluator:
         leaves = [v for v in order if v.data is not None]
         literals = [v for v in order if isinstance(v.op, Literal)]
         buffers = [v.data for v in leaves]
-        numbers: Numbers = tuple(v.op.value for v in literals)
+        numbers: Numbers = tuple(v.op.value for v in literals)  # type: ignore[attr-defined]
         options = Options()
         key = structure(order, kept), options
         family = self.families.get(key)
@@ -98,7 +99,7 @@ def structure(order: Sequence[Value], kept: Sequence[Value]) -> Any:
 
 
 def cut_at(inputs: Sequence[Value], results: Sequence[Value]) -> Graph:
-    """The graph of results whose parameters stand for `inputs`; made of new values, for the old ones lose their history."""
+    """The graph of results whose parameters stand for `inputs`, in values of its own: others may lose their history."""
     meaning = {v: parameter(v.op.label if isinstance(v.op, Parameter) else "x", v.type) for v in inputs}
     for v in walk(results, stop=meaning.__contains__):
         if v not in meaning:
@@ -138,7 +139,9 @@ def run(wanted: Sequence[Value]) -> None:
 
 def is_small(order: Sequence[Value]) -> bool:
     """Whether interpreting an expression once is quicker than compiling it, and gives the same bits."""
-    return len(order) <= FEW_VALUES and all(is_exact(v) for v in order) and sum(v.type.size for v in order) <= FEW_ELEMENTS
+    if len(order) > FEW_VALUES or not all(map(is_exact, order)):
+        return False
+    return sum(at(v.type.size, {}) for v in order) <= FEW_ELEMENTS
 
 
 def is_exact(v: Value) -> bool:
@@ -184,7 +187,7 @@ def refuse_freed(results: Iterable[Value]) -> None:
                                "Call the first one as loss.backward(retain_graph=True).")
 
 
-def numbers(v: Value) -> Buffer:
+def numbers(v: Value) -> Any:
     """The buffer of a value, computed now if it is not there."""
     if v.data is None:
         evaluate([v])

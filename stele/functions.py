@@ -9,6 +9,7 @@ from . import shapes
 from .evaluate import evaluate
 from .ir.sizes import Size
 from .ir.types import dtype as type_named
+from .ir.types import int64
 from .opensize import plain
 from .ops import contraction, functional, generate, indexing, linear, pooling, shaping, statistics
 from .ops.elementwise import binary, unary
@@ -30,7 +31,8 @@ logical_not, stop_gradient  = lift(unary.logical_not), lift(unary.stop_gradient)
 add, subtract               = arithmetic(binary.add), arithmetic(binary.subtract)
 multiply, divide, negative  = arithmetic(binary.multiply), arithmetic(binary.divide), arithmetic(binary.negative)
 floor_divide, remainder     = arithmetic(binary.floor_divide), arithmetic(binary.remainder)
-pow, maximum, minimum, clip = arithmetic(binary.pow), arithmetic(binary.maximum), arithmetic(binary.minimum), arithmetic(binary.clip)
+pow, clip                   = arithmetic(binary.pow), arithmetic(binary.clip)
+maximum, minimum            = arithmetic(binary.maximum), arithmetic(binary.minimum)
 equal, not_equal            = arithmetic(binary.equal), arithmetic(binary.not_equal)
 less, less_equal            = arithmetic(binary.less), arithmetic(binary.less_equal)
 greater, greater_equal      = arithmetic(binary.greater), arithmetic(binary.greater_equal)
@@ -120,8 +122,8 @@ def linspace(start: float, stop: float, count: int, dtype: Any = "float32") -> T
 
 def eye(n: int, m: int | None = None, dtype: Any = "float32") -> Tensor:
     """Ones on the diagonal of an n x m matrix of zeros."""
-    rows, columns = generate.Iota((n, m or n), 0, type_named("int64"))(), generate.Iota((n, m or n), 1, type_named("int64"))()
-    return (Tensor(rows) == Tensor(columns)).astype(dtype)
+    rows, columns = (Tensor(generate.Iota((n, m or n), axis, int64)()) for axis in (0, 1))
+    return equal(rows, columns).astype(dtype)
 
 
 def gelu(x: Any, approximate: str = "none") -> Tensor:

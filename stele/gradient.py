@@ -55,7 +55,8 @@ def gradients(loss: Tensor, wrt: Any) -> Any:
     return tree.unflatten(spec, (Tensor(g, loss.requires_grad) for g in found if g is not None))
 
 
-def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
+def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+                   ) -> Callable[..., Any]:
     """The function that returns (f(...), gradient with respect to the arguments `argnums`).
 
     An argument may be a tensor, a container of tensors or a module (whose gradient is a dict by parameter name). With
@@ -71,7 +72,8 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_
     @wraps(f)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         if max(numbers) >= len(args):
-            raise GraphError(f"grad with argnums={argnums} needs {max(numbers) + 1} positional arguments, got {len(args)}")
+            raise GraphError(f"grad with argnums={argnums} needs {max(numbers) + 1} positional arguments, "
+                             f"got {len(args)}")
         new, wrt = renewed(args, numbers)
         with enable_grad():
             y = f(*new, **kwargs)
@@ -139,8 +141,8 @@ def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[A
         given, same = tree.flatten(g)
         if same != spec:
             raise GraphError("the cotangent must have the structure of the result")
-        found = autodiff.gradients([r.value for r in results], [constant(c, r.dtype).value for c, r in zip(given, results)],
-                                   [x.value for x in leaves])
+        seeds = [constant(c, r.dtype).value for c, r in zip(given, results)]
+        found = autodiff.gradients([r.value for r in results], seeds, [x.value for x in leaves])
         return tree.unflatten(shape, [Tensor(zeros_like(x.value) if d is None else d, x.requires_grad)
                                       for x, d in zip(leaves, found)])
 
@@ -160,7 +162,8 @@ def jvp(f: Callable[..., Any], args: tuple[Any, ...], tangents: tuple[Any, ...])
     results, spec = tree.flatten(y)
     leaves, given = tree.flatten(inner)[0], tree.flatten(tangents)[0]
     if len(given) != len(leaves):
-        raise GraphError(f"jvp needs a tangent for each of the {len(leaves)} tensors of the arguments, got {len(given)}")
+        raise GraphError(f"jvp needs a tangent for each of the {len(leaves)} tensors of the arguments, "
+                         f"got {len(given)}")
     found = autodiff.tangents([r.value for r in results], [x.value for x in leaves],
                               [constant(t, x.dtype).value for t, x in zip(given, leaves)])
     made = [Tensor(zeros_like(r.value) if d is None else d, r.requires_grad) for r, d in zip(results, found)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import wraps
 from typing import Any
 from weakref import ref
 
@@ -119,7 +120,8 @@ def is_symbolic(v: Value) -> bool:
 
 def refuse_symbolic(v: Value, what: str = "its numbers were asked for") -> TraceError:
     """The error for looking at a value that stands for numbers of later calls."""
-    return TraceError(f"{what}, but this tensor is symbolic: it depends on {v.op.label!r}, whose numbers are known "
+    label = v.op.label  # type: ignore[attr-defined]
+    return TraceError(f"{what}, but this tensor is symbolic: it depends on {label!r}, whose numbers are known "
                       "only when the finished program runs", where=", ".join(lines(here())),
                       hint="Choose with st.where or st.cond, and look at results outside of the compiled function.")
 
@@ -148,10 +150,11 @@ class grad_mode:
         GRAD.reset(self.tokens.pop())
 
     def __call__(self, f: Any) -> Any:
+        @wraps(f)
         def inside(*args: Any, **kwargs: Any) -> Any:
             with grad_mode(self.on):
                 return f(*args, **kwargs)
-        inside.__wrapped__, inside.__name__, inside.__doc__ = f, f.__name__, f.__doc__
+
         return inside
 
 

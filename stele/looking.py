@@ -47,8 +47,8 @@ class Looking(Handle):
             raise TypeError("a tensor of no axes has no length; float(x) takes its number out")
         return int(self.shape[0])
 
-    def __iter__(self) -> Iterator[Tensor]:
-        return (self[k] for k in range(len(self)))
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))  # type: ignore[index]
 
     # Looking at the numbers
 

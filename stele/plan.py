@@ -58,14 +58,11 @@ class Plan:
         self.equal = [(slot.base, slot.key, x) for slot, x in state.numbers]
         self.tuples = [(slot.base, slot.key, type(x), len(x)) for slot, x in state.tuples]
         self.lengths, self.arrays = state.lengths, traced.arrays
-        self.aliases = [(slot.base, slot.key, self.index(id_)) for id_, slots in state.tensors.items()
-                        for slot in slots if self.index(id_) is not None]
+        number = {id(h): k for k, h in enumerate(traced.handles)}
+        self.aliases = [(slot.base, slot.key, number[id_]) for id_, slots in state.tensors.items() if id_ in number
+                        for slot in slots]
         self.differentiable = traced.pure and any(m.requires_grad for m in traced.made)
         self.results: dict[tuple[int, ...], list[tuple[Parameter, Where]]] = {}
-
-    def index(self, handle_id: int) -> int | None:
-        """The number of a handle among those the program deals with."""
-        return next((k for k, h in enumerate(self.traced.handles) if id(h) == handle_id), None)
 
     def getter(self, handle: Handle) -> Getter:
         """Where a call finds a handle: among its arguments, in a slot, or always the same one."""
@@ -118,8 +115,9 @@ class Plan:
                 leaves[k] if kind == "argument" else self.arrays[k].get()) for kind, k in self.inputs]
             buffers += self.constants
             made = self.program(buffers, sizes, keep)
-            values = self.with_history(handles, buffers, made, sizes) if self.differentiable else self.values(made, sizes)
-            return self.write_back(handles, values)
+            if self.differentiable:
+                return self.write_back(handles, self.with_history(handles, buffers, made, sizes))
+            return self.write_back(handles, self.values(made, sizes))
 
     def write_back(self, handles: list[Any], values: list[Value]) -> Any:
         """Rebinds handles, gradients and slots; the function's result."""
@@ -140,7 +138,8 @@ class Plan:
         """The results as values that are nothing but their numbers."""
         key = tuple(sizes.values())
         if key not in self.results:
-            self.results[key] = [(Parameter("result", concrete(v.type, sizes)), v.where) for v in self.traced.graph.results]
+            self.results[key] = [(Parameter("result", concrete(v.type, sizes)), v.where)
+                                 for v in self.traced.graph.results]
         values: list[Value] = []
         for (op, where), buffer in zip(self.results[key], made):
             v = Value(op, (), op.of, where)
@@ -171,23 +170,6 @@ def concrete(type: Type, sizes: Mapping[str, int]) -> Type:
     return type if not sizes else type.with_shape(tuple(at(n, sizes) for n in type.shape))
 
 
-def match(pattern: Sequence[Any], shapes: Sequence[Any]) -> dict[str, int] | None:
-    """The named sizes under which the pattern is these shapes; None where there are none."""
-    sizes: dict[str, int] = {}
-    for wanted, shape in zip(pattern, shapes):
-        if wanted is None or shape is None:
-            if wanted is not shape:
-                return None
-            continue
-        for n, k in zip(wanted, shape):
-            if isinstance(n, int):
-                if n != k:
-                    return None
-            elif sizes.setdefault(str(n), k) != k:
-                return None
-    return sizes
-
-
 def donations(traced: Traced) -> dict[int, int]:
     """Which parameters' memory a result may take over: what is rebound, unless its old value is a result as well."""
     results = traced.graph.results
@@ -195,6 +177,8 @@ def donations(traced: Traced) -> dict[int, int]:
     found: dict[int, int] = {}
     for h, j in traced.writes:
         k = number.get(h)
-        if k is not None and results[j].type == traced.graph.parameters[k].type and traced.graph.parameters[k] not in results:
+        if k is None or (old := traced.graph.parameters[k]) in results:
+            continue
+        if results[j].type == old.type:
             found[k] = j
     return found

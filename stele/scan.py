@@ -30,14 +30,15 @@ class Body(Tracing):
         return None if self.outer is None else self.outer.array(array)
 
     def write(self, handle: Handle, value: Value) -> None:
-        raise TraceError("the step of a scan rebinds a tensor from outside, but the step runs as a loop inside the program",
+        raise TraceError("the step of a scan rebinds a tensor from outside, but it runs as a loop inside the program",
                          hint="Carry it along: return it from the step and take it as an argument.")
 
     def read_grad(self, handle: Handle) -> Any:
         return handle._grad if self.outer is None or handle.home is self.outer else self.outer.read_grad(handle)
 
     def write_grad(self, handle: Handle, grad: Any) -> None:
-        raise TraceError("backward() inside the step of a scan", hint="Call it on the result of the scan, or use st.gradients.")
+        raise TraceError("backward() inside the step of a scan",
+                         hint="Call it on the result of the scan, or use st.gradients.")
 
 
 def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, *, length: int | None = None,
@@ -45,7 +46,7 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, *,
     """The last state, and the outputs stacked: `state, y = f(state, x)` for each x along the first axis of xs.
 
     `init`, `xs` and what f returns may be tensors or containers of tensors; the state keeps its types. The loop is one
-    op of the graph: differentiable, and one native loop in a compiled program. Without xs, `length` is the number of steps.
+    op of the graph: differentiable, and one native loop in a compiled program. Without xs, `length` is how many.
 
     >>> import stele as st
     >>> total, sums = scan(lambda s, x: (s + x, s + x), st.tensor(0.0), st.tensor([1.0, 2.0, 3.0]))

@@ -215,7 +215,8 @@ class State:
         """Attributes by name, and the code of its class."""
         for kind in type(x).__mro__:
             if is_state_of(kind.__module__):
-                self.wait(MappingProxyType({k: part for k, part in vars(kind).items() if not isinstance(part, SCALARS)}), path)
+                code = {key: part for key, part in vars(kind).items() if not isinstance(part, SCALARS)}
+                self.wait(MappingProxyType(code), path)
         if slots := [name for name in slots_of(type(x)) if hasattr(x, name)]:
             self.wait(Attributes(x), path, slots)
         if hasattr(x, "__dict__"):
@@ -230,12 +231,12 @@ class State:
             name = paths[key] if paths is not None else str(key)
             self.queue.append((Slot(base, key, name), x, name))
 
-    def wait(self, base: Any, path: str, keys: Any = None) -> None:
+    def wait(self, base: Any, path: str, keys: list[str] | None = None) -> None:
         """Entries of a namespace of which only those count that code mentions by name."""
         read_only = isinstance(base, MappingProxyType)
         if not read_only and not (isinstance(base, Attributes) and hasattr(base.of, "__dict__")):
             self.records.append(Record(base, path, entries(base), None))
-        for key in list(base if keys is None else keys):
+        for key in entries(base) if keys is None else keys:
             x = base[key]
             item = (Slot(base, key, f"{path}.{key}" if path else key), x)
             if self.everything or key in self.names or (read_only and key in IMPLICIT):

@@ -14,7 +14,8 @@ from .ir.sizes import Dim, size
 from .ir.types import Type
 from .ir.types import dtype as type_named
 from .pipeline import Options, build
-from .plan import Plan, donations, match
+from .plan import Plan, donations
+from .signature import match
 from .state import State
 from .tensor import Tensor, constant
 from .trace import Made, Part, Traced
@@ -52,7 +53,8 @@ class Function:
         leaves = [constant(x) for x in args]
         for name, x, t in zip(self.names, leaves, self.types):
             if x.dtype != t.dtype:
-                raise DTypeError(f"the input {name!r} is {t}, got {x.value.type}; convert with .astype({t.dtype.name!r})")
+                raise DTypeError(f"the input {name!r} is {t}, got {x.value.type}",
+                                 hint=f"Convert it with .astype({t.dtype.name!r}).")
         sizes = match([t.shape for t in self.types], [x.shape for x in leaves])
         if sizes is None:
             raise ShapeError(f"the inputs are {', '.join(map(str, self.types))}, "
@@ -77,7 +79,7 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
     for x in inputs:
         if not is_symbolic(x.value):
             raise GraphError("an input of a function is a placeholder, got a tensor with numbers",
-                             hint="Make it with st.placeholder(shape), or leave it out: tensors are read at every call.")
+                             hint="Make it with st.placeholder, or leave it out: tensors are read at every call.")
     pairs = [(x, constant(new, x.dtype)) for x, new in (updates.items() if isinstance(updates, Mapping) else updates)]
     leaves, spec = tree.flatten(outputs)
     made = [constant(y) for y in leaves]
@@ -97,7 +99,7 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
 
 
 def live(results: Sequence[Value], inputs: set[Value], updated: set[Value]) -> dict[Value, Handle]:
-    """The values to read at every call, with their tensors: parameters, updated tensors, and else the lowest named ones."""
+    """The values to read at every call, with their tensors: parameters, updated tensors, else the lowest named ones."""
     found: dict[Value, Handle] = {}
     symbolic, above = set(inputs), set[Value]()
     for v in walk(results, stop=updated.__contains__):

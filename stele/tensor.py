@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import reduce, wraps
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from .opensize import plain
 from .ops import contraction, indexing, linear, shaping, statistics
 from .ops.elementwise import binary, unary
 from .ops.elementwise.unary import StopGradient
+from .ops.generate import extent
 from .ops.linear import broadcast, cast, full
 from .transform.autodiff import gradients
 
@@ -78,7 +79,7 @@ class Operands:
         if isinstance(a, np.ndarray):
             return array_value(a)
         if isinstance(a, Size):
-            return indexing.number(plain(a)) if self.numbers else plain(a)
+            return number(plain(a)) if self.numbers else plain(a)
         if isinstance(a, list | tuple) and any(isinstance(part, Tensor | np.ndarray) for part in a):
             return tuple(self.value(part) for part in a)
         return plain(a) if isinstance(a, list | tuple) else a
@@ -91,6 +92,12 @@ class Operands:
         if differentiable and not GRAD.get():
             return record(Tensor(StopGradient()(y)))
         return record(Tensor(y, differentiable))
+
+
+def number(n: Size) -> Value:
+    """An open size as an operand, whatever its sign."""
+    parts = [k * extent(Size(((monomial, 1),))) if monomial else literal(k) for monomial, k in n.terms]
+    return reduce(lambda a, b: a + b, parts)
 
 
 def record(x: Tensor) -> Tensor:
@@ -199,7 +206,8 @@ class Tensor(Looking):
             raise GraphError("backward() on a tensor that depends on none that requires gradients. "
                              "Make one with st.tensor(..., requires_grad=True), and compute outside of st.no_grad()")
         if gradient is None and self.size != 1:
-            raise ShapeError(f"backward() starts from one number, got shape {self.shape}", hint="Write y.sum().backward().")
+            raise ShapeError(f"backward() starts from one number, got shape {self.shape}",
+                             hint="Write y.sum().backward().")
         value = self.value
         seed = full(value.shape, 1, value.dtype) if gradient is None else constant(gradient, value.dtype).value
         refuse_freed([value])

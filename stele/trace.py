@@ -1,6 +1,7 @@
 """A function becomes a graph: it runs once on symbols, and what it read and rebound is noted."""
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -41,8 +42,8 @@ class Trace(Tracing):
     def of(self, handle: Handle) -> Seen:
         """What is noted of a handle from outside."""
         if handle.home is not None:
-            raise TraceError("a tensor made while another function was traced is used here: it has no numbers of its own",
-                             hint="Return it from that function, or keep it in an attribute that exists before the call.")
+            raise TraceError("a tensor made while another function was traced is used here, but it has no numbers",
+                             hint="Return it from that function, or keep it in an attribute of an object made before.")
         if id(handle) not in self.seen:
             self.seen[id(handle)] = Seen(handle)
         return self.seen[id(handle)]
@@ -128,14 +129,32 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
     token = SIZES.set(sizes)
     try:
         with tracing_into(scope):
-            arrays = {k: Tensor(parameter(names[k], types[k])) for k, x in enumerate(leaves) if isinstance(x, np.ndarray)}
+            arrays = {k: Tensor(parameter(names[k], types[k])) for k, x in enumerate(leaves)
+                      if isinstance(x, np.ndarray)}
             args, kwargs = tree.unflatten(spec, [arrays.get(k, x) for k, x in enumerate(leaves)])
+            before = draws(state)
             y = f(*args, **kwargs)
+            refuse_draws(before, draws(state))
             return Collector(scope, state, arrays, leaves).collect(y, sizes.guards)
     finally:
         SIZES.reset(token)
         for record in state.records:
             restore(record)
+
+
+def draws(state: State) -> list[tuple[str, str]]:
+    """The states of the random numbers of NumPy and Python that a function may reach, by name."""
+    generators = [(slot.path, x) for slot, x in state.objects if isinstance(x, np.random.Generator)]
+    return [("np.random", repr(np.random.get_state()[1:3])), ("random", repr(hash(random.getstate()))),
+            *((path, repr(x.bit_generator.state)) for path, x in generators)]
+
+
+def refuse_draws(before: list[tuple[str, str]], after: list[tuple[str, str]]) -> None:
+    """Raises where a function drew random numbers that every later call would repeat."""
+    for (name, old), (_, new) in zip(before, after):
+        if old != new:
+            raise TraceError(f"{name} was used inside of a compiled function, and later calls would repeat its numbers",
+                             hint="Draw with st.rand, st.randn or st.dropout, or pass the numbers as an argument.")
 
 
 def labelled(state: State) -> list[tuple[Handle, list[Slot]]]:
@@ -190,8 +209,8 @@ class Collector:
             raise TraceError(f"a symbolic tensor ({v.op.label!r}) from outside of this function is used inside it",  # type: ignore[attr-defined]
                              hint="Pass it as an argument.")
         graph = Graph((*entries, *constants), tuple(self.results), tuple(guards))  # type: ignore[arg-type]
-        return Traced(graph, self.handles, list(entries.values()), constants, self.makes, writes, grads, grads_read, slots,
-                      (spec, parts), self.state, [slot for slot, _ in self.scope.arrays.values()])
+        return Traced(graph, self.handles, list(entries.values()), constants, self.makes, writes, grads, grads_read,
+                      slots, (spec, parts), self.state, [slot for slot, _ in self.scope.arrays.values()])
 
     def order(self, kind: str, k: int) -> int:
         """Where an input stands: arguments as they were given, state behind them."""

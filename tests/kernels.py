@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from stele.backend.cpu import jit
 from stele.backend.cpu.target import detect
-from stele.backend.llvm.emit import emit
+from stele.backend.llvm.emit import Emitter
 from stele.backend.llvm.launch import Launch
 from stele.ir.graph import Constant, Graph, Value
 from stele.ir.sizes import Dim, at
@@ -54,7 +54,7 @@ class Compiled:
 
     def __init__(self, kernel: Kernel) -> None:
         module, self.kernel, self.tables = ir.Module(), kernel, Tables()
-        self.launches: list[Launch] = emit(module, "kernel", kernel, self.tables, detect())
+        self.launches: list[Launch] = Emitter(module, self.tables, detect()).emit("kernel", kernel)
         names = [launch.function for launch in self.launches]
         self.code = jit.load(jit.compile_object(module, detect()), names, detect())
 

@@ -80,6 +80,32 @@ def test_a_size_that_breaks_a_guard_is_traced_again() -> None:
     assert g.compiles <= 3
 
 
+@pytest.mark.parametrize("f", [
+    lambda x: x * (1 / x.shape[0]), lambda x: x * max(x.shape[0], 3), lambda x: x * (x.shape[0] * 0.5),
+    lambda x: st.concatenate([x[k:k + 1] * k for k in range(x.shape[0])]),
+])
+def test_python_that_needs_a_size_is_traced_for_each(f: Any) -> None:
+    g = st.compile(f)
+    for n in (4, 5, 6, 4):
+        x = np.arange(n, dtype=np.float32)
+        np.testing.assert_allclose(g(x).numpy(), f(st.tensor(x)).numpy())
+    assert g.compiles == 3
+    with pytest.raises(ShapeError, match=r"open size n .* at test_compile.py:\d+"):
+        st.compile(f, dims={"x": {0: "n"}})(st.ones(4))
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x.sum() / x.shape[0], lambda x: x.reshape(x.shape[0] // 1, 1), lambda x: x * (2 - x.shape[0]) + x.size,
+    lambda x: st.zeros(x.shape[0] + 1) + x.sum(), lambda x: x[1:] - x[:-1],
+])
+def test_open_sizes_compute(f: Any) -> None:
+    g = st.compile(f, dims={"x": {0: "n"}})
+    for n in (4, 5, 2):
+        x = np.arange(n, dtype=np.float32)
+        np.testing.assert_allclose(g(x).numpy(), f(st.tensor(x)).numpy())
+    assert g.compiles == 1
+
+
 def test_python_numbers_are_constants_and_guards() -> None:
     settings = SimpleNamespace(scale=2.0, name="a")
     f = st.compile(lambda x, k: x * settings.scale + k)
@@ -112,7 +138,7 @@ def test_a_number_that_changes_every_time_is_worth_a_warning() -> None:
 
 def test_an_equal_graph_is_compiled_once() -> None:
     holder = SimpleNamespace(flag=True)
-    f = st.compile(lambda x: x * 2 if holder.flag else x * 2)
+    f = st.compile(lambda x: x * (2 if holder.flag else 1 + 1))
     f(st.ones(2))
     holder.flag = False
     f(st.ones(2))

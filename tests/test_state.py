@@ -26,6 +26,7 @@ Y = RANDOM.standard_normal((8, 3)).astype(np.float32)
 LABELS = RANDOM.integers(0, 3, 8)
 PROGRAMS: dict[str, Callable[[Style], Any]] = {}
 LATER: list[Any] = []
+GENERATOR = np.random.default_rng(1)
 
 
 def program(f: Callable[[Style], Any]) -> Callable[[Style], Any]:
@@ -364,7 +365,8 @@ def batch_statistics(style: Style) -> Any:
     x = st.tensor(X.reshape(4, 2, 2, 2))
     found = [forward(x).numpy() for _ in range(3)]
     norm.eval()
-    return [*found, forward(x).numpy(), norm.running_mean.numpy(), norm.running_var.numpy(), norm.num_batches_tracked.numpy()]
+    statistics = norm.running_mean, norm.running_var, norm.num_batches_tracked
+    return [*found, forward(x).numpy(), *(s.numpy() for s in statistics)]
 
 
 @program
@@ -706,7 +708,16 @@ def leaks(box: Any, x: Any) -> Any:
     return x
 
 
+def draws(box: Any, x: Any) -> Any:
+    return x * np.random.rand()
+
+
+def draws_from_a_generator(box: Any, x: Any) -> Any:
+    return x * GENERATOR.random()
+
+
 @pytest.mark.parametrize(("f", "says"), [
+    (draws, r"np.random was used.*st.rand"), (draws_from_a_generator, "GENERATOR was used"),
     (appends, "grew from 0 to 1"), (branches, "st.where or st.cond"), (makes_and_keeps, "made while tracing"),
     (looks, "symbolic"), (deletes, "deleted"), (leaks, "grew from 0 to 1"),
 ])

@@ -26,7 +26,9 @@ def test_numbers_and_dtypes() -> None:
     assert (st.tensor([1.0]) + np.float64(1)).dtype == st.float32
 
 
-@pytest.mark.parametrize(("data", "error"), [(["a"], DTypeError), ([[1], [1, 2]], ShapeError), ([object()], DTypeError)])
+@pytest.mark.parametrize(("data", "error"), [
+    (["a"], DTypeError), ([[1], [1, 2]], ShapeError), ([object()], DTypeError),
+])
 def test_what_holds_no_numbers_is_refused(data: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         st.tensor(data)
@@ -46,7 +48,9 @@ def test_reading_by_integer_tensors(index: Any) -> None:
     np.testing.assert_array_equal(st.tensor(A)[:, st.tensor(index)].numpy(), A[:, np.array(index)])
 
 
-@pytest.mark.parametrize("key", [0, (0, 1), (slice(None), slice(0, 3, 2)), (Ellipsis, slice(None, None, -1)), (1, 2, 3)])
+@pytest.mark.parametrize("key", [
+    0, (0, 1), (slice(None), slice(0, 3, 2)), (Ellipsis, slice(None, None, -1)), (1, 2, 3),
+])
 def test_writing_like_numpy(key: Any) -> None:
     x, a = st.tensor(A), A.copy()
     x[key], a[key] = 7, 7
@@ -181,7 +185,7 @@ def test_derivatives_of_functions() -> None:
     assert st.grad(f)(x).tolist() == [3.0, 12.0]
     assert st.grad(lambda x: st.grad(f)(x).sum())(x).tolist() == [6.0, 12.0]
     assert st.hessian(f)(x).tolist() == [[6.0, 0.0], [0.0, 12.0]]
-    y, pull = st.vjp(lambda x: x * x, x)
+    _, pull = st.vjp(lambda x: x * x, x)
     assert pull(st.tensor([1.0, 2.0]))[0].tolist() == [2.0, 8.0]
     assert st.jvp(lambda x: x * x, (x,), (st.ones(2),))[1].tolist() == [2.0, 4.0]
 
@@ -190,7 +194,8 @@ def test_derivatives_with_respect_to_containers() -> None:
     w = {"a": st.tensor(2.0), "b": [st.tensor(3.0)]}
     value, g = st.value_and_grad(lambda w, x: w["a"] * w["b"][0] * x)(w, st.tensor(5.0))
     assert (value.tolist(), g["a"].tolist(), g["b"][0].tolist()) == (30.0, 15.0, 10.0)
-    (loss, more), (ga, gx) = st.value_and_grad(lambda a, x: (a * x, "more"), (0, 1), has_aux=True)(st.tensor(2.0), st.tensor(3.0))
+    both = st.value_and_grad(lambda a, x: (a * x, "more"), (0, 1), has_aux=True)
+    (loss, more), (ga, gx) = both(st.tensor(2.0), st.tensor(3.0))
     assert (loss.tolist(), more, ga.tolist(), gx.tolist()) == (6.0, "more", 3.0, 2.0)
 
 

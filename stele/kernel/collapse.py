@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..ir.sizes import Dim
-from .index import coefficient, substitute, variable
+from .index import coefficient, substitute
 from .loops import Axis, Block, Fold, Loop, Nest, inside
 from .rebuild import Rebuild, expressions
 

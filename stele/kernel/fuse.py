@@ -4,21 +4,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ..errors import GraphError
-from ..ir.graph import Constant, Graph, Item, Literal, Value, users, walk
+from ..ir.graph import Graph, Value
 from ..ir.origin import Where
 from ..ir.sizes import Dim
 from ..ir.types import product
-from ..ops.linear import Broadcast, Cast, Concatenate, Gather, Pad, Reshape, Slice, Transpose
-from ..ops.windows import Window
-from .cost import instructions
+from ..ops.linear import Pad
 from .index import regroup, variable, variables
+from .inline import CHEAP, LARGEST, Inlining
 from .space import Space, Unfit, follow, is_fold, measured
 
-CHEAP = 10
-"""What may be computed again for each user, in instructions and loads."""
-LARGEST = 96
-"""Values in one kernel at most."""
 WIDE = 1 << 16
 """Elements of a row that stay in cache between the passes over it; also of what one thread may well do alone."""
 ENOUGH = 16
@@ -64,7 +58,6 @@ def fuse(graph: Graph) -> Fused:
     Two elementwise ops are one kernel: `c = b * a; d = c + 1` makes one with `d` as its only result.
     """
     fusion = Fusion(graph)
-    fusion.choose()
     fusion.form()
     fusion.join_producers()
     fusion.join_epilogues()
@@ -72,162 +65,45 @@ def fuse(graph: Graph) -> Fused:
     return Fused(tuple(fusion.kernels()), fusion.views)
 
 
-def kind_of(v: Value) -> str:
-    """How a value comes about: "leaf", "number", "inline", "fold", or what kind of kernel is made for it alone."""
-    match v.op.family:
-        case "leaf":
-            is_number = isinstance(v.op, Literal) or (isinstance(v.op, Constant) and v.op.array.size == 1)
-            return "number" if is_number else "leaf"
-        case "elementwise" | "generate":
-            return "inline"
-        case "movement":
-            return "nest" if isinstance(v.op, Concatenate) else "inline"
-        case "reduction":
-            return "fold"
-        case "indexing":
-            return "inline" if isinstance(v.op, Gather) else "scatter"
-        case "contraction":
-            return "contraction"
-        case "control":
-            return "scan"
-    return "host"
-
-
 class Fusion:
     """The groups of one graph while they are formed."""
 
     def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.wanted: set[Value] = set()
-        self.order = {v: k for k, v in enumerate(walk(graph.results))}
-        self.users = users(self.order)
-        parameters = set(graph.parameters)
-        self.kind = {v: "leaf" if v in parameters else kind_of(v) for v in self.order}
-        self.roots: set[Value] = set()
-        self.cost: dict[Value, int] = {}
-        self.count: dict[Value, int] = {}
-        self.views: dict[Value, Value] = {}
+        self.values = Inlining(graph)
+        self.order, self.kind, self.views = self.values.order, self.values.kind, self.values.views
+        self.wanted = {self.values.seen_through(v) for v in graph.results}
         self.groups: dict[Group, None] = {}
         self.made: dict[Value, Group] = {}
         self.readers: dict[Value, set[Group]] = {}
         self.before: dict[Group, set[Group]] = {}
 
-    # What is in memory
-
-    def choose(self) -> None:
-        """Decides what is in memory: results, operands of what is no loop of ours, folds, what is dear and used again."""
-        for v, kind in self.kind.items():
-            if kind in ("inline", "fold"):
-                if isinstance(v.op, Gather):
-                    self.keep(v.args[0])
-            elif kind in ("scan", "host", "scatter"):
-                for a in v.args:
-                    self.keep(a, even_number=True)
-        for v in self.graph.results:
-            self.keep(v, even_number=True)
-        for v in self.order:
-            self.weigh(v)
-        for v in self.order:
-            if isinstance(v.op, Reshape) and self.in_memory(v.args[0]):
-                self.views[v] = v.args[0]
-        self.wanted = {self.seen_through(v) for v in self.graph.results}
-
-    def keep(self, v: Value, even_number: bool = False) -> None:
-        """v has to be in memory; seen through a reshape, what it reshapes has to."""
-        while isinstance(v.op, Reshape) and self.kind[v.args[0]] != "number":
-            v = v.args[0]
-        if self.kind[v] != "leaf" and (even_number or self.kind[v] != "number") and not isinstance(v.op, Constant):
-            self.roots.add(v)
-
-    def in_memory(self, v: Value) -> bool:
-        return v in self.roots or v in self.views or self.kind[v] not in ("inline", "number")
-
-    def weigh(self, v: Value) -> None:
-        """Notes what v costs to compute again, and keeps it if that is too much for its users."""
-        if self.kind[v] == "contraction":
-            for a in v.args:
-                if not self.read_through(a):
-                    self.keep(a, even_number=True)
-        if isinstance(v.op, Reshape) and self.in_memory(v.args[0]):
-            self.views[v] = v.args[0]
-        if self.kind[v] not in ("inline", "fold", "nest"):
-            self.cost[v], self.count[v] = 1, 0
-            return
-        self.cost[v] = sum(self.cost[a] for a in v.args) + own_cost(v)
-        self.count[v] = 1 + sum(self.count[a] for a in v.args)
-        again = len(set(self.users[v])) > 1 or any(repeats(u) for u in self.users[v])
-        if v.op.name == "RandomBits":
-            self.cost[v] = 1
-        elif self.kind[v] != "inline" or self.count[v] > LARGEST // 2 or (again and self.cost[v] > CHEAP):
-            self.keep(v)
-        if v in self.roots or self.kind[v] == "fold":
-            self.cost[v], self.count[v] = 1, 0
-
-    def read_through(self, v: Value) -> bool:
-        """Whether a contraction may compute an operand while it reads it: moved, or simple and used nowhere else."""
-        if self.in_memory(v) or self.kind[v] == "number":
-            return self.kind[v] != "number"
-        body = self.inlined(v)
-        simple = all(isinstance(u.op, Broadcast | Transpose | Slice | Reshape | Cast)
-                     or (u.op.family == "elementwise" and len(self.users[u]) == 1) for u in body)
-        try:
-            follow([v], body, tuple(variable(f"c{k}") for k in range(v.ndim)), v.shape)
-        except Unfit:
-            return False
-        return simple and self.cost[v] <= CHEAP
-
     # Groups
 
     def form(self) -> None:
         """A group for each value in memory that has to be computed."""
-        pending = [v for v in self.order if v in self.roots or self.kind[v] not in ("leaf", "number", "inline")]
-        for v in pending:
-            self.settle(v)
-        for v in sorted({*pending, *self.roots}, key=self.order.__getitem__):
-            if v not in self.views:
-                own = self.kind[v] in ("inline", "fold", "number")
-                group = Group([v], self.inlined(v), None if own else v)
-                self.groups[group] = None
-                self.made[v] = group
+        for v in self.values.made():
+            own = self.kind[v] in ("inline", "fold", "number")
+            group = Group([v], self.values.inlined(v), None if own else v)
+            self.groups[group] = None
+            self.made[v] = group
         for group in self.groups:
             self.connect(group)
 
-    def settle(self, v: Value) -> None:
-        """Puts reshaped operands in memory until v's inlined operands have a common space with it."""
-        if self.kind[v] in ("leaf", "contraction", "scan", "host", "scatter"):
-            return
-        while True:
-            body = self.inlined(v)
-            parts = [a for a in v.args if a in body] if self.kind[v] == "nest" else [v]
-            if all(measured([p], body - {v} if p is not v else body) for p in parts):
-                return
-            inner = [u.args[0] for u in body if isinstance(u.op, Reshape) and not self.in_memory(u.args[0])]
-            if not inner:
-                raise GraphError(f"no loops can compute {v!r} from its operands")
-            for a in inner:
-                self.keep(a)
-                self.views |= {u: a for u in self.users[a] if isinstance(u.op, Reshape)}
-                self.settle(a)
-
-    def inlined(self, v: Value) -> set[Value]:
-        """v and all that is computed on the way to it."""
-        inside = walk([v], stop=lambda u: u is not v and self.in_memory(u))
-        return {u for u in inside if u is v or not (self.in_memory(u) or self.kind[u] == "number")}
-
     def connect(self, group: Group) -> None:
         """Notes what a group reads from memory, and who reads what."""
-        group.inputs = {a for v in group.body for a in v.args if a not in group.body and (self.kind[a] != "number" or a in self.roots)}
+        group.inputs = {a for v in group.body for a in v.args
+                        if a not in group.body and (self.kind[a] != "number" or a in self.values.roots)}
         for v in group.inputs:
-            self.readers.setdefault(self.seen_through(v), set()).add(group)
+            self.readers.setdefault(self.values.seen_through(v), set()).add(group)
 
     def disconnect(self, group: Group) -> None:
         """Forgets what a group reads."""
         for v in group.inputs:
-            self.readers[self.seen_through(v)].discard(group)
+            self.readers[self.values.seen_through(v)].discard(group)
 
     def maker(self, v: Value) -> Group | None:
         """The group that computes what v is or is a view of."""
-        return self.made.get(self.seen_through(v))
+        return self.made.get(self.values.seen_through(v))
 
     def needs(self, group: Group) -> set[Group]:
         """The groups that must run before."""
@@ -320,7 +196,7 @@ class Fusion:
         body = self.united_body(first, then)
         folds = any(self.kind[v] == "fold" for v in body)
         alike = product(first.results[-1].shape) == product(self.domain(then))
-        if not folds and not alike and any(self.weight(v) > CHEAP for v in first.results):
+        if not folds and not alike and any(self.values.weight(v) > CHEAP for v in first.results):
             return False
         if len(body) > LARGEST or self.comes_before(first, then) or self.comes_before(then, first):
             return False
@@ -353,16 +229,10 @@ class Fusion:
             v = self.views[v]
         return found if v in group.results else []
 
-    def seen_through(self, v: Value) -> Value:
-        """The value whose memory v is a view or a part of."""
-        while v in self.views:
-            v = self.views[v]
-        return v.args[0] if isinstance(v.op, Item) else v
-
     def pays(self, space: Space, first: Group) -> bool:
         """Whether rows are many and short enough, and nothing dear is computed again for each element."""
         for v in first.results:
-            if self.weight(v) > CHEAP and not space.once(v):
+            if self.values.weight(v) > CHEAP and not space.once(v):
                 return False
         if not space.folds:
             return True
@@ -376,10 +246,6 @@ class Fusion:
         if isinstance(rows, int):
             return all(isinstance(w, int) for w in work) and (rows * longest <= WIDE or (rows >= ENOUGH and longest <= WIDE))
         return longest <= WIDE
-
-    def weight(self, v: Value) -> int:
-        """What v costs where it is computed."""
-        return 2 * CHEAP if is_fold(v) else own_cost(v) + sum(self.cost[a] for a in v.args)
 
     # The outcome
 
@@ -406,15 +272,3 @@ class Fusion:
         return Kernel("nest" if kind == "scatter" else kind, tuple(group.results), inputs, body, group.anchor, where)
 
 
-def own_cost(v: Value) -> int:
-    """About how many instructions one element of an op takes, its operands given."""
-    if v.op.family == "elementwise":
-        return instructions(v.op, *(a.dtype for a in v.args))
-    return 1 if v.op.family == "generate" or isinstance(v.op, Gather) else 0
-
-
-def repeats(v: Value) -> bool:
-    """Whether a movement asks for elements of its operand many times."""
-    if isinstance(v.op, Broadcast):
-        return v.args[0].type.size not in (1, v.type.size)
-    return isinstance(v.op, Window | Gather)

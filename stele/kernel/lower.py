@@ -33,7 +33,7 @@ from .loops import (
     Total,
     Within,
 )
-from .space import FoldClass, Index, Space, Stage, is_fold, measure, needs
+from .space import Index, Space, Stage, is_fold, measure, needs
 from .tasks import cut, strided
 
 Bounds = tuple[Bound, ...]
@@ -171,8 +171,8 @@ class Lowering:
         """Element `index` of v, computed once; outside of `bounds` it may be anything, but touches no memory."""
         key = (v, index, bounds)
         if key not in self.known:
-            inlined = v in self.body and v.op.family != "leaf"
-            self.known[key] = self.computed(v, index, bounds) if inlined else self.read(v, index, bounds)
+            inside = v in self.body and v.op.family != "leaf"
+            self.known[key] = self.computed(v, index, bounds) if inside else self.read(v, index, bounds)
             if not bounds and v not in self.stored and self.space.stores.get(v) == index:
                 self.stored.add(v)
                 self.store(v, index, self.known[key])

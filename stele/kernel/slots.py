@@ -8,8 +8,8 @@ from stele.ir.graph import Constant, Graph, Item, Value
 from stele.ir.origin import NOWHERE, Where
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type
-from stele.ops.control import Scan
 from stele.kernel.fuse import Fused, Kernel
+from stele.ops.control import Scan
 
 Key = Value | tuple[Value, int]
 

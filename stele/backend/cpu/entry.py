@@ -8,7 +8,8 @@ from llvmlite import ir
 
 from stele.backend.cpu.target import Target
 from stele.backend.llvm.dims import i64, integer
-from stele.backend.llvm.emit import Launch, emit
+from stele.backend.llvm.emit import Emitter
+from stele.backend.llvm.launch import Launch
 from stele.ir.sizes import Dim
 from stele.kernel.slots import Carry, Loop, Run, Slots, Step
 
@@ -30,6 +31,7 @@ class Entry:
 
     def __init__(self, module: ir.Module, slots: Slots, target: Target, clocks: int | None = None) -> None:
         self.module, self.slots, self.target, self.clocks = module, slots, target, clocks
+        self.emitter = Emitter(module, slots, target)
         self.emitted: list[Emitted] = []
         self.pool_run, self.pool_finish = (ir.Function(module, POOL_RUN, name) for name in ("pool_run", "pool_finish"))
         self.first_write: int | None = None
@@ -58,7 +60,7 @@ class Entry:
     def run(self, step: Run) -> None:
         """One kernel: its launches, then a look at the status."""
         self.slots.clock = step.clock
-        launches = tuple(emit(self.module, f"k{len(self.emitted)}", step.kernel, self.slots, self.target))
+        launches = tuple(self.emitter.emit(f"k{len(self.emitted)}", step.kernel))
         self.emitted.append(Emitted(step, launches))
         final = self.first_write is not None and step.clock >= self.first_write
         start = self.cycles()

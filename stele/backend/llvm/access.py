@@ -84,11 +84,16 @@ class Count:
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel to run after the launches before it: `tasks` tasks, `scratch` bytes per thread."""
+    """One kernel to run after the launches before it: `tasks` tasks, `scratch` bytes per thread.
+
+    `packs` is the number (0 or 1) of the operand that this kernel alone turns into a temporary: where that operand is
+    constant, it need not run again.
+    """
 
     function: str
     tasks: Count
     scratch: int
+    packs: int | None = None
 
 
 @dataclass(frozen=True)

@@ -200,7 +200,7 @@ class _Convolution:
             else:
                 self._pack_any(b, ctx, tile, group, scaled(b, block, tile.rows), to)
         buffer = tile.lanes * tile.lanes * size_of(layer.dtype) if dense else 0
-        return Launch(name, Count(layer.groups * blocks), buffer)
+        return Launch(name, Count(layer.groups * blocks), buffer, packs=1)
 
     def _is_dense(self) -> bool:
         """Whether weights are dense memory."""

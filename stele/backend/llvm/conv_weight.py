@@ -48,7 +48,10 @@ from stele.backend.llvm.stencil import Conv, Stencil, Tap, forward_stencil
 
 @dataclass(frozen=True)
 class Blocking:
-    """A task makes `outputs x channels` of the kernel's planes from `part` images (None: from all of them)."""
+    """A task makes `outputs x channels` of the kernel's planes from `part` images (None: from all of them).
+
+    If `compact`, what each tap reads of x is first laid end to end, like g then, so that no products are in vain.
+    """
 
     tile: Tile
     x: Planes
@@ -56,6 +59,22 @@ class Blocking:
     outputs: int
     channels: int
     part: int | None
+    compact: bool
+
+    @property
+    def pixels(self) -> int:
+        """Positions of g in a task, up to the end of the last row."""
+        return (self.g.images - 1) * self.g.image + self.g.band * self.g.stencil.pitch
+
+    @property
+    def room(self) -> int:
+        """Elements of one row of a compact panel."""
+        return round_up(self.pixels, self.tile.lanes) + self.tile.lanes
+
+    @property
+    def panel(self) -> int:
+        """Elements of what is compacted of one channel."""
+        return len(self.x.stencil.taps[0]) * self.room if self.compact else 0
 
 
 def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, g: Operand, write: Write,
@@ -77,12 +96,14 @@ def plan(machine: Machine, conv: Conv, operands: tuple[Operand, Operand]) -> Blo
     everything = outputs + channels
     while not candidates:
         for images, band in shapes:
-            x = Planes(stencil, conv.dtype, lanes, images, band)
-            g = _gradient_planes(stencil, conv.dtype, lanes, images, band)
-            for shape in product(_parts(outputs), _parts(channels)):
-                used = (shape[1] * x.channel + shape[0] * g.channel) * size_of(conv.dtype)
-                if used <= fits and (3 * used >= fits or sum(shape) == everything):
-                    candidates.append(_candidate(machine, conv, (x, g), shape, operands))
+            for compact in (False, True) if stencil.reach != (0, 0) else (False,):
+                x = Planes(stencil, conv.dtype, lanes, images, band)
+                g = _gradient_planes(x, compact)
+                panel = Blocking(Tile(machine, conv.dtype, 1, 1), x, g, 1, 1, None, compact).panel
+                for shape in product(_parts(outputs), _parts(channels)):
+                    used = (shape[1] * (x.channel + panel) + shape[0] * g.channel) * size_of(conv.dtype)
+                    if used <= fits and (3 * used >= fits or sum(shape) == everything):
+                        candidates.append(_candidate(machine, conv, (x, g), shape, operands, compact))
         fits *= 2
     return min(candidates, key=lambda c: c[0])[1]
 
@@ -93,34 +114,36 @@ def _parts(count: int) -> list[int]:
 
 
 def _candidate(machine: Machine, conv: Conv, planes: tuple[Planes, Planes], shape: tuple[int, int],
-               operands: tuple[Operand, Operand]) -> tuple[float, Blocking]:
+               operands: tuple[Operand, Operand], compact: bool) -> tuple[float, Blocking]:
     """One blocking with its price per image."""
     (x, g), (outputs, channels), lanes = planes, shape, planes[0].lanes
     taps = len(x.stencil.taps[0])
-    price = Price(machine, conv.dtype, left=2.25, right=1.0 if taps == 1 else 2.0, drain=8.0)
-    steps = -(-((x.images - 1) * x.image + x.band * x.stencil.pitch) // lanes)
+    price = Price(machine, conv.dtype, left=2.25, right=1.0 if taps == 1 or compact else 2.0, drain=8.0)
+    steps = -(-((g.images - 1) * g.image + g.band * g.stencil.pitch) // lanes)
     tile = best_tile(price, (outputs,), (channels * taps * lanes,), steps)
     cost = price.cost((tile.rows, tile.vectors), outputs, channels * taps * lanes, steps) \
         + channels * x.fill_cost(operands[0]) + outputs * g.fill_cost(operands[1])
+    if compact:
+        cost += channels * taps * (x.images * x.band * -(-x.stencil.width // lanes) * 3 + 8)
     splits = -(-(conv.outputs // conv.groups) // outputs) * -(-(conv.channels // conv.groups) // channels)
     part = None if conv.groups * splits >= 8 else round_up(2, x.images)
     bands = -(-x.stencil.rows // x.band)
-    return cost * splits * bands / x.images, Blocking(tile, x, g, outputs, channels, part)
+    return cost * splits * bands / x.images, Blocking(tile, x, g, outputs, channels, part, compact)
 
 
-def _gradient_planes(stencil: Stencil, dtype: ir.Type, lanes: int, images: int, band: int) -> Planes:
-    """Planes of the target that lie like those of the source, with zeros wherever no target is."""
-    x = Planes(stencil, dtype, lanes, images, band)
-    shift = x.image // stencil.pitch - band, stencil.pitch - stencil.target[1]
-    alike = Stencil(stencil.target, stencil.target, (1, 1), (1, 1), (0, 0), ((Tap((0, 0), (0, 0), shift),),))
-    return Planes(alike, dtype, lanes, images, band)
+def _gradient_planes(x: Planes, compact: bool) -> Planes:
+    """Planes of the target: end to end, or like those of the source with zeros wherever no target is."""
+    target, pitch = x.stencil.target, x.stencil.pitch
+    shift = (0, 0) if compact else (x.image // pitch - x.band, pitch - target[1])
+    alike = Stencil(target, target, (1, 1), (1, 1), (0, 0), ((Tap((0, 0), (0, 0), shift),),))
+    return Planes(alike, x.dtype, x.lanes, x.images, x.band)
 
 
 @dataclass(frozen=True)
 class _WeightGradient:
     """Sums `[part][group][block of outputs][block of columns][tile]`; a column is a channel and a tap.
 
-    Scratch is `[planes of x][planes of g]`.
+    Scratch is `[planes of x][planes of g][compact panels of x]`.
     """
 
     module: ir.Module
@@ -176,7 +199,7 @@ class _WeightGradient:
         """Sums of one task over its images, a few at a time."""
         conv, blocking = self.conv, self.blocking
         x, g, tile = blocking.x, blocking.g, blocking.tile
-        held = x.bytes(blocking.channels, tile.lanes)
+        held, kept = x.bytes(blocking.channels, tile.lanes), g.bytes(round_up(blocking.outputs, tile.rows), tile.lanes)
         with kernel(self.module, self.name) as (b, ctx, scratch, task, _):
             part, group, down, across = split(b, task, conv.groups, *self.splits)
             batch = size_value(b, ctx, conv.batch)
@@ -187,27 +210,34 @@ class _WeightGradient:
             channels = least(b, i64(blocking.channels), b.sub(i64(self.group[1]), channel))
             output, channel = (total(b, scaled(b, group, n), at0) for n, at0 in zip(self.group, (output, channel)))
             sums = at(b, self.temp(b, ctx, 0), scaled(b, task, self.task), conv.dtype)
-            planes = scratch, bytes_at(b, scratch, held)
+            places = scratch, bytes_at(b, scratch, held), bytes_at(b, scratch, held + kept)
+            planes = places[2 if blocking.compact else 0], places[1]
+            offsets = table(self.module, f"{self.name}.offsets", x.offsets[0])
             with loop(b, begin, end, x.images) as image, loop(b, 0, x.stencil.rows, x.band) as row:
                 images = least(b, i64(x.images), b.sub(end, image)) if x.images > 1 else i64(1)
-                x.fill(b, ctx, self.x, planes[0], (image, channel), (images, channels), row)
+                x.fill(b, ctx, self.x, places[0], (image, channel), (images, channels), row)
+                if blocking.compact:
+                    x.compact(b, places[0], places[2], offsets, (images, channels), blocking.room)
                 g.fill(b, ctx, self.g, planes[1], (image, output), (images, outputs), row, total(b, row, x.band))
                 first = b.and_(b.icmp_signed("==", image, begin), b.icmp_signed("==", row, i64(0)))
-                pixels = total(b, scaled(b, b.sub(images, i64(1)), x.image), x.band * x.stencil.pitch)
-                self._tiles(b, planes, sums, (outputs, channels), pixels, first)
-        rows = round_up(blocking.outputs, tile.rows)
-        return Launch(self.name, Count(everything, self.parts()), held + g.bytes(rows, tile.lanes))
+                pixels = total(b, scaled(b, b.sub(images, i64(1)), g.image), g.band * g.stencil.pitch)
+                self._tiles(b, planes, offsets, sums, (outputs, channels), pixels, first)
+        panels = blocking.channels * blocking.panel * size_of(conv.dtype)
+        return Launch(self.name, Count(everything, self.parts()), held + kept + panels)
 
-    def _tiles(self, b: Builder, planes: Pair, sums: ir.Value, counts: Pair, pixels: ir.Value, first: ir.Value) -> None:
+    def _tiles(self, b: Builder, planes: Pair, offsets: ir.Value, sums: ir.Value, counts: Pair, pixels: ir.Value,
+               first: ir.Value) -> None:
         """All tiles of a task over the planes in scratch, added to the sums before."""
         blocking, tile, dtype, taps = self.blocking, self.blocking.tile, self.conv.dtype, self.taps
-        offsets = table(self.module, f"{self.name}.offsets", blocking.x.offsets[0])
         last = b.sub(scaled(b, counts[1], taps), i64(1))
         steps = blocks_of(b, pixels, tile.lanes)
         with loop(b, 0, total(b, last, 1), tile.vectors) as j0:
             columns = []
             for v in range(tile.vectors):
                 j = least(b, total(b, j0, v), last)
+                if blocking.compact:
+                    columns.append(at(b, planes[0], scaled(b, j, blocking.room), dtype))
+                    continue
                 offset = load(b, at(b, offsets, b.urem(j, i64(taps)), i64), i64)
                 plane = scaled(b, b.udiv(j, i64(taps)), blocking.x.channel)
                 columns.append(at(b, planes[0], total(b, plane, offset), dtype))
@@ -241,7 +271,8 @@ class _WeightGradient:
         down, across = self.blocks
         with kernel(self.module, name) as (b, ctx, scratch, task, _):
             group, block_o, block_c, block = split(b, task, *self.splits, down)
-            parts = i64(1) if blocking.part is None else blocks_of(b, size_value(b, ctx, conv.batch), blocking.part)
+            batch = size_value(b, ctx, conv.batch)
+            parts = least(b, batch, i64(1)) if blocking.part is None else blocks_of(b, batch, blocking.part)
             source = at(b, self.temp(b, ctx, 0), scaled(b, task, across * self.sums), conv.dtype)
             with loop(b, 0, across) as number:
                 tile_at = at(b, source, scaled(b, number, self.sums), conv.dtype)

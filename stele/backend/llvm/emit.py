@@ -1,8 +1,12 @@
-"""Kernels as LLVM functions, and how they are launched."""
+"""Kernels as LLVM functions; kernels of one structure share their code."""
 from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
 
 from llvmlite import ir
 
+from ...ir.graph import Value
+from ...ir.sizes import Dim
 from ...ir.types import float64, product
 from ...kernel.fuse import Kernel
 from ...kernel.loops import Load, Nest, Store, Temporary, inside
@@ -10,15 +14,109 @@ from ...kernel.lower import lower
 from ...ops.linear import ScatterAdd
 from .blocks import Blocks
 from .dims import i64
-from .frame import Frame, Slots, new_kernel
+from .frame import BUFS, SCRATCH_BYTES, Frame, Slots, i8, new_kernel, pointer
 from .glue import emit_contraction
 from .launch import Launch, Target
 from .scalars import LLVMScalars
 from .scatter import emit_scatter
 
 
-def emit(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Target) -> list[Launch]:
-    """Adds the functions of a kernel to a module; returns the launches, each after the one before."""
+@dataclass
+class Local:
+    """The slots of one kernel, counted from 0: who has which position, sizes of temporaries; names are the program's."""
+
+    slots: Slots
+    buffers: list[Value | None] = field(default_factory=list)
+    temps: dict[int, Dim] = field(default_factory=dict)
+    has_sites: bool = False
+
+    def of(self, v: Value) -> int:
+        if v not in self.buffers:
+            self.buffers.append(v)
+        return self.buffers.index(v)
+
+    def temp(self, bytes_: Dim) -> int:
+        self.buffers.append(None)
+        self.temps[len(self.buffers) - 1] = bytes_
+        return len(self.buffers) - 1
+
+    def size(self, name: str) -> int:
+        return self.slots.size(name)
+
+    def site(self, v: Value) -> int:
+        self.has_sites = True
+        return self.slots.site(v)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Emitted code: its launches, and what its buffers are for the kernel it was made for."""
+
+    launches: list[Launch]
+    local: Local
+    values: tuple[Value, ...]
+
+
+class Emitter:
+    """Emits the kernels of one program into a module."""
+
+    def __init__(self, module: ir.Module, slots: Slots, target: Target) -> None:
+        self.module, self.slots, self.target = module, slots, target
+        self.known: dict[tuple[str, ...], Shared] = {}
+
+    def emit(self, name: str, kernel: Kernel) -> list[Launch]:
+        """Adds a kernel; returns its launches, each to be run after the one before."""
+        values = (*kernel.inputs, *kernel.body)
+        key = structure(kernel, values)
+        if key not in self.known:
+            local = Local(self.slots)
+            launches = emit_kernel(self.module, f"{name}.code", kernel, local, self.target)
+            shared = Shared(launches, local, values)
+            if local.has_sites:
+                return self.bound(name, shared, values)
+            self.known[key] = shared
+        return self.bound(name, self.known[key], values)
+
+    def bound(self, name: str, shared: Shared, values: tuple[Value, ...]) -> list[Launch]:
+        """The launches of shared code on the buffers of other values in the same places."""
+        meant = dict(zip(shared.values, values))
+        positions = [self.slots.temp(shared.local.temps[k]) if v is None else self.slots.of(meant[v])
+                     for k, v in enumerate(shared.local.buffers)]
+        found: list[Launch] = []
+        for k, launch in enumerate(shared.launches):
+            found.append(replace(launch, function=name if len(shared.launches) == 1 else f"{name}.{k}"))
+            bind(self.module, found[-1].function, launch.function, positions)
+        return found
+
+
+def structure(kernel: Kernel, values: tuple[Value, ...]) -> tuple[str, ...]:
+    """The same for kernels that differ in nothing but which buffers they work on."""
+    number = {v: k for k, v in enumerate(values)}
+    outside = {a: a.op for v in kernel.body for a in v.args if a not in number}
+    return (kernel.kind, *(str(v.type) for v in kernel.inputs),
+            *(f"{v.op!r} {' '.join(str(number.get(a, outside.get(a))) for a in v.args)} : {v.type}" for v in kernel.body),
+            " ".join(str(number[v]) for v in kernel.results))
+
+
+def bind(module: ir.Module, name: str, code: str, positions: list[int]) -> None:
+    """A kernel that runs `code` under a context of its own, whose buffers are those at `positions`."""
+    b = new_kernel(module, name)
+    ctx, *rest = b.function.args
+    with b.goto_entry_block():
+        table, own = (b.alloca(i64, size) for size in (len(positions) + 1, SCRATCH_BYTES + 1))
+    word = lambda base, k: b.gep(base, [i64(8 * k)], source_etype=i8)
+    bufs = b.load(word(ctx, BUFS), typ=pointer)
+    for k, position in enumerate(positions):
+        b.store(b.load(word(bufs, position), typ=i64), word(table, k))
+    b.store(b.ptrtoint(table, i64), word(own, BUFS))
+    for k in range(BUFS + 1, SCRATCH_BYTES + 1):
+        b.store(b.load(word(ctx, k), typ=i64), word(own, k))
+    b.call(module.get_global(code), [own, *rest])
+    b.ret_void()
+
+
+def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Target) -> list[Launch]:
+    """Adds the functions of a kernel to a module."""
     if kernel.kind == "contraction":
         return emit_contraction(module, name, kernel, slots, target)
     if kernel.anchor is not None and isinstance(kernel.anchor.op, ScatterAdd):

@@ -47,6 +47,10 @@ Mode = Literal["direct", "task", "shared"]
 """Where the microkernel finds an operand: in place, packed by each task in scratch, or packed once in a temporary."""
 
 
+FEW_ROWS = 256
+"""Packing the right operand for fewer rows costs more than it gains."""
+
+
 @dataclass(frozen=True)
 class Gemm:
     """The sizes of a matrix product; lanes run over `n`."""
@@ -118,7 +122,9 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand) -> Blockin
     rows = (spec.m,) if isinstance(spec.m, int) else (32, 64, 96)
     columns = (spec.n,) if isinstance(spec.n, int) else (32, 64, 96)
     depth = spec.k if isinstance(spec.k, int) else 256
-    tile = best_tile(Price(machine, spec.dtype, pack=2.0), rows, columns, depth)
+    few = right.plain is not None and right.plain.strides[2] == 1 and rows[-1] <= FEW_ROWS
+    whole = few and isinstance(spec.n, int) and spec.n % lanes == 0
+    tile = best_tile(Price(machine, spec.dtype, pack=2.0), rows, columns, depth, whole)
     blocks = -(-depth // (machine.l2 // 2048 * 4 // size))
     block_k = round_up(-(-depth // blocks), lanes) if isinstance(spec.k, int) else 256
     batch = spec.batch if isinstance(spec.batch, int) else 1
@@ -127,8 +133,10 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand) -> Blockin
     slice = None
     if (not isinstance(spec.k, int) or depth >= 8192) and tiles < 8 and spec.batch == 1:
         slice = round_up(2048, block_k)
-    right_mode = _mode(machine, spec, right, 2, spec.n, tile.columns, -(-rows[-1] // m) if right.batched else 2)
     left_mode = _mode(machine, spec, left, 1, spec.m, tile.rows, -(-columns[-1] // n) if left.batched else 2)
+    right_mode: Mode = "direct"
+    if not whole:
+        right_mode = _mode(machine, spec, right, 2, spec.n, tile.columns, -(-rows[-1] // m) if right.batched else 2)
     return Blocking(tile, m, n, block_k, slice, left_mode, right_mode)
 
 
@@ -193,7 +201,7 @@ def _pack_kernel(module: ir.Module, name: str, machine: Machine, spec: Gemm, sid
         pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), to, (x, extent), (i64(0), depth),
                    scratch)
     tasks = Count(1, ((_batches(spec, side.operand), 1), (side.extent, side.width)))
-    return Launch(name, tasks, lanes * lanes * size_of(spec.dtype))
+    return Launch(name, tasks, lanes * lanes * size_of(spec.dtype), packs=side.axis - 1)
 
 
 @dataclass(frozen=True)

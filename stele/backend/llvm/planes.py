@@ -104,9 +104,9 @@ class Planes:
     def fill_cost(self, operand: Operand) -> float:
         """An estimate of what filling one channel takes, in units of one vector multiplication."""
         if self._stretches(operand) is not None:
-            return self.images * (16 + 1.5 * self.image / self.lanes)
+            return self.images * (16 + 5.0 * self.image / self.lanes)
         rows = self.images * self.image // self.stencil.pitch
-        return len(self.stencil.used) * rows * (4 + 5 * -(-self.stencil.pitch // self.lanes))
+        return len(self.stencil.used) * rows * (4 + 6 * -(-self.stencil.pitch // self.lanes))
 
     def _stretches(self, operand: Operand) -> Plain | None:
         """The operand's memory if rows lie there as they will lie here, end to end."""
@@ -144,13 +144,18 @@ class Planes:
                     store(b, picked, at(b, to, total(b, line, number * self.phase, x), self.dtype), self.dtype)
 
     def compact(self, b: Builder, source: ir.Value, to: ir.Value, offsets: ir.Value, counts: Pair, room: int) -> None:
-        """Copies what each tap reads to `[channel][tap][room]`, target rows laid end to end, for (images, channels)."""
+        """Copies what each tap reads to `[channel][tap][room]`, target rows end to end, for (images, channels).
+
+        A vector past the last is finite.
+        """
         dtype, lanes, width = self.dtype, self.lanes, self.stencil.width
         taps = sum(map(len, self.stencil.taps))
         with loop(b, 0, counts[1]) as c, loop(b, 0, taps) as t:
             offset = load(b, at(b, offsets, t, i64), i64)
             plane = at(b, source, total(b, scaled(b, c, self.channel), offset), dtype)
             line = at(b, to, scaled(b, total(b, scaled(b, c, taps), t), room), dtype)
+            past = scaled(b, scaled(b, counts[0], self.band), width)
+            store(b, zero(dtype, lanes), at(b, line, past, dtype), dtype)
             with loop(b, 0, counts[0]) as n, loop(b, 0, self.band) as q, loop(b, 0, width, lanes) as x:
                 seen = at(b, plane, total(b, scaled(b, n, self.image), scaled(b, q, self.stencil.pitch), x), dtype)
                 place = at(b, line, total(b, scaled(b, total(b, scaled(b, n, self.band), q), width), x), dtype)

@@ -1,0 +1,174 @@
+"""What is computed where it is needed and what is kept in memory: by what it costs to compute again."""
+from __future__ import annotations
+
+from ..errors import GraphError
+from ..ir.graph import Constant, Graph, Item, Literal, Value, users, walk
+from ..ops.contraction import Convolution
+from ..ops.linear import Broadcast, Cast, Concatenate, Gather, Reshape, Slice, Transpose
+from ..ops.windows import Window
+from .cost import instructions
+from .index import variable
+from .space import Unfit, follow, measured
+
+CHEAP = 10
+"""What may be computed again for each user, in instructions and loads."""
+LARGEST = 96
+"""Values in one kernel at most."""
+
+
+def kind_of(v: Value) -> str:
+    """How a value comes about: "leaf", "number", "inline", "fold", or what kind of kernel is made for it alone."""
+    match v.op.family:
+        case "contraction" if not v.dtype.is_float or (isinstance(v.op, Convolution) and not fixed(v)):
+            return "host"
+        case "leaf":
+            is_number = isinstance(v.op, Literal) or (isinstance(v.op, Constant) and v.op.array.size == 1)
+            return "number" if is_number else "leaf"
+        case "elementwise" | "generate":
+            return "inline"
+        case "movement":
+            return "nest" if isinstance(v.op, Concatenate) else "inline"
+        case "reduction":
+            return "fold"
+        case "indexing":
+            return "inline" if isinstance(v.op, Gather) else "scatter"
+        case "contraction":
+            return "contraction"
+        case "control":
+            return "scan"
+    return "host"
+
+
+def fixed(v: Value) -> bool:
+    """Whether a convolution knows all sizes but that of its batch."""
+    return all(isinstance(n, int) for x in (v, *v.args) for n in x.shape[1:])
+
+
+class Inlining:
+    """For each value of a graph, in `order`, its `kind`; `roots` are kept, `views` show the memory of another value."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.order = {v: k for k, v in enumerate(walk(graph.results))}
+        self.users = users(self.order)
+        parameters = set(graph.parameters)
+        self.kind = {v: "leaf" if v in parameters else kind_of(v) for v in self.order}
+        self.roots: set[Value] = set()
+        self.cost: dict[Value, int] = {}
+        self.count: dict[Value, int] = {}
+        self.views: dict[Value, Value] = {}
+        self.choose()
+
+    def choose(self) -> None:
+        """Decides what is in memory: results, operands of what is no loop of ours, folds, what is dear and used again."""
+        for v, kind in self.kind.items():
+            if kind in ("inline", "fold"):
+                if isinstance(v.op, Gather):
+                    self.keep(v.args[0])
+            elif kind in ("scan", "host", "scatter"):
+                for a in v.args:
+                    self.keep(a, even_number=True)
+        for v in self.graph.results:
+            self.keep(v, even_number=True)
+        for v in self.order:
+            self.weigh(v)
+        for v in self.order:
+            if isinstance(v.op, Reshape) and self.in_memory(v.args[0]):
+                self.views[v] = v.args[0]
+        for v in self.made():
+            self.settle(v)
+
+    def made(self) -> list[Value]:
+        """The values that kernels have to compute, in order."""
+        return [v for v in self.order if v not in self.views
+                and (v in self.roots or self.kind[v] not in ("leaf", "number", "inline"))]
+
+    def keep(self, v: Value, even_number: bool = False) -> None:
+        """v has to be in memory; seen through a reshape, what it reshapes has to."""
+        while isinstance(v.op, Reshape) and self.kind[v.args[0]] != "number":
+            v = v.args[0]
+        if self.kind[v] != "leaf" and (even_number or self.kind[v] != "number") and not isinstance(v.op, Constant):
+            self.roots.add(v)
+
+    def in_memory(self, v: Value) -> bool:
+        return v in self.roots or v in self.views or self.kind[v] not in ("inline", "number")
+
+    def weigh(self, v: Value) -> None:
+        """Notes what v costs to compute again, and keeps it if that is too much for its users."""
+        if self.kind[v] == "contraction":
+            for a in v.args:
+                if not self.read_through(a):
+                    self.keep(a, even_number=True)
+        if isinstance(v.op, Reshape) and self.in_memory(v.args[0]):
+            self.views[v] = v.args[0]
+        if self.kind[v] not in ("inline", "fold", "nest"):
+            self.cost[v], self.count[v] = 1, 0
+            return
+        self.cost[v] = sum(self.cost[a] for a in v.args) + own_cost(v)
+        self.count[v] = 1 + sum(self.count[a] for a in v.args)
+        again = len(set(self.users[v])) > 1 or any(repeats(u) for u in self.users[v])
+        if v.op.name == "RandomBits":
+            self.cost[v] = 1
+        elif self.kind[v] != "inline" or self.count[v] > LARGEST // 2 or (again and self.cost[v] > CHEAP):
+            self.keep(v)
+        if v in self.roots or self.kind[v] == "fold":
+            self.cost[v], self.count[v] = 1, 0
+
+    def read_through(self, v: Value) -> bool:
+        """Whether a contraction may compute an operand while it reads it: moved, or simple and used nowhere else."""
+        if self.in_memory(v) or self.kind[v] == "number":
+            return self.kind[v] != "number"
+        body = self.inlined(v)
+        simple = all(isinstance(u.op, Broadcast | Transpose | Slice | Reshape | Cast)
+                     or (u.op.family == "elementwise" and len(self.users[u]) == 1) for u in body)
+        try:
+            follow([v], body, tuple(variable(f"c{k}") for k in range(v.ndim)), v.shape)
+        except Unfit:
+            return False
+        return simple and self.cost[v] <= CHEAP
+
+    def settle(self, v: Value) -> None:
+        """Puts reshaped operands in memory until v's inlined operands have a common space with it."""
+        if self.kind[v] in ("leaf", "contraction", "scan", "host", "scatter"):
+            return
+        while True:
+            body = self.inlined(v)
+            parts = [a for a in v.args if a in body] if self.kind[v] == "nest" else [v]
+            if all(measured([p], body - {v} if p is not v else body) for p in parts):
+                return
+            inner = [u.args[0] for u in body if isinstance(u.op, Reshape) and not self.in_memory(u.args[0])]
+            if not inner:
+                raise GraphError(f"no loops can compute {v!r} from its operands")
+            for a in inner:
+                self.keep(a)
+                self.views |= {u: a for u in self.users[a] if isinstance(u.op, Reshape)}
+                self.settle(a)
+
+    def inlined(self, v: Value) -> set[Value]:
+        """v and all that is computed on the way to it."""
+        inside = walk([v], stop=lambda u: u is not v and self.in_memory(u))
+        return {u for u in inside if u is v or not (self.in_memory(u) or self.kind[u] == "number")}
+
+    def seen_through(self, v: Value) -> Value:
+        """The value whose memory v is a view or a part of."""
+        while v in self.views:
+            v = self.views[v]
+        return v.args[0] if isinstance(v.op, Item) else v
+
+    def weight(self, v: Value) -> int:
+        """What v costs where it is computed."""
+        return 2 * CHEAP if self.kind[v] == "fold" else own_cost(v) + sum(self.cost[a] for a in v.args)
+
+
+def own_cost(v: Value) -> int:
+    """About how many instructions one element of an op takes, its operands given."""
+    if v.op.family == "elementwise":
+        return instructions(v.op, *(a.dtype for a in v.args))
+    return 1 if v.op.family == "generate" or isinstance(v.op, Gather) else 0
+
+
+def repeats(v: Value) -> bool:
+    """Whether a movement asks for elements of its operand many times."""
+    if isinstance(v.op, Broadcast):
+        return v.args[0].type.size not in (1, v.type.size)
+    return isinstance(v.op, Window | Gather)
