@@ -5,20 +5,7 @@ import argparse
 import time
 import traceback
 
-from stele.backend import reference
-from stele.backend.buffers import Buffer
-from stele.pipeline import Options, build
-from tests.random_graphs import random_graph
-from tests.test_random_graphs import assert_close, check
-
-
-def check_program(seed: int, backend: str) -> None:
-    """One random graph: its program gives what the reference gives."""
-    graph, args = random_graph(seed, reference.run)
-    program = build(graph, options=Options(backend=backend))
-    results = program([Buffer.of(a) for a in args], {})
-    for y, expected in zip(results, reference.run(graph, args), strict=True):
-        assert_close(y.array, expected, seed)
+from tests.test_random_graphs import check, check_program
 
 
 def main() -> int:
