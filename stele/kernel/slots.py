@@ -15,7 +15,7 @@ from stele.ops.control import Scan
 
 Key = Value | tuple[Value, int]
 
-GRAIN = 16
+GRAIN = 32
 """Rows of a loop that one task takes."""
 
 
