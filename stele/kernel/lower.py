@@ -182,9 +182,9 @@ class Lowering:
         if key not in self.known:
             inside = v in self.body and v.op.family != "leaf"
             self.known[key] = self.computed(v, index, bounds) if inside else self.read(v, index, bounds)
-            if not bounds and v not in self.stored and self.space.stores.get(v) == index:
-                self.stored.add(v)
-                self.store(v, index, self.known[key])
+        if not bounds and v not in self.stored and self.space.stores.get(v) == index:
+            self.stored.add(v)
+            self.store(v, index, self.known[key])
         return self.known[key]
 
     def read(self, v: Value, index: Index, bounds: Bounds) -> Element:
