@@ -111,6 +111,13 @@ def test_lengths(name: str, symbolic: bool) -> None:
         agrees([SHAPES[name](x, b)], [x, b], [numbers((n, 67)), numbers((67,))], **({"n": n} if symbolic else {}))
 
 
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_nothing(symbolic: bool) -> None:
+    for name in SHAPES.keys() - {"padded", "largest"}:
+        x, b = leaf(N if symbolic else 0, 67), leaf(67)
+        agrees([SHAPES[name](x, b)], [x, b], [numbers((0, 67)), numbers((67,))], **({"n": 0} if symbolic else {}))
+
+
 @pytest.mark.parametrize("of", [float64, float16, bfloat16, int32, int64, uint8, uint32, bool_], ids=str)
 def test_dtypes(of: DType) -> None:
     x, z = leaf(33, 70, of=of), leaf(33, 70, of=of)

@@ -262,7 +262,7 @@ class Fusion:
             return True
         longest = max((w if isinstance(w, int) else 0 for w in work), default=1)
         if isinstance(rows, int):
-            return all(isinstance(w, int) for w in work) and longest <= (WIDE if rows >= ENOUGH else WIDE // rows)
+            return all(isinstance(w, int) for w in work) and longest <= (WIDE if rows >= ENOUGH else WIDE // max(rows, 1))
         return longest <= WIDE
 
     # The outcome
