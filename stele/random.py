@@ -1,6 +1,7 @@
 """Random numbers from a counter: a seed and a number of draws, kept in a tensor that compiled functions carry along."""
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,11 @@ class Generator:
 def after(key: Value) -> Value:
     """The key of the draw after this one."""
     return Add()(key, Constant(NEXT)())
+
+
+def number_of(key: Value) -> int:
+    """Which draw of its stream a key belongs to."""
+    return int.from_bytes(key.data.array[2:].tobytes(), sys.byteorder)
 
 
 def words(seed: int) -> np.ndarray[Any, Any]:

@@ -15,7 +15,7 @@ from .ir.types import Type
 from .ir.types import dtype as type_named
 from .pipeline import Options, build
 from .plan import Plan, donations
-from .random import DRAW, GENERATOR, after
+from .random import DRAW, GENERATOR, after, number_of
 from .signature import match
 from .state import State
 from .tensor import Tensor, constant
@@ -89,7 +89,7 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
     refuse_freed(results)
     held = live(results, {x.value for x in inputs}, {x.value for x, _ in pairs})
     unnamed = [v for v in walk(results, stop=held.__contains__) if v.data is not None and v not in held]
-    draws = [v for v in unnamed if isinstance(v.op, Parameter) and v.op.label == DRAW]
+    draws = sorted((v for v in unnamed if isinstance(v.op, Parameter) and v.op.label == DRAW), key=number_of)
     held |= {v: Tensor(v) for v in unnamed if v not in draws}
     graph = cut_at([*(x.value for x in inputs), *held, *draws], results)
     if draws:
