@@ -15,6 +15,7 @@ from stele.backend.cpu.target import Target
 from stele.ir import sizes
 from stele.ir.graph import Constant, Graph, Value, walk
 from stele.ir.origin import Origin, Where
+from stele.ir.sizes import names
 from stele.kernel.fuse import fuse
 from stele.kernel.inplace import share
 from stele.kernel.slots import Slots, bytes_of
@@ -72,6 +73,10 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, numbe
     entry.emit(steps, first_write=min((slots.table[y].first for y in in_place), default=None))
     emitted = perf_counter()
     image = jit.compile_object(module, target)
+    scratch = tuple(launch.scratch for e in entry.emitted for launch in e.launches)
+    for n in (*scratch, *(s.bytes for s in slots.table), *(n for o in outputs for n in o.type.shape)):
+        for name in sorted(names(n)):
+            slots.size(name)
     origins = lambda where: tuple(sorted({number[o] for o in where if o in number}))
     return image, Manifest(
         parameters=len(graph.parameters),
@@ -80,7 +85,7 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, numbe
         private=slots.private,
         outputs=outputs,
         in_place={y: x for y, x in in_place.items()},
-        scratch=tuple(launch.scratch for e in entry.emitted for launch in e.launches),
+        scratch=scratch,
         sites=tuple(origins(v.where) for v in slots.sites),
         kernels=tuple(KernelNote(e.kind, e.what, origins(e.where)) for e in entry.emitted),
         constants={k: c.array for k, c in slots.constants.items()},
