@@ -45,7 +45,7 @@ def test_every_stage_prints(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     found = stages(capsys)
     assert {"graph", "share", "simplify", "expand", "merge", "fuse", "loops", "llvm", "asm", "memory", "cache",
             "time"} <= set(found)
-    assert "Exp()(x) : float32[3,4]  # test_stages.py:" in found["graph"] and "Exp" not in found["simplify"]
+    assert "Exp()(x) : float32[3,4]  # test_stages.py:" in found["graph"] and "Add" not in found["simplify"]
     assert found["merge"].strip() == "changed nothing"
     assert "test_stages.py:" in found["fuse"] and "rows" in found["loops"] and "arena" in found["memory"]
     assert "define" in found["llvm"] and "ret" in found["asm"] and " ms llvm" in found["time"]
