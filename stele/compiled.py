@@ -12,7 +12,7 @@ from .backend.base import Program
 from .errors import ShapeError, TraceError
 from .evaluate import RUNNING
 from .handle import GRAD, TRACING
-from .ir.graph import Graph
+from .ir.graph import Constant, Graph
 from .ir.origin import lines
 from .ir.types import Sizes, Type
 from .pipeline import Options, build
@@ -55,8 +55,8 @@ class Compiled(Opaque):
 
     def __init__(self, function: Callable[..., Any], dims: Dims, options: Options) -> None:
         update_wrapper(self, function)
-        self.__name__ = getattr(function, "__name__", type(function).__name__)
         self.function, self.dims, self.options = function, dims, options
+        self.name = getattr(function, "__name__", type(function).__name__)
         self.plans: dict[Any, list[tuple[Plan, Mapping[str, int]]]] = {}
         self.variants: dict[Any, list[Variant]] = {}
         self.built: dict[Any, Program] = {}
@@ -99,7 +99,8 @@ class Compiled(Opaque):
         plans = [variant.plan for variants in self.variants.values() for variant in variants]
         found = [f"{slot.path} = {x!r}" for plan in plans for slot, x in plan.traced.state.numbers
                  if isinstance(x, int | float) and not isinstance(x, bool)]
-        found += [f"{v.type} at {', '.join(lines(v.where))}" for plan in plans for v in plan.traced.constants]
+        found += [f"{v.type} at {', '.join(lines(v.where))}" for plan in plans for v in (
+            *plan.traced.constants, *(v for v in plan.traced.graph if isinstance(v.op, Constant)))]
         return list(dict.fromkeys(found))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -117,7 +118,7 @@ class Compiled(Opaque):
         plan, sizes = self.fitting(key, *((leaves, spec) if spec is not None else tree.flatten((args, kwargs))))
         handles = plan.ready(leaves)
         if handles is None:
-            raise TraceError(f"{self.__name__} changed its own inputs while it was traced",
+            raise TraceError(f"{self.name} changed its own inputs while it was traced",
                              hint="Pass what changes as an argument.")
         return plan(handles, leaves, sizes)
 
@@ -148,14 +149,14 @@ class Compiled(Opaque):
         if count + 1 == MANY:
             changed = next((f"{path} was {before[path]!r}, now {x!r}" for path, x in seen.items()
                             if path in before and before[path] != x), "an object was replaced")
-            warnings.warn(f"{self.__name__} was traced {MANY} times, since what it reads changes: {changed}. "
+            warnings.warn(f"{self.name} was traced {MANY} times, since what it reads changes: {changed}. "
                           "Keep such a number in a tensor, and open such a size with dims.", stacklevel=4)
 
     def specialised(self, variants: list[Variant], spec: tree.Spec | None, leaves: Sequence[Any],
                     shapes: tuple[Any, ...]) -> tuple[Plan, Mapping[str, int]]:
         """A new trace: with the declared sizes open, and those that were seen with a second value."""
         names = leaf_names(self.function, spec)
-        declared = declare(self.dims, self.__name__, names, shapes)
+        declared = declare(self.dims, self.name, names, shapes)
         opened = widen(variants[-1].shapes, declared) if variants else declared
         for pattern in dict.fromkeys((opened, declared)):
             sizes = match(pattern, shapes)
@@ -186,7 +187,7 @@ class Compiled(Opaque):
         return Plan(traced, self.built[key], leaves, donated)
 
     def __repr__(self) -> str:
-        return f"<compiled {self.__name__}: {self.compiles} programs, {self.traces} traces>"
+        return f"<compiled {self.name}: {self.compiles} programs, {self.traces} traces>"
 
 
 class Method(Opaque):

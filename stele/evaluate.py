@@ -47,10 +47,11 @@ class Family:
 
 @dataclass
 class Evaluator:
-    """Programs of imperative expressions by structure, how many were compiled, and which ran last."""
+    """Programs of imperative expressions by structure, how many were compiled, and operations since the last ran."""
 
     families: dict[Any, Family] = field(default_factory=dict)
     compiles: int = 0
+    recorded: int = 0
     last: Program | None = None
 
     def program(self, order: Sequence[Value], kept: Sequence[Value]) -> tuple[Program, list[Buffer]]:
@@ -129,7 +130,7 @@ def run(wanted: Sequence[Value]) -> None:
     differentiable = [v for v in wanted if (h := owner(v)) is not None and h.requires_grad]
     kept = list(dict.fromkeys([*wanted, *named, *(residuals(differentiable, order) if differentiable else ())]))
     program, buffers = EVALUATOR.program(order, kept)
-    EVALUATOR.last = program
+    EVALUATOR.last, EVALUATOR.recorded = program, 0
     for v, buffer in zip(kept, program(buffers, {})):
         v.data = buffer
     for v in kept:

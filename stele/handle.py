@@ -50,16 +50,16 @@ GRAD: ContextVar[bool] = ContextVar("grad", default=True)
 class Handle:
     """A name for a value. While a function is traced, handles from outside show the trace's overlay instead."""
 
-    __slots__ = ("__weakref__", "_grad", "_value", "home", "leaf", "requires_grad")
+    __slots__ = ("__weakref__", "_grad", "_requires_grad", "_value", "home", "leaf")
 
     _value: Value
     _grad: Any
     home: Tracing | None
     leaf: bool
-    requires_grad: bool
+    _requires_grad: bool
 
     def __init__(self, value: Value, requires_grad: bool = False, leaf: bool = False) -> None:
-        self._value, self._grad, self.requires_grad, self.leaf = value, None, requires_grad, leaf
+        self._value, self._grad, self._requires_grad, self.leaf = value, None, requires_grad, leaf
         self.home = TRACING.get()
         if value.owner is None or value.owner() is None:
             value.owner = ref(self)
@@ -80,6 +80,11 @@ class Handle:
         other = None if value.owner is None else value.owner()
         if other is None or not other.leaf:
             value.owner = ref(self)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether `backward` passes through this value, or stops and accumulates at it."""
+        return self._requires_grad
 
     @property
     def grad(self) -> Any:
@@ -123,7 +128,7 @@ def refuse_symbolic(v: Value, what: str = "its numbers were asked for") -> Trace
     label = v.op.label  # type: ignore[attr-defined]
     return TraceError(f"{what}, but this tensor is symbolic: it depends on {label!r}, whose numbers are known "
                       "only when the finished program runs", where=", ".join(lines(here())),
-                      hint="Choose with st.where or st.cond, and look at results outside of the compiled function.")
+                      hint="Choose with st.where, and look at results outside of the compiled function.")
 
 
 @contextmanager

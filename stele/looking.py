@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DTypeError, ShapeError
-from .evaluate import numbers
+from .evaluate import RUNNING, numbers
 from .handle import Handle, is_symbolic
 from .ir.graph import Array, walk
 from .ir.types import DType, Shape
@@ -54,7 +54,8 @@ class Looking(Handle):
 
     def numpy(self) -> Array:
         """The numbers as a read-only NumPy array: a lease on the tensor's own memory, not a copy."""
-        return numbers(self.value).array
+        with RUNNING:
+            return numbers(self.value).array
 
     def item(self) -> Any:
         """The one number of a tensor of one element."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from .evaluate import known
 from .handle import TRACING
-from .ir.graph import Value
+from .ir.graph import Constant, Value
 from .ir.types import dtype as type_named
 from .ops import random
 from .ops.elementwise.arithmetic import Add
@@ -33,7 +33,7 @@ class Generator:
         if key.data is not None and TRACING.get() is None:
             self.state.value = known(key.data.array + NEXT)
         else:
-            self.state.value = Add()(key, known(NEXT))
+            self.state.value = Add()(key, Constant(NEXT)())
         return key
 
 

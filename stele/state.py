@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import enum
 import sys
-from argparse import Namespace
+import sysconfig
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,9 @@ from .ir.types import DType
 
 SCALARS = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, np.generic)
 IMPLICIT = ("__call__", "__enter__", "__exit__", "__iter__", "__next__", "__getitem__", "__len__")
+INSTALLED = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 LONG = 256          # containers of numbers longer than this are held to their identity and length only
+NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
 INSIDE = ("stele.nn", "stele.optim", "stele.train", "stele.random")
 
 
@@ -189,7 +191,7 @@ class State:
         elif isinstance(x, type):
             if is_state_of(x.__module__):
                 self.wait(MappingProxyType(vars(x)), path)
-        elif type(x) in (SimpleNamespace, Namespace) or is_state_of(type(x).__module__):
+        elif f"{type(x).__module__}.{type(x).__name__}" in NAMESPACES or is_state_of(type(x).__module__):
             self.enter_object(x, path)
 
     def enter_function(self, f: FunctionType, path: str) -> None:
@@ -263,11 +265,10 @@ def names_in(code: CodeType) -> Iterator[str]:
 
 def is_users(module: str) -> bool:
     """Whether a module is the user's own: not ours, not Python's, not an installed package's."""
-    top = module.partition(".")[0]
-    if top == "stele" or (top in sys.stdlib_module_names and top != "__main__"):
-        return False
-    file = getattr(sys.modules.get(module), "__file__", None) or ""
-    return "site-packages" not in file and "dist-packages" not in file
+    if module == "__main__":
+        return True
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return file is not None and module.partition(".")[0] != "stele" and not file.startswith(INSTALLED)
 
 
 def is_foreign(x: Any) -> bool:

@@ -10,9 +10,9 @@ import numpy as np
 
 from . import shapes
 from .errors import DTypeError, GraphError, ShapeError, TraceError
-from .evaluate import evaluate, free, known, refuse_freed
+from .evaluate import EVALUATOR, evaluate, free, known, refuse_freed
 from .handle import GRAD, TRACING, is_symbolic, owner
-from .ir.graph import Array, Value, literal, walk
+from .ir.graph import Array, Constant, Value, literal, walk
 from .ir.origin import SCOPE, Scope, here
 from .ir.sizes import Size
 from .ir.types import DType
@@ -27,12 +27,7 @@ from .ops.linear import broadcast, cast, full
 from .transform.autodiff import gradients
 
 PENDING_LIMIT = 1000
-
-
-class Recorder:
-    """Counts recorded operations, so that an expression nobody looks at is evaluated now and then."""
-
-    count = 0
+SMALL = 64      # elements of an array made while tracing, up to which it is written into the graph
 
 
 def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
@@ -74,7 +69,7 @@ class Operands:
     def value(self, a: Any) -> Any:
         """What an op takes for an argument of the user: values for tensors and arrays, also inside of lists."""
         if isinstance(a, Tensor):
-            self.differentiable = self.differentiable or a.requires_grad
+            self.differentiable = self.differentiable or a._requires_grad
             return a.value
         if isinstance(a, np.ndarray):
             return array_value(a)
@@ -101,9 +96,9 @@ def number(n: Size) -> Value:
 
 
 def record(x: Tensor) -> Tensor:
-    """The tensor itself; every so many operations its numbers are computed, so that no history grows without end."""
-    Recorder.count += 1
-    if Recorder.count % PENDING_LIMIT == 0 and TRACING.get() is None and not any(map(is_symbolic, walk([x.value]))):
+    """The tensor itself; after many operations that nobody looked at its numbers are computed, to bound the history."""
+    EVALUATOR.recorded += 1
+    if EVALUATOR.recorded % PENDING_LIMIT == 0 and TRACING.get() is None and not any(map(is_symbolic, walk([x.value]))):
         evaluate([x.value])
     return x
 
@@ -175,7 +170,7 @@ class Tensor(Looking):
                              hint="Write x = x + y instead.")
         self.value = cast(new.value, self.dtype)
         if self.home is TRACING.get():
-            self.requires_grad = self.requires_grad or new.requires_grad
+            self._requires_grad = self._requires_grad or new._requires_grad
         return self
 
     def __setitem__(self, key: Any, new: Any) -> None:
@@ -192,8 +187,17 @@ class Tensor(Looking):
                              hint="Choose what carries gradients before the call.")
         if on and owner(self.value) is not self:
             self.value = StopGradient()(self.value)
-        self.requires_grad, self.leaf = on, on
+        self._requires_grad, self.leaf = on, on
         return self
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether `backward` passes through this tensor, or stops and accumulates at it; setting it makes it a leaf."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, on: bool) -> None:
+        self.requires_grad_(on)
 
     def detach(self) -> Tensor:
         """The same numbers as a tensor that carries no gradient."""
@@ -270,7 +274,14 @@ class Tensor(Looking):
     squeeze, unsqueeze     = lift(shaping.squeeze), lift(shapes.unsqueeze)
     expand, clone          = lift(shapes.expand), lift(shapes.copied)
     T, mT                  = property(lift(shapes.transposed)), property(lift(linear.swap_last))
-    astype, to             = lift(as_dtype), lift(as_dtype)
+    astype                 = lift(as_dtype)
+
+    def to(self, what: Any) -> Tensor:
+        """This tensor as another dtype, or on a device."""
+        return self if what == "cpu" else self.astype(what)
+
+    def __reduce__(self) -> Any:
+        return tensor, (np.array(self.numpy()), None, self.requires_grad and self.leaf)
 
     def float(self) -> Tensor: return self.astype("float32")
     def double(self) -> Tensor: return self.astype("float64")
@@ -306,7 +317,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
         made = data.detach() if isinstance(data, Tensor) else Tensor(array_value(data))
         made = made if dtype is None else astype(made, dtype=dtype)
     else:
-        made = Tensor(known(array_of(data, dtype), "constant"))
+        made = Tensor(array_value(array_of(data, dtype)))
     return made.requires_grad_() if requires_grad else made
 
 
@@ -314,7 +325,10 @@ def array_value(array: Array) -> Value:
     """The value of an array: its numbers now, or in a traced function an input where calls can find the array again."""
     tracing = TRACING.get()
     found = None if tracing is None else tracing.array(array)
-    return known(array_of(array), "array") if found is None else found
+    if found is not None:
+        return found
+    array = array_of(array)
+    return known(array, "array") if tracing is None or array.size > SMALL else Constant(array)()
 
 
 def array_of(data: Any, dtype: Any = None) -> Array:

@@ -1,7 +1,7 @@
 """A function becomes a graph: it runs once on symbols, and what it read and rebound is noted."""
 from __future__ import annotations
 
-import random
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -142,17 +142,21 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
             restore(record)
 
 
-def draws(state: State) -> list[tuple[str, str]]:
+def draws(state: State) -> dict[str, str]:
     """The states of the random numbers of NumPy and Python that a function may reach, by name."""
-    generators = [(slot.path, x) for slot, x in state.objects if isinstance(x, np.random.Generator)]
-    return [("np.random", repr(np.random.get_state()[1:3])), ("random", repr(hash(random.getstate()))),
-            *((path, repr(x.bit_generator.state)) for path, x in generators)]
+    numpy, python = sys.modules.get("numpy.random"), sys.modules.get("random")
+    found = {} if python is None else {"random": repr(hash(python.getstate()))}
+    if numpy is None:
+        return found
+    generators = {slot.path: x for slot, x in state.objects if isinstance(x, numpy.Generator)}
+    found["np.random"] = repr(numpy.get_state(legacy=False))
+    return found | {path: repr(x.bit_generator.state) for path, x in generators.items()}
 
 
-def refuse_draws(before: list[tuple[str, str]], after: list[tuple[str, str]]) -> None:
+def refuse_draws(before: dict[str, str], after: dict[str, str]) -> None:
     """Raises where a function drew random numbers that every later call would repeat."""
-    for (name, old), (_, new) in zip(before, after):
-        if old != new:
+    for name, old in before.items():
+        if after[name] != old:
             raise TraceError(f"{name} was used inside of a compiled function, and later calls would repeat its numbers",
                              hint="Draw with st.rand, st.randn or st.dropout, or pass the numbers as an argument.")
 

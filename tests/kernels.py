@@ -58,7 +58,8 @@ class Compiled:
         names = [launch.function for launch in self.launches]
         self.code = jit.load(jit.compile_object(module, detect()), names, detect())
 
-    def run(self, inputs: Mapping[Value, Array], sizes: Mapping[str, int], backwards: bool) -> tuple[list[Array], list[int]]:
+    def run(self, inputs: Mapping[Value, Array], sizes: Mapping[str, int],
+            backwards: bool) -> tuple[list[Array], list[int]]:
         """The results and the status; `backwards` runs the tasks one by one, last first."""
         memory = {self.tables.of(v): np.ascontiguousarray(a) for v, a in inputs.items()}
         rooms = {v: room(at(v.type.size, sizes) * v.dtype.bytes) for v in self.kernel.results}
@@ -66,10 +67,11 @@ class Compiled:
         addresses = {k: a.ctypes.data for k, a in memory.items()} | {k: start(a) for k, a in temps.items()} | \
             {self.tables.of(v): start(a) for v, a in rooms.items()}
         scratch = room(max((at(launch.scratch, sizes) for launch in self.launches), default=0))
-        table = (ctypes.c_void_p * (len(self.tables.positions) + 1))(*(addresses.get(k, 0) for k in self.tables.positions.values()))
+        positions = self.tables.positions.values()
+        table = (ctypes.c_void_p * (len(positions) + 1))(*(addresses.get(k, 0) for k in positions))
         named = (ctypes.c_int64 * (len(self.tables.names) + 1))(*(sizes[n] for n in self.tables.names))
         status = (ctypes.c_int64 * 4)()
-        context = (ctypes.c_void_p * 6)(*map(ctypes.addressof, (table, named, status)), start(scratch), len(scratch) - 2 * GUARD)
+        context = (ctypes.c_void_p * 6)(*map(ctypes.addressof, (table, named, status)), start(scratch), scratch.size)
         for launch in self.launches:
             function, tasks = KERNEL(self.code[launch.function]), at(launch.tasks, sizes)
             for first, last in [(k, k + 1) for k in reversed(range(tasks))] if backwards else [(0, tasks)]:

@@ -1,11 +1,11 @@
-"""Many random graphs through every pass: `python -m tests.long_random_graphs --n 50000 --start 0`."""
+"""Many random graphs through every pass, or with `--backend cpu` as programs: `python -m tests.long_random_graphs`."""
 from __future__ import annotations
 
 import argparse
 import time
 import traceback
 
-from tests.test_random_graphs import check
+from tests.test_random_graphs import check, check_program
 
 
 def main() -> int:
@@ -13,11 +13,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=50_000, help="how many graphs")
     parser.add_argument("--start", type=int, default=0, help="the first seed")
+    parser.add_argument("--backend", help="compile each graph for this backend; without it only the passes are checked")
     options = parser.parse_args()
     failed, begin = 0, time.perf_counter()
     for seed in range(options.start, options.start + options.n):
         try:
-            check(seed)
+            check_program(seed, options.backend) if options.backend else check(seed)
         except Exception:
             failed += 1
             print(f"seed {seed} fails:\n{traceback.format_exc(limit=-3)}")

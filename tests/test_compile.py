@@ -222,6 +222,24 @@ def test_methods_compile() -> None:
     assert a.w.tolist() == [3, 3]
 
 
+def test_a_module_compiles() -> None:
+    st.manual_seed(0)
+    layer = Linear(4, 2)
+    f = st.compile(layer, dims={"x": {0: "n"}})
+    for n in (2, 3):
+        np.testing.assert_allclose(f(batch(n)).shape, (n, 2))
+    with st.no_grad():
+        layer.bias.assign(layer.bias + 1)
+    x = batch(2)
+    np.testing.assert_allclose(f(x).numpy(), layer(st.tensor(x)).numpy(), rtol=1e-5)
+    assert f.compiles == 1 and "Linear" in repr(f)
+
+
+def test_options_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(TypeError, match="no option 'fast'"):
+        st.compile(lambda x: x, fast=True)
+
+
 def test_errors_of_a_running_program_change_nothing() -> None:
     holder = SimpleNamespace(w=st.zeros(4), n=st.tensor(0))
 

@@ -73,7 +73,7 @@ def close(y: Array, expected: Array, tolerance: float) -> None:
         return
     y, expected = y.astype(np.float64), expected.astype(np.float64)
     finite = np.isfinite(expected)
-    assert (np.isnan(y) == np.isnan(expected)).all() and (y[~finite] == expected[~finite])[~np.isnan(expected[~finite])].all()
+    assert np.array_equal(y[~finite], expected[~finite], equal_nan=True)
     scale = np.abs(expected[finite]).max(initial=1e-30)
     assert np.abs(y[finite] - expected[finite]).max(initial=0) <= tolerance * scale
 
@@ -114,8 +114,8 @@ def test_lengths(name: str, symbolic: bool) -> None:
 @pytest.mark.parametrize("of", [float64, float16, bfloat16, int32, int64, uint8, uint32, bool_], ids=str)
 def test_dtypes(of: DType) -> None:
     x, z = leaf(33, 70, of=of), leaf(33, 70, of=of)
-    results = [Select()(Equal()(x, z), x, z), Maximum()(x, z), Sum((1,))(x), Sum((0,))(x), Sum((0, 1))(z), cast(x, float32),
-               Max((1,))(x), Transpose((1, 0))(x)]
+    results = [Select()(Equal()(x, z), x, z), Maximum()(x, z), Sum((1,))(x), Sum((0,))(x), Sum((0, 1))(z),
+               cast(x, float32), Max((1,))(x), Transpose((1, 0))(x)]
     if of != bool_:
         results.append(x * z)
     agrees(results, [x, z], [numbers((33, 70), of), numbers((33, 70), of)])
@@ -164,7 +164,7 @@ def test_one_kernel(name: str) -> None:
 def contractions() -> dict[str, tuple[list[Value], list[Value], int]]:
     """Contractions with what should become part of them, and the number of kernels."""
     x, w, b, g = leaf(N, 37), leaf(37, 50), leaf(50), leaf(N, 50)
-    deep, q, k = leaf(N, 6, 37), leaf(2, 3, N, 16), leaf(2, 3, N, 16)
+    deep, open_, q, k = leaf(N, 6, 37), leaf(4, N, 37), leaf(2, 3, N, 16), leaf(2, 3, N, 16)
     image, kernel = leaf(N, 8, 14, 14), leaf(16, 8, 3, 3)
     y = MatMul()(x, w) + b
     conv = Conv2d((1, 1), ((1, 1), (1, 1)), (1, 1), 1)(image, kernel)
@@ -174,6 +174,7 @@ def contractions() -> dict[str, tuple[list[Value], list[Value], int]]:
         "transposes":           ([MatMul()(swap_last(x), g), MatMul()(g, swap_last(w))], [x, w, g], 2),
         "a scaled operand":     ([MatMul()(x * 2, w)], [x, w], 1),
         "rows of a deep array": ([matmul(deep, w) + b], [deep, w, b], 1),
+        "rows of open length":  ([matmul(open_, w) + b], [open_, w, b], 1),
         "a batch of products":  ([MatMul()(q, swap_last(k)) * 0.25], [q, k], 1),
         "convolution":          ([Maximum()(conv + reshape(leaf_bias := leaf(16), (16, 1, 1)), 0.0)],
                                  [image, kernel, leaf_bias], 1),

@@ -1,7 +1,9 @@
 """Tensors: numbers when somebody looks, gradients, indexing, and what others may take from them."""
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import weakref
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import stele as st
+from stele import config
 from stele.errors import DTypeError, GraphError, IndexOutOfRange, ShapeError
 from stele.evaluate import EVALUATOR
 
@@ -92,6 +95,8 @@ def test_a_dead_intermediate_costs_no_buffer() -> None:
     assert dead() is None
     d.numpy()
     assert value.data is None and d.value.data is not None
+    if config.BACKEND() == "cpu":
+        assert len(EVALUATOR.last.kernels) == 1
 
 
 def test_a_live_intermediate_keeps_its_numbers() -> None:
@@ -229,6 +234,25 @@ def test_numpy_functions_take_tensors() -> None:
     x = st.tensor(A)
     np.testing.assert_array_equal(np.asarray(x), A)
     assert isinstance(np.ones(4, np.float32) * x, st.Tensor)
+
+
+def test_copies_and_pickles_are_tensors_of_their_own() -> None:
+    w = st.tensor([1.0, 2.0], requires_grad=True)
+    for other in (copy.deepcopy(w), pickle.loads(pickle.dumps(w))):
+        assert other.requires_grad and other.tolist() == [1.0, 2.0]
+        (other * w).sum().backward()
+        assert other.grad.tolist() == [1.0, 2.0]
+
+
+def test_requires_grad_is_set_as_an_attribute() -> None:
+    w = st.tensor([1.0, 2.0])
+    w.requires_grad = True
+    (w * w).sum().backward()
+    assert w.grad.tolist() == [2.0, 4.0]
+    w.requires_grad = False
+    assert not (w * 2).requires_grad
+    with pytest.raises(DTypeError, match="only float"):
+        st.tensor([1]).requires_grad = True
 
 
 def test_errors_are_raised_where_the_op_is_written() -> None:

@@ -15,7 +15,7 @@ from stele.ir.text import parse, show
 from stele.ir.types import Guard, Type, bfloat16, bool_, float32, int64
 from stele.ir.verify import verify
 from stele.ops import ALL
-from stele.ops.control import scan
+from stele.ops.control import Scan
 from stele.ops.elementwise.unary import exp, tanh
 from stele.ops.linear import Concatenate, Reshape, Sum, Transpose, reshape, zeros_like
 
@@ -49,9 +49,9 @@ graph(x: float32[t,2], w: float32[2]):
   v0 = Literal(value=0, dtype=float32)() : float32[]  # r.py:1
   v1 = Broadcast(shape=(2,))(v0) : float32[2]  # r.py:1
   v2 = Scan(body=graph(0), carries=1, slices=1, length=t, reverse=True)(v1, x, w) : (float32[2], float32[t,2])  # r.py:1
-    graph0(c0: float32[2], x0: float32[2], k0: float32[2]):
-      v0 = Mul()(c0, k0) : float32[2]  # r.py:1
-      v1 = Add()(v0, x0) : float32[2]  # r.py:1
+    graph0(h: float32[2], x: float32[2], w: float32[2]):
+      v0 = Mul()(h, w) : float32[2]  # r.py:1
+      v1 = Add()(v0, x) : float32[2]  # r.py:1
       v2 = Tanh()(v1) : float32[2]  # r.py:1
       return v2, v2
   v3 = Item(k=1)(v2) : float32[t,2]  # r.py:1
@@ -63,11 +63,10 @@ def loop() -> Graph:
     t = size("t")
     x, w = parameter("x", Type(float32, (t, 2))), parameter("w", Type(float32, (2,)))
     with inherit(frozenset((Origin("r.py:1"),))):
-        def step(c: tuple[Value, ...], xs: tuple[Value, ...]) -> tuple[list[Value], list[Value]]:
-            return [h := tanh(c[0] * w + xs[0])], [h]
-
-        _, (ys,) = scan(step, [zeros_like(w)], [x], reverse=True)
-        return Graph((x, w), (ys,))
+        inner = [parameter(name, Type(float32, (2,))) for name in ("h", "x", "w")]
+        h = tanh(inner[0] * inner[2] + inner[1])
+        loop = Scan(Graph(tuple(inner), (h, h)), carries=1, slices=1, length=t, reverse=True)
+        return Graph((x, w), (Item(1)(loop(zeros_like(w), x, w)),))
 
 
 @pytest.mark.parametrize(("graph", "text"), [(example(), GOLDEN), (loop(), GOLDEN_LOOP)], ids=["guards", "loop"])

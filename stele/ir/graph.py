@@ -78,6 +78,7 @@ class Value:
     """
 
     __slots__ = ("__weakref__", "args", "data", "op", "owner", "type", "where")
+    __match_args__ = ("op", "args")
 
     op: Op
     args: tuple[Value, ...]
@@ -113,9 +114,6 @@ class Value:
 
     def __repr__(self) -> str:
         return f"<{self.op.name} {self.type}>"
-
-
-Value.__match_args__ = ("op", "args")  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,11 @@ from ..errors import GraphError
 from .graph import Graph, Op, Parameter, Value, parameter, walk
 from .origin import NOWHERE, Origin, Where, inherit, lines
 from .types import DType, Shape, Type, float32
+from .verify import agree
 
 Match = Callable[[Value], Value | None]
+Example = Callable[[Value], Value] | Callable[[Value, Value], Value] | Callable[[Value, Value, Value], Value] | \
+    Callable[[Value, Value, Value, Value], Value]
 FRESH: Where = frozenset((Origin("rewrite"),))
 
 
@@ -62,7 +65,7 @@ class Rule:
         return height[result.results[0]] - 1
 
 
-def rule(example: Callable[..., Value], *, error: float = 0, domain: tuple[float, float] = (-3, 3),
+def rule(example: Example, *, error: float = 0, domain: tuple[float, float] = (-3, 3),
          hard: tuple[float, float | tuple[float, ...]] | None = None, also: tuple[type[Op], ...] = (),
          **inputs: Shape | Type) -> Callable[[Match], Rule]:
     """Makes a function a rule, given a graph on which it must fire; its parameters are (2, 3) unless said otherwise.
@@ -192,8 +195,7 @@ def becomes_or_args(v: Value, becomes: dict[Value, Value]) -> tuple[Value, ...]:
 
 def is_only_size(r: Rule, v: Value, new: Value) -> bool:
     """Whether two types differ in how symbolic sizes are written, and no more; raises GraphError otherwise."""
-    if isinstance(v.type, Type) and isinstance(new.type, Type) and v.dtype == new.dtype and v.ndim == new.ndim \
-            and all(m == n or not (isinstance(m, int) and isinstance(n, int)) for m, n in zip(v.shape, new.shape)):
+    if agree(v.type, new.type):
         return True
     raise GraphError(f"the rule {r.name} made {new.type} of {v.type} at {', '.join(lines(v.where))}: a replacement "
                      f"must have the type of what it replaces; cast or reshape it, or return None")

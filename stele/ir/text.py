@@ -203,7 +203,7 @@ def parse_array(of: DType, shape: tuple[int, ...], data: str | tuple[float, ...]
     return np.array(data, dtype=np.float64 if of.is_float else of.numpy).astype(of.numpy).reshape(shape)
 
 
-def parse_type(text: str) -> Type | TupleType | Any:
+def parse_type(text: str) -> Any:
     """The type that `str` printed: `float32[n,3]`, or a tuple of those in parentheses."""
     if text.startswith("("):
         return TupleType(tuple(parse_type(t) for t in re.findall(r"\w+\[.*?\](?:@\w+)?", text)))

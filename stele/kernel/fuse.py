@@ -1,4 +1,4 @@
-"""Which values become one kernel: inlined where cheap, in memory where not, joined where one pass over rows serves all."""
+"""Which values become one kernel: producers join their readers where one pass over rows serves all."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from ..ir.origin import Where
 from ..ir.sizes import Dim
 from ..ir.types import product
 from ..ops.linear import Pad
-from .index import regroup, variable, variables
+from .index import Splits, regroup, variable, variables
 from .inline import CHEAP, LARGEST, Inlining
 from .space import Space, Unfit, follow, is_fold, measured
 
@@ -153,14 +153,17 @@ class Fusion:
         """Whether all that a group computes is computed from the same element of v and what else there is in memory."""
         body = self.united_body(group, reader)
         at = tuple(variable(f"c{k}") for k in range(v.ndim))
-        if reader.anchor is not None or any(r.type.size != v.type.size for r in reader.results) or self.comes_before(group, reader):
+        if reader.anchor is not None or any(r.type.size != v.type.size for r in reader.results):
             return False
-        if any(u.op.family not in ("elementwise", "movement", "generate") for u in reader.body):
+        families = {u.op.family for u in reader.body if not isinstance(u.op, Pad)}
+        if not families <= {"elementwise", "movement", "generate"} or any(isinstance(u.op, Pad) for u in reader.body):
+            return False
+        if self.comes_before(group, reader):
             return False
         try:
-            found = follow(reader.results, body, at, v.shape)
-            return found.get(v) == {at} and all(found[r] == {regroup(at, v.shape, r.shape, {})} for r in reader.results) \
-                and not any(bounded for bounded in (isinstance(u.op, Pad) for u in reader.body))
+            splits = Splits(f"%c{v.ndim - 1}")
+            found = follow(reader.results, body, at, v.shape, splits)
+            return found.get(v) == {at} and all(found[r] == {regroup(at, v.shape, r.shape, splits)} for r in reader.results)
         except Unfit:
             return False
 
@@ -188,8 +191,9 @@ class Fusion:
 
     def united_results(self, first: Group, then: Group) -> list[Value]:
         """What of two groups others need, in order."""
-        return sorted((v for v in (*first.results, *then.results) if v in self.wanted or self.readers.get(v, set()) - {first, then}),
-                      key=self.order.__getitem__)
+        kept = [v for v in (*first.results, *then.results)
+                if v in self.wanted or self.readers.get(v, set()) - {first, then}]
+        return sorted(kept, key=self.order.__getitem__)
 
     def join(self, first: Group, then: Group) -> bool:
         """Makes one group of two, if one space serves both and it pays."""
@@ -244,7 +248,7 @@ class Fusion:
             return True
         longest = max((w if isinstance(w, int) else 0 for w in work), default=1)
         if isinstance(rows, int):
-            return all(isinstance(w, int) for w in work) and (rows * longest <= WIDE or (rows >= ENOUGH and longest <= WIDE))
+            return all(isinstance(w, int) for w in work) and longest <= (WIDE if rows >= ENOUGH else WIDE // rows)
         return longest <= WIDE
 
     # The outcome

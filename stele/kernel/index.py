@@ -19,6 +19,26 @@ class Refine(Exception):
     extents: tuple[Dim, ...]
 
 
+class Splits(dict[str, Dim]):
+    """Ranges of a single element: where its index is split by a size, a variable stands for the quotient.
+
+    `meaning[name]` is what is divided by what; `fixed` names the variables that may not be split so.
+    """
+
+    def __init__(self, fixed: str) -> None:
+        super().__init__()
+        self.fixed = fixed
+        self.meaning: dict[str, tuple[Dim, Dim]] = {}
+
+    def quotient(self, x: Dim, by: Dim) -> Dim:
+        """The variable that stands for `x // by`."""
+        if self.fixed in variables(x):
+            raise Opaque
+        name = next((n for n, m in self.meaning.items() if m == (x, by)), f"%quotient{len(self.meaning)}")
+        self.meaning[name] = x, by
+        return variable(name[1:])
+
+
 class Opaque(Exception):
     """An index that no loop structure can express: the operand has to be in memory."""
 
@@ -126,6 +146,9 @@ def quotient(x: Dim, by: Dim, ranges: Ranges) -> tuple[Dim, Dim]:
             raise Refine(name, (outer, by))
     if isinstance(by, int):
         return x // by, x % by
+    if isinstance(ranges, Splits):
+        whole = ranges.quotient(x, by)
+        return whole, x - whole * by
     raise Opaque
 
 

@@ -60,7 +60,7 @@ class Inlining:
         self.choose()
 
     def choose(self) -> None:
-        """Decides what is in memory: results, operands of what is no loop of ours, folds, what is dear and used again."""
+        """Decides what is in memory: results, operands of what is no loop of ours, sums, what is dear and used twice."""
         for v, kind in self.kind.items():
             if kind in ("inline", "fold"):
                 if isinstance(v.op, Gather):
@@ -122,7 +122,7 @@ class Inlining:
         simple = all(isinstance(u.op, Broadcast | Transpose | Slice | Reshape | Cast)
                      or (u.op.family == "elementwise" and len(self.users[u]) == 1) for u in body)
         try:
-            follow([v], body, tuple(variable(f"c{k}") for k in range(v.ndim)), v.shape)
+            follow([v], body, tuple(variable(f"c{k}") for k in range(v.ndim)), v.shape, {})
         except Unfit:
             return False
         return simple and self.cost[v] <= CHEAP

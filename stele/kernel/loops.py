@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Union
+from typing import TypeAlias
 
 from ..ir.graph import Op, Value
 from ..ir.sizes import Dim
@@ -38,7 +38,7 @@ class Temporary:
     shape: tuple[Dim, ...]
 
 
-Buffer = Union[Value, Temporary]
+Buffer: TypeAlias = "Value | Temporary"
 Bound = tuple[Dim, Dim, Dim]
 """`(e, low, high)`: holds where low <= e < high."""
 
@@ -158,7 +158,7 @@ class Store:
     x: Element
 
 
-Step = Union[Element, Loop, Fold, Store]
+Step: TypeAlias = "Element | Loop | Fold | Store"
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +246,8 @@ def formula(x: Element, names: dict[Element, str]) -> str:
         case Apply(op=op, args=args):
             return f"{op.name}({', '.join(name_of(a, names) for a in args)})"
         case Generate(op=op, index=index, args=args):
-            return f"{op.name}[{', '.join(name_of(i, names) for i in index)}]({', '.join(name_of(a, names) for a in args)})"
+            at, of = (", ".join(name_of(a, names) for a in part) for part in (index, args))
+            return f"{op.name}[{at}]({of})"
         case Within(x=inner, bounds=bounds):
             return f"{name_of(inner, names)}{limits(bounds)}"
         case Check(x=inner, size=size):

@@ -1,7 +1,7 @@
 """From kernels to loops: each element computed at the outermost loop where all that it depends on is known."""
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from ..ir.graph import Constant, Literal, Value
@@ -12,7 +12,7 @@ from ..ops.linear import Concatenate, Gather
 from ..ops.random import RandomBits
 from .collapse import collapse
 from .fuse import Kernel
-from .index import linear, regroup, strides, variable, variables
+from .index import Splits, linear, regroup, strides, variable, variables
 from .loops import (
     Apply,
     Axis,
@@ -45,8 +45,10 @@ def lower(kernel: Kernel) -> list[Nest]:
     if isinstance(result.op, Concatenate):
         return [nest for k in range(len(result.args)) for nest in cut(collapse(joined(result, k, kernel.body)))]
     space = measure(kernel.results, frozenset(kernel.body))
-    ways = [collapse(Lowering(space, kernel.body, across).nest()) for across in ((False, True) if space.rows else (False,))]
-    return cut(min(ways, key=strided))
+    inside = collapse(Lowering(space, kernel.body, False).nest())
+    if not space.rows:
+        return cut(inside)
+    return cut(min(inside, collapse(Lowering(space, kernel.body, True).nest()), key=strided))
 
 
 def joined(v: Value, k: int, body: Collection[Value]) -> Nest:
@@ -66,35 +68,40 @@ class Given(Element):
 
 @dataclass(frozen=True)
 class Piece:
-    """A block without loops over the variables of one index; `x` is what it makes, `given` what it is given."""
+    """A block without loops over the variables of one index; `x` is what it makes, `given` what it is given.
+
+    `quotients` says what further variables mean: an expression divided by another.
+    """
 
     block: Block
     x: Element | None
     given: Element | None
+    quotients: Mapping[str, tuple[Dim, Dim]]
 
 
 def operand(v: Value, body: Collection[Value], shape: Shape) -> Piece:
     """The element of an operand at the index (%c0, %c1 ...) of its elements seen as `shape`."""
-    lowering, index = at_point(body, shape)
+    lowering, index = at_point(body, shape, {})
     x = lowering.element(v, regroup(index, shape, v.shape, {}))
-    return Piece(lowering.close(), x, None)
+    return Piece(lowering.close(), x, None, {})
 
 
 def outcome(v: Value, results: Collection[Value], body: Collection[Value], shape: Shape) -> Piece:
     """What happens to element (%c0, %c1 ...) of v, seen as `shape`: results are computed from it and stored."""
-    lowering, index = at_point(frozenset(body) - {v}, shape)
+    splits = Splits(f"%c{len(shape) - 1}")
+    lowering, index = at_point(frozenset(body) - {v}, shape, splits)
     given = Given(accumulator(v), frozenset().union(*map(variables, index)))
-    lowering.known[v, regroup(index, shape, v.shape, {}), ()] = given
+    lowering.known[v, regroup(index, shape, v.shape, splits), ()] = given
     for r in results:
-        at = regroup(index, shape, r.shape, {})
+        at = regroup(index, shape, r.shape, splits)
         lowering.store(r, at, lowering.element(r, at))
-    return Piece(lowering.close(), None, given)
+    return Piece(lowering.close(), None, given, splits.meaning)
 
 
-def at_point(body: Collection[Value], shape: Shape) -> tuple[Lowering, Index]:
+def at_point(body: Collection[Value], shape: Shape, ranges: dict[str, Dim]) -> tuple[Lowering, Index]:
     """A lowering inside of one scope, whose variables are an index of `shape`."""
     index = tuple(variable(f"c{k}") for k in range(len(shape)))
-    lowering = Lowering(Space(), body, False)
+    lowering = Lowering(Space(ranges), body, False)
     lowering.open(*(f"%c{k}" for k in range(len(shape))))
     lowering.floor = 1
     return lowering, index
@@ -161,7 +168,9 @@ class Lowering:
 
     def home(self, depends: frozenset[str]) -> Scope:
         """The outermost loop in which all of `depends` is known."""
-        return next(s for s in self.scopes[self.floor:] if depends <= s.variables)
+        if self.floor:
+            return self.scopes[self.floor]
+        return next(s for s in self.scopes if depends <= s.variables)
 
     def placed(self, x: Element) -> Element:
         self.home(x.depends).steps.append(x)
@@ -173,9 +182,9 @@ class Lowering:
         if key not in self.known:
             inside = v in self.body and v.op.family != "leaf"
             self.known[key] = self.computed(v, index, bounds) if inside else self.read(v, index, bounds)
-            if not bounds and v not in self.stored and self.space.stores.get(v) == index:
-                self.stored.add(v)
-                self.store(v, index, self.known[key])
+        if not bounds and v not in self.stored and self.space.stores.get(v) == index:
+            self.stored.add(v)
+            self.store(v, index, self.known[key])
         return self.known[key]
 
     def read(self, v: Value, index: Index, bounds: Bounds) -> Element:
@@ -220,7 +229,8 @@ class Lowering:
         """An element at a computed index of one axis, which is checked."""
         x, at = v.args
         found = self.element(at, index[axis:axis + at.ndim], bounds)
-        checked = self.placed(Check(found.dtype, found.depends | depending(bounds=bounds), found, x.shape[axis], v, bounds))
+        depends = found.depends | depending(bounds=bounds)
+        checked = self.placed(Check(found.dtype, depends, found, x.shape[axis], v, bounds))
         offset = linear((*index[:axis], 0, *index[axis + at.ndim:]), x.shape)
         computed = ((checked, strides(x.shape)[axis]),)
         return self.placed(Load(v.dtype, depending(offset, bounds, (checked,)), x, offset, computed, bounds))
@@ -234,8 +244,8 @@ class Lowering:
         self.scopes += opened
         parts = tuple(Part(m.op, accumulator(m), self.element(m.args[0], cls.operand)) for m in cls.members)
         del self.scopes[depth:]
-        fold = Fold(tuple(Axis(n, self.space.ranges[n]) for n in cls.loops), tuple(Block(tuple(s.steps)) for s in opened),
-                    parts, not self.across)
+        axes = tuple(Axis(n, self.space.ranges[n]) for n in cls.loops)
+        fold = Fold(axes, tuple(Block(tuple(s.steps)) for s in opened), parts, not self.across)
         home.steps.append(fold)
         for k, m in enumerate(cls.members):
             self.known[m, cls.index, ()] = self.placed(Total(accumulator(m), home.variables, fold, k))

@@ -50,7 +50,8 @@ class Rebuild:
 
     def element(self, x: Element) -> Element:
         if x not in self.elements:
-            changed = {f.name: self.part(getattr(x, f.name)) for f in fields(x) if f.name not in ("dtype", "depends", "op", "value")}
+            own = [f.name for f in fields(x) if f.name not in ("dtype", "depends", "op", "value")]
+            changed = {name: self.part(getattr(x, name)) for name in own}
             depends = frozenset().union(*(variables(self.dims[n]) if n in self.dims else {n} for n in x.depends))
             self.elements[x] = replace(x, depends=depends, **changed)
         return self.elements[x]

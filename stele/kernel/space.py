@@ -98,14 +98,15 @@ def measure(results: Sequence[Value], body: Collection[Value]) -> Space:
     raise Unfit
 
 
-def follow(results: Sequence[Value], body: Collection[Value], index: Index, shape: Shape) -> dict[Value, set[Index]]:
+def follow(results: Sequence[Value], body: Collection[Value], index: Index, shape: Shape,
+           ranges: dict[str, Dim]) -> dict[Value, set[Index]]:
     """All indices at which values of `body` are needed for the element of each result that `index` of `shape` means.
 
     Raises Unfit where that takes a reduction, or loops other than those of `index`.
     """
     found: dict[Value, set[Index]] = {}
     try:
-        stack = [(v, regroup(index, shape, v.shape, {})) for v in results]
+        stack = [(v, regroup(index, shape, v.shape, ranges)) for v in results]
         while stack:
             v, at = stack.pop()
             if v not in body or at in found.setdefault(v, set()):
@@ -113,7 +114,7 @@ def follow(results: Sequence[Value], body: Collection[Value], index: Index, shap
             if is_fold(v):
                 raise Unfit
             found[v].add(at)
-            stack += [(n.x, n.index) for n in needs(v, at, {})]
+            stack += [(n.x, n.index) for n in needs(v, at, ranges)]
     except (Opaque, Refine):
         raise Unfit from None
     return found

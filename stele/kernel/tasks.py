@@ -102,7 +102,8 @@ def partial_sums(nest: Nest, steps: tuple[Step, ...], fold: Fold, across: Loop |
     stores = [Store(m, offset, t) for m, t in zip(memory, totals)]
     head = wrapped(across, (*steps[:at], sums, *totals, *stores))
     loads = [Load(p.dtype, variables(offset), m, offset) for p, m in zip(fold.parts, memory)]
-    again = Fold((block,), (Block(tuple(loads)),), tuple(Part(p.op, p.dtype, x) for p, x in zip(fold.parts, loads)), fold.lane)
+    parts = tuple(Part(p.op, p.dtype, x) for p, x in zip(fold.parts, loads))
+    again = Fold((block,), (Block(tuple(loads)),), parts, fold.lane)
     copy = Rebuild({}, {}, {s: s for s in (*nest.prelude, *steps[:at]) if isinstance(s, Element)})
     copy.folds[fold] = again
     tail = (again, *(new for s in steps[at + 1:] for new in copy.step(s)))
@@ -163,12 +164,12 @@ def outward(nest: Nest) -> Nest:
     while count > 1 and inner < 512:
         count -= 1
         inner *= known(chain[count].axis.extent, 512)
-    if count < 1 or count == len(chain) and len(chain) > 1:
+    if count < 1 or (count == len(chain) and len(chain) > 1):
         return nest
     outer = chain[:count] if len(chain) > 1 else []
     hoisted = tuple(s for loop in outer for s in loop.body.steps if not isinstance(s, Loop))
-    return Nest(tuple(c.axis for c in outer), 1, nest.prelude,
-                Block((*(s for s in nest.body if not isinstance(s, Loop)), *hoisted, chain[len(outer)])) if chain else nest.body)
+    steps = (*(s for s in nest.body if not isinstance(s, Loop)), *hoisted, chain[len(outer)])
+    return Nest(tuple(c.axis for c in outer), 1, nest.prelude, Block(steps))
 
 
 def blocked(nest: Nest, loop: Loop) -> Nest:
@@ -189,7 +190,7 @@ def work_of(block: Block) -> int:
         match step:
             case Loop(axis, body, _):
                 total += length(axis) * work_of(body)
-            case Fold(axes, bodies, _, _) if axes:
+            case Fold(axes, _, _, _) if axes:
                 total += product(tuple(length(a) for a in axes))
     return total
 

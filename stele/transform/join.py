@@ -46,7 +46,8 @@ def carries_alike(a: Loop, b: Loop) -> bool:
 def joined(parts: list[Loop]) -> dict[Value, Results]:
     """The results of each loop, from one."""
     first, body, n = parts[0], together(parts), parts[0].scan.carries
-    ends, at = [], 0
+    ends: list[tuple[Value, ...]] = []
+    at = 0
     for part in parts:
         ends.append(body.results[at:at + len(part.body.results)])
         at += len(part.body.results)

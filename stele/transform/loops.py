@@ -1,4 +1,5 @@
 """What every rewrite of a loop needs: its parts by role, and loops of a graph changed one by one."""
+# pyright: reportMatchNotExhaustive=false
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
@@ -86,7 +87,7 @@ class Loop:
         body = Graph(parameters, (*(new for _, _, new in carry), *ys), self.body.guards)
         scan = Scan(body, len(carry), len(xs), self.scan.length, self.scan.reverse)
         args = (*(x for x, _, _ in carry), *(x for x, _ in xs), *(x for x, _ in fixed))
-        return Value(scan, args, scan.type(*(a.type for a in args)), self.value.where)
+        return Value(scan, args, scan.type(*(a.type for a in args)), self.value.where)  # type: ignore[arg-type]
 
 
 def loops(graph: Graph) -> list[Loop]:

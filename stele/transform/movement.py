@@ -1,4 +1,5 @@
 """Identities of movement and sums: moves undone, moves joined, and moves kept out of the way of arithmetic."""
+# pyright: reportMatchNotExhaustive=false
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ from ..ops.linear import (
     transpose,
 )
 from ..ops.reduction import Max, Min, Prod
-from .patterns import axes_of, holds, number
+from .patterns import axes_of, factors, holds, number, product_of
 
 REDUCTIONS: tuple[type[Op], ...] = (Sum, Max, Min, Prod)
 ELEMENTWISE: tuple[type[Op], ...] = (*arithmetic.ALL, *binary.ALL, *unary.ALL, Cast)
@@ -181,7 +182,7 @@ def add_of_pads(v: Value) -> Value | None:
         match x.op:
             case Add() if len(terms) < 64:
                 terms += x.args
-            case Pad(low, high, gaps) if not any(gaps) and isinstance(low, tuple):
+            case Pad(low, high, gaps) if not any(gaps):
                 axes &= {k for k in range(v.ndim) if not (low[k] == 0 and high[k] == 0)}
                 if len(axes) != 1 or not isinstance(at := low[min(axes)], int) or at in pads or is_moved(x, min(axes)):
                     return None
@@ -278,13 +279,44 @@ def sum_of_negative(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: Sum((1,))(x * 3.0), error=8)
+@rule(lambda x, z, c: Sum((0, 2))(x * broadcast(c, x.shape) * z), error=8, x=(2, 3, 4), z=(2, 3, 4), c=(3, 1))
 def sum_of_multiple(v: Value) -> Value | None:
-    """sum(x * c) = sum(x) * c"""
-    match v:
-        case Value(Sum() as op, [Value(Mul(), [x, c])]) if (n := number(c)) is not None and v.dtype.is_float:
-            return op(x) * n
-    return None
+    """sum(x * c) = sum(x) * c, where c is the same along the summed axes"""
+    (y,), axes = v.args, axes_of(v)
+    if not isinstance(y.op, Mul) or not v.dtype.is_float:
+        return None
+    parts = [(p, is_steady(p, axes)) for p in factors(y)]
+    steady, rest = ([p for p, there in parts if there is wanted] for wanted in (True, False))
+    if not steady or not rest:
+        return None
+    return product_of([Sum(axes)(product_of(rest)), *(without_axes(p, axes, v.shape) for p in steady)])
+
+
+def is_steady(v: Value, axes: tuple[int, ...]) -> bool:
+    """Whether v repeats the same elements along all of these axes."""
+    if not isinstance(v.op, Broadcast):
+        return False
+    extra = v.ndim - v.args[0].ndim
+    return all(k < extra or (v.args[0].shape[k - extra] == 1 and v.shape[k] != 1) for k in axes)
+
+
+def without_axes(v: Value, axes: tuple[int, ...], shape: Shape) -> Value:
+    """A broadcast value that repeats along axes, without those axes."""
+    (x,), extra = v.args, v.ndim - v.args[0].ndim
+    kept = tuple(x.shape[k - extra] for k in range(extra, v.ndim) if k not in axes)
+    return broadcast(reshape(x, kept), shape)
+
+
+@rule(lambda x, z: broadcast(x, (2, 3)) / broadcast(z, (2, 3)), also=ELEMENTWISE, x=(3,), z=(3,), domain=(0.5, 3))
+def elementwise_of_broadcast(v: Value) -> Value | None:
+    """op(broadcast(x), broadcast(z)) = broadcast(op(x, z)): what is repeated is computed once"""
+    wide = [a for a in v.args if isinstance(a.op, Broadcast) and number(a) is None]
+    if not wide or any(a.args[0].shape != wide[0].args[0].shape for a in wide):
+        return None
+    if any(a not in wide and number(a) is None for a in v.args):
+        return None
+    shape = wide[0].args[0].shape
+    return broadcast(v.op(*(a.args[0] if a in wide else full(shape, number(a) or 0, a.dtype) for a in v.args)), v.shape)
 
 
 @rule(lambda x: Sum((1,))(Reshape((2, 1, 3))(x)), also=REDUCTIONS, error=4)
@@ -321,5 +353,5 @@ def swapped(x: Value) -> Value:
 
 RULES = (reshape_twice, transpose_twice, broadcast_twice, broadcast_of_leading_ones, move_nowhere, cast_through_wider,
          move_of_number, transpose_of_unit_axes, slice_twice, slice_of_pad, slice_of_concatenate, concatenate_of_slices,
-         add_of_pads, elementwise_of_reshape, reduce_twice, reduce_nothing, sum_of_broadcast, reduce_of_transpose,
-         sum_of_negative, sum_of_multiple, reduce_of_widened, transpose_of_product)
+         add_of_pads, elementwise_of_reshape, elementwise_of_broadcast, reduce_twice, reduce_nothing, sum_of_broadcast,
+         reduce_of_transpose, sum_of_negative, sum_of_multiple, reduce_of_widened, transpose_of_product)

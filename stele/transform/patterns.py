@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
+from functools import reduce
 
 from ..ir.graph import Constant, Literal, Value
 from ..ir.types import DType, axis_of
+from ..ops.elementwise.arithmetic import Mul
 from ..ops.linear import Broadcast, Reshape, Transpose
 
 Number = float | int | bool
@@ -26,7 +29,7 @@ def number(v: Value) -> Number | None:
 def is_number(v: Value, value: Number) -> bool:
     """Whether an array holds `value` everywhere; zeros of either sign are told apart."""
     found = number(v)
-    return found == value and math.copysign(1, found) == math.copysign(1, value)
+    return found is not None and found == value and math.copysign(1, found) == math.copysign(1, value)
 
 
 def is_power_of_two(x: Number) -> bool:
@@ -48,3 +51,20 @@ def holds(wide: DType, narrow: DType) -> bool:
 def axes_of(v: Value) -> tuple[int, ...]:
     """The axes a reduction drops from its operand, counted from the front, in order."""
     return tuple(sorted(axis_of(a, v.args[0].ndim) for a in v.op.axes))  # type: ignore[attr-defined]
+
+
+def factors(v: Value, limit: int = 8) -> Iterator[Value]:
+    """The factors of a product, at most `limit`."""
+    stack, count = [v], 0
+    while stack:
+        x = stack.pop()
+        if isinstance(x.op, Mul) and count < limit:
+            count += 1
+            stack.extend(reversed(x.args))
+        else:
+            yield x
+
+
+def product_of(values: Sequence[Value]) -> Value:
+    """The product of one or more values, in order."""
+    return reduce(lambda a, b: a * b, values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 from ..ir.graph import Graph, Value
-from ..ir.origin import inherit
+from ..ir.origin import NOWHERE, inherit
 from ..ir.rewrite import substituted
 from ..ops.contraction import MatMul
 from ..ops.elementwise.arithmetic import Add
@@ -28,7 +28,7 @@ def with_common_operand(loop: Loop) -> Results | None:
     becomes: dict[Value, Value] = {}
     for group in groups.values():
         if len(group) > 1:
-            with inherit(frozenset().union(*(v.where for v in group))):
+            with inherit(NOWHERE.union(*(v.where for v in group))):
                 whole = MatMul()(group[0].args[0], Concatenate(1)(*(v.args[1] for v in group)))
                 starts = accumulate((v.shape[1] for v in group), initial=0)
                 becomes.update((v, slice_axis(whole, 1, start, v.shape[1])) for v, start in zip(group, starts))

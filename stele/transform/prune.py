@@ -35,9 +35,9 @@ def pruned(loop: Loop) -> Results | None:
 
 def same_size(new: Value, loop: Loop) -> bool:
     """Whether pruning took nothing away."""
-    body = new.op.body  # type: ignore[attr-defined]
-    return len(new.args) == len(loop.value.args) and len(body.results) == len(loop.body.results) \
-        and new.op.carries == loop.scan.carries  # type: ignore[attr-defined]
+    scan = Loop(new, frozenset()).scan
+    return len(new.args) == len(loop.value.args) and len(scan.body.results) == len(loop.body.results) \
+        and scan.carries == loop.scan.carries
 
 
 def fixed_carries(loop: Loop) -> set[int]:

@@ -1,7 +1,6 @@
 """One of each: values of equal ops on the same operands become one, dead values go."""
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ..ir.graph import Constant, Graph, Literal, Op, Parameter, Value, walk
@@ -43,7 +42,7 @@ def identity(op: Op, v: Value) -> Any:
         case Parameter():
             return v
         case Literal(value, dtype):
-            return Literal, repr(value), math.copysign(1, value), dtype
+            return Literal, repr(float(value) if dtype.is_float else value), dtype
         case Constant(array) if array.nbytes > SMALL:
             return Constant, id(array)
         case _:

@@ -1,4 +1,5 @@
 """Identities of arithmetic: canonical order, constants folded, nothing computed twice or undone."""
+# pyright: reportMatchNotExhaustive=false
 from __future__ import annotations
 
 from collections.abc import Collection

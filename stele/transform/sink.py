@@ -1,4 +1,5 @@
 """What a loop only adds up or passes out moves behind the loop: a sum over steps of products becomes one product."""
+# pyright: reportMatchNotExhaustive=false
 from __future__ import annotations
 
 from ..ir.graph import Graph, Value, walk

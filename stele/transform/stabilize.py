@@ -1,8 +1,9 @@
 """Formulas that lose their digits, rewritten to forms that do not; each rule names an input where that shows."""
+# pyright: reportMatchNotExhaustive=false
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Sequence
 
 from ..ir.graph import Graph, Value
 from ..ir.rewrite import Report, rewrite, rule
@@ -38,7 +39,7 @@ from ..ops.generate import iota_like
 from ..ops.linear import Broadcast, Reshape, Sum, broadcast, expand_dims, full
 from ..ops.reduction import Max
 from . import simplify
-from .patterns import axes_of, number
+from .patterns import axes_of, factors, number, product_of
 
 POSITIVE = Sigmoid | Exp | Softplus | Softmax
 
@@ -284,25 +285,10 @@ def is_positive(y: Value) -> bool:
     return isinstance(y.op, POSITIVE) or (below is not None and isinstance(below.op, Sigmoid))
 
 
-def factors(v: Value, limit: int = 8) -> Iterator[Value]:
-    """The factors of a product, at most `limit`."""
-    stack, count = [v], 0
-    while stack:
-        x = stack.pop()
-        if isinstance(x.op, Mul) and count < limit:
-            count += 1
-            stack.extend(reversed(x.args))
-        else:
-            yield x
-
-
-def product_of(values: list[Value]) -> Value | None:
-    """The product of values, in order."""
-    result = None if not values else values[0]
-    for x in values[1:]:
-        assert result is not None
-        result = result * x
-    return result
+def left_over(parts: Sequence[Value], gone: Sequence[Value], like: Value) -> Value:
+    """The product of all parts but those gone; ones where none is left."""
+    kept = [p for p in parts if not any(p is g for g in gone)]
+    return product_of(kept) if kept else full(like.shape, 1, like.dtype)
 
 
 @rule(lambda g, x: g * reciprocal(sigmoid(x)) * sigmoid(x), error=8, hard=(-1000, 1))
@@ -314,7 +300,7 @@ def reciprocal_times_itself(v: Value) -> Value | None:
         if y is not None and is_positive(y):
             for other in parts:
                 if other is not below and alike(other, y):
-                    return product_of([p for p in parts if p is not below and p is not other])
+                    return left_over(parts, (below, other), v)
     return None
 
 
@@ -327,7 +313,7 @@ def gradient_of_log_of_softmax(v: Value) -> Value | None:
     parts = list(factors(a))
     for below in parts if isinstance(y.op, POSITIVE) else ():
         if (z := inverse(below)) is not None and alike(z, y):
-            return (product_of([p for p in parts if p is not below]) or full(y.shape, 1, y.dtype)) - y * b
+            return left_over(parts, (below,), y) - y * b
     return None
 
 
@@ -343,7 +329,7 @@ def gradient_of_log_of_one_plus_exp(v: Value) -> Value | None:
         if e is not None and isinstance(e.op, Exp):
             for other in parts:
                 if other is not below and alike(other, e):
-                    return product_of([*(p for p in parts if p is not below and p is not other), sigmoid(e.args[0])])
+                    return left_over(parts, (below, other), v) * sigmoid(e.args[0])
     return None
 
 
@@ -358,9 +344,7 @@ def gradient_of_log_of_sum_of_exp(v: Value) -> Value | None:
     for below in (parts := list(factors(h))):
         y = inverse(below)
         if y is not None and isinstance(y.op, Sum) and alike(y.args[0], e) and not is_shifted(x):
-            soft = softmax_over(axes_of(y), x)
-            rest = product_of([p for p in parts if p is not below])
-            return soft if rest is None else repeated(rest, axes_of(y), x) * soft
+            return repeated(left_over(parts, (below,), h), axes_of(y), x) * softmax_over(axes_of(y), x)
     return None
 
 

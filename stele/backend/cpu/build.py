@@ -12,6 +12,7 @@ from stele.backend.cpu import cache, jit
 from stele.backend.cpu.entry import Entry
 from stele.backend.cpu.manifest import KernelNote, Manifest, Output, SlotNote
 from stele.backend.cpu.target import Target
+from stele.ir import sizes
 from stele.ir.graph import Constant, Graph, Value, walk
 from stele.ir.origin import Origin, Where, lines
 from stele.ir.stages import are_watched, show
@@ -58,6 +59,8 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, numbe
     """
     start = perf_counter()
     slots = Slots(fuse)
+    for name in sorted({n for v in (*graph.parameters, *graph.results) for d in v.shape for n in sizes.names(d)}):
+        slots.size(name)
     for p in graph.parameters:
         slots.at[p] = slots.new("parameter", bytes_of(p.type), str(p.type), p.where)
     fused = fuse(graph)

@@ -24,7 +24,7 @@ from .scatter import emit_scatter
 
 @dataclass
 class Local:
-    """The slots of one kernel, counted from 0: who has which position, sizes of temporaries; names are the program's."""
+    """The slots of one kernel, counted from 0: values and temporaries by position; names of sizes are the program's."""
 
     slots: Slots
     buffers: list[Value | None] = field(default_factory=list)
@@ -94,8 +94,9 @@ def structure(kernel: Kernel, values: tuple[Value, ...]) -> tuple[str, ...]:
     """The same for kernels that differ in nothing but which buffers they work on."""
     number = {v: k for k, v in enumerate(values)}
     outside = {a: a.op for v in kernel.body for a in v.args if a not in number}
+    operands = lambda v: " ".join(str(number.get(a, outside.get(a))) for a in v.args)
     return (kernel.kind, *(str(v.type) for v in kernel.inputs),
-            *(f"{v.op!r} {' '.join(str(number.get(a, outside.get(a))) for a in v.args)} : {v.type}" for v in kernel.body),
+            *(f"{v.op!r} {operands(v)} : {v.type}" for v in kernel.body),
             " ".join(str(number[v]) for v in kernel.results))
 
 

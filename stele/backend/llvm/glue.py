@@ -15,10 +15,11 @@ from ...kernel.lower import Piece, accumulator, operand, outcome
 from ...ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from .access import Count, Extent, Index, Machine, Operand, Plain, Temp, Write
 from .access import Launch as Part
-from .blocks import Blocks, Lanes
+from .blocks import Blocks
 from .conv import convolution, input_gradient
 from .conv_weight import weight_gradient
 from .dims import i64
+from .elements import Lanes
 from .frame import BUFS, Frame, Slots, pointer
 from .gemm import Gemm, gemm
 from .launch import Launch, Target
@@ -159,9 +160,11 @@ class Glue:
         piece = outcome(self.v, self.kernel.results, self.kernel.body, shape)
 
         def write(b: ir.IRBuilder, ctx: ir.Value, index: Index, lane_axis: int | None, lanes: int,
-                  mask: ir.Value | None, x: ir.Value) -> None:
+                  mask: ir.Value | None, vector: ir.Value) -> None:
             blocks = self.blocks(b, index, lane_axis, lanes, mask)
-            blocks.values[piece.given] = [blocks.s.element(x, accumulator(self.v))]
+            for name, (x, by) in piece.quotients.items():
+                blocks.frame.at[name] = b.udiv(blocks.frame.integer(x), blocks.frame.integer(by))
+            blocks.values[piece.given] = [blocks.s.element(vector, accumulator(self.v))]
             blocks.block(piece.block)
 
         return write

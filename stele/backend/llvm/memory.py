@@ -54,8 +54,8 @@ class Memory:
         """Elements at a vector of offsets; 0 in lanes that are masked off."""
         wide, addresses = self.wide(in_memory(dtype)), self.offset(base, elements, dtype)
         mask = self.every() if mask is None else mask
-        kind = ir.VectorType(base.type, self.s.lanes)
-        function = self.intrinsic("masked.gather", f"{suffix(wide)}.v{self.s.lanes}p0", wide, [kind, i32, mask.type, wide])
+        operands = [ir.VectorType(base.type, self.s.lanes), i32, mask.type, wide]
+        function = self.intrinsic("masked.gather", f"{suffix(wide)}.v{self.s.lanes}p0", wide, operands)
         return self.from_memory(self.b.call(function, [addresses, i32(dtype.bytes), mask, zero(wide)]), dtype)
 
     def store(self, address: ir.Value, x: LLVMScalar) -> None:

@@ -1,0 +1,205 @@
+"""Elements of the loop IR as registers: one for each vector side by side, or one that is the same for all lanes."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from llvmlite import ir
+
+from ...ir.sizes import Dim, Named, Size, of
+from ...ir.types import bool_, int64
+from ...kernel.index import coefficient, variables
+from ...kernel.loops import (
+    Apply,
+    Block,
+    Bound,
+    Check,
+    Element,
+    Fold,
+    Generate,
+    Load,
+    Number,
+    Position,
+    Step,
+    Store,
+    Total,
+    Within,
+    inside,
+)
+from .dims import i64
+from .frame import Frame, i1
+from .memory import Mask, Memory
+from .scalars import LLVMScalar, LLVMScalars
+
+Registers = list[LLVMScalar]
+"""An element for each vector side by side; a single one where it is the same for all."""
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The loop that runs in lanes: `masks[u]` for each vector side by side, None where all its lanes are inside."""
+
+    name: str = ""
+    masks: Sequence[Mask] = (None,)
+
+
+class Elements:
+    """Computes elements at the builder's position; `places` says how far the address of each access is known there."""
+
+    def __init__(self, frame: Frame, s: LLVMScalars) -> None:
+        self.frame, self.b, self.s = frame, frame.b, s
+        self.memory = Memory(frame, s)
+        self.lanes = Lanes()
+        self.values: dict[Element, Registers] = {}
+        self.totals: dict[Fold, list[Registers]] = {}
+        self.places: dict[Step, tuple[ir.Value, Dim]] = {}
+
+    def advance(self, block: Block) -> None:
+        """Moves the address of each access inside as far as the loop variables known here say."""
+        for step in inside(block):
+            if isinstance(step, Load | Store):
+                address, rest = self.places.get(step) or (self.frame.buffer(step.value), step.offset)
+                now, later = self.parted(rest, coefficient(step.offset, self.lanes.name) is not None)
+                address = self.memory.offset(address, self.frame.integer(now), step.value.dtype)
+                self.places[step] = address, later
+
+    def parted(self, x: Dim, is_linear: bool) -> tuple[Dim, Dim]:
+        """The terms of an expression that are known here, and the others: all that move with a lane if not in step."""
+        now: Dim = 0
+        later: Dim = 0
+        for monomial, k in of(x).terms:
+            term = Size(((monomial, k),)) if monomial else k
+            known = all(n in self.frame.at for n in variables(term))
+            ready = known and (is_linear or coefficient(term, self.lanes.name) == 0)
+            now, later = (now + term, later) if ready else (now, later + term)
+        return now, later
+
+    def spread(self, x: Registers, count: int) -> Registers:
+        """One register for each vector side by side."""
+        return x * count if len(x) == 1 else x
+
+    def element(self, step: Element) -> Registers:
+        if isinstance(step, Total):
+            return self.totals[step.fold][step.part]
+        varies = self.lanes.name in step.depends
+        return [self.register(step, u, varies) for u in range(len(self.lanes.masks) if varies else 1)]
+
+    def register(self, step: Element, u: int, varies: bool) -> LLVMScalar:
+        """The element in vector u, or for all lanes."""
+        match step:
+            case Number():
+                return self.s.constant(step.value, step.dtype)
+            case Position():
+                return self.index(step.index, u)
+            case Apply():
+                return step.op.scalar(self.s, *(self.one(a, u) for a in step.args))  # type: ignore[attr-defined]
+            case Generate():
+                position = tuple(self.one(i, u) for i in step.index)
+                return step.op.generate(self.s, position, *(self.one(a, u) for a in step.args))  # type: ignore[attr-defined]
+            case Within():
+                x = self.one(step.x, u)
+                return self.s.select(self.s.element(self.within(step.bounds, u), bool_), x, zero_like(self.s, x))
+            case Check():
+                return self.checked(step, u, varies)
+            case Load():
+                return self.load_lanes(step, u) if varies else self.load_one(step)
+        raise AssertionError(step)
+
+    def one(self, x: Element, u: int) -> LLVMScalar:
+        found = self.values[x]
+        return found[u] if len(found) > 1 else found[0]
+
+    def index(self, x: Dim, u: int) -> LLVMScalar:
+        """An index expression as an int64 element."""
+        lane = self.lanes.name
+        step = coefficient(x, lane)
+        if step == 0:
+            return self.s.element(self.frame.integer(x), int64)
+        if step is not None:
+            base = self.s.element(self.frame.integer(x), int64)
+            return base + self.s.element(self.memory.steps(1, u * self.s.lanes), int64) * \
+                self.s.element(self.frame.integer(step), int64)
+        total = self.s.element(i64(0), int64)
+        for monomial, k in of(x).terms:
+            factors = [self.index(Size((((atom,), 1),)), u) if isinstance(atom, Named)
+                       else self.s.idiv(self.index(atom.x, u), atom.by) for atom in monomial]
+            total = total + reduce(lambda p, q: p * q, factors, self.s.element(i64(k), int64))
+        return total
+
+    def within(self, bounds: Sequence[Bound], u: int) -> ir.Value:
+        """Whether all bounds hold."""
+        found: Mask = None
+        for e, low, high in bounds:
+            i = self.index(e, u)
+            holds = (i >= self.index(low, u)) & (i < self.index(high, u))
+            found = self.memory.both(found, holds.value)
+        assert found is not None
+        return found
+
+    def checked(self, step: Check, u: int, varies: bool) -> LLVMScalar:
+        """An index that is inside for sure; one that was not is reported."""
+        x = self.s.cast(self.one(step.x, u), int64)
+        bad = (x < 0) | (x >= self.s.element(self.frame.integer(step.size), int64))
+        counted = self.memory.both(bad.value, self.lanes.masks[u] if varies else None,
+                                   self.within(step.bounds, u) if step.bounds else None)
+        found, worst = counted, x.value
+        if isinstance(counted.type, ir.VectorType):
+            bits = self.b.bitcast(counted, ir.IntType(self.s.lanes))
+            found = self.b.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+            lane = self.b.cttz(bits, i1(0))
+            worst = self.b.extract_element(self.s.splat(x).value, lane)
+        with self.b.if_then(found, likely=False):
+            self.frame.report(1, step.value, worst)
+        return self.s.select(bad, 0, x)
+
+    def load_one(self, step: Load) -> LLVMScalar:
+        address, rest = self.places[step]
+        assert rest == 0
+        for x, stride in step.computed:
+            move = self.b.mul(self.one(x, 0).value, self.frame.integer(stride))
+            address = self.memory.offset(address, move, step.dtype)
+        if not step.bounds:
+            return self.memory.load(address, step.dtype)
+        return self.memory.load_if(self.within(step.bounds, 0), address, self.frame.buffer(step.value), step.dtype)
+
+    def load_lanes(self, step: Load, u: int) -> LLVMScalar:
+        address, rest = self.places[step]
+        mask = self.memory.both(self.lanes.masks[u], self.within(step.bounds, u) if step.bounds else None)
+        mask = None if mask is None else self.s.splat(self.s.element(mask, bool_)).value
+        stride = coefficient(step.offset, self.lanes.name)
+        computed = [(self.one(x, u), stride) for x, stride in step.computed]
+        if stride == 1 and not any(x.is_vector for x, _ in computed):
+            for x, size in computed:
+                address = self.memory.offset(address, self.b.mul(x.value, self.frame.integer(size)), step.dtype)
+            address = self.memory.offset(address, i64(u * self.s.lanes), step.dtype)
+            return self.memory.load_lanes(address, mask, step.dtype)
+        offset = self.lane_offsets(rest, stride, u)
+        for x, size in computed:
+            offset = offset + self.s.cast(x, int64) * self.s.element(self.frame.integer(size), int64)
+        return self.memory.gather(address, self.s.splat(offset).value, mask, step.dtype)
+
+    def lane_offsets(self, rest: Dim, stride: Dim | None, u: int) -> LLVMScalar:
+        """The offsets of the lanes of vector u behind an address that counts everything but them and `rest`."""
+        if stride is None or rest != 0:
+            return self.index(rest, u)
+        return self.s.element(self.memory.steps(1, u * self.s.lanes), int64) * \
+            self.s.element(self.frame.integer(stride), int64)
+
+    def store(self, step: Store, x: Registers) -> None:
+        """An element to its place, as the dtype that lies there."""
+        address, rest = self.places[step]
+        stride = coefficient(step.offset, self.lanes.name)
+        if stride == 0:
+            self.memory.store(address, self.s.cast(x[0], step.value.dtype))
+            return
+        for u, mask in enumerate(self.lanes.masks):
+            value = self.s.cast(x[u] if len(x) > 1 else x[0], step.value.dtype)
+            if stride == 1:
+                self.memory.store_lanes(self.memory.offset(address, i64(u * self.s.lanes), value.dtype), mask, value)
+            else:
+                self.memory.scatter(address, self.s.splat(self.lane_offsets(rest, stride, u)).value, mask, value)
+
+
+def zero_like(s: LLVMScalars, x: LLVMScalar) -> LLVMScalar:
+    return s.constant(0, x.dtype)
