@@ -12,10 +12,11 @@ from stele.backend.cpu import cache, jit
 from stele.backend.cpu.entry import Entry
 from stele.backend.cpu.manifest import KernelNote, Manifest, Output, SlotNote
 from stele.backend.cpu.target import Target
-from stele.ir import sizes
 from stele.ir.graph import Constant, Graph, Value, walk
-from stele.ir.origin import Origin, Where
-from stele.kernel.fuse import fuse
+from stele.ir.origin import Origin, Where, lines
+from stele.ir.sizes import names
+from stele.ir.stages import are_watched, show
+from stele.kernel.fuse import Kernel, fuse
 from stele.kernel.inplace import share
 from stele.kernel.slots import Slots, bytes_of
 
@@ -37,7 +38,9 @@ def native(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[in
     """
     timed = "time" in config.SHOW()
     key = cache.digest(traced.digest, repr(sorted(donate.items())), options, str(timed), target.key, cache.fingerprint())
-    if found := cache.objects().get(key):
+    found = None if are_watched() else cache.objects().get(key)
+    show("cache", lambda: f"{'read' if found else 'built'} {key}")
+    if found:
         size = int.from_bytes(found[:8], "little")
         return Native(found[8 + size:], Manifest.unpack(found[8:8 + size]), True)
     start = perf_counter()
@@ -56,12 +59,11 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, numbe
     """
     start = perf_counter()
     slots = Slots(fuse)
-    for name in sorted({n for v in (*graph.parameters, *graph.results) for d in v.shape for n in sizes.names(d)}):
-        slots.size(name)
     for p in graph.parameters:
         slots.at[p] = slots.new("parameter", bytes_of(p.type), str(p.type), p.where)
     fused = fuse(graph)
     slots.views |= fused.views
+    show("fuse", lambda: "\n".join(map(row, fused.kernels)))
     outputs = place_results(graph, slots)
     steps = tuple(map(slots.step, fused.kernels))
     donated = {outputs[j].slot: k for j, k in donate.items() if outputs[j].source == "slot"}
@@ -71,7 +73,13 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, numbe
     entry = Entry(module, slots, target, slots.new("clocks", 8, "cycles") if timed else None)
     entry.emit(steps, first_write=min((slots.table[y].first for y in in_place), default=None))
     emitted = perf_counter()
+    show("llvm", lambda: str(module))
+    show("asm", lambda: jit.assembly(module, target))
     image = jit.compile_object(module, target)
+    scratch = tuple(launch.scratch for e in entry.emitted for launch in e.launches)
+    for n in (*scratch, *(s.bytes for s in slots.table), *(n for o in outputs for n in o.type.shape)):
+        for name in sorted(names(n)):
+            slots.size(name)
     origins = lambda where: tuple(sorted({number[o] for o in where if o in number}))
     return image, Manifest(
         parameters=len(graph.parameters),
@@ -80,11 +88,17 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, numbe
         private=slots.private,
         outputs=outputs,
         in_place={y: x for y, x in in_place.items()},
-        scratch=tuple(launch.scratch for e in entry.emitted for launch in e.launches),
+        scratch=scratch,
         sites=tuple(origins(v.where) for v in slots.sites),
         kernels=tuple(KernelNote(e.kind, e.what, origins(e.where)) for e in entry.emitted),
         constants={k: c.array for k, c in slots.constants.items()},
         seconds={"optimise": seconds, "emit": emitted - start, "llvm": perf_counter() - emitted})
+
+
+def row(kernel: Kernel) -> str:
+    """A kernel as one line: its kind, its ops, its results, and the lines it came from."""
+    return (f"{kernel.kind:12s} {' '.join(v.op.name for v in kernel.body):60s} "
+            f"-> {', '.join(str(v.type) for v in kernel.results)}  # {', '.join(lines(kernel.where))}")
 
 
 def place_results(graph: Graph, slots: Slots) -> tuple[Output, ...]:

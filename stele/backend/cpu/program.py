@@ -1,6 +1,7 @@
 """A compiled program: its memory, its calls, and what it says of itself."""
 from __future__ import annotations
 
+import atexit
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from stele.errors import Cancelled, IndexOutOfRange
 from stele.ir.graph import Graph
 from stele.ir.origin import lines
 from stele.ir.sizes import at
-from stele.kernel.memory import layout
+from stele.ir.stages import show
+from stele.kernel.memory import Layout, layout
 
 INDEX_OUT_OF_RANGE = 1
 SHARED = 3      # references to the block of a buffer that nobody else holds: the buffer's, a local's, getrefcount's
@@ -49,6 +51,9 @@ class Program:
         self.frames: list[Frame] = []
         self.open = tuple(name for name in self.manifest.names if name not in self.manifest.private)
         self.calls = 0
+        if self.clocks:
+            show("time", lambda: "\n".join(f"{s * 1e3:9.2f} ms {name}" for name, s in self.manifest.seconds.items()))
+            atexit.register(show, "time", self.timing)
 
     def __call__(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset()
                  ) -> list[Buffer]:
@@ -119,6 +124,7 @@ class Program:
         m = self.manifest
         plan = layout(m.pieces(), sizes)
         temps = [k for k, s in enumerate(m.slots) if s.kind == "temp"]
+        show("memory", lambda: self.memory_text(plan, sizes))
         return Bound(
             np.array([sizes[name] for name in m.names], np.int64),
             tuple(tuple(at(n, sizes) for n in o.type.shape) for o in m.outputs),
@@ -152,6 +158,22 @@ class Program:
     def memory(self, sizes: Mapping[str, int]) -> int:
         """Bytes of the arena at these sizes."""
         return self.bound(sizes).arena
+
+    def memory_text(self, plan: Layout, sizes: Mapping[str, int]) -> str:
+        """The arena at these sizes: what is where, from which kernel to which, and the lines that asked for it."""
+        rows = [f"{at(note.bytes, sizes):12,d} bytes at {offset:12,d}, steps {note.first}..{note.last}  {note.what}  "
+                f"# {', '.join(self.lines(note.origins))}"
+                for slot, offset in sorted(plan.offsets.items(), key=lambda item: item[1])
+                for note in (self.manifest.slots[slot],)]
+        return "\n".join([f"arena {plan.bytes:,} bytes" + "".join(f", {k}={n}" for k, n in sizes.items()), *rows])
+
+    def timing(self) -> str:
+        """The kernels by the time they took so far, where the program was built under STELE_SHOW=time."""
+        total = max(sum(self.cycles), 1)
+        rows = sorted(zip(self.cycles, self.kernels), key=lambda row: -row[0])
+        return "\n".join([f"{self.calls} calls, {total:,} cycles",
+                          *(f"{cycles / total:6.1%} {kind:12s} {what:60.60s} {', '.join(where)}"
+                            for cycles, (kind, what, where) in rows)])
 
     def report(self) -> str:
         """The kernels with their lines, and the bytes of the memory plan where no size is open."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from llvmlite import ir
 
-from ... import config
+from ...ir import stages
 from ...ir.graph import Value
 from ...ir.sizes import Dim
 from ...ir.types import float64, product
@@ -67,8 +67,7 @@ class Emitter:
 
     def emit(self, name: str, kernel: Kernel) -> list[Launch]:
         """Adds a kernel; returns its launches, each to be run after the one before."""
-        if "fuse" in config.SHOW():
-            print(f"{name} {show_kernel(kernel)}")
+        stages.show("fuse", lambda: show_kernel(kernel), name)
         values = (*kernel.inputs, *kernel.body)
         key = structure(kernel, values)
         if key not in self.known:
@@ -126,8 +125,7 @@ def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, targ
     if kernel.anchor is not None and isinstance(kernel.anchor.op, ScatterAdd):
         return emit_scatter(module, name, kernel, slots, target)
     nests = lower(kernel)
-    if "loops" in config.SHOW():
-        print(name, *map(show, nests), sep="\n")
+    stages.show("loops", lambda: "\n".join(map(show, nests)), name)
     temporaries = {buffer: slots.temp(product(buffer.shape) * buffer.dtype.bytes)
                    for nest in nests for step in inside(nest.body)
                    if isinstance(step, Store) and isinstance(buffer := step.value, Temporary)}
