@@ -102,14 +102,14 @@ CASES = {
     "gru_batch":     Case(lambda: nn.GRU(3, 5, batch_first=True), normal(2, 6, 3),
                           lambda p, x: gru(p, x.swapaxes(0, 1)).swapaxes(0, 1), "GRU(3, 5, batch_first=True)"),
     "lstm":          Case(lambda: nn.LSTM(3, 5), normal(6, 2, 3), lstm, "LSTM(3, 5)"),
-    "flatten":       Case(lambda: nn.Flatten(), IMAGE, lambda p, x: x.reshape(len(x), -1), "Flatten()"),
-    "relu":          Case(lambda: nn.ReLU(), normal(4, 5), lambda p, x: np.maximum(x, 0), "ReLU()"),
-    "gelu":          Case(lambda: nn.GELU(), normal(4, 5), lambda p, x: x * (1 + erf(x / np.sqrt(2))) / 2, "GELU()"),
+    "flatten":       Case(nn.Flatten, IMAGE, lambda p, x: x.reshape(len(x), -1), "Flatten()"),
+    "relu":          Case(nn.ReLU, normal(4, 5), lambda p, x: np.maximum(x, 0), "ReLU()"),
+    "gelu":          Case(nn.GELU, normal(4, 5), lambda p, x: x * (1 + erf(x / np.sqrt(2))) / 2, "GELU()"),
     "gelu_tanh":     Case(lambda: nn.GELU("tanh"), normal(4, 5),
                           lambda p, x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))), "GELU('tanh')"),
-    "silu":          Case(lambda: nn.SiLU(), normal(4, 5), lambda p, x: x * sigmoid(x), "SiLU()"),
-    "tanh":          Case(lambda: nn.Tanh(), normal(4, 5), lambda p, x: np.tanh(x), "Tanh()"),
-    "sigmoid":       Case(lambda: nn.Sigmoid(), normal(4, 5), lambda p, x: sigmoid(x), "Sigmoid()"),
+    "silu":          Case(nn.SiLU, normal(4, 5), lambda p, x: x * sigmoid(x), "SiLU()"),
+    "tanh":          Case(nn.Tanh, normal(4, 5), lambda p, x: np.tanh(x), "Tanh()"),
+    "sigmoid":       Case(nn.Sigmoid, normal(4, 5), lambda p, x: sigmoid(x), "Sigmoid()"),
     "sequential":    Case(lambda: nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 2)), normal(3, 5),
                           lambda p, x: np.maximum(x @ p["0.weight"].T + p["0.bias"], 0) @ p["2.weight"].T + p["2.bias"],
                           "Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 2))"),
@@ -357,7 +357,7 @@ def with_words(state: dict[str, Array]) -> dict[str, Array]:
 
 @pytest.mark.parametrize("spoil, message", [
     (renamed, "missing: 3.bias; unknown: 3.bais. Is '3.bais' meant to be '3.bias'?"),
-    (reshaped, r"3.weight has shape \(8, 3\) in the state and \(3, 8\) in the model"),
+    (reshaped, r"3.weight has shape \(8, 3\) in the state, \(3, 8\) in the model"),
     (with_more, "unknown: 4.weight"), (with_words, "3.bias holds no numbers in the state")])
 def test_a_state_that_does_not_fit_changes_nothing(spoil: Any, message: str) -> None:
     model = network()

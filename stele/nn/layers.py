@@ -108,7 +108,7 @@ class LayerNorm(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if x.shape[-1] != self.weight.shape[0]:
-            raise ShapeError(f"this LayerNorm takes {self.weight.shape[0]} features on the last axis, got shape {x.shape}")
+            raise ShapeError(f"this LayerNorm takes {self.weight.shape[0]} features on the last axis, got {x.shape}")
         return F.layer_norm(x, self.weight, self.bias, eps=self.eps)
 
 

@@ -111,7 +111,7 @@ class Module:
             if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
                 raise DataError(f"{name} holds no numbers in the state, but {array.dtype}")
             if array.shape != tuple(own[name].shape):
-                raise DataError(f"{name} has shape {array.shape} in the state and {tuple(own[name].shape)} in the model")
+                raise DataError(f"{name} has shape {array.shape} in the state, {tuple(own[name].shape)} in the model")
         for name, array in arrays.items():
             own[name].assign(array.astype(own[name].dtype.numpy))
 
