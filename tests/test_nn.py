@@ -80,8 +80,10 @@ class Case(NamedTuple):
 IMAGE = normal(2, 4, 7, 6)
 # fmt: off
 CASES = {
-    "linear":        Case(lambda: nn.Linear(5, 3), normal(4, 5), lambda p, x: x @ p["weight"].T + p["bias"], "Linear(5, 3)"),
-    "linear_3d":     Case(lambda: nn.Linear(5, 3), normal(2, 4, 5), lambda p, x: x @ p["weight"].T + p["bias"], "Linear(5, 3)"),
+    "linear":        Case(lambda: nn.Linear(5, 3), normal(4, 5), lambda p, x: x @ p["weight"].T + p["bias"],
+                          "Linear(5, 3)"),
+    "linear_3d":     Case(lambda: nn.Linear(5, 3), normal(2, 4, 5), lambda p, x: x @ p["weight"].T + p["bias"],
+                          "Linear(5, 3)"),
     "linear_plain":  Case(lambda: nn.Linear(5, 3, bias=False), normal(4, 5), lambda p, x: x @ p["weight"].T,
                           "Linear(5, 3, bias=False)"),
     "conv":          Case(lambda: nn.Conv2d(4, 6, 3), IMAGE, convolved, "Conv2d(4, 6, 3)"),
@@ -89,15 +91,18 @@ CASES = {
                           lambda p, x: convolved(p, x, 2, 1), "Conv2d(4, 6, 3, stride=2, padding=1, bias=False)"),
     "conv_groups":   Case(lambda: nn.Conv2d(4, 6, 3, padding=1, groups=2), IMAGE,
                           lambda p, x: convolved(p, x, 1, 1, 2), "Conv2d(4, 6, 3, padding=1, groups=2)"),
-    "max_pool":      Case(lambda: nn.MaxPool2d(2), IMAGE, lambda p, x: windows(x, 2, 2, 0, 0).max((-1, -2)), "MaxPool2d(2)"),
+    "max_pool":      Case(lambda: nn.MaxPool2d(2), IMAGE, lambda p, x: windows(x, 2, 2, 0, 0).max((-1, -2)),
+                          "MaxPool2d(2)"),
     "max_pool_pad":  Case(lambda: nn.MaxPool2d(3, 2, 1), IMAGE, lambda p, x: windows(x, 3, 2, 1, -np.inf).max((-1, -2)),
                           "MaxPool2d(3, 2, 1)"),
-    "avg_pool":      Case(lambda: nn.AvgPool2d(2), IMAGE, lambda p, x: windows(x, 2, 2, 0, 0).mean((-1, -2)), "AvgPool2d(2)"),
+    "avg_pool":      Case(lambda: nn.AvgPool2d(2), IMAGE, lambda p, x: windows(x, 2, 2, 0, 0).mean((-1, -2)),
+                          "AvgPool2d(2)"),
     "avg_pool_pad":  Case(lambda: nn.AvgPool2d(3, 2, 1), IMAGE, lambda p, x: windows(x, 3, 2, 1, 0).mean((-1, -2)),
                           "AvgPool2d(3, 2, 1)"),
     "batch_norm":    Case(lambda: nn.BatchNorm2d(4), IMAGE, lambda p, x: normalised(p, x, (0, 2, 3), (1, -1, 1, 1)),
                           "BatchNorm2d(4)"),
-    "layer_norm":    Case(lambda: nn.LayerNorm(5), normal(3, 2, 5), lambda p, x: normalised(p, x, (-1,), (-1,)), "LayerNorm(5)"),
+    "layer_norm":    Case(lambda: nn.LayerNorm(5), normal(3, 2, 5), lambda p, x: normalised(p, x, (-1,), (-1,)),
+                          "LayerNorm(5)"),
     "gru":           Case(lambda: nn.GRU(3, 5), normal(6, 2, 3), gru, "GRU(3, 5)"),
     "gru_batch":     Case(lambda: nn.GRU(3, 5, batch_first=True), normal(2, 6, 3),
                           lambda p, x: gru(p, x.swapaxes(0, 1)).swapaxes(0, 1), "GRU(3, 5, batch_first=True)"),
@@ -111,7 +116,8 @@ CASES = {
     "tanh":          Case(nn.Tanh, normal(4, 5), lambda p, x: np.tanh(x), "Tanh()"),
     "sigmoid":       Case(nn.Sigmoid, normal(4, 5), lambda p, x: sigmoid(x), "Sigmoid()"),
     "sequential":    Case(lambda: nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 2)), normal(3, 5),
-                          lambda p, x: np.maximum(x @ p["0.weight"].T + p["0.bias"], 0) @ p["2.weight"].T + p["2.bias"],
+                          lambda p, x: np.maximum(x @ p["0.weight"].T + p["0.bias"], 0) @ p["2.weight"].T
+                          + p["2.bias"],
                           "Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 2))"),
 }
 # fmt: on

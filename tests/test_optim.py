@@ -48,16 +48,19 @@ class Case(NamedTuple):
 # fmt: off
 CASES = {
     "sgd":       Case(lambda p: optim.SGD(p, 0.1), lambda w: sgd(w, 0.1), "SGD(p, 0.1)"),
-    "momentum":  Case(lambda p: optim.SGD(p, 0.1, momentum=0.9), lambda w: sgd(w, 0.1, 0.9), "SGD(p, 0.1, momentum=0.9)"),
+    "momentum":  Case(lambda p: optim.SGD(p, 0.1, momentum=0.9), lambda w: sgd(w, 0.1, 0.9),
+                      "SGD(p, 0.1, momentum=0.9)"),
     "nesterov":  Case(lambda p: optim.SGD(p, 0.1, momentum=0.9, nesterov=True), lambda w: sgd(w, 0.1, 0.9, True),
                       "SGD(p, 0.1, momentum=0.9, nesterov=True)"),
-    "sgd_decay": Case(lambda p: optim.SGD(p, 0.1, momentum=0.9, weight_decay=0.01), lambda w: sgd(w, 0.1, 0.9, decay=0.01),
+    "sgd_decay": Case(lambda p: optim.SGD(p, 0.1, momentum=0.9, weight_decay=0.01),
+                      lambda w: sgd(w, 0.1, 0.9, decay=0.01),
                       "SGD(p, 0.1, momentum=0.9, weight_decay=0.01)"),
     "adam":      Case(lambda p: optim.Adam(p, 0.01), lambda w: adam(w, 0.01), "Adam(p, 0.01)"),
     "adam_all":  Case(lambda p: optim.Adam(p, 0.01, betas=(0.8, 0.99), eps=1e-3, weight_decay=0.1),
                       lambda w: adam(w, 0.01, 0.8, 0.99, 1e-3, 0.1),
                       "Adam(p, 0.01, betas=(0.8, 0.99), eps=1e-3, weight_decay=0.1)"),
-    "adamw":     Case(lambda p: optim.AdamW(p, 0.01, weight_decay=0.1), lambda w: adam(w, 0.01, decay=0.1, decoupled=True),
+    "adamw":     Case(lambda p: optim.AdamW(p, 0.01, weight_decay=0.1),
+                      lambda w: adam(w, 0.01, decay=0.1, decoupled=True),
                       "AdamW(p, 0.01, weight_decay=0.1)"),
 }
 # fmt: on

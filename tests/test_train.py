@@ -38,7 +38,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """The packaged samples, a few hundred of each."""
     for name, find in (("cnn", find_images), ("gru", find_texts)):
         data = small(find(None), 320, 100)
-        monkeypatch.setitem(workloads.WORKLOADS, name, replace(workloads.WORKLOADS[name], find=lambda _, data=data: data))
+        workload = replace(workloads.WORKLOADS[name], find=lambda _, data=data: data)
+        monkeypatch.setitem(workloads.WORKLOADS, name, workload)
 
 
 def stele(*words: str, cwd: Path, **flags: str) -> subprocess.CompletedProcess[str]:
@@ -93,7 +94,7 @@ def test_a_last_short_batch_needs_no_second_program() -> None:
                       "conv4.weight", "conv4.bias", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"]),
     (Sentiment, 3_818_302, ["embedding.weight", "gru.weight_ih_l0", "gru.weight_hh_l0", "gru.bias_ih_l0",
                             "gru.bias_hh_l0", "fc.weight", "fc.bias"])])
-def test_models_have_pytorchs_names_and_the_benchmarks_size(model: type[nn.Module], count: int, names: list[str]) -> None:
+def test_models_have_pytorchs_names_and_sizes(model: type[nn.Module], count: int, names: list[str]) -> None:
     made = model()
     assert [name for name, _ in made.named_parameters()] == names
     assert sum(p.size for p in made.parameters()) == count
