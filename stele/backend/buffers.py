@@ -1,6 +1,7 @@
 """Memory for arrays: blocks from a recycling pool, buffers that hold them, arenas lent to running programs."""
 from __future__ import annotations
 
+import atexit
 import ctypes
 import mmap
 import threading
@@ -31,6 +32,9 @@ class Block:
 
     def __del__(self) -> None:
         MEMORY.take_back(self.address, self.bytes, self.source)
+
+
+atexit.register(delattr, Block, "__del__")      # later the pool itself is gone
 
 
 class Memory:

@@ -52,6 +52,20 @@ class Group:
     inputs: set[Value] = field(default_factory=set)
 
 
+def show_kernel(kernel: Kernel) -> str:
+    """A kernel as one line: its kind, what it reads, what it computes and what of that it stores.
+
+    >>> from ..ir.graph import parameter
+    >>> from ..ir.types import Type, float32
+    >>> from ..ops import operators
+    >>> x = parameter("x", Type(float32, (3,)))
+    >>> print(*map(show_kernel, fuse(Graph((x,), (x * x + 1,))).kernels))
+    nest (float32[3]) -> Mul Broadcast Add -> (float32[3])
+    """
+    inputs, results = (", ".join(str(v.type) for v in side) for side in (kernel.inputs, kernel.results))
+    return f"{kernel.kind} ({inputs}) -> {' '.join(v.op.name for v in kernel.body)} -> ({results})"
+
+
 def fuse(graph: Graph) -> Fused:
     """The kernels of a graph without composite ops.
 
@@ -248,7 +262,7 @@ class Fusion:
             return True
         longest = max((w if isinstance(w, int) else 0 for w in work), default=1)
         if isinstance(rows, int):
-            return all(isinstance(w, int) for w in work) and longest <= (WIDE if rows >= ENOUGH else WIDE // rows)
+            return all(isinstance(w, int) for w in work) and longest <= (WIDE if rows >= ENOUGH else WIDE // max(rows, 1))
         return longest <= WIDE
 
     # The outcome

@@ -12,9 +12,9 @@ from stele.backend.cpu import cache, jit
 from stele.backend.cpu.entry import Entry
 from stele.backend.cpu.manifest import KernelNote, Manifest, Output, SlotNote
 from stele.backend.cpu.target import Target
-from stele.ir import sizes
 from stele.ir.graph import Constant, Graph, Value, walk
 from stele.ir.origin import Origin, Where, lines
+from stele.ir.sizes import names
 from stele.ir.stages import are_watched, show
 from stele.kernel.fuse import Kernel, fuse
 from stele.kernel.inplace import share
@@ -59,8 +59,6 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, numbe
     """
     start = perf_counter()
     slots = Slots(fuse)
-    for name in sorted({n for v in (*graph.parameters, *graph.results) for d in v.shape for n in sizes.names(d)}):
-        slots.size(name)
     for p in graph.parameters:
         slots.at[p] = slots.new("parameter", bytes_of(p.type), str(p.type), p.where)
     fused = fuse(graph)
@@ -78,17 +76,21 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, numbe
     show("llvm", lambda: str(module))
     show("asm", lambda: jit.assembly(module, target))
     image = jit.compile_object(module, target)
+    scratch = tuple(launch.scratch for e in entry.emitted for launch in e.launches)
+    for n in (*scratch, *(s.bytes for s in slots.table), *(n for o in outputs for n in o.type.shape)):
+        for name in sorted(names(n)):
+            slots.size(name)
     origins = lambda where: tuple(sorted({number[o] for o in where if o in number}))
     return image, Manifest(
         parameters=len(graph.parameters),
         slots=tuple(SlotNote(s.kind, s.bytes, s.what, s.first, s.last, s.home, origins(s.where)) for s in slots.table),
         names=tuple(slots.names),
+        private=slots.private,
         outputs=outputs,
         in_place={y: x for y, x in in_place.items()},
-        scratch=tuple(launch.scratch for e in entry.emitted for launch in e.launches),
+        scratch=scratch,
         sites=tuple(origins(v.where) for v in slots.sites),
-        kernels=tuple(KernelNote(e.run.kernel.kind, " ".join(v.op.name for v in e.run.kernel.body),
-                                 origins(e.run.kernel.where)) for e in entry.emitted),
+        kernels=tuple(KernelNote(e.kind, e.what, origins(e.where)) for e in entry.emitted),
         constants={k: c.array for k, c in slots.constants.items()},
         seconds={"optimise": seconds, "emit": emitted - start, "llvm": perf_counter() - emitted})
 

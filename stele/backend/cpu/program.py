@@ -49,6 +49,7 @@ class Program:
                        for k, s in enumerate(self.manifest.slots) if s.kind == "clocks"}
         self.bounds: dict[tuple[int, ...], Bound] = {}
         self.frames: list[Frame] = []
+        self.open = tuple(name for name in self.manifest.names if name not in self.manifest.private)
         self.calls = 0
         if self.clocks:
             show("time", lambda: "\n".join(f"{s * 1e3:9.2f} ms {name}" for name, s in self.manifest.seconds.items()))
@@ -114,9 +115,9 @@ class Program:
 
     def bound(self, sizes: Mapping[str, int]) -> Bound:
         """The memory plan for these sizes, made once."""
-        key = tuple(sizes[name] for name in self.manifest.names) if self.manifest.names else ()
+        key = tuple(sizes[name] for name in self.open) if self.open else ()
         if key not in self.bounds:
-            self.bounds[key] = self.bind(dict(sizes))
+            self.bounds[key] = self.bind({**sizes, **self.manifest.private})
         return self.bounds[key]
 
     def bind(self, sizes: dict[str, int]) -> Bound:
@@ -177,7 +178,7 @@ class Program:
     def report(self) -> str:
         """The kernels with their lines, and the bytes of the memory plan where no size is open."""
         rows = [f"{k:3d} {kind:12s} {what:60.60s} {', '.join(where)}" for k, (kind, what, where) in enumerate(self.kernels)]
-        plan = [] if self.manifest.names else [f"arena {self.memory({}):,} bytes"]
+        plan = [] if self.open else [f"arena {self.memory({}):,} bytes"]
         return "\n".join([*rows, *plan])
 
 

@@ -29,7 +29,7 @@ from ...kernel.loops import (
 )
 from .dims import i64
 from .frame import Frame, i1
-from .memory import Mask, Memory
+from .memory import STEPS, Mask, Memory
 from .scalars import LLVMScalar, LLVMScalars
 
 Registers = list[LLVMScalar]
@@ -168,12 +168,12 @@ class Elements:
         mask = self.memory.both(self.lanes.masks[u], self.within(step.bounds, u) if step.bounds else None)
         mask = None if mask is None else self.s.splat(self.s.element(mask, bool_)).value
         stride = coefficient(step.offset, self.lanes.name)
-        computed = [(self.one(x, u), stride) for x, stride in step.computed]
-        if stride == 1 and not any(x.is_vector for x, _ in computed):
+        computed = [(self.one(x, u), size) for x, size in step.computed]
+        if stride in STEPS and not any(x.is_vector for x, _ in computed):
             for x, size in computed:
                 address = self.memory.offset(address, self.b.mul(x.value, self.frame.integer(size)), step.dtype)
-            address = self.memory.offset(address, i64(u * self.s.lanes), step.dtype)
-            return self.memory.load_lanes(address, mask, step.dtype)
+            address = self.memory.offset(address, i64(u * self.s.lanes * stride), step.dtype)
+            return self.memory.load_steps(address, stride, mask, step.dtype)
         offset = self.lane_offsets(rest, stride, u)
         for x, size in computed:
             offset = offset + self.s.cast(x, int64) * self.s.element(self.frame.integer(size), int64)

@@ -9,7 +9,7 @@ from ...ir import stages
 from ...ir.graph import Value
 from ...ir.sizes import Dim
 from ...ir.types import float64, product
-from ...kernel.fuse import Kernel
+from ...kernel.fuse import Kernel, show_kernel
 from ...kernel.loops import Load, Nest, Store, Temporary, inside, show
 from ...kernel.lower import lower
 from ...ops.linear import ScatterAdd
@@ -67,6 +67,7 @@ class Emitter:
 
     def emit(self, name: str, kernel: Kernel) -> list[Launch]:
         """Adds a kernel; returns its launches, each to be run after the one before."""
+        stages.show("fuse", lambda: show_kernel(kernel), name)
         values = (*kernel.inputs, *kernel.body)
         key = structure(kernel, values)
         if key not in self.known:

@@ -11,6 +11,8 @@ from .frame import Frame, i1, i8, i32
 from .scalars import TYPES, LLVMScalar, LLVMScalars, Splat, suffix
 
 Mask = ir.Value | None
+STEPS = (1, -1, 2, 3, 4)
+"""Distances between lanes for which whole vectors are read."""
 
 
 def in_memory(dtype: DType) -> ir.Type:
@@ -49,6 +51,32 @@ class Memory:
             return self.from_memory(self.b.load(address, typ=wide, align=dtype.bytes), dtype)
         function = self.intrinsic("masked.load", f"{suffix(wide)}.p0", wide, [address.type, i32, mask.type, wide])
         return self.from_memory(self.b.call(function, [address, i32(dtype.bytes), mask, zero(wide)]), dtype)
+
+    def load_steps(self, address: ir.Value, step: int, mask: Mask, dtype: DType) -> LLVMScalar:
+        """Elements `step` apart, one of STEPS: adjacent ones are read under a mask and lanes picked out."""
+        lanes = self.s.lanes
+        if step == 1:
+            return self.load_lanes(address, mask, dtype)
+        if step == -1:
+            back = [lanes - 1 - k for k in range(lanes)]
+            start = self.offset(address, i64(1 - lanes), dtype)
+            x = self.load_lanes(start, None if mask is None else self.picked(mask, mask, back), dtype)
+            return self.s.element(self.picked(x.value, x.value, back), dtype)
+        found: ir.Value | None = None
+        every = self.every() if mask is None else mask
+        for k in range(step):
+            places = [k * lanes + lane for lane in range(lanes)]
+            wanted = self.picked(every, zero(every.type), [p // step if p % step == 0 else lanes for p in places])
+            x = self.load_lanes(self.offset(address, i64(k * lanes), dtype), wanted, dtype).value
+            here = [lane * step - k * lanes for lane in range(lanes)]
+            picks = [lanes + p if 0 <= p < lanes else lane for lane, p in enumerate(here)]
+            found = self.picked(x if found is None else found, x, picks)
+        assert found is not None
+        return self.s.element(found, dtype)
+
+    def picked(self, x: ir.Value, y: ir.Value, picks: Sequence[int]) -> ir.Value:
+        """Lanes of x and y laid end to end, by number."""
+        return self.b.shuffle_vector(x, y, ir.Constant(ir.VectorType(i32, len(picks)), [*picks]))
 
     def gather(self, base: ir.Value, elements: ir.Value, mask: Mask, dtype: DType) -> LLVMScalar:
         """Elements at a vector of offsets; 0 in lanes that are masked off."""

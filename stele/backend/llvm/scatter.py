@@ -36,7 +36,7 @@ class Scatter:
         self.y, (self.g, self.index), axis = y, y.args, y.op.axis
         self.pre, self.size, self.post = product(y.shape[:axis]), y.shape[axis], product(y.shape[axis + 1:])
         self.count = product(self.index.shape)
-        self.share = max(1, TASK // self.post) if isinstance(self.post, int) else 16
+        self.share = max(1, TASK // max(self.post, 1)) if isinstance(self.post, int) else 16
         self.frame = Frame(new_kernel(module, name), slots, {})
         self.b = self.frame.b
         self.blocks = Blocks(self.frame, LLVMScalars(self.b, target.vector_bytes // max(4, y.dtype.bytes), target.fma))
