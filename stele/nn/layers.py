@@ -96,6 +96,7 @@ class BatchNorm2d(Module):
         return x * scale.reshape(1, -1, 1, 1) + shift.reshape(1, -1, 1, 1)
 
     def follow(self, running: Tensor, now: Tensor) -> None:
+        """Moves a running statistic towards that of the batch."""
         running.assign(running * (1 - self.momentum) + now * self.momentum)
 
 
