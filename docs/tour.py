@@ -1,7 +1,7 @@
 """A tour of Stele: from a formula to one native call, every step run and looked at.
 
-Read it from top to bottom, or run it: `python docs/tour.py`. Each chapter builds on the one before; what a chapter claims
-it also asserts, so this page cannot grow old unnoticed. Nine chapters, one for each room of the house.
+Read it from top to bottom, or run it: `python docs/tour.py`. Each chapter builds on the one before; what a chapter
+claims it also asserts, so this page cannot grow old unnoticed. Nine chapters, one for each room of the house.
 """
 from dataclasses import dataclass
 from typing import Any
@@ -41,11 +41,12 @@ def chapter(title: str) -> None:
     print(f"\n{title}\n{'-' * len(title)}")
 
 
-# 1. A graph ------------------------------------------------------------------------------------------------------------
+# 1. A graph ---------------------------------------------------------------------------------------------------------
 #
-# Everything between the user's Python and machine code is one data structure. A `Value` is an op applied to values; it
-# has a type (dtype and shape) and is immutable, so a graph can be shared, kept and rewritten without copying. A `Graph`
-# names which values are its parameters and which are its results. There is nothing else: no blocks, no registers.
+# Everything between the user's Python and machine code is one data structure. A `Value` is an op applied to values;
+# it has a type (dtype and shape) and is immutable, so a graph can be shared, kept and rewritten without copying. A
+# `Graph` names which values are its parameters and which are its results. There is nothing else: no blocks, no
+# registers.
 
 chapter("1. A graph")
 x, w = parameter("x", Type(float32, (4, 3))), parameter("w", Type(float32, (3, 2)))
@@ -60,16 +61,17 @@ print(text_of(graph))
 assert parse(text_of(graph), ALL).digest == graph.digest
 assert [v.op.name for v in walk(graph.results)][-1] == "Add"
 
-# A shape need not be known. A dimension is a number or an expression over named sizes, and two shapes meet by algebra:
+# A shape need not be known. A dimension is a number or an expression over named sizes, and two shapes meet by
+# algebra:
 
 rows = parameter("rows", st.placeholder(("batch", 3)).value.type)
 print("a batch of any size:", tanh(matmul(rows, w)).type, "\n")
 
 
-# 2. An op --------------------------------------------------------------------------------------------------------------
+# 2. An op -----------------------------------------------------------------------------------------------------------
 #
-# An op is one frozen dataclass, and all that the system may ask of it stands there: its meaning in NumPy (the law), its
-# arithmetic on one element, its derivative. This is a whole op, defined here, outside of Stele:
+# An op is one frozen dataclass, and all that the system may ask of it stands there: its meaning in NumPy (the law),
+# its arithmetic on one element, its derivative. This is a whole op, defined here, outside of Stele:
 
 chapter("2. An op")
 
@@ -83,8 +85,8 @@ class Soft(Unary):
     def partials(self, y: Value, *x: Value) -> Any: return 1 / ((abs(x[0]) + 1) * (abs(x[0]) + 1)),
 
 
-# `scalar` speaks to a builder `s`. The LLVM builder writes instructions down; this one computes at once, to test an op
-# without a compiler:
+# `scalar` speaks to a builder `s`. The LLVM builder writes instructions down; this one computes at once, to test an
+# op without a compiler:
 
 s = NumpyScalars()
 numbers = np.linspace(-2, 2, 5, dtype=np.float32)
@@ -98,10 +100,10 @@ soft = st.tensor(numbers)
 assert np.allclose(st.compile(lambda x: st.Tensor(Soft()(x.value)))(soft).numpy(), Soft().reference(numbers))
 
 
-# 3. The reference ------------------------------------------------------------------------------------------------------
+# 3. The reference ---------------------------------------------------------------------------------------------------
 #
-# `reference.run` evaluates any graph op by op in NumPy. It is slow and obvious, and every rewrite, every kernel and every
-# backend is tested against it.
+# `reference.run` evaluates any graph op by op in NumPy. It is slow and obvious, and every rewrite, every kernel and
+# every backend is tested against it.
 
 chapter("3. The reference")
 random = np.random.default_rng(0)
@@ -111,10 +113,10 @@ print(expected)
 assert np.allclose(expected, 2 * np.tanh(given[0] @ given[1]), atol=1e-6)
 
 
-# 4. A derivative -------------------------------------------------------------------------------------------------------
+# 4. A derivative ----------------------------------------------------------------------------------------------------
 #
-# Reverse mode walks the graph backwards and asks each op for the cotangents of its operands, which it answers in ops. So
-# a derivative is a graph like any other: it prints, it is optimised together with the forward part, and it can be
+# Reverse mode walks the graph backwards and asks each op for the cotangents of its operands, which it answers in ops.
+# So a derivative is a graph like any other: it prints, it is optimised together with the forward part, and it can be
 # differentiated again. There is no tape.
 
 chapter("4. A derivative")
@@ -130,10 +132,10 @@ print(f"along (0,0)+(1,1): derivative {found[0, 0] + found[1, 1]:.3f}, measured 
 assert abs(found[0, 0] + found[1, 1] - rise) < 1e-2
 
 
-# 5. Rewrites -----------------------------------------------------------------------------------------------------------
+# 5. Rewrites --------------------------------------------------------------------------------------------------------
 #
-# A rule is a function from a value to the value that may stand for it, with an example on which it must fire; one shared
-# test proves every rule on its example. The engine applies rules bottom-up until none fires.
+# A rule is a function from a value to the value that may stand for it, with an example on which it must fire; one
+# shared test proves every rule on its example. The engine applies rules bottom-up until none fires.
 
 chapter("5. Rewrites")
 
@@ -147,7 +149,7 @@ def doubled_tanh(v: Value) -> Value | None:
 
 
 report = Report()
-rewritten = rewrite(graph, [doubled_tanh], report)
+rewritten = rewrite(graph, [doubled_tanh], report=report)
 print(text_of(rewritten))
 print("fired:", {name: len(found) for name, found in report.firings.items()})
 assert np.allclose(reference.run(rewritten, given)[0], expected, atol=1e-6)
@@ -164,10 +166,10 @@ print("as typed:", reference.run(typed, large)[0], " stabilised:", reference.run
 assert reference.run(stabilize(typed), large)[0][0] == 1000
 
 
-# 6. Fusion -------------------------------------------------------------------------------------------------------------
+# 6. Fusion ----------------------------------------------------------------------------------------------------------
 #
-# `pipeline.py` lists all passes in order. What comes out is cut into kernels: everything elementwise or moved is computed
-# where it is needed; a softmax keeps its row in the cache; a product takes what follows it into its store.
+# `pipeline.py` lists all passes in order. What comes out is cut into kernels: everything elementwise or moved is
+# computed where it is needed; a softmax keeps its row in the cache; a product takes what follows it into its store.
 
 chapter("6. Fusion")
 wide = parameter("wide", Type(float32, (64, 10)))
@@ -183,21 +185,21 @@ print(product_kernel.kind, "computes", ", ".join(v.op.name for v in product_kern
 assert product_kernel.kind == "contraction", "the tanh and the 2 are in the store of the product"
 
 
-# 7. Loops --------------------------------------------------------------------------------------------------------------
+# 7. Loops -----------------------------------------------------------------------------------------------------------
 #
-# A kernel becomes a nest of loops, still data that prints. Index arithmetic has replaced every movement; `lanes` marks the
-# loop that runs in vectors, `fold` a reduction. The rows are cut into tasks by shape alone, never by the number of
-# threads, so results do not depend on it.
+# A kernel becomes a nest of loops, still data that prints. Index arithmetic has replaced every movement; `lanes`
+# marks the loop that runs in vectors, `fold` a reduction. The rows are cut into tasks by shape alone, never by the
+# number of threads, so results do not depend on it.
 
 chapter("7. Loops")
 (nest,) = lower(kernels[0])
 print(loops_of(nest))
 
 
-# 8. LLVM and memory ----------------------------------------------------------------------------------------------------
+# 8. LLVM and memory -------------------------------------------------------------------------------------------------
 #
-# Loops become LLVM IR through llvmlite: explicit vectors, masked tails, transcendental functions as polynomials, so that no
-# element is left to a C library. An `Emitter` asks a table of slots where each buffer is.
+# Loops become LLVM IR through llvmlite: explicit vectors, masked tails, transcendental functions as polynomials, so
+# that no element is left to a C library. An `Emitter` asks a table of slots where each buffer is.
 
 chapter("8. LLVM and memory")
 module = ir.Module("tour")
@@ -222,11 +224,11 @@ print(program.report())
 assert program.memory({}) >= bytes_of(Type(float32, (4, 2)))
 
 
-# 9. One native call ----------------------------------------------------------------------------------------------------
+# 9. One native call -------------------------------------------------------------------------------------------------
 #
-# Now from the top. `st.compile` traces a function once: tensors it reads become parameters of a graph, what it rebinds
-# becomes results that are written back. A training step (forward, backward, update) is one graph, one program, and one
-# native call per step; parameters are updated in place.
+# Now from the top. `st.compile` traces a function once: tensors it reads become parameters of a graph, what it
+# rebinds becomes results that are written back. A training step (forward, backward, update) is one graph, one
+# program, and one native call per step; parameters are updated in place.
 
 chapter("9. One native call")
 weight = st.tensor(given[1], requires_grad=True)
@@ -248,7 +250,8 @@ print(f"loss {losses[0]:.4f} -> {losses[-1]:.4f} in {whole.calls} steps, each on
 print(whole.report())
 assert losses[-1] < losses[0] and whole.calls == 20 and step.compiles == 1
 
-# Without the decorator the same code records expressions and computes them when somebody looks, with the same results:
+# Without the decorator the same code records expressions and computes them when somebody looks, with the same
+# results:
 
 weight.assign(given[1])
 imperative = [float(step.function(st.tensor(given[0]))) for _ in range(20)]
