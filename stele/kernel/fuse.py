@@ -177,7 +177,8 @@ class Fusion:
         try:
             splits = Splits(f"%c{v.ndim - 1}")
             found = follow(reader.results, body, at, v.shape, splits)
-            return found.get(v) == {at} and all(found[r] == {regroup(at, v.shape, r.shape, splits)} for r in reader.results)
+            once = all(found[r] == {regroup(at, v.shape, r.shape, splits)} for r in reader.results)
+            return once and found.get(v) == {at}
         except Unfit:
             return False
 
@@ -258,11 +259,13 @@ class Fusion:
         passes = [s.loops for s in space.stages if s.loops] + [f.loops for f in space.folds.values()]
         work = [product(tuple(space.ranges[n] for n in loops)) for loops in passes]
         kept_inside = any(variables(e) - set(space.rows) for index in space.stores.values() for e in index)
-        if not any(s.loops for s in space.stages) and not kept_inside and len(set(map(id, space.folds.values()))) == 1:
+        one_pass = len(set(map(id, space.folds.values()))) == 1 and not any(s.loops for s in space.stages)
+        if one_pass and not kept_inside:
             return True
         longest = max((w if isinstance(w, int) else 0 for w in work), default=1)
         if isinstance(rows, int):
-            return all(isinstance(w, int) for w in work) and longest <= (WIDE if rows >= ENOUGH else WIDE // max(rows, 1))
+            fits = WIDE if rows >= ENOUGH else WIDE // max(rows, 1)
+            return all(isinstance(w, int) for w in work) and longest <= fits
         return longest <= WIDE
 
     # The outcome

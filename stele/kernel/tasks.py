@@ -15,6 +15,8 @@ ENOUGH = 16
 """Tasks that keep any machine busy; below, long reductions are split."""
 BLOCK = 64
 """Adjacent columns that a task of a reduction across rows takes at least: a few vectors side by side."""
+LONG = 1 << 17
+"""Elements that one set of accumulators should not sum: rounding errors would add up."""
 SHORT = 8
 """Fewer elements than this are not worth lanes of their own."""
 
@@ -76,7 +78,9 @@ def split(nest: Nest) -> list[Nest]:
         return [nest]
     width = across.axis.extent if across else 1
     work = size_of(fold.axes) * width
-    if known(size_of(nest.rows), ENOUGH) * ceil_known(width, BLOCK) >= ENOUGH or known(work, 4 * TASK) <= 2 * TASK:
+    few = known(size_of(nest.rows), ENOUGH) * ceil_known(width, BLOCK) < ENOUGH
+    long = across is None and known(size_of(fold.axes), 0) > LONG
+    if not (few or long) or known(work, 4 * TASK) <= 2 * TASK:
         return [nest]
     step = max(1, 2 * TASK // known(size_of(fold.axes[1:]) * width, 1))
     if known(fold.axes[0].extent, step + 1) <= step:

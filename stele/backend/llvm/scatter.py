@@ -14,7 +14,7 @@ from .blocks import Blocks
 from .dims import i64
 from .frame import Frame, Slots, i1, new_kernel
 from .launch import Launch, Target
-from .scalars import LLVMScalar, LLVMScalars
+from .scalars import LLVMScalars, Scalar
 
 TASK = 32768
 """Elements of the result that one task owns."""
@@ -79,7 +79,7 @@ class Scatter:
             self.each(bits, lambda lane: self.add(self.row(into, b.extract_element(k.value, lane)),
                                                   self.row(source, b.add(at, b.zext(lane, i64)))))
 
-    def check(self, k: LLVMScalar, mask: ir.Value) -> None:
+    def check(self, k: Scalar, mask: ir.Value) -> None:
         """Reports the first index that is outside."""
         b = self.b
         outside = (k < 0) | (k >= self.s.element(self.frame.integer(self.size), int64))
