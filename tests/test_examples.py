@@ -60,3 +60,10 @@ def test_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_tour_runs(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(ROOT / "docs" / "tour.py"), run_name="__main__")
     assert "one native call" in capsys.readouterr().out
+
+
+def test_the_map_names_every_file() -> None:
+    text = (ROOT / "docs" / "map.md").read_text(encoding="utf-8")
+    missing = [str(f.relative_to(ROOT)) for f in sorted((ROOT / "stele").rglob("*.py"))
+               if not re.search(rf"\b{re.escape(f.name)}", text)]
+    assert not missing, f"docs/map.md does not name {missing}"
