@@ -111,6 +111,13 @@ def test_lengths(name: str, symbolic: bool) -> None:
         agrees([SHAPES[name](x, b)], [x, b], [numbers((n, 67)), numbers((67,))], **({"n": n} if symbolic else {}))
 
 
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_nothing(symbolic: bool) -> None:
+    for name in SHAPES.keys() - {"padded", "largest"}:
+        x, b = leaf(N if symbolic else 0, 67), leaf(67)
+        agrees([SHAPES[name](x, b)], [x, b], [numbers((0, 67)), numbers((67,))], **({"n": 0} if symbolic else {}))
+
+
 @pytest.mark.parametrize("of", [float64, float16, bfloat16, int32, int64, uint8, uint32, bool_], ids=str)
 def test_dtypes(of: DType) -> None:
     x, z = leaf(33, 70, of=of), leaf(33, 70, of=of)
@@ -122,7 +129,7 @@ def test_dtypes(of: DType) -> None:
 
 
 def test_sums_are_as_accurate_as_pairwise_ones() -> None:
-    for shape, axes in (((3_000_000,), (0,)), ((300, 10_000), (0,)), ((10, 300_000), (1,))):
+    for shape, axes in (((3_000_000,), (0,)), ((300, 10_000), (0,)), ((10, 300_000), (1,)), ((20, 300_000), (1,))):
         x, a = leaf(*shape), (RNG.random(shape) + 1).astype(np.float32)
         (y,), _ = execute(Graph((x,), (Sum(axes)(x),)), [a])
         exact = a.astype(np.float64).sum(axes)
@@ -218,9 +225,17 @@ def test_random_bits_in_merged_loops() -> None:
 
 
 def test_windows() -> None:
-    x = leaf(N, 4, 14, 15)
-    y = Max((4, 5))(Window(3, 3, 2, 1)(Window(2, 3, 2, 1)(x)))
-    assert agrees([y], [x], [numbers((3, 4, 14, 15))], n=3) == 1
+    for stride in (1, 2, 3, 4):
+        x = leaf(N, 4, 14, 95)
+        y = Max((4, 5))(Window(3, 3, stride, 1)(Window(2, 3, 2, 1)(x)))
+        assert agrees([y], [x], [numbers((3, 4, 14, 95))], n=3) == 1
+
+
+def test_transposes() -> None:
+    x = leaf(N, 70, 3, 40)
+    arrays = [numbers((20, 70, 3, 40))]
+    for axes in ((3, 2, 1, 0), (0, 3, 2, 1), (2, 0, 3, 1), (1, 0, 2, 3), (3, 0, 1, 2)):
+        assert agrees([Transpose(axes)(x) + 1], [x], arrays, n=20) == 1
 
 
 def test_a_reshape_of_memory_is_a_view() -> None:

@@ -5,6 +5,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Union
 
 from ..errors import ShapeError
@@ -169,6 +170,20 @@ def divide(x: Size, by: Size) -> Dim | None:
 def at(x: Dim, sizes: Mapping[str, int]) -> int:
     """Any dimension as an integer."""
     return x if isinstance(x, int) else x.at(sizes)
+
+
+def replaced(x: Dim, name: str, by: Dim) -> Dim:
+    """The expression with a named size replaced by another dimension.
+
+    >>> replaced(size("n") * 2 + 1, "n", size("m") + 1) == size("m") * 2 + 3
+    True
+    """
+    def factor(atom: Atom) -> Dim:
+        if isinstance(atom, Quotient):
+            return replaced(atom.x, name, by) // atom.by
+        return by if atom.name == name else size(atom.name)
+
+    return sum((reduce(operator.mul, map(factor, monomial), k) for monomial, k in of(x).terms), 0)
 
 
 def names(x: Dim) -> set[str]:

@@ -60,7 +60,7 @@ class Inlining:
         self.choose()
 
     def choose(self) -> None:
-        """Decides what is in memory: results, operands of what is no loop of ours, sums, what is dear and used twice."""
+        """Decides what is in memory: results, operands of what is no loop of ours, sums, what is dear and reused."""
         for v, kind in self.kind.items():
             if kind in ("inline", "fold"):
                 if isinstance(v.op, Gather):

@@ -4,14 +4,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from stele.ir import sizes
 from stele.ir.graph import Constant, Graph, Item, Value
 from stele.ir.origin import NOWHERE, Where
-from stele.ir.sizes import Dim
+from stele.ir.sizes import Dim, size
 from stele.ir.types import TupleType, Type
 from stele.kernel.fuse import Fused, Kernel
+from stele.kernel.rows import independent, with_rows
 from stele.ops.control import Scan
 
 Key = Value | tuple[Value, int]
+
+GRAIN = 32
+"""Rows of a loop that one task takes."""
 
 
 def bytes_of(type_: Type) -> Dim:
@@ -56,6 +61,35 @@ class Carry:
     bytes: Dim
 
 
+@dataclass(eq=False)
+class Rows:
+    """Rows of a loop that do not meet: tasks of `grain` of the `total` rows each run the whole loop by themselves.
+
+    A task's part of a slot in `shifted` begins so many bytes per row in, that of one in `spaces` so many per task.
+    Tasks are at different steps at one time, so their temporaries live from clock `first` to `last`, the whole loop.
+    """
+
+    name: str
+    total: Dim
+    grain: int
+    first: int
+    last: int = 0
+    shifted: dict[int, Dim] = field(default_factory=dict)
+    spaces: dict[int, Dim] = field(default_factory=dict)
+
+    @property
+    def tasks(self) -> Dim:
+        return (self.total + self.grain - 1) // self.grain
+
+    def whole(self, bytes_: Dim) -> Dim:
+        """Bytes for all rows, from those for some."""
+        return sizes.replaced(bytes_, self.name, self.total)
+
+    def shift(self, position: int, bytes_: Dim) -> None:
+        """A buffer of this many bytes for some rows lies row after row."""
+        self.shifted[position] = sizes.replaced(bytes_, self.name, 1)
+
+
 @dataclass(frozen=True, eq=False)
 class Loop:
     """A `Scan`: `moving` slots step through their outer arrays, `copies` (to, from, bytes) close each step."""
@@ -67,6 +101,7 @@ class Loop:
     copies: tuple[tuple[int, int, Dim], ...]
     body: tuple[Run | Loop, ...]
     value: Value
+    rows: Rows | None
 
 
 Step = Run | Loop
@@ -84,6 +119,8 @@ class Slots:
     clock: int = 0
     at: dict[Key, int] = field(default_factory=dict)
     views: dict[Value, Value] = field(default_factory=dict)
+    rows: Rows | None = None
+    private: dict[str, int] = field(default_factory=dict)
 
     def base(self, v: Value) -> Key:
         """The value whose buffer v is seen through: views and tuple parts resolved."""
@@ -104,8 +141,22 @@ class Slots:
         return len(self.table) - 1
 
     def temp(self, bytes_: Dim) -> int:
-        """A temporary of the kernel that is being emitted."""
-        return self.new("temp", bytes_, "workspace")
+        """A temporary of the kernel that is being emitted; one for each task of the loop it is in, if rows go apart."""
+        if self.rows is None:
+            return self.new("temp", bytes_, "workspace")
+        each = (sizes.replaced(bytes_, self.rows.name, self.rows.grain) + 63) // 64 * 64
+        position = self.new("temp", each * self.rows.tasks, "workspace")
+        self.rows.spaces[position] = each
+        self.live(position, self.rows)
+        return position
+
+    def value(self, bytes_: Dim, what: str, where: Where = NOWHERE) -> int:
+        """A temporary that holds a value."""
+        if self.rows is None:
+            return self.new("temp", bytes_, what, where)
+        position = self.new("temp", self.rows.whole(bytes_), what, where)
+        self.rows.shift(position, bytes_)
+        return position
 
     def size(self, name: str) -> int:
         """The position of a named size."""
@@ -135,7 +186,7 @@ class Slots:
             return self.loop(kernel.anchor)
         for v in kernel.results:
             if (key := self.base(v)) not in self.at:
-                self.at[key] = self.new("temp", bytes_of(v.type), str(v.type), v.where)
+                self.at[key] = self.value(bytes_of(v.type), str(v.type), v.where)
             self.made(self.at[key])
         for v in kernel.inputs:
             self.touch(self.of(v))
@@ -152,26 +203,60 @@ class Slots:
         scan, types = value.op, value.type
         assert isinstance(scan, Scan) and isinstance(types, TupleType)
         n, m = scan.carries, scan.carries + scan.slices
-        body, fused = scan.body, self.fuse(scan.body)
-        self.views |= fused.views
         outer = [self.outer(value, k, t) for k, t in enumerate(types.items)]
-        moving = [(self.new("moving", 0, "slice"), self.of(a), bytes_of(p.type))
-                  for a, p in zip(value.args[n:m], body.parameters[n:m])]
+        given = [self.of(a) for a in value.args]
+        around, (body, rows) = self.rows, self.apart(scan, given, outer)
+        self.rows = rows or around
+        fused = self.fuse(body)
+        self.views |= fused.views
+        moving = [(self.new("moving", 0, "slice"), whole, self.stride(p))
+                  for whole, p in zip(given[n:m], body.parameters[n:m])]
         inside = [self.new("moving", 0, "carry") for _ in range(n)]
-        self.at |= zip(body.parameters, [*inside, *(k for k, _, _ in moving), *map(self.of, value.args[m:])])
+        self.at |= zip(body.parameters, [*inside, *(k for k, _, _ in moving), *given[m:]])
         copied: list[tuple[int, Value]] = []
         stacked = {k: v for v, k in zip(body.results[n:], [self.new("moving", 0, "slice") for _ in outer[n:]])}
         ys = {self.base(v) for k, v in stacked.items() if self.claim(v, k, copied)}
-        moving += [(k, whole, bytes_of(v.type)) for (k, v), whole in zip(stacked.items(), outer[n:])]
-        carried = [self.carry(v, self.of(a), i, o, ys, copied)
-                   for v, a, i, o in zip(body.results, value.args, inside, outer)]
+        moving += [(k, whole, self.stride(v)) for (k, v), whole in zip(stacked.items(), outer[n:])]
+        carried = [self.carry(*parts, ys, copied) for parts in zip(body.results, given, inside, outer)]
         steps = tuple(map(self.step, fused.kernels))
         self.clock += 1
-        kept = [*map(self.of, value.args), *outer, *(c.spare for c in carried if c.spare is not None)]
-        for position in kept:
+        for position in (*given, *outer, *(c.spare for c in carried if c.spare is not None)):
             self.touch(position)
         copies = tuple((to, self.of(v), bytes_of(v.type)) for to, v in copied)
-        return Loop(scan.length, scan.reverse, tuple(moving), tuple(carried), copies, steps, value)
+        if rows is not None:
+            rows.last = self.clock
+            for position in rows.shifted:
+                self.live(position, rows)
+        self.rows = around
+        return Loop(scan.length, scan.reverse, tuple(moving), tuple(carried), copies, steps, value, rows)
+
+    def apart(self, scan: Scan, given: list[int], outer: list[int]) -> tuple[Graph, Rows | None]:
+        """The body of a loop, and how its rows go apart if they never meet (and no loop around them does that)."""
+        axes = independent(scan) if self.rows is None else None
+        if axes is None:
+            return scan.body, None
+        rows = Rows(f"rows{len(self.private)}", scan.body.parameters[0].shape[0], GRAIN, self.clock)
+        body = with_rows(scan.body, axes, size(rows.name))
+        apart = [p.type != old.type for p, old in zip(body.parameters, scan.body.parameters)]
+        if {k for k, is_apart in zip(given, apart) if is_apart} & {k for k, is_apart in zip(given, apart) if not is_apart}:
+            return scan.body, None
+        self.private[rows.name] = rows.grain
+        self.size(rows.name)
+        for position, p, is_apart in zip(given, body.parameters, apart):
+            if is_apart:
+                rows.shift(position, bytes_of(p.type))
+        for position, v in zip(outer, body.results):
+            rows.shift(position, bytes_of(v.type))
+        return body, rows
+
+    def live(self, position: int, rows: Rows) -> None:
+        """The buffer is needed throughout a loop."""
+        slot = self.table[position]
+        slot.first, slot.last = min(slot.first, rows.first), max(slot.last, rows.last)
+
+    def stride(self, v: Value) -> Dim:
+        """Bytes from one step's slice to the next one's, all rows counted."""
+        return bytes_of(v.type) if self.rows is None else self.rows.whole(bytes_of(v.type))
 
     def outer(self, value: Value, k: int, type_: Type) -> int:
         """The whole array a loop fills: final carry k or stacked result k."""
@@ -196,7 +281,7 @@ class Slots:
             return Carry(inside, self.at[key], start, final, None, bytes_of(v.type))
         new = self.new("moving", 0, "carry")
         self.claim(v, new, copied)
-        return Carry(inside, new, start, final, self.new("temp", bytes_of(v.type), "carry"), bytes_of(v.type))
+        return Carry(inside, new, start, final, self.value(bytes_of(v.type), "carry"), bytes_of(v.type))
 
     def root(self, position: int) -> int:
         """The slot whose memory this one lives in."""

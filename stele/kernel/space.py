@@ -23,7 +23,7 @@ class Need(NamedTuple):
     """An operand and the index at which it is needed, within bounds."""
 
     x: Value
-    index: Index
+    at: Index
     bounds: tuple[Bound, ...] = ()
 
 
@@ -114,7 +114,7 @@ def follow(results: Sequence[Value], body: Collection[Value], index: Index, shap
             if is_fold(v):
                 raise Unfit
             found[v].add(at)
-            stack += [(n.x, n.index) for n in needs(v, at, ranges)]
+            stack += [(n.x, n.at) for n in needs(v, at, ranges)]
     except (Opaque, Refine):
         raise Unfit from None
     return found
@@ -190,7 +190,7 @@ class Measuring:
             seen = index in self.at[v]
             self.at[v][index] = bounded
             if not is_fold(v):
-                stack += [(n.x, n.index, bounded or bool(n.bounds)) for n in needs(v, index, self.found.ranges)]
+                stack += [(n.x, n.at, bounded or bool(n.bounds)) for n in needs(v, index, self.found.ranges)]
             elif not seen:
                 stack.append((v.args[0], self.fold(v, index).operand, False))
 

@@ -45,6 +45,10 @@ class Module:
         with layer(PATHS.get(self) or type(self).__name__):
             return self.forward(*x, **options)
 
+    def held(self) -> dict[str, Any]:
+        """What belongs to this module, under the names that paths are made of: its attributes."""
+        return vars(self)
+
     def named_members(self, prefix: str = "") -> Iterator[tuple[str, Tensor | Module]]:
         """(name, tensor or module) of all that this module holds, depth first, each object once."""
         seen: set[int] = set()
@@ -54,7 +58,7 @@ class Module:
             if isinstance(x, Tensor | Module) and id(x) not in seen:
                 seen.add(id(x))
                 yield name, x
-                parts = vars(x) if isinstance(x, Module) else {}
+                parts = x.held() if isinstance(x, Module) else {}
             else:
                 parts = x if isinstance(x, dict) else dict(enumerate(x)) if isinstance(x, list | tuple) else {}
             stack += [(f"{name}.{key}" if name else str(key), part) for key, part in reversed(parts.items())]
@@ -104,6 +108,8 @@ class Module:
                 hint=near(missing, unknown))
         arrays = {name: np.asarray(state[name]) for name in own if name in state}
         for name, array in arrays.items():
+            if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+                raise DataError(f"{name} holds no numbers in the state, but {array.dtype}")
             if array.shape != tuple(own[name].shape):
                 raise DataError(f"{name} has shape {array.shape} in the state and {tuple(own[name].shape)} in the model")
         for name, array in arrays.items():
@@ -113,7 +119,7 @@ class Module:
         """Writes `state_dict` as a safetensors file, whole or not at all."""
         path = Path(path)
         half = path.with_name(path.name + ".part")
-        save_file({name: np.ascontiguousarray(x.numpy()) for name, x in self.state_dict().items()}, half)
+        save_file({name: np.asarray(x.numpy(), order="C") for name, x in self.state_dict().items()}, half)
         half.replace(path)
 
     def load(self, path: str | Path, strict: bool = True) -> None:

@@ -13,9 +13,10 @@ from stele.backend.cpu.entry import Entry
 from stele.backend.cpu.manifest import KernelNote, Manifest, Output, SlotNote
 from stele.backend.cpu.target import Target
 from stele.ir.graph import Constant, Graph, Value, walk
-from stele.ir.origin import Origin, Where
+from stele.ir.origin import Origin, Where, lines
 from stele.ir.sizes import names
-from stele.kernel.fuse import fuse
+from stele.ir.stages import are_watched, show
+from stele.kernel.fuse import Kernel, fuse
 from stele.kernel.inplace import share
 from stele.kernel.slots import Slots, bytes_of
 
@@ -37,7 +38,9 @@ def native(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[in
     """
     timed = "time" in config.SHOW()
     key = cache.digest(traced.digest, repr(sorted(donate.items())), options, str(timed), target.key, cache.fingerprint())
-    if found := cache.objects().get(key):
+    found = None if are_watched() else cache.objects().get(key)
+    show("cache", lambda: f"{'read' if found else 'built'} {key}")
+    if found:
         size = int.from_bytes(found[:8], "little")
         return Native(found[8 + size:], Manifest.unpack(found[8:8 + size]), True)
     start = perf_counter()
@@ -60,6 +63,7 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, numbe
         slots.at[p] = slots.new("parameter", bytes_of(p.type), str(p.type), p.where)
     fused = fuse(graph)
     slots.views |= fused.views
+    show("fuse", lambda: "\n".join(map(row, fused.kernels)))
     outputs = place_results(graph, slots)
     steps = tuple(map(slots.step, fused.kernels))
     donated = {outputs[j].slot: k for j, k in donate.items() if outputs[j].source == "slot"}
@@ -69,6 +73,8 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, numbe
     entry = Entry(module, slots, target, slots.new("clocks", 8, "cycles") if timed else None)
     entry.emit(steps, first_write=min((slots.table[y].first for y in in_place), default=None))
     emitted = perf_counter()
+    show("llvm", lambda: str(module))
+    show("asm", lambda: jit.assembly(module, target))
     image = jit.compile_object(module, target)
     scratch = tuple(launch.scratch for e in entry.emitted for launch in e.launches)
     for n in (*scratch, *(s.bytes for s in slots.table), *(n for o in outputs for n in o.type.shape)):
@@ -79,14 +85,20 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, numbe
         parameters=len(graph.parameters),
         slots=tuple(SlotNote(s.kind, s.bytes, s.what, s.first, s.last, s.home, origins(s.where)) for s in slots.table),
         names=tuple(slots.names),
+        private=slots.private,
         outputs=outputs,
         in_place={y: x for y, x in in_place.items()},
         scratch=scratch,
         sites=tuple(origins(v.where) for v in slots.sites),
-        kernels=tuple(KernelNote(e.run.kernel.kind, " ".join(v.op.name for v in e.run.kernel.body),
-                                 origins(e.run.kernel.where)) for e in entry.emitted),
+        kernels=tuple(KernelNote(e.kind, e.what, origins(e.where)) for e in entry.emitted),
         constants={k: c.array for k, c in slots.constants.items()},
         seconds={"optimise": seconds, "emit": emitted - start, "llvm": perf_counter() - emitted})
+
+
+def row(kernel: Kernel) -> str:
+    """A kernel as one line: its kind, its ops, its results, and the lines it came from."""
+    return (f"{kernel.kind:12s} {' '.join(v.op.name for v in kernel.body):60s} "
+            f"-> {', '.join(str(v.type) for v in kernel.results)}  # {', '.join(lines(kernel.where))}")
 
 
 def place_results(graph: Graph, slots: Slots) -> tuple[Output, ...]:

@@ -52,11 +52,15 @@ class SlotNote:
 
 @dataclass(frozen=True)
 class Manifest:
-    """All that a loaded program needs to be called and to explain itself."""
+    """All that a loaded program needs to be called and to explain itself.
+
+    `names` are the sizes by position; those in `private` are set by the program itself, to at most these numbers.
+    """
 
     parameters: int
     slots: tuple[SlotNote, ...]
     names: tuple[str, ...]
+    private: Mapping[str, int]
     outputs: tuple[Output, ...]
     in_place: Mapping[int, int]
     scratch: tuple[Dim, ...]
@@ -96,6 +100,7 @@ class Manifest:
             plain["parameters"],
             tuple(SlotNote(**s | {"bytes": dim(s["bytes"]), "origins": tuple(s["origins"])}) for s in plain["slots"]),
             tuple(plain["names"]),
+            plain["private"],
             tuple(Output(**o | {"type": type_of(o["type"])}) for o in plain["outputs"]),
             {int(k): v for k, v in plain["in_place"].items()},
             tuple(map(dim, plain["scratch"])),

@@ -1,6 +1,7 @@
 """A compiled program: its memory, its calls, and what it says of itself."""
 from __future__ import annotations
 
+import atexit
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ from stele.errors import Cancelled, IndexOutOfRange
 from stele.ir.graph import Graph
 from stele.ir.origin import lines
 from stele.ir.sizes import at
-from stele.kernel.memory import layout
+from stele.ir.stages import show
+from stele.kernel.memory import Layout, layout
 
 INDEX_OUT_OF_RANGE = 1
 SHARED = 3      # references to the block of a buffer that nobody else holds: the buffer's, a local's, getrefcount's
@@ -48,7 +50,11 @@ class Program:
                        for k, s in enumerate(self.manifest.slots) if s.kind == "clocks"}
         self.bounds: dict[tuple[int, ...], Bound] = {}
         self.frames: list[Frame] = []
+        self.open = tuple(name for name in self.manifest.names if name not in self.manifest.private)
         self.calls = 0
+        if self.clocks:
+            show("time", lambda: "\n".join(f"{s * 1e3:9.2f} ms {name}" for name, s in self.manifest.seconds.items()))
+            atexit.register(show, "time", self.timing)
 
     def __call__(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset(),
                  commit: Commit = itself) -> Any:
@@ -112,15 +118,16 @@ class Program:
 
     def bound(self, sizes: Mapping[str, int]) -> Bound:
         """The memory plan for these sizes, made once."""
-        key = tuple(sizes[name] for name in self.manifest.names) if self.manifest.names else ()
+        key = tuple(sizes[name] for name in self.open) if self.open else ()
         if key not in self.bounds:
-            self.bounds[key] = self.bind(dict(sizes))
+            self.bounds[key] = self.bind({**sizes, **self.manifest.private})
         return self.bounds[key]
 
     def bind(self, sizes: dict[str, int]) -> Bound:
         m = self.manifest
         plan = layout(m.pieces(), sizes)
         temps = [k for k, s in enumerate(m.slots) if s.kind == "temp"]
+        show("memory", lambda: self.memory_text(plan, sizes))
         return Bound(
             np.array([sizes[name] for name in m.names], np.int64),
             tuple(tuple(at(n, sizes) for n in o.type.shape) for o in m.outputs),
@@ -155,10 +162,26 @@ class Program:
         """Bytes of the arena at these sizes."""
         return self.bound(sizes).arena
 
+    def memory_text(self, plan: Layout, sizes: Mapping[str, int]) -> str:
+        """The arena at these sizes: what is where, from which kernel to which, and the lines that asked for it."""
+        rows = [f"{at(note.bytes, sizes):12,d} bytes at {offset:12,d}, steps {note.first}..{note.last}  {note.what}  "
+                f"# {', '.join(self.lines(note.origins))}"
+                for slot, offset in sorted(plan.offsets.items(), key=lambda item: item[1])
+                for note in (self.manifest.slots[slot],)]
+        return "\n".join([f"arena {plan.bytes:,} bytes" + "".join(f", {k}={n}" for k, n in sizes.items()), *rows])
+
+    def timing(self) -> str:
+        """The kernels by the time they took so far, where the program was built under STELE_SHOW=time."""
+        total = max(sum(self.cycles), 1)
+        rows = sorted(zip(self.cycles, self.kernels), key=lambda row: -row[0])
+        return "\n".join([f"{self.calls} calls, {total:,} cycles",
+                          *(f"{cycles / total:6.1%} {kind:12s} {what:60.60s} {', '.join(where)}"
+                            for cycles, (kind, what, where) in rows)])
+
     def report(self) -> str:
         """The kernels with their lines, and the bytes of the memory plan where no size is open."""
         rows = [f"{k:3d} {kind:12s} {what:60.60s} {', '.join(where)}" for k, (kind, what, where) in enumerate(self.kernels)]
-        plan = [] if self.manifest.names else [f"arena {self.memory({}):,} bytes"]
+        plan = [] if self.open else [f"arena {self.memory({}):,} bytes"]
         return "\n".join([*rows, *plan])
 
 

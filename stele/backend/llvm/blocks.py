@@ -13,7 +13,7 @@ from .dims import i64
 from .elements import Elements, Lanes, Registers
 from .frame import constant, i32
 from .memory import Mask
-from .scalars import LLVMScalar
+from .scalars import Scalar
 
 
 class Blocks(Elements):
@@ -140,7 +140,7 @@ class Blocks(Elements):
                 new = self.s.select(self.s.element(mask, bool_), new, old)
             self.b.store(self.s.together(new.value, old.value)[0], cell)
 
-    def loaded(self, cell: ir.Value, part: Part) -> LLVMScalar:
+    def loaded(self, cell: ir.Value, part: Part) -> Scalar:
         return self.s.element(self.b.load(cell, typ=cell.allocated_type), part.dtype)
 
     def total(self, part: Part, fold: Fold, cells: list[ir.Value]) -> Registers:
@@ -157,7 +157,7 @@ class Blocks(Elements):
             x = combine(x, self.turned(x, step))
         return [self.s.element(self.b.extract_element(x.value, i32(0)), part.dtype)]
 
-    def turned(self, x: LLVMScalar, step: int) -> LLVMScalar:
+    def turned(self, x: Scalar, step: int) -> Scalar:
         """Lane l of the result is lane l + step of x, around the end."""
         lanes = self.s.lanes
         picks = ir.Constant(ir.VectorType(i32, lanes), [(k + step) % lanes for k in range(lanes)])

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 
 from llvmlite import ir
 
+from ...ir import stages
 from ...ir.graph import Value
 from ...ir.sizes import Dim
 from ...ir.types import float64, product
-from ...kernel.fuse import Kernel
-from ...kernel.loops import Load, Nest, Store, Temporary, inside
+from ...kernel.fuse import Kernel, show_kernel
+from ...kernel.loops import Load, Nest, Store, Temporary, inside, show
 from ...kernel.lower import lower
 from ...ops.linear import ScatterAdd
 from .blocks import Blocks
@@ -66,6 +67,7 @@ class Emitter:
 
     def emit(self, name: str, kernel: Kernel) -> list[Launch]:
         """Adds a kernel; returns its launches, each to be run after the one before."""
+        stages.show("fuse", lambda: show_kernel(kernel), name)
         values = (*kernel.inputs, *kernel.body)
         key = structure(kernel, values)
         if key not in self.known:
@@ -123,6 +125,7 @@ def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, targ
     if kernel.anchor is not None and isinstance(kernel.anchor.op, ScatterAdd):
         return emit_scatter(module, name, kernel, slots, target)
     nests = lower(kernel)
+    stages.show("loops", lambda: "\n".join(map(show, nests)), name)
     temporaries = {buffer: slots.temp(product(buffer.shape) * buffer.dtype.bytes)
                    for nest in nests for step in inside(nest.body)
                    if isinstance(step, Store) and isinstance(buffer := step.value, Temporary)}

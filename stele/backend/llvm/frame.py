@@ -75,7 +75,8 @@ class Frame:
     @contextmanager
     def loop(self, start: ir.Value, stop: ir.Value, step: int = 1) -> Iterator[ir.Value]:
         """`for i in range(start, stop, step)`: the builder stands in the body; no loop where it runs just once."""
-        if constant(start) is not None and constant(stop) is not None and 0 < constant(stop) - constant(start) <= step:
+        first, last = constant(start), constant(stop)
+        if first is not None and last is not None and 0 < last - first <= step:
             yield start
             return
         b, before = self.b, self.b.block

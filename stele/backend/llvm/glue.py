@@ -164,7 +164,7 @@ class Glue:
             blocks = self.blocks(b, index, lane_axis, lanes, mask)
             for name, (x, by) in piece.quotients.items():
                 blocks.frame.at[name] = b.udiv(blocks.frame.integer(x), blocks.frame.integer(by))
-            blocks.values[piece.given] = [blocks.s.element(vector, accumulator(self.v))]
+            blocks.values[piece.x] = [blocks.s.element(vector, accumulator(self.v))]
             blocks.block(piece.block)
 
         return write

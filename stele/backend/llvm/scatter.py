@@ -14,7 +14,7 @@ from .blocks import Blocks
 from .dims import i64
 from .frame import Frame, Slots, i1, new_kernel
 from .launch import Launch, Target
-from .scalars import LLVMScalar, LLVMScalars
+from .scalars import LLVMScalars, Scalar
 
 TASK = 32768
 """Elements of the result that one task owns."""
@@ -36,7 +36,7 @@ class Scatter:
         self.y, (self.g, self.index), axis = y, y.args, y.op.axis
         self.pre, self.size, self.post = product(y.shape[:axis]), y.shape[axis], product(y.shape[axis + 1:])
         self.count = product(self.index.shape)
-        self.share = max(1, TASK // self.post) if isinstance(self.post, int) else 16
+        self.share = max(1, TASK // max(self.post, 1)) if isinstance(self.post, int) else 16
         self.frame = Frame(new_kernel(module, name), slots, {})
         self.b = self.frame.b
         self.blocks = Blocks(self.frame, LLVMScalars(self.b, target.vector_bytes // max(4, y.dtype.bytes), target.fma))
@@ -79,7 +79,7 @@ class Scatter:
             self.each(bits, lambda lane: self.add(self.row(into, b.extract_element(k.value, lane)),
                                                   self.row(source, b.add(at, b.zext(lane, i64)))))
 
-    def check(self, k: LLVMScalar, mask: ir.Value) -> None:
+    def check(self, k: Scalar, mask: ir.Value) -> None:
         """Reports the first index that is outside."""
         b = self.b
         outside = (k < 0) | (k >= self.s.element(self.frame.integer(self.size), int64))

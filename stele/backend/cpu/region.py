@@ -1,0 +1,59 @@
+"""A loop whose rows do not meet as one kernel: each task runs all its steps for some of the rows."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from llvmlite import ir
+
+from stele.backend.cpu.steps import BUFS, KERNEL, SCRATCH, SCRATCH_BYTES, SIZES, STATUS, WORDS, Steps, ptr
+from stele.backend.llvm.dims import i64
+from stele.backend.llvm.launch import Launch
+from stele.kernel.slots import Loop, Rows, Run, Slots
+
+Launches = Mapping[Run, tuple[Launch, ...]]
+
+
+class Region(Steps):
+    """Emits `void name(ctx*, thread, begin, end)` with tables of its own, whose addresses are those of a task's rows.
+
+    The kernels of the body, emitted before, are called here directly, all tasks of each.
+    """
+
+    def __init__(self, module: ir.Module, name: str, slots: Slots, launches: Launches) -> None:
+        super().__init__(slots, ir.Function(module, KERNEL, name))
+        self.module, self.launches = module, launches
+        self.outer, self.thread, self.begin, self.end = self.function.args
+
+    def emit(self, loop: Loop, rows: Rows) -> None:
+        """The whole function."""
+        self.bufs, self.sizes, self.ctx = map(self.words, (len(self.slots.table), len(self.slots.names), WORDS))
+        for k, value in ((BUFS, self.bufs), (SIZES, self.sizes), *((k, self.field(self.outer, k)) for k in (
+                STATUS, SCRATCH, SCRATCH_BYTES))):
+            self.b.store(value, self.moved(self.ctx, i64(8 * k)))
+        self.counted(self.begin, self.end, lambda task: self.task(loop, rows, task))
+        self.b.ret_void()
+
+    def words(self, count: int) -> ir.Value:
+        """Room for so many words on the stack."""
+        return self.b.inttoptr(self.b.ptrtoint(self.b.alloca(i64, count), i64), ptr)
+
+    def task(self, loop: Loop, rows: Rows, task: ir.Value) -> None:
+        """The loop for the rows of one task."""
+        self.copy(self.bufs, self.field(self.outer, BUFS), i64(8 * len(self.slots.table)))
+        self.copy(self.sizes, self.field(self.outer, SIZES), i64(8 * len(self.slots.names)))
+        start = self.b.mul(task, i64(rows.grain))
+        left = self.b.sub(self.integer(rows.total), start)
+        count = self.b.select(self.b.icmp_signed("<", left, i64(rows.grain)), left, i64(rows.grain))
+        self.b.store(count, self.moved(self.sizes, i64(8 * self.slots.size(rows.name))))
+        for which, slots in ((start, rows.shifted), (task, rows.spaces)):
+            for position, bytes_ in slots.items():
+                self.set(position, self.moved(self.address(position), self.b.mul(which, self.integer(bytes_))))
+        self.repeat(loop)
+
+    def run(self, step: Run) -> None:
+        for launch in self.launches[step]:
+            self.b.call(self.module.get_global(launch.function),
+                        [self.ctx, self.thread, i64(0), self.integer(launch.tasks)])
+
+    def loop(self, loop: Loop) -> None:
+        self.repeat(loop)
