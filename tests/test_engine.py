@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from first_steps import SEED, WORKLOADS, distance, gradients_of, images
 
 import stele as st
 from benchmarks.scan import NormalisedGRU, training
@@ -27,6 +26,7 @@ from stele.pipeline import Options, build
 from stele.plan import donations
 from stele.train.models import Cnn, ResNet50
 from stele.train.workloads import DIMS, Trainer
+from tests.first_steps import SEED, WORKLOADS, distance, gradients_of, images
 
 ROOT = Path(__file__).resolve().parents[1]
 BATCHES = 1, 2, 7, 63, 64, 65, 200
