@@ -1,4 +1,4 @@
-"""SHA-256 of all parameters after 20 full-size steps, two runs and 1, 2 and 4 threads: `python -m tests.long_determinism`."""
+"""SHA-256 of all parameters after 20 steps, two runs each on 1, 2 and 4 threads: `python -m tests.long_determinism`."""
 from __future__ import annotations
 
 import hashlib

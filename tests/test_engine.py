@@ -133,9 +133,9 @@ def step_of(name: str) -> tuple[Any, tuple[Array, ...]]:
     return st.compile(gradients_of(model)), WORKLOADS[name].batch(2)
 
 
-@pytest.mark.parametrize("make", [lambda: step_of("cnn"), lambda: step_of("gru"), features], ids=["cnn", "gru", "resnet50"])
-def test_a_parsed_graph_runs_to_the_same_bits(make: Any) -> None:
-    f, args = make()
+@pytest.mark.parametrize("name", ["cnn", "gru", "resnet50"])
+def test_a_parsed_graph_runs_to_the_same_bits(name: str) -> None:
+    f, args = features() if name == "resnet50" else step_of(name)
     f(*args)
     [(plan, sizes)] = next(iter(f.plans.values()))
     traced = plan.traced
