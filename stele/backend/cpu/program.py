@@ -11,7 +11,7 @@ import numpy as np
 
 from stele.backend.base import Commit, itself
 from stele.backend.buffers import ARENAS, Buffer
-from stele.backend.cpu import jit, pool
+from stele.backend.cpu import blas, jit, pool, symbols
 from stele.backend.cpu.build import Native, native, wheres
 from stele.backend.cpu.call import Frame
 from stele.backend.cpu.target import detect
@@ -43,7 +43,7 @@ class Program:
 
     def __init__(self, graph: Graph, code: Native) -> None:
         self.graph, self.code, self.manifest = graph, code, code.manifest
-        self.loaded = jit.load(code.image, ["program"], detect(), imports=pool.imports())
+        self.loaded = jit.load(code.image, ["program"], detect(), imports=imports(code.image))
         self.address = self.loaded["program"]
         self.constants = {k: Buffer.of(a) for k, a in self.manifest.constants.items()}
         self.clocks = {k: Buffer.of(np.zeros(len(self.manifest.kernels), np.int64))
@@ -183,6 +183,12 @@ class Program:
         rows = [f"{k:3d} {kind:12s} {what:60.60s} {', '.join(where)}" for k, (kind, what, where) in enumerate(self.kernels)]
         plan = [] if self.open else [f"arena {self.memory({}):,} bytes"]
         return "\n".join([*rows, *plan])
+
+
+def imports(image: bytes) -> dict[str, int]:
+    """Addresses of what machine code refers to: the pool, and the routines of the BLAS where it calls them."""
+    routines = symbols.undefined(image) & {"sgemm", "dgemm"}
+    return pool.imports() | {name: blas.address(name) for name in routines}
 
 
 def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], options: str) -> Program:
