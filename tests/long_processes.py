@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 5.0
 
 STEP = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import numpy as np, stele as st
 from stele import nn, optim
 from stele.train.workloads import Trainer
