@@ -31,7 +31,7 @@ TOP = FLOORS[-1].split()
 # A file that may import a module inside a function: the loader that picks a backend.
 LOADERS = ("stele/pipeline.py",)
 
-CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 10_000, 400, 600, 40, 200
+CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 14_000, 400, 600, 40, 200
 FILES = sorted(HOUSE.rglob("*.py"))
 
 

@@ -132,7 +132,7 @@ class Embedding(Module):
         self.weight = init.normal((count, features))
 
     def forward(self, index: Tensor) -> Tensor:
-        return F.take(self.weight, index, axis=0)
+        return F.embedding(self.weight, index)
 
 
 class Sequential(Module):

@@ -17,6 +17,7 @@ from .blocks import Blocks
 from .dims import i64
 from .frame import BUFS, SCRATCH_BYTES, Frame, Slots, i8, new_kernel, pointer
 from .glue import emit_contraction
+from .library import emit_gemm
 from .launch import Launch, Target
 from .scalars import LLVMScalars
 from .scatter import emit_scatter
@@ -122,6 +123,8 @@ def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, targ
     """Adds the functions of a kernel to a module."""
     if kernel.kind == "contraction":
         return emit_contraction(module, name, kernel, slots, target)
+    if kernel.kind == "library":
+        return emit_gemm(module, name, kernel, slots)
     if kernel.anchor is not None and isinstance(kernel.anchor.op, ScatterAdd):
         return emit_scatter(module, name, kernel, slots, target)
     nests = lower(kernel)
