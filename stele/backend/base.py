@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 from stele.backend.buffers import Buffer
 
-
 Commit = Callable[[list[Buffer]], Any]
 
 

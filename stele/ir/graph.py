@@ -74,7 +74,7 @@ class Op:
 class Value:
     """The result of an op: immutable, compared by identity.
 
-    Two slots belong to the front: `data`, the numbers it looked at, and `owner`, a weak reference to who named the value.
+    Two slots belong to the front: `data`, the numbers it looked at, and `owner`, a weak reference to who named it.
     """
 
     __slots__ = ("__weakref__", "args", "data", "op", "owner", "type", "where")

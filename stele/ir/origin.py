@@ -37,7 +37,8 @@ class Scope(NamedTuple):
     inherited: Where | None = None
 
 
-SCOPE: ContextVar[Scope] = ContextVar("scope", default=Scope())
+ROOT = Scope()
+SCOPE: ContextVar[Scope] = ContextVar("scope", default=ROOT)
 
 
 def here() -> Where:
