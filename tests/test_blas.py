@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import stele as st
-
 from stele.backend.cpu import blas, jit, pool
 from stele.backend.cpu.call import Frame
 from stele.backend.cpu.target import detect

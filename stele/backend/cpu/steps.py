@@ -15,7 +15,7 @@ BUFS, SIZES, STATUS, SCRATCH, SCRATCH_BYTES, WORDS = range(6)
 
 
 class Steps:
-    """Code being written at `b` that runs steps on the tables `bufs` and `sizes`; how a kernel is run is up to heirs."""
+    """Code being written at `b` that runs steps on the tables `bufs` and `sizes`; heirs say how a kernel is run."""
 
     def __init__(self, slots: Slots, function: ir.Function) -> None:
         self.slots, self.function = slots, function

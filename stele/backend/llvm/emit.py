@@ -17,8 +17,8 @@ from .blocks import Blocks
 from .dims import i64
 from .frame import BUFS, SCRATCH_BYTES, Frame, Slots, i8, new_kernel, pointer
 from .glue import emit_contraction
-from .library import emit_gemm
 from .launch import Launch, Target
+from .library import emit_gemm
 from .scalars import LLVMScalars
 from .scatter import emit_scatter
 

@@ -1,0 +1,3 @@
+"""llvmlite has no types of its own."""
+
+__version__: str
