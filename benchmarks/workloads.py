@@ -80,8 +80,11 @@ def measured(peers: list[Peer], rounds: int, steps: int) -> list[Row]:
 
 def measure(workload: str, pythons: dict[str, str], threads: int, rounds: int) -> list[Row]:
     """One row per framework and mode."""
-    peers = [begin(Row(workload, f, mode), [python, str(HERE / "peers" / f"{f}_workloads.py"), workload, mode, str(threads)],
-                   threads) for f, python in pythons.items() for mode in MODES[f]]
+    def command(framework: str, python: str, mode: str) -> list[str]:
+        return [python, str(HERE / "peers" / f"{framework}_workloads.py"), workload, mode, str(threads)]
+
+    peers = [begin(Row(workload, f, mode), command(f, python, mode), threads)
+             for f, python in pythons.items() for mode in MODES[f]]
     return measured(peers, rounds, 1 if workload == "resnet50-b32" else 5)
 
 

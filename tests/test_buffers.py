@@ -1,6 +1,8 @@
 """The pool of memory: blocks come back when their last holder goes, and nothing that lives is handed out twice."""
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from stele.backend.buffers import ALIGNMENT, HUGE, KEEP, SLAB, Buffer, Memory, size_class
@@ -12,7 +14,7 @@ def test_blocks_are_aligned_and_apart() -> None:
     blocks = [memory.block(n) for n in (1, 64, 65, 1000, SLAB - 1, SLAB, HUGE + 1) for _ in range(3)]
     spans = sorted((b.address, b.address + b.bytes) for b in blocks)
     assert all(b.address % ALIGNMENT == 0 for b in blocks)
-    assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:]))
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
 
 
 def test_a_dead_block_is_the_next_one() -> None:
