@@ -1,6 +1,7 @@
 """Which results may be written over which inputs."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from stele.ir.graph import Value
@@ -8,11 +9,17 @@ from stele.kernel.fuse import Kernel
 from stele.kernel.slots import Loop, Slots, Step
 
 
-def overwritable(kernel: Kernel) -> Iterator[tuple[Value, Value]]:
-    """Pairs (result, input) of one type where element i of the input is read for element i of results only."""
+def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
+    """Pairs (result, input) of one type where element i of the input is read for element i of results only.
+
+    An input whose memory is also read as another one, reshaped, is left alone.
+    """
     if kernel.kind not in ("nest", "contraction"):
         return
+    readers = Counter(map(slots.of, kernel.inputs))
     for x in kernel.inputs:
+        if readers[slots.of(x)] > 1:
+            continue
         touched = {x}
         for v in kernel.body:
             if any(a in touched for a in v.args):
@@ -45,7 +52,7 @@ def share(slots: Slots, steps: Sequence[Step], donated: Mapping[int, int]) -> di
     pairs = {}
     for kernel, clock in runs(steps):
         taken: set[int] = set()
-        for y, x in overwritable(kernel):
+        for y, x in overwritable(kernel, slots):
             new, old = slots.of(y), slots.of(x)
             pairs[new, old] = clock
             root = slots.root(old)
