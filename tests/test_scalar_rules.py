@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stele.ir.types import uint32
-from stele.kernel.numpy_scalars import NumpyScalars
+from numpy_scalars import NumpyScalars
 from stele.ops import ALL
 from stele.ops.random import RandomBits
 

@@ -19,7 +19,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from stele.backend.llvm.probe import LEVELS, Probe, probe
+from probe import LEVELS, Probe, probe
 from stele.ir.types import DType, float32, float64
 
 Array = np.ndarray[Any, np.dtype[Any]]

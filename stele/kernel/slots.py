@@ -173,12 +173,6 @@ class Slots:
         """The buffer is needed at this clock."""
         self.table[position].last = max(self.table[position].last, self.clock)
 
-    def lay(self, graph: Graph) -> tuple[Step, ...]:
-        """The steps of a graph whose parameters and results already have positions."""
-        fused = self.fuse(graph)
-        self.views |= fused.views
-        return tuple(self.step(kernel) for kernel in fused.kernels)
-
     def step(self, kernel: Kernel) -> Step:
         self.clock += 1
         if kernel.kind == "scan":
