@@ -28,7 +28,8 @@ from ...kernel.loops import (
     inside,
 )
 from .dims import i64
-from .frame import Frame, i1
+from .frame import Frame
+from .launch import i1
 from .memory import STEPS, Mask, Memory
 from .scalars import LLVMScalars, Scalar
 

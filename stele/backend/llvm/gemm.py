@@ -13,7 +13,6 @@ from stele.backend.llvm.access import (
     Count,
     Extent,
     Index,
-    Launch,
     Machine,
     Operand,
     Pair,
@@ -24,6 +23,7 @@ from stele.backend.llvm.access import (
     size_of,
     size_value,
 )
+from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.microkernel import Price, Tile, best_tile
 from stele.backend.llvm.nest import (
     at,
@@ -42,6 +42,7 @@ from stele.backend.llvm.nest import (
     zero,
 )
 from stele.backend.llvm.pack import Panel, Place, masked_load, masked_store, pack_panel
+from stele.ir.sizes import Dim
 
 Mode = Literal["direct", "task", "shared"]
 """Where the microkernel finds an operand: in place, packed by each task in scratch, or packed once in a temporary."""
@@ -376,7 +377,7 @@ class _Partials:
     number: int
     temp: Address
 
-    def bytes(self) -> Count:
+    def bytes(self) -> Dim:
         spec = self.spec
         return Count(size_of(spec.dtype), ((spec.k, self.slice), (spec.m, 1), (spec.n, 1)))
 

@@ -11,6 +11,7 @@ from ...ir.scalars import Number
 from ...ir.types import DType, bool_, int32, int64, uint32
 from ...kernel.approx import Approximations
 from ...kernel.vocabulary import Element, Operand, result_dtype
+from .nest import splat, suffix
 
 Scalar = Element[ir.Value]
 """One element per lane (a vector), or one for all lanes (a plain scalar, splatted when it meets a vector)."""
@@ -23,14 +24,6 @@ TYPES: dict[str, ir.Type] = {
 }
 COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 INTRINSIC = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "roundeven", "abs": "fabs"}
-
-
-class Splat(ir.FormattedConstant):
-    """One constant in every lane, in LLVM's short form."""
-
-    def __init__(self, kind: ir.VectorType, value: ir.Constant) -> None:
-        super().__init__(kind, "")
-        self.constant = f"splat ({value.type} {value.get_reference()})"
 
 
 class LLVMScalars(Approximations[ir.Value]):
@@ -61,14 +54,11 @@ class LLVMScalars(Approximations[ir.Value]):
         return self.element(self._splat(x.value), x.dtype)
 
     def _splat(self, value: ir.Value) -> ir.Value:
-        wide = ir.VectorType(value.type, self.lanes)
-        if isinstance(value, ir.Constant):
-            return Splat(wide, value)
         key = self.builder.block, value
+        if isinstance(value, ir.Constant):
+            return splat(self.builder, value, self.lanes)
         if key not in self._splats:
-            first = self.builder.insert_element(ir.Constant(wide, ir.Undefined), value, ir.IntType(32)(0))
-            zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None)
-            self._splats[key] = self.builder.shuffle_vector(first, ir.Constant(wide, ir.Undefined), zeros)
+            self._splats[key] = splat(self.builder, value, self.lanes)
         return self._splats[key]
 
     def together(self, *values: ir.Value) -> list[ir.Value]:
@@ -176,11 +166,6 @@ class LLVMScalars(Approximations[ir.Value]):
         if name not in FORMULAS or kind == "b" or (name in ("shl", "shr") and kind == "f"):
             raise DTypeError(f"{name} has no meaning on {x.dtype}; cast the operands first")
         return FORMULAS[name](self, x, y)
-
-
-def suffix(kind: ir.Type) -> str:
-    """How intrinsics name a type: f32, v16f32, i64."""
-    return f"v{kind.count}{suffix(kind.element)}" if isinstance(kind, ir.VectorType) else kind.intrinsic_name
 
 
 def _compare(build: Callable[..., ir.Value], sign: str, b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
