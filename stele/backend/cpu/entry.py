@@ -1,7 +1,7 @@
 """The one native function of a program: its kernels in order, on all threads of the pool."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -12,7 +12,7 @@ from stele.backend.cpu.target import Target
 from stele.backend.llvm.emit import Emitter
 from stele.backend.llvm.launch import BUFS, SIZES, STATUS, Launch, i32, i64, pointer, word, word_at
 from stele.ir.origin import Where
-from stele.kernel.slots import Loop, Run, Slots, Step
+from stele.kernel.slots import Loop, Run, Slots, Step, runs
 
 POOL_RUN = ir.FunctionType(ir.VoidType(), [pointer, pointer, pointer, i64])
 
@@ -102,12 +102,3 @@ class Entry(Steps):
         self.b.position_at_end(leave)
         self.b.ret(self.b.trunc(code, i32))
         self.b.position_at_end(stay)
-
-
-def runs(steps: Sequence[Step]) -> Iterator[Run]:
-    """All kernels, those inside loops too."""
-    for step in steps:
-        if isinstance(step, Loop):
-            yield from runs(step.body)
-        else:
-            yield step
