@@ -80,8 +80,10 @@ class Case(NamedTuple):
 IMAGE = normal(2, 4, 7, 6)
 # fmt: off
 CASES = {
-    "linear":        Case(lambda: nn.Linear(5, 3), normal(4, 5), lambda p, x: x @ p["weight"].T + p["bias"], "Linear(5, 3)"),
-    "linear_3d":     Case(lambda: nn.Linear(5, 3), normal(2, 4, 5), lambda p, x: x @ p["weight"].T + p["bias"], "Linear(5, 3)"),
+    "linear":        Case(lambda: nn.Linear(5, 3), normal(4, 5), lambda p, x: x @ p["weight"].T + p["bias"],
+                          "Linear(5, 3)"),
+    "linear_3d":     Case(lambda: nn.Linear(5, 3), normal(2, 4, 5), lambda p, x: x @ p["weight"].T + p["bias"],
+                          "Linear(5, 3)"),
     "linear_plain":  Case(lambda: nn.Linear(5, 3, bias=False), normal(4, 5), lambda p, x: x @ p["weight"].T,
                           "Linear(5, 3, bias=False)"),
     "conv":          Case(lambda: nn.Conv2d(4, 6, 3), IMAGE, convolved, "Conv2d(4, 6, 3)"),
@@ -89,29 +91,34 @@ CASES = {
                           lambda p, x: convolved(p, x, 2, 1), "Conv2d(4, 6, 3, stride=2, padding=1, bias=False)"),
     "conv_groups":   Case(lambda: nn.Conv2d(4, 6, 3, padding=1, groups=2), IMAGE,
                           lambda p, x: convolved(p, x, 1, 1, 2), "Conv2d(4, 6, 3, padding=1, groups=2)"),
-    "max_pool":      Case(lambda: nn.MaxPool2d(2), IMAGE, lambda p, x: windows(x, 2, 2, 0, 0).max((-1, -2)), "MaxPool2d(2)"),
+    "max_pool":      Case(lambda: nn.MaxPool2d(2), IMAGE, lambda p, x: windows(x, 2, 2, 0, 0).max((-1, -2)),
+                          "MaxPool2d(2)"),
     "max_pool_pad":  Case(lambda: nn.MaxPool2d(3, 2, 1), IMAGE, lambda p, x: windows(x, 3, 2, 1, -np.inf).max((-1, -2)),
                           "MaxPool2d(3, 2, 1)"),
-    "avg_pool":      Case(lambda: nn.AvgPool2d(2), IMAGE, lambda p, x: windows(x, 2, 2, 0, 0).mean((-1, -2)), "AvgPool2d(2)"),
+    "avg_pool":      Case(lambda: nn.AvgPool2d(2), IMAGE, lambda p, x: windows(x, 2, 2, 0, 0).mean((-1, -2)),
+                          "AvgPool2d(2)"),
     "avg_pool_pad":  Case(lambda: nn.AvgPool2d(3, 2, 1), IMAGE, lambda p, x: windows(x, 3, 2, 1, 0).mean((-1, -2)),
                           "AvgPool2d(3, 2, 1)"),
     "batch_norm":    Case(lambda: nn.BatchNorm2d(4), IMAGE, lambda p, x: normalised(p, x, (0, 2, 3), (1, -1, 1, 1)),
                           "BatchNorm2d(4)"),
-    "layer_norm":    Case(lambda: nn.LayerNorm(5), normal(3, 2, 5), lambda p, x: normalised(p, x, (-1,), (-1,)), "LayerNorm(5)"),
+    "layer_norm":    Case(lambda: nn.LayerNorm(5), normal(3, 2, 5), lambda p, x: normalised(p, x, (-1,), (-1,)),
+                          "LayerNorm(5)"),
     "gru":           Case(lambda: nn.GRU(3, 5), normal(6, 2, 3), gru, "GRU(3, 5)"),
     "gru_batch":     Case(lambda: nn.GRU(3, 5, batch_first=True), normal(2, 6, 3),
                           lambda p, x: gru(p, x.swapaxes(0, 1)).swapaxes(0, 1), "GRU(3, 5, batch_first=True)"),
     "lstm":          Case(lambda: nn.LSTM(3, 5), normal(6, 2, 3), lstm, "LSTM(3, 5)"),
-    "flatten":       Case(lambda: nn.Flatten(), IMAGE, lambda p, x: x.reshape(len(x), -1), "Flatten()"),
-    "relu":          Case(lambda: nn.ReLU(), normal(4, 5), lambda p, x: np.maximum(x, 0), "ReLU()"),
-    "gelu":          Case(lambda: nn.GELU(), normal(4, 5), lambda p, x: x * (1 + erf(x / np.sqrt(2))) / 2, "GELU()"),
+    "flatten":       Case(nn.Flatten, IMAGE, lambda p, x: x.reshape(len(x), -1), "Flatten()"),
+    "relu":          Case(nn.ReLU, normal(4, 5), lambda p, x: np.maximum(x, 0), "ReLU()"),
+    "gelu":          Case(nn.GELU, normal(4, 5), lambda p, x: x * (1 + erf(x / np.sqrt(2))) / 2, "GELU()"),
     "gelu_tanh":     Case(lambda: nn.GELU("tanh"), normal(4, 5),
-                          lambda p, x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))), "GELU('tanh')"),
-    "silu":          Case(lambda: nn.SiLU(), normal(4, 5), lambda p, x: x * sigmoid(x), "SiLU()"),
-    "tanh":          Case(lambda: nn.Tanh(), normal(4, 5), lambda p, x: np.tanh(x), "Tanh()"),
-    "sigmoid":       Case(lambda: nn.Sigmoid(), normal(4, 5), lambda p, x: sigmoid(x), "Sigmoid()"),
+                          lambda p, x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+                          "GELU('tanh')"),
+    "silu":          Case(nn.SiLU, normal(4, 5), lambda p, x: x * sigmoid(x), "SiLU()"),
+    "tanh":          Case(nn.Tanh, normal(4, 5), lambda p, x: np.tanh(x), "Tanh()"),
+    "sigmoid":       Case(nn.Sigmoid, normal(4, 5), lambda p, x: sigmoid(x), "Sigmoid()"),
     "sequential":    Case(lambda: nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 2)), normal(3, 5),
-                          lambda p, x: np.maximum(x @ p["0.weight"].T + p["0.bias"], 0) @ p["2.weight"].T + p["2.bias"],
+                          lambda p, x: np.maximum(x @ p["0.weight"].T + p["0.bias"], 0) @ p["2.weight"].T
+                          + p["2.bias"],
                           "Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 2))"),
 }
 # fmt: on
@@ -357,7 +364,7 @@ def with_words(state: dict[str, Array]) -> dict[str, Array]:
 
 @pytest.mark.parametrize("spoil, message", [
     (renamed, "missing: 3.bias; unknown: 3.bais. Is '3.bais' meant to be '3.bias'?"),
-    (reshaped, r"3.weight has shape \(8, 3\) in the state and \(3, 8\) in the model"),
+    (reshaped, r"3.weight has shape \(8, 3\) in the state, \(3, 8\) in the model"),
     (with_more, "unknown: 4.weight"), (with_words, "3.bias holds no numbers in the state")])
 def test_a_state_that_does_not_fit_changes_nothing(spoil: Any, message: str) -> None:
     model = network()

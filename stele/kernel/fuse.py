@@ -23,7 +23,7 @@ ENOUGH = 16
 class Kernel:
     """Results computed together: `body` in order, results included; `inputs` are read from memory.
 
-    `kind` is "nest" (loops of our own), "contraction", "scan" or "host"; the last three are about `anchor`.
+    `kind` is "nest" (loops of our own), "contraction", "scan", "library" or "host"; the last four are about `anchor`.
     """
 
     kind: str

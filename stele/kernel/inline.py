@@ -36,6 +36,8 @@ def kind_of(v: Value) -> str:
             return "contraction"
         case "control":
             return "scan"
+        case "foreign":
+            return "library"
     return "host"
 
 
@@ -129,7 +131,7 @@ class Inlining:
 
     def settle(self, v: Value) -> None:
         """Puts reshaped operands in memory until v's inlined operands have a common space with it."""
-        if self.kind[v] in ("leaf", "contraction", "scan", "host", "scatter"):
+        if self.kind[v] in ("leaf", "contraction", "scan", "host", "library", "scatter"):
             return
         while True:
             body = self.inlined(v)

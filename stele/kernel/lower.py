@@ -56,7 +56,7 @@ def joined(v: Value, k: int, body: Collection[Value]) -> Nest:
     part, inner = v.args[k], frozenset(body) - {v}
     axis = v.op.axis % v.ndim  # type: ignore[attr-defined]
     start = sum((a.shape[axis] for a in v.args[:k]), 0)
-    space = measure((part,), inner | {part})
+    space = measure((part,), inner)
     return Lowering(space, inner, False).nest(
         lambda _, index: (v, tuple(i + start if n == axis else i for n, i in enumerate(index))))
 

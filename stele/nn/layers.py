@@ -96,6 +96,7 @@ class BatchNorm2d(Module):
         return x * scale.reshape(1, -1, 1, 1) + shift.reshape(1, -1, 1, 1)
 
     def follow(self, running: Tensor, now: Tensor) -> None:
+        """Moves a running statistic towards that of the batch."""
         running.assign(running * (1 - self.momentum) + now * self.momentum)
 
 
@@ -108,7 +109,7 @@ class LayerNorm(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if x.shape[-1] != self.weight.shape[0]:
-            raise ShapeError(f"this LayerNorm takes {self.weight.shape[0]} features on the last axis, got shape {x.shape}")
+            raise ShapeError(f"this LayerNorm takes {self.weight.shape[0]} features on the last axis, got {x.shape}")
         return F.layer_norm(x, self.weight, self.bias, eps=self.eps)
 
 
@@ -131,7 +132,7 @@ class Embedding(Module):
         self.weight = init.normal((count, features))
 
     def forward(self, index: Tensor) -> Tensor:
-        return F.take(self.weight, index, axis=0)
+        return F.embedding(self.weight, index)
 
 
 class Sequential(Module):

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save
 
 from stele.errors import DataError
 from stele.ir.origin import SCOPE, layer
@@ -111,7 +111,7 @@ class Module:
             if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
                 raise DataError(f"{name} holds no numbers in the state, but {array.dtype}")
             if array.shape != tuple(own[name].shape):
-                raise DataError(f"{name} has shape {array.shape} in the state and {tuple(own[name].shape)} in the model")
+                raise DataError(f"{name} has shape {array.shape} in the state, {tuple(own[name].shape)} in the model")
         for name, array in arrays.items():
             own[name].assign(array.astype(own[name].dtype.numpy))
 
@@ -119,7 +119,7 @@ class Module:
         """Writes `state_dict` as a safetensors file, whole or not at all."""
         path = Path(path)
         half = path.with_name(path.name + ".part")
-        save_file({name: np.asarray(x.numpy(), order="C") for name, x in self.state_dict().items()}, half)
+        half.write_bytes(save({name: np.asarray(x.numpy(), order="C") for name, x in self.state_dict().items()}))
         half.replace(path)
 
     def load(self, path: str | Path, strict: bool = True) -> None:

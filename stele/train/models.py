@@ -1,4 +1,4 @@
-"""The networks of the Rosetta benchmark, and two residual networks with published weights; names and layouts are PyTorch's."""
+"""The networks of the Rosetta benchmark, and two residual networks; names and layouts of parameters are PyTorch's."""
 from __future__ import annotations
 
 from stele import functions as F

@@ -10,6 +10,7 @@ from llvmlite import ir
 from stele import config
 from stele.backend.cpu import cache, jit
 from stele.backend.cpu.entry import Entry
+from stele.backend.cpu.library import library
 from stele.backend.cpu.manifest import KernelNote, Manifest, Output, SlotNote
 from stele.backend.cpu.target import Target
 from stele.ir.graph import Constant, Graph, Value, walk
@@ -37,14 +38,15 @@ def native(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[in
     `donate` maps results to the parameters whose memory they may take over.
     """
     timed = "time" in config.SHOW()
-    key = cache.digest(traced.digest, repr(sorted(donate.items())), options, str(timed), target.key, cache.fingerprint())
+    key = cache.digest(traced.digest, repr(sorted(donate.items())), options, str(timed), config.BLAS(), target.key,
+                       cache.fingerprint())
     found = None if are_watched() else cache.objects().get(key)
     show("cache", lambda: f"{'read' if found else 'built'} {key}")
     if found:
         size = int.from_bytes(found[:8], "little")
         return Native(found[8 + size:], Manifest.unpack(found[8:8 + size]), True)
     start = perf_counter()
-    graph = optimise(traced)
+    graph = library(optimise(traced), target)
     image, manifest = compile_graph(graph, donate, target, numbers(traced), perf_counter() - start, timed)
     packed = manifest.pack()
     cache.objects().put(key, len(packed).to_bytes(8, "little") + packed + image)

@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from stele.backend.base import Commit, itself
 from stele.backend.buffers import ARENAS, Buffer
-from stele.backend.cpu import jit, pool
+from stele.backend.cpu import blas, jit, pool, symbols
 from stele.backend.cpu.build import Native, native, wheres
 from stele.backend.cpu.call import Frame
 from stele.backend.cpu.target import detect
@@ -42,7 +43,7 @@ class Program:
 
     def __init__(self, graph: Graph, code: Native) -> None:
         self.graph, self.code, self.manifest = graph, code, code.manifest
-        self.loaded = jit.load(code.image, ["program"], detect(), imports=pool.imports())
+        self.loaded = jit.load(code.image, ["program"], detect(), imports=imports(code.image))
         self.address = self.loaded["program"]
         self.constants = {k: Buffer.of(a) for k, a in self.manifest.constants.items()}
         self.clocks = {k: Buffer.of(np.zeros(len(self.manifest.kernels), np.int64))
@@ -55,10 +56,11 @@ class Program:
             show("time", lambda: "\n".join(f"{s * 1e3:9.2f} ms {name}" for name, s in self.manifest.seconds.items()))
             atexit.register(show, "time", self.timing)
 
-    def __call__(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset()
-                 ) -> list[Buffer]:
-        """The results for these parameters. A donated parameter is overwritten unless somebody else holds its block
-        or it is listed in `keep`. Raises IndexOutOfRange or Cancelled with no parameter changed."""
+    def __call__(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset(),
+                 commit: Commit = itself) -> Any:
+        """What `commit` makes of the results for these parameters. A donated parameter is overwritten unless somebody
+        else holds its block or it is listed in `keep`. Raises IndexOutOfRange or Cancelled with no parameter changed;
+        where a signal handler raises behind the last kernel, `commit` still runs, a second time if need be."""
         bound = self.bound(sizes)
         outputs = self.outputs(buffers, bound, keep)
         frame = self.frame(bound)
@@ -73,13 +75,14 @@ class Program:
                     table[note.slot] = buffer.address
             self.calls += 1
             code = frame.run(self.address)
+            return commit(outputs) if not code else self.fail(code, frame.status)
+        except BaseException:
+            if frame.finished:
+                commit(outputs)
+            raise
         finally:
             ARENAS.give_back(arena)
-            status = frame.status.copy()
             self.frames.append(frame)
-        if code:
-            self.fail(code, status)
-        return outputs
 
     def outputs(self, buffers: Sequence[Buffer], bound: Bound, keep: frozenset[int]) -> list[Buffer]:
         """Memory for the results: taken over, shared or fresh."""
@@ -180,6 +183,12 @@ class Program:
         rows = [f"{k:3d} {kind:12s} {what:60.60s} {', '.join(where)}" for k, (kind, what, where) in enumerate(self.kernels)]
         plan = [] if self.open else [f"arena {self.memory({}):,} bytes"]
         return "\n".join([*rows, *plan])
+
+
+def imports(image: bytes) -> dict[str, int]:
+    """Addresses of what machine code refers to: the pool, and the routines of the BLAS where it calls them."""
+    routines = symbols.undefined(image) & {"sgemm", "dgemm"}
+    return pool.imports() | {name: blas.address(name) for name in routines}
 
 
 def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], options: str) -> Program:

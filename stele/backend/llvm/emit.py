@@ -19,6 +19,7 @@ from .dims import i64
 from .frame import Frame, Slots
 from .glue import emit_contraction
 from .launch import BUFS, WORDS, Launch, new_kernel, word, word_at
+from .library import emit_gemm
 from .nest import least, loop
 from .scalars import LLVMScalars
 from .scatter import emit_scatter
@@ -123,6 +124,8 @@ def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, targ
     """Adds the functions of a kernel to a module."""
     if kernel.kind == "contraction":
         return emit_contraction(module, name, kernel, slots, target)
+    if kernel.kind == "library":
+        return emit_gemm(module, name, kernel, slots)
     if kernel.anchor is not None and isinstance(kernel.anchor.op, ScatterAdd):
         return emit_scatter(module, name, kernel, slots, target)
     nests = lower(kernel)
