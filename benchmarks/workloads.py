@@ -23,7 +23,7 @@ MODES = {"stele": ("compiled",), "torch": ("eager", "channels_last")}
 
 @dataclass
 class Row:
-    """What a framework took for a workload: milliseconds per step, seconds of the first call, megabytes of the process."""
+    """What a framework took for a workload: milliseconds a step, seconds of the first call, peak megabytes."""
 
     workload: str
     framework: str
@@ -49,7 +49,7 @@ class Peer:
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"{self.row.framework} {self.row.mode} died during {self.row.workload}; its error is above")
+            raise SystemExit(f"{self.row.framework} {self.row.mode} died in {self.row.workload}; its error is above")
         return json.loads(line)
 
 
@@ -83,7 +83,8 @@ def measure(workload: str, pythons: dict[str, str], threads: int, rounds: int) -
 
 def show(rows: list[Row]) -> None:
     """The table, with each peer's time as a multiple of Stele's."""
-    print("| workload | framework | mode | ms | min..max | first call s | peak MB | x Stele |\n|---|---|---|---|---|---|---|---|")
+    print("| workload | framework | mode | ms | min..max | first call s | peak MB | x Stele |")
+    print("|---|---|---|---|---|---|---|---|")
     ours = {row.workload: row.ms for row in rows if row.framework == "stele"}
     for row in rows:
         ratio = f"{row.ms / ours[row.workload]:.2f}" if row.workload in ours else "-"
@@ -102,7 +103,8 @@ def main() -> None:
     args = parser.parse_args()
     pythons = {"stele": sys.executable} | dict(p.split("=", 1) for p in args.python)
     if unknown := (set(pythons) - set(MODES)) | (set(args.workloads.split(",")) - set(WORKLOADS)):
-        parser.error(f"unknown: {', '.join(sorted(unknown))}; frameworks {', '.join(MODES)}, workloads {', '.join(WORKLOADS)}")
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; frameworks {', '.join(MODES)}, "
+                     f"workloads {', '.join(WORKLOADS)}")
     rows = [row for w in args.workloads.split(",") for row in measure(w, pythons, args.threads, args.rounds)]
     show(rows)
     if args.json:

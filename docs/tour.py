@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from stele.kernel.numpy_scalars import NumpyScalars
 
 import stele as st
 from stele import pipeline
@@ -17,6 +16,7 @@ from stele.backend.cpu.build import native
 from stele.backend.cpu.program import Program
 from stele.backend.cpu.target import detect
 from stele.backend.llvm.emit import Emitter
+from stele.inspect.numpy_scalars import NumpyScalars
 from stele.ir.graph import Graph, Value, parameter, walk
 from stele.ir.rewrite import Report, rewrite, rule
 from stele.ir.text import parse

@@ -1,4 +1,4 @@
-"""Many processes that train one step and then exit, fork or are interrupted: `python -m tests.long_processes --n 100`."""
+"""Many processes that train one step and exit, fork or are interrupted: `python -m tests.long_processes --n 100`."""
 from __future__ import annotations
 
 import argparse

@@ -133,7 +133,8 @@ def step_of(name: str) -> tuple[Any, tuple[Array, ...]]:
     return st.compile(gradients_of(model)), WORKLOADS[name].batch(2)
 
 
-@pytest.mark.parametrize("make", [lambda: step_of("cnn"), lambda: step_of("gru"), features], ids=["cnn", "gru", "resnet50"])
+@pytest.mark.parametrize("make", [lambda: step_of("cnn"), lambda: step_of("gru"), features],
+                         ids=["cnn", "gru", "resnet50"])
 def test_a_parsed_graph_runs_to_the_same_bits(make: Any) -> None:
     f, args = make()
     f(*args)

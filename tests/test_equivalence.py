@@ -1,4 +1,4 @@
-"""The same numbers everywhere: float32 machine code and the float64 definition, three styles, runs, threads, batches."""
+"""The same numbers everywhere: float32 code and the float64 definition, three styles, runs, threads, batches."""
 from __future__ import annotations
 
 import hashlib

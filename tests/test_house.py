@@ -34,7 +34,7 @@ LOADERS = ("stele/pipeline.py",)
 # Numbers that a tool writes are data: no line count holds them.
 GENERATED = ("stele/kernel/tables.py",)
 
-CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 14_000, 400, 600, 40, 200
+CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 13_500, 400, 600, 40, 200
 FILES = sorted(HOUSE.rglob("*.py"))
 
 
@@ -158,7 +158,8 @@ def test_budgets(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f"\ncore {core} of {CORE_LINES} code lines;", ", ".join(f"{r} {rooms[r]}" for r in sorted(rooms)))
         print(f"files above {FILE_LINES}: {above or 'none'}; median file "
-              f"{sorted(size.values())[len(size) // 2]}, largest {max(size.values())}; not counted: {', '.join(GENERATED)}")
+              f"{sorted(size.values())[len(size) // 2]}, largest {max(size.values())}; "
+              f"not counted: {', '.join(GENERATED)}")
     assert core <= CORE_LINES
 
 

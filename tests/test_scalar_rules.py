@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy_scalars import NumpyScalars
 
+from stele.inspect.numpy_scalars import NumpyScalars
 from stele.ir.types import uint32
 from stele.ops import ALL
 from stele.ops.random import RandomBits

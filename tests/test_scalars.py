@@ -8,10 +8,10 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
-from numpy_scalars import NumpyScalars
 from probe import LEVELS, Formula, probe
 
 from stele.errors import DTypeError
+from stele.inspect.numpy_scalars import NumpyScalars
 from stele.ir.types import DTYPES, DType, bool_, float32, float64, int32, int64, uint32
 
 NEEDS = {"v2": "sse4.2", "v3": "avx2", "v4": "avx512f"}

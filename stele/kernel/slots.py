@@ -27,7 +27,7 @@ def bytes_of(type_: Type) -> Dim:
 
 @dataclass(slots=True)
 class Slot:
-    """One position of the buffer table. `kind`: parameter, constant, result, temp, or moving (set while a loop runs)."""
+    """One position of the buffer table. `kind`: parameter, constant, result, temp or moving (set while a loop runs)."""
 
     kind: str
     bytes: Dim
@@ -242,7 +242,7 @@ class Slots:
         rows = Rows(f"rows{len(self.private)}", scan.body.parameters[0].shape[0], GRAIN, self.clock)
         body = with_rows(scan.body, axes, size(rows.name))
         apart = [p.type != old.type for p, old in zip(body.parameters, scan.body.parameters)]
-        if {k for k, is_apart in zip(given, apart) if is_apart} & {k for k, is_apart in zip(given, apart) if not is_apart}:
+        if {k for k, moves in zip(given, apart) if moves} & {k for k, moves in zip(given, apart) if not moves}:
             return scan.body, None
         self.private[rows.name] = rows.grain
         self.size(rows.name)

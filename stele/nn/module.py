@@ -4,7 +4,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -75,13 +75,13 @@ class Module:
         """The tensors that require gradients."""
         return [x for _, x in self.named_parameters()]
 
-    def train(self, mode: bool = True) -> Module:
+    def train(self, mode: bool = True) -> Self:
         """Switches dropout and batch statistics on (or off) in this module and all below; returns the module."""
         for _, module in self.named_modules():
             module.training = mode
         return self
 
-    def eval(self) -> Module:
+    def eval(self) -> Self:
         """`train(False)`."""
         return self.train(False)
 

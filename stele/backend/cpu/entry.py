@@ -72,7 +72,7 @@ class Entry(Steps):
     def start(self, launches: Sequence[Launch], clock: int, number: int) -> None:
         """Launches on the pool one after the other, then a look at the status."""
         final = self.first_write is not None and clock >= self.first_write
-        begun = self.cycles()
+        begun = None if self.clocks is None else self.cycles()
         for launch in launches:
             self.b.call(self.pool_finish if final else self.pool_run, [
                 self.pool, self.module.get_global(launch.function), self.ctx, self.integer(launch.tasks)])
@@ -80,10 +80,8 @@ class Entry(Steps):
         if not final:
             self.check()
 
-    def cycles(self) -> ir.Value | None:
-        """The machine's clock, where kernels are to be timed."""
-        if self.clocks is None:
-            return None
+    def cycles(self) -> ir.Value:
+        """The machine's clock."""
         return self.b.call(self.module.declare_intrinsic("llvm.readcyclecounter", (), ir.FunctionType(i64, [])), [])
 
     def count(self, begun: ir.Value | None, number: int) -> None:

@@ -139,8 +139,9 @@ class Program:
     def fail(self, code: int, status: np.ndarray[Any, Any]) -> NoReturn:
         """Raises what a status code means, at the user's line."""
         if code == INDEX_OUT_OF_RANGE:
-            raise IndexOutOfRange(f"index {int(status[2])} is out of range", where=", ".join(self.lines(
-                self.manifest.sites[int(status[1])])), hint="Indices and labels run from 0 to the size of their axis - 1.")
+            where = ", ".join(self.lines(self.manifest.sites[int(status[1])]))
+            raise IndexOutOfRange(f"index {int(status[2])} is out of range", where=where,
+                                  hint="Indices and labels run from 0 to the size of their axis - 1.")
         raise Cancelled("the program was asked to stop; no state was changed")
 
     def lines(self, origins: Sequence[int]) -> tuple[str, ...]:
@@ -180,7 +181,8 @@ class Program:
 
     def report(self) -> str:
         """The kernels with their lines, and the bytes of the memory plan where no size is open."""
-        rows = [f"{k:3d} {kind:12s} {what:60.60s} {', '.join(where)}" for k, (kind, what, where) in enumerate(self.kernels)]
+        rows = [f"{k:3d} {kind:12s} {what:60.60s} {', '.join(where)}"
+                for k, (kind, what, where) in enumerate(self.kernels)]
         plan = [] if self.open else [f"arena {self.memory({}):,} bytes"]
         return "\n".join([*rows, *plan])
 

@@ -13,13 +13,14 @@ from stele.kernel.slots import Carry, Loop, Run, Slots, Step
 
 
 class Steps:
-    """Code being written at `b` that runs steps on the tables `bufs` and `sizes`; how a kernel is run is up to heirs."""
+    """Code being written at `b` that runs steps on the tables `bufs` and `sizes`; heirs say how a kernel is run."""
+
+    bufs: ir.Value
+    sizes: ir.Value
 
     def __init__(self, slots: Slots, function: ir.Function) -> None:
         self.slots, self.function = slots, function
         self.b = ir.IRBuilder(function.append_basic_block("entry"))
-        self.bufs: ir.Value = None
-        self.sizes: ir.Value = None
 
     def run(self, step: Run) -> None:
         """One kernel."""

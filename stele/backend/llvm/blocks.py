@@ -30,10 +30,10 @@ class Blocks(Elements):
 
     def step(self, step: Step) -> None:
         match step:
-            case Loop(axis, body, True):
+            case Loop(axis, body, lane) if lane:
                 for _ in self.vectors(axis, unrolled(body)):
                     self.block(body)
-            case Loop(axis, body, False):
+            case Loop(axis, body, _):
                 with self.serial(axis):
                     self.block(body)
             case Fold():

@@ -50,7 +50,7 @@ class Glue:
         match self.v.op:
             case MatMul():
                 lead, (m, k), n = product(x.shape[:-2]), x.shape[-2:], w.shape[-1]
-                spec = Gemm(*map(self.extent, (lead, m, n, k)), self.dtype)
+                spec = Gemm(self.extent(lead), self.extent(m), self.extent(n), self.extent(k), self.dtype)
                 return gemm(*around, spec, self.operand(x, (lead, m, k)), self.operand(w, (lead, k, n)),
                             self.write((lead, m, n)), self.temp)
             case Conv2d():

@@ -48,7 +48,7 @@ def emit_gemm(module: ir.Module, name: str, kernel: Kernel, slots: Slots) -> lis
     rows, columns, depth = map(frame.integer, (m, n, k))
     across = frame.integer(ceil(n, COLUMNS))
     with loop(b, frame.begin, frame.end) as task:
-        i, j = (b.mul(part, i64(size)) for part, size in ((b.udiv(task, across), ROWS), (b.urem(task, across), COLUMNS)))
+        i, j = b.mul(b.udiv(task, across), i64(ROWS)), b.mul(b.urem(task, across), i64(COLUMNS))
         height, width = least(b, b.sub(rows, i), i64(ROWS)), least(b, b.sub(columns, j), i64(COLUMNS))
         lead = rows if op.left else depth, depth if op.right else columns, columns
         starts = i if op.left else b.mul(i, depth), b.mul(j, depth) if op.right else j, b.add(b.mul(i, columns), j)

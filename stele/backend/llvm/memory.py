@@ -149,5 +149,5 @@ class Memory:
         return self.b.module.declare_intrinsic(f"llvm.{name}.{kinds}", fnty=ir.FunctionType(result, operands))
 
 
-def zero(kind: ir.VectorType) -> ir.Value:
+def zero(kind: ir.Type) -> ir.Value:
     return Splat(kind, ir.Constant(kind.element, 0))

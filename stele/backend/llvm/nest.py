@@ -64,10 +64,10 @@ def fold(b: Builder, count: int | ir.Value, carried: list[ir.Value], body: Body)
         b.position_at_start(i.parent)
         phis = [b.phi(x.type) for x in carried]
         b.position_at_end(inside)
-        for phi, x, y in zip(phis, carried, body(i, phis)):
+        for phi, x, y in zip(phis, carried, body(i, [*phis])):
             phi.add_incoming(x, before)
             phi.add_incoming(y, b.block)
-    return phis
+    return [*phis]
 
 
 def total(b: Builder, *terms: int | ir.Value) -> ir.Value:
@@ -123,7 +123,7 @@ def store(b: Builder, x: ir.Value, address: ir.Value, dtype: ir.Type) -> None:
 class Splat(ir.FormattedConstant):
     """One constant in every lane, in LLVM's short form."""
 
-    def __init__(self, kind: ir.VectorType, value: ir.Constant) -> None:
+    def __init__(self, kind: ir.Type, value: ir.Constant) -> None:
         super().__init__(kind, "")
         self.constant = f"splat ({value.type} {value.get_reference()})"
 

@@ -1,4 +1,4 @@
-"""The scalar vocabulary on NumPy arrays: it tests `scalar` rules and polynomials without a compiler."""
+"""The scalar vocabulary on NumPy arrays: an op's `scalar` tried without a compiler."""
 from __future__ import annotations
 
 from collections.abc import Callable
