@@ -5,8 +5,11 @@ from collections.abc import Collection
 
 from ..ir.graph import Graph, Op, Value
 from ..ir.rewrite import Report, rewrite, rule
+from ..ir.types import Type, int64
 from ..ops import ALL
 from ..ops.composite import Softmax
+from ..ops.contraction import MatMul
+from ..ops.linear import Sum, cast, reshape
 
 COMPOSITES: tuple[type[Op], ...] = tuple(op for op in ALL.values() if op.family == "composite")
 
@@ -17,7 +20,17 @@ def expand_composite(v: Value) -> Value | None:
     return v.op.expand(*v.args)  # type: ignore[attr-defined]
 
 
-RULES = (expand_composite,)
+@rule(lambda x, w: MatMul()(x, w), x=Type(int64, (3, 4)), w=Type(int64, (4, 2)))
+def product_of_integers(v: Value) -> Value | None:
+    """x @ w = a sum of products, where operands are no floats"""
+    match v:
+        case Value(MatMul(), [x, w]) if not v.dtype.is_float:
+            terms = reshape(x, (*x.shape, 1)) * reshape(w, (*w.shape[:-2], 1, *w.shape[-2:]))
+            return cast(Sum((v.ndim - 1,))(terms), v.dtype)
+    return None
+
+
+RULES = (expand_composite, product_of_integers)
 
 
 def expand(graph: Graph, off: Collection[str] = (), report: Report | None = None) -> Graph:
