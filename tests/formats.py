@@ -41,7 +41,7 @@ def full_sets() -> Path:
 
 
 def shared(path: str) -> Path:
-    """A file of real data that is not packaged, under STELE_SHARED_DATA or ../shared; without it the test skips."""
+    """A file of the real data that is not packaged, under STELE_SHARED_DATA or ../shared; without it the test skips."""
     folder = Path(os.environ.get("STELE_SHARED_DATA") or ROOT.parent / "shared") / "data"
     if not (folder / path).exists():
         pytest.skip(f"no {folder / path}; set STELE_SHARED_DATA to the folder that holds data/")

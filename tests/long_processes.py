@@ -1,4 +1,4 @@
-"""Many processes that train one step and exit, fork or are interrupted: `python -m tests.long_processes --n 100`."""
+"""Many processes that train a step and then exit, fork or are interrupted: `python -m tests.long_processes`."""
 from __future__ import annotations
 
 import argparse
@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 5.0
 
 STEP = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import numpy as np, stele as st
 from stele import nn, optim
 from stele.train.workloads import Trainer
@@ -89,12 +91,13 @@ def finish(process: subprocess.Popen[str], ending: str, draw: random.Random) -> 
 
 def run(count: int, seed: int = 0, at_once: int = 2) -> list[str]:
     """The wrong endings of so many processes, every kind in turn."""
-    draw, wrong = random.Random(seed), []
-    names = [list(ENDINGS)[k % len(ENDINGS)] for k in range(count)]
-    for k in range(0, count, at_once):
-        group = [(name, start(name, *["exit"] * draw.randrange(2))) for name in names[k:k + at_once]]
-        wrong += [report for name, process in group if (report := finish(process, name, draw))]
-    return wrong
+    def one(k: int) -> str:
+        ending = list(ENDINGS)[k % len(ENDINGS)]
+        draw = random.Random(seed * count + k)
+        return finish(start(ending, *["exit"] * draw.randrange(2)), ending, draw)
+
+    with ThreadPoolExecutor(at_once) as pool:
+        return [report for report in pool.map(one, range(count)) if report]
 
 
 def main() -> int:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from first_steps import SEED, WORKLOADS, distance, gradients_of, images
 
 import stele as st
 from benchmarks.scan import NormalisedGRU, training
@@ -27,6 +26,7 @@ from stele.pipeline import Options, build
 from stele.plan import donations
 from stele.train.models import Cnn, ResNet50
 from stele.train.workloads import DIMS, Trainer
+from tests.first_steps import SEED, WORKLOADS, distance, gradients_of, images
 
 ROOT = Path(__file__).resolve().parents[1]
 BATCHES = 1, 2, 7, 63, 64, 65, 200
@@ -133,10 +133,9 @@ def step_of(name: str) -> tuple[Any, tuple[Array, ...]]:
     return st.compile(gradients_of(model)), WORKLOADS[name].batch(2)
 
 
-@pytest.mark.parametrize("make", [lambda: step_of("cnn"), lambda: step_of("gru"), features],
-                         ids=["cnn", "gru", "resnet50"])
-def test_a_parsed_graph_runs_to_the_same_bits(make: Any) -> None:
-    f, args = make()
+@pytest.mark.parametrize("name", ["cnn", "gru", "resnet50"])
+def test_a_parsed_graph_runs_to_the_same_bits(name: str) -> None:
+    f, args = features() if name == "resnet50" else step_of(name)
     f(*args)
     [(plan, sizes)] = next(iter(f.plans.values()))
     traced = plan.traced

@@ -1,13 +1,10 @@
 """The same numbers everywhere: float32 code and the float64 definition, three styles, runs, threads, batches."""
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
 import pytest
-from first_steps import SEED, WORKLOADS, compiled, distance, gradients_of, imperative, in_float64, symbolic
-from formats import shared
 
 import stele as st
 from stele import nn, optim
@@ -15,6 +12,9 @@ from stele.data import unit
 from stele.ir.graph import Array
 from stele.train.models import Cnn, ResNet20, ResNet50, Sentiment
 from stele.train.workloads import DIMS, Trainer
+from tests.first_steps import SEED, WORKLOADS, compiled, distance, gradients_of, imperative, in_float64, symbolic
+from tests.formats import shared
+from tests.long_determinism import digest_after
 
 MEAN = np.array((0.485, 0.456, 0.406), np.float32).reshape(3, 1, 1)
 STD = np.array((0.229, 0.224, 0.225), np.float32).reshape(3, 1, 1)
@@ -60,16 +60,6 @@ def test_features_are_those_of_float64_whatever_the_batch() -> None:
     assert distance(whole[:2], in_float64(run, x[:2])[0]) < 1e-4
     assert distance(np.concatenate([run(x[:1]).numpy(), run(x[1:]).numpy()]), whole) < 2e-6
     assert run.compiles == 1
-
-
-def digest_after(steps: int, trainer: Trainer, x: Array, y: Array) -> str:
-    """SHA-256 of all parameters after so many steps on the same batch."""
-    for _ in range(steps):
-        trainer.step(x, y)
-    total = hashlib.sha256()
-    for p in trainer.model.parameters():
-        total.update(p.numpy().tobytes())
-    return total.hexdigest()
 
 
 def small_cnn() -> tuple[Trainer, Array, Array]:

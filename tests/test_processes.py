@@ -27,9 +27,9 @@ def test_processes_that_trained_end_well() -> None:
 @pytest.mark.parametrize("place", PLACES)
 def test_the_proofs_hold_elsewhere(place: str) -> None:
     name, _, value = place.partition("=")
-    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *PROOFS],
-                          cwd=ROOT, capture_output=True, text=True,
-                          env={**os.environ, name: value, "PYTHONPATH": str(ROOT)})
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *PROOFS]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, name: value, "PYTHONPATH": str(ROOT)},
+                          capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 

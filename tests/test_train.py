@@ -123,8 +123,7 @@ def test_ctrl_c_leaves_a_usable_run(tmp_path: Path) -> None:
     folder = fashion(tmp_path / "fashion", packed=False, count=6400)
     process = subprocess.Popen([sys.executable, "-u", "-m", "stele.cli", "train", "cnn", "--data", str(folder),
                                 "--epochs", "50", "--out", "run"], cwd=tmp_path, text=True, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)},
-                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+                               stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)})
     try:
         assert process.stdout and process.stdout.readline().startswith("epoch 1/50")
         process.send_signal(signal.SIGINT)

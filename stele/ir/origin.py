@@ -37,7 +37,8 @@ class Scope(NamedTuple):
     inherited: Where | None = None
 
 
-SCOPE: ContextVar[Scope] = ContextVar("scope", default=Scope())  # noqa: B039 (a NamedTuple of what never changes)
+ROOT = Scope()
+SCOPE: ContextVar[Scope] = ContextVar("scope", default=ROOT)
 
 
 def here() -> Where:
@@ -45,7 +46,7 @@ def here() -> Where:
     scope = SCOPE.get()
     if scope.inherited is not None:
         return scope.inherited
-    frame = sys._getframe(1)  # type: ignore[reportPrivateUsage]
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None and is_house(frame.f_code.co_filename):
         frame = frame.f_back
     return frozenset((Origin(frame.f_code, frame.f_lasti, scope.layer),))
@@ -58,7 +59,7 @@ def is_house(filename: str) -> bool:
 
 
 @contextmanager
-def inherit(where: Where) -> Generator[None, None, None]:
+def inherit(where: Where) -> Generator[None]:
     """Values made inside take these origins: for rewrites and derivatives."""
     token = SCOPE.set(Scope(SCOPE.get().layer, where))
     try:
@@ -68,7 +69,7 @@ def inherit(where: Where) -> Generator[None, None, None]:
 
 
 @contextmanager
-def layer(path: str) -> Generator[None, None, None]:
+def layer(path: str) -> Generator[None]:
     """Values made inside belong to this layer."""
     token = SCOPE.set(SCOPE.get()._replace(layer=path))
     try:

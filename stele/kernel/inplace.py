@@ -1,6 +1,7 @@
 """Which results may be written over which inputs."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from stele.ir.graph import Value
@@ -8,11 +9,17 @@ from stele.kernel.fuse import Kernel
 from stele.kernel.slots import Slots, Step, runs
 
 
-def overwritable(kernel: Kernel) -> Iterator[tuple[Value, Value]]:
-    """Pairs (result, input) of one type where element i of the input is read for element i of results only."""
+def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
+    """Pairs (result, input) of one type where element i of the input is read for element i of results only.
+
+    An input whose memory is also read as another one, reshaped, is left alone.
+    """
     if kernel.kind not in ("nest", "contraction"):
         return
+    readers = Counter(map(slots.of, kernel.inputs))
     for x in kernel.inputs:
+        if readers[slots.of(x)] > 1:
+            continue
         touched = {x}
         for v in kernel.body:
             if any(a in touched for a in v.args):
@@ -36,7 +43,7 @@ def share(slots: Slots, steps: Sequence[Step], donated: Mapping[int, int]) -> di
     pairs: dict[tuple[int, int], int] = {}
     for run in runs(steps):
         clock, taken = run.clock, set[int]()
-        for y, x in overwritable(run.kernel):
+        for y, x in overwritable(run.kernel, slots):
             new, old = slots.of(y), slots.of(x)
             pairs[new, old] = clock
             root = slots.root(old)

@@ -27,7 +27,7 @@ def bytes_of(type_: Type) -> Dim:
 
 @dataclass(slots=True)
 class Slot:
-    """One position of the buffer table. `kind`: parameter, constant, result, temp or moving (set while a loop runs)."""
+    """One place in the buffer table. `kind`: parameter, constant, result, temp, or moving (set while a loop runs)."""
 
     kind: str
     bytes: Dim
@@ -86,9 +86,9 @@ class Rows:
         """Bytes for all rows, from those for some."""
         return sizes.replaced(bytes_, self.name, self.total)
 
-    def shift(self, position: int, bytes_: Dim) -> None:
-        """A buffer of this many bytes for some rows lies row after row."""
-        self.shifted[position] = sizes.replaced(bytes_, self.name, 1)
+    def step(self, bytes_: Dim) -> Dim:
+        """Bytes from one row to the next in a buffer of this many bytes; 0 if it is the same for all rows."""
+        return sizes.replaced(bytes_, self.name, 1) - sizes.replaced(bytes_, self.name, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +165,7 @@ class Slots:
         if self.rows is None:
             return self.new("temp", bytes_, what, where)
         position = self.new("temp", self.rows.whole(bytes_), what, where)
-        self.rows.shift(position, bytes_)
+        self.rows.shifted[position] = self.rows.step(bytes_)
         return position
 
     def size(self, name: str) -> int:
@@ -241,16 +241,14 @@ class Slots:
             return scan.body, None
         rows = Rows(f"rows{len(self.private)}", scan.body.parameters[0].shape[0], GRAIN, self.clock)
         body = with_rows(scan.body, axes, size(rows.name))
-        apart = [p.type != old.type for p, old in zip(body.parameters, scan.body.parameters)]
-        if {k for k, moves in zip(given, apart) if moves} & {k for k, moves in zip(given, apart) if not moves}:
-            return scan.body, None
+        steps: dict[int, Dim] = {}
+        for position, v in (*zip(given, body.parameters), *zip(outer, body.results)):
+            step = rows.step(bytes_of(v.type))
+            if steps.setdefault(position, step) != step:
+                return scan.body, None
+        rows.shifted |= {position: step for position, step in steps.items() if step != 0}
         self.private[rows.name] = rows.grain
         self.size(rows.name)
-        for position, p, is_apart in zip(given, body.parameters, apart):
-            if is_apart:
-                rows.shift(position, bytes_of(p.type))
-        for position, v in zip(outer, body.results):
-            rows.shift(position, bytes_of(v.type))
         return body, rows
 
     def live(self, position: int, rows: Rows) -> None:

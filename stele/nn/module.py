@@ -35,7 +35,7 @@ class Module:
 
     training = True
 
-    def forward(self, *x: Any) -> Any:
+    def forward(self, *x: Any, **options: Any) -> Any:
         """The result for an input: to be written by every module."""
         raise NotImplementedError(f"{type(self).__name__} has no forward(self, x)")
 

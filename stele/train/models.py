@@ -11,9 +11,9 @@ def xavier(model: nn.Module) -> None:
     """Xavier-uniform weights and zero biases in every convolution and linear layer."""
     for _, module in model.named_modules():
         if isinstance(module, nn.Conv2d | nn.Linear):
-            module.weight = init.xavier_uniform(tuple(map(int, module.weight.shape)))
+            module.weight = init.xavier_uniform(module.weight.shape)
             if module.bias is not None:
-                module.bias = init.zeros(tuple(map(int, module.bias.shape)))
+                module.bias = init.zeros(module.bias.shape)
 
 
 class Cnn(nn.Module):

@@ -1,7 +1,7 @@
 """A graph becomes machine code and a manifest; what was built before comes from disk."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -15,7 +15,7 @@ from stele.backend.cpu.manifest import KernelNote, Manifest, Output, SlotNote
 from stele.backend.cpu.target import Target
 from stele.ir.graph import Constant, Graph, Value, walk
 from stele.ir.origin import Origin, Where, lines
-from stele.ir.sizes import names
+from stele.ir.sizes import Dim, names
 from stele.ir.stages import are_watched, show
 from stele.kernel.fuse import Kernel, fuse
 from stele.kernel.inplace import share
@@ -73,15 +73,14 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, numbe
     in_place = share(slots, steps, {y: x for y, x in donated.items() if x not in kept})
     module = ir.Module("program")
     entry = Entry(module, slots, target, slots.new("clocks", 8, "cycles") if timed else None)
+    name_sizes(slots, (n for v in (*graph.parameters, *graph.results) for n in v.shape))
     entry.emit(steps, first_write=min((slots.table[y].first for y in in_place), default=None))
     emitted = perf_counter()
     show("llvm", lambda: str(module))
     show("asm", lambda: jit.assembly(module, target))
     image = jit.compile_object(module, target)
     scratch = tuple(launch.scratch for e in entry.emitted for launch in e.launches)
-    for n in (*scratch, *(s.bytes for s in slots.table), *(n for o in outputs for n in o.type.shape)):
-        for name in sorted(names(n)):
-            slots.size(name)
+    name_sizes(slots, (*scratch, *(s.bytes for s in slots.table)))
     origins = lambda where: tuple(sorted({number[o] for o in where if o in number}))
     return image, Manifest(
         parameters=len(graph.parameters),
@@ -89,12 +88,19 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, numbe
         names=tuple(slots.names),
         private=slots.private,
         outputs=outputs,
-        in_place=in_place,
+        in_place=dict(in_place),
         scratch=scratch,
         sites=tuple(origins(v.where) for v in slots.sites),
         kernels=tuple(KernelNote(e.kind, e.what, origins(e.where)) for e in entry.emitted),
         constants={k: c.array for k, c in slots.constants.items()},
         seconds={"optimise": seconds, "emit": emitted - start, "llvm": perf_counter() - emitted})
+
+
+def name_sizes(slots: Slots, dims: Iterable[Dim]) -> None:
+    """Gives a position to each size in some expressions; a loop copies the table of those there are before its body."""
+    for n in dims:
+        for name in sorted(names(n)):
+            slots.size(name)
 
 
 def row(kernel: Kernel) -> str:
@@ -104,7 +110,7 @@ def row(kernel: Kernel) -> str:
 
 
 def place_results(graph: Graph, slots: Slots) -> tuple[Output, ...]:
-    """A slot for each result; one that is a parameter, a constant or an earlier result shares that one's memory."""
+    """A slot for each result; a result that is a parameter, a constant or an earlier result shares its memory."""
     outputs: list[Output] = []
     made: dict[object, int] = {}
     for j, v in enumerate(graph.results):
