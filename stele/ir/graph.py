@@ -236,7 +236,6 @@ def canonical(graph: Graph) -> Iterator[str]:
 
 def literal(value: object, like: DType | None = None) -> Value:
     """A Python or NumPy number as a value of the given dtype (its own without one)."""
-    given, is_numpy = cast(Any, value), isinstance(value, np.generic)
     if isinstance(value, np.ndarray):
         return Constant(given)()
     if not isinstance(value, bool | int | float | np.generic):

@@ -5,7 +5,8 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Union
+from functools import reduce
+from typing import Union
 
 from ..errors import ShapeError
 

@@ -64,8 +64,7 @@ class RandomBits(Generate):
         size = math.prod(self.shape)  # type: ignore[arg-type]
         e = np.arange(size, dtype=np.uint64)
         stream = (np.broadcast_to(v, e.shape) for v in x[2:])
-        bits = philox((e.astype(np.uint32), (e >> np.uint64(32)).astype(np.uint32), *stream), x[:2], multiply_words)[0]
-        return bits.reshape(self.shape)  # type: ignore[arg-type]
+        return philox((e.astype(np.uint32), (e >> 32).astype(np.uint32), *stream), x[:2], multiply_words)[0]
 
     def generate(self, s: Any, i: tuple[Any, ...], *x: Any) -> Any:
         size = product(self.shape)
