@@ -16,6 +16,7 @@ from stele.backend.cpu.build import native
 from stele.backend.cpu.program import Program
 from stele.backend.cpu.target import detect
 from stele.backend.llvm.emit import Emitter
+from stele.inspect.numpy_scalars import NumpyScalars
 from stele.ir.graph import Graph, Value, parameter, walk
 from stele.ir.rewrite import Report, rewrite, rule
 from stele.ir.text import parse
@@ -24,7 +25,6 @@ from stele.ir.types import Type, float32
 from stele.kernel.fuse import fuse
 from stele.kernel.loops import show as loops_of
 from stele.kernel.lower import lower
-from stele.kernel.numpy_scalars import NumpyScalars
 from stele.kernel.slots import Slots, bytes_of
 from stele.ops import ALL
 from stele.ops.contraction import matmul

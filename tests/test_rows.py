@@ -73,7 +73,8 @@ def goes_apart(v: Value) -> bool:
     graph = expand(Graph(tuple(u for u in v.args[0].args), (v,)))
     for p in graph.parameters:
         slots.at[p] = slots.new("parameter", bytes_of(p.type), "")
-    (step,) = slots.lay(graph)
+    (kernel,) = fuse(graph).kernels
+    step = slots.step(kernel)
     assert isinstance(step, Loop)
     return step.rows is not None
 

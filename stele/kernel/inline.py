@@ -67,7 +67,7 @@ class Inlining:
             if kind in ("inline", "fold"):
                 if isinstance(v.op, Gather):
                     self.keep(v.args[0])
-            elif kind in ("scan", "host", "scatter"):
+            elif kind in ("scan", "host", "library", "scatter"):
                 for a in v.args:
                     self.keep(a, even_number=True)
         for v in self.graph.results:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from stele.ir.graph import Value
 from stele.kernel.fuse import Kernel
-from stele.kernel.slots import Loop, Slots, Step
+from stele.kernel.slots import Slots, Step, runs
 
 
 def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
@@ -35,24 +35,15 @@ def fits(y: Value, x: Value) -> bool:
     return y.shape == x.shape and y.dtype.bytes == x.dtype.bytes
 
 
-def runs(steps: Sequence[Step]) -> Iterator[tuple[Kernel, int]]:
-    """All kernels with their clocks, those inside loops too."""
-    for step in steps:
-        if isinstance(step, Loop):
-            yield from runs(step.body)
-        else:
-            yield step.kernel, step.clock
-
-
 def share(slots: Slots, steps: Sequence[Step], donated: Mapping[int, int]) -> dict[int, int]:
     """Lets temporaries take over the memory of inputs that die, and donated parameters that of their results.
 
     `donated` maps result slots to parameter slots; what comes back is the part of it that is possible.
     """
-    pairs = {}
-    for kernel, clock in runs(steps):
-        taken: set[int] = set()
-        for y, x in overwritable(kernel, slots):
+    pairs: dict[tuple[int, int], int] = {}
+    for run in runs(steps):
+        clock, taken = run.clock, set[int]()
+        for y, x in overwritable(run.kernel, slots):
             new, old = slots.of(y), slots.of(x)
             pairs[new, old] = clock
             root = slots.root(old)

@@ -1,7 +1,7 @@
 """The table of buffers a program works on: who has which position, and from when to when it is needed."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from stele.ir import sizes
@@ -10,6 +10,7 @@ from stele.ir.origin import NOWHERE, Where
 from stele.ir.sizes import Dim, size
 from stele.ir.types import TupleType, Type
 from stele.kernel.fuse import Fused, Kernel
+from stele.kernel.loops import ceil
 from stele.kernel.rows import independent, with_rows
 from stele.ops.control import Scan
 
@@ -79,7 +80,7 @@ class Rows:
 
     @property
     def tasks(self) -> Dim:
-        return (self.total + self.grain - 1) // self.grain
+        return ceil(self.total, self.grain)
 
     def whole(self, bytes_: Dim) -> Dim:
         """Bytes for all rows, from those for some."""
@@ -105,6 +106,15 @@ class Loop:
 
 
 Step = Run | Loop
+
+
+def runs(steps: Sequence[Step]) -> Iterator[Run]:
+    """All kernels, those inside loops too."""
+    for step in steps:
+        if isinstance(step, Loop):
+            yield from runs(step.body)
+        else:
+            yield step
 
 
 @dataclass(slots=True)
@@ -144,7 +154,7 @@ class Slots:
         """A temporary of the kernel that is being emitted; one for each task of the loop it is in, if rows go apart."""
         if self.rows is None:
             return self.new("temp", bytes_, "workspace")
-        each = (sizes.replaced(bytes_, self.rows.name, self.rows.grain) + 63) // 64 * 64
+        each = ceil(sizes.replaced(bytes_, self.rows.name, self.rows.grain), 64) * 64
         position = self.new("temp", each * self.rows.tasks, "workspace")
         self.rows.spaces[position] = each
         self.live(position, self.rows)
@@ -172,12 +182,6 @@ class Slots:
     def touch(self, position: int) -> None:
         """The buffer is needed at this clock."""
         self.table[position].last = max(self.table[position].last, self.clock)
-
-    def lay(self, graph: Graph) -> tuple[Step, ...]:
-        """The steps of a graph whose parameters and results already have positions."""
-        fused = self.fuse(graph)
-        self.views |= fused.views
-        return tuple(self.step(kernel) for kernel in fused.kernels)
 
     def step(self, kernel: Kernel) -> Step:
         self.clock += 1

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..ir.graph import Value, walk
 from ..ir.sizes import Dim
 from ..ir.types import Shape, product
-from ..ops.linear import Gather, Reshape
+from ..ops.linear import Gather, Reshape, Source
 from .index import Opaque, Refine, coefficient, is_inside, linear, plain, regroup, substitute, variable, variables
 from .loops import Bound
 
@@ -73,9 +73,9 @@ def needs(v: Value, index: Index, ranges: dict[str, Dim]) -> list[Need]:
             at = axis % v.args[0].ndim
             return [Need(v.args[1], index[at:at + v.args[1].ndim])]
     if op.family == "movement":
-        source = op.source(index, v.args[0].type)  # type: ignore[attr-defined]
+        source: Source = op.source(index, v.args[0].type)  # type: ignore[attr-defined]
         at = tuple(0 if n == 1 else i for i, n in zip(source.index, v.args[0].shape))
-        return [Need(v.args[0], at, tuple(b for b in source.bounds if not is_inside(*b, ranges)))]
+        return [Need(v.args[0], at, tuple(b for b in source.bounds if not is_inside(b[0], b[1], b[2], ranges)))]
     if op.family == "contraction":
         return []
     if op.family == "generate":

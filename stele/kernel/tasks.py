@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from ..ir.sizes import Dim
 from ..ir.types import product
@@ -219,7 +220,7 @@ def work_of(block: Block) -> int:
             case Loop(axis, body, _):
                 total += length(axis) * work_of(body)
             case Fold(axes, _, _, _) if axes:
-                total += product(tuple(length(a) for a in axes))
+                total += prod(map(length, axes))
     return total
 
 

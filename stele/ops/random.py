@@ -61,10 +61,11 @@ class RandomBits(Generate):
         return Type(uint32, self.shape)
 
     def reference(self, *x: Array) -> Array:
-        shape = tuple(n for n in self.shape if isinstance(n, int))
-        e = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
+        size = math.prod(self.shape)  # type: ignore[arg-type]
+        e = np.arange(size, dtype=np.uint64)
         stream = (np.broadcast_to(v, e.shape) for v in x[2:])
-        return philox((e.astype(np.uint32), (e >> 32).astype(np.uint32), *stream), x[:2], multiply_words)[0]
+        bits = philox((e.astype(np.uint32), (e >> np.uint64(32)).astype(np.uint32), *stream), x[:2], multiply_words)[0]
+        return bits.reshape(self.shape)  # type: ignore[arg-type]
 
     def generate(self, s: Any, i: tuple[Any, ...], *x: Any) -> Any:
         size = product(self.shape)

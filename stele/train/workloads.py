@@ -35,7 +35,7 @@ class Workload:
 WORKLOADS = {
     "cnn": Workload(find_images,
                     lambda data: Cnn(data.train.x.shape[1], data.train.x.shape[2], len(data.classes)),
-                    lambda parameters: optim.SGD(parameters, lr=0.01, momentum=0.9), epochs=10, sample_epochs=4),
+                    lambda parameters: optim.SGD(parameters, lr=0.01, momentum=0.9), epochs=10, sample_epochs=3),
     "gru": Workload(find_texts,
                     lambda data: Sentiment(),
                     lambda parameters: optim.Adam(parameters, lr=1e-3), epochs=3, sample_epochs=3),

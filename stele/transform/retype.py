@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def changed(attribute: Any, change: Change) -> Any:
         case Graph():
             return retype(attribute, change)
         case tuple():
-            return tuple(changed(a, change) for a in cast("tuple[Any, ...]", attribute))
+            return tuple(changed(a, change) for a in tuple[Any, ...](attribute))  # type: ignore[reportUnknownArgumentType]
         case _:
             return change(attribute)
 
@@ -54,8 +54,8 @@ def widen(graph: Graph, dtype: DType) -> Graph:
     """
     def change(a: Any) -> Any:
         if isinstance(a, np.ndarray):
-            array = cast(Array, a)
-            return array.astype(dtype.numpy) if array.dtype == np.float32 else array
+            array: Array = np.asarray(a)
+            return array.astype(dtype.numpy) if array.dtype == np.dtype("float32") else array
         return dtype if a == float32 else a
 
     return retype(graph, change)

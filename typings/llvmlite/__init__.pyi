@@ -1,3 +1,2 @@
-"""llvmlite has no types of its own."""
-
+"""What Stele uses of llvmlite, for type checkers."""
 __version__: str

@@ -88,7 +88,7 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, numbe
         names=tuple(slots.names),
         private=slots.private,
         outputs=outputs,
-        in_place=dict(in_place),
+        in_place=in_place,
         scratch=scratch,
         sites=tuple(origins(v.where) for v in slots.sites),
         kernels=tuple(KernelNote(e.kind, e.what, origins(e.where)) for e in entry.emitted),
@@ -110,7 +110,7 @@ def row(kernel: Kernel) -> str:
 
 
 def place_results(graph: Graph, slots: Slots) -> tuple[Output, ...]:
-    """A slot for each result; a result that is a parameter, a constant or an earlier result shares its memory."""
+    """A slot for each result; one that is a parameter, a constant or an earlier result shares that one's memory."""
     outputs: list[Output] = []
     made: dict[object, int] = {}
     for j, v in enumerate(graph.results):

@@ -13,8 +13,8 @@ _LINE = 64
 class Frame:
     """What a program is called with: fill `buffers` (addresses) and `sizes`, then `run`.
 
-    `status` holds code, site, payload and cancel of the last run, and 1 if it ran to its end.
-    A frame serves one call at a time.
+    `status` holds code, site, payload and cancel of the last run, and 1 if it ran to its end. A frame serves one call
+    at a time.
 
     >>> from stele.backend.cpu import jit, target
     >>> text = "define i32 @program(ptr %ctx, ptr %pool) { ret i32 0 }"

@@ -41,7 +41,7 @@ RULES: tuple[Rule, ...] = (double_product, single_product)
 
 
 def call(v: Value) -> Value | None:
-    """A matrix product as a call, transposed operands read as they lie; None where it is small or has open sizes."""
+    """A matrix product as a call, transposed operands read as they lie; None where it is small or a size is open."""
     x, w = v.args
     if v.ndim != 2 or not all(isinstance(n, int) for n in (*x.shape, *w.shape)) or work(x, w) < SMALL:
         return None

@@ -28,7 +28,8 @@ from ...kernel.loops import (
     inside,
 )
 from .dims import i64
-from .frame import Frame, i1
+from .frame import Frame
+from .launch import i1
 from .memory import STEPS, Mask, Memory
 from .scalars import LLVMScalars, Scalar
 
@@ -143,6 +144,7 @@ class Elements:
         bad = (x < 0) | (x >= self.s.element(self.frame.integer(step.size), int64))
         counted = self.memory.both(bad.value, self.lanes.masks[u] if varies else None,
                                    self.within(step.bounds, u) if step.bounds else None)
+        assert counted is not None
         found, worst = counted, x.value
         if isinstance(counted.type, ir.VectorType):
             bits = self.b.bitcast(counted, ir.IntType(self.s.lanes))

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from llvmlite import ir
 
-from stele.backend.llvm.dims import i64
-from stele.backend.llvm.frame import Frame, Slots, i8, i32, new_kernel, pointer
-from stele.backend.llvm.launch import Launch
+from stele.backend.llvm.frame import Frame, Slots
+from stele.backend.llvm.launch import Launch, i8, i32, i64, new_kernel, pointer
+from stele.backend.llvm.nest import least, loop
 from stele.ir.graph import Array, Op, Value
 from stele.ir.types import Type, float32
 from stele.kernel.fuse import Kernel
@@ -47,9 +47,9 @@ def emit_gemm(module: ir.Module, name: str, kernel: Kernel, slots: Slots) -> lis
     b = frame.b
     rows, columns, depth = map(frame.integer, (m, n, k))
     across = frame.integer(ceil(n, COLUMNS))
-    with frame.loop(frame.begin, frame.end) as task:
+    with loop(b, frame.begin, frame.end) as task:
         i, j = b.mul(b.udiv(task, across), i64(ROWS)), b.mul(b.urem(task, across), i64(COLUMNS))
-        height, width = frame.least(b.sub(rows, i), i64(ROWS)), frame.least(b.sub(columns, j), i64(COLUMNS))
+        height, width = least(b, b.sub(rows, i), i64(ROWS)), least(b, b.sub(columns, j), i64(COLUMNS))
         lead = rows if op.left else depth, depth if op.right else columns, columns
         starts = i if op.left else b.mul(i, depth), b.mul(j, depth) if op.right else j, b.add(b.mul(i, columns), j)
         a, c, out = (b.gep(frame.buffer(v), [b.mul(start, i64(y.dtype.bytes))], source_etype=i8)

@@ -7,8 +7,11 @@ from llvmlite import ir
 
 from ...ir.types import DType, bool_
 from .dims import i64
-from .frame import Frame, i1, i8, i32
-from .scalars import TYPES, LLVMScalars, Scalar, Splat, suffix
+from .frame import Frame
+from .launch import i1, i8, i32
+from .nest import Splat, lanes_below, shuffle, suffix
+from .pack import masked_load, masked_store
+from .scalars import TYPES, LLVMScalars, Scalar
 
 Mask = ir.Value | None
 STEPS = (1, -1, 2, 3, 4)
@@ -46,11 +49,10 @@ class Memory:
 
     def load_lanes(self, address: ir.Value, mask: Mask, dtype: DType) -> Scalar:
         """Adjacent elements; 0 in lanes that are masked off."""
-        wide = self.wide(in_memory(dtype))
+        kind = in_memory(dtype)
         if mask is None:
-            return self.from_memory(self.b.load(address, typ=wide, align=dtype.bytes), dtype)
-        function = self.intrinsic("masked.load", f"{suffix(wide)}.p0", wide, [address.type, i32, mask.type, wide])
-        return self.from_memory(self.b.call(function, [address, i32(dtype.bytes), mask, zero(wide)]), dtype)
+            return self.from_memory(self.b.load(address, typ=self.wide(kind), align=dtype.bytes), dtype)
+        return self.from_memory(masked_load(self.b, address, kind, mask), dtype)
 
     def load_steps(self, address: ir.Value, step: int, mask: Mask, dtype: DType) -> Scalar:
         """Elements `step` apart, one of STEPS: adjacent ones are read under a mask and lanes picked out."""
@@ -76,7 +78,7 @@ class Memory:
 
     def picked(self, x: ir.Value, y: ir.Value, picks: Sequence[int]) -> ir.Value:
         """Lanes of x and y laid end to end, by number."""
-        return self.b.shuffle_vector(x, y, ir.Constant(ir.VectorType(i32, len(picks)), [*picks]))
+        return shuffle(self.b, x, y, picks)
 
     def gather(self, base: ir.Value, elements: ir.Value, mask: Mask, dtype: DType) -> Scalar:
         """Elements at a vector of offsets; 0 in lanes that are masked off."""
@@ -95,10 +97,8 @@ class Memory:
         value = self.to_memory(self.s.splat(x))
         if mask is None:
             self.b.store(value, address, align=x.dtype.bytes)
-            return
-        function = self.intrinsic("masked.store", f"{suffix(value.type)}.p0", ir.VoidType(),
-                                  [value.type, address.type, i32, mask.type])
-        self.b.call(function, [value, address, i32(x.dtype.bytes), mask])
+        else:
+            masked_store(self.b, value, address, value.type.element, mask)
 
     def scatter(self, base: ir.Value, elements: ir.Value, mask: Mask, x: Scalar) -> None:
         """Elements to a vector of offsets."""
@@ -131,7 +131,7 @@ class Memory:
 
     def lanes_below(self, count: ir.Value) -> ir.Value:
         """The mask of the lanes l < count."""
-        return self.b.icmp_signed("<", self.steps(), self.splat(count))
+        return lanes_below(self.b, count, self.s.lanes)
 
     def splat(self, x: ir.Value) -> ir.Value:
         """An i64 in every lane."""
@@ -149,5 +149,5 @@ class Memory:
         return self.b.module.declare_intrinsic(f"llvm.{name}.{kinds}", fnty=ir.FunctionType(result, operands))
 
 
-def zero(kind: ir.VectorType) -> ir.Value:
+def zero(kind: ir.Type) -> ir.Value:
     return Splat(kind, ir.Constant(kind.element, 0))

@@ -10,8 +10,8 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
-from ...ir.types import DType, bool_
-from .scalars import TYPES, LLVMScalars
+from stele.backend.llvm.scalars import TYPES, LLVMScalars
+from stele.ir.types import DType, bool_
 
 Formula = Callable[..., Any]
 Arrays = np.ndarray[Any, np.dtype[Any]]
