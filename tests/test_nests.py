@@ -108,9 +108,11 @@ SHAPES: dict[str, Callable[[Value, Value], Value]] = {
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("symbolic", [False, True])
 def test_lengths(name: str, symbolic: bool) -> None:
+    tolerance = 2e-5 if name == "all" else 2e-6     # a sum of 67,000 terms whose signs cancel
     for n in (17, 1000) if symbolic else LENGTHS:
         x, b = leaf(N if symbolic else n, 67), leaf(67)
-        agrees([SHAPES[name](x, b)], [x, b], [numbers((n, 67)), numbers((67,))], **({"n": n} if symbolic else {}))
+        arrays = [numbers((n, 67)), numbers((67,))]
+        agrees([SHAPES[name](x, b)], [x, b], arrays, tolerance, **({"n": n} if symbolic else {}))
 
 
 @pytest.mark.parametrize("symbolic", [False, True])
