@@ -237,12 +237,13 @@ def canonical(graph: Graph) -> Iterator[str]:
 def literal(value: object, like: DType | None = None) -> Value:
     """A Python or NumPy number as a value of the given dtype (its own without one)."""
     if isinstance(value, np.ndarray):
-        return Constant(given)()
-    if not isinstance(value, bool | int | float | np.generic):
-        raise DTypeError(f"an operand must be an array value or a number, got {type(given).__name__}: {given!r:.80}")
-    number = given.item() if is_numpy else given
-    own = dtype(given.dtype if is_numpy else type(given))
-    return Literal(number, own if like is None else like)()
+        return Constant(cast(Array, value))()
+    if isinstance(value, np.generic):
+        scalar = cast("np.generic[Any]", value)
+        return Literal(scalar.item(), dtype(scalar.dtype) if like is None else like)()
+    if not isinstance(value, bool | int | float):
+        raise DTypeError(f"an operand must be an array value or a number, got {type(value).__name__}: {value!r:.80}")
+    return Literal(value, dtype(type(value)) if like is None else like)()
 
 
 def walk(results: Iterable[Value], stop: Callable[[Value], bool] | None = None) -> list[Value]:

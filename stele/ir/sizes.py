@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -183,13 +182,10 @@ def replaced(x: Dim, name: str, by: Dim) -> Dim:
             return replaced(atom.x, name, by) // atom.by
         return by if atom.name == name else size(atom.name)
 
-    total: Dim = 0
-    for monomial, k in of(x).terms:
-        term: Dim = k
-        for atom in monomial:
-            term = term * factor(atom)
-        total = total + term
-    return total
+    def scaled(monomial: Monomial, k: Dim) -> Dim:
+        return reduce(lambda a, b: a * b, map(factor, monomial), k)
+
+    return sum((scaled(monomial, k) for monomial, k in of(x).terms), 0)
 
 
 def names(x: Dim) -> set[str]:
@@ -229,7 +225,12 @@ def evaluate(node: ast.expr, text: str) -> Dim:
             raise ShapeError(f"cannot read {text!r} as a size; write for example 'n' or '2*n+1'")
 
 
-OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Dim]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,  # type: ignore[reportUnknownMemberType]
+def quotient(a: Dim, b: Dim) -> Dim:
+    """a // b."""
+    return a // b if isinstance(b, int) else of(a) // b
+
+
+OPERATORS: dict[type[ast.operator], Callable[[Dim, Dim], Dim]] = {
+    ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,
+    ast.FloorDiv: quotient,
 }

@@ -61,8 +61,8 @@ class RandomBits(Generate):
         return Type(uint32, self.shape)
 
     def reference(self, *x: Array) -> Array:
-        size = math.prod(self.shape)  # type: ignore[arg-type]
-        e = np.arange(size, dtype=np.uint64)
+        shape = tuple(n for n in self.shape if isinstance(n, int))
+        e = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
         stream = (np.broadcast_to(v, e.shape) for v in x[2:])
         return philox((e.astype(np.uint32), (e >> 32).astype(np.uint32), *stream), x[:2], multiply_words)[0]
 
