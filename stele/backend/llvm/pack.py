@@ -57,11 +57,11 @@ def pack_panel(b: Builder, ctx: ir.Value, panel: Panel, operand: Operand, axis: 
 def _copy(b: Builder, ctx: ir.Value, panel: Panel, operand: Operand, axis: int, place: Place, to: ir.Value,
           across: Pair, deep: Pair) -> None:
     """Reads along the panel, one depth after another."""
+    parts = [(x0, total(b, across[0], x0)) for x0 in range(0, panel.width, panel.lanes)]
+    masks = [lanes_below(b, b.sub(across[1], x), panel.lanes) for _, x in parts]
     with loop(b, deep[0], deep[1]) as k:
         row = at(b, to, scaled(b, b.sub(k, deep[0]), panel.width), panel.dtype)
-        for x0 in range(0, panel.width, panel.lanes):
-            x = total(b, across[0], x0)
-            mask = lanes_below(b, b.sub(across[1], x), panel.lanes)
+        for (x0, x), mask in zip(parts, masks):
             vector = operand.read(b, ctx, place(x, k), axis, panel.lanes, mask)
             store_lanes(b, vector, at(b, row, x0, panel.dtype), panel.dtype, min(panel.lanes, panel.width - x0))
 
