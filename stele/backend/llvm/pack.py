@@ -128,3 +128,10 @@ def masked_load(b: Builder, address: ir.Value, dtype: ir.Type, mask: ir.Value) -
     kind = ir.FunctionType(vector, [address.type, i32, mask.type, vector])
     function = b.module.declare_intrinsic(f"llvm.masked.load.{suffix(vector)}.p0", fnty=kind)
     return b.call(function, [address, i32(size_of(dtype)), mask, ir.Constant(vector, None)])
+
+
+def compress(b: Builder, vector: ir.Value, mask: ir.Value) -> ir.Value:
+    """The lanes of `vector` that `mask` selects, moved together to the front; the others are undefined."""
+    kind = ir.FunctionType(vector.type, [vector.type, mask.type, vector.type])
+    function = b.module.declare_intrinsic(f"llvm.experimental.vector.compress.{suffix(vector.type)}", fnty=kind)
+    return b.call(function, [vector, mask, ir.Constant(vector.type, ir.Undefined)])

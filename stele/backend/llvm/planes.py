@@ -175,7 +175,7 @@ class Planes:
                 line = total(b, scaled(b, n, image), scaled(b, q, pitch))
                 with loop(b, 0, stencil.width, lanes) as x:
                     vectors = [load(b, at(b, source(fy, fx), b.add(line, x), dtype), dtype, lanes) for fx in range(tx)]
-                    for j in range(tx):
+                    for j in range(tx if stencil.width > lanes else -(-width // lanes)):
                         w = total(b, scaled(b, x, tx), j * lanes)
                         picked = regroup(b, vectors, lambda l, j=j: ((j * lanes + l) % tx, (j * lanes + l) // tx))
                         mask = None if width % (lanes * tx) == 0 else within(b, w, i64(width), lanes)
