@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from stele.backend.buffers import Buffer
+
+Precision = Literal["fast", "strict"]
+"""How convolutions round: `strict` takes direct algorithms only, `fast` at most twelve times their mean error."""
 
 
 class Program(Protocol):

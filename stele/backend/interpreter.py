@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..ir.graph import Graph
 from . import reference
+from .base import Precision
 from .buffers import Buffer
 
 
@@ -21,6 +22,7 @@ class Interpreted:
         return [Buffer.of(y) for y in reference.run(self.graph, [b.array for b in buffers])]
 
 
-def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], options: str) -> Interpreted:
+def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], precision: Precision,
+            options: str) -> Interpreted:
     """The optimised graph, ready to be interpreted."""
     return Interpreted(optimise(traced))

@@ -9,7 +9,7 @@ from stele.ir.sizes import Dim, Size
 from stele.ir.types import Shape, Type
 from stele.ops.contraction import MatMul
 from stele.ops.control import Scan
-from stele.ops.linear import Broadcast, Cast, Concatenate, Reshape, Slice, Sum, Transpose
+from stele.ops.linear import Broadcast, Concatenate, Reshape, Slice, Sum, Transpose
 
 NONE = -1
 """The value is the same for all rows."""

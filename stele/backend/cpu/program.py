@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from stele.backend.base import Precision
 from stele.backend.buffers import ARENAS, Buffer
 from stele.backend.cpu import jit, pool
 from stele.backend.cpu.build import Native, native, wheres
@@ -160,8 +161,9 @@ class Program:
         return "\n".join([*rows, *plan])
 
 
-def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], options: str) -> Program:
+def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], precision: Precision,
+            options: str) -> Program:
     """The native program of a graph; `donate[k] = j` lets result j take over the memory of parameter k."""
     target = detect()
-    code = native(traced, optimise, {j: k for k, j in donate.items()}, target, options)
+    code = native(traced, optimise, {j: k for k, j in donate.items()}, target, precision, options)
     return Program(traced, code)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from llvmlite import ir
 
+from stele.backend.base import Precision
 from stele.backend.llvm import conv as direct
 from stele.backend.llvm import winograd
 from stele.backend.llvm.access import Address, Launch, Machine, Operand, Temp, Write
 from stele.backend.llvm.layer import Layer, backward, forward
 from stele.backend.llvm.points import F4
 from stele.backend.llvm.stencil import Conv
-
-Precision = Literal["fast", "strict"]
-"""`strict` takes direct algorithms only; `fast` may have up to twelve times their mean rounding error."""
 
 
 def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, w: Operand, write: Write,

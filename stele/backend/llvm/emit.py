@@ -12,6 +12,7 @@ from ...kernel.fuse import Kernel
 from ...kernel.loops import Load, Nest, Store, Temporary, inside
 from ...kernel.lower import lower
 from ...ops.linear import ScatterAdd
+from ..base import Precision
 from .blocks import Blocks
 from .dims import i64
 from .frame import BUFS, SCRATCH_BYTES, Frame, Slots, i8, new_kernel, pointer
@@ -60,8 +61,8 @@ class Shared:
 class Emitter:
     """Emits the kernels of one program into a module."""
 
-    def __init__(self, module: ir.Module, slots: Slots, target: Target) -> None:
-        self.module, self.slots, self.target = module, slots, target
+    def __init__(self, module: ir.Module, slots: Slots, target: Target, precision: Precision = "fast") -> None:
+        self.module, self.slots, self.target, self.precision = module, slots, target, precision
         self.known: dict[tuple[str, ...], Shared] = {}
 
     def emit(self, name: str, kernel: Kernel) -> list[Launch]:
@@ -70,7 +71,7 @@ class Emitter:
         key = structure(kernel, values)
         if key not in self.known:
             local = Local(self.slots)
-            launches = emit_kernel(self.module, f"{name}.code", kernel, local, self.target)
+            launches = emit_kernel(self.module, f"{name}.code", kernel, local, self.target, self.precision)
             shared = Shared(launches, local, values)
             if local.has_sites:
                 return self.bound(name, shared, values)
@@ -116,10 +117,11 @@ def bind(module: ir.Module, name: str, code: str, positions: list[int]) -> None:
     b.ret_void()
 
 
-def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Target) -> list[Launch]:
+def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Target,
+                precision: Precision) -> list[Launch]:
     """Adds the functions of a kernel to a module."""
     if kernel.kind == "contraction":
-        return emit_contraction(module, name, kernel, slots, target)
+        return emit_contraction(module, name, kernel, slots, target, precision)
     if kernel.anchor is not None and isinstance(kernel.anchor.op, ScatterAdd):
         return emit_scatter(module, name, kernel, slots, target)
     nests = lower(kernel)

@@ -13,10 +13,11 @@ from ...kernel.index import coefficient, substitute
 from ...kernel.loops import Load, ceil
 from ...kernel.lower import Piece, accumulator, operand, outcome
 from ...ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
+from ..base import Precision
 from .access import Count, Extent, Index, Machine, Operand, Plain, Temp, Write
 from .access import Launch as Part
+from .algorithms import convolution, input_gradient
 from .blocks import Blocks
-from .conv import convolution, input_gradient
 from .conv_weight import weight_gradient
 from .dims import i64
 from .elements import Lanes
@@ -41,10 +42,11 @@ class Length:
 class Glue:
     """One contraction among its operands and results."""
 
-    def __init__(self, module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Target) -> None:
+    def __init__(self, module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Target,
+                 precision: Precision) -> None:
         assert kernel.anchor is not None
         self.module, self.name, self.kernel, self.slots, self.target = module, name, kernel, slots, target
-        self.v = kernel.anchor
+        self.v, self.precision = kernel.anchor, precision
         self.inner = frozenset(kernel.body) - {self.v}
         self.machine = Machine(target.vector_bytes, target.registers, target.fma, target.l1, target.l2)
         self.dtype = ir.DoubleType() if self.v.dtype == float64 else ir.FloatType()
@@ -70,11 +72,11 @@ class Glue:
             case Conv2d():
                 conv = self.conv(self.v.op, x.shape, w.shape)
                 return convolution(*around, conv, self.operand(x, x.shape), self.operand(w, w.shape),
-                                   self.write(self.v.shape), self.temp)
+                                   self.write(self.v.shape), self.temp, self.precision)
             case Conv2dInputGrad():
                 conv = self.conv(self.v.op, self.v.shape, w.shape)
                 return input_gradient(*around, conv, self.operand(x, x.shape), self.operand(w, w.shape),
-                                      self.write(self.v.shape), self.temp)
+                                      self.write(self.v.shape), self.temp, self.precision)
             case Conv2dWeightGrad():
                 conv = self.conv(self.v.op, w.shape, self.v.shape)
                 return weight_gradient(*around, conv, self.operand(w, w.shape), self.operand(x, x.shape),
@@ -186,6 +188,7 @@ def masked(blocks: Blocks, x: ir.Value, mask: ir.Value | None) -> ir.Value:
     return blocks.b.select(mask, x, Splat(x.type, ir.Constant(x.type.element, 0)))
 
 
-def emit_contraction(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Target) -> list[Launch]:
+def emit_contraction(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Target,
+                     precision: Precision) -> list[Launch]:
     """Adds the functions of a contraction with what is fused into its reads and its store."""
-    return Glue(module, name, kernel, slots, target).emit()
+    return Glue(module, name, kernel, slots, target, precision).emit()

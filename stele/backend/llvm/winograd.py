@@ -1,8 +1,8 @@
-"""Winograd's convolution: 3x3 kernels at stride 1 with fewer multiplications, both directions, tiles of pixels in lanes."""
+"""Winograd's convolution, forward and back to the input: 3x3 kernels at stride 1, with tiles of pixels in lanes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 from llvmlite import ir
@@ -15,7 +15,6 @@ from stele.backend.llvm.access import (
     Launch,
     Machine,
     Operand,
-    Pair,
     Temp,
     Write,
     i64,
@@ -24,7 +23,21 @@ from stele.backend.llvm.access import (
 )
 from stele.backend.llvm.layer import Layer, Weights
 from stele.backend.llvm.microkernel import Price, Tile, best_tile
-from stele.backend.llvm.nest import at, bytes_at, fold, kernel, least, load, loop, round_up, scaled, split, store, table, total
+from stele.backend.llvm.nest import (
+    at,
+    bytes_at,
+    fold,
+    kernel,
+    least,
+    load,
+    loop,
+    round_up,
+    scaled,
+    split,
+    store,
+    table,
+    total,
+)
 from stele.backend.llvm.pack import compress, store_lanes
 from stele.backend.llvm.planes import Planes
 from stele.backend.llvm.points import Maps, Points, square
@@ -64,7 +77,7 @@ class Blocking:
 
     @property
     def vectors(self) -> list[tuple[int, int, int]]:
-        """What covers the tiles in a plane: (position of the first lane, tiles before it, mask of lanes with a tile)."""
+        """What covers the tiles in a plane: (position of the first lane, tiles before it, lanes that are tiles)."""
         planes, lanes = self.planes, self.tile.lanes
         places = [n * planes.image + y * planes.stencil.pitch + x for n in range(planes.images)
                   for y in range(planes.band) for x in range(planes.stencil.width)]
@@ -100,7 +113,8 @@ def _candidate(machine: Machine, layer: Layer, points: Points, source: Operand,
     price = Price(machine, layer.dtype, drain=2.0)
     tile = best_tile(price, (layer.width,), (tiles,), layer.depth)
     blocks, bands = -(-layer.width // tile.rows), -(-planes.stencil.rows // planes.band)
-    parts = min(blocks, max(1, 4 // bands))
+    tasks = bands * (layer.batch // planes.images if isinstance(layer.batch, int) else 1)
+    parts = min(blocks, max(1, 4 // max(1, tasks)))
     blocking = Blocking(tile, planes, points, -(-blocks // parts))
     vectors = -(-tiles // lanes)
     cost = every * price.cost((tile.rows, tile.vectors), layer.width, tiles, layer.depth)
@@ -108,7 +122,7 @@ def _candidate(machine: Machine, layer: Layer, points: Points, source: Operand,
     cost += layer.width * (vectors * every * 6 + planes.images * planes.band * points.tile * 24)
     held = every * size * (blocking.matrix(layer.depth) + blocking.matrix(tile.rows))
     if held > machine.l2 * 7 // 8:
-        cost += every * blocks * layer.depth * vectors * 4
+        cost += every * layer.depth * vectors * (blocks + (4 if held <= 4 * machine.l2 else 24))
     if every * layer.depth * layer.width * size > machine.l2 // 2:
         cost += every * layer.depth * layer.width / lanes * 2
     return cost * bands / planes.images, blocking
@@ -155,7 +169,7 @@ class _Winograd:
 
     def _pack(self, blocks: int) -> Launch:
         """Kernels at the points; a task is one block. Scratch is `[transposing buffer][kernels]`."""
-        layer, tile, points, name = self.layer, self.blocking.tile, self.blocking.points, f"{self.name}.pack"
+        layer, tile, name = self.layer, self.blocking.tile, f"{self.name}.pack"
         weights, taps = Weights(layer, self.weight, tile), prod(layer.kernel)
         order = [taps - 1 - t for t in range(taps)] if layer.transposed else list(range(taps))
         with kernel(self.module, name) as (b, ctx, scratch, task, _):
