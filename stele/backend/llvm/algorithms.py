@@ -6,8 +6,8 @@ from llvmlite import ir
 
 from stele.backend.base import Precision
 from stele.backend.llvm import conv as direct
-from stele.backend.llvm import winograd
-from stele.backend.llvm.access import Address, Launch, Machine, Operand, Temp, Write
+from stele.backend.llvm import conv_weight, winograd, winograd_weight
+from stele.backend.llvm.access import Address, Launch, Machine, Operand, Temp, Write, size_of
 from stele.backend.llvm.layer import Layer, backward, forward
 from stele.backend.llvm.points import F4
 from stele.backend.llvm.stencil import Conv
@@ -23,6 +23,17 @@ def input_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, g
                    temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of the gradient of x: `g` (n, o, h', w'), `w` as in `convolution`, `write` (n, c, h, w)."""
     return _layer(module, name, machine, conv, backward(conv), g, w, write, temp, precision)
+
+
+def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, g: Operand, write: Write,
+                    temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
+    """Appends the kernels of the gradient of w (o, c / groups, kh, kw) from `x` (n, c, h, w) and `g` (n, o, h', w')."""
+    if precision == "fast" and is_small(machine, conv):
+        price, blocking = winograd_weight.plan(machine, conv, F4, (x, g))
+        small = blocking.sums * size_of(conv.dtype) <= 4 * machine.l2
+        if small and price < conv_weight.plan(machine, conv, (x, g))[0]:
+            return winograd_weight.weight_gradient(module, name, machine, conv, blocking, x, g, write, temp)
+    return conv_weight.weight_gradient(module, name, machine, conv, x, g, write, temp)
 
 
 def _layer(module: ir.Module, name: str, machine: Machine, conv: Conv, layer: Layer, source: Operand, weight: Operand,

@@ -16,9 +16,8 @@ from ...ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from ..base import Precision
 from .access import Count, Extent, Index, Machine, Operand, Plain, Temp, Write
 from .access import Launch as Part
-from .algorithms import convolution, input_gradient
+from .algorithms import convolution, input_gradient, weight_gradient
 from .blocks import Blocks
-from .conv_weight import weight_gradient
 from .dims import i64
 from .elements import Lanes
 from .frame import BUFS, Frame, Slots, pointer
@@ -80,7 +79,7 @@ class Glue:
             case Conv2dWeightGrad():
                 conv = self.conv(self.v.op, w.shape, self.v.shape)
                 return weight_gradient(*around, conv, self.operand(w, w.shape), self.operand(x, x.shape),
-                                       self.write(self.v.shape), self.temp)
+                                       self.write(self.v.shape), self.temp, self.precision)
         raise AssertionError(self.v)
 
     def conv(self, op: Op, x: Shape, w: Shape) -> Conv:

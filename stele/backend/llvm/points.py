@@ -88,6 +88,26 @@ class Maps:
             result.append(b.fadd(value, y[-1]) if i == m - 1 else value)
         return result
 
+    def cotangent(self, b: Builder, g: Vectors) -> Vectors:
+        """The adjoint of `target`: `m` elements at the points."""
+        result = [g[0]]
+        for p in self.points.pairs:
+            even, odd = ([p ** k for k in range(start, self.points.tile, 2)] for start in (0, 1))
+            x, y = self.sum(b, even, g[0::2]), self.sum(b, odd, g[1::2])
+            result += [b.fadd(x, y), b.fsub(x, y)]
+        return [*result, g[-1]]
+
+    def gradient(self, b: Builder, z: Vectors) -> Vectors:
+        """The adjoint of `weight`: 3 elements of a kernel's gradient from values at the points."""
+        result = [self.times(b, 1 / prod(-p * p for p in self.points.pairs), z[0]), None, z[-1]]
+        for k, p in enumerate(self.points.pairs):
+            plus, minus = z[1 + 2 * k:3 + 2 * k]
+            scale = 1 / (2 * p * p * prod(p * p - q * q for q in self.points.pairs if q != p))
+            both = b.fadd(plus, minus)
+            for i, part in enumerate((both, b.fsub(plus, minus), both)):
+                result[i] = self.times(b, scale * p ** i, part, result[i])
+        return result
+
     def sum(self, b: Builder, factors: Sequence[float], x: Vectors) -> ir.Value:
         """`factors[0] * x[0] + factors[1] * x[1] + ...`, from the last on."""
         result: ir.Value | None = None

@@ -35,21 +35,12 @@ from stele.backend.llvm.nest import (
     scaled,
     split,
     store,
-    table,
     total,
 )
-from stele.backend.llvm.pack import compress, store_lanes
+from stele.backend.llvm.pack import store_lanes
 from stele.backend.llvm.planes import Planes
 from stele.backend.llvm.points import Maps, Points, square
-from stele.backend.llvm.stencil import Stencil, Tap
-
-
-def tiled(stencil: Stencil, points: Points) -> Stencil:
-    """The stencil whose taps are the elements that a tile reads, and whose target phases are those that it makes."""
-    m = points.tile, points.tile
-    reads = [(y, x) for y in range(points.count) for x in range(points.count)]
-    taps = tuple(Tap((y, x), (y % m[0], x % m[1]), (y // m[0], x // m[1])) for y, x in reads)
-    return Stencil(stencil.source, stencil.target, m, m, stencil.low, (taps,))
+from stele.backend.llvm.tiles import Tiles, tiled
 
 
 @dataclass(frozen=True)
@@ -62,32 +53,17 @@ class Blocking:
     blocks: int
 
     @property
-    def tiles(self) -> int:
-        """Tiles of a task."""
-        return self.planes.images * self.planes.band * self.planes.stencil.width
+    def tiles(self) -> Tiles:
+        return Tiles(self.planes)
 
     @property
     def pitch(self) -> int:
         """Elements from one channel to the next where tiles lie end to end."""
-        return round_up(self.tiles, self.tile.columns)
+        return round_up(self.tiles.count, self.tile.columns)
 
     def matrix(self, channels: int) -> int:
         """Elements of one point's values in some channels; stores overrun the last channel by less than a vector."""
         return channels * self.pitch + self.tile.lanes
-
-    @property
-    def vectors(self) -> list[tuple[int, int, int]]:
-        """What covers the tiles in a plane: (position of the first lane, tiles before it, lanes that are tiles)."""
-        planes, lanes = self.planes, self.tile.lanes
-        places = [n * planes.image + y * planes.stencil.pitch + x for n in range(planes.images)
-                  for y in range(planes.band) for x in range(planes.stencil.width)]
-        found: list[tuple[int, int, int]] = []
-        done = 0
-        while done < len(places):
-            here = [p - places[done] for p in places[done:done + lanes] if p - places[done] < lanes]
-            found.append((places[done], done, sum(1 << k for k in here)))
-            done += len(here)
-        return found
 
 
 def winograd(module: ir.Module, name: str, machine: Machine, layer: Layer, blocking: Blocking, source: Operand,
@@ -98,7 +74,8 @@ def winograd(module: ir.Module, name: str, machine: Machine, layer: Layer, block
 
 def plan(machine: Machine, layer: Layer, points: Points, source: Operand) -> tuple[float, Blocking]:
     """The cheapest blocking, by estimate, with its price per image in vector multiplications."""
-    stencil, lanes = tiled(layer.stencil, points), machine.lanes(layer.dtype)
+    given, lanes = layer.stencil, machine.lanes(layer.dtype)
+    stencil = tiled(given.source, given.target, given.low, points.tile, points.count)
     shapes = [(images, stencil.rows) for images in (1, 2, 4, 8, 16) if layer.batch != 1 or images == 1]
     shapes += [(1, -(-stencil.rows // bands)) for bands in range(2, stencil.rows + 1)]
     return min((_candidate(machine, layer, points, source, Planes(stencil, layer.dtype, lanes, *shape))
@@ -109,7 +86,7 @@ def _candidate(machine: Machine, layer: Layer, points: Points, source: Operand,
                planes: Planes) -> tuple[float, Blocking]:
     """One blocking with its price per image."""
     lanes, every, size = planes.lanes, points.count ** 2, size_of(layer.dtype)
-    tiles = planes.images * planes.band * planes.stencil.width
+    tiles = Tiles(planes).count
     price = Price(machine, layer.dtype, drain=2.0)
     tile = best_tile(price, (layer.width,), (tiles,), layer.depth)
     blocks, bands = -(-layer.width // tile.rows), -(-planes.stencil.rows // planes.band)
@@ -118,7 +95,7 @@ def _candidate(machine: Machine, layer: Layer, points: Points, source: Operand,
     blocking = Blocking(tile, planes, points, -(-blocks // parts))
     vectors = -(-tiles // lanes)
     cost = every * price.cost((tile.rows, tile.vectors), layer.width, tiles, layer.depth)
-    cost += layer.depth * (planes.fill_cost(source) + len(blocking.vectors) * every * 9)
+    cost += layer.depth * blocking.tiles.fill_cost(source, every)
     cost += layer.width * (vectors * every * 6 + planes.images * planes.band * points.tile * 24)
     held = every * size * (blocking.matrix(layer.depth) + blocking.matrix(tile.rows))
     if held > machine.l2 * 7 // 8:
@@ -191,8 +168,7 @@ class _Winograd:
         layer, blocking, planes = self.layer, self.blocking, self.blocking.planes
         bands, parts = -(-planes.stencil.rows // planes.band), -(-blocks // blocking.blocks)
         rooms = self._rooms()
-        tables = [table(self.module, f"{self.name}.{word}", column)
-                  for word, column in zip(("places", "starts", "masks"), zip(*blocking.vectors))]
+        tables = blocking.tiles.tables(self.module, self.name)
         with kernel(self.module, self.name) as (b, ctx, scratch, task, first):
             step, band, part = split(b, task, bands, parts)
             image, row = scaled(b, step, planes.images), scaled(b, band, planes.band)
@@ -201,8 +177,9 @@ class _Winograd:
                 images = least(b, i64(planes.images), b.sub(size_value(b, ctx, layer.batch), image))
             places = Places(*(bytes_at(b, scratch, sum(rooms[:k])) for k in range(len(rooms))))
             with b.if_then(b.or_(first, b.icmp_signed("==", part, i64(0)))), loop(b, 0, layer.depth) as s:
-                planes.fill(b, ctx, self.source, places.planes, (image, s), (images, i64(1)), row)
-                self._evaluate(b, places, tables, s)
+                to = at(b, places.source, scaled(b, s, blocking.pitch), layer.dtype)
+                blocking.tiles.evaluate(b, ctx, self.source, (image, s), images, row, places.planes, tables,
+                                        self.maps.source, to, blocking.matrix(layer.depth))
             begin = scaled(b, part, blocking.blocks)
             with loop(b, begin, least(b, i64(blocks), total(b, begin, blocking.blocks))) as block:
                 self._products(b, at(b, self.temp(b, ctx, 0), scaled(b, block, self.block), layer.dtype), places)
@@ -217,19 +194,6 @@ class _Winograd:
                 round_up(self.every * blocking.matrix(layer.depth) * size, 64),
                 round_up(self.every * blocking.matrix(rows) * size, 64),
                 round_up(blocking.points.tile ** 2 * blocking.matrix(1) * size, 64))
-
-    def _evaluate(self, b: Builder, places: Places, tables: list[ir.Value], channel: ir.Value) -> None:
-        """One channel at the points, its tiles end to end."""
-        blocking, dtype, lanes = self.blocking, self.layer.dtype, self.blocking.tile.lanes
-        to = at(b, places.source, scaled(b, channel, blocking.pitch), dtype)
-        with loop(b, 0, len(blocking.vectors)) as q:
-            place, start, bits = (load(b, at(b, words, q, i64), i64) for words in tables)
-            mask = b.bitcast(b.trunc(bits, ir.IntType(lanes)), ir.VectorType(ir.IntType(1), lanes))
-            corner, target = at(b, places.planes, place, dtype), at(b, to, start, dtype)
-            x = [load(b, at(b, corner, offset, dtype), dtype, lanes) for offset in blocking.planes.offsets[0]]
-            for k, value in enumerate(square(lambda v: self.maps.source(b, v), x, blocking.points.count)):
-                place = at(b, target, k * blocking.matrix(self.layer.depth), dtype)
-                store(b, compress(b, value, mask), place, dtype)
 
     def _products(self, b: Builder, weights: ir.Value, places: Places) -> None:
         """Sums over the source channels of one block at all points."""
@@ -253,7 +217,7 @@ class _Winograd:
         tile, (image, block, row) = blocking.tile, corner
         start = scaled(b, block, tile.rows)
         with loop(b, 0, least(b, i64(tile.rows), b.sub(i64(layer.width), start))) as r:
-            with loop(b, 0, blocking.tiles, tile.lanes) as p:
+            with loop(b, 0, blocking.tiles.count, tile.lanes) as p:
                 sums = at(b, places.sums, total(b, scaled(b, r, blocking.pitch), p), dtype)
                 y = [load(b, at(b, sums, k * blocking.matrix(tile.rows), dtype), dtype, tile.lanes)
                      for k in range(self.every)]
@@ -265,4 +229,4 @@ class _Winograd:
                 return at(b, places.phases, scaled(b, phase, blocking.matrix(1)), dtype)
 
             planes.drain(b, ctx, self.write, source, (image, total(b, start, r), row), images,
-                         planes.band * planes.stencil.width, planes.stencil.width)
+                         blocking.tiles.each, planes.stencil.width)
