@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from llvmlite import ir
 
@@ -45,7 +46,7 @@ class Tiles:
         """Rows and columns that a tile reads."""
         return self.planes.stencil.taps[0][-1].kernel[0] + 1
 
-    @property
+    @cached_property
     def vectors(self) -> list[Vector]:
         """What covers the tiles in a plane: (position of the first lane, tiles before it, lanes that are tiles)."""
         planes, lanes = self.planes, self.planes.lanes

@@ -87,7 +87,7 @@ def _candidate(machine: Machine, layer: Layer, points: Points, source: Operand,
     """One blocking with its price per image."""
     lanes, every, size = planes.lanes, points.count ** 2, size_of(layer.dtype)
     tiles = Tiles(planes).count
-    price = Price(machine, layer.dtype, drain=2.0)
+    price = Price(machine, layer.dtype, far=1.5, drain=2.0)
     tile = best_tile(price, (layer.width,), (tiles,), layer.depth)
     blocks, bands = -(-layer.width // tile.rows), -(-planes.stencil.rows // planes.band)
     tasks = bands * (layer.batch // planes.images if isinstance(layer.batch, int) else 1)
@@ -99,7 +99,7 @@ def _candidate(machine: Machine, layer: Layer, points: Points, source: Operand,
     cost += layer.width * (vectors * every * 6 + planes.images * planes.band * points.tile * 24)
     held = every * size * (blocking.matrix(layer.depth) + blocking.matrix(tile.rows))
     if held > machine.l2 * 7 // 8:
-        cost += every * layer.depth * vectors * (blocks + (4 if held <= 4 * machine.l2 else 24))
+        cost += every * layer.depth * vectors * (blocks + (4 if held <= 4 * machine.l2 else 60))
     if every * layer.depth * layer.width * size > machine.l2 // 2:
         cost += every * layer.depth * layer.width / lanes * 2
     return cost * bands / planes.images, blocking

@@ -103,7 +103,7 @@ def plan(machine: Machine, conv: Conv, points: Points, operands: tuple[Operand, 
 def _candidate(machine: Machine, conv: Conv, points: Points, operands: tuple[Operand, Operand], x: Tiles,
                g: Tiles) -> tuple[float, Blocking]:
     """One blocking with its price per image."""
-    tile = best_tile(Price(machine, conv.dtype, drain=6.0), (conv.outputs,), (conv.channels,), x.count)
+    tile = best_tile(Price(machine, conv.dtype, left=1.0, drain=6.0), (conv.outputs,), (conv.channels,), x.count)
     blocking = Blocking(tile, x, g, points, conv.outputs, conv.channels)
     every, size = blocking.every, size_of(conv.dtype)
     price = Price(machine, conv.dtype, drain=6.0 if blocking.sums * size <= machine.l2 else 14.0)
@@ -111,8 +111,9 @@ def _candidate(machine: Machine, conv: Conv, points: Points, operands: tuple[Ope
     values = every * blocking.pitch / tile.lanes
     cost += conv.channels * (x.fill_cost(operands[0], every) + values * 7)
     cost += conv.outputs * g.fill_cost(operands[1], every)
-    if every * blocking.pitch * (conv.outputs + conv.channels) * size > machine.l2 * 7 // 8:
-        cost += values * (conv.outputs + conv.channels) * 8
+    held = every * blocking.pitch * (conv.outputs + conv.channels) * size
+    if held > machine.l2 * 7 // 8:
+        cost += values * (conv.outputs + conv.channels) * (8 if held <= 2 * machine.l2 else 24)
     bands = -(-x.planes.stencil.rows // x.planes.band)
     return cost * bands / x.planes.images + blocking.sums / tile.lanes * 8 / blocking.part, blocking
 
