@@ -12,7 +12,7 @@ from llvmlite import ir
 from test_contract import Halved, references
 
 import stele as st
-from stele.backend.llvm import algorithms, winograd
+from stele.backend.llvm import algorithms, winograd, winograd_weight
 from stele.backend.llvm.access import Machine
 from stele.backend.llvm.layer import backward, forward
 from stele.backend.llvm.points import F2, F4, Points
@@ -33,6 +33,25 @@ CASES = (            # n, c, o, (h, w), padding
     (3, 4, 2, (3, 3), ((0, 0), (1, 1))),
     (3, 50, 50, (32, 32), SAME),
 )
+
+
+def weight_bench(case: tuple, points: Points, machine: Machine = HERE, symbolic: bool = True,
+                 kind: type[Memory] = Memory) -> tuple[Bench, np.ndarray]:
+    """The gradient of a weight, and what it should be."""
+    n, c, o, image, padding = case
+    shape = Conv(size(0) if symbolic else n, c, o, image, (3, 3), FLOAT, padding=padding)
+    rng = np.random.default_rng(1)
+    x, w, g = (rng.standard_normal(s).astype(np.float32) for s in ((n, c, *image), (o, c, 3, 3), (n, o, *shape.target)))
+    memory = [kind(i, FLOAT, strides(a.shape)) for i, a in enumerate((w, x, g))]
+    operands = memory[1].operand(kind is Memory), memory[2].operand(kind is Memory)
+
+    def build(module: ir.Module, temp):
+        blocking = winograd_weight.plan(machine, shape, points, operands)[1]
+        around = module, "conv", machine, shape, blocking
+        return winograd_weight.weight_gradient(*around, *operands, memory[0].write, temp)
+
+    arrays = [guarded(a) for a in (np.full_like(w, np.nan), x, g)]
+    return Bench(machine, build, arrays, (n,)), references(shape, x, w, g)[2]
 
 
 def bench(case: tuple, points: Points, back: bool, machine: Machine = HERE, symbolic: bool = True,
@@ -65,11 +84,19 @@ def test_both_directions(case: tuple, points: Points, back: bool) -> None:
         assert error(made.check(), expected) < TOLERANCE[points]
 
 
+@pytest.mark.parametrize("points", [F2, F4], ids=lambda p: f"{p.tile}")
+@pytest.mark.parametrize("case", [*CASES, (19, 3, 4, (8, 8), SAME)], ids=str)
+def test_gradient_of_the_weight(case: tuple, points: Points) -> None:
+    for symbolic in (False, True):
+        made, expected = weight_bench(case, points, symbolic=symbolic)
+        assert error(made.check(), expected) < TOLERANCE[points]
+
+
 @pytest.mark.parametrize("machine", MACHINES[1:], ids=lambda m: f"{m.vector_bytes}")
 @pytest.mark.parametrize("points", [F2, F4], ids=lambda p: f"{p.tile}")
 def test_other_machines(machine: Machine, points: Points) -> None:
-    made, expected = bench(CASES[1], points, False, machine)
-    assert error(made.check(), expected) < TOLERANCE[points]
+    for made, expected in (bench(CASES[1], points, False, machine), weight_bench(CASES[1], points, machine)):
+        assert error(made.check(), expected) < TOLERANCE[points]
 
 
 @pytest.mark.parametrize("back", [False, True])
@@ -100,7 +127,8 @@ def test_the_choice() -> None:
     alike = partial(launches, shape=shape)
     assert alike(AVX512, precision="fast") != alike(AVX512, precision="strict")
     assert all(alike(m, precision="fast") == alike(m, precision="strict") for m in (AVX2, SSE4))
-    for other in (replace(shape, stride=(2, 2)), replace(shape, dilation=(2, 2)), replace(shape, dtype=ir.DoubleType())):
+    for change in ({"stride": (2, 2)}, {"dilation": (2, 2)}, {"groups": 2}, {"dtype": ir.DoubleType()}):
+        other = replace(shape, **change)
         assert not algorithms.is_small(AVX512, other)
 
 

@@ -75,8 +75,9 @@ class Price:
     """What a product on tiles costs, in units of one vector multiplication.
 
     A step costs its multiplications or its loads, whichever is more: `left` and `right` are the costs of a left
-    (broadcast) and a right (vector) load, which costs `far` besides where it comes from farther away. An accumulator costs `drain` at the end, a row of a left panel `pack` a step.
-    Rows and columns are cut into whole tiles, so what a tile computes in vain is part of the price.
+    (broadcast) and a right (vector) load; a right one costs `far` besides where it comes from a larger cache. An
+    accumulator costs `drain` at the end, a row of a left panel `pack` a step. Rows and columns are cut into whole
+    tiles, so what a tile computes in vain is part of the price.
     """
 
     machine: Machine
@@ -91,8 +92,8 @@ class Price:
         """The price of `rows x columns` sums of `depth` products on tiles of `shape` (rows, vectors)."""
         r, v = shape
         lanes = self.machine.lanes(self.dtype)
-        step = max(r * v * (1.0 if self.machine.fma else 2.0), r * self.left + v * self.right, 8.0) + 0.25 + v * self.far
-        tile = depth * (step + 0.02 * (r + 2 * v)) + r * v * self.drain + 24
+        step = max(r * v * (1.0 if self.machine.fma else 2.0), r * self.left + v * self.right, 8.0) + 0.25
+        tile = depth * (step + v * self.far + 0.02 * (r + 2 * v)) + r * v * self.drain + 24
         down = -(-rows // r)
         return down * (-(-columns // (v * lanes)) * tile + depth * self.pack * -(-r // lanes))
 

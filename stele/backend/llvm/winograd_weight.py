@@ -46,6 +46,8 @@ from stele.backend.llvm.tiles import Tiles, tiled
 
 PART = 8
 """Images whose products are summed before sums are added: as many parts as there are tasks."""
+LONGEST = 128
+"""Tiles of several images that are summed in one row: longer sums round more."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,8 @@ def plan(machine: Machine, conv: Conv, points: Points, operands: tuple[Operand, 
     lanes, low = machine.lanes(conv.dtype), (conv.padding[0][0], conv.padding[1][0])
     x = tiled(conv.size, conv.target, low, points.tile, points.count)
     g = tiled(conv.target, conv.target, (0, 0), points.tile, points.tile)
-    shapes = [(images, x.rows) for images in (1, 2, 4, 8) if conv.batch != 1 or images == 1]
+    shapes = [(images, x.rows) for images in (1, 2, 4, 8)
+              if images == 1 or (conv.batch != 1 and images * x.rows * x.width <= LONGEST)]
     shapes += [(1, -(-x.rows // bands)) for bands in range(2, x.rows + 1)]
     sides = ([Tiles(Planes(side, conv.dtype, lanes, *shape)) for side in (x, g)] for shape in dict.fromkeys(shapes))
     return min((_candidate(machine, conv, points, operands, *pair) for pair in sides), key=lambda c: c[0])
