@@ -160,10 +160,10 @@ class _WeightGradient:
         """Bytes of the parts of scratch, in the order of `Places`."""
         blocking, size = self.blocking, size_of(self.conv.dtype)
         outputs, channels = blocking.shape
-        planes = max(t.planes.bytes(1, t.planes.lanes) for t in (blocking.x, blocking.g))
-        return (planes, *(round_up(elements * size, 64) for elements in (
-            blocking.every * blocking.matrix(channels), blocking.every * blocking.matrix(outputs),
-            blocking.pitch * channels)))
+        return (max(side.planes.bytes(1, side.planes.lanes) for side in (blocking.x, blocking.g)),
+                round_up(blocking.every * blocking.matrix(channels) * size, 64),
+                round_up(blocking.every * blocking.matrix(outputs) * size, 64),
+                round_up(blocking.pitch * channels * size, 64))
 
     def _multiply(self, parts: tuple[tuple[Extent, int], ...]) -> Launch:
         """Sums of one part of the images, a few at a time."""
