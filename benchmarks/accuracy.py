@@ -21,8 +21,9 @@ from kernels import THREADS, peak, timed  # noqa: E402
 
 from stele.backend.llvm import conv as direct  # noqa: E402
 from stele.backend.llvm import conv_weight, winograd, winograd_weight  # noqa: E402
-from stele.backend.llvm.access import Launch, Operand, Temp  # noqa: E402
+from stele.backend.llvm.access import Operand, Temp  # noqa: E402
 from stele.backend.llvm.gemm import Gemm, gemm  # noqa: E402
+from stele.backend.llvm.launch import Launch  # noqa: E402
 from stele.backend.llvm.layer import backward, forward  # noqa: E402
 from stele.backend.llvm.points import F2, F4, Points  # noqa: E402
 from stele.backend.llvm.stencil import Conv  # noqa: E402

@@ -16,10 +16,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from contraction import Bench, Memory, machine_here, size, strides  # noqa: E402
 
-from stele.backend.llvm.access import Count, Launch  # noqa: E402
 from stele.backend.llvm.conv import convolution, input_gradient  # noqa: E402
 from stele.backend.llvm.conv_weight import weight_gradient  # noqa: E402
 from stele.backend.llvm.gemm import Gemm, gemm  # noqa: E402
+from stele.backend.llvm.launch import Launch  # noqa: E402
 from stele.backend.llvm.microkernel import Tile  # noqa: E402
 from stele.backend.llvm.nest import fold, kernel, load  # noqa: E402
 from stele.backend.llvm.stencil import Conv  # noqa: E402
@@ -86,7 +86,7 @@ def peak(threads: int) -> float:
             x, y = (load(b, scratch, FLOAT, tile.lanes) for _ in range(2))
             acc = fold(b, depth, tile.zeros(), lambda k, acc: tile.step(b, acc, lambda r: x, lambda v: y))
             tile.store(b, acc, scratch, tile.columns)
-        return [Launch("peak", Count(tasks), 4 * tile.size)], []
+        return [Launch("peak", tasks, 4 * tile.size)], []
 
     bench = Bench(MACHINE, build, [np.zeros(1, np.float32)])
     bench.scratch[...] = 0

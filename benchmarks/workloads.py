@@ -23,7 +23,7 @@ MODES = {"stele": ("compiled",), "torch": ("eager", "channels_last")}
 
 @dataclass
 class Row:
-    """What a framework took for a workload: milliseconds per step, seconds of the first call, megabytes of the process."""
+    """What a framework took for a workload: ms per step, seconds of the first call, megabytes of the process."""
 
     workload: str
     framework: str
@@ -49,26 +49,23 @@ class Peer:
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"{self.row.framework} {self.row.mode} died during {self.row.workload}; its error is above")
+            row = self.row
+            raise SystemExit(f"{row.framework} {row.mode} died during {row.workload}; its error is above")
         return json.loads(line)
 
 
-def start(framework: str, mode: str, workload: str, python: str, threads: int) -> Peer:
-    """A worker that has made its first call."""
+def begin(row: Row, command: list[str], threads: int) -> Peer:
+    """A worker process that has made its first call."""
     env = dict(os.environ, OMP_NUM_THREADS=str(threads), STELE_THREADS=str(threads))
-    command = [python, str(HERE / "peers" / f"{framework}_workloads.py"), workload, mode, str(threads)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
-    peer = Peer(Row(workload, framework, mode), process)
+    peer = Peer(row, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env))
     peer.row.first_call_s = round(peer.ask("first")["seconds"], 3)
     return peer
 
 
-def measure(workload: str, pythons: dict[str, str], threads: int, rounds: int) -> list[Row]:
-    """One row per framework and mode."""
-    peers = [start(f, mode, workload, python, threads) for f, python in pythons.items() for mode in MODES[f]]
+def measured(peers: list[Peer], rounds: int, steps: int) -> list[Row]:
+    """Each peer's row, from rounds in which all of them take their steps in turn."""
     for peer in peers:
         peer.ask("run 3")
-    steps = 1 if workload == "resnet50-b32" else 5
     for _ in range(rounds):
         for peer in peers:
             peer.samples += peer.ask(f"run {steps}")["ms"]  # type: ignore[arg-type]
@@ -81,9 +78,20 @@ def measure(workload: str, pythons: dict[str, str], threads: int, rounds: int) -
     return [peer.row for peer in peers]
 
 
+def measure(workload: str, pythons: dict[str, str], threads: int, rounds: int) -> list[Row]:
+    """One row per framework and mode."""
+    def command(framework: str, python: str, mode: str) -> list[str]:
+        return [python, str(HERE / "peers" / f"{framework}_workloads.py"), workload, mode, str(threads)]
+
+    peers = [begin(Row(workload, f, mode), command(f, python, mode), threads)
+             for f, python in pythons.items() for mode in MODES[f]]
+    return measured(peers, rounds, 1 if workload == "resnet50-b32" else 5)
+
+
 def show(rows: list[Row]) -> None:
     """The table, with each peer's time as a multiple of Stele's."""
-    print("| workload | framework | mode | ms | min..max | first call s | peak MB | x Stele |\n|---|---|---|---|---|---|---|---|")
+    print("| workload | framework | mode | ms | min..max | first call s | peak MB | x Stele |")
+    print("|---|---|---|---|---|---|---|---|")
     ours = {row.workload: row.ms for row in rows if row.framework == "stele"}
     for row in rows:
         ratio = f"{row.ms / ours[row.workload]:.2f}" if row.workload in ours else "-"
@@ -102,7 +110,8 @@ def main() -> None:
     args = parser.parse_args()
     pythons = {"stele": sys.executable} | dict(p.split("=", 1) for p in args.python)
     if unknown := (set(pythons) - set(MODES)) | (set(args.workloads.split(",")) - set(WORKLOADS)):
-        parser.error(f"unknown: {', '.join(sorted(unknown))}; frameworks {', '.join(MODES)}, workloads {', '.join(WORKLOADS)}")
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; frameworks {', '.join(MODES)}, "
+                     f"workloads {', '.join(WORKLOADS)}")
     rows = [row for w in args.workloads.split(",") for row in measure(w, pythons, args.threads, args.rounds)]
     show(rows)
     if args.json:

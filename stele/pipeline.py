@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 
 from . import config
 from .backend.base import Precision, Program
+from .errors import GraphError
 from .ir.graph import Graph
+from .ir.stages import show
+from .ir.text import show as text_of
+from .ir.verify import verify
 from .transform.expand import expand
 from .transform.merge import merge
 from .transform.share import share
@@ -42,11 +46,24 @@ class Options:
 
 
 def optimise(graph: Graph, options: Options) -> Graph:
-    """The graph after every pass, in order."""
+    """The graph after every pass, in order; STELE_SHOW prints passes by name, STELE_CHECK=1 verifies after each."""
+    show("graph", lambda: text_of(graph))
     for name, rewrite in PASSES:
         if name not in options.without:
-            graph = rewrite(graph)
+            graph = watched(name, graph, rewrite(graph))
     return graph
+
+
+def watched(name: str, before: Graph, after: Graph) -> Graph:
+    """What a pass made of a graph, printed and verified where that is asked for."""
+    show(name, lambda: "changed nothing" if after.digest == before.digest else text_of(after))
+    if config.CHECK():
+        try:
+            verify(after)
+        except GraphError as error:
+            raise GraphError(f"{name} left a graph that is not sound: {error}",
+                             hint=f"Leave the pass out with without=frozenset({{{name!r}}}), and report it.") from None
+    return after
 
 
 def build(graph: Graph, *, donate: Mapping[int, int] = {}, options: Options) -> Program:

@@ -114,10 +114,9 @@ class Plan:
             buffers = [handles[k]._value.data if kind == "handle" else Buffer.of(
                 leaves[k] if kind == "argument" else self.arrays[k].get()) for kind, k in self.inputs]
             buffers += self.constants
-            made = self.program(buffers, sizes, keep)
-            if self.differentiable:
-                return self.write_back(handles, self.with_history(handles, buffers, made, sizes))
-            return self.write_back(handles, self.values(made, sizes))
+            return self.program(buffers, sizes, keep, lambda made: self.write_back(
+                handles, self.with_history(handles, buffers, made, sizes) if self.differentiable
+                else self.values(made, sizes)))
 
     def write_back(self, handles: list[Any], values: list[Value]) -> Any:
         """Rebinds handles, gradients and slots; the function's result."""

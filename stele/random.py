@@ -1,6 +1,7 @@
 """Random numbers from a counter: a seed and a number of draws, kept in a tensor that compiled functions carry along."""
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .shapes import shape_of
 from .tensor import Tensor, constant, lift, tensor
 
 NEXT = np.array([0, 0, 1, 0], np.uint32)
+DRAW = "draw"       # label of a key that was drawn outside of a compiled function
 
 
 class Generator:
@@ -30,11 +32,21 @@ class Generator:
     def key(self) -> Value:
         """The key of the next draw; the state moves on."""
         key = self.state.value
-        if key.data is not None and TRACING.get() is None:
-            self.state.value = known(key.data.array + NEXT)
-        else:
-            self.state.value = Add()(key, Constant(NEXT)())
-        return key
+        if key.data is None or TRACING.get() is not None:
+            self.state.value = after(key)
+            return key
+        self.state.value = known(key.data.array + NEXT)
+        return known(key.data.array, DRAW)
+
+
+def after(key: Value) -> Value:
+    """The key of the draw after this one."""
+    return Add()(key, Constant(NEXT)())
+
+
+def number_of(key: Value) -> int:
+    """Which draw of its stream a key belongs to."""
+    return int.from_bytes(key.data.array[2:].tobytes(), sys.byteorder)
 
 
 def words(seed: int) -> np.ndarray[Any, Any]:

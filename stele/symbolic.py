@@ -9,12 +9,13 @@ from .backend.base import Program
 from .errors import DTypeError, GraphError, ShapeError
 from .evaluate import cut_at, refuse_freed
 from .handle import Handle, is_symbolic, owner
-from .ir.graph import Graph, Value, parameter, walk
+from .ir.graph import Graph, Parameter, Value, parameter, substitute, walk
 from .ir.sizes import Dim, size
 from .ir.types import Type
 from .ir.types import dtype as type_named
 from .pipeline import Options, build
 from .plan import Plan, donations
+from .random import DRAW, GENERATOR, after, number_of
 from .signature import match
 from .state import State
 from .tensor import Tensor, constant
@@ -68,7 +69,8 @@ class Function:
 def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **options: Any) -> Function:
     """A function of placeholders. `updates` are pairs (tensor, new expression), written after every call.
 
-    Other tensors in the expressions are read anew at every call, so parameters stay live.
+    Other tensors in the expressions are read anew at every call, so parameters stay live; random numbers are drawn
+    anew at every call.
 
     >>> import stele as st
     >>> x = st.placeholder(("n",))
@@ -86,8 +88,15 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
     results = [y.value for y in (*made, *(new for _, new in pairs))]
     refuse_freed(results)
     held = live(results, {x.value for x in inputs}, {x.value for x, _ in pairs})
+    unnamed = [v for v in walk(results, stop=held.__contains__) if v.data is not None and v not in held]
+    draws = sorted((v for v in unnamed if isinstance(v.op, Parameter) and v.op.label == DRAW), key=number_of)
+    held |= {v: Tensor(v) for v in unnamed if v not in draws}
+    graph = cut_at([*(x.value for x in inputs), *held, *draws], results)
+    if draws:
+        graph = drawing(graph, len(draws))
+        held[GENERATOR.state.value] = GENERATOR.state
+        pairs.append((GENERATOR.state, GENERATOR.state))
     handles: list[Handle] = [*inputs, *held.values(), *(x for x, _ in pairs if x.value not in held)]
-    graph = cut_at([*(x.value for x in inputs), *held], results)
     place = {id(h): k for k, h in enumerate(handles)}
     writes = [(place[id(x)], len(made) + k) for k, (x, _) in enumerate(pairs)]
     traced = Traced(graph, handles, [("handle", k) for k in range(len(graph.parameters))], [],
@@ -96,6 +105,17 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
     donated = donations(traced)
     plan = Plan(traced, build(graph, donate=donated, options=Options(**options)), inputs, donated)
     return Function(plan, [x.value.type for x in inputs], [x.value.op.label for x in inputs])  # type: ignore[attr-defined]
+
+
+def drawing(graph: Graph, draws: int) -> Graph:
+    """The graph with the state of the generator in place of its last parameters, the keys of so many draws; the state
+    after them is its last result."""
+    state = parameter("random numbers", graph.parameters[-1].type)
+    keys = [state]
+    for _ in range(draws):
+        keys.append(after(keys[-1]))
+    parameters = graph.parameters[:-draws]
+    return Graph((*parameters, state), (*substitute(graph, [*parameters, *keys[:-1]]), keys[-1]))
 
 
 def live(results: Sequence[Value], inputs: set[Value], updated: set[Value]) -> dict[Value, Handle]:

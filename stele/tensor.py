@@ -158,6 +158,7 @@ class Tensor(Looking):
     copy_ = assign
 
     def zero_(self) -> Tensor:
+        """Rebinds this tensor to zeros."""
         return self.assign(full(self.value.shape, 0, self.dtype))
 
     def rebind(self, new: Tensor) -> Tensor:

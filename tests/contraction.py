@@ -13,9 +13,12 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
-from stele.backend.llvm.access import Count, Extent, Machine, Operand, Plain, i64, pointer
-from stele.backend.llvm.nest import at, context_type, load, store
+from stele.backend.llvm.access import Extent, Length, Machine, Operand, Plain
+from stele.backend.llvm.launch import BUFS, SIZES, i64, pointer, word
+from stele.backend.llvm.nest import at, load, store
 from stele.backend.llvm.pack import masked_load, masked_store
+from stele.ir.sizes import at as at_sizes
+from stele.ir.sizes import size as named_size
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
@@ -31,17 +34,14 @@ def machine_here() -> Machine:
     return AVX512 if features.get("avx512f") else AVX2 if features.get("avx2") else SSE4
 
 
-def _field(b: ir.IRBuilder, ctx: ir.Value, k: int) -> ir.Value:
-    return b.load(b.gep(ctx, [ir.IntType(32)(0), ir.IntType(32)(k)], source_etype=context_type), typ=pointer)
-
-
 def buffer(b: ir.IRBuilder, ctx: ir.Value, k: int) -> ir.Value:
-    return b.load(b.gep(_field(b, ctx, 0), [i64(k)], source_etype=pointer), typ=pointer)
+    return b.load(b.gep(word(b, ctx, BUFS), [i64(k)], source_etype=pointer), typ=pointer)
 
 
 def size(k: int) -> Extent:
     """The symbolic size number k."""
-    return lambda b, ctx: b.load(b.gep(_field(b, ctx, 1), [i64(k)], source_etype=i64), typ=i64)
+    return Length(named_size(f"s{k}"), lambda b, ctx: b.load(b.gep(word(b, ctx, SIZES), [i64(k)], source_etype=i64),
+                                                             typ=i64))
 
 
 @dataclass(frozen=True)
@@ -168,18 +168,10 @@ class Bench:
         self.functions = [prototype(self.library[launch.function]) for launch in self.launches]
 
     def _number(self, sizes: Sequence[int]) -> None:
-        """Symbolic counts, by asking each extent which size it is."""
-        def value(extent: Extent) -> int:
-            return extent if isinstance(extent, int) else int(sizes[extent.__closure__[0].cell_contents])
-
-        def number(count: Count) -> int:
-            result = count.unit
-            for extent, divisor in count.terms:
-                result *= -(-value(extent) // divisor)
-            return result
-
-        self.tasks = [number(launch.tasks) for launch in self.launches]
-        self.memory = [aligned(number(temp.bytes) + 64) for temp in self.temps]
+        """Counts of tasks and bytes at these sizes."""
+        named = {f"s{k}": n for k, n in enumerate(sizes)}
+        self.tasks = [at_sizes(launch.tasks, named) for launch in self.launches]
+        self.memory = [aligned(at_sizes(temp.bytes, named) + 64) for temp in self.temps]
 
     def run(self, threads: int = 1, grain: int | None = None) -> None:
         """All launches; tasks go to threads in pieces of `grain` (one piece per thread if not given)."""

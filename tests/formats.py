@@ -25,21 +25,27 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @cache
 def full_sets() -> Path:
-    """The folder of the full data sets as unpacked: STELE_SHARED_DATA, ../unpacked, or unpacked now from ../shared.
+    """The folder of the full data sets as unpacked: STELE_SHARED_DATA, ../unpacked, or unpacked now from `shared`.
 
     The test is skipped where there is none.
     """
-    named = os.environ.get("STELE_SHARED_DATA")
-    folder = Path(named) if named else ROOT.parent / "unpacked"
-    script = ROOT.parent / "shared" / "data" / "unpack.py"
-    if folder.is_dir():
-        return folder
-    if named or not script.is_file():
-        pytest.skip(f"the full data sets are in neither {folder} nor {script.parent}; set STELE_SHARED_DATA")
+    folders = Path(os.environ.get("STELE_SHARED_DATA") or ROOT.parent / "unpacked"), ROOT.parent / "unpacked"
+    for folder in folders:
+        if (folder / "aclImdb").is_dir():
+            return folder
+    script = shared("unpack.py")
     scratch = Path(tempfile.mkdtemp(prefix="stele-full-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     subprocess.run([sys.executable, str(script), str(scratch)], check=True, capture_output=True)
     return scratch
+
+
+def shared(path: str) -> Path:
+    """A file of the real data that is not packaged, under STELE_SHARED_DATA or ../shared; without it the test skips."""
+    folder = Path(os.environ.get("STELE_SHARED_DATA") or ROOT.parent / "shared") / "data"
+    if not (folder / path).exists():
+        pytest.skip(f"no {folder / path}; set STELE_SHARED_DATA to the folder that holds data/")
+    return folder / path
 
 
 @cache

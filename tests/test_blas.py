@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+import stele as st
 from stele.backend.cpu import blas, jit, pool
 from stele.backend.cpu.call import Frame
 from stele.backend.cpu.target import detect
@@ -98,3 +99,28 @@ def test_a_library_that_will_not_do_teaches(name: str, says: str, monkeypatch: p
     monkeypatch.setenv("STELE_BLAS", name)
     with pytest.raises(DeviceError, match=says):
         blas.library()
+
+
+SHAPES = [((64, 64), (64, 64)), ((300, 70), (70, 1100)), ((1, 400), (400, 200)), ((513, 129), (129, 7))]
+
+
+@pytest.mark.parametrize("shapes", SHAPES)
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("right", [False, True])
+def test_programs_call_it_for_wide_products_of_doubles(shapes: tuple[tuple[int, int], ...], left: bool,
+                                                       right: bool) -> None:
+    draw = np.random.default_rng(0)
+    a, b = (draw.standard_normal(shape) for shape in shapes)
+    multiply = st.compile(lambda x, w: (x.T if left else x) @ (w.T if right else w) + 1)
+    y = multiply(a.T if left else a, b.T if right else b)
+    np.testing.assert_allclose(y.numpy(), a @ b + 1, rtol=1e-12, atol=1e-12)
+    kinds = [kind for kind, _, _ in multiply.programs[0].kernels]
+    assert ("library" in kinds) == (blas.library() is not None and a.shape[0] * b.size >= 1 << 16)
+
+
+def test_products_of_floats_stay_ours_where_vectors_are_wide() -> None:
+    x = np.ones((64, 64), np.float32)
+    multiply = st.compile(lambda x: x @ x)
+    multiply(x)
+    kinds = [kind for kind, _, _ in multiply.programs[0].kernels]
+    assert kinds == (["contraction"] if detect().vector_bytes > 16 or blas.library() is None else ["library"])

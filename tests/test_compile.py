@@ -340,3 +340,16 @@ def test_three_styles_make_one_graph() -> None:
     compiled(batch(3)[:, :2])
     x = st.placeholder(("n", 2))
     assert st.function([x], f(x)).graph.digest == compiled.graphs[0].digest
+
+
+def test_symbolic_functions_draw_anew() -> None:
+    x, ones = st.placeholder((64,)), np.ones(64, np.float32)
+    y = st.dropout(st.dropout(x, 0.5), 0.25) * st.tensor(np.arange(64, dtype=np.float32))
+    f = st.function([x], y)
+    st.manual_seed(3)
+    found = [f(ones).numpy() for _ in range(2)]
+    st.manual_seed(3)
+    for symbolic in found:
+        dropped = st.dropout(st.dropout(st.tensor(ones), 0.5), 0.25)
+        np.testing.assert_array_equal((dropped * st.tensor(np.arange(64, dtype=np.float32))).numpy(), symbolic)
+    assert (found[0] != found[1]).any()

@@ -9,10 +9,11 @@ import pytest
 from contraction import AVX2, AVX512, SSE4, Bench, Memory, error, float_type, guarded, machine_here, size, strides
 from llvmlite import ir
 
-from stele.backend.llvm.access import Count, Launch, Machine, i64
+from stele.backend.llvm.access import Machine
 from stele.backend.llvm.conv import convolution, input_gradient
 from stele.backend.llvm.conv_weight import weight_gradient
 from stele.backend.llvm.gemm import Gemm, gemm
+from stele.backend.llvm.launch import Launch, i64
 from stele.backend.llvm.nest import kernel, splat
 from stele.backend.llvm.pack import transpose
 from stele.backend.llvm.stencil import Conv
@@ -220,6 +221,6 @@ def test_transpose(lanes: int) -> None:
             rows = [source.read(b, ctx, (i64(r), i64(0)), 1, lanes, None) for r in range(lanes)]
             for r, column in enumerate(transpose(b, rows)):
                 target.write(b, ctx, (i64(r), i64(0)), 1, lanes, None, column)
-        return [Launch("turn", Count(1), 0)], []
+        return [Launch("turn", 1, 0)], []
 
     assert np.array_equal(Bench(HERE, build, [np.zeros_like(square), square]).check(), square.T)

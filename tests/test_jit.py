@@ -53,7 +53,7 @@ def test_foreign_symbols_are_refused(name: str, type: str) -> None:
     text = CALLS.format(name=name, type=type)
     if "pow" in name:
         text = text.replace("(float)", "(float, float)").replace("(float %x)\n  ret", "(float %x, float %x)\n  ret")
-    with pytest.raises(CompileError, match=r"may refer to memcpy, .* only, got"):
+    with pytest.raises(CompileError, match=r"may refer to .*memcpy, .* only, got"):
         jit.compile_object(text, detect())
 
 

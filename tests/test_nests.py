@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from kernels import Array, execute
 
+from stele.backend.buffers import Buffer
 from stele.backend.reference import run
 from stele.ir.graph import Graph, Value, literal, parameter
 from stele.ir.sizes import size
 from stele.ir.types import DType, Type, bfloat16, bool_, float16, float32, float64, int32, int64, uint8, uint32
 from stele.ops.composite import LogSoftmax, Softmax
 from stele.ops.contraction import Conv2d, MatMul, matmul
-from stele.ops.control import CheckIndex
+from stele.ops.control import CheckIndex, scan
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Select
 from stele.ops.elementwise.unary import Exp, Sqrt, Tanh
 from stele.ops.linear import (
@@ -38,6 +39,7 @@ from stele.ops.linear import (
 from stele.ops.random import RandomBits
 from stele.ops.reduction import Max
 from stele.ops.windows import Window
+from stele.pipeline import Options, build
 
 N = size("n")
 RNG = np.random.default_rng(0)
@@ -111,6 +113,13 @@ def test_lengths(name: str, symbolic: bool) -> None:
         agrees([SHAPES[name](x, b)], [x, b], [numbers((n, 67)), numbers((67,))], **({"n": n} if symbolic else {}))
 
 
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_nothing(symbolic: bool) -> None:
+    for name in SHAPES.keys() - {"padded", "largest"}:
+        x, b = leaf(N if symbolic else 0, 67), leaf(67)
+        agrees([SHAPES[name](x, b)], [x, b], [numbers((0, 67)), numbers((67,))], **({"n": 0} if symbolic else {}))
+
+
 @pytest.mark.parametrize("of", [float64, float16, bfloat16, int32, int64, uint8, uint32, bool_], ids=str)
 def test_dtypes(of: DType) -> None:
     x, z = leaf(33, 70, of=of), leaf(33, 70, of=of)
@@ -122,7 +131,7 @@ def test_dtypes(of: DType) -> None:
 
 
 def test_sums_are_as_accurate_as_pairwise_ones() -> None:
-    for shape, axes in (((3_000_000,), (0,)), ((300, 10_000), (0,)), ((10, 300_000), (1,))):
+    for shape, axes in (((3_000_000,), (0,)), ((300, 10_000), (0,)), ((10, 300_000), (1,)), ((20, 300_000), (1,))):
         x, a = leaf(*shape), (RNG.random(shape) + 1).astype(np.float32)
         (y,), _ = execute(Graph((x,), (Sum(axes)(x),)), [a])
         exact = a.astype(np.float64).sum(axes)
@@ -218,9 +227,17 @@ def test_random_bits_in_merged_loops() -> None:
 
 
 def test_windows() -> None:
-    x = leaf(N, 4, 14, 15)
-    y = Max((4, 5))(Window(3, 3, 2, 1)(Window(2, 3, 2, 1)(x)))
-    assert agrees([y], [x], [numbers((3, 4, 14, 15))], n=3) == 1
+    for stride in (1, 2, 3, 4):
+        x = leaf(N, 4, 14, 95)
+        y = Max((4, 5))(Window(3, 3, stride, 1)(Window(2, 3, 2, 1)(x)))
+        assert agrees([y], [x], [numbers((3, 4, 14, 95))], n=3) == 1
+
+
+def test_transposes() -> None:
+    x = leaf(N, 70, 3, 40)
+    arrays = [numbers((20, 70, 3, 40))]
+    for axes in ((3, 2, 1, 0), (0, 3, 2, 1), (2, 0, 3, 1), (1, 0, 2, 3), (3, 0, 1, 2)):
+        assert agrees([Transpose(axes)(x) + 1], [x], arrays, n=20) == 1
 
 
 def test_a_reshape_of_memory_is_a_view() -> None:
@@ -267,3 +284,28 @@ def steps(x: Value, values: Sequence[Value]) -> list[Value]:
 def test_random_graphs(graph: tuple[list[Value], list[Value]]) -> None:
     results, leaves = graph
     agrees(results, leaves, [numbers([int(n) for n in v.shape]) for v in leaves], 1e-5)
+
+
+def test_a_padded_sum_of_one() -> None:
+    x, long = leaf(1, 37), leaf(5, 37)
+    padded = [Pad((1,), (1,), (0,))(Sum((1,))(v)) for v in (x, long)]
+    cropped = Slice((0,), (5,), (1,))(padded[1])
+    agrees([*padded, cropped], [x, long], [numbers((1, 37)), numbers((5, 37))])
+
+
+def test_a_gathered_value_is_in_memory() -> None:
+    x, at = leaf(5, 3), leaf(7, of=int64)
+    y = x * 2 + 1
+    agrees([y, Gather(0)(y, at), y + Slice((0, 0), (5, 3), (1, 1))(Gather(0)(y, at))], [x, at],
+           [numbers((5, 3)), numbers((7,), int64) % 5])
+
+
+def test_parts_of_a_loop_are_joined() -> None:
+    h, x = leaf(5, 3), leaf(4, 5, 3)
+    (last,), (ys,) = scan(lambda c, s: ([c[0] + s[0]], [c[0] * s[0]]), [h], [x])
+    joined = Concatenate(0)(expand_dims(last, (0,)), ys, Sum((0,))(expand_dims(ys, (0,))))
+    graph = Graph((h, x), (joined, Concatenate(0)(last, h)))
+    arrays = [numbers((5, 3)), numbers((4, 5, 3))]
+    program = build(graph, options=Options("cpu"))
+    for y, expected in zip(program([Buffer.of(a) for a in arrays], {}), run(graph, arrays)):
+        close(y.array, expected, 2e-6)

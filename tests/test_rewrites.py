@@ -13,7 +13,7 @@ from stele.ir.origin import Origin, inherit, lines
 from stele.ir.rewrite import Report, Rule, rewrite, rule
 from stele.ir.types import Type, float64
 from stele.ir.verify import verify
-from stele.ops.elementwise.unary import exp, log, tanh
+from stele.ops.elementwise.unary import exp, log, reciprocal, tanh
 from stele.ops.linear import Sum, zeros_like
 from stele.transform import expand, simplify, stabilize
 from stele.transform.autodiff import gradients
@@ -137,6 +137,15 @@ def test_a_rule_that_changes_the_type_is_told() -> None:
 
     with pytest.raises(GraphError, match="the rule wrong made"):
         rewrite(wrong.graph(), [wrong])
+
+
+def test_a_factor_cancels_once() -> None:
+    x = parameter("x", Type(float64, (3,)))
+    below = reciprocal(exp(x))
+    graph = Graph((x,), (below * below * exp(x),))
+    for change in (stabilize.stabilize, lambda g: rewrite(g, [stabilize.reciprocal_times_itself])):
+        (y,) = reference.run(change(graph), [np.array([0.0, 1.0, 2.0])])
+        np.testing.assert_allclose(y, np.exp([-0.0, -1.0, -2.0]), rtol=1e-14)
 
 
 def test_names_and_docs() -> None:

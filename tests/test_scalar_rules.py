@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stele.inspect.numpy_scalars import NumpyScalars
 from stele.ir.types import uint32
-from stele.kernel.numpy_scalars import NumpyScalars
 from stele.ops import ALL
 from stele.ops.random import RandomBits
 

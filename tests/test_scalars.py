@@ -8,11 +8,11 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from probe import LEVELS, Formula, probe
 
-from stele.backend.llvm.probe import LEVELS, Formula, probe
 from stele.errors import DTypeError
+from stele.inspect.numpy_scalars import NumpyScalars
 from stele.ir.types import DTYPES, DType, bool_, float32, float64, int32, int64, uint32
-from stele.kernel.numpy_scalars import NumpyScalars
 
 NEEDS = {"v2": "sse4.2", "v3": "avx2", "v4": "avx512f"}
 HERE = [level for level in LEVELS if llvm.get_host_cpu_features().get(NEEDS[level])]

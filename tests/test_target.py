@@ -6,6 +6,7 @@ import dataclasses
 
 import llvmlite.binding as llvm
 import pytest
+from llvmlite import ir
 
 from stele.backend.cpu import jit, pool_code, symbols, target
 from stele.errors import ConfigError, DeviceError
@@ -28,7 +29,7 @@ def test_the_host_is_described() -> None:
     host = target.detect()
     assert host.vector_bytes in (16, 32, 64) and host.registers in (16, 32) and host.cores >= 1
     assert 8 << 10 <= host.l1 <= 1 << 20 and host.l1 < host.l2 <= 64 << 20
-    assert host.lanes(4) * 4 == host.vector_bytes
+    assert host.lanes(ir.FloatType()) * 4 == host.vector_bytes
     assert target.detect() is host
 
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from probe import LEVELS, Probe, probe
 
-from stele.backend.llvm.probe import LEVELS, Probe, probe
 from stele.ir.types import DType, float32, float64
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -1,22 +1,30 @@
 """What every backend offers the front: programs that turn buffers into buffers."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol
 
 from stele.backend.buffers import Buffer
+
+Commit = Callable[[list[Buffer]], Any]
 
 Precision = Literal["fast", "strict"]
 """How convolutions round: `strict` takes direct algorithms only, `fast` at most twelve times their mean error."""
 
 
+def itself(results: list[Buffer]) -> list[Buffer]:
+    """The commit of a program that has nothing to write back."""
+    return results
+
+
 class Program(Protocol):
     """A graph made executable."""
 
-    def __call__(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset()
-                 ) -> list[Buffer]:
-        """The results for these parameters. A donated parameter is overwritten unless somebody holds a lease on its
-        memory, or it is listed in `keep`. Raises IndexOutOfRange and the like with no parameter changed.
+    def __call__(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset(),
+                 commit: Commit = itself) -> Any:
+        """What `commit` makes of the results for these parameters. A donated parameter is overwritten unless somebody
+        holds a lease on its memory, or it is listed in `keep`. Raises IndexOutOfRange and the like with no parameter
+        changed. `commit` may be called twice: once parameters are overwritten, no exception keeps it from being called.
         """
         ...
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 import ctypes
 import mmap
 import threading
+import weakref
+from collections import deque
 from math import prod
 from typing import Any
 
@@ -29,29 +31,48 @@ class Block:
     def __array_interface__(self) -> dict[str, Any]:
         return {"version": 3, "shape": (self.bytes,), "typestr": "|u1", "data": (self.address, False)}
 
-    def __del__(self) -> None:
-        MEMORY.take_back(self.address, self.bytes, self.source)
+
+class Lease(weakref.ref[Block]):
+    """A block that was handed out, and its memory."""
+
+    __slots__ = ("address", "bytes", "source")
+
+    address: int
+    bytes: int
+    source: mmap.mmap
 
 
 class Memory:
-    """The pool: free blocks by size class. Freed memory stays mapped, so that a steady state maps no page."""
+    """The pool: free blocks by size class. Freed memory stays mapped, so that a steady state maps no page.
+
+    A block that dies is noted without a line of Python, where a signal handler's exception would be lost, and taken
+    back when the next one is asked for.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.free: dict[int, list[tuple[int, mmap.mmap]]] = {}
+        self.live: set[Lease] = set()
+        self.dead: deque[Lease] = deque()
         self.used = self.kept = 0
 
     def block(self, bytes_: int) -> Block:
         """At least `bytes_` bytes, aligned to a cache line; contents are arbitrary."""
         size = size_class(bytes_)
         with self.lock:
+            while self.dead:
+                self.take_back(self.dead.popleft())
             self.used += size
             if found := self.free.get(size):
                 self.kept -= size
                 address, source = found.pop()
             else:
                 address, source = self.cut(size) if size < SLAB else map_pages(size)
-        return Block(address, size, source)
+            block = Block(address, size, source)
+            lease = Lease(block, self.dead.append)
+            lease.address, lease.bytes, lease.source = address, size, source
+            self.live.add(lease)
+        return block
 
     def cut(self, size: int) -> tuple[int, mmap.mmap]:
         """A small block, and its siblings of one slab into the free list."""
@@ -61,12 +82,13 @@ class Memory:
         self.kept += size * (len(starts) - 1)
         return start, source
 
-    def take_back(self, address: int, size: int, source: mmap.mmap) -> None:
-        with self.lock:
-            self.used -= size
-            if size < SLAB or self.kept + size <= max(KEEP, self.used):
-                self.kept += size
-                self.free.setdefault(size, []).append((address, source))
+    def take_back(self, lease: Lease) -> None:
+        """Into the free list, or to the system where enough is kept."""
+        self.live.discard(lease)
+        self.used -= lease.bytes
+        if lease.bytes < SLAB or self.kept + lease.bytes <= max(KEEP, self.used):
+            self.kept += lease.bytes
+            self.free.setdefault(lease.bytes, []).append((lease.address, lease.source))
 
 
 def size_class(bytes_: int) -> int:

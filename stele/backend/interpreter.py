@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ..ir.graph import Graph
 from . import reference
-from .base import Precision
+from .base import Commit, Precision, itself
 from .buffers import Buffer
 
 
@@ -16,10 +17,15 @@ class Interpreted:
         self.graph = graph
         self.calls = 0
 
-    def __call__(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset()
-                 ) -> list[Buffer]:
+    def __call__(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset(),
+                 commit: Commit = itself) -> Any:
         self.calls += 1
-        return [Buffer.of(y) for y in reference.run(self.graph, [b.array for b in buffers])]
+        results = [Buffer.of(y) for y in reference.run(self.graph, [b.array for b in buffers])]
+        try:
+            return commit(results)
+        except BaseException:
+            commit(results)
+            raise
 
 
 def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], precision: Precision,

@@ -4,7 +4,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +74,7 @@ class Op:
 class Value:
     """The result of an op: immutable, compared by identity.
 
-    Two slots belong to the front: `data`, the numbers it looked at, and `owner`, a weak reference to who named the value.
+    Two slots belong to the front: `data`, the numbers it looked at, and `owner`, a weak reference to who named it.
     """
 
     __slots__ = ("__weakref__", "args", "data", "op", "owner", "type", "where")
@@ -236,12 +236,13 @@ def canonical(graph: Graph) -> Iterator[str]:
 
 def literal(value: object, like: DType | None = None) -> Value:
     """A Python or NumPy number as a value of the given dtype (its own without one)."""
+    given, is_numpy = cast(Any, value), isinstance(value, np.generic)
     if isinstance(value, np.ndarray):
-        return Constant(value)()
+        return Constant(given)()
     if not isinstance(value, bool | int | float | np.generic):
-        raise DTypeError(f"an operand must be an array value or a number, got {type(value).__name__}: {value!r:.80}")
-    number: Any = value.item() if isinstance(value, np.generic) else value
-    own = dtype(value.dtype) if isinstance(value, np.generic) else dtype(type(number))
+        raise DTypeError(f"an operand must be an array value or a number, got {type(given).__name__}: {given!r:.80}")
+    number = given.item() if is_numpy else given
+    own = dtype(given.dtype if is_numpy else type(given))
     return Literal(number, own if like is None else like)()
 
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -37,7 +37,7 @@ class Scope(NamedTuple):
     inherited: Where | None = None
 
 
-SCOPE: ContextVar[Scope] = ContextVar("scope", default=Scope())
+SCOPE: ContextVar[Scope] = ContextVar("scope", default=Scope())  # noqa: B039 (a NamedTuple of what never changes)
 
 
 def here() -> Where:
@@ -45,7 +45,7 @@ def here() -> Where:
     scope = SCOPE.get()
     if scope.inherited is not None:
         return scope.inherited
-    frame = sys._getframe(1)
+    frame = sys._getframe(1)  # type: ignore[reportPrivateUsage]
     while frame.f_back is not None and is_house(frame.f_code.co_filename):
         frame = frame.f_back
     return frozenset((Origin(frame.f_code, frame.f_lasti, scope.layer),))
@@ -58,7 +58,7 @@ def is_house(filename: str) -> bool:
 
 
 @contextmanager
-def inherit(where: Where) -> Iterator[None]:
+def inherit(where: Where) -> Generator[None, None, None]:
     """Values made inside take these origins: for rewrites and derivatives."""
     token = SCOPE.set(Scope(SCOPE.get().layer, where))
     try:
@@ -68,7 +68,7 @@ def inherit(where: Where) -> Iterator[None]:
 
 
 @contextmanager
-def layer(path: str) -> Iterator[None]:
+def layer(path: str) -> Generator[None, None, None]:
     """Values made inside belong to this layer."""
     token = SCOPE.set(SCOPE.get()._replace(layer=path))
     try:

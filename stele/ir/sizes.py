@@ -5,8 +5,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import reduce
-from typing import Union
+from typing import Any, Union
 
 from ..errors import ShapeError
 
@@ -183,7 +182,13 @@ def replaced(x: Dim, name: str, by: Dim) -> Dim:
             return replaced(atom.x, name, by) // atom.by
         return by if atom.name == name else size(atom.name)
 
-    return sum((reduce(operator.mul, map(factor, monomial), k) for monomial, k in of(x).terms), 0)
+    total: Dim = 0
+    for monomial, k in of(x).terms:
+        term: Dim = k
+        for atom in monomial:
+            term = term * factor(atom)
+        total = total + term
+    return total
 
 
 def names(x: Dim) -> set[str]:
@@ -223,6 +228,7 @@ def evaluate(node: ast.expr, text: str) -> Dim:
             raise ShapeError(f"cannot read {text!r} as a size; write for example 'n' or '2*n+1'")
 
 
-OPERATORS: dict[type[ast.operator], Callable[[Dim, Dim], Dim]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Dim]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,  # type: ignore[reportUnknownMemberType]
 }

@@ -24,12 +24,14 @@ NUMBERS = {"inf": float("inf"), "nan": float("nan")}
 def show(graph: Graph) -> str:
     """The graph as text that `parse` reads back: one line per value, operands first, inner graphs indented.
 
-    >>> print(show(Graph((x,), (exp(x) + 1,))))
-    graph(x: float32[n,3]):
-      v0 = Exp()(x) : float32[n,3]  # train.py:12
-      v1 = Literal(value=1, dtype=float32)() : float32[]  # train.py:12
-      v2 = Broadcast(shape=(n, 3))(v1) : float32[n,3]  # train.py:12
-      v3 = Add()(v0, v2) : float32[n,3]  # train.py:12
+    >>> from ..ops.elementwise.unary import exp
+    >>> x = parameter("x", Type(dtype("float32"), (2, 3)))
+    >>> print(show(Graph((x,), (exp(x) + 1,))))  # doctest: +ELLIPSIS +NORMALIZE_WHITESPACE
+    graph(x: float32[2,3]):
+      v0 = Exp()(x) : float32[2,3]...
+      v1 = Literal(value=1, dtype=float32)() : float32[]...
+      v2 = Broadcast(shape=(2, 3))(v1) : float32[2,3]...
+      v3 = Add()(v0, v2) : float32[2,3]...
       return v3
     """
     return "\n".join(shown(graph, "", "graph")) + "\n"

@@ -23,7 +23,7 @@ ENOUGH = 16
 class Kernel:
     """Results computed together: `body` in order, results included; `inputs` are read from memory.
 
-    `kind` is "nest" (loops of our own), "contraction", "scan" or "host"; the last three are about `anchor`.
+    `kind` is "nest" (loops of our own), "contraction", "scan", "library" or "host"; the last four are about `anchor`.
     """
 
     kind: str
@@ -50,6 +50,20 @@ class Group:
     body: set[Value]
     anchor: Value | None = None
     inputs: set[Value] = field(default_factory=set)
+
+
+def show_kernel(kernel: Kernel) -> str:
+    """A kernel as one line: its kind, what it reads, what it computes and what of that it stores.
+
+    >>> from ..ir.graph import parameter
+    >>> from ..ir.types import Type, float32
+    >>> from ..ops import operators
+    >>> x = parameter("x", Type(float32, (3,)))
+    >>> print(*map(show_kernel, fuse(Graph((x,), (x * x + 1,))).kernels))
+    nest (float32[3]) -> Mul Broadcast Add -> (float32[3])
+    """
+    inputs, results = (", ".join(str(v.type) for v in side) for side in (kernel.inputs, kernel.results))
+    return f"{kernel.kind} ({inputs}) -> {' '.join(v.op.name for v in kernel.body)} -> ({results})"
 
 
 def fuse(graph: Graph) -> Fused:
@@ -163,7 +177,8 @@ class Fusion:
         try:
             splits = Splits(f"%c{v.ndim - 1}")
             found = follow(reader.results, body, at, v.shape, splits)
-            return found.get(v) == {at} and all(found[r] == {regroup(at, v.shape, r.shape, splits)} for r in reader.results)
+            once = all(found[r] == {regroup(at, v.shape, r.shape, splits)} for r in reader.results)
+            return once and found.get(v) == {at}
         except Unfit:
             return False
 
@@ -244,11 +259,13 @@ class Fusion:
         passes = [s.loops for s in space.stages if s.loops] + [f.loops for f in space.folds.values()]
         work = [product(tuple(space.ranges[n] for n in loops)) for loops in passes]
         kept_inside = any(variables(e) - set(space.rows) for index in space.stores.values() for e in index)
-        if not any(s.loops for s in space.stages) and not kept_inside and len(set(map(id, space.folds.values()))) == 1:
+        one_pass = len(set(map(id, space.folds.values()))) == 1 and not any(s.loops for s in space.stages)
+        if one_pass and not kept_inside:
             return True
         longest = max((w if isinstance(w, int) else 0 for w in work), default=1)
         if isinstance(rows, int):
-            return all(isinstance(w, int) for w in work) and longest <= (WIDE if rows >= ENOUGH else WIDE // rows)
+            fits = WIDE if rows >= ENOUGH else WIDE // max(rows, 1)
+            return all(isinstance(w, int) for w in work) and longest <= fits
         return longest <= WIDE
 
     # The outcome

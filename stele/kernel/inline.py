@@ -36,6 +36,8 @@ def kind_of(v: Value) -> str:
             return "contraction"
         case "control":
             return "scan"
+        case "foreign":
+            return "library"
     return "host"
 
 
@@ -60,12 +62,12 @@ class Inlining:
         self.choose()
 
     def choose(self) -> None:
-        """Decides what is in memory: results, operands of what is no loop of ours, sums, what is dear and used twice."""
+        """Decides what is in memory: results, operands of what is no loop of ours, sums, what is dear and reused."""
         for v, kind in self.kind.items():
             if kind in ("inline", "fold"):
                 if isinstance(v.op, Gather):
                     self.keep(v.args[0])
-            elif kind in ("scan", "host", "scatter"):
+            elif kind in ("scan", "host", "library", "scatter"):
                 for a in v.args:
                     self.keep(a, even_number=True)
         for v in self.graph.results:
@@ -129,7 +131,7 @@ class Inlining:
 
     def settle(self, v: Value) -> None:
         """Puts reshaped operands in memory until v's inlined operands have a common space with it."""
-        if self.kind[v] in ("leaf", "contraction", "scan", "host", "scatter"):
+        if self.kind[v] in ("leaf", "contraction", "scan", "host", "library", "scatter"):
             return
         while True:
             body = self.inlined(v)

@@ -1,18 +1,25 @@
 """Which results may be written over which inputs."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from stele.ir.graph import Value
 from stele.kernel.fuse import Kernel
-from stele.kernel.slots import Loop, Slots, Step
+from stele.kernel.slots import Slots, Step, runs
 
 
-def overwritable(kernel: Kernel) -> Iterator[tuple[Value, Value]]:
-    """Pairs (result, input) of one type where element i of the input is read for element i of results only."""
+def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
+    """Pairs (result, input) of one type where element i of the input is read for element i of results only.
+
+    An input whose memory is also read as another one, reshaped, is left alone.
+    """
     if kernel.kind not in ("nest", "contraction"):
         return
+    readers = Counter(map(slots.of, kernel.inputs))
     for x in kernel.inputs:
+        if readers[slots.of(x)] > 1:
+            continue
         touched = {x}
         for v in kernel.body:
             if any(a in touched for a in v.args):
@@ -28,24 +35,15 @@ def fits(y: Value, x: Value) -> bool:
     return y.shape == x.shape and y.dtype.bytes == x.dtype.bytes
 
 
-def runs(steps: Sequence[Step]) -> Iterator[tuple[Kernel, int]]:
-    """All kernels with their clocks, those inside loops too."""
-    for step in steps:
-        if isinstance(step, Loop):
-            yield from runs(step.body)
-        else:
-            yield step.kernel, step.clock
-
-
 def share(slots: Slots, steps: Sequence[Step], donated: Mapping[int, int]) -> dict[int, int]:
     """Lets temporaries take over the memory of inputs that die, and donated parameters that of their results.
 
     `donated` maps result slots to parameter slots; what comes back is the part of it that is possible.
     """
-    pairs = {}
-    for kernel, clock in runs(steps):
-        taken: set[int] = set()
-        for y, x in overwritable(kernel):
+    pairs: dict[tuple[int, int], int] = {}
+    for run in runs(steps):
+        clock, taken = run.clock, set[int]()
+        for y, x in overwritable(run.kernel, slots):
             new, old = slots.of(y), slots.of(x)
             pairs[new, old] = clock
             root = slots.root(old)

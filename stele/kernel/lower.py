@@ -56,7 +56,7 @@ def joined(v: Value, k: int, body: Collection[Value]) -> Nest:
     part, inner = v.args[k], frozenset(body) - {v}
     axis = v.op.axis % v.ndim  # type: ignore[attr-defined]
     start = sum((a.shape[axis] for a in v.args[:k]), 0)
-    space = measure((part,), inner | {part})
+    space = measure((part,), inner)
     return Lowering(space, inner, False).nest(
         lambda _, index: (v, tuple(i + start if n == axis else i for n, i in enumerate(index))))
 
@@ -68,14 +68,13 @@ class Given(Element):
 
 @dataclass(frozen=True)
 class Piece:
-    """A block without loops over the variables of one index; `x` is what it makes, `given` what it is given.
+    """A block without loops over the variables of one index; `x` is what it makes of it, or what it is given.
 
     `quotients` says what further variables mean: an expression divided by another.
     """
 
     block: Block
-    x: Element | None
-    given: Element | None
+    x: Element
     quotients: Mapping[str, tuple[Dim, Dim]]
 
 
@@ -83,7 +82,7 @@ def operand(v: Value, body: Collection[Value], shape: Shape) -> Piece:
     """The element of an operand at the index (%c0, %c1 ...) of its elements seen as `shape`."""
     lowering, index = at_point(body, shape, {})
     x = lowering.element(v, regroup(index, shape, v.shape, {}))
-    return Piece(lowering.close(), x, None, {})
+    return Piece(lowering.close(), x, {})
 
 
 def outcome(v: Value, results: Collection[Value], body: Collection[Value], shape: Shape) -> Piece:
@@ -95,7 +94,7 @@ def outcome(v: Value, results: Collection[Value], body: Collection[Value], shape
     for r in results:
         at = regroup(index, shape, r.shape, splits)
         lowering.store(r, at, lowering.element(r, at))
-    return Piece(lowering.close(), None, given, splits.meaning)
+    return Piece(lowering.close(), given, splits.meaning)
 
 
 def at_point(body: Collection[Value], shape: Shape, ranges: dict[str, Dim]) -> tuple[Lowering, Index]:
@@ -205,11 +204,11 @@ class Lowering:
         operands = needs(v, index, self.space.ranges)
         if v.op.family == "movement":
             (need,) = operands
-            x = self.element(need.x, need.index, bounds + need.bounds)
+            x = self.element(need.x, need.at, bounds + need.bounds)
             if not need.bounds or isinstance(x, Load):
                 return x
             return self.placed(Within(v.dtype, depending(bounds=need.bounds) | x.depends, x, need.bounds))
-        args = tuple(self.element(n.x, n.index, bounds) for n in operands)
+        args = tuple(self.element(n.x, n.at, bounds) for n in operands)
         if v.op.family == "generate":
             return self.generated(v, index, args)
         if isinstance(v.op, CheckIndex):

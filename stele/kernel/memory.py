@@ -1,7 +1,7 @@
 """Where every temporary lives in one arena: offsets by lifetime."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from stele.ir.sizes import Dim, at
@@ -51,9 +51,3 @@ def layout(pieces: Iterable[Piece], sizes: Mapping[str, int]) -> Layout:
 def rounded(bytes_: int) -> int:
     """Bytes up to the next boundary; at least one unit, so that no two slots share an address."""
     return max(ALIGNMENT, -(-bytes_ // ALIGNMENT) * ALIGNMENT)
-
-
-def live_bytes(pieces: Sequence[Piece], sizes: Mapping[str, int]) -> int:
-    """The most bytes alive at one clock: what no layout can go below."""
-    clocks = {p.first for p in pieces}
-    return max((sum(rounded(at(p.bytes, sizes)) for p in pieces if p.first <= c <= p.last) for c in clocks), default=0)

@@ -35,7 +35,7 @@ def independent(scan: Scan) -> dict[Value, int] | None:
             for v in order:
                 axes.relate(v)
         for v in order:
-            if v not in axes.of and not isinstance(v.op, Parameter):
+            if v not in axes.of:
                 axes.put(v, NONE)
             axes.relate(v)
     except Meets:
@@ -52,7 +52,7 @@ class Axes:
 
     def put(self, v: Value, axis: int) -> None:
         """v has its rows on this axis; raises Meets if it was known otherwise."""
-        if axis != NONE and v.shape[axis] != self.rows:
+        if axis != NONE and v.shape[axis:axis + 1] != (self.rows,):
             raise Meets
         if self.of.setdefault(v, axis) != axis:
             raise Meets
@@ -103,6 +103,8 @@ class Axes:
         known = {self.of[a] for a in v.args if a in self.of}
         if v not in self.of and known <= {NONE}:
             return
+        if not v.args:
+            self.tell(v, NONE)
         for a in v.args:
             if a not in self.of:
                 continue
@@ -120,7 +122,7 @@ class Axes:
 def through(v: Value, a: Value, axis: int) -> int | None:
     """Where the rows of an operand are in the result; None if the op does something to them."""
     if axis == NONE:
-        return NONE if all(x.shape for x in v.args) else None
+        return NONE
     match v.op:
         case Slice(starts, shape, steps):
             return axis if starts[axis] == 0 and shape[axis] == a.shape[axis] and steps[axis] == 1 else None

@@ -1,7 +1,7 @@
 """The table of buffers a program works on: who has which position, and from when to when it is needed."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from stele.ir import sizes
@@ -10,6 +10,7 @@ from stele.ir.origin import NOWHERE, Where
 from stele.ir.sizes import Dim, size
 from stele.ir.types import TupleType, Type
 from stele.kernel.fuse import Fused, Kernel
+from stele.kernel.loops import ceil
 from stele.kernel.rows import independent, with_rows
 from stele.ops.control import Scan
 
@@ -26,7 +27,7 @@ def bytes_of(type_: Type) -> Dim:
 
 @dataclass(slots=True)
 class Slot:
-    """One position of the buffer table. `kind`: parameter, constant, result, temp, or moving (set while a loop runs)."""
+    """One place in the buffer table. `kind`: parameter, constant, result, temp, or moving (set while a loop runs)."""
 
     kind: str
     bytes: Dim
@@ -79,15 +80,15 @@ class Rows:
 
     @property
     def tasks(self) -> Dim:
-        return (self.total + self.grain - 1) // self.grain
+        return ceil(self.total, self.grain)
 
     def whole(self, bytes_: Dim) -> Dim:
         """Bytes for all rows, from those for some."""
         return sizes.replaced(bytes_, self.name, self.total)
 
-    def shift(self, position: int, bytes_: Dim) -> None:
-        """A buffer of this many bytes for some rows lies row after row."""
-        self.shifted[position] = sizes.replaced(bytes_, self.name, 1)
+    def step(self, bytes_: Dim) -> Dim:
+        """Bytes from one row to the next in a buffer of this many bytes; 0 if it is the same for all rows."""
+        return sizes.replaced(bytes_, self.name, 1) - sizes.replaced(bytes_, self.name, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +106,15 @@ class Loop:
 
 
 Step = Run | Loop
+
+
+def runs(steps: Sequence[Step]) -> Iterator[Run]:
+    """All kernels, those inside loops too."""
+    for step in steps:
+        if isinstance(step, Loop):
+            yield from runs(step.body)
+        else:
+            yield step
 
 
 @dataclass(slots=True)
@@ -144,7 +154,7 @@ class Slots:
         """A temporary of the kernel that is being emitted; one for each task of the loop it is in, if rows go apart."""
         if self.rows is None:
             return self.new("temp", bytes_, "workspace")
-        each = (sizes.replaced(bytes_, self.rows.name, self.rows.grain) + 63) // 64 * 64
+        each = ceil(sizes.replaced(bytes_, self.rows.name, self.rows.grain), 64) * 64
         position = self.new("temp", each * self.rows.tasks, "workspace")
         self.rows.spaces[position] = each
         self.live(position, self.rows)
@@ -155,7 +165,7 @@ class Slots:
         if self.rows is None:
             return self.new("temp", bytes_, what, where)
         position = self.new("temp", self.rows.whole(bytes_), what, where)
-        self.rows.shift(position, bytes_)
+        self.rows.shifted[position] = self.rows.step(bytes_)
         return position
 
     def size(self, name: str) -> int:
@@ -172,12 +182,6 @@ class Slots:
     def touch(self, position: int) -> None:
         """The buffer is needed at this clock."""
         self.table[position].last = max(self.table[position].last, self.clock)
-
-    def lay(self, graph: Graph) -> tuple[Step, ...]:
-        """The steps of a graph whose parameters and results already have positions."""
-        fused = self.fuse(graph)
-        self.views |= fused.views
-        return tuple(self.step(kernel) for kernel in fused.kernels)
 
     def step(self, kernel: Kernel) -> Step:
         self.clock += 1
@@ -237,16 +241,14 @@ class Slots:
             return scan.body, None
         rows = Rows(f"rows{len(self.private)}", scan.body.parameters[0].shape[0], GRAIN, self.clock)
         body = with_rows(scan.body, axes, size(rows.name))
-        apart = [p.type != old.type for p, old in zip(body.parameters, scan.body.parameters)]
-        if {k for k, is_apart in zip(given, apart) if is_apart} & {k for k, is_apart in zip(given, apart) if not is_apart}:
-            return scan.body, None
+        steps: dict[int, Dim] = {}
+        for position, v in (*zip(given, body.parameters), *zip(outer, body.results)):
+            step = rows.step(bytes_of(v.type))
+            if steps.setdefault(position, step) != step:
+                return scan.body, None
+        rows.shifted |= {position: step for position, step in steps.items() if step != 0}
         self.private[rows.name] = rows.grain
         self.size(rows.name)
-        for position, p, is_apart in zip(given, body.parameters, apart):
-            if is_apart:
-                rows.shift(position, bytes_of(p.type))
-        for position, v in zip(outer, body.results):
-            rows.shift(position, bytes_of(v.type))
         return body, rows
 
     def live(self, position: int, rows: Rows) -> None:

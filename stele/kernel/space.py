@@ -8,8 +8,8 @@ from typing import NamedTuple
 from ..ir.graph import Value, walk
 from ..ir.sizes import Dim
 from ..ir.types import Shape, product
-from ..ops.linear import Gather, Reshape
-from .index import Opaque, Refine, coefficient, is_inside, linear, plain, regroup, variable, variables
+from ..ops.linear import Gather, Reshape, Source
+from .index import Opaque, Refine, coefficient, is_inside, linear, plain, regroup, substitute, variable, variables
 from .loops import Bound
 
 Index = tuple[Dim, ...]
@@ -23,7 +23,7 @@ class Need(NamedTuple):
     """An operand and the index at which it is needed, within bounds."""
 
     x: Value
-    index: Index
+    at: Index
     bounds: tuple[Bound, ...] = ()
 
 
@@ -73,13 +73,19 @@ def needs(v: Value, index: Index, ranges: dict[str, Dim]) -> list[Need]:
             at = axis % v.args[0].ndim
             return [Need(v.args[1], index[at:at + v.args[1].ndim])]
     if op.family == "movement":
-        source = op.source(index, v.args[0].type)  # type: ignore[attr-defined]
-        return [Need(v.args[0], source.index, tuple(b for b in source.bounds if not is_inside(*b, ranges)))]
+        source: Source = op.source(index, v.args[0].type)  # type: ignore[attr-defined]
+        at = tuple(0 if n == 1 else i for i, n in zip(source.index, v.args[0].shape))
+        return [Need(v.args[0], at, tuple(b for b in source.bounds if not is_inside(b[0], b[1], b[2], ranges)))]
     if op.family == "contraction":
         return []
     if op.family == "generate":
         return [Need(a, ()) for a in v.args]
     return [Need(a, index if a.ndim else ()) for a in v.args]
+
+
+def fetches(v: Value, body: Collection[Value]) -> bool:
+    """Whether any element of a value computed here may be needed for one of v: it has to be in memory before."""
+    return isinstance(v.op, Gather) and v.args[0] in body
 
 
 def measure(results: Sequence[Value], body: Collection[Value]) -> Space:
@@ -111,10 +117,10 @@ def follow(results: Sequence[Value], body: Collection[Value], index: Index, shap
             v, at = stack.pop()
             if v not in body or at in found.setdefault(v, set()):
                 continue
-            if is_fold(v):
+            if is_fold(v) or fetches(v, body):
                 raise Unfit
             found[v].add(at)
-            stack += [(n.x, n.index) for n in needs(v, at, ranges)]
+            stack += [(n.x, n.at) for n in needs(v, at, ranges)]
     except (Opaque, Refine):
         raise Unfit from None
     return found
@@ -138,7 +144,9 @@ class Measuring:
         self.classes: dict[tuple[object, ...], FoldClass] = {}
         self.depth: dict[Value, int] = {}
         for v in walk(results, stop=lambda v: v not in body):
-            if v in body:
+            if fetches(v, body):
+                raise Unfit
+            if v in body or v in results:
                 self.depth[v] = max((self.depth.get(a, 0) for a in v.args), default=0) + is_fold(v)
 
     def space(self) -> Space:
@@ -190,7 +198,7 @@ class Measuring:
             seen = index in self.at[v]
             self.at[v][index] = bounded
             if not is_fold(v):
-                stack += [(n.x, n.index, bounded or bool(n.bounds)) for n in needs(v, index, self.found.ranges)]
+                stack += [(n.x, n.at, bounded or bool(n.bounds)) for n in needs(v, index, self.found.ranges)]
             elif not seen:
                 stack.append((v.args[0], self.fold(v, index).operand, False))
 
@@ -241,7 +249,8 @@ class Measuring:
                 return None
             left.remove(name)
             size = size * self.found.ranges[name]
-        return set(variables(offset)) if size == product(v.shape) else None
+        start = substitute(offset, dict.fromkeys(variables(offset), 0))
+        return set(variables(offset)) if (start, size) == (0, product(v.shape)) else None
 
     def once(self, v: Value) -> bool:
         """Whether each loop that asks for v asks once for each element, in step with rows."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from ..ir.sizes import Dim
 from ..ir.types import product
@@ -15,6 +16,8 @@ ENOUGH = 16
 """Tasks that keep any machine busy; below, long reductions are split."""
 BLOCK = 64
 """Adjacent columns that a task of a reduction across rows takes at least: a few vectors side by side."""
+LONG = 1 << 17
+"""Elements that one set of accumulators should not sum: rounding errors would add up."""
 SHORT = 8
 """Fewer elements than this are not worth lanes of their own."""
 
@@ -76,7 +79,9 @@ def split(nest: Nest) -> list[Nest]:
         return [nest]
     width = across.axis.extent if across else 1
     work = size_of(fold.axes) * width
-    if known(size_of(nest.rows), ENOUGH) * ceil_known(width, BLOCK) >= ENOUGH or known(work, 4 * TASK) <= 2 * TASK:
+    few = known(size_of(nest.rows), ENOUGH) * ceil_known(width, BLOCK) < ENOUGH
+    long = across is None and known(size_of(fold.axes), 0) > LONG
+    if not (few or long) or known(work, 4 * TASK) <= 2 * TASK:
         return [nest]
     step = max(1, 2 * TASK // known(size_of(fold.axes[1:]) * width, 1))
     if known(fold.axes[0].extent, step + 1) <= step:
@@ -145,10 +150,34 @@ def operands(step: Step) -> tuple[Element, ...]:
 def rows(nest: Nest) -> Nest:
     """The nest with its outer loops as rows, long lane loops cut, and as many rows to a task as make it worth while."""
     if not nest.rows:
-        nest = outward(nest)
+        nest = tiled(nest) or outward(nest)
     if len(nest.body.steps) == 1 and isinstance(loop := nest.body.steps[0], Loop) and loop.lane:
         nest = blocked(nest, loop)
     return replace(nest, grain=max(1, TASK // work_of(nest.body)))
+
+
+def tiled(nest: Nest) -> Nest | None:
+    """A transposing nest with the loop that walks through memory next to the lanes, both in blocks that stay in cache.
+
+    None where lanes do not jump, or loops are not perfectly nested.
+    """
+    chain: list[Loop] = []
+    steps = nest.body.steps
+    while len(steps) == 1 and isinstance(steps[0], Loop):
+        chain.append(steps[0])
+        steps = steps[0].body.steps
+    if len(chain) < 2 or any(isinstance(s, Loop | Fold) for s in steps):
+        return None
+    lane, outer = chain[-1], [c.axis for c in chain[:-1]]
+    jumps = [s for s in steps if isinstance(s, Load) and not s.computed
+             and known(coefficient(s.offset, lane.axis.name) or 0, BLOCK) > SHORT]
+    near = next((a for s in jumps for a in outer if coefficient(s.offset, a.name) == 1), None)
+    if near is None:
+        return None
+    across, along = Axis("%across", ceil(near.extent, 4 * BLOCK)), Axis("%piece", ceil(lane.axis.extent, BLOCK))
+    inner = Loop(replace(lane.axis, block=(along.name, BLOCK)), lane.body, True)
+    body = Loop(replace(near, block=(across.name, 4 * BLOCK)), Block((inner,)), False)
+    return Nest((*(a for a in outer if a is not near), across, along), 1, nest.prelude, Block((body,)))
 
 
 def outward(nest: Nest) -> Nest:
@@ -191,7 +220,7 @@ def work_of(block: Block) -> int:
             case Loop(axis, body, _):
                 total += length(axis) * work_of(body)
             case Fold(axes, _, _, _) if axes:
-                total += product(tuple(length(a) for a in axes))
+                total += prod(map(length, axes))
     return total
 
 

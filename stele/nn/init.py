@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 from math import prod, sqrt
+from typing import Any
 
 from stele import functions as F
 from stele.random import rand, randn
 from stele.tensor import Tensor
 
-Shape = tuple[int, ...]
+Shape = tuple[Any, ...]
 
 
 def fans(shape: Shape) -> tuple[int, int]:

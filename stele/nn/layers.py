@@ -96,6 +96,7 @@ class BatchNorm2d(Module):
         return x * scale.reshape(1, -1, 1, 1) + shift.reshape(1, -1, 1, 1)
 
     def follow(self, running: Tensor, now: Tensor) -> None:
+        """Moves a running statistic towards that of the batch."""
         running.assign(running * (1 - self.momentum) + now * self.momentum)
 
 
@@ -107,9 +108,9 @@ class LayerNorm(Module):
         self.weight, self.bias = init.ones((features,)), init.zeros((features,))
 
     def forward(self, x: Tensor) -> Tensor:
-        centred = x - x.mean(axis=-1, keepdims=True)
-        var = F.square(centred).mean(axis=-1, keepdims=True)
-        return centred * F.rsqrt(var + self.eps) * self.weight + self.bias
+        if x.shape[-1] != self.weight.shape[0]:
+            raise ShapeError(f"this LayerNorm takes {self.weight.shape[0]} features on the last axis, got {x.shape}")
+        return F.layer_norm(x, self.weight, self.bias, eps=self.eps)
 
 
 class Dropout(Module):
@@ -131,18 +132,34 @@ class Embedding(Module):
         self.weight = init.normal((count, features))
 
     def forward(self, index: Tensor) -> Tensor:
-        return F.take(self.weight, index, axis=0)
+        return F.embedding(self.weight, index)
 
 
 class Sequential(Module):
-    """Modules one after the other."""
+    """Modules one after the other, named by their numbers.
+
+    >>> model = Sequential(Linear(4, 3), ReLU(), Linear(3, 2))
+    >>> [name for name, _ in model.named_parameters()]
+    ['0.weight', '0.bias', '2.weight', '2.bias']
+    >>> len(model), type(model[1]).__name__
+    (3, 'ReLU')
+    """
 
     def __init__(self, *layers: Module) -> None:
         self.layers = layers
 
+    def held(self) -> dict[str, Any]:
+        return {str(k): layer for k, layer in enumerate(self.layers)}
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __getitem__(self, k: int) -> Module:
+        return self.layers[k]
+
     def forward(self, x: Any) -> Any:
-        for module in self.layers:
-            x = module(x)
+        for layer in self.layers:
+            x = layer(x)
         return x
 
 

@@ -18,18 +18,18 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     if logits.ndim != 2 or labels.ndim != 1:
         raise ShapeError(f"cross_entropy needs logits (N, C) and labels (N,), got {logits.shape} and {labels.shape}",
                          hint="One-hot labels become integers with labels.argmax(axis=1).")
-    return -F.pick(F.log_softmax(logits, axis=-1), labels).mean()
+    return F.cross_entropy(logits, labels)
 
 
 def mse_loss(x: Tensor, y: Tensor) -> Tensor:
     """Mean of (x - y)^2."""
     if x.shape != y.shape:
         raise ShapeError(f"mse_loss needs equal shapes, got {x.shape} and {y.shape}")
-    return F.square(x - y).mean()
+    return F.mse(x, y)
 
 
 def binary_cross_entropy_with_logits(logits: Tensor, targets: Tensor) -> Tensor:
     """Mean of -t log sigmoid(x) - (1-t) log(1 - sigmoid(x)), in the form that no x overflows."""
     if logits.shape != targets.shape:
         raise ShapeError(f"binary_cross_entropy_with_logits needs equal shapes, got {logits.shape} and {targets.shape}")
-    return (F.softplus(logits) - logits * targets).mean()
+    return F.binary_cross_entropy(logits, targets)

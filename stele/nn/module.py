@@ -4,12 +4,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save
 
 from stele.errors import DataError
 from stele.ir.origin import SCOPE, layer
@@ -35,7 +35,7 @@ class Module:
 
     training = True
 
-    def forward(self, *x: Any) -> Any:
+    def forward(self, *x: Any, **options: Any) -> Any:
         """The result for an input: to be written by every module."""
         raise NotImplementedError(f"{type(self).__name__} has no forward(self, x)")
 
@@ -44,6 +44,10 @@ class Module:
             PATHS.update((module, name) for name, module in self.named_modules())
         with layer(PATHS.get(self) or type(self).__name__):
             return self.forward(*x, **options)
+
+    def held(self) -> dict[str, Any]:
+        """What belongs to this module, under the names that paths are made of: its attributes."""
+        return vars(self)
 
     def named_members(self, prefix: str = "") -> Iterator[tuple[str, Tensor | Module]]:
         """(name, tensor or module) of all that this module holds, depth first, each object once."""
@@ -54,7 +58,7 @@ class Module:
             if isinstance(x, Tensor | Module) and id(x) not in seen:
                 seen.add(id(x))
                 yield name, x
-                parts = vars(x) if isinstance(x, Module) else {}
+                parts = x.held() if isinstance(x, Module) else {}
             else:
                 parts = x if isinstance(x, dict) else dict(enumerate(x)) if isinstance(x, list | tuple) else {}
             stack += [(f"{name}.{key}" if name else str(key), part) for key, part in reversed(parts.items())]
@@ -71,13 +75,13 @@ class Module:
         """The tensors that require gradients."""
         return [x for _, x in self.named_parameters()]
 
-    def train(self, mode: bool = True) -> Module:
+    def train(self, mode: bool = True) -> Self:
         """Switches dropout and batch statistics on (or off) in this module and all below; returns the module."""
         for _, module in self.named_modules():
             module.training = mode
         return self
 
-    def eval(self) -> Module:
+    def eval(self) -> Self:
         """`train(False)`."""
         return self.train(False)
 
@@ -104,8 +108,10 @@ class Module:
                 hint=near(missing, unknown))
         arrays = {name: np.asarray(state[name]) for name in own if name in state}
         for name, array in arrays.items():
+            if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+                raise DataError(f"{name} holds no numbers in the state, but {array.dtype}")
             if array.shape != tuple(own[name].shape):
-                raise DataError(f"{name} has shape {array.shape} in the state and {tuple(own[name].shape)} in the model")
+                raise DataError(f"{name} has shape {array.shape} in the state, {tuple(own[name].shape)} in the model")
         for name, array in arrays.items():
             own[name].assign(array.astype(own[name].dtype.numpy))
 
@@ -113,7 +119,7 @@ class Module:
         """Writes `state_dict` as a safetensors file, whole or not at all."""
         path = Path(path)
         half = path.with_name(path.name + ".part")
-        save_file({name: np.ascontiguousarray(x.numpy()) for name, x in self.state_dict().items()}, half)
+        half.write_bytes(save({name: np.asarray(x.numpy(), order="C") for name, x in self.state_dict().items()}))
         half.replace(path)
 
     def load(self, path: str | Path, strict: bool = True) -> None:

@@ -13,7 +13,7 @@ from stele.tensor import Tensor
 
 
 class Recurrent(Module):
-    """Weights by PyTorch's names and layouts: weight_ih_l0 (gates*hidden, inputs), weight_hh_l0, bias_ih_l0, bias_hh_l0."""
+    """Weights by PyTorch's names and layouts: weight_ih_l0 (gates*hidden, inputs), weight_hh_l0, bias_ih_l0 ..."""
 
     gates: int
 

@@ -62,9 +62,10 @@ class RandomBits(Generate):
 
     def reference(self, *x: Array) -> Array:
         size = math.prod(self.shape)  # type: ignore[arg-type]
-        e: Any = np.arange(size, dtype=np.uint64).reshape(self.shape)  # type: ignore[arg-type]
+        e = np.arange(size, dtype=np.uint64)
         stream = (np.broadcast_to(v, e.shape) for v in x[2:])
-        return philox((e.astype(np.uint32), (e >> 32).astype(np.uint32), *stream), x[:2], multiply_words)[0]
+        bits = philox((e.astype(np.uint32), (e >> np.uint64(32)).astype(np.uint32), *stream), x[:2], multiply_words)[0]
+        return bits.reshape(self.shape)  # type: ignore[arg-type]
 
     def generate(self, s: Any, i: tuple[Any, ...], *x: Any) -> Any:
         size = product(self.shape)

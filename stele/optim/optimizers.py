@@ -13,11 +13,19 @@ class Optimizer:
     """Parameters and a learning rate, a tensor: `optimizer.lr = 0.1` works between the steps of a compiled function."""
 
     def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
+        name = type(self).__name__
+        if not isinstance(parameters, Iterable):
+            raise GraphError(f"{name} takes a list of tensors, got a {type(parameters).__name__}",
+                             hint="Pass model.parameters().")
         self.parameters = list(parameters)
         if not self.parameters:
-            raise GraphError(f"{type(self).__name__} got no parameters", hint="Pass model.parameters().")
+            raise GraphError(f"{name} got no parameters", hint="Pass model.parameters().")
+        for k, p in enumerate(self.parameters):
+            if not isinstance(p, Tensor) or not p.requires_grad:
+                raise GraphError(f"parameter {k} of {name} requires no gradients, so it would never move",
+                                 hint="Make it with st.tensor(..., requires_grad=True).")
         if not lr >= 0:
-            raise GraphError(f"{type(self).__name__} needs a learning rate >= 0, got {lr}")
+            raise GraphError(f"{name} needs a learning rate >= 0, got {lr}")
         self.rate = tensor(float(lr))
 
     @property

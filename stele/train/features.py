@@ -5,6 +5,7 @@ import numpy as np
 
 import stele as st
 from stele.data.images import load_images
+from stele.nn.module import read_safetensors
 from stele.tensor import Tensor
 from stele.train.models import ResNet50
 from stele.train.options import FeatureOptions
@@ -18,7 +19,8 @@ def features(options: FeatureOptions) -> None:
     images = load_images(options.images)
     model = ResNet50().eval()
     if options.weights:
-        model.load(options.weights, strict=False)
+        optional = {name: x for name, x in model.state_dict().items() if not is_needed(name)}
+        model.load_state_dict(optional | read_safetensors(options.weights))
 
     def extract(x: Tensor) -> Tensor:
         with st.no_grad():
@@ -30,3 +32,8 @@ def features(options: FeatureOptions) -> None:
         np.save(out, np.concatenate(parts))
     print(f"{options.out}: {len(images)} x 2048 features"
           + ("" if options.weights else "; random weights, since none were given with --weights"))
+
+
+def is_needed(name: str) -> bool:
+    """Whether features depend on this entry of the state, so that a file without it is no file of this network."""
+    return not name.startswith("fc.") and not name.endswith("num_batches_tracked")

@@ -1,4 +1,4 @@
-"""The networks of the Rosetta benchmark, and two residual networks with published weights; names and layouts are PyTorch's."""
+"""The networks of the Rosetta benchmark, and two residual networks; names and layouts of parameters are PyTorch's."""
 from __future__ import annotations
 
 from stele import functions as F
@@ -11,9 +11,9 @@ def xavier(model: nn.Module) -> None:
     """Xavier-uniform weights and zero biases in every convolution and linear layer."""
     for _, module in model.named_modules():
         if isinstance(module, nn.Conv2d | nn.Linear):
-            module.weight = init.xavier_uniform(tuple(module.weight.shape))
+            module.weight = init.xavier_uniform(module.weight.shape)
             if module.bias is not None:
-                module.bias = init.zeros(tuple(module.bias.shape))
+                module.bias = init.zeros(module.bias.shape)
 
 
 class Cnn(nn.Module):

@@ -94,10 +94,14 @@ def train(options: TrainOptions) -> None:
     meta = {"workload": options.workload, "data": data.name, "epochs": epochs, "batch": options.batch,
             "seed": options.seed, "threads": st.get_threads()}
     with Run(options.out or default_folder(options.workload), meta) as run, Report(epochs) as report:
-        for number in range(1, epochs + 1):
-            done.append(one_epoch(number, trainer, loader, data, report, run))
+        try:
+            for number in range(1, epochs + 1):
+                done.append(one_epoch(number, trainer, loader, data, report, run))
+                model.save(run.folder / "model.safetensors")
+        except KeyboardInterrupt:
             model.save(run.folder / "model.safetensors")
-        run.finish()
+            raise
+        run.finish(parameters=sum(p.size for p in model.parameters()))
     print(f"run folder {run.folder}")
     print(table(done))
 

@@ -38,7 +38,7 @@ def changed(attribute: Any, change: Change) -> Any:
         case Graph():
             return retype(attribute, change)
         case tuple():
-            return tuple(changed(a, change) for a in tuple[Any, ...](attribute))
+            return tuple(changed(a, change) for a in tuple[Any, ...](attribute))  # type: ignore[reportUnknownArgumentType]
         case _:
             return change(attribute)
 
@@ -55,7 +55,7 @@ def widen(graph: Graph, dtype: DType) -> Graph:
     def change(a: Any) -> Any:
         if isinstance(a, np.ndarray):
             array: Array = np.asarray(a)
-            return array.astype(dtype.numpy) if array.dtype == np.float32 else array
+            return array.astype(dtype.numpy) if array.dtype == np.dtype("float32") else array
         return dtype if a == float32 else a
 
     return retype(graph, change)

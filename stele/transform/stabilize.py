@@ -286,8 +286,10 @@ def is_positive(y: Value) -> bool:
 
 
 def left_over(parts: Sequence[Value], gone: Sequence[Value], like: Value) -> Value:
-    """The product of all parts but those gone; ones where none is left."""
-    kept = [p for p in parts if not any(p is g for g in gone)]
+    """The product of all parts but those gone, each gone once; ones where none is left."""
+    kept = list(parts)
+    for g in gone:
+        kept.remove(g)
     return product_of(kept) if kept else full(like.shape, 1, like.dtype)
 
 

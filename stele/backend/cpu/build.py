@@ -1,7 +1,7 @@
 """A graph becomes machine code and a manifest; what was built before comes from disk."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -11,12 +11,14 @@ from stele import config
 from stele.backend.base import Precision
 from stele.backend.cpu import cache, jit
 from stele.backend.cpu.entry import Entry
+from stele.backend.cpu.library import library
 from stele.backend.cpu.manifest import KernelNote, Manifest, Output, SlotNote
 from stele.backend.cpu.target import Target
-from stele.ir import sizes
 from stele.ir.graph import Constant, Graph, Value, walk
-from stele.ir.origin import Origin, Where
-from stele.kernel.fuse import fuse
+from stele.ir.origin import Origin, Where, lines
+from stele.ir.sizes import Dim, names
+from stele.ir.stages import are_watched, show
+from stele.kernel.fuse import Kernel, fuse
 from stele.kernel.inplace import share
 from stele.kernel.slots import Slots, bytes_of
 
@@ -37,12 +39,15 @@ def native(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[in
     `donate` maps results to the parameters whose memory they may take over.
     """
     timed = "time" in config.SHOW()
-    key = cache.digest(traced.digest, repr(sorted(donate.items())), options, str(timed), target.key, cache.fingerprint())
-    if found := cache.objects().get(key):
+    key = cache.digest(traced.digest, repr(sorted(donate.items())), options, str(timed), config.BLAS(), target.key,
+                       cache.fingerprint())
+    found = None if are_watched() else cache.objects().get(key)
+    show("cache", lambda: f"{'read' if found else 'built'} {key}")
+    if found:
         size = int.from_bytes(found[:8], "little")
         return Native(found[8 + size:], Manifest.unpack(found[8:8 + size]), True)
     start = perf_counter()
-    graph = optimise(traced)
+    graph = library(optimise(traced), target)
     image, manifest = compile_graph(graph, donate, target, precision, numbers(traced),
                                     perf_counter() - start, timed)
     packed = manifest.pack()
@@ -58,12 +63,11 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, preci
     """
     start = perf_counter()
     slots = Slots(fuse)
-    for name in sorted({n for v in (*graph.parameters, *graph.results) for d in v.shape for n in sizes.names(d)}):
-        slots.size(name)
     for p in graph.parameters:
         slots.at[p] = slots.new("parameter", bytes_of(p.type), str(p.type), p.where)
     fused = fuse(graph)
     slots.views |= fused.views
+    show("fuse", lambda: "\n".join(map(row, fused.kernels)))
     outputs = place_results(graph, slots)
     steps = tuple(map(slots.step, fused.kernels))
     donated = {outputs[j].slot: k for j, k in donate.items() if outputs[j].source == "slot"}
@@ -71,9 +75,14 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, preci
     in_place = share(slots, steps, {y: x for y, x in donated.items() if x not in kept})
     module = ir.Module("program")
     entry = Entry(module, slots, target, precision, slots.new("clocks", 8, "cycles") if timed else None)
+    name_sizes(slots, (n for v in (*graph.parameters, *graph.results) for n in v.shape))
     entry.emit(steps, first_write=min((slots.table[y].first for y in in_place), default=None))
     emitted = perf_counter()
+    show("llvm", lambda: str(module))
+    show("asm", lambda: jit.assembly(module, target))
     image = jit.compile_object(module, target)
+    scratch = tuple(launch.scratch for e in entry.emitted for launch in e.launches)
+    name_sizes(slots, (*scratch, *(s.bytes for s in slots.table)))
     origins = lambda where: tuple(sorted({number[o] for o in where if o in number}))
     return image, Manifest(
         parameters=len(graph.parameters),
@@ -81,16 +90,29 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, preci
         names=tuple(slots.names),
         private=slots.private,
         outputs=outputs,
-        in_place={y: x for y, x in in_place.items()},
-        scratch=tuple(launch.scratch for e in entry.emitted for launch in e.launches),
+        in_place=in_place,
+        scratch=scratch,
         sites=tuple(origins(v.where) for v in slots.sites),
         kernels=tuple(KernelNote(e.kind, e.what, origins(e.where)) for e in entry.emitted),
         constants={k: c.array for k, c in slots.constants.items()},
         seconds={"optimise": seconds, "emit": emitted - start, "llvm": perf_counter() - emitted})
 
 
+def name_sizes(slots: Slots, dims: Iterable[Dim]) -> None:
+    """Gives a position to each size in some expressions; a loop copies the table of those there are before its body."""
+    for n in dims:
+        for name in sorted(names(n)):
+            slots.size(name)
+
+
+def row(kernel: Kernel) -> str:
+    """A kernel as one line: its kind, its ops, its results, and the lines it came from."""
+    return (f"{kernel.kind:12s} {' '.join(v.op.name for v in kernel.body):60s} "
+            f"-> {', '.join(str(v.type) for v in kernel.results)}  # {', '.join(lines(kernel.where))}")
+
+
 def place_results(graph: Graph, slots: Slots) -> tuple[Output, ...]:
-    """A slot for each result; a result that is a parameter, a constant or an earlier result shares that one's memory."""
+    """A slot for each result; one that is a parameter, a constant or an earlier result shares that one's memory."""
     outputs: list[Output] = []
     made: dict[object, int] = {}
     for j, v in enumerate(graph.results):

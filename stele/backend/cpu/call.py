@@ -13,7 +13,8 @@ _LINE = 64
 class Frame:
     """What a program is called with: fill `buffers` (addresses) and `sizes`, then `run`.
 
-    `status` holds code, site, payload and cancel of the last run. A frame serves one call at a time.
+    `status` holds code, site, payload and cancel of the last run, and 1 if it ran to its end. A frame serves one call
+    at a time.
 
     >>> from stele.backend.cpu import jit, target
     >>> text = "define i32 @program(ptr %ctx, ptr %pool) { ret i32 0 }"
@@ -27,12 +28,17 @@ class Frame:
     def __init__(self, buffers: int, sizes: int, scratch_bytes: int = 0) -> None:
         self.buffers: npt.NDArray[np.uint64] = np.zeros(max(buffers, 1), np.uint64)
         self.sizes: npt.NDArray[np.int64] = np.zeros(max(sizes, 1), np.int64)
-        self.status: npt.NDArray[np.int64] = np.zeros(4, np.int64)
+        self.status: npt.NDArray[np.int64] = np.zeros(5, np.int64)
         self.scratch_bytes = -(-scratch_bytes // _LINE) * _LINE
         self._slots = 0
         self._ctx = np.zeros(5, np.uint64)
         self._ctx[:] = self.buffers.ctypes.data, self.sizes.ctypes.data, self.status.ctypes.data, 0, self.scratch_bytes
         self.address = self._ctx.ctypes.data
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last run came to its end, whatever was raised behind it."""
+        return bool(self.status[4])
 
     def run(self, program: int) -> int:
         """Call the program at this address on the pool of this process and return its code (0: all is well).

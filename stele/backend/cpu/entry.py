@@ -1,22 +1,21 @@
 """The one native function of a program: its kernels in order, on all threads of the pool."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from llvmlite import ir
 
 from stele.backend.base import Precision
 from stele.backend.cpu.region import Region
-from stele.backend.cpu.steps import BUFS, SIZES, STATUS, Steps, i8, i32, ptr, void
+from stele.backend.cpu.steps import Steps
 from stele.backend.cpu.target import Target
-from stele.backend.llvm.dims import i64
 from stele.backend.llvm.emit import Emitter
-from stele.backend.llvm.launch import Launch
+from stele.backend.llvm.launch import BUFS, SIZES, STATUS, Launch, i32, i64, pointer, word, word_at
 from stele.ir.origin import Where
-from stele.kernel.slots import Loop, Run, Slots, Step
+from stele.kernel.slots import Loop, Run, Slots, Step, runs
 
-POOL_RUN = ir.FunctionType(void, [ptr, ptr, ptr, i64])
+POOL_RUN = ir.FunctionType(ir.VoidType(), [pointer, pointer, pointer, i64])
 
 
 @dataclass(frozen=True)
@@ -34,14 +33,14 @@ class Entry(Steps):
 
     def __init__(self, module: ir.Module, slots: Slots, target: Target, precision: Precision,
                  clocks: int | None = None) -> None:
-        super().__init__(slots, ir.Function(module, ir.FunctionType(i32, [ptr, ptr]), "program"))
+        super().__init__(slots, ir.Function(module, ir.FunctionType(i32, [pointer, pointer]), "program"))
         self.module, self.clocks = module, clocks
         self.emitter = Emitter(module, slots, target, precision)
         self.emitted: list[Emitted] = []
         self.pool_run, self.pool_finish = (ir.Function(module, POOL_RUN, name) for name in ("pool_run", "pool_finish"))
         self.first_write: int | None = None
         self.ctx, self.pool = self.function.args
-        self.bufs, self.sizes, self.status = (self.field(self.ctx, k) for k in (BUFS, SIZES, STATUS))
+        self.bufs, self.sizes, self.status = (word(self.b, self.ctx, k) for k in (BUFS, SIZES, STATUS))
 
     def emit(self, steps: Sequence[Step], first_write: int | None) -> None:
         """The whole program; from clock `first_write` on, where state is overwritten, nothing stops it any more."""
@@ -75,7 +74,7 @@ class Entry(Steps):
     def start(self, launches: Sequence[Launch], clock: int, number: int) -> None:
         """Launches on the pool one after the other, then a look at the status."""
         final = self.first_write is not None and clock >= self.first_write
-        begun = self.cycles()
+        begun = None if self.clocks is None else self.cycles()
         for launch in launches:
             self.b.call(self.pool_finish if final else self.pool_run, [
                 self.pool, self.module.get_global(launch.function), self.ctx, self.integer(launch.tasks)])
@@ -83,17 +82,15 @@ class Entry(Steps):
         if not final:
             self.check()
 
-    def cycles(self) -> ir.Value | None:
-        """The machine's clock, where kernels are to be timed."""
-        if self.clocks is None:
-            return None
+    def cycles(self) -> ir.Value:
+        """The machine's clock."""
         return self.b.call(self.module.declare_intrinsic("llvm.readcyclecounter", (), ir.FunctionType(i64, [])), [])
 
     def count(self, begun: ir.Value | None, number: int) -> None:
         """Adds the cycles since `begun` to those of a kernel."""
         if begun is None or self.clocks is None:
             return
-        place = self.b.gep(self.address(self.clocks), [i64(8 * number)], source_etype=i8)
+        place = word_at(self.b, self.address(self.clocks), number)
         passed = self.b.sub(self.cycles(), begun)
         self.b.store(self.b.add(self.b.load(place, typ=i64), passed), place)
 
@@ -105,12 +102,3 @@ class Entry(Steps):
         self.b.position_at_end(leave)
         self.b.ret(self.b.trunc(code, i32))
         self.b.position_at_end(stay)
-
-
-def runs(steps: Sequence[Step]) -> Iterator[Run]:
-    """All kernels, those inside loops too."""
-    for step in steps:
-        if isinstance(step, Loop):
-            yield from runs(step.body)
-        else:
-            yield step

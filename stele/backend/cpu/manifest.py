@@ -84,7 +84,7 @@ class Manifest:
         """As bytes: constants as an .npz whose entry `manifest` is JSON."""
         plain = {f.name: flat(getattr(self, f.name)) for f in fields(self)}
         plain["constants"] = {str(k): str(dtype(a.dtype)) for k, a in self.constants.items()}
-        arrays = {f"c{k}": np.ascontiguousarray(a).reshape(a.shape).view(f"u{a.dtype.itemsize}")
+        arrays: dict[str, Any] = {f"c{k}": np.ascontiguousarray(a).reshape(a.shape).view(f"u{a.dtype.itemsize}")
                   for k, a in self.constants.items()}
         out = io.BytesIO()
         np.savez(out, manifest=np.frombuffer(json.dumps(plain).encode(), np.uint8), **arrays)

@@ -338,6 +338,8 @@ define i64 @pool_call(ptr %pool, ptr %program, ptr %ctx) {
   %at = getelementptr i8, ptr %ctx, i64 16
   %status = load ptr, ptr %at
   store <4 x i64> zeroinitializer, ptr %status, align 8
+  %finished = getelementptr i8, ptr %status, i64 32
+  store i64 0, ptr %finished
   %main.at = getelementptr i8, ptr %pool, i64 $main
   %main = load i64, ptr %main.at
   %self = call i64 @pthread_self()
@@ -356,6 +358,9 @@ plain:
   br label %done
 done:
   %r = phi i32 [ %r0, %watched ], [ %r1, %plain ]
+  %fine = icmp eq i32 %r, 0
+  %flag = zext i1 %fine to i64
+  store i64 %flag, ptr %finished
   %c1 = atomicrmw sub ptr %calls, i64 1 seq_cst
   %code = sext i32 %r to i64
   ret i64 %code

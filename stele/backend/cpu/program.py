@@ -1,6 +1,7 @@
 """A compiled program: its memory, its calls, and what it says of itself."""
 from __future__ import annotations
 
+import atexit
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,9 +9,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from stele.backend.base import Precision
+from stele.backend.base import Commit, Precision, itself
 from stele.backend.buffers import ARENAS, Buffer
-from stele.backend.cpu import jit, pool
+from stele.backend.cpu import blas, jit, pool, symbols
 from stele.backend.cpu.build import Native, native, wheres
 from stele.backend.cpu.call import Frame
 from stele.backend.cpu.target import detect
@@ -18,7 +19,8 @@ from stele.errors import Cancelled, IndexOutOfRange
 from stele.ir.graph import Graph
 from stele.ir.origin import lines
 from stele.ir.sizes import at
-from stele.kernel.memory import layout
+from stele.ir.stages import show
+from stele.kernel.memory import Layout, layout
 
 INDEX_OUT_OF_RANGE = 1
 SHARED = 3      # references to the block of a buffer that nobody else holds: the buffer's, a local's, getrefcount's
@@ -41,7 +43,7 @@ class Program:
 
     def __init__(self, graph: Graph, code: Native) -> None:
         self.graph, self.code, self.manifest = graph, code, code.manifest
-        self.loaded = jit.load(code.image, ["program"], detect(), imports=pool.imports())
+        self.loaded = jit.load(code.image, ["program"], detect(), imports=imports(code.image))
         self.address = self.loaded["program"]
         self.constants = {k: Buffer.of(a) for k, a in self.manifest.constants.items()}
         self.clocks = {k: Buffer.of(np.zeros(len(self.manifest.kernels), np.int64))
@@ -50,11 +52,15 @@ class Program:
         self.frames: list[Frame] = []
         self.open = tuple(name for name in self.manifest.names if name not in self.manifest.private)
         self.calls = 0
+        if self.clocks:
+            show("time", lambda: "\n".join(f"{s * 1e3:9.2f} ms {name}" for name, s in self.manifest.seconds.items()))
+            atexit.register(show, "time", self.timing)
 
-    def __call__(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset()
-                 ) -> list[Buffer]:
-        """The results for these parameters. A donated parameter is overwritten unless somebody else holds its block
-        or it is listed in `keep`. Raises IndexOutOfRange or Cancelled with no parameter changed."""
+    def __call__(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset(),
+                 commit: Commit = itself) -> Any:
+        """What `commit` makes of the results for these parameters. A donated parameter is overwritten unless somebody
+        else holds its block or it is listed in `keep`. Raises IndexOutOfRange or Cancelled with no parameter changed;
+        where a signal handler raises behind the last kernel, `commit` still runs, a second time if need be."""
         bound = self.bound(sizes)
         outputs = self.outputs(buffers, bound, keep)
         frame = self.frame(bound)
@@ -69,13 +75,14 @@ class Program:
                     table[note.slot] = buffer.address
             self.calls += 1
             code = frame.run(self.address)
+            return commit(outputs) if not code else self.fail(code, frame.status)
+        except BaseException:
+            if frame.finished:
+                commit(outputs)
+            raise
         finally:
             ARENAS.give_back(arena)
-            status = frame.status.copy()
             self.frames.append(frame)
-        if code:
-            self.fail(code, status)
-        return outputs
 
     def outputs(self, buffers: Sequence[Buffer], bound: Bound, keep: frozenset[int]) -> list[Buffer]:
         """Memory for the results: taken over, shared or fresh."""
@@ -120,6 +127,7 @@ class Program:
         m = self.manifest
         plan = layout(m.pieces(), sizes)
         temps = [k for k, s in enumerate(m.slots) if s.kind == "temp"]
+        show("memory", lambda: self.memory_text(plan, sizes))
         return Bound(
             np.array([sizes[name] for name in m.names], np.int64),
             tuple(tuple(at(n, sizes) for n in o.type.shape) for o in m.outputs),
@@ -131,8 +139,9 @@ class Program:
     def fail(self, code: int, status: np.ndarray[Any, Any]) -> NoReturn:
         """Raises what a status code means, at the user's line."""
         if code == INDEX_OUT_OF_RANGE:
-            raise IndexOutOfRange(f"index {int(status[2])} is out of range", where=", ".join(self.lines(
-                self.manifest.sites[int(status[1])])), hint="Indices and labels run from 0 to the size of their axis - 1.")
+            where = ", ".join(self.lines(self.manifest.sites[int(status[1])]))
+            raise IndexOutOfRange(f"index {int(status[2])} is out of range", where=where,
+                                  hint="Indices and labels run from 0 to the size of their axis - 1.")
         raise Cancelled("the program was asked to stop; no state was changed")
 
     def lines(self, origins: Sequence[int]) -> tuple[str, ...]:
@@ -154,11 +163,34 @@ class Program:
         """Bytes of the arena at these sizes."""
         return self.bound(sizes).arena
 
+    def memory_text(self, plan: Layout, sizes: Mapping[str, int]) -> str:
+        """The arena at these sizes: what is where, from which kernel to which, and the lines that asked for it."""
+        rows = [f"{at(note.bytes, sizes):12,d} bytes at {offset:12,d}, steps {note.first}..{note.last}  {note.what}  "
+                f"# {', '.join(self.lines(note.origins))}"
+                for slot, offset in sorted(plan.offsets.items(), key=lambda item: item[1])
+                for note in (self.manifest.slots[slot],)]
+        return "\n".join([f"arena {plan.bytes:,} bytes" + "".join(f", {k}={n}" for k, n in sizes.items()), *rows])
+
+    def timing(self) -> str:
+        """The kernels by the time they took so far, where the program was built under STELE_SHOW=time."""
+        total = max(sum(self.cycles), 1)
+        rows = sorted(zip(self.cycles, self.kernels), key=lambda row: -row[0])
+        return "\n".join([f"{self.calls} calls, {total:,} cycles",
+                          *(f"{cycles / total:6.1%} {kind:12s} {what:60.60s} {', '.join(where)}"
+                            for cycles, (kind, what, where) in rows)])
+
     def report(self) -> str:
         """The kernels with their lines, and the bytes of the memory plan where no size is open."""
-        rows = [f"{k:3d} {kind:12s} {what:60.60s} {', '.join(where)}" for k, (kind, what, where) in enumerate(self.kernels)]
+        rows = [f"{k:3d} {kind:12s} {what:60.60s} {', '.join(where)}"
+                for k, (kind, what, where) in enumerate(self.kernels)]
         plan = [] if self.open else [f"arena {self.memory({}):,} bytes"]
         return "\n".join([*rows, *plan])
+
+
+def imports(image: bytes) -> dict[str, int]:
+    """Addresses of what machine code refers to: the pool, and the routines of the BLAS where it calls them."""
+    routines = symbols.undefined(image) & {"sgemm", "dgemm"}
+    return pool.imports() | {name: blas.address(name) for name in routines}
 
 
 def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], precision: Precision,

@@ -5,9 +5,23 @@ from collections.abc import Mapping
 
 from llvmlite import ir
 
-from stele.backend.cpu.steps import BUFS, KERNEL, SCRATCH, SCRATCH_BYTES, SIZES, STATUS, WORDS, Steps, ptr
-from stele.backend.llvm.dims import i64
-from stele.backend.llvm.launch import Launch
+from stele.backend.cpu.steps import Steps
+from stele.backend.llvm.launch import (
+    BUFS,
+    KERNEL,
+    SCRATCH,
+    SCRATCH_BYTES,
+    SIZES,
+    STATUS,
+    WORDS,
+    Launch,
+    i64,
+    pointer,
+    word,
+    word_at,
+)
+from stele.backend.llvm.nest import least
+from stele.backend.llvm.nest import loop as counted
 from stele.kernel.slots import Loop, Rows, Run, Slots
 
 Launches = Mapping[Run, tuple[Launch, ...]]
@@ -27,24 +41,25 @@ class Region(Steps):
     def emit(self, loop: Loop, rows: Rows) -> None:
         """The whole function."""
         self.bufs, self.sizes, self.ctx = map(self.words, (len(self.slots.table), len(self.slots.names), WORDS))
-        for k, value in ((BUFS, self.bufs), (SIZES, self.sizes), *((k, self.field(self.outer, k)) for k in (
+        for k, value in ((BUFS, self.bufs), (SIZES, self.sizes), *((k, word(self.b, self.outer, k)) for k in (
                 STATUS, SCRATCH, SCRATCH_BYTES))):
-            self.b.store(value, self.moved(self.ctx, i64(8 * k)))
-        self.counted(self.begin, self.end, lambda task: self.task(loop, rows, task))
+            self.b.store(value, word_at(self.b, self.ctx, k))
+        with counted(self.b, self.begin, self.end) as task:
+            self.task(loop, rows, task)
         self.b.ret_void()
 
     def words(self, count: int) -> ir.Value:
         """Room for so many words on the stack."""
-        return self.b.inttoptr(self.b.ptrtoint(self.b.alloca(i64, count), i64), ptr)
+        return self.b.inttoptr(self.b.ptrtoint(self.b.alloca(i64, count), i64), pointer)
 
     def task(self, loop: Loop, rows: Rows, task: ir.Value) -> None:
         """The loop for the rows of one task."""
-        self.copy(self.bufs, self.field(self.outer, BUFS), i64(8 * len(self.slots.table)))
-        self.copy(self.sizes, self.field(self.outer, SIZES), i64(8 * len(self.slots.names)))
+        self.copy(self.bufs, word(self.b, self.outer, BUFS), i64(8 * len(self.slots.table)))
+        self.copy(self.sizes, word(self.b, self.outer, SIZES), i64(8 * len(self.slots.names)))
         start = self.b.mul(task, i64(rows.grain))
         left = self.b.sub(self.integer(rows.total), start)
-        count = self.b.select(self.b.icmp_signed("<", left, i64(rows.grain)), left, i64(rows.grain))
-        self.b.store(count, self.moved(self.sizes, i64(8 * self.slots.size(rows.name))))
+        count = least(self.b, left, i64(rows.grain))
+        self.b.store(count, word_at(self.b, self.sizes, self.slots.size(rows.name)))
         for which, slots in ((start, rows.shifted), (task, rows.spaces)):
             for position, bytes_ in slots.items():
                 self.set(position, self.moved(self.address(position), self.b.mul(which, self.integer(bytes_))))

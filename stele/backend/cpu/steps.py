@@ -1,27 +1,26 @@
 """Steps of a program as native code: kernels in order, loops of the graph as loops of the machine."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from llvmlite import ir
 
-from stele.backend.llvm.dims import i64, integer
+from stele.backend.llvm.dims import integer
+from stele.backend.llvm.launch import i1, i8, i64, pointer, word_at
+from stele.backend.llvm.nest import loop as counted
 from stele.ir.sizes import Dim
 from stele.kernel.slots import Carry, Loop, Run, Slots, Step
 
-i8, i32, ptr, void = ir.IntType(8), ir.IntType(32), ir.PointerType(), ir.VoidType()
-KERNEL = ir.FunctionType(void, [ptr, i64, i64, i64])
-BUFS, SIZES, STATUS, SCRATCH, SCRATCH_BYTES, WORDS = range(6)
-
 
 class Steps:
-    """Code being written at `b` that runs steps on the tables `bufs` and `sizes`; how a kernel is run is up to heirs."""
+    """Code being written at `b` that runs steps on the tables `bufs` and `sizes`; heirs say how a kernel is run."""
+
+    bufs: ir.Value
+    sizes: ir.Value
 
     def __init__(self, slots: Slots, function: ir.Function) -> None:
         self.slots, self.function = slots, function
         self.b = ir.IRBuilder(function.append_basic_block("entry"))
-        self.bufs: ir.Value = None
-        self.sizes: ir.Value = None
 
     def run(self, step: Run) -> None:
         """One kernel."""
@@ -43,7 +42,8 @@ class Steps:
         length = self.integer(loop.length)
         for carry in loop.carries:
             self.set(carry.inside, self.address(carry.start))
-        self.counted(i64(0), length, lambda t: self.once(loop, length, t))
+        with counted(self.b, 0, length) as t:
+            self.once(loop, length, t)
         for carry in loop.carries:
             if carry.spare is None:
                 self.copy(self.address(carry.final), self.address(carry.inside), self.integer(carry.bytes))
@@ -66,50 +66,27 @@ class Steps:
         for carry in loop.carries:
             self.set(carry.inside, self.address(carry.new))
 
-    def counted(self, start: ir.Value, stop: ir.Value, body: Callable[[ir.Value], None]) -> None:
-        """for t in start..stop."""
-        before = self.b.block
-        head, inside, after = (self.function.append_basic_block(name) for name in ("head", "body", "after"))
-        self.b.branch(head)
-        self.b.position_at_end(head)
-        t = self.b.phi(i64)
-        t.add_incoming(start, before)
-        self.b.cbranch(self.b.icmp_signed("<", t, stop), inside, after)
-        self.b.position_at_end(inside)
-        body(t)
-        t.add_incoming(self.b.add(t, i64(1)), self.b.block)
-        self.b.branch(head)
-        self.b.position_at_end(after)
-
     def copy_unless(self, condition: ir.Value, carry: Carry) -> None:
-        copy, after = (self.function.append_basic_block(name) for name in ("copy", "after"))
-        self.b.cbranch(condition, after, copy)
-        self.b.position_at_end(copy)
-        self.copy(self.address(carry.final), self.address(carry.start), self.integer(carry.bytes))
-        self.b.branch(after)
-        self.b.position_at_end(after)
+        with self.b.if_then(self.b.not_(condition)):
+            self.copy(self.address(carry.final), self.address(carry.start), self.integer(carry.bytes))
 
     def copy(self, to: ir.Value, source: ir.Value, bytes_: ir.Value) -> None:
         """Bytes that may overlap only wholly."""
-        memmove = self.function.module.declare_intrinsic("llvm.memmove", [ptr, ptr, i64])
-        self.b.call(memmove, [to, source, bytes_, ir.IntType(1)(0)])
-
-    def field(self, ctx: ir.Value, k: int) -> ir.Value:
-        """Word k of ctx."""
-        return self.b.load(self.moved(ctx, i64(8 * k)), typ=i64 if k == SCRATCH_BYTES else ptr)
+        memmove = self.function.module.declare_intrinsic("llvm.memmove", [pointer, pointer, i64])
+        self.b.call(memmove, [to, source, bytes_, i1(0)])
 
     def moved(self, address: ir.Value, bytes_: ir.Value) -> ir.Value:
         return self.b.gep(address, [bytes_], source_etype=i8)
 
     def place(self, position: int) -> ir.Value:
-        return self.moved(self.bufs, i64(8 * position))
+        return word_at(self.b, self.bufs, position)
 
     def address(self, position: int) -> ir.Value:
-        return self.b.load(self.place(position), typ=ptr)
+        return self.b.load(self.place(position), typ=pointer)
 
     def set(self, position: int, address: ir.Value) -> None:
         self.b.store(address, self.place(position))
 
     def integer(self, x: Dim) -> ir.Value:
         return integer(self.b, x, lambda name: self.b.load(
-            self.moved(self.sizes, i64(8 * self.slots.size(name))), typ=i64))
+            word_at(self.b, self.sizes, self.slots.size(name)), typ=i64))

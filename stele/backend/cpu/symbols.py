@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from stele.errors import CompileError
 
 # What any program may use: LLVM turns copies and fills into the first three; the others are the pool's (pool.py).
-KERNEL = frozenset({"memcpy", "memmove", "memset", "pool_run", "pool_finish", "pool_poll"})
+KERNEL = frozenset({"memcpy", "memmove", "memset", "pool_run", "pool_finish", "pool_poll", "sgemm", "dgemm"})
 
 # What the pool itself uses, all of it from the C library of the process.
 POOL = frozenset({"syscall", "clock_gettime", "sched_yield", "pthread_self",

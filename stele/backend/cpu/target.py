@@ -11,6 +11,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 
 from stele import config
+from stele.backend.llvm.access import Machine
 from stele.errors import DeviceError
 
 # What a level adds to the one before it; the names are LLVM's.
@@ -21,8 +22,8 @@ _LEVELS = {
 }
 
 
-@dataclass(frozen=True)
-class Target:
+@dataclass(frozen=True, kw_only=True)
+class Target(Machine):
     """One CPU as the code generator sees it; sizes in bytes, `cores` as this process may use them.
 
     Kernels need no width attribute on any target: a vector type of `vector_bytes` stays one register
@@ -33,12 +34,7 @@ class Target:
     triple: str
     cpu: str
     features: str
-    vector_bytes: int
-    registers: int
-    fma: bool
     cores: int
-    l1: int
-    l2: int
 
     @property
     def key(self) -> str:
@@ -46,15 +42,11 @@ class Target:
         code = hashlib.sha256(self.features.encode()).hexdigest()[:16]
         return f"{self.name} {self.triple} {self.cpu} {code} l1={self.l1} l2={self.l2}"
 
-    def lanes(self, itemsize: int) -> int:
-        """Elements of `itemsize` bytes in one vector register."""
-        return self.vector_bytes // itemsize
-
 
 def detect() -> Target:
     """The target that STELE_TARGET asks for; DeviceError if this machine cannot run its code.
 
-    >>> detect().lanes(4) in (4, 8, 16)
+    >>> detect().vector_bytes in (16, 32, 64)
     True
     """
     return _detect(config.TARGET())

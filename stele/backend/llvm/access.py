@@ -8,14 +8,13 @@ from math import prod
 
 from llvmlite import ir
 
-i64 = ir.IntType(64)
-pointer = ir.PointerType()
+from stele.backend.llvm.launch import i64
+from stele.ir.sizes import Dim
+from stele.kernel.loops import ceil
 
 Builder = ir.IRBuilder
 Index = tuple[ir.Value, ...]
 Pair = tuple[ir.Value, ir.Value]
-Extent = int | Callable[[Builder, ir.Value], ir.Value]
-"""A known size, or what emits it: `(b, ctx) -> i64`."""
 Read = Callable[[Builder, ir.Value, Index, int | None, int, ir.Value | None], ir.Value]
 """`read(b, ctx, index, lane_axis, lanes, mask)`: lane `l` is the element at `index[lane_axis] + l`; a masked-off lane
 is 0 and touches no memory, wherever its index points; without a lane axis the element is a scalar."""
@@ -23,6 +22,17 @@ Write = Callable[[Builder, ir.Value, Index, int | None, int, ir.Value | None, ir
 """`write(b, ctx, index, lane_axis, lanes, mask, vector)`, the mirror image of `Read`."""
 Address = Callable[[Builder, ir.Value, int], ir.Value]
 """`temp(b, ctx, k)`: where temporary `k` of a contraction begins, aligned to 64 bytes."""
+
+
+@dataclass(frozen=True)
+class Length:
+    """A symbolic size: as an expression, and as code."""
+
+    size: Dim
+    emit: Callable[[Builder, ir.Value], ir.Value]
+
+
+Extent = int | Length
 
 
 @dataclass(frozen=True)
@@ -62,55 +72,25 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Count:
-    """`unit * prod(ceil(extent / divisor))`: a number of tasks or bytes, perhaps of symbolic sizes."""
-
-    unit: int
-    terms: tuple[tuple[Extent, int], ...] = ()
-
-    @property
-    def known(self) -> int | None:
-        """The number itself, or None if a size is symbolic."""
-        sizes = [-(-extent // divisor) for extent, divisor in self.terms if isinstance(extent, int)]
-        return self.unit * prod(sizes) if len(sizes) == len(self.terms) else None
-
-    def emit(self, b: Builder, ctx: ir.Value) -> ir.Value:
-        """The number as an i64."""
-        value: ir.Value = i64(self.unit)
-        for extent, divisor in self.terms:
-            value = b.mul(value, blocks_of(b, size_value(b, ctx, extent), divisor))
-        return value
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One kernel to run after the launches before it: `tasks` tasks, `scratch` bytes per thread.
-
-    `packs` is the number (0 or 1) of the operand that this kernel alone turns into a temporary: where that operand is
-    constant, it need not run again.
-    """
-
-    function: str
-    tasks: Count
-    scratch: int
-    packs: int | None = None
-
-
-@dataclass(frozen=True)
 class Temp:
     """Memory shared by the launches of one contraction (packed operands, partial sums)."""
 
-    bytes: Count
+    bytes: Dim
 
 
 def size_of(dtype: ir.Type) -> int:
     """Bytes of one element."""
-    return 8 if isinstance(dtype, ir.DoubleType) else 4
+    return dtype.width // 8 if isinstance(dtype, ir.IntType) else 8 if isinstance(dtype, ir.DoubleType) else 4
+
+
+def Count(unit: int, terms: tuple[tuple[Extent, int], ...] = ()) -> Dim:
+    """`unit * prod(ceil(extent / divisor))`: a number of tasks or bytes."""
+    return unit * prod(ceil(e if isinstance(e, int) else e.size, divisor) for e, divisor in terms)
 
 
 def size_value(b: Builder, ctx: ir.Value, extent: Extent) -> ir.Value:
     """A size as an i64."""
-    return i64(extent) if isinstance(extent, int) else extent(b, ctx)
+    return i64(extent) if isinstance(extent, int) else extent.emit(b, ctx)
 
 
 def blocks_of(b: Builder, size: ir.Value, block: int) -> ir.Value:

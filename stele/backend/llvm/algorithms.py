@@ -7,7 +7,8 @@ from llvmlite import ir
 from stele.backend.base import Precision
 from stele.backend.llvm import conv as direct
 from stele.backend.llvm import conv_weight, winograd, winograd_weight
-from stele.backend.llvm.access import Address, Launch, Machine, Operand, Temp, Write, size_of
+from stele.backend.llvm.access import Address, Machine, Operand, Temp, Write, size_of
+from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.layer import Layer, backward, forward
 from stele.backend.llvm.points import F4
 from stele.backend.llvm.stencil import Conv

@@ -11,9 +11,10 @@ from ...kernel.cost import instructions
 from ...kernel.loops import Apply, Axis, Block, Fold, Generate, Loop, Part, Step, Store, inside
 from .dims import i64
 from .elements import Elements, Lanes, Registers
-from .frame import constant, i32
+from .launch import i32
 from .memory import Mask
-from .scalars import LLVMScalar
+from .nest import constant, least, loop
+from .scalars import Scalar
 
 
 class Blocks(Elements):
@@ -29,10 +30,10 @@ class Blocks(Elements):
 
     def step(self, step: Step) -> None:
         match step:
-            case Loop(axis, body, True):
+            case Loop(axis, body, lane) if lane:
                 for _ in self.vectors(axis, unrolled(body)):
                     self.block(body)
-            case Loop(axis, body, False):
+            case Loop(axis, body, _):
                 with self.serial(axis):
                     self.block(body)
             case Fold():
@@ -49,12 +50,12 @@ class Blocks(Elements):
             return i64(0), stop
         outer, length = axis.block
         start = self.b.mul(self.frame.at[outer], i64(length))
-        return start, self.frame.least(self.b.add(start, i64(length)), stop)
+        return start, least(self.b, self.b.add(start, i64(length)), stop)
 
     @contextmanager
     def serial(self, axis: Axis) -> Iterator[None]:
         """A loop over single elements."""
-        with self.frame.loop(*self.span(axis)) as i:
+        with loop(self.b, *self.span(axis)) as i:
             self.frame.at[axis.name] = i
             yield
             del self.frame.at[axis.name]
@@ -81,7 +82,7 @@ class Blocks(Elements):
 
     def piece(self, axis: Axis, start: ir.Value, stop: ir.Value, masks: Sequence[Mask] | None) -> Iterator[None]:
         """A loop over groups of vectors; without masks over single vectors under the mask of what is left."""
-        with self.frame.loop(start, stop, self.s.lanes * (1 if masks is None else len(masks))) as i:
+        with loop(self.b, start, stop, self.s.lanes * (1 if masks is None else len(masks))) as i:
             self.frame.at[axis.name] = i
             self.lanes = Lanes(axis.name, masks or [self.memory.lanes_below(self.b.sub(stop, i))])
             yield
@@ -140,7 +141,7 @@ class Blocks(Elements):
                 new = self.s.select(self.s.element(mask, bool_), new, old)
             self.b.store(self.s.together(new.value, old.value)[0], cell)
 
-    def loaded(self, cell: ir.Value, part: Part) -> LLVMScalar:
+    def loaded(self, cell: ir.Value, part: Part) -> Scalar:
         return self.s.element(self.b.load(cell, typ=cell.allocated_type), part.dtype)
 
     def total(self, part: Part, fold: Fold, cells: list[ir.Value]) -> Registers:
@@ -157,7 +158,7 @@ class Blocks(Elements):
             x = combine(x, self.turned(x, step))
         return [self.s.element(self.b.extract_element(x.value, i32(0)), part.dtype)]
 
-    def turned(self, x: LLVMScalar, step: int) -> LLVMScalar:
+    def turned(self, x: Scalar, step: int) -> Scalar:
         """Lane l of the result is lane l + step of x, around the end."""
         lanes = self.s.lanes
         picks = ir.Constant(ir.VectorType(i32, lanes), [(k + step) % lanes for k in range(lanes)])

@@ -12,7 +12,6 @@ from stele.backend.llvm.access import (
     Builder,
     Count,
     Extent,
-    Launch,
     Machine,
     Operand,
     Pair,
@@ -23,6 +22,7 @@ from stele.backend.llvm.access import (
     size_of,
     size_value,
 )
+from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.microkernel import Price, Tile, best_tile
 from stele.backend.llvm.nest import (
     at,

@@ -6,9 +6,8 @@ from functools import reduce
 
 from llvmlite import ir
 
+from stele.backend.llvm.launch import i64
 from stele.ir.sizes import Atom, Dim, Named
-
-i64 = ir.IntType(64)
 
 
 def integer(b: ir.IRBuilder, x: Dim, named: Callable[[str], ir.Value]) -> ir.Value:

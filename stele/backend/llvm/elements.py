@@ -28,11 +28,12 @@ from ...kernel.loops import (
     inside,
 )
 from .dims import i64
-from .frame import Frame, i1
-from .memory import Mask, Memory
-from .scalars import LLVMScalar, LLVMScalars
+from .frame import Frame
+from .launch import i1
+from .memory import STEPS, Mask, Memory
+from .scalars import LLVMScalars, Scalar
 
-Registers = list[LLVMScalar]
+Registers = list[Scalar]
 """An element for each vector side by side; a single one where it is the same for all."""
 
 
@@ -85,7 +86,7 @@ class Elements:
         varies = self.lanes.name in step.depends
         return [self.register(step, u, varies) for u in range(len(self.lanes.masks) if varies else 1)]
 
-    def register(self, step: Element, u: int, varies: bool) -> LLVMScalar:
+    def register(self, step: Element, u: int, varies: bool) -> Scalar:
         """The element in vector u, or for all lanes."""
         match step:
             case Number():
@@ -106,11 +107,11 @@ class Elements:
                 return self.load_lanes(step, u) if varies else self.load_one(step)
         raise AssertionError(step)
 
-    def one(self, x: Element, u: int) -> LLVMScalar:
+    def one(self, x: Element, u: int) -> Scalar:
         found = self.values[x]
         return found[u] if len(found) > 1 else found[0]
 
-    def index(self, x: Dim, u: int) -> LLVMScalar:
+    def index(self, x: Dim, u: int) -> Scalar:
         """An index expression as an int64 element."""
         lane = self.lanes.name
         step = coefficient(x, lane)
@@ -137,12 +138,13 @@ class Elements:
         assert found is not None
         return found
 
-    def checked(self, step: Check, u: int, varies: bool) -> LLVMScalar:
+    def checked(self, step: Check, u: int, varies: bool) -> Scalar:
         """An index that is inside for sure; one that was not is reported."""
         x = self.s.cast(self.one(step.x, u), int64)
         bad = (x < 0) | (x >= self.s.element(self.frame.integer(step.size), int64))
         counted = self.memory.both(bad.value, self.lanes.masks[u] if varies else None,
                                    self.within(step.bounds, u) if step.bounds else None)
+        assert counted is not None
         found, worst = counted, x.value
         if isinstance(counted.type, ir.VectorType):
             bits = self.b.bitcast(counted, ir.IntType(self.s.lanes))
@@ -153,7 +155,7 @@ class Elements:
             self.frame.report(1, step.value, worst)
         return self.s.select(bad, 0, x)
 
-    def load_one(self, step: Load) -> LLVMScalar:
+    def load_one(self, step: Load) -> Scalar:
         address, rest = self.places[step]
         assert rest == 0
         for x, stride in step.computed:
@@ -163,23 +165,24 @@ class Elements:
             return self.memory.load(address, step.dtype)
         return self.memory.load_if(self.within(step.bounds, 0), address, self.frame.buffer(step.value), step.dtype)
 
-    def load_lanes(self, step: Load, u: int) -> LLVMScalar:
+    def load_lanes(self, step: Load, u: int) -> Scalar:
         address, rest = self.places[step]
         mask = self.memory.both(self.lanes.masks[u], self.within(step.bounds, u) if step.bounds else None)
         mask = None if mask is None else self.s.splat(self.s.element(mask, bool_)).value
         stride = coefficient(step.offset, self.lanes.name)
-        computed = [(self.one(x, u), stride) for x, stride in step.computed]
-        if stride == 1 and not any(x.is_vector for x, _ in computed):
+        computed = [(self.one(x, u), size) for x, size in step.computed]
+        scattered = any(isinstance(x.value.type, ir.VectorType) for x, _ in computed)
+        if isinstance(stride, int) and stride in STEPS and not scattered:
             for x, size in computed:
                 address = self.memory.offset(address, self.b.mul(x.value, self.frame.integer(size)), step.dtype)
-            address = self.memory.offset(address, i64(u * self.s.lanes), step.dtype)
-            return self.memory.load_lanes(address, mask, step.dtype)
+            address = self.memory.offset(address, i64(u * self.s.lanes * stride), step.dtype)
+            return self.memory.load_steps(address, stride, mask, step.dtype)
         offset = self.lane_offsets(rest, stride, u)
         for x, size in computed:
             offset = offset + self.s.cast(x, int64) * self.s.element(self.frame.integer(size), int64)
         return self.memory.gather(address, self.s.splat(offset).value, mask, step.dtype)
 
-    def lane_offsets(self, rest: Dim, stride: Dim | None, u: int) -> LLVMScalar:
+    def lane_offsets(self, rest: Dim, stride: Dim | None, u: int) -> Scalar:
         """The offsets of the lanes of vector u behind an address that counts everything but them and `rest`."""
         if stride is None or rest != 0:
             return self.index(rest, u)
@@ -201,5 +204,5 @@ class Elements:
                 self.memory.scatter(address, self.s.splat(self.lane_offsets(rest, stride, u)).value, mask, value)
 
 
-def zero_like(s: LLVMScalars, x: LLVMScalar) -> LLVMScalar:
+def zero_like(s: LLVMScalars, x: Scalar) -> Scalar:
     return s.constant(0, x.dtype)

@@ -5,19 +5,23 @@ from dataclasses import dataclass, field, replace
 
 from llvmlite import ir
 
+from ...ir import stages
 from ...ir.graph import Value
 from ...ir.sizes import Dim
 from ...ir.types import float64, product
-from ...kernel.fuse import Kernel
-from ...kernel.loops import Load, Nest, Store, Temporary, inside
+from ...kernel.fuse import Kernel, show_kernel
+from ...kernel.loops import Load, Nest, Store, Temporary, inside, show
 from ...kernel.lower import lower
 from ...ops.linear import ScatterAdd
 from ..base import Precision
+from .access import Machine
 from .blocks import Blocks
 from .dims import i64
-from .frame import BUFS, SCRATCH_BYTES, Frame, Slots, i8, new_kernel, pointer
+from .frame import Frame, Slots
 from .glue import emit_contraction
-from .launch import Launch, Target
+from .launch import BUFS, WORDS, Launch, new_kernel, word, word_at
+from .library import emit_gemm
+from .nest import least, loop
 from .scalars import LLVMScalars
 from .scatter import emit_scatter
 
@@ -61,12 +65,13 @@ class Shared:
 class Emitter:
     """Emits the kernels of one program into a module."""
 
-    def __init__(self, module: ir.Module, slots: Slots, target: Target, precision: Precision = "fast") -> None:
+    def __init__(self, module: ir.Module, slots: Slots, target: Machine, precision: Precision = "fast") -> None:
         self.module, self.slots, self.target, self.precision = module, slots, target, precision
         self.known: dict[tuple[str, ...], Shared] = {}
 
     def emit(self, name: str, kernel: Kernel) -> list[Launch]:
         """Adds a kernel; returns its launches, each to be run after the one before."""
+        stages.show("fuse", lambda: show_kernel(kernel), name)
         values = (*kernel.inputs, *kernel.body)
         key = structure(kernel, values)
         if key not in self.known:
@@ -105,26 +110,28 @@ def bind(module: ir.Module, name: str, code: str, positions: list[int]) -> None:
     b = new_kernel(module, name)
     ctx, *rest = b.function.args
     with b.goto_entry_block():
-        table, own = (b.alloca(i64, size) for size in (len(positions) + 1, SCRATCH_BYTES + 1))
-    word = lambda base, k: b.gep(base, [i64(8 * k)], source_etype=i8)
-    bufs = b.load(word(ctx, BUFS), typ=pointer)
+        table, own = (b.alloca(i64, size) for size in (len(positions) + 1, WORDS))
+    bufs = word(b, ctx, BUFS)
     for k, position in enumerate(positions):
-        b.store(b.load(word(bufs, position), typ=i64), word(table, k))
-    b.store(b.ptrtoint(table, i64), word(own, BUFS))
-    for k in range(BUFS + 1, SCRATCH_BYTES + 1):
-        b.store(b.load(word(ctx, k), typ=i64), word(own, k))
+        b.store(b.load(word_at(b, bufs, position), typ=i64), word_at(b, table, k))
+    b.store(b.ptrtoint(table, i64), word_at(b, own, BUFS))
+    for k in range(BUFS + 1, WORDS):
+        b.store(b.load(word_at(b, ctx, k), typ=i64), word_at(b, own, k))
     b.call(module.get_global(code), [own, *rest])
     b.ret_void()
 
 
-def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Target,
+def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Machine,
                 precision: Precision) -> list[Launch]:
     """Adds the functions of a kernel to a module."""
     if kernel.kind == "contraction":
         return emit_contraction(module, name, kernel, slots, target, precision)
+    if kernel.kind == "library":
+        return emit_gemm(module, name, kernel, slots)
     if kernel.anchor is not None and isinstance(kernel.anchor.op, ScatterAdd):
         return emit_scatter(module, name, kernel, slots, target)
     nests = lower(kernel)
+    stages.show("loops", lambda: "\n".join(map(show, nests)), name)
     temporaries = {buffer: slots.temp(product(buffer.shape) * buffer.dtype.bytes)
                    for nest in nests for step in inside(nest.body)
                    if isinstance(step, Store) and isinstance(buffer := step.value, Temporary)}
@@ -136,15 +143,15 @@ def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, targ
     return launches
 
 
-def emit_nest(frame: Frame, nest: Nest, target: Target) -> None:
+def emit_nest(frame: Frame, nest: Nest, target: Machine) -> None:
     """The function of one nest: its tasks are `grain` rows each."""
     blocks = Blocks(frame, LLVMScalars(frame.b, lanes_of(nest, target), target.fma))
     blocks.block(nest.prelude)
     extents = [frame.integer(axis.extent) for axis in nest.rows]
     rows = frame.integer(product(tuple(axis.extent for axis in nest.rows)))
     start = frame.b.mul(frame.begin, i64(nest.grain))
-    stop = frame.least(frame.b.mul(frame.end, i64(nest.grain)), rows)
-    with frame.loop(start, stop) as row:
+    stop = least(frame.b, frame.b.mul(frame.end, i64(nest.grain)), rows)
+    with loop(frame.b, start, stop) as row:
         for axis, extent in zip(reversed(nest.rows[1:]), reversed(extents[1:])):
             frame.at[axis.name] = frame.b.urem(row, extent)
             row = frame.b.udiv(row, extent)
@@ -154,7 +161,7 @@ def emit_nest(frame: Frame, nest: Nest, target: Target) -> None:
     frame.b.ret_void()
 
 
-def lanes_of(nest: Nest, target: Target) -> int:
+def lanes_of(nest: Nest, target: Machine) -> int:
     """Lanes of a vector: of float64 where most memory is, else of float32."""
     widths = [step.value.dtype == float64 for step in inside(nest.body) if isinstance(step, Load | Store)]
     return target.vector_bytes // (8 if 2 * sum(widths) > len(widths) else 4)

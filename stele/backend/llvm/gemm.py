@@ -13,10 +13,10 @@ from stele.backend.llvm.access import (
     Count,
     Extent,
     Index,
-    Launch,
     Machine,
     Operand,
     Pair,
+    Plain,
     Temp,
     Write,
     blocks_of,
@@ -24,6 +24,7 @@ from stele.backend.llvm.access import (
     size_of,
     size_value,
 )
+from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.microkernel import Price, Tile, best_tile
 from stele.backend.llvm.nest import (
     at,
@@ -42,6 +43,7 @@ from stele.backend.llvm.nest import (
     zero,
 )
 from stele.backend.llvm.pack import Panel, Place, masked_load, masked_store, pack_panel
+from stele.ir.sizes import Dim
 
 Mode = Literal["direct", "task", "shared"]
 """Where the microkernel finds an operand: in place, packed by each task in scratch, or packed once in a temporary."""
@@ -89,6 +91,12 @@ class Side:
     block: int
     temp: int
 
+    @property
+    def memory(self) -> Plain:
+        """Where the operand lies, which is read in place."""
+        assert self.operand.plain is not None
+        return self.operand.plain
+
 
 def gemm(module: ir.Module, name: str, machine: Machine, spec: Gemm, left: Operand, right: Operand, write: Write,
          temp: Address) -> tuple[list[Launch], list[Temp]]:
@@ -98,23 +106,18 @@ def gemm(module: ir.Module, name: str, machine: Machine, spec: Gemm, left: Opera
     run in order, and the temporaries whose addresses `temp` will give.
     """
     blocking = plan(machine, spec, left, right)
-    temps: list[Temp] = []
-    sides: list[Side] = []
-    for operand, mode, axis, extent, width, block in (
-        (left, blocking.left, 1, spec.m, blocking.tile.rows, blocking.m),
-        (right, blocking.right, 2, spec.n, blocking.tile.columns, blocking.n),
-    ):
-        sides.append(Side(operand, mode, axis, extent, width, block, len(temps)))
-        if mode == "shared":
-            temps.append(_panels(spec, machine, sides[-1]))
+    tile = blocking.tile
+    x = Side(left, blocking.left, 1, spec.m, tile.rows, blocking.m, 0)
+    y = Side(right, blocking.right, 2, spec.n, tile.columns, blocking.n, int(blocking.left == "shared"))
+    temps = [_panels(spec, machine, side) for side in (x, y) if side.mode == "shared"]
     launches = [_pack_kernel(module, f"{name}.pack{side.temp}", machine, spec, side, temp)
-                for side in sides if side.mode == "shared"]
+                for side in (x, y) if side.mode == "shared"]
     if blocking.slice is None:
-        return [*launches, _Product(module, name, machine, spec, blocking, *sides, write, temp).emit()], temps
+        return [*launches, _Product(module, name, machine, spec, blocking, x, y, write, temp).emit()], temps
     partial = len(temps)
     sums = _Partials(spec, blocking.slice, partial, temp)
     temps.append(Temp(sums.bytes()))
-    launches.append(_Product(module, name, machine, spec, blocking, *sides, sums.write, temp).emit())
+    launches.append(_Product(module, name, machine, spec, blocking, x, y, sums.write, temp).emit())
     return [*launches, sums.reduce(module, f"{name}.sum", machine, write)], temps
 
 
@@ -270,12 +273,12 @@ class _Product:
         spec, tile = self.spec, self.blocking.tile
         if self.left.mode != "direct" or (isinstance(spec.m, int) and spec.m % tile.rows == 0):
             return 0
-        return round_up((tile.rows * self.left.operand.plain.strides[1] + tile.lanes) * size_of(spec.dtype), 64)
+        return round_up((tile.rows * self.left.memory.strides[1] + tile.lanes) * size_of(spec.dtype), 64)
 
     def _copy_tail(self, b: Builder, ctx: ir.Value, to: ir.Value, batch: ir.Value, i: ir.Value, rows: ir.Value,
                    deep: Pair) -> None:
         """The rows after the last whole tile, laid like the operand itself."""
-        lanes, stride, dtype = self.blocking.tile.lanes, self.left.operand.plain.strides[1], self.spec.dtype
+        lanes, stride, dtype = self.blocking.tile.lanes, self.left.memory.strides[1], self.spec.dtype
         with loop(b, 0, b.urem(rows, i64(self.blocking.tile.rows))) as r, loop(b, deep[0], deep[1], lanes) as k:
             row = total(b, i, b.sub(rows, b.urem(rows, i64(self.blocking.tile.rows))), r)
             vector = self.left.operand.read(b, ctx, (batch, row, k), 2, lanes, lanes_below(b, b.sub(deep[1], k), lanes))
@@ -343,10 +346,10 @@ class _Product:
             return at(b, packed, scaled(b, p, round_up(self.blocking.k, self.blocking.tile.lanes)), dtype)
         batch = batch if side.operand.batched else i64(0)
         if side.mode == "direct":
-            strides = side.operand.plain.strides
+            strides = side.memory.strides
             deep = scaled(b, k0, strides[3 - side.axis])
             across = scaled(b, b.add(corner, p), strides[side.axis])
-            return at(b, side.operand.plain.base(b, ctx), total(b, scaled(b, batch, strides[0]), across, deep), dtype)
+            return at(b, side.memory.base(b, ctx), total(b, scaled(b, batch, strides[0]), across, deep), dtype)
         panels = blocks_of(b, size_value(b, ctx, side.extent), side.width)
         number = total(b, scaled(b, batch, panels), b.udiv(b.add(corner, p), i64(side.width)))
         start = scaled(b, number, _pitch(b, ctx, self.spec, self.machine, side.width))
@@ -356,7 +359,7 @@ class _Product:
         """Elements between neighbours across and in depth, where the microkernel reads."""
         if side.mode != "direct":
             return 1, side.width
-        strides = side.operand.plain.strides
+        strides = side.memory.strides
         return strides[side.axis], strides[3 - side.axis]
 
     def _tile(self, b: Builder, x: ir.Value, y: ir.Value, depth: ir.Value, c: ir.Value, first: ir.Value) -> None:
@@ -395,7 +398,7 @@ class _Partials:
     number: int
     temp: Address
 
-    def bytes(self) -> Count:
+    def bytes(self) -> Dim:
         spec = self.spec
         return Count(size_of(spec.dtype), ((spec.k, self.slice), (spec.m, 1), (spec.n, 1)))
 

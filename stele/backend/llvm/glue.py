@@ -1,8 +1,6 @@
 """Contractions as kernels: their operands read through cheap loops, their results stored through what follows."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
 from ...ir.graph import Op, Value
@@ -10,62 +8,50 @@ from ...ir.sizes import Dim
 from ...ir.types import Shape, float64, product
 from ...kernel.fuse import Kernel
 from ...kernel.index import coefficient, substitute
-from ...kernel.loops import Load, ceil
+from ...kernel.loops import Load
 from ...kernel.lower import Piece, accumulator, operand, outcome
 from ...ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from ..base import Precision
-from .access import Count, Extent, Index, Machine, Operand, Plain, Temp, Write
-from .access import Launch as Part
+from .access import Extent, Index, Length, Machine, Operand, Plain, Temp, Write
 from .algorithms import convolution, input_gradient, weight_gradient
 from .blocks import Blocks
 from .dims import i64
 from .elements import Lanes
-from .frame import BUFS, Frame, Slots, pointer
+from .frame import Frame, Slots
 from .gemm import Gemm, gemm
-from .launch import Launch, Target
-from .scalars import LLVMScalars, Splat
+from .launch import BUFS, Launch, pointer
+from .nest import Splat
+from .scalars import LLVMScalars
 from .stencil import Conv
-
-
-@dataclass(frozen=True)
-class Length:
-    """A symbolic size, as contractions want it."""
-
-    size: Dim
-    glue: Glue
-
-    def __call__(self, b: ir.IRBuilder, ctx: ir.Value) -> ir.Value:
-        return self.glue.frame(b).integer(self.size)
 
 
 class Glue:
     """One contraction among its operands and results."""
 
-    def __init__(self, module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Target,
+    def __init__(self, module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Machine,
                  precision: Precision) -> None:
         assert kernel.anchor is not None
         self.module, self.name, self.kernel, self.slots, self.target = module, name, kernel, slots, target
         self.v, self.precision = kernel.anchor, precision
         self.inner = frozenset(kernel.body) - {self.v}
-        self.machine = Machine(target.vector_bytes, target.registers, target.fma, target.l1, target.l2)
         self.dtype = ir.DoubleType() if self.v.dtype == float64 else ir.FloatType()
         self.once: dict[ir.Function, dict[object, ir.Value]] = {}
         self.positions: dict[int, ir.GlobalVariable] = {}
 
     def emit(self) -> list[Launch]:
         """The functions of the contraction, as launches in order."""
-        parts, temps = self.contraction()
+        launches, temps = self.contraction()
         for k, temp in enumerate(temps):
-            self.position(k).initializer = i64(self.slots.temp(self.dim(temp.bytes)))
-        return [Launch(p.function, self.dim(p.tasks), p.scratch) for p in parts]
+            self.position(k).initializer = i64(self.slots.temp(temp.bytes))
+        return launches
 
-    def contraction(self) -> tuple[list[Part], list[Temp]]:
+    def contraction(self) -> tuple[list[Launch], list[Temp]]:
         x, w = self.v.args
-        around = self.module, self.name, self.machine
+        around = self.module, self.name, self.target
         match self.v.op:
             case MatMul():
                 lead, (m, k), n = product(x.shape[:-2]), x.shape[-2:], w.shape[-1]
-                spec = Gemm(*map(self.extent, (lead, m, n, k)), self.dtype)
+                spec = Gemm(self.extent(lead), self.extent(m), self.extent(n), self.extent(k), self.dtype)
                 return gemm(*around, spec, self.operand(x, (lead, m, k)), self.operand(w, (lead, k, n)),
                             self.write((lead, m, n)), self.temp)
             case Conv2d():
@@ -88,16 +74,7 @@ class Glue:
                     stride, padding, dilation, groups)
 
     def extent(self, x: Dim) -> Extent:
-        return x if isinstance(x, int) else Length(x, self)
-
-    def dim(self, x: Count | int) -> Dim:
-        """A number of tasks or bytes as an expression over sizes."""
-        if isinstance(x, int):
-            return x
-        total: Dim = x.unit
-        for extent, divisor in x.terms:
-            total = total * ceil(extent.size if isinstance(extent, Length) else extent, divisor)  # type: ignore[arg-type]
-        return total
+        return x if isinstance(x, int) else Length(x, lambda b, ctx: self.frame(b).integer(x))
 
     def frame(self, b: ir.IRBuilder) -> Frame:
         """The frame of the function that is being written at b."""
@@ -165,7 +142,7 @@ class Glue:
             blocks = self.blocks(b, index, lane_axis, lanes, mask)
             for name, (x, by) in piece.quotients.items():
                 blocks.frame.at[name] = b.udiv(blocks.frame.integer(x), blocks.frame.integer(by))
-            blocks.values[piece.given] = [blocks.s.element(vector, accumulator(self.v))]
+            blocks.values[piece.x] = [blocks.s.element(vector, accumulator(self.v))]
             blocks.block(piece.block)
 
         return write
@@ -187,7 +164,7 @@ def masked(blocks: Blocks, x: ir.Value, mask: ir.Value | None) -> ir.Value:
     return blocks.b.select(mask, x, Splat(x.type, ir.Constant(x.type.element, 0)))
 
 
-def emit_contraction(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Target,
+def emit_contraction(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Machine,
                      precision: Precision) -> list[Launch]:
     """Adds the functions of a contraction with what is fused into its reads and its store."""
     return Glue(module, name, kernel, slots, target, precision).emit()

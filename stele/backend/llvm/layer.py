@@ -7,7 +7,8 @@ from math import prod
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Builder, Extent, Operand, i64, size_of
+from stele.backend.llvm.access import Builder, Extent, Operand, size_of
+from stele.backend.llvm.launch import i64
 from stele.backend.llvm.microkernel import Tile
 from stele.backend.llvm.nest import at, least, loop, scaled, store, total
 from stele.backend.llvm.pack import Panel, masked_load, pack_panel

@@ -7,10 +7,15 @@ from llvmlite import ir
 
 from ...ir.types import DType, bool_
 from .dims import i64
-from .frame import Frame, i1, i8, i32
-from .scalars import TYPES, LLVMScalar, LLVMScalars, Splat, suffix
+from .frame import Frame
+from .launch import i1, i8, i32
+from .nest import Splat, lanes_below, shuffle, suffix
+from .pack import masked_load, masked_store
+from .scalars import TYPES, LLVMScalars, Scalar
 
 Mask = ir.Value | None
+STEPS = (1, -1, 2, 3, 4)
+"""Distances between lanes for which whole vectors are read."""
 
 
 def in_memory(dtype: DType) -> ir.Type:
@@ -32,25 +37,50 @@ class Memory:
             base = self.s.together(base, elements)[0]
         return self.b.gep(base, [elements], source_etype=in_memory(dtype))
 
-    def load(self, address: ir.Value, dtype: DType) -> LLVMScalar:
+    def load(self, address: ir.Value, dtype: DType) -> Scalar:
         """One element."""
         kind = in_memory(dtype)
         return self.from_memory(self.b.load(address, typ=kind, align=dtype.bytes), dtype)
 
-    def load_if(self, inside: ir.Value, address: ir.Value, safe: ir.Value, dtype: DType) -> LLVMScalar:
+    def load_if(self, inside: ir.Value, address: ir.Value, safe: ir.Value, dtype: DType) -> Scalar:
         """One element, or 0 where `inside` does not hold; `safe` is an address that may be read anyhow."""
         x = self.load(self.b.select(inside, address, safe), dtype)
         return self.s.element(self.b.select(inside, x.value, ir.Constant(x.value.type, 0)), dtype)
 
-    def load_lanes(self, address: ir.Value, mask: Mask, dtype: DType) -> LLVMScalar:
+    def load_lanes(self, address: ir.Value, mask: Mask, dtype: DType) -> Scalar:
         """Adjacent elements; 0 in lanes that are masked off."""
-        wide = self.wide(in_memory(dtype))
+        kind = in_memory(dtype)
         if mask is None:
-            return self.from_memory(self.b.load(address, typ=wide, align=dtype.bytes), dtype)
-        function = self.intrinsic("masked.load", f"{suffix(wide)}.p0", wide, [address.type, i32, mask.type, wide])
-        return self.from_memory(self.b.call(function, [address, i32(dtype.bytes), mask, zero(wide)]), dtype)
+            return self.from_memory(self.b.load(address, typ=self.wide(kind), align=dtype.bytes), dtype)
+        return self.from_memory(masked_load(self.b, address, kind, mask), dtype)
 
-    def gather(self, base: ir.Value, elements: ir.Value, mask: Mask, dtype: DType) -> LLVMScalar:
+    def load_steps(self, address: ir.Value, step: int, mask: Mask, dtype: DType) -> Scalar:
+        """Elements `step` apart, one of STEPS: adjacent ones are read under a mask and lanes picked out."""
+        lanes = self.s.lanes
+        if step == 1:
+            return self.load_lanes(address, mask, dtype)
+        if step == -1:
+            back = [lanes - 1 - k for k in range(lanes)]
+            start = self.offset(address, i64(1 - lanes), dtype)
+            x = self.load_lanes(start, None if mask is None else self.picked(mask, mask, back), dtype)
+            return self.s.element(self.picked(x.value, x.value, back), dtype)
+        found: ir.Value | None = None
+        every = self.every() if mask is None else mask
+        for k in range(step):
+            places = [k * lanes + lane for lane in range(lanes)]
+            wanted = self.picked(every, zero(every.type), [p // step if p % step == 0 else lanes for p in places])
+            x = self.load_lanes(self.offset(address, i64(k * lanes), dtype), wanted, dtype).value
+            here = [lane * step - k * lanes for lane in range(lanes)]
+            picks = [lanes + p if 0 <= p < lanes else lane for lane, p in enumerate(here)]
+            found = self.picked(x if found is None else found, x, picks)
+        assert found is not None
+        return self.s.element(found, dtype)
+
+    def picked(self, x: ir.Value, y: ir.Value, picks: Sequence[int]) -> ir.Value:
+        """Lanes of x and y laid end to end, by number."""
+        return shuffle(self.b, x, y, picks)
+
+    def gather(self, base: ir.Value, elements: ir.Value, mask: Mask, dtype: DType) -> Scalar:
         """Elements at a vector of offsets; 0 in lanes that are masked off."""
         wide, addresses = self.wide(in_memory(dtype)), self.offset(base, elements, dtype)
         mask = self.every() if mask is None else mask
@@ -58,21 +88,19 @@ class Memory:
         function = self.intrinsic("masked.gather", f"{suffix(wide)}.v{self.s.lanes}p0", wide, operands)
         return self.from_memory(self.b.call(function, [addresses, i32(dtype.bytes), mask, zero(wide)]), dtype)
 
-    def store(self, address: ir.Value, x: LLVMScalar) -> None:
+    def store(self, address: ir.Value, x: Scalar) -> None:
         """One element."""
         self.b.store(self.to_memory(x), address, align=x.dtype.bytes)
 
-    def store_lanes(self, address: ir.Value, mask: Mask, x: LLVMScalar) -> None:
+    def store_lanes(self, address: ir.Value, mask: Mask, x: Scalar) -> None:
         """Adjacent elements, of lanes that are not masked off."""
         value = self.to_memory(self.s.splat(x))
         if mask is None:
             self.b.store(value, address, align=x.dtype.bytes)
-            return
-        function = self.intrinsic("masked.store", f"{suffix(value.type)}.p0", ir.VoidType(),
-                                  [value.type, address.type, i32, mask.type])
-        self.b.call(function, [value, address, i32(x.dtype.bytes), mask])
+        else:
+            masked_store(self.b, value, address, value.type.element, mask)
 
-    def scatter(self, base: ir.Value, elements: ir.Value, mask: Mask, x: LLVMScalar) -> None:
+    def scatter(self, base: ir.Value, elements: ir.Value, mask: Mask, x: Scalar) -> None:
         """Elements to a vector of offsets."""
         value = self.to_memory(self.s.splat(x))
         mask, kind = self.every() if mask is None else mask, ir.VectorType(base.type, self.s.lanes)
@@ -80,15 +108,15 @@ class Memory:
                                   [value.type, kind, i32, mask.type])
         self.b.call(function, [value, self.offset(base, elements, x.dtype), i32(x.dtype.bytes), mask])
 
-    def from_memory(self, x: ir.Value, dtype: DType) -> LLVMScalar:
+    def from_memory(self, x: ir.Value, dtype: DType) -> Scalar:
         if dtype == bool_:
             x = self.b.icmp_unsigned("!=", x, ir.Constant(x.type, None if isinstance(x.type, ir.VectorType) else 0))
         return self.s.element(x, dtype)
 
-    def to_memory(self, x: LLVMScalar) -> ir.Value:
+    def to_memory(self, x: Scalar) -> ir.Value:
         if x.dtype != bool_:
             return x.value
-        return self.b.zext(x.value, self.wide(i8) if x.is_vector else i8)
+        return self.b.zext(x.value, self.wide(i8) if isinstance(x.value.type, ir.VectorType) else i8)
 
     def wide(self, kind: ir.Type) -> ir.VectorType:
         return ir.VectorType(kind, self.s.lanes)
@@ -103,7 +131,7 @@ class Memory:
 
     def lanes_below(self, count: ir.Value) -> ir.Value:
         """The mask of the lanes l < count."""
-        return self.b.icmp_signed("<", self.steps(), self.splat(count))
+        return lanes_below(self.b, count, self.s.lanes)
 
     def splat(self, x: ir.Value) -> ir.Value:
         """An i64 in every lane."""
@@ -121,5 +149,5 @@ class Memory:
         return self.b.module.declare_intrinsic(f"llvm.{name}.{kinds}", fnty=ir.FunctionType(result, operands))
 
 
-def zero(kind: ir.VectorType) -> ir.Value:
+def zero(kind: ir.Type) -> ir.Value:
     return Splat(kind, ir.Constant(kind.element, 0))

@@ -7,25 +7,24 @@ from contextlib import contextmanager
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Builder, i64, pointer, size_of
-
-context_type = ir.LiteralStructType([pointer, pointer, pointer, pointer, i64])
-kernel_type = ir.FunctionType(ir.VoidType(), [pointer, i64, i64, i64])
+from stele.backend.llvm.access import Builder, size_of
+from stele.backend.llvm.launch import SCRATCH, SCRATCH_BYTES, i8, i32, i64, new_kernel, word
 
 
 @contextmanager
 def kernel(module: ir.Module, name: str) -> Iterator[tuple[Builder, ir.Value, ir.Value, ir.Value, ir.Value]]:
     """A kernel being written: `(b, ctx, scratch, task, first)`, where `first` is true for the thread's first task."""
-    function = ir.Function(module, kernel_type, name)
-    function.attributes.add("nounwind")
-    ctx, thread, begin, end = function.args
-    b = ir.IRBuilder(function.append_basic_block("entry"))
-    scratch = b.load(b.gep(ctx, [ir.IntType(32)(0), ir.IntType(32)(3)], source_etype=context_type), typ=pointer)
-    nbytes = b.load(b.gep(ctx, [ir.IntType(32)(0), ir.IntType(32)(4)], source_etype=context_type), typ=i64)
-    scratch = b.gep(scratch, [b.mul(thread, nbytes)], source_etype=ir.IntType(8))
+    b = new_kernel(module, name)
+    ctx, thread, begin, end = b.function.args
+    scratch = b.gep(word(b, ctx, SCRATCH), [b.mul(thread, word(b, ctx, SCRATCH_BYTES))], source_etype=i8)
     with loop(b, begin, end) as task:
         yield b, ctx, scratch, task, b.icmp_signed("==", task, begin)
     b.ret_void()
+
+
+def constant(x: int | ir.Value) -> int | None:
+    """The number that an integer is, if it is known."""
+    return x if isinstance(x, int) else x.constant if isinstance(x, ir.Constant) else None
 
 
 def as_value(x: int | ir.Value) -> ir.Value:
@@ -35,15 +34,15 @@ def as_value(x: int | ir.Value) -> ir.Value:
 @contextmanager
 def loop(b: Builder, start: int | ir.Value, stop: int | ir.Value, step: int = 1) -> Iterator[ir.Value]:
     """`for i in range(start, stop, step)`: the builder stands in the body; no loop where it would run once."""
-    if isinstance(start, int) and isinstance(stop, int) and start < stop <= start + step:
-        yield i64(start)
+    first, last = constant(start), constant(stop)
+    if first is not None and last is not None and first < last <= first + step:
+        yield as_value(start)
         return
-    before, head = b.block, b.append_basic_block("loop")
+    before, (head, body, after) = b.block, [b.append_basic_block(name) for name in ("head", "body", "after")]
     b.branch(head)
     b.position_at_end(head)
     i = b.phi(i64)
     i.add_incoming(as_value(start), before)
-    body, after = b.append_basic_block("body"), b.append_basic_block("after")
     b.cbranch(b.icmp_signed("<", i, as_value(stop)), body, after)
     b.position_at_end(body)
     yield i
@@ -57,23 +56,18 @@ Body = Callable[[ir.Value, list[ir.Value]], list[ir.Value]]
 
 def fold(b: Builder, count: int | ir.Value, carried: list[ir.Value], body: Body) -> list[ir.Value]:
     """The values after `carried = body(i, carried)` for `i` in `range(count)`."""
-    if isinstance(count, int) and count == 1:
+    if constant(count) == 1:
         return body(i64(0), carried)
-    before, head = b.block, b.append_basic_block("fold")
-    b.branch(head)
-    b.position_at_end(head)
-    phis = [b.phi(x.type) for x in [i64(0), *carried]]
-    for phi, x in zip(phis, [i64(0), *carried]):
-        phi.add_incoming(x, before)
-    inside, after = b.append_basic_block("step"), b.append_basic_block("folded")
-    b.cbranch(b.icmp_signed("<", phis[0], as_value(count)), inside, after)
-    b.position_at_end(inside)
-    result = body(phis[0], phis[1:])
-    for phi, x in zip(phis, [b.add(phis[0], i64(1), flags=("nsw",)), *result]):
-        phi.add_incoming(x, b.block)
-    b.branch(head)
-    b.position_at_end(after)
-    return phis[1:]
+    before = b.block
+    with loop(b, 0, count) as i:
+        inside = b.block
+        b.position_at_start(i.parent)
+        phis = [b.phi(x.type) for x in carried]
+        b.position_at_end(inside)
+        for phi, x, y in zip(phis, carried, body(i, [*phis])):
+            phi.add_incoming(x, before)
+            phi.add_incoming(y, b.block)
+    return [*phis]
 
 
 def total(b: Builder, *terms: int | ir.Value) -> ir.Value:
@@ -114,7 +108,7 @@ def at(b: Builder, base: ir.Value, offset: int | ir.Value, dtype: ir.Type) -> ir
 
 
 def bytes_at(b: Builder, base: ir.Value, offset: int) -> ir.Value:
-    return b.gep(base, [i64(offset)], source_etype=ir.IntType(8)) if offset else base
+    return b.gep(base, [i64(offset)], source_etype=i8) if offset else base
 
 
 def load(b: Builder, address: ir.Value, dtype: ir.Type, lanes: int = 1) -> ir.Value:
@@ -126,24 +120,34 @@ def store(b: Builder, x: ir.Value, address: ir.Value, dtype: ir.Type) -> None:
     b.store(x, address, align=size_of(dtype))
 
 
+class Splat(ir.FormattedConstant):
+    """One constant in every lane, in LLVM's short form."""
+
+    def __init__(self, kind: ir.Type, value: ir.Constant) -> None:
+        super().__init__(kind, "")
+        self.constant = f"splat ({value.type} {value.get_reference()})"
+
+
 def splat(b: Builder, x: ir.Value, lanes: int) -> ir.Value:
     """`lanes` copies of a scalar."""
     if lanes == 1:
         return x
     vector = ir.VectorType(x.type, lanes)
-    one = b.insert_element(ir.Constant(vector, ir.Undefined), x, ir.IntType(32)(0))
-    first = ir.Constant(ir.VectorType(ir.IntType(32), lanes), None)
+    if isinstance(x, ir.Constant):
+        return Splat(vector, x)
+    one = b.insert_element(ir.Constant(vector, ir.Undefined), x, i32(0))
+    first = ir.Constant(ir.VectorType(i32, lanes), None)
     return b.shuffle_vector(one, ir.Constant(vector, ir.Undefined), first)
 
 
 def shuffle(b: Builder, x: ir.Value, y: ir.Value, picks: Sequence[int]) -> ir.Value:
     """Lanes of `x` and `y` laid end to end, picked by number."""
-    return b.shuffle_vector(x, y, ir.Constant(ir.VectorType(ir.IntType(32), len(picks)), list(picks)))
+    return b.shuffle_vector(x, y, ir.Constant(ir.VectorType(i32, len(picks)), list(picks)))
 
 
-def suffix(vector: ir.VectorType) -> str:
-    """How intrinsics call a vector type: `v16f32`."""
-    return f"v{vector.count}f{8 * size_of(vector.element)}"
+def suffix(kind: ir.Type) -> str:
+    """How intrinsics name a type: f32, v16f32, i64."""
+    return f"v{kind.count}{suffix(kind.element)}" if isinstance(kind, ir.VectorType) else kind.intrinsic_name
 
 
 def zero(dtype: ir.Type, lanes: int) -> ir.Value:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Builder, Index, Operand, Pair, i64, size_of
+from stele.backend.llvm.access import Builder, Index, Operand, Pair, size_of
+from stele.backend.llvm.launch import i1, i32, i64
 from stele.backend.llvm.nest import (
     at,
     lanes_below,
@@ -109,13 +110,12 @@ def store_lanes(b: Builder, vector: ir.Value, address: ir.Value, dtype: ir.Type,
     if count == lanes:
         store(b, vector, address, dtype)
         return
-    mask = ir.Constant(ir.VectorType(ir.IntType(1), lanes), [int(l < count) for l in range(lanes)])
+    mask = ir.Constant(ir.VectorType(i1, lanes), [int(l < count) for l in range(lanes)])
     masked_store(b, vector, address, dtype, mask)
 
 
 def masked_store(b: Builder, vector: ir.Value, address: ir.Value, dtype: ir.Type, mask: ir.Value) -> None:
     """Stores the lanes of `vector` that `mask` selects."""
-    i32 = ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [vector.type, address.type, i32, mask.type])
     function = b.module.declare_intrinsic(f"llvm.masked.store.{suffix(vector.type)}.p0", fnty=kind)
     b.call(function, [vector, address, i32(size_of(dtype)), mask])
@@ -123,8 +123,7 @@ def masked_store(b: Builder, vector: ir.Value, address: ir.Value, dtype: ir.Type
 
 def masked_load(b: Builder, address: ir.Value, dtype: ir.Type, mask: ir.Value) -> ir.Value:
     """The elements at `address` where `mask` selects, and 0 elsewhere."""
-    i32, lanes = ir.IntType(32), mask.type.count
-    vector = ir.VectorType(dtype, lanes)
+    vector = ir.VectorType(dtype, mask.type.count)
     kind = ir.FunctionType(vector, [address.type, i32, mask.type, vector])
     function = b.module.declare_intrinsic(f"llvm.masked.load.{suffix(vector)}.p0", fnty=kind)
     return b.call(function, [address, i32(size_of(dtype)), mask, ir.Constant(vector, None)])

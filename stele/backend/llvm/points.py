@@ -16,7 +16,7 @@ from llvmlite import ir
 
 from stele.backend.llvm.access import Builder, Machine
 from stele.backend.llvm.microkernel import multiply_add
-from stele.backend.llvm.scalars import Splat
+from stele.backend.llvm.nest import splat
 
 Vectors = list[ir.Value]
 
@@ -122,7 +122,7 @@ class Maps:
             return x if y is None else b.fadd(x, y)
         if factor == -1.0 and y is not None:
             return b.fsub(y, x)
-        c = Splat(x.type, ir.Constant(x.type.element, factor))
+        c = splat(b, ir.Constant(x.type.element, factor), x.type.count)
         return b.fmul(c, x) if y is None else multiply_add(b, self.machine, c, x, y)
 
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from llvmlite import ir
@@ -12,8 +11,10 @@ from ...ir.scalars import Number
 from ...ir.types import DType, bool_, int32, int64, uint32
 from ...kernel.approx import Approximations
 from ...kernel.vocabulary import Element, Operand, result_dtype
+from .nest import splat, suffix
 
 Scalar = Element[ir.Value]
+"""One element per lane (a vector), or one for all lanes (a plain scalar, splatted when it meets a vector)."""
 Build = Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value]
 
 TYPES: dict[str, ir.Type] = {
@@ -23,23 +24,6 @@ TYPES: dict[str, ir.Type] = {
 }
 COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 INTRINSIC = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "roundeven", "abs": "fabs"}
-
-
-class Splat(ir.FormattedConstant):
-    """One constant in every lane, in LLVM's short form."""
-
-    def __init__(self, kind: ir.VectorType, value: ir.Constant) -> None:
-        super().__init__(kind, "")
-        self.constant = f"splat ({value.type} {value.get_reference()})"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LLVMScalar(Element[ir.Value]):
-    """One element per lane (a vector), or one for all lanes (a plain scalar, splatted when it meets a vector)."""
-
-    @property
-    def is_vector(self) -> bool:
-        return isinstance(self.value.type, ir.VectorType)
 
 
 class LLVMScalars(Approximations[ir.Value]):
@@ -55,29 +39,26 @@ class LLVMScalars(Approximations[ir.Value]):
         self.fused = fma
         self._splats: dict[tuple[ir.Block, ir.Value], ir.Value] = {}
 
-    def element(self, value: ir.Value, dtype: DType) -> LLVMScalar:
+    def element(self, value: ir.Value, dtype: DType) -> Scalar:
         """A register of this dtype as an element."""
-        return LLVMScalar(self, value, dtype)
+        return Element(self, value, dtype)
 
     def register(self, dtype: DType) -> ir.Type:
         """The type of a full element of dtype: `<lanes x T>`, or T when there is one lane."""
         return TYPES[dtype.name] if self.lanes == 1 else ir.VectorType(TYPES[dtype.name], self.lanes)
 
-    def splat(self, x: Scalar) -> LLVMScalar:
+    def splat(self, x: Scalar) -> Scalar:
         """x in every lane."""
         if self.lanes == 1 or isinstance(x.value.type, ir.VectorType):
             return self.element(x.value, x.dtype)
         return self.element(self._splat(x.value), x.dtype)
 
     def _splat(self, value: ir.Value) -> ir.Value:
-        wide = ir.VectorType(value.type, self.lanes)
-        if isinstance(value, ir.Constant):
-            return Splat(wide, value)
         key = self.builder.block, value
+        if isinstance(value, ir.Constant):
+            return splat(self.builder, value, self.lanes)
         if key not in self._splats:
-            first = self.builder.insert_element(ir.Constant(wide, ir.Undefined), value, ir.IntType(32)(0))
-            zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None)
-            self._splats[key] = self.builder.shuffle_vector(first, ir.Constant(wide, ir.Undefined), zeros)
+            self._splats[key] = splat(self.builder, value, self.lanes)
         return self._splats[key]
 
     def together(self, *values: ir.Value) -> list[ir.Value]:
@@ -96,7 +77,7 @@ class LLVMScalars(Approximations[ir.Value]):
             f"llvm.{name}.{suffix(kind)}", fnty=ir.FunctionType(kind, [kind] * len(values)))
         return self.builder.call(function, values)
 
-    def constant(self, value: Number, dtype: DType) -> LLVMScalar:
+    def constant(self, value: Number, dtype: DType) -> Scalar:
         if dtype.is_float and dtype.bits > 16:
             return self.element(ir.Constant(TYPES[dtype.name], float(value)), dtype)
         if dtype.is_float:
@@ -106,7 +87,7 @@ class LLVMScalars(Approximations[ir.Value]):
             raise DTypeError(f"{value} is no {dtype}; cast the element to a float dtype first")
         return self.element(ir.Constant(TYPES[dtype.name], int(value)), dtype)
 
-    def convert(self, x: Scalar, dtype: DType) -> LLVMScalar:
+    def convert(self, x: Scalar, dtype: DType) -> Scalar:
         b, v, old = self.builder, x.value, x.dtype
         target = self.like(v, dtype)
         if dtype == bool_:
@@ -127,29 +108,29 @@ class LLVMScalars(Approximations[ir.Value]):
         widen = b.zext if old.kind == "u" else b.sext
         return self.element((widen if dtype.bits > old.bits else b.trunc)(v, target), dtype)
 
-    def unpack(self, x: Scalar) -> LLVMScalar:
+    def unpack(self, x: Scalar) -> Scalar:
         return self.element(self.builder.zext(x.value, self.like(x.value, uint32)), uint32)
 
-    def pack(self, bits: Scalar, dtype: DType) -> LLVMScalar:
+    def pack(self, bits: Scalar, dtype: DType) -> Scalar:
         return self.element(self.builder.trunc(bits.value, self.like(bits.value, dtype)), dtype)
 
-    def bitcast(self, x: Scalar, dtype: DType) -> LLVMScalar:
+    def bitcast(self, x: Scalar, dtype: DType) -> Scalar:
         if x.dtype.bits != dtype.bits:
             raise DTypeError(f"bitcast needs dtypes of one width, got {x.dtype} and {dtype}; cast converts a value")
         same = x.value.type == self.like(x.value, dtype)
         return self.element(x.value if same else self.builder.bitcast(x.value, self.like(x.value, dtype)), dtype)
 
-    def select(self, c: Scalar, x: Operand, y: Operand) -> LLVMScalar:
+    def select(self, c: Scalar, x: Operand, y: Operand) -> Scalar:
         x, y = self.meet(x, y)
         return self.element(self.builder.select(*self.together(c.value, x.value, y.value)), x.dtype)
 
-    def fma(self, x: Operand, y: Operand, z: Operand) -> LLVMScalar:
+    def fma(self, x: Operand, y: Operand, z: Operand) -> Scalar:
         x, y, z = self.meet(x, y, z)
         if not (self.fused and x.dtype.is_float):
             return self.binary("add", self.binary("mul", x, y), z)
         return self.element(self._intrinsic("fma", *self.together(x.value, y.value, z.value)), x.dtype)
 
-    def rare(self, mask: Scalar, slow: Callable[[], Scalar], fast: Scalar) -> LLVMScalar:
+    def rare(self, mask: Scalar, slow: Callable[[], Scalar], fast: Scalar) -> Scalar:
         """A branch on whether any lane needs `slow`: afterwards the builder stands in another block."""
         start, some = self.builder.block, mask.value
         if isinstance(some.type, ir.VectorType):
@@ -165,7 +146,7 @@ class LLVMScalars(Approximations[ir.Value]):
         result.add_incoming(mixed.value, end)
         return self.element(result, mixed.dtype)
 
-    def unary(self, name: str, x: Operand) -> LLVMScalar:
+    def unary(self, name: str, x: Operand) -> Scalar:
         (x,) = self.meet(x)
         if x.dtype.is_float:
             v = self.builder.fneg(x.value) if name == "neg" else self._intrinsic(INTRINSIC[name], x.value)
@@ -176,7 +157,7 @@ class LLVMScalars(Approximations[ir.Value]):
             return self.binary("sub", 0, x)
         return self.select(x < 0, -x, x) if name == "abs" and x.dtype.kind == "i" else self.element(x.value, x.dtype)
 
-    def binary(self, name: str, x: Operand, y: Operand) -> LLVMScalar:
+    def binary(self, name: str, x: Operand, y: Operand) -> Scalar:
         x, y = self.meet(x, y)
         kind = x.dtype.kind
         if name in ARITHMETIC[kind]:
@@ -185,11 +166,6 @@ class LLVMScalars(Approximations[ir.Value]):
         if name not in FORMULAS or kind == "b" or (name in ("shl", "shr") and kind == "f"):
             raise DTypeError(f"{name} has no meaning on {x.dtype}; cast the operands first")
         return FORMULAS[name](self, x, y)
-
-
-def suffix(kind: ir.Type) -> str:
-    """How intrinsics name a type: f32, v16f32, i64."""
-    return f"v{kind.count}{suffix(kind.element)}" if isinstance(kind, ir.VectorType) else kind.intrinsic_name
 
 
 def _compare(build: Callable[..., ir.Value], sign: str, b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -221,14 +197,14 @@ def is_number(x: Scalar) -> bool:
     return isinstance(x.value.constant, int | float) and x.value.constant == x.value.constant
 
 
-def extreme(s: LLVMScalars, x: Scalar, y: Scalar, better: str) -> LLVMScalar:
+def extreme(s: LLVMScalars, x: Scalar, y: Scalar, better: str) -> Scalar:
     """max ("gt") or min ("lt"): one machine instruction, and a repair for NaN in x unless x is a number for sure."""
     x, y = (y, x) if is_number(y) else (x, y)
     best = s.select(s.binary(better, x, y), x, y)  # y where either is NaN, like maxps
     return best if not x.dtype.is_float or is_number(x) else s.select(s.ne(x, x), x, best)
 
 
-def shift(s: LLVMScalars, x: Scalar, y: Scalar, left: bool) -> LLVMScalar:
+def shift(s: LLVMScalars, x: Scalar, y: Scalar, left: bool) -> Scalar:
     """A shift; by the width of the dtype or more all bits go: 0, or the sign where a signed dtype shifts right."""
     signed = x.dtype.kind == "i" and not left
     build = ir.IRBuilder.shl if left else ir.IRBuilder.ashr if signed else ir.IRBuilder.lshr
@@ -243,7 +219,7 @@ def shift(s: LLVMScalars, x: Scalar, y: Scalar, left: bool) -> LLVMScalar:
     return s.select(fits, s.element(build(s.builder, x_value, count), x.dtype), 0)
 
 
-def floor_divide(s: LLVMScalars, x: Scalar, y: Scalar) -> LLVMScalar:
+def floor_divide(s: LLVMScalars, x: Scalar, y: Scalar) -> Scalar:
     """x / y rounded down; 0 where y is 0, and the least integer over -1 wraps to itself: nothing traps."""
     if x.dtype.is_float:
         return s.floor(x / y)
@@ -259,14 +235,14 @@ def floor_divide(s: LLVMScalars, x: Scalar, y: Scalar) -> LLVMScalar:
     return s.select(s.eq(y, 0), 0, quotient) if unsafe else quotient
 
 
-def _floored(s: LLVMScalars, x: Scalar, y: Scalar) -> LLVMScalar:
+def _floored(s: LLVMScalars, x: Scalar, y: Scalar) -> Scalar:
     quotient = s.element(s.builder.sdiv(*s.together(x.value, y.value)), x.dtype)
     rest = x - quotient * y
     down = s.ne(rest, 0) & ((rest ^ y) < 0)
     return s.select(down, quotient - 1, quotient)
 
 
-def multiply_high(s: LLVMScalars, x: Scalar, y: Scalar) -> LLVMScalar:
+def multiply_high(s: LLVMScalars, x: Scalar, y: Scalar) -> Scalar:
     """High half of the product of two uint32."""
     if x.dtype != uint32:
         raise DTypeError(f"mulhi needs uint32, got {x.dtype}; cast the operands first")
@@ -276,7 +252,7 @@ def multiply_high(s: LLVMScalars, x: Scalar, y: Scalar) -> LLVMScalar:
 
 
 # Several instructions each, for numbers of any kind.
-FORMULAS: dict[str, Callable[[LLVMScalars, Scalar, Scalar], LLVMScalar]] = {
+FORMULAS: dict[str, Callable[[LLVMScalars, Scalar, Scalar], Scalar]] = {
     "max": partial(extreme, better="gt"),
     "min": partial(extreme, better="lt"),
     "shl": partial(shift, left=True),

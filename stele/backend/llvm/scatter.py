@@ -10,17 +10,19 @@ from ...ir.types import int64, product
 from ...kernel.fuse import Kernel
 from ...kernel.loops import Axis, ceil
 from ...ops.linear import ScatterAdd
+from .access import Machine
 from .blocks import Blocks
 from .dims import i64
-from .frame import Frame, Slots, i1, new_kernel
-from .launch import Launch, Target
-from .scalars import LLVMScalar, LLVMScalars
+from .frame import Frame, Slots
+from .launch import Launch, i1, i8, new_kernel
+from .nest import least, loop
+from .scalars import LLVMScalars, Scalar
 
 TASK = 32768
 """Elements of the result that one task owns."""
 
 
-def emit_scatter(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Target) -> list[Launch]:
+def emit_scatter(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Machine) -> list[Launch]:
     """Adds the function of a ScatterAdd of (pre, index, post) into (pre, size, post)."""
     (y,) = kernel.results
     scatter = Scatter(module, name, y, slots, target)
@@ -31,12 +33,12 @@ def emit_scatter(module: ir.Module, name: str, kernel: Kernel, slots: Slots, tar
 class Scatter:
     """The one function of a ScatterAdd. A task is one element of `pre` and `share` rows of the result."""
 
-    def __init__(self, module: ir.Module, name: str, y: Value, slots: Slots, target: Target) -> None:
+    def __init__(self, module: ir.Module, name: str, y: Value, slots: Slots, target: Machine) -> None:
         assert isinstance(y.op, ScatterAdd)
         self.y, (self.g, self.index), axis = y, y.args, y.op.axis
         self.pre, self.size, self.post = product(y.shape[:axis]), y.shape[axis], product(y.shape[axis + 1:])
         self.count = product(self.index.shape)
-        self.share = max(1, TASK // self.post) if isinstance(self.post, int) else 16
+        self.share = max(1, TASK // max(self.post, 1)) if isinstance(self.post, int) else 16
         self.frame = Frame(new_kernel(module, name), slots, {})
         self.b = self.frame.b
         self.blocks = Blocks(self.frame, LLVMScalars(self.b, target.vector_bytes // max(4, y.dtype.bytes), target.fma))
@@ -45,10 +47,10 @@ class Scatter:
 
     def emit(self) -> None:
         b, ranges = self.b, self.frame.integer(ceil(self.size, self.share))
-        with self.frame.loop(self.frame.begin, self.frame.end) as task:
+        with loop(self.b, self.frame.begin, self.frame.end) as task:
             outer, part = b.udiv(task, ranges), b.urem(task, ranges)
             low = b.mul(part, i64(self.share))
-            high = self.frame.least(b.add(low, i64(self.share)), self.frame.integer(self.size))
+            high = least(b, b.add(low, i64(self.share)), self.frame.integer(self.size))
             rows = b.mul(outer, self.frame.integer(self.size * self.post))
             into = self.memory.offset(self.frame.buffer(self.y), rows, self.y.dtype)
             read = b.mul(outer, self.frame.integer(self.count * self.post))
@@ -64,12 +66,12 @@ class Scatter:
     def clear(self, address: ir.Value, elements: ir.Value) -> None:
         size = self.b.mul(elements, i64(self.y.dtype.bytes))
         memset = self.b.module.declare_intrinsic("llvm.memset", [address.type, i64])
-        self.b.call(memset, [address, ir.IntType(8)(0), size, i1(0)])
+        self.b.call(memset, [address, i8(0), size, i1(0)])
 
     def scan(self, low: ir.Value, high: ir.Value, into: ir.Value, source: ir.Value) -> None:
         """Looks at all indices, a vector at a time, and adds the rows that belong here."""
         b, lanes = self.b, self.s.lanes
-        with self.frame.loop(i64(0), self.n, lanes) as at:
+        with loop(self.b, i64(0), self.n, lanes) as at:
             mask = self.memory.lanes_below(b.sub(self.n, at))
             address = self.memory.offset(self.frame.buffer(self.index), at, self.index.dtype)
             k = self.s.cast(self.memory.load_lanes(address, mask, self.index.dtype), int64)
@@ -79,7 +81,7 @@ class Scatter:
             self.each(bits, lambda lane: self.add(self.row(into, b.extract_element(k.value, lane)),
                                                   self.row(source, b.add(at, b.zext(lane, i64)))))
 
-    def check(self, k: LLVMScalar, mask: ir.Value) -> None:
+    def check(self, k: Scalar, mask: ir.Value) -> None:
         """Reports the first index that is outside."""
         b = self.b
         outside = (k < 0) | (k >= self.s.element(self.frame.integer(self.size), int64))

@@ -8,7 +8,8 @@ from functools import cached_property
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Builder, Operand, Pair, i64
+from stele.backend.llvm.access import Builder, Operand, Pair
+from stele.backend.llvm.launch import i64
 from stele.backend.llvm.nest import at, load, loop, scaled, store, table
 from stele.backend.llvm.pack import compress
 from stele.backend.llvm.planes import Planes

@@ -12,15 +12,14 @@ from stele.backend.llvm.access import (
     Builder,
     Count,
     Index,
-    Launch,
     Machine,
     Operand,
     Temp,
     Write,
-    i64,
     size_of,
     size_value,
 )
+from stele.backend.llvm.launch import Launch, i64
 from stele.backend.llvm.layer import Layer, Weights
 from stele.backend.llvm.microkernel import Price, Tile, best_tile
 from stele.backend.llvm.nest import (

@@ -12,16 +12,15 @@ from stele.backend.llvm.access import (
     Builder,
     Count,
     Extent,
-    Launch,
     Machine,
     Operand,
     Temp,
     Write,
     blocks_of,
-    i64,
     size_of,
     size_value,
 )
+from stele.backend.llvm.launch import Launch, i64
 from stele.backend.llvm.microkernel import Price, Tile, best_tile
 from stele.backend.llvm.nest import (
     at,

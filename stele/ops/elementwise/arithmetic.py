@@ -55,7 +55,7 @@ class Div(Binary):
 
 @dataclass(frozen=True)
 class Neg(Unary):
-    """-x."""
+    """The negative, -x."""
 
     def reference(self, *x: Array) -> Array: return np.negative(x[0])
     def scalar(self, s: Any, *x: Any) -> Any: return -x[0]

@@ -1,4 +1,4 @@
-"""The scalar vocabulary on NumPy arrays: it tests `scalar` rules and polynomials without a compiler."""
+"""The scalar vocabulary on NumPy arrays: an op's `scalar` tried without a compiler."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError
-from ..ir.scalars import Number
-from ..ir.types import DType, bool_, int32, uint32
-from .approx import Approximations
-from .exact import product_error, two_sum
-from .vocabulary import Element, Operand, result_dtype
+from stele.errors import DTypeError
+from stele.ir.scalars import Number
+from stele.ir.types import DType, bool_, int32, uint32
+from stele.kernel.approx import Approximations
+from stele.kernel.exact import product_error, two_sum
+from stele.kernel.vocabulary import Element, Operand, result_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[[Array, Array], Array]

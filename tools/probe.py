@@ -10,8 +10,8 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
-from ...ir.types import DType, bool_
-from .scalars import TYPES, LLVMScalars
+from stele.backend.llvm.scalars import TYPES, LLVMScalars
+from stele.ir.types import DType, bool_
 
 Formula = Callable[..., Any]
 Arrays = np.ndarray[Any, np.dtype[Any]]
@@ -47,7 +47,8 @@ def probe(formula: Formula, dtypes: Sequence[DType], result: DType, level: str =
           lanes: int | None = None) -> Probe:
     """`formula(s, *x)` compiled for a level of x86-64.
 
-    >>> y = probe(lambda s, x: s.exp(x), [float32], float32)(np.zeros(3, "float32"))
+    >>> from ...ir.types import float32
+    >>> y = probe(lambda s, x: s.exp(x), [float32], float32, "v2")(np.zeros(3, "float32"))
     """
     cpu, vector_bytes, fused = LEVELS[level]
     lanes = lanes or vector_bytes // 4

@@ -1,0 +1,284 @@
+"""Results written over donated parameters and dead temporaries are those of fresh memory."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from stele.backend import reference
+from stele.backend.buffers import Buffer
+from stele.ir.graph import Graph, Value, parameter
+from stele.ir.sizes import Dim, Size, size
+from stele.ir.types import DType, Type, bfloat16, bool_, float16, float32, float64, int32
+from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, matmul
+from stele.ops.control import scan
+from stele.ops.elementwise.unary import relu, tanh
+from stele.ops.linear import (
+    Concatenate,
+    Gather,
+    Pad,
+    Slice,
+    Sum,
+    broadcast,
+    cast,
+    expand_dims,
+    flip,
+    reshape,
+    slice_axis,
+    swap_last,
+)
+from stele.pipeline import PASSES, Options, build
+
+NONE = frozenset(name for name, _ in PASSES) - {"expand"}
+N = size("n")
+Program = tuple[Sequence[Value], Sequence[Value], Mapping[int, int]]
+"""Parameters, results, and which parameter's memory which result may take over."""
+
+
+def leaf(*shape: Dim, of: DType = float32) -> Value:
+    return parameter("x", Type(of, shape))
+
+
+def is_reference(program: Program, passes: bool = True, **sizes: int) -> int:
+    """Asserts that a program with donated parameters gives what the reference gives; how many it overwrote."""
+    leaves, results, donate = program
+    rng, graph = np.random.default_rng(1), Graph(tuple(leaves), tuple(results))
+    shapes = [[sizes[str(n)] if isinstance(n, Size) else n for n in v.shape] for v in leaves]
+    arrays = [(rng.normal(size=shape) * 3).astype(v.dtype.numpy) for shape, v in zip(shapes, leaves)]
+    expected = reference.run(graph, arrays)
+    compiled = build(graph, donate=donate, options=Options("cpu", frozenset() if passes else NONE))
+    buffers = [Buffer.of(a) for a in arrays]
+    made = compiled(buffers, sizes)
+    for y, z, v in zip(made, expected, results, strict=True):
+        tolerance = {1: 0, 2: 5e-2, 4: 3e-5, 8: 1e-9}[v.dtype.bytes]
+        np.testing.assert_allclose(y.array.astype(np.float64), z.astype(np.float64), rtol=tolerance, atol=tolerance)
+    for k, (b, a) in enumerate(zip(buffers, arrays)):
+        assert k in donate or np.array_equal(b.array, a), "a parameter that nobody gave away"
+    return len({id(b.block) for b in buffers} & {id(y.block) for y in made})
+
+
+SHAPE = 33, 45
+PROGRAMS: dict[str, tuple[Callable[[], Program], int]] = {}
+PLAIN = {"read_flat": 0, "read_under_two_names": 0}
+"""How many are overwritten without passes, where that is another number."""
+
+
+def overwrites(count: int) -> Callable[[Callable[[], Program]], Callable[[], Program]]:
+    """Notes a program and how many parameters share their memory with results."""
+    def note(f: Callable[[], Program]) -> Callable[[], Program]:
+        PROGRAMS[f.__name__] = f, count
+        return f
+    return note
+
+
+def two(*shape: int) -> tuple[Value, Value]:
+    return leaf(*shape), leaf(*shape)
+
+
+@overwrites(2)
+def sum_and_difference() -> Program:
+    a, b = two(*SHAPE)
+    return [a, b], [a + b, a - b], {0: 0, 1: 1}
+
+
+@overwrites(2)
+def sum_and_difference_crossed() -> Program:
+    a, b = two(*SHAPE)
+    return [a, b], [a - b, a + b], {0: 1, 1: 0}
+
+
+@overwrites(2)
+def a_swap() -> Program:
+    a, b = two(*SHAPE)
+    return [a, b], [b, a], {0: 0, 1: 1}
+
+
+@overwrites(1)
+def a_swap_with_work() -> Program:
+    a, b = two(*SHAPE)
+    return [a, b], [b * 2, tanh(a)], {0: 0, 1: 1}
+
+
+@overwrites(2)
+def momentum() -> Program:
+    p, m, g = leaf(*SHAPE), leaf(*SHAPE), leaf(*SHAPE)
+    new = m * 0.9 + g
+    return [p, m, g], [p - new * 0.1, new], {0: 0, 1: 1}
+
+
+@overwrites(0)
+def read_transposed() -> Program:
+    a = leaf(33, 33)
+    return [a], [a + swap_last(a)], {0: 0}
+
+
+@overwrites(0)
+def read_flipped() -> Program:
+    a = leaf(*SHAPE)
+    return [a], [a + flip(a, (1,))], {0: 0}
+
+
+@overwrites(0)
+def read_sliced() -> Program:
+    a = leaf(*SHAPE)
+    return [a], [a + broadcast(slice_axis(a, 0, 1, 1), SHAPE)], {0: 0}
+
+
+@overwrites(0)
+def read_padded() -> Program:
+    a = leaf(*SHAPE)
+    return [a], [a * 2 + Slice((0, 0), SHAPE, (1, 1))(Pad((1, 0), (0, 0), (0, 0))(a))], {0: 0}
+
+
+@overwrites(0)
+def read_reshaped() -> Program:
+    a = leaf(12, 12)
+    return [a], [a * 2, reshape(swap_last(reshape(a, (6, 24))), (12, 12)) + 1], {0: 0}
+
+
+@overwrites(1)
+def read_flat() -> Program:
+    a = leaf(12, 12)
+    return [a], [a * 2, reshape(a, (144,)) + 1, reshape(a, (144, 1)) - 1], {0: 0}
+
+
+@overwrites(1)
+def read_under_two_names() -> Program:
+    a = leaf(12, 12)
+    return [a], [y := a * 2, y - reshape(reshape(a, (144,)), (12, 12))], {0: 0}
+
+
+@overwrites(0)
+def read_as_a_row() -> Program:
+    a = leaf(40)
+    return [a], [a * 2, a * expand_dims(a, (1,))], {0: 0}
+
+
+@overwrites(0)
+def read_with_its_sum() -> Program:
+    a = leaf(*SHAPE)
+    return [a], [a / (Sum((0, 1))(a * a) + 1)], {0: 0}
+
+
+@overwrites(0)
+def normalised() -> Program:
+    a = leaf(200, 64)
+    return [a], [a - broadcast(expand_dims(Sum((1,))(a), (1,)), (200, 64))], {0: 0}
+
+
+@overwrites(0)
+def read_by_a_later_kernel() -> Program:
+    a, w = leaf(33, 33), leaf(33, 33)
+    return [a, w], [y := a * 2, matmul(matmul(y, w), a)], {0: 0}
+
+
+@overwrites(0)
+def read_by_an_earlier_kernel() -> Program:
+    a, w = leaf(33, 33), leaf(33, 33)
+    return [a, w], [a - matmul(a, w) * 0.1], {0: 0}
+
+
+@overwrites(1)
+def returned_as_well() -> Program:
+    a = leaf(*SHAPE)
+    return [a], [a + 1, reshape(a, (45, 33))], {0: 0}
+
+
+@overwrites(0)
+def gathered() -> Program:
+    a = leaf(*SHAPE)
+    return [a], [a + Gather(0)(a, cast(relu(reshape(slice_axis(a, 1, 0, 1), (33,))), int32))], {0: 0}
+
+
+@overwrites(0)
+def joined() -> Program:
+    a = leaf(*SHAPE)
+    return [a], [Concatenate(0)(slice_axis(a, 0, 1, 32), slice_axis(a, 0, 0, 1))], {0: 0}
+
+
+@overwrites(1)
+def added_to_a_product() -> Program:
+    a, x, w = leaf(47, 61), leaf(47, 300), leaf(300, 61)
+    return [a, x, w], [a - matmul(x, w) * 0.1], {0: 0}
+
+
+@overwrites(2)
+def two_behind_a_product() -> Program:
+    a, m, x, w = leaf(47, 61), leaf(47, 61), leaf(47, 300), leaf(300, 61)
+    new = m * 0.9 + matmul(x, w)
+    return [a, m, x, w], [a - new * 0.1, new + a], {0: 0, 1: 1}
+
+
+@overwrites(0)
+def an_operand_of_its_product() -> Program:
+    a, w = leaf(50, 50), leaf(50, 50)
+    return [a, w], [relu(matmul(a, w)) + a], {0: 0}
+
+
+@overwrites(0)
+def a_product_plus_its_transpose() -> Program:
+    a, x, w = leaf(50, 50), leaf(50, 20), leaf(20, 50)
+    return [a, x, w], [matmul(x, w) + swap_last(a)], {0: 0}
+
+
+@overwrites(0)
+def a_carried_start() -> Program:
+    h, x = leaf(40, 5), leaf(6, 40, 5)
+    (last,), (ys,) = scan(lambda c, s: ([tanh(c[0] + s[0])], [c[0]]), [h], [x])
+    return [h, x], [last, ys + h], {0: 0}
+
+
+@overwrites(1)
+def a_stack_after_its_loop() -> Program:
+    h, x = leaf(40, 5), leaf(6, 40, 5)
+    (last,), (ys,) = scan(lambda c, s: ([tanh(c[0] + s[0])], [c[0]]), [h], [x])
+    return [h, x], [x + ys, last], {1: 0}
+
+
+@pytest.mark.parametrize("passes", [False, True])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name: str, passes: bool) -> None:
+    make, count = PROGRAMS[name]
+    assert is_reference(make(), passes) == (count if passes else PLAIN.get(name, count))
+
+
+@pytest.mark.parametrize("of", [float32, float64], ids=str)
+@pytest.mark.parametrize("batch", [1, 3, N], ids=str)
+def test_convolutions(batch: Dim, of: DType) -> None:
+    sizes = {"n": 5} if batch == N else {}
+    for h, stride, k in ((7, 1, 3), (12, 1, 3), (9, 2, 3), (6, 1, 1)):
+        pad = k // 2
+        attributes = (stride, stride), ((pad, pad), (pad, pad)), (1, 1), 1
+        out = (h + 2 * pad - k) // stride + 1
+        x, w = leaf(batch, 5, h, h, of=of), leaf(18, 5, k, k, of=of)
+        y, dx, dw = (leaf(*shape, of=of) for shape in ((batch, 18, out, out), x.shape, w.shape))
+        assert is_reference(([y, x, w], [relu(y + Conv2d(*attributes)(x, w))], {0: 0}), **sizes) == 1
+        assert is_reference(([dx, y, w], [dx * 2 + Conv2dInputGrad(*attributes, (h, h))(y, w)], {0: 0}), **sizes) == 1
+        update = dw - Conv2dWeightGrad(*attributes, (k, k))(y, x) * 0.1
+        assert is_reference(([dw, y, x], [update], {0: 0}), **sizes) == 1
+
+
+def test_products_of_many_shapes() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        m, n, k = (int(rng.choice([1, 3, 17, 64, 130, 513])) for _ in range(3))
+        a, x, w = leaf(m, n), leaf(m, k), leaf(k, n)
+        assert is_reference(([a, x, w], [a - matmul(x, w) * 0.1], {0: 0})) == 1
+
+
+@pytest.mark.parametrize("of", [float64, float16, bfloat16, int32, bool_], ids=str)
+def test_dtypes(of: DType) -> None:
+    a, b = leaf(N, 45, of=of), leaf(N, 45, of=of)
+    results = [a & b, a | b] if of == bool_ else [a + b, a - b]
+    for n in (0, 1, 33):
+        assert is_reference(([a, b], results, {0: 0, 1: 1}), n=n) == 2
+
+
+def test_a_chain_of_temporaries() -> None:
+    a, w = leaf(40, 40), leaf(40, 40)
+    x = a
+    for k in range(6):
+        y = matmul(x, w) * 0.1
+        x = tanh(y + x) + tanh(y * k)
+    is_reference(([a, w], [x], {0: 0}))

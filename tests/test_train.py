@@ -1,0 +1,158 @@
+"""The training workloads from files to a run folder, small, in this process and as a user runs them."""
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from formats import ROOT, fashion
+from safetensors.numpy import load_file
+
+import stele as st
+from stele import nn, optim
+from stele.data import Dataset, Split, find_images, find_texts
+from stele.train import workloads
+from stele.train.models import Cnn, ResNet20, ResNet50, Sentiment
+from stele.train.options import TrainOptions
+from stele.train.workloads import Trainer, train
+
+
+def small(data: Dataset, count: int, tests: int) -> Dataset:
+    """Every class alike, few of each."""
+    def some(part: Split, count: int) -> Split:
+        chosen = np.sort(np.argsort(np.random.default_rng(0).random(len(part)))[:count])
+        return Split(part.x[chosen], part.y[chosen])
+    return replace(data, train=some(data.train, count), test=some(data.test, tests))
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The packaged samples, a few hundred of each."""
+    for name, find in (("cnn", find_images), ("gru", find_texts)):
+        data = small(find(None), 320, 100)
+        workload = replace(workloads.WORKLOADS[name], find=lambda _, data=data: data)
+        monkeypatch.setitem(workloads.WORKLOADS, name, workload)
+
+
+def stele(*words: str, cwd: Path, **flags: str) -> subprocess.CompletedProcess[str]:
+    """The command as a process of its own."""
+    return subprocess.run([sys.executable, "-m", "stele.cli", *words], cwd=cwd, capture_output=True, text=True,
+                          timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT), **flags})
+
+
+@pytest.mark.parametrize("workload, parameters", [("cnn", 2_672_692), ("gru", 3_818_302)])
+def test_a_workload_learns_and_leaves_a_run_folder(few: None, workload: str, parameters: int, tmp_path: Path,
+                                                   capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "run"
+    train(TrainOptions(workload, None, 2, 64, 0, None, out))
+    printed = capsys.readouterr().out.splitlines()
+    history = json.loads((out / "history.json").read_text())
+    assert sorted(path.name for path in out.iterdir()) == ["curves.html", "history.json", "model.safetensors"]
+    assert history["state"] == "finished" and history["meta"]["parameters"] == parameters
+    first, last = history["epochs"]
+    assert last["train_loss"] < first["train_loss"] and set(last) == {
+        "epoch", "train_loss", "train_accuracy", "test_loss", "test_accuracy", "seconds"}
+    assert printed[-1] == f"test accuracy {last['test_accuracy']:.4f}" and f"run folder {out}" in printed
+
+
+def test_the_saved_model_gives_the_printed_accuracy(few: None, tmp_path: Path) -> None:
+    train(TrainOptions("cnn", None, 1, 64, 3, None, tmp_path / "run"))
+    data = workloads.WORKLOADS["cnn"].find(None)
+    model = Cnn(1, 28)
+    model.load(tmp_path / "run" / "model.safetensors")
+    _, accuracy = Trainer(model, optim.SGD(model.parameters(), 0.1)).test(data.test.x, data.test.y, 33)
+    history = json.loads((tmp_path / "run" / "history.json").read_text())
+    assert accuracy == pytest.approx(history["epochs"][0]["test_accuracy"])
+
+
+def test_a_seed_repeats_a_run_and_another_does_not(few: None, tmp_path: Path) -> None:
+    for name, seed in (("a", 5), ("b", 5), ("c", 6)):
+        train(TrainOptions("gru", None, 1, 64, seed, None, tmp_path / name))
+    a, b, c = (load_file(tmp_path / name / "model.safetensors") for name in "abc")
+    assert all(np.array_equal(a[name], b[name]) for name in a)
+    assert not all(np.array_equal(a[name], c[name]) for name in a)
+
+
+def test_a_last_short_batch_needs_no_second_program() -> None:
+    model = Sentiment(words=50, features=4, hidden=3)
+    trainer = Trainer(model, optim.SGD(model.parameters(), 0.1))
+    for n in (8, 8, 3, 1):
+        trainer.step(st.tensor(np.ones((n, 5), np.int32)), st.tensor(np.zeros(n, np.int64)))
+    assert trainer.step.compiles == 1
+
+
+@pytest.mark.parametrize("model, count, names", [
+    (Cnn, 3_441_592, ["conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias", "conv3.weight", "conv3.bias",
+                      "conv4.weight", "conv4.bias", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"]),
+    (Sentiment, 3_818_302, ["embedding.weight", "gru.weight_ih_l0", "gru.weight_hh_l0", "gru.bias_ih_l0",
+                            "gru.bias_hh_l0", "fc.weight", "fc.bias"])])
+def test_models_have_pytorchs_names_and_sizes(model: type[nn.Module], count: int, names: list[str]) -> None:
+    made = model()
+    assert [name for name, _ in made.named_parameters()] == names
+    assert sum(p.size for p in made.parameters()) == count
+
+
+def test_residual_networks_have_the_published_names_and_sizes() -> None:
+    big, little = ResNet50(), ResNet20()
+    assert sum(p.size for p in big.parameters()) == 25_557_032
+    assert {"layer1.0.downsample.0.weight", "layer4.2.bn3.running_var", "fc.bias"} <= set(big.state_dict())
+    assert sum(p.size for p in little.parameters()) == 269_722 and "layer3.2.conv2.weight" in little.state_dict()
+
+
+def test_as_a_process_without_a_path(tmp_path: Path) -> None:
+    folder = fashion(tmp_path / "fashion", packed=False, count=192)
+    done = stele("train", "cnn", "--data", str(folder), "--epochs", "2", "--threads", "2", "--out", "run", cwd=tmp_path,
+                 PATH="")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert re.fullmatch(r"test accuracy [01]\.\d{4}", done.stdout.splitlines()[-1])
+    again = stele("train", "cnn", "--data", str(folder), "--epochs", "1", "--out", "run", cwd=tmp_path)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert again.stderr == ("error: a run needs a folder of its own, got run, which holds one. "
+                            "Pass another --out, or delete it.\n")
+
+
+def test_ctrl_c_leaves_a_usable_run(tmp_path: Path) -> None:
+    folder = fashion(tmp_path / "fashion", packed=False, count=6400)
+    process = subprocess.Popen([sys.executable, "-u", "-m", "stele.cli", "train", "cnn", "--data", str(folder),
+                                "--epochs", "50", "--out", "run"], cwd=tmp_path, text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    try:
+        assert process.stdout and process.stdout.readline().startswith("epoch 1/50")
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert error == "interrupted; the run so far is in run\n"
+    history: dict[str, Any] = json.loads((tmp_path / "run" / "history.json").read_text())
+    assert history["state"] == "interrupted" and history["steps"]["train_loss"]
+    model = Cnn(1, 28)
+    model.load(tmp_path / "run" / "model.safetensors")
+
+
+@pytest.mark.parametrize("words, message", [
+    (("--data", "nowhere"), "--data needs an existing folder, got nowhere. Is the path right?"),
+    (("--data", "empty"), "got an empty folder at empty."),
+    (("--data", "cut"), "cut/train-images-idx3-ubyte"),
+    (("--out", "file"), "--out needs a folder, got the file file."),
+    (("--epochs", "0"), "--epochs needs a number in 1..100000, got 0."),
+    (("--batches", "8"), "Did you mean --batch?"),
+])
+def test_bad_input_is_one_line(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    images = next(fashion(tmp_path / "cut", packed=False).glob("train-images*"))
+    images.write_bytes(images.read_bytes()[:5000])
+    before = sorted(tmp_path.rglob("*"))
+    done = stele("train", "cnn", *words, cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1 and message in done.stderr
+    assert sorted(tmp_path.rglob("*")) == before

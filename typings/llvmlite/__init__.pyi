@@ -1,0 +1,2 @@
+"""What Stele uses of llvmlite, for type checkers."""
+__version__: str
