@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from . import config
-from .backend.base import Program
+from .backend.base import Precision, Program
 from .errors import GraphError
 from .ir.graph import Graph
 from .ir.stages import show
@@ -36,10 +36,13 @@ BACKENDS = {"cpu": ("stele.backend.cpu.program", "compile"), "reference": ("stel
 
 @dataclass(frozen=True)
 class Options:
-    """How a program is made: its backend (STELE_BACKEND without one), and the passes left out by name."""
+    """How a program is made: its backend (STELE_BACKEND without one), the passes left out by name, and how precise
+    algorithms have to be: `precision="strict"` computes convolutions directly, as their sums are written.
+    """
 
     backend: str = field(default_factory=config.BACKEND)
     without: frozenset[str] = frozenset()
+    precision: Precision = "fast"
 
 
 def optimise(graph: Graph, options: Options) -> Graph:
@@ -70,7 +73,7 @@ def build(graph: Graph, *, donate: Mapping[int, int] = {}, options: Options) -> 
     """
     module, name = BACKENDS[options.backend]
     compile = getattr(importlib.import_module(module), name)
-    return compile(graph, lambda traced: optimise(traced, options), donate, repr(options))
+    return compile(graph, lambda traced: optimise(traced, options), donate, options.precision, repr(options))
 
 
 def set_threads(threads: int) -> None:

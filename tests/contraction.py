@@ -66,10 +66,19 @@ class Memory:
 
     def write(self, b, ctx, index, lane_axis, lanes, mask, vector):
         address = self.address(b, ctx, index)
-        if mask is None or lanes == 1:
+        if lanes > 1 and self.strides[lane_axis] != 1:
+            self.scatter(b, address, self.strides[lane_axis], mask, vector)
+        elif mask is None or lanes == 1:
             store(b, vector, address, self.dtype)
         else:
             masked_store(b, vector, address, self.dtype, mask)
+
+    def scatter(self, b, address, stride, mask, vector):
+        """Lanes that lie apart, one after the other."""
+        for lane in map(ir.IntType(32), range(vector.type.count)):
+            with b.if_then(b.extract_element(mask, lane)):
+                place = at(b, address, lane.constant * stride, self.dtype)
+                store(b, b.extract_element(vector, lane), place, self.dtype)
 
     def operand(self, plain: bool = True, batched: bool = True) -> Operand:
         axis = self.strides.index(1)

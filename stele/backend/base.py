@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from stele.backend.buffers import Buffer
 
 Commit = Callable[[list[Buffer]], Any]
+
+Precision = Literal["fast", "strict"]
+"""How convolutions round: `strict` takes direct algorithms only, `fast` at most twelve times their mean error."""
 
 
 def itself(results: list[Buffer]) -> list[Buffer]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..ir.graph import Graph
 from . import reference
-from .base import Commit, itself
+from .base import Commit, Precision, itself
 from .buffers import Buffer
 
 
@@ -28,6 +28,7 @@ class Interpreted:
             raise
 
 
-def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], options: str) -> Interpreted:
+def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], precision: Precision,
+            options: str) -> Interpreted:
     """The optimised graph, ready to be interpreted."""
     return Interpreted(optimise(traced))

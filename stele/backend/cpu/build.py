@@ -8,6 +8,7 @@ from time import perf_counter
 from llvmlite import ir
 
 from stele import config
+from stele.backend.base import Precision
 from stele.backend.cpu import cache, jit
 from stele.backend.cpu.entry import Entry
 from stele.backend.cpu.library import library
@@ -32,7 +33,7 @@ class Native:
 
 
 def native(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], target: Target,
-           options: str = "") -> Native:
+           precision: Precision, options: str = "") -> Native:
     """The code of a graph: from the disk cache if the same graph was built before, else optimised and compiled now.
 
     `donate` maps results to the parameters whose memory they may take over.
@@ -47,14 +48,15 @@ def native(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[in
         return Native(found[8 + size:], Manifest.unpack(found[8:8 + size]), True)
     start = perf_counter()
     graph = library(optimise(traced), target)
-    image, manifest = compile_graph(graph, donate, target, numbers(traced), perf_counter() - start, timed)
+    image, manifest = compile_graph(graph, donate, target, precision, numbers(traced),
+                                    perf_counter() - start, timed)
     packed = manifest.pack()
     cache.objects().put(key, len(packed).to_bytes(8, "little") + packed + image)
     return Native(image, manifest, False)
 
 
-def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, number: Mapping[Origin, int],
-                  seconds: float, timed: bool = False) -> tuple[bytes, Manifest]:
+def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, precision: Precision,
+                  number: Mapping[Origin, int], seconds: float, timed: bool = False) -> tuple[bytes, Manifest]:
     """Machine code and manifest of an optimised graph; `number` names origins by the values that have them.
 
     With `timed`, the program adds up the cycles of each kernel.
@@ -72,7 +74,7 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, numbe
     kept = {o.k for o in outputs if o.source == "parameter"}
     in_place = share(slots, steps, {y: x for y, x in donated.items() if x not in kept})
     module = ir.Module("program")
-    entry = Entry(module, slots, target, slots.new("clocks", 8, "cycles") if timed else None)
+    entry = Entry(module, slots, target, precision, slots.new("clocks", 8, "cycles") if timed else None)
     name_sizes(slots, (n for v in (*graph.parameters, *graph.results) for n in v.shape))
     entry.emit(steps, first_write=min((slots.table[y].first for y in in_place), default=None))
     emitted = perf_counter()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from stele.backend.base import Precision
 from stele.backend.cpu.region import Region
 from stele.backend.cpu.steps import Steps
 from stele.backend.cpu.target import Target
@@ -30,10 +31,11 @@ class Emitted:
 class Entry(Steps):
     """Emits `i32 program(ctx*, pool*)` into a module, and the kernels it calls."""
 
-    def __init__(self, module: ir.Module, slots: Slots, target: Target, clocks: int | None = None) -> None:
+    def __init__(self, module: ir.Module, slots: Slots, target: Target, precision: Precision,
+                 clocks: int | None = None) -> None:
         super().__init__(slots, ir.Function(module, ir.FunctionType(i32, [pointer, pointer]), "program"))
         self.module, self.clocks = module, clocks
-        self.emitter = Emitter(module, slots, target)
+        self.emitter = Emitter(module, slots, target, precision)
         self.emitted: list[Emitted] = []
         self.pool_run, self.pool_finish = (ir.Function(module, POOL_RUN, name) for name in ("pool_run", "pool_finish"))
         self.first_write: int | None = None

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from stele.backend.base import Commit, itself
+from stele.backend.base import Commit, Precision, itself
 from stele.backend.buffers import ARENAS, Buffer
 from stele.backend.cpu import blas, jit, pool, symbols
 from stele.backend.cpu.build import Native, native, wheres
@@ -193,8 +193,9 @@ def imports(image: bytes) -> dict[str, int]:
     return pool.imports() | {name: blas.address(name) for name in routines}
 
 
-def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], options: str) -> Program:
+def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], precision: Precision,
+            options: str) -> Program:
     """The native program of a graph; `donate[k] = j` lets result j take over the memory of parameter k."""
     target = detect()
-    code = native(traced, optimise, {j: k for k, j in donate.items()}, target, options)
+    code = native(traced, optimise, {j: k for k, j in donate.items()}, target, precision, options)
     return Program(traced, code)

@@ -11,7 +11,6 @@ from stele.backend.llvm.access import (
     Address,
     Builder,
     Count,
-    Extent,
     Index,
     Machine,
     Operand,
@@ -23,6 +22,7 @@ from stele.backend.llvm.access import (
     size_value,
 )
 from stele.backend.llvm.launch import Launch
+from stele.backend.llvm.layer import Layer, Weights, backward, forward
 from stele.backend.llvm.microkernel import Price, Tile, best_tile
 from stele.backend.llvm.nest import (
     at,
@@ -35,30 +35,11 @@ from stele.backend.llvm.nest import (
     round_up,
     scaled,
     split,
-    store,
     table,
     total,
 )
-from stele.backend.llvm.pack import Panel, masked_load, pack_panel
 from stele.backend.llvm.planes import Planes
-from stele.backend.llvm.stencil import Conv, Stencil, backward_stencil, forward_stencil
-
-
-@dataclass(frozen=True)
-class Layer:
-    """A convolution in one direction: per group, `depth` source channels make `width` target channels.
-
-    Weights are indexed (target, source) channel, or the other way round if `transposed`.
-    """
-
-    batch: Extent
-    groups: int
-    depth: int
-    width: int
-    stencil: Stencil
-    transposed: bool
-    kernel: tuple[int, int]
-    dtype: ir.Type
+from stele.backend.llvm.stencil import Conv
 
 
 @dataclass(frozen=True)
@@ -111,21 +92,25 @@ class Tables:
 def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, w: Operand, write: Write,
                 temp: Address) -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of `y = x * w`: `x` (n, c, h, w), `w` (o, c / groups, kh, kw), `write` (n, o, h', w')."""
-    depth, width = conv.channels // conv.groups, conv.outputs // conv.groups
-    layer = Layer(conv.batch, conv.groups, depth, width, forward_stencil(conv), False, conv.kernel, conv.dtype)
-    return _Convolution(module, name, machine, layer, x, w, write, temp).emit()
+    return layer(module, name, machine, forward(conv), x, w, write, temp)
 
 
 def input_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, g: Operand, w: Operand, write: Write,
                    temp: Address) -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of the gradient of x: `g` (n, o, h', w'), `w` as in `convolution`, `write` (n, c, h, w)."""
-    depth, width = conv.outputs // conv.groups, conv.channels // conv.groups
-    layer = Layer(conv.batch, conv.groups, depth, width, backward_stencil(conv), True, conv.kernel, conv.dtype)
-    return _Convolution(module, name, machine, layer, g, w, write, temp).emit()
+    return layer(module, name, machine, backward(conv), g, w, write, temp)
 
 
-def plan(machine: Machine, layer: Layer, source: Operand) -> Blocking:
-    """The cheapest blocking, by estimate, of those whose working set stays in the second-level cache."""
+def layer(module: ir.Module, name: str, machine: Machine, layer: Layer, source: Operand, weight: Operand, write: Write,
+          temp: Address) -> tuple[list[Launch], list[Temp]]:
+    """Appends the kernels of a convolution in one direction."""
+    return _Convolution(module, name, machine, layer, source, weight, write, temp).emit()
+
+
+def plan(machine: Machine, layer: Layer, source: Operand) -> tuple[float, Blocking]:
+    """The cheapest blocking, by estimate, of those whose working set stays in the second-level cache, with its price
+    per image in vector multiplications.
+    """
     stencil, lanes = layer.stencil, machine.lanes(layer.dtype)
     alone = layer.batch == 1
     shapes = [(images, stencil.rows) for images in (1, 2, 4, 8) if not (alone and images > 1)]
@@ -134,7 +119,7 @@ def plan(machine: Machine, layer: Layer, source: Operand) -> Blocking:
     candidates = [_candidate(machine, layer, source, Planes(stencil, layer.dtype, lanes, *shape), compact)
                   for shape in shapes for compact in (False, True)
                   if not (compact and dense)]
-    return min((c for c in candidates if c is not None), key=lambda c: c[0])[1]
+    return min((c for c in candidates if c is not None), key=lambda c: c[0])
 
 
 def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes,
@@ -178,71 +163,21 @@ class _Convolution:
     temp: Address
 
     def emit(self) -> tuple[list[Launch], list[Temp]]:
-        layer, blocking = self.layer, plan(self.machine, self.layer, self.source)
+        layer, blocking = self.layer, plan(self.machine, self.layer, self.source)[1]
         blocks = -(-layer.width // blocking.tile.rows)
         size = size_of(layer.dtype)
-        packed = layer.groups * blocks * self._block_size(blocking.tile) * size
+        packed = layer.groups * blocks * Weights(layer, self.weight, blocking.tile).size * size
         return [self._pack(blocking, blocks), self._multiply(blocking, blocks)], [Temp(Count(packed))]
-
-    def _block_size(self, tile: Tile) -> int:
-        """Elements of one block of packed weights; packing may overrun it by `lanes` rows."""
-        return tile.rows * (self.layer.depth * prod(self.layer.kernel) + tile.lanes)
 
     def _pack(self, blocking: Blocking, blocks: int) -> Launch:
         """Weights to `[group][block][source channel][kernel element][row]`; a task is one block."""
         layer, tile, name = self.layer, blocking.tile, f"{self.name}.pack"
-        dense = self._is_dense()
+        weights = Weights(layer, self.weight, tile)
         with kernel(self.module, name) as (b, ctx, scratch, task, _):
             group, block = split(b, task, blocks)
-            to = at(b, self.temp(b, ctx, 0), scaled(b, task, self._block_size(tile)), layer.dtype)
-            if dense:
-                self._pack_dense(b, ctx, tile, group, scaled(b, block, tile.rows), to, scratch)
-            else:
-                self._pack_any(b, ctx, tile, group, scaled(b, block, tile.rows), to)
-        buffer = tile.lanes * tile.lanes * size_of(layer.dtype) if dense else 0
-        return Launch(name, Count(layer.groups * blocks), buffer, packs=1)
-
-    def _is_dense(self) -> bool:
-        """Whether weights are dense memory."""
-        layer, (kh, kw) = self.layer, self.layer.kernel
-        inner = layer.width if layer.transposed else layer.depth
-        return self.weight.plain is not None and self.weight.plain.strides == (inner * kh * kw, kh * kw, kw, 1)
-
-    def _pack_dense(self, b: Builder, ctx: ir.Value, tile: Tile, group: ir.Value, start: ir.Value, to: ir.Value,
-                    scratch: ir.Value) -> None:
-        """One block of dense weights, transposed in registers where rows of the block are not neighbours."""
-        layer, taps = self.layer, prod(self.layer.kernel)
-        base = at(b, self.weight.plain.base(b, ctx), scaled(b, group, layer.width * layer.depth * taps), layer.dtype)
-        panel = Panel(layer.dtype, tile.lanes, tile.rows)
-        slabs, across, deep, depth = 1, layer.depth * taps, 1, layer.depth * taps
-        if layer.transposed and taps == 1:
-            slabs, across, deep, depth = 1, 1, layer.width, layer.depth
-        elif layer.transposed:
-            slabs, across, deep, depth = layer.depth, taps, 1, taps
-        with loop(b, 0, slabs) as slab:
-            origin = at(b, base, scaled(b, slab, layer.width * taps), layer.dtype)
-
-            def read(b, ctx, index, lane_axis, lanes, mask):
-                offset = total(b, scaled(b, index[0], across), scaled(b, index[1], deep))
-                return masked_load(b, at(b, origin, offset, layer.dtype), layer.dtype, mask)
-
-            target = at(b, to, scaled(b, slab, taps * tile.rows), layer.dtype)
-            pack_panel(b, ctx, panel, Operand(read, 0 if across == 1 else 1), 0, lambda x, k: (x, k), target,
-                       (start, i64(layer.width)), (i64(0), i64(depth)), scratch)
-
-    def _pack_any(self, b: Builder, ctx: ir.Value, tile: Tile, group: ir.Value, start: ir.Value, to: ir.Value) -> None:
-        """One block of weights, element by element."""
-        layer, (kh, kw) = self.layer, self.layer.kernel
-        with loop(b, 0, layer.depth) as s, loop(b, 0, kh) as y, loop(b, 0, kw) as x:
-            number = total(b, scaled(b, total(b, scaled(b, s, kh), y), kw), x)
-            row = at(b, to, scaled(b, number, tile.rows), layer.dtype)
-            with loop(b, 0, tile.rows) as r:
-                channel = least(b, b.add(start, r), i64(layer.width - 1))
-                pair = (total(b, scaled(b, group, layer.width), channel), s)
-                if layer.transposed:
-                    pair = (total(b, scaled(b, group, layer.depth), s), channel)
-                element = self.weight.read(b, ctx, (*pair, y, x), None, 1, None)
-                store(b, element, at(b, row, r, layer.dtype), layer.dtype)
+            to = at(b, self.temp(b, ctx, 0), scaled(b, task, weights.size), layer.dtype)
+            weights.pack(b, ctx, group, block, to, scratch)
+        return Launch(name, Count(layer.groups * blocks), weights.buffer, packs=1)
 
     def _multiply(self, blocking: Blocking, blocks: int) -> Launch:
         """The convolution; consecutive tasks share a source, which is copied when it changes."""
@@ -252,7 +187,7 @@ class _Convolution:
         held = planes.bytes(blocking.chunk, tile.columns)
         panel = round_up(blocking.chunk * blocking.panel() * size_of(layer.dtype), 64)
         sums = len(layer.stencil.taps) * tile.rows * blocking.room
-        tables = self._tables(blocking)
+        tables, size = self._tables(blocking), Weights(layer, self.weight, tile).size
         with kernel(self.module, self.name) as (b, ctx, scratch, task, first):
             step, group, band, part = split(b, task, layer.groups, bands, parts)
             image, row = scaled(b, step, planes.images), scaled(b, band, planes.band)
@@ -271,7 +206,7 @@ class _Convolution:
                         planes.compact(b, places[0], places[1], tables.offsets, (images, count), blocking.room)
                 with loop(b, begin, least(b, i64(blocks), total(b, begin, blocking.blocks))) as block:
                     number = total(b, scaled(b, group, blocks), block)
-                    weights = at(b, self.temp(b, ctx, 0), scaled(b, number, self._block_size(tile)), layer.dtype)
+                    weights = at(b, self.temp(b, ctx, 0), scaled(b, number, size), layer.dtype)
                     mine = places[2] if once else at(b, places[2], scaled(b, b.sub(block, begin), sums), layer.dtype)
                     source = places[1] if blocking.compact else places[0]
                     self._block(b, blocking, tables, source, weights, mine, images, (s, count))

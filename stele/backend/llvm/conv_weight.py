@@ -80,11 +80,13 @@ class Blocking:
 def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, g: Operand, write: Write,
                     temp: Address) -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of the gradient of w (o, c / groups, kh, kw) from `x` (n, c, h, w) and `g` (n, o, h', w')."""
-    return _WeightGradient(module, name, conv, plan(machine, conv, (x, g)), x, g, write, temp).emit()
+    return _WeightGradient(module, name, conv, plan(machine, conv, (x, g))[1], x, g, write, temp).emit()
 
 
-def plan(machine: Machine, conv: Conv, operands: tuple[Operand, Operand]) -> Blocking:
-    """The cheapest blocking, by estimate, of those whose planes of x and g stay in the second-level cache."""
+def plan(machine: Machine, conv: Conv, operands: tuple[Operand, Operand]) -> tuple[float, Blocking]:
+    """The cheapest blocking, by estimate, of those whose planes of x and g stay in the second-level cache, with its
+    price per image in vector multiplications.
+    """
     stencil, lanes = forward_stencil(conv), machine.lanes(conv.dtype)
     whole = (stencil.rows + stencil.reach[0]) * stencil.pitch
     shapes = [(images, stencil.rows) for images in (1, 2, 3, 4, 6, 8, 12, 16)
@@ -105,7 +107,7 @@ def plan(machine: Machine, conv: Conv, operands: tuple[Operand, Operand]) -> Blo
                     if used <= fits and (3 * used >= fits or sum(shape) == everything):
                         candidates.append(_candidate(machine, conv, (x, g), shape, operands, compact))
         fits *= 2
-    return min(candidates, key=lambda c: c[0])[1]
+    return min(candidates, key=lambda c: c[0])
 
 
 def _parts(count: int) -> list[int]:

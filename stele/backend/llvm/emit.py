@@ -13,6 +13,7 @@ from ...kernel.fuse import Kernel, show_kernel
 from ...kernel.loops import Load, Nest, Store, Temporary, inside, show
 from ...kernel.lower import lower
 from ...ops.linear import ScatterAdd
+from ..base import Precision
 from .access import Machine
 from .blocks import Blocks
 from .dims import i64
@@ -64,8 +65,8 @@ class Shared:
 class Emitter:
     """Emits the kernels of one program into a module."""
 
-    def __init__(self, module: ir.Module, slots: Slots, target: Machine) -> None:
-        self.module, self.slots, self.target = module, slots, target
+    def __init__(self, module: ir.Module, slots: Slots, target: Machine, precision: Precision = "fast") -> None:
+        self.module, self.slots, self.target, self.precision = module, slots, target, precision
         self.known: dict[tuple[str, ...], Shared] = {}
 
     def emit(self, name: str, kernel: Kernel) -> list[Launch]:
@@ -75,7 +76,7 @@ class Emitter:
         key = structure(kernel, values)
         if key not in self.known:
             local = Local(self.slots)
-            launches = emit_kernel(self.module, f"{name}.code", kernel, local, self.target)
+            launches = emit_kernel(self.module, f"{name}.code", kernel, local, self.target, self.precision)
             shared = Shared(launches, local, values)
             if local.has_sites:
                 return self.bound(name, shared, values)
@@ -120,10 +121,11 @@ def bind(module: ir.Module, name: str, code: str, positions: list[int]) -> None:
     b.ret_void()
 
 
-def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Machine) -> list[Launch]:
+def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Machine,
+                precision: Precision) -> list[Launch]:
     """Adds the functions of a kernel to a module."""
     if kernel.kind == "contraction":
-        return emit_contraction(module, name, kernel, slots, target)
+        return emit_contraction(module, name, kernel, slots, target, precision)
     if kernel.kind == "library":
         return emit_gemm(module, name, kernel, slots)
     if kernel.anchor is not None and isinstance(kernel.anchor.op, ScatterAdd):

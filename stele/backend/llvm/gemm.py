@@ -51,6 +51,8 @@ Mode = Literal["direct", "task", "shared"]
 
 FEW_ROWS = 256
 """Packing the right operand for fewer rows costs more than it gains."""
+DEEP = 512
+"""The depth of a slice, where a product is cut along its depth."""
 
 
 @dataclass(frozen=True)
@@ -132,15 +134,28 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand) -> Blockin
     block_k = round_up(-(-depth // blocks), lanes) if isinstance(spec.k, int) else 256
     batch = spec.batch if isinstance(spec.batch, int) else 1
     m, n = _task(tile, batch, rows[-1], columns[-1], depth)
-    tiles = batch * -(-rows[-1] // m) * -(-columns[-1] // n)
     slice = None
-    if (not isinstance(spec.k, int) or depth >= 8192) and tiles < 8 and spec.batch == 1:
-        slice = round_up(2048, block_k)
+    if spec.batch == 1 and _is_deep(machine, spec, depth):
+        m, n = round_up(rows[-1], tile.rows), round_up(columns[-1], tile.columns)
+        block_k = slice = DEEP
+        if isinstance(spec.k, int):
+            slice = round_up(-(-depth // (8 * -(-depth // (24 * DEEP)))), lanes)
+            block_k = round_up(-(-slice // -(-slice // DEEP)), lanes)
     left_mode = _mode(machine, spec, left, 1, spec.m, tile.rows, -(-columns[-1] // n) if left.batched else 2)
+    if slice is not None and left.plain is not None and left.plain.strides[1] == 1 and rows[-1] % tile.rows == 0:
+        left_mode = "direct"
     right_mode: Mode = "direct"
     if not whole:
         right_mode = _mode(machine, spec, right, 2, spec.n, tile.columns, -(-rows[-1] // m) if right.batched else 2)
     return Blocking(tile, m, n, block_k, slice, left_mode, right_mode)
+
+
+def _is_deep(machine: Machine, spec: Gemm, depth: int) -> bool:
+    """Whether depth is what there is to share out: each task then packs a slice of its own of both operands."""
+    if not (isinstance(spec.m, int) and isinstance(spec.n, int)):
+        return False
+    small = spec.m * spec.n * size_of(spec.dtype) <= machine.l2 // 4 and max(spec.m, spec.n) <= DEEP
+    return small and (not isinstance(spec.k, int) or depth >= max(8 * max(spec.m, spec.n), 4 * DEEP))
 
 
 def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
@@ -311,13 +326,17 @@ class _Product:
 
     def _pack(self, b: Builder, ctx: ir.Value, side: Side, batch: ir.Value, to: ir.Value, part: Index, deep: Pair,
               buffer: ir.Value) -> None:
-        """The panels of one task, `part` = (first position, how many, where the operand ends)."""
-        x, count, end = part
-        panel = Panel(self.spec.dtype, self.blocking.tile.lanes, side.width)
-        with loop(b, 0, count, side.width) as p:
-            target = at(b, to, scaled(b, p, panel.depth(self.blocking.k)), self.spec.dtype)
-            across = b.add(x, p), end
-            pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), target, across, deep, buffer)
+        """The panels of one task, `part` = (first position, how many, where the operand ends).
+
+        A few depths of all panels come after a few of all: rows of memory are read to their end.
+        """
+        (x, count, end), tile = part, self.blocking.tile
+        panel = Panel(self.spec.dtype, tile.lanes, side.width)
+        with loop(b, deep[0], deep[1], tile.lanes) as k, loop(b, 0, count, side.width) as p:
+            start = total(b, scaled(b, p, panel.depth(self.blocking.k)), scaled(b, b.sub(k, deep[0]), side.width))
+            across, few = (b.add(x, p), end), (k, least(b, deep[1], total(b, k, tile.lanes)))
+            target = at(b, to, start, self.spec.dtype)
+            pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), target, across, few, buffer)
 
     def _source(self, b: Builder, ctx: ir.Value, side: Side, batch: ir.Value, packed: ir.Value, corner: ir.Value,
                 p: ir.Value, k0: ir.Value) -> ir.Value:

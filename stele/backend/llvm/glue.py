@@ -11,10 +11,10 @@ from ...kernel.index import coefficient, substitute
 from ...kernel.loops import Load
 from ...kernel.lower import Piece, accumulator, operand, outcome
 from ...ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
+from ..base import Precision
 from .access import Extent, Index, Length, Machine, Operand, Plain, Temp, Write
+from .algorithms import convolution, input_gradient, weight_gradient
 from .blocks import Blocks
-from .conv import convolution, input_gradient
-from .conv_weight import weight_gradient
 from .dims import i64
 from .elements import Lanes
 from .frame import Frame, Slots
@@ -28,10 +28,11 @@ from .stencil import Conv
 class Glue:
     """One contraction among its operands and results."""
 
-    def __init__(self, module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Machine) -> None:
+    def __init__(self, module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Machine,
+                 precision: Precision) -> None:
         assert kernel.anchor is not None
         self.module, self.name, self.kernel, self.slots, self.target = module, name, kernel, slots, target
-        self.v = kernel.anchor
+        self.v, self.precision = kernel.anchor, precision
         self.inner = frozenset(kernel.body) - {self.v}
         self.dtype = ir.DoubleType() if self.v.dtype == float64 else ir.FloatType()
         self.once: dict[ir.Function, dict[object, ir.Value]] = {}
@@ -56,15 +57,15 @@ class Glue:
             case Conv2d():
                 conv = self.conv(self.v.op, x.shape, w.shape)
                 return convolution(*around, conv, self.operand(x, x.shape), self.operand(w, w.shape),
-                                   self.write(self.v.shape), self.temp)
+                                   self.write(self.v.shape), self.temp, self.precision)
             case Conv2dInputGrad():
                 conv = self.conv(self.v.op, self.v.shape, w.shape)
                 return input_gradient(*around, conv, self.operand(x, x.shape), self.operand(w, w.shape),
-                                      self.write(self.v.shape), self.temp)
+                                      self.write(self.v.shape), self.temp, self.precision)
             case Conv2dWeightGrad():
                 conv = self.conv(self.v.op, w.shape, self.v.shape)
                 return weight_gradient(*around, conv, self.operand(w, w.shape), self.operand(x, x.shape),
-                                       self.write(self.v.shape), self.temp)
+                                       self.write(self.v.shape), self.temp, self.precision)
         raise AssertionError(self.v)
 
     def conv(self, op: Op, x: Shape, w: Shape) -> Conv:
@@ -163,6 +164,7 @@ def masked(blocks: Blocks, x: ir.Value, mask: ir.Value | None) -> ir.Value:
     return blocks.b.select(mask, x, Splat(x.type, ir.Constant(x.type.element, 0)))
 
 
-def emit_contraction(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Machine) -> list[Launch]:
+def emit_contraction(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Machine,
+                     precision: Precision) -> list[Launch]:
     """Adds the functions of a contraction with what is fused into its reads and its store."""
-    return Glue(module, name, kernel, slots, target).emit()
+    return Glue(module, name, kernel, slots, target, precision).emit()

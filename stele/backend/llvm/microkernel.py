@@ -75,14 +75,16 @@ class Price:
     """What a product on tiles costs, in units of one vector multiplication.
 
     A step costs its multiplications or its loads, whichever is more: `left` and `right` are the costs of a left
-    (broadcast) and a right (vector) load. An accumulator costs `drain` at the end, a row of a left panel `pack` a step.
-    Rows and columns are cut into whole tiles, so what a tile computes in vain is part of the price.
+    (broadcast) and a right (vector) load; a right one costs `far` besides where it comes from a larger cache. An
+    accumulator costs `drain` at the end, a row of a left panel `pack` a step. Rows and columns are cut into whole
+    tiles, so what a tile computes in vain is part of the price.
     """
 
     machine: Machine
     dtype: ir.Type
     left: float = 0.5
     right: float = 1.0
+    far: float = 0.0
     drain: float = 4.0
     pack: float = 0.0
 
@@ -91,7 +93,7 @@ class Price:
         r, v = shape
         lanes = self.machine.lanes(self.dtype)
         step = max(r * v * (1.0 if self.machine.fma else 2.0), r * self.left + v * self.right, 8.0) + 0.25
-        tile = depth * (step + 0.02 * (r + 2 * v)) + r * v * self.drain + 24
+        tile = depth * (step + v * self.far + 0.02 * (r + 2 * v)) + r * v * self.drain + 24
         down = -(-rows // r)
         return down * (-(-columns // (v * lanes)) * tile + depth * self.pack * -(-r // lanes))
 

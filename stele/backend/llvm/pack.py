@@ -58,11 +58,11 @@ def pack_panel(b: Builder, ctx: ir.Value, panel: Panel, operand: Operand, axis: 
 def _copy(b: Builder, ctx: ir.Value, panel: Panel, operand: Operand, axis: int, place: Place, to: ir.Value,
           across: Pair, deep: Pair) -> None:
     """Reads along the panel, one depth after another."""
+    parts = [(x0, total(b, across[0], x0)) for x0 in range(0, panel.width, panel.lanes)]
+    masks = [lanes_below(b, b.sub(across[1], x), panel.lanes) for _, x in parts]
     with loop(b, deep[0], deep[1]) as k:
         row = at(b, to, scaled(b, b.sub(k, deep[0]), panel.width), panel.dtype)
-        for x0 in range(0, panel.width, panel.lanes):
-            x = total(b, across[0], x0)
-            mask = lanes_below(b, b.sub(across[1], x), panel.lanes)
+        for (x0, x), mask in zip(parts, masks):
             vector = operand.read(b, ctx, place(x, k), axis, panel.lanes, mask)
             store_lanes(b, vector, at(b, row, x0, panel.dtype), panel.dtype, min(panel.lanes, panel.width - x0))
 
@@ -127,3 +127,10 @@ def masked_load(b: Builder, address: ir.Value, dtype: ir.Type, mask: ir.Value) -
     kind = ir.FunctionType(vector, [address.type, i32, mask.type, vector])
     function = b.module.declare_intrinsic(f"llvm.masked.load.{suffix(vector)}.p0", fnty=kind)
     return b.call(function, [address, i32(size_of(dtype)), mask, ir.Constant(vector, None)])
+
+
+def compress(b: Builder, vector: ir.Value, mask: ir.Value) -> ir.Value:
+    """The lanes of `vector` that `mask` selects, moved together to the front; the others are undefined."""
+    kind = ir.FunctionType(vector.type, [vector.type, mask.type, vector.type])
+    function = b.module.declare_intrinsic(f"llvm.experimental.vector.compress.{suffix(vector.type)}", fnty=kind)
+    return b.call(function, [vector, mask, ir.Constant(vector.type, ir.Undefined)])

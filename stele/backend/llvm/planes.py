@@ -90,23 +90,36 @@ class Planes:
                 with loop(b, 0, counts[0]) as n:
                     place = at(b, to, total(b, plane, scaled(b, n, self.image)), dtype)
                     self._stretch(b, ctx, plain, place, (b.add(first[0], n), b.add(first[1], c), row), height)
-            for fy in sorted({phase[0] for phase in stencil.used}) if plain is None else ():
-                with loop(b, 0, counts[0]) as n, loop(b, 0, self.image // stencil.pitch) as r:
-                    h = total(b, scaled(b, b.add(row, r), stencil.phases[0]), fy - stencil.low[0])
+            for start, count in stencil.phase_rows if plain is None else ():
+                with loop(b, 0, counts[0]) as n, loop(b, 0, self.image // stencil.pitch) as r, loop(b, 0, count) as f:
+                    h = total(b, scaled(b, b.add(row, r), stencil.phases[0]), f, start - stencil.low[0])
                     inside = b.icmp_unsigned("<", h, height)
                     width = b.select(inside, i64(stencil.source[1]), i64(0))
-                    line = total(b, plane, scaled(b, n, self.image), scaled(b, r, stencil.pitch))
-                    self._row(b, ctx, operand, to, (b.add(first[0], n), b.add(first[1], c), h), width, line, fy)
+                    line = total(b, plane, scaled(b, f, stencil.phases[1] * self.phase), scaled(b, n, self.image),
+                                 scaled(b, r, stencil.pitch))
+                    self._row(b, ctx, operand, to, (b.add(first[0], n), b.add(first[1], c), h), width, line, start)
             with loop(b, 0, len(stencil.used)) as phase, loop(b, 0, self.margin, lanes) as m:
                 past = total(b, plane, scaled(b, phase, self.phase), scaled(b, counts[0], self.image), m)
                 store(b, zero(dtype, lanes), at(b, to, past, dtype), dtype)
+
+    @property
+    def reads(self) -> int:
+        """Vectors of the source that give a vector of each column phase, without those that lie behind its end."""
+        stencil, step = self.stencil, self.stencil.phases[1]
+        if stencil.pitch > self.lanes:
+            return step
+        return max(1, min(step, -(-min(stencil.pitch * step, stencil.low[1] + stencil.source[1]) // self.lanes)))
 
     def fill_cost(self, operand: Operand) -> float:
         """An estimate of what filling one channel takes, in units of one vector multiplication."""
         if self._stretches(operand) is not None:
             return self.images * (16 + 5.0 * self.image / self.lanes)
-        rows = self.images * self.image // self.stencil.pitch
-        return len(self.stencil.used) * rows * (4 + 6 * -(-self.stencil.pitch // self.lanes))
+        stencil = self.stencil
+        rows, vectors = self.images * self.image // stencil.pitch, -(-stencil.pitch // self.lanes)
+        each = 4 + 6 * vectors
+        if stencil.phases[1] > 2:
+            each = 4 + vectors * (2 + 4 * self.reads / stencil.phases[1])
+        return len(stencil.used) * rows * each
 
     def _stretches(self, operand: Operand) -> Plain | None:
         """The operand's memory if rows lie there as they will lie here, end to end."""
@@ -134,10 +147,10 @@ class Planes:
         """One row of the source to every column phase."""
         stencil, lanes, step = self.stencil, self.lanes, self.stencil.phases[1]
         with loop(b, 0, stencil.pitch, lanes) as x:
-            vectors = []
-            for j in range(step):
+            vectors = [zero(self.dtype, lanes)] * step
+            for j in range(self.reads):
                 w = total(b, scaled(b, x, step), j * lanes - stencil.low[1])
-                vectors.append(operand.read(b, ctx, (*index, w), 3, lanes, within(b, w, width, lanes)))
+                vectors[j] = operand.read(b, ctx, (*index, w), 3, lanes, within(b, w, width, lanes))
             for number, phase in enumerate(stencil.used):
                 if phase[0] == fy:
                     picked = regroup(b, vectors, lambda l, fx=phase[1]: divmod(l * step + fx, lanes))
@@ -175,7 +188,7 @@ class Planes:
                 line = total(b, scaled(b, n, image), scaled(b, q, pitch))
                 with loop(b, 0, stencil.width, lanes) as x:
                     vectors = [load(b, at(b, source(fy, fx), b.add(line, x), dtype), dtype, lanes) for fx in range(tx)]
-                    for j in range(tx):
+                    for j in range(tx if stencil.width > lanes else -(-width // lanes)):
                         w = total(b, scaled(b, x, tx), j * lanes)
                         picked = regroup(b, vectors, lambda l, j=j: ((j * lanes + l) % tx, (j * lanes + l) // tx))
                         mask = None if width % (lanes * tx) == 0 else within(b, w, i64(width), lanes)
@@ -188,6 +201,9 @@ def regroup(b: Builder, vectors: Sequence[ir.Value], pick: Callable[[int], tuple
         return vectors[0]
     lanes = vectors[0].type.count
     picks = [pick(l) for l in range(lanes)]
+    if all(isinstance(vector, ir.Constant) for vector in vectors[1:]):
+        picks = [(min(v, 1), k) for v, k in picks]
+        vectors = vectors[:2]
     lane = [k + lanes * v if v < 2 else l for l, (v, k) in enumerate(picks)]
     result = shuffle(b, vectors[0], vectors[1], lane)
     for number in range(2, len(vectors)):

@@ -69,6 +69,14 @@ class Stencil:
         """The source phases that some tap reads."""
         return tuple(sorted({tap.phase for taps in self.taps for tap in taps})) or ((0, 0),)
 
+    @property
+    def phase_rows(self) -> list[Pair]:
+        """The used phases in runs of rows: (first row phase, how many row phases on have all the same columns)."""
+        rows = sorted({phase[0] for phase in self.used})
+        if len(self.used) == len(rows) * self.phases[1] and rows == list(range(len(rows))):
+            return [(0, len(rows))]
+        return [(row, 1) for row in rows]
+
     @cached_property
     def reach(self) -> Pair:
         """How far taps shift down and right at most."""

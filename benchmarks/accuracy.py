@@ -1,0 +1,125 @@
+"""Errors of convolutions and products against float64, with their speed: `python benchmarks/accuracy.py [name ...]`.
+
+The tables of docs/convolution.md. An error is divided by the root mean square of the exact result.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from llvmlite import ir
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests")]
+
+from contraction import Bench, Memory, machine_here, size, strides  # noqa: E402
+from kernels import THREADS, peak, timed  # noqa: E402
+
+from stele.backend.llvm import conv as direct  # noqa: E402
+from stele.backend.llvm import conv_weight, winograd, winograd_weight  # noqa: E402
+from stele.backend.llvm.access import Operand, Temp  # noqa: E402
+from stele.backend.llvm.gemm import Gemm, gemm  # noqa: E402
+from stele.backend.llvm.launch import Launch  # noqa: E402
+from stele.backend.llvm.layer import backward, forward  # noqa: E402
+from stele.backend.llvm.points import F2, F4, Points  # noqa: E402
+from stele.backend.llvm.stencil import Conv  # noqa: E402
+
+FLOAT = ir.FloatType()
+MACHINE = machine_here()
+BATCH = 16
+SHAPES = {"50 at 32x32": (50, 32), "128 at 28x28": (128, 28), "512 at 7x7": (512, 7)}
+ALGORITHMS = {"direct": None, "F(2,3)": F2, "F(4,3), points 1 2": Points((1.0, 2.0)), "F(4,3), points 5/8 3/2": F4}
+PRODUCTS = {"1024 x 1024, depth 1024": (1024, 1024, 1024), "300 x 125, depth 9600": (300, 125, 9600),
+            "64 x 512, depth 6400": (64, 512, 6400)}
+
+Made = tuple[list[Launch], list[Temp]]
+Arrays = tuple[np.ndarray, ...]
+
+
+def exact(x: np.ndarray, w: np.ndarray, g: np.ndarray) -> Arrays:
+    """A 3x3 convolution with padding 1 and its two gradients, in float64."""
+    x, w, g = (a.astype(np.float64) for a in (x, w, g))
+    edge, pad = x.shape[2], ((0, 0), (0, 0), (1, 1), (1, 1))
+    places = [(i, j) for i in range(3) for j in range(3)]
+    seen = lambda a, i, j: np.pad(a, pad)[:, :, i:i + edge, j:j + edge]
+    y = sum(np.tensordot(seen(x, i, j), w[:, :, i, j], (1, 1)) for i, j in places)
+    dx = sum(np.tensordot(seen(g, 2 - i, 2 - j), w[:, :, i, j], (1, 0)) for i, j in places)
+    dw = [np.tensordot(g, seen(x, i, j), ((0, 2, 3), (0, 2, 3))) for i, j in places]
+    return y.transpose(0, 3, 1, 2), dx.transpose(0, 3, 1, 2), np.stack(dw, -1).reshape(w.shape)
+
+
+def kernels(points: Points | None, conv: Conv, which: str) -> Callable[..., Made]:
+    """What appends one direction of a convolution by one algorithm."""
+    def build(module: ir.Module, left: Operand, right: Operand, write, temp) -> Made:
+        around = module, "conv", MACHINE
+        if which == "dw":
+            if points is None:
+                return conv_weight.weight_gradient(*around, conv, left, right, write, temp)
+            blocking = winograd_weight.plan(MACHINE, conv, points, (left, right))[1]
+            return winograd_weight.weight_gradient(*around, conv, blocking, left, right, write, temp)
+        layer = (forward if which == "y" else backward)(conv)
+        if points is None:
+            return direct.layer(*around, layer, left, right, write, temp)
+        blocking = winograd.plan(MACHINE, layer, points, left)[1]
+        return winograd.winograd(*around, layer, blocking, left, right, write, temp)
+
+    return build
+
+
+def made(build: Callable[..., Made], arrays: Arrays, sizes: tuple[int, ...]) -> Bench:
+    """Kernels on (result, left operand, right operand)."""
+    memory = [Memory(i, FLOAT, strides(a.shape)) for i, a in enumerate(arrays)]
+    return Bench(MACHINE, lambda module, temp: build(module, memory[1].operand(), memory[2].operand(), memory[0].write,
+                                                     temp), [a.copy() for a in arrays], sizes, THREADS)
+
+
+def convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Bench, np.ndarray, int]]:
+    """Each algorithm in each direction on each shape: (shape and direction, algorithm, kernels, exact, work)."""
+    rng = np.random.default_rng(0)
+    for name, (channels, edge) in SHAPES.items():
+        if not wanted(name):
+            continue
+        conv = Conv(size(0), channels, channels, (edge, edge), (3, 3), FLOAT, padding=((1, 1), (1, 1)))
+        x, g = (rng.standard_normal((BATCH, channels, edge, edge), np.float32) for _ in range(2))
+        w = rng.standard_normal((channels, channels, 3, 3), np.float32)
+        y, dx, dw = exact(x, w, g)
+        work = 2 * x.size * channels * 9
+        for which, arrays, expected in (("y", (g, x, w), y), ("dx", (x, g, w), dx), ("dw", (w, x, g), dw)):
+            for algorithm, points in ALGORITHMS.items():
+                yield f"{name} {which}", algorithm, made(kernels(points, conv, which), arrays, (BATCH,)), expected, work
+
+
+def products(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Bench, np.ndarray, int]]:
+    """Each matrix product."""
+    rng = np.random.default_rng(0)
+    for name, (m, n, k) in PRODUCTS.items():
+        if wanted(name):
+            a, b = rng.standard_normal((1, m, k), np.float32), rng.standard_normal((1, k, n), np.float32)
+            spec = Gemm(1, m, n, k, FLOAT)
+            build = lambda module, *rest, spec=spec: gemm(module, "gemm", MACHINE, spec, *rest)
+            yield name, "product", made(build, (np.zeros((1, m, n), np.float32), a, b), ()), \
+                a.astype(np.float64) @ b.astype(np.float64), 2 * m * n * k
+
+
+def main(names: list[str]) -> None:
+    print(f"{THREADS} threads, measured peak {peak(THREADS):.0f} GFLOP/s; batch {BATCH}\n")
+    print("| shape | algorithm | mean error | of direct | largest error | of direct | GFLOP/s of direct |")
+    print("|---|---|---:|---:|---:|---:|---:|")
+    base = 1.0, 1.0
+    for source in (convolutions, products):
+        for shape, algorithm, bench, expected, work in source(lambda name: not names or name in names):
+            bench.run(THREADS)
+            off = np.abs(bench.arrays[0] - expected) / np.sqrt(np.mean(expected ** 2))
+            mean, largest = float(off.mean()), float(off.max())
+            base = (mean, largest) if algorithm in ("direct", "product") else base
+            rate = work / timed(partial(bench.run, THREADS))[1] / 1e9
+            print(f"| {shape} | {algorithm} | {mean:.2e} | {mean / base[0]:.2f} | {largest:.2e} "
+                  f"| {largest / base[1]:.2f} | {rate:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

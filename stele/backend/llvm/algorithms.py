@@ -1,0 +1,54 @@
+"""Which algorithm computes a convolution: the cheapest by estimate, of shape and machine alone."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from stele.backend.base import Precision
+from stele.backend.llvm import conv as direct
+from stele.backend.llvm import conv_weight, winograd, winograd_weight
+from stele.backend.llvm.access import Address, Machine, Operand, Temp, Write, size_of
+from stele.backend.llvm.launch import Launch
+from stele.backend.llvm.layer import Layer, backward, forward
+from stele.backend.llvm.points import F4
+from stele.backend.llvm.stencil import Conv
+
+
+def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, w: Operand, write: Write,
+                temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
+    """Appends the kernels of `y = x * w`: `x` (n, c, h, w), `w` (o, c / groups, kh, kw), `write` (n, o, h', w')."""
+    return _layer(module, name, machine, conv, forward(conv), x, w, write, temp, precision)
+
+
+def input_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, g: Operand, w: Operand, write: Write,
+                   temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
+    """Appends the kernels of the gradient of x: `g` (n, o, h', w'), `w` as in `convolution`, `write` (n, c, h, w)."""
+    return _layer(module, name, machine, conv, backward(conv), g, w, write, temp, precision)
+
+
+def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, g: Operand, write: Write,
+                    temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
+    """Appends the kernels of the gradient of w (o, c / groups, kh, kw) from `x` (n, c, h, w) and `g` (n, o, h', w')."""
+    if precision == "fast" and is_small(machine, conv):
+        price, blocking = winograd_weight.plan(machine, conv, F4, (x, g))
+        small = blocking.sums * size_of(conv.dtype) <= 4 * machine.l2
+        if small and price < conv_weight.plan(machine, conv, (x, g))[0]:
+            return winograd_weight.weight_gradient(module, name, machine, conv, blocking, x, g, write, temp)
+    return conv_weight.weight_gradient(module, name, machine, conv, x, g, write, temp)
+
+
+def _layer(module: ir.Module, name: str, machine: Machine, conv: Conv, layer: Layer, source: Operand, weight: Operand,
+           write: Write, temp: Address, precision: Precision) -> tuple[list[Launch], list[Temp]]:
+    """The kernels of a convolution in one direction."""
+    if precision == "fast" and is_small(machine, conv):
+        price, blocking = winograd.plan(machine, layer, F4, source)
+        if price < direct.plan(machine, layer, source)[0]:
+            return winograd.winograd(module, name, machine, layer, blocking, source, weight, write, temp)
+    return direct.layer(module, name, machine, layer, source, weight, write, temp)
+
+
+def is_small(machine: Machine, conv: Conv) -> bool:
+    """Whether Winograd's algorithm can compute a convolution, and the machine moves lanes as it asks for."""
+    fits = conv.kernel == (3, 3) and conv.stride == conv.dilation == (1, 1) and conv.groups == 1
+    return fits and machine.vector_bytes == 64 and isinstance(conv.dtype, ir.FloatType) \
+        and max(conv.padding[0][0], conv.padding[1][0]) <= 2
