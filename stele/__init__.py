@@ -1,6 +1,6 @@
 """Stele: a deep-learning framework that compiles itself."""
-from .compiled import compile
-from .functions import (
+from stele.compiled import compile
+from stele.functions import (
     abs,
     add,
     all,
@@ -115,14 +115,14 @@ from .functions import (
     zeros,
     zeros_like,
 )
-from .gradient import grad, gradients, hessian, jvp, value_and_grad, vjp
-from .handle import enable_grad, no_grad
-from .ir.types import bfloat16, bool_, float16, float32, float64, int32, int64, uint8, uint32
-from .pipeline import Options, get_threads, set_threads
-from .random import bernoulli, dropout, manual_seed, normal, rand, randint, randn, uniform
-from .scan import scan
-from .symbolic import function, placeholder
-from .tensor import Tensor, tensor
+from stele.gradient import grad, gradients, hessian, jvp, value_and_grad, vjp
+from stele.handle import enable_grad, no_grad
+from stele.ir.types import bfloat16, bool_, float16, float32, float64, int32, int64, uint8, uint32
+from stele.pipeline import Options, get_threads, set_threads
+from stele.random import bernoulli, dropout, manual_seed, normal, rand, randint, randn, uniform
+from stele.scan import scan
+from stele.symbolic import function, placeholder
+from stele.tensor import Tensor, tensor
 
 __all__ = [
     "Options",

@@ -7,17 +7,17 @@ from dataclasses import fields
 from functools import update_wrapper
 from typing import Any, NamedTuple, overload
 
-from . import tree
-from .backend.base import Program
-from .errors import ShapeError, TraceError
-from .evaluate import RUNNING
-from .handle import GRAD, TRACING
-from .ir.graph import Constant, Graph
-from .ir.origin import lines
-from .ir.types import Sizes, Type
-from .pipeline import Options, build
-from .plan import Plan, donations
-from .signature import (
+from stele import tree
+from stele.backend.base import Program
+from stele.errors import ShapeError, TraceError
+from stele.evaluate import RUNNING
+from stele.handle import GRAD, TRACING
+from stele.ir.graph import Constant, Graph
+from stele.ir.origin import lines
+from stele.ir.types import Sizes, Type
+from stele.pipeline import Options, build
+from stele.plan import Plan, donations
+from stele.signature import (
     Dims,
     Shapes,
     declare,
@@ -31,9 +31,9 @@ from .signature import (
     type_of,
     widen,
 )
-from .state import SCALARS, Opaque
-from .tensor import Tensor
-from .trace import trace
+from stele.state import SCALARS, Opaque
+from stele.tensor import Tensor
+from stele.trace import trace
 
 MANY = 8        # traces of one call pattern after which a changing number is worth a warning
 MOST = 32       # plans kept of one call pattern

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .backend.base import Program
-from .backend.buffers import Buffer
-from .handle import is_symbolic, leaf, owner, refuse_symbolic
-from .ir.graph import Graph, Literal, Parameter, Value, parameter, walk
-from .ir.sizes import at
-from .ir.types import TupleType, Type, bfloat16, dtype, float16
-from .ops.elementwise.arithmetic import Add, Div, Maximum, Minimum, Mul, Neg, Select, Sub
-from .ops.elementwise.base import Compare
-from .ops.elementwise.binary import Bits, Shift
-from .ops.elementwise.unary import Abs, Not, StopGradient
-from .ops.linear import Broadcast, Cast
-from .pipeline import Options, build
-from .transform.autodiff import gradients
+from stele.backend.base import Program
+from stele.backend.buffers import Buffer
+from stele.handle import is_symbolic, leaf, owner, refuse_symbolic
+from stele.ir.graph import Graph, Literal, Parameter, Value, parameter, walk
+from stele.ir.sizes import at
+from stele.ir.types import TupleType, Type, bfloat16, dtype, float16
+from stele.ops.elementwise.arithmetic import Add, Div, Maximum, Minimum, Mul, Neg, Select, Sub
+from stele.ops.elementwise.base import Compare
+from stele.ops.elementwise.binary import Bits, Shift
+from stele.ops.elementwise.unary import Abs, Not, StopGradient
+from stele.ops.linear import Broadcast, Cast
+from stele.pipeline import Options, build
+from stele.transform.autodiff import gradients
 
 FREED = "freed"
 

@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from . import shapes
-from .evaluate import evaluate
-from .ir.sizes import Size
-from .ir.types import dtype as type_named
-from .ir.types import int64
-from .opensize import plain
-from .ops import contraction, functional, generate, indexing, linear, pooling, shaping, statistics
-from .ops.elementwise import binary, unary
-from .ops.linear import full as filled
-from .tensor import Tensor, arithmetic, constant, lift, tensor
+from stele import shapes
+from stele.evaluate import evaluate
+from stele.ir.sizes import Size
+from stele.ir.types import dtype as type_named
+from stele.ir.types import int64
+from stele.opensize import plain
+from stele.ops import contraction, functional, generate, indexing, linear, pooling, shaping, statistics
+from stele.ops.elementwise import binary, unary
+from stele.ops.linear import full as filled
+from stele.tensor import Tensor, arithmetic, constant, lift, tensor
 
 # fmt: off
 exp, log, log1p, expm1      = lift(unary.exp), lift(unary.log), lift(unary.log1p), lift(unary.expm1)

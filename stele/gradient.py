@@ -5,16 +5,16 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from . import tree
-from .errors import GraphError, ShapeError
-from .evaluate import refuse_freed
-from .functions import stack
-from .handle import enable_grad, owner
-from .ir.graph import Value, walk
-from .ir.origin import lines
-from .ops.linear import Reshape, full, zeros_like
-from .tensor import Tensor, constant
-from .transform import autodiff
+from stele import tree
+from stele.errors import GraphError, ShapeError
+from stele.evaluate import refuse_freed
+from stele.functions import stack
+from stele.handle import enable_grad, owner
+from stele.ir.graph import Value, walk
+from stele.ir.origin import lines
+from stele.ops.linear import Reshape, full, zeros_like
+from stele.tensor import Tensor, constant
+from stele.transform import autodiff
 
 
 def fresh(x: Any) -> Tensor:

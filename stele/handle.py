@@ -8,9 +8,9 @@ from functools import wraps
 from typing import Any
 from weakref import ref
 
-from .errors import TraceError
-from .ir.graph import Array, Parameter, Value
-from .ir.origin import here, lines
+from stele.errors import TraceError
+from stele.ir.graph import Array, Parameter, Value
+from stele.ir.origin import here, lines
 
 
 class Tracing:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DTypeError, ShapeError
-from .evaluate import RUNNING, numbers
-from .handle import Handle, is_symbolic
-from .ir.graph import Array, walk
-from .ir.types import DType, Shape
-from .opensize import opened
+from stele.errors import DTypeError, ShapeError
+from stele.evaluate import RUNNING, numbers
+from stele.handle import Handle, is_symbolic
+from stele.ir.graph import Array, walk
+from stele.ir.types import DType, Shape
+from stele.opensize import opened
 
 
 class Looking(Handle):

@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from .errors import ShapeError
-from .ir.origin import here, lines
-from .ir.sizes import Dim, Size
-from .ir.types import same
+from stele.errors import ShapeError
+from stele.ir.origin import here, lines
+from stele.ir.sizes import Dim, Size
+from stele.ir.types import same
 
 
 class OpenSize(Size):

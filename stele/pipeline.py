@@ -5,18 +5,18 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from . import config
-from .backend.base import Precision, Program
-from .errors import GraphError
-from .ir.graph import Graph
-from .ir.stages import show
-from .ir.text import show as text_of
-from .ir.verify import verify
-from .transform.expand import expand
-from .transform.merge import merge
-from .transform.share import share
-from .transform.simplify import simplify
-from .transform.stabilize import stabilize
+from stele import config
+from stele.backend.base import Precision, Program
+from stele.errors import GraphError
+from stele.ir.graph import Graph
+from stele.ir.stages import show
+from stele.ir.text import show as text_of
+from stele.ir.verify import verify
+from stele.transform.expand import expand
+from stele.transform.merge import merge
+from stele.transform.share import share
+from stele.transform.simplify import simplify
+from stele.transform.stabilize import stabilize
 
 Pass = Callable[[Graph], Graph]
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from . import tree
-from .backend.base import Program
-from .backend.buffers import Buffer
-from .evaluate import RUNNING, evaluate, known
-from .handle import Handle, leaf
-from .ir.graph import Parameter, Value, substitute
-from .ir.origin import Where
-from .ir.sizes import at
-from .ir.types import Type
-from .tensor import Tensor
-from .trace import Part, Traced
-from .transform.retype import bind
+from stele import tree
+from stele.backend.base import Program
+from stele.backend.buffers import Buffer
+from stele.evaluate import RUNNING, evaluate, known
+from stele.handle import Handle, leaf
+from stele.ir.graph import Parameter, Value, substitute
+from stele.ir.origin import Where
+from stele.ir.sizes import at
+from stele.ir.types import Type
+from stele.tensor import Tensor
+from stele.trace import Part, Traced
+from stele.transform.retype import bind
 
 Getter = tuple[Any, Any]
 

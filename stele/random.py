@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from .evaluate import known
-from .handle import TRACING
-from .ir.graph import Constant, Value
-from .ir.types import dtype as type_named
-from .ops import random
-from .ops.elementwise.arithmetic import Add
-from .shapes import shape_of
-from .tensor import Tensor, constant, lift, tensor
+from stele.evaluate import known
+from stele.handle import TRACING
+from stele.ir.graph import Constant, Value
+from stele.ir.types import dtype as type_named
+from stele.ops import random
+from stele.ops.elementwise.arithmetic import Add
+from stele.shapes import shape_of
+from stele.tensor import Tensor, constant, lift, tensor
 
 NEXT = np.array([0, 0, 1, 0], np.uint32)
 DRAW = "draw"       # label of a key that was drawn outside of a compiled function

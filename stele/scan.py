@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import tree
-from .errors import TraceError
-from .handle import GRAD, TRACING, Handle, Tracing, tracing_into
-from .ir.graph import Array, Value
-from .ops import control
-from .tensor import Operands, Tensor, constant
+from stele import tree
+from stele.errors import TraceError
+from stele.handle import GRAD, TRACING, Handle, Tracing, tracing_into
+from stele.ir.graph import Array, Value
+from stele.ops import control
+from stele.tensor import Operands, Tensor, constant
 
 
 class Body(Tracing):

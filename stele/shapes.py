@@ -4,11 +4,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .errors import ShapeError
-from .ir.graph import Value
-from .ir.types import Shape, axis_of, product, show
-from .opensize import plain
-from .ops import linear, shaping
+from stele.errors import ShapeError
+from stele.ir.graph import Value
+from stele.ir.types import Shape, axis_of, product, show
+from stele.opensize import plain
+from stele.ops import linear, shaping
 
 
 def shape_of(given: tuple[Any, ...]) -> tuple[Any, ...]:

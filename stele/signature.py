@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from . import tree
-from .errors import ShapeError, TraceError
-from .handle import Handle
-from .ir.sizes import Dim, Size, size
-from .ir.types import DType, dtype, show
-from .state import SCALARS
-from .tensor import Tensor
+from stele import tree
+from stele.errors import ShapeError, TraceError
+from stele.handle import Handle
+from stele.ir.sizes import Dim, Size, size
+from stele.ir.types import DType, dtype, show
+from stele.state import SCALARS
+from stele.tensor import Tensor
 
 Dims = Mapping[str, Mapping[int, str]]
 Shapes = tuple[tuple[Dim, ...] | None, ...]

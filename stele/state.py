@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .handle import Handle
-from .ir.types import DType
+from stele.handle import Handle
+from stele.ir.types import DType
 
 SCALARS = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, np.generic)
 IMPLICIT = ("__call__", "__enter__", "__exit__", "__iter__", "__next__", "__getitem__", "__len__")

@@ -4,22 +4,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import tree
-from .backend.base import Program
-from .errors import DTypeError, GraphError, ShapeError
-from .evaluate import cut_at, refuse_freed
-from .handle import Handle, is_symbolic, owner
-from .ir.graph import Graph, Parameter, Value, parameter, substitute, walk
-from .ir.sizes import Dim, size
-from .ir.types import Type
-from .ir.types import dtype as type_named
-from .pipeline import Options, build
-from .plan import Plan, donations
-from .random import DRAW, GENERATOR, after, number_of
-from .signature import match
-from .state import State
-from .tensor import Tensor, constant
-from .trace import Made, Part, Traced
+from stele import tree
+from stele.backend.base import Program
+from stele.errors import DTypeError, GraphError, ShapeError
+from stele.evaluate import cut_at, refuse_freed
+from stele.handle import Handle, is_symbolic, owner
+from stele.ir.graph import Graph, Parameter, Value, parameter, substitute, walk
+from stele.ir.sizes import Dim, size
+from stele.ir.types import Type
+from stele.ir.types import dtype as type_named
+from stele.pipeline import Options, build
+from stele.plan import Plan, donations
+from stele.random import DRAW, GENERATOR, after, number_of
+from stele.signature import match
+from stele.state import State
+from stele.tensor import Tensor, constant
+from stele.trace import Made, Part, Traced
 
 
 def placeholder(shape: Sequence[int | str], dtype: Any = "float32", name: str = "x") -> Tensor:

@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from . import shapes
-from .errors import DTypeError, GraphError, ShapeError, TraceError
-from .evaluate import EVALUATOR, evaluate, free, known, refuse_freed
-from .handle import GRAD, TRACING, is_symbolic, owner
-from .ir.graph import Array, Constant, Value, literal, walk
-from .ir.origin import SCOPE, Scope, here
-from .ir.sizes import Size
-from .ir.types import DType
-from .ir.types import dtype as type_named
-from .looking import Looking
-from .opensize import plain
-from .ops import contraction, indexing, linear, shaping, statistics
-from .ops.elementwise import binary, unary
-from .ops.elementwise.unary import StopGradient
-from .ops.generate import extent
-from .ops.linear import broadcast, cast, full
-from .transform.autodiff import gradients
+from stele import shapes
+from stele.errors import DTypeError, GraphError, ShapeError, TraceError
+from stele.evaluate import EVALUATOR, evaluate, free, known, refuse_freed
+from stele.handle import GRAD, TRACING, is_symbolic, owner
+from stele.ir.graph import Array, Constant, Value, literal, walk
+from stele.ir.origin import SCOPE, Scope, here
+from stele.ir.sizes import Size
+from stele.ir.types import DType
+from stele.ir.types import dtype as type_named
+from stele.looking import Looking
+from stele.opensize import plain
+from stele.ops import contraction, indexing, linear, shaping, statistics
+from stele.ops.elementwise import binary, unary
+from stele.ops.elementwise.unary import StopGradient
+from stele.ops.generate import extent
+from stele.ops.linear import broadcast, cast, full
+from stele.transform.autodiff import gradients
 
 PENDING_LIMIT = 1000
 SMALL = 64      # elements of an array made while tracing, up to which it is written into the graph

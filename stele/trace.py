@@ -9,13 +9,13 @@ from weakref import ref
 
 import numpy as np
 
-from . import tree
-from .errors import TraceError
-from .handle import Handle, Tracing, tracing_into
-from .ir.graph import Array, Graph, Parameter, Value, parameter, walk
-from .ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
-from .state import SCALARS, Record, Slot, State
-from .tensor import Tensor
+from stele import tree
+from stele.errors import TraceError
+from stele.handle import Handle, Tracing, tracing_into
+from stele.ir.graph import Array, Graph, Parameter, Value, parameter, walk
+from stele.ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
+from stele.state import SCALARS, Record, Slot, State
+from stele.tensor import Tensor
 
 UNREAD: Any = object()
 

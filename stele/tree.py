@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from .errors import TraceError
+from stele.errors import TraceError
 
 
 @runtime_checkable

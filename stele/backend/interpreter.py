@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..ir.graph import Graph
-from . import reference
-from .base import Commit, Precision, itself
-from .buffers import Buffer
+from stele.backend import reference
+from stele.backend.base import Commit, Precision, itself
+from stele.backend.buffers import Buffer
+from stele.ir.graph import Graph
 
 
 class Interpreted:

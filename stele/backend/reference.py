@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GraphError, ShapeError
-from ..ir.graph import Array, Graph, Value, interpret
-from ..ir.sizes import Named, Size, at
-from ..ir.types import TupleType, Type
-from ..transform.retype import bind
+from stele.errors import DTypeError, GraphError, ShapeError
+from stele.ir.graph import Array, Graph, Value, interpret
+from stele.ir.sizes import Named, Size, at
+from stele.ir.types import TupleType, Type
+from stele.transform.retype import bind
 
 
 def run(graph: Graph, args: Sequence[Array]) -> list[Array]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DTypeError, GraphError
-from .origin import Where, here
-from .types import DType, Guard, TupleType, Type, dtype
+from stele.errors import DTypeError, GraphError
+from stele.ir.origin import Where, here
+from stele.ir.types import DType, Guard, TupleType, Type, dtype
 
 Array = NDArray[Any]
 T = TypeVar("T")

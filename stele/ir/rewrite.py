@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-from ..errors import GraphError
-from .graph import Graph, Op, Parameter, Value, parameter, walk
-from .origin import NOWHERE, Origin, Where, inherit, lines
-from .types import DType, Shape, Type, float32
-from .verify import agree
+from stele.errors import GraphError
+from stele.ir.graph import Graph, Op, Parameter, Value, parameter, walk
+from stele.ir.origin import NOWHERE, Origin, Where, inherit, lines
+from stele.ir.types import DType, Shape, Type, float32
+from stele.ir.verify import agree
 
 Match = Callable[[Value], Value | None]
 Example = Callable[[Value], Value] | Callable[[Value, Value], Value] | Callable[[Value, Value, Value], Value] | \

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from .types import DType
+from stele.ir.types import DType
 
 Number = float | int | bool
 

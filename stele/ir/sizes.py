@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Union
 
-from ..errors import ShapeError
+from stele.errors import ShapeError
 
 Dim = Union[int, "Size"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from .. import config
+from stele import config
 
 
 def show(stage: str, text: Callable[[], str], note: str = "") -> None:

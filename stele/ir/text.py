@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GraphError
-from .graph import Array, Graph, Item, Op, Parameter, Value, parameter, walk
-from .origin import NOWHERE, Origin, Where, lines
-from .sizes import Size, evaluate
-from .sizes import parse as parse_size
-from .types import DTYPES, DType, Guard, TupleType, Type, dtype
+from stele.errors import GraphError
+from stele.ir.graph import Array, Graph, Item, Op, Parameter, Value, parameter, walk
+from stele.ir.origin import NOWHERE, Origin, Where, lines
+from stele.ir.sizes import Size, evaluate
+from stele.ir.sizes import parse as parse_size
+from stele.ir.types import DTYPES, DType, Guard, TupleType, Type, dtype
 
 INLINE = 16
 NUMBERS = {"inf": float("inf"), "nan": float("nan")}
@@ -24,7 +24,7 @@ NUMBERS = {"inf": float("inf"), "nan": float("nan")}
 def show(graph: Graph) -> str:
     """The graph as text that `parse` reads back: one line per value, operands first, inner graphs indented.
 
-    >>> from ..ops.elementwise.unary import exp
+    >>> from stele.ops.elementwise.unary import exp
     >>> x = parameter("x", Type(dtype("float32"), (2, 3)))
     >>> print(show(Graph((x,), (exp(x) + 1,))))  # doctest: +ELLIPSIS +NORMALIZE_WHITESPACE
     graph(x: float32[2,3]):

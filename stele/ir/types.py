@@ -9,8 +9,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..errors import DTypeError, ShapeError
-from .sizes import Dim, Size, at
+from stele.errors import DTypeError, ShapeError
+from stele.ir.sizes import Dim, Size, at
 
 Shape = tuple[Dim, ...]
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..errors import GraphError, SteleError
-from .graph import Graph, Item, Parameter, Value, walk
-from .origin import lines
-from .sizes import names
-from .types import SIZES, Sizes, TupleType, Type
+from stele.errors import GraphError, SteleError
+from stele.ir.graph import Graph, Item, Parameter, Value, walk
+from stele.ir.origin import lines
+from stele.ir.sizes import names
+from stele.ir.types import SIZES, Sizes, TupleType, Type
 
 
 def is_acyclic(graph: Graph) -> Iterator[str]:

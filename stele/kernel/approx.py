@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from . import tables
-from .far import half_turns
-from .formats import FORMATS, Format
-from .power import power
-from .vocabulary import Element, Operand, V, Vocabulary
+from stele.kernel import tables
+from stele.kernel.far import half_turns
+from stele.kernel.formats import FORMATS, Format
+from stele.kernel.power import power
+from stele.kernel.vocabulary import Element, Operand, V, Vocabulary
 
 LOG2E = 1 / math.log(2)
 INF = math.inf

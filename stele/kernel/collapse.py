@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..ir.sizes import Dim
-from .index import coefficient, substitute
-from .loops import Axis, Block, Fold, Loop, Nest, inside
-from .rebuild import Rebuild, expressions
+from stele.ir.sizes import Dim
+from stele.kernel.index import coefficient, substitute
+from stele.kernel.loops import Axis, Block, Fold, Loop, Nest, inside
+from stele.kernel.rebuild import Rebuild, expressions
 
 
 def collapse(nest: Nest) -> Nest:

@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from ..ir.graph import Op
-from ..ir.types import DType, float32, uint32
-from .approx import Approximations
-from .vocabulary import Element, Operand, is_half, result_dtype
+from stele.ir.graph import Op
+from stele.ir.types import DType, float32, uint32
+from stele.kernel.approx import Approximations
+from stele.kernel.vocabulary import Element, Operand, is_half, result_dtype
 
 SLOW = {"div": 4, "sqrt": 4, "idiv": 8}
 """Instructions that take as long as several others."""

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir.types import float32, float64, int64
-from . import tables
-from .exact import two_sum
+from stele.ir.types import float32, float64, int64
+from stele.kernel import tables
+from stele.kernel.exact import two_sum
 
 PIECE = 26   # bits of a piece of 1/pi: its product with half of a float64 is exact
 WINDOW = 8   # pieces that matter for one argument: those before give whole turns, those after nothing

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..ir.types import DType, float32, float64, int32, int64
+from stele.ir.types import DType, float32, float64, int32, int64
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ..ir.graph import Graph, Value
-from ..ir.origin import Where
-from ..ir.sizes import Dim
-from ..ir.types import product
-from ..ops.linear import Pad
-from .index import Splits, regroup, variable, variables
-from .inline import CHEAP, LARGEST, Inlining
-from .space import Space, Unfit, follow, is_fold, measured
+from stele.ir.graph import Graph, Value
+from stele.ir.origin import Where
+from stele.ir.sizes import Dim
+from stele.ir.types import product
+from stele.kernel.index import Splits, regroup, variable, variables
+from stele.kernel.inline import CHEAP, LARGEST, Inlining
+from stele.kernel.space import Space, Unfit, follow, is_fold, measured
+from stele.ops.linear import Pad
 
 WIDE = 1 << 16
 """Elements of a row that stay in cache between the passes over it; also of what one thread may well do alone."""
@@ -55,9 +55,9 @@ class Group:
 def show_kernel(kernel: Kernel) -> str:
     """A kernel as one line: its kind, what it reads, what it computes and what of that it stores.
 
-    >>> from ..ir.graph import parameter
-    >>> from ..ir.types import Type, float32
-    >>> from ..ops import operators
+    >>> from stele.ir.graph import parameter
+    >>> from stele.ir.types import Type, float32
+    >>> from stele.ops import operators
     >>> x = parameter("x", Type(float32, (3,)))
     >>> print(*map(show_kernel, fuse(Graph((x,), (x * x + 1,))).kernels))
     nest (float32[3]) -> Mul Broadcast Add -> (float32[3])

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir.types import DType, float32, uint32
+from stele.ir.types import DType, float32, uint32
 
 
 def widened(s: Any, bits: Any, dtype: DType) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..ir.sizes import Dim, Named, Quotient, Size, at, divide, names, normal, of
-from ..ir.types import Shape, product
+from stele.ir.sizes import Dim, Named, Quotient, Size, at, divide, names, normal, of
+from stele.ir.types import Shape, product
 
 Ranges = Mapping[str, Dim]
 """The extent of each loop variable: it runs from 0 to extent - 1."""

@@ -1,14 +1,14 @@
 """What is computed where it is needed and what is kept in memory: by what it costs to compute again."""
 from __future__ import annotations
 
-from ..errors import GraphError
-from ..ir.graph import Constant, Graph, Item, Literal, Value, users, walk
-from ..ops.contraction import Convolution
-from ..ops.linear import Broadcast, Cast, Concatenate, Gather, Reshape, Slice, Transpose
-from ..ops.windows import Window
-from .cost import instructions
-from .index import variable
-from .space import Unfit, follow, measured
+from stele.errors import GraphError
+from stele.ir.graph import Constant, Graph, Item, Literal, Value, users, walk
+from stele.kernel.cost import instructions
+from stele.kernel.index import variable
+from stele.kernel.space import Unfit, follow, measured
+from stele.ops.contraction import Convolution
+from stele.ops.linear import Broadcast, Cast, Concatenate, Gather, Reshape, Slice, Transpose
+from stele.ops.windows import Window
 
 CHEAP = 10
 """What may be computed again for each user, in instructions and loads."""

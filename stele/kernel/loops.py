@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..ir.graph import Op, Value
-from ..ir.sizes import Dim
-from ..ir.types import DType, product
+from stele.ir.graph import Op, Value
+from stele.ir.sizes import Dim
+from stele.ir.types import DType, product
 
 
 @dataclass(frozen=True, eq=False)

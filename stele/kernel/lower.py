@@ -4,16 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from ..ir.graph import Constant, Literal, Value
-from ..ir.sizes import Dim
-from ..ir.types import DType, Shape, float32, int64, product
-from ..ops.control import CheckIndex
-from ..ops.linear import Concatenate, Gather
-from ..ops.random import RandomBits
-from .collapse import collapse
-from .fuse import Kernel
-from .index import Splits, linear, regroup, strides, variable, variables
-from .loops import (
+from stele.ir.graph import Constant, Literal, Value
+from stele.ir.sizes import Dim
+from stele.ir.types import DType, Shape, float32, int64, product
+from stele.kernel.collapse import collapse
+from stele.kernel.fuse import Kernel
+from stele.kernel.index import Splits, linear, regroup, strides, variable, variables
+from stele.kernel.loops import (
     Apply,
     Axis,
     Block,
@@ -33,8 +30,11 @@ from .loops import (
     Total,
     Within,
 )
-from .space import Index, Space, Stage, is_fold, measure, needs
-from .tasks import cut, strided
+from stele.kernel.space import Index, Space, Stage, is_fold, measure, needs
+from stele.kernel.tasks import cut, strided
+from stele.ops.control import CheckIndex
+from stele.ops.linear import Concatenate, Gather
+from stele.ops.random import RandomBits
 
 Bounds = tuple[Bound, ...]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ir.types import float32, float64
-from . import tables
-from .exact import product_error, two_sum
-from .formats import FORMATS
+from stele.ir.types import float32, float64
+from stele.kernel import tables
+from stele.kernel.exact import product_error, two_sum
+from stele.kernel.formats import FORMATS
 
 INF = math.inf
 

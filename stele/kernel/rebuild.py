@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, replace
 
-from ..ir.sizes import Dim, names
-from .index import substitute, variables
-from .loops import Axis, Block, Element, Fold, Loop, Nest, Part, Position, Step, Store, inside
+from stele.ir.sizes import Dim, names
+from stele.kernel.index import substitute, variables
+from stele.kernel.loops import Axis, Block, Element, Fold, Loop, Nest, Part, Position, Step, Store, inside
 
 
 class Rebuild:

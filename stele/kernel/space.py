@@ -5,12 +5,23 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..ir.graph import Value, walk
-from ..ir.sizes import Dim
-from ..ir.types import Shape, product
-from ..ops.linear import Gather, Reshape, Source
-from .index import Opaque, Refine, coefficient, is_inside, linear, plain, regroup, substitute, variable, variables
-from .loops import Bound
+from stele.ir.graph import Value, walk
+from stele.ir.sizes import Dim
+from stele.ir.types import Shape, product
+from stele.kernel.index import (
+    Opaque,
+    Refine,
+    coefficient,
+    is_inside,
+    linear,
+    plain,
+    regroup,
+    substitute,
+    variable,
+    variables,
+)
+from stele.kernel.loops import Bound
+from stele.ops.linear import Gather, Reshape, Source
 
 Index = tuple[Dim, ...]
 

@@ -4,11 +4,26 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from ..ir.sizes import Dim
-from ..ir.types import product
-from .index import coefficient, linear, variable, variables
-from .loops import Axis, Block, Element, Fold, Load, Loop, Nest, Part, Step, Store, Temporary, Total, ceil, inside
-from .rebuild import Rebuild
+from stele.ir.sizes import Dim
+from stele.ir.types import product
+from stele.kernel.index import coefficient, linear, variable, variables
+from stele.kernel.loops import (
+    Axis,
+    Block,
+    Element,
+    Fold,
+    Load,
+    Loop,
+    Nest,
+    Part,
+    Step,
+    Store,
+    Temporary,
+    Total,
+    ceil,
+    inside,
+)
+from stele.kernel.rebuild import Rebuild
 
 TASK = 16384
 """Elements that make a task worth its start."""

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from ..errors import DTypeError
-from ..ir.scalars import Number
-from ..ir.types import DType, bool_, float32
-from .halves import narrowed, widened
+from stele.errors import DTypeError
+from stele.ir.scalars import Number
+from stele.ir.types import DType, bool_, float32
+from stele.kernel.halves import narrowed, widened
 
 V = TypeVar("V")
 

@@ -1,9 +1,9 @@
 """One class per op, one file per family; `ALL` is every op by name."""
 from __future__ import annotations
 
-from ..ir.graph import Constant, Item, Literal, Op, Parameter
-from . import composite, contraction, control, generate, linear, operators, pooling, random, reduction, windows
-from .elementwise import arithmetic, binary, unary
+from stele.ir.graph import Constant, Item, Literal, Op, Parameter
+from stele.ops import composite, contraction, control, generate, linear, operators, pooling, random, reduction, windows
+from stele.ops.elementwise import arithmetic, binary, unary
 
 __all__ = ["ALL", "operators"]
 

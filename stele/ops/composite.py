@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..ir.graph import Array, Op, Value
-from ..ir.types import Type, axis_of, float32
-from .elementwise.arithmetic import Select
-from .elementwise.base import needs_float
-from .elementwise.unary import erf, exp, isfinite, log, rsqrt, sigmoid, square, stop_gradient, tanh
-from .linear import broadcast, expand_dims, zeros_like
-from .statistics import max, mean, sum
+from stele.ir.graph import Array, Op, Value
+from stele.ir.types import Type, axis_of, float32
+from stele.ops.elementwise.arithmetic import Select
+from stele.ops.elementwise.base import needs_float
+from stele.ops.elementwise.unary import erf, exp, isfinite, log, rsqrt, sigmoid, square, stop_gradient, tanh
+from stele.ops.linear import broadcast, expand_dims, zeros_like
+from stele.ops.statistics import max, mean, sum
 
 
 @dataclass(frozen=True)

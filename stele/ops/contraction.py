@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import DTypeError, ShapeError
-from ..ir.graph import Array, Op, Value
-from ..ir.sizes import Dim
-from ..ir.types import Type, broadcast_shapes, float32, promote, same, show
-from .linear import broadcast, cast, expand_dims, reshape, swap_last
+from stele.errors import DTypeError, ShapeError
+from stele.ir.graph import Array, Op, Value
+from stele.ir.sizes import Dim
+from stele.ir.types import Type, broadcast_shapes, float32, promote, same, show
+from stele.ops.linear import broadcast, cast, expand_dims, reshape, swap_last
 
 Pair = tuple[int, int]
 Padding = tuple[Pair, Pair]

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..errors import GraphError, ShapeError, TraceError
-from ..ir.graph import (
+from stele.errors import GraphError, ShapeError, TraceError
+from stele.ir.graph import (
     Array,
     Constant,
     Graph,
@@ -23,11 +23,11 @@ from ..ir.graph import (
     substitute,
     walk,
 )
-from ..ir.sizes import Dim
-from ..ir.types import TupleType, Type, dtype, float32, same
-from .elementwise.base import Unary, needs_integer
-from .elementwise.unary import tanh
-from .linear import Broadcast, Cast, Movement, Reshape, check_index, zeros_like
+from stele.ir.sizes import Dim
+from stele.ir.types import TupleType, Type, dtype, float32, same
+from stele.ops.elementwise.base import Unary, needs_integer
+from stele.ops.elementwise.unary import tanh
+from stele.ops.linear import Broadcast, Cast, Movement, Reshape, check_index, zeros_like
 
 T = TypeVar("T")
 

@@ -3,16 +3,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import ShapeError
-from ..ir.graph import Value
-from ..ir.types import DType, axis_of, float32, int64, same, show
-from .composite import Gelu, LogSoftmax, LogSumExp, Normalize, Silu, Softmax
-from .control import CheckIndex
-from .elementwise.arithmetic import Equal, Select
-from .elementwise.unary import softplus, square
-from .generate import Iota, iota_like
-from .linear import cast, expand_dims
-from .statistics import Axes, fold, mean, over, sum
+from stele.errors import ShapeError
+from stele.ir.graph import Value
+from stele.ir.types import DType, axis_of, float32, int64, same, show
+from stele.ops.composite import Gelu, LogSoftmax, LogSumExp, Normalize, Silu, Softmax
+from stele.ops.control import CheckIndex
+from stele.ops.elementwise.arithmetic import Equal, Select
+from stele.ops.elementwise.unary import softplus, square
+from stele.ops.generate import Iota, iota_like
+from stele.ops.linear import cast, expand_dims
+from stele.ops.statistics import Axes, fold, mean, over, sum
 
 
 def softmax(x: Value, *, axis: int = -1) -> Value:
@@ -75,8 +75,8 @@ def one_hot(labels: Value, *, classes: int, dtype: DType = float32) -> Value:
 def cross_entropy(logits: Value, labels: Value, *, axis: int = -1, reduction: str = "mean") -> Value:
     """-log(softmax(logits)[label]) for integer labels, averaged, summed ('sum') or one by one ('none').
 
-    >>> from ..ir.graph import parameter
-    >>> from ..ir.types import Type
+    >>> from stele.ir.graph import parameter
+    >>> from stele.ir.types import Type
     >>> str(cross_entropy(parameter("x", Type(float32, (8, 10))), parameter("t", Type(int64, (8,)))).type)
     'float32[]'
     """

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..ir.graph import Array, Op, Value, literal
-from ..ir.sizes import Dim
-from ..ir.types import DType, Shape, Type, axis_of, float32, int64
-from .linear import reshape, slice_axis
+from stele.errors import ShapeError
+from stele.ir.graph import Array, Op, Value, literal
+from stele.ir.sizes import Dim
+from stele.ir.types import DType, Shape, Type, axis_of, float32, int64
+from stele.ops.linear import reshape, slice_axis
 
 
 @dataclass(frozen=True)

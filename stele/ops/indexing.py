@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from types import EllipsisType
 from typing import Any
 
-from ..errors import DTypeError, IndexOutOfRange, ShapeError
-from ..ir.graph import Value, literal
-from ..ir.sizes import Dim, at
-from ..ir.types import SIZES, Shape, axis_of, bool_, int64, product, same, show
-from .control import CheckIndex
-from .elementwise.arithmetic import Equal, Maximum, Select
-from .elementwise.base import meet
-from .generate import extent, iota
-from .linear import Gather, Slice, broadcast, cast, expand_dims, full, reshape, transpose
-from .reduction import Max
+from stele.errors import DTypeError, IndexOutOfRange, ShapeError
+from stele.ir.graph import Value, literal
+from stele.ir.sizes import Dim, at
+from stele.ir.types import SIZES, Shape, axis_of, bool_, int64, product, same, show
+from stele.ops.control import CheckIndex
+from stele.ops.elementwise.arithmetic import Equal, Maximum, Select
+from stele.ops.elementwise.base import meet
+from stele.ops.generate import extent, iota
+from stele.ops.linear import Gather, Slice, broadcast, cast, expand_dims, full, reshape, transpose
+from stele.ops.reduction import Max
 
 Key = int | slice | None | EllipsisType | Value | tuple[Any, ...]
 MOST_GUARDS = 16
@@ -62,8 +62,8 @@ def index(x: Value, key: Key) -> Value:
 
     Arrays broadcast against each other; their axes stand where they stood, or in front where slices part them.
 
-    >>> from ..ir.graph import parameter
-    >>> from ..ir.types import Type, float32
+    >>> from stele.ir.graph import parameter
+    >>> from stele.ir.types import Type, float32
     >>> index(parameter("x", Type(float32, (4, 5, 6))), (0, slice(1, None, 2), None)).shape
     (2, 1, 6)
     """

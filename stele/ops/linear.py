@@ -9,10 +9,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..errors import DTypeError, IndexOutOfRange, ShapeError
-from ..ir.graph import Array, Op, Value, literal
-from ..ir.sizes import Dim
-from ..ir.types import (
+from stele.errors import DTypeError, IndexOutOfRange, ShapeError
+from stele.ir.graph import Array, Op, Value, literal
+from stele.ir.sizes import Dim
+from stele.ir.types import (
     DType,
     Shape,
     Type,

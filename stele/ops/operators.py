@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..ir.graph import Value
-from .contraction import matmul
-from .elementwise.arithmetic import Add, Div, Greater, GreaterEqual, Less, LessEqual, Mul, Neg, Sub
-from .elementwise.binary import And, FloorDivide, Or, Remainder, ShiftLeft, ShiftRight, Xor, pow
-from .elementwise.unary import Abs, Not
-from .indexing import index
+from stele.ir.graph import Value
+from stele.ops.contraction import matmul
+from stele.ops.elementwise.arithmetic import Add, Div, Greater, GreaterEqual, Less, LessEqual, Mul, Neg, Sub
+from stele.ops.elementwise.binary import And, FloorDivide, Or, Remainder, ShiftLeft, ShiftRight, Xor, pow
+from stele.ops.elementwise.unary import Abs, Not
+from stele.ops.indexing import index
 
 Method = Callable[..., Value]
 

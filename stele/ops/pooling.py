@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..ir.graph import Array, Value
-from ..ir.types import Type, float32, int32, show
-from .composite import Composite
-from .contraction import Padding, Pair, pads, pair
-from .elementwise.arithmetic import Equal, Select
-from .elementwise.base import needs_float
-from .generate import Iota
-from .linear import Sum, broadcast, expand_dims
-from .reduction import Max, Min, lowest
-from .shaping import pad
-from .windows import Window
+from stele.errors import ShapeError
+from stele.ir.graph import Array, Value
+from stele.ir.types import Type, float32, int32, show
+from stele.ops.composite import Composite
+from stele.ops.contraction import Padding, Pair, pads, pair
+from stele.ops.elementwise.arithmetic import Equal, Select
+from stele.ops.elementwise.base import needs_float
+from stele.ops.generate import Iota
+from stele.ops.linear import Sum, broadcast, expand_dims
+from stele.ops.reduction import Max, Min, lowest
+from stele.ops.shaping import pad
+from stele.ops.windows import Window
 
 LAST = (-2, -1)
 

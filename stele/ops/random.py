@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, ShapeError
-from ..ir.graph import Array, Constant, Value
-from ..ir.types import DType, Shape, Type, float32, int64, product, uint32
-from .elementwise.arithmetic import Less, Select
-from .elementwise.binary import Xor, shift_right
-from .elementwise.unary import cos, log1p, sqrt
-from .generate import Generate
-from .linear import cast, reshape, slice_axis, zeros_like
+from stele.errors import DTypeError, ShapeError
+from stele.ir.graph import Array, Constant, Value
+from stele.ir.types import DType, Shape, Type, float32, int64, product, uint32
+from stele.ops.elementwise.arithmetic import Less, Select
+from stele.ops.elementwise.binary import Xor, shift_right
+from stele.ops.elementwise.unary import cos, log1p, sqrt
+from stele.ops.generate import Generate
+from stele.ops.linear import cast, reshape, slice_axis, zeros_like
 
 ROUNDS = 10
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57

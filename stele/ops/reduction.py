@@ -9,14 +9,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..ir.graph import Array, Op, Value
-from ..ir.types import DType, Type, axis_of, bool_, float32, int64, show
-from .elementwise.arithmetic import Equal, Select
-from .elementwise.binary import logical_or
-from .elementwise.unary import isnan
-from .generate import iota_like
-from .linear import Sum, broadcast, cast, expand_dims, zeros_like
+from stele.errors import ShapeError
+from stele.ir.graph import Array, Op, Value
+from stele.ir.types import DType, Type, axis_of, bool_, float32, int64, show
+from stele.ops.elementwise.arithmetic import Equal, Select
+from stele.ops.elementwise.binary import logical_or
+from stele.ops.elementwise.unary import isnan
+from stele.ops.generate import iota_like
+from stele.ops.linear import Sum, broadcast, cast, expand_dims, zeros_like
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import ShapeError
-from ..ir.graph import Value
-from ..ir.sizes import Dim
-from ..ir.types import axis_of, bool_, int64, same, show
-from .elementwise.arithmetic import GreaterEqual, Select
-from .generate import Iota
-from .linear import Concatenate, Pad, broadcast, expand_dims, full, reshape, slice_axis, transpose, zeros_like
+from stele.errors import ShapeError
+from stele.ir.graph import Value
+from stele.ir.sizes import Dim
+from stele.ir.types import axis_of, bool_, int64, same, show
+from stele.ops.elementwise.arithmetic import GreaterEqual, Select
+from stele.ops.generate import Iota
+from stele.ops.linear import Concatenate, Pad, broadcast, expand_dims, full, reshape, slice_axis, transpose, zeros_like
 
 
 def concatenate(xs: Sequence[Value], *, axis: int = 0) -> Value:

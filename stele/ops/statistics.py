@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..ir.graph import Op, Value
-from ..ir.types import axis_of, float32, product
-from .elementwise.unary import sqrt, square
-from .generate import extent
-from .linear import Sum, cast, kept_shape, reshape
-from .reduction import All, Any, ArgMax, ArgMin, Max, Min, Prod
+from stele.ir.graph import Op, Value
+from stele.ir.types import axis_of, float32, product
+from stele.ops.elementwise.unary import sqrt, square
+from stele.ops.generate import extent
+from stele.ops.linear import Sum, cast, kept_shape, reshape
+from stele.ops.reduction import All, Any, ArgMax, ArgMin, Max, Min, Prod
 
 Axes = int | tuple[int, ...] | None
 

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..ir.graph import Array, Value
-from ..ir.sizes import Dim
-from ..ir.types import Type, axis_of, bool_, float32, same, show
-from .linear import Linear, Movement, Source, pad_axis, reshape, slice_axis, transpose
+from stele.errors import ShapeError
+from stele.ir.graph import Array, Value
+from stele.ir.sizes import Dim
+from stele.ir.types import Type, axis_of, bool_, float32, same, show
+from stele.ops.linear import Linear, Movement, Source, pad_axis, reshape, slice_axis, transpose
 
 
 @dataclass(frozen=True)

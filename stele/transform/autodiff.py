@@ -5,11 +5,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import DTypeError, GraphError
-from ..ir.graph import Graph, Item, Value, parameter, walk
-from ..ir.origin import here, inherit
-from ..ir.types import TupleType, show
-from ..ops.linear import zeros_like
+from stele.errors import DTypeError, GraphError
+from stele.ir.graph import Graph, Item, Value, parameter, walk
+from stele.ir.origin import here, inherit
+from stele.ir.types import TupleType, show
+from stele.ops.linear import zeros_like
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def gradients(results: Sequence[Value], cotangents: Sequence[Value | None], wrt:
     Rules run only on paths from `wrt` to `results`; cotangents that meet are added in walking order. Values of the
     gradient have the origins of the forward value they belong to and of the caller. Nothing behind `stop` is visited.
 
-    >>> from ..ir.types import Type, float32
+    >>> from stele.ir.types import Type, float32
     >>> x = parameter("x", Type(float32, (3,)))
     >>> y = x * x
     >>> [dx] = gradients([y], [y], [x])
@@ -69,7 +69,7 @@ def tangents(results: Sequence[Value], wrt: Sequence[Value], given: Sequence[Val
              stop: Collection[Value] = ()) -> list[Value | None]:
     """The tangents of `results` given those of `wrt`; None is zero. Nothing behind `stop` is visited.
 
-    >>> from ..ir.types import Type, float32
+    >>> from stele.ir.types import Type, float32
     >>> x, dx = parameter("x", Type(float32, (3,))), parameter("dx", Type(float32, (3,)))
     >>> [dy] = tangents([x * x], [x], [dx])
     >>> str(dy.type)

@@ -4,14 +4,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..errors import GraphError
-from ..ir.graph import Value
-from ..ir.origin import inherit, lines
-from ..ir.sizes import Dim
-from ..ir.types import axis_of, product
-from ..ops.contraction import Conv2d, Conv2dInputGrad, MatMul
-from ..ops.elementwise.base import Elementwise
-from ..ops.linear import (
+from stele.errors import GraphError
+from stele.ir.graph import Value
+from stele.ir.origin import inherit, lines
+from stele.ir.sizes import Dim
+from stele.ir.types import axis_of, product
+from stele.ops.contraction import Conv2d, Conv2dInputGrad, MatMul
+from stele.ops.elementwise.base import Elementwise
+from stele.ops.linear import (
     Broadcast,
     Cast,
     Concatenate,
@@ -25,8 +25,8 @@ from ..ops.linear import (
     reshape,
     transpose,
 )
-from ..ops.reduction import Reduction
-from ..ops.windows import Unwindow, Window
+from stele.ops.reduction import Reduction
+from stele.ops.windows import Unwindow, Window
 
 
 class BatchError(GraphError):

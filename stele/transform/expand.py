@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..ir.graph import Graph, Op, Value
-from ..ir.rewrite import Report, rewrite, rule
-from ..ir.types import Type, int64
-from ..ops import ALL
-from ..ops.composite import Softmax
-from ..ops.contraction import MatMul
-from ..ops.linear import Sum, cast, reshape
+from stele.ir.graph import Graph, Op, Value
+from stele.ir.rewrite import Report, rewrite, rule
+from stele.ir.types import Type, int64
+from stele.ops import ALL
+from stele.ops.composite import Softmax
+from stele.ops.contraction import MatMul
+from stele.ops.linear import Sum, cast, reshape
 
 COMPOSITES: tuple[type[Op], ...] = tuple(op for op in ALL.values() if op.family == "composite")
 

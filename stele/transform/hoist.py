@@ -1,13 +1,13 @@
 """What does not depend on a loop's carries moves before the loop, computed for all steps at once."""
 from __future__ import annotations
 
-from ..ir.graph import Graph, Value, parameter
-from ..ir.rewrite import substituted
-from ..ir.types import TupleType
-from ..ops.linear import Broadcast, Movement, Reshape
-from .batch import BatchError, Operand, batched
-from .loops import Loop, Results, changed, items
-from .patterns import number
+from stele.ir.graph import Graph, Value, parameter
+from stele.ir.rewrite import substituted
+from stele.ir.types import TupleType
+from stele.ops.linear import Broadcast, Movement, Reshape
+from stele.transform.batch import BatchError, Operand, batched
+from stele.transform.loops import Loop, Results, changed, items
+from stele.transform.patterns import number
 
 
 def hoist(graph: Graph) -> Graph:

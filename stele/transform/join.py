@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir.graph import Graph, Value, substitute
-from .loops import Loop, Results, items, loops, replaced
-from .share import shared
+from stele.ir.graph import Graph, Value, substitute
+from stele.transform.loops import Loop, Results, items, loops, replaced
+from stele.transform.share import shared
 
 
 def join(graph: Graph) -> Graph:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..ir.graph import Graph, Item, Value, parameter, users, walk
-from ..ir.rewrite import substituted
-from ..ops.control import Parts, Scan, stacked
-from ..ops.elementwise.arithmetic import Add
+from stele.ir.graph import Graph, Item, Value, parameter, users, walk
+from stele.ir.rewrite import substituted
+from stele.ops.control import Parts, Scan, stacked
+from stele.ops.elementwise.arithmetic import Add
 
 Results = Mapping[int, Value]
 Change = Callable[["Loop"], Results | None]

@@ -1,15 +1,15 @@
 """Work that belongs together is done together: loops alike, and the products of all their steps."""
 from __future__ import annotations
 
-from ..ir.graph import Graph
-from ..ir.rewrite import everywhere
-from .hoist import hoist
-from .join import join
-from .products import join_products
-from .prune import prune
-from .share import share
-from .simplify import simplify
-from .sink import sink
+from stele.ir.graph import Graph
+from stele.ir.rewrite import everywhere
+from stele.transform.hoist import hoist
+from stele.transform.join import join
+from stele.transform.products import join_products
+from stele.transform.prune import prune
+from stele.transform.share import share
+from stele.transform.simplify import simplify
+from stele.transform.sink import sink
 
 
 def merge(graph: Graph) -> Graph:

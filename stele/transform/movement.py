@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from ..ir.graph import Op, Value
-from ..ir.rewrite import rule
-from ..ir.sizes import Dim
-from ..ir.types import Shape, Type, axis_of, float32, float64, product
-from ..ops.contraction import MatMul
-from ..ops.elementwise import arithmetic, binary, unary
-from ..ops.elementwise.arithmetic import Add, Mul, Neg
-from ..ops.elementwise.unary import exp
-from ..ops.linear import (
+from stele.ir.graph import Op, Value
+from stele.ir.rewrite import rule
+from stele.ir.sizes import Dim
+from stele.ir.types import Shape, Type, axis_of, float32, float64, product
+from stele.ops.contraction import MatMul
+from stele.ops.elementwise import arithmetic, binary, unary
+from stele.ops.elementwise.arithmetic import Add, Mul, Neg
+from stele.ops.elementwise.unary import exp
+from stele.ops.linear import (
     Broadcast,
     Cast,
     Concatenate,
@@ -29,8 +29,8 @@ from ..ops.linear import (
     swap_last,
     transpose,
 )
-from ..ops.reduction import Max, Min, Prod
-from .patterns import axes_of, factors, holds, number, product_of
+from stele.ops.reduction import Max, Min, Prod
+from stele.transform.patterns import axes_of, factors, holds, number, product_of
 
 REDUCTIONS: tuple[type[Op], ...] = (Sum, Max, Min, Prod)
 ELEMENTWISE: tuple[type[Op], ...] = (*arithmetic.ALL, *binary.ALL, *unary.ALL, Cast)

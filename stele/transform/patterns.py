@@ -5,10 +5,10 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import reduce
 
-from ..ir.graph import Constant, Literal, Value
-from ..ir.types import DType, axis_of
-from ..ops.elementwise.arithmetic import Mul
-from ..ops.linear import Broadcast, Reshape, Transpose
+from stele.ir.graph import Constant, Literal, Value
+from stele.ir.types import DType, axis_of
+from stele.ops.elementwise.arithmetic import Mul
+from stele.ops.linear import Broadcast, Reshape, Transpose
 
 Number = float | int | bool
 

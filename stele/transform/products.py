@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from ..ir.graph import Graph, Value
-from ..ir.origin import NOWHERE, inherit
-from ..ir.rewrite import substituted
-from ..ops.contraction import MatMul
-from ..ops.elementwise.arithmetic import Add
-from ..ops.linear import Concatenate, slice_axis
-from .loops import Loop, Results, changed, items
+from stele.ir.graph import Graph, Value
+from stele.ir.origin import NOWHERE, inherit
+from stele.ir.rewrite import substituted
+from stele.ops.contraction import MatMul
+from stele.ops.elementwise.arithmetic import Add
+from stele.ops.linear import Concatenate, slice_axis
+from stele.transform.loops import Loop, Results, changed, items
 
 
 def join_products(graph: Graph) -> Graph:

@@ -1,9 +1,9 @@
 """Loops lose what nobody takes: results, carries, operands; what never changes is no carry, what is known no result."""
 from __future__ import annotations
 
-from ..ir.graph import Graph, Value, walk
-from ..ir.rewrite import substituted
-from .loops import Loop, Results, changed, items
+from stele.ir.graph import Graph, Value, walk
+from stele.ir.rewrite import substituted
+from stele.transform.loops import Loop, Results, changed, items
 
 
 def prune(graph: Graph) -> Graph:

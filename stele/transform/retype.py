@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.graph import Array, Graph, Op, Value, interpret
-from ..ir.sizes import Size, at
-from ..ir.types import DType, Type, float32
+from stele.ir.graph import Array, Graph, Op, Value, interpret
+from stele.ir.sizes import Size, at
+from stele.ir.types import DType, Type, float32
 
 Change = Callable[[Any], Any]
 
@@ -46,9 +46,9 @@ def changed(attribute: Any, change: Change) -> Any:
 def widen(graph: Graph, dtype: DType) -> Graph:
     """The same graph computing in `dtype` wherever it says float32.
 
-    >>> from ..ir.graph import parameter
+    >>> from stele.ir.graph import parameter
     >>> x = parameter("x", Type(float32, (2,)))
-    >>> from ..ir.types import float64
+    >>> from stele.ir.types import float64
     >>> str(widen(Graph((x,), (x,)), float64).results[0].type)
     'float64[2]'
     """

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir.graph import Constant, Graph, Literal, Op, Parameter, Value, walk
-from ..ir.origin import NOWHERE, Where
-from ..ir.rewrite import everywhere, with_origins, with_results
+from stele.ir.graph import Constant, Graph, Literal, Op, Parameter, Value, walk
+from stele.ir.origin import NOWHERE, Where
+from stele.ir.rewrite import everywhere, with_origins, with_results
 
 SMALL = 4096
 

@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 import numpy as np
 
-from ..ir.graph import Graph, Literal, Op, Value, literal
-from ..ir.rewrite import Report, rewrite, rule
-from ..ir.types import Type, bool_
-from ..ops.elementwise import arithmetic, binary, unary
-from ..ops.elementwise.arithmetic import (
+from stele.ir.graph import Graph, Literal, Op, Value, literal
+from stele.ir.rewrite import Report, rewrite, rule
+from stele.ir.types import Type, bool_
+from stele.ops.elementwise import arithmetic, binary, unary
+from stele.ops.elementwise.arithmetic import (
     Add,
     Div,
     Equal,
@@ -26,9 +26,9 @@ from ..ops.elementwise.arithmetic import (
     Select,
     Sub,
 )
-from ..ops.elementwise.base import Elementwise
-from ..ops.elementwise.binary import POWERS, And, Or, Pow, Xor
-from ..ops.elementwise.unary import (
+from stele.ops.elementwise.base import Elementwise
+from stele.ops.elementwise.binary import POWERS, And, Or, Pow, Xor
+from stele.ops.elementwise.unary import (
     Abs,
     Exp,
     Not,
@@ -47,9 +47,9 @@ from ..ops.elementwise.unary import (
     square,
     stop_gradient,
 )
-from ..ops.linear import Cast, broadcast
-from . import movement
-from .patterns import is_number, is_power_of_two, number
+from stele.ops.linear import Cast, broadcast
+from stele.transform import movement
+from stele.transform.patterns import is_number, is_power_of_two, number
 
 COMMUTATIVE: tuple[type[Op], ...] = (Add, Mul, Maximum, Minimum, Equal, NotEqual, And, Or, Xor)
 ELEMENTWISE: tuple[type[Op], ...] = (*arithmetic.ALL, *binary.ALL, *unary.ALL, Cast)

@@ -2,16 +2,16 @@
 # pyright: reportMatchNotExhaustive=false
 from __future__ import annotations
 
-from ..ir.graph import Graph, Value, walk
-from ..ir.origin import inherit
-from ..ir.rewrite import substituted
-from ..ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
-from ..ops.elementwise.arithmetic import Add, Mul, Neg, Sub
-from ..ops.linear import Movement, Reshape, ScatterAdd, Sum, Transpose, reshape, swap_last, transpose
-from .batch import BatchError, Operand, along, batched, fold
-from .hoist import outside
-from .loops import Loop, Results, items, loops, stack_parameter
-from .patterns import axes_of, number
+from stele.ir.graph import Graph, Value, walk
+from stele.ir.origin import inherit
+from stele.ir.rewrite import substituted
+from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
+from stele.ops.elementwise.arithmetic import Add, Mul, Neg, Sub
+from stele.ops.linear import Movement, Reshape, ScatterAdd, Sum, Transpose, reshape, swap_last, transpose
+from stele.transform.batch import BatchError, Operand, along, batched, fold
+from stele.transform.hoist import outside
+from stele.transform.loops import Loop, Results, items, loops, stack_parameter
+from stele.transform.patterns import axes_of, number
 
 
 def sink(graph: Graph) -> Graph:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
-from ..ir.graph import Graph, Value
-from ..ir.rewrite import Report, rewrite, rule
-from ..ops.composite import LogSoftmax, LogSumExp, Softmax
-from ..ops.elementwise.arithmetic import Add, Div, Mul, Neg, Sub
-from ..ops.elementwise.unary import (
+from stele.ir.graph import Graph, Value
+from stele.ir.rewrite import Report, rewrite, rule
+from stele.ops.composite import LogSoftmax, LogSumExp, Softmax
+from stele.ops.elementwise.arithmetic import Add, Div, Mul, Neg, Sub
+from stele.ops.elementwise.unary import (
     Cos,
     Exp,
     Expm1,
@@ -35,11 +35,11 @@ from ..ops.elementwise.unary import (
     square,
     tanh,
 )
-from ..ops.generate import iota_like
-from ..ops.linear import Broadcast, Reshape, Sum, broadcast, expand_dims, full
-from ..ops.reduction import Max
-from . import simplify
-from .patterns import axes_of, factors, number, product_of
+from stele.ops.generate import iota_like
+from stele.ops.linear import Broadcast, Reshape, Sum, broadcast, expand_dims, full
+from stele.ops.reduction import Max
+from stele.transform import simplify
+from stele.transform.patterns import axes_of, factors, number, product_of
 
 POSITIVE = Sigmoid | Exp | Softplus | Softmax
 

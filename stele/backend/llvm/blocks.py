@@ -6,15 +6,15 @@ from contextlib import contextmanager
 
 from llvmlite import ir
 
-from ...ir.types import Type, bool_
-from ...kernel.cost import instructions
-from ...kernel.loops import Apply, Axis, Block, Fold, Generate, Loop, Part, Step, Store, inside
-from .dims import i64
-from .elements import Elements, Lanes, Registers
-from .launch import i32
-from .memory import Mask
-from .nest import constant, least, loop
-from .scalars import Scalar
+from stele.backend.llvm.dims import i64
+from stele.backend.llvm.elements import Elements, Lanes, Registers
+from stele.backend.llvm.launch import i32
+from stele.backend.llvm.memory import Mask
+from stele.backend.llvm.nest import constant, least, loop
+from stele.backend.llvm.scalars import Scalar
+from stele.ir.types import Type, bool_
+from stele.kernel.cost import instructions
+from stele.kernel.loops import Apply, Axis, Block, Fold, Generate, Loop, Part, Step, Store, inside
 
 
 class Blocks(Elements):

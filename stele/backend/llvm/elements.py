@@ -7,10 +7,15 @@ from functools import reduce
 
 from llvmlite import ir
 
-from ...ir.sizes import Dim, Named, Size, of
-from ...ir.types import bool_, int64
-from ...kernel.index import coefficient, variables
-from ...kernel.loops import (
+from stele.backend.llvm.dims import i64
+from stele.backend.llvm.frame import Frame
+from stele.backend.llvm.launch import i1
+from stele.backend.llvm.memory import STEPS, Mask, Memory
+from stele.backend.llvm.scalars import LLVMScalars, Scalar
+from stele.ir.sizes import Dim, Named, Size, of
+from stele.ir.types import bool_, int64
+from stele.kernel.index import coefficient, variables
+from stele.kernel.loops import (
     Apply,
     Block,
     Bound,
@@ -27,11 +32,6 @@ from ...kernel.loops import (
     Within,
     inside,
 )
-from .dims import i64
-from .frame import Frame
-from .launch import i1
-from .memory import STEPS, Mask, Memory
-from .scalars import LLVMScalars, Scalar
 
 Registers = list[Scalar]
 """An element for each vector side by side; a single one where it is the same for all."""

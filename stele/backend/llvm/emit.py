@@ -5,25 +5,25 @@ from dataclasses import dataclass, field, replace
 
 from llvmlite import ir
 
-from ...ir import stages
-from ...ir.graph import Value
-from ...ir.sizes import Dim
-from ...ir.types import float64, product
-from ...kernel.fuse import Kernel, show_kernel
-from ...kernel.loops import Load, Nest, Store, Temporary, inside, show
-from ...kernel.lower import lower
-from ...ops.linear import ScatterAdd
-from ..base import Precision
-from .access import Machine
-from .blocks import Blocks
-from .dims import i64
-from .frame import Frame, Slots
-from .glue import emit_contraction
-from .launch import BUFS, WORDS, Launch, new_kernel, word, word_at
-from .library import emit_gemm
-from .nest import least, loop
-from .scalars import LLVMScalars
-from .scatter import emit_scatter
+from stele.backend.base import Precision
+from stele.backend.llvm.access import Machine
+from stele.backend.llvm.blocks import Blocks
+from stele.backend.llvm.dims import i64
+from stele.backend.llvm.frame import Frame, Slots
+from stele.backend.llvm.glue import emit_contraction
+from stele.backend.llvm.launch import BUFS, WORDS, Launch, new_kernel, word, word_at
+from stele.backend.llvm.library import emit_gemm
+from stele.backend.llvm.nest import least, loop
+from stele.backend.llvm.scalars import LLVMScalars
+from stele.backend.llvm.scatter import emit_scatter
+from stele.ir import stages
+from stele.ir.graph import Value
+from stele.ir.sizes import Dim
+from stele.ir.types import float64, product
+from stele.kernel.fuse import Kernel, show_kernel
+from stele.kernel.loops import Load, Nest, Store, Temporary, inside, show
+from stele.kernel.lower import lower
+from stele.ops.linear import ScatterAdd
 
 
 @dataclass

@@ -6,11 +6,11 @@ from typing import Protocol
 
 from llvmlite import ir
 
-from ...ir.graph import Value
-from ...ir.sizes import Dim
-from ...kernel.loops import Buffer, Temporary
-from .dims import integer
-from .launch import BUFS, SIZES, STATUS, i64, pointer, word, word_at
+from stele.backend.llvm.dims import integer
+from stele.backend.llvm.launch import BUFS, SIZES, STATUS, i64, pointer, word, word_at
+from stele.ir.graph import Value
+from stele.ir.sizes import Dim
+from stele.kernel.loops import Buffer, Temporary
 
 
 class Slots(Protocol):

@@ -3,26 +3,26 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from ...ir.graph import Op, Value
-from ...ir.sizes import Dim
-from ...ir.types import Shape, float64, product
-from ...kernel.fuse import Kernel
-from ...kernel.index import coefficient, substitute
-from ...kernel.loops import Load
-from ...kernel.lower import Piece, accumulator, operand, outcome
-from ...ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
-from ..base import Precision
-from .access import Extent, Index, Length, Machine, Operand, Plain, Temp, Write
-from .algorithms import convolution, input_gradient, weight_gradient
-from .blocks import Blocks
-from .dims import i64
-from .elements import Lanes
-from .frame import Frame, Slots
-from .gemm import Gemm, gemm
-from .launch import BUFS, Launch, pointer
-from .nest import Splat
-from .scalars import LLVMScalars
-from .stencil import Conv
+from stele.backend.base import Precision
+from stele.backend.llvm.access import Extent, Index, Length, Machine, Operand, Plain, Temp, Write
+from stele.backend.llvm.algorithms import convolution, input_gradient, weight_gradient
+from stele.backend.llvm.blocks import Blocks
+from stele.backend.llvm.dims import i64
+from stele.backend.llvm.elements import Lanes
+from stele.backend.llvm.frame import Frame, Slots
+from stele.backend.llvm.gemm import Gemm, gemm
+from stele.backend.llvm.launch import BUFS, Launch, pointer
+from stele.backend.llvm.nest import Splat
+from stele.backend.llvm.scalars import LLVMScalars
+from stele.backend.llvm.stencil import Conv
+from stele.ir.graph import Op, Value
+from stele.ir.sizes import Dim
+from stele.ir.types import Shape, float64, product
+from stele.kernel.fuse import Kernel
+from stele.kernel.index import coefficient, substitute
+from stele.kernel.loops import Load
+from stele.kernel.lower import Piece, accumulator, operand, outcome
+from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 
 
 class Glue:

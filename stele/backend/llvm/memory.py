@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from ...ir.types import DType, bool_
-from .dims import i64
-from .frame import Frame
-from .launch import i1, i8, i32
-from .nest import Splat, lanes_below, shuffle, suffix
-from .pack import masked_load, masked_store
-from .scalars import TYPES, LLVMScalars, Scalar
+from stele.backend.llvm.dims import i64
+from stele.backend.llvm.frame import Frame
+from stele.backend.llvm.launch import i1, i8, i32
+from stele.backend.llvm.nest import Splat, lanes_below, shuffle, suffix
+from stele.backend.llvm.pack import masked_load, masked_store
+from stele.backend.llvm.scalars import TYPES, LLVMScalars, Scalar
+from stele.ir.types import DType, bool_
 
 Mask = ir.Value | None
 STEPS = (1, -1, 2, 3, 4)

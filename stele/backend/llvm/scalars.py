@@ -6,12 +6,12 @@ from functools import partial
 
 from llvmlite import ir
 
-from ...errors import DTypeError
-from ...ir.scalars import Number
-from ...ir.types import DType, bool_, int32, int64, uint32
-from ...kernel.approx import Approximations
-from ...kernel.vocabulary import Element, Operand, result_dtype
-from .nest import splat, suffix
+from stele.backend.llvm.nest import splat, suffix
+from stele.errors import DTypeError
+from stele.ir.scalars import Number
+from stele.ir.types import DType, bool_, int32, int64, uint32
+from stele.kernel.approx import Approximations
+from stele.kernel.vocabulary import Element, Operand, result_dtype
 
 Scalar = Element[ir.Value]
 """One element per lane (a vector), or one for all lanes (a plain scalar, splatted when it meets a vector)."""

@@ -5,18 +5,18 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from ...ir.graph import Value
-from ...ir.types import int64, product
-from ...kernel.fuse import Kernel
-from ...kernel.loops import Axis, ceil
-from ...ops.linear import ScatterAdd
-from .access import Machine
-from .blocks import Blocks
-from .dims import i64
-from .frame import Frame, Slots
-from .launch import Launch, i1, i8, new_kernel
-from .nest import least, loop
-from .scalars import LLVMScalars, Scalar
+from stele.backend.llvm.access import Machine
+from stele.backend.llvm.blocks import Blocks
+from stele.backend.llvm.dims import i64
+from stele.backend.llvm.frame import Frame, Slots
+from stele.backend.llvm.launch import Launch, i1, i8, new_kernel
+from stele.backend.llvm.nest import least, loop
+from stele.backend.llvm.scalars import LLVMScalars, Scalar
+from stele.ir.graph import Value
+from stele.ir.types import int64, product
+from stele.kernel.fuse import Kernel
+from stele.kernel.loops import Axis, ceil
+from stele.ops.linear import ScatterAdd
 
 TASK = 32768
 """Elements of the result that one task owns."""

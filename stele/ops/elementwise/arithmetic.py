@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...ir.graph import Array, Value
-from ...ir.types import Type, bool_, float32
-from ..linear import broadcast, cast, zeros_like
-from .base import Binary, Compare, Ternary, Unary, meet
+from stele.ir.graph import Array, Value
+from stele.ir.types import Type, bool_, float32
+from stele.ops.elementwise.base import Binary, Compare, Ternary, Unary, meet
+from stele.ops.linear import broadcast, cast, zeros_like
 
 
 @dataclass(frozen=True)

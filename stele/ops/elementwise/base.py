@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
 
-from ...errors import DTypeError
-from ...ir.graph import Literal, Op, Value, literal
-from ...ir.types import DType, Type, bool_, broadcast_shapes, float32, promote
-from ..linear import broadcast, cast
+from stele.errors import DTypeError
+from stele.ir.graph import Literal, Op, Value, literal
+from stele.ir.types import DType, Type, bool_, broadcast_shapes, float32, promote
+from stele.ops.linear import broadcast, cast
 
 
 def meet(args: Sequence[Any]) -> tuple[Value, ...]:

@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...ir.graph import Array, Value
-from ...ir.types import Type, float32
-from ..linear import cast, zeros_like
-from .arithmetic import (
+from stele.ir.graph import Array, Value
+from stele.ir.types import Type, float32
+from stele.ops.elementwise.arithmetic import (
     Add,
     Div,
     Equal,
@@ -26,8 +25,9 @@ from .arithmetic import (
     Select,
     Sub,
 )
-from .base import Binary, function, needs_integer
-from .unary import log, reciprocal, rsqrt, sqrt, square
+from stele.ops.elementwise.base import Binary, function, needs_integer
+from stele.ops.elementwise.unary import log, reciprocal, rsqrt, sqrt, square
+from stele.ops.linear import cast, zeros_like
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...ir.graph import Array, Value
-from ...ir.types import Type, bool_
-from ...ir.types import dtype as named
-from ..linear import cast, zeros_like
-from .arithmetic import LessEqual, Select
-from .base import FloatUnary, Unary, function, needs_integer
+from stele.ir.graph import Array, Value
+from stele.ir.types import Type, bool_
+from stele.ir.types import dtype as named
+from stele.ops.elementwise.arithmetic import LessEqual, Select
+from stele.ops.elementwise.base import FloatUnary, Unary, function, needs_integer
+from stele.ops.linear import cast, zeros_like
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 
