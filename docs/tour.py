@@ -217,7 +217,7 @@ assert "call float @exp" not in code and "@expf" not in code
 
 last = parameter("last", Type(float32, (2, 5)))
 chain = Graph((x, w, last), (matmul(tanh(matmul(x, w)), last),))
-made = native(chain, lambda g: pipeline.optimise(g, pipeline.Options()), {}, detect())
+made = native(chain, lambda g: pipeline.optimise(g, pipeline.Options()), {}, detect(), "fast")
 print(f"{len(made.image)} bytes of machine code, {len(made.manifest.kernels)} kernels:")
 program = Program(chain, made)
 print(program.report())
