@@ -1,6 +1,7 @@
 """`stele train`: the two training workloads of the Rosetta benchmark, from files to a run folder."""
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -101,7 +102,8 @@ def train(options: TrainOptions) -> None:
         except KeyboardInterrupt:
             model.save(run.folder / "model.safetensors")
             raise
-        run.finish(parameters=sum(p.size for p in model.parameters()))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        run.finish(parameters=sum(p.size for p in model.parameters()), peak_memory_mb=peak)
     print(f"run folder {run.folder}")
     print(table(done))
 
