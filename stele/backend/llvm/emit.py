@@ -66,7 +66,8 @@ class Emitter:
     """Emits the kernels of one program into a module."""
 
     def __init__(self, module: ir.Module, slots: Slots, target: Machine, precision: Precision = "fast") -> None:
-        self.module, self.slots, self.target, self.precision = module, slots, target, precision
+        self.module, self.slots, self.target = module, slots, target
+        self.precision: Precision = precision
         self.known: dict[tuple[str, ...], Shared] = {}
 
     def emit(self, name: str, kernel: Kernel) -> list[Launch]:

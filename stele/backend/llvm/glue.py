@@ -32,7 +32,8 @@ class Glue:
                  precision: Precision) -> None:
         assert kernel.anchor is not None
         self.module, self.name, self.kernel, self.slots, self.target = module, name, kernel, slots, target
-        self.v, self.precision = kernel.anchor, precision
+        self.v = kernel.anchor
+        self.precision: Precision = precision
         self.inner = frozenset(kernel.body) - {self.v}
         self.dtype = ir.DoubleType() if self.v.dtype == float64 else ir.FloatType()
         self.once: dict[ir.Function, dict[object, ir.Value]] = {}

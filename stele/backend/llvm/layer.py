@@ -7,7 +7,7 @@ from math import prod
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Builder, Extent, Operand, size_of
+from stele.backend.llvm.access import Builder, Extent, Operand, Plain, size_of
 from stele.backend.llvm.launch import i64
 from stele.backend.llvm.microkernel import Tile
 from stele.backend.llvm.nest import at, least, loop, scaled, store, total
@@ -60,28 +60,30 @@ class Weights:
     @property
     def buffer(self) -> int:
         """Bytes of scratch that packing takes."""
-        return self.tile.lanes * self.tile.lanes * size_of(self.layer.dtype) if self._is_dense() else 0
+        return self.tile.lanes * self.tile.lanes * size_of(self.layer.dtype) if self._dense() is not None else 0
 
     def pack(self, b: Builder, ctx: ir.Value, group: ir.Value, block: ir.Value, to: ir.Value,
              scratch: ir.Value) -> None:
         """One block of one group."""
         start = scaled(b, block, self.tile.rows)
-        if self._is_dense():
-            self._pack_dense(b, ctx, group, start, to, scratch)
+        dense = self._dense()
+        if dense is not None:
+            self._pack_dense(b, ctx, dense, group, start, to, scratch)
         else:
             self._pack_any(b, ctx, group, start, to)
 
-    def _is_dense(self) -> bool:
-        """Whether weights are dense memory."""
+    def _dense(self) -> Plain | None:
+        """The weights, if they are dense memory."""
         layer, (kh, kw) = self.layer, self.layer.kernel
         inner = layer.width if layer.transposed else layer.depth
-        return self.operand.plain is not None and self.operand.plain.strides == (inner * kh * kw, kh * kw, kw, 1)
+        plain = self.operand.plain
+        return plain if plain is not None and plain.strides == (inner * kh * kw, kh * kw, kw, 1) else None
 
-    def _pack_dense(self, b: Builder, ctx: ir.Value, group: ir.Value, start: ir.Value, to: ir.Value,
+    def _pack_dense(self, b: Builder, ctx: ir.Value, dense: Plain, group: ir.Value, start: ir.Value, to: ir.Value,
                     scratch: ir.Value) -> None:
         """One block of dense weights, transposed in registers where rows of the block are not neighbours."""
         layer, tile, taps = self.layer, self.tile, prod(self.layer.kernel)
-        base = at(b, self.operand.plain.base(b, ctx), scaled(b, group, layer.width * layer.depth * taps), layer.dtype)
+        base = at(b, dense.base(b, ctx), scaled(b, group, layer.width * layer.depth * taps), layer.dtype)
         panel = Panel(layer.dtype, tile.lanes, tile.rows)
         slabs, across, deep, depth = 1, layer.depth * taps, 1, layer.depth * taps
         if layer.transposed and taps == 1:
