@@ -96,9 +96,19 @@ class Memory:
         if mask is None:
             self.b.store(value, address, align=x.dtype.bytes)
             return
+        if isinstance(value.type.element, ir.IntType) and x.dtype.bytes < 8:
+            mask = self.opaque(mask)
         function = self.intrinsic("masked.store", f"{suffix(value.type)}.p0", ir.VoidType(),
                                   [value.type, address.type, i32, mask.type])
         self.b.call(function, [value, address, i32(x.dtype.bytes), mask])
+
+    def opaque(self, mask: ir.Value) -> ir.Value:
+        """A mask that LLVM cannot know: under a constant mask of one lane, LLVM 22 stores integers it should narrow
+        first at their full width, over what lies behind them (AVX-512)."""
+        bits = ir.IntType(mask.type.count)
+        word = self.b.zext(self.b.bitcast(mask, bits), i64)
+        hidden = self.b.asm(ir.FunctionType(i64, [i64]), "", "=r,0", [word], side_effect=False)
+        return self.b.bitcast(self.b.trunc(hidden, bits), mask.type)
 
     def scatter(self, base: ir.Value, elements: ir.Value, mask: Mask, x: Scalar) -> None:
         """Elements to a vector of offsets."""
