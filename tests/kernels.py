@@ -77,7 +77,9 @@ class Compiled:
             for first, last in [(k, k + 1) for k in reversed(range(tasks))] if backwards else [(0, tasks)]:
                 function(ctypes.addressof(context), 0, first, last)
         for a in (*rooms.values(), *temps.values()):
-            assert (a[:GUARD // 2] == 0xCD).all() and (a[-GUARD // 2:] == 0xCD).all(), "a store outside of its buffer"
+            first = start(a) - a.ctypes.data
+            before, after = a[:first], a[first + a.size - 2 * GUARD:]
+            assert (before == 0xCD).all() and (after == 0xCD).all(), "a store outside of its buffer"
         return [inner(a, v, sizes) for v, a in rooms.items()], list(status)
 
 

@@ -311,3 +311,13 @@ def test_parts_of_a_loop_are_joined() -> None:
     program = build(graph, options=Options("cpu"))
     for y, expected in zip(program([Buffer.of(a) for a in arrays], {}), run(graph, arrays)):
         close(y.array, expected, 2e-6)
+
+
+@pytest.mark.parametrize("of", [float16, bfloat16, uint8, int32, bool_], ids=str)
+def test_a_last_lane_stores_one_element(of: DType) -> None:
+    for n in (1, 9, 17, 33):
+        x = leaf(n, of=int64)
+        agrees([x > 3 if of == bool_ else cast(x, of)], [x], [numbers((n,), int64)])
+    if of.is_float:
+        x, w = leaf(N, 1, of=of), leaf(1, 1, of=of)
+        agrees([matmul(x, w)], [x, w], [numbers((40, 1), of), numbers((1, 1), of)], n=40)

@@ -54,7 +54,7 @@ class MatMul(Contraction):
         return a.with_shape((*a.shape[:-1], b.shape[-1]))
 
     def reference(self, *x: Array) -> Array:
-        return np.matmul(*x)
+        return np.matmul(*x).astype(x[0].dtype, copy=False)
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return self(g, swap_last(x[1])), self(swap_last(x[0]), g)
