@@ -16,10 +16,6 @@ from stele.ir.origin import here, lines
 class Tracing:
     """A function being traced: it stands between the handles that existed before and the code that runs now."""
 
-    def owns(self, handle: Handle) -> bool:
-        """Whether the handle was made in this trace."""
-        return handle.home is self
-
     def read(self, handle: Handle) -> Value:
         """What a handle from outside means inside."""
         raise NotImplementedError

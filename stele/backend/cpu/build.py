@@ -15,10 +15,10 @@ from stele.backend.cpu.library import library
 from stele.backend.cpu.manifest import KernelNote, Manifest, Output, SlotNote
 from stele.backend.cpu.target import Target
 from stele.ir.graph import Constant, Graph, Value, walk
-from stele.ir.origin import Origin, Where, lines
+from stele.ir.origin import Origin, Where
 from stele.ir.sizes import Dim, names
 from stele.ir.stages import are_watched, show
-from stele.kernel.fuse import Kernel, fuse
+from stele.kernel.fuse import fuse
 from stele.kernel.inplace import share
 from stele.kernel.slots import Slots, bytes_of
 
@@ -29,7 +29,6 @@ class Native:
 
     image: bytes
     manifest: Manifest
-    cached: bool
 
 
 def native(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], target: Target,
@@ -45,14 +44,14 @@ def native(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[in
     show("cache", lambda: f"{'read' if found else 'built'} {key}")
     if found:
         size = int.from_bytes(found[:8], "little")
-        return Native(found[8 + size:], Manifest.unpack(found[8:8 + size]), True)
+        return Native(found[8 + size:], Manifest.unpack(found[8:8 + size]))
     start = perf_counter()
     graph = library(optimise(traced), target)
     image, manifest = compile_graph(graph, donate, target, precision, numbers(traced),
                                     perf_counter() - start, timed)
     packed = manifest.pack()
     cache.objects().put(key, len(packed).to_bytes(8, "little") + packed + image)
-    return Native(image, manifest, False)
+    return Native(image, manifest)
 
 
 def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, precision: Precision,
@@ -67,7 +66,6 @@ def compile_graph(graph: Graph, donate: Mapping[int, int], target: Target, preci
         slots.at[p] = slots.new("parameter", bytes_of(p.type), str(p.type), p.where)
     fused = fuse(graph)
     slots.views |= fused.views
-    show("fuse", lambda: "\n".join(map(row, fused.kernels)))
     outputs = place_results(graph, slots)
     steps = tuple(map(slots.step, fused.kernels))
     donated = {outputs[j].slot: k for j, k in donate.items() if outputs[j].source == "slot"}
@@ -103,12 +101,6 @@ def name_sizes(slots: Slots, dims: Iterable[Dim]) -> None:
     for n in dims:
         for name in sorted(names(n)):
             slots.size(name)
-
-
-def row(kernel: Kernel) -> str:
-    """A kernel as one line: its kind, its ops, its results, and the lines it came from."""
-    return (f"{kernel.kind:12s} {' '.join(v.op.name for v in kernel.body):60s} "
-            f"-> {', '.join(str(v.type) for v in kernel.results)}  # {', '.join(lines(kernel.where))}")
 
 
 def place_results(graph: Graph, slots: Slots) -> tuple[Output, ...]:

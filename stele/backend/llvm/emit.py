@@ -18,6 +18,7 @@ from stele.backend.llvm.scalars import LLVMScalars
 from stele.backend.llvm.scatter import emit_scatter
 from stele.ir import stages
 from stele.ir.graph import Value
+from stele.ir.origin import lines
 from stele.ir.sizes import Dim
 from stele.ir.types import float64, product
 from stele.kernel.fuse import Kernel, show_kernel
@@ -72,7 +73,7 @@ class Emitter:
 
     def emit(self, name: str, kernel: Kernel) -> list[Launch]:
         """Adds a kernel; returns its launches, each to be run after the one before."""
-        stages.show("fuse", lambda: show_kernel(kernel), name)
+        stages.show("fuse", lambda: f"{show_kernel(kernel)}  # {', '.join(lines(kernel.where))}", name)
         values = (*kernel.inputs, *kernel.body)
         key = structure(kernel, values)
         if key not in self.known:

@@ -97,18 +97,8 @@ class Memory:
         value = self.to_memory(self.s.splat(x))
         if mask is None:
             self.b.store(value, address, align=x.dtype.bytes)
-            return
-        if isinstance(value.type.element, ir.IntType) and x.dtype.bytes < 8:
-            mask = self.opaque(mask)
-        masked_store(self.b, value, address, value.type.element, mask)
-
-    def opaque(self, mask: ir.Value) -> ir.Value:
-        """A mask that LLVM cannot know: under a constant mask of one lane, LLVM 22 stores integers it should narrow
-        first at their full width, over what lies behind them (AVX-512)."""
-        bits = ir.IntType(mask.type.count)
-        word = self.b.zext(self.b.bitcast(mask, bits), i64)
-        hidden = self.b.asm(ir.FunctionType(i64, [i64]), "", "=r,0", [word], side_effect=False)
-        return self.b.bitcast(self.b.trunc(hidden, bits), mask.type)
+        else:
+            masked_store(self.b, value, address, value.type.element, mask)
 
     def scatter(self, base: ir.Value, elements: ir.Value, mask: Mask, x: Scalar) -> None:
         """Elements to a vector of offsets."""

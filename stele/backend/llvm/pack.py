@@ -116,9 +116,20 @@ def store_lanes(b: Builder, vector: ir.Value, address: ir.Value, dtype: ir.Type,
 
 def masked_store(b: Builder, vector: ir.Value, address: ir.Value, dtype: ir.Type, mask: ir.Value) -> None:
     """Stores the lanes of `vector` that `mask` selects."""
+    if isinstance(dtype, ir.IntType) and dtype.width < 64:
+        mask = opaque(b, mask)
     kind = ir.FunctionType(ir.VoidType(), [vector.type, address.type, i32, mask.type])
     function = b.module.declare_intrinsic(f"llvm.masked.store.{suffix(vector.type)}.p0", fnty=kind)
     b.call(function, [vector, address, i32(size_of(dtype)), mask])
+
+
+def opaque(b: Builder, mask: ir.Value) -> ir.Value:
+    """A mask that LLVM cannot know: under a constant mask of one lane, LLVM 22 stores integers it should narrow
+    first at their full width, over what lies behind them (AVX-512)."""
+    bits = ir.IntType(mask.type.count)
+    word = b.zext(b.bitcast(mask, bits), i64)
+    hidden = b.asm(ir.FunctionType(i64, [i64]), "", "=r,0", [word], side_effect=False)
+    return b.bitcast(b.trunc(hidden, bits), mask.type)
 
 
 def masked_load(b: Builder, address: ir.Value, dtype: ir.Type, mask: ir.Value) -> ir.Value:
