@@ -25,7 +25,7 @@ def bench(options: BenchOptions) -> None:
     threads = options.threads or CPUS
     say("looking for frameworks")
     frameworks = installed(options.frameworks or tuple(FRAMEWORKS), options.pythons, 1 if options.quick else 3)
-    say("measuring the peaks of this machine")
+    say("measuring the peaks of this machine, now and at the end")
     machine = measure(threads)
     with tempfile.TemporaryDirectory(prefix="stele-bench-") as folder:
         pythons = {name: about.python for name, about in frameworks.items() if about}
@@ -33,7 +33,7 @@ def bench(options: BenchOptions) -> None:
         try:
             run.run(chosen(options.workloads))
         finally:
-            deliver(Findings(machine, frameworks, run.entries), options)
+            deliver(Findings(machine.at_best(measure(threads)), frameworks, run.entries), options)
 
 
 def deliver(found: Findings, options: BenchOptions) -> None:

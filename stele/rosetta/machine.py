@@ -35,6 +35,10 @@ class Machine:
     flops: float        # multiplications and additions a second in float32
     traffic: float      # bytes a second, read and written, of arrays that no cache holds
 
+    def at_best(self, other: Machine) -> Machine:
+        """The higher peaks of two measurements of the same machine."""
+        return Machine(self.cpu, self.threads, max(self.flops, other.flops), max(self.traffic, other.traffic))
+
     def fraction(self, flops: float, traffic: float, ms: float) -> float:
         """The share of the peak that bounds the work, when it takes `ms`."""
         return max(flops / self.flops, traffic / self.traffic) / ms * 1e3
