@@ -11,6 +11,7 @@ from stele import tree
 from stele.backend.base import Program
 from stele.backend.buffers import Buffer
 from stele.evaluate import RUNNING, evaluate, known
+from stele.follow import FOLLOWER
 from stele.handle import Handle, leaf
 from stele.ir.graph import Parameter, Value, substitute
 from stele.ir.origin import Where
@@ -108,6 +109,8 @@ class Plan:
     def __call__(self, handles: list[Any], leaves: Sequence[Any], sizes: Mapping[str, int]) -> Any:
         """Runs the program on what the handles hold, then rebinds what the function rebinds. All or nothing."""
         with RUNNING:
+            if (follower := FOLLOWER.get()) is not None:
+                follower.called(self, handles)
             if any(kind == "handle" and handles[h]._value.data is None for kind, h in self.inputs):
                 evaluate([handles[h]._value for kind, h in self.inputs if kind == "handle"])
             keep = frozenset(k for k, h in self.donated if not is_alone(handles[h])) if self.donated else NOTHING

@@ -16,7 +16,7 @@ from stele.ir.types import DType, dtype
 ALIGNMENT = 64
 SLAB = 1 << 20          # small blocks are cut from slabs of this size; larger ones are mapped on their own
 HUGE = 1 << 21
-KEEP = 1 << 28          # freed bytes beyond this much, and beyond what is in use, go back to the system
+KEEP = 1 << 28          # freed bytes beyond this much, and beyond what is in use (what is freed counted), are given back
 
 
 class Block:
@@ -85,10 +85,10 @@ class Memory:
     def take_back(self, lease: Lease) -> None:
         """Into the free list, or to the system where enough is kept."""
         self.live.discard(lease)
-        self.used -= lease.bytes
         if lease.bytes < SLAB or self.kept + lease.bytes <= max(KEEP, self.used):
             self.kept += lease.bytes
             self.free.setdefault(lease.bytes, []).append((lease.address, lease.source))
+        self.used -= lease.bytes
 
 
 def size_class(bytes_: int) -> int:
@@ -100,8 +100,9 @@ def size_class(bytes_: int) -> int:
 
 
 def map_pages(size: int) -> tuple[int, mmap.mmap]:
-    """Fresh zeroed pages; huge ones are asked for where they fit."""
-    source = mmap.mmap(-1, size)
+    """Fresh zeroed pages; huge ones are asked for where they fit, which a system gives to private memory alone."""
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    source = mmap.mmap(-1, size, **private)
     if size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
         source.madvise(mmap.MADV_HUGEPAGE)
     return ctypes.addressof(ctypes.c_char.from_buffer(source)), source
