@@ -78,7 +78,7 @@ def parse(arguments: Sequence[str]) -> Options:
                                   _npy(parsed.out), parsed.batch, parsed.threads)
         case "bench":
             return BenchOptions(parsed.workloads, parsed.frameworks, dict(parsed.python), parsed.quick, parsed.threads,
-                                json=_file(parsed.json))
+                                tuple(parsed.accuracy), _file(parsed.json), _file(parsed.markdown), _file(parsed.html))
         case "lint":
             return LintOptions(_script(parsed.file), parsed.theirs, frozenset(parsed.without), parsed.json)
         case _:
@@ -177,7 +177,11 @@ def _bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
     bench.add_argument("--quick", action="store_true", help="less time for each, and no finals in fresh processes")
     bench.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N",
                        help="threads of each framework; default: one per core")
+    bench.add_argument("--accuracy", type=Path, nargs="+", default=[], metavar="RUN",
+                       help="run folders of stele train, whose accuracies are shown too")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write all rows as JSON")
+    bench.add_argument("--markdown", type=Path, metavar="FILE", help="write a page of Markdown")
+    bench.add_argument("--html", type=Path, metavar="FILE", help="write a page with bars, one file that loads nothing")
 
 
 def _lint(commands: "argparse._SubParsersAction[_Parser]") -> None:
