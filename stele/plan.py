@@ -110,7 +110,7 @@ class Plan:
         """Runs the program on what the handles hold, then rebinds what the function rebinds. All or nothing."""
         with RUNNING:
             if (follower := FOLLOWER.get()) is not None:
-                follower.called(self, handles)
+                follower.called(self, handles, sizes)
             if any(kind == "handle" and handles[h]._value.data is None for kind, h in self.inputs):
                 evaluate([handles[h]._value for kind, h in self.inputs if kind == "handle"])
             keep = frozenset(k for k, h in self.donated if not is_alone(handles[h])) if self.donated else NOTHING

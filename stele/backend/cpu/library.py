@@ -1,6 +1,9 @@
 """Which products a BLAS does: those it was measured to do faster than our own kernels."""
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import wraps
+
 from stele.backend.cpu import blas
 from stele.backend.cpu.target import Target
 from stele.backend.llvm.library import Gemm
@@ -20,9 +23,21 @@ def library(graph: Graph, target: Target) -> Graph:
     """The graph with products handed to the BLAS: of float64 (measured 0.4 to 1.1 times the time of our kernels), and
     of float32 where vectors are narrow (0.35 times). Wide float32 products stay ours: they fuse, and are as fast.
     """
-    if blas.library() is None:
-        return graph
-    return rewrite(graph, (double_product, single_product) if target.vector_bytes <= NARROW else (double_product,))
+    return graph if blas.library() is None else rewrite(graph, (chosen(r, target) for r in RULES))
+
+
+def chosen(r: Rule, target: Target) -> Rule:
+    """The rule for those products that the BLAS is expected, or was measured, to do faster on a target."""
+    @wraps(r.match)
+    def match(v: Value) -> Value | None:
+        if (y := r.match(v)) is None:
+            return None
+        quick = 0.7 if v.dtype == float64 or target.vector_bytes <= NARROW else 1.4
+        sizes = "x".join(map(str, (*v.shape, v.args[0].shape[1])))
+        choice = target.choices.choose(f"product {sizes} {v.dtype} {y.op}", [(1.0, "gemm"), (quick, "blas")])
+        return y if choice[1] == "blas" else None
+
+    return replace(r, match=match)
 
 
 @rule(lambda x, w: MatMul()(x, w), x=Type(float64, (64, 64)), w=Type(float64, (64, 64)), error=64)

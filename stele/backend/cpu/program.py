@@ -15,6 +15,7 @@ from stele.backend.cpu import blas, jit, pool, symbols
 from stele.backend.cpu.build import Native, native, wheres
 from stele.backend.cpu.call import Frame
 from stele.backend.cpu.target import detect
+from stele.backend.cpu.tuned import tuned
 from stele.errors import Cancelled, IndexOutOfRange
 from stele.ir.graph import Graph
 from stele.ir.origin import lines
@@ -196,6 +197,6 @@ def imports(image: bytes) -> dict[str, int]:
 def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], precision: Precision,
             options: str) -> Program:
     """The native program of a graph; `donate[k] = j` lets result j take over the memory of parameter k."""
-    target = detect()
+    target = tuned(detect())
     code = native(traced, optimise, {j: k for k, j in donate.items()}, target, precision, options)
     return Program(traced, code)

@@ -32,7 +32,8 @@ def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, 
     if precision == "fast" and is_small(machine, conv):
         price, blocking = winograd_weight.plan(machine, conv, F4, (x, g))
         small = blocking.sums * size_of(conv.dtype) <= 4 * machine.l2
-        if small and price < conv_weight.plan(machine, conv, (x, g))[0]:
+        choice = (conv_weight.plan(machine, conv, (x, g))[0], "direct"), (price, "winograd4")
+        if small and machine.choices.choose(f"convolution weight {conv}", choice)[1] != "direct":
             return winograd_weight.weight_gradient(module, name, machine, conv, blocking, x, g, write, temp)
     return conv_weight.weight_gradient(module, name, machine, conv, x, g, write, temp)
 
@@ -42,7 +43,8 @@ def _layer(module: ir.Module, name: str, machine: Machine, conv: Conv, layer: La
     """The kernels of a convolution in one direction."""
     if precision == "fast" and is_small(machine, conv):
         price, blocking = winograd.plan(machine, layer, F4, source)
-        if price < direct.plan(machine, layer, source)[0]:
+        choice = (direct.plan(machine, layer, source)[0], "direct"), (price, "winograd4")
+        if machine.choices.choose(f"convolution {layer}", choice)[1] != "direct":
             return winograd.winograd(module, name, machine, layer, blocking, source, weight, write, temp)
     return direct.layer(module, name, machine, layer, source, weight, write, temp)
 
