@@ -84,7 +84,7 @@ def inputs_of(f: Compiled, *args: Any) -> tuple[Any, list[Array]]:
     """The traced graph of a compiled function with its sizes bound, and the arrays it was called with."""
     seen: list[tuple[list[Array], dict[str, int]]] = []
     f(*args)
-    plan, _ = next(iter(f.plans.values()))[0]
+    plan = next(iter(f.plans.values()))[0].plan
     program = plan.program
 
     def spy(buffers: list[Buffer], sizes: dict[str, int], *rest: Any) -> Any:

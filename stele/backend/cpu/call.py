@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from stele.backend.cpu.pool import Pool, current
+from stele.backend.cpu.pool import Pool, current, interrupted
 
 _LINE = 64
 
@@ -51,7 +51,8 @@ class Frame:
         pool = current()
         if pool.threads > self._slots:
             self._give_scratch(pool)
-        return pool.call(program, self.address, *addresses)
+        code = pool.invoke(pool.address, program, self.address, *addresses)
+        return code and interrupted(code)
 
     def _give_scratch(self, pool: Pool) -> None:
         self._scratch = np.empty(pool.threads * self.scratch_bytes + _LINE, np.uint8)

@@ -62,11 +62,7 @@ class Pool:
         What a signal handler raised meanwhile (KeyboardInterrupt) is raised here.
         """
         code = self.invoke(self.address, program, ctx, *addresses)
-        if _raised and threading.current_thread() is threading.main_thread():
-            error = _raised[0]
-            _raised.clear()
-            raise error
-        return code
+        return code and interrupted(code)
 
     def close(self, seconds: float = _EXIT_SECONDS) -> bool:
         """Send the workers home; whether all of them left in time."""
@@ -165,6 +161,15 @@ def _forever(size: int) -> int:
     view = (ctypes.c_char * size).from_buffer(memory)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(view))
     return ctypes.addressof(view)
+
+
+def interrupted(code: int) -> int:
+    """The code of a program that did not come to its end, unless a signal handler raised: then that is raised here."""
+    if _raised and threading.current_thread() is threading.main_thread():
+        error = _raised[0]
+        _raised.clear()
+        raise error
+    return code
 
 
 def _remember(_kind: object, error: BaseException, _trace: object) -> None:

@@ -5,6 +5,7 @@ import atexit
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,11 +24,13 @@ from stele.ir.stages import show
 from stele.kernel.memory import Layout, layout
 
 INDEX_OUT_OF_RANGE = 1
+address_of = attrgetter("address")
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A program at given sizes: offsets of temporaries, bytes of arena and scratch, memory for results."""
+    """A program at given sizes: offsets of temporaries, bytes of arena and scratch, memory for results; what makes
+    that is `fresh`, where no result shares the memory of another array."""
 
     sizes: np.ndarray[Any, Any]
     temps: np.ndarray[Any, Any]
@@ -35,6 +38,7 @@ class Bound:
     arena: int
     scratch: int
     recent: tuple[Recent, ...]
+    fresh: tuple[Callable[[], Buffer], ...]
 
 
 class Program:
@@ -61,8 +65,8 @@ class Program:
         """What `commit` makes of the results for these parameters. A donated parameter is overwritten unless somebody
         else holds its block or it is listed in `keep`. Raises IndexOutOfRange or Cancelled with no parameter changed;
         where a signal handler raises behind the last kernel, `commit` still runs, a second time if need be."""
-        bound = self.bound(sizes)
-        outputs = self.outputs(buffers, bound, keep)
+        bound = self.bounds.get(()) or self.bound(sizes)
+        outputs = [take() for take in bound.fresh] if bound.fresh else self.outputs(buffers, bound, keep)
         frame = self.frame(bound)
         arena = ARENAS.lend(bound.arena) if bound.arena else None
         try:
@@ -70,7 +74,8 @@ class Program:
                 frame.arena = arena.address
                 frame.buffers[bound.temps] = bound.offsets + np.uint64(arena.address)
             self.calls += 1
-            code = frame.run(self.address, *[b.address for b in buffers], *[outputs[j].address for j in self.own])
+            own = outputs if bound.fresh else [outputs[j] for j in self.own]
+            code = frame.run(self.address, *map(address_of, buffers), *map(address_of, own))
             return commit(outputs) if not code else self.fail(code, frame.status)
         except BaseException:
             if frame.finished:
@@ -112,7 +117,7 @@ class Program:
 
     def bound(self, sizes: Mapping[str, int]) -> Bound:
         """The memory plan for these sizes, made once."""
-        key = tuple([sizes[name] for name in self.open]) if self.open else ()
+        key = tuple([sizes[name] for name in self.open])
         if (bound := self.bounds.get(key)) is None:
             bound = self.bounds[key] = self.bind({**sizes, **self.manifest.private})
         return bound
@@ -122,13 +127,15 @@ class Program:
         plan = layout(m.pieces(), sizes)
         temps = [k for k, s in enumerate(m.slots) if s.kind == "temp"]
         show("memory", lambda: self.memory_text(plan, sizes))
+        recent = tuple(Recent(o.type.dtype, tuple(at(n, sizes) for n in o.type.shape)) for o in m.outputs)
         return Bound(
             np.array([sizes[name] for name in m.names], np.int64),
             np.array(temps, np.int64),
             np.array([plan.offsets[m.root(k)] for k in temps], np.uint64),
             plan.bytes,
             max((at(x, sizes) for x in m.scratch), default=0),
-            tuple(Recent(o.type.dtype, tuple(at(n, sizes) for n in o.type.shape)) for o in m.outputs))
+            recent,
+            tuple(r.take for r in recent) if len(self.own) == len(recent) and not m.in_place else ())
 
     def fail(self, code: int, status: np.ndarray[Any, Any]) -> NoReturn:
         """Raises what a status code means, at the user's line."""
