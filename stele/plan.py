@@ -67,7 +67,7 @@ class Plan:
         slots = self.traced.state.tensors.get(id(handle))
         return (slots[0].base, slots[0].key) if slots else ((handle,), 0)
 
-    def with_history(self, handles: list[Any], buffers: list[Buffer], made: list[Buffer], sizes: Mapping[str, int]
+    def with_history(self, handles: Sequence[Any], buffers: Sequence[Buffer], made: list[Buffer], sizes: Mapping[str, int]
                      ) -> list[Value]:
         """The results as expressions over the inputs that already have their numbers, so that they differentiate."""
         args = [handles[self.inputs[k][1]]._value if k < len(self.inputs) and self.inputs[k][0] == "handle"

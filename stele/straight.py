@@ -10,6 +10,7 @@ import numpy as np
 from stele import tree
 from stele.backend.buffers import Buffer
 from stele.evaluate import RUNNING, evaluate
+from stele.follow import FOLLOWER
 from stele.handle import GRAD, result
 from stele.ir.graph import Parameter
 from stele.ir.stages import show
@@ -50,7 +51,7 @@ class Writer:
         self.number = count()
         self.known: dict[str, Any] = {
             "MISS": MISS, "RUNNING": RUNNING, "Tensor": Tensor, "Buffer": Buffer, "ndarray": np.ndarray, "plan": plan,
-            "sizes": sizes, "grad_mode": GRAD.get, "evaluate": evaluate, "is_alone": is_alone, "result": result,
+            "sizes": sizes, "grad_mode": GRAD.get, "following": FOLLOWER.get, "evaluate": evaluate, "is_alone": is_alone, "result": result,
             "unflatten": tree.unflatten}
         self.state = [k for k, (base, _) in enumerate(plan.getters) if base is not None]
         self.handles = [f"x{key}" if base is None else f"h{k}" for k, (base, key) in enumerate(plan.getters)]
@@ -121,8 +122,9 @@ class Writer:
     # What is done
 
     def run(self) -> list[str]:
-        """Inputs, the program, and results; what is rebound is rebound even where an exception comes in between."""
-        plan, lines = self.plan, []
+        """Inputs, the program, results; what is rebound is rebound even where an exception comes in between."""
+        plan = self.plan
+        lines = ["if (follower := following()) is not None:", f"    follower.called(plan, [{', '.join(self.handles)}])"]
         read = [self.handles[h] for kind, h in plan.inputs if kind == "handle"]
         if read:
             lines += [f"if {' or '.join(f'{x}._value.data is None' for x in read)}:",
@@ -147,7 +149,7 @@ class Writer:
         """Tensors for the results, then handles, gradients and slots that are rebound, then what is returned."""
         traced, lines = self.traced, []
         if self.plan.differentiable:
-            lines.append(f"values = plan.with_history(({self.all(range(len(self.handles)))}), buffers, made, sizes)")
+            lines.append(f"values = plan.with_history([{', '.join(self.handles)}], buffers, made, sizes)")
         lines += [f"t{k} = Tensor({self.value(m.result)}, {m.requires_grad and (traced.pure or m.leaf)}, {m.leaf})"
                   for k, m in enumerate(traced.made)]
         for h, j in traced.writes:

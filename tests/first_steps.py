@@ -3,13 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 import stele as st
 from stele import nn
 from stele.backend import reference
+from stele.backend.base import Program
 from stele.backend.buffers import Buffer
 from stele.compiled import Compiled
 from stele.ir.graph import Array
@@ -91,7 +92,7 @@ def inputs_of(f: Compiled, *args: Any) -> tuple[Any, list[Array]]:
         seen.append(([b.array.copy() for b in buffers], dict(sizes)))
         return program(buffers, sizes, *rest)
 
-    plan.program = spy
+    plan.program = cast(Program, spy)
     try:
         f(*args)
     finally:

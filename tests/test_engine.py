@@ -51,7 +51,8 @@ def native_calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     calls: list[int] = []
     run = Frame.run
-    monkeypatch.setattr(Frame, "run", lambda frame, program, *addresses: calls.append(program) or run(frame, program, *addresses))
+    monkeypatch.setattr(Frame, "run", lambda frame, program, *buffers: calls.append(program) or run(
+        frame, program, *buffers))
     monkeypatch.setattr(Op, "__call__", refuse)
     for op in ops.ALL.values():
         monkeypatch.setattr(op, "reference", refuse)

@@ -19,7 +19,7 @@ SLAB = 1 << 20          # small blocks are cut from slabs of this size; larger o
 HUGE = 1 << 21
 RECENT, RECENT_BYTES = 2, 1 << 14   # how many buffers a result goes through in turn, and up to which size
 UNSEEN = 2              # references to what one name or buffer alone holds: that one's, getrefcount's
-KEEP = 1 << 28          # freed bytes beyond this much, and beyond what is in use, go back to the system
+KEEP = 1 << 28          # freed bytes beyond this much, and beyond what is in use (what is freed counted), are given back
 
 
 class Block:
@@ -88,10 +88,10 @@ class Memory:
     def take_back(self, lease: Lease) -> None:
         """Into the free list, or to the system where enough is kept."""
         self.live.discard(lease)
-        self.used -= lease.bytes
         if lease.bytes < SLAB or self.kept + lease.bytes <= max(KEEP, self.used):
             self.kept += lease.bytes
             self.free.setdefault(lease.bytes, []).append((lease.address, lease.source))
+        self.used -= lease.bytes
 
 
 def size_class(bytes_: int) -> int:
@@ -103,8 +103,9 @@ def size_class(bytes_: int) -> int:
 
 
 def map_pages(size: int) -> tuple[int, mmap.mmap]:
-    """Fresh zeroed pages; huge ones are asked for where they fit."""
-    source = mmap.mmap(-1, size)
+    """Fresh zeroed pages; huge ones are asked for where they fit, which a system gives to private memory alone."""
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    source = mmap.mmap(-1, size, **private)
     if size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
         source.madvise(mmap.MADV_HUGEPAGE)
     return ctypes.addressof(ctypes.c_char.from_buffer(source)), source
