@@ -135,7 +135,7 @@ def test_a_search_keeps_what_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
         return [1 / (1 + max(q.taken for q in each.trial.asked.values())) for each in builds]
 
     monkeypatch.setattr("stele.inspect.tune.search.seconds", pretended)
-    (one,) = contractions_of(st.compile(lambda x, w: x @ w), np.ones((64, 64), np.float32), np.ones((64, 64), np.float32))
+    (one,) = contractions_of(st.compile(lambda x: x @ x), np.ones((64, 64), np.float32))
     found = Search(one).run(float("inf"))
     assert found.after < found.before and found.changed and found.tried > 2
     assert {q: asked.taken for q, asked in build(one, found.answers).trial.relevant.items()} == found.answers
@@ -177,7 +177,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     ("import stele as st\nprint(st.ones((2, 2)) + 1)", "computes no product and no convolution"),
     ("raise OSError('no disk')", "but OSError: no disk at"),
 ])
-def test_a_file_that_cannot_be_tuned(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_cannot_be_tuned(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+                                     ) -> None:
     (tmp_path / "script.py").write_text(text)
     assert run(["tune", str(tmp_path / "script.py")], COMMANDS) == 2
     assert message in capsys.readouterr().err

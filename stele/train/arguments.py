@@ -13,6 +13,8 @@ from typing import NoReturn
 from stele.config import MAX_THREADS
 from stele.errors import SteleError
 from stele.inspect.lint.checks import CHECKS
+from stele.rosetta.options import BenchOptions
+from stele.rosetta.rows import FRAMEWORKS, ROWS, WORKLOADS
 from stele.train.options import FeatureOptions, LintOptions, TrainOptions, TuneOptions
 
 USAGE, INTERRUPTED = 2, 130
@@ -21,9 +23,15 @@ EXAMPLES = """examples:
   stele train gru --epochs 3 --seed 1               a recurrent network on the packaged movie review sentences
   stele train cnn --data data/cifar-10-batches-bin  the same network on all of CIFAR-10
   stele features resnet50 cat.jpg dog.png --weights resnet50.safetensors --out features.npy
+  stele bench --quick --workloads mlp,matmul        Stele beside the frameworks that are installed
   stele lint train.py -- --epochs 1                 lessons about slow or wrong programs, with file and line
-  stele tune cnn --seconds 120                      measure candidates of products and convolutions, and keep the answers
+  stele tune cnn --seconds 120                      measure candidates of products and convolutions
   stele doctor                                      versions, CPU features, threads, cache folder, BLAS
+"""
+BENCH_EXAMPLES = """examples:
+  stele bench                                       every workload in every framework of this environment
+  stele bench --quick --workloads cnn,matmul-1024 --frameworks stele,pytorch
+  stele bench --python pytorch=../torch/bin/python --python jax=../jax/bin/python --html bench.html
 """
 LINT_EXAMPLES = """examples:
   stele lint train.py
@@ -47,7 +55,7 @@ class Doctor:
     """`stele doctor`."""
 
 
-Options = TrainOptions | FeatureOptions | LintOptions | TuneOptions | Doctor
+Options = TrainOptions | FeatureOptions | BenchOptions | LintOptions | TuneOptions | Doctor
 Commands = dict[type, Callable[..., int | None]]
 
 
@@ -73,6 +81,9 @@ def parse(arguments: Sequence[str]) -> Options:
         case "features":
             return FeatureOptions(parsed.model, tuple(map(_existing, parsed.images)), _weights(parsed.weights),
                                   _npy(parsed.out), parsed.batch, parsed.threads)
+        case "bench":
+            return BenchOptions(parsed.workloads, parsed.frameworks, dict(parsed.python), parsed.quick, parsed.threads,
+                                json=_file(parsed.json))
         case "lint":
             return LintOptions(_script(parsed.file), parsed.theirs, frozenset(parsed.without), parsed.json)
         case "tune":
@@ -116,6 +127,7 @@ def parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     _train(commands)
     _features(commands)
+    _bench(commands)
     _lint(commands)
     _tune(commands)
     commands.add_parser("doctor", help="versions, CPU features, threads, cache folder, BLAS found",
@@ -156,6 +168,24 @@ def _features(commands: "argparse._SubParsersAction[_Parser]") -> None:
     features.add_argument("--batch", type=_whole("--batch", 1, 4096), default=32, metavar="N", help="default: 32")
     features.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N",
                           help="default: one per core")
+
+
+def _bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    bench = commands.add_parser(
+        "bench", help="compare frameworks on this machine", allow_abbrev=False, epilog=BENCH_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Run the same models in every framework that is installed, check that they compute the same, and "
+                    "show how fast they are.")
+    bench.add_argument("--workloads", type=_names("workload", (*WORKLOADS, *ROWS)), default=(), metavar="NAME,...",
+                       help=f"of {', '.join(WORKLOADS)}, or single rows such as matmul-1024; default: all")
+    bench.add_argument("--frameworks", type=_names("framework", tuple(FRAMEWORKS)), default=(), metavar="NAME,...",
+                       help=f"of {', '.join(FRAMEWORKS)}; default: all that are installed")
+    bench.add_argument("--python", type=_interpreter, action="append", default=[], metavar="FRAMEWORK=PATH",
+                       help="an interpreter of another environment that has the framework; may be repeated")
+    bench.add_argument("--quick", action="store_true", help="less time for each, and no finals in fresh processes")
+    bench.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N",
+                       help="threads of each framework; default: one per core")
+    bench.add_argument("--json", type=Path, metavar="FILE", help="write all rows as JSON")
 
 
 def _lint(commands: "argparse._SubParsersAction[_Parser]") -> None:
@@ -223,6 +253,33 @@ def _choice(what: str, *choices: str) -> Callable[[str], str]:
             raise UsageError(f"a {what} needs to be {' or '.join(choices)}, got {word!r}." + _nearest(word, choices))
         return word
     return check
+
+
+def _names(what: str, known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    def check(text: str) -> tuple[str, ...]:
+        names = tuple(filter(None, text.split(",")))
+        for name in names:
+            if name not in known:
+                raise UsageError(f"a {what} needs to be one of {', '.join(dict.fromkeys(known))}, got {name!r}."
+                                 + _nearest(name, known))
+        return names
+    return check
+
+
+def _interpreter(text: str) -> tuple[str, Path]:
+    framework, equals, path = text.partition("=")
+    if not equals or not path:
+        raise UsageError(f"--python needs FRAMEWORK=PATH, got {text!r}. Write --python pytorch=env/bin/python")
+    _names("framework", tuple(FRAMEWORKS))(framework)
+    if not Path(path).is_file():
+        raise UsageError(f"--python needs an existing interpreter, got nothing at {path}. Is the path right?")
+    return framework, Path(path).absolute()
+
+
+def _file(path: Path | None) -> Path | None:
+    if path is not None and not path.parent.is_dir():
+        raise UsageError(f"a file to write needs an existing folder, got {path.parent}. Make it first.")
+    return path
 
 
 def _whole(option: str, low: int, high: int) -> Callable[[str], int]:

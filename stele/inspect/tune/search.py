@@ -27,7 +27,7 @@ class Outcome:
 
 
 class Search:
-    """The search for one contraction: the build by estimate, the best one so far, and the code of all that were tried."""
+    """The search for one contraction: the build by estimate, the best one so far, and the code of all tried."""
 
     def __init__(self, contraction: Contraction) -> None:
         self.contraction, self.buffers = contraction, operands(contraction)
