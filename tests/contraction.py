@@ -73,6 +73,9 @@ class Memory:
         else:
             masked_store(b, vector, address, self.dtype, mask)
 
+    def near(self, b, ctx, index):
+        """Nothing is brought near before it is written."""
+
     def scatter(self, b, address, stride, mask, vector):
         """Lanes that lie apart, one after the other."""
         for lane in map(ir.IntType(32), range(vector.type.count)):
