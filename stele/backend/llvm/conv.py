@@ -177,7 +177,7 @@ class _Convolution:
             group, block = split(b, task, blocks)
             to = at(b, self.temp(b, ctx, 0), scaled(b, task, weights.size), layer.dtype)
             weights.pack(b, ctx, group, block, to, scratch)
-        return Launch(name, Count(layer.groups * blocks), weights.buffer, packs=1)
+        return Launch(name, Count(layer.groups * blocks), weights.buffer, packs=(1, 0))
 
     def _multiply(self, blocking: Blocking, blocks: int) -> Launch:
         """The convolution; consecutive tasks share a source, which is copied when it changes."""

@@ -160,7 +160,7 @@ class _Winograd:
                         place = total(b, scaled(b, s, tile.rows), k * layer.depth * tile.rows + r)
                         store_lanes(b, value, at(b, to, place, layer.dtype), layer.dtype,
                                     min(tile.lanes, tile.rows - r))
-        return Launch(name, Count(blocks), weights.buffer + weights.size * size_of(layer.dtype), packs=1)
+        return Launch(name, Count(blocks), weights.buffer + weights.size * size_of(layer.dtype), packs=(1, 0))
 
     def _multiply(self, blocks: int) -> Launch:
         """The convolution; consecutive tasks share a source, which is brought to the points when it changes."""
