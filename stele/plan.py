@@ -190,5 +190,6 @@ def steady(traced: Traced, leaves: Sequence[Any]) -> tuple[int, ...]:
     if traced.grads:
         return ()
     changing = {id(x) for x in leaves} | {id(traced.handles[h]) for h, _ in traced.writes}
-    read = [k for k, (kind, h) in enumerate(traced.inputs) if kind == "handle" and id(traced.handles[h]) not in changing]
+    read = (k for k, (kind, h) in enumerate(traced.inputs)
+            if kind == "handle" and id(traced.handles[h]) not in changing)
     return (*read, *range(len(traced.inputs), len(traced.graph.parameters)))

@@ -29,8 +29,8 @@ def bytes_of(type_: Type) -> Dim:
 
 @dataclass(slots=True)
 class Slot:
-    """One place in the buffer table. `kind`: parameter, constant, result, temp, kept (from call to call), or moving (set
-    while a loop runs)."""
+    """One place in the buffer table. `kind`: parameter, constant, result, temp, kept (from call to call), or moving
+    (set while a loop runs)."""
 
     kind: str
     bytes: Dim

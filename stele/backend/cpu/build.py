@@ -40,8 +40,8 @@ def native(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[in
     the same from call to call.
     """
     timed = "time" in config.SHOW()
-    key = cache.digest(traced.digest, repr((sorted(donate.items()), sorted(steady))), options, str(timed), config.BLAS(), target.key,
-                       cache.fingerprint())
+    key = cache.digest(traced.digest, repr((sorted(donate.items()), sorted(steady))), options, str(timed),
+                       config.BLAS(), target.key, cache.fingerprint())
     found = None if are_watched() else cache.objects().get(key)
     show("cache", lambda: f"{'read' if found else 'built'} {key}")
     if found:

@@ -41,7 +41,8 @@ def _layer(module: ir.Module, name: str, machine: Machine, conv: Conv, layer: La
            write: Write, temp: Address, precision: Precision) -> tuple[list[Launch], list[Temp]]:
     """The kernels of a convolution in one direction."""
     if precision == "fast" and is_small(machine, conv):
-        price, blocking = min((winograd.plan(machine, layer, points, source) for points in (F2, F4)), key=lambda c: c[0])
+        plans = [winograd.plan(machine, layer, points, source) for points in (F2, F4)]
+        price, blocking = min(plans, key=lambda plan: plan[0])
         if price < direct.plan(machine, layer, source)[0]:
             return winograd.winograd(module, name, machine, layer, blocking, source, weight, write, temp)
     if pointwise.fits(layer, source):

@@ -22,7 +22,7 @@ from stele.backend.llvm.access import (
     size_value,
 )
 from stele.backend.llvm.launch import Launch
-from stele.backend.llvm.layer import Layer, Weights, backward, forward
+from stele.backend.llvm.layer import Layer, Weights
 from stele.backend.llvm.microkernel import Price, Tile, best_tile, idle
 from stele.backend.llvm.nest import (
     at,
@@ -39,7 +39,6 @@ from stele.backend.llvm.nest import (
     total,
 )
 from stele.backend.llvm.planes import Planes
-from stele.backend.llvm.stencil import Conv
 
 
 @dataclass(frozen=True)
@@ -89,18 +88,6 @@ class Tables:
     starts: ir.Value
 
 
-def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, w: Operand, write: Write,
-                temp: Address) -> tuple[list[Launch], list[Temp]]:
-    """Appends the kernels of `y = x * w`: `x` (n, c, h, w), `w` (o, c / groups, kh, kw), `write` (n, o, h', w')."""
-    return layer(module, name, machine, forward(conv), x, w, write, temp)
-
-
-def input_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, g: Operand, w: Operand, write: Write,
-                   temp: Address) -> tuple[list[Launch], list[Temp]]:
-    """Appends the kernels of the gradient of x: `g` (n, o, h', w'), `w` as in `convolution`, `write` (n, c, h, w)."""
-    return layer(module, name, machine, backward(conv), g, w, write, temp)
-
-
 def layer(module: ir.Module, name: str, machine: Machine, layer: Layer, source: Operand, weight: Operand, write: Write,
           temp: Address) -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of a convolution in one direction."""
@@ -146,7 +133,8 @@ def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes,
     cost = phases * price.cost((tile.rows, tile.vectors), layer.width, pixels, layer.depth * taps) + parts * copied \
         + phases * layer.width * (rows * 5 + (-(-layer.depth // chunk) - 1) * pixels / lanes * 3)
     batches = -(-layer.batch // planes.images) if isinstance(layer.batch, int) else layer.batch
-    return cost * idle(bands * layer.groups, blocks, blocking.blocks, batches) * bands / planes.images, replace(blocking, chunk=chunk)
+    cost *= idle(bands * layer.groups, blocks, blocking.blocks, batches) * bands / planes.images
+    return cost, replace(blocking, chunk=chunk)
 
 
 @dataclass(frozen=True)

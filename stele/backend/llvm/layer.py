@@ -75,7 +75,8 @@ class Weights:
         """Packs all; a task is one block."""
         with kernel(module, name) as (b, ctx, scratch, task, _):
             group, block = split(b, task, self.blocks)
-            self.pack(b, ctx, group, block, at(b, temp(b, ctx, 0), scaled(b, task, self.size), self.layer.dtype), scratch)
+            to = at(b, temp(b, ctx, 0), scaled(b, task, self.size), self.layer.dtype)
+            self.pack(b, ctx, group, block, to, scratch)
         return Launch(name, Count(self.layer.groups * self.blocks), self.buffer, packs=(1, 0))
 
     def pack(self, b: Builder, ctx: ir.Value, group: ir.Value, block: ir.Value, to: ir.Value,

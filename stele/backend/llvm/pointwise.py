@@ -59,8 +59,9 @@ class Blocking:
 
     @property
     def panels(self) -> list[tuple[int, int, int]]:
-        """Panels of one width: (first vector, how many, vectors of each)."""
-        whole, rest = divmod(self.vectors, self.tile.vectors)
+        """Panels of one width: (first vector, how many, vectors of each). Only the last one may have part of a vector."""
+        whole = self.pixels // self.tile.lanes // self.tile.vectors
+        rest = self.vectors - whole * self.tile.vectors
         found = [(0, whole, self.tile.vectors), (self.vectors - rest, 1, rest)]
         return [(first, count, width) for first, count, width in found if count * width]
 
@@ -87,8 +88,9 @@ def plan(machine: Machine, layer: Layer) -> Blocking:
     spare = machine.registers - (2 if machine.fma else 3)
     tiles = [Tile(machine, layer.dtype, r, v) for v in range(1, 5) for r in range(1, 25) if r * v + v <= spare]
     bands = [pixels // n for n in range(1, pixels + 1) if pixels % n == 0 and pixels // n <= 2048]
-    return min((_candidate(machine, layer, tile, band, parts) for tile in tiles for band in bands for parts in (1, 2, 4)),
-               key=lambda c: c[0])[1]
+    candidates = (_candidate(machine, layer, tile, band, parts)
+                  for tile in tiles for band in bands for parts in (1, 2, 4))
+    return min(candidates, key=lambda c: c[0])[1]
 
 
 def _candidate(machine: Machine, layer: Layer, tile: Tile, pixels: int, parts: int) -> tuple[float, Blocking]:
