@@ -78,6 +78,9 @@ class Memory:
         """Dense images with their pixels on one axis, as convolutions write them."""
         return replace(self, strides=(*self.strides[:-2], 1))
 
+    def near(self, b, ctx, index):
+        """Nothing is brought near before it is written."""
+
     def scatter(self, b, address, stride, mask, vector):
         """Lanes that lie apart, one after the other."""
         for lane in map(ir.IntType(32), range(vector.type.count)):

@@ -36,13 +36,24 @@ def test_a_view_keeps_its_block() -> None:
     assert not view.flags.writeable
 
 
+def test_a_block_as_large_as_all_the_others_is_kept() -> None:
+    memory = Memory()
+    kept = memory.block(2 * KEEP)
+    addresses = set()
+    for _ in range(3):
+        block = memory.block(2 * KEEP)
+        addresses.add(block.address)
+        del block
+    assert len(addresses) == 1 and kept.address not in addresses
+
+
 def test_what_is_kept_is_bounded() -> None:
     memory = Memory()
     blocks = [memory.block(KEEP // 4) for _ in range(9)]
     del blocks
     last = memory.block(1)
     assert last.bytes == ALIGNMENT and memory.used == ALIGNMENT
-    assert memory.kept <= KEEP + SLAB and len(memory.live) == 1 and not memory.dead
+    assert memory.kept <= KEEP + KEEP // 4 + SLAB and len(memory.live) == 1 and not memory.dead
 
 
 def test_size_classes_waste_little() -> None:

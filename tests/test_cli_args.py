@@ -6,7 +6,7 @@ import pytest
 
 from stele.errors import DataError
 from stele.train.arguments import Doctor, parse, run
-from stele.train.options import FeatureOptions, TrainOptions
+from stele.train.options import FeatureOptions, LintOptions, TrainOptions
 from stele.train.run import Run
 
 
@@ -23,6 +23,14 @@ def test_features(tmp_path: Path) -> None:
     got = parse(["features", "resnet50", str(image), str(image), f"--weights={weights}", f"--out={tmp_path / 'f.npy'}"])
     assert got == FeatureOptions("resnet50", (image, image), weights, tmp_path / "f.npy", 32, None)
     assert parse(["doctor"]) == Doctor()
+
+
+def test_lint(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.touch()
+    assert parse(["lint", str(file)]) == LintOptions(file, (), frozenset(), False)
+    assert parse(["lint", str(file), "--json", "--without", "host-sync", "--", "--epochs", "1"]) == \
+        LintOptions(file, ("--epochs", "1"), frozenset({"host-sync"}), True)
 
 
 BAD = [
@@ -51,6 +59,11 @@ BAD = [
     ("features resnet50 {file} --weights {file}", "--weights needs a .safetensors file"),
     ("features resnet50 {file} --out f.txt", "ending in .npy"),
     ("features resnet50 {file} --out none/f.npy", "--out needs an existing folder"),
+    ("lint", "needs FILE.py"),
+    ("lint none.py", "a file to run needs to exist, got nothing at none.py"),
+    ("lint {file} --without host-sink", "Did you mean host-sync?"),
+    ("lint {file} --epochs 3", "stele lint knows --help, --without, --json, got --epochs. Arguments of the file go"),
+    ("doctor -- --all", "stele doctor runs no file that could take arguments"),
     ("doctor --all", "stele doctor knows --help, got --all"),
 ]
 

@@ -51,7 +51,7 @@ def product(machine: Machine, dtype: type, sizes: tuple[int, int, int, int],
     c = np.full((batch, m, n), np.nan, dtype)
 
     def build(module: ir.Module, temp):
-        return gemm(module, "gemm", machine, spec, left, right, out.write, temp)
+        return gemm(module, "gemm", machine, spec, left, right, out.write, out.near, temp)
 
     return Bench(machine, build, [guarded(x) for x in (c, *data)], sizes), a.astype(np.float64) @ b.astype(np.float64)
 
@@ -190,7 +190,7 @@ def test_fused_product() -> None:
 
     def build(module: ir.Module, temp):
         spec = Gemm(1, 40, 50, 30, kind)
-        return gemm(module, "gemm", HERE, spec, x.operand(False), y.operand(False), c.write, temp)
+        return gemm(module, "gemm", HERE, spec, x.operand(False), y.operand(False), c.write, c.near, temp)
 
     out = Bench(HERE, build, [guarded(m) for m in (np.zeros((1, 40, 50), np.float32), a, w)]).check()
     assert error(out, np.maximum(a.astype(np.float64) @ w / 4, 0)) < 2e-6

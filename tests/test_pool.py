@@ -149,7 +149,7 @@ def test_set_threads_teaches() -> None:
 
 
 def test_a_call_is_cheap(native: jit.Loaded) -> None:
-    frame, call, program = Frame(buffers=1, sizes=1), pool.current()._call, native["empty"]
+    frame, call, program = Frame(buffers=1, sizes=1), pool.current().invoke, native["empty"]
     address, rounds, best = pool.current().address, 2000, 1e9
     for _ in range(20):
         start = time.perf_counter()

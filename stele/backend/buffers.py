@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections import deque
 from math import prod
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from stele.ir.types import DType, dtype
 ALIGNMENT = 64
 SLAB = 1 << 20          # small blocks are cut from slabs of this size; larger ones are mapped on their own
 HUGE = 1 << 21
-KEEP = 1 << 28          # freed bytes beyond this much, and beyond what is in use, go back to the system
+RECENT, RECENT_BYTES = 2, 1 << 14   # how many buffers a result goes through in turn, and up to which size
+UNSEEN = 2              # references to what one name or buffer alone holds: that one's, getrefcount's
+KEEP = 1 << 28          # freed bytes beyond this much, and beyond what is in use (what is freed counted), are given back
 
 
 class Block:
@@ -85,10 +88,10 @@ class Memory:
     def take_back(self, lease: Lease) -> None:
         """Into the free list, or to the system where enough is kept."""
         self.live.discard(lease)
-        self.used -= lease.bytes
         if lease.bytes < SLAB or self.kept + lease.bytes <= max(KEEP, self.used):
             self.kept += lease.bytes
             self.free.setdefault(lease.bytes, []).append((lease.address, lease.source))
+        self.used -= lease.bytes
 
 
 def size_class(bytes_: int) -> int:
@@ -100,8 +103,9 @@ def size_class(bytes_: int) -> int:
 
 
 def map_pages(size: int) -> tuple[int, mmap.mmap]:
-    """Fresh zeroed pages; huge ones are asked for where they fit."""
-    source = mmap.mmap(-1, size)
+    """Fresh zeroed pages; huge ones are asked for where they fit, which a system gives to private memory alone."""
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    source = mmap.mmap(-1, size, **private)
     if size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
         source.madvise(mmap.MADV_HUGEPAGE)
     return ctypes.addressof(ctypes.c_char.from_buffer(source)), source
@@ -149,6 +153,35 @@ class Buffer:
         view = self.writable()
         view.flags.writeable = False
         return view
+
+
+class Recent:
+    """Memory for one result, call after call: of the last few small buffers, one that nobody holds any more."""
+
+    __slots__ = ("dtype", "given", "shape", "small")
+
+    def __init__(self, dtype: DType, shape: tuple[int, ...]) -> None:
+        self.dtype, self.shape, self.small = dtype, shape, prod(shape) * dtype.bytes <= RECENT_BYTES
+        self.given: deque[Buffer] = deque()
+
+    def fresh(self) -> Buffer:
+        """A buffer that was never given before."""
+        return Buffer.empty(self.dtype, self.shape)
+
+    def take(self) -> Buffer:
+        """A buffer that nobody sees but the caller."""
+        if not self.small:
+            return self.fresh()
+        try:
+            buffer = self.given.popleft()
+            if getrefcount(buffer) > UNSEEN or getrefcount(buffer.block) > UNSEEN:
+                if len(self.given) < RECENT:
+                    self.given.append(buffer)
+                buffer = self.fresh()
+        except IndexError:
+            buffer = self.fresh()
+        self.given.append(buffer)
+        return buffer
 
 
 class Arenas:

@@ -1,4 +1,4 @@
-"""What a training run and a feature extraction are asked to do."""
+"""What the commands are asked to do."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,3 +27,13 @@ class FeatureOptions:
     out: Path
     batch: int
     threads: int | None
+
+
+@dataclass(frozen=True)
+class LintOptions:
+    """A run of `stele lint`."""
+
+    file: Path
+    arguments: tuple[str, ...]     # what the file finds in sys.argv
+    without: frozenset[str]        # checks left out
+    json: bool

@@ -27,7 +27,8 @@ def product_of_integers(v: Value) -> Value | None:
         case Value(MatMul(), [x, w]) if not v.dtype.is_float:
             terms = reshape(x, (*x.shape, 1)) * reshape(w, (*w.shape[:-2], 1, *w.shape[-2:]))
             return cast(Sum((v.ndim - 1,))(terms), v.dtype)
-    return None
+        case _:
+            return None
 
 
 RULES = (expand_composite, product_of_integers)

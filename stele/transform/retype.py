@@ -54,7 +54,7 @@ def widen(graph: Graph, dtype: DType) -> Graph:
     """
     def change(a: Any) -> Any:
         if isinstance(a, np.ndarray):
-            array: Array = np.asarray(a)
+            array: Array = np.asarray(a)  # type: ignore[reportUnknownArgumentType]
             return array.astype(dtype.numpy) if array.dtype == np.dtype("float32") else array
         return dtype if a == float32 else a
 

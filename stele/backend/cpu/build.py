@@ -118,22 +118,30 @@ def name_sizes(slots: Slots, dims: Iterable[Dim]) -> None:
 
 
 def place_results(graph: Graph, slots: Slots) -> tuple[Output, ...]:
-    """A slot for each result; one that is a parameter, a constant or an earlier result shares that one's memory."""
+    """A slot for each result, right behind the parameters in order; one that is a parameter, a constant or an earlier
+    result shares that one's memory."""
+    keys = [slots.base(v) for v in graph.results]
+    given = {key: slots.at[key] for key in keys if key in slots.at}
+    for v, key in zip(graph.results, keys):
+        if key not in slots.at and not is_constant(key):
+            slots.at[key] = slots.new("result", bytes_of(v.type), str(v.type), v.where)
     outputs: list[Output] = []
     made: dict[object, int] = {}
-    for j, v in enumerate(graph.results):
-        key = slots.base(v)
+    for j, (v, key) in enumerate(zip(graph.results, keys)):
         if key in made:
-            outputs.append(Output(outputs[made[key]].slot, v.type, "result", made[key]))
-        elif key in slots.at:
-            outputs.append(Output(slots.at[key], v.type, "parameter", slots.at[key]))
-        elif isinstance(key, Value) and isinstance(key.op, Constant):
-            outputs.append(Output(slots.of(key), v.type, "constant"))
+            outputs.append(Output(slots.at[key], v.type, "result", made[key]))
+        elif key in given:
+            outputs.append(Output(given[key], v.type, "parameter", given[key]))
+        elif is_constant(key):
+            outputs.append(Output(slots.of(v), v.type, "constant"))
         else:
-            slots.at[key] = slots.new("result", bytes_of(v.type), str(v.type), v.where)
             made[key] = j
             outputs.append(Output(slots.at[key], v.type))
     return tuple(outputs)
+
+
+def is_constant(key: object) -> bool:
+    return isinstance(key, Value) and isinstance(key.op, Constant)
 
 
 def numbers(graph: Graph) -> dict[Origin, int]:

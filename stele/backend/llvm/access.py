@@ -20,6 +20,8 @@ Read = Callable[[Builder, ir.Value, Index, int | None, int, ir.Value | None], ir
 is 0 and touches no memory, wherever its index points; without a lane axis the element is a scalar."""
 Write = Callable[[Builder, ir.Value, Index, int | None, int, ir.Value | None, ir.Value], None]
 """`write(b, ctx, index, lane_axis, lanes, mask, vector)`, the mirror image of `Read`."""
+Near = Callable[[Builder, ir.Value, Index], None]
+"""`near(b, ctx, index)`: what `write` will touch at an index is brought near ahead of time; faults nowhere."""
 Address = Callable[[Builder, ir.Value, int], ir.Value]
 """`temp(b, ctx, k)`: where temporary `k` of a contraction begins, aligned to 64 bytes."""
 

@@ -158,8 +158,9 @@ def emit_nest(frame: Frame, nest: Nest, target: Machine) -> None:
     blocks.block(nest.prelude)
     extents = [frame.integer(axis.extent) for axis in nest.rows]
     rows = frame.integer(product(tuple(axis.extent for axis in nest.rows)))
-    start = frame.b.mul(frame.begin, i64(nest.grain))
-    stop = least(frame.b, frame.b.mul(frame.end, i64(nest.grain)), rows)
+    begin, end = frame.tasks
+    start = frame.b.mul(begin, i64(nest.grain))
+    stop = least(frame.b, frame.b.mul(end, i64(nest.grain)), rows)
     with loop(frame.b, start, stop) as row:
         for axis, extent in zip(reversed(nest.rows[1:]), reversed(extents[1:])):
             frame.at[axis.name] = frame.b.urem(row, extent)

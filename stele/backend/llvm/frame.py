@@ -23,17 +23,23 @@ class Slots(Protocol):
 
 
 class Frame:
-    """A kernel function being written at `b`. What it reads once (addresses, sizes) is read in its entry block.
+    """A function of a context being written at `b`, mostly a kernel's. What it reads once (addresses, sizes) is read in its entry block.
 
     `at` holds the value of each loop variable that is known at `b`.
     """
 
     def __init__(self, b: ir.IRBuilder, slots: Slots, temporaries: dict[Temporary, int]) -> None:
         self.b, self.function = b, b.function
-        self.ctx, self.thread, self.begin, self.end = self.function.args
+        self.ctx = self.function.args[0]
         self.slots, self.temporaries = slots, temporaries
         self.at: dict[str, ir.Value] = {}
         self.once: dict[object, ir.Value] = {}
+
+    @property
+    def tasks(self) -> tuple[ir.Value, ir.Value]:
+        """The tasks of this call of a kernel: from the first to before the second."""
+        _, _, begin, end = self.function.args
+        return begin, end
 
     def at_entry(self, key: object, make: Callable[[], ir.Value]) -> ir.Value:
         """A value computed once, in the entry block."""

@@ -14,6 +14,7 @@ from stele.backend.llvm.access import (
     Extent,
     Index,
     Machine,
+    Near,
     Operand,
     Pair,
     Plain,
@@ -24,7 +25,7 @@ from stele.backend.llvm.access import (
     size_of,
     size_value,
 )
-from stele.backend.llvm.launch import Launch
+from stele.backend.llvm.launch import Launch, new_function, pointer
 from stele.backend.llvm.microkernel import Price, Tile, best_tile
 from stele.backend.llvm.nest import (
     at,
@@ -99,11 +100,11 @@ class Side:
 
 
 def gemm(module: ir.Module, name: str, machine: Machine, spec: Gemm, left: Operand, right: Operand, write: Write,
-         temp: Address) -> tuple[list[Launch], list[Temp]]:
+         near: Near, temp: Address) -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of one product to `module`.
 
-    `left` has the axes `(batch, m, k)`, `right` `(batch, k, n)`, `write` `(batch, m, n)`. Returns the launches, to be
-    run in order, and the temporaries whose addresses `temp` will give.
+    `left` has the axes `(batch, m, k)`, `right` `(batch, k, n)`, `write` and `near` `(batch, m, n)`. Returns the
+    launches, to be run in order, and the temporaries whose addresses `temp` will give.
     """
     blocking = plan(machine, spec, left, right)
     tile = blocking.tile
@@ -113,11 +114,11 @@ def gemm(module: ir.Module, name: str, machine: Machine, spec: Gemm, left: Opera
     launches = [_pack_kernel(module, f"{name}.pack{side.temp}", machine, spec, side, temp)
                 for side in (x, y) if side.mode == "shared"]
     if blocking.slice is None:
-        return [*launches, _Product(module, name, machine, spec, blocking, x, y, write, temp).emit()], temps
+        return [*launches, _Product(module, name, machine, spec, blocking, x, y, write, near, temp).emit()], temps
     partial = len(temps)
     sums = _Partials(spec, blocking.slice, partial, temp)
     temps.append(Temp(sums.bytes()))
-    launches.append(_Product(module, name, machine, spec, blocking, x, y, sums.write, temp).emit())
+    launches.append(_Product(module, name, machine, spec, blocking, x, y, sums.write, sums.near, temp).emit())
     return [*launches, sums.reduce(module, f"{name}.sum", machine, write)], temps
 
 
@@ -237,10 +238,12 @@ class _Product:
     left: Side
     right: Side
     write: Write
+    near: Near
     temp: Address
 
     def emit(self) -> Launch:
         spec, blocking = self.spec, self.blocking
+        self._write_drain()
         with kernel(self.module, self.name) as (b, ctx, scratch, task, _):
             m, n, k = (size_value(b, ctx, e) for e in (spec.m, spec.n, spec.k))
             down, across = blocks_of(b, m, blocking.m), blocks_of(b, n, blocking.n)
@@ -320,9 +323,11 @@ class _Product:
                     x = b.select(b.icmp_signed(">", b.add(im, i64(tile.rows)), rows), places[2], x)
                 number = total(b, scaled(b, b.udiv(im, i64(tile.rows)), panels), b.udiv(jn, i64(tile.columns)))
                 c = places[1] if self._single else at(b, places[1], scaled(b, number, tile.size), self.spec.dtype)
+                with b.if_then(last, likely=True):
+                    self._approach(b, ctx, (corner[0], b.add(i, im), b.add(j, jn)), m)
                 self._tile(b, x, y, b.sub(deep[1], deep[0]), c, first)
                 with b.if_then(last, likely=True):
-                    self._drain(b, ctx, c, (corner[0], b.add(i, im), b.add(j, jn)), (m, n))
+                    b.call(self.module.get_global(self._drain), [ctx, c, corner[0], b.add(i, im), b.add(j, jn)])
 
     def _pack(self, b: Builder, ctx: ir.Value, side: Side, batch: ir.Value, to: ir.Value, part: Index, deep: Pair,
               buffer: ir.Value) -> None:
@@ -376,17 +381,37 @@ class _Product:
         none = tile.zeros()[0]
         tile.store(b, acc, c, tile.columns, None if self._single else lambda old: b.select(first, none, old))
 
-    def _drain(self, b: Builder, ctx: ir.Value, c: ir.Value, corner: Index, ends: Pair) -> None:
-        """A finished tile to its destination, row by row."""
-        tile, dtype = self.blocking.tile, self.spec.dtype
-        batch, i, j = corner
-        whole = isinstance(self.spec.n, int) and self.spec.n % tile.lanes == 0
-        rows, columns = (least(b, i64(n), b.sub(end, x)) for n, end, x in zip((tile.rows, tile.columns), ends, (i, j)))
+    def _approach(self, b: Builder, ctx: ir.Value, corner: Index, m: ir.Value) -> None:
+        """Asks for the memory of a tile's destination, whose rows lie far apart, while the tile is computed."""
+        tile, (batch, i, j) = self.blocking.tile, corner
+        with loop(b, 0, least(b, i64(tile.rows), b.sub(m, i))) as r:
+            for v in range(tile.vectors):
+                self.near(b, ctx, (batch, b.add(i, r), total(b, j, v * tile.lanes)))
+
+    @property
+    def _drain(self) -> str:
+        """The function that takes a finished tile to its destination."""
+        return f"{self.name}.drain"
+
+    def _write_drain(self) -> None:
+        """Writes `void drain(ctx*, c*, batch, i, j)`: row by row, what follows the product, then the stores.
+
+        A function of its own, for LLVM keeps constants of what follows in registers, which the microkernel needs.
+        """
+        tile, dtype, spec = self.blocking.tile, self.spec.dtype, self.spec
+        b = new_function(self.module, self._drain, pointer, pointer, i64, i64, i64)
+        b.function.linkage = "internal"
+        b.function.attributes.add("noinline")
+        ctx, c, batch, i, j = b.function.args
+        m, n = (size_value(b, ctx, x) for x in (spec.m, spec.n))
+        whole = isinstance(spec.n, int) and spec.n % tile.lanes == 0
+        rows, columns = (least(b, i64(x), b.sub(end, from_)) for x, end, from_ in ((tile.rows, m, i), (tile.columns, n, j)))
         with loop(b, 0, rows) as r, loop(b, 0, columns, tile.lanes) as v:
             column = b.add(j, v)
-            mask = None if whole else lanes_below(b, b.sub(ends[1], column), tile.lanes)
+            mask = None if whole else lanes_below(b, b.sub(n, column), tile.lanes)
             vector = load(b, at(b, c, total(b, scaled(b, r, tile.columns), v), dtype), dtype, tile.lanes)
             self.write(b, ctx, (batch, b.add(i, r), column), 2, tile.lanes, mask, vector)
+        b.ret_void()
 
 
 @dataclass(frozen=True)
@@ -415,6 +440,9 @@ class _Partials:
             store(b, vector, address, self.spec.dtype)
         else:
             masked_store(b, vector, address, self.spec.dtype, mask)
+
+    def near(self, b: Builder, ctx: ir.Value, index: Index) -> None:
+        """Partial sums lie side by side: the machine sees by itself where they go."""
 
     def reduce(self, module: ir.Module, name: str, machine: Machine, write: Write) -> Launch:
         """Adds the slices, first to last; a task is one row."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from stele.backend.base import Precision
-from stele.backend.llvm.access import Extent, Index, Length, Machine, Operand, Plain, Temp, Write
+from stele.backend.llvm.access import Extent, Index, Length, Machine, Near, Operand, Plain, Temp, Write
 from stele.backend.llvm.algorithms import convolution, input_gradient, weight_gradient
 from stele.backend.llvm.blocks import Blocks
 from stele.backend.llvm.dims import i64
@@ -20,7 +20,7 @@ from stele.ir.sizes import Dim
 from stele.ir.types import Shape, float64, product
 from stele.kernel.fuse import Kernel
 from stele.kernel.index import coefficient, substitute
-from stele.kernel.loops import Load
+from stele.kernel.loops import Load, Store
 from stele.kernel.lower import Piece, accumulator, operand, outcome
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 
@@ -55,7 +55,7 @@ class Glue:
                 lead, (m, k), n = product(x.shape[:-2]), x.shape[-2:], w.shape[-1]
                 spec = Gemm(self.extent(lead), self.extent(m), self.extent(n), self.extent(k), self.dtype)
                 return gemm(*around, spec, self.operand(x, (lead, m, k)), self.operand(w, (lead, k, n)),
-                            self.write((lead, m, n)), self.temp)
+                            self.write((lead, m, n)), self.near((lead, m, n)), self.temp)
             case Conv2d():
                 conv = self.conv(self.v.op, x.shape, w.shape)
                 return convolution(*around, conv, self.operand(x, x.shape), self.operand(w, w.shape),
@@ -141,18 +141,32 @@ class Glue:
 
         def write(b: ir.IRBuilder, ctx: ir.Value, index: Index, lane_axis: int | None, lanes: int,
                   mask: ir.Value | None, vector: ir.Value) -> None:
-            blocks = self.blocks(b, index, lane_axis, lanes, mask)
-            for name, (x, by) in piece.quotients.items():
-                blocks.frame.at[name] = b.udiv(blocks.frame.integer(x), blocks.frame.integer(by))
+            blocks = self.blocks(b, index, lane_axis, lanes, mask, piece)
             blocks.values[piece.x] = [blocks.s.element(vector, accumulator(self.v))]
             blocks.block(piece.block)
 
         return write
 
-    def blocks(self, b: ir.IRBuilder, index: Index, lane_axis: int | None, lanes: int, mask: ir.Value | None) -> Blocks:
+    def near(self, shape: Shape) -> Near:
+        """Prefetches what `write` reads and writes in lanes along the last axis of the product, seen as `shape`."""
+        piece, last = outcome(self.v, self.kernel.results, self.kernel.body, shape), len(shape) - 1
+
+        def near(b: ir.IRBuilder, ctx: ir.Value, index: Index) -> None:
+            blocks = self.blocks(b, index, last, 1, None, piece)
+            blocks.advance(piece.block)
+            for step, (address, rest) in blocks.places.items():
+                if rest == 0 and coefficient(step.offset, f"%c{last}") == 1:
+                    blocks.memory.prefetch(address, isinstance(step, Store))
+
+        return near
+
+    def blocks(self, b: ir.IRBuilder, index: Index, lane_axis: int | None, lanes: int, mask: ir.Value | None,
+               piece: Piece | None = None) -> Blocks:
         """A writer of blocks at b for one index, in lanes along one of its axes."""
         frame = self.frame(b)
         frame.at = {f"%c{k}": i for k, i in enumerate(index)}
+        for name, (x, by) in ({} if piece is None else piece.quotients).items():
+            frame.at[name] = b.udiv(frame.integer(x), frame.integer(by))
         blocks = Blocks(frame, LLVMScalars(b, lanes, self.target.fma))
         if lane_axis is not None:
             blocks.lanes = Lanes(f"%c{lane_axis}", (mask,))

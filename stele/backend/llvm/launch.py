@@ -28,7 +28,12 @@ class Launch:
 
 def new_kernel(module: ir.Module, name: str) -> ir.IRBuilder:
     """A kernel function; the builder stands behind its entry block."""
-    function = ir.Function(module, KERNEL, name)
+    return new_function(module, name, *KERNEL.args)
+
+
+def new_function(module: ir.Module, name: str, *arguments: ir.Type) -> ir.IRBuilder:
+    """A function that returns nothing; the builder stands behind its entry block."""
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
     function.attributes.add("nounwind")
     b = ir.IRBuilder(function.append_basic_block("entry"))
     start = function.append_basic_block("start")

@@ -47,7 +47,7 @@ def emit_gemm(module: ir.Module, name: str, kernel: Kernel, slots: Slots) -> lis
     b = frame.b
     rows, columns, depth = map(frame.integer, (m, n, k))
     across = frame.integer(ceil(n, COLUMNS))
-    with loop(b, frame.begin, frame.end) as task:
+    with loop(b, *frame.tasks) as task:
         i, j = b.mul(b.udiv(task, across), i64(ROWS)), b.mul(b.urem(task, across), i64(COLUMNS))
         height, width = least(b, b.sub(rows, i), i64(ROWS)), least(b, b.sub(columns, j), i64(COLUMNS))
         lead = rows if op.left else depth, depth if op.right else columns, columns

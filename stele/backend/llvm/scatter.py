@@ -47,7 +47,7 @@ class Scatter:
 
     def emit(self) -> None:
         b, ranges = self.b, self.frame.integer(ceil(self.size, self.share))
-        with loop(self.b, self.frame.begin, self.frame.end) as task:
+        with loop(self.b, *self.frame.tasks) as task:
             outer, part = b.udiv(task, ranges), b.urem(task, ranges)
             low = b.mul(part, i64(self.share))
             high = least(b, b.add(low, i64(self.share)), self.frame.integer(self.size))
