@@ -59,7 +59,7 @@ class Blocking:
 
     @property
     def panels(self) -> list[tuple[int, int, int]]:
-        """Panels of one width: (first vector, how many, vectors of each). Only the last one may have part of a vector."""
+        """Panels of one width: (first vector, how many, vectors of each). Only the last may have part of a vector."""
         whole = self.pixels // self.tile.lanes // self.tile.vectors
         rest = self.vectors - whole * self.tile.vectors
         found = [(0, whole, self.tile.vectors), (self.vectors - rest, 1, rest)]
