@@ -17,7 +17,7 @@ from stele.ir.graph import Constant, Graph
 from stele.ir.origin import lines
 from stele.ir.types import Sizes, Type
 from stele.pipeline import Options, build
-from stele.plan import Plan, donations
+from stele.plan import Plan, donations, steady
 from stele.signature import (
     Dims,
     Shapes,
@@ -192,9 +192,10 @@ class Compiled(Opaque):
         self.traces += 1
         traced = trace(self.function, spec, leaves, types, names, Sizes(dict(sizes), []))
         donated = donations(traced)
-        key = (traced.graph.digest, tuple(donated.items()))
+        unchanged = steady(traced, leaves)
+        key = (traced.graph.digest, tuple(donated.items()), unchanged)
         if key not in self.built:
-            self.built[key] = build(traced.graph, donate=donated, options=self.options)
+            self.built[key] = build(traced.graph, donate=donated, steady=unchanged, options=self.options)
         return Plan(traced, self.built[key], leaves, donated)
 
     def __repr__(self) -> str:

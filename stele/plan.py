@@ -97,3 +97,15 @@ def donations(traced: Traced) -> dict[int, int]:
         if results[j].type == old.type:
             found[k] = j
     return found
+
+
+def steady(traced: Traced, leaves: Sequence[Any]) -> tuple[int, ...]:
+    """Which parameters will likely be the same at the next call: state that is only read, and constants. None where
+    gradients are left behind, as state changes between such calls.
+    """
+    if traced.grads:
+        return ()
+    changing = {id(x) for x in leaves} | {id(traced.handles[h]) for h, _ in traced.writes}
+    read = (k for k, (kind, h) in enumerate(traced.inputs)
+            if kind == "handle" and id(traced.handles[h]) not in changing)
+    return (*read, *range(len(traced.inputs), len(traced.graph.parameters)))

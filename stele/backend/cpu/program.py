@@ -3,15 +3,15 @@ from __future__ import annotations
 
 import atexit
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Any, NoReturn
 
 import numpy as np
 
 from stele.backend.base import Commit, Precision, itself
-from stele.backend.buffers import ARENAS, UNSEEN, Buffer, Recent
+from stele.backend.buffers import ARENAS, MEMORY, UNSEEN, Block, Buffer, Recent
 from stele.backend.cpu import blas, jit, pool, symbols
 from stele.backend.cpu.build import Native, native, wheres
 from stele.backend.cpu.call import Frame
@@ -22,10 +22,19 @@ from stele.ir.graph import Graph
 from stele.ir.origin import lines
 from stele.ir.sizes import at
 from stele.ir.stages import show
-from stele.kernel.memory import Layout, layout
+from stele.kernel.memory import Layout, Piece, layout
+from stele.kernel.slots import FRESH
 
 INDEX_OUT_OF_RANGE = 1
 address_of = attrgetter("address")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Memory that stays from call to call, and what it was made of. Holding that keeps it from being overwritten."""
+
+    block: Block
+    sources: tuple[Block, ...]
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,11 @@ class Program:
         self.bounds: dict[tuple[int, ...], Bound] = {}
         self.frames: list[Frame] = []
         self.own = [j for j, note in enumerate(self.manifest.outputs) if note.source == "slot"]
+        self.keeping = [k for k, s in enumerate(self.manifest.slots) if s.kind == "kept"]
+        plan = layout((Piece(k, self.manifest.slots[k].bytes, 0, 0) for k in self.keeping), {})
+        self.kept_at = np.array([plan.offsets[k] for k in self.keeping], np.uint64)
+        self.kept_bytes = plan.bytes
+        self.kept: Kept | None = None
         self.open = tuple(name for name in self.manifest.names if name not in self.manifest.private)
         self.calls = 0
         if self.clocks:
@@ -74,9 +88,11 @@ class Program:
             if arena is not None and frame.arena != arena.address:
                 frame.arena = arena.address
                 frame.buffers[bound.temps] = bound.offsets + np.uint64(arena.address)
+            kept = self.keep(buffers, frame) if self.keeping else None
             self.calls += 1
             own = outputs if bound.fresh else [outputs[j] for j in self.own]
             code = frame.run(self.address, *map(address_of, buffers), *map(address_of, own))
+            self.kept = kept if not code else None
             return commit(outputs) if not code else self.fail(code, frame.status)
         except BaseException:
             if frame.finished:
@@ -86,6 +102,17 @@ class Program:
             if arena is not None:
                 ARENAS.give_back(arena)
             self.frames.append(frame)
+
+    def keep(self, buffers: Sequence[Buffer], frame: Frame) -> Kept:
+        """What is kept, in the tables of this call; to be made by it where a source is another."""
+        sources, kept = tuple([buffers[k].block for k in self.manifest.steady]), self.kept
+        fresh = kept is None or not all(map(is_, kept.sources, sources))
+        if kept is None or fresh:
+            self.kept = None
+            kept = Kept(MEMORY.block(self.kept_bytes), sources)
+        frame.buffers[self.keeping] = self.kept_at + np.uint64(kept.block.address)
+        frame.sizes[self.manifest.names.index(FRESH)] = fresh
+        return kept
 
     def outputs(self, buffers: Sequence[Buffer], bound: Bound, keep: frozenset[int]) -> list[Buffer]:
         """Memory for the results: taken over, shared, used before or fresh."""
@@ -195,9 +222,10 @@ def imports(image: bytes) -> dict[str, int]:
     return pool.imports() | {name: blas.address(name) for name in routines}
 
 
-def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], precision: Precision,
-            options: str) -> Program:
-    """The native program of a graph; `donate[k] = j` lets result j take over the memory of parameter k."""
+def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], steady: Collection[int],
+            precision: Precision, options: str) -> Program:
+    """The native program of a graph; `donate[k] = j` lets result j take over the memory of parameter k. What only
+    parameters in `steady` decide is kept from call to call."""
     target = tuned(detect())
-    code = native(traced, optimise, {j: k for k, j in donate.items()}, target, precision, options)
+    code = native(traced, optimise, {j: k for k, j in donate.items()}, steady, target, precision, options)
     return Program(traced, code)

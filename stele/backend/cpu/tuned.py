@@ -1,7 +1,6 @@
 """Measured choices on disk: one set for each target and version of Stele."""
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,7 +14,7 @@ from stele.backend.llvm.choice import Choices
 def tuned(target: Target) -> Target:
     """The target with what was measured on it; programs that are compiled from now on go by that."""
     content = _store().get(_key(target))
-    return target if content is None else replace(target, choices=_choices(content))
+    return target if content is None else replace(target, choices=Choices(json.loads(content)))
 
 
 def remember(target: Target, answers: Mapping[str, int]) -> None:
@@ -30,8 +29,3 @@ def _store() -> cache.Cache:
 
 def _key(target: Target) -> str:
     return cache.digest("tuned", replace(target, choices=Choices()).key, config.BLAS(), cache.fingerprint())
-
-
-@functools.lru_cache(maxsize=8)
-def _choices(content: bytes) -> Choices:
-    return Choices(json.loads(content))

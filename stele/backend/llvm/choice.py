@@ -1,8 +1,6 @@
 """Choices between candidates: the cheapest by estimate, unless others were measured to be faster."""
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -27,12 +25,6 @@ class Choices:
         """The candidate to take of some, each with its price by estimate."""
         k = self.answers.get(question, -1)
         return candidates[k] if 0 <= k < len(candidates) else min(candidates, key=lambda c: c[0])
-
-    @property
-    def digest(self) -> str:
-        """The same for equal answers; empty where there are none."""
-        text = json.dumps(self.answers, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16] if self.answers else ""
 
 
 ESTIMATES = Choices()

@@ -224,7 +224,7 @@ def _pack_kernel(module: ir.Module, name: str, machine: Machine, spec: Gemm, sid
         pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), to, (x, extent), (i64(0), depth),
                    scratch)
     tasks = Count(1, ((_batches(spec, side.operand), 1), (side.extent, side.width)))
-    return Launch(name, tasks, lanes * lanes * size_of(spec.dtype), packs=side.axis - 1)
+    return Launch(name, tasks, lanes * lanes * size_of(spec.dtype), packs=(side.axis - 1, side.temp))
 
 
 @dataclass(frozen=True)

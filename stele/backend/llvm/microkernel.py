@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Builder, Machine
+from stele.backend.llvm.access import Builder, Extent, Machine
 from stele.backend.llvm.nest import at, load, splat, store, suffix, zero
 
 
@@ -96,6 +96,17 @@ class Price:
         tile = depth * (step + v * self.far + 0.02 * (r + 2 * v)) + r * v * self.drain + 24
         down = -(-rows // r)
         return down * (-(-columns // (v * lanes)) * tile + depth * self.pack * -(-r // lanes))
+
+
+def idle(bands: int, blocks: int, each: int, batch: Extent) -> float:
+    """How much longer a layer takes because two or four threads cannot share its tasks out evenly: there are as many as
+    an image has bands and its `blocks` of channels have parts of `each`.
+    """
+    parts = -(-blocks // each)
+    if not isinstance(batch, int) or bands * parts * batch >= 64:
+        return 1.0
+    tasks = bands * parts * batch
+    return parts * each / blocks * sum(-(-tasks // threads) * threads / tasks for threads in (2, 2, 4)) / 3
 
 
 @lru_cache(maxsize=4096)

@@ -74,7 +74,7 @@ def build(contraction: Contraction, answers: Mapping[str, int]) -> Build:
     trial = Trial(answers)
     target = replace(detect(), choices=trial)
     graph = library(contraction.graph, target)
-    image, manifest = compile_graph(graph, {}, target, "fast", numbers(contraction.graph), 0.0)
+    image, manifest = compile_graph(graph, {}, contraction.steady, target, "fast", numbers(contraction.graph), 0.0)
     return Build(trial, Program(contraction.graph, Native(image, manifest)), image)
 
 
