@@ -71,11 +71,12 @@ def kernels(points: Points | None, conv: Conv, which: str) -> Callable[..., Made
     return build
 
 
-def made(build: Callable[..., Made], arrays: Arrays, sizes: tuple[int, ...]) -> Bench:
+def made(build: Callable[..., Made], arrays: Arrays, sizes: tuple[int, ...], flat: bool = False) -> Bench:
     """Kernels on (result, left operand, right operand)."""
     memory = [Memory(i, FLOAT, strides(a.shape)) for i, a in enumerate(arrays)]
-    return Bench(MACHINE, lambda module, temp: build(module, memory[1].operand(), memory[2].operand(), memory[0].write,
-                                                     temp), [a.copy() for a in arrays], sizes, THREADS)
+    out = memory[0].flat if flat else memory[0]
+    return Bench(MACHINE, lambda module, temp: build(module, memory[1].operand(), memory[2].operand(), out.write, temp),
+                 [a.copy() for a in arrays], sizes, THREADS)
 
 
 def convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Bench, np.ndarray, int]]:
@@ -91,7 +92,8 @@ def convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Benc
         work = 2 * x.size * channels * 9
         for which, arrays, expected in (("y", (g, x, w), y), ("dx", (x, g, w), dx), ("dw", (w, x, g), dw)):
             for algorithm, points in ALGORITHMS.items():
-                yield f"{name} {which}", algorithm, made(kernels(points, conv, which), arrays, (BATCH,)), expected, work
+                yield f"{name} {which}", algorithm, made(
+                    kernels(points, conv, which), arrays, (BATCH,), which != "dw"), expected, work
 
 
 def products(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Bench, np.ndarray, int]]:

@@ -16,7 +16,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from contraction import Bench, Memory, machine_here, size, strides  # noqa: E402
 
-from stele.backend.llvm.conv import convolution, input_gradient  # noqa: E402
+from stele.backend.llvm.algorithms import convolution, input_gradient  # noqa: E402
 from stele.backend.llvm.conv_weight import weight_gradient  # noqa: E402
 from stele.backend.llvm.gemm import Gemm, gemm  # noqa: E402
 from stele.backend.llvm.stencil import Conv  # noqa: E402
@@ -109,7 +109,8 @@ def convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str, Bench, in
             yield f"{name} {label}", Bench(
                 MACHINE,
                 lambda module, temp, make=make, conv=conv, memory=memory: make(
-                    module, "conv", MACHINE, conv, memory[1].operand(), memory[2].operand(), memory[0].write, temp),
+                    module, "conv", MACHINE, conv, memory[1].operand(), memory[2].operand(),
+                    (memory[0] if make is weight_gradient else memory[0].flat).write, temp),
                 [a.copy() for a in arrays], (n,)), work, THREADS
 
 

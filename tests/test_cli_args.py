@@ -7,7 +7,7 @@ import pytest
 from stele.errors import DataError
 from stele.rosetta.options import BenchOptions
 from stele.train.arguments import Doctor, parse, run
-from stele.train.options import FeatureOptions, LintOptions, TrainOptions
+from stele.train.options import FeatureOptions, LintOptions, TrainOptions, TuneOptions
 from stele.train.run import Run
 
 
@@ -44,6 +44,13 @@ def test_lint(tmp_path: Path) -> None:
         LintOptions(file, ("--epochs", "1"), frozenset({"host-sync"}), True)
 
 
+def test_tune(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.touch()
+    assert parse(["tune", "cnn"]) == TuneOptions(Path("cnn"), (), 60, None)
+    assert parse(["tune", str(file), "--seconds", "5", "--threads=2", "--", "-q"]) == TuneOptions(file, ("-q",), 5, 2)
+
+
 BAD = [
     ("", "stele needs COMMAND"),
     ("trian cnn", "Did you mean train?"),
@@ -71,9 +78,13 @@ BAD = [
     ("features resnet50 {file} --out f.txt", "ending in .npy"),
     ("features resnet50 {file} --out none/f.npy", "--out needs an existing folder"),
     ("lint", "needs FILE.py"),
-    ("lint none.py", "a file to run needs to exist, got nothing at none.py"),
+    ("lint nothing.py", "a file to run needs to exist, got nothing at nothing.py"),
     ("lint {file} --without host-sink", "Did you mean host-sync?"),
     ("lint {file} --epochs 3", "stele lint knows --help, --without, --json, got --epochs. Arguments of the file go"),
+    ("tune", "needs WHAT"),
+    ("tune rnn", "a workload needs to be cnn or gru or resnet50, got 'rnn'"),
+    ("tune none.py", "got nothing at none.py. Is"),
+    ("tune cnn --seconds 0", "--seconds needs a number in 1..86400, got 0"),
     ("doctor -- --all", "stele doctor runs no file that could take arguments"),
     ("bench --workloads cn", "a workload needs to be one of cnn, gru"),
     ("bench --workloads matmul-1025", "Did you mean matmul-1024?"),
