@@ -13,7 +13,7 @@ import numpy as np
 
 from stele.rosetta.compare import Numbers, Verdict, verdicts
 from stele.rosetta.process import Died, Process
-from stele.rosetta.rows import WORKLOADS, Row, program
+from stele.rosetta.rows import WORKLOADS, Row, modes, program
 
 SLOW = 20.0             # a mode whose second call takes so many times the best is sampled once
 CONTENDERS = 5          # peers in a final

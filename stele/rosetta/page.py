@@ -37,7 +37,8 @@ background: var(--test); opacity: 1; }
 margin-bottom: 16px; }
 td:first-child, th:first-child { text-align: left; padding-left: 0; } .names td:nth-child(2), .names th:nth-child(2) {
 text-align: left; }
-td { font-size: 13.5px; } .names td:last-child { white-space: normal; min-width: 220px; } tr.stele td { font-weight: 650; }
+td { font-size: 13.5px; } .names td:last-child { white-space: normal; min-width: 220px; }
+tr.stele td { font-weight: 650; }
 """
 
 
