@@ -16,7 +16,7 @@ from stele.ir.types import DType, dtype
 ALIGNMENT = 64
 SLAB = 1 << 20          # small blocks are cut from slabs of this size; larger ones are mapped on their own
 HUGE = 1 << 21
-KEEP = 1 << 28          # freed bytes beyond this much, and beyond what is in use (what is freed counted), are given back
+KEEP = 1 << 28          # freed bytes beyond this much, and beyond what was in use, go back to the system
 
 
 class Block:

@@ -46,6 +46,7 @@ class Machine:
     fma: bool = True
     l1: int = 32 << 10
     l2: int = 1 << 20
+    l3: int = 32 << 20
 
     def lanes(self, dtype: ir.Type) -> int:
         return self.vector_bytes // size_of(dtype)
