@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests")]
 
 from contraction import Bench, Memory, machine_here, size, strides  # noqa: E402
-from kernels import THREADS, peak, timed  # noqa: E402
+from kernels import THREADS, timed  # noqa: E402
 
 from stele.backend.llvm import conv as direct  # noqa: E402
 from stele.backend.llvm import conv_weight, winograd, winograd_weight  # noqa: E402
@@ -27,6 +27,7 @@ from stele.backend.llvm.launch import Launch  # noqa: E402
 from stele.backend.llvm.layer import backward, forward  # noqa: E402
 from stele.backend.llvm.points import F2, F4, Points  # noqa: E402
 from stele.backend.llvm.stencil import Conv  # noqa: E402
+from stele.rosetta.machine import multiply_adds  # noqa: E402
 
 FLOAT = ir.FloatType()
 MACHINE = machine_here()
@@ -70,11 +71,12 @@ def kernels(points: Points | None, conv: Conv, which: str) -> Callable[..., Made
     return build
 
 
-def made(build: Callable[..., Made], arrays: Arrays, sizes: tuple[int, ...]) -> Bench:
+def made(build: Callable[..., Made], arrays: Arrays, sizes: tuple[int, ...], flat: bool = False) -> Bench:
     """Kernels on (result, left operand, right operand)."""
     memory = [Memory(i, FLOAT, strides(a.shape)) for i, a in enumerate(arrays)]
-    return Bench(MACHINE, lambda module, temp: build(module, memory[1].operand(), memory[2].operand(), memory[0].write,
-                                                     temp), [a.copy() for a in arrays], sizes, THREADS)
+    out = memory[0].flat if flat else memory[0]
+    return Bench(MACHINE, lambda module, temp: build(module, memory[1].operand(), memory[2].operand(), out.write, temp),
+                 [a.copy() for a in arrays], sizes, THREADS)
 
 
 def convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Bench, np.ndarray, int]]:
@@ -90,7 +92,8 @@ def convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Benc
         work = 2 * x.size * channels * 9
         for which, arrays, expected in (("y", (g, x, w), y), ("dx", (x, g, w), dx), ("dw", (w, x, g), dw)):
             for algorithm, points in ALGORITHMS.items():
-                yield f"{name} {which}", algorithm, made(kernels(points, conv, which), arrays, (BATCH,)), expected, work
+                yield f"{name} {which}", algorithm, made(
+                    kernels(points, conv, which), arrays, (BATCH,), which != "dw"), expected, work
 
 
 def products(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Bench, np.ndarray, int]]:
@@ -106,7 +109,7 @@ def products(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Bench, n
 
 
 def main(names: list[str]) -> None:
-    print(f"{THREADS} threads, measured peak {peak(THREADS):.0f} GFLOP/s; batch {BATCH}\n")
+    print(f"{THREADS} threads, measured peak {multiply_adds(THREADS) / 1e9:.0f} GFLOP/s; batch {BATCH}\n")
     print("| shape | algorithm | mean error | of direct | largest error | of direct | GFLOP/s of direct |")
     print("|---|---|---:|---:|---:|---:|---:|")
     base = 1.0, 1.0

@@ -244,7 +244,8 @@ def step(batch: st.Tensor) -> st.Tensor:
     return loss
 
 
-losses = [float(step(st.tensor(given[0]))) for _ in range(20)]
+steps = [step(st.tensor(given[0])) for _ in range(20)]
+losses = [float(loss) for loss in steps]
 (whole,) = step.programs
 print(f"loss {losses[0]:.4f} -> {losses[-1]:.4f} in {whole.calls} steps, each one native call of these kernels:")
 print(whole.report())

@@ -117,6 +117,7 @@ from stele.functions import (
 )
 from stele.gradient import grad, gradients, hessian, jvp, value_and_grad, vjp
 from stele.handle import enable_grad, no_grad
+from stele.inspect.lint.function import lint
 from stele.ir.types import bfloat16, bool_, float16, float32, float64, int32, int64, uint8, uint32
 from stele.pipeline import Options, get_threads, set_threads
 from stele.random import bernoulli, dropout, manual_seed, normal, rand, randint, randn, uniform
@@ -190,6 +191,7 @@ __all__ = [
     "less",
     "less_equal",
     "linspace",
+    "lint",
     "log",
     "log1p",
     "log_sigmoid",

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import update_wrapper
+from operator import is_
 from typing import Any, NamedTuple, overload
 
 from stele import tree
@@ -16,7 +17,7 @@ from stele.ir.graph import Constant, Graph
 from stele.ir.origin import lines
 from stele.ir.types import Sizes, Type
 from stele.pipeline import Options, build
-from stele.plan import Plan, donations
+from stele.plan import Plan, donations, steady
 from stele.signature import (
     Dims,
     Shapes,
@@ -32,7 +33,7 @@ from stele.signature import (
     widen,
 )
 from stele.state import SCALARS, Opaque
-from stele.tensor import Tensor
+from stele.straight import MISS, Call, straight
 from stele.trace import trace
 
 MANY = 8        # traces of one call pattern after which a changing number is worth a warning
@@ -46,6 +47,14 @@ class Variant(NamedTuple):
     shapes: Shapes
 
 
+class Entry(NamedTuple):
+    """A plan, the sizes at which it runs, and its call written for them."""
+
+    plan: Plan
+    sizes: Mapping[str, int]
+    call: Call
+
+
 class Compiled(Opaque):
     """A function that is traced at its first call and runs as one program from then on.
 
@@ -57,7 +66,8 @@ class Compiled(Opaque):
         update_wrapper(self, function)
         self.function, self.dims, self.options = function, dims, options
         self.name = getattr(function, "__name__", type(function).__name__)
-        self.plans: dict[Any, list[tuple[Plan, Mapping[str, int]]]] = {}
+        self.plans: dict[Any, list[Entry]] = {}
+        self.latest: Call = lambda _: MISS
         self.variants: dict[Any, list[Variant]] = {}
         self.built: dict[Any, Program] = {}
         self.history: dict[Any, tuple[int, dict[str, Any]]] = {}
@@ -106,38 +116,39 @@ class Compiled(Opaque):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if TRACING.get() is not None:
             return self.function(*args, **kwargs)
-        if not kwargs and all(type(x) is Tensor for x in args):
-            leaves, spec, structure = args, None, len(args)
-        else:
-            leaves, spec = tree.flatten((args, kwargs))
-            structure = spec
-        key = (structure, GRAD.get(), sharing(leaves), *map(signature, leaves))
-        for plan, sizes in self.plans.get(key, ()):
-            if (handles := plan.ready(leaves)) is not None:
-                return plan(handles, leaves, sizes)
-        plan, sizes = self.fitting(key, *((leaves, spec) if spec is not None else tree.flatten((args, kwargs))))
-        handles = plan.ready(leaves)
-        if handles is None:
-            raise TraceError(f"{self.name} changed its own inputs while it was traced",
-                             hint="Pass what changes as an argument.")
-        return plan(handles, leaves, sizes)
+        if not kwargs and (made := self.latest(args)) is not MISS:
+            return made
+        leaves, spec = tree.flatten((args, kwargs))
+        key = (spec, GRAD.get(), sharing(leaves), *map(signature, leaves))
+        for entry in self.plans.get(key, ()):
+            if (made := entry.call(leaves)) is not MISS:
+                if len(leaves) == len(args) and all(map(is_, leaves, args)):
+                    self.latest = entry.call
+                return made
+        return self.fitting(key, leaves, spec)
 
-    def fitting(self, key: Any, leaves: Sequence[Any], spec: tree.Spec | None) -> tuple[Plan, Mapping[str, int]]:
-        """A plan for a call whose exact shapes are new, or whose guards have changed."""
+    def fitting(self, key: Any, leaves: Sequence[Any], spec: tree.Spec | None) -> Any:
+        """A call whose exact shapes are new, or whose guards have changed: by a plan that there is, or by a new one."""
         variants = self.variants.setdefault((*key[:3], *map(family, leaves)), [])
+        entries = self.plans.setdefault(key, [])
         shapes = tuple(shape_of(x) for x in leaves)
         for variant in variants:
             plan, sizes = variant.plan, match(variant.shapes, shapes)
-            if sizes is not None and not fails(variant, sizes) and plan.ready(leaves) is not None:
-                self.plans.setdefault(key, []).append((plan, sizes))
-                return plan, sizes
+            if sizes is not None and not fails(variant, sizes) and all(plan is not entry.plan for entry in entries):
+                call = straight(plan, sizes, leaves, len(leaves))
+                if (made := call(leaves)) is not MISS:
+                    entries.append(Entry(plan, sizes, call))
+                    return made
         with RUNNING:
             plan, sizes = self.specialised(variants, spec, leaves, shapes)
         del variants[:-MOST]
-        self.plans.setdefault(key, []).append((plan, sizes))
-        del self.plans[key][:-MOST]
+        entries.append(Entry(plan, sizes, straight(plan, sizes, leaves, len(leaves))))
+        del entries[:-MOST]
         self.count((*key[:3], *map(kind, leaves)), plan, leaves, spec)
-        return plan, sizes
+        if (made := entries[-1].call(leaves)) is MISS:
+            raise TraceError(f"{self.name} changed its own inputs while it was traced",
+                             hint="Pass what changes as an argument.")
+        return made
 
     def count(self, pattern: Any, plan: Plan, leaves: Sequence[Any], spec: tree.Spec | None) -> None:
         """Warns where one call pattern is traced again and again."""
@@ -181,9 +192,10 @@ class Compiled(Opaque):
         self.traces += 1
         traced = trace(self.function, spec, leaves, types, names, Sizes(dict(sizes), []))
         donated = donations(traced)
-        key = (traced.graph.digest, tuple(donated.items()))
+        unchanged = steady(traced, leaves)
+        key = (traced.graph.digest, tuple(donated.items()), unchanged)
         if key not in self.built:
-            self.built[key] = build(traced.graph, donate=donated, options=self.options)
+            self.built[key] = build(traced.graph, donate=donated, steady=unchanged, options=self.options)
         return Plan(traced, self.built[key], leaves, donated)
 
     def __repr__(self) -> str:

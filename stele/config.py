@@ -88,7 +88,7 @@ _library = Form("openblas, mkl, none or a library's path", str)
 _target = _choice("native", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 _backend = _choice("cpu", "reference")
 _stages = _names("graph", "simplify", "stabilize", "expand", "share", "merge", "fuse", "loops", "llvm", "asm", "memory",
-                 "cache", "time")
+                 "cache", "time", "call")
 _threads = _integer(1, MAX_THREADS, "a number")
 _spin = _integer(0, 100_000, "microseconds")
 _megabytes = _integer(0, 1_000_000, "megabytes")

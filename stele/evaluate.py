@@ -9,6 +9,7 @@ from typing import Any
 
 from stele.backend.base import Program
 from stele.backend.buffers import Buffer
+from stele.follow import FOLLOWER
 from stele.handle import is_symbolic, leaf, owner, refuse_symbolic
 from stele.ir.graph import Graph, Literal, Parameter, Value, parameter, walk
 from stele.ir.sizes import at
@@ -126,6 +127,8 @@ def run(wanted: Sequence[Value]) -> None:
     if parameters and not set(parameters).issuperset(wanted):
         run(parameters)
         return run([v for v in wanted if v.data is None])
+    if (follower := FOLLOWER.get()) is not None:
+        follower.evaluated(order, wanted)
     named = [v for v in pending if owner(v) is not None]
     differentiable = [v for v in wanted if (h := owner(v)) is not None and h.requires_grad]
     kept = list(dict.fromkeys([*wanted, *named, *(residuals(differentiable, order) if differentiable else ())]))
@@ -190,6 +193,8 @@ def refuse_freed(results: Iterable[Value]) -> None:
 
 def numbers(v: Value) -> Any:
     """The buffer of a value, computed now if it is not there."""
+    if (follower := FOLLOWER.get()) is not None:
+        follower.looked(v)
     if v.data is None:
         evaluate([v])
     return v.data

@@ -10,7 +10,7 @@ from weakref import ref
 
 from stele.errors import TraceError
 from stele.ir.graph import Array, Parameter, Value
-from stele.ir.origin import here, lines
+from stele.ir.origin import Where, here, lines
 
 
 class Tracing:
@@ -110,6 +110,13 @@ def owner(v: Value) -> Handle | None:
 def leaf(type: Any, data: Any, label: str = "value") -> Value:
     """A value that is nothing but its numbers."""
     v = Value(Parameter(label, type), (), type, here())
+    v.data = data
+    return v
+
+
+def result(op: Parameter, where: Where, data: Any) -> Value:
+    """A value that is nothing but the numbers a program made."""
+    v = Value(op, (), op.of, where)
     v.data = data
     return v
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from stele import config
@@ -66,14 +66,15 @@ def watched(name: str, before: Graph, after: Graph) -> Graph:
     return after
 
 
-def build(graph: Graph, *, donate: Mapping[int, int] = {}, options: Options) -> Program:
+def build(graph: Graph, *, donate: Mapping[int, int] = {}, steady: Collection[int] = (), options: Options) -> Program:
     """A program that computes the graph's results from its parameters.
 
-    `donate[k] = j`: the buffer of parameter k may be overwritten by result j.
+    `donate[k] = j`: the buffer of parameter k may be overwritten by result j. What only parameters in `steady` decide
+    is computed once, and again when one of them is another.
     """
     module, name = BACKENDS[options.backend]
     compile = getattr(importlib.import_module(module), name)
-    return compile(graph, lambda traced: optimise(traced, options), donate, options.precision, repr(options))
+    return compile(graph, lambda traced: optimise(traced, options), donate, steady, options.precision, repr(options))
 
 
 def set_threads(threads: int) -> None:

@@ -18,6 +18,7 @@ from stele.plan import Plan, donations
 from stele.random import DRAW, GENERATOR, after, number_of
 from stele.signature import match
 from stele.state import State
+from stele.straight import MISS, Call, straight
 from stele.tensor import Tensor, constant
 from stele.trace import Made, Part, Traced
 
@@ -37,6 +38,7 @@ class Function:
 
     def __init__(self, plan: Plan, types: Sequence[Type], names: Sequence[str]) -> None:
         self.plan, self.types, self.names = plan, types, names
+        self.calls: dict[tuple[int, ...], Call] = {}
 
     @property
     def graph(self) -> Graph:
@@ -60,10 +62,12 @@ class Function:
         if sizes is None:
             raise ShapeError(f"the inputs are {', '.join(map(str, self.types))}, "
                              f"got {', '.join(str(x.value.type) for x in leaves)}")
-        handles = self.plan.ready(leaves)
-        if handles is None:
+        key = tuple(sizes.values())
+        if key not in self.calls:
+            self.calls[key] = straight(self.plan, sizes, None, len(leaves))
+        if (made := self.calls[key](leaves)) is MISS:
             raise GraphError("a tensor that this function reads has another type now than when the function was made")
-        return self.plan(handles, leaves, sizes)
+        return made
 
 
 def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **options: Any) -> Function:

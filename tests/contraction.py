@@ -7,7 +7,7 @@ import mmap
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -72,6 +72,11 @@ class Memory:
             store(b, vector, address, self.dtype)
         else:
             masked_store(b, vector, address, self.dtype, mask)
+
+    @property
+    def flat(self) -> Memory:
+        """Dense images with their pixels on one axis, as convolutions write them."""
+        return replace(self, strides=(*self.strides[:-2], 1))
 
     def near(self, b, ctx, index):
         """Nothing is brought near before it is written."""

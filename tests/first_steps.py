@@ -3,13 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 import stele as st
 from stele import nn
 from stele.backend import reference
+from stele.backend.base import Program
 from stele.backend.buffers import Buffer
 from stele.compiled import Compiled
 from stele.ir.graph import Array
@@ -84,14 +85,14 @@ def inputs_of(f: Compiled, *args: Any) -> tuple[Any, list[Array]]:
     """The traced graph of a compiled function with its sizes bound, and the arrays it was called with."""
     seen: list[tuple[list[Array], dict[str, int]]] = []
     f(*args)
-    plan, _ = next(iter(f.plans.values()))[0]
+    plan = next(iter(f.plans.values()))[0].plan
     program = plan.program
 
     def spy(buffers: list[Buffer], sizes: dict[str, int], *rest: Any) -> Any:
         seen.append(([b.array.copy() for b in buffers], dict(sizes)))
         return program(buffers, sizes, *rest)
 
-    plan.program = spy
+    plan.program = cast(Program, spy)
     try:
         f(*args)
     finally:

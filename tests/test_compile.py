@@ -353,3 +353,27 @@ def test_symbolic_functions_draw_anew() -> None:
         dropped = st.dropout(st.dropout(st.tensor(ones), 0.5), 0.25)
         np.testing.assert_array_equal((dropped * st.tensor(np.arange(64, dtype=np.float32))).numpy(), symbolic)
     assert (found[0] != found[1]).any()
+
+
+def test_what_unchanged_state_decides_is_kept() -> None:
+    layer = st.nn.Conv2d(3, 20, 3, padding=1)
+    x = st.tensor(np.random.default_rng(0).standard_normal((2, 3, 9, 8)).astype(np.float32))
+    f = st.compile(lambda x: layer(x))
+
+    @st.compile
+    def step() -> None:
+        layer.weight = layer.weight * 2
+
+    def right() -> bool:
+        return np.allclose(f(x).numpy(), layer(x).numpy(), atol=1e-4)
+
+    assert right()
+    program, made = f.programs[0], f.programs[0].kept
+    assert right() and program.kept is made is not None
+    for _ in range(3):
+        step()
+        step()
+        assert right() and program.kept is not made
+        made = program.kept
+    layer.bias = layer.bias + 1
+    assert right()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from contraction import AVX2, AVX512, SSE4, Bench, Memory, error, float_type, gu
 from llvmlite import ir
 
 from stele.backend.llvm.access import Machine
-from stele.backend.llvm.conv import convolution, input_gradient
+from stele.backend.llvm.algorithms import convolution, input_gradient
 from stele.backend.llvm.conv_weight import weight_gradient
 from stele.backend.llvm.gemm import Gemm, gemm
 from stele.backend.llvm.launch import Launch, i64
@@ -90,6 +91,7 @@ def test_rows_do_not_depend_on_how_many_there_are() -> None:
     assert np.array_equal(few.check()[0], many.check()[0, :7])
 
 
+DIRECT = partial(convolution, precision="strict"), partial(input_gradient, precision="strict")
 CONVOLUTIONS = (     # n, c, o, (h, w), (kh, kw), and what is not the default
     (2, 3, 5, (9, 11), (3, 3), {"padding": ((1, 1), (1, 1))}),
     (3, 5, 7, (8, 9), (3, 3), {"padding": ((1, 1), (1, 1)), "stride": (2, 2)}),
@@ -103,6 +105,9 @@ CONVOLUTIONS = (     # n, c, o, (h, w), (kh, kw), and what is not the default
     (3, 50, 50, (32, 32), (3, 3), {"padding": ((1, 1), (1, 1))}),
     (2, 70, 3, (61, 40), (3, 3), {"padding": ((1, 1), (1, 1))}),
     (4, 600, 40, (6, 6), (1, 1), {}),
+    (3, 5, 20, (7, 7), (1, 1), {}),
+    (1, 40, 30, (14, 14), (1, 1), {}),
+    (2, 3000, 9, (8, 9), (1, 1), {}),
 )
 
 
@@ -141,11 +146,11 @@ def benches(machine: Machine, dtype: type, case: tuple, symbolic: bool) -> list[
     def bench(make, out: np.ndarray, *operands: np.ndarray) -> Bench:
         memory = [Memory(i, kind, strides(a.shape)) for i, a in enumerate((out, *operands))]
         left, right = (m.operand() for m in memory[1:])
-        write = memory[0].write
+        write = (memory[0] if make is weight_gradient else memory[0].flat).write
         return Bench(machine, lambda module, temp: make(module, "conv", machine, conv, left, right, write, temp),
                      [guarded(a) for a in (np.full_like(out, np.nan), *operands)], (n,))
 
-    made = bench(convolution, g, x, w), bench(input_gradient, x, g, w), bench(weight_gradient, w, x, g)
+    made = bench(DIRECT[0], g, x, w), bench(DIRECT[1], x, g, w), bench(weight_gradient, w, x, g)
     return list(zip(made, references(conv, x, w, g)))
 
 
@@ -199,13 +204,14 @@ def test_fused_convolution(case: tuple) -> None:
     x, w, g = (rng.standard_normal(shape).astype(np.float32)
                for shape in ((n, c, *image), (o, c // conv.groups, *window), (n, o, *conv.target)))
     expected = references(conv, x, w, g)
-    for make, out, operands, value in zip((convolution, input_gradient, weight_gradient), (g, x, w),
+    for make, out, operands, value in zip((*DIRECT, weight_gradient), (g, x, w),
                                           ((x, w), (g, w), (x, g)), expected):
         memory = [Halved(i, kind, strides(a.shape)) for i, a in enumerate((out, *operands))]
 
         def build(module: ir.Module, temp, make=make, memory=memory):
             left, right = (m.operand(False) for m in memory[1:])
-            return make(module, "conv", HERE, conv, left, right, memory[0].write, temp)
+            write = (memory[0] if make is weight_gradient else memory[0].flat).write
+            return make(module, "conv", HERE, conv, left, right, write, temp)
 
         bench = Bench(HERE, build, [guarded(a) for a in (out, *operands)], (n,))
         assert error(bench.check(), np.maximum(value / 4, 0)) < 2e-6

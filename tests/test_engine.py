@@ -51,7 +51,8 @@ def native_calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     calls: list[int] = []
     run = Frame.run
-    monkeypatch.setattr(Frame, "run", lambda frame, program: calls.append(program) or run(frame, program))
+    monkeypatch.setattr(Frame, "run", lambda frame, program, *buffers: calls.append(program) or run(
+        frame, program, *buffers))
     monkeypatch.setattr(Op, "__call__", refuse)
     for op in ops.ALL.values():
         monkeypatch.setattr(op, "reference", refuse)
@@ -137,7 +138,7 @@ def step_of(name: str) -> tuple[Any, tuple[Array, ...]]:
 def test_a_parsed_graph_runs_to_the_same_bits(name: str) -> None:
     f, args = features() if name == "resnet50" else step_of(name)
     f(*args)
-    [(plan, sizes)] = next(iter(f.plans.values()))
+    [(plan, sizes, _)] = next(iter(f.plans.values()))
     traced = plan.traced
     again = parse(show(traced.graph), ops.ALL)
     assert show(again) == show(traced.graph)
@@ -224,7 +225,7 @@ def test_ctrl_c_changes_no_parameter() -> None:
 
 def test_the_arena_is_what_the_plan_says(cnn: Trainer, monkeypatch: pytest.MonkeyPatch) -> None:
     program: Any = cnn.step.programs[0]
-    [(_, sizes)] = next(iter(cnn.step.plans.values()))
+    [(_, sizes, _)] = next(iter(cnn.step.plans.values()))
     lent: list[tuple[int, Block]] = []
 
     def lend(n: int) -> Block:

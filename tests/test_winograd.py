@@ -70,7 +70,7 @@ def bench(case: tuple, points: Points, back: bool, machine: Machine = HERE, symb
         read = memory[1].operand(plain)
         blocking = winograd.plan(machine, layer, points, read)[1]
         return winograd.winograd(module, "conv", machine, layer, blocking, read, memory[2].operand(plain),
-                                 memory[0].write, temp)
+                                 memory[0].flat.write, temp)
 
     return Bench(machine, build, [guarded(a) for a in (np.full_like(out, np.nan), source, w)], (n,)), expected
 
@@ -118,7 +118,7 @@ def launches(machine: Machine, shape: Conv, precision: str) -> list[str]:
     memory = [Memory(i, FLOAT, strides((1, c, *shape.size))) for i, c in enumerate((shape.outputs, shape.channels))]
     weight = Memory(2, FLOAT, strides((shape.outputs, shape.channels, 3, 3)))
     made = algorithms.convolution(ir.Module(), "conv", machine, shape, memory[1].operand(), weight.operand(),
-                                  memory[0].write, lambda b, ctx, k: ctx, precision)
+                                  memory[0].flat.write, lambda b, ctx, k: ctx, precision)
     return [str(launch) for launch in made[0]]
 
 

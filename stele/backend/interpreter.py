@@ -1,7 +1,7 @@
 """Programs of the reference backend: a graph run op by op in NumPy."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from stele.backend import reference
@@ -28,7 +28,7 @@ class Interpreted:
             raise
 
 
-def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], precision: Precision,
-            options: str) -> Interpreted:
+def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], steady: Collection[int],
+            precision: Precision, options: str) -> Interpreted:
     """The optimised graph, ready to be interpreted."""
     return Interpreted(optimise(traced))

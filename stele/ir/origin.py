@@ -15,11 +15,14 @@ GUESTS = tuple(f"{HOUSE}/{room}" for room in ("train", "rosetta"))
 
 
 class Origin(NamedTuple):
-    """A place in the user's code: code object and instruction offset, decoded when asked, and the layer path."""
+    """A place in the user's code: code object and instruction offset, decoded when asked, the layer path, and whether
+    it is where a gradient was asked for.
+    """
 
     code: CodeType | str
     offset: int = 0
     layer: str = ""
+    gradient: bool = False
 
     def __str__(self) -> str:
         line = self.code if isinstance(self.code, str) else decode(self.code, self.offset)
@@ -51,6 +54,17 @@ def here() -> Where:
     return frozenset((Origin(frame.f_code, frame.f_lasti, scope.layer),))
 
 
+def asked_here() -> Where:
+    """The origins of a gradient made now, marked as such."""
+    where = here()
+    return where if is_gradient(where) else frozenset(origin._replace(gradient=True) for origin in where)
+
+
+def is_gradient(where: Where) -> bool:
+    """Whether these are the origins of a value of a gradient."""
+    return any(origin.gradient for origin in where)
+
+
 @lru_cache(maxsize=4096)
 def is_house(filename: str) -> bool:
     """Whether a file belongs to the framework itself (its ready-made models count as user code)."""
@@ -80,8 +94,12 @@ def layer(path: str) -> Generator[None, None, None]:
 @lru_cache(maxsize=65536)
 def decode(code: CodeType, offset: int) -> str:
     """`file:line` of an instruction."""
-    line = next((n for start, end, n in code.co_lines() if start <= offset < end and n), code.co_firstlineno)
-    return f"{Path(code.co_filename).name}:{line}"
+    return f"{Path(code.co_filename).name}:{line_of(code, offset)}"
+
+
+def line_of(code: CodeType, offset: int) -> int:
+    """The line of an instruction."""
+    return next((n for start, end, n in code.co_lines() if start <= offset < end and n), code.co_firstlineno)
 
 
 def lines(where: Iterable[Origin]) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ from stele.ops.control import Scan
 
 Key = Value | tuple[Value, int]
 
+FRESH = "fresh"
+"""The size that is 1 in a call that makes what is kept, and 0 in those that find it made."""
 GRAIN = 32
 """Rows of a loop that one task takes."""
 
@@ -27,7 +29,8 @@ def bytes_of(type_: Type) -> Dim:
 
 @dataclass(slots=True)
 class Slot:
-    """One place in the buffer table. `kind`: parameter, constant, result, temp, or moving (set while a loop runs)."""
+    """One place in the buffer table. `kind`: parameter, constant, result, temp, kept (from call to call), or moving
+    (set while a loop runs)."""
 
     kind: str
     bytes: Dim
@@ -131,6 +134,7 @@ class Slots:
     views: dict[Value, Value] = field(default_factory=dict)
     rows: Rows | None = None
     private: dict[str, int] = field(default_factory=dict)
+    settled: frozenset[Value] = frozenset()
 
     def base(self, v: Value) -> Key:
         """The value whose buffer v is seen through: views and tuple parts resolved."""
@@ -168,6 +172,15 @@ class Slots:
         self.rows.shifted[position] = self.rows.step(bytes_)
         return position
 
+    def kept(self, bytes_: Dim, what: str = "packed", where: Where = NOWHERE) -> int:
+        """A place for what only settled values decide: parameters that are seldom others at the next call."""
+        self.private[FRESH] = 1
+        return self.new("kept", bytes_, what, where)
+
+    def is_kept(self, kernel: Kernel) -> bool:
+        """Whether all that a kernel makes is kept."""
+        return all(self.table[self.of(v)].kind == "kept" for v in kernel.results)
+
     def size(self, name: str) -> int:
         """The position of a named size."""
         if name not in self.names:
@@ -188,9 +201,11 @@ class Slots:
         if kernel.kind == "scan":
             assert kernel.anchor is not None
             return self.loop(kernel.anchor)
+        keep = self.kept if self.settled.issuperset(kernel.body) and not any(
+            self.base(v) in self.at for v in kernel.results) else self.value
         for v in kernel.results:
             if (key := self.base(v)) not in self.at:
-                self.at[key] = self.value(bytes_of(v.type), str(v.type), v.where)
+                self.at[key] = keep(bytes_of(v.type), str(v.type), v.where)
             self.made(self.at[key])
         for v in kernel.inputs:
             self.touch(self.of(v))

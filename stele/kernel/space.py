@@ -245,7 +245,7 @@ class Measuring:
             self.found.rows = tuple(n for n in loops if n in (rows or ()))
 
     def sums(self, leads: Sequence[Value], index: Index, shape: Shape) -> tuple[Value, ...]:
-        """Those of some results that sum over just the rows what is computed at an index of `shape`, or at its start."""
+        """Which results sum over just the rows what is computed at an index of `shape`, or at its start."""
         found = [v for v in leads if self.adds_rows(v, index, shape)]
         for v in found:
             self.demand(v.args[0], index[:v.args[0].ndim])

@@ -147,7 +147,7 @@ def added(nest: Nest, sums: list[Store]) -> list[Nest]:
     blocks = max(1, BLOCKS // known(size_of(tuple(lead)), BLOCKS))
     length = max(1, TASK // work_of(nest.body), -(-known(last.extent, BLOCKS) // blocks))
     parts = (*lead, Axis("%block", ceil(last.extent, length)))
-    memory = {s: Temporary(s.x.dtype, (*(a.extent for a in parts), s.value.type.size)) for s in sums}
+    memory = {s: Temporary(s.x.dtype, (*(a.extent for a in parts), product(s.value.shape))) for s in sums}
     zeros = [step for s in sums for step in zeroed(memory[s], parts)]
     body = Added(memory, parts, nest.prelude).block(nest.body)
     row = Loop(replace(last, block=("%block", length)), body, False)

@@ -12,7 +12,10 @@ from typing import NoReturn
 
 from stele.config import MAX_THREADS
 from stele.errors import SteleError
-from stele.train.options import FeatureOptions, TrainOptions
+from stele.inspect.lint.checks import CHECKS
+from stele.rosetta.options import BenchOptions
+from stele.rosetta.rows import FRAMEWORKS, ROWS, WORKLOADS
+from stele.train.options import FeatureOptions, LintOptions, TrainOptions, TuneOptions
 
 USAGE, INTERRUPTED = 2, 130
 EXAMPLES = """examples:
@@ -20,9 +23,25 @@ EXAMPLES = """examples:
   stele train gru --epochs 3 --seed 1               a recurrent network on the packaged movie review sentences
   stele train cnn --data data/cifar-10-batches-bin  the same network on all of CIFAR-10
   stele features resnet50 cat.jpg dog.png --weights resnet50.safetensors --out features.npy
+  stele bench --quick --workloads mlp,matmul        Stele beside the frameworks that are installed
+  stele lint train.py -- --epochs 1                 lessons about slow or wrong programs, with file and line
+  stele tune cnn --seconds 120                      measure candidates of products and convolutions
   stele doctor                                      versions, CPU features, threads, cache folder, BLAS
 """
-
+BENCH_EXAMPLES = """examples:
+  stele bench                                       every workload in every framework of this environment
+  stele bench --quick --workloads cnn,matmul-1024 --frameworks stele,pytorch
+  stele bench --python pytorch=../torch/bin/python --python jax=../jax/bin/python --html bench.html
+"""
+LINT_EXAMPLES = """examples:
+  stele lint train.py
+  stele lint train.py --without host-sync --json
+  stele lint train.py -- --epochs 1
+"""
+TUNE_EXAMPLES = """examples:
+  stele tune resnet50 --seconds 300
+  stele tune train.py -- --epochs 1
+"""
 
 _WORDING = (
     (r"the following arguments are required: (.*)", r"needs \1, got nothing there"),
@@ -36,8 +55,8 @@ class Doctor:
     """`stele doctor`."""
 
 
-Options = TrainOptions | FeatureOptions | Doctor
-Commands = dict[type, Callable[..., None]]
+Options = TrainOptions | FeatureOptions | BenchOptions | LintOptions | TuneOptions | Doctor
+Commands = dict[type, Callable[..., int | None]]
 
 
 class UsageError(SteleError):
@@ -50,8 +69,11 @@ def parse(arguments: Sequence[str]) -> Options:
     >>> parse(["train", "cnn", "--epochs", "2"]).epochs
     2
     """
-    _check_options(arguments)
-    parsed = parser().parse_args(arguments)
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    _check_options(arguments[:end])
+    parsed = parser().parse_args(arguments[:end], argparse.Namespace(theirs=tuple(arguments[end + 1:])))
+    if parsed.theirs and parsed.command not in ("lint", "tune"):
+        raise UsageError(f"stele {parsed.command} runs no file that could take arguments, got {arguments[end:]}")
     match parsed.command:
         case "train":
             return TrainOptions(parsed.workload, parsed.data, parsed.epochs, parsed.batch, parsed.seed, parsed.threads,
@@ -59,15 +81,24 @@ def parse(arguments: Sequence[str]) -> Options:
         case "features":
             return FeatureOptions(parsed.model, tuple(map(_existing, parsed.images)), _weights(parsed.weights),
                                   _npy(parsed.out), parsed.batch, parsed.threads)
+        case "bench":
+            return BenchOptions(parsed.workloads, parsed.frameworks, dict(parsed.python), parsed.quick, parsed.threads,
+                                tuple(parsed.accuracy), _file(parsed.json), _file(parsed.markdown), _file(parsed.html))
+        case "lint":
+            return LintOptions(_script(parsed.file), parsed.theirs, frozenset(parsed.without), parsed.json)
+        case "tune":
+            return TuneOptions(_workload_or_script(parsed.what), parsed.theirs, parsed.seconds, parsed.threads)
         case _:
             return Doctor()
 
 
 def run(arguments: Sequence[str], commands: Commands) -> int:
-    """Parse, run the command, and return the exit code: 0, 2 for bad input, 130 for Ctrl-C; errors are one line."""
+    """Parse, run the command, and return the exit code: 0 or what the command says, 2 for bad input, 130 for Ctrl-C;
+    errors are one line.
+    """
     try:
         options = parse(arguments)
-        commands[type(options)](options)
+        return commands[type(options)](options) or 0
     except SteleError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return USAGE
@@ -77,7 +108,6 @@ def run(arguments: Sequence[str], commands: Commands) -> int:
     except KeyboardInterrupt as error:
         print("; ".join(["interrupted", *getattr(error, "__notes__", ())]), file=sys.stderr)
         return INTERRUPTED
-    return 0
 
 
 class _Parser(argparse.ArgumentParser):
@@ -97,6 +127,9 @@ def parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     _train(commands)
     _features(commands)
+    _bench(commands)
+    _lint(commands)
+    _tune(commands)
     commands.add_parser("doctor", help="versions, CPU features, threads, cache folder, BLAS found",
                         description="Print what Stele finds on this machine.", allow_abbrev=False)
     return root
@@ -137,6 +170,55 @@ def _features(commands: "argparse._SubParsersAction[_Parser]") -> None:
                           help="default: one per core")
 
 
+def _bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    bench = commands.add_parser(
+        "bench", help="compare frameworks on this machine", allow_abbrev=False, epilog=BENCH_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Run the same models in every framework that is installed, check that they compute the same, and "
+                    "show how fast they are.")
+    bench.add_argument("--workloads", type=_names("workload", (*WORKLOADS, *ROWS)), default=(), metavar="NAME,...",
+                       help=f"of {', '.join(WORKLOADS)}, or single rows such as matmul-1024; default: all")
+    bench.add_argument("--frameworks", type=_names("framework", tuple(FRAMEWORKS)), default=(), metavar="NAME,...",
+                       help=f"of {', '.join(FRAMEWORKS)}; default: all that are installed")
+    bench.add_argument("--python", type=_interpreter, action="append", default=[], metavar="FRAMEWORK=PATH",
+                       help="an interpreter of another environment that has the framework; may be repeated")
+    bench.add_argument("--quick", action="store_true", help="less time for each, and no finals in fresh processes")
+    bench.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N",
+                       help="threads of each framework; default: one per core")
+    bench.add_argument("--accuracy", type=Path, nargs="+", default=[], metavar="RUN",
+                       help="run folders of stele train, whose accuracies are shown too")
+    bench.add_argument("--json", type=Path, metavar="FILE", help="write all rows as JSON")
+    bench.add_argument("--markdown", type=Path, metavar="FILE", help="write a page of Markdown")
+    bench.add_argument("--html", type=Path, metavar="FILE", help="write a page with bars, one file that loads nothing")
+
+
+def _lint(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    checks = "\n".join(f"  {name:<27} {find.__doc__}" for name, find in CHECKS.items())
+    lint = commands.add_parser(
+        "lint", help="find what makes a program slow or wrong", allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter, usage="stele lint [options] FILE.py [-- ARGUMENT ...]",
+        epilog=f"checks:\n{checks}\n\n{LINT_EXAMPLES}",
+        description="Run a file, and check every program that it compiles or evaluates. Exit code 1 with findings, 0 "
+                    "without.")
+    lint.add_argument("file", type=Path, metavar="FILE.py", help="a file that runs a model or a training step")
+    lint.add_argument("--without", type=_choice("check", *CHECKS), action="append", default=[], metavar="CHECK",
+                      help="leave a check out; may be given several times")
+    lint.add_argument("--json", action="store_true", help="print findings as a JSON list")
+
+
+def _tune(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    tune = commands.add_parser(
+        "tune", help="measure candidates and keep the answers", allow_abbrev=False, epilog=TUNE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter, usage="stele tune [options] WHAT [-- ARGUMENT ...]",
+        description="Run a workload or a file, and measure algorithms and blockings for its products and convolutions. "
+                    "The answers stay in the folder of STELE_CACHE, for this CPU and this version of Stele, and count "
+                    "for every program that is compiled from then on.")
+    tune.add_argument("what", type=Path, metavar="WHAT", help="cnn, gru, resnet50, or a file ending in .py")
+    tune.add_argument("--seconds", type=_whole("--seconds", 1, 86_400), default=60, metavar="N",
+                      help="time for measuring; default: 60")
+    tune.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N", help="default: one per core")
+
+
 def _check_options(arguments: Sequence[str]) -> None:
     """An unknown command or option is an error that names the nearest known one."""
     known = _known()
@@ -146,12 +228,11 @@ def _check_options(arguments: Sequence[str]) -> None:
                          + _nearest(command, [k for k in known if k]))
     options = known[command if command in known else ""]
     for word in arguments:
-        if word == "--":
-            return
         name = word.partition("=")[0]
         if name.startswith("--") and name not in options:
             where = f"stele {command}" if command in known else "stele"
-            raise UsageError(f"{where} knows {', '.join(options)}, got {name}." + _nearest(name, options))
+            raise UsageError(f"{where} knows {', '.join(options)}, got {name}." + _nearest(name, options)
+                             + (" Arguments of the file go behind --." if command in ("lint", "tune") else ""))
 
 
 def _known() -> dict[str, list[str]]:
@@ -178,6 +259,33 @@ def _choice(what: str, *choices: str) -> Callable[[str], str]:
     return check
 
 
+def _names(what: str, known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    def check(text: str) -> tuple[str, ...]:
+        names = tuple(filter(None, text.split(",")))
+        for name in names:
+            if name not in known:
+                raise UsageError(f"a {what} needs to be one of {', '.join(dict.fromkeys(known))}, got {name!r}."
+                                 + _nearest(name, known))
+        return names
+    return check
+
+
+def _interpreter(text: str) -> tuple[str, Path]:
+    framework, equals, path = text.partition("=")
+    if not equals or not path:
+        raise UsageError(f"--python needs FRAMEWORK=PATH, got {text!r}. Write --python pytorch=env/bin/python")
+    _names("framework", tuple(FRAMEWORKS))(framework)
+    if not Path(path).is_file():
+        raise UsageError(f"--python needs an existing interpreter, got nothing at {path}. Is the path right?")
+    return framework, Path(path).absolute()
+
+
+def _file(path: Path | None) -> Path | None:
+    if path is not None and not path.parent.is_dir():
+        raise UsageError(f"a file to write needs an existing folder, got {path.parent}. Make it first.")
+    return path
+
+
 def _whole(option: str, low: int, high: int) -> Callable[[str], int]:
     def check(word: str) -> int:
         try:
@@ -195,6 +303,16 @@ def _existing(path: Path) -> Path:
         what = "the folder" if path.is_dir() else "nothing at"
         raise UsageError(f"an image needs to be an existing file, got {what} {path}. Is the path right?")
     return path
+
+
+def _script(path: Path) -> Path:
+    if not path.is_file():
+        raise UsageError(f"a file to run needs to exist, got nothing at {path}. Is the path right?")
+    return path
+
+
+def _workload_or_script(what: Path) -> Path:
+    return _script(what) if what.suffix == ".py" else Path(_choice("workload", "cnn", "gru", "resnet50")(str(what)))
 
 
 def _weights(path: Path | None) -> Path | None:

@@ -82,7 +82,7 @@ class ResNet50(nn.Module):
 
     def features(self, x: Tensor) -> Tensor:
         """(N, 2048): what the average pool gives."""
-        x = self.pool(F.relu(self.bn1(self.conv1(x))))
+        x = F.relu(self.pool(self.bn1(self.conv1(x))))
         for blocks in (self.layer1, self.layer2, self.layer3, self.layer4):
             for block in blocks:
                 x = block(x)

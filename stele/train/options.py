@@ -1,4 +1,4 @@
-"""What a training run and a feature extraction are asked to do."""
+"""What the commands are asked to do."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,4 +26,24 @@ class FeatureOptions:
     weights: Path | None
     out: Path
     batch: int
+    threads: int | None
+
+
+@dataclass(frozen=True)
+class LintOptions:
+    """A run of `stele lint`."""
+
+    file: Path
+    arguments: tuple[str, ...]     # what the file finds in sys.argv
+    without: frozenset[str]        # checks left out
+    json: bool
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """A run of `stele tune`."""
+
+    what: Path                     # "cnn", "gru", "resnet50", or a file ending in .py
+    arguments: tuple[str, ...]     # what the file finds in sys.argv
+    seconds: int                   # what may be spent on measuring
     threads: int | None

@@ -7,7 +7,7 @@ from typing import Any
 
 from stele.errors import DTypeError, GraphError
 from stele.ir.graph import Graph, Item, Value, parameter, walk
-from stele.ir.origin import here, inherit
+from stele.ir.origin import asked_here, here, inherit
 from stele.ir.types import TupleType, show
 from stele.ops.linear import zeros_like
 
@@ -37,7 +37,7 @@ def gradients(results: Sequence[Value], cotangents: Sequence[Value | None], wrt:
     >>> str(dx.type)
     'float32[3]'
     """
-    caller = here()
+    caller = asked_here()
     values = walk(results, stop.__contains__ if stop else None)
     active = dependent(values, wrt)
     total: dict[Value, Value] = {}

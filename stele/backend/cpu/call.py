@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from stele.backend.cpu.pool import Pool, current
+from stele.backend.cpu.pool import Pool, current, interrupted
 
 _LINE = 64
 
@@ -30,6 +30,8 @@ class Frame:
         self.sizes: npt.NDArray[np.int64] = np.zeros(max(sizes, 1), np.int64)
         self.status: npt.NDArray[np.int64] = np.zeros(5, np.int64)
         self.scratch_bytes = -(-scratch_bytes // _LINE) * _LINE
+        self.bound: object = None       # whose sizes are in the table
+        self.arena = 0                  # which arena its temporaries lie in
         self._slots = 0
         self._ctx = np.zeros(5, np.uint64)
         self._ctx[:] = self.buffers.ctypes.data, self.sizes.ctypes.data, self.status.ctypes.data, 0, self.scratch_bytes
@@ -40,15 +42,17 @@ class Frame:
         """Whether the last run came to its end, whatever was raised behind it."""
         return bool(self.status[4])
 
-    def run(self, program: int) -> int:
-        """Call the program at this address on the pool of this process and return its code (0: all is well).
+    def run(self, program: int, *addresses: int) -> int:
+        """Call the program at this address on the pool of this process and return its code (0: all is well); the
+        addresses are written to the head of `buffers`.
 
         Raises what a signal handler raised meanwhile, such as KeyboardInterrupt.
         """
         pool = current()
         if pool.threads > self._slots:
             self._give_scratch(pool)
-        return pool.call(program, self.address)
+        code = pool.invoke(pool.address, program, self.address, *addresses)
+        return code and interrupted(code)
 
     def _give_scratch(self, pool: Pool) -> None:
         self._scratch = np.empty(pool.threads * self.scratch_bytes + _LINE, np.uint8)

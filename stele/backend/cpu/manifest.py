@@ -55,6 +55,7 @@ class Manifest:
     """All that a loaded program needs to be called and to explain itself.
 
     `names` are the sizes by position; those in `private` are set by the program itself, to at most these numbers.
+    What is kept from call to call is made again when one of the parameters in `steady` is another.
     """
 
     parameters: int
@@ -67,6 +68,7 @@ class Manifest:
     sites: tuple[Origins, ...]
     kernels: tuple[KernelNote, ...]
     constants: Mapping[int, Array]
+    steady: tuple[int, ...]
     seconds: Mapping[str, float]
 
     def pieces(self) -> list[Piece]:
@@ -106,7 +108,7 @@ class Manifest:
             tuple(map(dim, plain["scratch"])),
             tuple(map(tuple, plain["sites"])),
             tuple(KernelNote(**k | {"origins": tuple(k["origins"])}) for k in plain["kernels"]),
-            constants, plain["seconds"])
+            constants, tuple(plain["steady"]), plain["seconds"])
 
 
 def flat(v: Any) -> Any:

@@ -9,19 +9,20 @@ import mmap
 import os
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import cffi
 
 from stele import config
-from stele.backend.cpu import cache, jit, pool_code, symbols
+from stele.backend.cpu import cache, invoke, jit, pool_code, symbols
 from stele.backend.cpu.target import detect
 from stele.errors import Cancelled, ConfigError
 
 ffi = cffi.FFI()
 
 _FOR_PROGRAMS = ("pool_run", "pool_finish", "pool_poll")
-_EXPORTS = (*_FOR_PROGRAMS, "pool_worker", "pool_stop", "pool_call")
+_EXPORTS = (*_FOR_PROGRAMS, "pool_worker", "pool_stop", "pool_call", invoke.NAME)
 _EXIT_SECONDS = 2.0     # how long the interpreter's exit waits for running programs and for workers
 
 _change = threading.RLock()
@@ -41,7 +42,7 @@ class Pool:
         self.address = _forever(pool_code.size(threads))
         native = _native(futex)
         self._stop = ffi.cast("void(*)(uintptr_t)", native["pool_stop"])
-        self._call = ffi.cast("int64_t(*)(uintptr_t, uintptr_t, uintptr_t)", native["pool_call"])
+        self.invoke = _function(futex)
         self._words = (ctypes.c_int64 * (pool_code.size(threads) // 8)).from_address(self.address)
         self._set("threads", threads)
         self._set("spin", config.SPIN() * 1000)
@@ -54,17 +55,14 @@ class Pool:
         for thread in self._workers:
             thread.start()
 
-    def call(self, program: int, ctx: int) -> int:
-        """Run `i32 program(ctx*, pool*)` without the GIL and return its code; the status is cleared before.
+    def call(self, program: int, ctx: int, *addresses: int) -> int:
+        """Run `i32 program(ctx*, pool*)` without the GIL and return its code; the status is cleared before, and the
+        addresses are written to the head of the table of buffers.
 
         What a signal handler raised meanwhile (KeyboardInterrupt) is raised here.
         """
-        code = self._call(self.address, program, ctx)
-        if _raised and threading.current_thread() is threading.main_thread():
-            error = _raised[0]
-            _raised.clear()
-            raise error
-        return code
+        code = self.invoke(self.address, program, ctx, *addresses)
+        return code and interrupted(code)
 
     def close(self, seconds: float = _EXIT_SECONDS) -> bool:
         """Send the workers home; whether all of them left in time."""
@@ -152,12 +150,26 @@ def _native(futex: bool | None) -> jit.Loaded:
     return jit.load(image, _EXPORTS, target, imports={name: symbols.address(name) for name in symbols.POOL})
 
 
+@functools.cache
+def _function(futex: bool | None) -> Callable[..., int]:
+    return invoke.function(_native(futex)[invoke.NAME])
+
+
 def _forever(size: int) -> int:
     """Zeroed memory that is never given back: native threads may still look at it while the interpreter goes down."""
     memory = mmap.mmap(-1, size)
     view = (ctypes.c_char * size).from_buffer(memory)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(view))
     return ctypes.addressof(view)
+
+
+def interrupted(code: int) -> int:
+    """The code of a program that did not come to its end, unless a signal handler raised: then that is raised here."""
+    if _raised and threading.current_thread() is threading.main_thread():
+        error = _raised[0]
+        _raised.clear()
+        raise error
+    return code
 
 
 def _remember(_kind: object, error: BaseException, _trace: object) -> None:

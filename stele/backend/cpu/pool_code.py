@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from string import Template
 
-from stele.backend.cpu import events
+from stele.backend.cpu import events, invoke
 
 MAX_CHUNKS = 8          # of one range: a thread that loses its core delays at most this part of its range
 CANCELLED = -1          # the code of a program that was asked to stop
@@ -43,7 +43,7 @@ def size(threads: int) -> int:
 
 def source(triple: str, *, futex: bool = sys.platform == "linux") -> str:
     """The pool as LLVM IR text; without `futex` it waits on a condition variable."""
-    return Template(events.template(futex=futex) + _CODE).substitute(
+    return Template(events.template(futex=futex) + _CODE + invoke.CODE).substitute(
         OFFSET | events.constants(triple),
         slot=SLOT, max_chunks=MAX_CHUNKS, cancelled=CANCELLED, poll_ns=POLL_NS,
     )

@@ -3,39 +3,52 @@ from __future__ import annotations
 
 import atexit
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter, is_
 from typing import Any, NoReturn
 
 import numpy as np
 
 from stele.backend.base import Commit, Precision, itself
-from stele.backend.buffers import ARENAS, Buffer
+from stele.backend.buffers import ARENAS, MEMORY, UNSEEN, Block, Buffer, Recent
 from stele.backend.cpu import blas, jit, pool, symbols
 from stele.backend.cpu.build import Native, native, wheres
 from stele.backend.cpu.call import Frame
 from stele.backend.cpu.target import detect
+from stele.backend.cpu.tuned import tuned
 from stele.errors import Cancelled, IndexOutOfRange
 from stele.ir.graph import Graph
 from stele.ir.origin import lines
 from stele.ir.sizes import at
 from stele.ir.stages import show
-from stele.kernel.memory import Layout, layout
+from stele.kernel.memory import Layout, Piece, layout
+from stele.kernel.slots import FRESH
 
 INDEX_OUT_OF_RANGE = 1
-SHARED = 3      # references to the block of a buffer that nobody else holds: the buffer's, a local's, getrefcount's
+address_of = attrgetter("address")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Memory that stays from call to call, and what it was made of. Holding that keeps it from being overwritten."""
+
+    block: Block
+    sources: tuple[Block, ...]
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A program at given sizes: shapes of results, offsets of temporaries, bytes of arena and scratch."""
+    """A program at given sizes: offsets of temporaries, bytes of arena and scratch, memory for results; what makes
+    that is `fresh`, where no result shares the memory of another array."""
 
     sizes: np.ndarray[Any, Any]
-    shapes: tuple[tuple[int, ...], ...]
     temps: np.ndarray[Any, Any]
     offsets: np.ndarray[Any, Any]
     arena: int
     scratch: int
+    recent: tuple[Recent, ...]
+    fresh: tuple[Callable[[], Buffer], ...]
 
 
 class Program:
@@ -50,6 +63,12 @@ class Program:
                        for k, s in enumerate(self.manifest.slots) if s.kind == "clocks"}
         self.bounds: dict[tuple[int, ...], Bound] = {}
         self.frames: list[Frame] = []
+        self.own = [j for j, note in enumerate(self.manifest.outputs) if note.source == "slot"]
+        self.keeping = [k for k, s in enumerate(self.manifest.slots) if s.kind == "kept"]
+        plan = layout((Piece(k, self.manifest.slots[k].bytes, 0, 0) for k in self.keeping), {})
+        self.kept_at = np.array([plan.offsets[k] for k in self.keeping], np.uint64)
+        self.kept_bytes = plan.bytes
+        self.kept: Kept | None = None
         self.open = tuple(name for name in self.manifest.names if name not in self.manifest.private)
         self.calls = 0
         if self.clocks:
@@ -61,50 +80,56 @@ class Program:
         """What `commit` makes of the results for these parameters. A donated parameter is overwritten unless somebody
         else holds its block or it is listed in `keep`. Raises IndexOutOfRange or Cancelled with no parameter changed;
         where a signal handler raises behind the last kernel, `commit` still runs, a second time if need be."""
-        bound = self.bound(sizes)
-        outputs = self.outputs(buffers, bound, keep)
+        bound = self.bounds.get(()) or self.bound(sizes)
+        outputs = [take() for take in bound.fresh] if bound.fresh else self.outputs(buffers, bound, keep)
         frame = self.frame(bound)
-        table = frame.buffers
-        table[:len(buffers)] = [b.address for b in buffers]
-        arena = ARENAS.lend(bound.arena)
+        arena = ARENAS.lend(bound.arena) if bound.arena else None
         try:
-            if len(bound.temps):
-                table[bound.temps] = bound.offsets + np.uint64(arena.address)
-            for note, buffer in zip(self.manifest.outputs, outputs):
-                if note.source == "slot":
-                    table[note.slot] = buffer.address
+            if arena is not None and frame.arena != arena.address:
+                frame.arena = arena.address
+                frame.buffers[bound.temps] = bound.offsets + np.uint64(arena.address)
+            kept = self.keep(buffers, frame) if self.keeping else None
             self.calls += 1
-            code = frame.run(self.address)
+            own = outputs if bound.fresh else [outputs[j] for j in self.own]
+            code = frame.run(self.address, *map(address_of, buffers), *map(address_of, own))
+            self.kept = kept if not code else None
             return commit(outputs) if not code else self.fail(code, frame.status)
         except BaseException:
             if frame.finished:
                 commit(outputs)
             raise
         finally:
-            ARENAS.give_back(arena)
+            if arena is not None:
+                ARENAS.give_back(arena)
             self.frames.append(frame)
 
+    def keep(self, buffers: Sequence[Buffer], frame: Frame) -> Kept:
+        """What is kept, in the tables of this call; to be made by it where a source is another."""
+        sources, kept = tuple([buffers[k].block for k in self.manifest.steady]), self.kept
+        fresh = kept is None or not all(map(is_, kept.sources, sources))
+        if kept is None or fresh:
+            self.kept = None
+            kept = Kept(MEMORY.block(self.kept_bytes), sources)
+        frame.buffers[self.keeping] = self.kept_at + np.uint64(kept.block.address)
+        frame.sizes[self.manifest.names.index(FRESH)] = fresh
+        return kept
+
     def outputs(self, buffers: Sequence[Buffer], bound: Bound, keep: frozenset[int]) -> list[Buffer]:
-        """Memory for the results: taken over, shared or fresh."""
+        """Memory for the results: taken over, shared, used before or fresh."""
         made: list[Buffer] = []
-        for note, shape in zip(self.manifest.outputs, bound.shapes):
-            if note.source == "parameter":
-                made.append(buffers[note.k].reshaped(shape))
-            elif note.source == "result":
-                made.append(made[note.k].reshaped(shape))
+        for note, recent in zip(self.manifest.outputs, bound.recent):
+            if note.source == "slot":
+                k = self.manifest.in_place.get(note.slot)
+                made.append(recent.take() if k is None else self.taken(buffers[k], k in keep) or recent.fresh())
             elif note.source == "constant":
-                made.append(self.constants[note.slot].reshaped(shape))
+                made.append(self.constants[note.slot].reshaped(recent.shape))
             else:
-                made.append(self.taken(buffers, note.slot, keep) or Buffer.empty(note.type.dtype, shape))
+                made.append((buffers if note.source == "parameter" else made)[note.k].reshaped(recent.shape))
         return made
 
-    def taken(self, buffers: Sequence[Buffer], slot: int, keep: frozenset[int]) -> Buffer | None:
-        """The donated buffer of a result, if this call may overwrite it."""
-        k = self.manifest.in_place.get(slot)
-        if k is None or k in keep:
-            return None
-        block = buffers[k].block
-        return buffers[k] if sys.getrefcount(block) <= SHARED else None
+    def taken(self, buffer: Buffer, kept: bool) -> Buffer | None:
+        """A donated buffer as the place of a result, if this call may overwrite it."""
+        return None if kept or sys.getrefcount(buffer.block) > UNSEEN else buffer
 
     def frame(self, bound: Bound) -> Frame:
         """A call's tables, with constants and sizes filled in."""
@@ -113,28 +138,32 @@ class Program:
             frame = Frame(len(self.manifest.slots), len(self.manifest.names), bound.scratch)
             for k, buffer in (self.constants | self.clocks).items():
                 frame.buffers[k] = buffer.address
-        frame.sizes[:len(bound.sizes)] = bound.sizes
+        if frame.bound is not bound:
+            frame.bound, frame.arena = bound, 0
+            frame.sizes[:len(bound.sizes)] = bound.sizes
         return frame
 
     def bound(self, sizes: Mapping[str, int]) -> Bound:
         """The memory plan for these sizes, made once."""
-        key = tuple(sizes[name] for name in self.open) if self.open else ()
-        if key not in self.bounds:
-            self.bounds[key] = self.bind({**sizes, **self.manifest.private})
-        return self.bounds[key]
+        key = tuple([sizes[name] for name in self.open])
+        if (bound := self.bounds.get(key)) is None:
+            bound = self.bounds[key] = self.bind({**sizes, **self.manifest.private})
+        return bound
 
     def bind(self, sizes: dict[str, int]) -> Bound:
         m = self.manifest
         plan = layout(m.pieces(), sizes)
         temps = [k for k, s in enumerate(m.slots) if s.kind == "temp"]
         show("memory", lambda: self.memory_text(plan, sizes))
+        recent = tuple(Recent(o.type.dtype, tuple(at(n, sizes) for n in o.type.shape)) for o in m.outputs)
         return Bound(
             np.array([sizes[name] for name in m.names], np.int64),
-            tuple(tuple(at(n, sizes) for n in o.type.shape) for o in m.outputs),
             np.array(temps, np.int64),
             np.array([plan.offsets[m.root(k)] for k in temps], np.uint64),
             plan.bytes,
-            max((at(x, sizes) for x in m.scratch), default=0))
+            max((at(x, sizes) for x in m.scratch), default=0),
+            recent,
+            tuple(r.take for r in recent) if len(self.own) == len(recent) and not m.in_place else ())
 
     def fail(self, code: int, status: np.ndarray[Any, Any]) -> NoReturn:
         """Raises what a status code means, at the user's line."""
@@ -193,9 +222,10 @@ def imports(image: bytes) -> dict[str, int]:
     return pool.imports() | {name: blas.address(name) for name in routines}
 
 
-def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], precision: Precision,
-            options: str) -> Program:
-    """The native program of a graph; `donate[k] = j` lets result j take over the memory of parameter k."""
-    target = detect()
-    code = native(traced, optimise, {j: k for k, j in donate.items()}, target, precision, options)
+def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], steady: Collection[int],
+            precision: Precision, options: str) -> Program:
+    """The native program of a graph; `donate[k] = j` lets result j take over the memory of parameter k. What only
+    parameters in `steady` decide is kept from call to call."""
+    target = tuned(detect())
+    code = native(traced, optimise, {j: k for k, j in donate.items()}, steady, target, precision, options)
     return Program(traced, code)

@@ -6,13 +6,14 @@ import ctypes
 import struct
 from collections.abc import Iterable
 
+from stele.backend.cpu.invoke import PYTHON
 from stele.errors import CompileError
 
 # What any program may use: LLVM turns copies and fills into the first three; the others are the pool's (pool.py).
 KERNEL = frozenset({"memcpy", "memmove", "memset", "pool_run", "pool_finish", "pool_poll", "sgemm", "dgemm"})
 
-# What the pool itself uses, all of it from the C library of the process.
-POOL = frozenset({"syscall", "clock_gettime", "sched_yield", "pthread_self",
+# What the pool itself uses: of the C library of the process, and of Python where it is called from there.
+POOL = PYTHON | frozenset({"syscall", "clock_gettime", "sched_yield", "pthread_self",
                   "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_cond_wait", "pthread_cond_broadcast"})
 
 _ELF64_LITTLE = b"\x7fELF\x02\x01"

@@ -22,8 +22,8 @@ from stele.backend.llvm.access import (
     size_value,
 )
 from stele.backend.llvm.launch import Launch
-from stele.backend.llvm.layer import Layer, Weights, backward, forward
-from stele.backend.llvm.microkernel import Price, Tile, best_tile
+from stele.backend.llvm.layer import Layer, Weights
+from stele.backend.llvm.microkernel import Price, Tile, best_tile, idle
 from stele.backend.llvm.nest import (
     at,
     bytes_at,
@@ -39,7 +39,6 @@ from stele.backend.llvm.nest import (
     total,
 )
 from stele.backend.llvm.planes import Planes
-from stele.backend.llvm.stencil import Conv
 
 
 @dataclass(frozen=True)
@@ -89,18 +88,6 @@ class Tables:
     starts: ir.Value
 
 
-def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, w: Operand, write: Write,
-                temp: Address) -> tuple[list[Launch], list[Temp]]:
-    """Appends the kernels of `y = x * w`: `x` (n, c, h, w), `w` (o, c / groups, kh, kw), `write` (n, o, h', w')."""
-    return layer(module, name, machine, forward(conv), x, w, write, temp)
-
-
-def input_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, g: Operand, w: Operand, write: Write,
-                   temp: Address) -> tuple[list[Launch], list[Temp]]:
-    """Appends the kernels of the gradient of x: `g` (n, o, h', w'), `w` as in `convolution`, `write` (n, c, h, w)."""
-    return layer(module, name, machine, backward(conv), g, w, write, temp)
-
-
 def layer(module: ir.Module, name: str, machine: Machine, layer: Layer, source: Operand, weight: Operand, write: Write,
           temp: Address) -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of a convolution in one direction."""
@@ -116,23 +103,22 @@ def plan(machine: Machine, layer: Layer, source: Operand) -> tuple[float, Blocki
     shapes = [(images, stencil.rows) for images in (1, 2, 4, 8) if not (alone and images > 1)]
     shapes += [(1, -(-stencil.rows // bands)) for bands in (2, 3, 4, 6, 8, 12, 16, 28) if bands <= stencil.rows]
     dense = stencil.pitch == stencil.width and stencil.reach == (0, 0)
-    candidates = [_candidate(machine, layer, source, Planes(stencil, layer.dtype, lanes, *shape), compact)
-                  for shape in shapes for compact in (False, True)
+    candidates = [_candidate(machine, layer, source, Planes(stencil, layer.dtype, lanes, *shape), compact, parts)
+                  for shape in shapes for compact in (False, True) for parts in (1, 2, 4)
                   if not (compact and dense)]
-    return min((c for c in candidates if c is not None), key=lambda c: c[0])
+    return machine.choices.choose(f"direct {layer}", [c for c in candidates if c is not None])
 
 
 def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes,
-               compact: bool) -> tuple[float, Blocking] | None:
+               compact: bool, parts: int) -> tuple[float, Blocking] | None:
     """One blocking with its price per target position; None where even one channel at a time is too much."""
     stencil, lanes = planes.stencil, planes.lanes
     phases, every = len(stencil.taps), max(1, sum(map(len, stencil.taps)))
     taps = -(-every // phases)
     pixels = Blocking(Tile(machine, layer.dtype, 1, 1), planes, 1, 1, compact).pixels
-    price = Price(machine, layer.dtype, right=1.0 if compact else 2.0, drain=3.0)
+    price = Price(machine, layer.dtype, right=1.0 if compact else 2.0, far=0.35, drain=3.0)
     tile = best_tile(price, (layer.width,), (pixels,), layer.depth * taps)
     blocks, bands = -(-layer.width // tile.rows), -(-stencil.rows // planes.band)
-    parts = min(blocks, max(1, 4 // (bands * layer.groups)), max(1, layer.width * taps // 64))
     blocking = Blocking(tile, planes, -(-blocks // parts), layer.depth, compact)
     each, sums = planes.channel + blocking.panel(), phases * tile.rows * blocking.room
     room = machine.l2 * 5 // 8 // size_of(layer.dtype)
@@ -146,7 +132,9 @@ def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes,
     copied = layer.depth * (planes.fill_cost(source) + (every * rows * 3 if compact else 0))
     cost = phases * price.cost((tile.rows, tile.vectors), layer.width, pixels, layer.depth * taps) + parts * copied \
         + phases * layer.width * (rows * 5 + (-(-layer.depth // chunk) - 1) * pixels / lanes * 3)
-    return cost * bands / planes.images, replace(blocking, chunk=chunk)
+    batches = -(-layer.batch // planes.images) if isinstance(layer.batch, int) else layer.batch
+    cost *= idle(bands * layer.groups, blocks, blocking.blocks, batches) * bands / planes.images
+    return cost, replace(blocking, chunk=chunk)
 
 
 @dataclass(frozen=True)
@@ -164,20 +152,9 @@ class _Convolution:
 
     def emit(self) -> tuple[list[Launch], list[Temp]]:
         layer, blocking = self.layer, plan(self.machine, self.layer, self.source)[1]
-        blocks = -(-layer.width // blocking.tile.rows)
-        size = size_of(layer.dtype)
-        packed = layer.groups * blocks * Weights(layer, self.weight, blocking.tile).size * size
-        return [self._pack(blocking, blocks), self._multiply(blocking, blocks)], [Temp(Count(packed))]
-
-    def _pack(self, blocking: Blocking, blocks: int) -> Launch:
-        """Weights to `[group][block][source channel][kernel element][row]`; a task is one block."""
-        layer, tile, name = self.layer, blocking.tile, f"{self.name}.pack"
-        weights = Weights(layer, self.weight, tile)
-        with kernel(self.module, name) as (b, ctx, scratch, task, _):
-            group, block = split(b, task, blocks)
-            to = at(b, self.temp(b, ctx, 0), scaled(b, task, weights.size), layer.dtype)
-            weights.pack(b, ctx, group, block, to, scratch)
-        return Launch(name, Count(layer.groups * blocks), weights.buffer, packs=1)
+        weights = Weights(layer, self.weight, blocking.tile)
+        return [weights.kernel(self.module, f"{self.name}.pack", self.temp),
+                self._multiply(blocking, weights.blocks)], [weights.temporary]
 
     def _multiply(self, blocking: Blocking, blocks: int) -> Launch:
         """The convolution; consecutive tasks share a source, which is copied when it changes."""

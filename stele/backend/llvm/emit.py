@@ -19,12 +19,14 @@ from stele.backend.llvm.scatter import emit_scatter
 from stele.ir import stages
 from stele.ir.graph import Value
 from stele.ir.origin import lines
-from stele.ir.sizes import Dim, Size, of
+from stele.ir.sizes import Dim, Size, of, size
 from stele.ir.types import float64, product
 from stele.kernel.fuse import Kernel, show_kernel
 from stele.kernel.index import plain
 from stele.kernel.loops import Load, Nest, Store, Temporary, inside, show
 from stele.kernel.lower import lower
+from stele.kernel.slots import FRESH
+from stele.kernel.slots import Slots as Table
 from stele.ops.linear import ScatterAdd
 
 
@@ -32,7 +34,7 @@ from stele.ops.linear import ScatterAdd
 class Local:
     """The slots of one kernel, counted from 0: values and temporaries by position; names of sizes are the program's."""
 
-    slots: Slots
+    slots: Table
     buffers: list[Value | None] = field(default_factory=list)
     temps: dict[int, Dim] = field(default_factory=dict)
     has_sites: bool = False
@@ -67,7 +69,7 @@ class Shared:
 class Emitter:
     """Emits the kernels of one program into a module."""
 
-    def __init__(self, module: ir.Module, slots: Slots, target: Machine, precision: Precision = "fast") -> None:
+    def __init__(self, module: ir.Module, slots: Table, target: Machine, precision: Precision = "fast") -> None:
         self.module, self.slots, self.target = module, slots, target
         self.precision: Precision = precision
         self.known: dict[tuple[str, ...], Shared] = {}
@@ -82,18 +84,23 @@ class Emitter:
             launches = emit_kernel(self.module, f"{name}.code", kernel, local, self.target, self.precision)
             shared = Shared(launches, local, values)
             if local.has_sites:
-                return self.bound(name, shared, values)
+                return self.bound(name, shared, kernel, values)
             self.known[key] = shared
-        return self.bound(name, self.known[key], values)
+        return self.bound(name, self.known[key], kernel, values)
 
-    def bound(self, name: str, shared: Shared, values: tuple[Value, ...]) -> list[Launch]:
-        """The launches of shared code on the buffers of other values in the same places."""
-        meant = dict(zip(shared.values, values))
-        positions = [self.slots.temp(shared.local.temps[k]) if v is None else self.slots.of(meant[v])
-                     for k, v in enumerate(shared.local.buffers)]
+    def bound(self, name: str, shared: Shared, kernel: Kernel, values: tuple[Value, ...]) -> list[Launch]:
+        """The launches of shared code on the buffers of other values in the same places; what makes only what is kept
+        runs in calls that have to make it."""
+        meant, slots, temps = dict(zip(shared.values, values)), self.slots, [*shared.local.temps]
+        once = [slots.is_kept(kernel) or (launch.packs is not None and kernel.anchor is not None
+                and kernel.anchor.args[launch.packs[0]] in slots.settled) for launch in shared.launches]
+        kept = {temps[launch.packs[1]] for launch, is_once in zip(shared.launches, once) if launch.packs and is_once}
+        positions = [slots.of(meant[v]) if v is not None else (slots.kept if k in kept else slots.temp)(
+                     shared.local.temps[k]) for k, v in enumerate(shared.local.buffers)]
         found: list[Launch] = []
-        for k, launch in enumerate(shared.launches):
-            found.append(replace(launch, function=name if len(shared.launches) == 1 else f"{name}.{k}"))
+        for k, (launch, is_once) in enumerate(zip(shared.launches, once)):
+            found.append(replace(launch, function=name if len(shared.launches) == 1 else f"{name}.{k}",
+                                 tasks=launch.tasks * size(FRESH) if is_once else launch.tasks))
             bind(self.module, found[-1].function, launch.function, positions)
         return found
 

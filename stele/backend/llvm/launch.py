@@ -16,14 +16,14 @@ BUFS, SIZES, STATUS, SCRATCH, SCRATCH_BYTES, WORDS = range(6)
 class Launch:
     """One function to run as `tasks` independent tasks; each thread needs `scratch` bytes of its own.
 
-    `packs` is the number (0 or 1) of the operand that this function alone turns into a temporary: where that operand is
-    constant, it need not run again.
+    `packs` says that this function alone turns an operand into a temporary, by their numbers: where the operand is the
+    same at the next call, it need not run again.
     """
 
     function: str
     tasks: Dim
     scratch: Dim = 0
-    packs: int | None = None
+    packs: tuple[int, int] | None = None
 
 
 def new_kernel(module: ir.Module, name: str) -> ir.IRBuilder:

@@ -7,10 +7,10 @@ from math import prod
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Builder, Extent, Operand, Plain, size_of
-from stele.backend.llvm.launch import i64
+from stele.backend.llvm.access import Address, Builder, Count, Extent, Operand, Plain, Temp, size_of
+from stele.backend.llvm.launch import Launch, i64
 from stele.backend.llvm.microkernel import Tile
-from stele.backend.llvm.nest import at, least, loop, scaled, store, total
+from stele.backend.llvm.nest import at, kernel, least, loop, scaled, split, store, total
 from stele.backend.llvm.pack import Panel, masked_load, pack_panel
 from stele.backend.llvm.stencil import Conv, Stencil, backward_stencil, forward_stencil
 
@@ -30,6 +30,11 @@ class Layer:
     transposed: bool
     kernel: tuple[int, int]
     dtype: ir.Type
+
+    def __str__(self) -> str:
+        s, way = self.stencil, "input" if self.transposed else "output"
+        sizes = f"{way} {self.batch}x{self.groups}x{self.depth}x{s.source} {self.width}x{s.target}x{self.kernel}"
+        return f"{sizes} {s.phases}{s.spread}{s.low}{s.reach} {self.dtype}"
 
 
 def forward(conv: Conv) -> Layer:
@@ -61,6 +66,23 @@ class Weights:
     def buffer(self) -> int:
         """Bytes of scratch that packing takes."""
         return self.tile.lanes * self.tile.lanes * size_of(self.layer.dtype) if self._dense() is not None else 0
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of a group."""
+        return -(-self.layer.width // self.tile.rows)
+
+    @property
+    def temporary(self) -> Temp:
+        return Temp(Count(self.layer.groups * self.blocks * self.size * size_of(self.layer.dtype)))
+
+    def kernel(self, module: ir.Module, name: str, temp: Address) -> Launch:
+        """Packs all; a task is one block."""
+        with kernel(module, name) as (b, ctx, scratch, task, _):
+            group, block = split(b, task, self.blocks)
+            to = at(b, temp(b, ctx, 0), scaled(b, task, self.size), self.layer.dtype)
+            self.pack(b, ctx, group, block, to, scratch)
+        return Launch(name, Count(self.layer.groups * self.blocks), self.buffer, packs=(1, 0))
 
     def pack(self, b: Builder, ctx: ir.Value, group: ir.Value, block: ir.Value, to: ir.Value,
              scratch: ir.Value) -> None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Builder, Machine
+from stele.backend.llvm.access import Builder, Extent, Machine
 from stele.backend.llvm.nest import at, load, splat, store, suffix, zero
 
 
@@ -98,15 +98,30 @@ class Price:
         return down * (-(-columns // (v * lanes)) * tile + depth * self.pack * -(-r // lanes))
 
 
-@lru_cache(maxsize=4096)
-def best_tile(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], depth: int, whole: bool = False) -> Tile:
-    """The cheapest tile for these numbers of rows and columns (several: for the sum over them).
-
-    With `whole`, tiles must divide the columns.
+def idle(bands: int, blocks: int, each: int, batch: Extent) -> float:
+    """How much longer a layer takes because two or four threads cannot share its tasks out evenly: there are as many as
+    an image has bands and its `blocks` of channels have parts of `each`.
     """
+    parts = -(-blocks // each)
+    if not isinstance(batch, int) or bands * parts * batch >= 64:
+        return 1.0
+    tasks = bands * parts * batch
+    return parts * each / blocks * sum(-(-tasks // threads) * threads / tasks for threads in (2, 2, 4)) / 3
+
+
+@lru_cache(maxsize=4096)
+def best_tile(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], depth: int) -> Tile:
+    """The cheapest tile for these numbers of rows and columns (several: for the sum over them)."""
+    return min(tiles(price, rows, columns, depth), key=lambda c: c[0])[1]
+
+
+@lru_cache(maxsize=4096)
+def tiles(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], depth: int, whole: bool = False
+          ) -> tuple[tuple[float, Tile], ...]:
+    """All tiles with their prices; with `whole`, those that divide the columns."""
     spare = price.machine.registers - (1 if price.machine.fma else 2)
     lanes = price.machine.lanes(price.dtype)
     widths = [v for v in range(1, 9) if not (whole and any(n % (v * lanes) for n in columns))]
     shapes = [(r, v) for v in widths for r in range(1, 29) if r * v + v <= spare]
-    r, v = min(shapes, key=lambda shape: sum(price.cost(shape, m, n, depth) for m in rows for n in columns))
-    return Tile(price.machine, price.dtype, r, v)
+    return tuple((sum(price.cost(shape, m, n, depth) for m in rows for n in columns),
+                  Tile(price.machine, price.dtype, *shape)) for shape in shapes)

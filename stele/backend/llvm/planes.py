@@ -192,7 +192,8 @@ class Planes:
                         w = total(b, scaled(b, x, tx), j * lanes)
                         picked = regroup(b, vectors, lambda l, j=j: ((j * lanes + l) % tx, (j * lanes + l) // tx))
                         mask = None if width % (lanes * tx) == 0 else within(b, w, i64(width), lanes)
-                        write(b, ctx, (b.add(first[0], n), first[1], h, w), 3, lanes, mask, picked)
+                        write(b, ctx, (b.add(first[0], n), first[1], total(b, scaled(b, h, width), w)), 2, lanes, mask,
+                              picked)
 
 
 def regroup(b: Builder, vectors: Sequence[ir.Value], pick: Callable[[int], tuple[int, int]]) -> ir.Value:

@@ -21,7 +21,7 @@ from stele.backend.llvm.access import (
 )
 from stele.backend.llvm.launch import Launch, i64
 from stele.backend.llvm.layer import Layer, Weights
-from stele.backend.llvm.microkernel import Price, Tile, best_tile
+from stele.backend.llvm.microkernel import Price, Tile, best_tile, idle
 from stele.backend.llvm.nest import (
     at,
     bytes_at,
@@ -77,31 +77,31 @@ def plan(machine: Machine, layer: Layer, points: Points, source: Operand) -> tup
     stencil = tiled(given.source, given.target, given.low, points.tile, points.count)
     shapes = [(images, stencil.rows) for images in (1, 2, 4, 8, 16) if layer.batch != 1 or images == 1]
     shapes += [(1, -(-stencil.rows // bands)) for bands in range(2, stencil.rows + 1)]
-    return min((_candidate(machine, layer, points, source, Planes(stencil, layer.dtype, lanes, *shape))
-                for shape in dict.fromkeys(shapes)), key=lambda c: c[0])
+    candidates = [_candidate(machine, layer, points, source, Planes(stencil, layer.dtype, lanes, *shape), parts)
+                  for shape in dict.fromkeys(shapes) for parts in (1, 2, 4, 8)]
+    return machine.choices.choose(f"winograd{points.tile} {layer}", candidates)
 
 
 def _candidate(machine: Machine, layer: Layer, points: Points, source: Operand,
-               planes: Planes) -> tuple[float, Blocking]:
+               planes: Planes, parts: int) -> tuple[float, Blocking]:
     """One blocking with its price per image."""
     lanes, every, size = planes.lanes, points.count ** 2, size_of(layer.dtype)
     tiles = Tiles(planes).count
     price = Price(machine, layer.dtype, far=1.5, drain=2.0)
     tile = best_tile(price, (layer.width,), (tiles,), layer.depth)
     blocks, bands = -(-layer.width // tile.rows), -(-planes.stencil.rows // planes.band)
-    tasks = bands * (layer.batch // planes.images if isinstance(layer.batch, int) else 1)
-    parts = min(blocks, max(1, 4 // max(1, tasks)))
+    batches = -(-layer.batch // planes.images) if isinstance(layer.batch, int) else layer.batch
     blocking = Blocking(tile, planes, points, -(-blocks // parts))
     vectors = -(-tiles // lanes)
     cost = every * price.cost((tile.rows, tile.vectors), layer.width, tiles, layer.depth)
-    cost += layer.depth * blocking.tiles.fill_cost(source, every)
+    cost += parts * layer.depth * blocking.tiles.fill_cost(source, every)
     cost += layer.width * (vectors * every * 6 + planes.images * planes.band * points.tile * 24)
     held = every * size * (blocking.matrix(layer.depth) + blocking.matrix(tile.rows))
     if held > machine.l2 * 7 // 8:
         cost += every * layer.depth * vectors * (blocks + (4 if held <= 4 * machine.l2 else 60))
     if every * layer.depth * layer.width * size > machine.l2 // 2:
-        cost += every * layer.depth * layer.width / lanes * 2
-    return cost * bands / planes.images, blocking
+        cost += every * layer.depth * layer.width / lanes * (6 if layer.batch == 1 else 2)
+    return cost * idle(bands, blocks, blocking.blocks, batches) * bands / planes.images, blocking
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class _Winograd:
                         place = total(b, scaled(b, s, tile.rows), k * layer.depth * tile.rows + r)
                         store_lanes(b, value, at(b, to, place, layer.dtype), layer.dtype,
                                     min(tile.lanes, tile.rows - r))
-        return Launch(name, Count(blocks), weights.buffer + weights.size * size_of(layer.dtype), packs=1)
+        return Launch(name, Count(blocks), weights.buffer + weights.size * size_of(layer.dtype), packs=(1, 0))
 
     def _multiply(self, blocks: int) -> Launch:
         """The convolution; consecutive tasks share a source, which is brought to the points when it changes."""

@@ -1,0 +1,68 @@
+"""Native programs as a function of Python: the one place where native code speaks CPython's own interface."""
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+METH_FASTCALL = 0x80
+NAME = "pool_invoke"
+
+# Of CPython's stable interface: an address from an int, an int, and the GIL given back meanwhile.
+PYTHON = frozenset({"PyLong_AsVoidPtr", "PyLong_FromLongLong", "PyEval_SaveThread", "PyEval_RestoreThread"})
+
+CODE = """
+declare ptr @PyLong_AsVoidPtr(ptr)
+declare ptr @PyLong_FromLongLong(i64)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+
+; pool_invoke(pool, program, ctx, *addresses): the addresses lead the table of buffers, then the program runs.
+define ptr @pool_invoke(ptr %self, ptr %args, i64 %n) {
+entry:
+  %pool.o = load ptr, ptr %args
+  %pool = call ptr @PyLong_AsVoidPtr(ptr %pool.o)
+  %program.at = getelementptr ptr, ptr %args, i64 1
+  %program.o = load ptr, ptr %program.at
+  %program = call ptr @PyLong_AsVoidPtr(ptr %program.o)
+  %ctx.at = getelementptr ptr, ptr %args, i64 2
+  %ctx.o = load ptr, ptr %ctx.at
+  %ctx = call ptr @PyLong_AsVoidPtr(ptr %ctx.o)
+  %buffers = load ptr, ptr %ctx
+  br label %next
+next:
+  %k = phi i64 [ 3, %entry ], [ %k1, %store ]
+  %more = icmp slt i64 %k, %n
+  br i1 %more, label %store, label %run
+store:
+  %o.at = getelementptr ptr, ptr %args, i64 %k
+  %o = load ptr, ptr %o.at
+  %address = call ptr @PyLong_AsVoidPtr(ptr %o)
+  %position = sub i64 %k, 3
+  %buffer = getelementptr ptr, ptr %buffers, i64 %position
+  store ptr %address, ptr %buffer
+  %k1 = add i64 %k, 1
+  br label %next
+run:
+  %state = call ptr @PyEval_SaveThread()
+  %code = call i64 @pool_call(ptr %pool, ptr %program, ptr %ctx)
+  call void @PyEval_RestoreThread(ptr %state)
+  %result = call ptr @PyLong_FromLongLong(i64 %code)
+  ret ptr %result
+}
+"""
+
+
+class _Method(ctypes.Structure):
+    """PyMethodDef."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+                ("doc", ctypes.c_char_p))
+
+
+def function(address: int) -> Callable[..., int]:
+    """The function of Python whose native code stands at this address, which is never given back."""
+    method = _Method(NAME.encode(), address, METH_FASTCALL, None)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p,) * 3
+    return make(ctypes.addressof(method), None, None)

@@ -1,0 +1,271 @@
+"""Convolutions of single pixels (1x1, stride 1) as products of weights and an image, which is laid into panels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from stele.backend.llvm.access import Address, Builder, Count, Machine, Operand, Pair, Plain, Temp, Write, i64, size_of
+from stele.backend.llvm.launch import Launch
+from stele.backend.llvm.layer import Layer, Weights
+from stele.backend.llvm.microkernel import Tile, idle, multiply_add
+from stele.backend.llvm.nest import (
+    at,
+    bytes_at,
+    fold,
+    kernel,
+    lanes_below,
+    least,
+    load,
+    loop,
+    round_up,
+    scaled,
+    splat,
+    split,
+    store,
+    total,
+    zero,
+)
+from stele.backend.llvm.pack import masked_load, store_lanes
+
+FEW = 4
+"""Pixels behind the last whole vector that are computed one by one, with channels in lanes."""
+Previous = Callable[[ir.Value], ir.Value] | None
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """A task makes `blocks` tiles of channels for some pixels of one image, from `chunk` source channels at a time.
+
+    Pixels are cut into panels of `tile.columns`, one narrower panel of the vectors left, and `few` single pixels.
+    """
+
+    tile: Tile
+    pixels: int
+    blocks: int
+    chunk: int
+
+    @property
+    def few(self) -> int:
+        """Pixels that are computed one by one."""
+        rest = self.pixels % self.tile.lanes
+        return rest if rest <= FEW else 0
+
+    @property
+    def vectors(self) -> int:
+        return -(-(self.pixels - self.few) // self.tile.lanes)
+
+    @property
+    def panels(self) -> list[tuple[int, int, int]]:
+        """Panels of one width: (first vector, how many, vectors of each). Only the last may have part of a vector."""
+        whole = self.pixels // self.tile.lanes // self.tile.vectors
+        rest = self.vectors - whole * self.tile.vectors
+        found = [(0, whole, self.tile.vectors), (self.vectors - rest, 1, rest)]
+        return [(first, count, width) for first, count, width in found if count * width]
+
+    @property
+    def room(self) -> int:
+        """Elements of one row of sums."""
+        return self.vectors * self.tile.lanes + self.few
+
+    @property
+    def across(self) -> int:
+        """Rows of a tile, up to whole vectors."""
+        return round_up(self.tile.rows, self.tile.lanes)
+
+
+def fits(layer: Layer, source: Operand) -> bool:
+    """Whether a layer is one of single pixels, whose images lie in memory as they are."""
+    alike = layer.kernel == (1, 1) and layer.groups == 1 and layer.stencil.source == layer.stencil.target
+    return alike and source.plain is not None and source.plain.strides[2:] == (layer.stencil.source[1], 1)
+
+
+def plan(machine: Machine, layer: Layer) -> Blocking:
+    """The cheapest blocking, by estimate."""
+    pixels = layer.stencil.target[0] * layer.stencil.target[1]
+    spare = machine.registers - (2 if machine.fma else 3)
+    tiles = [Tile(machine, layer.dtype, r, v) for v in range(1, 5) for r in range(1, 25) if r * v + v <= spare]
+    bands = [pixels // n for n in range(1, pixels + 1) if pixels % n == 0 and pixels // n <= 2048]
+    candidates = [_candidate(machine, layer, tile, band, parts)
+                  for tile in tiles for band in bands for parts in (1, 2, 4)]
+    return machine.choices.choose(f"pointwise {layer}", candidates)[1]
+
+
+def _candidate(machine: Machine, layer: Layer, tile: Tile, pixels: int, parts: int) -> tuple[float, Blocking]:
+    """One blocking with its price per image, in vector multiplications."""
+    r, depth = tile.rows, layer.depth
+    blocks = -(-layer.width // r)
+    bands = layer.stencil.target[0] * layer.stencil.target[1] // pixels
+    each = -(-blocks // min(blocks, parts))
+    room = machine.l2 * 5 // 8 // size_of(layer.dtype)
+    whole = Blocking(tile, pixels, each, depth)
+    chunks = -(-depth // max(1, room // whole.room))
+    step = lambda v: max(r * v, 0.5 * r + v, 8.0) + 0.35 * v + 0.02 * r + 0.25
+    sums = sum(count * (depth * step(v) + chunks * r * v * 2 + 30) for _, count, v in whole.panels)
+    if whole.few:
+        sums += depth * max(whole.few * whole.across / tile.lanes, 4.0) + 4 * r * whole.few
+    sums += r * whole.vectors * (10 + 4 * (chunks - 1))
+    if chunks > 1 and each * r * whole.room > room // 2:
+        sums *= 2
+    cost = bands * (blocks * sums + min(blocks, parts) * depth * (whole.vectors * 2.5 + 12))
+    return cost * idle(bands, blocks, each, layer.batch), Blocking(tile, pixels, each, -(-depth // chunks))
+
+
+def pointwise(module: ir.Module, name: str, machine: Machine, layer: Layer, source: Operand, weight: Operand,
+              write: Write, temp: Address) -> tuple[list[Launch], list[Temp]]:
+    """Appends the kernels of a layer that `fits`: `source` (n, depth, h, w), `write` (n, width, h * w)."""
+    blocking = plan(machine, layer)
+    weights = Weights(layer, weight, blocking.tile)
+    assert source.plain is not None
+    multiply = _Product(module, name, layer, blocking, weights, source.plain, write, temp).emit()
+    return [weights.kernel(module, f"{name}.pack", temp), multiply], [weights.temporary]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a task keeps: panels, single pixels, sums, and sums of single pixels with channels in lanes."""
+
+    panels: ir.Value
+    few: ir.Value
+    sums: ir.Value
+    across: ir.Value
+
+
+@dataclass(frozen=True)
+class _Product:
+    """The kernel that multiplies; panels lie as `[panel][source channel][column]`."""
+
+    module: ir.Module
+    name: str
+    layer: Layer
+    blocking: Blocking
+    weights: Weights
+    source: Plain
+    write: Write
+    temp: Address
+
+    @property
+    def once(self) -> bool:
+        """Whether all source channels are taken at a time."""
+        return self.blocking.chunk == self.layer.depth
+
+    def emit(self) -> Launch:
+        """Consecutive tasks share a source, which is laid into panels when it changes."""
+        layer, blocking, blocks, rooms = self.layer, self.blocking, self.weights.blocks, self._rooms()
+        pixels = layer.stencil.target[0] * layer.stencil.target[1]
+        bands, parts = pixels // blocking.pixels, -(-blocks // blocking.blocks)
+        with kernel(self.module, self.name) as (b, ctx, scratch, task, first):
+            image, band, part = split(b, task, bands, parts)
+            pixel, begin = scaled(b, band, blocking.pixels), scaled(b, part, blocking.blocks)
+            changed = b.or_(first, b.icmp_signed("==", part, i64(0))) if self.once else ir.IntType(1)(1)
+            places = Places(*(bytes_at(b, scratch, sum(rooms[:k])) for k in range(len(rooms))))
+            with loop(b, 0, layer.depth, blocking.chunk) as s:
+                count = least(b, i64(blocking.chunk), b.sub(i64(layer.depth), s))
+                with b.if_then(changed):
+                    self._gather(b, ctx, (image, s, pixel), count, places)
+                with loop(b, begin, least(b, i64(blocks), total(b, begin, blocking.blocks))) as block:
+                    left = total(b, scaled(b, block, self.weights.size), scaled(b, s, blocking.tile.rows))
+                    own = i64(0) if self.once else b.sub(block, begin)
+                    sums = at(b, places.sums, scaled(b, own, blocking.tile.rows * blocking.room), layer.dtype)
+                    self._block(b, at(b, self.temp(b, ctx, 0), left, layer.dtype), places, sums, (s, count))
+                    with b.if_then(b.icmp_signed(">=", b.add(s, count), i64(layer.depth))):
+                        self._drain(b, ctx, sums, (image, scaled(b, block, blocking.tile.rows), pixel))
+        return Launch(self.name, Count(bands * parts, ((layer.batch, 1),)), sum(rooms))
+
+    def _rooms(self) -> tuple[int, ...]:
+        """Bytes of the parts of scratch, in the order of `Places`."""
+        blocking, tile = self.blocking, self.blocking.tile
+        sums = tile.rows * blocking.room * (1 if self.once else blocking.blocks) + tile.lanes
+        return tuple(round_up(n * size_of(self.layer.dtype), 64) for n in (
+            blocking.chunk * blocking.vectors * tile.lanes, blocking.chunk * blocking.few, sums,
+            blocking.few * blocking.across))
+
+    def _gather(self, b: Builder, ctx: ir.Value, corner: tuple[ir.Value, ir.Value, ir.Value], count: ir.Value,
+                places: Places) -> None:
+        """Panels of `count` channels from `corner` = (image, channel, pixel) on."""
+        blocking, dtype, lanes = self.blocking, self.layer.dtype, self.blocking.tile.lanes
+        image, channel, pixel = corner
+        base = at(b, self.source.base(b, ctx), total(b, scaled(b, image, self.source.strides[0]), pixel), dtype)
+        with loop(b, 0, count) as c:
+            line = at(b, base, scaled(b, b.add(channel, c), self.source.strides[1]), dtype)
+            for first, number, width in blocking.panels:
+                with loop(b, 0, number) as p:
+                    start = scaled(b, total(b, scaled(b, p, width), first), lanes)
+                    row = total(b, scaled(b, start, blocking.chunk), scaled(b, c, width * lanes))
+                    for v in range(width):
+                        vector = self._vector(b, at(b, line, total(b, start, v * lanes), dtype), first + v, number)
+                        store(b, vector, at(b, places.panels, total(b, row, v * lanes), dtype), dtype)
+            if blocking.few:
+                rest = at(b, line, blocking.vectors * lanes, dtype)
+                vector = masked_load(b, rest, dtype, lanes_below(b, i64(blocking.few), lanes))
+                store_lanes(b, vector, at(b, places.few, scaled(b, c, blocking.few), dtype), dtype, blocking.few)
+
+    def _vector(self, b: Builder, address: ir.Value, number: int, repeated: int) -> ir.Value:
+        """One vector of the source; no more of it than there is."""
+        dtype, lanes = self.layer.dtype, self.blocking.tile.lanes
+        left = self.blocking.pixels - number * lanes
+        if repeated > 1 or left >= lanes:
+            return load(b, address, dtype, lanes)
+        return masked_load(b, address, dtype, lanes_below(b, i64(left), lanes))
+
+    def _block(self, b: Builder, left: ir.Value, places: Places, sums: ir.Value, channels: Pair) -> None:
+        """All pixels of one block of channels, added to what the channels before gave."""
+        blocking, tile, dtype, lanes = self.blocking, self.blocking.tile, self.layer.dtype, self.blocking.tile.lanes
+        depth, previous = blocking.chunk, None
+        if not self.once:
+            depth, begun = channels[1], b.icmp_signed(">", channels[0], i64(0))
+            previous = lambda old: b.select(begun, old, zero(dtype, lanes))
+        for first, count, width in blocking.panels:
+            part = Tile(tile.machine, dtype, tile.rows, width)
+            with loop(b, 0, count) as p:
+                start = scaled(b, total(b, scaled(b, p, width), first), lanes)
+                right = at(b, places.panels, scaled(b, start, blocking.chunk), dtype)
+
+                def body(k, acc, part=part, right=right):
+                    row = at(b, left, scaled(b, k, part.rows), dtype)
+                    column = at(b, right, scaled(b, k, part.columns), dtype)
+                    return part.step(b, acc, lambda r: part.broadcast(b, at(b, row, r, dtype)),
+                                     lambda v: load(b, at(b, column, v * lanes, dtype), dtype, lanes))
+
+                part.store(b, fold(b, depth, part.zeros(), body), at(b, sums, start, dtype), blocking.room, previous)
+        if blocking.few:
+            self._few(b, left, places, sums, depth, previous)
+
+    def _few(self, b: Builder, left: ir.Value, places: Places, sums: ir.Value, depth: int | ir.Value,
+             previous: Previous) -> None:
+        """The single pixels, with channels in lanes."""
+        blocking, dtype, lanes, few = self.blocking, self.layer.dtype, self.blocking.tile.lanes, self.blocking.few
+        tile, parts = self.blocking.tile, range(0, self.blocking.across, self.blocking.tile.lanes)
+
+        def body(k, acc):
+            row, column = at(b, left, scaled(b, k, tile.rows), dtype), at(b, places.few, scaled(b, k, few), dtype)
+            rows = [load(b, at(b, row, r, dtype), dtype, lanes) for r in parts]
+            pixels = [splat(b, load(b, at(b, column, j, dtype), dtype), lanes) for j in range(few)]
+            pairs = [(pixel, row) for pixel in pixels for row in rows]
+            return [multiply_add(b, tile.machine, *pair, sum_) for pair, sum_ in zip(pairs, acc)]
+
+        for k, value in enumerate(fold(b, depth, [zero(dtype, lanes)] * (few * len(parts)), body)):
+            place = at(b, places.across, k * lanes, dtype)
+            store(b, value, place, dtype)
+        with loop(b, 0, tile.rows) as r, loop(b, 0, few) as j:
+            new = load(b, at(b, places.across, total(b, scaled(b, j, blocking.across), r), dtype), dtype)
+            place = at(b, sums, total(b, scaled(b, r, blocking.room), j, blocking.vectors * lanes), dtype)
+            if previous is not None:
+                old = previous(splat(b, load(b, place, dtype), lanes))
+                new = b.fadd(b.extract_element(old, i64(0)), new)
+            store(b, new, place, dtype)
+
+    def _drain(self, b: Builder, ctx: ir.Value, sums: ir.Value, corner: tuple[ir.Value, ir.Value, ir.Value]) -> None:
+        """Finished sums of one block to their destination, `corner` = (image, channel, pixel) on."""
+        blocking, dtype, lanes = self.blocking, self.layer.dtype, self.blocking.tile.lanes
+        image, channel, pixel = corner
+        with loop(b, 0, least(b, i64(blocking.tile.rows), b.sub(i64(self.layer.width), channel))) as r:
+            line, rest = at(b, sums, scaled(b, r, blocking.room), dtype), blocking.pixels % lanes
+            whole = blocking.pixels - rest
+            for start, stop, mask in ((0, whole, None), (whole, blocking.pixels, lanes_below(b, i64(rest), lanes))):
+                if start < stop:
+                    with loop(b, start, stop, lanes) as x:
+                        vector = load(b, at(b, line, x, dtype), dtype, lanes)
+                        self.write(b, ctx, (image, b.add(channel, r), b.add(pixel, x)), 2, lanes, mask, vector)

@@ -1,0 +1,171 @@
+"""The checks, one function each: a program in, findings out."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from stele.inspect.lint.finding import Finding, found, spelled
+from stele.inspect.lint.patterns import (
+    activated,
+    batch_normalised,
+    exponentiated,
+    float64_leaves,
+    is_widened,
+    made_of,
+    masked,
+    probabilities,
+)
+from stele.inspect.lint.subject import Gradient, Subject
+from stele.ir.graph import Value
+from stele.ir.origin import Where
+from stele.ir.types import float64
+from stele.ops.composite import AlongAxis, Gelu, Normalize, Silu
+from stele.ops.contraction import Contraction
+from stele.ops.elementwise.unary import Sigmoid, Softplus
+from stele.ops.linear import Broadcast, Cast, Reshape, Transpose
+from stele.ops.pooling import MaxPool2d
+from stele.ops.reduction import Max
+
+Check = Callable[[Subject], Iterator[Finding]]
+
+
+def softmax_twice(subject: Subject) -> Iterator[Finding]:
+    """softmax (or sigmoid) applied before a cross-entropy that already has it"""
+    for v in subject.forward:
+        match v:
+            case Value(Softplus(), [x]) if isinstance((p := made_of(x, 0)[0]).op, Sigmoid):
+                yield found("softmax-twice", p.where, "this sigmoid goes into a binary cross-entropy that has its own "
+                            f"({spelled(v.where)}), so that learning slows down. Pass the logits instead.")
+        if (taken := exponentiated(v)) is not None:
+            p, axis = made_of(*taken)
+            if probabilities(p) == axis:
+                yield found("softmax-twice", p.where, "this softmax goes into another one, that of a cross-entropy for "
+                            f"example ({spelled(v.where)}), so that gradients shrink and the loss cannot reach 0. Pass "
+                            "the logits instead: cross_entropy(logits, labels).")
+
+
+def training_mode(subject: Subject) -> Iterator[Finding]:
+    """dropout or batch-norm in training mode at inference"""
+    if not subject.is_inference:
+        return
+    for v in masked(subject.forward):
+        yield found("training-mode", v.where, "dropout is on, and nothing is learned from this program: its results "
+                    "are random. Call model.eval() first, and model.train() before the next step.")
+    learned = set[Value]()
+    for v in subject.forward:
+        if isinstance(v.op, Contraction) or any(a in learned for a in v.args):
+            learned.add(v)
+        if batch_normalised(v) in learned:
+            yield found("training-mode", v.where, "this normalises by the batch at hand, and nothing is learned from "
+                        "this program: a result depends on what else is in the batch. Call model.eval() first, which "
+                        "takes the running statistics.")
+
+
+def activation_before_pooling(subject: Subject) -> Iterator[Finding]:
+    """an activation before max-pooling that could come after"""
+    for v in subject.forward:
+        if not is_max_pooling(v):
+            continue
+        (y,) = v.args
+        while isinstance(y.op, Reshape):
+            (y,) = y.args
+        if activated(y) is not None and len(subject.users[y]) == 1:
+            yield found("activation-before-pooling", y.where, f"this activation ({y.op.name.lower()}) comes before "
+                        f"max-pooling ({spelled(v.where)}), which leaves it fewer elements: it never falls, so the "
+                        "result is the same. Write relu(max_pool2d(x, 2)).")
+
+
+def is_max_pooling(v: Value) -> bool:
+    """Whether v is the largest of each window: by its op, or of axes that a reshape has cut in two."""
+    if isinstance(v.op, Max):
+        return len(v.op.axes) == 2 and isinstance(v.args[0].op, Reshape) and v.args[0].args[0].ndim == v.ndim
+    return isinstance(v.op, MaxPool2d)
+
+
+def layout_ping_pong(subject: Subject) -> Iterator[Finding]:
+    """axes permuted and permuted back around ops that work in any layout"""
+    for v in subject.forward:
+        if isinstance(v.op, Transpose) and v.ndim > 2 and (away := permuted(v, subject)) is not None:
+            yield found("layout-ping-pong", v.where, f"axes are permuted to {away.op.axes} "  # type: ignore[attr-defined]
+                        f"({spelled(away.where)}) and come back here, around ops that work in any layout. Leave both "
+                        "permutations out and name the axis: softmax(x, axis=1), x + bias.reshape(1, -1, 1, 1).")
+
+
+def permuted(back: Value, subject: Subject) -> Value | None:
+    """The permutation that `back` undoes, where nothing between the two needs it."""
+    between, stack, first = {back}, [back.args[0]], None
+    while stack:
+        x = stack.pop()
+        if x in between:
+            continue
+        between.add(x)
+        if isinstance(x.op, Transpose):
+            if [x.op.axes[a] for a in back.op.axes] != list(range(x.ndim)):  # type: ignore[attr-defined]
+                return None
+            first = x
+        elif isinstance(x.op, Cast | AlongAxis | Normalize | Gelu | Silu) or x.op.family == "elementwise":
+            stack += [a for a in x.args if a.ndim and not isinstance(a.op, Broadcast)]
+        else:
+            return None
+    inner = between - {back}
+    return first if all(u in between for x in inner for u in subject.users[x]) else None
+
+
+def unused_gradient(subject: Subject) -> Iterator[Finding]:
+    """a gradient computed for an input nobody asked for"""
+    used = any(g.is_used for g in subject.gradients)
+    asked = used or not all(g.is_argument for g in subject.gradients)
+    unused = [g for g in subject.gradients if asked and not g.is_used and (used or g.is_argument)]
+    places: dict[Where, list[Gradient]] = {}
+    for g in unused:
+        places.setdefault(frozenset(o for o in g.value.where if o.gradient) or g.value.where, []).append(g)
+    for where, group in places.items():
+        names = ", ".join(g.of for g in group[:3]) + (f" and {len(group) - 3} more" if len(group) > 3 else "")
+        yield found("unused-gradient", where, f"this computes a gradient of {names}, which nothing takes. Leave out "
+                    "requires_grad on data, and detach() what is not to be trained.")
+
+
+def host_sync(subject: Subject) -> Iterator[Finding]:
+    """Python waits for numbers in every training step"""
+    for where in subject.looks:
+        yield found("host-sync", where, "numbers are asked for here in every step, so that Python waits for each one "
+                    "and nothing can be computed across it. Keep the tensor, as in total = total + loss, and look now "
+                    "and then: if k % 100 == 0: print(float(loss)).")
+
+
+def silent_float64(subject: Subject) -> Iterator[Finding]:
+    """float32 that becomes float64 because an array of NumPy's default dtype meets it"""
+    known = set[Value]()
+    for v in subject.forward:
+        if len(v.args) < 2 or not any(is_widened(a, v) for a in v.args):
+            continue
+        wide = [float64_leaves(a) for a in v.args if a.dtype == float64 and not is_widened(a, v)]
+        leaves = [leaf for some in wide if some is not None for leaf in some if leaf not in known]
+        if leaves and None not in wide:
+            known.update(leaves)
+            yield found("silent-float64", v.where, f"float32 meets the float64 array {named(leaves[0])} here, and all "
+                        "that follows is computed in float64, at half the speed or less. Make it float32: "
+                        "array.astype(np.float32), or st.tensor(array, dtype=\"float32\").")
+
+
+def named(leaf: Value) -> str:
+    """An array in words: its name, if it has one, its type, and where it was made."""
+    label = getattr(leaf.op, "label", "array")
+    made = spelled(leaf.where)
+    return f"{repr(label) + ' ' if label not in ('array', 'value', 'result') else ''}{leaf.type}" + \
+        (f" ({made})" if made else "")
+
+
+CHECKS: dict[str, Check] = {
+    "softmax-twice": softmax_twice,
+    "training-mode": training_mode,
+    "activation-before-pooling": activation_before_pooling,
+    "layout-ping-pong": layout_ping_pong,
+    "unused-gradient": unused_gradient,
+    "host-sync": host_sync,
+    "silent-float64": silent_float64,
+}
+
+
+def check(subject: Subject) -> list[Finding]:
+    """What all checks find, in order."""
+    return sorted({finding for each in CHECKS.values() for finding in each(subject)})

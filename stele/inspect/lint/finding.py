@@ -1,0 +1,48 @@
+"""A finding of the linter: what is wrong, where, and what to write instead."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from stele.ir.origin import Origin, Where, is_gradient, line_of
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """One lesson at one line.
+
+    >>> print(Finding("model.py", 12, "float64", "float32 meets float64."))
+    model.py:12: float64: float32 meets float64.
+    """
+
+    file: str
+    line: int
+    check: str
+    message: str
+    layer: str = ""
+
+    def __str__(self) -> str:
+        layer = f" (layer {self.layer})" if self.layer else ""
+        return f"{self.file}:{self.line}: {self.check}: {self.message}{layer}"
+
+
+def found(check: str, where: Where, message: str) -> Finding:
+    """A finding at the first of these origins; of a gradient, where it was asked for."""
+    asked = {o for o in where if o.gradient} if is_gradient(where) else where
+    file, line, layer = min((*place(origin), origin.layer) for origin in asked)
+    return Finding(file, line, check, message, layer)
+
+
+def place(origin: Origin) -> tuple[str, int]:
+    """File, as it is called from the working folder, and line."""
+    if isinstance(origin.code, str):
+        file, _, line = origin.code.rpartition(":")
+        return file, int(line)
+    path = Path(origin.code.co_filename)
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path), line_of(origin.code, origin.offset)
+
+
+def spelled(where: Where) -> str:
+    """The places of other values, for a message: `model.py:12`."""
+    return ", ".join(sorted({f"{Path(file).name}:{line}" for file, line in map(place, where)}))

@@ -1,0 +1,35 @@
+"""Runs a user's file as `python FILE` would, and says how it ended."""
+from __future__ import annotations
+
+import runpy
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def run_script(path: Path, arguments: Sequence[str]) -> str | None:
+    """Runs the file under the name `__main__`; None if it ended well, else the error in one line with the file's line.
+
+    Ctrl-C ends the file, and counts as an end like any other: what was seen until then stands.
+    """
+    before = sys.argv, sys.path[:]
+    sys.argv, sys.path[:0] = [str(path), *arguments], [str(path.resolve().parent)]
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except KeyboardInterrupt:
+        return None
+    except SystemExit as end:
+        return None if end.code in (None, 0) else f"it ended with exit code {end.code}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}{raised_in(error, path)}"
+    finally:
+        sys.argv, sys.path[:] = before
+    return None
+
+
+def raised_in(error: Exception, path: Path) -> str:
+    """The last line of the file that an error came through."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+    return f" at {path}:{line}" if line else ""

@@ -1,0 +1,242 @@
+"""The benchmark: heats of every mode of every framework, then finals of the fastest, interleaved in fresh processes."""
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from stele.rosetta.compare import Numbers, Verdict, verdicts
+from stele.rosetta.process import Died, Process
+from stele.rosetta.rows import WORKLOADS, Row, program
+
+SLOW = 20.0             # a mode whose second call takes so many times the best is sampled once
+CONTENDERS = 5          # peers in a final
+LEADERS, CLOSE = 3.0, 1.25      # the best mode of a framework is in a final within the first, others within the second
+STEPS, CHECK_SECONDS = 10, 6.0
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long things are measured."""
+
+    heat: float                 # seconds of a mode in a heat, for each allocator
+    processes: int              # fresh processes of each contender in a final; 0: no finals
+    laps: int = 5               # turns of a contender in each process
+    turn: float = 0.25          # seconds of a turn
+
+
+FULL, QUICK = Effort(0.5, 2), Effort(0.2, 0)
+
+
+@dataclass
+class Entry:
+    """What is known of one mode of a framework on one row."""
+
+    row: Row
+    framework: str
+    mode: str
+    installed: list[float] = field(default_factory=list)    # ms with the C allocator as it is installed
+    keeping: list[float] = field(default_factory=list)      # ms with one that keeps its memory
+    final: list[float] = field(default_factory=list)        # ms in the finals, with the better of the two
+    cold: float | None = None           # seconds of the first call with empty caches
+    warm: float | None = None           # the same in another process
+    memory: float | None = None         # megabytes at most
+    processes: int = 1                  # that the samples come from
+    foreign: float = 0.0                # CPUs that others used, at most
+    steps: int | None = None            # of training that were compared
+    verdict: Verdict = field(default_factory=lambda: Verdict(None))
+    note: str = ""
+
+    @property
+    def precision(self) -> str:
+        """What the mode computes in."""
+        return next((word for word in ("bf16", "tf32") if word in self.mode.split()), "float32")
+
+    @property
+    def keeps(self) -> bool:
+        """Whether keeping memory made it faster."""
+        return bool(self.keeping) and median(self.keeping) < median(self.installed)
+
+    @property
+    def samples(self) -> list[float]:
+        """The milliseconds that count."""
+        return self.final or (self.keeping if self.keeps else self.installed)
+
+    @property
+    def ms(self) -> float:
+        return median(self.samples) if self.samples else float("inf")
+
+
+@dataclass
+class Bench:
+    """A run: `entries` grow as it goes, so that what was measured is there when it is interrupted."""
+
+    pythons: Mapping[str, Path]         # of each framework that is installed
+    threads: int
+    effort: Effort
+    say: Callable[[str], None]
+    folder: Path
+    entries: list[Entry] = field(default_factory=list)
+
+    def run(self, chosen: Mapping[str, Sequence[Row]]) -> None:
+        """All rows, workload by workload."""
+        for workload, rows in chosen.items():
+            weights = draw_weights(workload, self.folder) if WORKLOADS[workload].model else None
+            found: dict[str, dict[tuple[str, str], Numbers]] = {row.name: {} for row in rows}
+            for framework in self.pythons:
+                if program(framework, workload).exists():
+                    self.heats(framework, workload, rows, weights, found)
+            for row in rows:
+                entries = [e for e in self.entries if e.row is row]
+                judged = verdicts(found[row.name], {(e.framework, e.mode): e.precision for e in entries})
+                for e in entries:
+                    e.verdict = judged.get((e.framework, e.mode), e.verdict)
+                if self.effort.processes:
+                    self.final(contenders(entries), weights)
+
+    def heats(self, framework: str, workload: str, rows: Sequence[Row], weights: Path | None,
+              found: dict[str, dict[tuple[str, str], Numbers]]) -> None:
+        """Every mode of a framework on the rows of a workload, a process for each mode."""
+        modes = None
+        for number in range(99):
+            cache = self.folder / f"{framework}-{workload}-heat-{number}"
+            with Process(self.pythons[framework], program(framework, workload), self.threads, cache) as process:
+                entries: list[Entry] = []
+                try:
+                    modes = modes or process.ask("about")["modes"]
+                    self.say(f"{workload}: {framework} {modes[number]}")
+                    entries = [Entry(row, framework, modes[number]) for row in rows]
+                    self.entries += entries
+                    self.heat(process, entries, weights, found)
+                except Died as death:
+                    self.bury(entries or [Entry(row, framework, "") for row in rows], death)
+            if modes is None or number + 1 == len(modes):
+                return
+
+    def bury(self, entries: Sequence[Entry], death: Died) -> None:
+        """Notes the death with every entry that has no number yet."""
+        self.entries += [e for e in entries if e not in self.entries]
+        for e in entries:
+            if not e.installed:
+                e.note = f"died: {death}"
+
+    def heat(self, process: Process, entries: Sequence[Entry], weights: Path | None,
+             found: dict[str, dict[tuple[str, str], Numbers]]) -> None:
+        """Results to be compared first, then calls as installed, then calls with an allocator that keeps memory."""
+        trains = WORKLOADS[entries[0].row.workload].trains
+        for e in entries:
+            results = self.folder / f"{e.framework}-{e.row.name}.npz"
+            process.ask("load", **loading(e, weights))
+            answer = process.ask("check", path=str(results), trains=trains, steps=STEPS, seconds=CHECK_SECONDS)
+            e.cold, e.steps = answer["seconds"], answer["steps"] if trains else None
+            with np.load(results) as arrays:
+                found[e.row.name][e.framework, e.mode] = dict(arrays)
+            results.unlink()
+            if trains:
+                process.ask("call")     # of the model with dropout, which compiles anew
+            if (once := self.second_call(process, e.row)) is not None:
+                e.installed, e.note = [once], "sampled once"
+            else:
+                self.take(process, e, e.installed, self.effort.heat)
+            e.memory = process.ask("memory")["mb"]
+        quick = [e for e in entries if not e.note]
+        if not quick or not process.ask("keep")["kept"]:
+            return
+        for e in quick:
+            if len(entries) > 1:
+                process.ask("load", **loading(e, weights))
+                process.ask("call")
+            self.take(process, e, e.keeping, self.effort.heat)
+
+    def second_call(self, process: Process, row: Row) -> float | None:
+        """The milliseconds of a mode that is too slow for more; a short call may be bad luck, so it has three tries."""
+        limit, ms = SLOW * self.best(row), float("inf")
+        for _ in range(3):
+            ms = min(ms, process.ask("call")["seconds"] * 1e3)
+            if ms <= limit:
+                return None
+            if ms > 1000:
+                break
+        return ms
+
+    def best(self, row: Row) -> float:
+        """The least milliseconds on a row so far."""
+        return min((e.ms for e in self.entries if e.row is row and e.precision == "float32"), default=float("inf"))
+
+    def take(self, process: Process, e: Entry, samples: list[float], seconds: float, least: int = 3) -> None:
+        """Some more samples."""
+        answer = process.ask("run", seconds=seconds, least=least)
+        samples += answer["ms"]
+        e.foreign = max(e.foreign, answer["foreign"])
+
+    def final(self, entries: Sequence[Entry], weights: Path | None) -> None:
+        """The contenders again, interleaved: fresh processes, the first ones with empty caches."""
+        if len(entries) < 2:
+            return
+        self.say(f"{entries[0].row.name}: final of {', '.join(f'{e.framework} {e.mode}' for e in entries)}")
+        for number in range(self.effort.processes * (1 if entries[0].ms > 5 else 2)):
+            try:
+                self.generation(entries, weights, number)
+            except Died as death:
+                entries[0].note = f"a final ended early: {death}"
+                return
+
+    def generation(self, entries: Sequence[Entry], weights: Path | None, number: int) -> None:
+        """One process for each contender, and turns in them."""
+        with ExitStack() as stack:
+            processes = [stack.enter_context(self.finalist(e)) for e in entries]
+            for e, process in zip(entries, processes):
+                process.tell("load", **loading(e, weights))
+            for process in processes:
+                process.answer()
+            for e, process in zip(entries, processes):
+                first = process.ask("call")["seconds"]
+                e.cold, e.warm = (first, e.warm) if number == 0 else (e.cold, min(first, e.warm or first))
+                process.ask("call")
+            for _ in range(self.effort.laps):
+                for e, process in zip(entries, processes):
+                    self.take(process, e, e.final, self.effort.turn, least=1)
+            for e, process in zip(entries, processes):
+                peak = process.ask("memory")["mb"]
+                e.memory, e.processes = peak if number == 0 else max(peak, e.memory or 0), number + 1
+
+    def finalist(self, e: Entry) -> Process:
+        cache = self.folder / f"{e.framework}-{e.mode}-{e.row.name}"
+        return Process(self.pythons[e.framework], program(e.framework, e.row.workload), self.threads, cache, e.keeps)
+
+
+def contenders(entries: Sequence[Entry]) -> list[Entry]:
+    """Who is in the final of a row: Stele, and peers that may be the best; nobody whose numbers are in doubt."""
+    fit = sorted((e for e in entries if e.verdict.agrees and e.precision == "float32" and not e.note),
+                 key=lambda e: e.ms)
+    ours, peers = ([e for e in fit if (e.framework == "stele") is own] for own in (True, False))
+    first = {e.framework: e for e in reversed(peers)}
+    best = min((e.ms for e in peers), default=0.0)
+    wanted = [e for e in peers if e.ms <= best * (LEADERS if first[e.framework] is e else CLOSE)]
+    return ours + wanted[:CONTENDERS]
+
+
+def loading(e: Entry, weights: Path | None) -> dict[str, Any]:
+    """The arguments of `load`."""
+    dropout = {"dropout": True} if WORKLOADS[e.row.workload].dropout else {}
+    return {"mode": e.mode, "sizes": dict(e.row.sizes), "weights": weights and str(weights), **dropout}
+
+
+def draw_weights(workload: str, folder: Path) -> Path:
+    """Weights for all frameworks, drawn by Stele's program; means and variances of batch-norms are not 0 and 1."""
+    model = getattr(importlib.import_module(f"stele.rosetta.stele.{workload}"), WORKLOADS[workload].model)()
+    rng, path = np.random.default_rng(0), folder / f"{workload}.npz"
+    arrays = {name: x.numpy() for name, x in model.state_dict().items()}
+    for name, a in arrays.items():
+        if name.endswith("running_mean"):
+            arrays[name] = rng.normal(0, 0.1, a.shape).astype(a.dtype)
+        if name.endswith("running_var"):
+            arrays[name] = rng.uniform(0.5, 1.5, a.shape).astype(a.dtype)
+    np.savez(path, **arrays)
+    return path

@@ -1,0 +1,81 @@
+"""The features that ResNet-50 (v1.5) sees in photographs, in PyTorch."""
+import sys
+
+import numpy as np
+import torch
+from torch import nn
+from torch._inductor import config
+from torch.nn import functional as F
+
+MODES = "eager", "channels_last", "compile freeze", "compile freeze channels_last", "channels_last bf16"
+
+
+def data(batch=1, seed=0):
+    """Photographs (batch, 3, 224, 224) in 0..1."""
+    return np.random.default_rng(seed).random((batch, 3, 224, 224), np.float32),
+
+
+def place(mode, photos):
+    x = torch.from_numpy(photos)
+    return x.to(memory_format=torch.channels_last) if "channels_last" in mode else x,
+
+
+class Bottleneck(nn.Module):
+    def __init__(self, inputs, width, stride):
+        super().__init__()
+        outputs = 4 * width
+        self.conv1, self.bn1 = nn.Conv2d(inputs, width, 1, bias=False), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width)
+        self.conv3, self.bn3 = nn.Conv2d(width, outputs, 1, bias=False), nn.BatchNorm2d(outputs)
+        self.downsample = nn.Identity() if inputs == outputs else nn.Sequential(
+            nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)))
+        y = F.relu(self.bn2(self.conv2(y)))
+        return F.relu(self.bn3(self.conv3(y)) + self.downsample(x))
+
+
+class ResNet50(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64)
+        self.layer1 = self.stage(64, 64, 3, 1)
+        self.layer2 = self.stage(256, 128, 4, 2)
+        self.layer3 = self.stage(512, 256, 6, 2)
+        self.layer4 = self.stage(1024, 512, 3, 2)
+
+    def stage(self, inputs, width, depth, stride):
+        rest = [Bottleneck(4 * width, width, 1) for _ in range(depth - 1)]
+        return nn.Sequential(Bottleneck(inputs, width, stride), *rest)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.bn1(self.conv1(x))), 3, 2, 1)
+        return self.layer4(self.layer3(self.layer2(self.layer1(x)))).mean((2, 3))
+
+
+def initialise(mode="eager", weights=None):
+    torch.manual_seed(0)
+    model = ResNet50().eval()
+    if weights:
+        model.load_state_dict({name: torch.from_numpy(w) for name, w in weights.items()})
+    if "channels_last" in mode:
+        model = model.to(memory_format=torch.channels_last)
+    config.freezing = "freeze" in mode
+    if "compile" in mode:
+        model.compile(dynamic=False)
+    return torch.autocast("cpu", torch.bfloat16)(model) if "bf16" in mode else model
+
+
+@torch.inference_mode()
+def step(model, x):
+    return model(x)
+
+
+def evaluate(model, x):
+    return {"features": step(model, x).float().numpy()}
+
+
+if __name__ == "__main__":
+    mode = sys.argv[1] if sys.argv[1:] else "eager"
+    print(evaluate(initialise(mode), *place(mode, *data(4)))["features"][:, :5])

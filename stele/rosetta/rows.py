@@ -1,0 +1,113 @@
+"""What is compared: the workloads with their rows, and the frameworks."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PROGRAMS = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Row:
+    """A workload at one size: `sizes` are arguments of the program's `data`, the rest is what one step is at least.
+
+    `flops` count a multiplication and an addition each, direct convolutions with the taps on padding; `traffic` is in
+    bytes, every input read once and every result written once. A row has the one of the two that bounds it.
+    """
+
+    name: str
+    workload: str
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    flops: float = 0.0
+    traffic: float = 0.0
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A program that each framework has: what it takes besides its inputs, and whether it learns."""
+
+    title: str
+    rows: tuple[Row, ...]
+    model: str = ""             # the class whose weights are copied between the frameworks
+    dropout: bool = False       # and whether to drop
+    trains: bool = False        # has gradients, a step that changes the weights, and an accuracy
+
+
+@dataclass(frozen=True)
+class Framework:
+    """A framework: the module that is imported, and the distributions that are installed for it."""
+
+    module: str
+    distributions: tuple[str, ...]
+    install: str
+
+
+def _convolution(inputs: int, outputs: int, edge: int, window: int) -> tuple[dict[str, int], float]:
+    sizes = {"inputs": inputs, "outputs": outputs, "edge": edge, "window": window}
+    return sizes, 2.0 * 32 * inputs * outputs * (edge * window) ** 2
+
+
+CONVOLUTIONS = {"conv3x3-64": (64, 64, 56, 3), "conv3x3-128": (128, 128, 28, 3), "conv3x3-256": (256, 256, 14, 3),
+                "conv3x3-512": (512, 512, 7, 3), "conv1x1": (256, 64, 56, 1)}
+_CNN = 64 * 2 * (9 * 32 ** 2 * (3 * 50 * 2 + 50 * 50 * 3) + 9 * 16 ** 2 * (50 * 100 + 100 * 100) * 3
+                 + (6400 * 512 + 512 * 10) * 3)
+_GRU = 64 * 150 * 2 * (125 + 100) * 300 * 3
+_MLP = 32 * 2 * (784 * 128 * 2 + 128 * 10 * 3)
+_BLOCK = 4 * 256 * 2 * (12 * 768 ** 2 + 2 * 256 * 768) * 3
+
+WORKLOADS = {
+    "cnn": Workload("a convolutional network learns, 64 images of 32 x 32",
+                    (Row("cnn", "cnn", {"batch": 64}, _CNN),), "Cnn", dropout=True, trains=True),
+    "gru": Workload("a recurrent network learns, 64 texts of 150 words",
+                    (Row("gru", "gru", {"batch": 64}, _GRU),), "Gru", trains=True),
+    "resnet50": Workload("features of photographs, 224 x 224",
+                         tuple(Row(f"resnet50-b{n}", "resnet50", {"batch": n}, 8.174e9 * n) for n in (1, 32)),
+                         "ResNet50"),
+    "transformer": Workload("a GPT-2 block and all its gradients, 4 texts of 256 words",
+                            (Row("transformer", "transformer", {"batch": 4}, _BLOCK),), "Block"),
+    "mlp": Workload("a small network learns, 784-128-10, batch 32",
+                    (Row("mlp", "mlp", {"batch": 32}, _MLP),), "Mlp", trains=True),
+    "elementwise": Workload("a chain of 20 elementwise operations",
+                            tuple(Row(f"elementwise-{n}", "elementwise", {"count": n}, traffic=12.0 * n)
+                                  for n in (1_000, 10_000_000))),
+    "softmax_xent": Workload("the mean cross-entropy of 4096 x 32000 logits and its gradient",
+                             (Row("softmax_xent", "softmax_xent", {"count": 4096}, traffic=12.0 * 4096 * 32000),)),
+    "layernorm": Workload("a layer norm of 8192 x 1024 and its gradients",
+                          (Row("layernorm", "layernorm", {"count": 8192}, traffic=20.0 * 8192 * 1024),)),
+    "matmul": Workload("square matrix products",
+                       tuple(Row(f"matmul-{n}", "matmul", {"size": n}, 2.0 * n ** 3) for n in (64, 256, 1024, 2048))),
+    "conv": Workload("convolutions of ResNet-50, 32 images",
+                     tuple(Row(name, "conv", *_convolution(*shape)) for name, shape in CONVOLUTIONS.items())),
+}
+
+FRAMEWORKS = {
+    "stele":       Framework("stele", ("stele",), "stele"),
+    "pytorch":     Framework("torch", ("torch",), "torch"),
+    "jax":         Framework("jax", ("jax", "jaxlib", "flax", "optax"), "jax flax optax"),
+    "tensorflow":  Framework("tensorflow", ("tensorflow-cpu", "tensorflow"), "tensorflow-cpu"),
+    "onnxruntime": Framework("onnxruntime", ("onnxruntime", "onnx"), "onnxruntime onnx"),
+    "numpy":       Framework("numpy", ("numpy",), "numpy"),
+    "pytensor":    Framework("pytensor", ("pytensor", "numba"), "pytensor numba"),
+    "tinygrad":    Framework("tinygrad", ("tinygrad",), "tinygrad"),
+    "mlx":         Framework("mlx.core", ("mlx", "mlx-cpu"), "mlx[cpu]"),
+}
+
+ROWS = {row.name: row for workload in WORKLOADS.values() for row in workload.rows}
+
+
+def chosen(names: Sequence[str]) -> dict[str, tuple[Row, ...]]:
+    """The rows that names of workloads or of single rows stand for, by workload; all rows for no names.
+
+    >>> [row.name for row in chosen(["matmul-64", "mlp"])["matmul"]]
+    ['matmul-64']
+    """
+    wanted = set(names or WORKLOADS)
+    rows = {name: tuple(row for row in workload.rows if {row.name, name} & wanted)
+            for name, workload in WORKLOADS.items()}
+    return {name: part for name, part in rows.items() if part}
+
+
+def program(framework: str, workload: str) -> Path:
+    """The file that translates a workload into a framework; it may be missing."""
+    return PROGRAMS / framework / f"{workload}.py"

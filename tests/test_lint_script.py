@@ -1,0 +1,229 @@
+"""`stele lint FILE`: what a whole run shows, and how the command ends."""
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+from stele.cli import COMMANDS
+from stele.follow import FOLLOWER
+from stele.inspect.lint.watch import Watch
+from stele.train.arguments import run
+
+START = """
+import numpy as np
+import stele as st
+from stele import nn, optim
+
+x, y = np.ones((8, 3), np.float32), np.array([0, 1] * 4)
+model = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 2))
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+def step(x, y):
+    optimizer.zero_grad()
+    loss = nn.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss
+"""
+
+
+def lint(text: str, folder: Path, *arguments: str) -> tuple[int, set[tuple[str, int]], str]:
+    """Exit code, checks with their lines, and what went to stderr, for a file that goes on after START."""
+    file = folder / "script.py"
+    file.write_text(START + text)
+    capture = folder / "out.json"
+    with capture.open("w") as out, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", out)
+        code = run(["lint", str(file), "--json", *arguments], COMMANDS)
+    return code, {(f["check"], f["line"]) for f in json.loads(capture.read_text())}, str(file)
+
+
+def line(text: str) -> int:
+    """The line of the file that carries the mark."""
+    return next(k for k, row in enumerate((START + text).split("\n"), 1) if "# here" in row)
+
+
+EVERY_STEP = {
+    "a number from a compiled step": """
+step = st.compile(step)
+for k in range(5):
+    loss = float(step(x, y))  # here
+""",
+    "a print in an imperative loop": """
+for k in range(5):
+    loss = step(st.tensor(x), st.tensor(y))
+    print(loss)  # here
+""",
+    "an array kept for later": """
+losses = []
+step = st.compile(step)
+for k in range(5):
+    losses.append(step(x, y).numpy())  # here
+""",
+    "a branch": """
+for k in range(5):
+    loss = step(x, y)
+    if loss < 0.1:  # here
+        break
+""",
+}
+
+
+@pytest.mark.parametrize("text", EVERY_STEP.values(), ids=EVERY_STEP)
+def test_numbers_asked_for_in_every_step(text: str, tmp_path: Path) -> None:
+    code, found, _ = lint(text, tmp_path)
+    assert (code, found) == (1, {("host-sync", line(text))})
+
+
+BATCHES = {
+    "imperative": """
+for k in range(3):
+    batch = st.tensor(x, requires_grad=True)
+    nn.cross_entropy(model(batch), st.tensor(y)).backward()  # here
+    optimizer.step()
+    optimizer.zero_grad()
+""",
+    "compiled update": """
+update = st.compile(lambda: optimizer.step())
+for k in range(3):
+    batch = st.tensor(x)
+    batch.requires_grad = True
+    loss = nn.cross_entropy(model(batch), st.tensor(y))
+    loss.backward()  # here
+    update()
+""",
+    "layers nobody trains": """
+optimizer = optim.SGD(model[2].parameters(), lr=0.1)
+for k in range(3):
+    nn.cross_entropy(model(st.tensor(x)), st.tensor(y)).backward()  # here
+    optimizer.step()
+    model.zero_grad()
+""",
+}
+
+
+@pytest.mark.parametrize("text", BATCHES.values(), ids=BATCHES)
+def test_gradients_that_nothing_takes_in_a_whole_run(text: str, tmp_path: Path) -> None:
+    code, found, _ = lint(text, tmp_path)
+    assert (code, found) == (1, {("unused-gradient", line(text))})
+
+
+PREDICTS = {
+    "at the end of a training": """
+for k in range(3):
+    step(st.tensor(x), st.tensor(y))
+with st.no_grad():
+    guess = model(st.tensor(x)).argmax(axis=1)  # here
+print(guess)
+""",
+    "a run that never learns": """
+print(model(st.tensor(x)))  # here
+""",
+    "a compiled run that never learns": """
+predict = st.compile(lambda x: model(x))  # here
+predict(x)
+""",
+}
+
+
+@pytest.mark.parametrize("text", PREDICTS.values(), ids=PREDICTS)
+def test_training_mode_at_inference(text: str, tmp_path: Path) -> None:
+    code, found, _ = lint(text, tmp_path)
+    assert (code, found) == (1, {("training-mode", line(text))})
+
+
+CLEAN = {
+    "imperative": """
+for k in range(250):
+    loss = step(st.tensor(x), st.tensor(y))
+    if k % 100 == 0:
+        print(float(loss))
+model.eval()
+print(model(st.tensor(x)).argmax(axis=1))
+""",
+    "compiled": """
+compiled, total = st.compile(step), st.tensor(0.0)
+for k in range(5):
+    total = total + compiled(x, y)
+print(float(total))
+predict = st.compile(lambda x: model(x))
+model.eval()
+for k in range(5):
+    print(predict(x).numpy())
+""",
+    "adversarial": """
+for k in range(3):
+    batch = st.tensor(x, requires_grad=True)
+    loss = nn.cross_entropy(model(batch), st.tensor(y))
+    worst = batch.detach() + 0.1 * st.sign(st.gradients(loss, batch))
+    step(worst, st.tensor(y))
+""",
+    "an accuracy looked at before backward": """
+logits = model(st.tensor(x))
+loss = nn.cross_entropy(logits, st.tensor(y))
+print(int((logits.argmax(axis=1) == st.tensor(y)).sum()))
+loss.backward()
+optimizer.step()
+""",
+}
+
+
+@pytest.mark.parametrize("text", CLEAN.values(), ids=CLEAN)
+def test_clean_runs(text: str, tmp_path: Path) -> None:
+    assert lint(text, tmp_path)[:2] == (0, set())
+
+
+def test_checks_left_out_and_arguments_of_the_file(tmp_path: Path) -> None:
+    text = """
+import sys
+assert sys.argv[1:] == ["--epochs", "3"] and __name__ == "__main__"
+for k in range(int(sys.argv[2])):
+    print(step(st.tensor(x), st.tensor(y)))
+"""
+    assert lint(text, tmp_path, "--without", "host-sync", "--", "--epochs", "3")[:2] == (0, set())
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("raise ValueError('no data')", "but ValueError: no data at {file}:17"),
+    ("import sys; sys.exit(3)", "but it ended with exit code 3"),
+    ("def f(:", "SyntaxError"),
+    ("model = None", "computed nothing with Stele"),
+])
+def test_a_file_that_cannot_be_checked(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+                                       ) -> None:
+    code, _, file = lint("\n" + text, tmp_path)
+    assert code == 2
+    assert message.format(file=file) in capsys.readouterr().err
+
+
+def test_text_and_a_file_that_is_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "script.py"
+    file.write_text(START + "print(step(st.tensor(x), st.tensor(y)))\nraise KeyboardInterrupt")
+    assert run(["lint", str(file)], COMMANDS) == 0
+    out, err = capsys.readouterr()
+    assert out == "0 findings in 2 programs and 1 training step\n" and "tensor(" in err
+
+
+ROSETTA = sorted((Path(__file__).parents[1] / "stele" / "rosetta" / "stele").glob("*.py"))
+SMALL = {"softmax_xent": {"count": 8, "classes": 10}, "layernorm": {"count": 8, "width": 32}, "matmul": {"size": 32},
+         "conv": {"batch": 2, "edge": 8}, "elementwise": {}}
+
+
+@pytest.mark.parametrize("path", ROSETTA, ids=lambda path: path.stem)
+def test_the_programs_of_the_benchmark_are_clean(path: Path) -> None:
+    watch = Watch()
+    token = FOLLOWER.set(watch)
+    try:
+        program = runpy.run_path(str(path))
+        inputs = program["place"]("compile", *program["data"](**SMALL.get(path.stem, {"batch": 2})))
+        state = program["initialise"]("compile")
+        for _ in range(5):
+            program["step"](state, *inputs)
+        program["evaluate"](state, *inputs)
+    finally:
+        FOLLOWER.reset(token)
+    assert watch.programs and watch.findings() == []
