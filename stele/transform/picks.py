@@ -17,7 +17,7 @@ def picked(v: Value) -> tuple[int, Value, Value] | None:
     """Axis, mask and x where v sums the elements of x that the mask keeps, one along that axis, of any along others."""
     match v:
         case Value(Sum(), [Value(Select(), [Value(Equal(), [Value(Iota()) as place, at]) as mask, x, rest])]):
-            axis: int = place.op.axis % place.ndim  # type: ignore[attr-defined]
+            axis = int(place.op.axis) % place.ndim  # type: ignore[attr-defined]
             alike = v.dtype == x.dtype and v.dtype.is_float and is_number(rest, 0)
             return (axis, mask, x) if alike and axis in axes_of(v) and is_index(at, axis) else None
     return None
