@@ -59,11 +59,11 @@ class Glue:
             case Conv2d():
                 conv = self.conv(self.v.op, x.shape, w.shape)
                 return convolution(*around, conv, self.operand(x, x.shape), self.operand(w, w.shape),
-                                   self.write(flat), self.temp, self.precision)
+                                   self.write(flat), self.near(flat), self.temp, self.precision)
             case Conv2dInputGrad():
                 conv = self.conv(self.v.op, self.v.shape, w.shape)
                 return input_gradient(*around, conv, self.operand(x, x.shape), self.operand(w, w.shape),
-                                      self.write(flat), self.temp, self.precision)
+                                      self.write(flat), self.near(flat), self.temp, self.precision)
             case Conv2dWeightGrad():
                 conv = self.conv(self.v.op, w.shape, self.v.shape)
                 return weight_gradient(*around, conv, self.operand(w, w.shape), self.operand(x, x.shape),

@@ -1,13 +1,28 @@
-"""Convolutions of single pixels (1x1, stride 1) as products of weights and an image, which is laid into panels."""
+"""Convolutions of single pixels (1x1) as products of weights and an image, which is laid into panels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Address, Builder, Count, Machine, Operand, Pair, Plain, Temp, Write, i64, size_of
+from stele.backend.llvm.access import (
+    Address,
+    Builder,
+    Count,
+    Index,
+    Machine,
+    Near,
+    Operand,
+    Pair,
+    Plain,
+    Temp,
+    Write,
+    i64,
+    size_of,
+)
 from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.layer import Layer, Weights
 from stele.backend.llvm.microkernel import Tile, idle, multiply_add
@@ -29,6 +44,7 @@ from stele.backend.llvm.nest import (
     zero,
 )
 from stele.backend.llvm.pack import masked_load, store_lanes
+from stele.backend.llvm.planes import regroup
 
 FEW = 4
 """Pixels behind the last whole vector that are computed one by one, with channels in lanes."""
@@ -78,8 +94,10 @@ class Blocking:
 
 def fits(layer: Layer, source: Operand) -> bool:
     """Whether a layer is one of single pixels, whose images lie in memory as they are."""
-    alike = layer.kernel == (1, 1) and layer.groups == 1 and layer.stencil.source == layer.stencil.target
-    return alike and source.plain is not None and source.plain.strides[2:] == (layer.stencil.source[1], 1)
+    stencil, plain = layer.stencil, source.plain
+    inside = all(s * (t - 1) < n for s, t, n in zip(stencil.phases, stencil.target, stencil.source))
+    alike = layer.kernel == (1, 1) and layer.groups == 1 and len(stencil.taps) == 1 and stencil.low == (0, 0)
+    return inside and alike and plain is not None and plain.strides[2:] == (stencil.source[1], 1)
 
 
 def plan(machine: Machine, layer: Layer) -> Blocking:
@@ -87,7 +105,8 @@ def plan(machine: Machine, layer: Layer) -> Blocking:
     pixels = layer.stencil.target[0] * layer.stencil.target[1]
     spare = machine.registers - (2 if machine.fma else 3)
     tiles = [Tile(machine, layer.dtype, r, v) for v in range(1, 5) for r in range(1, 25) if r * v + v <= spare]
-    bands = [pixels // n for n in range(1, pixels + 1) if pixels % n == 0 and pixels // n <= 2048]
+    width = 1 if layer.stencil.phases == (1, 1) else layer.stencil.target[1]
+    bands = [n for n in range(width, min(pixels, 2048) + 1, width) if pixels % n == 0]
     candidates = (_candidate(machine, layer, tile, band, parts)
                   for tile in tiles for band in bands for parts in (1, 2, 4))
     return min(candidates, key=lambda c: c[0])[1]
@@ -95,7 +114,7 @@ def plan(machine: Machine, layer: Layer) -> Blocking:
 
 def _candidate(machine: Machine, layer: Layer, tile: Tile, pixels: int, parts: int) -> tuple[float, Blocking]:
     """One blocking with its price per image, in vector multiplications."""
-    r, depth = tile.rows, layer.depth
+    r, depth, steps = tile.rows, layer.depth, layer.stencil.phases
     blocks = -(-layer.width // r)
     bands = layer.stencil.target[0] * layer.stencil.target[1] // pixels
     each = -(-blocks // min(blocks, parts))
@@ -105,28 +124,30 @@ def _candidate(machine: Machine, layer: Layer, tile: Tile, pixels: int, parts: i
     step = lambda v: max(r * v, 0.5 * r + v, 8.0) + 0.35 * v + 0.02 * r + 0.25
     sums = sum(count * (depth * step(v) + chunks * r * v * 2 + 30) for _, count, v in whole.panels)
     if whole.few:
-        sums += depth * max(whole.few * whole.across / tile.lanes, 4.0) + 4 * r * whole.few
-    sums += r * whole.vectors * (10 + 4 * (chunks - 1))
+        sums += depth * max(whole.few * whole.across / tile.lanes, 1.5) + 4 * r * whole.few
+    sums += r * whole.vectors * (10 + 4 * (chunks - 1 + (r * whole.room * size_of(layer.dtype) > machine.l1 // 2)))
     if chunks > 1 and each * r * whole.room > room // 2:
         sums *= 2
-    cost = bands * (blocks * sums + min(blocks, parts) * depth * (whole.vectors * 2.5 + 12))
+    read = 2.5 if steps == (1, 1) else 10.0
+    cost = bands * (blocks * sums + min(blocks, parts) * depth * (whole.vectors * read + 12))
     return cost * idle(bands, blocks, each, layer.batch), Blocking(tile, pixels, each, -(-depth // chunks))
 
 
 def pointwise(module: ir.Module, name: str, machine: Machine, layer: Layer, source: Operand, weight: Operand,
-              write: Write, temp: Address) -> tuple[list[Launch], list[Temp]]:
+              write: Write, near: Near, temp: Address) -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of a layer that `fits`: `source` (n, depth, h, w), `write` (n, width, h * w)."""
     blocking = plan(machine, layer)
     weights = Weights(layer, weight, blocking.tile)
     assert source.plain is not None
-    multiply = _Product(module, name, layer, blocking, weights, source.plain, write, temp).emit()
+    multiply = _Product(module, name, layer, blocking, weights, source.plain, write, near, temp).emit()
     return [weights.kernel(module, f"{name}.pack", temp), multiply], [weights.temporary]
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where a task keeps: panels, single pixels, sums, and sums of single pixels with channels in lanes."""
+    """Where a task keeps: pixels of a channel that lie apart, panels, single pixels, sums, and sums of single pixels with channels in lanes."""
 
+    line: ir.Value
     panels: ir.Value
     few: ir.Value
     sums: ir.Value
@@ -144,6 +165,7 @@ class _Product:
     weights: Weights
     source: Plain
     write: Write
+    near: Near
     temp: Address
 
     @property
@@ -169,9 +191,11 @@ class _Product:
                     left = total(b, scaled(b, block, self.weights.size), scaled(b, s, blocking.tile.rows))
                     own = i64(0) if self.once else b.sub(block, begin)
                     sums = at(b, places.sums, scaled(b, own, blocking.tile.rows * blocking.room), layer.dtype)
-                    self._block(b, at(b, self.temp(b, ctx, 0), left, layer.dtype), places, sums, (s, count))
+                    corner = image, scaled(b, block, blocking.tile.rows), pixel
+                    panel = at(b, self.temp(b, ctx, 0), left, layer.dtype)
+                    self._block(b, ctx, panel, places, sums, (s, count), corner)
                     with b.if_then(b.icmp_signed(">=", b.add(s, count), i64(layer.depth))):
-                        self._drain(b, ctx, sums, (image, scaled(b, block, blocking.tile.rows), pixel))
+                        self._drain(b, ctx, sums, corner)
         return Launch(self.name, Count(bands * parts, ((layer.batch, 1),)), sum(rooms))
 
     def _rooms(self) -> tuple[int, ...]:
@@ -179,38 +203,64 @@ class _Product:
         blocking, tile = self.blocking, self.blocking.tile
         sums = tile.rows * blocking.room * (1 if self.once else blocking.blocks) + tile.lanes
         return tuple(round_up(n * size_of(self.layer.dtype), 64) for n in (
-            blocking.chunk * blocking.vectors * tile.lanes, blocking.chunk * blocking.few, sums,
+            0 if self._steps == (1, 1) else blocking.pixels + tile.lanes, blocking.chunk * blocking.vectors * tile.lanes,
+            blocking.chunk * blocking.few, sums,
             blocking.few * blocking.across))
 
-    def _gather(self, b: Builder, ctx: ir.Value, corner: tuple[ir.Value, ir.Value, ir.Value], count: ir.Value,
+    def _gather(self, b: Builder, ctx: ir.Value, corner: Index, count: ir.Value,
                 places: Places) -> None:
         """Panels of `count` channels from `corner` = (image, channel, pixel) on."""
         blocking, dtype, lanes = self.blocking, self.layer.dtype, self.blocking.tile.lanes
         image, channel, pixel = corner
-        base = at(b, self.source.base(b, ctx), total(b, scaled(b, image, self.source.strides[0]), pixel), dtype)
+        start = scaled(b, image, self.source.strides[0])
+        if self._steps == (1, 1):
+            start = b.add(start, pixel)
+        else:
+            row = b.udiv(pixel, i64(self.layer.stencil.target[1]))
+            start = b.add(start, scaled(b, row, self._steps[0] * self.layer.stencil.source[1]))
+        base = at(b, self.source.base(b, ctx), start, dtype)
         with loop(b, 0, count) as c:
             line = at(b, base, scaled(b, b.add(channel, c), self.source.strides[1]), dtype)
+            if self._steps != (1, 1):
+                line = self._straighten(b, line, places.line)
             for first, number, width in blocking.panels:
                 with loop(b, 0, number) as p:
                     start = scaled(b, total(b, scaled(b, p, width), first), lanes)
                     row = total(b, scaled(b, start, blocking.chunk), scaled(b, c, width * lanes))
                     for v in range(width):
-                        vector = self._vector(b, at(b, line, total(b, start, v * lanes), dtype), first + v, number)
+                        left = lanes if number > 1 else blocking.pixels - (first + v) * lanes
+                        vector = self._read(b, at(b, line, total(b, start, v * lanes), dtype), left)
                         store(b, vector, at(b, places.panels, total(b, row, v * lanes), dtype), dtype)
             if blocking.few:
-                rest = at(b, line, blocking.vectors * lanes, dtype)
-                vector = masked_load(b, rest, dtype, lanes_below(b, i64(blocking.few), lanes))
+                vector = self._read(b, at(b, line, blocking.vectors * lanes, dtype), blocking.few)
                 store_lanes(b, vector, at(b, places.few, scaled(b, c, blocking.few), dtype), dtype, blocking.few)
 
-    def _vector(self, b: Builder, address: ir.Value, number: int, repeated: int) -> ir.Value:
-        """One vector of the source; no more of it than there is."""
-        dtype, lanes = self.layer.dtype, self.blocking.tile.lanes
-        left = self.blocking.pixels - number * lanes
-        if repeated > 1 or left >= lanes:
-            return load(b, address, dtype, lanes)
-        return masked_load(b, address, dtype, lanes_below(b, i64(left), lanes))
+    @property
+    def _steps(self) -> tuple[int, int]:
+        """The strides of the convolution."""
+        return self.layer.stencil.phases
 
-    def _block(self, b: Builder, left: ir.Value, places: Places, sums: ir.Value, channels: Pair) -> None:
+    def _straighten(self, b: Builder, line: ir.Value, to: ir.Value) -> ir.Value:
+        """The pixels that a band reads of one channel, end to end at `to`."""
+        dtype, lanes, (sy, sx) = self.layer.dtype, self.blocking.tile.lanes, self._steps
+        width, target = self.layer.stencil.source[1], self.layer.stencil.target[1]
+        with loop(b, 0, self.blocking.pixels // target) as q:
+            row = at(b, line, scaled(b, q, sy * width), dtype)
+            for x in range(0, target, lanes):
+                starts = [x * sx + j * lanes for j in range(sx)]
+                vectors = [self._read(b, at(b, row, k, dtype), max(0, width - k)) for k in starts]
+                picked = regroup(b, vectors, lambda l: divmod(l * sx, lanes))
+                store(b, picked, at(b, to, total(b, scaled(b, q, target), x), dtype), dtype)
+        return to
+
+    def _read(self, b: Builder, address: ir.Value, left: int) -> ir.Value:
+        """A vector at an address, no more of it than the `left` elements there are."""
+        dtype, lanes = self.layer.dtype, self.blocking.tile.lanes
+        return load(b, address, dtype, lanes) if left >= lanes else \
+            masked_load(b, address, dtype, lanes_below(b, i64(left), lanes))
+
+    def _block(self, b: Builder, ctx: ir.Value, left: ir.Value, places: Places, sums: ir.Value, channels: Pair,
+               corner: Index) -> None:
         """All pixels of one block of channels, added to what the channels before gave."""
         blocking, tile, dtype, lanes = self.blocking, self.blocking.tile, self.layer.dtype, self.blocking.tile.lanes
         depth, previous = blocking.chunk, None
@@ -222,6 +272,7 @@ class _Product:
             with loop(b, 0, count) as p:
                 start = scaled(b, total(b, scaled(b, p, width), first), lanes)
                 right = at(b, places.panels, scaled(b, start, blocking.chunk), dtype)
+                self._approach(b, ctx, corner, start, width)
 
                 def body(k, acc, part=part, right=right):
                     row = at(b, left, scaled(b, k, part.rows), dtype)
@@ -233,22 +284,38 @@ class _Product:
         if blocking.few:
             self._few(b, left, places, sums, depth, previous)
 
+    def _approach(self, b: Builder, ctx: ir.Value, corner: Index, start: ir.Value, width: int) -> None:
+        """Asks for the memory of a tile's destination while the tile is computed."""
+        image, channel, pixel = corner
+        with loop(b, 0, least(b, i64(self.blocking.tile.rows), b.sub(i64(self.layer.width), channel))) as r:
+            for v in range(width):
+                self.near(b, ctx, (image, b.add(channel, r), total(b, pixel, start, v * self.blocking.tile.lanes)))
+
     def _few(self, b: Builder, left: ir.Value, places: Places, sums: ir.Value, depth: int | ir.Value,
              previous: Previous) -> None:
         """The single pixels, with channels in lanes."""
         blocking, dtype, lanes, few = self.blocking, self.layer.dtype, self.blocking.tile.lanes, self.blocking.few
         tile, parts = self.blocking.tile, range(0, self.blocking.across, self.blocking.tile.lanes)
 
-        def body(k, acc):
-            row, column = at(b, left, scaled(b, k, tile.rows), dtype), at(b, places.few, scaled(b, k, few), dtype)
-            rows = [load(b, at(b, row, r, dtype), dtype, lanes) for r in parts]
-            pixels = [splat(b, load(b, at(b, column, j, dtype), dtype), lanes) for j in range(few)]
-            pairs = [(pixel, row) for pixel in pixels for row in rows]
-            return [multiply_add(b, tile.machine, *pair, sum_) for pair, sum_ in zip(pairs, acc)]
+        count = few * len(parts)
+        apart = 1 if not isinstance(depth, int) or count > 2 or depth % 4 else 4
 
-        for k, value in enumerate(fold(b, depth, [zero(dtype, lanes)] * (few * len(parts)), body)):
+        def body(k, acc):
+            made: list[ir.Value] = []
+            for step in range(apart):
+                k1 = total(b, scaled(b, k, apart), step)
+                row, column = at(b, left, scaled(b, k1, tile.rows), dtype), at(b, places.few, scaled(b, k1, few), dtype)
+                rows = [load(b, at(b, row, r, dtype), dtype, lanes) for r in parts]
+                pixels = [splat(b, load(b, at(b, column, j, dtype), dtype), lanes) for j in range(few)]
+                pairs = [(pixel, row) for pixel in pixels for row in rows]
+                made += [multiply_add(b, tile.machine, *pair, sum_) for pair, sum_ in zip(pairs, acc[step * count:])]
+            return made
+
+        times = depth // apart if isinstance(depth, int) else depth
+        acc = fold(b, times, [zero(dtype, lanes)] * (count * apart), body)
+        for k in range(count):
             place = at(b, places.across, k * lanes, dtype)
-            store(b, value, place, dtype)
+            store(b, reduce(b.fadd, acc[k::count]), place, dtype)
         with loop(b, 0, tile.rows) as r, loop(b, 0, few) as j:
             new = load(b, at(b, places.across, total(b, scaled(b, j, blocking.across), r), dtype), dtype)
             place = at(b, sums, total(b, scaled(b, r, blocking.room), j, blocking.vectors * lanes), dtype)
@@ -257,7 +324,7 @@ class _Product:
                 new = b.fadd(b.extract_element(old, i64(0)), new)
             store(b, new, place, dtype)
 
-    def _drain(self, b: Builder, ctx: ir.Value, sums: ir.Value, corner: tuple[ir.Value, ir.Value, ir.Value]) -> None:
+    def _drain(self, b: Builder, ctx: ir.Value, sums: ir.Value, corner: Index) -> None:
         """Finished sums of one block to their destination, `corner` = (image, channel, pixel) on."""
         blocking, dtype, lanes = self.blocking, self.layer.dtype, self.blocking.tile.lanes
         image, channel, pixel = corner
