@@ -46,7 +46,8 @@ def _layer(module: ir.Module, name: str, machine: Machine, conv: Conv, layer: La
         if price < direct.plan(machine, layer, source)[0]:
             return winograd.winograd(module, name, machine, layer, blocking, source, weight, write, temp)
     if pointwise.fits(layer, source):
-        return pointwise.pointwise(module, name, machine, layer, source, weight, write, near, temp)
+        blocking = pointwise.plan(machine, layer, precision)
+        return pointwise.product(module, name, layer, blocking, source, weight, write, near, temp)
     return direct.layer(module, name, machine, layer, source, weight, write, temp)
 
 

@@ -12,7 +12,7 @@ from stele.backend.llvm.elements import Lanes
 from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.gemm import Gemm, gemm
 from stele.backend.llvm.launch import BUFS, Launch, pointer
-from stele.backend.llvm.nest import Splat
+from stele.backend.llvm.nest import Splat, prefetch
 from stele.backend.llvm.scalars import LLVMScalars
 from stele.backend.llvm.stencil import Conv
 from stele.ir.graph import Op, Value
@@ -156,7 +156,7 @@ class Glue:
             blocks.advance(piece.block)
             for step, (address, rest) in blocks.places.items():
                 if rest == 0 and coefficient(step.offset, f"%c{last}") == 1:
-                    blocks.memory.prefetch(address, isinstance(step, Store))
+                    prefetch(b, address, isinstance(step, Store))
 
         return near
 

@@ -76,13 +76,12 @@ class Weights:
         with kernel(module, name) as (b, ctx, scratch, task, _):
             group, block = split(b, task, self.blocks)
             to = at(b, temp(b, ctx, 0), scaled(b, task, self.size), self.layer.dtype)
-            self.pack(b, ctx, group, block, to, scratch)
+            self.pack(b, ctx, group, scaled(b, block, self.tile.rows), to, scratch)
         return Launch(name, Count(self.layer.groups * self.blocks), self.buffer, packs=(1, 0))
 
-    def pack(self, b: Builder, ctx: ir.Value, group: ir.Value, block: ir.Value, to: ir.Value,
+    def pack(self, b: Builder, ctx: ir.Value, group: ir.Value, start: ir.Value, to: ir.Value,
              scratch: ir.Value) -> None:
-        """One block of one group."""
-        start = scaled(b, block, self.tile.rows)
+        """One block of one group, target channels from `start` on."""
         dense = self._dense()
         if dense is not None:
             self._pack_dense(b, ctx, dense, group, start, to, scratch)
