@@ -11,7 +11,6 @@ from llvmlite import ir
 from stele.backend.llvm.access import Builder, Extent, Machine, size_of
 from stele.backend.llvm.nest import at, bytes_at, load, prefetch, splat, store, suffix, zero
 
-
 LINE, AHEAD = 64, 8192
 """Bytes of a cache line, and how far ahead a left operand is asked for."""
 
@@ -55,7 +54,7 @@ class Tile:
         return splat(b, load(b, address, self.dtype), self.lanes)
 
     def ahead(self, b: Builder, row: ir.Value) -> None:
-        """Asks for the left operand that is needed some steps after `row`: what the machine foresees ends with a page."""
+        """Asks for the left operand of some steps after `row`: what the machine foresees ends with a page."""
         for line in range(0, self.rows * size_of(self.dtype), LINE):
             prefetch(b, bytes_at(b, row, AHEAD + line))
 

@@ -151,7 +151,8 @@ def product(module: ir.Module, name: str, layer: Layer, blocking: Blocking, sour
     """Appends the kernels of a layer that `fits`: `source` (n, depth, h, w), `write` (n, width, h * w)."""
     weights = Weights(layer, weight, blocking.tile)
     assert source.plain is not None
-    return _Product(module, name, layer, blocking, weights, source.plain, write, near, temp).emit()
+    image = Image(layer, blocking, source.plain)
+    return _Product(module, name, layer, blocking, weights, image, write, near, temp).emit()
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,80 @@ class Places:
 
 
 @dataclass(frozen=True)
+class Image:
+    """The image of a layer on its way into panels."""
+
+    layer: Layer
+    blocking: Blocking
+    memory: Plain
+
+    @property
+    def line(self) -> int:
+        """Elements of a channel's pixels end to end; writing overruns the last by less than a vector."""
+        return self.blocking.pixels * self.blocking.scheme.side + self.blocking.tile.lanes
+
+    def gather(self, b: Builder, ctx: ir.Value, corner: Index, count: ir.Value, places: Places) -> None:
+        """Panels of `count` channels from `corner` = (image, channel, pixel) on."""
+        blocking, dtype, lanes = self.blocking, self.layer.dtype, self.blocking.tile.lanes
+        image, channel, pixel = corner
+        start = scaled(b, image, self.memory.strides[0])
+        if self.steps == (1, 1):
+            start = b.add(start, pixel)
+        else:
+            row = b.udiv(pixel, i64(self.layer.stencil.target[1]))
+            start = b.add(start, scaled(b, row, self.steps[0] * self.layer.stencil.source[1]))
+        base = at(b, self.memory.base(b, ctx), start, dtype)
+        with loop(b, 0, count) as c:
+            lines: list[ir.Value] = []
+            for part in range(blocking.scheme.side):
+                own = total(b, channel, c, part * self.layer.depth // blocking.scheme.side)
+                line = at(b, base, scaled(b, own, self.memory.strides[1]), dtype)
+                if self.steps != (1, 1):
+                    line = self._straighten(b, line, at(b, places.line, part * self.line, dtype))
+                lines += [at(b, line, half * blocking.pixels, dtype) for half in range(blocking.scheme.side)]
+            for first, number, width in blocking.panels:
+                with loop(b, 0, number) as p:
+                    start = scaled(b, total(b, scaled(b, p, width), first), lanes)
+                    row = total(b, scaled(b, start, blocking.chunk), scaled(b, c, width * lanes))
+                    for v in range(width):
+                        left = lanes if number > 1 else blocking.pixels - (first + v) * lanes
+                        read = [self._read(b, at(b, line, total(b, start, v * lanes), dtype), left) for line in lines]
+                        for k, vector in enumerate(blocking.scheme.right(b, read)):
+                            place = total(b, row, k * blocking.chunk * blocking.vectors * lanes + v * lanes)
+                            store(b, vector, at(b, places.panels, place, dtype), dtype)
+            if blocking.few:
+                read = [self._read(b, at(b, line, blocking.vectors * lanes, dtype), blocking.few) for line in lines]
+                for k, vector in enumerate(blocking.scheme.right(b, read)):
+                    place = total(b, scaled(b, c, blocking.few), k * blocking.chunk * blocking.few)
+                    store_lanes(b, vector, at(b, places.few, place, dtype), dtype, blocking.few)
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """The strides of the convolution."""
+        return self.layer.stencil.phases
+
+    def _straighten(self, b: Builder, line: ir.Value, to: ir.Value) -> ir.Value:
+        """The pixels that a band reads of one channel, end to end at `to`."""
+        dtype, lanes, (sy, sx) = self.layer.dtype, self.blocking.tile.lanes, self.steps
+        width, target = self.layer.stencil.source[1], self.layer.stencil.target[1]
+        with loop(b, 0, self.blocking.pixels * self.blocking.scheme.side // target) as q:
+            row = at(b, line, scaled(b, q, sy * width), dtype)
+            for x in range(0, target, lanes):
+                starts = [x * sx + j * lanes for j in range(sx)]
+                vectors = [self._read(b, at(b, row, k, dtype), max(0, width - k)) for k in starts]
+                picked = regroup(b, vectors, lambda l: divmod(l * sx, lanes))
+                store(b, picked, at(b, to, total(b, scaled(b, q, target), x), dtype), dtype)
+        return to
+
+    def _read(self, b: Builder, address: ir.Value, left: int) -> ir.Value:
+        """A vector at an address, no more of it than the `left` elements there are; a later channel is asked for."""
+        dtype, lanes = self.layer.dtype, self.blocking.tile.lanes
+        prefetch(b, at(b, address, LATER * self.memory.strides[1], dtype))
+        return load(b, address, dtype, lanes) if left >= lanes else \
+            masked_load(b, address, dtype, lanes_below(b, i64(left), lanes))
+
+
+@dataclass(frozen=True)
 class _Product:
     """Both kernels. Weights lie as `[block][product][source channel][row]`, panels as
     `[product][panel][source channel][column]`, sums as `[product][row][pixel]`.
@@ -178,7 +253,7 @@ class _Product:
     layer: Layer
     blocking: Blocking
     weights: Weights
-    source: Plain
+    image: Image
     write: Write
     near: Near
     temp: Address
@@ -238,7 +313,7 @@ class _Product:
             with loop(b, 0, layer.depth // side, blocking.chunk) as s:
                 count = least(b, i64(blocking.chunk), b.sub(i64(layer.depth // side), s))
                 with b.if_then(changed):
-                    self._gather(b, ctx, (image, s, pixel), count, places)
+                    self.image.gather(b, ctx, (image, s, pixel), count, places)
                 with loop(b, begin, least(b, i64(blocks), total(b, begin, blocking.blocks))) as block:
                     own = i64(0) if self.once else b.sub(block, begin)
                     sums = at(b, places.sums, scaled(b, own, rows * blocking.room), layer.dtype)
@@ -273,76 +348,10 @@ class _Product:
         blocking, tile = self.blocking, self.blocking.tile
         scheme = blocking.scheme
         sums = tile.rows * blocking.room * (scheme.products if self.once else blocking.blocks) + tile.lanes
-        line = 0 if self._steps == (1, 1) else scheme.side * self._line
+        line = 0 if self.image.steps == (1, 1) else scheme.side * self.image.line
         return tuple(round_up(n * size_of(self.layer.dtype), 64) for n in (
             line, scheme.products * blocking.chunk * blocking.vectors * tile.lanes,
             scheme.products * blocking.chunk * blocking.few, sums, blocking.few * blocking.across))
-
-    @property
-    def _line(self) -> int:
-        """Elements of a channel's pixels end to end; writing overruns the last by less than a vector."""
-        return self.blocking.pixels * self.blocking.scheme.side + self.blocking.tile.lanes
-
-    def _gather(self, b: Builder, ctx: ir.Value, corner: Index, count: ir.Value,
-                places: Places) -> None:
-        """Panels of `count` channels from `corner` = (image, channel, pixel) on."""
-        blocking, dtype, lanes = self.blocking, self.layer.dtype, self.blocking.tile.lanes
-        image, channel, pixel = corner
-        start = scaled(b, image, self.source.strides[0])
-        if self._steps == (1, 1):
-            start = b.add(start, pixel)
-        else:
-            row = b.udiv(pixel, i64(self.layer.stencil.target[1]))
-            start = b.add(start, scaled(b, row, self._steps[0] * self.layer.stencil.source[1]))
-        base = at(b, self.source.base(b, ctx), start, dtype)
-        with loop(b, 0, count) as c:
-            lines: list[ir.Value] = []
-            for part in range(blocking.scheme.side):
-                own = total(b, channel, c, part * self.layer.depth // blocking.scheme.side)
-                line = at(b, base, scaled(b, own, self.source.strides[1]), dtype)
-                if self._steps != (1, 1):
-                    line = self._straighten(b, line, at(b, places.line, part * self._line, dtype))
-                lines += [at(b, line, half * blocking.pixels, dtype) for half in range(blocking.scheme.side)]
-            for first, number, width in blocking.panels:
-                with loop(b, 0, number) as p:
-                    start = scaled(b, total(b, scaled(b, p, width), first), lanes)
-                    row = total(b, scaled(b, start, blocking.chunk), scaled(b, c, width * lanes))
-                    for v in range(width):
-                        left = lanes if number > 1 else blocking.pixels - (first + v) * lanes
-                        read = [self._read(b, at(b, line, total(b, start, v * lanes), dtype), left) for line in lines]
-                        for k, vector in enumerate(blocking.scheme.right(b, read)):
-                            place = total(b, row, k * blocking.chunk * blocking.vectors * lanes + v * lanes)
-                            store(b, vector, at(b, places.panels, place, dtype), dtype)
-            if blocking.few:
-                read = [self._read(b, at(b, line, blocking.vectors * lanes, dtype), blocking.few) for line in lines]
-                for k, vector in enumerate(blocking.scheme.right(b, read)):
-                    place = total(b, scaled(b, c, blocking.few), k * blocking.chunk * blocking.few)
-                    store_lanes(b, vector, at(b, places.few, place, dtype), dtype, blocking.few)
-
-    @property
-    def _steps(self) -> tuple[int, int]:
-        """The strides of the convolution."""
-        return self.layer.stencil.phases
-
-    def _straighten(self, b: Builder, line: ir.Value, to: ir.Value) -> ir.Value:
-        """The pixels that a band reads of one channel, end to end at `to`."""
-        dtype, lanes, (sy, sx) = self.layer.dtype, self.blocking.tile.lanes, self._steps
-        width, target = self.layer.stencil.source[1], self.layer.stencil.target[1]
-        with loop(b, 0, self.blocking.pixels * self.blocking.scheme.side // target) as q:
-            row = at(b, line, scaled(b, q, sy * width), dtype)
-            for x in range(0, target, lanes):
-                starts = [x * sx + j * lanes for j in range(sx)]
-                vectors = [self._read(b, at(b, row, k, dtype), max(0, width - k)) for k in starts]
-                picked = regroup(b, vectors, lambda l: divmod(l * sx, lanes))
-                store(b, picked, at(b, to, total(b, scaled(b, q, target), x), dtype), dtype)
-        return to
-
-    def _read(self, b: Builder, address: ir.Value, left: int) -> ir.Value:
-        """A vector at an address, no more of it than the `left` elements there are; a later channel is asked for."""
-        dtype, lanes = self.layer.dtype, self.blocking.tile.lanes
-        prefetch(b, at(b, address, LATER * self.source.strides[1], dtype))
-        return load(b, address, dtype, lanes) if left >= lanes else \
-            masked_load(b, address, dtype, lanes_below(b, i64(left), lanes))
 
     def _block(self, b: Builder, ctx: ir.Value, left: ir.Value, places: Places, sums: ir.Value, channels: Pair,
                corner: Index) -> None:
