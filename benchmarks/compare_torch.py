@@ -20,7 +20,7 @@ from stele.data import find_images, find_texts, unit
 from stele.tensor import Tensor
 from stele.train.models import ResNet50
 
-PEER = Path(__file__).resolve().parent / "peers" / "torch_results.py"
+PEER = Path(__file__).resolve().parent / "torch_results.py"
 FEATURES, ACCURACY = 1e-4, 0.002
 
 

@@ -19,10 +19,8 @@ from contraction import Bench, Memory, machine_here, size, strides  # noqa: E402
 from stele.backend.llvm.algorithms import convolution, input_gradient  # noqa: E402
 from stele.backend.llvm.conv_weight import weight_gradient  # noqa: E402
 from stele.backend.llvm.gemm import Gemm, gemm  # noqa: E402
-from stele.backend.llvm.launch import Launch  # noqa: E402
-from stele.backend.llvm.microkernel import Tile  # noqa: E402
-from stele.backend.llvm.nest import fold, kernel, load  # noqa: E402
 from stele.backend.llvm.stencil import Conv  # noqa: E402
+from stele.rosetta.machine import multiply_adds  # noqa: E402
 
 THREADS = 2
 SECONDS = 0.2
@@ -77,22 +75,6 @@ def timed(run: Callable[[], None]) -> tuple[float, float]:
     return min(times), sorted(times)[len(times) // 2]
 
 
-def peak(threads: int) -> float:
-    """GFLOP/s of a loop of nothing but multiply-adds in registers."""
-    tile, depth, tasks = Tile(MACHINE, FLOAT, 12, 1), 1 << 14, 64 * threads
-
-    def build(module: ir.Module, temp):
-        with kernel(module, "peak") as (b, _, scratch, *_):
-            x, y = (load(b, scratch, FLOAT, tile.lanes) for _ in range(2))
-            acc = fold(b, depth, tile.zeros(), lambda k, acc: tile.step(b, acc, lambda r: x, lambda v: y))
-            tile.store(b, acc, scratch, tile.columns)
-        return [Launch("peak", tasks, 4 * tile.size)], []
-
-    bench = Bench(MACHINE, build, [np.zeros(1, np.float32)])
-    bench.scratch[...] = 0
-    return 2 * depth * tasks * tile.size / timed(partial(bench.run, threads))[0] / 1e9
-
-
 def products(wanted: Callable[[str], bool]) -> Iterator[tuple[str, Bench, int, int]]:
     """Each matrix product that is wanted, with its work and threads."""
     rng = np.random.default_rng(0)
@@ -133,7 +115,7 @@ def convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str, Bench, in
 
 
 def main(names: list[str]) -> None:
-    peaks = {threads: peak(threads) for threads in (1, THREADS)}
+    peaks = {threads: multiply_adds(threads) / 1e9 for threads in (1, THREADS)}
     print(", ".join(f"peak of {threads} threads {value:.0f} GFLOP/s" for threads, value in peaks.items()))
     print(f"{'kernel':<18}{'ms':>9}{'median':>9}{'GFLOP/s':>9}{'of peak':>9}   build, optimise, emit (ms)")
     for source in (products, convolutions):

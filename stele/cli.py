@@ -4,11 +4,12 @@ import sys
 
 from stele.inspect.doctor import doctor
 from stele.inspect.lint.command import lint_file
+from stele.inspect.tune.command import tune
 from stele.rosetta.command import bench
 from stele.rosetta.options import BenchOptions
 from stele.train.arguments import Commands, Doctor, run
 from stele.train.features import features
-from stele.train.options import FeatureOptions, LintOptions, TrainOptions
+from stele.train.options import FeatureOptions, LintOptions, TrainOptions, TuneOptions
 from stele.train.workloads import train
 
 COMMANDS: Commands = {
@@ -16,6 +17,7 @@ COMMANDS: Commands = {
     FeatureOptions: features,
     BenchOptions: bench,
     LintOptions: lint_file,
+    TuneOptions: tune,
     Doctor: lambda options: print(doctor()),
 }
 

@@ -1,7 +1,7 @@
 """Who follows a run: told of every look at numbers, every evaluation and every call of a compiled function."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -17,8 +17,8 @@ class Follower:
     def evaluated(self, order: Sequence[Value], wanted: Sequence[Value]) -> None:
         """Pending values are computed: all they need, operands first, and those that somebody wants."""
 
-    def called(self, plan: Any, handles: Sequence[Any]) -> None:
-        """A compiled function runs its plan on these handles."""
+    def called(self, plan: Any, handles: Sequence[Any], sizes: Mapping[str, int]) -> None:
+        """A compiled function runs its plan on these handles, with these numbers for its open sizes."""
 
 
 FOLLOWER: ContextVar[Follower | None] = ContextVar("follower", default=None)

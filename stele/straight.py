@@ -51,8 +51,8 @@ class Writer:
         self.number = count()
         self.known: dict[str, Any] = {
             "MISS": MISS, "RUNNING": RUNNING, "Tensor": Tensor, "Buffer": Buffer, "ndarray": np.ndarray, "plan": plan,
-            "sizes": sizes, "grad_mode": GRAD.get, "following": FOLLOWER.get, "evaluate": evaluate, "is_alone": is_alone, "result": result,
-            "unflatten": tree.unflatten}
+            "sizes": sizes, "grad_mode": GRAD.get, "following": FOLLOWER.get, "evaluate": evaluate,
+            "is_alone": is_alone, "result": result, "unflatten": tree.unflatten}
         self.state = [k for k, (base, _) in enumerate(plan.getters) if base is not None]
         self.handles = [f"x{key}" if base is None else f"h{k}" for k, (base, key) in enumerate(plan.getters)]
 
@@ -124,7 +124,8 @@ class Writer:
     def run(self) -> list[str]:
         """Inputs, the program, results; what is rebound is rebound even where an exception comes in between."""
         plan = self.plan
-        lines = ["if (follower := following()) is not None:", f"    follower.called(plan, [{', '.join(self.handles)}])"]
+        handles = ", ".join(self.handles)
+        lines = ["if (follower := following()) is not None:", f"    follower.called(plan, [{handles}], sizes)"]
         read = [self.handles[h] for kind, h in plan.inputs if kind == "handle"]
         if read:
             lines += [f"if {' or '.join(f'{x}._value.data is None' for x in read)}:",

@@ -131,14 +131,11 @@ def test_parts_of_a_key_do_not_run_together() -> None:
     assert len({digest("ab", "c"), digest("a", "bc"), digest("abc"), digest("ab", b"c", "")}) == 4
 
 
-def test_the_fingerprint_is_quick() -> None:
+def test_the_fingerprint_is_of_the_code_alone() -> None:
     fingerprint.cache_clear()
-    start = time.perf_counter()
     first = fingerprint()
-    took = time.perf_counter() - start
-    print(f"fingerprint {took * 1e3:.2f} ms")
     fingerprint.cache_clear()
-    assert fingerprint() == first and took < 0.1
+    assert fingerprint() == first
 
 
 def test_the_environment_names_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from stele.errors import DataError
+from stele.rosetta.options import BenchOptions
 from stele.train.arguments import Doctor, parse, run
-from stele.train.options import FeatureOptions, LintOptions, TrainOptions
+from stele.train.options import FeatureOptions, LintOptions, TrainOptions, TuneOptions
 from stele.train.run import Run
 
 
@@ -25,12 +26,29 @@ def test_features(tmp_path: Path) -> None:
     assert parse(["doctor"]) == Doctor()
 
 
+def test_bench(tmp_path: Path) -> None:
+    assert parse(["bench"]) == BenchOptions((), (), {}, False, None)
+    python = tmp_path / "python"
+    python.touch()
+    got = parse(["bench", "--quick", "--workloads", "cnn,matmul-64", "--frameworks=stele,jax", "--threads", "3",
+                 f"--python=jax={python}", "--html", f"{tmp_path}/a.html", "--accuracy", "run"])
+    assert got == BenchOptions(("cnn", "matmul-64"), ("stele", "jax"), {"jax": python}, True, 3, (Path("run"),),
+                               html=tmp_path / "a.html")
+
+
 def test_lint(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.touch()
     assert parse(["lint", str(file)]) == LintOptions(file, (), frozenset(), False)
     assert parse(["lint", str(file), "--json", "--without", "host-sync", "--", "--epochs", "1"]) == \
         LintOptions(file, ("--epochs", "1"), frozenset({"host-sync"}), True)
+
+
+def test_tune(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.touch()
+    assert parse(["tune", "cnn"]) == TuneOptions(Path("cnn"), (), 60, None)
+    assert parse(["tune", str(file), "--seconds", "5", "--threads=2", "--", "-q"]) == TuneOptions(file, ("-q",), 5, 2)
 
 
 BAD = [
@@ -60,10 +78,21 @@ BAD = [
     ("features resnet50 {file} --out f.txt", "ending in .npy"),
     ("features resnet50 {file} --out none/f.npy", "--out needs an existing folder"),
     ("lint", "needs FILE.py"),
-    ("lint none.py", "a file to run needs to exist, got nothing at none.py"),
+    ("lint nothing.py", "a file to run needs to exist, got nothing at nothing.py"),
     ("lint {file} --without host-sink", "Did you mean host-sync?"),
     ("lint {file} --epochs 3", "stele lint knows --help, --without, --json, got --epochs. Arguments of the file go"),
+    ("tune", "needs WHAT"),
+    ("tune rnn", "a workload needs to be cnn or gru or resnet50, got 'rnn'"),
+    ("tune none.py", "got nothing at none.py. Is"),
+    ("tune cnn --seconds 0", "--seconds needs a number in 1..86400, got 0"),
     ("doctor -- --all", "stele doctor runs no file that could take arguments"),
+    ("bench --workloads cn", "a workload needs to be one of cnn, gru"),
+    ("bench --workloads matmul-1025", "Did you mean matmul-1024?"),
+    ("bench --frameworks torch", "Did you mean pytorch?"),
+    ("bench --python pytorch", "--python needs FRAMEWORK=PATH, got 'pytorch'"),
+    ("bench --python torch={file}", "got 'torch'"),
+    ("bench --python jax={folder}/none", "--python needs an existing interpreter"),
+    ("bench --json none/rows.json", "a file to write needs an existing folder"),
     ("doctor --all", "stele doctor knows --help, got --all"),
 ]
 
@@ -119,7 +148,8 @@ def test_a_defect_is_not_hidden() -> None:
         run(["doctor"], {Doctor: defect})
 
 
-@pytest.mark.parametrize("words", ["--help", "train --help", "features --help", "doctor --help", "--version"])
+@pytest.mark.parametrize("words", ["--help", "train --help", "features --help", "bench --help", "doctor --help",
+                                   "--version"])
 def test_help(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         run(words.split(), {})

@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import json
+import runpy
 import sys
 from pathlib import Path
 
 import pytest
 
 from stele.cli import COMMANDS
+from stele.follow import FOLLOWER
+from stele.inspect.lint.watch import Watch
 from stele.train.arguments import run
 
 START = """
@@ -203,3 +206,24 @@ def test_text_and_a_file_that_is_stopped(tmp_path: Path, capsys: pytest.CaptureF
     assert run(["lint", str(file)], COMMANDS) == 0
     out, err = capsys.readouterr()
     assert out == "0 findings in 2 programs and 1 training step\n" and "tensor(" in err
+
+
+ROSETTA = sorted((Path(__file__).parents[1] / "stele" / "rosetta" / "stele").glob("*.py"))
+SMALL = {"softmax_xent": {"count": 8, "classes": 10}, "layernorm": {"count": 8, "width": 32}, "matmul": {"size": 32},
+         "conv": {"batch": 2, "edge": 8}, "elementwise": {}}
+
+
+@pytest.mark.parametrize("path", ROSETTA, ids=lambda path: path.stem)
+def test_the_programs_of_the_benchmark_are_clean(path: Path) -> None:
+    watch = Watch()
+    token = FOLLOWER.set(watch)
+    try:
+        program = runpy.run_path(str(path))
+        inputs = program["place"]("compile", *program["data"](**SMALL.get(path.stem, {"batch": 2})))
+        state = program["initialise"]("compile")
+        for _ in range(5):
+            program["step"](state, *inputs)
+        program["evaluate"](state, *inputs)
+    finally:
+        FOLLOWER.reset(token)
+    assert watch.programs and watch.findings() == []

@@ -2,19 +2,26 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import tempfile
+from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 
 from rich.console import Console
 
 from stele.config import CPUS
+from stele.rosetta.accuracy import run_line
 from stele.rosetta.bench import FULL, QUICK, Bench
 from stele.rosetta.machine import measure
+from stele.rosetta.markdown import markdown
 from stele.rosetta.options import BenchOptions
+from stele.rosetta.page import page
 from stele.rosetta.probe import installed
-from stele.rosetta.report import Findings, as_rows, show
+from stele.rosetta.report import Findings, as_rows
 from stele.rosetta.rows import FRAMEWORKS, chosen
+from stele.rosetta.terminal import show
 from stele.train.history import write_atomically
 
 
@@ -22,7 +29,7 @@ def bench(options: BenchOptions) -> None:
     """Runs what is asked for; interrupted, it shows what was measured so far and raises KeyboardInterrupt again."""
     status = Console(file=sys.stderr)
     say = lambda line: status.print(line, highlight=False, style="dim")
-    threads = options.threads or CPUS
+    threads, runs = options.threads or CPUS, [run_line(folder) for folder in options.accuracy]
     say("looking for frameworks")
     frameworks = installed(options.frameworks or tuple(FRAMEWORKS), options.pythons, 1 if options.quick else 3)
     say("measuring the peaks of this machine, now and at the end")
@@ -33,11 +40,29 @@ def bench(options: BenchOptions) -> None:
         try:
             run.run(chosen(options.workloads))
         finally:
-            deliver(Findings(machine.at_best(measure(threads)), frameworks, run.entries), options)
+            peaks = machine.at_best(measure(threads))
+            deliver(Findings(peaks, frameworks, run.entries, runs, command(sys.argv[1:]), f"{date.today():%-d %B %Y}"),
+                    options)
+
+
+def command(arguments: Sequence[str]) -> str:
+    """What was asked, without the paths of this machine.
+
+    >>> command(["bench", "--quick", "--python", "jax=env/bin/python"])
+    'stele bench --quick --python jax=PATH'
+    """
+    framework = lambda word: word.partition("=")[0]
+    named = [f"{framework(word)}=PATH" if before == "--python" else word
+             for before, word in zip(["", *arguments], arguments)]
+    return shlex.join(["stele", *named])
 
 
 def deliver(found: Findings, options: BenchOptions) -> None:
-    """The table, and the files that were asked for."""
-    show(found, Console(width=None if sys.stdout.isatty() else 200))
+    """The tables, and the files that were asked for."""
+    show(found, Console(width=None if sys.stdout.isatty() else 240))
     if options.json:
         write_atomically(options.json, json.dumps(as_rows(found), indent=1) + "\n")
+    if options.markdown:
+        write_atomically(options.markdown, markdown(found))
+    if options.html:
+        write_atomically(options.html, page(found))

@@ -1,4 +1,4 @@
-"""What a benchmark found, as rows for JSON, a table for the terminal, and Markdown."""
+"""What a benchmark found: rows of plain numbers for JSON, and the same as text."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from stele.rosetta.bench import Entry
 from stele.rosetta.machine import Machine
 from stele.rosetta.probe import Installed
-from stele.rosetta.rows import FRAMEWORKS, WORKLOADS
+from stele.rosetta.rows import FRAMEWORKS
 
-HEADS = ("framework", "mode", "ms", "min..max", "x best", "of peak", "first call s, cold/warm", "peak MB", "precision",
+HEADS = ("framework", "mode", "ms", "min..max", "x best", "of peak", "first call s", "warm", "peak MB", "precision",
          "agrees", "measured")
+SUMMARY = ("workload", "Stele ms", "min..max", "best other", "ms", "min..max", "x faster", "of peak", "first call s",
+           "warm", "peak MB", "other's MB")
+FRAMEWORK_HEADS = ("framework", "version", "import s", "installed MB")
+RUN_HEADS = ("run", "data", "seed", "epochs", "test accuracy", "test loss", "seconds per epoch", "peak MB")
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,9 @@ class Findings:
     machine: Machine
     frameworks: Mapping[str, Installed | None]
     entries: Sequence[Entry]
+    runs: Sequence[tuple[str, ...]] = ()        # of full trainings, as in RUN_HEADS
+    command: str = "stele bench"
+    date: str = ""
 
     def by_row(self) -> Iterator[tuple[str, list[Entry]]]:
         """The entries of each row, those that are ranked first, the fastest at the top."""
@@ -73,12 +77,22 @@ def row_of(e: Entry, found: Findings) -> dict[str, Any]:
 def cells(e: Entry, best: float, found: Findings) -> tuple[str, ...]:
     """An entry as text, in the order of HEADS."""
     if not e.samples:
-        return (e.framework, e.mode, "-", "", "", "", "", "", e.precision, "", e.note)
-    first = " / ".join("-" if x is None else f"{x:.2f}" for x in (e.cold, e.warm))
-    return (e.framework, e.mode, digits(e.ms), f"{digits(min(e.samples))}..{digits(max(e.samples))}",
+        return (e.framework, e.mode, "-", "", "", "", "", "", "", e.precision, "", e.note)
+    return (e.framework, e.mode, digits(e.ms), span(e),
             f"{e.ms / best:.2f}" if ranked(e) else "",
             f"{found.machine.fraction(e.row.flops, e.row.traffic, e.ms):.0%}",
-            first, "" if e.memory is None else f"{e.memory:.0f}", e.precision, agreement(e), remarks(e))
+            seconds(e.cold), seconds(e.warm), "" if e.memory is None else f"{e.memory:.0f}", e.precision, agreement(e),
+            remarks(e))
+
+
+def seconds(x: float | None) -> str:
+    """Seconds with two decimals, or nothing."""
+    return "" if x is None else f"{x:.2f}"
+
+
+def span(e: Entry) -> str:
+    """From the fastest to the slowest call."""
+    return f"{digits(min(e.samples))}..{digits(max(e.samples))}"
 
 
 def agreement(e: Entry) -> str:
@@ -108,25 +122,36 @@ def digits(ms: float) -> str:
     return f"{ms:.0f}" if ms >= 1000 else f"{ms:.4g}"
 
 
+def summary(found: Findings) -> list[tuple[str, ...]]:
+    """A line for each row: Stele beside the best of the others, in float32."""
+    lines = []
+    for name, entries in found.by_row():
+        fit = [e for e in entries if ranked(e) and e.precision == "float32"]
+        ours, other = (next((e for e in fit if (e.framework == "stele") is own), None) for own in (True, False))
+        if ours is None or other is None:
+            continue
+        fraction = found.machine.fraction(ours.row.flops, ours.row.traffic, ours.ms)
+        lines.append((name, digits(ours.ms), span(ours), f"{other.framework} {other.mode}", digits(other.ms),
+                      span(other), f"{other.ms / ours.ms:.2f}", f"{fraction:.0%}", seconds(ours.cold),
+                      seconds(ours.warm), f"{ours.memory:.0f}", f"{other.memory:.0f}"))
+    return lines
+
+
+def about_frameworks(found: Findings) -> list[tuple[str, ...]]:
+    """A line for each framework, as in FRAMEWORK_HEADS."""
+    return [(name, about.version or "from source", f"{about.import_s:.2f}",
+             "" if about.installed_mb is None else f"{about.installed_mb:.0f}") if about else
+            (name, "not installed", "", "") for name, about in found.frameworks.items()]
+
+
+def about_machine(found: Findings) -> str:
+    """The machine in a sentence."""
+    m = found.machine
+    return (f"{m.cpu}, {m.threads} threads; measured peaks {m.flops / 1e9:.0f} GFLOP/s (float32) and "
+            f"{m.traffic / 1e9:.0f} GB/s")
+
+
 def missing(found: Findings) -> list[str]:
     """A line for each framework that was not found."""
     return [f"{name}: not installed; pip install {FRAMEWORKS[name].install}, or --python {name}=PATH"
             for name, about in found.frameworks.items() if about is None]
-
-
-def show(found: Findings, console: Console) -> None:
-    """The tables on a terminal."""
-    m = found.machine
-    console.print(f"{m.cpu}, {m.threads} threads, measured peaks {m.flops / 1e9:.0f} GFLOP/s and "
-                  f"{m.traffic / 1e9:.0f} GB/s", highlight=False)
-    for name, entries in found.by_row():
-        table = Table(title=f"{name}: {WORKLOADS[entries[0].row.workload].title}", title_justify="left")
-        for head in HEADS:
-            table.add_column(head, justify="right" if head not in ("framework", "mode", "measured") else "left",
-                             no_wrap=head not in ("agrees", "measured"))
-        for e in entries:
-            table.add_row(*cells(e, found.best(entries, e.precision), found),
-                          style="bold" if e.framework == "stele" else None)
-        console.print(table)
-    for line in missing(found):
-        console.print(line, highlight=False)

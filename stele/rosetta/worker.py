@@ -104,10 +104,10 @@ class Worker:
         loss, gradients = self.program.gradients(self.state, *self.inputs)
         found = {f"gradient of {name}": np.array(g) for name, g in gradients.items()} | {"first loss": np.array(loss)}
         begin = time.perf_counter()
-        losses = [self.step()]
+        losses = [float(self.step())]
         end = time.perf_counter()
         while len(losses) < steps and time.perf_counter() < end + seconds:
-            losses.append(self.step())
+            losses.append(float(self.step()))
         found["losses"] = np.array(losses)
         if len(losses) == steps:
             found["loss after training"] = np.array(self.program.evaluate(self.state, *self.inputs)[0])

@@ -15,7 +15,7 @@ from stele.errors import SteleError
 from stele.inspect.lint.checks import CHECKS
 from stele.rosetta.options import BenchOptions
 from stele.rosetta.rows import FRAMEWORKS, ROWS, WORKLOADS
-from stele.train.options import FeatureOptions, LintOptions, TrainOptions
+from stele.train.options import FeatureOptions, LintOptions, TrainOptions, TuneOptions
 
 USAGE, INTERRUPTED = 2, 130
 EXAMPLES = """examples:
@@ -25,6 +25,7 @@ EXAMPLES = """examples:
   stele features resnet50 cat.jpg dog.png --weights resnet50.safetensors --out features.npy
   stele bench --quick --workloads mlp,matmul        Stele beside the frameworks that are installed
   stele lint train.py -- --epochs 1                 lessons about slow or wrong programs, with file and line
+  stele tune cnn --seconds 120                      measure candidates of products and convolutions
   stele doctor                                      versions, CPU features, threads, cache folder, BLAS
 """
 BENCH_EXAMPLES = """examples:
@@ -36,6 +37,10 @@ LINT_EXAMPLES = """examples:
   stele lint train.py
   stele lint train.py --without host-sync --json
   stele lint train.py -- --epochs 1
+"""
+TUNE_EXAMPLES = """examples:
+  stele tune resnet50 --seconds 300
+  stele tune train.py -- --epochs 1
 """
 
 _WORDING = (
@@ -50,7 +55,7 @@ class Doctor:
     """`stele doctor`."""
 
 
-Options = TrainOptions | FeatureOptions | BenchOptions | LintOptions | Doctor
+Options = TrainOptions | FeatureOptions | BenchOptions | LintOptions | TuneOptions | Doctor
 Commands = dict[type, Callable[..., int | None]]
 
 
@@ -67,7 +72,7 @@ def parse(arguments: Sequence[str]) -> Options:
     end = arguments.index("--") if "--" in arguments else len(arguments)
     _check_options(arguments[:end])
     parsed = parser().parse_args(arguments[:end], argparse.Namespace(theirs=tuple(arguments[end + 1:])))
-    if parsed.theirs and parsed.command != "lint":
+    if parsed.theirs and parsed.command not in ("lint", "tune"):
         raise UsageError(f"stele {parsed.command} runs no file that could take arguments, got {arguments[end:]}")
     match parsed.command:
         case "train":
@@ -78,9 +83,11 @@ def parse(arguments: Sequence[str]) -> Options:
                                   _npy(parsed.out), parsed.batch, parsed.threads)
         case "bench":
             return BenchOptions(parsed.workloads, parsed.frameworks, dict(parsed.python), parsed.quick, parsed.threads,
-                                json=_file(parsed.json))
+                                tuple(parsed.accuracy), _file(parsed.json), _file(parsed.markdown), _file(parsed.html))
         case "lint":
             return LintOptions(_script(parsed.file), parsed.theirs, frozenset(parsed.without), parsed.json)
+        case "tune":
+            return TuneOptions(_workload_or_script(parsed.what), parsed.theirs, parsed.seconds, parsed.threads)
         case _:
             return Doctor()
 
@@ -122,6 +129,7 @@ def parser() -> argparse.ArgumentParser:
     _features(commands)
     _bench(commands)
     _lint(commands)
+    _tune(commands)
     commands.add_parser("doctor", help="versions, CPU features, threads, cache folder, BLAS found",
                         description="Print what Stele finds on this machine.", allow_abbrev=False)
     return root
@@ -177,7 +185,11 @@ def _bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
     bench.add_argument("--quick", action="store_true", help="less time for each, and no finals in fresh processes")
     bench.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N",
                        help="threads of each framework; default: one per core")
+    bench.add_argument("--accuracy", type=Path, nargs="+", default=[], metavar="RUN",
+                       help="run folders of stele train, whose accuracies are shown too")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write all rows as JSON")
+    bench.add_argument("--markdown", type=Path, metavar="FILE", help="write a page of Markdown")
+    bench.add_argument("--html", type=Path, metavar="FILE", help="write a page with bars, one file that loads nothing")
 
 
 def _lint(commands: "argparse._SubParsersAction[_Parser]") -> None:
@@ -194,6 +206,19 @@ def _lint(commands: "argparse._SubParsersAction[_Parser]") -> None:
     lint.add_argument("--json", action="store_true", help="print findings as a JSON list")
 
 
+def _tune(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    tune = commands.add_parser(
+        "tune", help="measure candidates and keep the answers", allow_abbrev=False, epilog=TUNE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter, usage="stele tune [options] WHAT [-- ARGUMENT ...]",
+        description="Run a workload or a file, and measure algorithms and blockings for its products and convolutions. "
+                    "The answers stay in the folder of STELE_CACHE, for this CPU and this version of Stele, and count "
+                    "for every program that is compiled from then on.")
+    tune.add_argument("what", type=Path, metavar="WHAT", help="cnn, gru, resnet50, or a file ending in .py")
+    tune.add_argument("--seconds", type=_whole("--seconds", 1, 86_400), default=60, metavar="N",
+                      help="time for measuring; default: 60")
+    tune.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N", help="default: one per core")
+
+
 def _check_options(arguments: Sequence[str]) -> None:
     """An unknown command or option is an error that names the nearest known one."""
     known = _known()
@@ -207,7 +232,7 @@ def _check_options(arguments: Sequence[str]) -> None:
         if name.startswith("--") and name not in options:
             where = f"stele {command}" if command in known else "stele"
             raise UsageError(f"{where} knows {', '.join(options)}, got {name}." + _nearest(name, options)
-                             + (" Arguments of the file go behind --." if command == "lint" else ""))
+                             + (" Arguments of the file go behind --." if command in ("lint", "tune") else ""))
 
 
 def _known() -> dict[str, list[str]]:
@@ -284,6 +309,10 @@ def _script(path: Path) -> Path:
     if not path.is_file():
         raise UsageError(f"a file to run needs to exist, got nothing at {path}. Is the path right?")
     return path
+
+
+def _workload_or_script(what: Path) -> Path:
+    return _script(what) if what.suffix == ".py" else Path(_choice("workload", "cnn", "gru", "resnet50")(str(what)))
 
 
 def _weights(path: Path | None) -> Path | None:

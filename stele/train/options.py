@@ -37,3 +37,13 @@ class LintOptions:
     arguments: tuple[str, ...]     # what the file finds in sys.argv
     without: frozenset[str]        # checks left out
     json: bool
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """A run of `stele tune`."""
+
+    what: Path                     # "cnn", "gru", "resnet50", or a file ending in .py
+    arguments: tuple[str, ...]     # what the file finds in sys.argv
+    seconds: int                   # what may be spent on measuring
+    threads: int | None

@@ -1,6 +1,8 @@
 """Which products a BLAS does: those it was measured to do faster than our own kernels."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stele.backend.cpu import blas
 from stele.backend.cpu.target import Target
 from stele.backend.llvm.library import Gemm
@@ -20,24 +22,24 @@ def library(graph: Graph, target: Target) -> Graph:
     """The graph with products handed to the BLAS: of float64 (measured 0.4 to 1.1 times the time of our kernels), and
     of float32 where vectors are narrow (0.35 times). Wide float32 products stay ours: they fuse, and are as fast.
     """
-    if blas.library() is None:
-        return graph
-    return rewrite(graph, (double_product, single_product) if target.vector_bytes <= NARROW else (double_product,))
+    def match(v: Value) -> Value | None:
+        if (y := product_by_library.match(v)) is None:
+            return None
+        quick = 0.7 if v.dtype == float64 or target.vector_bytes <= NARROW else 1.4
+        sizes = "x".join(map(str, (*v.shape, v.args[0].shape[1])))
+        choice = target.choices.choose(f"product {sizes} {v.dtype} {y.op}", [(1.0, "gemm"), (quick, "blas")])
+        return y if choice[1] == "blas" else None
+
+    return graph if blas.library() is None else rewrite(graph, (replace(product_by_library, match=match),))
 
 
 @rule(lambda x, w: MatMul()(x, w), x=Type(float64, (64, 64)), w=Type(float64, (64, 64)), error=64)
-def double_product(v: Value) -> Value | None:
-    """x @ w = gemm(x, w) in float64"""
-    return call(v) if v.dtype == float64 else None
+def product_by_library(v: Value) -> Value | None:
+    """x @ w = gemm(x, w)"""
+    return call(v) if v.dtype in (float32, float64) else None
 
 
-@rule(lambda x, w: MatMul()(x, w), x=Type(float32, (64, 64)), w=Type(float32, (64, 64)), error=64)
-def single_product(v: Value) -> Value | None:
-    """x @ w = gemm(x, w) in float32"""
-    return call(v) if v.dtype == float32 else None
-
-
-RULES: tuple[Rule, ...] = (double_product, single_product)
+RULES: tuple[Rule, ...] = (product_by_library,)
 
 
 def call(v: Value) -> Value | None:

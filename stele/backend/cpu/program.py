@@ -16,6 +16,7 @@ from stele.backend.cpu import blas, jit, pool, symbols
 from stele.backend.cpu.build import Native, native, wheres
 from stele.backend.cpu.call import Frame
 from stele.backend.cpu.target import detect
+from stele.backend.cpu.tuned import tuned
 from stele.errors import Cancelled, IndexOutOfRange
 from stele.ir.graph import Graph
 from stele.ir.origin import lines
@@ -225,6 +226,6 @@ def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[i
             precision: Precision, options: str) -> Program:
     """The native program of a graph; `donate[k] = j` lets result j take over the memory of parameter k. What only
     parameters in `steady` decide is kept from call to call."""
-    target = detect()
+    target = tuned(detect())
     code = native(traced, optimise, {j: k for k, j in donate.items()}, steady, target, precision, options)
     return Program(traced, code)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from llvmlite import ir
 
+from stele.backend.llvm.choice import ESTIMATES, Choices
 from stele.backend.llvm.launch import i64
 from stele.ir.sizes import Dim
 from stele.kernel.loops import ceil
@@ -33,6 +34,9 @@ class Length:
     size: Dim
     emit: Callable[[Builder, ir.Value], ir.Value]
 
+    def __str__(self) -> str:
+        return "n"
+
 
 Extent = int | Length
 
@@ -46,6 +50,7 @@ class Machine:
     fma: bool = True
     l1: int = 32 << 10
     l2: int = 1 << 20
+    choices: Choices = field(default=ESTIMATES, compare=False, repr=False)
 
     def lanes(self, dtype: ir.Type) -> int:
         return self.vector_bytes // size_of(dtype)

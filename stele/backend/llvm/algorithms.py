@@ -32,7 +32,8 @@ def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, 
     if precision == "fast" and is_small(machine, conv):
         price, blocking = winograd_weight.plan(machine, conv, F4, (x, g))
         small = blocking.sums * size_of(conv.dtype) <= 4 * machine.l2
-        if small and price < conv_weight.plan(machine, conv, (x, g))[0]:
+        choice = (conv_weight.plan(machine, conv, (x, g))[0], "direct"), (price, "winograd4")
+        if small and machine.choices.choose(f"convolution weight {conv}", choice)[1] != "direct":
             return winograd_weight.weight_gradient(module, name, machine, conv, blocking, x, g, write, temp)
     return conv_weight.weight_gradient(module, name, machine, conv, x, g, write, temp)
 
@@ -41,9 +42,10 @@ def _layer(module: ir.Module, name: str, machine: Machine, conv: Conv, layer: La
            write: Write, near: Near, temp: Address, precision: Precision) -> tuple[list[Launch], list[Temp]]:
     """The kernels of a convolution in one direction."""
     if precision == "fast" and is_small(machine, conv):
-        plans = [winograd.plan(machine, layer, points, source) for points in (F2, F4)]
-        price, blocking = min(plans, key=lambda plan: plan[0])
-        if price < direct.plan(machine, layer, source)[0]:
+        plans = {f"winograd{points.tile}": winograd.plan(machine, layer, points, source) for points in (F2, F4)}
+        prices = [(direct.plan(machine, layer, source)[0], "direct"), *((plans[name][0], name) for name in plans)]
+        if (chosen := machine.choices.choose(f"convolution {layer}", prices)[1]) in plans:
+            blocking = plans[chosen][1]
             return winograd.winograd(module, name, machine, layer, blocking, source, weight, write, temp)
     if pointwise.fits(layer, source):
         blocking = pointwise.plan(machine, layer, precision)

@@ -106,7 +106,7 @@ def plan(machine: Machine, layer: Layer, source: Operand) -> tuple[float, Blocki
     candidates = [_candidate(machine, layer, source, Planes(stencil, layer.dtype, lanes, *shape), compact, parts)
                   for shape in shapes for compact in (False, True) for parts in (1, 2, 4)
                   if not (compact and dense)]
-    return min((c for c in candidates if c is not None), key=lambda c: c[0])
+    return machine.choices.choose(f"direct {layer}", [c for c in candidates if c is not None])
 
 
 def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes,

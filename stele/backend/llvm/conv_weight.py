@@ -107,7 +107,7 @@ def plan(machine: Machine, conv: Conv, operands: tuple[Operand, Operand]) -> tup
                     if used <= fits and (3 * used >= fits or sum(shape) == everything):
                         candidates.append(_candidate(machine, conv, (x, g), shape, operands, compact))
         fits *= 2
-    return min(candidates, key=lambda c: c[0])
+    return machine.choices.choose(f"direct weight {conv}", candidates)
 
 
 def _parts(count: int) -> list[int]:

@@ -26,7 +26,7 @@ from stele.backend.llvm.access import (
     size_value,
 )
 from stele.backend.llvm.launch import Launch, new_function, pointer
-from stele.backend.llvm.microkernel import Price, Tile, best_tile
+from stele.backend.llvm.microkernel import Price, Tile, tiles
 from stele.backend.llvm.nest import (
     at,
     bytes_at,
@@ -65,6 +65,9 @@ class Gemm:
     n: Extent
     k: Extent
     dtype: ir.Type
+
+    def __str__(self) -> str:
+        return f"{self.batch}x{self.m}x{self.n}x{self.k} {self.dtype}"
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,8 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand) -> Blockin
     depth = spec.k if isinstance(spec.k, int) else 256
     few = right.plain is not None and right.plain.strides[2] == 1 and rows[-1] <= FEW_ROWS
     whole = few and isinstance(spec.n, int) and spec.n % lanes == 0
-    tile = best_tile(Price(machine, spec.dtype, pack=2.0), rows, columns, depth, whole)
+    candidates = tiles(Price(machine, spec.dtype, pack=2.0), rows, columns, depth, whole)
+    tile = machine.choices.choose(f"gemm {spec}", candidates)[1]
     blocks = -(-depth // (machine.l2 // 2048 * 4 // size))
     block_k = round_up(-(-depth // blocks), lanes) if isinstance(spec.k, int) else 256
     batch = spec.batch if isinstance(spec.batch, int) else 1

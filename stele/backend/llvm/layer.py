@@ -31,6 +31,11 @@ class Layer:
     kernel: tuple[int, int]
     dtype: ir.Type
 
+    def __str__(self) -> str:
+        s, way = self.stencil, "input" if self.transposed else "output"
+        sizes = f"{way} {self.batch}x{self.groups}x{self.depth}x{s.source} {self.width}x{s.target}x{self.kernel}"
+        return f"{sizes} {s.phases}{s.spread}{s.low}{s.reach} {self.dtype}"
+
 
 def forward(conv: Conv) -> Layer:
     """The layer that makes y from x."""

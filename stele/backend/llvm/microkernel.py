@@ -118,14 +118,18 @@ def idle(bands: int, blocks: int, each: int, batch: Extent) -> float:
 
 
 @lru_cache(maxsize=4096)
-def best_tile(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], depth: int, whole: bool = False) -> Tile:
-    """The cheapest tile for these numbers of rows and columns (several: for the sum over them).
+def best_tile(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], depth: int) -> Tile:
+    """The cheapest tile for these numbers of rows and columns (several: for the sum over them)."""
+    return min(tiles(price, rows, columns, depth), key=lambda c: c[0])[1]
 
-    With `whole`, tiles must divide the columns.
-    """
+
+@lru_cache(maxsize=4096)
+def tiles(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], depth: int, whole: bool = False
+          ) -> tuple[tuple[float, Tile], ...]:
+    """All tiles with their prices; with `whole`, those that divide the columns."""
     spare = price.machine.registers - (1 if price.machine.fma else 2)
     lanes = price.machine.lanes(price.dtype)
     widths = [v for v in range(1, 9) if not (whole and any(n % (v * lanes) for n in columns))]
     shapes = [(r, v) for v in widths for r in range(1, 29) if r * v + v <= spare]
-    r, v = min(shapes, key=lambda shape: sum(price.cost(shape, m, n, depth) for m in rows for n in columns))
-    return Tile(price.machine, price.dtype, r, v)
+    return tuple((sum(price.cost(shape, m, n, depth) for m in rows for n in columns),
+                  Tile(price.machine, price.dtype, *shape)) for shape in shapes)

@@ -115,10 +115,10 @@ def plan(machine: Machine, layer: Layer, precision: Precision) -> Blocking:
     width = 1 if layer.stencil.phases == (1, 1) else layer.stencil.target[1]
     bands = [n for n in range(width, min(pixels, 2048) + 1, width) if pixels % n == 0]
     schemes = [ONE, STRASSEN] if precision == "fast" and layer.depth % 2 == layer.width % 2 == 0 else [ONE]
-    candidates = (_candidate(machine, layer, scheme, tile, band // scheme.side, parts)
+    candidates = [_candidate(machine, layer, scheme, tile, band // scheme.side, parts)
                   for scheme in schemes for tile in tiles for band in bands if band % scheme.side == 0
-                  for parts in (1, 2, 4))
-    return min(candidates, key=lambda c: c[0])[1]
+                  for parts in (1, 2, 4)]
+    return machine.choices.choose(f"pointwise {precision} {layer}", candidates)[1]
 
 
 def _candidate(machine: Machine, layer: Layer, scheme: Scheme, tile: Tile, pixels: int, parts: int

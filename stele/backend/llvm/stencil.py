@@ -30,6 +30,10 @@ class Conv:
     dilation: Pair = (1, 1)
     groups: int = 1
 
+    def __str__(self) -> str:
+        sizes = f"{self.batch}x{self.channels}x{self.size} {self.outputs}x{self.kernel}"
+        return f"{sizes} {self.stride}{self.padding}{self.dilation}{self.groups} {self.dtype}".replace(" ", "")
+
     @property
     def target(self) -> Pair:
         """Height and width of y."""

@@ -77,8 +77,9 @@ def plan(machine: Machine, layer: Layer, points: Points, source: Operand) -> tup
     stencil = tiled(given.source, given.target, given.low, points.tile, points.count)
     shapes = [(images, stencil.rows) for images in (1, 2, 4, 8, 16) if layer.batch != 1 or images == 1]
     shapes += [(1, -(-stencil.rows // bands)) for bands in range(2, stencil.rows + 1)]
-    return min((_candidate(machine, layer, points, source, Planes(stencil, layer.dtype, lanes, *shape), parts)
-                for shape in dict.fromkeys(shapes) for parts in (1, 2, 4, 8)), key=lambda c: c[0])
+    candidates = [_candidate(machine, layer, points, source, Planes(stencil, layer.dtype, lanes, *shape), parts)
+                  for shape in dict.fromkeys(shapes) for parts in (1, 2, 4, 8)]
+    return machine.choices.choose(f"winograd{points.tile} {layer}", candidates)
 
 
 def _candidate(machine: Machine, layer: Layer, points: Points, source: Operand,

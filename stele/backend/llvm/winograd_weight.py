@@ -99,7 +99,8 @@ def plan(machine: Machine, conv: Conv, points: Points, operands: tuple[Operand, 
               if images == 1 or (conv.batch != 1 and images * x.rows * x.width <= LONGEST)]
     shapes += [(1, -(-x.rows // bands)) for bands in range(2, x.rows + 1)]
     sides = ([Tiles(Planes(side, conv.dtype, lanes, *shape)) for side in (x, g)] for shape in dict.fromkeys(shapes))
-    return min((_candidate(machine, conv, points, operands, *pair) for pair in sides), key=lambda c: c[0])
+    return machine.choices.choose(f"winograd{points.tile} weight {conv}",
+                                  [_candidate(machine, conv, points, operands, *pair) for pair in sides])
 
 
 def _candidate(machine: Machine, conv: Conv, points: Points, operands: tuple[Operand, Operand], x: Tiles,

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -91,7 +91,7 @@ class Watch(Follower):
             of = f"{v.type}" + (f" made at {spelled(v.where)}" if v.where else "")
             self.pending[g] = self.left[g.where].setdefault(of, Left(g))
 
-    def called(self, plan: Plan, handles: Sequence[Any]) -> None:
+    def called(self, plan: Plan, handles: Sequence[Any], sizes: Mapping[str, int]) -> None:
         if plan not in self.plans:
             self.plans[plan] = self.lint(of_traced(plan.traced, {id(plan.traced.handles[h]) for h, (base, _) in
                                                                  enumerate(plan.getters) if base is None}))

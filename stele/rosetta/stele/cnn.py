@@ -65,7 +65,7 @@ def gradients(state, x, y):
 
 def step(state, x, y):
     _, update = state
-    return float(update(x, y))
+    return update(x, y)
 
 
 def train(mode="compile", steps=60):

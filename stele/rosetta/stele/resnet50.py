@@ -47,7 +47,7 @@ class ResNet50(nn.Module):
         return nn.Sequential(Bottleneck(inputs, width, stride), *rest)
 
     def forward(self, x):
-        x = self.pool(st.relu(self.bn1(self.conv1(x))))
+        x = st.relu(self.pool(self.bn1(self.conv1(x))))
         return self.layer4(self.layer3(self.layer2(self.layer1(x)))).mean(axis=(2, 3))
 
 

@@ -8,7 +8,12 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
-from torch_workloads import Cnn, Gru, ResNet50
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "stele" / "rosetta" / "pytorch"))
+
+from cnn import Cnn
+from gru import Gru
+from resnet50 import ResNet50
 
 BATCH = 200
 

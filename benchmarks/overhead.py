@@ -1,0 +1,76 @@
+"""What Stele costs around the arithmetic: microseconds per call, and the seconds a first call is made of.
+
+    python benchmarks/overhead.py
+"""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import stele as st
+from stele import optim
+from stele.train.models import Cnn
+from stele.train.workloads import Trainer
+
+IMPORT = """
+import time
+start = time.perf_counter()
+import stele
+print(f"{'import stele':34} {time.perf_counter() - start:8.2f} s")
+"""
+
+
+def microseconds(f: Callable[..., Any], *args: Any, calls: int = 2000, rounds: int = 15) -> str:
+    """Median, minimum and maximum over rounds of calls in a row, each round's mean."""
+    found: list[float] = []
+    for _ in range(calls):
+        f(*args)
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(calls):
+            f(*args)
+        found.append((time.perf_counter() - start) / calls * 1e6)
+    return f"{median(found):8.2f} us  ({min(found):.2f}..{max(found):.2f})"
+
+
+def first_call(state: str) -> None:
+    """The cnn's training step for the first time in this process."""
+    rng = np.random.default_rng(0)
+    x, y = rng.random((64, 3, 32, 32), dtype=np.float32), rng.integers(0, 10, 64)
+    model = Cnn()
+    trainer = Trainer(model, optim.SGD(model.parameters(), lr=0.01, momentum=0.9))
+    start = time.perf_counter()
+    float(trainer.step(x, y)[0])
+    whole = time.perf_counter() - start
+    print(f"{f'first call of cnn, {state} cache':34} {whole:8.2f} s")
+    if state == "empty":
+        program = trainer.step.programs[0]
+        seconds, kernels = program.manifest.seconds, len(program.kernels)
+        for name, took in [("trace, and other programs", whole - sum(seconds.values())), *seconds.items()]:
+            print(f"{'  ' + name:34} {took:8.2f} s")
+        print(f"{'  kernels':34} {kernels:8}    {seconds['llvm'] / kernels * 1e3:.1f} ms of LLVM each")
+
+
+def main() -> None:
+    one, thousand = st.tensor(np.float32(1)), st.tensor(np.ones(1000, np.float32))
+    square, large = st.tensor(np.ones((64, 64), np.float32)), st.tensor(np.ones(1 << 18, np.float32))
+    add, product = st.compile(lambda x: x + 1), st.compile(lambda x, y: x @ y)
+    subprocess.run([sys.executable, "-c", IMPORT], check=True)
+    for name, f, args in (("x + 1, one element", add, (one,)), ("x + 1, 1,000 elements", add, (thousand,)),
+                          ("x + 1, 262,144 elements", add, (large,)), ("x @ y, 64 x 64", product, (square, square))):
+        print(f"{name:34} {microseconds(f, *args)}")
+    with tempfile.TemporaryDirectory() as folder:
+        for state in ("empty", "warm"):
+            subprocess.run([sys.executable, __file__, state], check=True, env={**os.environ, "STELE_CACHE": folder})
+
+
+if __name__ == "__main__":
+    first_call(sys.argv[1]) if len(sys.argv) > 1 else main()

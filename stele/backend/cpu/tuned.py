@@ -1,0 +1,31 @@
+"""Measured choices on disk: one set for each target and version of Stele."""
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from stele import config
+from stele.backend.cpu import cache
+from stele.backend.cpu.target import Target
+from stele.backend.llvm.choice import Choices
+
+
+def tuned(target: Target) -> Target:
+    """The target with what was measured on it; programs that are compiled from now on go by that."""
+    content = _store().get(_key(target))
+    return target if content is None else replace(target, choices=Choices(json.loads(content)))
+
+
+def remember(target: Target, answers: Mapping[str, int]) -> None:
+    """Adds answers to those on disk."""
+    known = tuned(target).choices.answers
+    _store().put(_key(target), json.dumps({**known, **answers}, sort_keys=True).encode())
+
+
+def _store() -> cache.Cache:
+    return cache.Cache(config.CACHE() / "tuned", config.CACHE_SIZE() << 20)
+
+
+def _key(target: Target) -> str:
+    return cache.digest("tuned", replace(target, choices=Choices()).key, config.BLAS(), cache.fingerprint())

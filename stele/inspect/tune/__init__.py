@@ -1,0 +1,1 @@
+"""Candidates for products and convolutions, measured on this machine."""

@@ -1,0 +1,83 @@
+"""The products and convolutions of programs, each as a graph of its own with what is fused into it."""
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from stele.backend.cpu.build import settled
+from stele.backend.llvm.emit import structure
+from stele.evaluate import cut_at
+from stele.follow import Follower
+from stele.ir.graph import Graph, Value
+from stele.ir.origin import lines
+from stele.kernel.fuse import fuse
+from stele.pipeline import Options, optimise
+from stele.plan import Plan, steady
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """One kernel as a graph, the product it is about, numbers for open sizes, the parameters that stay the same from
+    call to call, and how many kernels are like it.
+    """
+
+    graph: Graph
+    anchor: Value
+    sizes: Mapping[str, int]
+    steady: tuple[int, ...]
+    count: int = 1
+
+    def __str__(self) -> str:
+        v, (first, *more) = self.anchor, lines(self.anchor.where) or ("",)
+        return f"{v.op.name} {', '.join(str(a.type) for a in v.args)} -> {v.type}  {first}" + \
+            (f" and {len(more)} more" if more else "")
+
+
+class Program(NamedTuple):
+    """A program as it was traced, with the sizes of its first call, and the parameters that stay the same."""
+
+    graph: Graph
+    sizes: Mapping[str, int]
+    steady: tuple[int, ...] = ()
+
+
+@dataclass
+class Programs(Follower):
+    """Collects the programs of a run."""
+
+    seen: dict[str, Program] = field(default_factory=dict[str, Program])
+
+    def evaluated(self, order: Sequence[Value], wanted: Sequence[Value]) -> None:
+        graph = cut_at([v for v in order if v.data is not None], wanted)
+        self.seen.setdefault(graph.digest, Program(graph, {}))
+
+    def called(self, plan: Plan, handles: Sequence[Any], sizes: Mapping[str, int]) -> None:
+        traced = plan.traced
+        unchanged = steady(traced, [h for h in traced.handles if id(h) in plan.argument])
+        self.seen.setdefault(traced.graph.digest, Program(traced.graph, dict(sizes), unchanged))
+
+    def contractions(self) -> list[Contraction]:
+        """The contractions of all programs, each structure once."""
+        found: dict[object, Contraction] = {}
+        for graph, sizes, unchanged in self.seen.values():
+            optimised = optimise(graph, Options())
+            for key, one in contractions(optimised, sizes, settled(optimised, unchanged)):
+                known = found.get(key)
+                found[key] = one if known is None else replace(known, count=known.count + 1)
+        return list(found.values())
+
+
+def contractions(graph: Graph, sizes: Mapping[str, int], same: Collection[Value] = ()
+                 ) -> Iterator[tuple[object, Contraction]]:
+    """The contractions of an optimised graph and of its loops, each with what is the same for equal ones; `same` are
+    the values that stay from call to call.
+    """
+    for kernel in fuse(graph).kernels:
+        if kernel.kind == "contraction" and kernel.anchor is not None:
+            unchanged = tuple(k for k, v in enumerate(kernel.inputs) if v in same)
+            yield (structure(kernel, (*kernel.inputs, *kernel.body)), unchanged), \
+                Contraction(cut_at(kernel.inputs, kernel.results), kernel.anchor, sizes, unchanged)
+    for v in graph:
+        for inner in v.op.graphs:
+            yield from contractions(inner, sizes)

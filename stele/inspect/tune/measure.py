@@ -1,0 +1,106 @@
+"""Builds one contraction under given choices, and times it beside another build."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+from time import perf_counter
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from stele.backend.buffers import Buffer
+from stele.backend.cpu.build import Native, compile_graph, numbers
+from stele.backend.cpu.library import library
+from stele.backend.cpu.program import Program
+from stele.backend.cpu.target import detect
+from stele.backend.llvm.choice import Choices
+from stele.inspect.tune.contractions import Contraction
+from stele.ir.sizes import at
+from stele.ir.types import Type
+
+T = TypeVar("T")
+SECONDS, FEWEST, MOST = 0.25, 3, 31     # how long two builds are timed beside each other, and how often each
+
+
+class Question(NamedTuple):
+    """A choice that was made: the price of each candidate, its name if it is an algorithm, and which was taken."""
+
+    prices: tuple[float, ...]
+    names: tuple[str, ...]
+    taken: int
+
+    @property
+    def name(self) -> str:
+        return self.names[self.taken]
+
+    @property
+    def is_algorithm(self) -> bool:
+        """Whether candidates are whole algorithms, each with questions of its own."""
+        return bool(self.names[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Trial(Choices):
+    """Choices that note what they were asked."""
+
+    asked: dict[str, Question] = field(default_factory=dict[str, Question])
+
+    def choose(self, question: str, candidates: Sequence[tuple[float, T]]) -> tuple[float, T]:
+        chosen = super().choose(question, candidates)
+        taken = next(k for k, candidate in enumerate(candidates) if candidate is chosen)
+        names = tuple(x if isinstance(x, str) else "" for _, x in candidates)
+        self.asked[question] = Question(tuple(price for price, _ in candidates), names, taken)
+        return chosen
+
+    @property
+    def relevant(self) -> dict[str, Question]:
+        """The questions that matter: not those about an algorithm that was not taken."""
+        given_up = {name for q in self.asked.values() for name in q.names if name != q.name}
+        return {question: q for question, q in self.asked.items() if question.partition(" ")[0] not in given_up}
+
+
+@dataclass(frozen=True)
+class Build:
+    """A contraction as a program, with the choices that made it."""
+
+    trial: Trial
+    program: Program
+    image: bytes
+
+
+def build(contraction: Contraction, answers: Mapping[str, int]) -> Build:
+    """The program of a contraction under these answers."""
+    trial = Trial(answers)
+    target = replace(detect(), choices=trial)
+    graph = library(contraction.graph, target)
+    image, manifest = compile_graph(graph, {}, contraction.steady, target, "fast", numbers(contraction.graph), 0.0)
+    return Build(trial, Program(contraction.graph, Native(image, manifest)), image)
+
+
+def operands(contraction: Contraction) -> list[Buffer]:
+    """Arrays for the parameters: small random numbers, zeros for integers, which may be indices."""
+    rng = np.random.default_rng(0)
+    return [Buffer.of(operand(p.type, contraction.sizes, rng)) for p in contraction.graph.parameters]
+
+
+def operand(type: Type, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    """An array of a type."""
+    shape = tuple(at(n, sizes) for n in type.shape)
+    if not type.dtype.is_float:
+        return np.zeros(shape, type.dtype.numpy)
+    return rng.standard_normal(shape, np.float32).astype(type.dtype.numpy)
+
+
+def seconds(builds: Sequence[Build], contraction: Contraction, buffers: Sequence[Buffer]) -> list[float]:
+    """The median time of a call of each build, taken in turns."""
+    for each in builds:
+        each.program(buffers, contraction.sizes)
+    times: list[list[float]] = [[] for _ in builds]
+    end = perf_counter() + SECONDS
+    while len(times[0]) < FEWEST or (perf_counter() < end and len(times[0]) < MOST):
+        for each, taken in zip(builds, times):
+            start = perf_counter()
+            each.program(buffers, contraction.sizes)
+            taken.append(perf_counter() - start)
+    return [median(taken) for taken in times]

@@ -1,0 +1,83 @@
+"""Looks for the fastest candidates of a contraction: one question at a time, from the cheapest by estimate on."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+
+from stele.inspect.tune.contractions import Contraction
+from stele.inspect.tune.measure import build, operands, seconds
+
+TRIED = 6           # candidates of one question that are measured, cheapest by estimate first
+WORTH = 0.97        # a candidate takes over where it takes at most this share of the time
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was measured of one contraction: seconds by estimate alone and at best, the answers that make it so, how
+    many candidates were tried, and what was chosen otherwise than by estimate.
+    """
+
+    contraction: Contraction
+    before: float
+    after: float
+    answers: Mapping[str, int]
+    tried: int
+    changed: tuple[str, ...]
+
+
+class Search:
+    """The search for one contraction: the build by estimate, the best one so far, and the code of all tried."""
+
+    def __init__(self, contraction: Contraction) -> None:
+        self.contraction, self.buffers = contraction, operands(contraction)
+        self.first = self.best = build(contraction, {})
+        self.images = {self.first.image}
+        (self.estimate,) = seconds((self.first,), contraction, self.buffers)
+        self.end = 0.0
+
+    @property
+    def weight(self) -> float:
+        """Seconds of all kernels like this one, by estimate alone."""
+        return self.estimate * self.contraction.count
+
+    def run(self, end: float) -> Outcome:
+        """The best that is found until the clock shows `end`: algorithms first, then what the best of them leaves open;
+        then the best against the first once more.
+        """
+        self.end = end
+        for question, asked in self.first.trial.asked.items():
+            if asked.is_algorithm:
+                self.compare(question, range(len(asked.prices)))
+        for question, asked in self.best.trial.relevant.items():
+            if not asked.is_algorithm:
+                self.compare(question, sorted(range(len(asked.prices)), key=asked.prices.__getitem__)[:TRIED])
+        if self.best is self.first:
+            return self.outcome(self.estimate, self.estimate)
+        before, after = seconds((self.first, self.best), self.contraction, self.buffers)
+        if after > before * WORTH:
+            self.best, after = self.first, before
+        return self.outcome(before, after)
+
+    def compare(self, question: str, candidates: Iterable[int]) -> None:
+        """Times other candidates against the best one, and keeps what is faster, as long as there is time."""
+        for k in candidates:
+            if perf_counter() >= self.end:
+                return
+            other = build(self.contraction, {q: asked.taken for q, asked in self.best.trial.relevant.items()}
+                          | {question: k})
+            if other.image in self.images:
+                continue
+            self.images.add(other.image)
+            old, new = seconds((self.best, other), self.contraction, self.buffers)
+            if new < old * WORTH:
+                self.best = other
+
+    def outcome(self, before: float, after: float) -> Outcome:
+        """What was found."""
+        estimated, best = self.first.trial.relevant, self.best.trial.relevant
+        changed = tuple(f"{q.partition(' ')[0]}: {asked.name or asked.taken}" for q, asked in best.items()
+                        if q not in estimated or estimated[q].taken != asked.taken)
+        return Outcome(self.contraction, before, after, {q: asked.taken for q, asked in best.items()},
+                       len(self.images), changed)
+

@@ -1,0 +1,39 @@
+"""The product of two square matrices, in PyTensor."""
+import sys
+
+import numpy as np
+import pytensor
+from pytensor import tensor as pt
+
+MODES = "numba",
+
+def data(size=1024, seed=0):
+    """Two matrices of normal numbers."""
+    rng = np.random.default_rng(seed)
+    return tuple(rng.standard_normal((size, size), np.float32) for _ in range(2))
+
+
+def place(mode, *arrays):
+    return arrays
+
+
+def product(a, b):
+    return a @ b
+
+
+def initialise(mode="numba"):
+    a, b = pt.fmatrix("a"), pt.fmatrix("b")
+    return pytensor.function([a, b], product(a, b), mode="NUMBA", trust_input=True)
+
+
+def step(f, *inputs):
+    return f(*inputs)
+
+
+def evaluate(f, a, b):
+    return {"y": step(f, a, b)}
+
+
+if __name__ == "__main__":
+    mode = sys.argv[1] if sys.argv[1:] else "numba"
+    print(evaluate(initialise(mode), *place(mode, *data()))["y"][:3, :5])

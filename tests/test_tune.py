@@ -1,0 +1,184 @@
+"""Measured choices: asked, tried, kept on disk, and taken from the next compile on."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stele as st
+from stele.backend.cpu import tuned
+from stele.backend.cpu.target import detect
+from stele.backend.llvm.choice import Choices
+from stele.cli import COMMANDS
+from stele.follow import FOLLOWER
+from stele.inspect.tune.contractions import Contraction, Programs
+from stele.inspect.tune.measure import Trial, build, operands
+from stele.inspect.tune.search import Search
+from stele.train.arguments import run
+
+IMAGES = np.random.default_rng(0).standard_normal((8, 32, 12, 12), np.float32)
+KERNELS = np.random.default_rng(1).standard_normal((48, 32, 3, 3), np.float32)
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("STELE_CACHE", str(tmp_path))
+
+
+def convolve(x: Any, w: Any) -> Any:
+    return st.relu(st.conv2d(x, w, padding=1))
+
+
+def contractions_of(f: Callable[..., Any], *args: Any) -> list[Contraction]:
+    """The contractions that a call of f runs."""
+    seen = Programs()
+    token = FOLLOWER.set(seen)
+    try:
+        f(*args)
+    finally:
+        FOLLOWER.reset(token)
+    return seen.contractions()
+
+
+def test_questions_and_what_matters_among_them() -> None:
+    (one,) = contractions_of(st.compile(convolve), IMAGES, KERNELS)
+    first = build(one, {})
+    about = {question.partition(" ")[0] for question in first.trial.asked}
+    assert "direct" in about and about <= {"direct", "convolution", "winograd2", "winograd4"}
+    for question, asked in first.trial.asked.items():
+        assert asked.prices[asked.taken] == min(asked.prices)
+        for k in range(len(asked.prices)) if asked.is_algorithm else ():
+            other = build(one, {question: k}).trial
+            assert other.asked[question].taken == k
+            taken = other.asked[question].name
+            assert {q.partition(" ")[0] for q in other.relevant} == {"convolution", taken}
+
+
+def test_every_candidate_computes_the_same() -> None:
+    (one,) = contractions_of(st.compile(convolve), IMAGES, KERNELS)
+    buffers = operands(one)
+    first = build(one, {})
+    (expected,) = first.program(buffers, {})
+    for question, asked in first.trial.asked.items():
+        for k in sorted(range(len(asked.prices)), key=asked.prices.__getitem__)[:3]:
+            (y,) = build(one, {question: k}).program(buffers, {})
+            np.testing.assert_allclose(y.array, expected.array, atol=1e-5 * np.abs(expected.array).max())
+
+
+def algorithms() -> list[tuple[str, list[str]]]:
+    """The question of which algorithm computes the convolution, if this machine has more than one, and its names."""
+    (one,) = contractions_of(st.compile(convolve), IMAGES, KERNELS)
+    return [(q, list(asked.names)) for q, asked in build(one, {}).trial.asked.items() if asked.is_algorithm]
+
+
+def test_answers_count_from_the_next_compile_on_and_never_in_strict() -> None:
+    if not algorithms():
+        pytest.skip("this machine has one algorithm for convolutions")
+    ((question, names),) = algorithms()
+    results = {}
+    for k, name in enumerate(names):
+        running = st.compile(convolve)
+        before = running(IMAGES, KERNELS).numpy()
+        tuned.remember(detect(), {question: k})
+        assert tuned.tuned(detect()).choices.answers[question] == k
+        np.testing.assert_array_equal(running(IMAGES, KERNELS).numpy(), before)
+        results[name] = st.compile(convolve)(IMAGES, KERNELS).numpy()
+        results[f"strict beside {name}"] = st.compile(convolve, precision="strict")(IMAGES, KERNELS).numpy()
+    direct = results.pop("direct")
+    for name, y in results.items():
+        assert np.array_equal(y, direct) is name.startswith("strict"), name
+        np.testing.assert_allclose(y, direct, atol=2e-5 * np.abs(direct).max())
+
+
+def test_results_of_tuned_programs_do_not_depend_on_threads() -> None:
+    (one,) = contractions_of(st.compile(convolve), IMAGES, KERNELS)
+    asked = build(one, {}).trial.asked
+    tuned.remember(detect(), {q: sorted(range(len(a.prices)), key=a.prices.__getitem__)[-1 if a.is_algorithm else 1]
+                              for q, a in asked.items() if len(a.prices) > 1})
+    f, threads = st.compile(convolve), st.get_threads()
+    try:
+        st.set_threads(1)
+        alone = f(IMAGES, KERNELS).numpy().copy()
+        st.set_threads(4)
+        np.testing.assert_array_equal(f(IMAGES, KERNELS).numpy(), alone)
+    finally:
+        st.set_threads(threads)
+
+
+def test_answers_belong_to_a_target_and_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tuned.remember(detect(), {"gemm a": 1})
+    tuned.remember(detect(), {"gemm b": 2})
+    assert tuned.tuned(detect()).choices.answers == {"gemm a": 1, "gemm b": 2}
+    assert tuned.tuned(detect()).key != detect().key and tuned.tuned(detect()) == detect()
+    (file,) = (tmp_path / "tuned").iterdir()
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    with pytest.warns(RuntimeWarning, match="damaged"):
+        assert tuned.tuned(detect()).choices.answers == {}
+    tuned.remember(detect(), {"gemm a": 1})
+    monkeypatch.setenv("STELE_TARGET", "x86-64-v2")
+    assert tuned.tuned(detect()).choices.answers == {}
+
+
+def test_an_answer_that_is_no_candidate_is_no_answer() -> None:
+    candidates = [(2.0, "slow"), (1.0, "quick")]
+    for k in (-1, 2, 99):
+        assert Choices({"q": k}).choose("q", candidates) == (1.0, "quick")
+    trial = Trial({"q": 0})
+    assert trial.choose("q", candidates) == (2.0, "slow") and trial.asked["q"].name == "slow"
+
+
+def test_a_search_keeps_what_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pretended(builds: Any, *_: Any) -> list[float]:
+        return [1 / (1 + max(q.taken for q in each.trial.asked.values())) for each in builds]
+
+    monkeypatch.setattr("stele.inspect.tune.search.seconds", pretended)
+    (one,) = contractions_of(st.compile(lambda x: x @ x), np.ones((64, 64), np.float32))
+    found = Search(one).run(float("inf"))
+    assert found.after < found.before and found.changed and found.tried > 2
+    assert {q: asked.taken for q, asked in build(one, found.answers).trial.relevant.items()} == found.answers
+    assert Search(one).run(0.0).tried == 1
+
+
+def test_products_of_a_library_are_candidates() -> None:
+    x = np.ones((64, 64), np.float32)
+    (one,) = contractions_of(st.compile(lambda x, w: st.tanh(x @ w)), x, x)
+    names = [asked.names for asked in build(one, {}).trial.asked.values() if asked.is_algorithm]
+    if not names:
+        pytest.skip("this process has no BLAS")
+    (question,) = (q for q, asked in build(one, {}).trial.asked.items() if asked.is_algorithm)
+    ours, theirs = (build(one, {question: k}) for k in (0, 1))
+    assert [k[0] for k in ours.program.kernels] == ["contraction"]
+    assert [k[0] for k in theirs.program.kernels] == ["library", "nest"]
+    (a,), (b,) = (each.program(operands(one), {}) for each in (ours, theirs))
+    np.testing.assert_allclose(a.array, b.array, rtol=1e-5)
+
+
+SCRIPT = """
+import numpy as np
+import stele as st
+f = st.compile(lambda x, w: st.scan(lambda s, row: (st.tanh(s @ w + row), None), x[0], x)[0], dims={"x": {1: "batch"}})
+f(np.ones((3, 4, 32), np.float32), np.ones((32, 32), np.float32))
+"""
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "script.py"
+    file.write_text(SCRIPT)
+    assert run(["tune", str(file), "--seconds", "1"], COMMANDS) == 0
+    out = capsys.readouterr().out
+    assert "MatMul float32[batch,32], float32[32,32] -> float32[batch,32]  script.py:4" in out and "answers kept" in out
+    assert any(q.startswith("gemm 1xnx32x32") for q in tuned.tuned(detect()).choices.answers)
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("import stele as st\nprint(st.ones((2, 2)) + 1)", "computes no product and no convolution"),
+    ("raise OSError('no disk')", "but OSError: no disk at"),
+])
+def test_a_file_that_cannot_be_tuned(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+                                     ) -> None:
+    (tmp_path / "script.py").write_text(text)
+    assert run(["tune", str(tmp_path / "script.py")], COMMANDS) == 2
+    assert message in capsys.readouterr().err
