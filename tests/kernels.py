@@ -32,9 +32,6 @@ class Tables:
         self.sites: list[Value] = []
         self.settled: frozenset[Value] = frozenset()
 
-    def is_kept(self, kernel: Kernel) -> bool:
-        return False
-
     def of(self, v: object) -> int:
         return self.positions.setdefault(v, len(self.positions))
 
@@ -47,6 +44,13 @@ class Tables:
         if name not in self.names:
             self.names.append(name)
         return self.names.index(name)
+
+    def kept(self, bytes_: Dim) -> int:
+        return self.temp(bytes_)
+
+    def is_kept(self, kernel: Kernel) -> bool:
+        """Nothing is kept from one call to the next."""
+        return False
 
     def site(self, v: Value) -> int:
         self.sites.append(v)
