@@ -40,7 +40,7 @@ class Target(Machine):
     def key(self) -> str:
         """What compiled code depends on, as text: part of a cache key."""
         code = hashlib.sha256(self.features.encode()).hexdigest()[:16]
-        return f"{self.name} {self.triple} {self.cpu} {code} l1={self.l1} l2={self.l2} {sorted(self.choices.answers.items())}"
+        return f"{self.name} {self.triple} {self.cpu} {code} l1={self.l1} l2={self.l2} {self.choices.answers}"
 
 
 def detect() -> Target:
