@@ -30,6 +30,7 @@ class Tables:
         self.names: list[str] = []
         self.temps: dict[int, Dim] = {}
         self.sites: list[Value] = []
+        self.settled: frozenset[Value] = frozenset()
 
     def of(self, v: object) -> int:
         return self.positions.setdefault(v, len(self.positions))
@@ -43,6 +44,13 @@ class Tables:
         if name not in self.names:
             self.names.append(name)
         return self.names.index(name)
+
+    def kept(self, bytes_: Dim) -> int:
+        return self.temp(bytes_)
+
+    def is_kept(self, kernel: Kernel) -> bool:
+        """Nothing is kept from one call to the next."""
+        return False
 
     def site(self, v: Value) -> int:
         self.sites.append(v)

@@ -19,9 +19,10 @@ from stele.backend.llvm.scatter import emit_scatter
 from stele.ir import stages
 from stele.ir.graph import Value
 from stele.ir.origin import lines
-from stele.ir.sizes import Dim, size
+from stele.ir.sizes import Dim, Size, of, size
 from stele.ir.types import float64, product
 from stele.kernel.fuse import Kernel, show_kernel
+from stele.kernel.index import plain
 from stele.kernel.loops import Load, Nest, Store, Temporary, inside, show
 from stele.kernel.lower import lower
 from stele.kernel.slots import FRESH
@@ -155,6 +156,7 @@ def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, targ
 def emit_nest(frame: Frame, nest: Nest, target: Machine) -> None:
     """The function of one nest: its tasks are `grain` rows each."""
     blocks = Blocks(frame, LLVMScalars(frame.b, lanes_of(nest, target), target.fma))
+    blocks.streams = frozenset(s for s in inside(nest.body) if isinstance(s, Store) and streams(s, target))
     blocks.block(nest.prelude)
     extents = [frame.integer(axis.extent) for axis in nest.rows]
     rows = frame.integer(product(tuple(axis.extent for axis in nest.rows)))
@@ -168,7 +170,22 @@ def emit_nest(frame: Frame, nest: Nest, target: Machine) -> None:
         if nest.rows:
             frame.at[nest.rows[0].name] = row
         blocks.block(nest.body)
+    if blocks.streams:
+        frame.b.fence("seq_cst")
     frame.b.ret_void()
+
+
+def streams(store: Store, target: Machine) -> bool:
+    """Whether a store goes past the caches: to a value too large to be found there again, in aligned vectors.
+
+    That spares reading what is overwritten. A fence then makes such stores visible before the task is done.
+    """
+    value, lanes = store.value, target.vector_bytes // store.value.dtype.bytes
+    if isinstance(value, Temporary) or not isinstance(size := value.type.size, int) or value.dtype.bytes < 4:
+        return False
+    odd = [term for monomial, k in of(store.offset).terms if k % lanes for term in [Size(((monomial, k),))]]
+    aligned = size % lanes == 0 and len(odd) <= 1 and all(plain(term) for term in odd)
+    return aligned and size * value.dtype.bytes >= target.l3
 
 
 def lanes_of(nest: Nest, target: Machine) -> int:

@@ -409,7 +409,7 @@ class _Product:
         ctx, c, batch, i, j = b.function.args
         m, n = (size_value(b, ctx, x) for x in (spec.m, spec.n))
         whole = isinstance(spec.n, int) and spec.n % tile.lanes == 0
-        rows, columns = (least(b, i64(x), b.sub(end, from_)) for x, end, from_ in ((tile.rows, m, i), (tile.columns, n, j)))
+        rows, columns = least(b, i64(tile.rows), b.sub(m, i)), least(b, i64(tile.columns), b.sub(n, j))
         with loop(b, 0, rows) as r, loop(b, 0, columns, tile.lanes) as v:
             column = b.add(j, v)
             mask = None if whole else lanes_below(b, b.sub(n, column), tile.lanes)

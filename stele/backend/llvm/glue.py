@@ -155,7 +155,7 @@ class Glue:
             blocks = self.blocks(b, index, last, 1, None, piece)
             blocks.advance(piece.block)
             for step, (address, rest) in blocks.places.items():
-                if rest == 0 and coefficient(step.offset, f"%c{last}") == 1:
+                if isinstance(step, Load | Store) and rest == 0 and coefficient(step.offset, f"%c{last}") == 1:
                     blocks.memory.prefetch(address, isinstance(step, Store))
 
         return near

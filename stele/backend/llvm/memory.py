@@ -92,10 +92,13 @@ class Memory:
         """One element."""
         self.b.store(self.to_memory(x), address, align=x.dtype.bytes)
 
-    def store_lanes(self, address: ir.Value, mask: Mask, x: Scalar) -> None:
-        """Adjacent elements, of lanes that are not masked off."""
+    def store_lanes(self, address: ir.Value, mask: Mask, x: Scalar, streams: bool = False) -> None:
+        """Adjacent elements, of lanes that are not masked off; `streams` past the caches, to an aligned address."""
         value = self.to_memory(self.s.splat(x))
-        if mask is None:
+        if mask is None and streams:
+            around = self.b.store(value, address, align=x.dtype.bytes * self.s.lanes)
+            around.set_metadata("nontemporal", self.b.module.add_metadata([i32(1)]))
+        elif mask is None:
             self.b.store(value, address, align=x.dtype.bytes)
         else:
             masked_store(self.b, value, address, value.type.element, mask)
