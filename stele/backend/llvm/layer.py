@@ -8,6 +8,7 @@ from math import prod
 from llvmlite import ir
 
 from stele.backend.llvm.access import Address, Builder, Count, Extent, Operand, Plain, Temp, size_of
+from stele.backend.llvm.choice import images
 from stele.backend.llvm.launch import Launch, i64
 from stele.backend.llvm.microkernel import Tile
 from stele.backend.llvm.nest import at, kernel, least, loop, scaled, split, store, total
@@ -33,8 +34,8 @@ class Layer:
 
     def __str__(self) -> str:
         s, way = self.stencil, "input" if self.transposed else "output"
-        sizes = f"{way} {self.batch}x{self.groups}x{self.depth}x{s.source} {self.width}x{s.target}x{self.kernel}"
-        return f"{sizes} {s.phases}{s.spread}{s.low}{s.reach} {self.dtype}"
+        return f"{way} {images(self.batch)}x{self.groups}x{self.depth}x{s.source} {self.width}x{s.target}" \
+               f"x{self.kernel} {s.phases}{s.spread}{s.low}{s.reach} {self.dtype}"
 
 
 def forward(conv: Conv) -> Layer:

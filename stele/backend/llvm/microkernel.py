@@ -123,7 +123,6 @@ def best_tile(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], dep
     return min(tiles(price, rows, columns, depth), key=lambda c: c[0])[1]
 
 
-@lru_cache(maxsize=4096)
 def tiles(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], depth: int, whole: bool = False
           ) -> tuple[tuple[float, Tile], ...]:
     """All tiles with their prices; with `whole`, those that divide the columns."""
