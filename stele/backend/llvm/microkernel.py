@@ -106,6 +106,11 @@ class Price:
         return down * (-(-columns // (v * lanes)) * tile + depth * self.pack * -(-r // lanes))
 
 
+def shares(batch: Extent) -> tuple[int, ...]:
+    """Into how many parts it may pay to cut the channels of a layer, so that all threads have work."""
+    return (1, 2, 4, 8) if isinstance(batch, int) and batch < 8 else (1,)
+
+
 def idle(bands: int, blocks: int, each: int, batch: Extent) -> float:
     """How much longer a layer takes because two or four threads cannot share its tasks out evenly: there are as many as
     an image has bands and its `blocks` of channels have parts of `each`.
