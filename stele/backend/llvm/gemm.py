@@ -164,9 +164,10 @@ def _is_deep(machine: Machine, spec: Gemm, depth: int) -> bool:
 
 
 def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
-    """The part of C one task makes: large enough to reuse packed operands, small enough that there are eight."""
-    wanted = min(8, max(1, 2 * batch * m * n * k // 1_000_000))
-    down, right = -(-m // 128), -(-n // 256)
+    """The part of C one task makes: its rows of the left operand fill half of a cache, for as many columns as leave
+    room for panels of the right one; small enough that there are sixteen tasks."""
+    wanted = min(16, max(1, 2 * batch * m * n * k // 1_000_000))
+    down, right = -(-m // (tile.machine.l2 // 2 // (DEEP * size_of(tile.dtype)))), -(-n // 192)
     while batch * down * right < wanted:
         if n // right >= m // down and n // right > tile.columns:
             right *= 2
