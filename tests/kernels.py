@@ -62,9 +62,10 @@ class Compiled:
 
     def __init__(self, kernel: Kernel) -> None:
         module, self.kernel, self.tables = ir.Module(), kernel, Tables()
-        self.launches: list[Launch] = Emitter(module, self.tables, detect()).emit("kernel", kernel)
-        names = [launch.function for launch in self.launches]
-        self.code = jit.load(jit.compile_object(module, detect()), names, detect())
+        with jit.Objects(detect()) as objects:
+            self.launches: list[Launch] = Emitter(module, self.tables, detect(), objects.add).emit("kernel", kernel)
+            objects.add(module)
+        self.code = jit.load(objects.images, [launch.function for launch in self.launches], detect())
 
     def run(self, inputs: Mapping[Value, Array], sizes: Mapping[str, int],
             backwards: bool) -> tuple[list[Array], list[int]]:

@@ -65,8 +65,7 @@ def test_programs_have_the_same_parts_in_the_same_order(framework: str, workload
     assert [name for name in names if name in LEARNING] == list(expected)
     if model := WORKLOADS[workload].model:
         assert names.index("place") < names.index(model) < names.index("initialise")
-    assert next(node.value for node in module.body if isinstance(node, ast.Assign)
-                and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "MODES")
+    assert rows.modes(program(framework, workload))
     assert isinstance(module.body[-1], ast.If), "it runs on its own"
 
 
@@ -108,7 +107,7 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Frameworks that compute with NumPy, some of them badly."""
     for name, result in FAKES.items():
         (tmp_path / f"{name}.py").write_text(FAKE.format(result=result))
-    (tmp_path / "broken.py").write_text("import no_such_module")
+    (tmp_path / "broken.py").write_text("import no_such_module\nMODES = 'plain',")
     monkeypatch.setattr(bench, "program", lambda framework, workload: tmp_path / f"{framework}.py")
     monkeypatch.setitem(rows.WORKLOADS, "plain", rows.Workload("nothing much", (PLAIN,)))
     yield tmp_path
@@ -153,7 +152,7 @@ def test_a_slow_mode_is_sampled_once(fakes: Path) -> None:
 
 def test_a_process_ends_with_its_block(fakes: Path) -> None:
     with pytest.raises(KeyboardInterrupt), Process(Path(sys.executable), fakes / "one.py", 1, fakes) as process:
-        assert process.ask("about")["modes"] == ["plain"]
+        assert process.ask("load", mode="plain", sizes={}) == {}
         raise KeyboardInterrupt
     assert process.process.returncode is not None
     with pytest.raises(ProcessLookupError):
@@ -164,7 +163,7 @@ def test_a_process_that_cannot_start_says_why(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("1 / 0")
     process = Process(Path(sys.executable), tmp_path / "bad.py", 1, tmp_path)
     with pytest.raises(Died, match="ZeroDivisionError"), process:
-        process.ask("about")
+        process.ask("load", mode="plain", sizes={})
 
 
 def numbers(scale: float, **more: np.ndarray) -> dict[str, np.ndarray]:
@@ -196,7 +195,7 @@ def test_a_training_that_was_cut_short_is_compared_as_far_as_it_went() -> None:
 
 def entry(framework: str, ms: float, agrees: bool | None = True, mode: str = "m") -> Entry:
     return Entry(PLAIN, framework, mode, installed=[ms, ms * 1.1, ms * 0.9], memory=100.0, cold=0.5,
-                 verdict=Verdict(agrees, None if agrees is None else 0.0, "z"))
+                 verdict=Verdict(agrees, None if agrees is None else 0.0, "z", agrees is False))
 
 
 def test_finals_are_for_those_who_may_win() -> None:

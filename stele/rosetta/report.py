@@ -100,7 +100,7 @@ def agreement(e: Entry) -> str:
     if e.verdict.agrees is None:
         return "not compared"
     off = f"{e.verdict.difference:.0e}"
-    return off if e.verdict.agrees else f"NO: {off} in {e.verdict.where}"
+    return off if e.verdict.agrees else f"NO: {off} in {e.verdict.where}" if e.verdict.far else "unconfirmed"
 
 
 def remarks(e: Entry) -> str:

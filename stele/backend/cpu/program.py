@@ -13,8 +13,8 @@ import numpy as np
 from stele.backend.base import Commit, Precision, itself
 from stele.backend.buffers import ARENAS, MEMORY, UNSEEN, Block, Buffer, Recent
 from stele.backend.cpu import blas, jit, pool, symbols
-from stele.backend.cpu.build import Native, native, wheres
 from stele.backend.cpu.call import Frame
+from stele.backend.cpu.native import Native, native, wheres
 from stele.backend.cpu.target import detect
 from stele.backend.cpu.tuned import tuned
 from stele.errors import Cancelled, IndexOutOfRange
@@ -56,7 +56,7 @@ class Program:
 
     def __init__(self, graph: Graph, code: Native) -> None:
         self.graph, self.code, self.manifest = graph, code, code.manifest
-        self.loaded = jit.load(code.image, ["program"], detect(), imports=imports(code.image))
+        self.loaded = jit.load(code.images, ["program"], detect(), imports=imports(code.images))
         self.address = self.loaded["program"]
         self.constants = {k: Buffer.of(a) for k, a in self.manifest.constants.items()}
         self.clocks = {k: Buffer.of(np.zeros(len(self.manifest.kernels), np.int64))
@@ -216,9 +216,9 @@ class Program:
         return "\n".join([*rows, *plan])
 
 
-def imports(image: bytes) -> dict[str, int]:
+def imports(images: Sequence[bytes]) -> dict[str, int]:
     """Addresses of what machine code refers to: the pool, and the routines of the BLAS where it calls them."""
-    routines = symbols.undefined(image) & {"sgemm", "dgemm"}
+    routines = {name for image in images for name in symbols.undefined(image)} & {"sgemm", "dgemm"}
     return pool.imports() | {name: blas.address(name) for name in routines}
 
 

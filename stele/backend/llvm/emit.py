@@ -1,6 +1,7 @@
 """Kernels as LLVM functions; kernels of one structure share their code."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from llvmlite import ir
@@ -11,7 +12,7 @@ from stele.backend.llvm.blocks import Blocks
 from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.glue import emit_contraction
-from stele.backend.llvm.launch import BUFS, WORDS, Launch, new_kernel, word, word_at
+from stele.backend.llvm.launch import BUFS, KERNEL, WORDS, Launch, new_kernel, word, word_at
 from stele.backend.llvm.library import emit_gemm
 from stele.backend.llvm.nest import least, loop
 from stele.backend.llvm.scalars import LLVMScalars
@@ -67,10 +68,11 @@ class Shared:
 
 
 class Emitter:
-    """Emits the kernels of one program into a module."""
+    """Emits the kernels of one program, the code of each into a module of its own, which `written` is then given."""
 
-    def __init__(self, module: ir.Module, slots: Table, target: Machine, precision: Precision = "fast") -> None:
-        self.module, self.slots, self.target = module, slots, target
+    def __init__(self, module: ir.Module, slots: Table, target: Machine, written: Callable[[ir.Module], None],
+                 precision: Precision = "fast") -> None:
+        self.module, self.slots, self.target, self.written = module, slots, target, written
         self.precision: Precision = precision
         self.known: dict[tuple[str, ...], Shared] = {}
 
@@ -81,7 +83,9 @@ class Emitter:
         key = structure(kernel, values)
         if key not in self.known:
             local = Local(self.slots)
-            launches = emit_kernel(self.module, f"{name}.code", kernel, local, self.target, self.precision)
+            code = ir.Module(name)
+            launches = emit_kernel(code, f"{name}.code", kernel, local, self.target, self.precision)
+            self.written(code)
             shared = Shared(launches, local, values)
             if local.has_sites:
                 return self.bound(name, shared, kernel, values)
@@ -127,7 +131,7 @@ def bind(module: ir.Module, name: str, code: str, positions: list[int]) -> None:
     b.store(b.ptrtoint(table, i64), word_at(b, own, BUFS))
     for k in range(BUFS + 1, WORDS):
         b.store(b.load(word_at(b, ctx, k), typ=i64), word_at(b, own, k))
-    b.call(module.get_global(code), [own, *rest])
+    b.call(module.globals.get(code) or ir.Function(module, KERNEL, code), [own, *rest])
     b.ret_void()
 
 
