@@ -111,9 +111,8 @@ class Inlining:
         again = len(set(self.users[v])) > 1 or any(repeats(u) for u in self.users[v])
         if v.op.name == "RandomBits":
             self.cost[v] = 1
-        elif self.kind[v] != "inline" or self.count[v] > LARGEST // 2:
-            self.keep(v)
-        elif again and (self.cost[v] > CHEAP or self.is_outcome(v)):
+        elif self.kind[v] != "inline" or self.count[v] > LARGEST // 2 or (
+                again and (self.cost[v] > CHEAP or self.is_outcome(v))):
             self.keep(v)
         if v in self.roots or self.kind[v] == "fold":
             self.cost[v], self.count[v] = 1, 0
