@@ -219,7 +219,7 @@ class Image:
                     store_lanes(b, vector, at(b, places.few, place, dtype), dtype, blocking.few)
 
     def coming(self, b: Builder, ctx: ir.Value, corner: Index, is_first: ir.Value) -> Pair:
-        """Where the source of the next task begins and how far its channels are apart, for its first block of channels."""
+        """Where the source of the next task begins, and how far apart its channels are for its first block."""
         image, channel, pixel = corner
         strides = self.memory.strides
         offset = total(b, scaled(b, image, strides[0]), scaled(b, channel, strides[1]), pixel)
@@ -390,7 +390,7 @@ class _Product:
                 right = at(b, places.panels, scaled(b, start, blocking.chunk), dtype)
                 self._approach(b, ctx, corner, start, width)
 
-                def body(k, acc, part=part, right=right):
+                def body(k, acc, part=part, right=right, start=start):
                     row = at(b, left, scaled(b, k, part.rows), dtype)
                     column = at(b, right, scaled(b, k, part.columns), dtype)
                     part.ahead(b, row)
