@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -90,12 +90,16 @@ class Price:
 
     def cost(self, shape: tuple[int, int], rows: int, columns: int, depth: int) -> float:
         """The price of `rows x columns` sums of `depth` products on tiles of `shape` (rows, vectors)."""
+        return self.costs(shape, (rows,), (columns,), depth)
+
+    def costs(self, shape: tuple[int, int], rows: Sequence[int], columns: Sequence[int], depth: int) -> float:
+        """The price of products of every number of rows with every number of columns."""
         r, v = shape
         lanes = self.machine.lanes(self.dtype)
         step = max(r * v * (1.0 if self.machine.fma else 2.0), r * self.left + v * self.right, 8.0) + 0.25
         tile = depth * (step + v * self.far + 0.02 * (r + 2 * v)) + r * v * self.drain + 24
-        down = -(-rows // r)
-        return down * (-(-columns // (v * lanes)) * tile + depth * self.pack * -(-r // lanes))
+        down, across = (sum([-(-n // size) for n in every]) for every, size in ((rows, r), (columns, v * lanes)))
+        return down * (across * tile + len(columns) * depth * self.pack * -(-r // lanes))
 
 
 def idle(bands: int, blocks: int, each: int, batch: Extent) -> float:
@@ -123,5 +127,5 @@ def tiles(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], depth: 
     lanes = price.machine.lanes(price.dtype)
     widths = [v for v in range(1, 9) if not (whole and any(n % (v * lanes) for n in columns))]
     shapes = [(r, v) for v in widths for r in range(1, 29) if r * v + v <= spare]
-    return tuple((sum(price.cost(shape, m, n, depth) for m in rows for n in columns),
-                  Tile(price.machine, price.dtype, *shape)) for shape in shapes)
+    return tuple((price.costs(shape, rows, columns, depth), Tile(price.machine, price.dtype, *shape))
+                 for shape in shapes)
