@@ -82,7 +82,9 @@ class Program:
         where a signal handler raises behind the last kernel, `commit` still runs, a second time if need be."""
         bound = self.bounds.get(()) or self.bound(sizes)
         outputs = [take() for take in bound.fresh] if bound.fresh else self.outputs(buffers, bound, keep)
-        frame = self.frame(bound)
+        frame = self.frames.pop() if self.frames else None
+        if frame is None or frame.bound is not bound:
+            frame = self.frame(frame, bound)
         arena = ARENAS.lend(bound.arena) if bound.arena else None
         try:
             if arena is not None and frame.arena != arena.address:
@@ -131,16 +133,14 @@ class Program:
         """A donated buffer as the place of a result, if this call may overwrite it."""
         return None if kept or sys.getrefcount(buffer.block) > UNSEEN else buffer
 
-    def frame(self, bound: Bound) -> Frame:
+    def frame(self, frame: Frame | None, bound: Bound) -> Frame:
         """A call's tables, with constants and sizes filled in."""
-        frame = self.frames.pop() if self.frames else None
         if frame is None or frame.scratch_bytes < bound.scratch:
             frame = Frame(len(self.manifest.slots), len(self.manifest.names), bound.scratch)
             for k, buffer in (self.constants | self.clocks).items():
                 frame.buffers[k] = buffer.address
-        if frame.bound is not bound:
-            frame.bound, frame.arena = bound, 0
-            frame.sizes[:len(bound.sizes)] = bound.sizes
+        frame.bound, frame.arena = bound, 0
+        frame.sizes[:len(bound.sizes)] = bound.sizes
         return frame
 
     def bound(self, sizes: Mapping[str, int]) -> Bound:

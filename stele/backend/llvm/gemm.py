@@ -52,6 +52,8 @@ Mode = Literal["direct", "task", "shared"]
 
 FEW_ROWS = 256
 """Packing the right operand for fewer rows costs more than it gains."""
+FORK = 400_000
+"""Floating-point operations that are worth a second thread: 3.5 us of one."""
 DEEP = 512
 """The depth of a slice, where a product is cut along its depth."""
 
@@ -165,7 +167,8 @@ def _is_deep(machine: Machine, spec: Gemm, depth: int) -> bool:
 
 def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
     """The part of C one task makes: large enough to reuse packed operands, small enough that there are eight."""
-    wanted = min(8, max(1, 2 * batch * m * n * k // 1_000_000))
+    work = 2 * batch * m * n * k
+    wanted = min(8, max(1 + (work >= FORK), work // 1_000_000))
     down, right = -(-m // 128), -(-n // 256)
     while batch * down * right < wanted:
         if n // right >= m // down and n // right > tile.columns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from llvmlite import ir
 
@@ -88,17 +88,20 @@ class Price:
     drain: float = 4.0
     pack: float = 0.0
 
+    @cached_property
+    def lanes(self) -> int:
+        return self.machine.lanes(self.dtype)
+
     def cost(self, shape: tuple[int, int], rows: int, columns: int, depth: int) -> float:
         """The price of `rows x columns` sums of `depth` products on tiles of `shape` (rows, vectors)."""
         return self.costs(shape, (rows,), (columns,), depth)
 
     def costs(self, shape: tuple[int, int], rows: Sequence[int], columns: Sequence[int], depth: int) -> float:
         """The price of products of every number of rows with every number of columns."""
-        r, v = shape
-        lanes = self.machine.lanes(self.dtype)
+        (r, v), lanes = shape, self.lanes
         step = max(r * v * (1.0 if self.machine.fma else 2.0), r * self.left + v * self.right, 8.0) + 0.25
         tile = depth * (step + v * self.far + 0.02 * (r + 2 * v)) + r * v * self.drain + 24
-        down, across = (sum([-(-n // size) for n in every]) for every, size in ((rows, r), (columns, v * lanes)))
+        down, across = sum([-(-n // r) for n in rows]), sum([-(-n // (v * lanes)) for n in columns])
         return down * (across * tile + len(columns) * depth * self.pack * -(-r // lanes))
 
 
@@ -124,7 +127,7 @@ def tiles(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], depth: 
           ) -> tuple[tuple[float, Tile], ...]:
     """All tiles with their prices; with `whole`, those that divide the columns."""
     spare = price.machine.registers - (1 if price.machine.fma else 2)
-    lanes = price.machine.lanes(price.dtype)
+    lanes = price.lanes
     widths = [v for v in range(1, 9) if not (whole and any(n % (v * lanes) for n in columns))]
     shapes = [(r, v) for v in widths for r in range(1, 29) if r * v + v <= spare]
     return tuple((price.costs(shape, rows, columns, depth), Tile(price.machine, price.dtype, *shape))
