@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from stele.backend.cpu import blas
 from stele.backend.cpu.target import Target
@@ -36,24 +37,15 @@ def library(graph: Graph, target: Target) -> Graph:
 @rule(lambda x, w: MatMul()(x, w), x=Type(float64, (64, 64)), w=Type(float64, (64, 64)), error=64)
 def product_by_library(v: Value) -> Value | None:
     """x @ w = gemm(x, w)"""
-    return call(v) if v.dtype in (float32, float64) else None
+    x, w = v.args
+    sizes = *x.shape, w.shape[-1]
+    if v.ndim != 2 or v.dtype not in (float32, float64) or not all(isinstance(n, int) for n in sizes):
+        return None
+    (a, left), (b, right) = lying(x), lying(w)
+    return Gemm(left, right)(a, b) if prod(sizes) >= SMALL else None
 
 
 RULES: tuple[Rule, ...] = (product_by_library,)
-
-
-def call(v: Value) -> Value | None:
-    """A matrix product as a call, transposed operands read as they lie; None where it is small or a size is open."""
-    x, w = v.args
-    if v.ndim != 2 or not all(isinstance(n, int) for n in (*x.shape, *w.shape)) or work(x, w) < SMALL:
-        return None
-    (x, left), (w, right) = lying(x), lying(w)
-    return Gemm(left, right)(x, w)
-
-
-def work(x: Value, w: Value) -> int:
-    """Multiplications of a product of known sizes."""
-    return int(x.shape[0]) * int(x.shape[1]) * int(w.shape[1])
 
 
 def lying(x: Value) -> tuple[Value, bool]:

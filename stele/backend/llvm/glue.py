@@ -12,7 +12,7 @@ from stele.backend.llvm.elements import Lanes
 from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.gemm import Gemm, gemm
 from stele.backend.llvm.launch import BUFS, Launch, pointer
-from stele.backend.llvm.nest import Splat
+from stele.backend.llvm.nest import Splat, prefetch
 from stele.backend.llvm.scalars import LLVMScalars
 from stele.backend.llvm.stencil import Conv
 from stele.ir.graph import Op, Value
@@ -59,11 +59,11 @@ class Glue:
             case Conv2d():
                 conv = self.conv(self.v.op, x.shape, w.shape)
                 return convolution(*around, conv, self.operand(x, x.shape), self.operand(w, w.shape),
-                                   self.write(flat), self.temp, self.precision)
+                                   self.write(flat), self.near(flat), self.temp, self.precision)
             case Conv2dInputGrad():
                 conv = self.conv(self.v.op, self.v.shape, w.shape)
                 return input_gradient(*around, conv, self.operand(x, x.shape), self.operand(w, w.shape),
-                                      self.write(flat), self.temp, self.precision)
+                                      self.write(flat), self.near(flat), self.temp, self.precision)
             case Conv2dWeightGrad():
                 conv = self.conv(self.v.op, w.shape, self.v.shape)
                 return weight_gradient(*around, conv, self.operand(w, w.shape), self.operand(x, x.shape),
@@ -156,7 +156,7 @@ class Glue:
             blocks.advance(piece.block)
             for step, (address, rest) in blocks.places.items():
                 if isinstance(step, Load | Store) and rest == 0 and coefficient(step.offset, f"%c{last}") == 1:
-                    blocks.memory.prefetch(address, isinstance(step, Store))
+                    prefetch(b, address, isinstance(step, Store))
 
         return near
 

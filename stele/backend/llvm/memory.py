@@ -111,12 +111,6 @@ class Memory:
                                   [value.type, kind, i32, mask.type])
         self.b.call(function, [value, self.offset(base, elements, x.dtype), i32(x.dtype.bytes), mask])
 
-    def prefetch(self, address: ir.Value, to_write: bool) -> None:
-        """Asks for the cache line at an address, which may be anywhere."""
-        kind = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
-        function = self.b.module.declare_intrinsic("llvm.prefetch.p0", fnty=kind)
-        self.b.call(function, [address, i32(int(to_write)), i32(3), i32(1)])
-
     def from_memory(self, x: ir.Value, dtype: DType) -> Scalar:
         if dtype == bool_:
             x = self.b.icmp_unsigned("!=", x, ir.Constant(x.type, None if isinstance(x.type, ir.VectorType) else 0))

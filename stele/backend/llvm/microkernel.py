@@ -8,8 +8,11 @@ from functools import cached_property, lru_cache
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Builder, Extent, Machine
-from stele.backend.llvm.nest import at, load, splat, store, suffix, zero
+from stele.backend.llvm.access import Builder, Extent, Machine, size_of
+from stele.backend.llvm.nest import at, bytes_at, load, prefetch, splat, store, suffix, zero
+
+LINE, AHEAD = 64, 8192
+"""Bytes of a cache line, and how far ahead a left operand is asked for."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,11 @@ class Tile:
 
     def broadcast(self, b: Builder, address: ir.Value) -> ir.Value:
         return splat(b, load(b, address, self.dtype), self.lanes)
+
+    def ahead(self, b: Builder, row: ir.Value) -> None:
+        """Asks for the left operand of some steps after `row`: what the machine foresees ends with a page."""
+        for line in range(0, self.rows * size_of(self.dtype), LINE):
+            prefetch(b, bytes_at(b, row, AHEAD + line))
 
     def store(self, b: Builder, acc: list[ir.Value], base: ir.Value, pitch: int,
               previous: Callable[[ir.Value], ir.Value] | None = None) -> None:
@@ -122,7 +130,6 @@ def best_tile(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], dep
     return min(tiles(price, rows, columns, depth), key=lambda c: c[0])[1]
 
 
-@lru_cache(maxsize=4096)
 def tiles(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], depth: int, whole: bool = False
           ) -> tuple[tuple[float, Tile], ...]:
     """All tiles with their prices; with `whole`, those that divide the columns."""
