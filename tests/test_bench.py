@@ -15,14 +15,14 @@ import pytest
 from stele.errors import DataError
 from stele.rosetta import bench, command, probe, rows
 from stele.rosetta.accuracy import run_line
-from stele.rosetta.bench import Bench, Effort, Entry, contenders
+from stele.rosetta.bench import SLOW, STEPS, Bench, Effort, Entry, contenders
 from stele.rosetta.compare import Verdict, verdicts
 from stele.rosetta.machine import Machine
-from stele.rosetta.markdown import markdown
+from stele.rosetta.markdown import HOW, markdown
 from stele.rosetta.options import BenchOptions
 from stele.rosetta.page import page
 from stele.rosetta.probe import Installed
-from stele.rosetta.process import Died, Process
+from stele.rosetta.process import KEEPING, Died, Process
 from stele.rosetta.report import Findings, as_rows, cells, missing, summary
 from stele.rosetta.rows import FRAMEWORKS, ROWS, WORKLOADS, Row, chosen, program
 
@@ -141,7 +141,7 @@ def test_the_dead_are_named(fakes: Path) -> None:
 
 def test_finals_are_fresh_processes(fakes: Path) -> None:
     found = entries_of(fakes, "one", "two", effort=Effort(0.01, 2, laps=2, turn=0.01))
-    assert all(e.processes == 4 and e.final and e.cold is not None and e.warm is not None for e in found.values())
+    assert all(e.processes == 3 and e.final and e.cold is not None and e.warm is not None for e in found.values())
 
 
 def test_a_slow_mode_is_sampled_once(fakes: Path) -> None:
@@ -238,6 +238,12 @@ def test_markdown(found: Findings) -> None:
         assert words in text
     lines = [line for line in text.split("## plain")[1].splitlines() if "| framework" in line or "| m |" in line]
     assert len(lines) == 5 and len({line.count("|") for line in lines}) == 1
+
+
+def test_the_method_is_described_as_it_is() -> None:
+    words = " ".join(HOW.split())
+    assert f"more than {SLOW:.0f} times the best" in words and STEPS == 10 and "ten losses of training" in words
+    assert KEEPING["MALLOC_MMAP_MAX_"] == "0" and WORKLOADS["cnn"].dropout and "with dropout off" in words
 
 
 class Checker(HTMLParser):

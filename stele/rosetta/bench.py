@@ -32,7 +32,7 @@ class Effort:
     turn: float = 0.25          # seconds of a turn
 
 
-FULL, QUICK = Effort(0.5, 2), Effort(0.2, 0)
+FULL, QUICK = Effort(0.25, 2), Effort(0.15, 0)
 
 
 @dataclass
@@ -170,10 +170,10 @@ class Bench:
 
     def final(self, entries: Sequence[Entry], weights: Path | None) -> None:
         """The contenders again, interleaved: fresh processes, the first ones with empty caches."""
-        if len(entries) < 2:
+        if not entries:
             return
         self.say(f"{entries[0].row.name}: final of {', '.join(f'{e.framework} {e.mode}' for e in entries)}")
-        for number in range(self.effort.processes * (1 if entries[0].ms > 5 else 2)):
+        for number in range(self.effort.processes + (min(e.ms for e in entries) < 1)):
             try:
                 self.generation(entries, weights, number)
             except Died as death:
@@ -205,8 +205,8 @@ class Bench:
 
 
 def contenders(entries: Sequence[Entry]) -> list[Entry]:
-    """Who is in the final of a row: Stele, and peers that may be the best; nobody whose numbers are in doubt."""
-    fit = sorted((e for e in entries if e.verdict.agrees and e.precision == "float32" and not e.note),
+    """Who is in the final of a row: Stele, and peers that may be the best; nobody whose numbers are wrong."""
+    fit = sorted((e for e in entries if e.verdict.agrees is not False and e.precision == "float32" and not e.note),
                  key=lambda e: e.ms)
     ours, peers = ([e for e in fit if (e.framework == "stele") is own] for own in (True, False))
     first = {e.framework: e for e in reversed(peers)}

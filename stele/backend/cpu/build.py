@@ -28,7 +28,7 @@ def compile_graph(optimise: Callable[[], Graph], donate: Mapping[int, int], stea
     With `timed`, the program adds up the cycles of each kernel.
     """
     begun = perf_counter()
-    graph = library(optimise(), target)
+    graph = library(optimise(), target, precision)
     start = perf_counter()
     slots = Slots(fuse, settled=settled(graph, steady))
     for p in graph.parameters:

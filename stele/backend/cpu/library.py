@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
+from stele.backend.base import Precision
 from stele.backend.cpu import blas
 from stele.backend.cpu.target import Target
 from stele.backend.llvm.library import Gemm
@@ -19,12 +20,12 @@ NARROW = 16
 """Bytes of vectors below whose double our own kernels lose to a library with kernels of its own for each CPU."""
 
 
-def library(graph: Graph, target: Target) -> Graph:
+def library(graph: Graph, target: Target, precision: Precision = "fast") -> Graph:
     """The graph with products handed to the BLAS: of float64 (measured 0.4 to 1.1 times the time of our kernels), and
     of float32 where vectors are narrow (0.35 times). Wide float32 products stay ours: they fuse, and are as fast.
     """
     def match(v: Value) -> Value | None:
-        if (y := product_by_library.match(v)) is None:
+        if (y := product_by_library.match(v)) is None or (precision == "bf16" and v.dtype == float32):
             return None
         quick = 0.7 if v.dtype == float64 or target.vector_bytes <= NARROW else 1.4
         sizes = "x".join(map(str, (*v.shape, v.args[0].shape[1])))

@@ -17,7 +17,7 @@ from stele.backend.cpu.call import Frame
 from stele.backend.cpu.native import Native, native, wheres
 from stele.backend.cpu.target import detect
 from stele.backend.cpu.tuned import tuned
-from stele.errors import Cancelled, IndexOutOfRange
+from stele.errors import Cancelled, DeviceError, IndexOutOfRange
 from stele.ir.graph import Graph
 from stele.ir.origin import lines
 from stele.ir.sizes import at
@@ -232,5 +232,8 @@ def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[i
     """The native program of a graph; `donate[k] = j` lets result j take over the memory of parameter k. What only
     parameters in `steady` decide is kept from call to call."""
     target = tuned(detect())
+    if precision == "bf16" and not target.bf16:
+        raise DeviceError(f"precision='bf16' needs a CPU with AVX512-BF16, got {target.cpu} as {target.name}",
+                          hint="Leave it out: where bfloat16 has to be imitated, float32 is faster and more exact.")
     code = native(traced, optimise, {j: k for k, j in donate.items()}, steady, target, precision, options)
     return Program(traced, code)

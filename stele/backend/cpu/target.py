@@ -35,6 +35,7 @@ class Target(Machine):
     cpu: str
     features: str
     cores: int
+    bf16: bool = False
 
     @property
     def key(self) -> str:
@@ -81,7 +82,7 @@ def _x86(wanted: str, triple: str) -> Target:
         features=have.flatten() if wanted == "native" else "",
         vector_bytes={"x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}[level],
         registers=32 if level == "x86-64-v4" else 16,
-        fma=level != "x86-64-v2",
+        fma=level != "x86-64-v2", bf16=wanted == "native" and level == "x86-64-v4" and bool(have.get("avx512bf16")),
         cores=config.CPUS, l1=_cache_bytes(1, 32 << 10), l2=_cache_bytes(2, 512 << 10), l3=_cache_bytes(3, 16 << 20),
     )
 

@@ -29,7 +29,7 @@ def input_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, g
 def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, g: Operand, write: Write,
                     temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of the gradient of w (o, c / groups, kh, kw) from `x` (n, c, h, w) and `g` (n, o, h', w')."""
-    if precision == "fast" and is_small(machine, conv):
+    if precision != "strict" and is_small(machine, conv):
         price, blocking = winograd_weight.plan(machine, conv, F4, (x, g))
         small = blocking.sums * size_of(conv.dtype) <= 4 * machine.l2
         choice = (conv_weight.plan(machine, conv, (x, g))[0], "direct"), (price, "winograd4")
@@ -41,7 +41,7 @@ def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, 
 def _layer(module: ir.Module, name: str, machine: Machine, conv: Conv, layer: Layer, source: Operand, weight: Operand,
            write: Write, near: Near, temp: Address, precision: Precision) -> tuple[list[Launch], list[Temp]]:
     """The kernels of a convolution in one direction."""
-    if precision == "fast" and is_small(machine, conv):
+    if precision != "strict" and is_small(machine, conv):
         plans = {f"winograd{points.tile}": winograd.plan(machine, layer, points, source) for points in (F2, F4)}
         prices = [(direct.plan(machine, layer, source)[0], "direct"), *((plans[name][0], name) for name in plans)]
         if (chosen := machine.choices.choose(f"convolution {layer}", prices)[1]) in plans:

@@ -1,6 +1,8 @@
 """Contractions as kernels: their operands read through cheap loops, their results stored through what follows."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 from llvmlite import ir
 
 from stele.backend.base import Precision
@@ -13,6 +15,7 @@ from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.gemm import Gemm, gemm
 from stele.backend.llvm.launch import BUFS, Launch, pointer
 from stele.backend.llvm.nest import Splat, prefetch
+from stele.backend.llvm.pairs import dot, paired
 from stele.backend.llvm.scalars import LLVMScalars
 from stele.backend.llvm.stencil import Conv
 from stele.ir.graph import Op, Value
@@ -53,9 +56,12 @@ class Glue:
         match self.v.op:
             case MatMul():
                 lead, (m, k), n = product(x.shape[:-2]), x.shape[-2:], w.shape[-1]
-                spec = Gemm(self.extent(lead), self.extent(m), self.extent(n), self.extent(k), self.dtype)
-                return gemm(*around, spec, self.operand(x, (lead, m, k)), self.operand(w, (lead, k, n)),
-                            self.write((lead, m, n)), self.near((lead, m, n)), self.temp)
+                left, right, depth = self.operand(x, (lead, m, k)), self.operand(w, (lead, k, n)), self.extent(k)
+                spec = Gemm(self.extent(lead), self.extent(m), self.extent(n), depth, self.dtype)
+                if self.precision == "bf16" and self.v.dtype != float64:
+                    spec = replace(spec, k=self.extent((k + 1) // 2), product=dot)
+                    left, right = paired(left, 2, depth), paired(right, 1, depth)
+                return gemm(*around, spec, left, right, self.write((lead, m, n)), self.near((lead, m, n)), self.temp)
             case Conv2d():
                 conv = self.conv(self.v.op, x.shape, w.shape)
                 return convolution(*around, conv, self.operand(x, x.shape), self.operand(w, w.shape),

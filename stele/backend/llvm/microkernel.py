@@ -15,14 +15,18 @@ LINE, AHEAD = 64, 8192
 """Bytes of a cache line, and how far ahead a left operand is asked for."""
 
 
+Product = Callable[[Builder, ir.Value, ir.Value, ir.Value], ir.Value]
+
+
 @dataclass(frozen=True)
 class Tile:
-    """`rows x vectors` accumulators of `lanes` elements each, in registers."""
+    """`rows x vectors` accumulators of `lanes` elements each, in registers; `product` computes another than `x y + z`."""
 
     machine: Machine
     dtype: ir.Type
     rows: int
     vectors: int
+    product: Product | None = None
 
     @property
     def lanes(self) -> int:
@@ -47,7 +51,8 @@ class Tile:
         for r in range(self.rows):
             x = left(r)
             for v, y in enumerate(columns):
-                result.append(multiply_add(b, self.machine, x, y, acc[r * self.vectors + v]))
+                z = acc[r * self.vectors + v]
+                result.append(self.product(b, x, y, z) if self.product else multiply_add(b, self.machine, x, y, z))
         return result
 
     def broadcast(self, b: Builder, address: ir.Value) -> ir.Value:

@@ -133,7 +133,8 @@ def _candidate(machine: Machine, layer: Layer, scheme: Scheme, tile: Tile, pixel
     chunks = -(-depth // max(1, room // (whole.room * many)))
     if chunks > 1 and many > 1:
         return float("inf"), whole
-    step = lambda v: max(r * v, 0.5 * r + v, 8.0) + 0.35 * v + 0.02 * r + 0.25
+    far = 0.35 if 2 * many * whole.room * depth // chunks * size_of(layer.dtype) <= machine.l2 else 0.7
+    step = lambda v: max(r * v, 0.5 * r + v, 8.0) + far * v + 0.02 * r + 0.25
     sums = sum(count * (depth * step(v) + chunks * r * v * 2 + 30) for _, count, v in whole.panels)
     if whole.few:
         sums += depth * max(whole.few * whole.across / tile.lanes, 1.5) + 4 * r * whole.few
@@ -215,6 +216,23 @@ class Image:
                 for k, vector in enumerate(blocking.scheme.right(b, read)):
                     place = total(b, scaled(b, c, blocking.few), k * blocking.chunk * blocking.few)
                     store_lanes(b, vector, at(b, places.few, place, dtype), dtype, blocking.few)
+
+    def coming(self, b: Builder, ctx: ir.Value, corner: Index, is_first: ir.Value) -> Pair:
+        """Where the source of the next task begins and how far its channels are apart, for its first block of channels."""
+        image, channel, pixel = corner
+        strides = self.memory.strides
+        offset = total(b, scaled(b, image, strides[0]), scaled(b, channel, strides[1]), pixel)
+        apart = i64(strides[1] if self.steps == (1, 1) else 0)
+        return at(b, self.memory.base(b, ctx), offset, self.layer.dtype), b.select(is_first, apart, i64(0))
+
+    def quarter(self, b: Builder, coming: Pair, p: ir.Value) -> Pair:
+        """The part of it that is asked for while a product is made."""
+        if self.blocking.scheme.side == 1:
+            return coming
+        across, down = b.and_(p, i64(1)), b.and_(b.lshr(p, i64(1)), i64(1))
+        offset = total(b, scaled(b, down, self.layer.depth // 2 * self.memory.strides[1]),
+                       scaled(b, across, self.blocking.pixels))
+        return at(b, coming[0], offset, self.layer.dtype), coming[1]
 
     @property
     def steps(self) -> tuple[int, int]:
@@ -307,6 +325,7 @@ class _Product:
         bands, parts = pixels // (blocking.pixels * side), -(-blocks // blocking.blocks)
         with kernel(self.module, self.name) as (b, ctx, scratch, task, first):
             image, band, part = split(b, task, bands, parts)
+            next_image, next_band, _ = split(b, b.add(task, i64(parts)), bands, parts)
             pixel, begin = scaled(b, band, blocking.pixels * side), scaled(b, part, blocking.blocks)
             changed = b.or_(first, b.icmp_signed("==", part, i64(0))) if self.once else ir.IntType(1)(1)
             places = Places(*(bytes_at(b, scratch, sum(rooms[:k])) for k in range(len(rooms))))
@@ -316,6 +335,8 @@ class _Product:
                     self.image.gather(b, ctx, (image, s, pixel), count, places)
                 with loop(b, begin, least(b, i64(blocks), total(b, begin, blocking.blocks))) as block:
                     own = i64(0) if self.once else b.sub(block, begin)
+                    start = next_image, s, scaled(b, next_band, blocking.pixels * side)
+                    coming = self.image.coming(b, ctx, start, b.icmp_signed("==", block, begin))
                     sums = at(b, places.sums, scaled(b, own, rows * blocking.room), layer.dtype)
                     corner = image, scaled(b, block, rows), pixel
                     with loop(b, 0, blocking.scheme.products) as p:
@@ -323,7 +344,7 @@ class _Product:
                                      scaled(b, s, rows))
                         self._block(b, ctx, at(b, self.temp(b, ctx, 0), left, layer.dtype), self._of(b, places, p),
                                     at(b, sums, scaled(b, p, rows * blocking.room), layer.dtype), (s, count),
-                                    self._quarter(b, corner, p))
+                                    self._quarter(b, corner, p), self.image.quarter(b, coming, p))
                     with b.if_then(b.icmp_signed(">=", b.add(s, count), i64(layer.depth // side))):
                         self._drain(b, ctx, sums, corner)
         return Launch(self.name, Count(bands * parts, ((layer.batch, 1),)), sum(rooms))
@@ -354,7 +375,7 @@ class _Product:
             scheme.products * blocking.chunk * blocking.few, sums, blocking.few * blocking.across))
 
     def _block(self, b: Builder, ctx: ir.Value, left: ir.Value, places: Places, sums: ir.Value, channels: Pair,
-               corner: Index) -> None:
+               corner: Index, coming: Pair) -> None:
         """All pixels of one block of channels, added to what the channels before gave."""
         blocking, tile, dtype, lanes = self.blocking, self.blocking.tile, self.layer.dtype, self.blocking.tile.lanes
         depth, previous = blocking.chunk, None
@@ -372,6 +393,9 @@ class _Product:
                     row = at(b, left, scaled(b, k, part.rows), dtype)
                     column = at(b, right, scaled(b, k, part.columns), dtype)
                     part.ahead(b, row)
+                    for v in range(part.vectors):
+                        later = total(b, scaled(b, k, coming[1]), start, v * lanes)
+                        prefetch(b, at(b, coming[0], later, dtype))
                     return part.step(b, acc, lambda r: part.broadcast(b, at(b, row, r, dtype)),
                                      lambda v: load(b, at(b, column, v * lanes, dtype), dtype, lanes))
 

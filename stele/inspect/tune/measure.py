@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from stele.backend.buffers import Buffer
-from stele.backend.cpu.build import Native, compile_graph, numbers
-from stele.backend.cpu.library import library
+from stele.backend.cpu.build import compile_graph
+from stele.backend.cpu.native import Native, numbers
 from stele.backend.cpu.program import Program
 from stele.backend.cpu.target import detect
 from stele.backend.llvm.choice import Choices
@@ -68,16 +68,16 @@ class Build:
 
     trial: Trial
     program: Program
-    image: bytes
+    images: tuple[bytes, ...]
 
 
 def build(contraction: Contraction, answers: Mapping[str, int]) -> Build:
     """The program of a contraction under these answers."""
     trial = Trial(answers)
     target = replace(detect(), choices=trial)
-    graph = library(contraction.graph, target)
-    image, manifest = compile_graph(graph, {}, contraction.steady, target, "fast", numbers(contraction.graph), 0.0)
-    return Build(trial, Program(contraction.graph, Native(image, manifest)), image)
+    graph = contraction.graph
+    images, manifest = compile_graph(lambda: graph, {}, contraction.steady, target, "fast", numbers(graph))
+    return Build(trial, Program(graph, Native(images, manifest)), tuple(images))
 
 
 def operands(contraction: Contraction) -> list[Buffer]:

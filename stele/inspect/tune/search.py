@@ -35,7 +35,7 @@ class Search:
     def __init__(self, contraction: Contraction) -> None:
         self.contraction, self.buffers = contraction, operands(contraction)
         self.first = self.best = build(contraction, {})
-        self.images = {self.first.image}
+        self.images = {self.first.images}
         (self.estimate,) = seconds((self.first,), contraction, self.buffers, 0)
         self.weight = self.estimate * contraction.count
         self.end, self.finished = 0.0, True
@@ -66,9 +66,9 @@ class Search:
                 return
             other = build(self.contraction, {q: asked.taken for q, asked in self.best.trial.relevant.items()}
                           | {question: k})
-            if other.image in self.images:
+            if other.images in self.images:
                 continue
-            self.images.add(other.image)
+            self.images.add(other.images)
             old, new = seconds((self.best, other), self.contraction, self.buffers)
             if new < old * WORTH:
                 self.best = other
