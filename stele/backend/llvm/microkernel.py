@@ -20,7 +20,7 @@ Product = Callable[[Builder, ir.Value, ir.Value, ir.Value], ir.Value]
 
 @dataclass(frozen=True)
 class Tile:
-    """`rows x vectors` accumulators of `lanes` elements each, in registers; `product` computes another than `x y + z`."""
+    """`rows x vectors` accumulators of `lanes` elements each, in registers; `product` stands in for `x y + z`."""
 
     machine: Machine
     dtype: ir.Type
