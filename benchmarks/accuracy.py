@@ -20,7 +20,7 @@ from contraction import Bench, Memory, machine_here, size, strides  # noqa: E402
 from kernels import THREADS, timed  # noqa: E402
 
 from stele.backend.llvm import conv as direct  # noqa: E402
-from stele.backend.llvm import conv_weight, winograd, winograd_weight  # noqa: E402
+from stele.backend.llvm import conv_weight, pointwise, winograd, winograd_weight  # noqa: E402
 from stele.backend.llvm.access import Operand, Temp  # noqa: E402
 from stele.backend.llvm.gemm import Gemm, gemm  # noqa: E402
 from stele.backend.llvm.launch import Launch  # noqa: E402
@@ -34,6 +34,8 @@ MACHINE = machine_here()
 BATCH = 16
 SHAPES = {"50 at 32x32": (50, 32), "128 at 28x28": (128, 28), "512 at 7x7": (512, 7)}
 ALGORITHMS = {"direct": None, "F(2,3)": F2, "F(4,3), points 1 2": Points((1.0, 2.0)), "F(4,3), points 5/8 3/2": F4}
+POINTWISE = {"256 to 64 at 56x56": (256, 64, 56), "256 to 1024 at 14x14": (256, 1024, 14),
+             "1024 to 256 at 14x14": (1024, 256, 14)}
 PRODUCTS = {"1024 x 1024, depth 1024": (1024, 1024, 1024), "300 x 125, depth 9600": (300, 125, 9600),
             "64 x 512, depth 6400": (64, 512, 6400)}
 
@@ -96,6 +98,24 @@ def convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Benc
                     kernels(points, conv, which), arrays, (BATCH,), which != "dw"), expected, work
 
 
+def pointwise_convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Bench, np.ndarray, int]]:
+    """Each scheme on each 1x1 convolution."""
+    rng = np.random.default_rng(0)
+    for name, (channels, outputs, edge) in POINTWISE.items():
+        if not wanted(name):
+            continue
+        layer = forward(Conv(BATCH, channels, outputs, (edge, edge), (1, 1), FLOAT))
+        x, w = (rng.standard_normal(s, np.float32) for s in ((BATCH, channels, edge, edge), (outputs, channels, 1, 1)))
+        y = np.einsum("oc,nchw->nohw", w[:, :, 0, 0].astype(np.float64), x.astype(np.float64), optimize=True)
+        for algorithm, precision in (("direct", "strict"), ("Strassen, one level", "fast")):
+            blocking = pointwise.plan(MACHINE, layer, precision)
+            memory = [Memory(i, FLOAT, strides(a.shape)) for i, a in enumerate((y, x, w))]
+            build = lambda module, temp, blocking=blocking, memory=memory, layer=layer: pointwise.product(
+                module, "conv", layer, blocking, memory[1].operand(), memory[2].operand(), *memory[0].stores(False), temp)
+            arrays = [np.zeros(y.shape, np.float32), x.copy(), w.copy()]
+            yield f"{name} y", algorithm, Bench(MACHINE, build, arrays, (), THREADS), y, 2 * y.size * channels
+
+
 def products(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Bench, np.ndarray, int]]:
     """Each matrix product."""
     rng = np.random.default_rng(0)
@@ -113,7 +133,7 @@ def main(names: list[str]) -> None:
     print("| shape | algorithm | mean error | of direct | largest error | of direct | GFLOP/s of direct |")
     print("|---|---|---:|---:|---:|---:|---:|")
     base = 1.0, 1.0
-    for source in (convolutions, products):
+    for source in (convolutions, pointwise_convolutions, products):
         for shape, algorithm, bench, expected, work in source(lambda name: not names or name in names):
             bench.run(THREADS)
             off = np.abs(bench.arrays[0] - expected) / np.sqrt(np.mean(expected ** 2))

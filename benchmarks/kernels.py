@@ -110,7 +110,7 @@ def convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str, Bench, in
                 MACHINE,
                 lambda module, temp, make=make, conv=conv, memory=memory: make(
                     module, "conv", MACHINE, conv, memory[1].operand(), memory[2].operand(),
-                    (memory[0] if make is weight_gradient else memory[0].flat).write, temp),
+                    *memory[0].stores(make is weight_gradient), temp),
                 [a.copy() for a in arrays], (n,)), work, THREADS
 
 

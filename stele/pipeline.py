@@ -37,7 +37,8 @@ BACKENDS = {"cpu": ("stele.backend.cpu.program", "compile"), "reference": ("stel
 @dataclass(frozen=True)
 class Options:
     """How a program is made: its backend (STELE_BACKEND without one), the passes left out by name, and how precise
-    algorithms have to be: `precision="strict"` computes convolutions directly, as their sums are written.
+    algorithms have to be: `precision="strict"` computes convolutions directly, as their sums are written;
+    `precision="bf16"` rounds the operands of float32 matrix products to bfloat16 and sums in float32.
     """
 
     backend: str = field(default_factory=config.BACKEND)

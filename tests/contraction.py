@@ -81,6 +81,10 @@ class Memory:
     def near(self, b, ctx, index):
         """Nothing is brought near before it is written."""
 
+    def stores(self, is_weight: bool) -> tuple[Callable, ...]:
+        """What a convolution is told about its result; a gradient of the weight is written as it lies, and not near."""
+        return (self.write,) if is_weight else (self.flat.write, self.flat.near)
+
     def scatter(self, b, address, stride, mask, vector):
         """Lanes that lie apart, one after the other."""
         for lane in map(ir.IntType(32), range(vector.type.count)):

@@ -30,6 +30,7 @@ class Tables:
         self.names: list[str] = []
         self.temps: dict[int, Dim] = {}
         self.sites: list[Value] = []
+        self.settled: frozenset[Value] = frozenset()
 
     def of(self, v: object) -> int:
         return self.positions.setdefault(v, len(self.positions))
@@ -44,6 +45,13 @@ class Tables:
             self.names.append(name)
         return self.names.index(name)
 
+    def kept(self, bytes_: Dim) -> int:
+        return self.temp(bytes_)
+
+    def is_kept(self, kernel: Kernel) -> bool:
+        """Nothing is kept from one call to the next."""
+        return False
+
     def site(self, v: Value) -> int:
         self.sites.append(v)
         return len(self.sites) - 1
@@ -54,9 +62,10 @@ class Compiled:
 
     def __init__(self, kernel: Kernel) -> None:
         module, self.kernel, self.tables = ir.Module(), kernel, Tables()
-        self.launches: list[Launch] = Emitter(module, self.tables, detect()).emit("kernel", kernel)
-        names = [launch.function for launch in self.launches]
-        self.code = jit.load(jit.compile_object(module, detect()), names, detect())
+        with jit.Objects(detect()) as objects:
+            self.launches: list[Launch] = Emitter(module, self.tables, detect(), objects.add).emit("kernel", kernel)
+            objects.add(module)
+        self.code = jit.load(objects.images, [launch.function for launch in self.launches], detect())
 
     def run(self, inputs: Mapping[Value, Array], sizes: Mapping[str, int],
             backwards: bool) -> tuple[list[Array], list[int]]:

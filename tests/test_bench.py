@@ -15,14 +15,14 @@ import pytest
 from stele.errors import DataError
 from stele.rosetta import bench, command, probe, rows
 from stele.rosetta.accuracy import run_line
-from stele.rosetta.bench import Bench, Effort, Entry, contenders
+from stele.rosetta.bench import SLOW, STEPS, Bench, Effort, Entry, contenders
 from stele.rosetta.compare import Verdict, verdicts
 from stele.rosetta.machine import Machine
-from stele.rosetta.markdown import markdown
+from stele.rosetta.markdown import HOW, markdown
 from stele.rosetta.options import BenchOptions
 from stele.rosetta.page import page
 from stele.rosetta.probe import Installed
-from stele.rosetta.process import Died, Process
+from stele.rosetta.process import KEEPING, Died, Process
 from stele.rosetta.report import Findings, as_rows, cells, missing, summary
 from stele.rosetta.rows import FRAMEWORKS, ROWS, WORKLOADS, Row, chosen, program
 
@@ -65,8 +65,7 @@ def test_programs_have_the_same_parts_in_the_same_order(framework: str, workload
     assert [name for name in names if name in LEARNING] == list(expected)
     if model := WORKLOADS[workload].model:
         assert names.index("place") < names.index(model) < names.index("initialise")
-    assert next(node.value for node in module.body if isinstance(node, ast.Assign)
-                and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "MODES")
+    assert rows.modes(program(framework, workload))
     assert isinstance(module.body[-1], ast.If), "it runs on its own"
 
 
@@ -108,7 +107,7 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Frameworks that compute with NumPy, some of them badly."""
     for name, result in FAKES.items():
         (tmp_path / f"{name}.py").write_text(FAKE.format(result=result))
-    (tmp_path / "broken.py").write_text("import no_such_module")
+    (tmp_path / "broken.py").write_text("import no_such_module\nMODES = 'plain',")
     monkeypatch.setattr(bench, "program", lambda framework, workload: tmp_path / f"{framework}.py")
     monkeypatch.setitem(rows.WORKLOADS, "plain", rows.Workload("nothing much", (PLAIN,)))
     yield tmp_path
@@ -142,7 +141,7 @@ def test_the_dead_are_named(fakes: Path) -> None:
 
 def test_finals_are_fresh_processes(fakes: Path) -> None:
     found = entries_of(fakes, "one", "two", effort=Effort(0.01, 2, laps=2, turn=0.01))
-    assert all(e.processes == 4 and e.final and e.cold is not None and e.warm is not None for e in found.values())
+    assert all(e.processes == 3 and e.final and e.cold is not None and e.warm is not None for e in found.values())
 
 
 def test_a_slow_mode_is_sampled_once(fakes: Path) -> None:
@@ -153,7 +152,7 @@ def test_a_slow_mode_is_sampled_once(fakes: Path) -> None:
 
 def test_a_process_ends_with_its_block(fakes: Path) -> None:
     with pytest.raises(KeyboardInterrupt), Process(Path(sys.executable), fakes / "one.py", 1, fakes) as process:
-        assert process.ask("about")["modes"] == ["plain"]
+        assert process.ask("load", mode="plain", sizes={}) == {}
         raise KeyboardInterrupt
     assert process.process.returncode is not None
     with pytest.raises(ProcessLookupError):
@@ -164,7 +163,7 @@ def test_a_process_that_cannot_start_says_why(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("1 / 0")
     process = Process(Path(sys.executable), tmp_path / "bad.py", 1, tmp_path)
     with pytest.raises(Died, match="ZeroDivisionError"), process:
-        process.ask("about")
+        process.ask("load", mode="plain", sizes={})
 
 
 def numbers(scale: float, **more: np.ndarray) -> dict[str, np.ndarray]:
@@ -196,7 +195,7 @@ def test_a_training_that_was_cut_short_is_compared_as_far_as_it_went() -> None:
 
 def entry(framework: str, ms: float, agrees: bool | None = True, mode: str = "m") -> Entry:
     return Entry(PLAIN, framework, mode, installed=[ms, ms * 1.1, ms * 0.9], memory=100.0, cold=0.5,
-                 verdict=Verdict(agrees, None if agrees is None else 0.0, "z"))
+                 verdict=Verdict(agrees, None if agrees is None else 0.0, "z", agrees is False))
 
 
 def test_finals_are_for_those_who_may_win() -> None:
@@ -239,6 +238,12 @@ def test_markdown(found: Findings) -> None:
         assert words in text
     lines = [line for line in text.split("## plain")[1].splitlines() if "| framework" in line or "| m |" in line]
     assert len(lines) == 5 and len({line.count("|") for line in lines}) == 1
+
+
+def test_the_method_is_described_as_it_is() -> None:
+    words = " ".join(HOW.split())
+    assert f"more than {SLOW:.0f} times the best" in words and STEPS == 10 and "ten losses of training" in words
+    assert KEEPING["MALLOC_MMAP_MAX_"] == "0" and WORKLOADS["cnn"].dropout and "with dropout off" in words
 
 
 class Checker(HTMLParser):

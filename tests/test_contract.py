@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import product as pairs
 
 import numpy as np
 import pytest
 from contraction import AVX2, AVX512, SSE4, Bench, Memory, error, float_type, guarded, machine_here, size, strides
 from llvmlite import ir
 
+from stele.backend.llvm import pointwise
 from stele.backend.llvm.access import Machine
 from stele.backend.llvm.algorithms import convolution, input_gradient
 from stele.backend.llvm.conv_weight import weight_gradient
 from stele.backend.llvm.gemm import Gemm, gemm
 from stele.backend.llvm.launch import Launch, i64
+from stele.backend.llvm.layer import forward
+from stele.backend.llvm.microkernel import Tile
 from stele.backend.llvm.nest import kernel, splat
 from stele.backend.llvm.pack import transpose
+from stele.backend.llvm.schemes import ONE, STRASSEN
 from stele.backend.llvm.stencil import Conv
 
 HERE = machine_here()
@@ -147,8 +152,8 @@ def benches(machine: Machine, dtype: type, case: tuple, symbolic: bool) -> list[
     def bench(make, out: np.ndarray, *operands: np.ndarray) -> Bench:
         memory = [Memory(i, kind, strides(a.shape)) for i, a in enumerate((out, *operands))]
         left, right = (m.operand() for m in memory[1:])
-        write = (memory[0] if make is weight_gradient else memory[0].flat).write
-        return Bench(machine, lambda module, temp: make(module, "conv", machine, conv, left, right, write, temp),
+        store = memory[0].stores(make is weight_gradient)
+        return Bench(machine, lambda module, temp: make(module, "conv", machine, conv, left, right, *store, temp),
                      [guarded(a) for a in (np.full_like(out, np.nan), *operands)], (n,))
 
     made = bench(DIRECT[0], g, x, w), bench(DIRECT[1], x, g, w), bench(weight_gradient, w, x, g)
@@ -211,8 +216,8 @@ def test_fused_convolution(case: tuple) -> None:
 
         def build(module: ir.Module, temp, make=make, memory=memory):
             left, right = (m.operand(False) for m in memory[1:])
-            write = (memory[0] if make is weight_gradient else memory[0].flat).write
-            return make(module, "conv", HERE, conv, left, right, write, temp)
+            store = memory[0].stores(make is weight_gradient)
+            return make(module, "conv", HERE, conv, left, right, *store, temp)
 
         bench = Bench(HERE, build, [guarded(a) for a in (out, *operands)], (n,))
         assert error(bench.check(), np.maximum(value / 4, 0)) < 2e-6
@@ -231,3 +236,31 @@ def test_transpose(lanes: int) -> None:
         return [Launch("turn", 1, 0)], []
 
     assert np.array_equal(Bench(HERE, build, [np.zeros_like(square), square]).check(), square.T)
+
+
+POINTWISE = (    # n, c, o, (h, w), stride
+    (2, 256, 64, (14, 14), (1, 1)),
+    (1, 64, 70, (12, 10), (1, 1)),
+    (3, 40, 30, (9, 6), (2, 3)),
+    (2, 128, 512, (28, 28), (1, 1)),
+)
+
+
+@pytest.mark.parametrize("case", POINTWISE, ids=str)
+def test_pointwise_by_any_scheme(case: tuple) -> None:
+    n, c, o, image, stride = case
+    conv, rng = Conv(n, c, o, image, (1, 1), ir.FloatType(), stride), np.random.default_rng(1)
+    x, w, g = (rng.standard_normal(s).astype(np.float32) for s in ((n, c, *image), (o, c, 1, 1), (n, o, *conv.target)))
+    memory = [Memory(i, ir.FloatType(), strides(a.shape)) for i, a in enumerate((g, x, w))]
+    expected, layer = references(conv, x, w, g)[0], forward(conv)
+    pixels = conv.target[0] * conv.target[1]
+    for scheme, tile in pairs((ONE, STRASSEN), ((4, 1), (5, 2), (7, 3))):
+        blocking = pointwise.Blocking(scheme, Tile(HERE, ir.FloatType(), *tile), pixels // scheme.side, 2,
+                                      c // scheme.side)
+
+        def build(module: ir.Module, temp, blocking=blocking):
+            left, right, out = memory[1].operand(), memory[2].operand(), memory[0].flat
+            return pointwise.product(module, "conv", layer, blocking, left, right, out.write, out.near, temp)
+
+        bench = Bench(HERE, build, [guarded(a) for a in (np.full_like(g, np.nan), x, w)])
+        assert error(bench.check(), expected) < 6e-6

@@ -200,6 +200,35 @@ def test_contractions(name: str) -> None:
     assert agrees(results, leaves, arrays, 5e-6, n=9) == kernels
 
 
+def normalised(x: Value, g: Value) -> list[Value]:
+    """A row kernel and what it sums over all rows: an array along the row, and a number."""
+    y = Softmax(x.ndim - 1).expand(x)
+    rows = tuple(range(x.ndim - 1))
+    return [y * g, Sum(rows)(y * g), Sum(rows)(Sum((x.ndim - 1,))(y * g * g)), Sum(rows)(g)]
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (100, 64), (300, 33), (7, 9, 40), (70, 2, 130), (1000, 1)], ids=str)
+@pytest.mark.parametrize("of", [float32, float64], ids=str)
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_sums_over_all_rows_of_a_kernel(shape: tuple[int, ...], of: DType, symbolic: bool) -> None:
+    dims = (N, *shape[1:]) if symbolic else shape
+    x, g = leaf(*dims, of=of), leaf(*dims, of=of)
+    arrays = [numbers(shape, of), np.abs(numbers(shape, of))]
+    agrees(normalised(x, g), [x, g], arrays, **({"n": shape[0]} if symbolic else {}))
+
+
+def test_sums_over_all_rows_take_no_pass_of_their_own() -> None:
+    x, g = leaf(300, 64), leaf(300, 64)
+    assert agrees(normalised(x, g), [x, g], [numbers((300, 64)), numbers((300, 64))]) == 1
+
+
+@pytest.mark.parametrize("shape", [(3000, 3200), (2801, 3001)], ids=str)
+def test_results_too_large_for_caches(shape: tuple[int, ...]) -> None:
+    x, array = leaf(*shape), numbers(shape)
+    (y,) = build(Graph((x,), (x * x + 1,)), options=Options("cpu"))([Buffer.of(array)], {})
+    assert np.array_equal(y.array, array * array + 1)
+
+
 def test_rows_at_indices() -> None:
     table, index, g = leaf(300, 33), leaf(N, 7, of=int64), leaf(N, 7, 33)
     arrays = [numbers((300, 33)), RNG.integers(0, 300, (50, 7)), numbers((50, 7, 33))]

@@ -139,7 +139,8 @@ def test_a_search_keeps_what_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Search(one).run(float("inf"))
     assert found.after < found.before and found.changed and found.tried > 2
     assert {q: asked.taken for q, asked in build(one, found.answers).trial.relevant.items()} == found.answers
-    assert Search(one).run(0.0).tried == 1
+    unfinished = Search(one).run(0.0)
+    assert unfinished.tried == 1 and not unfinished.answers
 
 
 def test_products_of_a_library_are_candidates() -> None:
@@ -167,7 +168,7 @@ f(np.ones((3, 4, 32), np.float32), np.ones((32, 32), np.float32))
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "script.py"
     file.write_text(SCRIPT)
-    assert run(["tune", str(file), "--seconds", "1"], COMMANDS) == 0
+    assert run(["tune", str(file), "--seconds", "60"], COMMANDS) == 0
     out = capsys.readouterr().out
     assert "MatMul float32[batch,32], float32[32,32] -> float32[batch,32]  script.py:4" in out and "answers kept" in out
     assert any(q.startswith("gemm 1xnx32x32") for q in tuned.tuned(detect()).choices.answers)

@@ -119,7 +119,7 @@ def launches(machine: Machine, shape: Conv, precision: str) -> list[str]:
     memory = [Memory(i, FLOAT, strides((1, c, *shape.size))) for i, c in enumerate((shape.outputs, shape.channels))]
     weight = Memory(2, FLOAT, strides((shape.outputs, shape.channels, 3, 3)))
     made = algorithms.convolution(ir.Module(), "conv", machine, shape, memory[1].operand(), weight.operand(),
-                                  memory[0].flat.write, lambda b, ctx, k: ctx, precision)
+                                  *memory[0].stores(False), lambda b, ctx, k: ctx, precision)
     return [str(launch) for launch in made[0]]
 
 

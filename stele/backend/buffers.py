@@ -19,7 +19,7 @@ SLAB = 1 << 20          # small blocks are cut from slabs of this size; larger o
 HUGE = 1 << 21
 RECENT, RECENT_BYTES = 2, 1 << 14   # how many buffers a result goes through in turn, and up to which size
 UNSEEN = 2              # references to what one name or buffer alone holds: that one's, getrefcount's
-KEEP = 1 << 28          # freed bytes beyond this much, and beyond what is in use (what is freed counted), are given back
+KEEP = 1 << 28          # freed bytes beyond this much, and beyond what was in use, go back to the system
 
 
 class Block:

@@ -14,7 +14,8 @@ from stele.kernel.formats import FORMATS, Format
 from stele.kernel.power import power
 from stele.kernel.vocabulary import Element, Operand, V, Vocabulary
 
-LOG2E = 1 / math.log(2)
+LN2 = math.log(2)
+LOG2E = 1 / LN2
 INF = math.inf
 FAR = {32: 2.0**13, 64: 2.0**28}  # beyond, sin and cos reduce their argument as far.py does
 
@@ -47,12 +48,14 @@ class Approximations(Vocabulary[V]):
         return self.select(x < 0, self.fma(-part, e, e), 1 - part)
 
     def tanh(self, x: Element[V]) -> Element[V]:
+        """(e - 1) / (e + 1) for e = exp(2 |x|), where half of e - 1 comes without cancellation."""
         x, form = self._float(x)
-        e = self._exp_below(-abs(x + x), form)
-        far = self.fma(e / (1 + e), -2.0, 1.0)
-        z = x * x
-        near = self.fma(z * self.polynomial(z, tables.TANH[x.dtype.bits]), x, x)
-        return self.with_sign(self.select(abs(x) < 0.625, near, far), x)
+        a = self.min(abs(x + x), 2 - form.expm1_low)
+        n, half = self._exponent(a, form)
+        r = self.fma(n, -LN2, a)
+        y = self.fma(r * r, self.polynomial(r, tables.EXP[x.dtype.bits]), r)
+        part = self.fma(y, half, half - 0.5)
+        return self.with_sign(part / (part + 1), x)
 
     def log(self, x: Element[V]) -> Element[V]:
         x, form = self._float(x)

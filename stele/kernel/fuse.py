@@ -220,10 +220,18 @@ class Fusion:
         if len(body) > LARGEST or self.comes_before(first, then) or self.comes_before(then, first):
             return False
         space = measured(self.united_results(first, then), body)
-        if space is None or not self.pays(space, first):
+        if space is None or not self.pays(space, first) or (folds and self.follows_product(first, then)):
             return False
         self.unite(first, then, body, None)
         return True
+
+    def follows_product(self, first: Group, then: Group) -> bool:
+        """Whether a group that is dear, or that others read too, may as well go into the store of a contraction."""
+        is_dear = any(self.values.weight(v) > CHEAP for v in first.results)
+        if not is_dear and not set(first.results) & set(self.united_results(first, then)):
+            return False
+        return any(self.kind[v] == "contraction" and self.stores(self.made[v], v, first)
+                   for v in first.inputs if v in self.made)
 
     def unite(self, first: Group, then: Group, body: set[Value], anchor: Value | None) -> None:
         """Makes one group of two, in the place of the second."""

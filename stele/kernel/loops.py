@@ -151,11 +151,12 @@ class Loop:
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """Element x goes to `offset` of a value's buffer."""
+    """Element x goes to `offset` of a value's buffer; with `adds`, what goes there is its sum over all rows."""
 
     value: Buffer
     offset: Dim
     x: Element
+    adds: bool = False
 
 
 Step: TypeAlias = "Element | Loop | Fold | Store"
@@ -223,7 +224,7 @@ def listing(block: Block, names: dict[Element, str], indent: str) -> Iterator[st
                 for part in parts:
                     yield f"{indent}  {part.op.name} <- {name_of(part.x, names)}"
             case Store(value, offset, x):
-                yield f"{indent}{buffer(value)}[{offset}] = {name_of(x, names)}"
+                yield f"{indent}{buffer(value)}[{offset}] {'+' * step.adds}= {name_of(x, names)}"
             case _:
                 if not isinstance(step, Number | Position):
                     yield f"{indent}{name_of(step, names)} = {formula(step, names)}"

@@ -30,7 +30,7 @@ from stele.kernel.loops import (
     Total,
     Within,
 )
-from stele.kernel.space import Index, Space, Stage, is_fold, measure, needs
+from stele.kernel.space import Index, Space, Stage, is_fold, measure, needs, reduced
 from stele.kernel.tasks import cut, strided
 from stele.ops.control import CheckIndex
 from stele.ops.linear import Concatenate, Gather
@@ -46,7 +46,7 @@ def lower(kernel: Kernel) -> list[Nest]:
         return [nest for k in range(len(result.args)) for nest in cut(collapse(joined(result, k, kernel.body)))]
     space = measure(kernel.results, frozenset(kernel.body))
     inside = collapse(Lowering(space, kernel.body, False).nest())
-    if not space.rows:
+    if not space.rows or any(stage.sums for stage in space.stages):
         return cut(inside)
     return cut(min(inside, collapse(Lowering(space, kernel.body, True).nest()), key=strided))
 
@@ -158,6 +158,10 @@ class Lowering:
         for v in stage.results:
             x = self.element(v, stage.index)
             self.store(*place(v, stage.index), x)
+        for v in stage.sums:
+            x, over = self.element(v.args[0], stage.index), reduced(v)
+            kept = tuple(i for k, i in enumerate(stage.index) if k not in over)
+            self.scopes[-1].steps.append(Store(v, linear(kept, v.shape), x, adds=True))
         for k, name in enumerate(reversed(stage.loops)):
             self.close_loop(name, k == 0 and not self.across)
 

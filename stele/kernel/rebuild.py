@@ -31,8 +31,8 @@ class Rebuild:
                 return inner.steps if axis.name in self.gone else (Loop(self.axis(axis), inner, lane),)
             case Fold():
                 return self.fold(step),
-            case Store(value, offset, x):
-                return Store(value, self.dim(offset), self.element(x)),
+            case Store(value, offset, x, adds):
+                return Store(value, self.dim(offset), self.element(x), adds),
         return self.element(step),
 
     def fold(self, fold: Fold) -> Fold:

@@ -21,7 +21,7 @@ from stele.kernel.index import (
     variables,
 )
 from stele.kernel.loops import Bound
-from stele.ops.linear import Gather, Reshape, Source
+from stele.ops.linear import Gather, Reshape, Source, Sum
 
 Index = tuple[Dim, ...]
 
@@ -63,11 +63,12 @@ class Space:
 
 @dataclass(frozen=True)
 class Stage:
-    """Results computed by the loops `loops` inside a row."""
+    """Results computed by the loops `loops` inside a row; `sums` add up what they sum at `index` over all rows."""
 
     results: tuple[Value, ...]
     index: Index
     loops: tuple[str, ...]
+    sums: tuple[Value, ...] = ()
 
 
 def is_fold(v: Value) -> bool:
@@ -169,8 +170,10 @@ class Measuring:
         for v in group:
             self.demand(v, index)
         self.find_rows(index)
-        self.add_stage(group, index)
-        for n, v in enumerate(v for v in leads if v not in group):
+        sums = self.sums([v for v in leads if v not in group], index, first.shape)
+        for k in sorted({v.args[0].ndim for v in sums} | {len(index)}, reverse=True):
+            self.add_stage(group if k == len(index) else (), index[:k], tuple(v for v in sums if v.args[0].ndim == k))
+        for n, v in enumerate(v for v in leads if v not in group and v not in sums):
             index = self.beside(v.shape, f"b{n}")
             self.demand(v, index)
             self.find_rows(index)
@@ -241,9 +244,25 @@ class Measuring:
         for rows in kept:
             self.found.rows = tuple(n for n in loops if n in (rows or ()))
 
-    def add_stage(self, group: tuple[Value, ...], index: Index) -> None:
+    def sums(self, leads: Sequence[Value], index: Index, shape: Shape) -> tuple[Value, ...]:
+        """Which results sum over just the rows what is computed at an index of `shape`, or at its start."""
+        found = [v for v in leads if self.adds_rows(v, index, shape)]
+        for v in found:
+            self.demand(v.args[0], index[:v.args[0].ndim])
+        if found:
+            self.find_rows(index)
+        return tuple(found)
+
+    def adds_rows(self, v: Value, index: Index, shape: Shape) -> bool:
+        (x,) = v.args if isinstance(v.op, Sum) else (None,)
+        if x is None or x.dtype != v.dtype or not v.dtype.is_float or v.dtype.bits < 32 or x.shape != shape[:x.ndim]:
+            return False
+        over = frozenset().union(*(variables(index[k]) for k in reduced(v)))
+        return bool(self.found.rows) and over == set(self.found.rows)
+
+    def add_stage(self, group: tuple[Value, ...], index: Index, sums: tuple[Value, ...] = ()) -> None:
         loops = [n for e in index for n in self.found.ranges if n in variables(e)]
-        self.found.stages.append(Stage(group, index, tuple(n for n in loops if n not in self.found.rows)))
+        self.found.stages.append(Stage(group, index, tuple(n for n in loops if n not in self.found.rows), sums))
 
     def covering(self, v: Value, index: Index) -> set[str] | None:
         """The variables of an index that meets every element of v exactly once; None if it does not."""
@@ -267,7 +286,7 @@ class Measuring:
         """Whether each loop that asks for v asks once for each element, in step with rows."""
         rows = set(self.found.rows)
         every = set(self.found.stages[0].loops) | rows
-        covers = [self.covering(v, index) for index in self.at[v]]
+        covers = [self.covering(v, index) for index in self.at.get(v, ())]
         return all(c is not None and c >= rows and (bool(self.found.folds) or c == every) for c in covers)
 
     def store_index(self, v: Value) -> Index:

@@ -8,13 +8,16 @@ from stele.ir.sizes import Dim
 from stele.ir.types import product
 from stele.kernel.index import coefficient, linear, variable, variables
 from stele.kernel.loops import (
+    Apply,
     Axis,
     Block,
+    Buffer,
     Element,
     Fold,
     Load,
     Loop,
     Nest,
+    Number,
     Part,
     Step,
     Store,
@@ -24,6 +27,8 @@ from stele.kernel.loops import (
     inside,
 )
 from stele.kernel.rebuild import Rebuild
+from stele.ops.elementwise.arithmetic import Add
+from stele.ops.linear import Sum
 
 TASK = 16384
 """Elements that make a task worth its start."""
@@ -33,13 +38,16 @@ BLOCK = 64
 """Adjacent columns that a task of a reduction across rows takes at least: a few vectors side by side."""
 LONG = 1 << 17
 """Elements that one set of accumulators should not sum: rounding errors would add up."""
+BLOCKS = 64
+"""Parts of the rows that add up on their own what is summed over all rows, at most and about."""
 SHORT = 8
 """Fewer elements than this are not worth lanes of their own."""
 
 
 def cut(nest: Nest) -> list[Nest]:
     """The nests to run one after the other instead of a raw one."""
-    return [rows(part) for part in split(nest)]
+    sums = [s for s in inside(nest.body) if isinstance(s, Store) and s.adds]
+    return [rows(part) for part in (added(nest, sums) if sums else split(nest))]
 
 
 def strided(nest: Nest) -> int:
@@ -130,6 +138,59 @@ def partial_sums(nest: Nest, steps: tuple[Step, ...], fold: Fold, across: Loop |
     before = needed(steps[:at], tail)
     return [Nest((block, *nest.rows), 1, nest.prelude, head),
             Nest(nest.rows, 1, Block(needed(nest.prelude.steps, (*before, *tail))), wrapped(across, (*before, *tail)))]
+
+
+def added(nest: Nest, sums: list[Store]) -> list[Nest]:
+    """The nest with its last rows in blocks, each of which adds up on its own what is summed over all rows, and the
+    sums of the blocks in order."""
+    *lead, last = nest.rows
+    blocks = max(1, BLOCKS // known(size_of(tuple(lead)), BLOCKS))
+    length = max(1, TASK // work_of(nest.body), -(-known(last.extent, BLOCKS) // blocks))
+    parts = (*lead, Axis("%block", ceil(last.extent, length)))
+    memory = {s: Temporary(s.x.dtype, (*(a.extent for a in parts), product(s.value.shape))) for s in sums}
+    zeros = [step for s in sums for step in zeroed(memory[s], parts)]
+    body = Added(memory, parts, nest.prelude).block(nest.body)
+    row = Loop(replace(last, block=("%block", length)), body, False)
+    return [Nest(parts, 1, nest.prelude, Block((*zeros, row))), *(total_of(s.value, memory[s], parts) for s in sums)]
+
+
+def place(memory: Temporary, parts: tuple[Axis, ...], offset: Dim) -> Dim:
+    """Where an element of the sums of one block is."""
+    return linear([*(variable(a.name[1:]) for a in parts), offset], memory.shape)
+
+
+def zeroed(memory: Temporary, parts: tuple[Axis, ...]) -> tuple[Step, ...]:
+    """The steps that clear the sums of one block."""
+    zero = Number(memory.dtype, frozenset(), 0)
+    store = Store(memory, place(memory, parts, variable("of")), zero)
+    return zero, Loop(Axis("%of", memory.shape[-1]), Block((store,)), True)
+
+
+class Added(Rebuild):
+    """Copies a block so that what is summed over all rows is added to memory."""
+
+    def __init__(self, memory: dict[Store, Temporary], parts: tuple[Axis, ...], before: Block) -> None:
+        super().__init__({}, {}, {x: x for x in before if isinstance(x, Element)})
+        self.memory, self.parts = memory, parts
+
+    def step(self, step: Step) -> tuple[Step, ...]:
+        if not (isinstance(step, Store) and step.adds):
+            return super().step(step)
+        x, memory = self.element(step.x), self.memory[step]
+        offset = place(memory, self.parts, step.offset)
+        old = Load(memory.dtype, variables(offset), memory, offset)
+        new = Apply(memory.dtype, old.depends | x.depends, Add(), (old, x))
+        return old, new, Store(memory, offset, new)
+
+
+def total_of(v: Buffer, memory: Temporary, parts: tuple[Axis, ...]) -> Nest:
+    """The nest that adds up the sums of all blocks."""
+    offset = place(memory, parts, variable("of"))
+    x = Load(memory.dtype, variables(offset), memory, offset)
+    fold = Fold(parts, (*(Block(()) for _ in parts[1:]), Block((x,))), (Part(Sum((0,)), memory.dtype, x),), False)
+    total = Total(memory.dtype, frozenset({"%of"}), fold, 0)
+    lanes = Loop(Axis("%of", memory.shape[-1]), Block((fold, total, Store(v, variable("of"), total))), True)
+    return Nest((), 1, Block(()), Block((lanes,)))
 
 
 def wrapped(across: Loop | None, steps: tuple[Step, ...]) -> Block:

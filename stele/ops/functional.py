@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from stele.errors import ShapeError
 from stele.ir.graph import Value
-from stele.ir.types import DType, axis_of, float32, int64, same, show
+from stele.ir.types import DType, axis_of, float32, int32, int64, same, show
 from stele.ops.composite import Gelu, LogSoftmax, LogSumExp, Normalize, Silu, Softmax
 from stele.ops.control import CheckIndex
 from stele.ops.elementwise.arithmetic import Equal, Select
@@ -62,8 +62,10 @@ def pick(x: Value, labels: Value, *, axis: int = -1) -> Value:
     outer = (*x.shape[:axis], *x.shape[axis + 1:])
     if len(outer) != labels.ndim or not all(same(a, b) for a, b in zip(outer, labels.shape)):
         raise ShapeError(f"labels need the shape {show(outer)} of x without axis {axis}, got {show(labels.shape)}")
-    checked = expand_dims(CheckIndex(x.shape[axis])(labels), (axis,))
-    return sum(Select()(Equal()(iota_like(x, axis, int64), checked), x, 0.0), axis=axis)
+    n = x.shape[axis]
+    index = int32 if isinstance(n, int) and n < 1 << 31 else int64
+    checked = cast(expand_dims(CheckIndex(n)(labels), (axis,)), index)
+    return sum(Select()(Equal()(iota_like(x, axis, index), checked), x, 0.0), axis=axis)
 
 
 def one_hot(labels: Value, *, classes: int, dtype: DType = float32) -> Value:

@@ -13,11 +13,12 @@ import numpy as np
 
 from stele.rosetta.compare import Numbers, Verdict, verdicts
 from stele.rosetta.process import Died, Process
-from stele.rosetta.rows import WORKLOADS, Row, program
+from stele.rosetta.rows import WORKLOADS, Row, modes, program
 
 SLOW = 20.0             # a mode whose second call takes so many times the best is sampled once
 CONTENDERS = 5          # peers in a final
 LEADERS, CLOSE = 3.0, 1.25      # the best mode of a framework is in a final within the first, others within the second
+ROOM = 0.7              # of the memory that is available, for all in a final together
 STEPS, CHECK_SECONDS = 10, 6.0
 
 
@@ -31,7 +32,7 @@ class Effort:
     turn: float = 0.25          # seconds of a turn
 
 
-FULL, QUICK = Effort(0.5, 2), Effort(0.2, 0)
+FULL, QUICK = Effort(0.25, 2), Effort(0.15, 0)
 
 
 @dataclass
@@ -47,6 +48,7 @@ class Entry:
     cold: float | None = None           # seconds of the first call with empty caches
     warm: float | None = None           # the same in another process
     memory: float | None = None         # megabytes at most
+    room: float = 0.0                   # the same where the allocator keeps memory, in the heat
     processes: int = 1                  # that the samples come from
     foreign: float = 0.0                # CPUs that others used, at most
     steps: int | None = None            # of training that were compared
@@ -103,28 +105,18 @@ class Bench:
     def heats(self, framework: str, workload: str, rows: Sequence[Row], weights: Path | None,
               found: dict[str, dict[tuple[str, str], Numbers]]) -> None:
         """Every mode of a framework on the rows of a workload, a process for each mode."""
-        modes = None
-        for number in range(99):
+        path = program(framework, workload)
+        for number, mode in enumerate(modes(path)):
+            self.say(f"{workload}: {framework} {mode}")
+            entries = [Entry(row, framework, mode) for row in rows]
+            self.entries += entries
             cache = self.folder / f"{framework}-{workload}-heat-{number}"
-            with Process(self.pythons[framework], program(framework, workload), self.threads, cache) as process:
-                entries: list[Entry] = []
-                try:
-                    modes = modes or process.ask("about")["modes"]
-                    self.say(f"{workload}: {framework} {modes[number]}")
-                    entries = [Entry(row, framework, modes[number]) for row in rows]
-                    self.entries += entries
+            try:
+                with Process(self.pythons[framework], path, self.threads, cache) as process:
                     self.heat(process, entries, weights, found)
-                except Died as death:
-                    self.bury(entries or [Entry(row, framework, "") for row in rows], death)
-            if modes is None or number + 1 == len(modes):
-                return
-
-    def bury(self, entries: Sequence[Entry], death: Died) -> None:
-        """Notes the death with every entry that has no number yet."""
-        self.entries += [e for e in entries if e not in self.entries]
-        for e in entries:
-            if not e.installed:
-                e.note = f"died: {death}"
+            except Died as death:
+                for e in entries:
+                    e.note = e.note if e.installed else f"died: {death}"
 
     def heat(self, process: Process, entries: Sequence[Entry], weights: Path | None,
              found: dict[str, dict[tuple[str, str], Numbers]]) -> None:
@@ -153,6 +145,7 @@ class Bench:
                 process.ask("load", **loading(e, weights))
                 process.ask("call")
             self.take(process, e, e.keeping, self.effort.heat)
+            e.room = process.ask("memory")["mb"]
 
     def second_call(self, process: Process, row: Row) -> float | None:
         """The milliseconds of a mode that is too slow for more; a short call may be bad luck, so it has three tries."""
@@ -177,10 +170,10 @@ class Bench:
 
     def final(self, entries: Sequence[Entry], weights: Path | None) -> None:
         """The contenders again, interleaved: fresh processes, the first ones with empty caches."""
-        if len(entries) < 2:
+        if not entries:
             return
         self.say(f"{entries[0].row.name}: final of {', '.join(f'{e.framework} {e.mode}' for e in entries)}")
-        for number in range(self.effort.processes * (1 if entries[0].ms > 5 else 2)):
+        for number in range(self.effort.processes + (min(e.ms for e in entries) < 1)):
             try:
                 self.generation(entries, weights, number)
             except Died as death:
@@ -212,14 +205,20 @@ class Bench:
 
 
 def contenders(entries: Sequence[Entry]) -> list[Entry]:
-    """Who is in the final of a row: Stele, and peers that may be the best; nobody whose numbers are in doubt."""
-    fit = sorted((e for e in entries if e.verdict.agrees and e.precision == "float32" and not e.note),
+    """Who is in the final of a row: Stele, and peers that may be the best; nobody whose numbers are wrong."""
+    fit = sorted((e for e in entries if e.verdict.agrees is not False and e.precision == "float32" and not e.note),
                  key=lambda e: e.ms)
     ours, peers = ([e for e in fit if (e.framework == "stele") is own] for own in (True, False))
     first = {e.framework: e for e in reversed(peers)}
     best = min((e.ms for e in peers), default=0.0)
     wanted = [e for e in peers if e.ms <= best * (LEADERS if first[e.framework] is e else CLOSE)]
-    return ours + wanted[:CONTENDERS]
+    invited, room = ours + wanted[:CONTENDERS], ROOM * memory_available()
+    return [e for k, e in enumerate(invited) if sum(max(e.room, e.memory or 0) for e in invited[:k + 1]) < room]
+
+
+def memory_available() -> float:
+    """Megabytes that processes could still have."""
+    return int(Path("/proc/meminfo").read_text().partition("MemAvailable:")[2].split()[0]) / 1024
 
 
 def loading(e: Entry, weights: Path | None) -> dict[str, Any]:

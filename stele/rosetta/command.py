@@ -5,6 +5,7 @@ import json
 import shlex
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -27,8 +28,8 @@ from stele.train.history import write_atomically
 
 def bench(options: BenchOptions) -> None:
     """Runs what is asked for; interrupted, it shows what was measured so far and raises KeyboardInterrupt again."""
-    status = Console(file=sys.stderr)
-    say = lambda line: status.print(line, highlight=False, style="dim")
+    status, start = Console(file=sys.stderr), time.monotonic()
+    say = lambda line: status.print(f"{time.monotonic() - start:5.0f} s  {line}", highlight=False, style="dim")
     threads, runs = options.threads or CPUS, [run_line(folder) for folder in options.accuracy]
     say("looking for frameworks")
     frameworks = installed(options.frameworks or tuple(FRAMEWORKS), options.pythons, 1 if options.quick else 3)

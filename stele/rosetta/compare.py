@@ -14,11 +14,15 @@ BOUNDS = {"float32": 1e-3, "tf32": 3e-2, "bf16": 0.3}       # relative, in the E
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether numbers agree with those of other frameworks (None: there were none), how far off they are, and where."""
+    """Whether numbers agree with those of other frameworks (None: there were none), how far off they are, and where.
+
+    Numbers that are not `far` from the reference do not agree where no other framework confirms the reference.
+    """
 
     agrees: bool | None
     difference: float | None = None
     where: str = ""
+    far: bool = False
 
 
 def difference(a: Numbers, b: Numbers) -> tuple[float, str]:
@@ -69,6 +73,6 @@ def verdicts(found: Mapping[tuple[str, str], Numbers], precisions: Mapping[tuple
     answer: dict[tuple[str, str], Verdict] = {}
     for key, numbers in found.items():
         off, where = confirmed if key == reference else difference(numbers, found[reference])
-        good = off <= BOUNDS[precisions[key]] and confirmed[0] <= BOUNDS["float32"]
-        answer[key] = Verdict(good, off, where)
+        far = off > BOUNDS[precisions[key]]
+        answer[key] = Verdict(not far and confirmed[0] <= BOUNDS["float32"], off, where, far)
     return answer

@@ -33,8 +33,9 @@ def markdown(found: Findings) -> str:
              "## Stele beside the best of the others", table(SUMMARY, summary(found)),
              "## Frameworks", table(FRAMEWORK_HEADS, about_frameworks(found))]
     for name, entries in found.by_row():
+        title = WORKLOADS[entries[0].row.workload].title
         lines = [cells(e, found.best(entries, e.precision), found) for e in entries]
-        parts += [f"## {name}", f"{WORKLOADS[entries[0].row.workload].title.capitalize()}.", table(HEADS, lines)]
+        parts += [f"## {name}", f"{title[0].upper()}{title[1:]}.", table(HEADS, lines)]
     if found.runs:
         parts += ["## Full trainings", table(RUN_HEADS, found.runs)]
     return "\n\n".join(parts) + "\n"

@@ -28,7 +28,7 @@ main { max-width: 1400px; } .charts { margin-top: 28px; }
 .charts section { padding: 16px 20px; } .charts h2 { margin: 0; } .what { margin: 0 0 12px; color: var(--soft);
 font-size: 14px; }
 .bars { display: grid; grid-template-columns: max-content 1fr; gap: 5px 12px; align-items: center; font-size: 14px; }
-.bars b { font-weight: 500; } .bars .ours { font-weight: 700; } .track { display: flex; align-items: center; gap: 8px;
+.bars b { font-weight: 500; } .bars .ours b { font-weight: 700; } .track { display: flex; align-items: center; gap: 8px;
 white-space: nowrap; }
 .bar { height: 18px; min-width: 2px; border-radius: 3px; background: var(--soft); opacity: .55; } .bar.stele {
 background: var(--test); opacity: 1; }
@@ -37,7 +37,8 @@ background: var(--test); opacity: 1; }
 margin-bottom: 16px; }
 td:first-child, th:first-child { text-align: left; padding-left: 0; } .names td:nth-child(2), .names th:nth-child(2) {
 text-align: left; }
-td { font-size: 13.5px; } tr.stele td { font-weight: 650; }
+td { font-size: 13.5px; } .names td:last-child { white-space: normal; min-width: 220px; }
+tr.stele td { font-weight: 650; }
 """
 
 

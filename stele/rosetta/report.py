@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from stele.rosetta.bench import Entry
+from stele.rosetta.bench import STEPS, Entry
 from stele.rosetta.machine import Machine
 from stele.rosetta.probe import Installed
 from stele.rosetta.rows import FRAMEWORKS
@@ -100,7 +100,7 @@ def agreement(e: Entry) -> str:
     if e.verdict.agrees is None:
         return "not compared"
     off = f"{e.verdict.difference:.0e}"
-    return off if e.verdict.agrees else f"NO: {off} in {e.verdict.where}"
+    return off if e.verdict.agrees else f"NO: {off} in {e.verdict.where}" if e.verdict.far else "unconfirmed"
 
 
 def remarks(e: Entry) -> str:
@@ -109,7 +109,7 @@ def remarks(e: Entry) -> str:
     parts += ["memory kept"] if e.keeps else []
     parts += [e.note] if e.note else []
     parts += [f"others used {e.foreign:.1f} CPUs"] if e.foreign > 0.15 else []
-    parts += [f"{e.steps} of 10 steps compared"] if e.steps is not None and e.steps < 10 else []
+    parts += [f"{e.steps} of {STEPS} steps compared"] if e.steps is not None and e.steps < STEPS else []
     return ", ".join(parts)
 
 

@@ -1,6 +1,7 @@
 """What is compared: the workloads with their rows, and the frameworks."""
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,6 +107,13 @@ def chosen(names: Sequence[str]) -> dict[str, tuple[Row, ...]]:
     rows = {name: tuple(row for row in workload.rows if {row.name, name} & wanted)
             for name, workload in WORKLOADS.items()}
     return {name: part for name, part in rows.items() if part}
+
+
+def modes(path: Path) -> tuple[str, ...]:
+    """The modes that a program says it has."""
+    module = ast.parse(path.read_text(encoding="utf-8"))
+    return next(ast.literal_eval(node.value) for node in module.body if isinstance(node, ast.Assign)
+                and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "MODES")
 
 
 def program(framework: str, workload: str) -> Path:

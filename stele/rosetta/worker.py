@@ -32,12 +32,7 @@ class Worker:
         assert spec and spec.loader
         self.program: Any = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = self.program
-        start = time.perf_counter()
         spec.loader.exec_module(self.program)
-        self.modes, self.seconds = self.program.MODES, time.perf_counter() - start
-
-    def about(self) -> dict[str, Any]:
-        return {"modes": list(self.modes), "import_s": self.seconds}
 
     def load(self, mode: str, sizes: dict[str, int], weights: str | None = None, **options: bool) -> dict[str, Any]:
         """Makes the model anew, on weights from an .npz file where they are given, and its inputs."""
@@ -144,13 +139,15 @@ def busy_seconds() -> float:
 def main(path: str, threads: int) -> None:
     cpus = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, cpus[:threads])
-    sys.path.pop(0)     # this folder, whose folders have the names of frameworks
+    folder = Path(sys.path.pop(0))      # this one, whose folders have the names of frameworks
+    if Path(path).parent.name == "stele":
+        sys.path.append(str(folder.parents[1]))
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)       # whatever the framework prints goes to the errors
     worker = Worker(path)
     commands: dict[str, Callable[..., dict[str, Any]]] = {
-        "about": worker.about, "load": worker.load, "call": worker.call, "run": worker.run, "check": worker.check,
-        "keep": worker.keep, "memory": worker.memory}
+        "load": worker.load, "call": worker.call, "run": worker.run, "check": worker.check, "keep": worker.keep,
+        "memory": worker.memory}
     for line in sys.stdin:
         asked = json.loads(line)
         print(json.dumps(commands[asked.pop("do")](**asked)), file=answers, flush=True)

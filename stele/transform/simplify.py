@@ -48,7 +48,7 @@ from stele.ops.elementwise.unary import (
     stop_gradient,
 )
 from stele.ops.linear import Cast, broadcast
-from stele.transform import movement
+from stele.transform import movement, picks
 from stele.transform.patterns import is_number, is_power_of_two, number
 
 COMMUTATIVE: tuple[type[Op], ...] = (Add, Mul, Maximum, Minimum, Equal, NotEqual, And, Or, Xor)
@@ -326,7 +326,7 @@ ARITHMETIC = (number_last, compare_with_number_last, fold_exact, fold_function, 
               negate_difference, negate_multiple, multiple_of_negative, product_of_negatives, add_negative,
               subtract_negative, even_of_negative, relu_twice, same_operands, neutral_bool, absorbing_bool, not_twice,
               not_of_equality, select_known, select_same, select_of_not, select_twice, stop_gradient_is_done)
-RULES = ARITHMETIC + movement.RULES
+RULES = ARITHMETIC + movement.RULES + picks.RULES
 
 
 def simplify(graph: Graph, off: Collection[str] = (), report: Report | None = None) -> Graph:

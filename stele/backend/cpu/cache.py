@@ -188,6 +188,26 @@ def digest(*parts: str | bytes) -> str:
     return total.hexdigest()
 
 
+def together(*parts: bytes) -> bytes:
+    """Parts as one entry, which `apart` takes apart.
+
+    >>> apart(together(b"a", b"", b"bc"))
+    [b'a', b'', b'bc']
+    """
+    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+
+def apart(entry: bytes) -> list[bytes]:
+    """What `together` put together."""
+    parts: list[bytes] = []
+    at = 0
+    while at < len(entry):
+        size = int.from_bytes(entry[at:at + 8], "little")
+        parts.append(entry[at + 8:at + 8 + size])
+        at += 8 + size
+    return parts
+
+
 @functools.cache
 def fingerprint() -> str:
     """What all compiled code depends on besides its graph and target: Stele's own sources and llvmlite.

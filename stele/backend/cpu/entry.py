@@ -1,7 +1,7 @@
 """The one native function of a program: its kernels in order, on all threads of the pool."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -29,13 +29,14 @@ class Emitted:
 
 
 class Entry(Steps):
-    """Emits `i32 program(ctx*, pool*)` into a module, and the kernels it calls."""
+    """Emits `i32 program(ctx*, pool*)` into a module, the kernels it calls into others; `written` is given each."""
 
-    def __init__(self, module: ir.Module, slots: Slots, target: Target, precision: Precision,
+    def __init__(self, slots: Slots, target: Target, precision: Precision, written: Callable[[ir.Module], None],
                  clocks: int | None = None) -> None:
+        module = ir.Module("program")
         super().__init__(slots, ir.Function(module, ir.FunctionType(i32, [pointer, pointer]), "program"))
-        self.module, self.clocks = module, clocks
-        self.emitter = Emitter(module, slots, target, precision)
+        self.module, self.clocks, self.written = module, clocks, written
+        self.emitter = Emitter(module, slots, target, written, precision)
         self.emitted: list[Emitted] = []
         self.pool_run, self.pool_finish = (ir.Function(module, POOL_RUN, name) for name in ("pool_run", "pool_finish"))
         self.first_write: int | None = None
@@ -47,6 +48,7 @@ class Entry(Steps):
         self.first_write = first_write
         self.steps(steps)
         self.b.ret(i32(0))
+        self.written(self.module)
 
     def kernel(self, step: Run) -> tuple[Launch, ...]:
         """Emits a kernel's functions."""

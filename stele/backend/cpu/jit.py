@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import itertools
 import os
 import threading
 import time
 import weakref
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.resources import files
+from queue import SimpleQueue
 
 import llvmlite.binding as llvm
 from llvmlite import ir
+from llvmlite.utils import get_library_name
 
 from stele.backend.cpu import symbols
 from stele.backend.cpu.target import Target
@@ -68,29 +72,94 @@ def compile_object(module: str | ir.Module, target: Target, *, allowed: Collecti
 
     Raises CompileError if LLVM refuses the module, or the object refers to a symbol that is not `allowed`.
     """
-    with _llvm:
-        image = _emit(str(module), target, times)
-    symbols.check(image, allowed)
-    times.compiled += 1
-    return image
+    with Objects(target, allowed, times) as objects:
+        objects.add(module)
+    return objects.images[0]
+
+
+class Objects:
+    """Objects of several modules, made by threads of their own while the next module is written.
+
+    >>> from stele.backend.cpu.target import detect
+    >>> with Objects(detect()) as objects:
+    ...     objects.add("define void @f() { ret void }")
+    >>> objects.images[0][:4]
+    b'\\x7fELF'
+
+    `texts` are the modules, `images` their objects, there at the end; what LLVM refuses is raised there.
+    """
+
+    def __init__(self, target: Target, allowed: Collection[str] = symbols.KERNEL, times: Times = TOTAL) -> None:
+        self.target, self.allowed, self.times = target, allowed, times
+        self.texts: list[str] = []
+        self.images: list[bytes] = []
+        self._waiting: SimpleQueue[int | None] = SimpleQueue()
+        self._done: dict[int, bytes] = {}
+        self._errors: list[BaseException] = []
+        self._threads: list[threading.Thread] = []
+
+    def __enter__(self) -> Objects:
+        _llvm.acquire()
+        return self
+
+    def add(self, module: str | ir.Module) -> None:
+        """Begins with one more module."""
+        if len(self._threads) < self.target.cores:
+            thread = threading.Thread(target=self._work, name="stele-llvm", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self.texts.append(str(module))
+        self._waiting.put(len(self.texts) - 1)
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        try:
+            for _ in self._threads:
+                self._waiting.put(None)
+            for worker in self._threads:
+                worker.join()
+        finally:
+            _llvm.release()
+        if kind is None and self._errors:
+            raise self._errors[0]
+        images = [self._done[k] for k in sorted(self._done)]
+        made = {name for image in images for name in symbols.defined(image)} if len(images) > 1 else set[str]()
+        for image in images:
+            symbols.check(image, made.union(self.allowed))
+        self.images = images
+
+    def _work(self) -> None:
+        tools = _tools(self.target)
+        while (k := self._waiting.get()) is not None and not self._errors:
+            try:
+                self._done[k] = tools.object(self.texts[k], self.target, self.times)
+                self.times.compiled += 1
+            except BaseException as error:
+                self._errors.append(error)
+        _idle.append(tools)
 
 
 def assembly(module: str | ir.Module, target: Target) -> str:
     """The machine code of a module as text, to be read."""
     with _llvm:
-        return _machine(target).emit_assembly(_optimised(str(module), target, Times()))
+        tools = _tools(target)
+        return tools.machine.emit_assembly(tools.optimised(str(module), target, Times()))
 
 
-def load(image: bytes, exports: Collection[str], target: Target, *, imports: Mapping[str, int] | None = None,
-         times: Times = TOTAL) -> Loaded:
-    """Link an object into the process; `imports` gives addresses for symbols that are not the C library's.
+def load(images: bytes | Sequence[bytes], exports: Collection[str], target: Target, *,
+         imports: Mapping[str, int] | None = None, times: Times = TOTAL) -> Loaded:
+    """Link one object, or several that refer to each other, into the process; `imports` gives addresses for symbols
+    that are not the C library's.
 
     Raises CompileError if a symbol is missing on either side.
     """
     known = {name: symbols.address(name) for name in ("memcpy", "memmove", "memset")} | dict(imports or {})
-    if missing := sorted(symbols.undefined(image) - known.keys()):
+    images = [images] if isinstance(images, bytes) else images
+    made = {name for image in images for name in symbols.defined(image)} if len(images) > 1 else set[str]()
+    if missing := sorted({name for image in images for name in symbols.undefined(image)} - known.keys() - made):
         raise CompileError(f"an object refers to {', '.join(missing)}, given were {', '.join(sorted(known))}")
-    builder = llvm.JITLibraryBuilder().add_object_img(image)
+    builder = llvm.JITLibraryBuilder()
+    for image in images:
+        builder.add_object_img(image)
     for name in exports:
         builder.export_symbol(name)
     for name, address in known.items():
@@ -105,29 +174,76 @@ def load(image: bytes, exports: Collection[str], target: Target, *, imports: Map
     return Loaded(tracker, {name: tracker[name] for name in exports})
 
 
-def _emit(text: str, target: Target, times: Times) -> bytes:
-    """A function of its own, so that the module is given back before the caller lets go of LLVM."""
-    module = _optimised(text, target, times)
-    with times.phase("emit"):
-        return _machine(target).emit_object(module)
+@dataclass
+class _Tools:
+    """What makes one object at a time; handed on from thread to thread, since llvmlite never frees passes."""
+
+    target: Target
+    machine: llvm.TargetMachine
+    passes: llvm.ModulePassManager
+    builder: llvm.PassBuilder
+
+    def object(self, text: str, target: Target, times: Times) -> bytes:
+        """A function of its own, so that the module is given back before its caller goes on."""
+        module = self.optimised(text, target, times)
+        with times.phase("emit"):
+            return _emit(self.machine, module)
+
+    def optimised(self, text: str, target: Target, times: Times) -> llvm.ModuleRef:
+        with times.phase("parse"):
+            try:
+                module = llvm.parse_assembly(text, llvm.create_context())
+                module.triple = target.triple
+                module.verify()
+            except RuntimeError as error:
+                raise CompileError(f"LLVM refuses the module: {error}") from None
+        with times.phase("optimise"):
+            _free().LLVMPY_RunNewModulePassManager(self.passes, module, self.builder)
+        return module
 
 
-def _optimised(text: str, target: Target, times: Times) -> llvm.ModuleRef:
-    with times.phase("parse"):
+_idle: list[_Tools] = []
+
+
+def _tools(target: Target) -> _Tools:
+    """Tools for a target that nobody uses."""
+    while _idle:
         try:
-            module = llvm.parse_assembly(text)
-            module.triple = target.triple
-            module.verify()
-        except RuntimeError as error:
-            raise CompileError(f"LLVM refuses the module: {error}") from None
-    with times.phase("optimise"):
-        _passes().run(module, llvm.create_pass_builder(_machine(target), llvm.create_pipeline_tuning_options(1)))
-    return module
+            if (tools := _idle.pop()).target == target:
+                return tools
+        except IndexError:
+            break
+    machine = _new_machine(target)
+    return _Tools(target, machine, _passes(), llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(1)))
 
 
 @functools.cache
+def _free() -> ctypes.CDLL:
+    """LLVM without llvmlite's lock: modules of different contexts may be worked on at the same time."""
+    library = ctypes.CDLL(str(files(llvm) / get_library_name()))
+    for name, result in (("RunNewModulePassManager", None), ("TargetMachineEmitToMemory", ctypes.c_void_p),
+                         ("GetBufferStart", ctypes.c_void_p), ("GetBufferSize", ctypes.c_size_t),
+                         ("DisposeMemoryBuffer", None)):
+        getattr(library, f"LLVMPY_{name}").restype = result
+    return library
+
+
+def _emit(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
+    """The object of a module."""
+    free = _free()
+    with llvm.ffi.OutputString() as said:
+        memory = free.LLVMPY_TargetMachineEmitToMemory(machine, module, 1, said)
+        if not memory:
+            raise CompileError(f"LLVM emits no object: {said}")
+    memory = ctypes.c_void_p(memory)
+    try:
+        return ctypes.string_at(free.LLVMPY_GetBufferStart(memory), free.LLVMPY_GetBufferSize(memory))
+    finally:
+        free.LLVMPY_DisposeMemoryBuffer(memory)
+
+
 def _passes() -> llvm.ModulePassManager:
-    """A light pipeline, made once (llvmlite never frees one); no vectoriser, since kernels come in vectors already."""
+    """A light pipeline; no vectoriser, since kernels come in vectors already."""
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.add_sroa_pass()
@@ -136,11 +252,6 @@ def _passes() -> llvm.ModulePassManager:
     passes.add_new_gvn_pass()
     passes.add_aggressive_dce_pass()
     return passes
-
-
-@functools.cache
-def _machine(target: Target) -> llvm.TargetMachine:
-    return _new_machine(target)
 
 
 def _new_machine(target: Target) -> llvm.TargetMachine:

@@ -13,11 +13,11 @@ import numpy as np
 from stele.backend.base import Commit, Precision, itself
 from stele.backend.buffers import ARENAS, MEMORY, UNSEEN, Block, Buffer, Recent
 from stele.backend.cpu import blas, jit, pool, symbols
-from stele.backend.cpu.build import Native, native, wheres
 from stele.backend.cpu.call import Frame
+from stele.backend.cpu.native import Native, native, wheres
 from stele.backend.cpu.target import detect
 from stele.backend.cpu.tuned import tuned
-from stele.errors import Cancelled, IndexOutOfRange
+from stele.errors import Cancelled, DeviceError, IndexOutOfRange
 from stele.ir.graph import Graph
 from stele.ir.origin import lines
 from stele.ir.sizes import at
@@ -56,7 +56,7 @@ class Program:
 
     def __init__(self, graph: Graph, code: Native) -> None:
         self.graph, self.code, self.manifest = graph, code, code.manifest
-        self.loaded = jit.load(code.image, ["program"], detect(), imports=imports(code.image))
+        self.loaded = jit.load(code.images, ["program"], detect(), imports=imports(code.images))
         self.address = self.loaded["program"]
         self.constants = {k: Buffer.of(a) for k, a in self.manifest.constants.items()}
         self.clocks = {k: Buffer.of(np.zeros(len(self.manifest.kernels), np.int64))
@@ -216,9 +216,9 @@ class Program:
         return "\n".join([*rows, *plan])
 
 
-def imports(image: bytes) -> dict[str, int]:
+def imports(images: Sequence[bytes]) -> dict[str, int]:
     """Addresses of what machine code refers to: the pool, and the routines of the BLAS where it calls them."""
-    routines = symbols.undefined(image) & {"sgemm", "dgemm"}
+    routines = {name for image in images for name in symbols.undefined(image)} & {"sgemm", "dgemm"}
     return pool.imports() | {name: blas.address(name) for name in routines}
 
 
@@ -227,5 +227,8 @@ def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[i
     """The native program of a graph; `donate[k] = j` lets result j take over the memory of parameter k. What only
     parameters in `steady` decide is kept from call to call."""
     target = tuned(detect())
+    if precision == "bf16" and not target.bf16:
+        raise DeviceError(f"precision='bf16' needs a CPU with AVX512-BF16, got {target.cpu} as {target.name}",
+                          hint="Leave it out: where bfloat16 has to be imitated, float32 is faster and more exact.")
     code = native(traced, optimise, {j: k for k, j in donate.items()}, steady, target, precision, options)
     return Program(traced, code)

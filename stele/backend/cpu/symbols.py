@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from stele.backend.cpu.invoke import PYTHON
 from stele.errors import CompileError
@@ -22,20 +22,28 @@ _SYMTAB = 2
 
 def undefined(image: bytes) -> frozenset[str]:
     """The names that an ELF object leaves to its linker; empty for other formats, where only the linker can tell."""
+    return frozenset(name for name, section in named(image) if section == 0)
+
+
+def defined(image: bytes) -> frozenset[str]:
+    """The names that an ELF object has a place for."""
+    return frozenset(name for name, section in named(image) if section != 0)
+
+
+def named(image: bytes) -> Iterator[tuple[str, int]]:
+    """The symbols of an ELF object, each with the section it is in."""
     if not image.startswith(_ELF64_LITTLE):
-        return frozenset()
+        return
     table, size, count = *struct.unpack_from("<Q", image, 0x28), *struct.unpack_from("<HH", image, 0x3A)
     sections = [struct.unpack_from("<IIQQQQIIQQ", image, table + k * size) for k in range(count)]
-    names: set[str] = set()
     for _, kind, _, _, offset, length, link, _, _, entry in sections:
         if kind != _SYMTAB:
             continue
         strings = sections[link][4]
         for at in range(offset, offset + length, entry):
             name, _, _, section = struct.unpack_from("<IBBH", image, at)
-            if section == 0 and name:
-                names.add(image[strings + name:image.index(b"\0", strings + name)].decode())
-    return frozenset(names)
+            if name:
+                yield image[strings + name:image.index(b"\0", strings + name)].decode(), section
 
 
 def check(image: bytes, allowed: Iterable[str] = KERNEL) -> frozenset[str]:

@@ -35,12 +35,14 @@ class Target(Machine):
     cpu: str
     features: str
     cores: int
+    bf16: bool = False
 
     @property
     def key(self) -> str:
         """What compiled code depends on, as text: part of a cache key."""
         code = hashlib.sha256(self.features.encode()).hexdigest()[:16]
-        return f"{self.name} {self.triple} {self.cpu} {code} l1={self.l1} l2={self.l2} {sorted(self.choices.answers.items())}"
+        caches, choices = f"l1={self.l1} l2={self.l2} l3={self.l3}", sorted(self.choices.answers.items())
+        return f"{self.name} {self.triple} {self.cpu} {code} {caches} {choices}"
 
 
 def detect() -> Target:
@@ -80,8 +82,8 @@ def _x86(wanted: str, triple: str) -> Target:
         features=have.flatten() if wanted == "native" else "",
         vector_bytes={"x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}[level],
         registers=32 if level == "x86-64-v4" else 16,
-        fma=level != "x86-64-v2",
-        cores=config.CPUS, l1=_cache_bytes(1, 32 << 10), l2=_cache_bytes(2, 512 << 10),
+        fma=level != "x86-64-v2", bf16=wanted == "native" and level == "x86-64-v4" and bool(have.get("avx512bf16")),
+        cores=config.CPUS, l1=_cache_bytes(1, 32 << 10), l2=_cache_bytes(2, 512 << 10), l3=_cache_bytes(3, 16 << 20),
     )
 
 
@@ -90,7 +92,8 @@ def _arm(wanted: str, triple: str) -> Target:
         raise DeviceError(f"STELE_TARGET={wanted} is an x86 level, this machine is {triple}", hint="Use native.")
     return Target(name="neon", triple=triple, cpu="generic", features="+neon,+lse" if _has_lse() else "+neon",
                   vector_bytes=16, registers=32, fma=True,
-                  cores=config.CPUS, l1=_cache_bytes(1, 64 << 10), l2=_cache_bytes(2, 1 << 20))
+                  cores=config.CPUS, l1=_cache_bytes(1, 64 << 10), l2=_cache_bytes(2, 1 << 20),
+                  l3=_cache_bytes(3, 16 << 20))
 
 
 def _has_lse() -> bool:

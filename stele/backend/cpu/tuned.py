@@ -13,19 +13,17 @@ from stele.backend.llvm.choice import Choices
 
 def tuned(target: Target) -> Target:
     """The target with what was measured on it; programs that are compiled from now on go by that."""
-    content = _store().get(_key(target))
-    return target if content is None else replace(target, choices=Choices(json.loads(content)))
+    store, key = place(target)
+    return target if (content := store.get(key)) is None else replace(target, choices=Choices(json.loads(content)))
 
 
 def remember(target: Target, answers: Mapping[str, int]) -> None:
     """Adds answers to those on disk."""
-    known = tuned(target).choices.answers
-    _store().put(_key(target), json.dumps({**known, **answers}, sort_keys=True).encode())
+    store, key = place(target)
+    store.put(key, json.dumps({**tuned(target).choices.answers, **answers}, sort_keys=True).encode())
 
 
-def _store() -> cache.Cache:
-    return cache.Cache(config.CACHE() / "tuned", config.CACHE_SIZE() << 20)
-
-
-def _key(target: Target) -> str:
-    return cache.digest("tuned", replace(target, choices=Choices()).key, config.BLAS(), cache.fingerprint())
+def place(target: Target) -> tuple[cache.Cache, str]:
+    """Where answers for a target are kept, and under which key."""
+    key = cache.digest("tuned", replace(target, choices=Choices()).key, config.BLAS(), cache.fingerprint())
+    return cache.Cache(config.CACHE() / "tuned", config.CACHE_SIZE() << 20), key

@@ -50,6 +50,7 @@ class Machine:
     fma: bool = True
     l1: int = 32 << 10
     l2: int = 1 << 20
+    l3: int = 32 << 20
     choices: Choices = field(default=ESTIMATES, compare=False, repr=False)
 
     def lanes(self, dtype: ir.Type) -> int:

@@ -7,7 +7,7 @@ from llvmlite import ir
 from stele.backend.base import Precision
 from stele.backend.llvm import conv as direct
 from stele.backend.llvm import conv_weight, pointwise, winograd, winograd_weight
-from stele.backend.llvm.access import Address, Machine, Operand, Temp, Write, size_of
+from stele.backend.llvm.access import Address, Machine, Near, Operand, Temp, Write, size_of
 from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.layer import Layer, backward, forward
 from stele.backend.llvm.points import F2, F4
@@ -15,21 +15,21 @@ from stele.backend.llvm.stencil import Conv
 
 
 def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, w: Operand, write: Write,
-                temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
+                near: Near, temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of `y = x * w`: `x` (n, c, h, w), `w` (o, c / groups, kh, kw), `write` (n, o, h', w')."""
-    return _layer(module, name, machine, conv, forward(conv), x, w, write, temp, precision)
+    return _layer(module, name, machine, conv, forward(conv), x, w, write, near, temp, precision)
 
 
 def input_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, g: Operand, w: Operand, write: Write,
-                   temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
+                   near: Near, temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of the gradient of x: `g` (n, o, h', w'), `w` as in `convolution`, `write` (n, c, h, w)."""
-    return _layer(module, name, machine, conv, backward(conv), g, w, write, temp, precision)
+    return _layer(module, name, machine, conv, backward(conv), g, w, write, near, temp, precision)
 
 
 def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, g: Operand, write: Write,
                     temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of the gradient of w (o, c / groups, kh, kw) from `x` (n, c, h, w) and `g` (n, o, h', w')."""
-    if precision == "fast" and is_small(machine, conv):
+    if precision != "strict" and is_small(machine, conv):
         price, blocking = winograd_weight.plan(machine, conv, F4, (x, g))
         small = blocking.sums * size_of(conv.dtype) <= 4 * machine.l2
         choice = (conv_weight.plan(machine, conv, (x, g))[0], "direct"), (price, "winograd4")
@@ -39,16 +39,17 @@ def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, 
 
 
 def _layer(module: ir.Module, name: str, machine: Machine, conv: Conv, layer: Layer, source: Operand, weight: Operand,
-           write: Write, temp: Address, precision: Precision) -> tuple[list[Launch], list[Temp]]:
+           write: Write, near: Near, temp: Address, precision: Precision) -> tuple[list[Launch], list[Temp]]:
     """The kernels of a convolution in one direction."""
-    if precision == "fast" and is_small(machine, conv):
+    if precision != "strict" and is_small(machine, conv):
         plans = {f"winograd{points.tile}": winograd.plan(machine, layer, points, source) for points in (F2, F4)}
         prices = [(direct.plan(machine, layer, source)[0], "direct"), *((plans[name][0], name) for name in plans)]
         if (chosen := machine.choices.choose(f"convolution {layer}", prices)[1]) in plans:
             blocking = plans[chosen][1]
             return winograd.winograd(module, name, machine, layer, blocking, source, weight, write, temp)
     if pointwise.fits(layer, source):
-        return pointwise.pointwise(module, name, machine, layer, source, weight, write, temp)
+        blocking = pointwise.plan(machine, layer, precision)
+        return pointwise.product(module, name, layer, blocking, source, weight, write, near, temp)
     return direct.layer(module, name, machine, layer, source, weight, write, temp)
 
 

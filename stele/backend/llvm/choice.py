@@ -10,8 +10,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """Answers by question: the numbers of the candidates to take. A question is the same for equal sizes, open ones
-    aside, whatever runs before or behind; it starts with the algorithm that it is about.
+    """Answers by question: the numbers of the candidates to take. A question starts with the algorithm that it is
+    about; it is the same for equal sizes, whatever runs before or behind, and for all batches that are large or open.
 
     >>> Choices().choose("gemm 8x8", [(2.0, "wide"), (1.0, "tall")])
     (1.0, 'tall')
@@ -28,3 +28,9 @@ class Choices:
 
 
 ESTIMATES = Choices()
+MANY = 16
+
+
+def images(batch: object) -> str:
+    """A batch in a question: a number where there are few images, else n."""
+    return str(batch) if isinstance(batch, int) and batch < MANY else "n"

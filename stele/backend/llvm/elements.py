@@ -55,6 +55,7 @@ class Elements:
         self.values: dict[Element, Registers] = {}
         self.totals: dict[Fold, list[Registers]] = {}
         self.places: dict[Step, tuple[ir.Value, Dim]] = {}
+        self.streams = frozenset[Step]()
 
     def advance(self, block: Block) -> None:
         """Moves the address of each access inside as far as the loop variables known here say."""
@@ -199,7 +200,8 @@ class Elements:
         for u, mask in enumerate(self.lanes.masks):
             value = self.s.cast(x[u] if len(x) > 1 else x[0], step.value.dtype)
             if stride == 1:
-                self.memory.store_lanes(self.memory.offset(address, i64(u * self.s.lanes), value.dtype), mask, value)
+                place = self.memory.offset(address, i64(u * self.s.lanes), value.dtype)
+                self.memory.store_lanes(place, mask, value, step in self.streams)
             else:
                 self.memory.scatter(address, self.s.splat(self.lane_offsets(rest, stride, u)).value, mask, value)
 

@@ -1,6 +1,7 @@
 """Kernels as LLVM functions; kernels of one structure share their code."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from llvmlite import ir
@@ -11,7 +12,7 @@ from stele.backend.llvm.blocks import Blocks
 from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.glue import emit_contraction
-from stele.backend.llvm.launch import BUFS, WORDS, Launch, new_kernel, word, word_at
+from stele.backend.llvm.launch import BUFS, KERNEL, WORDS, Launch, new_kernel, word, word_at
 from stele.backend.llvm.library import emit_gemm
 from stele.backend.llvm.nest import least, loop
 from stele.backend.llvm.scalars import LLVMScalars
@@ -19,9 +20,10 @@ from stele.backend.llvm.scatter import emit_scatter
 from stele.ir import stages
 from stele.ir.graph import Value
 from stele.ir.origin import lines
-from stele.ir.sizes import Dim, size
+from stele.ir.sizes import Dim, Size, of, size
 from stele.ir.types import float64, product
 from stele.kernel.fuse import Kernel, show_kernel
+from stele.kernel.index import plain
 from stele.kernel.loops import Load, Nest, Store, Temporary, inside, show
 from stele.kernel.lower import lower
 from stele.kernel.slots import FRESH
@@ -66,10 +68,11 @@ class Shared:
 
 
 class Emitter:
-    """Emits the kernels of one program into a module."""
+    """Emits the kernels of one program, the code of each into a module of its own, which `written` is then given."""
 
-    def __init__(self, module: ir.Module, slots: Table, target: Machine, precision: Precision = "fast") -> None:
-        self.module, self.slots, self.target = module, slots, target
+    def __init__(self, module: ir.Module, slots: Table, target: Machine, written: Callable[[ir.Module], None],
+                 precision: Precision = "fast") -> None:
+        self.module, self.slots, self.target, self.written = module, slots, target, written
         self.precision: Precision = precision
         self.known: dict[tuple[str, ...], Shared] = {}
 
@@ -80,7 +83,9 @@ class Emitter:
         key = structure(kernel, values)
         if key not in self.known:
             local = Local(self.slots)
-            launches = emit_kernel(self.module, f"{name}.code", kernel, local, self.target, self.precision)
+            code = ir.Module(name)
+            launches = emit_kernel(code, f"{name}.code", kernel, local, self.target, self.precision)
+            self.written(code)
             shared = Shared(launches, local, values)
             if local.has_sites:
                 return self.bound(name, shared, kernel, values)
@@ -126,7 +131,7 @@ def bind(module: ir.Module, name: str, code: str, positions: list[int]) -> None:
     b.store(b.ptrtoint(table, i64), word_at(b, own, BUFS))
     for k in range(BUFS + 1, WORDS):
         b.store(b.load(word_at(b, ctx, k), typ=i64), word_at(b, own, k))
-    b.call(module.get_global(code), [own, *rest])
+    b.call(module.globals.get(code) or ir.Function(module, KERNEL, code), [own, *rest])
     b.ret_void()
 
 
@@ -155,6 +160,7 @@ def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, targ
 def emit_nest(frame: Frame, nest: Nest, target: Machine) -> None:
     """The function of one nest: its tasks are `grain` rows each."""
     blocks = Blocks(frame, LLVMScalars(frame.b, lanes_of(nest, target), target.fma))
+    blocks.streams = frozenset(s for s in inside(nest.body) if isinstance(s, Store) and streams(s, target))
     blocks.block(nest.prelude)
     extents = [frame.integer(axis.extent) for axis in nest.rows]
     rows = frame.integer(product(tuple(axis.extent for axis in nest.rows)))
@@ -168,7 +174,22 @@ def emit_nest(frame: Frame, nest: Nest, target: Machine) -> None:
         if nest.rows:
             frame.at[nest.rows[0].name] = row
         blocks.block(nest.body)
+    if blocks.streams:
+        frame.b.fence("seq_cst")
     frame.b.ret_void()
+
+
+def streams(store: Store, target: Machine) -> bool:
+    """Whether a store goes past the caches: to a value too large to be found there again, in aligned vectors.
+
+    That spares reading what is overwritten. A fence then makes such stores visible before the task is done.
+    """
+    value, lanes = store.value, target.vector_bytes // store.value.dtype.bytes
+    if isinstance(value, Temporary) or not isinstance(size := value.type.size, int) or value.dtype.bytes < 4:
+        return False
+    odd = [term for monomial, k in of(store.offset).terms if k % lanes for term in [Size(((monomial, k),))]]
+    aligned = size % lanes == 0 and len(odd) <= 1 and all(plain(term) for term in odd)
+    return aligned and size * value.dtype.bytes >= target.l3
 
 
 def lanes_of(nest: Nest, target: Machine) -> int:

@@ -23,7 +23,7 @@ class Slots(Protocol):
 
 
 class Frame:
-    """A function of a context being written at `b`, mostly a kernel's. What it reads once (addresses, sizes) is read in its entry block.
+    """A function of a context being written at `b`. What it reads once (addresses, sizes) is read in its entry block.
 
     `at` holds the value of each loop variable that is known at `b`.
     """

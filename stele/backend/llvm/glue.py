@@ -1,6 +1,8 @@
 """Contractions as kernels: their operands read through cheap loops, their results stored through what follows."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 from llvmlite import ir
 
 from stele.backend.base import Precision
@@ -12,7 +14,8 @@ from stele.backend.llvm.elements import Lanes
 from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.gemm import Gemm, gemm
 from stele.backend.llvm.launch import BUFS, Launch, pointer
-from stele.backend.llvm.nest import Splat
+from stele.backend.llvm.nest import Splat, prefetch
+from stele.backend.llvm.pairs import dot, paired
 from stele.backend.llvm.scalars import LLVMScalars
 from stele.backend.llvm.stencil import Conv
 from stele.ir.graph import Op, Value
@@ -53,17 +56,20 @@ class Glue:
         match self.v.op:
             case MatMul():
                 lead, (m, k), n = product(x.shape[:-2]), x.shape[-2:], w.shape[-1]
-                spec = Gemm(self.extent(lead), self.extent(m), self.extent(n), self.extent(k), self.dtype)
-                return gemm(*around, spec, self.operand(x, (lead, m, k)), self.operand(w, (lead, k, n)),
-                            self.write((lead, m, n)), self.near((lead, m, n)), self.temp)
+                left, right, depth = self.operand(x, (lead, m, k)), self.operand(w, (lead, k, n)), self.extent(k)
+                spec = Gemm(self.extent(lead), self.extent(m), self.extent(n), depth, self.dtype)
+                if self.precision == "bf16" and self.v.dtype != float64:
+                    spec = replace(spec, k=self.extent((k + 1) // 2), product=dot)
+                    left, right = paired(left, 2, depth), paired(right, 1, depth)
+                return gemm(*around, spec, left, right, self.write((lead, m, n)), self.near((lead, m, n)), self.temp)
             case Conv2d():
                 conv = self.conv(self.v.op, x.shape, w.shape)
                 return convolution(*around, conv, self.operand(x, x.shape), self.operand(w, w.shape),
-                                   self.write(flat), self.temp, self.precision)
+                                   self.write(flat), self.near(flat), self.temp, self.precision)
             case Conv2dInputGrad():
                 conv = self.conv(self.v.op, self.v.shape, w.shape)
                 return input_gradient(*around, conv, self.operand(x, x.shape), self.operand(w, w.shape),
-                                      self.write(flat), self.temp, self.precision)
+                                      self.write(flat), self.near(flat), self.temp, self.precision)
             case Conv2dWeightGrad():
                 conv = self.conv(self.v.op, w.shape, self.v.shape)
                 return weight_gradient(*around, conv, self.operand(w, w.shape), self.operand(x, x.shape),
@@ -155,8 +161,8 @@ class Glue:
             blocks = self.blocks(b, index, last, 1, None, piece)
             blocks.advance(piece.block)
             for step, (address, rest) in blocks.places.items():
-                if rest == 0 and coefficient(step.offset, f"%c{last}") == 1:
-                    blocks.memory.prefetch(address, isinstance(step, Store))
+                if isinstance(step, Load | Store) and rest == 0 and coefficient(step.offset, f"%c{last}") == 1:
+                    prefetch(b, address, isinstance(step, Store))
 
         return near
 

@@ -8,6 +8,7 @@ from math import prod
 from llvmlite import ir
 
 from stele.backend.llvm.access import Address, Builder, Count, Extent, Operand, Plain, Temp, size_of
+from stele.backend.llvm.choice import images
 from stele.backend.llvm.launch import Launch, i64
 from stele.backend.llvm.microkernel import Tile
 from stele.backend.llvm.nest import at, kernel, least, loop, scaled, split, store, total
@@ -33,8 +34,8 @@ class Layer:
 
     def __str__(self) -> str:
         s, way = self.stencil, "input" if self.transposed else "output"
-        sizes = f"{way} {self.batch}x{self.groups}x{self.depth}x{s.source} {self.width}x{s.target}x{self.kernel}"
-        return f"{sizes} {s.phases}{s.spread}{s.low}{s.reach} {self.dtype}"
+        return f"{way} {images(self.batch)}x{self.groups}x{self.depth}x{s.source} {self.width}x{s.target}" \
+               f"x{self.kernel} {s.phases}{s.spread}{s.low}{s.reach} {self.dtype}"
 
 
 def forward(conv: Conv) -> Layer:
@@ -81,13 +82,12 @@ class Weights:
         with kernel(module, name) as (b, ctx, scratch, task, _):
             group, block = split(b, task, self.blocks)
             to = at(b, temp(b, ctx, 0), scaled(b, task, self.size), self.layer.dtype)
-            self.pack(b, ctx, group, block, to, scratch)
+            self.pack(b, ctx, group, scaled(b, block, self.tile.rows), to, scratch)
         return Launch(name, Count(self.layer.groups * self.blocks), self.buffer, packs=(1, 0))
 
-    def pack(self, b: Builder, ctx: ir.Value, group: ir.Value, block: ir.Value, to: ir.Value,
+    def pack(self, b: Builder, ctx: ir.Value, group: ir.Value, start: ir.Value, to: ir.Value,
              scratch: ir.Value) -> None:
-        """One block of one group."""
-        start = scaled(b, block, self.tile.rows)
+        """One block of one group, target channels from `start` on."""
         dense = self._dense()
         if dense is not None:
             self._pack_dense(b, ctx, dense, group, start, to, scratch)

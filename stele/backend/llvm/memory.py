@@ -92,10 +92,13 @@ class Memory:
         """One element."""
         self.b.store(self.to_memory(x), address, align=x.dtype.bytes)
 
-    def store_lanes(self, address: ir.Value, mask: Mask, x: Scalar) -> None:
-        """Adjacent elements, of lanes that are not masked off."""
+    def store_lanes(self, address: ir.Value, mask: Mask, x: Scalar, streams: bool = False) -> None:
+        """Adjacent elements, of lanes that are not masked off; `streams` past the caches, to an aligned address."""
         value = self.to_memory(self.s.splat(x))
-        if mask is None:
+        if mask is None and streams:
+            around = self.b.store(value, address, align=x.dtype.bytes * self.s.lanes)
+            around.set_metadata("nontemporal", self.b.module.add_metadata([i32(1)]))
+        elif mask is None:
             self.b.store(value, address, align=x.dtype.bytes)
         else:
             masked_store(self.b, value, address, value.type.element, mask)
@@ -107,12 +110,6 @@ class Memory:
         function = self.intrinsic("masked.scatter", f"{suffix(value.type)}.v{self.s.lanes}p0", ir.VoidType(),
                                   [value.type, kind, i32, mask.type])
         self.b.call(function, [value, self.offset(base, elements, x.dtype), i32(x.dtype.bytes), mask])
-
-    def prefetch(self, address: ir.Value, to_write: bool) -> None:
-        """Asks for the cache line at an address, which may be anywhere."""
-        kind = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
-        function = self.b.module.declare_intrinsic("llvm.prefetch.p0", fnty=kind)
-        self.b.call(function, [address, i32(int(to_write)), i32(3), i32(1)])
 
     def from_memory(self, x: ir.Value, dtype: DType) -> Scalar:
         if dtype == bool_:

@@ -8,18 +8,25 @@ from functools import lru_cache
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Builder, Extent, Machine
-from stele.backend.llvm.nest import at, load, splat, store, suffix, zero
+from stele.backend.llvm.access import Builder, Extent, Machine, size_of
+from stele.backend.llvm.nest import at, bytes_at, load, prefetch, splat, store, suffix, zero
+
+LINE, AHEAD = 64, 8192
+"""Bytes of a cache line, and how far ahead a left operand is asked for."""
+
+
+Product = Callable[[Builder, ir.Value, ir.Value, ir.Value], ir.Value]
 
 
 @dataclass(frozen=True)
 class Tile:
-    """`rows x vectors` accumulators of `lanes` elements each, in registers."""
+    """`rows x vectors` accumulators of `lanes` elements each, in registers; `product` computes another than `x y + z`."""
 
     machine: Machine
     dtype: ir.Type
     rows: int
     vectors: int
+    product: Product | None = None
 
     @property
     def lanes(self) -> int:
@@ -44,11 +51,17 @@ class Tile:
         for r in range(self.rows):
             x = left(r)
             for v, y in enumerate(columns):
-                result.append(multiply_add(b, self.machine, x, y, acc[r * self.vectors + v]))
+                z = acc[r * self.vectors + v]
+                result.append(self.product(b, x, y, z) if self.product else multiply_add(b, self.machine, x, y, z))
         return result
 
     def broadcast(self, b: Builder, address: ir.Value) -> ir.Value:
         return splat(b, load(b, address, self.dtype), self.lanes)
+
+    def ahead(self, b: Builder, row: ir.Value) -> None:
+        """Asks for the left operand of some steps after `row`: what the machine foresees ends with a page."""
+        for line in range(0, self.rows * size_of(self.dtype), LINE):
+            prefetch(b, bytes_at(b, row, AHEAD + line))
 
     def store(self, b: Builder, acc: list[ir.Value], base: ir.Value, pitch: int,
               previous: Callable[[ir.Value], ir.Value] | None = None) -> None:
@@ -115,7 +128,6 @@ def best_tile(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], dep
     return min(tiles(price, rows, columns, depth), key=lambda c: c[0])[1]
 
 
-@lru_cache(maxsize=4096)
 def tiles(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], depth: int, whole: bool = False
           ) -> tuple[tuple[float, Tile], ...]:
     """All tiles with their prices; with `whole`, those that divide the columns."""

@@ -116,6 +116,13 @@ def load(b: Builder, address: ir.Value, dtype: ir.Type, lanes: int = 1) -> ir.Va
     return b.load(address, typ=dtype if lanes == 1 else ir.VectorType(dtype, lanes), align=size_of(dtype))
 
 
+def prefetch(b: Builder, address: ir.Value, to_write: bool = False) -> None:
+    """Asks for the cache line at an address, which may be anywhere."""
+    kind = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
+    function = b.module.declare_intrinsic("llvm.prefetch.p0", fnty=kind)
+    b.call(function, [address, i32(int(to_write)), i32(3), i32(1)])
+
+
 def store(b: Builder, x: ir.Value, address: ir.Value, dtype: ir.Type) -> None:
     b.store(x, address, align=size_of(dtype))
 

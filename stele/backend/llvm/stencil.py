@@ -8,6 +8,7 @@ from functools import cached_property
 from llvmlite import ir
 
 from stele.backend.llvm.access import Extent
+from stele.backend.llvm.choice import images
 
 Pair = tuple[int, int]
 
@@ -31,7 +32,7 @@ class Conv:
     groups: int = 1
 
     def __str__(self) -> str:
-        sizes = f"{self.batch}x{self.channels}x{self.size} {self.outputs}x{self.kernel}"
+        sizes = f"{images(self.batch)}x{self.channels}x{self.size} {self.outputs}x{self.kernel}"
         return f"{sizes} {self.stride}{self.padding}{self.dilation}{self.groups} {self.dtype}".replace(" ", "")
 
     @property

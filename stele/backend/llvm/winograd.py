@@ -151,7 +151,7 @@ class _Winograd:
         with kernel(self.module, name) as (b, ctx, scratch, task, _):
             to = at(b, self.temp(b, ctx, 0), scaled(b, task, self.block), layer.dtype)
             kernels = bytes_at(b, scratch, weights.buffer)
-            weights.pack(b, ctx, i64(0), task, kernels, scratch)
+            weights.pack(b, ctx, i64(0), scaled(b, task, tile.rows), kernels, scratch)
             with loop(b, 0, layer.depth) as s:
                 row = at(b, kernels, scaled(b, s, taps * tile.rows), layer.dtype)
                 for r in range(0, tile.rows, tile.lanes):
@@ -204,6 +204,7 @@ class _Winograd:
             def step(s, acc):
                 row, column = (at(b, base, scaled(b, s, pitch), dtype)
                                for base, pitch in ((left, tile.rows), (right, blocking.pitch)))
+                tile.ahead(b, row)
                 return tile.step(b, acc, lambda r: tile.broadcast(b, at(b, row, r, dtype)),
                                  lambda v: load(b, at(b, column, v * tile.lanes, dtype), dtype, tile.lanes))
 

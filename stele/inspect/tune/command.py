@@ -14,7 +14,7 @@ from stele.errors import DataError
 from stele.follow import FOLLOWER
 from stele.inspect.script import run_script
 from stele.inspect.tune.contractions import Programs
-from stele.inspect.tune.search import Outcome, Search
+from stele.inspect.tune.search import Outcome, searches
 from stele.train.models import Cnn, ResNet50, Sentiment
 from stele.train.options import TuneOptions
 from stele.train.workloads import WORKLOADS, Trainer
@@ -32,15 +32,16 @@ def tune(options: TuneOptions) -> None:
         raise DataError(f"{options.what} computes no product and no convolution, so there is nothing to measure",
                         hint="Call the training step or the model at the end of the file, on a batch.")
     end = perf_counter() + options.seconds
-    searches = sorted(map(Search, contractions), key=lambda search: -search.weight)
+    waiting = searches(contractions)
     answers: dict[str, int] = {}
     saved = 0.0
     try:
-        for k, search in enumerate(searches):
-            share = search.weight / sum(other.weight for other in searches[k:])
+        while waiting:
+            share = waiting[0].weight / sum(search.weight for search in waiting)
+            search = waiting.pop(0)
             found = search.run(perf_counter() + (end - perf_counter()) * share)
             answers |= found.answers
-            saved += (found.before - found.after) * search.contraction.count
+            saved += search.weight * (1 - found.after / found.before)
             print(line(found), flush=True)
     finally:
         tuned.remember(detect(), answers)
@@ -50,7 +51,7 @@ def tune(options: TuneOptions) -> None:
 
 def line(found: Outcome) -> str:
     """One contraction as a row: by estimate, by measurement, candidates tried, what and where, what is chosen now."""
-    chosen = ", ".join(found.changed) or "as estimated"
+    chosen = ", ".join(found.changed) or ("as estimated" if found.answers else "not finished")
     return f"{found.before * 1e3:9.3f} ms -> {found.after * 1e3:9.3f} ms  {found.tried:3d} tried  " \
            f"{found.contraction}  {chosen}"
 
@@ -75,8 +76,8 @@ def run(workload: str) -> None:
     if workload == "resnet50":
         model = ResNet50().eval()
         with st.no_grad():
-            for n, dims in ((1, {}), (32, {}), (32, {"x": {0: "batch"}})):
-                st.compile(model.features, dims=dims)(np.zeros((n, 3, 224, 224), np.float32))
+            for n in (1, 32):
+                st.compile(model.features)(np.zeros((n, 3, 224, 224), np.float32))
         return
     model, x = (Cnn(), np.zeros((64, 3, 32, 32), np.float32)) if workload == "cnn" else \
         (Sentiment(), np.zeros((64, 150), np.int32))

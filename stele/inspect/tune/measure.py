@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from stele.backend.buffers import Buffer
-from stele.backend.cpu.build import Native, compile_graph, numbers
-from stele.backend.cpu.library import library
+from stele.backend.cpu.build import compile_graph
+from stele.backend.cpu.native import Native, numbers
 from stele.backend.cpu.program import Program
 from stele.backend.cpu.target import detect
 from stele.backend.llvm.choice import Choices
@@ -20,6 +20,8 @@ from stele.ir.sizes import at
 from stele.ir.types import Type
 
 T = TypeVar("T")
+SWEPT = 1 << 26     # bytes that are more than any cache holds
+NEAR = 1 << 21      # bytes of an operand that the kernel before has left in a cache
 SECONDS, FEWEST, MOST = 0.25, 3, 31     # how long two builds are timed beside each other, and how often each
 
 
@@ -66,16 +68,16 @@ class Build:
 
     trial: Trial
     program: Program
-    image: bytes
+    images: tuple[bytes, ...]
 
 
 def build(contraction: Contraction, answers: Mapping[str, int]) -> Build:
     """The program of a contraction under these answers."""
     trial = Trial(answers)
     target = replace(detect(), choices=trial)
-    graph = library(contraction.graph, target)
-    image, manifest = compile_graph(graph, {}, contraction.steady, target, "fast", numbers(contraction.graph), 0.0)
-    return Build(trial, Program(contraction.graph, Native(image, manifest)), image)
+    graph = contraction.graph
+    images, manifest = compile_graph(lambda: graph, {}, contraction.steady, target, "fast", numbers(graph))
+    return Build(trial, Program(graph, Native(images, manifest)), tuple(images))
 
 
 def operands(contraction: Contraction) -> list[Buffer]:
@@ -92,14 +94,24 @@ def operand(type: Type, sizes: Mapping[str, int], rng: np.random.Generator) -> n
     return rng.standard_normal(shape, np.float32).astype(type.dtype.numpy)
 
 
-def seconds(builds: Sequence[Build], contraction: Contraction, buffers: Sequence[Buffer]) -> list[float]:
-    """The median time of a call of each build, taken in turns."""
+def seconds(builds: Sequence[Build], contraction: Contraction, buffers: Sequence[Buffer], long: float = SECONDS
+            ) -> list[float]:
+    """The median time of a call of each build, taken in turns for about so long.
+
+    As in a whole program, what stays from call to call comes from memory, and small operands that were just computed
+    come from a cache.
+    """
     for each in builds:
         each.program(buffers, contraction.sizes)
     times: list[list[float]] = [[] for _ in builds]
-    end = perf_counter() + SECONDS
+    sweep, steady = np.zeros(SWEPT // 4, np.float32), contraction.steady
+    near = [b.array for k, b in enumerate(buffers) if k not in steady and b.array.nbytes <= NEAR]
+    end = perf_counter() + long
     while len(times[0]) < FEWEST or (perf_counter() < end and len(times[0]) < MOST):
         for each, taken in zip(builds, times):
+            np.add(sweep, 1, out=sweep)
+            for x in near:
+                x.max(initial=0)
             start = perf_counter()
             each.program(buffers, contraction.sizes)
             taken.append(perf_counter() - start)

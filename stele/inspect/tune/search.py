@@ -14,8 +14,9 @@ WORTH = 0.97        # a candidate takes over where it takes at most this share o
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was measured of one contraction: seconds by estimate alone and at best, the answers that make it so, how
-    many candidates were tried, and what was chosen otherwise than by estimate.
+    """What was measured of one contraction: seconds by estimate alone and at best, the answers that make it so (none
+    where time ran out before anything better was found), how many candidates were tried, and what was chosen otherwise
+    than by estimate.
     """
 
     contraction: Contraction
@@ -27,19 +28,17 @@ class Outcome:
 
 
 class Search:
-    """The search for one contraction: the build by estimate, the best one so far, and the code of all tried."""
+    """The search for one contraction: the build by estimate, the best one so far, and the code of all tried; `weight`
+    is the time of all that it decides about.
+    """
 
     def __init__(self, contraction: Contraction) -> None:
         self.contraction, self.buffers = contraction, operands(contraction)
         self.first = self.best = build(contraction, {})
-        self.images = {self.first.image}
-        (self.estimate,) = seconds((self.first,), contraction, self.buffers)
-        self.end = 0.0
-
-    @property
-    def weight(self) -> float:
-        """Seconds of all kernels like this one, by estimate alone."""
-        return self.estimate * self.contraction.count
+        self.images = {self.first.images}
+        (self.estimate,) = seconds((self.first,), contraction, self.buffers, 0)
+        self.weight = self.estimate * contraction.count
+        self.end, self.finished = 0.0, True
 
     def run(self, end: float) -> Outcome:
         """The best that is found until the clock shows `end`: algorithms first, then what the best of them leaves open;
@@ -63,12 +62,13 @@ class Search:
         """Times other candidates against the best one, and keeps what is faster, as long as there is time."""
         for k in candidates:
             if perf_counter() >= self.end:
+                self.finished = False
                 return
             other = build(self.contraction, {q: asked.taken for q, asked in self.best.trial.relevant.items()}
                           | {question: k})
-            if other.image in self.images:
+            if other.images in self.images:
                 continue
-            self.images.add(other.image)
+            self.images.add(other.images)
             old, new = seconds((self.best, other), self.contraction, self.buffers)
             if new < old * WORTH:
                 self.best = other
@@ -78,6 +78,17 @@ class Search:
         estimated, best = self.first.trial.relevant, self.best.trial.relevant
         changed = tuple(f"{q.partition(' ')[0]}: {asked.name or asked.taken}" for q, asked in best.items()
                         if q not in estimated or estimated[q].taken != asked.taken)
-        return Outcome(self.contraction, before, after, {q: asked.taken for q, asked in best.items()},
-                       len(self.images), changed)
+        answers = {q: asked.taken for q, asked in best.items()} if changed or self.finished else {}
+        return Outcome(self.contraction, before, after, answers, len(self.images), changed)
 
+
+
+def searches(contractions: Iterable[Contraction]) -> list[Search]:
+    """A search for each set of questions, the weightiest first."""
+    found: dict[frozenset[str], Search] = {}
+    for contraction in contractions:
+        search = Search(contraction)
+        known = found.setdefault(frozenset(search.first.trial.asked), search)
+        if known is not search:
+            known.weight += search.weight
+    return sorted(found.values(), key=lambda search: -search.weight)

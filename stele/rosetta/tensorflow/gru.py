@@ -46,7 +46,7 @@ def to_torch(embedding, weight_ih, weight_hh, biases, weight, bias):
 
 def initialise(mode="graph", weights=None):
     keras.utils.set_random_seed(0)
-    model, optimizer = Gru(), keras.optimizers.Adam(1e-3, epsilon=1e-8)
+    model, optimizer = Gru(), keras.optimizers.Adam(1e-3, epsilon=1e-9)
     if weights:
         model.set_weights(from_torch(weights))
     model.compile(optimizer, loss, jit_compile=mode == "xla")
@@ -54,7 +54,8 @@ def initialise(mode="graph", weights=None):
     def update(x, y):
         with tf.GradientTape() as tape:
             value = loss(y, model(x, training=True))
-        optimizer.apply(tape.gradient(value, model.trainable_variables), model.trainable_variables)
+        found = map(tf.convert_to_tensor, tape.gradient(value, model.trainable_variables))  # sums repeated words
+        optimizer.apply(list(found), model.trainable_variables)
         return value
 
     optimizer.build(model.trainable_variables)
