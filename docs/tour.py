@@ -12,6 +12,8 @@ from llvmlite import ir
 import stele as st
 from stele import pipeline
 from stele.backend import reference
+from stele.backend.cpu.native import native
+from stele.backend.cpu.program import Program
 from stele.backend.cpu.target import detect
 from stele.backend.llvm.emit import Emitter
 from stele.inspect.numpy_scalars import NumpyScalars
@@ -197,27 +199,28 @@ print(loops_of(nest))
 # 8. LLVM and memory -------------------------------------------------------------------------------------------------
 #
 # Loops become LLVM IR through llvmlite: explicit vectors, masked tails, transcendental functions as polynomials, so
-# that no element is left to a C library. An `Emitter` writes each kernel into a module of its own, which is compiled while
-# the next is written; a table of slots tells it where each buffer is.
+# that no element is left to a C library. An `Emitter` asks a table of slots where each buffer is, and hands on the module
+# of each kernel as soon as it is written, so that threads compile it while the next is.
 
 chapter("8. LLVM and memory")
+written: list[ir.Module] = []
 slots = Slots(fuse)
 for v in (*kernels[0].inputs, *kernels[0].results):
     slots.at[v] = slots.new("parameter", bytes_of(v.type), str(v.type))
-modules: list[ir.Module] = []
-Emitter(ir.Module("tour"), slots, detect(), modules.append).emit("k", kernels[0])
-code = str(modules[0])
+Emitter(ir.Module("tour"), slots, detect(), written.append).emit("k", kernels[0])
+code = str(written[0])
 print(f"{len(code.splitlines())} lines of LLVM IR for {detect().name}; its first multiplications:")
 print("\n".join([line.strip() for line in code.splitlines() if "fmul" in line][:3]))
 assert "call float @exp" not in code and "@expf" not in code
 
-# The whole of it, from graph to a program whose code is kept on disk, is `pipeline.build`. Its manifest says what is
-# where: the temporaries share one arena, planned from their lifetimes before the first call.
+# The whole of it, from graph to an object that may be kept on disk, is `native`. Its manifest says what is where: the
+# temporaries share one arena, planned from their lifetimes before the first call.
 
 last = parameter("last", Type(float32, (2, 5)))
 chain = Graph((x, w, last), (matmul(tanh(matmul(x, w)), last),))
-program = pipeline.build(chain, options=pipeline.Options())
-print(f"{len(program.kernels)} kernels:")
+made = native(chain, lambda g: pipeline.optimise(g, pipeline.Options()), {}, (), detect(), "fast")
+print(f"{sum(map(len, made.images))} bytes of machine code, {len(made.manifest.kernels)} kernels:")
+program = Program(chain, made)
 print(program.report())
 assert program.memory({}) >= bytes_of(Type(float32, (4, 2)))
 

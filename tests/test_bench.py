@@ -152,7 +152,7 @@ def test_a_slow_mode_is_sampled_once(fakes: Path) -> None:
 
 def test_a_process_ends_with_its_block(fakes: Path) -> None:
     with pytest.raises(KeyboardInterrupt), Process(Path(sys.executable), fakes / "one.py", 1, fakes) as process:
-        assert process.ask("load", mode="plain", sizes={}) == {}
+        assert process.ask("load", mode="plain", sizes={}, trains=False) == {}
         raise KeyboardInterrupt
     assert process.process.returncode is not None
     with pytest.raises(ProcessLookupError):
@@ -163,7 +163,7 @@ def test_a_process_that_cannot_start_says_why(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("1 / 0")
     process = Process(Path(sys.executable), tmp_path / "bad.py", 1, tmp_path)
     with pytest.raises(Died, match="ZeroDivisionError"), process:
-        process.ask("load", mode="plain", sizes={})
+        process.ask("load", mode="plain", sizes={}, trains=False)
 
 
 def numbers(scale: float, **more: np.ndarray) -> dict[str, np.ndarray]:

@@ -286,6 +286,6 @@ def test_a_chain_of_temporaries() -> None:
     a, w = leaf(40, 40), leaf(40, 40)
     x = a
     for k in range(6):
-        y = matmul(x, w) * 0.1
+        y = matmul(x, w) * 0.05
         x = tanh(y + x) + tanh(y * k)
     is_reference(([a, w], [x], {0: 0}))

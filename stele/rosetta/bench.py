@@ -125,7 +125,7 @@ class Bench:
         for e in entries:
             results = self.folder / f"{e.framework}-{e.row.name}.npz"
             process.ask("load", **loading(e, weights))
-            answer = process.ask("check", path=str(results), trains=trains, steps=STEPS, seconds=CHECK_SECONDS)
+            answer = process.ask("check", path=str(results), steps=STEPS, seconds=CHECK_SECONDS)
             e.cold, e.steps = answer["seconds"], answer["steps"] if trains else None
             with np.load(results) as arrays:
                 found[e.row.name][e.framework, e.mode] = dict(arrays)
@@ -223,8 +223,9 @@ def memory_available() -> float:
 
 def loading(e: Entry, weights: Path | None) -> dict[str, Any]:
     """The arguments of `load`."""
-    dropout = {"dropout": True} if WORKLOADS[e.row.workload].dropout else {}
-    return {"mode": e.mode, "sizes": dict(e.row.sizes), "weights": weights and str(weights), **dropout}
+    workload = WORKLOADS[e.row.workload]
+    return {"mode": e.mode, "sizes": dict(e.row.sizes), "trains": workload.trains,
+            "weights": weights and str(weights), **({"dropout": True} if workload.dropout else {})}
 
 
 def draw_weights(workload: str, folder: Path) -> Path:

@@ -34,11 +34,12 @@ class Worker:
         sys.modules[spec.name] = self.program
         spec.loader.exec_module(self.program)
 
-    def load(self, mode: str, sizes: dict[str, int], weights: str | None = None, **options: bool) -> dict[str, Any]:
+    def load(self, mode: str, sizes: dict[str, int], trains: bool, weights: str | None = None, **options: bool
+             ) -> dict[str, Any]:
         """Makes the model anew, on weights from an .npz file where they are given, and its inputs."""
         self.state = self.inputs = None
         gc.collect()
-        self.mode, self.sizes, self.options = mode, sizes, options
+        self.mode, self.trains, self.options = mode, trains, options
         if weights:
             with np.load(weights) as arrays:
                 self.options = {**options, "weights": dict(arrays)}
@@ -53,7 +54,9 @@ class Worker:
         self.state = self.program.initialise(self.mode, **{**self.options, **options})
 
     def step(self) -> Any:
-        return self.program.step(self.state, *self.inputs)
+        """One step, with the numbers there: of a training the loss is read."""
+        result = self.program.step(self.state, *self.inputs)
+        return float(result) if self.trains else result
 
     def call(self) -> dict[str, Any]:
         """One call: the seconds it took."""
@@ -78,14 +81,14 @@ class Worker:
         self.quick = times[-1] < 50
         return {"ms": times, "foreign": others / wall if wall > 0.1 else 0.0}
 
-    def check(self, path: str, trains: bool, steps: int, seconds: float) -> dict[str, Any]:
+    def check(self, path: str, steps: int, seconds: float) -> dict[str, Any]:
         """Leaves samples of all results in an .npz file: gradients and the losses of training, or what a step gives.
 
         Stops short of `steps` when that many seconds have passed since the first one; says how many there were, and
         the seconds of the first.
         """
         begin, losses = time.perf_counter(), []
-        if trains:
+        if self.trains:
             found, losses, begin, end = self.training(steps, seconds)
         else:
             found, end = self.program.evaluate(self.state, *self.inputs), time.perf_counter()

@@ -52,6 +52,8 @@ Mode = Literal["direct", "task", "shared"]
 
 FEW_ROWS = 256
 """Packing the right operand for fewer rows costs more than it gains."""
+PACKED = 256
+"""How deep and about how wide a part of an operand is that one task packs for all others."""
 DEEP = 512
 """The depth of a slice, where a product is cut along its depth."""
 
@@ -165,9 +167,10 @@ def _is_deep(machine: Machine, spec: Gemm, depth: int) -> bool:
 
 
 def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
-    """The part of C one task makes: large enough to reuse packed operands, small enough that there are eight."""
-    wanted = min(8, max(1, 2 * batch * m * n * k // 1_000_000))
-    down, right = -(-m // 128), -(-n // 256)
+    """The part of C one task makes: its rows of the left operand fill half of a cache, for as many columns as leave
+    room for panels of the right one; small enough that there are sixteen tasks."""
+    wanted = min(16, max(1, 2 * batch * m * n * k // 1_000_000))
+    down, right = -(-m // (tile.machine.l2 // 2 // (DEEP * size_of(tile.dtype)))), -(-n // 192)
     while batch * down * right < wanted:
         if n // right >= m // down and n // right > tile.columns:
             right *= 2
@@ -214,17 +217,24 @@ def _place(side: Side, batch: ir.Value) -> Place:
 
 
 def _pack_kernel(module: ir.Module, name: str, machine: Machine, spec: Gemm, side: Side, temp: Address) -> Launch:
-    """Packs one operand; a task is one panel."""
-    lanes = machine.lanes(spec.dtype)
-    panel = Panel(spec.dtype, lanes, side.width)
+    """Packs one operand; a task is a part of the depth of several panels.
+
+    Where memory runs across panels, a few depths of all come after a few of all: lines of memory are read once.
+    """
+    lanes, many, dtype = machine.lanes(spec.dtype), max(1, PACKED // side.width), spec.dtype
+    panel, step = Panel(dtype, lanes, side.width), lanes if side.operand.lane_axis == side.axis else PACKED
     with kernel(module, name) as (b, ctx, scratch, task, _):
         extent, depth = size_value(b, ctx, side.extent), size_value(b, ctx, spec.k)
-        batch, number = split(b, task, blocks_of(b, extent, side.width))
-        to = at(b, temp(b, ctx, side.temp), scaled(b, task, _pitch(b, ctx, spec, machine, side.width)), spec.dtype)
-        x = scaled(b, number, side.width)
-        pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), to, (x, extent), (i64(0), depth),
-                   scratch)
-    tasks = Count(1, ((_batches(spec, side.operand), 1), (side.extent, side.width)))
+        panels, pitch = blocks_of(b, extent, side.width), _pitch(b, ctx, spec, machine, side.width)
+        batch, part, group = split(b, task, blocks_of(b, depth, PACKED), blocks_of(b, extent, side.width * many))
+        start, first = scaled(b, part, PACKED), scaled(b, group, side.width * many)
+        stop, end = least(b, depth, total(b, start, PACKED)), least(b, extent, total(b, first, side.width * many))
+        with loop(b, start, stop, step) as k, loop(b, first, end, side.width) as x:
+            number = b.add(b.mul(batch, panels), b.udiv(x, i64(side.width)))
+            to = at(b, temp(b, ctx, side.temp), b.add(b.mul(number, pitch), scaled(b, k, side.width)), dtype)
+            pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), to, (x, extent),
+                       (k, least(b, stop, total(b, k, step))), scratch)
+    tasks = Count(1, ((_batches(spec, side.operand), 1), (spec.k, PACKED), (side.extent, side.width * many)))
     return Launch(name, tasks, lanes * lanes * size_of(spec.dtype), packs=(side.axis - 1, side.temp))
 
 
