@@ -20,7 +20,7 @@ Product = Callable[[Builder, ir.Value, ir.Value, ir.Value], ir.Value]
 
 @dataclass(frozen=True)
 class Tile:
-    """`rows x vectors` accumulators of `lanes` elements each, in registers; `product` computes another than `x y + z`."""
+    """`rows x vectors` accumulators of `lanes` elements each, in registers; `product` stands in for `x y + z`."""
 
     machine: Machine
     dtype: ir.Type
@@ -109,6 +109,11 @@ class Price:
         tile = depth * (step + v * self.far + 0.02 * (r + 2 * v)) + r * v * self.drain + 24
         down = -(-rows // r)
         return down * (-(-columns // (v * lanes)) * tile + depth * self.pack * -(-r // lanes))
+
+
+def shares(batch: Extent) -> tuple[int, ...]:
+    """Into how many parts it may pay to cut the channels of a layer, so that all threads have work."""
+    return (1, 2, 4, 8) if isinstance(batch, int) and batch < 8 else (1,)
 
 
 def idle(bands: int, blocks: int, each: int, batch: Extent) -> float:
