@@ -199,8 +199,8 @@ print(loops_of(nest))
 # 8. LLVM and memory -------------------------------------------------------------------------------------------------
 #
 # Loops become LLVM IR through llvmlite: explicit vectors, masked tails, transcendental functions as polynomials, so
-# that no element is left to a C library. An `Emitter` asks a table of slots where each buffer is, and hands on the module
-# of each kernel as soon as it is written, so that threads compile it while the next is.
+# that no element is left to a C library. An `Emitter` asks a table of slots where each buffer is, and hands on each
+# kernel's module as soon as it is written, so that threads compile it while the next is.
 
 chapter("8. LLVM and memory")
 written: list[ir.Module] = []
