@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from llvmlite import ir
@@ -26,7 +26,7 @@ from stele.backend.llvm.access import (
     size_value,
 )
 from stele.backend.llvm.launch import Launch, new_function, pointer
-from stele.backend.llvm.microkernel import Price, Product, Tile, tiles
+from stele.backend.llvm.microkernel import Price, Tile, tiles
 from stele.backend.llvm.nest import (
     at,
     bytes_at,
@@ -52,25 +52,24 @@ Mode = Literal["direct", "task", "shared"]
 
 FEW_ROWS = 256
 """Packing the right operand for fewer rows costs more than it gains."""
-PACKED = 256
-"""How deep and about how wide a part of an operand is that one task packs for all others."""
+FORK = 400_000
+"""Floating-point operations that are worth a second thread: 3.5 us of one."""
 DEEP = 512
 """The depth of a slice, where a product is cut along its depth."""
 
 
 @dataclass(frozen=True)
 class Gemm:
-    """The sizes of a matrix product; lanes run over `n`. `product` is what the microkernel computes for `x y + z`."""
+    """The sizes of a matrix product; lanes run over `n`."""
 
     batch: Extent
     m: Extent
     n: Extent
     k: Extent
     dtype: ir.Type
-    product: Product | None = None
 
     def __str__(self) -> str:
-        return f"{self.batch}x{self.m}x{self.n}x{self.k} {'bf16' if self.product else self.dtype}"
+        return f"{self.batch}x{self.m}x{self.n}x{self.k} {self.dtype}"
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand) -> Blockin
     few = right.plain is not None and right.plain.strides[2] == 1 and rows[-1] <= FEW_ROWS
     whole = few and isinstance(spec.n, int) and spec.n % lanes == 0
     candidates = tiles(Price(machine, spec.dtype, pack=2.0), rows, columns, depth, whole)
-    tile = replace(machine.choices.choose(f"gemm {spec}", candidates)[1], product=spec.product)
+    tile = machine.choices.choose(f"gemm {spec}", candidates)[1]
     blocks = -(-depth // (machine.l2 // 2048 * 4 // size))
     block_k = round_up(-(-depth // blocks), lanes) if isinstance(spec.k, int) else 256
     batch = spec.batch if isinstance(spec.batch, int) else 1
@@ -169,7 +168,8 @@ def _is_deep(machine: Machine, spec: Gemm, depth: int) -> bool:
 def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
     """The part of C one task makes: its rows of the left operand fill half of a cache, for as many columns as leave
     room for panels of the right one; small enough that there are sixteen tasks."""
-    wanted = min(16, max(1, 2 * batch * m * n * k // 1_000_000))
+    work = 2 * batch * m * n * k
+    wanted = min(16, max(1 + (work >= FORK), work // 1_000_000))
     down, right = -(-m // (tile.machine.l2 // 2 // (DEEP * size_of(tile.dtype)))), -(-n // 192)
     while batch * down * right < wanted:
         if n // right >= m // down and n // right > tile.columns:
@@ -217,24 +217,17 @@ def _place(side: Side, batch: ir.Value) -> Place:
 
 
 def _pack_kernel(module: ir.Module, name: str, machine: Machine, spec: Gemm, side: Side, temp: Address) -> Launch:
-    """Packs one operand; a task is a part of the depth of several panels.
-
-    Where memory runs across panels, a few depths of all come after a few of all: lines of memory are read once.
-    """
-    lanes, many, dtype = machine.lanes(spec.dtype), max(1, PACKED // side.width), spec.dtype
-    panel, step = Panel(dtype, lanes, side.width), lanes if side.operand.lane_axis == side.axis else PACKED
+    """Packs one operand; a task is one panel."""
+    lanes = machine.lanes(spec.dtype)
+    panel = Panel(spec.dtype, lanes, side.width)
     with kernel(module, name) as (b, ctx, scratch, task, _):
         extent, depth = size_value(b, ctx, side.extent), size_value(b, ctx, spec.k)
-        panels, pitch = blocks_of(b, extent, side.width), _pitch(b, ctx, spec, machine, side.width)
-        batch, part, group = split(b, task, blocks_of(b, depth, PACKED), blocks_of(b, extent, side.width * many))
-        start, first = scaled(b, part, PACKED), scaled(b, group, side.width * many)
-        stop, end = least(b, depth, total(b, start, PACKED)), least(b, extent, total(b, first, side.width * many))
-        with loop(b, start, stop, step) as k, loop(b, first, end, side.width) as x:
-            number = b.add(b.mul(batch, panels), b.udiv(x, i64(side.width)))
-            to = at(b, temp(b, ctx, side.temp), b.add(b.mul(number, pitch), scaled(b, k, side.width)), dtype)
-            pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), to, (x, extent),
-                       (k, least(b, stop, total(b, k, step))), scratch)
-    tasks = Count(1, ((_batches(spec, side.operand), 1), (spec.k, PACKED), (side.extent, side.width * many)))
+        batch, number = split(b, task, blocks_of(b, extent, side.width))
+        to = at(b, temp(b, ctx, side.temp), scaled(b, task, _pitch(b, ctx, spec, machine, side.width)), spec.dtype)
+        x = scaled(b, number, side.width)
+        pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), to, (x, extent), (i64(0), depth),
+                   scratch)
+    tasks = Count(1, ((_batches(spec, side.operand), 1), (side.extent, side.width)))
     return Launch(name, tasks, lanes * lanes * size_of(spec.dtype), packs=(side.axis - 1, side.temp))
 
 
