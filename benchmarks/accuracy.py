@@ -111,7 +111,7 @@ def pointwise_convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str,
             blocking = pointwise.plan(MACHINE, layer, precision)
             memory = [Memory(i, FLOAT, strides(a.shape)) for i, a in enumerate((y, x, w))]
             build = lambda module, temp, blocking=blocking, memory=memory, layer=layer: pointwise.product(
-                module, "conv", layer, blocking, memory[1].operand(), memory[2].operand(), *memory[0].stores(False), temp)
+                module, "conv", layer, blocking, *(m.operand() for m in memory[1:]), *memory[0].stores(False), temp)
             arrays = [np.zeros(y.shape, np.float32), x.copy(), w.copy()]
             yield f"{name} y", algorithm, Bench(MACHINE, build, arrays, (), THREADS), y, 2 * y.size * channels
 

@@ -12,7 +12,7 @@ from llvmlite import ir
 import stele as st
 from stele import pipeline
 from stele.backend import reference
-from stele.backend.cpu.build import native
+from stele.backend.cpu.native import native
 from stele.backend.cpu.program import Program
 from stele.backend.cpu.target import detect
 from stele.backend.llvm.emit import Emitter
@@ -199,15 +199,16 @@ print(loops_of(nest))
 # 8. LLVM and memory -------------------------------------------------------------------------------------------------
 #
 # Loops become LLVM IR through llvmlite: explicit vectors, masked tails, transcendental functions as polynomials, so
-# that no element is left to a C library. An `Emitter` asks a table of slots where each buffer is.
+# that no element is left to a C library. An `Emitter` asks a table of slots where each buffer is, and hands on each
+# kernel's module as soon as it is written, so that threads compile it while the next is.
 
 chapter("8. LLVM and memory")
-module = ir.Module("tour")
+written: list[ir.Module] = []
 slots = Slots(fuse)
 for v in (*kernels[0].inputs, *kernels[0].results):
     slots.at[v] = slots.new("parameter", bytes_of(v.type), str(v.type))
-Emitter(module, slots, detect()).emit("k", kernels[0])
-code = str(module)
+Emitter(ir.Module("tour"), slots, detect(), written.append).emit("k", kernels[0])
+code = str(written[0])
 print(f"{len(code.splitlines())} lines of LLVM IR for {detect().name}; its first multiplications:")
 print("\n".join([line.strip() for line in code.splitlines() if "fmul" in line][:3]))
 assert "call float @exp" not in code and "@expf" not in code
@@ -217,8 +218,8 @@ assert "call float @exp" not in code and "@expf" not in code
 
 last = parameter("last", Type(float32, (2, 5)))
 chain = Graph((x, w, last), (matmul(tanh(matmul(x, w)), last),))
-made = native(chain, lambda g: pipeline.optimise(g, pipeline.Options()), {}, detect(), "fast")
-print(f"{len(made.image)} bytes of machine code, {len(made.manifest.kernels)} kernels:")
+made = native(chain, lambda g: pipeline.optimise(g, pipeline.Options()), {}, (), detect(), "fast")
+print(f"{sum(map(len, made.images))} bytes of machine code, {len(made.manifest.kernels)} kernels:")
 program = Program(chain, made)
 print(program.report())
 assert program.memory({}) >= bytes_of(Type(float32, (4, 2)))

@@ -67,8 +67,8 @@ class Plan:
         slots = self.traced.state.tensors.get(id(handle))
         return (slots[0].base, slots[0].key) if slots else ((handle,), 0)
 
-    def with_history(self, handles: Sequence[Any], buffers: Sequence[Buffer], made: list[Buffer], sizes: Mapping[str, int]
-                     ) -> list[Value]:
+    def with_history(self, handles: Sequence[Any], buffers: Sequence[Buffer], made: list[Buffer],
+                     sizes: Mapping[str, int]) -> list[Value]:
         """The results as expressions over the inputs that already have their numbers, so that they differentiate."""
         args = [handles[self.inputs[k][1]]._value if k < len(self.inputs) and self.inputs[k][0] == "handle"
                 else leaf(concrete(v.type, sizes), buffers[k]) for k, v in enumerate(self.traced.graph.parameters)]

@@ -11,7 +11,7 @@ from stele import tree
 from stele.backend.buffers import Buffer
 from stele.evaluate import RUNNING, evaluate
 from stele.follow import FOLLOWER
-from stele.handle import GRAD, result
+from stele.handle import GRAD, named, result
 from stele.ir.graph import Parameter
 from stele.ir.stages import show
 from stele.plan import Plan, concrete, is_alone
@@ -52,7 +52,7 @@ class Writer:
         self.known: dict[str, Any] = {
             "MISS": MISS, "RUNNING": RUNNING, "Tensor": Tensor, "Buffer": Buffer, "ndarray": np.ndarray, "plan": plan,
             "sizes": sizes, "grad_mode": GRAD.get, "following": FOLLOWER.get, "evaluate": evaluate,
-            "is_alone": is_alone, "result": result, "unflatten": tree.unflatten}
+            "is_alone": is_alone, "result": result, "named": named, "unflatten": tree.unflatten}
         self.state = [k for k, (base, _) in enumerate(plan.getters) if base is not None]
         self.handles = [f"x{key}" if base is None else f"h{k}" for k, (base, key) in enumerate(plan.getters)]
 
@@ -151,23 +151,26 @@ class Writer:
         traced, lines = self.traced, []
         if self.plan.differentiable:
             lines.append(f"values = plan.with_history([{', '.join(self.handles)}], buffers, made, sizes)")
-        lines += [f"t{k} = Tensor({self.value(m.result)}, {m.requires_grad and (traced.pure or m.leaf)}, {m.leaf})"
-                  for k, m in enumerate(traced.made)]
+        make = "Tensor({})" if self.plan.differentiable else "named(Tensor, {})"
+        for k, m in enumerate(traced.made):
+            parts = self.value(m.result), str(m.requires_grad and (traced.pure or m.leaf)), str(m.leaf)
+            lines.append(f"t{k} = {make.format(', '.join(parts))}")
         for h, j in traced.writes:
             x = self.handles[h]
-            lines += [f"if made[{j}] is not {x}._value.data or {x}._value.args:", f"    {x}.value = {self.value(j)}"]
+            lines += [f"if made[{j}] is not {x}._value.data or {x}._value.args:",
+                      f"    {x}.value = result({self.value(j)})"]
         lines += [f"{self.handles[h]}._grad = {self.part(part)}" for h, part in traced.grads]
         lines += [f"{self.name(slot.base)}[{self.name(slot.key)}] = {self.tree(spec, parts)}"
                   for slot, spec, parts in traced.slots]
         return [*lines, f"return {self.tree(*traced.returned)}"]
 
     def value(self, j: int) -> str:
-        """A result as a value: its numbers, and where it is to be differentiated an expression over the inputs."""
+        """What a result is made of: its type, origin and numbers; or its value, where that is an expression."""
         if self.plan.differentiable:
             return f"values[{j}]"
         v = self.traced.graph.results[j]
         op = Parameter("result", concrete(v.type, self.sizes))
-        return f"result({self.name(op)}, {self.name(v.where)}, made[{j}])"
+        return f"{self.name(op)}, {self.name(v.where)}, made[{j}]"
 
     def part(self, part: Part) -> str:
         """One leaf of what a call returns or stores."""

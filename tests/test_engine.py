@@ -17,7 +17,7 @@ import stele as st
 from benchmarks.scan import NormalisedGRU, training
 from stele import nn, ops, optim
 from stele.backend.buffers import ARENAS, MEMORY, Block, Buffer
-from stele.backend.cpu.call import Frame
+from stele.backend.cpu import pool
 from stele.errors import IndexOutOfRange
 from stele.evaluate import EVALUATOR
 from stele.ir.graph import Array, Op
@@ -50,9 +50,9 @@ def native_calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         raise AssertionError("an op ran in Python")
 
     calls: list[int] = []
-    run = Frame.run
-    monkeypatch.setattr(Frame, "run", lambda frame, program, *buffers: calls.append(program) or run(
-        frame, program, *buffers))
+    invoke = pool.current().invoke
+    monkeypatch.setattr(pool.current(), "invoke", lambda at, program, *rest: calls.append(program) or invoke(
+        at, program, *rest))
     monkeypatch.setattr(Op, "__call__", refuse)
     for op in ops.ALL.values():
         monkeypatch.setattr(op, "reference", refuse)

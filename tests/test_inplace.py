@@ -36,6 +36,12 @@ Program = tuple[Sequence[Value], Sequence[Value], Mapping[int, int]]
 """Parameters, results, and which parameter's memory which result may take over."""
 
 
+@pytest.fixture(autouse=True)
+def own_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is counted here is what our own kernels write in place; a library writes its results elsewhere."""
+    monkeypatch.setenv("STELE_BLAS", "none")
+
+
 def leaf(*shape: Dim, of: DType = float32) -> Value:
     return parameter("x", Type(of, shape))
 
@@ -52,7 +58,8 @@ def is_reference(program: Program, passes: bool = True, **sizes: int) -> int:
     made = compiled(buffers, sizes)
     for y, z, v in zip(made, expected, results, strict=True):
         tolerance = {1: 0, 2: 5e-2, 4: 3e-5, 8: 1e-9}[v.dtype.bytes]
-        np.testing.assert_allclose(y.array.astype(np.float64), z.astype(np.float64), rtol=tolerance, atol=tolerance)
+        largest = float(np.abs(z).max(initial=0))
+        np.testing.assert_allclose(y.array.astype(np.float64), z.astype(np.float64), rtol=0, atol=tolerance * largest)
     for k, (b, a) in enumerate(zip(buffers, arrays)):
         assert k in donate or np.array_equal(b.array, a), "a parameter that nobody gave away"
     return len({id(b.block) for b in buffers} & {id(y.block) for y in made})
@@ -279,6 +286,6 @@ def test_a_chain_of_temporaries() -> None:
     a, w = leaf(40, 40), leaf(40, 40)
     x = a
     for k in range(6):
-        y = matmul(x, w) * 0.1
+        y = matmul(x, w) * 0.05
         x = tanh(y + x) + tanh(y * k)
     is_reference(([a, w], [x], {0: 0}))

@@ -220,18 +220,10 @@ class Fusion:
         if len(body) > LARGEST or self.comes_before(first, then) or self.comes_before(then, first):
             return False
         space = measured(self.united_results(first, then), body)
-        if space is None or not self.pays(space, first) or (folds and self.follows_product(first, then)):
+        if space is None or not self.pays(space, first):
             return False
         self.unite(first, then, body, None)
         return True
-
-    def follows_product(self, first: Group, then: Group) -> bool:
-        """Whether a group that is dear, or that others read too, may as well go into the store of a contraction."""
-        is_dear = any(self.values.weight(v) > CHEAP for v in first.results)
-        if not is_dear and not set(first.results) & set(self.united_results(first, then)):
-            return False
-        return any(self.kind[v] == "contraction" and self.stores(self.made[v], v, first)
-                   for v in first.inputs if v in self.made)
 
     def unite(self, first: Group, then: Group, body: set[Value], anchor: Value | None) -> None:
         """Makes one group of two, in the place of the second."""
@@ -257,7 +249,9 @@ class Fusion:
         return found if v in group.results else []
 
     def pays(self, space: Space, first: Group) -> bool:
-        """Whether rows are many and short enough, and nothing dear is computed again for each element."""
+        """Whether rows are many and short enough, and nothing dear is computed again for each element. Where results lie
+        in another order than the rows, each row stores short stretches all over them: only small ones may.
+        """
         for v in first.results:
             if self.values.weight(v) > CHEAP and not space.once(v):
                 return False
@@ -272,7 +266,8 @@ class Fusion:
             return True
         longest = max((w if isinstance(w, int) else 0 for w in work), default=1)
         if isinstance(rows, int):
-            fits = WIDE if rows >= ENOUGH else WIDE // max(rows, 1)
+            inner = set[str]().union(*(variables(index[0]) for index in space.stores.values() if index)) - set(space.rows)
+            fits = WIDE if rows >= ENOUGH and not (space.rows and inner) else WIDE // max(rows, 1)
             return all(isinstance(w, int) for w in work) and longest <= fits
         return longest <= WIDE
 

@@ -111,10 +111,23 @@ class Inlining:
         again = len(set(self.users[v])) > 1 or any(repeats(u) for u in self.users[v])
         if v.op.name == "RandomBits":
             self.cost[v] = 1
-        elif self.kind[v] != "inline" or self.count[v] > LARGEST // 2 or (again and self.cost[v] > CHEAP):
+        elif self.kind[v] != "inline" or self.count[v] > LARGEST // 2 or (
+                again and (self.cost[v] > CHEAP or self.is_outcome(v))):
             self.keep(v)
         if v in self.roots or self.kind[v] == "fold":
             self.cost[v], self.count[v] = 1, 0
+
+    def is_outcome(self, v: Value) -> bool:
+        """Whether all that is ever read of a product is v, which the product may as well store itself."""
+        if v.op.family != "elementwise":
+            return False
+        for x in v.args:
+            user = v
+            while isinstance(x.op, Reshape) and self.users[x] == [user]:
+                x, user = x.args[0], x
+            if self.kind[x] == "contraction" and self.users[x] == [user] and x not in self.graph.results:
+                return True
+        return False
 
     def read_through(self, v: Value) -> bool:
         """Whether a contraction may compute an operand while it reads it: moved, or simple and used nowhere else."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from stele.backend.cpu.pool import Pool, current, interrupted
+from stele.backend.cpu.pool import Pool, current
 
 _LINE = 64
 
@@ -48,11 +48,14 @@ class Frame:
 
         Raises what a signal handler raised meanwhile, such as KeyboardInterrupt.
         """
+        return self.pool().call(program, self.address, *addresses)
+
+    def pool(self) -> Pool:
+        """The pool of this process, for whose threads there is scratch now."""
         pool = current()
         if pool.threads > self._slots:
             self._give_scratch(pool)
-        code = pool.invoke(pool.address, program, self.address, *addresses)
-        return code and interrupted(code)
+        return pool
 
     def _give_scratch(self, pool: Pool) -> None:
         self._scratch = np.empty(pool.threads * self.scratch_bytes + _LINE, np.uint8)

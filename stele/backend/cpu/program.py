@@ -5,7 +5,7 @@ import atexit
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter, is_
+from operator import attrgetter, call, is_
 from typing import Any, NoReturn
 
 import numpy as np
@@ -62,6 +62,7 @@ class Program:
         self.clocks = {k: Buffer.of(np.zeros(len(self.manifest.kernels), np.int64))
                        for k, s in enumerate(self.manifest.slots) if s.kind == "clocks"}
         self.bounds: dict[tuple[int, ...], Bound] = {}
+        self.closed: Bound | None = None
         self.frames: list[Frame] = []
         self.own = [j for j, note in enumerate(self.manifest.outputs) if note.source == "slot"]
         self.keeping = [k for k, s in enumerate(self.manifest.slots) if s.kind == "kept"]
@@ -80,9 +81,11 @@ class Program:
         """What `commit` makes of the results for these parameters. A donated parameter is overwritten unless somebody
         else holds its block or it is listed in `keep`. Raises IndexOutOfRange or Cancelled with no parameter changed;
         where a signal handler raises behind the last kernel, `commit` still runs, a second time if need be."""
-        bound = self.bounds.get(()) or self.bound(sizes)
-        outputs = [take() for take in bound.fresh] if bound.fresh else self.outputs(buffers, bound, keep)
-        frame = self.frame(bound)
+        bound = self.closed or self.bound(sizes)
+        outputs = list(map(call, bound.fresh)) if bound.fresh else self.outputs(buffers, bound, keep)
+        frame = self.frames.pop() if self.frames else None
+        if frame is None or frame.bound is not bound:
+            frame = self.frame(frame, bound)
         arena = ARENAS.lend(bound.arena) if bound.arena else None
         try:
             if arena is not None and frame.arena != arena.address:
@@ -91,9 +94,11 @@ class Program:
             kept = self.keep(buffers, frame) if self.keeping else None
             self.calls += 1
             own = outputs if bound.fresh else [outputs[j] for j in self.own]
-            code = frame.run(self.address, *map(address_of, buffers), *map(address_of, own))
-            self.kept = kept if not code else None
-            return commit(outputs) if not code else self.fail(code, frame.status)
+            threads = frame.pool()
+            code = threads.invoke(threads.address, self.address, frame.address,
+                                  *map(address_of, buffers), *map(address_of, own))
+            self.kept = None if code else kept
+            return self.fail(code, frame.status) if code else commit(outputs)
         except BaseException:
             if frame.finished:
                 commit(outputs)
@@ -131,16 +136,14 @@ class Program:
         """A donated buffer as the place of a result, if this call may overwrite it."""
         return None if kept or sys.getrefcount(buffer.block) > UNSEEN else buffer
 
-    def frame(self, bound: Bound) -> Frame:
+    def frame(self, frame: Frame | None, bound: Bound) -> Frame:
         """A call's tables, with constants and sizes filled in."""
-        frame = self.frames.pop() if self.frames else None
         if frame is None or frame.scratch_bytes < bound.scratch:
             frame = Frame(len(self.manifest.slots), len(self.manifest.names), bound.scratch)
             for k, buffer in (self.constants | self.clocks).items():
                 frame.buffers[k] = buffer.address
-        if frame.bound is not bound:
-            frame.bound, frame.arena = bound, 0
-            frame.sizes[:len(bound.sizes)] = bound.sizes
+        frame.bound, frame.arena = bound, 0
+        frame.sizes[:len(bound.sizes)] = bound.sizes
         return frame
 
     def bound(self, sizes: Mapping[str, int]) -> Bound:
@@ -148,6 +151,7 @@ class Program:
         key = tuple([sizes[name] for name in self.open])
         if (bound := self.bounds.get(key)) is None:
             bound = self.bounds[key] = self.bind({**sizes, **self.manifest.private})
+            self.closed = None if self.open else bound
         return bound
 
     def bind(self, sizes: dict[str, int]) -> Bound:
@@ -166,7 +170,8 @@ class Program:
             tuple(r.take for r in recent) if len(self.own) == len(recent) and not m.in_place else ())
 
     def fail(self, code: int, status: np.ndarray[Any, Any]) -> NoReturn:
-        """Raises what a status code means, at the user's line."""
+        """Raises what a signal handler raised, or what a status code means, at the user's line."""
+        pool.interrupted(code)
         if code == INDEX_OUT_OF_RANGE:
             where = ", ".join(self.lines(self.manifest.sites[int(status[1])]))
             raise IndexOutOfRange(f"index {int(status[2])} is out of range", where=where,

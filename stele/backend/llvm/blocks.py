@@ -10,7 +10,7 @@ from stele.backend.llvm.dims import i64
 from stele.backend.llvm.elements import Elements, Lanes, Registers
 from stele.backend.llvm.launch import i32
 from stele.backend.llvm.memory import Mask
-from stele.backend.llvm.nest import constant, least, loop
+from stele.backend.llvm.nest import constant, least, loop, shuffle
 from stele.backend.llvm.scalars import Scalar
 from stele.ir.types import Type, bool_
 from stele.kernel.cost import instructions
@@ -161,8 +161,8 @@ class Blocks(Elements):
     def turned(self, x: Scalar, step: int) -> Scalar:
         """Lane l of the result is lane l + step of x, around the end."""
         lanes = self.s.lanes
-        picks = ir.Constant(ir.VectorType(i32, lanes), [(k + step) % lanes for k in range(lanes)])
-        return self.s.element(self.b.shuffle_vector(x.value, x.value, picks), x.dtype)
+        picks = [(k + step) % lanes for k in range(lanes)]
+        return self.s.element(shuffle(self.b, x.value, x.value, picks), x.dtype)
 
 
 def unrolled(body: Block) -> int:

@@ -23,7 +23,7 @@ from stele.backend.llvm.access import (
 )
 from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.layer import Layer, Weights
-from stele.backend.llvm.microkernel import Price, Tile, best_tile, idle
+from stele.backend.llvm.microkernel import Price, Tile, best_tile, idle, shares
 from stele.backend.llvm.nest import (
     at,
     bytes_at,
@@ -104,7 +104,7 @@ def plan(machine: Machine, layer: Layer, source: Operand) -> tuple[float, Blocki
     shapes += [(1, -(-stencil.rows // bands)) for bands in (2, 3, 4, 6, 8, 12, 16, 28) if bands <= stencil.rows]
     dense = stencil.pitch == stencil.width and stencil.reach == (0, 0)
     candidates = [_candidate(machine, layer, source, Planes(stencil, layer.dtype, lanes, *shape), compact, parts)
-                  for shape in shapes for compact in (False, True) for parts in (1, 2, 4)
+                  for shape in shapes for compact in (False, True) for parts in shares(layer.batch)
                   if not (compact and dense)]
     return machine.choices.choose(f"direct {layer}", [c for c in candidates if c is not None])
 

@@ -312,10 +312,10 @@ class _WeightGradient:
 
     def _run(self) -> tuple[int | None, int]:
         """The axis along which neighbours in a tile are neighbours in w, and how many are."""
-        vectors, width = self.blocking.tile.vectors, self.conv.kernel[1]
+        tile, width = self.blocking.tile, self.conv.kernel[1]
         if self.taps == 1:
-            return 1, vectors
-        return (3, width) if vectors % width == 0 and width <= self.blocking.tile.lanes else (None, 1)
+            return 1, min(tile.vectors, tile.lanes)
+        return (3, width) if tile.vectors % width == 0 and width <= tile.lanes else (None, 1)
 
 
 def sum_lanes(b: Builder, vectors: list[ir.Value]) -> ir.Value:

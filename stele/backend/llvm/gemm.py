@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from llvmlite import ir
@@ -26,7 +26,7 @@ from stele.backend.llvm.access import (
     size_value,
 )
 from stele.backend.llvm.launch import Launch, new_function, pointer
-from stele.backend.llvm.microkernel import Price, Product, Tile, tiles
+from stele.backend.llvm.microkernel import Price, Tile, tiles
 from stele.backend.llvm.nest import (
     at,
     bytes_at,
@@ -52,23 +52,24 @@ Mode = Literal["direct", "task", "shared"]
 
 FEW_ROWS = 256
 """Packing the right operand for fewer rows costs more than it gains."""
+FORK = 400_000
+"""Floating-point operations that are worth a second thread: 3.5 us of one."""
 DEEP = 512
 """The depth of a slice, where a product is cut along its depth."""
 
 
 @dataclass(frozen=True)
 class Gemm:
-    """The sizes of a matrix product; lanes run over `n`. `product` is what the microkernel computes for `x y + z`."""
+    """The sizes of a matrix product; lanes run over `n`."""
 
     batch: Extent
     m: Extent
     n: Extent
     k: Extent
     dtype: ir.Type
-    product: Product | None = None
 
     def __str__(self) -> str:
-        return f"{self.batch}x{self.m}x{self.n}x{self.k} {'bf16' if self.product else self.dtype}"
+        return f"{self.batch}x{self.m}x{self.n}x{self.k} {self.dtype}"
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand) -> Blockin
     few = right.plain is not None and right.plain.strides[2] == 1 and rows[-1] <= FEW_ROWS
     whole = few and isinstance(spec.n, int) and spec.n % lanes == 0
     candidates = tiles(Price(machine, spec.dtype, pack=2.0), rows, columns, depth, whole)
-    tile = replace(machine.choices.choose(f"gemm {spec}", candidates)[1], product=spec.product)
+    tile = machine.choices.choose(f"gemm {spec}", candidates)[1]
     blocks = -(-depth // (machine.l2 // 2048 * 4 // size))
     block_k = round_up(-(-depth // blocks), lanes) if isinstance(spec.k, int) else 256
     batch = spec.batch if isinstance(spec.batch, int) else 1
@@ -165,9 +166,11 @@ def _is_deep(machine: Machine, spec: Gemm, depth: int) -> bool:
 
 
 def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
-    """The part of C one task makes: large enough to reuse packed operands, small enough that there are eight."""
-    wanted = min(8, max(1, 2 * batch * m * n * k // 1_000_000))
-    down, right = -(-m // 128), -(-n // 256)
+    """The part of C one task makes: its rows of the left operand fill half of a cache, for as many columns as leave
+    room for panels of the right one; small enough that there are sixteen tasks."""
+    work = 2 * batch * m * n * k
+    wanted = min(16, max(1 + (work >= FORK), work // 1_000_000))
+    down, right = -(-m // (tile.machine.l2 // 2 // (DEEP * size_of(tile.dtype)))), -(-n // 192)
     while batch * down * right < wanted:
         if n // right >= m // down and n // right > tile.columns:
             right *= 2

@@ -8,7 +8,7 @@ from llvmlite import ir
 from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Frame
 from stele.backend.llvm.launch import i1, i8, i32
-from stele.backend.llvm.nest import Splat, lanes_below, shuffle, suffix
+from stele.backend.llvm.nest import Splat, integers, lanes_below, shuffle, suffix
 from stele.backend.llvm.pack import masked_load, masked_store
 from stele.backend.llvm.scalars import TYPES, LLVMScalars, Scalar
 from stele.ir.types import DType, bool_
@@ -126,11 +126,11 @@ class Memory:
 
     def every(self) -> ir.Value:
         """The mask with all lanes on."""
-        return ir.Constant(self.wide(i1), [1] * self.s.lanes)
+        return integers(i1, (1,) * self.s.lanes)
 
     def steps(self, stride: int = 1, start: int = 0) -> ir.Value:
         """The vector start, start+stride, start+2*stride ..."""
-        return ir.Constant(self.wide(i64), [start + stride * k for k in range(self.s.lanes)])
+        return integers(i64, tuple(start + stride * k for k in range(self.s.lanes)))
 
     def lanes_below(self, count: ir.Value) -> ir.Value:
         """The mask of the lanes l < count."""

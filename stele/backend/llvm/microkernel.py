@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from llvmlite import ir
 
@@ -20,7 +20,7 @@ Product = Callable[[Builder, ir.Value, ir.Value, ir.Value], ir.Value]
 
 @dataclass(frozen=True)
 class Tile:
-    """`rows x vectors` accumulators of `lanes` elements each, in registers; `product` computes another than `x y + z`."""
+    """`rows x vectors` accumulators of `lanes` elements each, in registers; `product` stands in for `x y + z`."""
 
     machine: Machine
     dtype: ir.Type
@@ -101,14 +101,26 @@ class Price:
     drain: float = 4.0
     pack: float = 0.0
 
+    @cached_property
+    def lanes(self) -> int:
+        return self.machine.lanes(self.dtype)
+
     def cost(self, shape: tuple[int, int], rows: int, columns: int, depth: int) -> float:
         """The price of `rows x columns` sums of `depth` products on tiles of `shape` (rows, vectors)."""
-        r, v = shape
-        lanes = self.machine.lanes(self.dtype)
+        return self.costs(shape, (rows,), (columns,), depth)
+
+    def costs(self, shape: tuple[int, int], rows: Sequence[int], columns: Sequence[int], depth: int) -> float:
+        """The price of products of every number of rows with every number of columns."""
+        (r, v), lanes = shape, self.lanes
         step = max(r * v * (1.0 if self.machine.fma else 2.0), r * self.left + v * self.right, 8.0) + 0.25
         tile = depth * (step + v * self.far + 0.02 * (r + 2 * v)) + r * v * self.drain + 24
-        down = -(-rows // r)
-        return down * (-(-columns // (v * lanes)) * tile + depth * self.pack * -(-r // lanes))
+        down, across = sum([-(-n // r) for n in rows]), sum([-(-n // (v * lanes)) for n in columns])
+        return down * (across * tile + len(columns) * depth * self.pack * -(-r // lanes))
+
+
+def shares(batch: Extent) -> tuple[int, ...]:
+    """Into how many parts it may pay to cut the channels of a layer, so that all threads have work."""
+    return (1, 2, 4, 8) if isinstance(batch, int) and batch < 8 else (1,)
 
 
 def idle(bands: int, blocks: int, each: int, batch: Extent) -> float:
@@ -132,8 +144,8 @@ def tiles(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], depth: 
           ) -> tuple[tuple[float, Tile], ...]:
     """All tiles with their prices; with `whole`, those that divide the columns."""
     spare = price.machine.registers - (1 if price.machine.fma else 2)
-    lanes = price.machine.lanes(price.dtype)
+    lanes = price.lanes
     widths = [v for v in range(1, 9) if not (whole and any(n % (v * lanes) for n in columns))]
     shapes = [(r, v) for v in widths for r in range(1, 29) if r * v + v <= spare]
-    return tuple((sum(price.cost(shape, m, n, depth) for m in rows for n in columns),
-                  Tile(price.machine, price.dtype, *shape)) for shape in shapes)
+    return tuple((price.costs(shape, rows, columns, depth), Tile(price.machine, price.dtype, *shape))
+                 for shape in shapes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 
 from llvmlite import ir
 
@@ -149,7 +150,13 @@ def splat(b: Builder, x: ir.Value, lanes: int) -> ir.Value:
 
 def shuffle(b: Builder, x: ir.Value, y: ir.Value, picks: Sequence[int]) -> ir.Value:
     """Lanes of `x` and `y` laid end to end, picked by number."""
-    return b.shuffle_vector(x, y, ir.Constant(ir.VectorType(i32, len(picks)), list(picks)))
+    return b.shuffle_vector(x, y, integers(i32, tuple(picks)))
+
+
+@lru_cache(maxsize=4096)
+def integers(kind: ir.IntType, values: tuple[int, ...]) -> ir.Constant:
+    """A constant vector; the same object for the same numbers, so that it is written as text once."""
+    return ir.Constant(ir.VectorType(kind, len(values)), list(values))
 
 
 def suffix(kind: ir.Type) -> str:
@@ -163,8 +170,7 @@ def zero(dtype: ir.Type, lanes: int) -> ir.Value:
 
 def lanes_below(b: Builder, count: ir.Value, lanes: int) -> ir.Value:
     """The mask of the lanes `l < count`."""
-    steps = ir.Constant(ir.VectorType(i64, lanes), list(range(lanes)))
-    return b.icmp_signed("<", steps, splat(b, count, lanes))
+    return b.icmp_signed("<", integers(i64, tuple(range(lanes))), splat(b, count, lanes))
 
 
 def table(module: ir.Module, name: str, values: Sequence[int]) -> ir.Value:

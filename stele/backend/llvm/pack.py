@@ -11,6 +11,7 @@ from stele.backend.llvm.access import Builder, Index, Operand, Pair, size_of
 from stele.backend.llvm.launch import i1, i32, i64
 from stele.backend.llvm.nest import (
     at,
+    integers,
     lanes_below,
     load,
     loop,
@@ -110,8 +111,7 @@ def store_lanes(b: Builder, vector: ir.Value, address: ir.Value, dtype: ir.Type,
     if count == lanes:
         store(b, vector, address, dtype)
         return
-    mask = ir.Constant(ir.VectorType(i1, lanes), [int(l < count) for l in range(lanes)])
-    masked_store(b, vector, address, dtype, mask)
+    masked_store(b, vector, address, dtype, integers(i1, tuple(int(l < count) for l in range(lanes))))
 
 
 def masked_store(b: Builder, vector: ir.Value, address: ir.Value, dtype: ir.Type, mask: ir.Value) -> None:

@@ -1,4 +1,4 @@
-"""Products in bfloat16 with sums in float32: operands read in pairs along the depth, two elements in the room of one."""
+"""Products in bfloat16 with sums in float32: operands are read in pairs along the depth."""
 from __future__ import annotations
 
 from dataclasses import replace

@@ -10,6 +10,7 @@ from llvmlite import ir
 from stele.backend.llvm.access import Builder, Index, Operand, Pair, Plain, Write, i64, size_of
 from stele.backend.llvm.nest import (
     at,
+    integers,
     lanes_below,
     least,
     load,
@@ -216,6 +217,5 @@ def regroup(b: Builder, vectors: Sequence[ir.Value], pick: Callable[[int], tuple
 def within(b: Builder, start: ir.Value, end: ir.Value, lanes: int) -> ir.Value:
     """The mask of the lanes `l` with `0 <= start + l < end`."""
     i32 = ir.IntType(32)
-    steps = ir.Constant(ir.VectorType(i32, lanes), list(range(lanes)))
-    position = b.add(splat(b, b.trunc(start, i32), lanes), steps)
+    position = b.add(splat(b, b.trunc(start, i32), lanes), integers(i32, tuple(range(lanes))))
     return b.icmp_unsigned("<", position, splat(b, b.trunc(end, i32), lanes))

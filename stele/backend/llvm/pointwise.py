@@ -26,7 +26,7 @@ from stele.backend.llvm.access import (
 )
 from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.layer import Layer, Weights
-from stele.backend.llvm.microkernel import Tile, idle, multiply_add
+from stele.backend.llvm.microkernel import Tile, idle, multiply_add, shares
 from stele.backend.llvm.nest import (
     at,
     bytes_at,
@@ -111,13 +111,14 @@ def plan(machine: Machine, layer: Layer, precision: Precision) -> Blocking:
     """The cheapest blocking, by estimate."""
     pixels = layer.stencil.target[0] * layer.stencil.target[1]
     spare = machine.registers - (2 if machine.fma else 3)
-    tiles = [Tile(machine, layer.dtype, r, v) for v in range(1, 5) for r in range(1, 25) if r * v + v <= spare]
+    tiles = [Tile(machine, layer.dtype, r, v) for v in range(1, 4) for r in range(min(layer.width, 4), 25)
+             if min(layer.width, spare // 2) <= r * v <= spare - v]
     width = 1 if layer.stencil.phases == (1, 1) else layer.stencil.target[1]
-    bands = [n for n in range(width, min(pixels, 2048) + 1, width) if pixels % n == 0]
+    bands = [n for n in range(width, min(pixels, 1024) + 1, width) if pixels % n == 0 and n >= min(pixels, 28)]
     schemes = [ONE, STRASSEN] if precision == "fast" and layer.depth % 2 == layer.width % 2 == 0 else [ONE]
     candidates = [_candidate(machine, layer, scheme, tile, band // scheme.side, parts)
                   for scheme in schemes for tile in tiles for band in bands if band % scheme.side == 0
-                  for parts in (1, 2, 4)]
+                  for parts in shares(layer.batch)]
     return machine.choices.choose(f"pointwise {precision} {layer}", candidates)[1]
 
 
@@ -218,7 +219,7 @@ class Image:
                     store_lanes(b, vector, at(b, places.few, place, dtype), dtype, blocking.few)
 
     def coming(self, b: Builder, ctx: ir.Value, corner: Index, is_first: ir.Value) -> Pair:
-        """Where the source of the next task begins and how far its channels are apart, for its first block of channels."""
+        """Where the source of the next task begins, and how far apart its channels are for its first block."""
         image, channel, pixel = corner
         strides = self.memory.strides
         offset = total(b, scaled(b, image, strides[0]), scaled(b, channel, strides[1]), pixel)
@@ -389,7 +390,7 @@ class _Product:
                 right = at(b, places.panels, scaled(b, start, blocking.chunk), dtype)
                 self._approach(b, ctx, corner, start, width)
 
-                def body(k, acc, part=part, right=right):
+                def body(k, acc, part=part, right=right, start=start):
                     row = at(b, left, scaled(b, k, part.rows), dtype)
                     column = at(b, right, scaled(b, k, part.columns), dtype)
                     part.ahead(b, row)

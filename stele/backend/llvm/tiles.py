@@ -51,8 +51,9 @@ class Tiles:
     def vectors(self) -> list[Vector]:
         """What covers the tiles in a plane: (position of the first lane, tiles before it, lanes that are tiles)."""
         planes, lanes = self.planes, self.planes.lanes
-        places = [n * planes.image + y * planes.stencil.pitch + x for n in range(planes.images)
-                  for y in range(planes.band) for x in range(planes.stencil.width)]
+        image, pitch, width = planes.image, planes.stencil.pitch, planes.stencil.width
+        places = [n * image + y * pitch + x for n in range(planes.images) for y in range(planes.band)
+                  for x in range(width)]
         found: list[Vector] = []
         done = 0
         while done < len(places):

@@ -21,7 +21,7 @@ from stele.backend.llvm.access import (
 )
 from stele.backend.llvm.launch import Launch, i64
 from stele.backend.llvm.layer import Layer, Weights
-from stele.backend.llvm.microkernel import Price, Tile, best_tile, idle
+from stele.backend.llvm.microkernel import Price, Tile, best_tile, idle, shares
 from stele.backend.llvm.nest import (
     at,
     bytes_at,
@@ -78,7 +78,7 @@ def plan(machine: Machine, layer: Layer, points: Points, source: Operand) -> tup
     shapes = [(images, stencil.rows) for images in (1, 2, 4, 8, 16) if layer.batch != 1 or images == 1]
     shapes += [(1, -(-stencil.rows // bands)) for bands in range(2, stencil.rows + 1)]
     candidates = [_candidate(machine, layer, points, source, Planes(stencil, layer.dtype, lanes, *shape), parts)
-                  for shape in dict.fromkeys(shapes) for parts in (1, 2, 4, 8)]
+                  for shape in dict.fromkeys(shapes) for parts in shares(layer.batch)]
     return machine.choices.choose(f"winograd{points.tile} {layer}", candidates)
 
 
