@@ -4,7 +4,9 @@ from __future__ import annotations
 import ast
 import json
 import os
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -157,6 +159,30 @@ def test_a_process_ends_with_its_block(fakes: Path) -> None:
     assert process.process.returncode is not None
     with pytest.raises(ProcessLookupError):
         os.kill(process.process.pid, 0)
+
+
+def test_a_worker_ends_with_its_parent(fakes: Path) -> None:
+    code = f"""
+import sys
+from pathlib import Path
+from stele.rosetta.process import Process
+process = Process(Path(sys.executable), Path({str(fakes / 'slow.py')!r}), 1, Path({str(fakes)!r}))
+process.ask("load", mode="plain", sizes={{}}, trains=False)
+process.tell("call")
+print(process.process.pid, flush=True)
+sys.stdin.read()
+"""
+    (fakes / "slow.py").write_text(FAKE.format(result="__import__('time').sleep(60)"))
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as parent:
+        assert parent.stdout
+        worker = int(parent.stdout.readline())
+        parent.kill()
+    for _ in range(100):
+        if not Path(f"/proc/{worker}").exists() or ") Z " in Path(f"/proc/{worker}/stat").read_text():
+            return
+        time.sleep(0.05)
+    raise AssertionError("the worker lives on")
 
 
 def test_a_process_that_cannot_start_says_why(tmp_path: Path) -> None:

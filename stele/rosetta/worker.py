@@ -12,6 +12,7 @@ import gc
 import importlib.util
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -22,6 +23,7 @@ import numpy as np
 
 SAMPLE = 1 << 17      # elements that are kept of a result
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+PR_SET_PDEATHSIG = 1
 
 
 class Worker:
@@ -140,6 +142,7 @@ def busy_seconds() -> float:
 
 
 def main(path: str, threads: int) -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)   # nobody is left to ask, however the parent ended
     cpus = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, cpus[:threads])
     folder = Path(sys.path.pop(0))      # this one, whose folders have the names of frameworks
