@@ -172,9 +172,15 @@ def numbers(scale: float, **more: np.ndarray) -> dict[str, np.ndarray]:
 
 def test_the_reference_is_what_most_agree_on() -> None:
     found = {("a", "x"): numbers(3), ("b", "x"): numbers(1), ("c", "x"): numbers(1 + 1e-5),
-             ("c", "y bf16"): numbers(1.1)}
+             ("c", "y bf16"): numbers(1.02)}
     judged = verdicts(found, {key: "bf16" if "bf16" in key[1] else "float32" for key in found})
     assert [judged[key].agrees for key in found] == [False, True, True, True]
+
+
+def test_gradients_may_be_further_off_than_losses() -> None:
+    for name, fine in (("gradient of conv1.bias", True), ("losses", False)):
+        found = {("a", "x"): numbers(1, **{name: np.ones(3)}), ("b", "x"): numbers(1, **{name: np.full(3, 1.005)})}
+        assert {v.agrees for v in verdicts(found, dict.fromkeys(found, "float32")).values()} == {fine}
 
 
 def test_modes_of_one_framework_do_not_confirm_each_other() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 Numbers = Mapping[str, np.ndarray[Any, Any]]
-BOUNDS = {"float32": 1e-3, "tf32": 3e-2, "bf16": 0.3}       # relative, in the Euclidean norm of each result
+BOUNDS = {"float32": 1e-3, "tf32": 3e-3, "bf16": 3e-2}       # relative, in the Euclidean norm of each result
+WIDER = 10      # times that for gradients, whose sums cancel: of a bias, over all pixels of all images
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Verdict:
 
 
 def difference(a: Numbers, b: Numbers) -> tuple[float, str]:
-    """The largest relative difference of results of the same name, |a - b| / |b|, and that name.
+    """The largest relative difference of results of the same name, |a - b| / |b|, and that name; a gradient's counts
+    for less.
 
     A training that was cut short is compared as far as both go. Names that one side lacks, and shapes that differ,
     are an infinite difference.
@@ -38,7 +40,13 @@ def difference(a: Numbers, b: Numbers) -> tuple[float, str]:
     names = sorted((a.keys() | b.keys()) - partial) + sorted(a.keys() & b.keys() & partial)
     if np.size(a.get("losses", 0)) != np.size(b.get("losses", 0)):
         names = [name for name in names if name != "norm of losses"]
-    return max((distance(a, b, name), name) for name in names)
+    return max(((distance(a, b, name), name) for name in names), key=weight)
+
+
+def weight(found: tuple[float, str]) -> float:
+    """What a difference counts: one of a gradient may be wider."""
+    off, name = found
+    return off / WIDER if "gradient" in name else off
 
 
 def distance(a: Numbers, b: Numbers, name: str) -> float:
@@ -63,16 +71,16 @@ def verdicts(found: Mapping[tuple[str, str], Numbers], precisions: Mapping[tuple
     """
     full = [key for key in found if precisions[key] == "float32"]
     far = {(a, b): difference(found[a], found[b]) for a in full for b in full if a[0] != b[0]}
-    nearest = {a: [min(far[a, b] for b in full if b[0] == name) for name in sorted({b[0] for b in full} - {a[0]})]
-               for a in full}
+    others = {a: sorted({b[0] for b in full} - {a[0]}) for a in full}
+    nearest = {a: [min((far[a, b] for b in full if b[0] == name), key=weight) for name in others[a]] for a in full}
     judged = [a for a in full if nearest[a]]
     if not judged:
         return dict.fromkeys(found, Verdict(None))
-    reference = min(judged, key=lambda a: (median(off for off, _ in nearest[a]), a))
-    confirmed = min(nearest[reference])
+    reference = min(judged, key=lambda a: (median(map(weight, nearest[a])), a))
+    confirmed = min(nearest[reference], key=weight)
     answer: dict[tuple[str, str], Verdict] = {}
     for key, numbers in found.items():
         off, where = confirmed if key == reference else difference(numbers, found[reference])
-        far = off > BOUNDS[precisions[key]]
-        answer[key] = Verdict(not far and confirmed[0] <= BOUNDS["float32"], off, where, far)
+        far = weight((off, where)) > BOUNDS[precisions[key]]
+        answer[key] = Verdict(not far and weight(confirmed) <= BOUNDS["float32"], off, where, far)
     return answer
