@@ -249,8 +249,8 @@ class Fusion:
         return found if v in group.results else []
 
     def pays(self, space: Space, first: Group) -> bool:
-        """Whether rows are many and short enough, and nothing dear is computed again for each element. Where results lie
-        in another order than the rows, each row stores short stretches all over them: only small ones may.
+        """Whether rows are many and short enough, and nothing dear is computed again for each element. Where results
+        lie in another order than the rows, each row stores short stretches all over them: only small ones may.
         """
         for v in first.results:
             if self.values.weight(v) > CHEAP and not space.once(v):
@@ -266,8 +266,9 @@ class Fusion:
             return True
         longest = max((w if isinstance(w, int) else 0 for w in work), default=1)
         if isinstance(rows, int):
-            inner = set[str]().union(*(variables(index[0]) for index in space.stores.values() if index)) - set(space.rows)
-            fits = WIDE if rows >= ENOUGH and not (space.rows and inner) else WIDE // max(rows, 1)
+            outer = set[str]().union(*(variables(index[0]) for index in space.stores.values() if index))
+            apart = bool(space.rows) and not outer <= set(space.rows)
+            fits = WIDE if rows >= ENOUGH and not apart else WIDE // max(rows, 1)
             return all(isinstance(w, int) for w in work) and longest <= fits
         return longest <= WIDE
 
