@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from llvmlite import ir
@@ -26,7 +26,7 @@ from stele.backend.llvm.access import (
     size_value,
 )
 from stele.backend.llvm.launch import Launch, new_function, pointer
-from stele.backend.llvm.microkernel import Price, Tile, tiles
+from stele.backend.llvm.microkernel import Price, Product, Tile, tiles
 from stele.backend.llvm.nest import (
     at,
     bytes_at,
@@ -60,16 +60,17 @@ DEEP = 512
 
 @dataclass(frozen=True)
 class Gemm:
-    """The sizes of a matrix product; lanes run over `n`."""
+    """The sizes of a matrix product; lanes run over `n`. `product` is what the microkernel computes for `x y + z`."""
 
     batch: Extent
     m: Extent
     n: Extent
     k: Extent
     dtype: ir.Type
+    product: Product | None = None
 
     def __str__(self) -> str:
-        return f"{self.batch}x{self.m}x{self.n}x{self.k} {self.dtype}"
+        return f"{self.batch}x{self.m}x{self.n}x{self.k} {'bf16' if self.product else self.dtype}"
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand) -> Blockin
     few = right.plain is not None and right.plain.strides[2] == 1 and rows[-1] <= FEW_ROWS
     whole = few and isinstance(spec.n, int) and spec.n % lanes == 0
     candidates = tiles(Price(machine, spec.dtype, pack=2.0), rows, columns, depth, whole)
-    tile = machine.choices.choose(f"gemm {spec}", candidates)[1]
+    tile = replace(machine.choices.choose(f"gemm {spec}", candidates)[1], product=spec.product)
     blocks = -(-depth // (machine.l2 // 2048 * 4 // size))
     block_k = round_up(-(-depth // blocks), lanes) if isinstance(spec.k, int) else 256
     batch = spec.batch if isinstance(spec.batch, int) else 1
