@@ -200,7 +200,8 @@ class Bench:
                 e.memory, e.processes = peak if number == 0 else max(peak, e.memory or 0), number + 1
 
     def finalist(self, e: Entry) -> Process:
-        cache = self.folder / f"{e.framework}-{e.mode}-{e.row.name}"
+        name = f"{e.framework}-{e.mode}-{e.row.name}"
+        cache = self.folder / name.replace(" ", "-")    # compilers that frameworks call split paths at spaces
         return Process(self.pythons[e.framework], program(e.framework, e.row.workload), self.threads, cache, e.keeps)
 
 

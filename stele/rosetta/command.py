@@ -46,15 +46,20 @@ def bench(options: BenchOptions) -> None:
                     options)
 
 
+FILES = "--accuracy", "--json", "--markdown", "--html"
+
+
 def command(arguments: Sequence[str]) -> str:
     """What was asked, without the paths of this machine.
 
-    >>> command(["bench", "--quick", "--python", "jax=env/bin/python"])
-    'stele bench --quick --python jax=PATH'
+    >>> command(["bench", "--quick", "--python", "jax=env/bin/python", "--json", "results/bench.json"])
+    'stele bench --quick --python jax=PATH --json bench.json'
     """
-    framework = lambda word: word.partition("=")[0]
-    named = [f"{framework(word)}=PATH" if before == "--python" else word
-             for before, word in zip(["", *arguments], arguments)]
+    named, option = list[str](), ""
+    for word in arguments:
+        option = word if word.startswith("--") else option
+        named.append(f"{word.partition('=')[0]}=PATH" if option == "--python" != word
+                     else Path(word).name if option in FILES and option != word else word)
     return shlex.join(["stele", *named])
 
 
