@@ -1,4 +1,4 @@
-"""A graph becomes machine code and a manifest; what was built before comes from disk."""
+"""A graph becomes machine code and a manifest."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
