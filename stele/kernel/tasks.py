@@ -229,7 +229,10 @@ def rows(nest: Nest) -> Nest:
         nest = tiled(nest) or outward(nest)
     if len(nest.body.steps) == 1 and isinstance(loop := nest.body.steps[0], Loop) and loop.lane:
         nest = blocked(nest, loop)
-    return replace(nest, grain=max(1, TASK // work_of(nest.body)))
+    grain = max(1, TASK // work_of(nest.body))
+    if len(nest.rows) > 1 and isinstance(n := nest.rows[-1].extent, int) and n > grain:
+        grain = next(g for g in range(grain, 0, -1) if n % g == 0 or 2 * g < grain)
+    return replace(nest, grain=grain)
 
 
 def tiled(nest: Nest) -> Nest | None:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
@@ -13,6 +13,7 @@ from stele.backend.cpu.target import Target
 from stele.backend.llvm.emit import Emitter
 from stele.backend.llvm.launch import BUFS, SIZES, STATUS, Launch, i32, i64, pointer, word, word_at
 from stele.ir.origin import Where
+from stele.kernel.chain import parts
 from stele.kernel.slots import Loop, Run, Slots, Step, runs
 
 POOL_RUN = ir.FunctionType(ir.VoidType(), [pointer, pointer, pointer, i64])
@@ -28,6 +29,15 @@ class Emitted:
     launches: tuple[Launch, ...]
 
 
+@dataclass(frozen=True)
+class Link:
+    """An emitted kernel that may yet become part of a chain, and its number among the emitted."""
+
+    step: Run
+    launches: tuple[Launch, ...]
+    number: int
+
+
 class Entry(Steps):
     """Emits `i32 program(ctx*, pool*)` into a module, the kernels it calls into others; `written` is given each."""
 
@@ -40,6 +50,7 @@ class Entry(Steps):
         self.emitted: list[Emitted] = []
         self.pool_run, self.pool_finish = (ir.Function(module, POOL_RUN, name) for name in ("pool_run", "pool_finish"))
         self.first_write: int | None = None
+        self.chain: list[Link] = []
         self.ctx, self.pool = self.function.args
         self.bufs, self.sizes, self.status = (word(self.b, self.ctx, k) for k in (BUFS, SIZES, STATUS))
 
@@ -58,10 +69,62 @@ class Entry(Steps):
         self.emitted.append(Emitted(step.kernel.kind, what, step.kernel.where, launches))
         return launches
 
+    def steps(self, steps: Sequence[Step]) -> None:
+        super().steps(steps)
+        self.run_chain()
+
     def run(self, step: Run) -> None:
-        self.start(self.kernel(step), step.clock, len(self.emitted) - 1)
+        link = Link(step, self.kernel(step), len(self.emitted) - 1)
+        if not self.parts((*self.chain, link)):
+            self.run_chain()
+        self.chain.append(link)
+
+    def parts(self, links: Sequence[Link]) -> int:
+        """How many parts tasks may take through all of some kernels; 0 if each has to wait for the one before."""
+        count = parts([link.step.kernel for link in links], self.slots)
+        even = all(launch.even and isinstance(launch.tasks, int) and launch.tasks % max(count, 1) == 0
+                   for link in links for launch in link.launches)
+        return count if even and not self.is_final(links[-1].step.clock) else 0
+
+    def run_chain(self) -> None:
+        """Starts the kernels that were gathered: one after the other for each part, where there are several."""
+        links, self.chain = self.chain, []
+        if len(links) < 2:
+            for link in links:
+                self.start(link.launches, link.step.clock, link.number)
+            return
+        first, last, count = links[0].step.clock, links[-1].step.clock, self.parts(links)
+        launches = [launch for link in links for launch in link.launches]
+        spaces, scratch = self.spaces(first, last, count, max(int(launch.scratch) for launch in launches))
+        for slot in self.slots.table:
+            if slot.first <= last and slot.last >= first:
+                slot.first, slot.last = min(slot.first, first), max(slot.last, last)
+        chain = Launch(f"chain{links[0].number}", count, scratch)
+        Region(self.module, chain.function, self.slots, {}).emit_chain(launches, count, spaces)
+        self.emitted[links[-1].number] = replace(self.emitted[links[-1].number], launches=(*links[-1].launches, chain))
+        self.start((chain,), last, links[-1].number)
+
+    def spaces(self, first: int, last: int, count: int, start: int) -> tuple[dict[int, tuple[int, int]], int]:
+        """What lives between two clocks alone, one part of `count` at a time, in scratch from `start` on: offsets and
+        bytes of a part by position; and where scratch ends."""
+        slots, found = self.slots, dict[int, tuple[int, int]]()
+        for root in sorted({slots.root(k) for k, s in enumerate(slots.table) if s.kind == "temp" and s.first >= first}):
+            family = [k for k in range(len(slots.table)) if slots.root(k) == root]
+            bytes_ = slots.table[root].bytes
+            inside = all(first <= slots.table[k].first and slots.table[k].last <= last for k in family)
+            if inside and isinstance(bytes_, int) and bytes_ % (64 * count) == 0:
+                start = -(-start // 64) * 64
+                found |= dict.fromkeys(family, (start, bytes_ // count))
+                start += bytes_ // count
+                slots.table[root].bytes = 0
+        return found, start
+
+    def is_final(self, clock: int) -> bool:
+        """Whether state may have been overwritten, so that nothing stops the program any more."""
+        return self.first_write is not None and clock >= self.first_write
 
     def loop(self, loop: Loop) -> None:
+        self.run_chain()
         if (rows := loop.rows) is None:
             self.repeat(loop)
             return
@@ -75,7 +138,7 @@ class Entry(Steps):
 
     def start(self, launches: Sequence[Launch], clock: int, number: int) -> None:
         """Launches on the pool one after the other, then a look at the status."""
-        final = self.first_write is not None and clock >= self.first_write
+        final = self.is_final(clock)
         begun = None if self.clocks is None else self.cycles()
         for launch in launches:
             self.b.call(self.pool_finish if final else self.pool_run, [

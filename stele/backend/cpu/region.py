@@ -1,7 +1,7 @@
-"""A loop whose rows do not meet as one kernel: each task runs all its steps for some of the rows."""
+"""Kernels as one whose rows or parts do not meet: each task runs all of a loop, or all of a chain, for its own."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from llvmlite import ir
 
@@ -39,14 +39,36 @@ class Region(Steps):
         self.outer, self.thread, self.begin, self.end = self.function.args
 
     def emit(self, loop: Loop, rows: Rows) -> None:
-        """The whole function."""
+        """The whole function, of a loop."""
+        self.tables()
+        with counted(self.b, self.begin, self.end) as task:
+            self.task(loop, rows, task)
+        self.b.ret_void()
+
+    def emit_chain(self, launches: Sequence[Launch], parts: int, spaces: Mapping[int, tuple[int, int]]) -> None:
+        """The whole function, of launches that fall into `parts`; of a buffer in `spaces` only the part at hand exists:
+        in the scratch of the thread at an offset, so many bytes."""
+        self.tables()
+        self.copy(self.bufs, word(self.b, self.outer, BUFS), i64(8 * len(self.slots.table)))
+        self.copy(self.sizes, word(self.b, self.outer, SIZES), i64(8 * len(self.slots.names)))
+        scratch = self.b.mul(self.thread, word(self.b, self.outer, SCRATCH_BYTES))
+        with counted(self.b, self.begin, self.end) as part:
+            for position, (offset, bytes_) in spaces.items():
+                start = self.b.sub(self.b.add(scratch, i64(offset)), self.b.mul(part, i64(bytes_)))
+                self.set(position, self.moved(word(self.b, self.outer, SCRATCH), start))
+            for launch in launches:
+                each = self.integer(launch.tasks // parts)
+                first = self.b.mul(part, each)
+                self.b.call(self.module.get_global(launch.function),
+                            [self.ctx, self.thread, first, self.b.add(first, each)])
+        self.b.ret_void()
+
+    def tables(self) -> None:
+        """A context of the function's own, with room for its tables."""
         self.bufs, self.sizes, self.ctx = map(self.words, (len(self.slots.table), len(self.slots.names), WORDS))
         for k, value in ((BUFS, self.bufs), (SIZES, self.sizes), *((k, word(self.b, self.outer, k)) for k in (
                 STATUS, SCRATCH, SCRATCH_BYTES))):
             self.b.store(value, word_at(self.b, self.ctx, k))
-        with counted(self.b, self.begin, self.end) as task:
-            self.task(loop, rows, task)
-        self.b.ret_void()
 
     def words(self, count: int) -> ir.Value:
         """Room for so many words on the stack."""

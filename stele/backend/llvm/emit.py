@@ -23,7 +23,7 @@ from stele.ir.origin import lines
 from stele.ir.sizes import Dim, Size, of, size
 from stele.ir.types import float64, product
 from stele.kernel.fuse import Kernel, show_kernel
-from stele.kernel.index import plain
+from stele.kernel.index import coefficient, plain
 from stele.kernel.loops import Load, Nest, Store, Temporary, inside, show
 from stele.kernel.lower import lower
 from stele.kernel.slots import FRESH
@@ -153,8 +153,17 @@ def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, targ
     for k, nest in enumerate(nests):
         function = name if len(nests) == 1 else f"{name}.{k}"
         emit_nest(Frame(new_kernel(module, function), slots, temporaries), nest, target)
-        launches.append(Launch(function, nest.tasks))
+        launches.append(Launch(function, nest.tasks, even=len(nests) == 1 and is_even(nest)))
     return launches
+
+
+def is_even(nest: Nest) -> bool:
+    """Whether the first row axis is the outermost one of all that is stored, and tasks end where rows do."""
+    count = product(tuple(axis.extent for axis in nest.rows))
+    if not nest.rows or not isinstance(count, int) or count % nest.grain:
+        return False
+    first, stores = nest.rows[0], [s for s in inside(nest.body) if isinstance(s, Store)]
+    return all(product(s.value.shape) == first.extent * (coefficient(s.offset, first.name) or 0) for s in stores)
 
 
 def emit_nest(frame: Frame, nest: Nest, target: Machine) -> None:

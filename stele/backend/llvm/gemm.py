@@ -235,7 +235,8 @@ def _pack_kernel(module: ir.Module, name: str, machine: Machine, spec: Gemm, sid
         pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), to, (x, extent), (i64(0), depth),
                    scratch)
     tasks = Count(1, ((_batches(spec, side.operand), 1), (side.extent, side.width)))
-    return Launch(name, tasks, lanes * lanes * size_of(spec.dtype), packs=(side.axis - 1, side.temp))
+    return Launch(name, tasks, lanes * lanes * size_of(spec.dtype), packs=(side.axis - 1, side.temp),
+                  even=side.operand.batched)
 
 
 @dataclass(frozen=True)
@@ -279,7 +280,7 @@ class _Product:
         terms: list[tuple[Extent, int]] = [(spec.batch, 1), (spec.m, blocking.m), (spec.n, blocking.n)]
         if blocking.slice is not None:
             terms.append((spec.k, blocking.slice))
-        return Launch(self.name, Count(1, tuple(terms)), sum(self._layout()))
+        return Launch(self.name, Count(1, tuple(terms)), sum(self._layout()), even=True)
 
     @property
     def _single(self) -> bool:
