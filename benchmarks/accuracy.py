@@ -19,24 +19,29 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests")]
 from contraction import Bench, Memory, machine_here, size, strides  # noqa: E402
 from kernels import THREADS, timed  # noqa: E402
 
+from stele.backend.base import Precision  # noqa: E402
 from stele.backend.llvm import conv as direct  # noqa: E402
 from stele.backend.llvm import conv_weight, pointwise, winograd, winograd_weight  # noqa: E402
 from stele.backend.llvm.access import Operand, Temp  # noqa: E402
-from stele.backend.llvm.gemm import Gemm, gemm  # noqa: E402
+from stele.backend.llvm.gemm import Gemm, gemm, plan  # noqa: E402
 from stele.backend.llvm.launch import Launch  # noqa: E402
 from stele.backend.llvm.layer import backward, forward  # noqa: E402
 from stele.backend.llvm.points import F2, F4, Points  # noqa: E402
+from stele.backend.llvm.schemes import ONE  # noqa: E402
 from stele.backend.llvm.stencil import Conv  # noqa: E402
 from stele.rosetta.machine import multiply_adds  # noqa: E402
 
 FLOAT = ir.FloatType()
+CHOICES: tuple[tuple[str, Precision], ...] = (("product", "strict"), ("Strassen, one level", "fast"))
+PLAIN = Memory(0, FLOAT, (1, 1, 1)).operand()
 MACHINE = machine_here()
 BATCH = 16
 SHAPES = {"50 at 32x32": (50, 32), "128 at 28x28": (128, 28), "512 at 7x7": (512, 7)}
 ALGORITHMS = {"direct": None, "F(2,3)": F2, "F(4,3), points 1 2": Points((1.0, 2.0)), "F(4,3), points 5/8 3/2": F4}
 POINTWISE = {"256 to 64 at 56x56": (256, 64, 56), "256 to 1024 at 14x14": (256, 1024, 14),
              "1024 to 256 at 14x14": (1024, 256, 14)}
-PRODUCTS = {"1024 x 1024, depth 1024": (1024, 1024, 1024), "300 x 125, depth 9600": (300, 125, 9600),
+PRODUCTS = {"1024 x 1024, depth 1024": (1024, 1024, 1024), "1024 x 3072, depth 768": (1024, 3072, 768),
+            "768 x 3072, depth 1024": (768, 3072, 1024), "300 x 125, depth 9600": (300, 125, 9600),
             "64 x 512, depth 6400": (64, 512, 6400)}
 
 Made = tuple[list[Launch], list[Temp]]
@@ -123,9 +128,16 @@ def products(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Bench, n
         if wanted(name):
             a, b = rng.standard_normal((1, m, k), np.float32), rng.standard_normal((1, k, n), np.float32)
             spec = Gemm(1, m, n, k, FLOAT)
-            build = lambda module, *rest, spec=spec: gemm(module, "gemm", MACHINE, spec, *rest)
-            yield name, "product", made(build, (np.zeros((1, m, n), np.float32), a, b), ()), \
-                a.astype(np.float64) @ b.astype(np.float64), 2 * m * n * k
+            for algorithm, precision in CHOICES:
+                if precision == "fast" and plan(MACHINE, spec, PLAIN, PLAIN).scheme is ONE:
+                    continue
+
+                def build(module: ir.Module, x, y, write, temp, spec=spec, precision: Precision = precision) -> Made:
+                    near = lambda b, ctx, index: None
+                    return gemm(module, "gemm", MACHINE, spec, x, y, write, near, temp, precision)
+
+                yield name, algorithm, made(build, (np.zeros((1, m, n), np.float32), a, b), ()), \
+                    a.astype(np.float64) @ b.astype(np.float64), 2 * m * n * k
 
 
 def main(names: list[str]) -> None:

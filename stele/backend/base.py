@@ -9,8 +9,8 @@ from stele.backend.buffers import Buffer
 Commit = Callable[[list[Buffer]], Any]
 
 Precision = Literal["fast", "strict", "bf16"]
-"""How convolutions round: `strict` takes direct algorithms only, others at most twelve times their mean error. `bf16`
-rounds the operands of float32 matrix products to bfloat16."""
+"""How convolutions and products round: `strict` takes direct algorithms only, others at most twelve times their mean
+error. `bf16` rounds the operands of float32 matrix products to bfloat16."""
 
 
 def itself(results: list[Buffer]) -> list[Buffer]:

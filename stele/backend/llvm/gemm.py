@@ -7,6 +7,7 @@ from typing import Literal
 
 from llvmlite import ir
 
+from stele.backend.base import Precision
 from stele.backend.llvm.access import (
     Address,
     Builder,
@@ -43,8 +44,9 @@ from stele.backend.llvm.nest import (
     total,
     zero,
 )
-from stele.backend.llvm.pack import Panel, Place, masked_load, masked_store, pack_panel
+from stele.backend.llvm.pack import Panel, Parts, Place, masked_load, masked_store, pack_panel
 from stele.backend.llvm.reach import reach
+from stele.backend.llvm.schemes import ONE, STRASSEN, Scheme
 from stele.ir.sizes import Dim
 from stele.kernel.corners import NONE, Corners
 
@@ -56,6 +58,10 @@ FEW_ROWS = 256
 """Packing the right operand for fewer rows costs more than it gains."""
 FORK = 400_000
 """Floating-point operations that are worth a second thread: 3.5 us of one."""
+TASKS = 16
+"""Tasks of a product that keep any machine busy."""
+PASSING, RESIDENT = 80.0, 5.0
+"""What sums of parts cost more than parts, a vector: where they go through memory, and where they stay near."""
 DEEP = 512
 """The depth of a slice, where a product is cut along its depth."""
 
@@ -81,8 +87,12 @@ class Gemm:
 
 @dataclass(frozen=True)
 class Blocking:
-    """How a product is cut: a task makes `m x n` elements, `k` deep at a time, from a slice of depth `slice`."""
+    """How a product is cut: by a scheme into products of the sizes `part`; a task makes `m x n` elements of each part,
+    `k` deep at a time, from a slice of depth `slice`. Where there are several parts, `k` is all of their depth.
+    """
 
+    scheme: Scheme
+    part: Gemm
     tile: Tile
     m: int
     n: int
@@ -97,6 +107,7 @@ class Side:
     """One operand as the kernels see it: `axis` runs across a panel of `width`, `block` of them make a task's part."""
 
     operand: Operand
+    scheme: Scheme
     mode: Mode
     axis: int
     extent: Extent
@@ -112,29 +123,28 @@ class Side:
 
 
 def gemm(module: ir.Module, name: str, machine: Machine, spec: Gemm, left: Operand, right: Operand, write: Write,
-         near: Near, temp: Address) -> tuple[list[Launch], list[Temp]]:
+         near: Near, temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of one product to `module`.
 
     `left` has the axes `(batch, m, k)`, `right` `(batch, k, n)`, `write` and `near` `(batch, m, n)`. Returns the
     launches, to be run in order, and the temporaries whose addresses `temp` will give.
     """
-    blocking = plan(machine, spec, left, right)
-    tile = blocking.tile
-    x = Side(left, blocking.left, 1, spec.m, tile.rows, blocking.m, 0)
-    y = Side(right, blocking.right, 2, spec.n, tile.columns, blocking.n, int(blocking.left == "shared"))
+    blocking = plan(machine, spec, left, right, precision)
+    tile, scheme, spec = blocking.tile, blocking.scheme, blocking.part
+    x = Side(left, scheme, blocking.left, 1, spec.m, tile.rows, blocking.m, 0)
+    y = Side(right, scheme, blocking.right, 2, spec.n, tile.columns, blocking.n, int(blocking.left == "shared"))
     temps = [_panels(spec, machine, side) for side in (x, y) if side.mode == "shared"]
     launches = [_pack_kernel(module, f"{name}.pack{side.temp}", machine, spec, side, temp)
                 for side in (x, y) if side.mode == "shared"]
     if blocking.slice is None:
         return [*launches, _Product(module, name, machine, spec, blocking, x, y, write, near, temp).emit()], temps
-    partial = len(temps)
-    sums = _Partials(spec, blocking.slice, partial, temp)
+    sums = _Partials(spec, blocking.slice, len(temps), temp)
     temps.append(Temp(sums.bytes()))
     launches.append(_Product(module, name, machine, spec, blocking, x, y, sums.write, sums.near, temp).emit())
     return [*launches, sums.reduce(module, f"{name}.sum", machine, write)], temps
 
 
-def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand) -> Blocking:
+def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand, precision: Precision = "fast") -> Blocking:
     """The blocking of a product: a function of the machine and of the sizes that are known."""
     lanes, size = machine.lanes(spec.dtype), size_of(spec.dtype)
     rows = (spec.m,) if isinstance(spec.m, int) else (32, 64, 96)
@@ -142,8 +152,14 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand) -> Blockin
     depth = spec.k if isinstance(spec.k, int) else 256
     few = right.plain is not None and right.plain.strides[2] == 1 and rows[-1] <= FEW_ROWS
     whole = few and isinstance(spec.n, int) and spec.n % lanes == 0
-    candidates = tiles(Price(machine, spec.dtype, pack=2.0), rows, columns, depth, whole)
-    tile = replace(machine.choices.choose(f"gemm {spec}", candidates)[1], product=spec.product)
+    price = Price(machine, spec.dtype, pack=2.0)
+    candidates: list[tuple[float, Tile | Blocking]] = [*tiles(price, rows, columns, depth, whole)]
+    if precision == "fast" and not few and spec.product is None and isinstance(spec.dtype, ir.FloatType):
+        candidates += by_parts(machine, spec, right)
+    tile = machine.choices.choose(f"gemm {spec}", candidates)[1]
+    if isinstance(tile, Blocking):
+        return tile
+    tile = replace(tile, product=spec.product)
     blocks = -(-depth // (machine.l2 // 2048 * 4 // size))
     block_k = round_up(-(-depth // blocks), lanes) if isinstance(spec.k, int) else 256
     batch = spec.batch if isinstance(spec.batch, int) else 1
@@ -161,7 +177,27 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand) -> Blockin
     right_mode: Mode = "direct"
     if not whole:
         right_mode = _mode(machine, spec, right, 2, spec.n, tile.columns, -(-rows[-1] // m) if right.batched else 2)
-    return Blocking(tile, m, n, block_k, slice, left_mode, right_mode)
+    return Blocking(ONE, spec, tile, m, n, block_k, slice, left_mode, right_mode)
+
+
+def by_parts(machine: Machine, spec: Gemm, right: Operand) -> list[tuple[float, Blocking]]:
+    """Blockings with prices for seven products of parts instead of eight: sums of parts of a panel of the right operand
+    stay with a task in the second-level cache, those of the left are packed once and pass by from the third.
+    """
+    m, n, k = spec.m, spec.n, spec.k
+    if not (isinstance(m, int) and isinstance(n, int) and isinstance(k, int)) or m % 2 or n % 2 or k % 2:
+        return []
+    if spec.corners != NONE:
+        return []
+    part, found = replace(spec, m=m // 2, n=n // 2, k=k // 2), list[tuple[float, Blocking]]()
+    for price, tile in tiles(Price(machine, spec.dtype), (m // 2,), (n // 2,), k // 2):
+        if tile.vectors > 1 and 14 * tile.columns * k <= machine.l2 * 3 // 4 and 7 * m * k <= machine.l3 // 2:
+            down = max(1, min(m // 2 // tile.rows, TASKS // -(-n // 2 // tile.columns))) if right.plain else 1
+            sums = (PASSING * m * k + RESIDENT * (down * k * n + m * n)) / tile.lanes
+            rows = round_up(-(-m // 2 // down), tile.rows)
+            blocking = Blocking(STRASSEN, part, tile, rows, tile.columns, k // 2, None, "shared", "task")
+            found.append((7 * price + sums, blocking))
+    return found
 
 
 def _is_deep(machine: Machine, spec: Gemm, depth: int) -> bool:
@@ -174,9 +210,9 @@ def _is_deep(machine: Machine, spec: Gemm, depth: int) -> bool:
 
 def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
     """The part of C one task makes: its rows of the left operand fill half of a cache, for as many columns as leave
-    room for panels of the right one; small enough that there are sixteen tasks."""
+    room for panels of the right one; small enough that there are `TASKS`."""
     work = 2 * batch * m * n * k
-    wanted = min(16, max(1 + (work >= FORK), work // 1_000_000))
+    wanted = min(TASKS, max(1 + (work >= FORK), work // 1_000_000))
     down, right = -(-m // (tile.machine.l2 // 2 // (DEEP * size_of(tile.dtype)))), -(-n // 192)
     while batch * down * right < wanted:
         if n // right >= m // down and n // right > tile.columns:
@@ -207,14 +243,14 @@ def _batches(spec: Gemm, operand: Operand) -> Extent:
 
 
 def _panels(spec: Gemm, machine: Machine, side: Side) -> Temp:
-    """The temporary of an operand packed once: `[batch][panel][depth][width]`."""
+    """The temporary of an operand packed once: `[batch][panel][product][depth][width]`."""
     lanes, size = machine.lanes(spec.dtype), size_of(spec.dtype)
     terms = ((_batches(spec, side.operand), 1), (side.extent, side.width), (spec.k, lanes))
-    return Temp(Count(lanes * side.width * size, terms))
+    return Temp(Count(side.scheme.products * lanes * side.width * size, terms))
 
 
 def _pitch(b: Builder, ctx: ir.Value, spec: Gemm, machine: Machine, width: int) -> ir.Value:
-    """Elements from one panel of a packed operand to the next."""
+    """Elements of one panel of an operand packed once."""
     lanes = machine.lanes(spec.dtype)
     return scaled(b, blocks_of(b, size_value(b, ctx, spec.k), lanes), lanes * width)
 
@@ -230,13 +266,14 @@ def _pack_kernel(module: ir.Module, name: str, machine: Machine, spec: Gemm, sid
     with kernel(module, name) as (b, ctx, scratch, task, _):
         extent, depth = size_value(b, ctx, side.extent), size_value(b, ctx, spec.k)
         batch, number = split(b, task, blocks_of(b, extent, side.width))
-        to = at(b, temp(b, ctx, side.temp), scaled(b, task, _pitch(b, ctx, spec, machine, side.width)), spec.dtype)
+        pitch = _pitch(b, ctx, spec, machine, side.width)
+        to = at(b, temp(b, ctx, side.temp), scaled(b, scaled(b, task, side.scheme.products), pitch), spec.dtype)
         x = scaled(b, number, side.width)
         pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), to, (x, extent), (i64(0), depth),
-                   scratch)
+                   scratch, Parts(side.scheme, side.axis, (extent, depth), pitch))
     tasks = Count(1, ((_batches(spec, side.operand), 1), (side.extent, side.width)))
-    return Launch(name, tasks, lanes * lanes * size_of(spec.dtype), packs=(side.axis - 1, side.temp),
-                  even=side.operand.batched)
+    buffer = side.scheme.products * lanes * lanes * size_of(spec.dtype)
+    return Launch(name, tasks, buffer, packs=(side.axis - 1, side.temp), even=side.operand.batched)
 
 
 @dataclass(frozen=True)
@@ -277,10 +314,9 @@ class _Product:
                 with loop(b, start, past, blocking.k) as k0:
                     deep = k0, least(b, k, total(b, k0, blocking.k))
                     self._block(b, ctx, scratch, batch, corner, (m, n, k), deep, start)
-        terms: list[tuple[Extent, int]] = [(spec.batch, 1), (spec.m, blocking.m), (spec.n, blocking.n)]
-        if blocking.slice is not None:
-            terms.append((spec.k, blocking.slice))
-        return Launch(self.name, Count(1, tuple(terms)), sum(self._layout()), even=True)
+        slices = () if blocking.slice is None else ((spec.k, blocking.slice),)
+        terms = ((spec.batch, 1), (spec.m, blocking.m), (spec.n, blocking.n), *slices)
+        return Launch(self.name, Count(1, terms), sum(self._layout()), even=True)
 
     @property
     def _single(self) -> bool:
@@ -307,30 +343,28 @@ class _Product:
         """Bytes of the four parts of scratch."""
         tile, size, blocking = self.blocking.tile, size_of(self.spec.dtype), self.blocking
         depth = round_up(blocking.k, tile.lanes)
-        tiles = 1 if self._single else blocking.m // tile.rows * (blocking.n // tile.columns)
-        return (tile.lanes * tile.lanes * size,
+        tiles = blocking.scheme.products if self._single else blocking.m // tile.rows * (blocking.n // tile.columns)
+        return (blocking.scheme.products * tile.lanes * tile.lanes * size,
                 round_up(tiles * tile.size * size, 64),
                 round_up(blocking.m * depth * size, 64) if self.left.mode == "task" else self._tail(),
-                blocking.n * depth * size if self.right.mode == "task" else 0)
+                blocking.scheme.products * blocking.n * depth * size if self.right.mode == "task" else 0)
 
     def _block(self, b: Builder, ctx: ir.Value, scratch: ir.Value, batch: ir.Value, corner: Index, ends: Index,
                deep: Pair, start: ir.Value) -> None:
         """One block of depth: pack what is the task's own, then all tiles."""
         tile, spec, (m, n, k) = self.blocking.tile, self.spec, ends
         first, last = b.icmp_signed("==", deep[0], start), b.icmp_signed(">=", deep[1], k)
-        buffer, offset = self._layout(), 0
-        places = []
-        for nbytes in buffer:
-            places.append(bytes_at(b, scratch, offset))
-            offset += nbytes
+        rooms = self._layout()
+        places = [bytes_at(b, scratch, sum(rooms[:number])) for number in range(len(rooms))]
         i, j = corner[1], corner[2]
         rows, columns = least(b, i64(self.blocking.m), b.sub(m, i)), least(b, i64(self.blocking.n), b.sub(n, j))
         for side, to, x, count, end in ((self.left, places[2], i, rows, m), (self.right, places[3], j, columns, n)):
             if side.mode == "task":
-                self._pack(b, ctx, side, batch, to, (x, count, end), deep, places[0])
+                own = batch if side.operand.batched else i64(0)
+                self._pack(b, ctx, side, own, to, (x, count, end), deep, places[0])
         if self._tail():
             self._copy_tail(b, ctx, places[2], batch, i, rows, deep)
-        panels = self.blocking.n // tile.columns
+        panels, depth = self.blocking.n // tile.columns, round_up(self.blocking.k, tile.lanes)
         with loop(b, 0, columns if self.blocking.n > tile.columns else 1, tile.columns) as jn:
             y = self._source(b, ctx, self.right, batch, places[3], j, jn, deep[0])
             with loop(b, 0, rows if self.blocking.m > tile.rows else 1, tile.rows) as im:
@@ -339,14 +373,20 @@ class _Product:
                     x = b.select(b.icmp_signed(">", b.add(im, i64(tile.rows)), rows), places[2], x)
                 number = total(b, scaled(b, b.udiv(im, i64(tile.rows)), panels), b.udiv(jn, i64(tile.columns)))
                 c = places[1] if self._single else at(b, places[1], scaled(b, number, tile.size), spec.dtype)
+                here = corner[0], b.add(i, im), b.add(j, jn)
                 with b.if_then(last, likely=True):
-                    self._approach(b, ctx, (corner[0], b.add(i, im), b.add(j, jn)), m)
-                low, high = reach(b, spec.corners, tile, b.add(i, im), b.add(j, jn), deep)
-                x, far = (at(b, p, scaled(b, b.sub(low, deep[0]), self._steps(side)[1]), spec.dtype)
-                          for p, side in ((x, self.left), (y, self.right)))
-                self._tile(b, x, far, b.sub(high, low), c, first)
+                    self._approach(b, ctx, here, m)
+                low, high = reach(b, spec.corners, tile, here[1], here[2], deep)
+                ahead = b.sub(low, deep[0])
+                with loop(b, 0, self.blocking.scheme.products) as p:
+                    left, right, sums = (
+                        at(b, place, total(b, start, scaled(b, p, apart)), spec.dtype) for place, start, apart in (
+                            (x, scaled(b, ahead, self._steps(self.left)[1]), depth * tile.rows),
+                            (y, scaled(b, ahead, self._steps(self.right)[1]), depth * tile.columns),
+                            (c, i64(0), tile.size)))
+                    self._tile(b, left, right, b.sub(high, low), sums, first)
                 with b.if_then(last, likely=True):
-                    b.call(self.module.get_global(self._drain), [ctx, c, corner[0], b.add(i, im), b.add(j, jn)])
+                    b.call(self.module.get_global(f"{self.name}.drain"), [ctx, c, *here])
 
     def _pack(self, b: Builder, ctx: ir.Value, side: Side, batch: ir.Value, to: ir.Value, part: Index, deep: Pair,
               buffer: ir.Value) -> None:
@@ -355,19 +395,22 @@ class _Product:
         A few depths of all panels come after a few of all: rows of memory are read to their end.
         """
         (x, count, end), tile = part, self.blocking.tile
-        panel = Panel(self.spec.dtype, tile.lanes, side.width)
+        panel, depth = Panel(self.spec.dtype, tile.lanes, side.width), round_up(self.blocking.k, tile.lanes)
+        sizes = size_value(b, ctx, side.extent), size_value(b, ctx, self.spec.k)
+        parts = Parts(side.scheme, side.axis, sizes, depth * side.width)
         with loop(b, deep[0], deep[1], tile.lanes) as k, loop(b, 0, count, side.width) as p:
-            start = total(b, scaled(b, p, panel.depth(self.blocking.k)), scaled(b, b.sub(k, deep[0]), side.width))
+            start = total(b, scaled(b, p, side.scheme.products * depth), scaled(b, b.sub(k, deep[0]), side.width))
             across, few = (b.add(x, p), end), (k, least(b, deep[1], total(b, k, tile.lanes)))
             target = at(b, to, start, self.spec.dtype)
-            pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), target, across, few, buffer)
+            pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), target, across, few, buffer, parts)
 
     def _source(self, b: Builder, ctx: ir.Value, side: Side, batch: ir.Value, packed: ir.Value, corner: ir.Value,
                 p: ir.Value, k0: ir.Value) -> ir.Value:
         """Where a panel begins: `corner + p` across, `k0` deep."""
         dtype = self.spec.dtype
         if side.mode == "task":
-            return at(b, packed, scaled(b, p, round_up(self.blocking.k, self.blocking.tile.lanes)), dtype)
+            depth = round_up(self.blocking.k, self.blocking.tile.lanes)
+            return at(b, packed, scaled(b, p, side.scheme.products * depth), dtype)
         batch = batch if side.operand.batched else i64(0)
         if side.mode == "direct":
             strides = side.memory.strides
@@ -376,7 +419,8 @@ class _Product:
             return at(b, side.memory.base(b, ctx), total(b, scaled(b, batch, strides[0]), across, deep), dtype)
         panels = blocks_of(b, size_value(b, ctx, side.extent), side.width)
         number = total(b, scaled(b, batch, panels), b.udiv(b.add(corner, p), i64(side.width)))
-        start = scaled(b, number, _pitch(b, ctx, self.spec, self.machine, side.width))
+        pitch = _pitch(b, ctx, self.spec, self.machine, side.width)
+        start = scaled(b, scaled(b, number, side.scheme.products), pitch)
         return at(b, self.temp(b, ctx, side.temp), total(b, start, scaled(b, k0, side.width)), dtype)
 
     def _steps(self, side: Side) -> tuple[int, int]:
@@ -393,6 +437,8 @@ class _Product:
 
         def body(k, acc):
             row, column = at(b, x, scaled(b, k, deep), dtype), at(b, y, scaled(b, k, down), dtype)
+            if self.blocking.scheme.side > 1:
+                tile.ahead(b, row)
             return tile.step(b, acc, lambda r: tile.broadcast(b, at(b, row, r * across, dtype)),
                              lambda v: load(b, at(b, column, v * tile.lanes, dtype), dtype, tile.lanes))
 
@@ -404,21 +450,24 @@ class _Product:
         """Asks for the memory of a tile's destination, whose rows lie far apart, while the tile is computed."""
         tile, (batch, i, j) = self.blocking.tile, corner
         with loop(b, 0, least(b, i64(tile.rows), b.sub(m, i))) as r:
-            for v in range(tile.vectors):
-                self.near(b, ctx, (batch, b.add(i, r), total(b, j, v * tile.lanes)))
+            for q in range(self.blocking.scheme.side ** 2):
+                for v in range(tile.vectors):
+                    self.near(b, ctx, self._whole(b, ctx, q, (batch, b.add(i, r), total(b, j, v * tile.lanes))))
 
-    @property
-    def _drain(self) -> str:
-        """The function that takes a finished tile to its destination."""
-        return f"{self.name}.drain"
+    def _whole(self, b: Builder, ctx: ir.Value, q: int, index: Index) -> Index:
+        """Where an element of part q of the result stands in the whole."""
+        down, across = divmod(q, self.blocking.scheme.side)
+        m, n = size_value(b, ctx, self.spec.m), size_value(b, ctx, self.spec.n)
+        return index[0], total(b, index[1], *[m] * down), total(b, index[2], *[n] * across)
 
     def _write_drain(self) -> None:
-        """Writes `void drain(ctx*, c*, batch, i, j)`: row by row, what follows the product, then the stores.
+        """Writes `void drain(ctx*, c*, batch, i, j)`, which takes a finished tile to its destination: row by row, sums
+        of products, what follows, then the stores.
 
         A function of its own, for LLVM keeps constants of what follows in registers, which the microkernel needs.
         """
-        tile, dtype, spec = self.blocking.tile, self.spec.dtype, self.spec
-        b = new_function(self.module, self._drain, pointer, pointer, i64, i64, i64)
+        tile, dtype, spec, scheme = self.blocking.tile, self.spec.dtype, self.spec, self.blocking.scheme
+        b = new_function(self.module, f"{self.name}.drain", pointer, pointer, i64, i64, i64)
         b.function.linkage = "internal"
         b.function.attributes.add("noinline")
         ctx, c, batch, i, j = b.function.args
@@ -426,10 +475,12 @@ class _Product:
         whole = isinstance(spec.n, int) and spec.n % tile.lanes == 0
         rows, columns = least(b, i64(tile.rows), b.sub(m, i)), least(b, i64(tile.columns), b.sub(n, j))
         with loop(b, 0, rows) as r, loop(b, 0, columns, tile.lanes) as v:
-            column = b.add(j, v)
+            column, place = b.add(j, v), total(b, scaled(b, r, tile.columns), v)
             mask = None if whole else lanes_below(b, b.sub(n, column), tile.lanes)
-            vector = load(b, at(b, c, total(b, scaled(b, r, tile.columns), v), dtype), dtype, tile.lanes)
-            self.write(b, ctx, (batch, b.add(i, r), column), 2, tile.lanes, mask, vector)
+            places = [at(b, c, total(b, place, p * tile.size), dtype) for p in range(scheme.products)]
+            made = scheme.result(b, [load(b, address, dtype, tile.lanes) for address in places])
+            for q, vector in enumerate(made):
+                self.write(b, ctx, self._whole(b, ctx, q, (batch, b.add(i, r), column)), 2, tile.lanes, mask, vector)
         b.ret_void()
 
 

@@ -62,7 +62,8 @@ class Glue:
                 if self.precision == "bf16" and self.v.dtype != float64:
                     spec = replace(spec, k=self.extent((k + 1) // 2), product=dot, corners=((), (), spec.corners[2]))
                     left, right = paired(left, 2, depth), paired(right, 1, depth)
-                return gemm(*around, spec, left, right, self.write((lead, m, n)), self.near((lead, m, n)), self.temp)
+                return gemm(*around, spec, left, right, self.write((lead, m, n)), self.near((lead, m, n)), self.temp,
+                            self.precision)
             case Conv2d():
                 conv = self.conv(self.v.op, x.shape, w.shape)
                 return convolution(*around, conv, self.operand(x, x.shape), self.operand(w, w.shape),
