@@ -339,22 +339,25 @@ def test_transpose(lanes: int) -> None:
     assert np.array_equal(Bench(HERE, build, [np.zeros_like(square), square]).check(), square.T)
 
 
-POINTWISE = (    # n, c, o, (h, w), stride
-    (2, 256, 64, (14, 14), (1, 1)),
-    (1, 64, 70, (12, 10), (1, 1)),
-    (3, 40, 30, (9, 6), (2, 3)),
-    (2, 128, 512, (28, 28), (1, 1)),
+POINTWISE = (    # n, c, o, (h, w), stride, bands
+    (2, 256, 64, (14, 14), (1, 1), 1),
+    (3, 256, 24, (14, 14), (1, 1), 7),
+    (1, 64, 70, (12, 10), (1, 1), 1),
+    (2, 6, 70, (12, 10), (1, 1), 3),
+    (3, 40, 30, (9, 6), (2, 3), 5),
+    (2, 128, 512, (28, 28), (1, 1), 1),
+    (3, 40, 8, (2, 2), (1, 1), 1),
 )
 
 
 @pytest.mark.parametrize("case", POINTWISE, ids=str)
 def test_pointwise_by_any_scheme(case: tuple) -> None:
-    n, c, o, image, stride = case
+    n, c, o, image, stride, bands = case
     conv, rng = Conv(n, c, o, image, (1, 1), ir.FloatType(), stride), np.random.default_rng(1)
     x, w, g = (rng.standard_normal(s).astype(np.float32) for s in ((n, c, *image), (o, c, 1, 1), (n, o, *conv.target)))
     memory = [Memory(i, ir.FloatType(), strides(a.shape)) for i, a in enumerate((g, x, w))]
     expected, layer = references(conv, x, w, g)[0], forward(conv)
-    pixels = conv.target[0] * conv.target[1]
+    pixels = conv.target[0] * conv.target[1] // bands
     for scheme, tile in pairs((ONE, STRASSEN), ((4, 1), (5, 2), (7, 3))):
         blocking = pointwise.Blocking(scheme, Tile(HERE, ir.FloatType(), *tile), pixels // scheme.side, 2,
                                       c // scheme.side)

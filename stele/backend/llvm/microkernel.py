@@ -28,7 +28,7 @@ class Tile:
     vectors: int
     product: Product | None = None
 
-    @property
+    @cached_property
     def lanes(self) -> int:
         return self.machine.lanes(self.dtype)
 

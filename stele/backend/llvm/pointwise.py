@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
+from itertools import pairwise
+from math import prod
 
 from llvmlite import ir
 
@@ -24,7 +26,7 @@ from stele.backend.llvm.access import (
     i64,
     size_of,
 )
-from stele.backend.llvm.launch import Launch
+from stele.backend.llvm.launch import Launch, i8
 from stele.backend.llvm.layer import Layer, Weights
 from stele.backend.llvm.microkernel import Tile, idle, multiply_add, shares
 from stele.backend.llvm.nest import (
@@ -49,18 +51,19 @@ from stele.backend.llvm.pack import masked_load, store_lanes
 from stele.backend.llvm.planes import regroup
 from stele.backend.llvm.schemes import ONE, STRASSEN, Scheme
 
-LATER = 8
-"""How many channels ahead a source is asked for: its channels lie in memory pages of their own."""
+NEAR = 128
+"""Bytes of a channel that come from memory together."""
 FEW = 4
 """Pixels behind the last whole vector that are computed one by one, with channels in lanes."""
-Previous = Callable[[ir.Value], ir.Value] | None
+Gather = Callable[[ir.Value, ir.Value], None]
+"""`gather(tile, part)`: lays the channel of the next task into panels whose turn it is before a part of a tile."""
 
 
 @dataclass(frozen=True)
 class Blocking:
-    """A task makes `blocks` tiles of channels for some pixels of one image, from `chunk` source channels at a time.
+    """A task makes `blocks` tiles of channels for some pixels of one image, from `depth` source channels.
 
-    By the scheme, channels and pixels go in parts: `pixels` and `chunk` are those of one part. Pixels are cut into
+    By the scheme, channels and pixels go in parts: `pixels` and `depth` are those of one part. Pixels are cut into
     panels of `tile.columns`, one narrower panel of the vectors left, and `few` single pixels.
     """
 
@@ -68,15 +71,15 @@ class Blocking:
     tile: Tile
     pixels: int
     blocks: int
-    chunk: int
+    depth: int
 
-    @property
+    @cached_property
     def few(self) -> int:
         """Pixels that are computed one by one."""
         rest = self.pixels % self.tile.lanes
         return rest if rest <= FEW else 0
 
-    @property
+    @cached_property
     def vectors(self) -> int:
         return -(-(self.pixels - self.few) // self.tile.lanes)
 
@@ -87,6 +90,11 @@ class Blocking:
         rest = self.vectors - whole * self.tile.vectors
         found = [(0, whole, self.tile.vectors), (self.vectors - rest, 1, rest)]
         return [(first, count, width) for first, count, width in found if count * width]
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of a block in one product that something is gathered meanwhile: those of the first panels."""
+        return self.panels[0][1] if self.panels else 1
 
     @property
     def room(self) -> int:
@@ -129,23 +137,20 @@ def _candidate(machine: Machine, layer: Layer, scheme: Scheme, tile: Tile, pixel
     blocks = -(-layer.width // side // r)
     bands = layer.stencil.target[0] * layer.stencil.target[1] // (pixels * side)
     each = -(-blocks // min(blocks, parts))
-    room = machine.l2 * 3 // 4 // size_of(layer.dtype)
-    whole = Blocking(scheme, tile, pixels, each, depth)
-    chunks = -(-depth // max(1, room // (whole.room * many)))
-    if chunks > 1 and many > 1:
+    whole, size = Blocking(scheme, tile, pixels, each, depth), size_of(layer.dtype)
+    panels = 2 * many * whole.room * depth * size
+    if panels > machine.l2 * 3 // 2 and many > 1:
         return float("inf"), whole
-    far = 0.35 if 2 * many * whole.room * depth // chunks * size_of(layer.dtype) <= machine.l2 else 0.7
+    far = 0.35 if panels <= machine.l2 // 2 else 0.7 if panels <= machine.l2 * 3 // 2 else 2.0
     step = lambda v: max(r * v, 0.5 * r + v, 8.0) + far * v + 0.02 * r + 0.25
-    sums = sum(count * (depth * step(v) + chunks * r * v * 2 + 30) for _, count, v in whole.panels)
+    sums = sum(count * (depth * step(v) + r * v * 2 + 30) for _, count, v in whole.panels)
     if whole.few:
         sums += depth * max(whole.few * whole.across / tile.lanes, 1.5) + 4 * r * whole.few
-    is_far = many * r * whole.room * size_of(layer.dtype) > machine.l1 * 3 // 4
-    sums = many * sums + r * whole.vectors * side * side * (10 + (4 if many > 1 else 0) + 4 * (chunks - 1 + is_far))
-    if chunks > 1 and each * r * whole.room > room // 2:
-        sums *= 2
-    read = (2.5 if layer.stencil.phases == (1, 1) else 10.0) + (1.5 if many > 1 else 0)
-    cost = bands * (blocks * sums + min(blocks, parts) * depth * side * side * (whole.vectors * read + 12))
-    return cost * idle(bands, blocks, each, layer.batch), Blocking(scheme, tile, pixels, each, -(-depth // chunks))
+    is_far = many * r * whole.room * size > machine.l1 * 3 // 4
+    sums = many * sums + r * whole.vectors * side * side * (10 + (4 if many > 1 else 0) + 4 * is_far)
+    read = 1.5 * (many > 1) + 10 * (side * pixels * size > NEAR) + (1.0 if layer.stencil.phases == (1, 1) else 8.5)
+    cost = bands * (blocks * sums + min(blocks, parts) * depth * side * side * (whole.vectors * read + 3))
+    return cost * idle(bands, blocks, each, layer.batch), whole
 
 
 def product(module: ir.Module, name: str, layer: Layer, blocking: Blocking, source: Operand, weight: Operand,
@@ -159,15 +164,23 @@ def product(module: ir.Module, name: str, layer: Layer, blocking: Blocking, sour
 
 @dataclass(frozen=True)
 class Places:
-    """Where a task keeps: pixels of a channel that lie apart, panels, single pixels, sums, and sums of single pixels
+    """Where a task keeps: panels, single pixels, pixels of a channel that lie apart, sums, and sums of single pixels
     with channels in lanes.
     """
 
-    line: ir.Value
     panels: ir.Value
     few: ir.Value
+    line: ir.Value
     sums: ir.Value
     across: ir.Value
+
+
+@dataclass(frozen=True)
+class Band:
+    """Where the source of a task begins, and how far behind that of the task after it does, in elements."""
+
+    start: ir.Value
+    ahead: ir.Value
 
 
 @dataclass(frozen=True)
@@ -183,64 +196,49 @@ class Image:
         """Elements of a channel's pixels end to end; writing overruns the last by less than a vector."""
         return self.blocking.pixels * self.blocking.scheme.side + self.blocking.tile.lanes
 
-    def gather(self, b: Builder, ctx: ir.Value, corner: Index, count: ir.Value, places: Places) -> None:
-        """Panels of `count` channels from `corner` = (image, channel, pixel) on."""
-        blocking, dtype, lanes = self.blocking, self.layer.dtype, self.blocking.tile.lanes
-        image, channel, pixel = corner
+    def start(self, b: Builder, image: ir.Value, pixel: ir.Value) -> ir.Value:
+        """Where the source of a band begins that makes the pixels from one on, in elements."""
         start = scaled(b, image, self.memory.strides[0])
         if self.steps == (1, 1):
-            start = b.add(start, pixel)
-        else:
-            row = b.udiv(pixel, i64(self.layer.stencil.target[1]))
-            start = b.add(start, scaled(b, row, self.steps[0] * self.layer.stencil.source[1]))
-        base = at(b, self.memory.base(b, ctx), start, dtype)
-        with loop(b, 0, count) as c:
+            return b.add(start, pixel)
+        row = b.udiv(pixel, i64(self.layer.stencil.target[1]))
+        return b.add(start, scaled(b, row, self.steps[0] * self.layer.stencil.source[1]))
+
+    def gather(self, b: Builder, ctx: ir.Value, band: Band, channels: Pair, places: Places) -> None:
+        """Panels of the channels from the first to before the second; the band after this one is asked for."""
+        blocking, dtype, lanes = self.blocking, self.layer.dtype, self.blocking.tile.lanes
+        base = at(b, self.memory.base(b, ctx), band.start, dtype)
+        with loop(b, *channels) as c:
             lines: list[ir.Value] = []
             for part in range(blocking.scheme.side):
-                own = total(b, channel, c, part * self.layer.depth // blocking.scheme.side)
-                line = at(b, base, scaled(b, own, self.memory.strides[1]), dtype)
+                line = at(b, base, scaled(b, total(b, c, part * blocking.depth), self.memory.strides[1]), dtype)
                 if self.steps != (1, 1):
-                    line = self._straighten(b, line, at(b, places.line, part * self.line, dtype))
+                    line = self._straighten(b, line, at(b, places.line, part * self.line, dtype), band)
                 lines += [at(b, line, half * blocking.pixels, dtype) for half in range(blocking.scheme.side)]
             for first, number, width in blocking.panels:
                 with loop(b, 0, number) as p:
                     start = scaled(b, total(b, scaled(b, p, width), first), lanes)
-                    row = total(b, scaled(b, start, blocking.chunk), scaled(b, c, width * lanes))
+                    row = total(b, scaled(b, start, blocking.depth), scaled(b, c, width * lanes))
                     for v in range(width):
                         left = lanes if number > 1 else blocking.pixels - (first + v) * lanes
-                        read = [self._read(b, at(b, line, total(b, start, v * lanes), dtype), left) for line in lines]
+                        place = total(b, start, v * lanes)
+                        read = [self._read(b, at(b, line, place, dtype), left, band) for line in lines]
                         for k, vector in enumerate(blocking.scheme.right(b, read)):
-                            place = total(b, row, k * blocking.chunk * blocking.vectors * lanes + v * lanes)
+                            place = total(b, row, k * blocking.depth * blocking.vectors * lanes + v * lanes)
                             store(b, vector, at(b, places.panels, place, dtype), dtype)
             if blocking.few:
-                read = [self._read(b, at(b, line, blocking.vectors * lanes, dtype), blocking.few) for line in lines]
+                rest = blocking.vectors * lanes
+                read = [self._read(b, at(b, line, rest, dtype), blocking.few, band) for line in lines]
                 for k, vector in enumerate(blocking.scheme.right(b, read)):
-                    place = total(b, scaled(b, c, blocking.few), k * blocking.chunk * blocking.few)
+                    place = total(b, scaled(b, c, blocking.few), k * blocking.depth * blocking.few)
                     store_lanes(b, vector, at(b, places.few, place, dtype), dtype, blocking.few)
-
-    def coming(self, b: Builder, ctx: ir.Value, corner: Index, is_first: ir.Value) -> Pair:
-        """Where the source of the next task begins, and how far apart its channels are for its first block."""
-        image, channel, pixel = corner
-        strides = self.memory.strides
-        offset = total(b, scaled(b, image, strides[0]), scaled(b, channel, strides[1]), pixel)
-        apart = i64(strides[1] if self.steps == (1, 1) else 0)
-        return at(b, self.memory.base(b, ctx), offset, self.layer.dtype), b.select(is_first, apart, i64(0))
-
-    def quarter(self, b: Builder, coming: Pair, p: ir.Value) -> Pair:
-        """The part of it that is asked for while a product is made."""
-        if self.blocking.scheme.side == 1:
-            return coming
-        across, down = b.and_(p, i64(1)), b.and_(b.lshr(p, i64(1)), i64(1))
-        offset = total(b, scaled(b, down, self.layer.depth // 2 * self.memory.strides[1]),
-                       scaled(b, across, self.blocking.pixels))
-        return at(b, coming[0], offset, self.layer.dtype), coming[1]
 
     @property
     def steps(self) -> tuple[int, int]:
         """The strides of the convolution."""
         return self.layer.stencil.phases
 
-    def _straighten(self, b: Builder, line: ir.Value, to: ir.Value) -> ir.Value:
+    def _straighten(self, b: Builder, line: ir.Value, to: ir.Value, band: Band) -> ir.Value:
         """The pixels that a band reads of one channel, end to end at `to`."""
         dtype, lanes, (sy, sx) = self.layer.dtype, self.blocking.tile.lanes, self.steps
         width, target = self.layer.stencil.source[1], self.layer.stencil.target[1]
@@ -248,15 +246,15 @@ class Image:
             row = at(b, line, scaled(b, q, sy * width), dtype)
             for x in range(0, target, lanes):
                 starts = [x * sx + j * lanes for j in range(sx)]
-                vectors = [self._read(b, at(b, row, k, dtype), max(0, width - k)) for k in starts]
+                vectors = [self._read(b, at(b, row, k, dtype), max(0, width - k), band) for k in starts]
                 picked = regroup(b, vectors, lambda l: divmod(l * sx, lanes))
                 store(b, picked, at(b, to, total(b, scaled(b, q, target), x), dtype), dtype)
         return to
 
-    def _read(self, b: Builder, address: ir.Value, left: int) -> ir.Value:
-        """A vector at an address, no more of it than the `left` elements there are; a later channel is asked for."""
+    def _read(self, b: Builder, address: ir.Value, left: int, band: Band) -> ir.Value:
+        """A vector at an address, no more of it than the `left` elements there are."""
         dtype, lanes = self.layer.dtype, self.blocking.tile.lanes
-        prefetch(b, at(b, address, LATER * self.memory.strides[1], dtype))
+        prefetch(b, at(b, address, band.ahead, dtype))
         return load(b, address, dtype, lanes) if left >= lanes else \
             masked_load(b, address, dtype, lanes_below(b, i64(left), lanes))
 
@@ -276,11 +274,6 @@ class _Product:
     write: Write
     near: Near
     temp: Address
-
-    @property
-    def once(self) -> bool:
-        """Whether all source channels are taken at a time."""
-        return self.blocking.chunk * self.blocking.scheme.side == self.layer.depth
 
     @property
     def _blocks(self) -> int:
@@ -319,42 +312,61 @@ class _Product:
         return Launch(name, Count(self._blocks), scratch_bytes, packs=(1, 0))
 
     def _multiply(self) -> Launch:
-        """The products; consecutive tasks share a source, which is laid into panels when it changes."""
-        layer, blocking, blocks, rooms = self.layer, self.blocking, self._blocks, self._rooms()
-        side, rows = blocking.scheme.side, blocking.tile.rows
-        pixels = layer.stencil.target[0] * layer.stencil.target[1]
-        bands, parts = pixels // (blocking.pixels * side), -(-blocks // blocking.blocks)
+        """The products; while it makes them, a task lays the source of its thread's next one into panels."""
+        layer, blocking, blocks = self.layer, self.blocking, self._blocks
+        pixels, many = blocking.pixels * blocking.scheme.side, blocking.scheme.products
+        bands, parts = prod(layer.stencil.target) // pixels, -(-blocks // blocking.blocks)
         with kernel(self.module, self.name) as (b, ctx, scratch, task, first):
-            image, band, part = split(b, task, bands, parts)
-            next_image, next_band, _ = split(b, b.add(task, i64(parts)), bands, parts)
-            pixel, begin = scaled(b, band, blocking.pixels * side), scaled(b, part, blocking.blocks)
-            changed = b.or_(first, b.icmp_signed("==", part, i64(0))) if self.once else ir.IntType(1)(1)
-            places = Places(*(bytes_at(b, scratch, sum(rooms[:k])) for k in range(len(rooms))))
-            with loop(b, 0, layer.depth // side, blocking.chunk) as s:
-                count = least(b, i64(blocking.chunk), b.sub(i64(layer.depth // side), s))
-                with b.if_then(changed):
-                    self.image.gather(b, ctx, (image, s, pixel), count, places)
-                with loop(b, begin, least(b, i64(blocks), total(b, begin, blocking.blocks))) as block:
-                    own = i64(0) if self.once else b.sub(block, begin)
-                    start = next_image, s, scaled(b, next_band, blocking.pixels * side)
-                    coming = self.image.coming(b, ctx, start, b.icmp_signed("==", block, begin))
-                    sums = at(b, places.sums, scaled(b, own, rows * blocking.room), layer.dtype)
-                    corner = image, scaled(b, block, rows), pixel
-                    with loop(b, 0, blocking.scheme.products) as p:
-                        left = total(b, scaled(b, block, self._block_size), scaled(b, p, layer.depth // side * rows),
-                                     scaled(b, s, rows))
-                        self._block(b, ctx, at(b, self.temp(b, ctx, 0), left, layer.dtype), self._of(b, places, p),
-                                    at(b, sums, scaled(b, p, rows * blocking.room), layer.dtype), (s, count),
-                                    self._quarter(b, corner, p), self.image.quarter(b, coming, p))
-                    with b.if_then(b.icmp_signed(">=", b.add(s, count), i64(layer.depth // side))):
-                        self._drain(b, ctx, sums, corner)
-        return Launch(self.name, Count(bands * parts, ((layer.batch, 1),)), sum(rooms))
+            tasks = [split(b, total(b, task, k), parts, bands) for k in range(3)]
+            starts = [self.image.start(b, image, scaled(b, band, pixels)) for image, _, band in tasks]
+            now, then = (Band(start, b.sub(after, start)) for start, after in pairwise(starts))
+            odd = b.and_(task, i64(1))
+            here, there = (self._places(b, scratch, half) for half in (odd, b.xor(odd, i64(1))))
+            with b.if_then(first):
+                self.image.gather(b, ctx, now, (i64(0), i64(blocking.depth)), here)
+            is_last = b.icmp_signed("==", total(b, task, 1), b.function.args[3])
+            coming = b.select(is_last, i64(0), i64(blocking.depth))
+            image, part, band = tasks[0]
+            begin = scaled(b, part, blocking.blocks)
+            end = least(b, i64(blocks), total(b, begin, blocking.blocks))
+            every = scaled(b, b.sub(end, begin), many * blocking.tiles)
+            with loop(b, begin, end) as block:
+                corner = image, scaled(b, block, blocking.tile.rows), scaled(b, band, pixels)
+                with loop(b, 0, many) as p:
+                    number = scaled(b, total(b, scaled(b, b.sub(block, begin), many), p), blocking.tiles)
+
+                    def gather(tile: ir.Value, part: ir.Value, number: ir.Value = number) -> None:
+                        c = total(b, scaled(b, part, every), number, tile)
+                        with b.if_then(b.icmp_signed("<", c, coming)):
+                            self.image.gather(b, ctx, then, (c, total(b, c, 1)), there)
+
+                    self._block(b, ctx, self._of(b, here, p), self._left(b, ctx, block, p), self._quarter(b, corner, p),
+                                every, gather)
+                self._drain(b, ctx, here.sums, corner)
+        return Launch(self.name, Count(bands * parts, ((layer.batch, 1),)), sum(self._rooms()) + self._twice)
+
+    @property
+    def _twice(self) -> int:
+        """Bytes of the first parts of scratch, which there are two of: for a task, and for the one after it."""
+        return sum(self._rooms()[:2])
+
+    def _places(self, b: Builder, scratch: ir.Value, half: ir.Value) -> Places:
+        """The places of a task in the first or the other half of what there are two of."""
+        rooms = self._rooms()
+        starts = [at(b, scratch, scaled(b, half, self._twice), i8)] * 2 + [bytes_at(b, scratch, self._twice)] * 3
+        return Places(*(bytes_at(b, start, sum(rooms[:k])) for k, start in enumerate(starts)))
+
+    def _left(self, b: Builder, ctx: ir.Value, block: ir.Value, p: ir.Value) -> ir.Value:
+        """The weights of one product of a block."""
+        product = scaled(b, p, self.blocking.depth * self.blocking.tile.rows)
+        return at(b, self.temp(b, ctx, 0), total(b, scaled(b, block, self._block_size), product), self.layer.dtype)
 
     def _of(self, b: Builder, places: Places, p: ir.Value) -> Places:
         """The places of one product."""
-        blocking, dtype = self.blocking, self.layer.dtype
-        panels = at(b, places.panels, scaled(b, p, blocking.chunk * blocking.vectors * blocking.tile.lanes), dtype)
-        return replace(places, panels=panels, few=at(b, places.few, scaled(b, p, blocking.chunk * blocking.few), dtype))
+        blocking, tile, dtype = self.blocking, self.blocking.tile, self.layer.dtype
+        panels = at(b, places.panels, scaled(b, p, blocking.depth * blocking.vectors * blocking.tile.lanes), dtype)
+        return replace(places, panels=panels, few=at(b, places.few, scaled(b, p, blocking.depth * blocking.few), dtype),
+                       sums=at(b, places.sums, scaled(b, p, tile.rows * blocking.room), dtype))
 
     def _quarter(self, b: Builder, corner: Index, p: ir.Value) -> Index:
         """Where a part of the result begins that is written behind the products, one for each of the first."""
@@ -369,40 +381,45 @@ class _Product:
         """Bytes of the parts of scratch, in the order of `Places`."""
         blocking, tile = self.blocking, self.blocking.tile
         scheme = blocking.scheme
-        sums = tile.rows * blocking.room * (scheme.products if self.once else blocking.blocks) + tile.lanes
+        sums = tile.rows * blocking.room * scheme.products + tile.lanes
         line = 0 if self.image.steps == (1, 1) else scheme.side * self.image.line
         return tuple(round_up(n * size_of(self.layer.dtype), 64) for n in (
-            line, scheme.products * blocking.chunk * blocking.vectors * tile.lanes,
-            scheme.products * blocking.chunk * blocking.few, sums, blocking.few * blocking.across))
+            scheme.products * blocking.depth * blocking.vectors * tile.lanes,
+            scheme.products * blocking.depth * blocking.few, line, sums, blocking.few * blocking.across))
 
-    def _block(self, b: Builder, ctx: ir.Value, left: ir.Value, places: Places, sums: ir.Value, channels: Pair,
-               corner: Index, coming: Pair) -> None:
-        """All pixels of one block of channels, added to what the channels before gave."""
+    def _block(self, b: Builder, ctx: ir.Value, places: Places, left: ir.Value, corner: Index, every: ir.Value,
+               gather: Gather) -> None:
+        """A product for one block of channels; before every so many source channels, something is gathered."""
         blocking, tile, dtype, lanes = self.blocking, self.blocking.tile, self.layer.dtype, self.blocking.tile.lanes
-        depth, previous = blocking.chunk, None
-        if not self.once:
-            depth, begun = channels[1], b.icmp_signed(">", channels[0], i64(0))
-            previous = lambda old: b.select(begun, old, zero(dtype, lanes))
+        depth, parts = blocking.depth, b.udiv(total(b, every, blocking.depth - 1), every)
         for first, count, width in blocking.panels:
             part = Tile(tile.machine, dtype, tile.rows, width)
             with loop(b, 0, count) as p:
                 start = scaled(b, total(b, scaled(b, p, width), first), lanes)
-                right = at(b, places.panels, scaled(b, start, blocking.chunk), dtype)
+                right = at(b, places.panels, scaled(b, start, blocking.depth), dtype)
                 self._approach(b, ctx, corner, start, width)
 
-                def body(k, acc, part=part, right=right, start=start):
+                def step(k, acc, part=part, right=right):
                     row = at(b, left, scaled(b, k, part.rows), dtype)
                     column = at(b, right, scaled(b, k, part.columns), dtype)
                     part.ahead(b, row)
-                    for v in range(part.vectors):
-                        later = total(b, scaled(b, k, coming[1]), start, v * lanes)
-                        prefetch(b, at(b, coming[0], later, dtype))
                     return part.step(b, acc, lambda r: part.broadcast(b, at(b, row, r, dtype)),
                                      lambda v: load(b, at(b, column, v * lanes, dtype), dtype, lanes))
 
-                part.store(b, fold(b, depth, part.zeros(), body), at(b, sums, start, dtype), blocking.room, previous)
+                def some(j, acc, p=p, step=step):
+                    gather(p, j)
+                    begin = scaled(b, j, every)
+                    count = least(b, every, b.sub(i64(depth), begin))
+                    return fold(b, count, acc, lambda k, acc: step(total(b, begin, k), acc))
+
+                zeros = part.zeros()
+                acc = fold(b, parts, zeros, some) if first == 0 else fold(b, depth, zeros, step)
+                part.store(b, acc, at(b, places.sums, start, dtype), blocking.room)
+        if not blocking.panels:
+            with loop(b, 0, parts) as j:
+                gather(i64(0), j)
         if blocking.few:
-            self._few(b, left, places, sums, depth, previous)
+            self._few(b, left, places)
 
     def _approach(self, b: Builder, ctx: ir.Value, corner: Index, start: ir.Value, width: int) -> None:
         """Asks for the memory of a tile's destination while the tile is computed."""
@@ -411,13 +428,12 @@ class _Product:
             for v in range(width):
                 self.near(b, ctx, (image, b.add(channel, r), total(b, pixel, start, v * self.blocking.tile.lanes)))
 
-    def _few(self, b: Builder, left: ir.Value, places: Places, sums: ir.Value, depth: int | ir.Value,
-             previous: Previous) -> None:
+    def _few(self, b: Builder, left: ir.Value, places: Places) -> None:
         """The single pixels, with channels in lanes."""
         blocking, dtype, lanes, few = self.blocking, self.layer.dtype, self.blocking.tile.lanes, self.blocking.few
         tile, parts = self.blocking.tile, range(0, self.blocking.across, self.blocking.tile.lanes)
         count = few * len(parts)
-        apart = 1 if not isinstance(depth, int) or count > 2 or depth % 4 else 4
+        apart = 1 if count > 2 or blocking.depth % 4 else 4
 
         def body(k, acc):
             made: list[ir.Value] = []
@@ -430,17 +446,13 @@ class _Product:
                 made += [multiply_add(b, tile.machine, *pair, sum_) for pair, sum_ in zip(pairs, acc[step * count:])]
             return made
 
-        times = depth // apart if isinstance(depth, int) else depth
-        acc = fold(b, times, [zero(dtype, lanes)] * (count * apart), body)
+        acc = fold(b, blocking.depth // apart, [zero(dtype, lanes)] * (count * apart), body)
         for k in range(count):
             place = at(b, places.across, k * lanes, dtype)
             store(b, reduce(b.fadd, acc[k::count]), place, dtype)
         with loop(b, 0, tile.rows) as r, loop(b, 0, few) as j:
             new = load(b, at(b, places.across, total(b, scaled(b, j, blocking.across), r), dtype), dtype)
-            place = at(b, sums, total(b, scaled(b, r, blocking.room), j, blocking.vectors * lanes), dtype)
-            if previous is not None:
-                old = previous(splat(b, load(b, place, dtype), lanes))
-                new = b.fadd(b.extract_element(old, i64(0)), new)
+            place = at(b, places.sums, total(b, scaled(b, r, blocking.room), j, blocking.vectors * lanes), dtype)
             store(b, new, place, dtype)
 
     def _drain(self, b: Builder, ctx: ir.Value, sums: ir.Value, corner: Index) -> None:
