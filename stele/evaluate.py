@@ -143,6 +143,8 @@ def run(wanted: Sequence[Value]) -> None:
 
 def is_small(order: Sequence[Value]) -> bool:
     """Whether interpreting an expression once is quicker than compiling it, and gives the same bits."""
+    if all(map(is_cheap, order)):
+        return True     # zeros and ones, such as what an optimizer starts from
     if len(order) > FEW_VALUES or not all(map(is_exact, order)):
         return False
     return sum(at(v.type.size, {}) for v in order) <= FEW_ELEMENTS

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import gc
 import itertools
 import os
+import sys
 import threading
 import time
 import weakref
@@ -29,6 +31,24 @@ _unloaded: list[llvm.ResourceTracker] = []
 _number = itertools.count()
 
 os.register_at_fork(before=_llvm.acquire, after_in_parent=_llvm.release, after_in_child=_llvm.release)
+
+TURN = 2e-4     # seconds that a thread coming from LLVM waits for the one that writes Python objects, at most
+
+
+@contextmanager
+def busy() -> Iterator[None]:
+    """While a program is made: nobody looks for garbage, of which there is little before the end, and threads take
+    turns often, so that LLVM's need not wait."""
+    with _llvm:
+        interval, collects = sys.getswitchinterval(), gc.isenabled()
+        sys.setswitchinterval(TURN)
+        gc.disable()
+        try:
+            yield
+        finally:
+            sys.setswitchinterval(interval)
+            if collects:
+                gc.enable()
 
 
 @dataclass
@@ -103,12 +123,14 @@ class Objects:
         return self
 
     def add(self, module: str | ir.Module) -> None:
-        """Begins with one more module."""
+        """Begins with one more module, of which only the text is kept: it is taken apart."""
         if len(self._threads) < self.target.cores:
             thread = threading.Thread(target=self._work, name="stele-llvm", daemon=True)
             self._threads.append(thread)
             thread.start()
         self.texts.append(str(module))
+        if isinstance(module, ir.Module):
+            forget(module)
         self._waiting.put(len(self.texts) - 1)
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
@@ -136,6 +158,14 @@ class Objects:
             except BaseException as error:
                 self._errors.append(error)
         _idle.append(tools)
+
+
+def forget(module: ir.Module) -> None:
+    """Takes a module apart, which frees its instructions now: they refer to each other."""
+    for function in module.functions:
+        for block in function.blocks:
+            block.instructions.clear()
+        function.blocks.clear()
 
 
 def assembly(module: str | ir.Module, target: Target) -> str:
