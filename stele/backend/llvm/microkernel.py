@@ -80,7 +80,8 @@ def multiply_add(b: Builder, machine: Machine, x: ir.Value, y: ir.Value, z: ir.V
     if not machine.fma:
         return b.fadd(b.fmul(x, y), z)
     name = f"llvm.fma.{suffix(x.type)}"
-    return b.call(b.module.declare_intrinsic(name, fnty=ir.FunctionType(x.type, [x.type] * 3)), [x, y, z])
+    kind = ir.FunctionType(x.type, [x.type] * 3)
+    return b.call(b.module.globals.get(name) or b.module.declare_intrinsic(name, fnty=kind), [x, y, z])
 
 
 @dataclass(frozen=True)
