@@ -141,9 +141,24 @@ def test_the_dead_are_named(fakes: Path) -> None:
     assert found["one"].verdict.agrees and found["two"].verdict.agrees
 
 
-def test_finals_are_fresh_processes(fakes: Path) -> None:
+@pytest.fixture
+def everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finals with all, however fast they are."""
+    monkeypatch.setattr(bench, "LEADERS", float("inf"))
+    monkeypatch.setattr(bench, "SLOW", float("inf"))
+
+
+def test_finals_are_fresh_processes(fakes: Path, everybody: None) -> None:
     found = entries_of(fakes, "one", "two", effort=Effort(0.01, 2, laps=2, turn=0.01))
     assert all(e.processes == 3 and e.final and e.cold is not None and e.warm is not None for e in found.values())
+
+
+def test_who_dies_in_a_final_drops_out_alone(fakes: Path, everybody: None) -> None:
+    result = "x * 2 if 'heat' in __import__('os').environ['STELE_CACHE'] else 1 / 0"
+    (fakes / "dies.py").write_text(FAKE.format(result=result))
+    found = entries_of(fakes, "one", "two", "dies", effort=Effort(0.01, 2, laps=2, turn=0.01))
+    assert found["dies"].note == "left the final: ZeroDivisionError: division by zero" and not found["dies"].final
+    assert [(found[name].processes, found[name].note) for name in ("one", "two")] == [(3, "")] * 2
 
 
 def test_a_slow_mode_is_sampled_once(fakes: Path) -> None:

@@ -23,6 +23,7 @@ from stele.backend.llvm.nest import kernel, splat
 from stele.backend.llvm.pack import transpose
 from stele.backend.llvm.schemes import ONE, STRASSEN
 from stele.backend.llvm.stencil import Conv
+from stele.kernel.corners import NONE, Corner, Corners
 
 HERE = machine_here()
 MACHINES = [m for m in (AVX512, AVX2, SSE4) if m.vector_bytes <= HERE.vector_bytes]
@@ -42,7 +43,7 @@ SIZES = (            # batch, m, n, k
 
 def product(machine: Machine, dtype: type, sizes: tuple[int, int, int, int],
             transposed: tuple[bool, bool] = (False, False), plain: bool = True, symbolic: str = "",
-            shared: bool = False) -> tuple[Bench, np.ndarray]:
+            shared: bool = False, corners: Corners = NONE) -> tuple[Bench, np.ndarray]:
     """A product and what it should be; `symbolic` names the sizes the kernels are not told."""
     batch, m, n, k = sizes
     rng, kind = np.random.default_rng(0), float_type(np.dtype(dtype))
@@ -51,7 +52,7 @@ def product(machine: Machine, dtype: type, sizes: tuple[int, int, int, int],
     data = [np.ascontiguousarray(x.transpose(0, 2, 1)) if t else x for x, t in zip((a, b), transposed)]
     extents = [size(i) if name in symbolic else value for i, (name, value) in enumerate(zip("bmnk", sizes))]
     left, right = (Memory(i + 1, kind, layout).operand(plain) for i, layout in enumerate(layouts))
-    right, spec = replace(right, batched=not shared), Gemm(*extents, kind)
+    right, spec = replace(right, batched=not shared), Gemm(*extents, kind, corners=corners)
     out = Memory(0, kind, strides((batch, m, n)))
     c = np.full((batch, m, n), np.nan, dtype)
 
@@ -82,6 +83,29 @@ def test_operands_in_any_layout(transposed: tuple[bool, bool], plain: bool, symb
 def test_one_right_operand_for_a_batch(plain: bool) -> None:
     bench, expected = product(HERE, np.float32, (4, 30, 64, 50), plain=plain, symbolic="b", shared=True)
     assert error(bench.check(), expected) < 2e-6
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda m: f"{m.vector_bytes}")
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("side", [1, -1])
+def test_corners_are_not_multiplied(machine: Machine, transposed: bool, place: int, side: int) -> None:
+    sizes, start = (2, 300, 310, 320), 20
+    corners = tuple((Corner(side, start),) if k == place else () for k in range(3))
+    bench, expected = product(machine, np.float32, sizes, (transposed, transposed), corners=corners)
+    i, j = np.ogrid[:sizes[3 if place == 1 else 1], :sizes[3 if place == 0 else 2]]
+    beyond = side * (j - i)
+    if place < 2:
+        x = bench.arrays[1 + place].transpose(0, 2, 1) if transposed else bench.arrays[1 + place]
+        x[:, beyond >= start] = 0
+        left, right = (a.transpose(0, 2, 1) if transposed else a for a in bench.arrays[1:])
+        expected = left.astype(np.float64) @ right
+        x[:, beyond >= start + 160] = np.nan
+        assert error(bench.check(), expected) < 2e-6
+    else:
+        found = bench.check()
+        assert not found[:, beyond >= start + 160].any()
+        assert error(np.where(beyond < start, found, 0), np.where(beyond < start, expected, 0)) < 2e-6
 
 
 def test_an_empty_depth_is_zero() -> None:

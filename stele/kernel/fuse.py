@@ -8,9 +8,11 @@ from stele.ir.graph import Graph, Value
 from stele.ir.origin import Where
 from stele.ir.sizes import Dim
 from stele.ir.types import product
+from stele.kernel.corners import NONE, Corners, Finding
 from stele.kernel.index import Splits, regroup, variable, variables
 from stele.kernel.inline import CHEAP, LARGEST, Inlining
 from stele.kernel.space import Space, Unfit, follow, is_fold, measured
+from stele.ops.contraction import MatMul
 from stele.ops.linear import Pad
 
 WIDE = 1 << 16
@@ -24,6 +26,7 @@ class Kernel:
     """Results computed together: `body` in order, results included; `inputs` are read from memory.
 
     `kind` is "nest" (loops of our own), "contraction", "scan", "library" or "host"; the last four are about `anchor`.
+    `corners` are those of the operands and of the result of a matrix product.
     """
 
     kind: str
@@ -32,6 +35,7 @@ class Kernel:
     body: tuple[Value, ...]
     anchor: Value | None
     where: Where
+    corners: Corners = NONE
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +90,7 @@ class Fusion:
         self.values = Inlining(graph)
         self.order, self.kind, self.views = self.values.order, self.values.kind, self.values.views
         self.wanted = {self.values.seen_through(v) for v in graph.results}
+        self.corners = Finding(self.values.users, graph.results)
         self.groups: dict[Group, None] = {}
         self.made: dict[Value, Group] = {}
         self.readers: dict[Value, set[Group]] = {}
@@ -294,6 +299,8 @@ class Fusion:
         kind = "nest" if group.anchor is None else self.kind[group.anchor]
         where: Where = frozenset().union(*(v.where for v in body))
         inputs = tuple(sorted(group.inputs, key=self.order.__getitem__))
-        return Kernel("nest" if kind == "scatter" else kind, tuple(group.results), inputs, body, group.anchor, where)
+        corners = (self.corners.of(group.anchor),) if group.anchor and isinstance(group.anchor.op, MatMul) else ()
+        return Kernel("nest" if kind == "scatter" else kind, tuple(group.results), inputs, body, group.anchor, where,
+                      *corners)
 
 

@@ -174,30 +174,36 @@ class Bench:
             return
         self.say(f"{entries[0].row.name}: final of {', '.join(f'{e.framework} {e.mode}' for e in entries)}")
         for number in range(self.effort.processes + (min(e.ms for e in entries) < 1)):
-            try:
-                self.generation(entries, weights, number)
-            except Died as death:
-                entries[0].note = f"a final ended early: {death}"
-                return
+            self.generation([e for e in entries if not e.note], weights, number)
 
     def generation(self, entries: Sequence[Entry], weights: Path | None, number: int) -> None:
-        """One process for each contender, and turns in them."""
+        """One process for each contender, and turns in them; whose process dies drops out."""
         with ExitStack() as stack:
-            processes = [stack.enter_context(self.finalist(e)) for e in entries]
-            for e, process in zip(entries, processes):
-                process.tell("load", **loading(e, weights))
-            for process in processes:
-                process.answer()
-            for e, process in zip(entries, processes):
+            race = [(e, stack.enter_context(self.finalist(e))) for e in entries]
+
+            def each(part: Callable[[Entry, Process], object]) -> None:
+                for e, process in race:
+                    try:
+                        if not e.note:
+                            part(e, process)
+                    except Died as death:
+                        e.note = f"left the final: {death}"
+
+            def first_call(e: Entry, process: Process) -> None:
                 first = process.ask("call")["seconds"]
                 e.cold, e.warm = (first, e.warm) if number == 0 else (e.cold, min(first, e.warm or first))
                 process.ask("call")
-            for _ in range(self.effort.laps):
-                for e, process in zip(entries, processes):
-                    self.take(process, e, e.final, self.effort.turn, least=1)
-            for e, process in zip(entries, processes):
+
+            def memory(e: Entry, process: Process) -> None:
                 peak = process.ask("memory")["mb"]
                 e.memory, e.processes = peak if number == 0 else max(peak, e.memory or 0), number + 1
+
+            each(lambda e, process: process.tell("load", **loading(e, weights)))
+            each(lambda e, process: process.answer())
+            each(first_call)
+            for _ in range(self.effort.laps):
+                each(lambda e, process: self.take(process, e, e.final, self.effort.turn, least=1))
+            each(memory)
 
     def finalist(self, e: Entry) -> Process:
         name = f"{e.framework}-{e.mode}-{e.row.name}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import selectors
 import subprocess
 import tempfile
@@ -17,7 +18,7 @@ PATIENCE = 300.0      # seconds that one command may take
 
 
 class Died(Exception):
-    """A worker ended, or said nothing for too long; the text is the last line it wrote to its errors."""
+    """A worker ended, or said nothing for too long; the text is the last error it wrote of."""
 
 
 class Process:
@@ -64,12 +65,13 @@ class Process:
         raise Died(self.last_words())
 
     def last_words(self) -> str:
-        """The last line the process wrote to its errors, or how it ended."""
+        """The last line on the process's stderr that names an error, else its last line, else how it ended."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(1)
         self.errors.seek(0)
         lines = [line.strip() for line in self.errors if line.strip()]
-        return lines[-1] if lines else f"the process ended with code {self.process.poll()}"
+        named = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
+        return (named or lines)[-1] if lines else f"the process ended with code {self.process.poll()}"
 
     def end(self) -> None:
         """Ends the process: by closing its input, else by force."""

@@ -114,7 +114,7 @@ def structure(kernel: Kernel, values: tuple[Value, ...]) -> tuple[str, ...]:
     number = {v: k for k, v in enumerate(values)}
     outside = {a: a.op for v in kernel.body for a in v.args if a not in number}
     operands = lambda v: " ".join(str(number.get(a, outside.get(a))) for a in v.args)
-    return (kernel.kind, *(str(v.type) for v in kernel.inputs),
+    return (kernel.kind, str(kernel.corners), *(str(v.type) for v in kernel.inputs),
             *(f"{v.op!r} {operands(v)} : {v.type}" for v in kernel.body),
             " ".join(str(number[v]) for v in kernel.results))
 

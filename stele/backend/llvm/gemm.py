@@ -44,7 +44,9 @@ from stele.backend.llvm.nest import (
     zero,
 )
 from stele.backend.llvm.pack import Panel, Place, masked_load, masked_store, pack_panel
+from stele.backend.llvm.reach import reach
 from stele.ir.sizes import Dim
+from stele.kernel.corners import NONE, Corners
 
 Mode = Literal["direct", "task", "shared"]
 """Where the microkernel finds an operand: in place, packed by each task in scratch, or packed once in a temporary."""
@@ -60,7 +62,10 @@ DEEP = 512
 
 @dataclass(frozen=True)
 class Gemm:
-    """The sizes of a matrix product; lanes run over `n`. `product` is what the microkernel computes for `x y + z`."""
+    """The sizes of a matrix product; lanes run over `n`. `product` is what the microkernel computes for `x y + z`.
+
+    What corners of operands hold is zero, or not looked at; tiles in a corner of the result become zero.
+    """
 
     batch: Extent
     m: Extent
@@ -68,6 +73,7 @@ class Gemm:
     k: Extent
     dtype: ir.Type
     product: Product | None = None
+    corners: Corners = NONE
 
     def __str__(self) -> str:
         return f"{self.batch}x{self.m}x{self.n}x{self.k} {'bf16' if self.product else self.dtype}"
@@ -309,7 +315,7 @@ class _Product:
     def _block(self, b: Builder, ctx: ir.Value, scratch: ir.Value, batch: ir.Value, corner: Index, ends: Index,
                deep: Pair, start: ir.Value) -> None:
         """One block of depth: pack what is the task's own, then all tiles."""
-        tile, (m, n, k) = self.blocking.tile, ends
+        tile, spec, (m, n, k) = self.blocking.tile, self.spec, ends
         first, last = b.icmp_signed("==", deep[0], start), b.icmp_signed(">=", deep[1], k)
         buffer, offset = self._layout(), 0
         places = []
@@ -331,10 +337,13 @@ class _Product:
                 if self._tail():
                     x = b.select(b.icmp_signed(">", b.add(im, i64(tile.rows)), rows), places[2], x)
                 number = total(b, scaled(b, b.udiv(im, i64(tile.rows)), panels), b.udiv(jn, i64(tile.columns)))
-                c = places[1] if self._single else at(b, places[1], scaled(b, number, tile.size), self.spec.dtype)
+                c = places[1] if self._single else at(b, places[1], scaled(b, number, tile.size), spec.dtype)
                 with b.if_then(last, likely=True):
                     self._approach(b, ctx, (corner[0], b.add(i, im), b.add(j, jn)), m)
-                self._tile(b, x, y, b.sub(deep[1], deep[0]), c, first)
+                low, high = reach(b, spec.corners, tile, b.add(i, im), b.add(j, jn), deep)
+                x, far = (at(b, p, scaled(b, b.sub(low, deep[0]), self._steps(side)[1]), spec.dtype)
+                          for p, side in ((x, self.left), (y, self.right)))
+                self._tile(b, x, far, b.sub(high, low), c, first)
                 with b.if_then(last, likely=True):
                     b.call(self.module.get_global(self._drain), [ctx, c, corner[0], b.add(i, im), b.add(j, jn)])
 

@@ -113,6 +113,10 @@ def least(b: Builder, x: ir.Value, y: ir.Value) -> ir.Value:
     return b.select(b.icmp_signed("<", x, y), x, y)
 
 
+def most(b: Builder, x: ir.Value, y: ir.Value) -> ir.Value:
+    return b.select(b.icmp_signed("<", x, y), y, x)
+
+
 def split(b: Builder, x: ir.Value, *sizes: int | ir.Value) -> list[ir.Value]:
     """The mixed-radix digits of `x`, most significant first; the first digit is unbounded."""
     digits: list[ir.Value] = []
