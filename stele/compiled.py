@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, overload
 
 from stele import tree
 from stele.backend.base import Program
+from stele.backend.locks import RUNNING
 from stele.errors import ShapeError, TraceError
-from stele.evaluate import RUNNING
 from stele.handle import GRAD, TRACING
 from stele.ir.graph import Constant, Graph
 from stele.ir.origin import lines

@@ -1,14 +1,13 @@
 """Numbers for pending values: one program for all that is wanted, kept by the structure of the expression."""
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from stele.backend.base import Program
 from stele.backend.buffers import Buffer
+from stele.backend.locks import RUNNING
 from stele.follow import FOLLOWER
 from stele.handle import is_symbolic, leaf, owner, refuse_symbolic
 from stele.ir.graph import Graph, Literal, Parameter, Value, parameter, walk
@@ -23,10 +22,6 @@ from stele.pipeline import Options, build
 from stele.transform.autodiff import gradients
 
 FREED = "freed"
-
-# One program at a time: a parameter that is updated in place is seen whole by every thread, before and after a fork.
-RUNNING = threading.RLock()
-os.register_at_fork(before=RUNNING.acquire, after_in_parent=RUNNING.release, after_in_child=RUNNING.release)
 
 # An expression of so few values and elements, of exact ops only, is interpreted when new, compiled when seen again.
 FEW_VALUES, FEW_ELEMENTS = 64, 1 << 14
@@ -143,6 +138,8 @@ def run(wanted: Sequence[Value]) -> None:
 
 def is_small(order: Sequence[Value]) -> bool:
     """Whether interpreting an expression once is quicker than compiling it, and gives the same bits."""
+    if all(map(is_cheap, order)):
+        return True     # zeros and ones, such as what an optimizer starts from
     if len(order) > FEW_VALUES or not all(map(is_exact, order)):
         return False
     return sum(at(v.type.size, {}) for v in order) <= FEW_ELEMENTS

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from stele.backend.locks import RUNNING
 from stele.errors import DTypeError, ShapeError
-from stele.evaluate import RUNNING, numbers
+from stele.evaluate import numbers
 from stele.handle import Handle, is_symbolic
 from stele.ir.graph import Array, walk
 from stele.ir.types import DType, Shape

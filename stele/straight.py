@@ -9,7 +9,8 @@ import numpy as np
 
 from stele import tree
 from stele.backend.buffers import Buffer
-from stele.evaluate import RUNNING, evaluate
+from stele.backend.locks import RUNNING
+from stele.evaluate import evaluate
 from stele.follow import FOLLOWER
 from stele.handle import GRAD, named, result
 from stele.ir.graph import Parameter

@@ -1,6 +1,7 @@
 """A function becomes a graph: it runs once on symbols, and what it read and rebound is noted."""
 from __future__ import annotations
 
+import pickle
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -142,18 +143,18 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
             restore(record)
 
 
-def draws(state: State) -> dict[str, str]:
+def draws(state: State) -> dict[str, object]:
     """The states of the random numbers of NumPy and Python that a function may reach, by name."""
     numpy, python = sys.modules.get("numpy.random"), sys.modules.get("random")
-    found = {} if python is None else {"random": repr(hash(python.getstate()))}
+    found: dict[str, object] = {} if python is None else {"random": hash(python.getstate())}
     if numpy is None:
         return found
     generators = {slot.path: x for slot, x in state.objects if isinstance(x, numpy.Generator)}
-    found["np.random"] = repr(numpy.get_state(legacy=False))
+    found["np.random"] = pickle.dumps(numpy.get_state(legacy=False))
     return found | {path: repr(x.bit_generator.state) for path, x in generators.items()}
 
 
-def refuse_draws(before: dict[str, str], after: dict[str, str]) -> None:
+def refuse_draws(before: dict[str, object], after: dict[str, object]) -> None:
     """Raises where a function drew random numbers that every later call would repeat."""
     for name, old in before.items():
         if after[name] != old:

@@ -188,6 +188,11 @@ def replaced(x: Dim, name: str, by: Dim) -> Dim:
     return sum((scaled(monomial, k) for monomial, k in of(x).terms), 0)
 
 
+def ceil(x: Dim, by: int) -> Dim:
+    """x / by, rounded up."""
+    return (x + (by - 1)) // by
+
+
 def names(x: Dim) -> set[str]:
     """The named sizes an expression depends on."""
     found: set[str] = set()

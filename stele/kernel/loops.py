@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from stele.ir.graph import Op, Value
-from stele.ir.sizes import Dim
+from stele.ir.sizes import Dim, ceil
 from stele.ir.types import DType, product
 
 
@@ -184,11 +184,6 @@ class Nest:
     @property
     def tasks(self) -> Dim:
         return ceil(product(tuple(axis.extent for axis in self.rows)), self.grain)
-
-
-def ceil(x: Dim, by: int) -> Dim:
-    """x / by, rounded up."""
-    return (x + (by - 1)) // by
 
 
 def inside(block: Block) -> Iterator[Step]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from stele.ir.sizes import Dim, at
 
 ALIGNMENT = 64
+FRESH = "fresh"
+"""The size that is 1 in a call that makes what is kept, and 0 in those that find it made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,15 @@ from dataclasses import dataclass, field
 from stele.ir import sizes
 from stele.ir.graph import Constant, Graph, Item, Value
 from stele.ir.origin import NOWHERE, Where
-from stele.ir.sizes import Dim, size
+from stele.ir.sizes import Dim, ceil, size
 from stele.ir.types import TupleType, Type
 from stele.kernel.fuse import Fused, Kernel
-from stele.kernel.loops import ceil
+from stele.kernel.memory import FRESH
 from stele.kernel.rows import independent, with_rows
 from stele.ops.control import Scan
 
 Key = Value | tuple[Value, int]
 
-FRESH = "fresh"
-"""The size that is 1 in a call that makes what is kept, and 0 in those that find it made."""
 GRAIN = 32
 """Rows of a loop that one task takes."""
 

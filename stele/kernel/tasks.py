@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from stele.ir.sizes import Dim
+from stele.ir.sizes import Dim, ceil
 from stele.ir.types import product
 from stele.kernel.index import coefficient, linear, variable, variables
 from stele.kernel.loops import (
@@ -23,7 +23,6 @@ from stele.kernel.loops import (
     Store,
     Temporary,
     Total,
-    ceil,
     inside,
 )
 from stele.kernel.rebuild import Rebuild

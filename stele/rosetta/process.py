@@ -88,11 +88,15 @@ class Process:
 
 
 def environment(threads: int, cache: Path) -> dict[str, str]:
-    """The same threads for all, and compile caches of its own in `cache`, which has them cold or warm."""
+    """The same threads for all, and compile caches of its own in `cache`, which has them cold or warm.
+
+    Python keeps its bytecode, as it is kept of installed frameworks; without, only what runs from source would pay.
+    """
     folders = {"STELE_CACHE": "stele", "XDG_CACHE_HOME": "xdg", "TORCHINDUCTOR_CACHE_DIR": "torch",
                "JAX_COMPILATION_CACHE_DIR": "jax", "NUMBA_CACHE_DIR": "numba"}
     return {
-        **os.environ, **{name: str(cache / folder) for name, folder in folders.items()},
+        **{name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+        **{name: str(cache / folder) for name, folder in folders.items()},
         **dict.fromkeys(("STELE_THREADS", "OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), str(threads)),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "tensorflow",
         "PYTENSOR_FLAGS": f"base_compiledir={cache / 'pytensor'}", "TF_CPP_MIN_LOG_LEVEL": "3",

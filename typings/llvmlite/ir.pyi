@@ -49,7 +49,8 @@ class PhiInstr(Value):
     parent: Block
     def add_incoming(self, value: Value, block: Block) -> None: ...
 
-class Block(Value): ...
+class Block(Value):
+    instructions: list[Value]
 
 class GlobalVariable(Value):
     global_constant: bool
@@ -63,12 +64,14 @@ class Function(Value):
     linkage: str
     args: tuple[Value, ...]
     module: Module
+    blocks: list[Block]
     def __init__(self, module: Module, ftype: FunctionType, name: str) -> None: ...
     def append_basic_block(self, name: str = ...) -> Block: ...
 
 class Module:
     triple: str
     globals: dict[str, Value]
+    functions: list[Function]
     def __init__(self, name: str = ...) -> None: ...
     def get_global(self, name: str) -> Value: ...
     def add_metadata(self, operands: Sequence[Value]) -> Value: ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import functools
 import importlib.util
 import os
@@ -12,14 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import cffi
 import numpy as np
 import numpy.typing as npt
+from _cffi_backend import FFI
 
 from stele import config
 from stele.errors import DeviceError, DTypeError, ShapeError
 
-ffi = cffi.FFI()
+ffi = FFI()       # as modules use it that cffi wrote: it parses without pycparser, whose import takes long
 
 _GEMM = "void(*)(int, int, int, int, int, int, {0}, {0} *, int, {0} *, int, {0}, {0} *, int)"
 _ROUTINES = {"sgemm": _GEMM.format("float"), "dgemm": _GEMM.format("double")}
@@ -115,7 +114,7 @@ def _load(wanted: str) -> Blas | None:
 
 def _find(wanted: str) -> str:
     if wanted == "mkl":
-        return ctypes.util.find_library("mkl_rt") or "libmkl_rt.so.2"
+        return importlib.import_module("ctypes.util").find_library("mkl_rt") or "libmkl_rt.so.2"
     if wanted != "openblas":
         return wanted
     # The wheel is found, not imported: importing it takes 70 ms.

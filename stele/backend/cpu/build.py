@@ -17,9 +17,11 @@ from stele.ir.stages import show
 from stele.ir.types import Type
 from stele.kernel.fuse import fuse
 from stele.kernel.inplace import share
-from stele.kernel.slots import FRESH, Slots, bytes_of
+from stele.kernel.memory import FRESH
+from stele.kernel.slots import Slots, bytes_of
 
 
+@jit.busy()
 def compile_graph(optimise: Callable[[], Graph], donate: Mapping[int, int], steady: Collection[int], target: Target,
                   precision: Precision, number: Mapping[Origin, int], timed: bool = False
                   ) -> tuple[list[bytes], Manifest]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import gc
 import itertools
-import os
+import sys
 import threading
 import time
 import weakref
@@ -21,14 +22,29 @@ from llvmlite.utils import get_library_name
 
 from stele.backend.cpu import symbols
 from stele.backend.cpu.target import Target
+from stele.backend.locks import COMPILING, RUNNING
 from stele.errors import CompileError
 
-# LLVM runs one thing at a time; fork waits for it, so that a child never inherits a compile cut in half.
-_llvm = threading.RLock()
 _unloaded: list[llvm.ResourceTracker] = []
 _number = itertools.count()
 
-os.register_at_fork(before=_llvm.acquire, after_in_parent=_llvm.release, after_in_child=_llvm.release)
+TURN = 2e-4     # seconds that a thread coming from LLVM waits for the one that writes Python objects, at most
+
+
+@contextmanager
+def busy() -> Iterator[None]:
+    """While a program is made: nobody looks for garbage, of which there is little before the end, and threads take
+    turns often, so that LLVM's need not wait."""
+    with RUNNING, COMPILING:
+        interval, collects = sys.getswitchinterval(), gc.isenabled()
+        sys.setswitchinterval(TURN)
+        gc.disable()
+        try:
+            yield
+        finally:
+            sys.setswitchinterval(interval)
+            if collects:
+                gc.enable()
 
 
 @dataclass
@@ -99,16 +115,18 @@ class Objects:
         self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> Objects:
-        _llvm.acquire()
+        COMPILING.acquire()
         return self
 
     def add(self, module: str | ir.Module) -> None:
-        """Begins with one more module."""
+        """Begins with one more module, of which only the text is kept: it is taken apart."""
         if len(self._threads) < self.target.cores:
             thread = threading.Thread(target=self._work, name="stele-llvm", daemon=True)
             self._threads.append(thread)
             thread.start()
         self.texts.append(str(module))
+        if isinstance(module, ir.Module):
+            forget(module)
         self._waiting.put(len(self.texts) - 1)
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
@@ -118,7 +136,7 @@ class Objects:
             for worker in self._threads:
                 worker.join()
         finally:
-            _llvm.release()
+            COMPILING.release()
         if kind is None and self._errors:
             raise self._errors[0]
         images = [self._done[k] for k in sorted(self._done)]
@@ -138,9 +156,17 @@ class Objects:
         _idle.append(tools)
 
 
+def forget(module: ir.Module) -> None:
+    """Takes a module apart, which frees its instructions now: they refer to each other."""
+    for function in module.functions:
+        for block in function.blocks:
+            block.instructions.clear()
+        function.blocks.clear()
+
+
 def assembly(module: str | ir.Module, target: Target) -> str:
     """The machine code of a module as text, to be read."""
-    with _llvm:
+    with COMPILING:
         tools = _tools(target)
         return tools.machine.emit_assembly(tools.optimised(str(module), target, Times()))
 
@@ -164,7 +190,7 @@ def load(images: bytes | Sequence[bytes], exports: Collection[str], target: Targ
         builder.export_symbol(name)
     for name, address in known.items():
         builder.import_symbol(name, address)
-    with _llvm, times.phase("link"):
+    with COMPILING, times.phase("link"):
         _unloaded.clear()
         try:
             tracker = builder.link(_linker(target), f"object{next(_number)}")

@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import cffi
+from _cffi_backend import FFI
 
 from stele import config
 from stele.backend.cpu import cache, invoke, jit, pool_code, symbols
 from stele.backend.cpu.target import detect
 from stele.errors import Cancelled, ConfigError
 
-ffi = cffi.FFI()
+ffi = FFI()
 
 _FOR_PROGRAMS = ("pool_run", "pool_finish", "pool_poll")
 _EXPORTS = (*_FOR_PROGRAMS, "pool_worker", "pool_stop", "pool_call", invoke.NAME)

@@ -22,8 +22,7 @@ from stele.ir.graph import Graph
 from stele.ir.origin import lines
 from stele.ir.sizes import at
 from stele.ir.stages import show
-from stele.kernel.memory import Layout, Piece, layout
-from stele.kernel.slots import FRESH
+from stele.kernel.memory import FRESH, Layout, Piece, layout
 
 INDEX_OUT_OF_RANGE = 1
 address_of = attrgetter("address")

@@ -10,8 +10,7 @@ from llvmlite import ir
 
 from stele.backend.llvm.choice import ESTIMATES, Choices
 from stele.backend.llvm.launch import i64
-from stele.ir.sizes import Dim
-from stele.kernel.loops import ceil
+from stele.ir.sizes import Dim, ceil
 
 Builder = ir.IRBuilder
 Index = tuple[ir.Value, ...]

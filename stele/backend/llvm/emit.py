@@ -12,9 +12,9 @@ from stele.backend.llvm.blocks import Blocks
 from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.glue import emit_contraction
-from stele.backend.llvm.launch import BUFS, KERNEL, WORDS, Launch, new_kernel, word, word_at
+from stele.backend.llvm.launch import BUFS, KERNEL, WORDS, Launch, new_function, new_kernel, pointer, word, word_at
 from stele.backend.llvm.library import emit_gemm
-from stele.backend.llvm.nest import least, loop
+from stele.backend.llvm.nest import at, least, loop, table
 from stele.backend.llvm.scalars import LLVMScalars
 from stele.backend.llvm.scatter import emit_scatter
 from stele.ir import stages
@@ -26,7 +26,7 @@ from stele.kernel.fuse import Kernel, show_kernel
 from stele.kernel.index import coefficient, plain
 from stele.kernel.loops import Load, Nest, Store, Temporary, inside, show
 from stele.kernel.lower import lower
-from stele.kernel.slots import FRESH
+from stele.kernel.memory import FRESH
 from stele.kernel.slots import Slots as Table
 from stele.ops.linear import ScatterAdd
 
@@ -124,15 +124,27 @@ def bind(module: ir.Module, name: str, code: str, positions: list[int]) -> None:
     b = new_kernel(module, name)
     ctx, *rest = b.function.args
     with b.goto_entry_block():
-        table, own = (b.alloca(i64, size) for size in (len(positions) + 1, WORDS))
-    bufs = word(b, ctx, BUFS)
-    for k, position in enumerate(positions):
-        b.store(b.load(word_at(b, bufs, position), typ=i64), word_at(b, table, k))
-    b.store(b.ptrtoint(table, i64), word_at(b, own, BUFS))
-    for k in range(BUFS + 1, WORDS):
-        b.store(b.load(word_at(b, ctx, k), typ=i64), word_at(b, own, k))
+        bufs, own = (b.alloca(i64, size) for size in (len(positions) + 1, WORDS))
+    places = table(module, f"{name}.places", positions)
+    b.call(module.globals.get("context") or context(module), [own, bufs, ctx, places, i64(len(positions))])
     b.call(module.globals.get(code) or ir.Function(module, KERNEL, code), [own, *rest])
     b.ret_void()
+
+
+def context(module: ir.Module) -> ir.Function:
+    """`context(own, bufs, ctx, places, n)` makes `own` what `ctx` is but for `bufs`, its buffers: those at n places."""
+    b = new_function(module, "context", *[pointer] * 4, i64)
+    b.function.linkage = "internal"
+    own, bufs, ctx, places, n = b.function.args
+    given = word(b, ctx, BUFS)
+    with loop(b, 0, n) as k:
+        place = b.load(at(b, places, k, i64), typ=i64)
+        b.store(b.load(at(b, given, place, i64), typ=i64), at(b, bufs, k, i64))
+    b.store(bufs, word_at(b, own, BUFS))
+    for k in range(BUFS + 1, WORDS):
+        b.store(b.load(word_at(b, ctx, k), typ=i64), word_at(b, own, k))
+    b.ret_void()
+    return b.function
 
 
 def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Machine,

@@ -185,9 +185,7 @@ def by_parts(machine: Machine, spec: Gemm, right: Operand) -> list[tuple[float, 
     stay with a task in the second-level cache, those of the left are packed once and pass by from the third.
     """
     m, n, k = spec.m, spec.n, spec.k
-    if not (isinstance(m, int) and isinstance(n, int) and isinstance(k, int)) or m % 2 or n % 2 or k % 2:
-        return []
-    if spec.corners != NONE:
+    if not (isinstance(m, int) and isinstance(n, int) and isinstance(k, int)) or (m | n | k) % 2 or spec.corners != NONE:
         return []
     part, found = replace(spec, m=m // 2, n=n // 2, k=k // 2), list[tuple[float, Blocking]]()
     for price, tile in tiles(Price(machine, spec.dtype), (m // 2,), (n // 2,), k // 2):

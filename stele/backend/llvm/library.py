@@ -11,9 +11,9 @@ from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.launch import Launch, i8, i32, i64, new_kernel, pointer
 from stele.backend.llvm.nest import least, loop
 from stele.ir.graph import Array, Op, Value
+from stele.ir.sizes import ceil
 from stele.ir.types import Type, float32
 from stele.kernel.fuse import Kernel
-from stele.kernel.loops import ceil
 
 ROWS, COLUMNS = 256, 1024
 """The block of the result that is one call: large enough that packing inside of the library is paid for."""

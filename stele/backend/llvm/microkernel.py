@@ -80,7 +80,8 @@ def multiply_add(b: Builder, machine: Machine, x: ir.Value, y: ir.Value, z: ir.V
     if not machine.fma:
         return b.fadd(b.fmul(x, y), z)
     name = f"llvm.fma.{suffix(x.type)}"
-    return b.call(b.module.declare_intrinsic(name, fnty=ir.FunctionType(x.type, [x.type] * 3)), [x, y, z])
+    kind = ir.FunctionType(x.type, [x.type] * 3)
+    return b.call(b.module.globals.get(name) or b.module.declare_intrinsic(name, fnty=kind), [x, y, z])
 
 
 @dataclass(frozen=True)
@@ -137,15 +138,27 @@ def idle(bands: int, blocks: int, each: int, batch: Extent) -> float:
 @lru_cache(maxsize=4096)
 def best_tile(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], depth: int) -> Tile:
     """The cheapest tile for these numbers of rows and columns (several: for the sum over them)."""
-    return min(tiles(price, rows, columns, depth), key=lambda c: c[0])[1]
+    lanes = price.lanes
+    shapes = [(r, v) for v in steps(columns, lanes, 9) for r in steps(rows, 1, 29) if fits(price.machine, r, v)]
+    return Tile(price.machine, price.dtype, *min(shapes, key=lambda shape: price.costs(shape, rows, columns, depth)))
+
+
+def steps(counts: Sequence[int], unit: int, end: int) -> list[int]:
+    """The numbers of units below `end` that cut some count into fewer parts than one unit less: others cost more."""
+    parts = [tuple([-(-n // (k * unit)) for n in counts]) for k in range(1, end)]
+    return [k for k in range(1, end) if k == 1 or parts[k - 1] != parts[k - 2]]
+
+
+def fits(machine: Machine, rows: int, vectors: int) -> bool:
+    """Whether a tile's accumulators stay in registers, beside a right operand and one or two more."""
+    return rows * vectors + vectors <= machine.registers - (1 if machine.fma else 2)
 
 
 def tiles(price: Price, rows: tuple[int, ...], columns: tuple[int, ...], depth: int, whole: bool = False
           ) -> tuple[tuple[float, Tile], ...]:
     """All tiles with their prices; with `whole`, those that divide the columns."""
-    spare = price.machine.registers - (1 if price.machine.fma else 2)
     lanes = price.lanes
     widths = [v for v in range(1, 9) if not (whole and any(n % (v * lanes) for n in columns))]
-    shapes = [(r, v) for v in widths for r in range(1, 29) if r * v + v <= spare]
+    shapes = [(r, v) for v in widths for r in range(1, 29) if fits(price.machine, r, v)]
     return tuple((price.costs(shape, rows, columns, depth), Tile(price.machine, price.dtype, *shape))
                  for shape in shapes)

@@ -29,7 +29,26 @@ def constant(x: int | ir.Value) -> int | None:
 
 
 def as_value(x: int | ir.Value) -> ir.Value:
-    return i64(x) if isinstance(x, int) else x
+    return number(x) if isinstance(x, int) else x
+
+
+@lru_cache(maxsize=4096)
+def number(x: int) -> ir.Constant:
+    """An i64; the same object for the same number, as all constants and types here, so that it is written as text once.
+    """
+    return i64(x)
+
+
+@lru_cache(maxsize=256)
+def vector(dtype: ir.Type, lanes: int) -> ir.VectorType:
+    return ir.VectorType(dtype, lanes)
+
+
+@lru_cache(maxsize=256)
+def undefined(dtype: ir.Type, lanes: int) -> ir.Constant:
+    found = ir.FormattedConstant(vector(dtype, lanes), "")
+    found.constant = "undef"
+    return found
 
 
 @contextmanager
@@ -118,7 +137,7 @@ def bytes_at(b: Builder, base: ir.Value, offset: int) -> ir.Value:
 
 def load(b: Builder, address: ir.Value, dtype: ir.Type, lanes: int = 1) -> ir.Value:
     """`lanes` elements at `address` (a scalar if 1)."""
-    return b.load(address, typ=dtype if lanes == 1 else ir.VectorType(dtype, lanes), align=size_of(dtype))
+    return b.load(address, typ=dtype if lanes == 1 else vector(dtype, lanes), align=size_of(dtype))
 
 
 def prefetch(b: Builder, address: ir.Value, to_write: bool = False) -> None:
@@ -144,12 +163,10 @@ def splat(b: Builder, x: ir.Value, lanes: int) -> ir.Value:
     """`lanes` copies of a scalar."""
     if lanes == 1:
         return x
-    vector = ir.VectorType(x.type, lanes)
     if isinstance(x, ir.Constant):
-        return Splat(vector, x)
-    one = b.insert_element(ir.Constant(vector, ir.Undefined), x, i32(0))
-    first = ir.Constant(ir.VectorType(i32, lanes), None)
-    return b.shuffle_vector(one, ir.Constant(vector, ir.Undefined), first)
+        return Splat(vector(x.type, lanes), x)
+    nothing = undefined(x.type, lanes)
+    return b.shuffle_vector(b.insert_element(nothing, x, i32(0)), nothing, zero(i32, lanes))
 
 
 def shuffle(b: Builder, x: ir.Value, y: ir.Value, picks: Sequence[int]) -> ir.Value:
@@ -159,8 +176,8 @@ def shuffle(b: Builder, x: ir.Value, y: ir.Value, picks: Sequence[int]) -> ir.Va
 
 @lru_cache(maxsize=4096)
 def integers(kind: ir.IntType, values: tuple[int, ...]) -> ir.Constant:
-    """A constant vector; the same object for the same numbers, so that it is written as text once."""
-    return ir.Constant(ir.VectorType(kind, len(values)), list(values))
+    """A constant vector."""
+    return ir.Constant(vector(kind, len(values)), list(values))
 
 
 def suffix(kind: ir.Type) -> str:
@@ -168,8 +185,9 @@ def suffix(kind: ir.Type) -> str:
     return f"v{kind.count}{suffix(kind.element)}" if isinstance(kind, ir.VectorType) else kind.intrinsic_name
 
 
+@lru_cache(maxsize=256)
 def zero(dtype: ir.Type, lanes: int) -> ir.Value:
-    return ir.Constant(ir.VectorType(dtype, lanes), None)
+    return ir.Constant(vector(dtype, lanes), None)
 
 
 def lanes_below(b: Builder, count: ir.Value, lanes: int) -> ir.Value:

@@ -21,6 +21,7 @@ from stele.backend.llvm.nest import (
     store,
     suffix,
     total,
+    undefined,
 )
 from stele.backend.llvm.schemes import ONE, Scheme
 
@@ -178,4 +179,4 @@ def compress(b: Builder, vector: ir.Value, mask: ir.Value) -> ir.Value:
     """The lanes of `vector` that `mask` selects, moved together to the front; the others are undefined."""
     kind = ir.FunctionType(vector.type, [vector.type, mask.type, vector.type])
     function = b.module.declare_intrinsic(f"llvm.experimental.vector.compress.{suffix(vector.type)}", fnty=kind)
-    return b.call(function, [vector, mask, ir.Constant(vector.type, ir.Undefined)])
+    return b.call(function, [vector, mask, undefined(vector.type.element, vector.type.count)])

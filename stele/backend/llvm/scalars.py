@@ -6,7 +6,7 @@ from functools import partial
 
 from llvmlite import ir
 
-from stele.backend.llvm.nest import splat, suffix
+from stele.backend.llvm.nest import splat, suffix, vector
 from stele.errors import DTypeError
 from stele.ir.scalars import Number
 from stele.ir.types import DType, bool_, int32, int64, uint32
@@ -45,7 +45,7 @@ class LLVMScalars(Approximations[ir.Value]):
 
     def register(self, dtype: DType) -> ir.Type:
         """The type of a full element of dtype: `<lanes x T>`, or T when there is one lane."""
-        return TYPES[dtype.name] if self.lanes == 1 else ir.VectorType(TYPES[dtype.name], self.lanes)
+        return TYPES[dtype.name] if self.lanes == 1 else vector(TYPES[dtype.name], self.lanes)
 
     def splat(self, x: Scalar) -> Scalar:
         """x in every lane."""

@@ -13,9 +13,10 @@ from stele.backend.llvm.launch import Launch, i1, i8, new_kernel
 from stele.backend.llvm.nest import least, loop
 from stele.backend.llvm.scalars import LLVMScalars, Scalar
 from stele.ir.graph import Value
+from stele.ir.sizes import ceil
 from stele.ir.types import int64, product
 from stele.kernel.fuse import Kernel
-from stele.kernel.loops import Axis, ceil
+from stele.kernel.loops import Axis
 from stele.ops.linear import ScatterAdd
 
 TASK = 32768

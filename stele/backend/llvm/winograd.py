@@ -154,12 +154,13 @@ class _Winograd:
             weights.pack(b, ctx, i64(0), scaled(b, task, tile.rows), kernels, scratch)
             with loop(b, 0, layer.depth) as s:
                 row = at(b, kernels, scaled(b, s, taps * tile.rows), layer.dtype)
-                for r in range(0, tile.rows, tile.lanes):
-                    w = [load(b, at(b, row, t * tile.rows + r, layer.dtype), layer.dtype, tile.lanes) for t in order]
+                with loop(b, 0, tile.rows, tile.lanes) as part:
+                    r = least(b, part, i64(max(tile.rows - tile.lanes, 0)))     # the last ones may overlap
+                    w = [load(b, at(b, row, total(b, r, t * tile.rows), layer.dtype), layer.dtype, tile.lanes)
+                         for t in order]
                     for k, value in enumerate(square(lambda v: self.maps.weight(b, v), w, layer.kernel[1])):
-                        place = total(b, scaled(b, s, tile.rows), k * layer.depth * tile.rows + r)
-                        store_lanes(b, value, at(b, to, place, layer.dtype), layer.dtype,
-                                    min(tile.lanes, tile.rows - r))
+                        place = total(b, scaled(b, s, tile.rows), r, k * layer.depth * tile.rows)
+                        store_lanes(b, value, at(b, to, place, layer.dtype), layer.dtype, min(tile.lanes, tile.rows))
         return Launch(name, Count(blocks), weights.buffer + weights.size * size_of(layer.dtype), packs=(1, 0))
 
     def _multiply(self, blocks: int) -> Launch:

@@ -33,6 +33,7 @@ from stele.backend.llvm.nest import (
     loop,
     round_up,
     scaled,
+    split,
     store,
     total,
     zero,
@@ -248,6 +249,9 @@ class _WeightGradient:
                 z = [load(b, at(b, scratch, k * lanes, conv.dtype), conv.dtype, lanes) for k in range(blocking.every)]
                 mask = lanes_below(b, b.sub(i64(conv.channels), c), lanes)
                 for k, value in enumerate(square(lambda v: self.maps.gradient(b, v), z, blocking.points.count)):
-                    y, x = divmod(k, conv.kernel[1])
-                    self.write(b, ctx, (output, c, i64(y), i64(x)), 1, lanes, mask, value)
+                    store(b, value, at(b, scratch, k * lanes, conv.dtype), conv.dtype)
+                with loop(b, 0, prod(conv.kernel)) as tap:
+                    y, x = split(b, tap, conv.kernel[1])
+                    value = load(b, at(b, scratch, scaled(b, tap, lanes), conv.dtype), conv.dtype, lanes)
+                    self.write(b, ctx, (output, c, y, x), 1, lanes, mask, value)
         return Launch(name, Count(conv.outputs), blocking.every * lanes * size_of(conv.dtype))

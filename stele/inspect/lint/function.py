@@ -5,9 +5,9 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from stele import tree
+from stele.backend.locks import RUNNING
 from stele.compiled import Compiled, Method, compile
 from stele.errors import TraceError
-from stele.evaluate import RUNNING
 from stele.follow import FOLLOWER, Follower
 from stele.handle import Handle, is_symbolic
 from stele.inspect.lint.checks import CHECKS, check
