@@ -185,7 +185,9 @@ def by_parts(machine: Machine, spec: Gemm, right: Operand) -> list[tuple[float, 
     stay with a task in the second-level cache, those of the left are packed once and pass by from the third.
     """
     m, n, k = spec.m, spec.n, spec.k
-    if not (isinstance(m, int) and isinstance(n, int) and isinstance(k, int)) or (m | n | k) % 2 or spec.corners != NONE:
+    if not (isinstance(m, int) and isinstance(n, int) and isinstance(k, int)):
+        return []
+    if (m | n | k) % 2 or spec.corners != NONE:
         return []
     part, found = replace(spec, m=m // 2, n=n // 2, k=k // 2), list[tuple[float, Blocking]]()
     for price, tile in tiles(Price(machine, spec.dtype), (m // 2,), (n // 2,), k // 2):
@@ -354,7 +356,7 @@ class _Product:
         first, last = b.icmp_signed("==", deep[0], start), b.icmp_signed(">=", deep[1], k)
         rooms = self._layout()
         places = [bytes_at(b, scratch, sum(rooms[:number])) for number in range(len(rooms))]
-        i, j = corner[1], corner[2]
+        i, j = corner[1:]
         rows, columns = least(b, i64(self.blocking.m), b.sub(m, i)), least(b, i64(self.blocking.n), b.sub(n, j))
         for side, to, x, count, end in ((self.left, places[2], i, rows, m), (self.right, places[3], j, columns, n)):
             if side.mode == "task":
