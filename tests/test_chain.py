@@ -60,7 +60,13 @@ def mixed(q: st.Tensor, k: st.Tensor, v: st.Tensor) -> st.Tensor:
     return (weights / weights.sum(axis=1, keepdims=True)).swapaxes(0, 1) @ v.swapaxes(0, 1)
 
 
-@pytest.mark.parametrize("f", [attention, mixed])
+def scattered(q: st.Tensor, k: st.Tensor, v: st.Tensor) -> st.Tensor:
+    """Scores beside others whose heads lie next to each other in memory, so that loops walk through heads last."""
+    others = st.tensor(np.random.default_rng(1).standard_normal((4, q.shape[2], q.shape[2], 5), np.float32))
+    return st.softmax(st.tanh(q @ k.swapaxes(-1, -2) / 9) * others.permute(0, 3, 1, 2), axis=-1) @ v
+
+
+@pytest.mark.parametrize("f", [attention, mixed, scattered])
 @pytest.mark.parametrize("words", [16, 33, 128])
 def test_heads_and_their_gradients_are_those_of_float64(f: Callable[..., st.Tensor], words: int) -> None:
     rng = np.random.default_rng(0)

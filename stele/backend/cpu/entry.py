@@ -82,8 +82,8 @@ class Entry(Steps):
     def parts(self, links: Sequence[Link]) -> int:
         """How many parts tasks may take through all of some kernels; 0 if each has to wait for the one before."""
         count = parts([link.step.kernel for link in links], self.slots)
-        even = all(launch.even and isinstance(launch.tasks, int) and launch.tasks % max(count, 1) == 0
-                   for link in links for launch in link.launches)
+        even = count and all(isinstance(n, int) and n % count == 0 for link in links for launch in link.launches
+                             for n in (launch.tasks, launch.parts))
         return count if even and not self.is_final(links[-1].step.clock) else 0
 
     def run_chain(self) -> None:

@@ -165,17 +165,23 @@ def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, targ
     for k, nest in enumerate(nests):
         function = name if len(nests) == 1 else f"{name}.{k}"
         emit_nest(Frame(new_kernel(module, function), slots, temporaries), nest, target)
-        launches.append(Launch(function, nest.tasks, even=len(nests) == 1 and is_even(nest)))
+        launches.append(Launch(function, nest.tasks, parts=parts_of(nest) if len(nests) == 1 else 1))
     return launches
 
 
-def is_even(nest: Nest) -> bool:
-    """Whether the first row axis is the outermost one of all that is stored, and tasks end where rows do."""
-    count = product(tuple(axis.extent for axis in nest.rows))
-    if not nest.rows or not isinstance(count, int) or count % nest.grain:
-        return False
-    first, stores = nest.rows[0], [s for s in inside(nest.body) if isinstance(s, Store)]
-    return all(product(s.value.shape) == first.extent * (coefficient(s.offset, first.name) or 0) for s in stores)
+def parts_of(nest: Nest) -> int:
+    """Into how many parts tasks fall, one after the other in order, as in all that is stored."""
+    rows, stores = nest.rows, [s for s in inside(nest.body) if isinstance(s, Store)]
+    count, sizes = product(tuple(axis.extent for axis in rows)), [product(s.value.shape) for s in stores]
+    parts = 1
+    if not isinstance(count, int) or count % nest.grain:
+        return parts
+    for axis in rows:
+        apart = [coefficient(s.offset, axis.name) or 0 for s in stores]
+        if any(a * axis.extent != size for a, size in zip(apart, sizes)):
+            break
+        parts, sizes = parts * int(axis.extent), apart
+    return parts
 
 
 def emit_nest(frame: Frame, nest: Nest, target: Machine) -> None:

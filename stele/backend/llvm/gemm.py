@@ -273,7 +273,8 @@ def _pack_kernel(module: ir.Module, name: str, machine: Machine, spec: Gemm, sid
                    scratch, Parts(side.scheme, side.axis, (extent, depth), pitch))
     tasks = Count(1, ((_batches(spec, side.operand), 1), (side.extent, side.width)))
     buffer = side.scheme.products * lanes * lanes * size_of(spec.dtype)
-    return Launch(name, tasks, buffer, packs=(side.axis - 1, side.temp), even=side.operand.batched)
+    parts = Count(1, ((_batches(spec, side.operand), 1),))
+    return Launch(name, tasks, buffer, packs=(side.axis - 1, side.temp), parts=parts)
 
 
 @dataclass(frozen=True)
@@ -316,7 +317,7 @@ class _Product:
                     self._block(b, ctx, scratch, batch, corner, (m, n, k), deep, start)
         slices = () if blocking.slice is None else ((spec.k, blocking.slice),)
         terms = ((spec.batch, 1), (spec.m, blocking.m), (spec.n, blocking.n), *slices)
-        return Launch(self.name, Count(1, terms), sum(self._layout()), even=True)
+        return Launch(self.name, Count(1, terms), sum(self._layout()), parts=Count(1, ((spec.batch, 1),)))
 
     @property
     def _single(self) -> bool:

@@ -17,15 +17,15 @@ class Launch:
     """One function to run as `tasks` independent tasks; each thread needs `scratch` bytes of its own.
 
     `packs` says that this function alone turns an operand into a temporary, by their numbers: where the operand is the
-    same at the next call, it need not run again. `even` says that as many tasks make each part of the result along its
-    leading axes, one part after the other.
+    same at the next call, it need not run again. Tasks fall into `parts` of the result along its leading axes,
+    which come one after the other.
     """
 
     function: str
     tasks: Dim
     scratch: Dim = 0
     packs: tuple[int, int] | None = None
-    even: bool = False
+    parts: Dim = 1
 
 
 def new_kernel(module: ir.Module, name: str) -> ir.IRBuilder:
