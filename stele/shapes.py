@@ -29,6 +29,12 @@ def permute(x: Value, *axes: Any) -> Value:
     return shaping.permute(x, *shape_of(axes))
 
 
+def transpose(x: Value, *axes: Any) -> Value:
+    """x with two axes exchanged, as in PyTorch; with all in another order, as in NumPy; reversed without one."""
+    order = shape_of(axes)
+    return shaping.swapaxes(x, *order) if len(order) == 2 else shaping.permute(x, *order)
+
+
 def flatten(x: Value, *, start: int = 0, end: int = -1) -> Value:
     """x with the axes from `start` to `end` as one."""
     if x.ndim == 0:

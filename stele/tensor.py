@@ -43,8 +43,11 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
     @wraps(f)
     def lifted(*args: Any, **kwargs: Any) -> Any:
         if places is not None and len(args) > places:
-            kwargs.update(zip(keywords, args[places:]))
-            args = args[:places]
+            named = dict(zip(keywords, args[places:]))
+            if (most := places + len(keywords)) < len(args) or named.keys() & kwargs.keys():
+                raise TypeError(f"{f.__name__} takes at most {most} arguments, each once; got {len(args)}"
+                                + "".join(f" and {name}=" for name in kwargs))
+            args, kwargs = args[:places], kwargs | named
         if "dtype" in kwargs:
             kwargs["dtype"] = type_named(kwargs["dtype"])
         found, scope = Operands(numbers), SCOPE.get()
@@ -270,7 +273,7 @@ class Tensor(Looking):
     argmax, argmin         = lift(statistics.argmax), lift(statistics.argmin)
     all, any               = lift(statistics.all), lift(statistics.any)
     reshape, view          = lift(shapes.reshape), lift(shapes.reshape)
-    permute, transpose     = lift(shapes.permute), lift(shaping.swapaxes)
+    permute, transpose     = lift(shapes.permute), lift(shapes.transpose)
     swapaxes, flatten      = lift(shaping.swapaxes), lift(shapes.flatten)
     squeeze, unsqueeze     = lift(shaping.squeeze), lift(shapes.unsqueeze)
     expand, clone          = lift(shapes.expand), lift(shapes.copied)

@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 
 import stele as st
+from stele import config
 from stele.backend.cpu import blas, jit, pool
 from stele.backend.cpu.call import Frame
 from stele.backend.cpu.target import detect
 from stele.errors import DeviceError, DTypeError, ShapeError
 
+needs_blas = pytest.mark.skipif(config.BLAS() == "none", reason="STELE_BLAS is none")
 
+
+@needs_blas
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("m, k, n", [(1, 1, 1), (3, 5, 7), (64, 33, 17), (1, 100, 3), (4, 0, 2)])
 def test_gemm_multiplies(dtype: type, m: int, k: int, n: int) -> None:
@@ -25,6 +29,7 @@ def test_gemm_multiplies(dtype: type, m: int, k: int, n: int) -> None:
             assert np.allclose(blas.gemm(x, y), a @ b, rtol=1e-4, atol=1e-5)
 
 
+@needs_blas
 def test_threads_may_call_it_at_once() -> None:
     a = np.random.default_rng(0).standard_normal((200, 200))
     with ThreadPoolExecutor(4) as threads:
@@ -62,6 +67,7 @@ define i32 @program(ptr %ctx, ptr %pool) {
 """
 
 
+@needs_blas
 def test_native_code_calls_it_on_every_thread() -> None:
     a = np.random.default_rng(0).standard_normal((200, 32, 32)).astype(np.float32)
     c = np.zeros_like(a)

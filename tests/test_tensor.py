@@ -268,3 +268,18 @@ def test_printing() -> None:
     assert repr(st.tensor(1.0, requires_grad=True)) == "tensor(1., requires_grad=True)"
     assert repr(st.placeholder(("n", 3))) == "tensor(symbolic float32[n,3])"
     assert f"{st.tensor(1.25):.1f}" == "1.2"
+
+
+def test_transpose_takes_the_axes_of_pytorch_and_of_numpy() -> None:
+    x = st.tensor(A)
+    for axes in ((0, 2), (2, 1, 0), (1, 2, 0), ((1, 0, 2),), ()):
+        expected = A.swapaxes(*axes) if len(axes) == 2 else A.transpose(*axes)
+        np.testing.assert_array_equal(x.transpose(*axes).numpy(), expected)
+
+
+def test_arguments_too_many_are_refused() -> None:
+    x = st.tensor(A)
+    with pytest.raises(TypeError, match="swapaxes takes at most 3 arguments, each once; got 4"):
+        x.swapaxes(0, 1, 2)
+    with pytest.raises(TypeError, match="each once; got 2 and axis="):
+        x.sum(0, axis=1)

@@ -184,11 +184,10 @@ def by_parts(machine: Machine, spec: Gemm, right: Operand) -> list[tuple[float, 
     """Blockings with prices for seven products of parts instead of eight: sums of parts of a panel of the right operand
     stay with a task in the second-level cache, those of the left are packed once and pass by from the third.
     """
-    m, n, k = spec.m, spec.n, spec.k
-    if not (isinstance(m, int) and isinstance(n, int) and isinstance(k, int)):
+    even = [x for x in (spec.m, spec.n, spec.k) if isinstance(x, int) and x % 2 == 0]
+    if len(even) < 3 or spec.corners != NONE:
         return []
-    if (m | n | k) % 2 or spec.corners != NONE:
-        return []
+    m, n, k = even
     part, found = replace(spec, m=m // 2, n=n // 2, k=k // 2), list[tuple[float, Blocking]]()
     for price, tile in tiles(Price(machine, spec.dtype), (m // 2,), (n // 2,), k // 2):
         if tile.vectors > 1 and 14 * tile.columns * k <= machine.l2 * 3 // 4 and 7 * m * k <= machine.l3 // 2:
@@ -271,10 +270,9 @@ def _pack_kernel(module: ir.Module, name: str, machine: Machine, spec: Gemm, sid
         x = scaled(b, number, side.width)
         pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), to, (x, extent), (i64(0), depth),
                    scratch, Parts(side.scheme, side.axis, (extent, depth), pitch))
-    tasks = Count(1, ((_batches(spec, side.operand), 1), (side.extent, side.width)))
     buffer = side.scheme.products * lanes * lanes * size_of(spec.dtype)
-    parts = Count(1, ((_batches(spec, side.operand), 1),))
-    return Launch(name, tasks, buffer, packs=(side.axis - 1, side.temp), parts=parts)
+    terms = (_batches(spec, side.operand), 1), (side.extent, side.width)
+    return Launch(name, Count(1, terms), buffer, packs=(side.axis - 1, side.temp), parts=Count(1, terms[:1]))
 
 
 @dataclass(frozen=True)
@@ -317,7 +315,7 @@ class _Product:
                     self._block(b, ctx, scratch, batch, corner, (m, n, k), deep, start)
         slices = () if blocking.slice is None else ((spec.k, blocking.slice),)
         terms = ((spec.batch, 1), (spec.m, blocking.m), (spec.n, blocking.n), *slices)
-        return Launch(self.name, Count(1, terms), sum(self._layout()), parts=Count(1, ((spec.batch, 1),)))
+        return Launch(self.name, Count(1, terms), sum(self._layout()), parts=Count(1, terms[:1]))
 
     @property
     def _single(self) -> bool:
@@ -356,8 +354,7 @@ class _Product:
         tile, spec, (m, n, k) = self.blocking.tile, self.spec, ends
         first, last = b.icmp_signed("==", deep[0], start), b.icmp_signed(">=", deep[1], k)
         rooms = self._layout()
-        places = [bytes_at(b, scratch, sum(rooms[:number])) for number in range(len(rooms))]
-        i, j = corner[1:]
+        places, (i, j) = [bytes_at(b, scratch, sum(rooms[:number])) for number in range(len(rooms))], corner[1:]
         rows, columns = least(b, i64(self.blocking.m), b.sub(m, i)), least(b, i64(self.blocking.n), b.sub(n, j))
         for side, to, x, count, end in ((self.left, places[2], i, rows, m), (self.right, places[3], j, columns, n)):
             if side.mode == "task":
