@@ -275,8 +275,6 @@ def _passes() -> llvm.ModulePassManager:
     passes.add_sroa_pass()
     passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
-    passes.add_new_gvn_pass()
-    passes.add_aggressive_dce_pass()
     return passes
 
 

@@ -9,7 +9,8 @@ import mmap
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from _cffi_backend import FFI
@@ -138,16 +139,34 @@ def _start() -> Pool:
         return _current
 
 
+@contextmanager
+def prepared() -> Iterator[None]:
+    """Around the making of a program: LLVM makes the native half of the pool meanwhile, where it is not there yet."""
+    text, key = _source(None)
+    if _native.cache_info().currsize or cache.objects().get(key):
+        yield
+        return
+    with jit.busy(), jit.Objects(detect(), symbols.POOL) as objects:
+        objects.add(text)
+        yield
+    cache.objects().put(key, objects.images[0])
+
+
+def _source(futex: bool | None) -> tuple[str, str]:
+    """The native half, and the key of its object."""
+    triple = detect().triple
+    text = pool_code.source(triple) if futex is None else pool_code.source(triple, futex=futex)
+    return text, cache.digest("pool", text, detect().key, cache.fingerprint())
+
+
 @functools.cache
 def _native(futex: bool | None) -> jit.Loaded:
-    target = detect()
-    text = pool_code.source(target.triple) if futex is None else pool_code.source(target.triple, futex=futex)
-    kept, key = cache.objects(), cache.digest("pool", text, target.key, cache.fingerprint())
-    image = kept.get(key)
+    text, key = _source(futex)
+    image = cache.objects().get(key)
     if image is None:
-        image = jit.compile_object(text, target, allowed=symbols.POOL)
-        kept.put(key, image)
-    return jit.load(image, _EXPORTS, target, imports={name: symbols.address(name) for name in symbols.POOL})
+        image = jit.compile_object(text, detect(), allowed=symbols.POOL)
+        cache.objects().put(key, image)
+    return jit.load(image, _EXPORTS, detect(), imports={name: symbols.address(name) for name in symbols.POOL})
 
 
 @functools.cache

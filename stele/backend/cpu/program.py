@@ -234,5 +234,6 @@ def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[i
     if precision == "bf16" and not target.bf16:
         raise DeviceError(f"precision='bf16' needs a CPU with AVX512-BF16, got {target.cpu} as {target.name}",
                           hint="Leave it out: where bfloat16 has to be imitated, float32 is faster and more exact.")
-    code = native(traced, optimise, {j: k for k, j in donate.items()}, steady, target, precision, options)
+    with pool.prepared():
+        code = native(traced, optimise, {j: k for k, j in donate.items()}, steady, target, precision, options)
     return Program(traced, code)

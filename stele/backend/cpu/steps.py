@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from stele.backend.llvm.dims import integer
-from stele.backend.llvm.launch import i1, i8, i64, pointer, word_at
+from stele.backend.llvm.launch import Builder, i1, i8, i64, pointer, word_at
 from stele.backend.llvm.nest import loop as counted
 from stele.ir.sizes import Dim
 from stele.kernel.slots import Carry, Loop, Run, Slots, Step
@@ -20,7 +20,7 @@ class Steps:
 
     def __init__(self, slots: Slots, function: ir.Function) -> None:
         self.slots, self.function = slots, function
-        self.b = ir.IRBuilder(function.append_basic_block("entry"))
+        self.b = Builder(function.append_basic_block("entry"))
 
     def run(self, step: Run) -> None:
         """One kernel."""

@@ -9,10 +9,9 @@ from math import prod
 from llvmlite import ir
 
 from stele.backend.llvm.choice import ESTIMATES, Choices
-from stele.backend.llvm.launch import i64
+from stele.backend.llvm.launch import Builder, i64
 from stele.ir.sizes import Dim, ceil
 
-Builder = ir.IRBuilder
 Index = tuple[ir.Value, ...]
 Pair = tuple[ir.Value, ir.Value]
 Read = Callable[[Builder, ir.Value, Index, int | None, int, ir.Value | None], ir.Value]

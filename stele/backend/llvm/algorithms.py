@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from math import prod
+
 from llvmlite import ir
 
 from stele.backend.base import Precision
@@ -32,7 +35,8 @@ def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, 
     if precision != "strict" and is_small(machine, conv):
         price, blocking = winograd_weight.plan(machine, conv, F4, (x, g))
         small = blocking.sums * size_of(conv.dtype) <= 4 * machine.l2
-        choice = (conv_weight.plan(machine, conv, (x, g))[0], "direct"), (price, "winograd4")
+        direct_price = _least(machine, forward(conv), [price], lambda: conv_weight.plan(machine, conv, (x, g))[0])
+        choice = (direct_price, "direct"), (price, "winograd4")
         if small and machine.choices.choose(f"convolution weight {conv}", choice)[1] != "direct":
             return winograd_weight.weight_gradient(module, name, machine, conv, blocking, x, g, write, temp)
     return conv_weight.weight_gradient(module, name, machine, conv, x, g, write, temp)
@@ -43,7 +47,9 @@ def _layer(module: ir.Module, name: str, machine: Machine, conv: Conv, layer: La
     """The kernels of a convolution in one direction."""
     if precision != "strict" and is_small(machine, conv):
         plans = {f"winograd{points.tile}": winograd.plan(machine, layer, points, source) for points in (F2, F4)}
-        prices = [(direct.plan(machine, layer, source)[0], "direct"), *((plans[name][0], name) for name in plans)]
+        others = [(plans[name][0], name) for name in plans]
+        direct_price = _least(machine, layer, [p for p, _ in others], lambda: direct.plan(machine, layer, source)[0])
+        prices = [(direct_price, "direct"), *others]
         if (chosen := machine.choices.choose(f"convolution {layer}", prices)[1]) in plans:
             blocking = plans[chosen][1]
             return winograd.winograd(module, name, machine, layer, blocking, source, weight, write, temp)
@@ -51,6 +57,14 @@ def _layer(module: ir.Module, name: str, machine: Machine, conv: Conv, layer: La
         blocking = pointwise.plan(machine, layer, precision)
         return pointwise.product(module, name, layer, blocking, source, weight, write, near, temp)
     return direct.layer(module, name, machine, layer, source, weight, write, temp)
+
+
+def _least(machine: Machine, layer: Layer, others: Sequence[float], plan: Callable[[], float]) -> float:
+    """The price of the direct algorithm, or its multiplications alone where those already cost more than others do:
+    its cheapest blocking is not looked for then.
+    """
+    least = layer.depth * layer.width * prod(layer.kernel) * prod(layer.stencil.target) / machine.lanes(layer.dtype)
+    return least if least > min(others) else plan()
 
 
 def is_small(machine: Machine, conv: Conv) -> bool:

@@ -1,7 +1,10 @@
 """The native calling convention: words of a context, functions that run tasks, and how they are started."""
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from llvmlite import ir
 
@@ -10,6 +13,61 @@ from stele.ir.sizes import Dim
 i1, i8, i32, i64, pointer = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType()
 KERNEL = ir.FunctionType(ir.VoidType(), [pointer, i64, i64, i64])
 BUFS, SIZES, STATUS, SCRATCH, SCRATCH_BYTES, WORDS = range(6)
+
+
+class Builder(ir.IRBuilder):
+    """Writes LLVM IR. Integers that are known are computed here, and what a block has computed is not computed again:
+    what is not written need not be printed, parsed and removed.
+    """
+
+    def __init__(self, block: ir.Block) -> None:
+        super().__init__(block)
+        self._made: dict[tuple[Any, ...], tuple[ir.Value, tuple[ir.Value, ...]]] = {}
+
+    def once(self, what: Hashable, operands: tuple[ir.Value, ...], make: Callable[..., ir.Value]) -> ir.Value:
+        """`make(*operands)`, or what this block has made of the same operands."""
+        numbers = map(known, operands)
+        key = self.block, what, *(id(x) if n is None else n for x, n in zip(operands, numbers))
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = make(*operands), operands     # which stay there, and so do their ids
+        return found[0]
+
+    def add(self, lhs: ir.Value, rhs: ir.Value, name: str = "", flags: Sequence[str] = ()) -> ir.Value:
+        if known(lhs) == 0 or known(rhs) == 0:
+            return rhs if known(lhs) == 0 else lhs
+        return self._computed(operator.add, super().add, lhs, rhs, flags)
+
+    def sub(self, lhs: ir.Value, rhs: ir.Value, name: str = "", flags: Sequence[str] = ()) -> ir.Value:
+        return lhs if known(rhs) == 0 else self._computed(operator.sub, super().sub, lhs, rhs, flags)
+
+    def mul(self, lhs: ir.Value, rhs: ir.Value, name: str = "", flags: Sequence[str] = ()) -> ir.Value:
+        if known(lhs) in (0, 1) or known(rhs) in (0, 1):
+            return rhs if known(lhs) == 1 or known(rhs) == 0 else lhs
+        return self._computed(operator.mul, super().mul, lhs, rhs, flags)
+
+    def _computed(self, numbers: Callable[[int, int], int], make: Callable[..., ir.Value], lhs: ir.Value, rhs: ir.Value,
+                  flags: Sequence[str]) -> ir.Value:
+        x, y = known(lhs), known(rhs)
+        if x is not None and y is not None:
+            return i64(numbers(x, y))
+        return self.once((numbers, *flags), (lhs, rhs), lambda x, y: make(x, y, "", flags))
+
+    def gep(self, ptr: ir.Value, indices: Sequence[ir.Value], inbounds: bool = False, name: str = "",
+            source_etype: ir.Type | None = None) -> ir.Value:
+        if len(indices) == 1 and known(indices[0]) == 0:
+            return ptr
+        make = super().gep
+        return self.once(source_etype, (ptr, *indices), lambda x, *at: make(x, at, inbounds, name, source_etype))
+
+    def icmp_signed(self, cmpop: str, lhs: ir.Value, rhs: ir.Value, name: str = "") -> ir.Value:
+        make = super().icmp_signed
+        return self.once(cmpop, (lhs, rhs), lambda x, y: make(cmpop, x, y, name))
+
+
+def known(x: ir.Value) -> int | None:
+    """The number that an i64 is, if it is known."""
+    return x.constant if type(x) is ir.Constant and x.type == i64 else None
 
 
 @dataclass(frozen=True)
@@ -28,16 +86,16 @@ class Launch:
     parts: Dim = 1
 
 
-def new_kernel(module: ir.Module, name: str) -> ir.IRBuilder:
+def new_kernel(module: ir.Module, name: str) -> Builder:
     """A kernel function; the builder stands behind its entry block."""
     return new_function(module, name, *KERNEL.args)
 
 
-def new_function(module: ir.Module, name: str, *arguments: ir.Type) -> ir.IRBuilder:
+def new_function(module: ir.Module, name: str, *arguments: ir.Type) -> Builder:
     """A function that returns nothing; the builder stands behind its entry block."""
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
     function.attributes.add("nounwind")
-    b = ir.IRBuilder(function.append_basic_block("entry"))
+    b = Builder(function.append_basic_block("entry"))
     start = function.append_basic_block("start")
     b.branch(start)
     b.position_at_end(start)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Builder, size_of
-from stele.backend.llvm.launch import SCRATCH, SCRATCH_BYTES, i8, i32, i64, new_kernel, word
+from stele.backend.llvm.access import size_of
+from stele.backend.llvm.launch import SCRATCH, SCRATCH_BYTES, Builder, i8, i32, i64, known, new_kernel, word
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def kernel(module: ir.Module, name: str) -> Iterator[tuple[Builder, ir.Value, ir
 
 def constant(x: int | ir.Value) -> int | None:
     """The number that an integer is, if it is known."""
-    return x if isinstance(x, int) else x.constant if isinstance(x, ir.Constant) else None
+    return x if isinstance(x, int) else known(x)
 
 
 def as_value(x: int | ir.Value) -> ir.Value:
@@ -92,21 +92,13 @@ def fold(b: Builder, count: int | ir.Value, carried: list[ir.Value], body: Body)
 
 def total(b: Builder, *terms: int | ir.Value) -> ir.Value:
     """The sum of i64 terms."""
-    known = sum(t for t in terms if isinstance(t, int))
     values = [t for t in terms if not isinstance(t, int)]
-    result: ir.Value | None = None
-    for value in values:
-        result = value if result is None else b.add(result, value)
-    if result is None:
-        return i64(known)
-    return b.add(result, i64(known)) if known else result
+    return reduce(b.add, [*values, number(sum(t for t in terms if isinstance(t, int)))])
 
 
 def scaled(b: Builder, x: int | ir.Value, factor: int | ir.Value) -> ir.Value:
     """`x * factor` as an i64."""
-    if isinstance(x, int) and isinstance(factor, int):
-        return i64(x * factor)
-    return as_value(x) if factor == 1 else b.mul(as_value(x), as_value(factor))
+    return b.mul(as_value(x), as_value(factor))
 
 
 def least(b: Builder, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -128,11 +120,11 @@ def split(b: Builder, x: ir.Value, *sizes: int | ir.Value) -> list[ir.Value]:
 
 def at(b: Builder, base: ir.Value, offset: int | ir.Value, dtype: ir.Type) -> ir.Value:
     """The address `offset` elements after `base`."""
-    return base if isinstance(offset, int) and offset == 0 else b.gep(base, [as_value(offset)], source_etype=dtype)
+    return b.gep(base, [as_value(offset)], source_etype=dtype)
 
 
 def bytes_at(b: Builder, base: ir.Value, offset: int) -> ir.Value:
-    return b.gep(base, [i64(offset)], source_etype=i8) if offset else base
+    return b.gep(base, [number(offset)], source_etype=i8)
 
 
 def load(b: Builder, address: ir.Value, dtype: ir.Type, lanes: int = 1) -> ir.Value:
@@ -166,7 +158,8 @@ def splat(b: Builder, x: ir.Value, lanes: int) -> ir.Value:
     if isinstance(x, ir.Constant):
         return Splat(vector(x.type, lanes), x)
     nothing = undefined(x.type, lanes)
-    return b.shuffle_vector(b.insert_element(nothing, x, i32(0)), nothing, zero(i32, lanes))
+    return b.once(lanes, (x,), lambda x: b.shuffle_vector(b.insert_element(nothing, x, i32(0)), nothing,
+                                                          zero(i32, lanes)))
 
 
 def shuffle(b: Builder, x: ir.Value, y: ir.Value, picks: Sequence[int]) -> ir.Value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,14 +9,13 @@ from llvmlite import ir
 
 from stele.backend.llvm.access import Builder, Operand, Pair
 from stele.backend.llvm.launch import i64
-from stele.backend.llvm.nest import at, load, loop, scaled, store, table
+from stele.backend.llvm.nest import at, load, loop, store, table
 from stele.backend.llvm.pack import compress
 from stele.backend.llvm.planes import Planes
-from stele.backend.llvm.points import Vectors, square
+from stele.backend.llvm.points import Map, square
 from stele.backend.llvm.stencil import Stencil, Tap
 
 Vector = tuple[int, int, int]
-Map = Callable[[Builder, Vectors], Vectors]
 
 
 def tiled(source: tuple[int, int], target: tuple[int, int], low: tuple[int, int], tile: int, read: int) -> Stencil:
@@ -72,9 +70,9 @@ class Tiles:
         return self.planes.fill_cost(operand) + len(self.vectors) * (points * 6 + self.read ** 2 * 3)
 
     def evaluate(self, b: Builder, ctx: ir.Value, operand: Operand, first: Pair, images: ir.Value, row: ir.Value,
-                 scratch: ir.Value, tables: list[ir.Value], apply: Map, to: ir.Value, pitch: int) -> None:
-        """Channel `first[1]` of the images from `first[0]` on, tile rows from `row` on: its values at point `k` come
-        to lie at `k * pitch` elements after `to`, and up to a vector of anything after them.
+                 scratch: ir.Value, tables: list[ir.Value], apply: Map, count: int, to: ir.Value, pitch: int) -> None:
+        """Channel `first[1]` of the images from `first[0]` on, tile rows from `row` on: its values at point `k`, of
+        `count x count`, come to lie at `k * pitch` elements after `to`, and up to a vector of anything after them.
         """
         planes, dtype, lanes = self.planes, self.planes.dtype, self.planes.lanes
         planes.fill(b, ctx, operand, scratch, first, (images, i64(1)), row)
@@ -83,7 +81,12 @@ class Tiles:
             place, start, bits = (load(b, at(b, words, q, i64), i64) for words in tables)
             mask = b.bitcast(b.trunc(bits, ir.IntType(lanes)), ir.VectorType(ir.IntType(1), lanes))
             corner, target = at(b, scratch, place, dtype), at(b, to, start, dtype)
-            x = [load(b, at(b, corner, offset, dtype), dtype, lanes) for offset in planes.offsets[0]]
-            for k, value in enumerate(square(lambda v: apply(b, v), x, self.read)):
-                store(b, value if is_dense else compress(b, value, mask), at(b, target, scaled(b, k, pitch), dtype),
-                      dtype)
+
+            def read(y, x, corner=corner):
+                return load(b, at(b, corner, planes.offsets[0][y * self.read + x], dtype), dtype, lanes)
+
+            def write(y, x, value, target=target, mask=mask):
+                to = at(b, target, (y * count + x) * pitch, dtype)
+                store(b, value if is_dense else compress(b, value, mask), to, dtype)
+
+            square(apply, b, self.read, read, write)

@@ -38,7 +38,7 @@ from stele.backend.llvm.nest import (
 )
 from stele.backend.llvm.pack import store_lanes
 from stele.backend.llvm.planes import Planes
-from stele.backend.llvm.points import Maps, Points, square
+from stele.backend.llvm.points import Maps, Points, square, square_in_loops
 from stele.backend.llvm.tiles import Tiles, tiled
 
 
@@ -147,7 +147,7 @@ class _Winograd:
         """Kernels at the points; a task is one block. Scratch is `[transposing buffer][kernels]`."""
         layer, tile, name = self.layer, self.blocking.tile, f"{self.name}.pack"
         weights, taps = Weights(layer, self.weight, tile), prod(layer.kernel)
-        order = [taps - 1 - t for t in range(taps)] if layer.transposed else list(range(taps))
+        sign = -1 if layer.transposed else 1     # a transposed layer takes a kernel from its end
         with kernel(self.module, name) as (b, ctx, scratch, task, _):
             to = at(b, self.temp(b, ctx, 0), scaled(b, task, self.block), layer.dtype)
             kernels = bytes_at(b, scratch, weights.buffer)
@@ -156,11 +156,19 @@ class _Winograd:
                 row = at(b, kernels, scaled(b, s, taps * tile.rows), layer.dtype)
                 with loop(b, 0, tile.rows, tile.lanes) as part:
                     r = least(b, part, i64(max(tile.rows - tile.lanes, 0)))     # the last ones may overlap
-                    w = [load(b, at(b, row, total(b, r, t * tile.rows), layer.dtype), layer.dtype, tile.lanes)
-                         for t in order]
-                    for k, value in enumerate(square(lambda v: self.maps.weight(b, v), w, layer.kernel[1])):
-                        place = total(b, scaled(b, s, tile.rows), r, k * layer.depth * tile.rows)
-                        store_lanes(b, value, at(b, to, place, layer.dtype), layer.dtype, min(tile.lanes, tile.rows))
+                    corner = at(b, row, total(b, r, (taps - 1) * tile.rows if layer.transposed else 0), layer.dtype)
+                    place = total(b, scaled(b, s, tile.rows), r)
+
+                    def read(y, x, corner=corner):
+                        tap = total(b, scaled(b, x, sign * tile.rows), sign * y * layer.kernel[1] * tile.rows)
+                        return load(b, at(b, corner, tap, layer.dtype), layer.dtype, tile.lanes)
+
+                    def write(y, x, value, place=place):
+                        line = total(b, place, scaled(b, y, self.blocking.points.count * layer.depth * tile.rows),
+                                     x * layer.depth * tile.rows)
+                        store_lanes(b, value, at(b, to, line, layer.dtype), layer.dtype, min(tile.lanes, tile.rows))
+
+                    square_in_loops(self.maps.weight, b, layer.kernel[1], read, write)
         return Launch(name, Count(blocks), weights.buffer + weights.size * size_of(layer.dtype), packs=(1, 0))
 
     def _multiply(self, blocks: int) -> Launch:
@@ -179,7 +187,7 @@ class _Winograd:
             with b.if_then(b.or_(first, b.icmp_signed("==", part, i64(0)))), loop(b, 0, layer.depth) as s:
                 to = at(b, places.source, scaled(b, s, blocking.pitch), layer.dtype)
                 blocking.tiles.evaluate(b, ctx, self.source, (image, s), images, row, places.planes, tables,
-                                        self.maps.source, to, blocking.matrix(layer.depth))
+                                        self.maps.source, blocking.points.count, to, blocking.matrix(layer.depth))
             begin = scaled(b, part, blocking.blocks)
             with loop(b, begin, least(b, i64(blocks), total(b, begin, blocking.blocks))) as block:
                 self._products(b, at(b, self.temp(b, ctx, 0), scaled(b, block, self.block), layer.dtype), places)
@@ -220,10 +228,15 @@ class _Winograd:
         with loop(b, 0, least(b, i64(tile.rows), b.sub(i64(layer.width), start))) as r:
             with loop(b, 0, blocking.tiles.count, tile.lanes) as p:
                 sums = at(b, places.sums, total(b, scaled(b, r, blocking.pitch), p), dtype)
-                y = [load(b, at(b, sums, k * blocking.matrix(tile.rows), dtype), dtype, tile.lanes)
-                     for k in range(self.every)]
-                for k, value in enumerate(square(lambda v: self.maps.target(b, v), y, blocking.points.count)):
-                    store(b, value, at(b, places.phases, total(b, p, k * blocking.matrix(1)), dtype), dtype)
+                phases, count, m = at(b, places.phases, p, dtype), blocking.points.count, blocking.points.tile
+
+                def read(y, x, sums=sums):
+                    return load(b, at(b, sums, (y * count + x) * blocking.matrix(tile.rows), dtype), dtype, tile.lanes)
+
+                def write(y, x, value, phases=phases):
+                    store(b, value, at(b, phases, (y * m + x) * blocking.matrix(1), dtype), dtype)
+
+                square(self.maps.target, b, count, read, write)
 
             def source(fy: ir.Value, fx: int) -> ir.Value:
                 phase = total(b, scaled(b, fy, blocking.points.tile), fx)

@@ -40,7 +40,7 @@ from stele.backend.llvm.nest import (
 )
 from stele.backend.llvm.pack import transpose
 from stele.backend.llvm.planes import Planes
-from stele.backend.llvm.points import Maps, Points, square
+from stele.backend.llvm.points import Maps, Points, square_in_loops
 from stele.backend.llvm.stencil import Conv
 from stele.backend.llvm.tiles import Tiles, tiled
 
@@ -195,8 +195,8 @@ class _WeightGradient:
         ):
             with loop(b, 0, count) as channel:
                 line = at(b, to, scaled(b, channel, blocking.pitch), self.conv.dtype)
-                side.evaluate(b, ctx, operand, (image, channel), images, row, places.planes, words, apply, line,
-                              blocking.matrix(room))
+                side.evaluate(b, ctx, operand, (image, channel), images, row, places.planes, words, apply,
+                              blocking.points.count, line, blocking.matrix(room))
 
     def _turn(self, b: Builder, places: Places, point: ir.Value) -> None:
         """One point of x as `[tile][channel]`."""
@@ -246,10 +246,17 @@ class _WeightGradient:
 
                     done = fold(b, parts, [zero(conv.dtype, lanes)], add)[0]
                     store(b, done, at(b, scratch, scaled(b, point, lanes), conv.dtype), conv.dtype)
-                z = [load(b, at(b, scratch, k * lanes, conv.dtype), conv.dtype, lanes) for k in range(blocking.every)]
                 mask = lanes_below(b, b.sub(i64(conv.channels), c), lanes)
-                for k, value in enumerate(square(lambda v: self.maps.gradient(b, v), z, blocking.points.count)):
-                    store(b, value, at(b, scratch, k * lanes, conv.dtype), conv.dtype)
+
+                def read(y, x):
+                    column = at(b, scratch, scaled(b, x, lanes), conv.dtype)
+                    return load(b, at(b, column, y * blocking.points.count * lanes, conv.dtype), conv.dtype, lanes)
+
+                def write(y, x, value):
+                    line = at(b, scratch, scaled(b, y, conv.kernel[1] * lanes), conv.dtype)
+                    store(b, value, at(b, line, x * lanes, conv.dtype), conv.dtype)
+
+                square_in_loops(self.maps.gradient, b, blocking.points.count, read, write)
                 with loop(b, 0, prod(conv.kernel)) as tap:
                     y, x = split(b, tap, conv.kernel[1])
                     value = load(b, at(b, scratch, scaled(b, tap, lanes), conv.dtype), conv.dtype, lanes)
