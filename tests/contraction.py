@@ -14,7 +14,7 @@ import numpy as np
 from llvmlite import ir
 
 from stele.backend.llvm.access import Extent, Length, Machine, Operand, Plain
-from stele.backend.llvm.launch import BUFS, SIZES, i64, pointer, word
+from stele.backend.llvm.launch import BUFS, SIZES, Builder, i64, pointer, word
 from stele.backend.llvm.nest import at, load, store
 from stele.backend.llvm.pack import masked_load, masked_store
 from stele.ir.sizes import at as at_sizes
@@ -34,7 +34,7 @@ def machine_here() -> Machine:
     return AVX512 if features.get("avx512f") else AVX2 if features.get("avx2") else SSE4
 
 
-def buffer(b: ir.IRBuilder, ctx: ir.Value, k: int) -> ir.Value:
+def buffer(b: Builder, ctx: ir.Value, k: int) -> ir.Value:
     return b.load(b.gep(word(b, ctx, BUFS), [i64(k)], source_etype=pointer), typ=pointer)
 
 
@@ -52,7 +52,7 @@ class Memory:
     dtype: ir.Type
     strides: tuple[int, ...]
 
-    def address(self, b: ir.IRBuilder, ctx: ir.Value, index: Sequence[ir.Value]) -> ir.Value:
+    def address(self, b: Builder, ctx: ir.Value, index: Sequence[ir.Value]) -> ir.Value:
         offset: ir.Value = i64(0)
         for i, stride in zip(index, self.strides, strict=True):
             offset = b.add(offset, b.mul(i, i64(stride)))

@@ -10,6 +10,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
+from stele.backend.llvm.launch import Builder
 from stele.backend.llvm.scalars import TYPES, LLVMScalars
 from stele.ir.types import DType, bool_
 
@@ -70,7 +71,7 @@ def loop(formula: Formula, dtypes: Sequence[DType], result: DType, lanes: int, f
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [i64] + [pointer] * (len(dtypes) + 1)), "probe")
     entry, body, done = (function.append_basic_block(name) for name in ("entry", "body", "done"))
     ir.IRBuilder(entry).branch(body)
-    b = ir.IRBuilder(body)
+    b = Builder(body)
     s = LLVMScalars(b, lanes, fused)
     i = b.phi(i64)
     i.add_incoming(i64(0), entry)

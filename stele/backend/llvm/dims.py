@@ -6,11 +6,11 @@ from functools import reduce
 
 from llvmlite import ir
 
-from stele.backend.llvm.launch import i64
+from stele.backend.llvm.launch import Builder, i64
 from stele.ir.sizes import Atom, Dim, Named
 
 
-def integer(b: ir.IRBuilder, x: Dim, named: Callable[[str], ir.Value]) -> ir.Value:
+def integer(b: Builder, x: Dim, named: Callable[[str], ir.Value]) -> ir.Value:
     """An i64 that holds `x`; `named` gives the value of each name in it."""
     if isinstance(x, int):
         return i64(x)
@@ -25,7 +25,7 @@ def integer(b: ir.IRBuilder, x: Dim, named: Callable[[str], ir.Value]) -> ir.Val
     return reduce(b.add, [term(monomial, k) for monomial, k in x.terms])
 
 
-def quotient(b: ir.IRBuilder, x: ir.Value, by: int) -> ir.Value:
+def quotient(b: Builder, x: ir.Value, by: int) -> ir.Value:
     """x // by, rounded down, for a positive constant."""
     if by & (by - 1) == 0:
         return b.ashr(x, i64(by.bit_length() - 1))

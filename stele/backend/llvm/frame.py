@@ -7,7 +7,7 @@ from typing import Protocol
 from llvmlite import ir
 
 from stele.backend.llvm.dims import integer
-from stele.backend.llvm.launch import BUFS, SIZES, STATUS, i64, pointer, word, word_at
+from stele.backend.llvm.launch import BUFS, SIZES, STATUS, Builder, i64, pointer, word, word_at
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim
 from stele.kernel.loops import Buffer, Temporary
@@ -28,7 +28,7 @@ class Frame:
     `at` holds the value of each loop variable that is known at `b`.
     """
 
-    def __init__(self, b: ir.IRBuilder, slots: Slots, temporaries: dict[Temporary, int]) -> None:
+    def __init__(self, b: Builder, slots: Slots, temporaries: dict[Temporary, int]) -> None:
         self.b, self.function = b, b.function
         self.ctx = self.function.args[0]
         self.slots, self.temporaries = slots, temporaries

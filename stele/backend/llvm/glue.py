@@ -13,7 +13,7 @@ from stele.backend.llvm.dims import i64
 from stele.backend.llvm.elements import Lanes
 from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.gemm import Gemm, gemm
-from stele.backend.llvm.launch import BUFS, Launch, pointer
+from stele.backend.llvm.launch import BUFS, Builder, Launch, pointer
 from stele.backend.llvm.nest import Splat, prefetch
 from stele.backend.llvm.pairs import dot, paired
 from stele.backend.llvm.scalars import LLVMScalars
@@ -86,7 +86,7 @@ class Glue:
     def extent(self, x: Dim) -> Extent:
         return x if isinstance(x, int) else Length(x, lambda b, ctx: self.frame(b).integer(x))
 
-    def frame(self, b: ir.IRBuilder) -> Frame:
+    def frame(self, b: Builder) -> Frame:
         """The frame of the function that is being written at b."""
         frame = Frame(b, self.slots, {})
         frame.once = self.once.setdefault(b.function, {})
@@ -100,7 +100,7 @@ class Glue:
             self.positions[k] = found
         return self.positions[k]
 
-    def temp(self, b: ir.IRBuilder, ctx: ir.Value, k: int) -> ir.Value:
+    def temp(self, b: Builder, ctx: ir.Value, k: int) -> ir.Value:
         """The address of temporary k."""
         frame = self.frame(b)
         bufs = frame.field(BUFS)
@@ -117,7 +117,7 @@ class Glue:
         lane = next((k for k in reversed(range(len(shape))) if any(coefficient(s.offset, axes[k]) == 1 for s in loads)),
                     len(shape) - 1)
 
-        def read(b: ir.IRBuilder, ctx: ir.Value, index: Index, lane_axis: int | None, lanes: int,
+        def read(b: Builder, ctx: ir.Value, index: Index, lane_axis: int | None, lanes: int,
                  mask: ir.Value | None) -> ir.Value:
             blocks = self.blocks(b, index, lane_axis, lanes, mask)
             blocks.block(piece.block)
@@ -138,7 +138,7 @@ class Glue:
                     return Plain(lambda b, ctx: self.base(b, load, rest), tuple(strides))  # type: ignore[arg-type]
         return None
 
-    def base(self, b: ir.IRBuilder, load: Load, rest: Dim) -> ir.Value:
+    def base(self, b: Builder, load: Load, rest: Dim) -> ir.Value:
         """The address of the first element of an operand in memory."""
         address = self.frame(b).buffer(load.value)
         return b.gep(address, [i64(rest)], source_etype=self.dtype) if rest != 0 else address
@@ -147,7 +147,7 @@ class Glue:
         """What happens to element (i, j, ...) of the product, seen as `shape`."""
         piece = outcome(self.v, self.kernel.results, self.kernel.body, shape)
 
-        def write(b: ir.IRBuilder, ctx: ir.Value, index: Index, lane_axis: int | None, lanes: int,
+        def write(b: Builder, ctx: ir.Value, index: Index, lane_axis: int | None, lanes: int,
                   mask: ir.Value | None, vector: ir.Value) -> None:
             blocks = self.blocks(b, index, lane_axis, lanes, mask, piece)
             blocks.values[piece.x] = [blocks.s.element(vector, accumulator(self.v))]
@@ -159,7 +159,7 @@ class Glue:
         """Prefetches what `write` reads and writes in lanes along the last axis of the product, seen as `shape`."""
         piece, last = outcome(self.v, self.kernel.results, self.kernel.body, shape), len(shape) - 1
 
-        def near(b: ir.IRBuilder, ctx: ir.Value, index: Index) -> None:
+        def near(b: Builder, ctx: ir.Value, index: Index) -> None:
             blocks = self.blocks(b, index, last, 1, None, piece)
             blocks.advance(piece.block)
             for step, (address, rest) in blocks.places.items():
@@ -168,7 +168,7 @@ class Glue:
 
         return near
 
-    def blocks(self, b: ir.IRBuilder, index: Index, lane_axis: int | None, lanes: int, mask: ir.Value | None,
+    def blocks(self, b: Builder, index: Index, lane_axis: int | None, lanes: int, mask: ir.Value | None,
                piece: Piece | None = None) -> Blocks:
         """A writer of blocks at b for one index, in lanes along one of its axes."""
         frame = self.frame(b)

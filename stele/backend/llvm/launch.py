@@ -4,6 +4,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -27,42 +28,41 @@ class Builder(ir.IRBuilder):
     def once(self, what: Hashable, operands: tuple[ir.Value, ...], make: Callable[..., ir.Value]) -> ir.Value:
         """`make(*operands)`, or what this block has made of the same operands."""
         numbers = map(known, operands)
-        key = self.block, what, *(id(x) if n is None else n for x, n in zip(operands, numbers))
+        key = self.block, what, *(id(x) if n is None else (n,) for x, n in zip(operands, numbers))
         found = self._made.get(key)
         if found is None:
             found = self._made[key] = make(*operands), operands     # which stay there, and so do their ids
         return found[0]
 
-    def add(self, lhs: ir.Value, rhs: ir.Value, name: str = "", flags: Sequence[str] = ()) -> ir.Value:
+    def add(self, lhs: ir.Value, rhs: ir.Value, *, flags: Sequence[str] = ()) -> ir.Value:
         if known(lhs) == 0 or known(rhs) == 0:
             return rhs if known(lhs) == 0 else lhs
-        return self._computed(operator.add, super().add, lhs, rhs, flags)
+        return self._computed(operator.add, partial(super().add, flags=flags), lhs, rhs, *flags)
 
-    def sub(self, lhs: ir.Value, rhs: ir.Value, name: str = "", flags: Sequence[str] = ()) -> ir.Value:
-        return lhs if known(rhs) == 0 else self._computed(operator.sub, super().sub, lhs, rhs, flags)
+    def sub(self, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+        return lhs if known(rhs) == 0 else self._computed(operator.sub, super().sub, lhs, rhs)
 
-    def mul(self, lhs: ir.Value, rhs: ir.Value, name: str = "", flags: Sequence[str] = ()) -> ir.Value:
+    def mul(self, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
         if known(lhs) in (0, 1) or known(rhs) in (0, 1):
             return rhs if known(lhs) == 1 or known(rhs) == 0 else lhs
-        return self._computed(operator.mul, super().mul, lhs, rhs, flags)
+        return self._computed(operator.mul, super().mul, lhs, rhs)
 
     def _computed(self, numbers: Callable[[int, int], int], make: Callable[..., ir.Value], lhs: ir.Value, rhs: ir.Value,
-                  flags: Sequence[str]) -> ir.Value:
+                  *flags: str) -> ir.Value:
         x, y = known(lhs), known(rhs)
         if x is not None and y is not None:
             return i64(numbers(x, y))
-        return self.once((numbers, *flags), (lhs, rhs), lambda x, y: make(x, y, "", flags))
+        return self.once((numbers, *flags), (lhs, rhs), make)
 
-    def gep(self, ptr: ir.Value, indices: Sequence[ir.Value], inbounds: bool = False, name: str = "",
-            source_etype: ir.Type | None = None) -> ir.Value:
+    def gep(self, ptr: ir.Value, indices: Sequence[ir.Value], *, source_etype: ir.Type | None = None) -> ir.Value:
         if len(indices) == 1 and known(indices[0]) == 0:
             return ptr
         make = super().gep
-        return self.once(source_etype, (ptr, *indices), lambda x, *at: make(x, at, inbounds, name, source_etype))
+        return self.once(source_etype, (ptr, *indices), lambda x, *at: make(x, at, source_etype=source_etype))
 
-    def icmp_signed(self, cmpop: str, lhs: ir.Value, rhs: ir.Value, name: str = "") -> ir.Value:
+    def icmp_signed(self, cmpop: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
         make = super().icmp_signed
-        return self.once(cmpop, (lhs, rhs), lambda x, y: make(cmpop, x, y, name))
+        return self.once(cmpop, (lhs, rhs), lambda x, y: make(cmpop, x, y))
 
 
 def known(x: ir.Value) -> int | None:
@@ -102,11 +102,11 @@ def new_function(module: ir.Module, name: str, *arguments: ir.Type) -> Builder:
     return b
 
 
-def word_at(b: ir.IRBuilder, table: ir.Value, k: int) -> ir.Value:
+def word_at(b: Builder, table: ir.Value, k: int) -> ir.Value:
     """The address of word k of a table."""
     return b.gep(table, [i64(8 * k)], source_etype=i8)
 
 
-def word(b: ir.IRBuilder, ctx: ir.Value, k: int) -> ir.Value:
+def word(b: Builder, ctx: ir.Value, k: int) -> ir.Value:
     """Word k of a context."""
     return b.load(word_at(b, ctx, k), typ=i64 if k == SCRATCH_BYTES else pointer)

@@ -8,7 +8,7 @@ import numpy as np
 from llvmlite import ir
 
 from stele.backend.llvm.frame import Frame, Slots
-from stele.backend.llvm.launch import Launch, i8, i32, i64, new_kernel, pointer
+from stele.backend.llvm.launch import Builder, Launch, i8, i32, i64, new_kernel, pointer
 from stele.backend.llvm.nest import least, loop
 from stele.ir.graph import Array, Op, Value
 from stele.ir.sizes import ceil
@@ -59,7 +59,7 @@ def emit_gemm(module: ir.Module, name: str, kernel: Kernel, slots: Slots) -> lis
     return [Launch(name, ceil(m, ROWS) * ceil(n, COLUMNS))]
 
 
-def call(b: ir.IRBuilder, module: ir.Module, y: Value, transposed: tuple[bool, bool], sizes: tuple[ir.Value, ...],
+def call(b: Builder, module: ir.Module, y: Value, transposed: tuple[bool, bool], sizes: tuple[ir.Value, ...],
          addresses: tuple[ir.Value, ...], lead: tuple[ir.Value, ...]) -> None:
     """C = A B."""
     real = ir.FloatType() if y.dtype == float32 else ir.DoubleType()

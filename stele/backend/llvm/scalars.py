@@ -6,6 +6,7 @@ from functools import partial
 
 from llvmlite import ir
 
+from stele.backend.llvm.launch import Builder
 from stele.backend.llvm.nest import splat, suffix, vector
 from stele.errors import DTypeError
 from stele.ir.scalars import Number
@@ -15,7 +16,7 @@ from stele.kernel.vocabulary import Element, Operand, result_dtype
 
 Scalar = Element[ir.Value]
 """One element per lane (a vector), or one for all lanes (a plain scalar, splatted when it meets a vector)."""
-Build = Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value]
+Build = Callable[[Builder, ir.Value, ir.Value], ir.Value]
 
 TYPES: dict[str, ir.Type] = {
     "bool": ir.IntType(1), "uint8": ir.IntType(8), "uint32": ir.IntType(32), "int32": ir.IntType(32),
@@ -33,7 +34,7 @@ class LLVMScalars(Approximations[ir.Value]):
     then `s.fma` is one instruction, else a product and a sum. No call leaves the emitted code.
     """
 
-    def __init__(self, builder: ir.IRBuilder, lanes: int, fma: bool) -> None:
+    def __init__(self, builder: Builder, lanes: int, fma: bool) -> None:
         self.builder = builder
         self.lanes = lanes
         self.fused = fma
@@ -168,7 +169,7 @@ class LLVMScalars(Approximations[ir.Value]):
         return FORMULAS[name](self, x, y)
 
 
-def _compare(build: Callable[..., ir.Value], sign: str, b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+def _compare(build: Callable[..., ir.Value], sign: str, b: Builder, x: ir.Value, y: ir.Value) -> ir.Value:
     return build(b, sign, x, y)
 
 
@@ -246,8 +247,8 @@ def multiply_high(s: LLVMScalars, x: Scalar, y: Scalar) -> Scalar:
     """High half of the product of two uint32."""
     if x.dtype != uint32:
         raise DTypeError(f"mulhi needs uint32, got {x.dtype}; cast the operands first")
-    wide = [s.builder.zext(v, s.like(v, int64)) for v in s.together(x.value, y.value)]
-    high = s.builder.lshr(s.builder.mul(*wide), s.together(ir.IntType(64)(32), wide[0])[0])
+    left, right = (s.builder.zext(v, s.like(v, int64)) for v in s.together(x.value, y.value))
+    high = s.builder.lshr(s.builder.mul(left, right), s.together(ir.IntType(64)(32), left)[0])
     return s.element(s.builder.trunc(high, s.like(high, uint32)), uint32)
 
 
