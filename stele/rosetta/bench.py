@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from stele.rosetta.process import Died, Process
 from stele.rosetta.rows import WORKLOADS, Row, modes, program
 
 SLOW = 20.0             # a mode whose second call takes so many times the best is sampled once
+REST = 0.3              # seconds after which the threads of an idle framework have stopped to look for work
 CONTENDERS = 5          # peers in a final
 LEADERS, CLOSE = 3.0, 1.25      # the best mode of a framework is in a final within the first, others within the second
 ROOM = 0.7              # of the memory that is available, for all in a final together
@@ -193,6 +195,7 @@ class Bench:
                 first = process.ask("call")["seconds"]
                 e.cold, e.warm = (first, e.warm) if number == 0 else (e.cold, min(first, e.warm or first))
                 process.ask("call")
+                time.sleep(REST)
 
             def memory(e: Entry, process: Process) -> None:
                 peak = process.ask("memory")["mb"]
@@ -200,6 +203,7 @@ class Bench:
 
             each(lambda e, process: process.tell("load", **loading(e, weights)))
             each(lambda e, process: process.answer())
+            time.sleep(REST)
             each(first_call)
             for _ in range(self.effort.laps):
                 each(lambda e, process: self.take(process, e, e.final, self.effort.turn, least=1))
