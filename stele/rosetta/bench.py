@@ -17,7 +17,7 @@ from stele.rosetta.process import Died, Process
 from stele.rosetta.rows import WORKLOADS, Row, modes, program
 
 SLOW = 20.0             # a mode whose second call takes so many times the best is sampled once
-REST = 0.3              # seconds after which the threads of an idle framework have stopped to look for work
+REST = 0.5              # seconds after which the threads of an idle framework have stopped to look for work
 CONTENDERS = 5          # peers in a final
 LEADERS, CLOSE = 3.0, 1.25      # the best mode of a framework is in a final within the first, others within the second
 ROOM = 0.7              # of the memory that is available, for all in a final together
@@ -203,7 +203,7 @@ class Bench:
 
             each(lambda e, process: process.tell("load", **loading(e, weights)))
             each(lambda e, process: process.answer())
-            time.sleep(REST)
+            time.sleep(4 * REST)    # what was loaded last is busy the longest
             each(first_call)
             for _ in range(self.effort.laps):
                 each(lambda e, process: self.take(process, e, e.final, self.effort.turn, least=1))
