@@ -23,7 +23,8 @@ from stele.backend.base import Precision  # noqa: E402
 from stele.backend.llvm import conv as direct  # noqa: E402
 from stele.backend.llvm import conv_weight, pointwise, winograd, winograd_weight  # noqa: E402
 from stele.backend.llvm.access import Operand, Temp  # noqa: E402
-from stele.backend.llvm.gemm import Gemm, gemm, plan  # noqa: E402
+from stele.backend.llvm.gemm import gemm  # noqa: E402
+from stele.backend.llvm.gemm_plan import Gemm, plan  # noqa: E402
 from stele.backend.llvm.launch import Launch  # noqa: E402
 from stele.backend.llvm.layer import backward, forward  # noqa: E402
 from stele.backend.llvm.points import F2, F4, Points  # noqa: E402

@@ -18,7 +18,8 @@ from contraction import Bench, Memory, machine_here, size, strides  # noqa: E402
 
 from stele.backend.llvm.algorithms import convolution, input_gradient  # noqa: E402
 from stele.backend.llvm.conv_weight import weight_gradient  # noqa: E402
-from stele.backend.llvm.gemm import Gemm, gemm  # noqa: E402
+from stele.backend.llvm.gemm import gemm  # noqa: E402
+from stele.backend.llvm.gemm_plan import Gemm  # noqa: E402
 from stele.backend.llvm.stencil import Conv  # noqa: E402
 from stele.rosetta.machine import multiply_adds  # noqa: E402
 
@@ -88,7 +89,8 @@ def products(wanted: Callable[[str], bool]) -> Iterator[tuple[str, Bench, int, i
         yield name, Bench(
             MACHINE,
             lambda module, temp, spec=spec, memory=memory: gemm(
-                module, "gemm", MACHINE, spec, memory[1].operand(), memory[2].operand(), memory[0].write, temp),
+                module, "gemm", MACHINE, spec, memory[1].operand(), memory[2].operand(), memory[0].write,
+                memory[0].near, temp),
             [rng.standard_normal(s, np.float32) for s in shapes], (m,)), 2 * m * n * k, threads
 
 

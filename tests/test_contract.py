@@ -13,11 +13,12 @@ from llvmlite import ir
 
 from stele.backend.base import Precision
 from stele.backend.llvm import gemm as products
-from stele.backend.llvm import pointwise
+from stele.backend.llvm import gemm_plan, pointwise
 from stele.backend.llvm.access import Extent, Machine
 from stele.backend.llvm.algorithms import convolution, input_gradient
 from stele.backend.llvm.conv_weight import weight_gradient
-from stele.backend.llvm.gemm import Gemm, gemm
+from stele.backend.llvm.gemm import gemm
+from stele.backend.llvm.gemm_plan import Gemm
 from stele.backend.llvm.launch import Launch, i64
 from stele.backend.llvm.layer import forward
 from stele.backend.llvm.microkernel import Tile
@@ -133,8 +134,8 @@ BY_PARTS = (         # batch, m, n, k
 
 def one_by_parts(patch: pytest.MonkeyPatch, rows: int) -> None:
     """Every product goes by parts, on small tiles, some rows a task."""
-    def plan(machine: Machine, spec: Gemm, left, right, precision="fast") -> products.Blocking:
-        blocking = products.by_parts(machine, spec, right)[0][1]
+    def plan(machine: Machine, spec: Gemm, left, right, precision="fast") -> gemm_plan.Blocking:
+        blocking = gemm_plan.by_parts(machine, spec, right)[0][1]
         tile = replace(blocking.tile, rows=rows)
         return replace(blocking, tile=tile, m=2 * rows)
 
@@ -162,7 +163,7 @@ def schemes(machine: Machine, *sizes: Extent, precision: Precision = "fast", **o
     m, n, k = sizes
     spec = Gemm(1, m, n, k, options.pop("dtype", ir.FloatType()), **options)
     memory = Memory(0, spec.dtype, (1, 1, 1)).operand()
-    return products.plan(machine, spec, memory, memory, precision).scheme.side
+    return gemm_plan.plan(machine, spec, memory, memory, precision).scheme.side
 
 
 @pytest.mark.parametrize("machine", (AVX512, AVX2, SSE4), ids=lambda m: f"{m.vector_bytes}")

@@ -51,6 +51,7 @@ class Entry(Steps):
         self.pool_run, self.pool_finish = (ir.Function(module, POOL_RUN, name) for name in ("pool_run", "pool_finish"))
         self.first_write: int | None = None
         self.chain: list[Link] = []
+        self.cut = 0        # into how many parts the tasks of the chain fall
         self.ctx, self.pool = self.function.args
         self.bufs, self.sizes, self.status = (word(self.b, self.ctx, k) for k in (BUFS, SIZES, STATUS))
 
@@ -75,9 +76,10 @@ class Entry(Steps):
 
     def run(self, step: Run) -> None:
         link = Link(step, self.kernel(step), len(self.emitted) - 1)
-        if not self.parts((*self.chain, link)):
+        if not (count := self.parts((*self.chain, link))):
             self.run_chain()
         self.chain.append(link)
+        self.cut = count
 
     def parts(self, links: Sequence[Link]) -> int:
         """How many parts tasks may take through all of some kernels; 0 if each has to wait for the one before."""
@@ -93,7 +95,7 @@ class Entry(Steps):
             for link in links:
                 self.start(link.launches, link.step.clock, link.number)
             return
-        first, last, count = links[0].step.clock, links[-1].step.clock, self.parts(links)
+        first, last, count = links[0].step.clock, links[-1].step.clock, self.cut
         launches = [launch for link in links for launch in link.launches]
         spaces, scratch = self.spaces(first, last, count, max(int(launch.scratch) for launch in launches))
         for slot in self.slots.table:

@@ -12,7 +12,8 @@ from stele.backend.llvm.blocks import Blocks
 from stele.backend.llvm.dims import i64
 from stele.backend.llvm.elements import Lanes
 from stele.backend.llvm.frame import Frame, Slots
-from stele.backend.llvm.gemm import Gemm, gemm
+from stele.backend.llvm.gemm import gemm
+from stele.backend.llvm.gemm_plan import Gemm
 from stele.backend.llvm.launch import BUFS, Builder, Launch, pointer
 from stele.backend.llvm.nest import Splat, prefetch
 from stele.backend.llvm.pairs import dot, paired

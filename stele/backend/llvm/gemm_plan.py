@@ -1,0 +1,159 @@
+"""How a matrix product is cut into tasks, and where the microkernel finds its operands: the cheapest by estimate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from llvmlite import ir
+
+from stele.backend.base import Precision
+from stele.backend.llvm.access import Extent, Machine, Operand, size_of
+from stele.backend.llvm.microkernel import Price, Product, Tile, tiles
+from stele.backend.llvm.nest import round_up
+from stele.backend.llvm.schemes import ONE, STRASSEN, Scheme
+from stele.kernel.corners import NONE, Corners
+
+Mode = Literal["direct", "task", "shared"]
+"""Where the microkernel finds an operand: in place, packed by each task in scratch, or packed once in a temporary."""
+
+
+FEW_ROWS = 256
+"""Packing the right operand for fewer rows costs more than it gains."""
+FORK = 400_000
+"""Floating-point operations that are worth a second thread: 3.5 us of one."""
+TASKS = 16
+"""Tasks of a product that keep any machine busy."""
+PASSING, RESIDENT = 80.0, 5.0
+"""What sums of parts cost more than parts, a vector: where they go through memory, and where they stay near."""
+DEEP = 512
+"""The depth of a slice, where a product is cut along its depth."""
+
+
+@dataclass(frozen=True)
+class Gemm:
+    """The sizes of a matrix product; lanes run over `n`. `product` is what the microkernel computes for `x y + z`.
+
+    What corners of operands hold is zero, or not looked at; tiles in a corner of the result become zero.
+    """
+
+    batch: Extent
+    m: Extent
+    n: Extent
+    k: Extent
+    dtype: ir.Type
+    product: Product | None = None
+    corners: Corners = NONE
+
+    def __str__(self) -> str:
+        return f"{self.batch}x{self.m}x{self.n}x{self.k} {'bf16' if self.product else self.dtype}"
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """How a product is cut: by a scheme into products of the sizes `part`; a task makes `m x n` elements of each part,
+    `k` deep at a time, from a slice of depth `slice`. Where there are several parts, `k` is all of their depth.
+    """
+
+    scheme: Scheme
+    part: Gemm
+    tile: Tile
+    m: int
+    n: int
+    k: int
+    slice: int | None
+    left: Mode
+    right: Mode
+
+
+def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand, precision: Precision = "fast") -> Blocking:
+    """The blocking of a product: a function of the machine and of the sizes that are known."""
+    lanes, size = machine.lanes(spec.dtype), size_of(spec.dtype)
+    rows = (spec.m,) if isinstance(spec.m, int) else (32, 64, 96)
+    columns = (spec.n,) if isinstance(spec.n, int) else (32, 64, 96)
+    depth = spec.k if isinstance(spec.k, int) else 256
+    few = right.plain is not None and right.plain.strides[2] == 1 and rows[-1] <= FEW_ROWS
+    whole = few and isinstance(spec.n, int) and spec.n % lanes == 0
+    price = Price(machine, spec.dtype, pack=2.0)
+    candidates: list[tuple[float, Tile | Blocking]] = [*tiles(price, rows, columns, depth, whole)]
+    if precision == "fast" and not few and spec.product is None and isinstance(spec.dtype, ir.FloatType):
+        candidates += by_parts(machine, spec, right)
+    tile = machine.choices.choose(f"gemm {spec}", candidates)[1]
+    if isinstance(tile, Blocking):
+        return tile
+    tile = replace(tile, product=spec.product)
+    blocks = -(-depth // (machine.l2 // 2048 * 4 // size))
+    block_k = round_up(-(-depth // blocks), lanes) if isinstance(spec.k, int) else 256
+    batch = spec.batch if isinstance(spec.batch, int) else 1
+    m, n = _task(tile, batch, rows[-1], columns[-1], depth)
+    slice = None
+    if spec.batch == 1 and _is_deep(machine, spec, depth):
+        m, n = round_up(rows[-1], tile.rows), round_up(columns[-1], tile.columns)
+        block_k = slice = DEEP
+        if isinstance(spec.k, int):
+            slice = round_up(-(-depth // (8 * -(-depth // (24 * DEEP)))), lanes)
+            block_k = round_up(-(-slice // -(-slice // DEEP)), lanes)
+    left_mode = _mode(machine, spec, left, 1, spec.m, tile.rows, -(-columns[-1] // n) if left.batched else 2)
+    if slice is not None and left.plain is not None and left.plain.strides[1] == 1 and rows[-1] % tile.rows == 0:
+        left_mode = "direct"
+    right_mode: Mode = "direct"
+    if not whole:
+        right_mode = _mode(machine, spec, right, 2, spec.n, tile.columns, -(-rows[-1] // m) if right.batched else 2)
+    return Blocking(ONE, spec, tile, m, n, block_k, slice, left_mode, right_mode)
+
+
+def by_parts(machine: Machine, spec: Gemm, right: Operand) -> list[tuple[float, Blocking]]:
+    """Blockings with prices for seven products of parts instead of eight: sums of parts of a panel of the right operand
+    stay with a task in the second-level cache, those of the left are packed once and pass by from the third.
+    """
+    even = [x for x in (spec.m, spec.n, spec.k) if isinstance(x, int) and x % 2 == 0]
+    if len(even) < 3 or spec.corners != NONE:
+        return []
+    m, n, k = even
+    part, found = replace(spec, m=m // 2, n=n // 2, k=k // 2), list[tuple[float, Blocking]]()
+    for price, tile in tiles(Price(machine, spec.dtype), (m // 2,), (n // 2,), k // 2):
+        if tile.vectors > 1 and 14 * tile.columns * k <= machine.l2 * 3 // 4 and 7 * m * k <= machine.l3 // 2:
+            down = max(1, min(m // 2 // tile.rows, TASKS // -(-n // 2 // tile.columns))) if right.plain else 1
+            sums = (PASSING * m * k + RESIDENT * (down * k * n + m * n)) / tile.lanes
+            rows = round_up(-(-m // 2 // down), tile.rows)
+            blocking = Blocking(STRASSEN, part, tile, rows, tile.columns, k // 2, None, "shared", "task")
+            found.append((7 * price + sums, blocking))
+    return found
+
+
+def _is_deep(machine: Machine, spec: Gemm, depth: int) -> bool:
+    """Whether depth is what there is to share out: each task then packs a slice of its own of both operands."""
+    if not (isinstance(spec.m, int) and isinstance(spec.n, int)):
+        return False
+    small = spec.m * spec.n * size_of(spec.dtype) <= machine.l2 // 4 and max(spec.m, spec.n) <= DEEP
+    return small and (not isinstance(spec.k, int) or depth >= max(8 * max(spec.m, spec.n), 4 * DEEP))
+
+
+def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
+    """The part of C one task makes: its rows of the left operand fill half of a cache, for as many columns as leave
+    room for panels of the right one; small enough that there are `TASKS`."""
+    work = 2 * batch * m * n * k
+    wanted = min(TASKS, max(1 + (work >= FORK), work // 1_000_000))
+    down, right = -(-m // (tile.machine.l2 // 2 // (DEEP * size_of(tile.dtype)))), -(-n // 192)
+    while batch * down * right < wanted:
+        if n // right >= m // down and n // right > tile.columns:
+            right *= 2
+        elif m // down > tile.rows:
+            down *= 2
+        else:
+            break
+    return round_up(-(-m // down), tile.rows), round_up(-(-n // right), tile.columns)
+
+
+def _mode(machine: Machine, spec: Gemm, operand: Operand, axis: int, extent: Extent, width: int, readers: int) -> Mode:
+    """In place where memory is already right, else packed by the task when no other task needs the same panels."""
+    plain, size = operand.plain, size_of(spec.dtype)
+    if plain is not None and isinstance(spec.k, int):
+        across, deep = plain.strides[axis], plain.strides[3 - axis]
+        whole = isinstance(extent, int) and extent % width == 0
+        apart = max(across, deep) * size
+        small = isinstance(extent, int) and spec.k * extent * size <= machine.l1
+        near = small or (apart % 2048 and apart * (width if deep == 1 else spec.k) <= machine.l2)
+        if near and ((deep == 1 and axis == 1) or (whole and (axis == 1 or across == 1))):
+            return "direct"
+    return "task" if readers == 1 else "shared"
