@@ -48,6 +48,8 @@ def test_questions_and_what_matters_among_them() -> None:
     first = build(one, {})
     about = {question.partition(" ")[0] for question in first.trial.asked}
     assert about and about <= {"direct", "convolution", "winograd2", "winograd4"}
+    taken = [{q: asked.names.index("direct")} for q, asked in first.trial.asked.items() if asked.is_algorithm] or [{}]
+    assert any(question.startswith("direct ") for answer in taken for question in build(one, answer).trial.asked)
     for question, asked in first.trial.asked.items():
         assert asked.prices[asked.taken] == min(asked.prices)
         for k in range(len(asked.prices)) if asked.is_algorithm else ():

@@ -89,6 +89,7 @@ class Pool:
 
 
 _current: Pool | None = None
+_ready: dict[str, bytes] = {}           # the native half, by key, from when it is made until it is loaded
 _made: list[Pool] = []                  # every pool of this process: programs may still run on those that were replaced
 
 
@@ -142,14 +143,19 @@ def _start() -> Pool:
 @contextmanager
 def prepared() -> Iterator[None]:
     """Around the making of a program: LLVM makes the native half of the pool meanwhile, where it is not there yet."""
-    text, key = _source(None)
-    if _native.cache_info().currsize or cache.objects().get(key):
+    if _native.cache_info().currsize:
         yield
         return
-    with jit.busy(), jit.Objects(detect(), symbols.POOL) as objects:
-        objects.add(text)
+    text, key = _source(None)
+    if image := cache.objects().get(key):
         yield
-    cache.objects().put(key, objects.images[0])
+    else:
+        with jit.busy(), jit.Objects(detect(), symbols.POOL) as objects:
+            objects.add(text)
+            yield
+        image = objects.images[0]
+        cache.objects().put(key, image)
+    _ready[key] = image
 
 
 def _source(futex: bool | None) -> tuple[str, str]:
@@ -162,7 +168,7 @@ def _source(futex: bool | None) -> tuple[str, str]:
 @functools.cache
 def _native(futex: bool | None) -> jit.Loaded:
     text, key = _source(futex)
-    image = cache.objects().get(key)
+    image = _ready.pop(key, None) or cache.objects().get(key)
     if image is None:
         image = jit.compile_object(text, detect(), allowed=symbols.POOL)
         cache.objects().put(key, image)

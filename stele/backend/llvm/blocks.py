@@ -8,9 +8,9 @@ from llvmlite import ir
 
 from stele.backend.llvm.dims import i64
 from stele.backend.llvm.elements import Elements, Lanes, Registers
-from stele.backend.llvm.launch import i32
+from stele.backend.llvm.launch import i32, known
 from stele.backend.llvm.memory import Mask
-from stele.backend.llvm.nest import constant, least, loop, shuffle
+from stele.backend.llvm.nest import least, loop, shuffle
 from stele.backend.llvm.scalars import Scalar
 from stele.ir.types import Type, bool_
 from stele.kernel.cost import instructions
@@ -64,7 +64,7 @@ class Blocks(Elements):
         """The pieces of a loop in lanes: `many` full vectors side by side while they fit, then the rest under masks."""
         outer, lanes = self.lanes, self.s.lanes
         start, stop = self.span(axis)
-        first, last = constant(start), constant(stop)
+        first, last = known(start), known(stop)
         if first is not None and last is not None:
             rest = (last - first) % (lanes * many)
             if last - first > rest:

@@ -65,8 +65,10 @@ class Builder(ir.IRBuilder):
         return self.once(cmpop, (lhs, rhs), lambda x, y: make(cmpop, x, y))
 
 
-def known(x: ir.Value) -> int | None:
+def known(x: int | ir.Value) -> int | None:
     """The number that an i64 is, if it is known."""
+    if isinstance(x, int):
+        return x
     return x.constant if type(x) is ir.Constant and x.type == i64 else None
 
 

@@ -31,8 +31,6 @@ class Memory:
 
     def offset(self, base: ir.Value, elements: ir.Value, dtype: DType) -> ir.Value:
         """The address some elements after `base`."""
-        if isinstance(elements, ir.Constant) and elements.constant == 0:
-            return base
         if isinstance(elements.type, ir.VectorType):
             base = self.s.together(base, elements)[0]
         return self.b.gep(base, [elements], source_etype=in_memory(dtype))

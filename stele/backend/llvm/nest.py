@@ -23,11 +23,6 @@ def kernel(module: ir.Module, name: str) -> Iterator[tuple[Builder, ir.Value, ir
     b.ret_void()
 
 
-def constant(x: int | ir.Value) -> int | None:
-    """The number that an integer is, if it is known."""
-    return x if isinstance(x, int) else known(x)
-
-
 def as_value(x: int | ir.Value) -> ir.Value:
     return number(x) if isinstance(x, int) else x
 
@@ -54,7 +49,7 @@ def undefined(dtype: ir.Type, lanes: int) -> ir.Constant:
 @contextmanager
 def loop(b: Builder, start: int | ir.Value, stop: int | ir.Value, step: int = 1) -> Iterator[ir.Value]:
     """`for i in range(start, stop, step)`: the builder stands in the body; no loop where it would run once."""
-    first, last = constant(start), constant(stop)
+    first, last = known(start), known(stop)
     if first is not None and last is not None and first < last <= first + step:
         yield as_value(start)
         return
@@ -76,7 +71,7 @@ Body = Callable[[ir.Value, list[ir.Value]], list[ir.Value]]
 
 def fold(b: Builder, count: int | ir.Value, carried: list[ir.Value], body: Body) -> list[ir.Value]:
     """The values after `carried = body(i, carried)` for `i` in `range(count)`."""
-    if constant(count) == 1:
+    if known(count) == 1:
         return body(i64(0), carried)
     before = b.block
     with loop(b, 0, count) as i:
