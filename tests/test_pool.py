@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import native_programs
+import numpy as np
 import pytest
 from native_programs import Counting
 
+import stele as st
 from stele import config
 from stele.backend.cpu import jit, pool, pool_code
 from stele.backend.cpu.call import Frame
@@ -126,6 +128,17 @@ def test_scratch_is_aligned_and_one_per_thread(native: jit.Loaded) -> None:
     frame.run(native["empty"])
     assert frame.scratch_bytes == 128
     assert int(frame._ctx[3]) % 64 == 0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_products_count_subnormal_numbers_as_zero_unless_strict(threads: int) -> None:
+    pool.set_threads(threads)
+    tiny = np.full((128, 128), 1e-39, np.float32)
+    for precision, kept in (("fast", False), ("strict", True)):
+        product = st.compile(lambda x, y: x @ y, precision=precision)(tiny, np.eye(128, dtype=np.float32)).numpy()
+        np.testing.assert_array_equal(product, tiny if kept else 0)
+        assert (tiny * np.float32(0.5)).min() > 0       # the thread that called computes as before
+    np.testing.assert_array_equal(st.compile(lambda x: x * 2)(tiny).numpy(), tiny * 2)
 
 
 def test_cancelling_ends_a_run_and_says_so(native: jit.Loaded) -> None:

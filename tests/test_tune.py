@@ -137,7 +137,8 @@ def test_an_answer_that_is_no_candidate_is_no_answer() -> None:
 
 def test_a_search_keeps_what_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     def pretended(builds: Any, *_: Any) -> list[float]:
-        return [1 / (1 + max(q.taken for q in each.trial.asked.values())) for each in builds]
+        asked = ([q for q in each.trial.asked.values() if not q.is_algorithm] for each in builds)
+        return [1 / (1 + sum(q.prices[q.taken] > min(q.prices) for q in questions)) for questions in asked]
 
     monkeypatch.setattr("stele.inspect.tune.search.seconds", pretended)
     (one,) = contractions_of(st.compile(lambda x: x @ x), np.ones((64, 64), np.float32))

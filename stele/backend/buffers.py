@@ -17,7 +17,7 @@ from stele.ir.types import DType, dtype
 ALIGNMENT = 64
 SLAB = 1 << 20          # small blocks are cut from slabs of this size; larger ones are mapped on their own
 HUGE = 1 << 21
-RECENT, RECENT_BYTES = 2, 1 << 14   # how many buffers a result goes through in turn, and up to which size
+RECENT, RECENT_BYTES = 2, 1 << 14   # how many buffers a result goes through, and up to which size
 UNSEEN = 2              # references to what one name or buffer alone holds: that one's, getrefcount's
 KEEP = 1 << 28          # freed bytes beyond this much, and beyond what was in use, go back to the system
 
@@ -156,13 +156,13 @@ class Buffer:
 
 
 class Recent:
-    """Memory for one result, call after call: of the last few small buffers, one that nobody holds any more."""
+    """Memory for one result, call after call: of the last few small buffers, the first that nobody holds any more."""
 
     __slots__ = ("dtype", "given", "shape", "small")
 
     def __init__(self, dtype: DType, shape: tuple[int, ...]) -> None:
         self.dtype, self.shape, self.small = dtype, shape, prod(shape) * dtype.bytes <= RECENT_BYTES
-        self.given: deque[Buffer] = deque()
+        self.given: list[Buffer] = []
 
     def fresh(self) -> Buffer:
         """A buffer that was never given before."""
@@ -172,15 +172,11 @@ class Recent:
         """A buffer that nobody sees but the caller."""
         if not self.small:
             return self.fresh()
-        try:
-            buffer = self.given.popleft()
-            if getrefcount(buffer) > UNSEEN or getrefcount(buffer.block) > UNSEEN:
-                if len(self.given) < RECENT:
-                    self.given.append(buffer)
-                buffer = self.fresh()
-        except IndexError:
-            buffer = self.fresh()
-        self.given.append(buffer)
+        for buffer in self.given:
+            if getrefcount(buffer) <= UNSEEN + 1 and getrefcount(buffer.block) <= UNSEEN:
+                return buffer
+        buffer = self.fresh()
+        self.given = [buffer, *self.given[:RECENT - 1]]
         return buffer
 
 

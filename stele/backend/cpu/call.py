@@ -6,15 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from stele.backend.cpu.pool import Pool, current
+from stele.backend.cpu.pool_code import FINISHED, FLUSHES
 
 _LINE = 64
+_WORDS = _LINE // 8
 
 
 class Frame:
     """What a program is called with: fill `buffers` (addresses) and `sizes`, then `run`.
 
-    `status` holds code, site, payload and cancel of the last run, and 1 if it ran to its end. A frame serves one call
-    at a time.
+    `status` holds code, site, payload and cancel of the last run. A frame serves one call at a time. With `flushes`,
+    subnormal numbers count as zero, on all threads.
 
     >>> from stele.backend.cpu import jit, target
     >>> text = "define i32 @program(ptr %ctx, ptr %pool) { ret i32 0 }"
@@ -25,22 +27,23 @@ class Frame:
     0
     """
 
-    def __init__(self, buffers: int, sizes: int, scratch_bytes: int = 0) -> None:
-        self.buffers: npt.NDArray[np.uint64] = np.zeros(max(buffers, 1), np.uint64)
-        self.sizes: npt.NDArray[np.int64] = np.zeros(max(sizes, 1), np.int64)
-        self.status: npt.NDArray[np.int64] = np.zeros(5, np.int64)
+    def __init__(self, buffers: int, sizes: int, scratch_bytes: int = 0, flushes: bool = False) -> None:
+        self.buffers: npt.NDArray[np.uint64] = _lines(max(buffers, 1)).view(np.uint64)
+        self.sizes: npt.NDArray[np.int64] = _lines(max(sizes, 1))
+        self.status: npt.NDArray[np.int64] = _lines(FLUSHES // 8 + 1)
+        self.status[FLUSHES // 8] = flushes
         self.scratch_bytes = -(-scratch_bytes // _LINE) * _LINE
         self.bound: object = None       # whose sizes are in the table
         self.arena = 0                  # which arena its temporaries lie in
         self._slots = 0
-        self._ctx = np.zeros(5, np.uint64)
+        self._ctx = _lines(5).view(np.uint64)
         self._ctx[:] = self.buffers.ctypes.data, self.sizes.ctypes.data, self.status.ctypes.data, 0, self.scratch_bytes
         self.address = self._ctx.ctypes.data
 
     @property
     def finished(self) -> bool:
         """Whether the last run came to its end, whatever was raised behind it."""
-        return bool(self.status[4])
+        return bool(self.status[FINISHED // 8])
 
     def run(self, program: int, *addresses: int) -> int:
         """Call the program at this address on the pool of this process and return its code (0: all is well); the
@@ -61,3 +64,9 @@ class Frame:
         self._scratch = np.empty(pool.threads * self.scratch_bytes + _LINE, np.uint8)
         self._ctx[3] = -(-self._scratch.ctypes.data // _LINE) * _LINE
         self._slots = pool.threads
+
+
+def _lines(words: int) -> npt.NDArray[np.int64]:
+    """Zeros that share no cache line with anything else, so that threads which read them are not disturbed."""
+    room = np.zeros((-(-words // _WORDS) + 1) * _WORDS, np.int64)
+    return room[-room.ctypes.data % _LINE // 8:][:words]

@@ -1,4 +1,4 @@
-"""How threads of the pool wait for one another, as LLVM IR: the one place that knows the operating system.
+"""How threads of the pool wait for one another and compute, as LLVM IR: the one place that knows systems and CPUs.
 
 An event is `{ i32 count, i32 sleepers }`. `@announce` bumps the count; `@await` returns when the count is no longer the
 one that the thread has seen: it looks for a while, then sleeps in the kernel.
@@ -7,14 +7,14 @@ one that the thread has seen: it looks for a while, then sleeps in the kernel.
 from __future__ import annotations
 
 
-def template(*, futex: bool) -> str:
+def template(triple: str, *, futex: bool) -> str:
     """LLVM IR with `$names` of `constants` and of the pool's layout; without `futex` on a condition variable."""
-    return _DECLARATIONS + (_FUTEX if futex else _CONDITION) + _EVENTS
+    return _DECLARATIONS + (_ARM_MODE if _is_arm(triple) else _X86_MODE) + (_FUTEX if futex else _CONDITION) + _EVENTS
 
 
 def constants(triple: str) -> dict[str, int | str]:
     """What differs between machines: system call and clock numbers, the instruction that relaxes a spinning core."""
-    arm = triple.startswith(("aarch64", "arm64"))
+    arm = _is_arm(triple)
     return {
         "futex": 98 if arm else 202,
         "monotonic": 1 if "linux" in triple else 6,
@@ -22,6 +22,10 @@ def constants(triple: str) -> dict[str, int | str]:
         "relax": "llvm.aarch64.isb(i32 15)" if arm else "llvm.x86.sse2.pause()",
         "relax_type": "llvm.aarch64.isb(i32)" if arm else "llvm.x86.sse2.pause()",
     }
+
+
+def _is_arm(triple: str) -> bool:
+    return triple.startswith(("aarch64", "arm64"))
 
 
 _DECLARATIONS = """
@@ -34,6 +38,44 @@ declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 declare void @$relax_type
 declare i64 @llvm.smin.i64(i64, i64)
+"""
+
+# How a thread computes: MXCSR with its bits FTZ and DAZ, FPCR with its bit FZ.
+_X86_MODE = """
+declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+@flush = internal constant i64 32832
+
+define internal i64 @mode() {
+  %at = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %at)
+  %now = load i32, ptr %at
+  %mode = zext i32 %now to i64
+  ret i64 %mode
+}
+
+define internal void @set_mode(i64 %mode) {
+  %at = alloca i32
+  %now = trunc i64 %mode to i32
+  store i32 %now, ptr %at
+  call void @llvm.x86.sse.ldmxcsr(ptr %at)
+  ret void
+}
+"""
+_ARM_MODE = """
+declare i64 @llvm.aarch64.get.fpcr()
+declare void @llvm.aarch64.set.fpcr(i64)
+@flush = internal constant i64 16777216
+
+define internal i64 @mode() {
+  %mode = call i64 @llvm.aarch64.get.fpcr()
+  ret i64 %mode
+}
+
+define internal void @set_mode(i64 %mode) {
+  call void @llvm.aarch64.set.fpcr(i64 %mode)
+  ret void
+}
 """
 
 _FUTEX = """

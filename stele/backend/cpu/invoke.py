@@ -16,7 +16,8 @@ declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 
-; pool_invoke(pool, program, ctx, *addresses): the addresses lead the table of buffers, then the program runs.
+; pool_invoke(pool, program, ctx, *addresses): the addresses lead the table of buffers, which is written where they are
+; others than before, then the program runs.
 define ptr @pool_invoke(ptr %self, ptr %args, i64 %n) {
 entry:
   %pool.o = load ptr, ptr %args
@@ -30,17 +31,21 @@ entry:
   %buffers = load ptr, ptr %ctx
   br label %next
 next:
-  %k = phi i64 [ 3, %entry ], [ %k1, %store ]
+  %k = phi i64 [ 3, %entry ], [ %k1, %convert ], [ %k1, %store ]
   %more = icmp slt i64 %k, %n
-  br i1 %more, label %store, label %run
-store:
+  br i1 %more, label %convert, label %run
+convert:
   %o.at = getelementptr ptr, ptr %args, i64 %k
   %o = load ptr, ptr %o.at
   %address = call ptr @PyLong_AsVoidPtr(ptr %o)
   %position = sub i64 %k, 3
   %buffer = getelementptr ptr, ptr %buffers, i64 %position
-  store ptr %address, ptr %buffer
+  %before = load ptr, ptr %buffer
+  %same = icmp eq ptr %before, %address
   %k1 = add i64 %k, 1
+  br i1 %same, label %next, label %store
+store:
+  store ptr %address, ptr %buffer
   br label %next
 run:
   %state = call ptr @PyEval_SaveThread()

@@ -19,21 +19,24 @@ MAX_CHUNKS = 8          # of one range: a thread that loses its core delays at m
 CANCELLED = -1          # the code of a program that was asked to stop
 POLL_NS = 50_000_000    # how often a program on Python's main thread lets Python look for signals
 
-# Byte offsets in a pool; words that different threads write lie 128 bytes apart.
+# Byte offsets in a pool; words that different threads write lie 128 bytes apart, those that one reads or writes after
+# the other lie together: a line that was written elsewhere takes some 100 ns to come.
 OFFSET = {
     "owner":      0,                                                # 1 while a caller has the workers
-    "start":    128,                                                # { i32 event, i32 sleepers }: a job is there
-    "finish":   256,                                                # { i32 event, i32 sleepers }: the job is done
-    "pending":  384,                                                # chunks not reported yet
-    "kernel":   512, "ctx": 520, "tasks": 528, "parts": 536,        # the job
-    "threads":  640, "spin": 648, "crowded": 656, "stop": 664,      # set by Python
-    "closing":  672, "main": 680, "on_poll": 688,
-    "polled":   768, "next_poll": 776,                              # status and time of the main thread's program
-    "calls":    896,                                                # programs running
-    "mutex":   1024, "cond": 1152,                                  # where there is no futex
-    "slots":   1280,                                                # one per thread: chunks left
+    "start":    128,                                                # { i32 event, i32 sleepers }: a job is there,
+    "kernel":   136, "ctx": 144, "tasks": 152, "parts": 160,        # and what it is,
+    "mode":     168,                                                # with how its caller computes
+    "finish":   256,                                                # { i32 event, i32 sleepers }: the job is done,
+    "pending":  264,                                                # for no chunk is left that is not reported
+    "threads":  384, "spin": 392, "crowded": 400, "stop": 408,      # set by Python
+    "closing":  416, "main": 424, "on_poll": 432,
+    "polled":   512, "next_poll": 520,                              # status and time of the main thread's program
+    "calls":    640,                                                # programs running
+    "mutex":    768, "cond": 896,                                   # where there is no futex
+    "slots":   1024,                                                # one per thread: chunks left
 }
 SLOT = 128
+FINISHED, FLUSHES = 64, 72      # behind the status of a call: 1 if the program ran to its end; 1 to flush subnormals
 
 
 def size(threads: int) -> int:
@@ -43,15 +46,16 @@ def size(threads: int) -> int:
 
 def source(triple: str, *, futex: bool = sys.platform == "linux") -> str:
     """The pool as LLVM IR text; without `futex` it waits on a condition variable."""
-    return Template(events.template(futex=futex) + _CODE + invoke.CODE).substitute(
+    return Template(events.template(triple, futex=futex) + _CODE + invoke.CODE).substitute(
         OFFSET | events.constants(triple),
-        slot=SLOT, max_chunks=MAX_CHUNKS, cancelled=CANCELLED, poll_ns=POLL_NS,
+        slot=SLOT, max_chunks=MAX_CHUNKS, cancelled=CANCELLED, poll_ns=POLL_NS, finished=FINISHED, flushes=FLUSHES,
     )
 
 
 _CODE = """
 declare i64 @pthread_self()
 declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.vector.reduce.or.v4i64(<4 x i64>)
 
 define internal ptr @cancel_word(ptr %ctx) alwaysinline {
   %at = getelementptr i8, ptr %ctx, i64 16
@@ -86,13 +90,15 @@ range:
   %v = sub i64 %ahead, %back
   %skip = mul i64 %v, $slot
   %left = getelementptr i8, ptr %slots, i64 %skip
-  br label %peek
+  %own = icmp eq i64 %step, 0
+  br i1 %own, label %claim, label %peek
 peek:
   %done1 = phi i64 [ %done, %range ], [ %more, %ran ]
   %seen = load atomic i64, ptr %left monotonic, align 8
   %some = icmp sgt i64 %seen, 0
   br i1 %some, label %claim, label %empty
 claim:
+  %done3 = phi i64 [ %done, %range ], [ %done1, %peek ]
   %old = atomicrmw sub ptr %left, i64 1 acq_rel
   %mine = icmp sgt i64 %old, 0
   br i1 %mine, label %chunk, label %empty
@@ -105,6 +111,9 @@ chunk:
   %tasks = load i64, ptr %tasks.at
   %parts.at = getelementptr i8, ptr %pool, i64 $parts
   %parts = load i64, ptr %parts.at
+  %mode.at = getelementptr i8, ptr %pool, i64 $mode
+  %mode = load i64, ptr %mode.at
+  call void @set_mode(i64 %mode)
   %closing = load atomic i64, ptr %closing.at monotonic, align 8
   %leave = icmp ne i64 %closing, 0
   br i1 %leave, label %give_up, label %alive
@@ -135,10 +144,10 @@ run:
   call void %kernel(ptr %ctx, i64 %thread, i64 %begin, i64 %end)
   br label %ran
 ran:
-  %more = add i64 %done1, 1
+  %more = add i64 %done3, 1
   br label %peek
 empty:
-  %done2 = phi i64 [ %done1, %peek ], [ %done1, %claim ]
+  %done2 = phi i64 [ %done1, %peek ], [ %done3, %claim ]
   %step1 = add i64 %step, 1
   %round = icmp eq i64 %step1, %threads
   br i1 %round, label %report, label %range
@@ -168,6 +177,9 @@ entry:
   store i64 %tasks, ptr %tasks.at
   %parts.at = getelementptr i8, ptr %pool, i64 $parts
   store i64 %parts, ptr %parts.at
+  %mode.at = getelementptr i8, ptr %pool, i64 $mode
+  %mode = call i64 @mode()
+  store i64 %mode, ptr %mode.at
   %slots = getelementptr i8, ptr %pool, i64 $slots
   %pending = getelementptr i8, ptr %pool, i64 $pending
   %all = call i64 @chunks_before(i64 %parts, i64 %tasks, i64 %parts)
@@ -226,7 +238,13 @@ ask:
   store i64 %later, ptr %next.at
   %on_poll.at = getelementptr i8, ptr %pool, i64 $on_poll
   %on_poll = load ptr, ptr %on_poll.at
+  %mode = call i64 @mode()
+  %bits = load i64, ptr @flush
+  %others = xor i64 %bits, -1
+  %plain = and i64 %mode, %others
+  call void @set_mode(i64 %plain)
   %raised = call i64 %on_poll()
+  call void @set_mode(i64 %mode)
   %quiet = icmp eq i64 %raised, 0
   br i1 %quiet, label %done, label %stop
 stop:
@@ -331,15 +349,30 @@ define void @pool_stop(ptr %pool) {
   ret void
 }
 
-; Run a program with a clean status; on Python's main thread it will be polled for signals.
+; Run a program with a clean status, which is not written where it is clean: workers have seen it; on Python's main
+; thread it will be polled for signals.
 define i64 @pool_call(ptr %pool, ptr %program, ptr %ctx) {
   %calls = getelementptr i8, ptr %pool, i64 $calls
   %c0 = atomicrmw add ptr %calls, i64 1 seq_cst
   %at = getelementptr i8, ptr %ctx, i64 16
   %status = load ptr, ptr %at
+  %old = load <4 x i64>, ptr %status, align 8
+  %any = call i64 @llvm.vector.reduce.or.v4i64(<4 x i64> %old)
+  %clean = icmp eq i64 %any, 0
+  br i1 %clean, label %begin, label %clear
+clear:
   store <4 x i64> zeroinitializer, ptr %status, align 8
-  %finished = getelementptr i8, ptr %status, i64 32
+  br label %begin
+begin:
+  %finished = getelementptr i8, ptr %status, i64 $finished
   store i64 0, ptr %finished
+  %flushes.at = getelementptr i8, ptr %status, i64 $flushes
+  %flushes = load i64, ptr %flushes.at
+  %mode = call i64 @mode()
+  %bits = load i64, ptr @flush
+  %wanted = mul i64 %flushes, %bits
+  %set = or i64 %mode, %wanted
+  call void @set_mode(i64 %set)
   %main.at = getelementptr i8, ptr %pool, i64 $main
   %main = load i64, ptr %main.at
   %self = call i64 @pthread_self()
@@ -358,6 +391,7 @@ plain:
   br label %done
 done:
   %r = phi i32 [ %r0, %watched ], [ %r1, %plain ]
+  call void @set_mode(i64 %mode)
   %fine = icmp eq i32 %r, 0
   %flag = zext i1 %fine to i64
   store i64 %flag, ptr %finished

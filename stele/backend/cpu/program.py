@@ -5,7 +5,7 @@ import atexit
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter, call, is_
+from operator import is_
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,7 +25,6 @@ from stele.ir.stages import show
 from stele.kernel.memory import FRESH, Layout, Piece, layout
 
 INDEX_OUT_OF_RANGE = 1
-address_of = attrgetter("address")
 
 
 @dataclass(frozen=True)
@@ -47,14 +46,19 @@ class Bound:
     arena: int
     scratch: int
     recent: tuple[Recent, ...]
-    fresh: tuple[Callable[[], Buffer], ...]
+    fresh: Callable[[], list[Buffer]] | None
 
 
 class Program:
-    """Calls one native function; `calls` counts them. Not to be called by two threads at once on the same buffers."""
+    """Calls one native function; `calls` counts them. Not to be called by two threads at once on the same buffers.
 
-    def __init__(self, graph: Graph, code: Native) -> None:
+    With `flushes`, it counts subnormal numbers as zero where it multiplies matrices: with them a product takes up to
+    seven times as long, and the gradients of a recurrence fade into them.
+    """
+
+    def __init__(self, graph: Graph, code: Native, flushes: bool = True) -> None:
         self.graph, self.code, self.manifest = graph, code, code.manifest
+        self.flushes = flushes and any(kernel.kind in ("contraction", "library") for kernel in self.manifest.kernels)
         self.loaded = jit.load(code.images, ["program"], detect(), imports=imports(code.images))
         self.address = self.loaded["program"]
         self.constants = {k: Buffer.of(a) for k, a in self.manifest.constants.items()}
@@ -64,6 +68,7 @@ class Program:
         self.closed: Bound | None = None
         self.frames: list[Frame] = []
         self.own = [j for j, note in enumerate(self.manifest.outputs) if note.source == "slot"]
+        self.invoke = invoker(self.manifest.parameters, len(self.own))
         self.keeping = [k for k, s in enumerate(self.manifest.slots) if s.kind == "kept"]
         plan = layout((Piece(k, self.manifest.slots[k].bytes, 0, 0) for k in self.keeping), {})
         self.kept_at = np.array([plan.offsets[k] for k in self.keeping], np.uint64)
@@ -81,7 +86,7 @@ class Program:
         else holds its block or it is listed in `keep`. Raises IndexOutOfRange or Cancelled with no parameter changed;
         where a signal handler raises behind the last kernel, `commit` still runs, a second time if need be."""
         bound = self.closed or self.bound(sizes)
-        outputs = list(map(call, bound.fresh)) if bound.fresh else self.outputs(buffers, bound, keep)
+        outputs = bound.fresh() if bound.fresh else self.outputs(buffers, bound, keep)
         frame = self.frames.pop() if self.frames else None
         if frame is None or frame.bound is not bound:
             frame = self.frame(frame, bound)
@@ -94,8 +99,7 @@ class Program:
             self.calls += 1
             own = outputs if bound.fresh else [outputs[j] for j in self.own]
             threads = frame.pool()
-            code = threads.invoke(threads.address, self.address, frame.address,
-                                  *map(address_of, buffers), *map(address_of, own))
+            code = self.invoke(threads.invoke, threads.address, self.address, frame.address, buffers, own)
             self.kept = None if code else kept
             return self.fail(code, frame.status) if code else commit(outputs)
         except BaseException:
@@ -138,7 +142,7 @@ class Program:
     def frame(self, frame: Frame | None, bound: Bound) -> Frame:
         """A call's tables, with constants and sizes filled in."""
         if frame is None or frame.scratch_bytes < bound.scratch:
-            frame = Frame(len(self.manifest.slots), len(self.manifest.names), bound.scratch)
+            frame = Frame(len(self.manifest.slots), len(self.manifest.names), bound.scratch, self.flushes)
             for k, buffer in (self.constants | self.clocks).items():
                 frame.buffers[k] = buffer.address
         frame.bound, frame.arena = bound, 0
@@ -166,7 +170,7 @@ class Program:
             plan.bytes,
             max((at(x, sizes) for x in m.scratch), default=0),
             recent,
-            tuple(r.take for r in recent) if len(self.own) == len(recent) and not m.in_place else ())
+            all_taken(recent) if len(self.own) == len(recent) and not m.in_place else None)
 
     def fail(self, code: int, status: np.ndarray[Any, Any]) -> NoReturn:
         """Raises what a signal handler raised, or what a status code means, at the user's line."""
@@ -220,6 +224,18 @@ class Program:
         return "\n".join([*rows, *plan])
 
 
+def invoker(inputs: int, results: int) -> Callable[..., int]:
+    """A call with the addresses of so many buffers, written out: `map` would take three times as long."""
+    places = [f"x[{k}].address" for k in range(inputs)] + [f"y[{k}].address" for k in range(results)]
+    return eval(f"lambda invoke, pool, program, ctx, x, y: invoke(pool, program, ctx, {', '.join(places)})")
+
+
+def all_taken(recent: Sequence[Recent]) -> Callable[[], list[Buffer]]:
+    """Buffers for all results, each from its own place, written out for the same reason."""
+    names = {f"take{k}": r.take for k, r in enumerate(recent)}
+    return eval(f"lambda: [{', '.join(f'{name}()' for name in names)}]", names)
+
+
 def imports(images: Sequence[bytes]) -> dict[str, int]:
     """Addresses of what machine code refers to: the pool, and the routines of the BLAS where it calls them."""
     routines = {name for image in images for name in symbols.undefined(image)} & {"sgemm", "dgemm"}
@@ -236,4 +252,4 @@ def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[i
                           hint="Leave it out: where bfloat16 has to be imitated, float32 is faster and more exact.")
     with pool.prepared():
         code = native(traced, optimise, {j: k for k, j in donate.items()}, steady, target, precision, options)
-    return Program(traced, code)
+    return Program(traced, code, flushes=precision != "strict")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -22,6 +23,8 @@ FEW_ROWS = 256
 """Packing the right operand for fewer rows costs more than it gains."""
 FORK = 400_000
 """Floating-point operations that are worth a second thread: 3.5 us of one."""
+FAR = 0.5
+"""What a vector of the right operand costs besides, in vector multiplications, where the first cache is too small."""
 TASKS = 16
 """Tasks of a product that keep any machine busy."""
 PASSING, RESIDENT = 80.0, 5.0
@@ -74,8 +77,13 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand, precision:
     depth = spec.k if isinstance(spec.k, int) else 256
     few = right.plain is not None and right.plain.strides[2] == 1 and rows[-1] <= FEW_ROWS
     whole = few and isinstance(spec.n, int) and spec.n % lanes == 0
+    batch = spec.batch if isinstance(spec.batch, int) else 1
     price = Price(machine, spec.dtype, pack=2.0)
-    candidates: list[tuple[float, Tile | Blocking]] = [*tiles(price, rows, columns, depth, whole)]
+    found = tiles(price, rows, columns, depth, whole)
+    candidates: list[tuple[float, Tile | Blocking]] = [*found]
+    if whole and _mode(machine, spec, left, 1, spec.m, 1, 1) == "direct":
+        near = Price(machine, spec.dtype, left=1.0, step=1.0, row=40.0, tile=600.0)
+        candidates = [(_in_tasks(near, tile, batch, rows, columns, depth), tile) for _, tile in found]
     if precision == "fast" and not few and spec.product is None and isinstance(spec.dtype, ir.FloatType):
         candidates += by_parts(machine, spec, right)
     tile = machine.choices.choose(f"gemm {spec}", candidates)[1]
@@ -84,7 +92,6 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand, precision:
     tile = replace(tile, product=spec.product)
     blocks = -(-depth // (machine.l2 // 2048 * 4 // size))
     block_k = round_up(-(-depth // blocks), lanes) if isinstance(spec.k, int) else 256
-    batch = spec.batch if isinstance(spec.batch, int) else 1
     m, n = _task(tile, batch, rows[-1], columns[-1], depth)
     slice = None
     if spec.batch == 1 and _is_deep(machine, spec, depth):
@@ -127,6 +134,16 @@ def _is_deep(machine: Machine, spec: Gemm, depth: int) -> bool:
         return False
     small = spec.m * spec.n * size_of(spec.dtype) <= machine.l2 // 4 and max(spec.m, spec.n) <= DEEP
     return small and (not isinstance(spec.k, int) or depth >= max(8 * max(spec.m, spec.n), 4 * DEEP))
+
+
+def _in_tasks(price: Price, tile: Tile, batch: int, rows: Sequence[int], columns: Sequence[int], k: int) -> float:
+    """The price of a product of operands in place, each task of it cut into whole tiles."""
+    def cut(counts: Sequence[int], task: int) -> list[int]:
+        return [min(task, count - start) for count in counts for start in range(0, count, task)]
+
+    m, n = _task(tile, batch, rows[-1], columns[-1], k)
+    far = FAR if tile.columns * k * size_of(tile.dtype) > tile.machine.l1 * 3 // 4 else 0.0
+    return replace(price, far=far).costs((tile.rows, tile.vectors), cut(rows, m), cut(columns, n), k)
 
 
 def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:

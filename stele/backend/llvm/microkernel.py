@@ -88,10 +88,10 @@ def multiply_add(b: Builder, machine: Machine, x: ir.Value, y: ir.Value, z: ir.V
 class Price:
     """What a product on tiles costs, in units of one vector multiplication.
 
-    A step costs its multiplications or its loads, whichever is more: `left` and `right` are the costs of a left
-    (broadcast) and a right (vector) load; a right one costs `far` besides where it comes from a larger cache. An
-    accumulator costs `drain` at the end, a row of a left panel `pack` a step. Rows and columns are cut into whole
-    tiles, so what a tile computes in vain is part of the price.
+    A step costs its multiplications or its loads, whichever is more, and `step`: `left` and `right` are the costs of a
+    left (broadcast) and a right (vector) load; a right one costs `far` besides where it comes from a larger cache. A
+    tile costs `tile`, each of its rows `row`, an accumulator `drain` at the end, a row of a left panel `pack` a step.
+    Rows and columns are cut into whole tiles, so what a tile computes in vain is part of the price.
     """
 
     machine: Machine
@@ -99,6 +99,9 @@ class Price:
     left: float = 0.5
     right: float = 1.0
     far: float = 0.0
+    step: float = 0.25
+    tile: float = 24.0
+    row: float = 0.0
     drain: float = 4.0
     pack: float = 0.0
 
@@ -113,8 +116,8 @@ class Price:
     def costs(self, shape: tuple[int, int], rows: Sequence[int], columns: Sequence[int], depth: int) -> float:
         """The price of products of every number of rows with every number of columns."""
         (r, v), lanes = shape, self.lanes
-        step = max(r * v * (1.0 if self.machine.fma else 2.0), r * self.left + v * self.right, 8.0) + 0.25
-        tile = depth * (step + v * self.far + 0.02 * (r + 2 * v)) + r * v * self.drain + 24
+        step = max(r * v * (1.0 if self.machine.fma else 2.0), r * self.left + v * self.right, 8.0) + self.step
+        tile = depth * (step + v * self.far + 0.02 * (r + 2 * v)) + r * (v * self.drain + self.row) + self.tile
         down, across = sum([-(-n // r) for n in rows]), sum([-(-n // (v * lanes)) for n in columns])
         return down * (across * tile + len(columns) * depth * self.pack * -(-r // lanes))
 
