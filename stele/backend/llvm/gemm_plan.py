@@ -23,12 +23,15 @@ FEW_ROWS = 256
 """Packing the right operand for fewer rows costs more than it gains."""
 FORK = 400_000
 """Floating-point operations that are worth a second thread: 3.5 us of one."""
-FAR = 0.5
-"""What a vector of the right operand costs besides, in vector multiplications, where the first cache is too small."""
+LEFT, FAR = 1.1, 0.8
+"""What an element of the left operand costs, and a vector of the right one besides where the first cache is too small
+for a panel of it, in vector multiplications: a core loads as many vectors as it multiplies."""
 TASKS = 16
 """Tasks of a product that keep any machine busy."""
-PASSING, RESIDENT = 80.0, 5.0
+PASSING, RESIDENT = 30.0, 5.0
 """What sums of parts cost more than parts, a vector: where they go through memory, and where they stay near."""
+NEAR = 1.5
+"""What such a vector costs on top of that where the sums of parts of a panel would fill the second-level cache."""
 DEEP = 512
 """The depth of a slice, where a product is cut along its depth."""
 
@@ -79,10 +82,12 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand, precision:
     whole = few and isinstance(spec.n, int) and spec.n % lanes == 0
     batch = spec.batch if isinstance(spec.batch, int) else 1
     price = Price(machine, spec.dtype, pack=2.0)
+    if rows[-1] > FEW_ROWS:
+        price = replace(price, left=LEFT, far=FAR)
     found = tiles(price, rows, columns, depth, whole)
     candidates: list[tuple[float, Tile | Blocking]] = [*found]
     if whole and _mode(machine, spec, left, 1, spec.m, 1, 1) == "direct":
-        near = Price(machine, spec.dtype, left=1.0, step=1.0, row=40.0, tile=600.0)
+        near = Price(machine, spec.dtype, left=LEFT, step=1.0, row=40.0, tile=600.0)
         candidates = [(_in_tasks(near, tile, batch, rows, columns, depth), tile) for _, tile in found]
     if precision == "fast" and not few and spec.product is None and isinstance(spec.dtype, ir.FloatType):
         candidates += by_parts(machine, spec, right)
@@ -118,13 +123,16 @@ def by_parts(machine: Machine, spec: Gemm, right: Operand) -> list[tuple[float, 
         return []
     m, n, k = even
     part, found = replace(spec, m=m // 2, n=n // 2, k=k // 2), list[tuple[float, Blocking]]()
-    for price, tile in tiles(Price(machine, spec.dtype), (m // 2,), (n // 2,), k // 2):
-        if tile.vectors > 1 and 14 * tile.columns * k <= machine.l2 * 3 // 4 and 7 * m * k <= machine.l3 // 2:
+    price = Price(machine, spec.dtype, left=LEFT, far=FAR)
+    for _, tile in tiles(price, (m // 2,), (n // 2,), k // 2):
+        share = 14 * tile.columns * k / machine.l2
+        if tile.vectors > 1 and share <= 0.75 and 7 * m * k <= machine.l3 // 2:
+            near = replace(price, far=price.far + NEAR * share).cost((tile.rows, tile.vectors), m // 2, n // 2, k // 2)
             down = max(1, min(m // 2 // tile.rows, TASKS // -(-n // 2 // tile.columns))) if right.plain else 1
             sums = (PASSING * m * k + RESIDENT * (down * k * n + m * n)) / tile.lanes
             rows = round_up(-(-m // 2 // down), tile.rows)
             blocking = Blocking(STRASSEN, part, tile, rows, tile.columns, k // 2, None, "shared", "task")
-            found.append((7 * price + sums, blocking))
+            found.append((7 * near + sums, blocking))
     return found
 
 
