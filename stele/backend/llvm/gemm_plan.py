@@ -25,13 +25,13 @@ FORK = 400_000
 """Floating-point operations that are worth a second thread: 3.5 us of one."""
 LEFT, FAR = 1.1, 0.8
 """What an element of the left operand costs, and a vector of the right one besides where the first cache is too small
-for a panel of it, in vector multiplications: a core loads as many vectors as it multiplies."""
+for a panel of it, in loads."""
 TASKS = 16
 """Tasks of a product that keep any machine busy."""
 PASSING, RESIDENT = 30.0, 5.0
 """What sums of parts cost more than parts, a vector: where they go through memory, and where they stay near."""
-NEAR = 1.5
-"""What such a vector costs on top of that where the sums of parts of a panel would fill the second-level cache."""
+NEAR = 2.0
+"""How many times that it costs on top, where the sums of parts of a panel would fill the second-level cache."""
 DEEP = 512
 """The depth of a slice, where a product is cut along its depth."""
 
@@ -81,16 +81,15 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand, precision:
     few = right.plain is not None and right.plain.strides[2] == 1 and rows[-1] <= FEW_ROWS
     whole = few and isinstance(spec.n, int) and spec.n % lanes == 0
     batch = spec.batch if isinstance(spec.batch, int) else 1
-    price = Price(machine, spec.dtype, pack=2.0)
-    if rows[-1] > FEW_ROWS:
-        price = replace(price, left=LEFT, far=FAR)
+    large = Price(machine, spec.dtype, left=LEFT * machine.pace, far=FAR * machine.pace)
+    price = replace(large, pack=2.0) if rows[-1] > FEW_ROWS else Price(machine, spec.dtype, pack=2.0)
     found = tiles(price, rows, columns, depth, whole)
     candidates: list[tuple[float, Tile | Blocking]] = [*found]
     if whole and _mode(machine, spec, left, 1, spec.m, 1, 1) == "direct":
-        near = Price(machine, spec.dtype, left=LEFT, step=1.0, row=40.0, tile=600.0)
+        near = Price(machine, spec.dtype, left=LEFT * machine.pace, step=1.0, row=40.0, tile=600.0)
         candidates = [(_in_tasks(near, tile, batch, rows, columns, depth), tile) for _, tile in found]
     if precision == "fast" and not few and spec.product is None and isinstance(spec.dtype, ir.FloatType):
-        candidates += by_parts(machine, spec, right)
+        candidates += by_parts(machine, spec, right, large)
     tile = machine.choices.choose(f"gemm {spec}", candidates)[1]
     if isinstance(tile, Blocking):
         return tile
@@ -114,7 +113,7 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand, precision:
     return Blocking(ONE, spec, tile, m, n, block_k, slice, left_mode, right_mode)
 
 
-def by_parts(machine: Machine, spec: Gemm, right: Operand) -> list[tuple[float, Blocking]]:
+def by_parts(machine: Machine, spec: Gemm, right: Operand, price: Price) -> list[tuple[float, Blocking]]:
     """Blockings with prices for seven products of parts instead of eight: sums of parts of a panel of the right operand
     stay with a task in the second-level cache, those of the left are packed once and pass by from the third.
     """
@@ -123,16 +122,16 @@ def by_parts(machine: Machine, spec: Gemm, right: Operand) -> list[tuple[float, 
         return []
     m, n, k = even
     part, found = replace(spec, m=m // 2, n=n // 2, k=k // 2), list[tuple[float, Blocking]]()
-    price = Price(machine, spec.dtype, left=LEFT, far=FAR)
     for _, tile in tiles(price, (m // 2,), (n // 2,), k // 2):
         share = 14 * tile.columns * k / machine.l2
         if tile.vectors > 1 and share <= 0.75 and 7 * m * k <= machine.l3 // 2:
-            near = replace(price, far=price.far + NEAR * share).cost((tile.rows, tile.vectors), m // 2, n // 2, k // 2)
+            near = replace(price, far=price.far * (1 + share * NEAR))
+            products = 7 * near.cost((tile.rows, tile.vectors), m // 2, n // 2, k // 2)
             down = max(1, min(m // 2 // tile.rows, TASKS // -(-n // 2 // tile.columns))) if right.plain else 1
-            sums = (PASSING * m * k + RESIDENT * (down * k * n + m * n)) / tile.lanes
+            sums = (PASSING / machine.pace * m * k + RESIDENT * (down * k * n + m * n)) / tile.lanes
             rows = round_up(-(-m // 2 // down), tile.rows)
             blocking = Blocking(STRASSEN, part, tile, rows, tile.columns, k // 2, None, "shared", "task")
-            found.append((7 * near + sums, blocking))
+            found.append((products + sums, blocking))
     return found
 
 
@@ -150,7 +149,7 @@ def _in_tasks(price: Price, tile: Tile, batch: int, rows: Sequence[int], columns
         return [min(task, count - start) for count in counts for start in range(0, count, task)]
 
     m, n = _task(tile, batch, rows[-1], columns[-1], k)
-    far = FAR if tile.columns * k * size_of(tile.dtype) > tile.machine.l1 * 3 // 4 else 0.0
+    far = FAR * tile.machine.pace if tile.columns * k * size_of(tile.dtype) > tile.machine.l1 * 3 // 4 else 0.0
     return replace(price, far=far).costs((tile.rows, tile.vectors), cut(rows, m), cut(columns, n), k)
 
 

@@ -56,7 +56,7 @@ NEAR = 128
 FEW = 4
 """Pixels behind the last whole vector that are computed one by one, with channels in lanes."""
 LEFT = 1.1
-"""What a weight costs, in vector multiplications: a core loads as many as it multiplies."""
+"""What a weight costs, in loads."""
 Gather = Callable[[ir.Value, ir.Value], None]
 """`gather(tile, part)`: lays the channel of the next task into panels whose turn it is before a part of a tile."""
 
@@ -144,7 +144,7 @@ def _candidate(machine: Machine, layer: Layer, scheme: Scheme, tile: Tile, pixel
     if panels > machine.l2 * 3 // 2 and many > 1:
         return float("inf"), whole
     far = 0.35 if panels <= machine.l2 // 2 else 0.7 if panels <= machine.l2 * 3 // 2 else 2.0
-    step = lambda v: max(r * v, LEFT * r + v, 8.0) + far * v + 0.02 * r + 0.25
+    step = lambda v: max(r * v, LEFT * machine.pace * r + v, 8.0) + far * v + 0.02 * r + 0.25
     sums = sum(count * (depth * step(v) + r * v * 2 + 30) for _, count, v in whole.panels)
     if whole.few:
         sums += depth * max(whole.few * whole.across / tile.lanes, 1.5) + 4 * r * whole.few
