@@ -21,7 +21,7 @@ from stele.backend.llvm.gemm import gemm
 from stele.backend.llvm.gemm_plan import Gemm
 from stele.backend.llvm.launch import Launch, i64
 from stele.backend.llvm.layer import forward
-from stele.backend.llvm.microkernel import Tile
+from stele.backend.llvm.microkernel import Price, Tile
 from stele.backend.llvm.nest import kernel, splat
 from stele.backend.llvm.pack import transpose
 from stele.backend.llvm.schemes import ONE, STRASSEN
@@ -135,7 +135,7 @@ BY_PARTS = (         # batch, m, n, k
 def one_by_parts(patch: pytest.MonkeyPatch, rows: int) -> None:
     """Every product goes by parts, on small tiles, some rows a task."""
     def plan(machine: Machine, spec: Gemm, left, right, precision="fast") -> gemm_plan.Blocking:
-        blocking = gemm_plan.by_parts(machine, spec, right)[0][1]
+        blocking = gemm_plan.by_parts(machine, spec, right, Price(machine, spec.dtype))[0][1]
         tile = replace(blocking.tile, rows=rows)
         return replace(blocking, tile=tile, m=2 * rows)
 
