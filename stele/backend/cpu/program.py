@@ -52,8 +52,8 @@ class Bound:
 class Program:
     """Calls one native function; `calls` counts them. Not to be called by two threads at once on the same buffers.
 
-    With `flushes`, it counts subnormal numbers as zero where it multiplies matrices: with them a product takes up to
-    seven times as long, and the gradients of a recurrence fade into them.
+    With `flushes`, it counts subnormal numbers as zero if it multiplies matrices anywhere: with them a product takes up
+    to seven times as long, and the gradients of a recurrence fade into them.
     """
 
     def __init__(self, graph: Graph, code: Native, flushes: bool = True) -> None:
