@@ -202,7 +202,7 @@ class Lowering:
     def computed(self, v: Value, index: Index, bounds: Bounds) -> Element:
         """An element from other elements."""
         if is_fold(v):
-            return self.total(v)
+            return self.known.get((v, self.space.folds[v].index, ())) or self.total(v)
         if isinstance(v.op, Gather):
             return self.gathered(v, v.op.axis % v.args[0].ndim, index, bounds)
         operands = needs(v, index, self.space.ranges)
