@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from stele.backend.base import Precision
 from stele.backend.llvm.access import Extent, Machine, Operand, size_of
-from stele.backend.llvm.microkernel import Price, Product, Tile, tiles
+from stele.backend.llvm.microkernel import LEFT, Price, Product, Tile, tiles
 from stele.backend.llvm.nest import round_up
 from stele.backend.llvm.schemes import ONE, STRASSEN, Scheme
 from stele.kernel.corners import NONE, Corners
@@ -23,9 +23,8 @@ FEW_ROWS = 256
 """Packing the right operand for fewer rows costs more than it gains."""
 FORK = 400_000
 """Floating-point operations that are worth a second thread: 3.5 us of one."""
-LEFT, FAR = 1.1, 0.8
-"""What an element of the left operand costs, and a vector of the right one besides where the first cache is too small
-for a panel of it, in loads."""
+FAR = 0.8
+"""What a vector of the right operand costs besides where the first cache is too small for a panel of it, in loads."""
 TASKS = 16
 """Tasks of a product that keep any machine busy."""
 PASSING, RESIDENT = 30.0, 5.0

@@ -11,6 +11,8 @@ from llvmlite import ir
 from stele.backend.llvm.access import Builder, Extent, Machine, size_of
 from stele.backend.llvm.nest import at, bytes_at, load, prefetch, splat, store, suffix, zero
 
+LEFT = 1.1
+"""What an element of the left operand costs, in loads of a vector."""
 LINE, AHEAD = 64, 8192
 """Bytes of a cache line, and how far ahead a left operand is asked for."""
 

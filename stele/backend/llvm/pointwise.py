@@ -28,7 +28,7 @@ from stele.backend.llvm.access import (
 )
 from stele.backend.llvm.launch import Launch, i8
 from stele.backend.llvm.layer import Layer, Weights
-from stele.backend.llvm.microkernel import Tile, idle, multiply_add, shares
+from stele.backend.llvm.microkernel import LEFT, Tile, idle, multiply_add, shares
 from stele.backend.llvm.nest import (
     at,
     bytes_at,
@@ -55,8 +55,6 @@ NEAR = 128
 """Bytes of a channel that come from memory together."""
 FEW = 4
 """Pixels behind the last whole vector that are computed one by one, with channels in lanes."""
-LEFT = 1.1
-"""What a weight costs, in loads."""
 Gather = Callable[[ir.Value, ir.Value], None]
 """`gather(tile, part)`: lays the channel of the next task into panels whose turn it is before a part of a tile."""
 
