@@ -23,7 +23,7 @@ from stele.backend.llvm.access import (
 )
 from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.layer import Layer, Weights
-from stele.backend.llvm.microkernel import Price, Tile, best_tile, idle, shares
+from stele.backend.llvm.microkernel import LEFT, Price, Tile, best_tile, idle, shares
 from stele.backend.llvm.nest import (
     at,
     bytes_at,
@@ -116,7 +116,7 @@ def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes,
     phases, every = len(stencil.taps), max(1, sum(map(len, stencil.taps)))
     taps = -(-every // phases)
     pixels = Blocking(Tile(machine, layer.dtype, 1, 1), planes, 1, 1, compact).pixels
-    price = Price(machine, layer.dtype, right=1.0 if compact else 2.0, far=0.35, drain=3.0)
+    price = Price(machine, layer.dtype, left=LEFT * machine.pace, right=1.0 if compact else 2.0, far=0.35, drain=3.0)
     tile = best_tile(price, (layer.width,), (pixels,), layer.depth * taps)
     blocks, bands = -(-layer.width // tile.rows), -(-stencil.rows // planes.band)
     blocking = Blocking(tile, planes, -(-blocks // parts), layer.depth, compact)
@@ -226,6 +226,7 @@ class _Convolution:
         planes, tile, dtype = blocking.planes, blocking.tile, self.layer.dtype
 
         def step(acc, row, source):
+            tile.soon(b, source, pitch, max(map(len, planes.offsets)))
             return tile.step(b, acc, lambda r: tile.broadcast(b, at(b, row, r, dtype)),
                              lambda v: load(b, at(b, source, v * tile.lanes, dtype), dtype, tile.lanes))
 

@@ -11,6 +11,8 @@ from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Frame
 from stele.backend.llvm.launch import i1
 from stele.backend.llvm.memory import STEPS, Mask, Memory
+from stele.backend.llvm.microkernel import LINE
+from stele.backend.llvm.nest import bytes_at, prefetch
 from stele.backend.llvm.scalars import LLVMScalars, Scalar
 from stele.ir.sizes import Dim, Named, Size, of
 from stele.ir.types import bool_, int64
@@ -33,6 +35,8 @@ from stele.kernel.loops import (
     inside,
 )
 
+AHEAD = 2048
+"""Bytes ahead of a load at which a long array is asked for."""
 Registers = list[Scalar]
 """An element for each vector side by side; a single one where it is the same for all."""
 
@@ -56,6 +60,7 @@ class Elements:
         self.totals: dict[Fold, list[Registers]] = {}
         self.places: dict[Step, tuple[ir.Value, Dim]] = {}
         self.streams = frozenset[Step]()
+        self.long = frozenset[Step]()
 
     def advance(self, block: Block) -> None:
         """Moves the address of each access inside as far as the loop variables known here say."""
@@ -177,6 +182,8 @@ class Elements:
             for x, size in computed:
                 address = self.memory.offset(address, self.b.mul(x.value, self.frame.integer(size)), step.dtype)
             address = self.memory.offset(address, i64(u * self.s.lanes * stride), step.dtype)
+            if step in self.long and mask is None and u * self.s.lanes * step.dtype.bytes % LINE == 0:
+                prefetch(self.b, bytes_at(self.b, address, AHEAD))
             return self.memory.load_steps(address, stride, mask, step.dtype)
         offset = self.lane_offsets(rest, stride, u)
         for x, size in computed:

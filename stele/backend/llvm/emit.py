@@ -185,6 +185,7 @@ def emit_nest(frame: Frame, nest: Nest, target: Machine) -> None:
     """The function of one nest: its tasks are `grain` rows each."""
     blocks = Blocks(frame, LLVMScalars(frame.b, lanes_of(nest, target), target.fma))
     blocks.streams = frozenset(s for s in inside(nest.body) if isinstance(s, Store) and streams(s, target))
+    blocks.long = frozenset(s for s in inside(nest.body) if isinstance(s, Load) and is_long(s, target))
     blocks.block(nest.prelude)
     extents = [frame.integer(axis.extent) for axis in nest.rows]
     rows = frame.integer(product(tuple(axis.extent for axis in nest.rows)))
@@ -214,6 +215,12 @@ def streams(store: Store, target: Machine) -> bool:
     odd = [term for monomial, k in of(store.offset).terms if k % lanes for term in [Size(((monomial, k),))]]
     aligned = size % lanes == 0 and len(odd) <= 1 and all(plain(term) for term in odd)
     return aligned and size * value.dtype.bytes >= target.l3
+
+
+def is_long(load: Load, target: Machine) -> bool:
+    """Whether a load is of an array that the second cache cannot hold."""
+    size = product(load.value.shape)
+    return not isinstance(size, int) or size * load.dtype.bytes >= target.l2
 
 
 def lanes_of(nest: Nest, target: Machine) -> int:

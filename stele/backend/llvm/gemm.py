@@ -291,6 +291,8 @@ class _Product:
             row, column = at(b, x, scaled(b, k, deep), dtype), at(b, y, scaled(b, k, down), dtype)
             if self.blocking.scheme.side > 1:
                 tile.ahead(b, row)
+            if tile.is_far(self.blocking.k):
+                tile.soon(b, column, down)
             return tile.step(b, acc, lambda r: tile.broadcast(b, at(b, row, r * across, dtype)),
                              lambda v: load(b, at(b, column, v * tile.lanes, dtype), dtype, tile.lanes))
 

@@ -148,7 +148,7 @@ def _in_tasks(price: Price, tile: Tile, batch: int, rows: Sequence[int], columns
         return [min(task, count - start) for count in counts for start in range(0, count, task)]
 
     m, n = _task(tile, batch, rows[-1], columns[-1], k)
-    far = FAR * tile.machine.pace if tile.columns * k * size_of(tile.dtype) > tile.machine.l1 * 3 // 4 else 0.0
+    far = FAR * tile.machine.pace if tile.is_far(k) else 0.0
     return replace(price, far=far).costs((tile.rows, tile.vectors), cut(rows, m), cut(columns, n), k)
 
 

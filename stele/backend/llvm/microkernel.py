@@ -13,8 +13,8 @@ from stele.backend.llvm.nest import at, bytes_at, load, prefetch, splat, store, 
 
 LEFT = 1.1
 """What an element of the left operand costs, in loads of a vector."""
-LINE, AHEAD = 64, 8192
-"""Bytes of a cache line, and how far ahead a left operand is asked for."""
+LINE, AHEAD, SOON = 64, 8192, 8
+"""Bytes of a cache line; how far ahead a left operand is asked for, in bytes, and a right one, in steps."""
 
 
 Product = Callable[[Builder, ir.Value, ir.Value, ir.Value], ir.Value]
@@ -64,6 +64,16 @@ class Tile:
         """Asks for the left operand of some steps after `row`: what the machine foresees ends with a page."""
         for line in range(0, self.rows * size_of(self.dtype), LINE):
             prefetch(b, bytes_at(b, row, AHEAD + line))
+
+    def soon(self, b: Builder, column: ir.Value, pitch: int, steps: int = 1) -> None:
+        """Asks for the right operand of `SOON` steps after `column`, where `steps` of them are `pitch` elements: from
+        the second cache a vector comes late, and few are on their way unless asked for."""
+        for line in range(0, self.columns * size_of(self.dtype), LINE):
+            prefetch(b, bytes_at(b, column, -(-SOON // steps) * pitch * size_of(self.dtype) + line))
+
+    def is_far(self, depth: int) -> bool:
+        """Whether a panel of the right operand leaves the first cache no room for anything else."""
+        return self.columns * depth * size_of(self.dtype) > self.machine.l1 * 3 // 4
 
     def store(self, b: Builder, acc: list[ir.Value], base: ir.Value, pitch: int,
               previous: Callable[[ir.Value], ir.Value] | None = None) -> None:

@@ -403,6 +403,8 @@ class _Product:
                     row = at(b, left, scaled(b, k, part.rows), dtype)
                     column = at(b, right, scaled(b, k, part.columns), dtype)
                     part.ahead(b, row)
+                    if part.is_far(depth):
+                        part.soon(b, column, part.columns)
                     return part.step(b, acc, lambda r: part.broadcast(b, at(b, row, r, dtype)),
                                      lambda v: load(b, at(b, column, v * lanes, dtype), dtype, lanes))
 

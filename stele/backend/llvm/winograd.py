@@ -214,6 +214,7 @@ class _Winograd:
                 row, column = (at(b, base, scaled(b, s, pitch), dtype)
                                for base, pitch in ((left, tile.rows), (right, blocking.pitch)))
                 tile.ahead(b, row)
+                tile.soon(b, column, blocking.pitch)
                 return tile.step(b, acc, lambda r: tile.broadcast(b, at(b, row, r, dtype)),
                                  lambda v: load(b, at(b, column, v * tile.lanes, dtype), dtype, tile.lanes))
 
