@@ -182,8 +182,9 @@ class Elements:
             for x, size in computed:
                 address = self.memory.offset(address, self.b.mul(x.value, self.frame.integer(size)), step.dtype)
             address = self.memory.offset(address, i64(u * self.s.lanes * stride), step.dtype)
-            if step in self.long and mask is None and u * self.s.lanes * step.dtype.bytes % LINE == 0:
-                prefetch(self.b, bytes_at(self.b, address, AHEAD))
+            span = self.s.lanes * stride * step.dtype.bytes
+            for line in range(-u * span % LINE, span, LINE) if step in self.long else ():
+                prefetch(self.b, bytes_at(self.b, address, AHEAD + line))
             return self.memory.load_steps(address, stride, mask, step.dtype)
         offset = self.lane_offsets(rest, stride, u)
         for x, size in computed:
