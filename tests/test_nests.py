@@ -9,13 +9,17 @@ import pytest
 from cases import CASES, Case
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from kernels import Array, execute
+from kernels import Array, Tables, execute
+from llvmlite import ir
 
 from stele.backend.buffers import Buffer
+from stele.backend.llvm.access import Machine
+from stele.backend.llvm.emit import Emitter
 from stele.backend.reference import run
 from stele.ir.graph import Graph, Value, literal, parameter
-from stele.ir.sizes import size
+from stele.ir.sizes import Dim, size
 from stele.ir.types import DType, Type, bfloat16, bool_, float16, float32, float64, int32, int64, uint8, uint32
+from stele.kernel.fuse import fuse
 from stele.ops.composite import LogSoftmax, Softmax
 from stele.ops.contraction import Conv2d, MatMul, matmul
 from stele.ops.control import CheckIndex, scan
@@ -40,6 +44,7 @@ from stele.ops.random import RandomBits
 from stele.ops.reduction import Max
 from stele.ops.windows import Window
 from stele.pipeline import Options, build
+from stele.transform.expand import expand
 
 N = size("n")
 RNG = np.random.default_rng(0)
@@ -227,6 +232,18 @@ def test_results_too_large_for_caches(shape: tuple[int, ...]) -> None:
     x, array = leaf(*shape), numbers(shape)
     (y,) = build(Graph((x,), (x * x + 1,)), options=Options("cpu"))([Buffer.of(array)], {})
     assert np.array_equal(y.array, array * array + 1)
+
+
+@pytest.mark.parametrize("rows, is_asked", [(63, False), (64, True), (N, True)], ids=str)
+def test_long_arrays_are_asked_for_ahead_of_time(rows: Dim, is_asked: bool) -> None:
+    """At least one request a load of 64 bytes, for arrays that the second cache cannot hold."""
+    x, machine, texts = leaf(rows, 1024), Machine(l2=64 * 1024 * 4), list[str]()
+    (kernel,) = fuse(expand(Graph((x,), (x * x + 1,)))).kernels
+    Emitter(ir.Module(), Tables(), machine, lambda module: texts.append(str(module))).emit("kernel", kernel)
+    words = "load <16 x float>", 'call void @"llvm.prefetch'
+    loads, asked = (sum(text.count(word) for text in texts) for word in words)
+    assert loads > 0
+    assert asked >= loads if is_asked else asked == 0
 
 
 def test_rows_at_indices() -> None:

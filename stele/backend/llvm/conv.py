@@ -225,11 +225,6 @@ class _Convolution:
         """The microkernel: source channels outside, taps inside."""
         planes, tile, dtype = blocking.planes, blocking.tile, self.layer.dtype
 
-        def step(acc, row, source):
-            tile.soon(b, source, pitch, max(map(len, planes.offsets)))
-            return tile.step(b, acc, lambda r: tile.broadcast(b, at(b, row, r, dtype)),
-                             lambda v: load(b, at(b, source, v * tile.lanes, dtype), dtype, tile.lanes))
-
         offsets, places, starts = tables.panels, tables.places, tables.starts
         pitch = blocking.panel() or planes.channel
         count: int | ir.Value = len(planes.offsets[0])
@@ -244,7 +239,10 @@ class _Convolution:
 
             def tap(t, acc):
                 place = scaled(b, t, tile.rows) if len(planes.offsets) == 1 else load(b, at(b, places, t, i64), i64)
-                return step(acc, at(b, row, place, dtype), at(b, plane, load(b, at(b, offsets, t, i64), i64), dtype))
+                left, right = at(b, row, place, dtype), at(b, plane, load(b, at(b, offsets, t, i64), i64), dtype)
+                tile.ahead(b, left)
+                tile.soon(b, right, pitch, max(map(len, planes.offsets)))
+                return tile.multiply(b, acc, left, right)
 
             return fold(b, count, acc, tap)
 

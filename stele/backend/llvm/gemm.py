@@ -293,8 +293,7 @@ class _Product:
                 tile.ahead(b, row)
             if tile.is_far(self.blocking.k):
                 tile.soon(b, column, down)
-            return tile.step(b, acc, lambda r: tile.broadcast(b, at(b, row, r * across, dtype)),
-                             lambda v: load(b, at(b, column, v * tile.lanes, dtype), dtype, tile.lanes))
+            return tile.multiply(b, acc, row, column, across)
 
         acc = fold(b, depth, tile.zeros(), body)
         none = tile.zeros()[0]

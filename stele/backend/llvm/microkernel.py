@@ -57,8 +57,12 @@ class Tile:
                 result.append(self.product(b, x, y, z) if self.product else multiply_add(b, self.machine, x, y, z))
         return result
 
-    def broadcast(self, b: Builder, address: ir.Value) -> ir.Value:
-        return splat(b, load(b, address, self.dtype), self.lanes)
+    def multiply(self, b: Builder, acc: list[ir.Value], row: ir.Value, column: ir.Value,
+                 across: int = 1) -> list[ir.Value]:
+        """The step for operands in memory: left elements `across` apart from `row` on, right ones from `column` on."""
+        dtype, lanes = self.dtype, self.lanes
+        return self.step(b, acc, lambda r: splat(b, load(b, at(b, row, r * across, dtype), dtype), lanes),
+                         lambda v: load(b, at(b, column, v * lanes, dtype), dtype, lanes))
 
     def ahead(self, b: Builder, row: ir.Value) -> None:
         """Asks for the left operand of some steps after `row`: what the machine foresees ends with a page."""

@@ -405,8 +405,7 @@ class _Product:
                     part.ahead(b, row)
                     if part.is_far(depth):
                         part.soon(b, column, part.columns)
-                    return part.step(b, acc, lambda r: part.broadcast(b, at(b, row, r, dtype)),
-                                     lambda v: load(b, at(b, column, v * lanes, dtype), dtype, lanes))
+                    return part.multiply(b, acc, row, column)
 
                 def some(j, acc, p=p, step=step):
                     gather(p, j)

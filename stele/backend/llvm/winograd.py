@@ -215,8 +215,7 @@ class _Winograd:
                                for base, pitch in ((left, tile.rows), (right, blocking.pitch)))
                 tile.ahead(b, row)
                 tile.soon(b, column, blocking.pitch)
-                return tile.step(b, acc, lambda r: tile.broadcast(b, at(b, row, r, dtype)),
-                                 lambda v: load(b, at(b, column, v * tile.lanes, dtype), dtype, tile.lanes))
+                return tile.multiply(b, acc, row, column)
 
             to = at(b, places.sums, total(b, scaled(b, point, blocking.matrix(tile.rows)), p), dtype)
             tile.store(b, fold(b, depth, tile.zeros(), step), to, blocking.pitch)

@@ -221,11 +221,8 @@ class _WeightGradient:
         with loop(b, 0, channels, tile.columns) as c, loop(b, 0, outputs, tile.rows) as o:
             rows, columns = at(b, left, scaled(b, o, blocking.pitch), dtype), at(b, places.turned, c, dtype)
 
-            def step(t, acc):
-                row, column = at(b, rows, t, dtype), at(b, columns, scaled(b, t, channels), dtype)
-                return tile.step(b, acc, lambda r: tile.broadcast(b, at(b, row, r * blocking.pitch, dtype)),
-                                 lambda v: load(b, at(b, column, v * tile.lanes, dtype), dtype, tile.lanes))
-
+            step = lambda t, acc: tile.multiply(
+                b, acc, at(b, rows, t, dtype), at(b, columns, scaled(b, t, channels), dtype), blocking.pitch)
             place = at(b, to, total(b, scaled(b, o, channels), c), dtype)
             tile.store(b, fold(b, tiles, tile.zeros(), step), place, channels,
                        lambda old: b.select(first, none, old))
