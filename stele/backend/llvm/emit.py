@@ -218,9 +218,9 @@ def streams(store: Store, target: Machine) -> bool:
 
 
 def is_long(load: Load, target: Machine) -> bool:
-    """Whether a load is of an array that the second cache cannot hold."""
+    """Whether a load is of an array that the second cache cannot hold, whose rows are taken in order."""
     size = product(load.value.shape)
-    return not isinstance(size, int) or size * load.dtype.bytes >= target.l2
+    return not load.computed and (not isinstance(size, int) or size * load.dtype.bytes >= target.l2)
 
 
 def lanes_of(nest: Nest, target: Machine) -> int:
