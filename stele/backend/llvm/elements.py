@@ -11,8 +11,7 @@ from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Frame
 from stele.backend.llvm.launch import i1
 from stele.backend.llvm.memory import STEPS, Mask, Memory
-from stele.backend.llvm.microkernel import LINE
-from stele.backend.llvm.nest import bytes_at, prefetch
+from stele.backend.llvm.nest import LINE, prefetch_lines
 from stele.backend.llvm.scalars import LLVMScalars, Scalar
 from stele.ir.sizes import Dim, Named, Size, of
 from stele.ir.types import bool_, int64
@@ -183,8 +182,9 @@ class Elements:
                 address = self.memory.offset(address, self.b.mul(x.value, self.frame.integer(size)), step.dtype)
             address = self.memory.offset(address, i64(u * self.s.lanes * stride), step.dtype)
             span = self.s.lanes * stride * step.dtype.bytes
-            for line in range(-u * span % LINE, span, LINE) if step in self.long else ():
-                prefetch(self.b, bytes_at(self.b, address, AHEAD + line))
+            if step in self.long:
+                begun = -u * span % LINE    # of a line that the vector before has asked for
+                prefetch_lines(self.b, address, AHEAD + begun, span - begun)
             return self.memory.load_steps(address, stride, mask, step.dtype)
         offset = self.lane_offsets(rest, stride, u)
         for x, size in computed:

@@ -9,12 +9,12 @@ from functools import cached_property, lru_cache
 from llvmlite import ir
 
 from stele.backend.llvm.access import Builder, Extent, Machine, size_of
-from stele.backend.llvm.nest import at, bytes_at, load, prefetch, splat, store, suffix, zero
+from stele.backend.llvm.nest import at, load, prefetch_lines, splat, store, suffix, zero
 
 LEFT = 1.1
 """What an element of the left operand costs, in loads of a vector."""
-LINE, AHEAD, SOON = 64, 8192, 8
-"""Bytes of a cache line; how far ahead a left operand is asked for, in bytes, and a right one, in steps."""
+AHEAD, SOON = 8192, 8
+"""How far ahead a left operand is asked for, in bytes, and a right one, in steps."""
 
 
 Product = Callable[[Builder, ir.Value, ir.Value, ir.Value], ir.Value]
@@ -66,14 +66,12 @@ class Tile:
 
     def ahead(self, b: Builder, row: ir.Value) -> None:
         """Asks for the left operand of some steps after `row`: what the machine foresees ends with a page."""
-        for line in range(0, self.rows * size_of(self.dtype), LINE):
-            prefetch(b, bytes_at(b, row, AHEAD + line))
+        prefetch_lines(b, row, AHEAD, self.rows * size_of(self.dtype))
 
     def soon(self, b: Builder, column: ir.Value, pitch: int, steps: int = 1) -> None:
         """Asks for the right operand of `SOON` steps after `column`, where `steps` of them are `pitch` elements: from
         the second cache a vector comes late, and few are on their way unless asked for."""
-        for line in range(0, self.columns * size_of(self.dtype), LINE):
-            prefetch(b, bytes_at(b, column, -(-SOON // steps) * pitch * size_of(self.dtype) + line))
+        prefetch_lines(b, column, -(-SOON // steps) * pitch * size_of(self.dtype), self.columns * size_of(self.dtype))
 
     def is_far(self, depth: int) -> bool:
         """Whether a panel of the right operand leaves the first cache no room for anything else."""

@@ -11,6 +11,9 @@ from llvmlite import ir
 from stele.backend.llvm.access import size_of
 from stele.backend.llvm.launch import SCRATCH, SCRATCH_BYTES, Builder, i8, i32, i64, known, new_kernel, word
 
+LINE = 64
+"""Bytes of a cache line."""
+
 
 @contextmanager
 def kernel(module: ir.Module, name: str) -> Iterator[tuple[Builder, ir.Value, ir.Value, ir.Value, ir.Value]]:
@@ -132,6 +135,12 @@ def prefetch(b: Builder, address: ir.Value, to_write: bool = False) -> None:
     kind = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
     function = b.module.declare_intrinsic("llvm.prefetch.p0", fnty=kind)
     b.call(function, [address, i32(int(to_write)), i32(3), i32(1)])
+
+
+def prefetch_lines(b: Builder, address: ir.Value, start: int, size: int) -> None:
+    """Asks for the cache lines of `size` bytes that lie `start` bytes behind an address."""
+    for line in range(0, size, LINE):
+        prefetch(b, bytes_at(b, address, start + line))
 
 
 def store(b: Builder, x: ir.Value, address: ir.Value, dtype: ir.Type) -> None:

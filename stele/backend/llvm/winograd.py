@@ -205,20 +205,19 @@ class _Winograd:
 
     def _products(self, b: Builder, weights: ir.Value, places: Places) -> None:
         """Sums over the source channels of one block at all points."""
-        blocking, tile, dtype, depth = self.blocking, self.blocking.tile, self.layer.dtype, self.layer.depth
-        with loop(b, 0, self.every) as point, loop(b, 0, blocking.pitch, tile.columns) as p:
-            left = at(b, weights, scaled(b, point, depth * tile.rows), dtype)
-            right = at(b, places.source, total(b, scaled(b, point, blocking.matrix(depth)), p), dtype)
+        blocking, tile, dtype, pitch = self.blocking, self.blocking.tile, self.layer.dtype, self.blocking.pitch
+        with loop(b, 0, self.every) as point, loop(b, 0, pitch, tile.columns) as p:
+            left = at(b, weights, scaled(b, point, self.layer.depth * tile.rows), dtype)
+            right = at(b, places.source, total(b, scaled(b, point, blocking.matrix(self.layer.depth)), p), dtype)
 
             def step(s, acc):
-                row, column = (at(b, base, scaled(b, s, pitch), dtype)
-                               for base, pitch in ((left, tile.rows), (right, blocking.pitch)))
+                row, column = at(b, left, scaled(b, s, tile.rows), dtype), at(b, right, scaled(b, s, pitch), dtype)
                 tile.ahead(b, row)
-                tile.soon(b, column, blocking.pitch)
+                tile.soon(b, column, pitch)
                 return tile.multiply(b, acc, row, column)
 
             to = at(b, places.sums, total(b, scaled(b, point, blocking.matrix(tile.rows)), p), dtype)
-            tile.store(b, fold(b, depth, tile.zeros(), step), to, blocking.pitch)
+            tile.store(b, fold(b, self.layer.depth, tile.zeros(), step), to, pitch)
 
     def _finish(self, b: Builder, ctx: ir.Value, places: Places, corner: Index, images: ir.Value) -> None:
         """One block of channels back from the points, to its destination."""
