@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 import itertools
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +44,7 @@ class Target(Machine):
         """What compiled code depends on, as text: part of a cache key."""
         code = hashlib.sha256(self.features.encode()).hexdigest()[:16]
         caches, choices = f"l1={self.l1} l2={self.l2} l3={self.l3}", sorted(self.choices.answers.items())
-        return f"{self.name} {self.triple} {self.cpu} {code} {caches} pace={self.pace} {choices}"
+        return f"{self.name} {self.triple} {self.cpu} {code} {caches} pace={self.pace} amx={self.amx} {choices}"
 
 
 def detect() -> Target:
@@ -83,9 +85,16 @@ def _x86(wanted: str, triple: str) -> Target:
         vector_bytes={"x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}[level],
         registers=32 if level == "x86-64-v4" else 16,
         fma=level != "x86-64-v2", pace=0.5 if level == "x86-64-v4" and llvm.get_host_cpu_name() == "znver4" else 1.0,
+        amx=wanted == "native" and bool(have.get("amx-bf16")) and _may_use_tiles(),
         bf16=wanted == "native" and level == "x86-64-v4" and bool(have.get("avx512bf16")),
         cores=config.CPUS, l1=_cache_bytes(1, 32 << 10), l2=_cache_bytes(2, 512 << 10), l3=_cache_bytes(3, 16 << 20),
     )
+
+
+def _may_use_tiles() -> bool:
+    """Asks Linux for the tile registers of AMX, for all threads of this process: they are large, so nobody has them
+    unasked (arch_prctl, ARCH_REQ_XCOMP_PERM of XFEATURE_XTILEDATA)."""
+    return sys.platform == "linux" and ctypes.CDLL(None).syscall(158, 0x1023, 18) == 0
 
 
 def _arm(wanted: str, triple: str) -> Target:

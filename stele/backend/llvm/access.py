@@ -42,13 +42,15 @@ Extent = int | Length
 @dataclass(frozen=True)
 class Machine:
     """What blocking depends on; never the number of cores. `pace` is how many vectors a core multiplies in the time of
-    a load: less than 1 where vectors are loaded whole and multiplied in halves.
+    a load: less than 1 where vectors are loaded whole and multiplied in halves. `amx` says that there are tile
+    registers, with products of bfloat16.
     """
 
     vector_bytes: int = 64
     registers: int = 32
     fma: bool = True
     pace: float = 1.0
+    amx: bool = False
     l1: int = 32 << 10
     l2: int = 1 << 20
     l3: int = 32 << 20

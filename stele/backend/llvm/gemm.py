@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from stele.backend.base import Precision
+from stele.backend.llvm import amx
 from stele.backend.llvm.access import (
     Address,
     Builder,
@@ -27,7 +28,9 @@ from stele.backend.llvm.access import (
 )
 from stele.backend.llvm.gemm_plan import Blocking, Gemm, Mode, plan
 from stele.backend.llvm.launch import Launch, new_function, pointer
+from stele.backend.llvm.microkernel import Tile
 from stele.backend.llvm.nest import (
+    LINE,
     at,
     bytes_at,
     fold,
@@ -55,12 +58,17 @@ class Side:
 
     operand: Operand
     scheme: Scheme
+    tile: Tile
     mode: Mode
     axis: int
     extent: Extent
     width: int
     block: int
     temp: int
+
+    def room(self, depth: int = 1) -> int:
+        """Elements of a panel of some depth."""
+        return self.tile.room(self.width, depth)
 
     @property
     def memory(self) -> Plain:
@@ -78,9 +86,9 @@ def gemm(module: ir.Module, name: str, machine: Machine, spec: Gemm, left: Opera
     """
     blocking = plan(machine, spec, left, right, precision)
     tile, scheme, spec = blocking.tile, blocking.scheme, blocking.part
-    x = Side(left, scheme, blocking.left, 1, spec.m, tile.rows, blocking.m, 0)
-    y = Side(right, scheme, blocking.right, 2, spec.n, tile.columns, blocking.n, int(blocking.left == "shared"))
-    temps = [_panels(spec, machine, side) for side in (x, y) if side.mode == "shared"]
+    x = Side(left, scheme, tile, blocking.left, 1, spec.m, tile.rows, blocking.m, 0)
+    y = Side(right, scheme, tile, blocking.right, 2, spec.n, tile.columns, blocking.n, int(blocking.left == "shared"))
+    temps = [_panels(spec, side) for side in (x, y) if side.mode == "shared"]
     launches = [_pack_kernel(module, f"{name}.pack{side.temp}", machine, spec, side, temp)
                 for side in (x, y) if side.mode == "shared"]
     if blocking.slice is None:
@@ -95,17 +103,17 @@ def _batches(spec: Gemm, operand: Operand) -> Extent:
     return spec.batch if operand.batched else 1
 
 
-def _panels(spec: Gemm, machine: Machine, side: Side) -> Temp:
+def _panels(spec: Gemm, side: Side) -> Temp:
     """The temporary of an operand packed once: `[batch][panel][product][depth][width]`."""
-    lanes, size = machine.lanes(spec.dtype), size_of(spec.dtype)
-    terms = ((_batches(spec, side.operand), 1), (side.extent, side.width), (spec.k, lanes))
-    return Temp(Count(side.scheme.products * lanes * side.width * size, terms))
+    deep = side.tile.deep
+    terms = ((_batches(spec, side.operand), 1), (side.extent, side.width), (spec.k, deep))
+    return Temp(Count(side.scheme.products * side.room(deep) * size_of(spec.dtype), terms))
 
 
-def _pitch(b: Builder, ctx: ir.Value, spec: Gemm, machine: Machine, width: int) -> ir.Value:
+def _pitch(b: Builder, ctx: ir.Value, spec: Gemm, side: Side) -> ir.Value:
     """Elements of one panel of an operand packed once."""
-    lanes = machine.lanes(spec.dtype)
-    return scaled(b, blocks_of(b, size_value(b, ctx, spec.k), lanes), lanes * width)
+    deep = side.tile.deep
+    return scaled(b, blocks_of(b, size_value(b, ctx, spec.k), deep), side.room(deep))
 
 
 def _place(side: Side, batch: ir.Value) -> Place:
@@ -115,18 +123,28 @@ def _place(side: Side, batch: ir.Value) -> Place:
 def _pack_kernel(module: ir.Module, name: str, machine: Machine, spec: Gemm, side: Side, temp: Address) -> Launch:
     """Packs one operand; a task is one panel."""
     lanes = machine.lanes(spec.dtype)
-    panel = Panel(spec.dtype, lanes, side.width)
     with kernel(module, name) as (b, ctx, scratch, task, _):
         extent, depth = size_value(b, ctx, side.extent), size_value(b, ctx, spec.k)
         batch, number = split(b, task, blocks_of(b, extent, side.width))
-        pitch = _pitch(b, ctx, spec, machine, side.width)
+        pitch = _pitch(b, ctx, spec, side)
         to = at(b, temp(b, ctx, side.temp), scaled(b, scaled(b, task, side.scheme.products), pitch), spec.dtype)
         x = scaled(b, number, side.width)
-        pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), to, (x, extent), (i64(0), depth),
-                   scratch, Parts(side.scheme, side.axis, (extent, depth), pitch))
+        _pack(b, ctx, side, batch, to, (x, extent), (i64(0), depth), scratch,
+              Parts(side.scheme, side.axis, (extent, depth), pitch))
     buffer = side.scheme.products * lanes * lanes * size_of(spec.dtype)
     terms = (_batches(spec, side.operand), 1), (side.extent, side.width)
     return Launch(name, Count(1, terms), buffer, packs=(side.axis - 1, side.temp), parts=Count(1, terms[:1]))
+
+
+def _pack(b: Builder, ctx: ir.Value, side: Side, batch: ir.Value, to: ir.Value, across: Pair, deep: Pair,
+          buffer: ir.Value, parts: Parts) -> None:
+    """One panel of an operand, as its tile wants it."""
+    tile, place = side.tile, _place(side, batch)
+    if tile.amx:
+        amx.pack(b, ctx, side.operand, side.axis, place, to, across, deep, "left" if side.axis == 1 else "right")
+    else:
+        panel = Panel(tile.dtype, tile.lanes, side.width)
+        pack_panel(b, ctx, panel, side.operand, side.axis, place, to, across, deep, buffer, parts)
 
 
 @dataclass(frozen=True)
@@ -151,6 +169,8 @@ class _Product:
         spec, blocking = self.spec, self.blocking
         self._write_drain()
         with kernel(self.module, self.name) as (b, ctx, scratch, task, _):
+            if blocking.tile.amx:
+                amx.begin(b)
             m, n, k = (size_value(b, ctx, e) for e in (spec.m, spec.n, spec.k))
             down, across = blocks_of(b, m, blocking.m), blocks_of(b, n, blocking.n)
             part, batch, i, j = split(b, task, size_value(b, ctx, spec.batch), down, across)
@@ -167,6 +187,8 @@ class _Product:
                 with loop(b, start, past, blocking.k) as k0:
                     deep = k0, least(b, k, total(b, k0, blocking.k))
                     self._block(b, ctx, scratch, batch, corner, (m, n, k), deep, start)
+            if blocking.tile.amx:
+                amx.end(b)
         slices = () if blocking.slice is None else ((spec.k, blocking.slice),)
         terms = ((spec.batch, 1), (spec.m, blocking.m), (spec.n, blocking.n), *slices)
         return Launch(self.name, Count(1, terms), sum(self._layout()), parts=Count(1, terms[:1]))
@@ -195,12 +217,12 @@ class _Product:
     def _layout(self) -> tuple[int, int, int, int]:
         """Bytes of the four parts of scratch."""
         tile, size, blocking = self.blocking.tile, size_of(self.spec.dtype), self.blocking
-        depth = round_up(blocking.k, tile.lanes)
+        depth = round_up(blocking.k, tile.deep)
         tiles = blocking.scheme.products if self._single else blocking.m // tile.rows * (blocking.n // tile.columns)
         return (blocking.scheme.products * tile.lanes * tile.lanes * size,
                 round_up(tiles * tile.size * size, 64),
-                round_up(blocking.m * depth * size, 64) if self.left.mode == "task" else self._tail(),
-                blocking.scheme.products * blocking.n * depth * size if self.right.mode == "task" else 0)
+                round_up(blocking.m * depth * tile.bytes, 64) if self.left.mode == "task" else self._tail(),
+                blocking.scheme.products * blocking.n * depth * tile.bytes if self.right.mode == "task" else 0)
 
     def _block(self, b: Builder, ctx: ir.Value, scratch: ir.Value, batch: ir.Value, corner: Index, ends: Index,
                deep: Pair, start: ir.Value) -> None:
@@ -216,7 +238,7 @@ class _Product:
                 self._pack(b, ctx, side, own, to, (x, count, end), deep, places[0])
         if self._tail():
             self._copy_tail(b, ctx, places[2], batch, i, rows, deep)
-        panels, depth = self.blocking.n // tile.columns, round_up(self.blocking.k, tile.lanes)
+        panels, depth = self.blocking.n // tile.columns, round_up(self.blocking.k, tile.deep)
         with loop(b, 0, columns if self.blocking.n > tile.columns else 1, tile.columns) as jn:
             y = self._source(b, ctx, self.right, batch, places[3], j, jn, deep[0])
             with loop(b, 0, rows if self.blocking.m > tile.rows else 1, tile.rows) as im:
@@ -228,15 +250,17 @@ class _Product:
                 here = corner[0], b.add(i, im), b.add(j, jn)
                 with b.if_then(last, likely=True):
                     self._approach(b, ctx, here, m)
+                part = scaled(b, b.udiv(im, i64(tile.rows)), depth // tile.deep * self._lines * LINE // size_of(spec.dtype))
+                coming = at(b, y, total(b, _pitch(b, ctx, spec, self.right), part), spec.dtype)
                 low, high = reach(b, spec.corners, tile, here[1], here[2], deep)
-                ahead = b.sub(low, deep[0])
+                ahead = b.and_(b.sub(low, deep[0]), i64(-tile.deep)) if tile.amx else b.sub(low, deep[0])
                 with loop(b, 0, self.blocking.scheme.products) as p:
                     left, right, sums = (
                         at(b, place, total(b, start, scaled(b, p, apart)), spec.dtype) for place, start, apart in (
                             (x, scaled(b, ahead, self._steps(self.left)[1]), depth * tile.rows),
                             (y, scaled(b, ahead, self._steps(self.right)[1]), depth * tile.columns),
                             (c, i64(0), tile.size)))
-                    self._tile(b, left, right, b.sub(high, low), sums, first)
+                    self._tile(b, left, right, b.sub(b.sub(high, deep[0]), ahead), sums, first, coming)
                 with b.if_then(last, likely=True):
                     b.call(self.module.get_global(f"{self.name}.drain"), [ctx, c, *here])
 
@@ -247,22 +271,23 @@ class _Product:
         A few depths of all panels come after a few of all: rows of memory are read to their end.
         """
         (x, count, end), tile = part, self.blocking.tile
-        panel, depth = Panel(self.spec.dtype, tile.lanes, side.width), round_up(self.blocking.k, tile.lanes)
+        depth = round_up(self.blocking.k, tile.deep)
         sizes = size_value(b, ctx, side.extent), size_value(b, ctx, self.spec.k)
         parts = Parts(side.scheme, side.axis, sizes, depth * side.width)
-        with loop(b, deep[0], deep[1], tile.lanes) as k, loop(b, 0, count, side.width) as p:
-            start = total(b, scaled(b, p, side.scheme.products * depth), scaled(b, b.sub(k, deep[0]), side.width))
-            across, few = (b.add(x, p), end), (k, least(b, deep[1], total(b, k, tile.lanes)))
-            target = at(b, to, start, self.spec.dtype)
-            pack_panel(b, ctx, panel, side.operand, side.axis, _place(side, batch), target, across, few, buffer, parts)
+        with loop(b, deep[0], deep[1], tile.deep) as k, loop(b, 0, count, side.width) as p:
+            number = b.udiv(p, i64(side.width))
+            start = total(b, scaled(b, number, side.scheme.products * side.room(depth)),
+                          scaled(b, b.sub(k, deep[0]), side.room()))
+            across, few = (b.add(x, p), end), (k, least(b, deep[1], total(b, k, tile.deep)))
+            _pack(b, ctx, side, batch, at(b, to, start, self.spec.dtype), across, few, buffer, parts)
 
     def _source(self, b: Builder, ctx: ir.Value, side: Side, batch: ir.Value, packed: ir.Value, corner: ir.Value,
                 p: ir.Value, k0: ir.Value) -> ir.Value:
         """Where a panel begins: `corner + p` across, `k0` deep."""
         dtype = self.spec.dtype
         if side.mode == "task":
-            depth = round_up(self.blocking.k, self.blocking.tile.lanes)
-            return at(b, packed, scaled(b, p, side.scheme.products * depth), dtype)
+            depth = round_up(self.blocking.k, self.blocking.tile.deep)
+            return at(b, packed, scaled(b, b.udiv(p, i64(side.width)), side.scheme.products * side.room(depth)), dtype)
         batch = batch if side.operand.batched else i64(0)
         if side.mode == "direct":
             strides = side.memory.strides
@@ -271,20 +296,30 @@ class _Product:
             return at(b, side.memory.base(b, ctx), total(b, scaled(b, batch, strides[0]), across, deep), dtype)
         panels = blocks_of(b, size_value(b, ctx, side.extent), side.width)
         number = total(b, scaled(b, batch, panels), b.udiv(b.add(corner, p), i64(side.width)))
-        pitch = _pitch(b, ctx, self.spec, self.machine, side.width)
-        start = scaled(b, scaled(b, number, side.scheme.products), pitch)
-        return at(b, self.temp(b, ctx, side.temp), total(b, start, scaled(b, k0, side.width)), dtype)
+        start = scaled(b, scaled(b, number, side.scheme.products), _pitch(b, ctx, self.spec, side))
+        return at(b, self.temp(b, ctx, side.temp), total(b, start, scaled(b, k0, side.room())), dtype)
 
     def _steps(self, side: Side) -> tuple[int, int]:
         """Elements between neighbours across and in depth, where the microkernel reads."""
         if side.mode != "direct":
-            return 1, side.width
+            return 1, side.room()
         strides = side.memory.strides
         return strides[side.axis], strides[3 - side.axis]
 
-    def _tile(self, b: Builder, x: ir.Value, y: ir.Value, depth: ir.Value, c: ir.Value, first: ir.Value) -> None:
+    @property
+    def _lines(self) -> int:
+        """Cache lines of the next right panel that are asked for at a step of tiles, so that it comes meanwhile."""
+        tile, shared = self.blocking.tile, self.right.mode == "shared"
+        step = self.right.room(tile.deep) * size_of(self.spec.dtype)
+        return -(-step // (LINE * (self.blocking.m // tile.rows))) if tile.amx and shared else 0
+
+    def _tile(self, b: Builder, x: ir.Value, y: ir.Value, depth: ir.Value, c: ir.Value, first: ir.Value,
+              coming: ir.Value) -> None:
         """The microkernel over one block of depth, its result added to what `c` holds from the blocks before."""
         tile, dtype = self.blocking.tile, self.spec.dtype
+        if tile.amx:
+            amx.tile(b, x, y, depth, c, None if self._single else first, coming, self._lines)
+            return
         (across, deep), (_, down) = self._steps(self.left), self._steps(self.right)
 
         def body(k, acc):

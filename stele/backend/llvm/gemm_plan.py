@@ -9,6 +9,7 @@ from typing import Literal
 from llvmlite import ir
 
 from stele.backend.base import Precision
+from stele.backend.llvm import amx
 from stele.backend.llvm.access import Extent, Machine, Operand, size_of
 from stele.backend.llvm.microkernel import LEFT, Price, Product, Tile, tiles
 from stele.backend.llvm.nest import round_up
@@ -31,6 +32,8 @@ PASSING, RESIDENT = 30.0, 5.0
 """What sums of parts cost more than parts, a vector: where they go through memory, and where they stay near."""
 NEAR = 2.0
 """How many times that it costs on top, where the sums of parts of a panel would fill the second-level cache."""
+DRAIN, PIECE = 16.0, 20.0
+"""What a row of sums costs that leaves tile registers, and a vector that is cut into pieces for them."""
 DEEP = 512
 """The depth of a slice, where a product is cut along its depth."""
 
@@ -84,31 +87,35 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand, precision:
     price = replace(large, pack=2.0) if rows[-1] > FEW_ROWS else Price(machine, spec.dtype, pack=2.0)
     found = tiles(price, rows, columns, depth, whole)
     candidates: list[tuple[float, Tile | Blocking]] = [*found]
-    if whole and _mode(machine, spec, left, 1, spec.m, 1, 1) == "direct":
+    if whole and _in_place(machine, spec, left, 1, spec.m, 1):
         near = Price(machine, spec.dtype, left=LEFT * machine.pace, step=1.0, row=40.0, tile=600.0)
         candidates = [(_in_tasks(near, tile, batch, rows, columns, depth), tile) for _, tile in found]
     if precision == "fast" and not few and spec.product is None and isinstance(spec.dtype, ir.FloatType):
         candidates += by_parts(machine, spec, right, large)
+    if machine.amx and precision == "fast" and spec.product is None and isinstance(spec.dtype, ir.FloatType):
+        candidates.append((_in_tiles(machine, rows, columns, depth), Tile(machine, spec.dtype, *amx.SHAPE, amx=True)))
     tile = machine.choices.choose(f"gemm {spec}", candidates)[1]
     if isinstance(tile, Blocking):
         return tile
     tile = replace(tile, product=spec.product)
-    blocks = -(-depth // (machine.l2 // 2048 * 4 // size))
-    block_k = round_up(-(-depth // blocks), lanes) if isinstance(spec.k, int) else 256
+    blocks = -(-depth // (machine.l2 // 2048 * 4 // tile.bytes))
+    block_k = round_up(-(-depth // blocks), tile.deep) if isinstance(spec.k, int) else 256
     m, n = _task(tile, batch, rows[-1], columns[-1], depth)
     slice = None
     if spec.batch == 1 and _is_deep(machine, spec, depth):
         m, n = round_up(rows[-1], tile.rows), round_up(columns[-1], tile.columns)
         block_k = slice = DEEP
         if isinstance(spec.k, int):
-            slice = round_up(-(-depth // (8 * -(-depth // (24 * DEEP)))), lanes)
-            block_k = round_up(-(-slice // -(-slice // DEEP)), lanes)
-    left_mode = _mode(machine, spec, left, 1, spec.m, tile.rows, -(-columns[-1] // n) if left.batched else 2)
-    if slice is not None and left.plain is not None and left.plain.strides[1] == 1 and rows[-1] % tile.rows == 0:
-        left_mode = "direct"
-    right_mode: Mode = "direct"
-    if not whole:
-        right_mode = _mode(machine, spec, right, 2, spec.n, tile.columns, -(-rows[-1] // m) if right.batched else 2)
+            slice = round_up(-(-depth // (8 * -(-depth // (24 * DEEP)))), tile.deep)
+            block_k = round_up(-(-slice // -(-slice // DEEP)), tile.deep)
+    left_mode = _packed(-(-columns[-1] // n) if left.batched else 2)
+    right_mode = _packed(-(-rows[-1] // m) if right.batched else 2)
+    if not tile.amx:
+        rows_lie = left.plain is not None and left.plain.strides[1] == 1 and rows[-1] % tile.rows == 0
+        if (slice is not None and rows_lie) or _in_place(machine, spec, left, 1, spec.m, tile.rows):
+            left_mode = "direct"
+        if whole or _in_place(machine, spec, right, 2, spec.n, tile.columns):
+            right_mode = "direct"
     return Blocking(ONE, spec, tile, m, n, block_k, slice, left_mode, right_mode)
 
 
@@ -134,6 +141,14 @@ def by_parts(machine: Machine, spec: Gemm, right: Operand, price: Price) -> list
     return found
 
 
+def _in_tiles(machine: Machine, rows: Sequence[int], columns: Sequence[int], k: int) -> float:
+    """The price of a product in tile registers: its steps, its sums, and the pieces of both operands."""
+    steps, lanes = -(-k // amx.DEEP), amx.SIDE
+    down, across = [-(-n // amx.WIDTH) for n in rows], [-(-n // amx.WIDTH) for n in columns]
+    tiles, panels = sum(down) * sum(across), sum(down) * len(columns) + sum(across) * len(rows)
+    return tiles * (steps * amx.PRICE + DRAIN * amx.WIDTH) + panels * steps * PIECE * amx.DEEP * amx.WIDTH / lanes
+
+
 def _is_deep(machine: Machine, spec: Gemm, depth: int) -> bool:
     """Whether depth is what there is to share out: each task then packs a slice of its own of both operands."""
     if not (isinstance(spec.m, int) and isinstance(spec.n, int)):
@@ -157,7 +172,7 @@ def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
     room for panels of the right one; small enough that there are `TASKS`."""
     work = 2 * batch * m * n * k
     wanted = min(TASKS, max(1 + (work >= FORK), work // 1_000_000))
-    down, right = -(-m // (tile.machine.l2 // 2 // (DEEP * size_of(tile.dtype)))), -(-n // 192)
+    down, right = -(-m // (tile.machine.l2 // 2 // (DEEP * tile.bytes))), -(-n // 192)
     while batch * down * right < wanted:
         if n // right >= m // down and n // right > tile.columns:
             right *= 2
@@ -168,15 +183,19 @@ def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
     return round_up(-(-m // down), tile.rows), round_up(-(-n // right), tile.columns)
 
 
-def _mode(machine: Machine, spec: Gemm, operand: Operand, axis: int, extent: Extent, width: int, readers: int) -> Mode:
-    """In place where memory is already right, else packed by the task when no other task needs the same panels."""
-    plain, size = operand.plain, size_of(spec.dtype)
-    if plain is not None and isinstance(spec.k, int):
-        across, deep = plain.strides[axis], plain.strides[3 - axis]
-        whole = isinstance(extent, int) and extent % width == 0
-        apart = max(across, deep) * size
-        small = isinstance(extent, int) and spec.k * extent * size <= machine.l1
-        near = small or (apart % 2048 and apart * (width if deep == 1 else spec.k) <= machine.l2)
-        if near and ((deep == 1 and axis == 1) or (whole and (axis == 1 or across == 1))):
-            return "direct"
+def _packed(readers: int) -> Mode:
+    """Who packs an operand: the task, when no other task needs the same panels."""
     return "task" if readers == 1 else "shared"
+
+
+def _in_place(machine: Machine, spec: Gemm, operand: Operand, axis: int, extent: Extent, width: int) -> bool:
+    """Whether memory already lies as the microkernel wants it."""
+    plain, size = operand.plain, size_of(spec.dtype)
+    if plain is None or not isinstance(spec.k, int):
+        return False
+    across, deep = plain.strides[axis], plain.strides[3 - axis]
+    whole = isinstance(extent, int) and extent % width == 0
+    apart = max(across, deep) * size
+    small = isinstance(extent, int) and spec.k * extent * size <= machine.l1
+    near = small or bool(apart % 2048) and apart * (width if deep == 1 else spec.k) <= machine.l2
+    return near and ((deep == 1 and axis == 1) or (whole and (axis == 1 or across == 1)))

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 
 from llvmlite import ir
 
+from stele.backend.llvm import amx
 from stele.backend.llvm.access import Builder, Extent, Machine, size_of
 from stele.backend.llvm.nest import at, load, prefetch_lines, splat, store, suffix, zero
 
@@ -22,13 +23,16 @@ Product = Callable[[Builder, ir.Value, ir.Value, ir.Value], ir.Value]
 
 @dataclass(frozen=True)
 class Tile:
-    """`rows x vectors` accumulators of `lanes` elements each, in registers; `product` stands in for `x y + z`."""
+    """`rows x vectors` accumulators of `lanes` elements each, in registers; `product` stands in for `x y + z`. With `amx`
+    they are the sums of tile registers, whose operands lie in panels of their own.
+    """
 
     machine: Machine
     dtype: ir.Type
     rows: int
     vectors: int
     product: Product | None = None
+    amx: bool = False
 
     @cached_property
     def lanes(self) -> int:
@@ -41,6 +45,20 @@ class Tile:
     @property
     def size(self) -> int:
         return self.rows * self.columns
+
+    @property
+    def deep(self) -> int:
+        """Depths that are packed, and multiplied, together."""
+        return amx.DEEP if self.amx else self.lanes
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of an element in a panel."""
+        return 2 * amx.PIECES if self.amx else size_of(self.dtype)
+
+    def room(self, width: int, depth: int = 1) -> int:
+        """Elements of memory that a panel takes, `width` across."""
+        return width * depth * self.bytes // size_of(self.dtype)
 
     def zeros(self) -> list[ir.Value]:
         return [zero(self.dtype, self.lanes)] * (self.rows * self.vectors)

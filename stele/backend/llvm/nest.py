@@ -130,11 +130,11 @@ def load(b: Builder, address: ir.Value, dtype: ir.Type, lanes: int = 1) -> ir.Va
     return b.load(address, typ=dtype if lanes == 1 else vector(dtype, lanes), align=size_of(dtype))
 
 
-def prefetch(b: Builder, address: ir.Value, to_write: bool = False) -> None:
-    """Asks for the cache line at an address, which may be anywhere."""
+def prefetch(b: Builder, address: ir.Value, to_write: bool = False, level: int = 1) -> None:
+    """Asks for the cache line at an address, which may be anywhere, to come into a cache."""
     kind = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
     function = b.module.declare_intrinsic("llvm.prefetch.p0", fnty=kind)
-    b.call(function, [address, i32(int(to_write)), i32(3), i32(1)])
+    b.call(function, [address, i32(int(to_write)), i32(4 - level), i32(1)])
 
 
 def prefetch_lines(b: Builder, address: ir.Value, start: int, size: int) -> None:

@@ -1,0 +1,171 @@
+"""Products of float32 in tile registers (AMX): a number is the sum of three of bfloat16, a product six of theirs.
+
+A number of 24 bits is cut into pieces of 8, exactly. Of the nine products of pieces those of the second with the third
+and of the third with the third are left out: they are less than 2^-22 of the whole.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from llvmlite import ir
+
+from stele.backend.llvm.access import Builder, Index, Operand, Pair
+from stele.backend.llvm.launch import i8, i32, i64
+from stele.backend.llvm.nest import LINE, at, lanes_below, load, loop, prefetch, prefetch_lines, scaled, splat, store, total, vector
+from stele.backend.llvm.pack import transpose
+
+SIDE, DEEP, PIECES = 16, 32, 3
+"""Rows and columns of a tile of sums, the depth of the tiles that it sums, and pieces of a number."""
+WIDTH = 2 * SIDE
+"""Rows and columns of the sums that are made at once: four tiles, of two from the left and two from the right."""
+ROOM = WIDTH * PIECES // 2
+"""Elements that a depth of a panel takes: a panel is `[depth / DEEP][piece][half][SIDE][SIDE]` pairs of bfloat16, the
+numbers k and k + 16 of 32 depths; rows of tiles are positions on the left, and pairs on the right."""
+TILE, STEP = SIDE * SIDE, DEEP * ROOM
+SHAPE = WIDTH, 2
+"""Rows and vectors of the sums."""
+PRICE = 900.0
+"""What a step costs, in vector multiplications, of which it stands for 2048."""
+ORDER = (0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (2, 0)
+"""The products of pieces (left, right): only one side changes from one to the next, and both are read as they lie, for
+pieces lie in the order in which they are cut on the right, and the other way round on the left."""
+word = ir.FloatType()
+Place = Callable[[ir.Value, ir.Value], Index]
+Address = Callable[[int, int], ir.Value]
+"""`address(piece, half)`: where a tile begins."""
+
+
+def cut(b: Builder, low: ir.Value, high: ir.Value) -> list[ir.Value]:
+    """The pieces of two vectors of float32, side by side in pairs. What is not finite becomes not-a-number."""
+    kind = vector(i32, SIDE)
+    top, half, bits = (splat(b, i32(n), SIDE) for n in (-(1 << 16), 1 << 15, 16))
+    rest, found = [low, high], list[ir.Value]()
+    for piece in range(PIECES):
+        words = [b.bitcast(x, kind) for x in rest]
+        if piece == 1:
+            words = [b.add(x, half) for x in words]
+        tops = [b.and_(x, top) for x in words]
+        found.append(b.bitcast(b.or_(b.lshr(words[0], bits), tops[1]), vector(word, SIDE)))
+        if piece < PIECES - 1:
+            rest = [b.fsub(x, b.bitcast(t, x.type)) for x, t in zip(rest, tops)]
+    return found
+
+
+def pack(b: Builder, ctx: ir.Value, operand: Operand, axis: int, place: Place, to: ir.Value, across: Pair, deep: Pair,
+         side: Literal["left", "right"]) -> None:
+    """Lays positions `across[0]..` below `across[1]`, depths `deep[0]..` below `deep[1]`, into one panel at `to`.
+    `axis` is the operand's axis that runs across; what lies past an end is 0."""
+    along = operand.lane_axis != axis
+    with loop(b, deep[0], deep[1], DEEP) as k, loop(b, 0, 2) as half:
+        tile = at(b, to, total(b, scaled(b, b.sub(k, deep[0]), ROOM), scaled(b, half, TILE)), word)
+        x, few = total(b, across[0], scaled(b, half, SIDE)), b.sub(deep[1], k)
+        with loop(b, 0, SIDE) as r:
+            pair: list[ir.Value] = []
+            for start in (0, SIDE):
+                if along:
+                    here = place(total(b, x, r), total(b, k, start))
+                    inside = b.icmp_signed("<", total(b, x, r), across[1])
+                    count = b.select(inside, total(b, few, -start), i64(0))
+                else:
+                    here = place(x, total(b, k, r, start))
+                    inside = b.icmp_signed("<", total(b, r, start), few)
+                    count = b.select(inside, b.sub(across[1], x), i64(0))
+                mask = lanes_below(b, count, SIDE)
+                pair.append(operand.read(b, ctx, here, operand.lane_axis if along else axis, SIDE, mask))
+            for piece, row in enumerate(cut(b, *pair)[::-1 if side == "left" else 1]):
+                store(b, row, at(b, tile, total(b, scaled(b, r, SIDE), piece * 2 * TILE), word), word)
+        if along != (side == "left"):
+            with loop(b, 0, PIECES) as piece:
+                turn(b, at(b, tile, scaled(b, piece, 2 * TILE), word))
+
+
+def turn(b: Builder, tile: ir.Value) -> None:
+    """Transposes the pairs of one tile in memory."""
+    rows = [at(b, tile, r * SIDE, word) for r in range(SIDE)]
+    for row, column in zip(rows, transpose(b, [load(b, row, word, SIDE) for row in rows])):
+        store(b, column, row, word)
+
+
+def begin(b: Builder) -> None:
+    """Shapes the tile registers of a thread: all are 16 rows of 64 bytes."""
+    name, kind = "amx.shapes", ir.ArrayType(i8, 64)
+    shapes = b.module.globals.get(name)
+    if shapes is None:
+        shapes = ir.GlobalVariable(b.module, kind, name)
+        shapes.global_constant, shapes.linkage, shapes.align = True, "internal", 64
+        shapes.initializer = ir.Constant(kind, [1] + [0] * 15 + [64, 0] * 8 + [0] * 16 + [SIDE] * 8 + [0] * 8)
+    call(b, "ldtilecfg", shapes)
+
+
+def end(b: Builder) -> None:
+    """Gives the tile registers back: a thread that holds none is cheaper to interrupt."""
+    call(b, "tilerelease")
+
+
+def clear(b: Builder) -> None:
+    """All sums are 0."""
+    for number in range(4):
+        call(b, "tilezero", i8(number))
+
+
+def resume(b: Builder, sums: ir.Value, pitch: int) -> None:
+    """Sums go on from memory, where rows are `pitch` elements apart."""
+    for number, address in enumerate(_corners(b, sums, pitch)):
+        call(b, "tileloadd64", i8(number), address, i64(4 * pitch))
+
+
+def finish(b: Builder, sums: ir.Value, pitch: int) -> None:
+    """Sums to memory."""
+    for number, address in enumerate(_corners(b, sums, pitch)):
+        call(b, "tilestored64", i8(number), address, i64(4 * pitch))
+
+
+def _corners(b: Builder, sums: ir.Value, pitch: int) -> list[ir.Value]:
+    return [at(b, sums, i * SIDE * pitch + j * SIDE, word) for i in range(2) for j in range(2)]
+
+
+def multiply(b: Builder, left: Address, right: Address, pitch: int = SIDE) -> None:
+    """Adds the products of `DEEP` depths to the sums; rows of the right operand are `pitch` elements apart."""
+    before: tuple[int | None, int | None] = None, None
+    for pieces in ORDER:
+        for half in range(2):
+            if pieces[0] != before[0]:
+                call(b, "tileloadd64", i8(4 + half), left(pieces[0], half), i64(64))
+            if pieces[1] != before[1]:
+                call(b, "tileloadd64", i8(6 + half), right(pieces[1], half), i64(4 * pitch))
+        before = pieces
+        for number in range(4):
+            call(b, "tdpbf16ps", i8(number), i8(4 + number // 2), i8(6 + number % 2))
+
+
+def tile(b: Builder, left: ir.Value, right: ir.Value, depth: ir.Value, sums: ir.Value, first: ir.Value | None,
+         coming: ir.Value, lines: int) -> None:
+    """The products of two panels, added to sums in memory unless they are the first. A step asks for the left operand
+    of the next one, and for `lines` of memory from `coming` on: few are on their way to a core at a time."""
+    if first is None:
+        clear(b)
+    else:
+        with b.if_else(first) as (new, old):
+            with new:
+                clear(b)
+            with old:
+                resume(b, sums, WIDTH)
+    with loop(b, 0, depth, DEEP) as k:
+        for line in range(lines):
+            prefetch(b, at(b, coming, total(b, scaled(b, k, lines * LINE // 4 // DEEP), line * LINE // 4), word), level=2)
+        steps = [at(b, start, scaled(b, k, ROOM), word) for start in (left, right)]
+        prefetch_lines(b, steps[0], STEP * 4, STEP * 4)
+        multiply(b, *(panel(b, step) for step in steps))
+    finish(b, sums, WIDTH)
+
+
+def panel(b: Builder, start: ir.Value) -> Address:
+    """The tiles of one step of a panel."""
+    return lambda piece, half: at(b, start, (2 * piece + half) * TILE, word)
+
+
+def call(b: Builder, name: str, *x: ir.Value) -> None:
+    """One of the instructions for tiles."""
+    kind = ir.FunctionType(ir.VoidType(), [v.type for v in x])
+    b.call(b.module.declare_intrinsic(f"llvm.x86.{name}", fnty=kind), x)
