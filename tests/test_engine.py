@@ -268,6 +268,26 @@ print(jit.TOTAL.compiled, cache.objects().counts.corrupt, float(loss).hex())
 """
 
 
+MINE = """
+import warnings; warnings.simplefilter("ignore")
+import stele as st
+f = st.compile(lambda x: x * 2 + 1)
+f(st.ones(4))
+print(f.programs[0].report())
+"""
+
+
+def test_lines_are_the_users_own_beside_the_package_and_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "stele").symlink_to(Path(st.__file__).parent, target_is_directory=True)
+    script = tmp_path / "stele_of_mine.py"
+    script.write_text(MINE)
+    environment = dict(os.environ, PYTHONPATH=str(tmp_path), STELE_CACHE=str(tmp_path / "cache"))
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=environment, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "stele_of_mine.py:4" in done.stdout
+    assert "tensor.py" not in done.stdout
+
+
 def fresh(folder: Path) -> tuple[int, int, str]:
     """Objects compiled, damaged entries found and the loss of a new process that trains one step."""
     environment = dict(os.environ, STELE_CACHE=str(folder), PYTHONPATH=str(ROOT), PYTHONWARNINGS="ignore")

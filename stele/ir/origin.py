@@ -1,6 +1,7 @@
 """Where a value came from: the user's lines, the layer it belongs to and, for a gradient, the forward lines."""
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
@@ -10,8 +11,9 @@ from pathlib import Path
 from types import CodeType
 from typing import NamedTuple
 
-HOUSE = str(Path(__file__).resolve().parents[1])
-GUESTS = tuple(f"{HOUSE}/{room}" for room in ("train", "rosetta"))
+HOUSE = f"{Path(__file__).parents[1]}{os.sep}"
+"""How the names of our own files begin, as code objects spell them: links are left as they are."""
+GUESTS = tuple(f"{HOUSE}{room}{os.sep}" for room in ("train", "rosetta"))
 
 
 class Origin(NamedTuple):
