@@ -160,7 +160,8 @@ class Bench:
         begin = time.perf_counter()
         target = llvm.Target.from_default_triple().create_target_machine(
             cpu=llvm.get_host_cpu_name() if machine.vector_bytes == 64 else "x86-64-v3" if machine.fma else "x86-64-v2",
-            features="+prefer-256-bit" if machine.vector_bytes == 32 else "", opt=2, jit=True)
+            features="+prefer-256-bit" if machine.vector_bytes == 32 else "+amx-tile,+amx-bf16" if machine.amx else "",
+            opt=2, jit=True)
         parsed = llvm.parse_assembly(text)
         parsed.verify()
         passes = llvm.create_new_module_pass_manager()

@@ -12,7 +12,22 @@ from llvmlite import ir
 
 from stele.backend.llvm.access import Builder, Index, Operand, Pair
 from stele.backend.llvm.launch import i8, i32, i64
-from stele.backend.llvm.nest import LINE, at, lanes_below, load, loop, prefetch, prefetch_lines, scaled, splat, store, total, vector
+from stele.backend.llvm.nest import (
+    LINE,
+    at,
+    bytes_at,
+    lanes_below,
+    load,
+    loop,
+    prefetch,
+    prefetch_lines,
+    scaled,
+    splat,
+    store,
+    table,
+    total,
+    vector,
+)
 from stele.backend.llvm.pack import transpose
 
 SIDE, DEEP, PIECES = 16, 32, 3
@@ -89,12 +104,9 @@ def turn(b: Builder, tile: ir.Value) -> None:
 
 def begin(b: Builder) -> None:
     """Shapes the tile registers of a thread: all are 16 rows of 64 bytes."""
-    name, kind = "amx.shapes", ir.ArrayType(i8, 64)
-    shapes = b.module.globals.get(name)
-    if shapes is None:
-        shapes = ir.GlobalVariable(b.module, kind, name)
-        shapes.global_constant, shapes.linkage, shapes.align = True, "internal", 64
-        shapes.initializer = ir.Constant(kind, [1] + [0] * 15 + [64, 0] * 8 + [0] * 16 + [SIDE] * 8 + [0] * 8)
+    sizes: list[int] = [1, *[0] * 15, *[64, 0] * 8, *[0] * 16, *[SIDE] * 8, *[0] * 8]
+    words = [int.from_bytes(sizes[k:k + 8], "little") for k in range(0, 64, 8)]
+    shapes = b.module.globals.get("amx.shapes") or table(b.module, "amx.shapes", words)
     call(b, "ldtilecfg", shapes)
 
 
@@ -152,11 +164,12 @@ def tile(b: Builder, left: ir.Value, right: ir.Value, depth: ir.Value, sums: ir.
             with old:
                 resume(b, sums, WIDTH)
     with loop(b, 0, depth, DEEP) as k:
-        for line in range(lines):
-            prefetch(b, at(b, coming, total(b, scaled(b, k, lines * LINE // 4 // DEEP), line * LINE // 4), word), level=2)
-        steps = [at(b, start, scaled(b, k, ROOM), word) for start in (left, right)]
-        prefetch_lines(b, steps[0], STEP * 4, STEP * 4)
-        multiply(b, *(panel(b, step) for step in steps))
+        line = at(b, coming, scaled(b, k, lines * LINE // DEEP), i8)
+        for number in range(lines):
+            prefetch(b, bytes_at(b, line, number * LINE), level=2)
+        row, column = (at(b, start, scaled(b, k, ROOM), word) for start in (left, right))
+        prefetch_lines(b, row, STEP * 4, STEP * 4)
+        multiply(b, panel(b, row), panel(b, column))
     finish(b, sums, WIDTH)
 
 

@@ -250,8 +250,9 @@ class _Product:
                 here = corner[0], b.add(i, im), b.add(j, jn)
                 with b.if_then(last, likely=True):
                     self._approach(b, ctx, here, m)
-                part = scaled(b, b.udiv(im, i64(tile.rows)), depth // tile.deep * self._lines * LINE // size_of(spec.dtype))
-                coming = at(b, y, total(b, _pitch(b, ctx, spec, self.right), part), spec.dtype)
+                asked = depth // tile.deep * self._lines * LINE // size_of(spec.dtype)
+                done = scaled(b, b.udiv(im, i64(tile.rows)), asked)
+                coming = at(b, y, total(b, _pitch(b, ctx, spec, self.right), done), spec.dtype)
                 low, high = reach(b, spec.corners, tile, here[1], here[2], deep)
                 ahead = b.and_(b.sub(low, deep[0]), i64(-tile.deep)) if tile.amx else b.sub(low, deep[0])
                 with loop(b, 0, self.blocking.scheme.products) as p:

@@ -32,8 +32,10 @@ PASSING, RESIDENT = 30.0, 5.0
 """What sums of parts cost more than parts, a vector: where they go through memory, and where they stay near."""
 NEAR = 2.0
 """How many times that it costs on top, where the sums of parts of a panel would fill the second-level cache."""
-DRAIN, PIECE = 16.0, 20.0
-"""What a row of sums costs that leaves tile registers, and a vector that is cut into pieces for them."""
+DRAIN, PIECE, BEGIN = 32.0, 32.0, 4000.0
+"""What a row of sums costs that leaves tile registers, a vector that is cut into pieces for them, and to begin."""
+MANY = 16
+"""Tasks that need an operand which all of a batch share, at least."""
 DEEP = 512
 """The depth of a slice, where a product is cut along its depth."""
 
@@ -76,7 +78,7 @@ class Blocking:
 
 def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand, precision: Precision = "fast") -> Blocking:
     """The blocking of a product: a function of the machine and of the sizes that are known."""
-    lanes, size = machine.lanes(spec.dtype), size_of(spec.dtype)
+    lanes = machine.lanes(spec.dtype)
     rows = (spec.m,) if isinstance(spec.m, int) else (32, 64, 96)
     columns = (spec.n,) if isinstance(spec.n, int) else (32, 64, 96)
     depth = spec.k if isinstance(spec.k, int) else 256
@@ -104,12 +106,9 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand, precision:
     slice = None
     if spec.batch == 1 and _is_deep(machine, spec, depth):
         m, n = round_up(rows[-1], tile.rows), round_up(columns[-1], tile.columns)
-        block_k = slice = DEEP
-        if isinstance(spec.k, int):
-            slice = round_up(-(-depth // (8 * -(-depth // (24 * DEEP)))), tile.deep)
-            block_k = round_up(-(-slice // -(-slice // DEEP)), tile.deep)
-    left_mode = _packed(-(-columns[-1] // n) if left.batched else 2)
-    right_mode = _packed(-(-rows[-1] // m) if right.batched else 2)
+        slice, block_k = _slice(tile, spec.k)
+    many = [-(-columns[-1] // n) if left.batched else MANY, -(-rows[-1] // m) if right.batched else MANY]
+    left_mode, right_mode = [_packed(tile, readers) for readers in many]
     if not tile.amx:
         rows_lie = left.plain is not None and left.plain.strides[1] == 1 and rows[-1] % tile.rows == 0
         if (slice is not None and rows_lie) or _in_place(machine, spec, left, 1, spec.m, tile.rows):
@@ -143,10 +142,11 @@ def by_parts(machine: Machine, spec: Gemm, right: Operand, price: Price) -> list
 
 def _in_tiles(machine: Machine, rows: Sequence[int], columns: Sequence[int], k: int) -> float:
     """The price of a product in tile registers: its steps, its sums, and the pieces of both operands."""
-    steps, lanes = -(-k // amx.DEEP), amx.SIDE
+    steps = -(-k // amx.DEEP)
     down, across = [-(-n // amx.WIDTH) for n in rows], [-(-n // amx.WIDTH) for n in columns]
     tiles, panels = sum(down) * sum(across), sum(down) * len(columns) + sum(across) * len(rows)
-    return tiles * (steps * amx.PRICE + DRAIN * amx.WIDTH) + panels * steps * PIECE * amx.DEEP * amx.WIDTH / lanes
+    vectors = panels * steps * amx.DEEP * amx.WIDTH / amx.SIDE
+    return BEGIN + tiles * (steps * amx.PRICE + DRAIN * amx.WIDTH) + vectors * PIECE
 
 
 def _is_deep(machine: Machine, spec: Gemm, depth: int) -> bool:
@@ -167,14 +167,26 @@ def _in_tasks(price: Price, tile: Tile, batch: int, rows: Sequence[int], columns
     return replace(price, far=far).costs((tile.rows, tile.vectors), cut(rows, m), cut(columns, n), k)
 
 
+def _slice(tile: Tile, k: Extent) -> tuple[int, int]:
+    """The depth of a slice, and of a block of it."""
+    if not isinstance(k, int):
+        return DEEP, DEEP
+    slice = round_up(-(-k // (8 * -(-k // (24 * DEEP)))), tile.deep)
+    return slice, round_up(-(-slice // -(-slice // DEEP)), tile.deep)
+
+
 def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
     """The part of C one task makes: its rows of the left operand fill half of a cache, for as many columns as leave
-    room for panels of the right one; small enough that there are `TASKS`."""
-    work = 2 * batch * m * n * k
-    wanted = min(TASKS, max(1 + (work >= FORK), work // 1_000_000))
-    down, right = -(-m // (tile.machine.l2 // 2 // (DEEP * tile.bytes))), -(-n // 192)
+    room for panels of the right one; small enough that there are `TASKS`. Tile registers are fed from memory that
+    all cores share unless a task is large."""
+    work, rows, columns, fewest = 2 * batch * m * n * k, tile.rows, 192, TASKS
+    each = 1_000_000
+    if tile.amx:
+        rows, columns, fewest, each = 4 * tile.rows, 1024, TASKS // 2, 64_000_000
+    wanted = min(fewest, max(1 + (work >= FORK), work // each))
+    down, right = -(-m // (tile.machine.l2 // 2 // (DEEP * tile.bytes))), -(-n // columns)
     while batch * down * right < wanted:
-        if n // right >= m // down and n // right > tile.columns:
+        if n // right >= m // down and n // right > tile.columns and not (tile.amx and m // down > rows):
             right *= 2
         elif m // down > tile.rows:
             down *= 2
@@ -183,9 +195,10 @@ def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
     return round_up(-(-m // down), tile.rows), round_up(-(-n // right), tile.columns)
 
 
-def _packed(readers: int) -> Mode:
-    """Who packs an operand: the task, when no other task needs the same panels."""
-    return "task" if readers == 1 else "shared"
+def _packed(tile: Tile, readers: int) -> Mode:
+    """Who packs an operand: the task, when no other task needs the same panels, or few do and these are larger than
+    the operand."""
+    return "task" if readers <= 1 + tile.amx else "shared"
 
 
 def _in_place(machine: Machine, spec: Gemm, operand: Operand, axis: int, extent: Extent, width: int) -> bool:
@@ -197,5 +210,5 @@ def _in_place(machine: Machine, spec: Gemm, operand: Operand, axis: int, extent:
     whole = isinstance(extent, int) and extent % width == 0
     apart = max(across, deep) * size
     small = isinstance(extent, int) and spec.k * extent * size <= machine.l1
-    near = small or bool(apart % 2048) and apart * (width if deep == 1 else spec.k) <= machine.l2
+    near = small or (apart % 2048 != 0 and apart * (width if deep == 1 else spec.k) <= machine.l2)
     return near and ((deep == 1 and axis == 1) or (whole and (axis == 1 or across == 1)))

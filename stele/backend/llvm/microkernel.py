@@ -23,8 +23,8 @@ Product = Callable[[Builder, ir.Value, ir.Value, ir.Value], ir.Value]
 
 @dataclass(frozen=True)
 class Tile:
-    """`rows x vectors` accumulators of `lanes` elements each, in registers; `product` stands in for `x y + z`. With `amx`
-    they are the sums of tile registers, whose operands lie in panels of their own.
+    """`rows x vectors` accumulators of `lanes` elements each, in registers; `product` stands in for `x y + z`. With
+    `amx` they are the sums of tile registers, whose operands lie in panels of their own.
     """
 
     machine: Machine
