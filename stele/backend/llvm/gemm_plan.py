@@ -107,8 +107,8 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand, precision:
     if spec.batch == 1 and _is_deep(machine, spec, depth):
         m, n = round_up(rows[-1], tile.rows), round_up(columns[-1], tile.columns)
         slice, block_k = _slice(tile, spec.k)
-    many = [-(-columns[-1] // n) if left.batched else MANY, -(-rows[-1] // m) if right.batched else MANY]
-    left_mode, right_mode = [_packed(tile, readers) for readers in many]
+    left_mode = _packed(tile, -(-columns[-1] // n) if left.batched else MANY)
+    right_mode = _packed(tile, -(-rows[-1] // m) if right.batched else MANY)
     if not tile.amx:
         rows_lie = left.plain is not None and left.plain.strides[1] == 1 and rows[-1] % tile.rows == 0
         if (slice is not None and rows_lie) or _in_place(machine, spec, left, 1, spec.m, tile.rows):
