@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -20,9 +21,10 @@ from contraction import Bench, Memory, machine_here, size, strides  # noqa: E402
 from kernels import THREADS, timed  # noqa: E402
 
 from stele.backend.base import Precision  # noqa: E402
+from stele.backend.cpu.target import detect  # noqa: E402
 from stele.backend.llvm import conv as direct  # noqa: E402
 from stele.backend.llvm import conv_weight, pointwise, winograd, winograd_weight  # noqa: E402
-from stele.backend.llvm.access import Operand, Temp  # noqa: E402
+from stele.backend.llvm.access import Machine, Operand, Temp  # noqa: E402
 from stele.backend.llvm.gemm import gemm  # noqa: E402
 from stele.backend.llvm.gemm_plan import Gemm, plan  # noqa: E402
 from stele.backend.llvm.launch import Launch  # noqa: E402
@@ -33,9 +35,11 @@ from stele.backend.llvm.stencil import Conv  # noqa: E402
 from stele.rosetta.machine import multiply_adds  # noqa: E402
 
 FLOAT = ir.FloatType()
-CHOICES: tuple[tuple[str, Precision], ...] = (("product", "strict"), ("Strassen, one level", "fast"))
-PLAIN = Memory(0, FLOAT, (1, 1, 1)).operand()
 MACHINE = machine_here()
+TILES = replace(MACHINE, amx=detect().amx)
+CHOICES: tuple[tuple[str, Precision, Machine], ...] = (
+    ("product", "strict", MACHINE), ("Strassen, one level", "fast", MACHINE), ("tile registers", "fast", TILES))
+PLAIN = Memory(0, FLOAT, (1, 1, 1)).operand()
 BATCH = 16
 SHAPES = {"50 at 32x32": (50, 32), "128 at 28x28": (128, 28), "512 at 7x7": (512, 7)}
 ALGORITHMS = {"direct": None, "F(2,3)": F2, "F(4,3), points 1 2": Points((1.0, 2.0)), "F(4,3), points 5/8 3/2": F4}
@@ -79,11 +83,12 @@ def kernels(points: Points | None, conv: Conv, which: str) -> Callable[..., Made
     return build
 
 
-def made(build: Callable[..., Made], arrays: Arrays, sizes: tuple[int, ...], flat: bool = False) -> Bench:
+def made(build: Callable[..., Made], arrays: Arrays, sizes: tuple[int, ...], flat: bool = False,
+         machine: Machine = MACHINE) -> Bench:
     """Kernels on (result, left operand, right operand)."""
     memory = [Memory(i, FLOAT, strides(a.shape)) for i, a in enumerate(arrays)]
     out = memory[0].flat if flat else memory[0]
-    return Bench(MACHINE, lambda module, temp: build(module, memory[1].operand(), memory[2].operand(), out.write, temp),
+    return Bench(machine, lambda module, temp: build(module, memory[1].operand(), memory[2].operand(), out.write, temp),
                  [a.copy() for a in arrays], sizes, THREADS)
 
 
@@ -129,15 +134,18 @@ def products(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Bench, n
         if wanted(name):
             a, b = rng.standard_normal((1, m, k), np.float32), rng.standard_normal((1, k, n), np.float32)
             spec = Gemm(1, m, n, k, FLOAT)
-            for algorithm, precision in CHOICES:
-                if precision == "fast" and plan(MACHINE, spec, PLAIN, PLAIN).scheme is ONE:
+            for algorithm, precision, machine in CHOICES:
+                chosen = plan(machine, spec, PLAIN, PLAIN, precision)
+                plain = "product" if chosen.scheme is ONE else "Strassen, one level"
+                if algorithm != ("tile registers" if chosen.tile.amx else plain):
                     continue
 
-                def build(module: ir.Module, x, y, write, temp, spec=spec, precision: Precision = precision) -> Made:
+                def build(module: ir.Module, x, y, write, temp, spec=spec, precision: Precision = precision,
+                          machine=machine) -> Made:
                     near = lambda b, ctx, index: None
-                    return gemm(module, "gemm", MACHINE, spec, x, y, write, near, temp, precision)
+                    return gemm(module, "gemm", machine, spec, x, y, write, near, temp, precision)
 
-                yield name, algorithm, made(build, (np.zeros((1, m, n), np.float32), a, b), ()), \
+                yield name, algorithm, made(build, (np.zeros((1, m, n), np.float32), a, b), (), machine=machine), \
                     a.astype(np.float64) @ b.astype(np.float64), 2 * m * n * k
 
 
