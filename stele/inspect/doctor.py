@@ -46,6 +46,7 @@ def _cpu() -> Iterator[tuple[str, str]]:
     target: Target = detect()
     yield "cpu", f"{target.cpu}, compiled for {target.name}"
     yield "vectors", f"{target.vector_bytes} bytes, {target.registers} registers, {'with' if target.fma else 'no'} fma"
+    yield "tiles", "registers of AMX, for products of float32 in three pieces" if target.amx else "no registers of AMX"
     yield "caches", f"L1 {target.l1 >> 10} KiB, L2 {target.l2 >> 10} KiB"
     yield "threads", f"{config.THREADS()} of {target.cores} usable cores"
 
