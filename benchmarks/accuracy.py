@@ -137,7 +137,7 @@ def products(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Bench, n
             for algorithm, precision, machine in CHOICES:
                 chosen = plan(machine, spec, PLAIN, PLAIN, precision)
                 plain = "product" if chosen.scheme is ONE else "Strassen, one level"
-                if algorithm != ("tile registers" if chosen.tile.amx else plain):
+                if algorithm != ("tile registers" if chosen.tile.pieces else plain):
                     continue
 
                 def build(module: ir.Module, x, y, write, temp, spec=spec, precision: Precision = precision,

@@ -26,7 +26,7 @@ class InTiles(Choices):
     """Takes tile registers wherever they are a candidate."""
 
     def choose(self, question: str, candidates: Sequence[tuple[float, Any]]) -> tuple[float, Any]:
-        return next((c for c in candidates if getattr(c[1], "amx", False)), super().choose(question, candidates))
+        return next((c for c in candidates if getattr(c[1], "pieces", 0)), super().choose(question, candidates))
 
 
 TILES = replace(AVX512, amx=True, l2=1 << 20, choices=InTiles())

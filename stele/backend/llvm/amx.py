@@ -29,20 +29,20 @@ from stele.backend.llvm.nest import (
     vector,
 )
 from stele.backend.llvm.pack import transpose
+from stele.backend.llvm.pairs import pairs
 
 SIDE, DEEP, PIECES = 16, 32, 3
 """Rows and columns of a tile of sums, the depth of the tiles that it sums, and pieces of a number."""
 WIDTH = 2 * SIDE
 """Rows and columns of the sums that are made at once: four tiles, of two from the left and two from the right."""
-ROOM = WIDTH * PIECES // 2
-"""Elements that a depth of a panel takes: a panel is `[depth / DEEP][piece][half][SIDE][SIDE]` pairs of bfloat16, the
-numbers k and k + 16 of 32 depths; rows of tiles are positions on the left, and pairs on the right."""
-TILE, STEP = SIDE * SIDE, DEEP * ROOM
+TILE = SIDE * SIDE
+"""Elements of memory of a tile: a panel is `[depth / DEEP][piece][half][SIDE][SIDE]` pairs of bfloat16, the numbers k
+and k + 16 of 32 depths; rows of tiles are positions on the left, and pairs on the right."""
 SHAPE = WIDTH, 2
 """Rows and vectors of the sums."""
-PRICE = 900.0
-"""What a step costs, in vector multiplications, of which it stands for 2048."""
-ORDER = (0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (2, 0)
+PRICE = {1: 300.0, PIECES: 900.0}
+"""What a step of so many pieces costs, in vector multiplications, of which it stands for 2048."""
+ORDER = {1: ((0, 0),), PIECES: ((0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (2, 0))}
 """The products of pieces (left, right): only one side changes from one to the next, and both are read as they lie, for
 pieces lie in the order in which they are cut on the right, and the other way round on the left."""
 word = ir.FloatType()
@@ -51,29 +51,37 @@ Address = Callable[[int, int], ir.Value]
 """`address(piece, half)`: where a tile begins."""
 
 
-def cut(b: Builder, low: ir.Value, high: ir.Value) -> list[ir.Value]:
-    """The pieces of two vectors of float32, side by side in pairs. What is not finite becomes not-a-number."""
+def step(pieces: int = PIECES) -> int:
+    """Elements of memory of a panel `DEEP` deep."""
+    return 2 * pieces * TILE
+
+
+def cut(b: Builder, low: ir.Value, high: ir.Value, pieces: int = PIECES) -> list[ir.Value]:
+    """The pieces of two vectors of float32, side by side in pairs: one, rounded, or three that are the whole number.
+    What is not finite becomes not-a-number."""
+    if pieces == 1:
+        return [pairs(b, low, high)]
     kind = vector(i32, SIDE)
     top, half, bits = (splat(b, i32(n), SIDE) for n in (-(1 << 16), 1 << 15, 16))
     rest, found = [low, high], list[ir.Value]()
-    for piece in range(PIECES):
+    for piece in range(pieces):
         words = [b.bitcast(x, kind) for x in rest]
         if piece == 1:
             words = [b.add(x, half) for x in words]
         tops = [b.and_(x, top) for x in words]
         found.append(b.bitcast(b.or_(b.lshr(words[0], bits), tops[1]), vector(word, SIDE)))
-        if piece < PIECES - 1:
+        if piece < pieces - 1:
             rest = [b.fsub(x, b.bitcast(t, x.type)) for x, t in zip(rest, tops)]
     return found
 
 
 def pack(b: Builder, ctx: ir.Value, operand: Operand, axis: int, place: Place, to: ir.Value, across: Pair, deep: Pair,
-         side: Literal["left", "right"]) -> None:
+         side: Literal["left", "right"], pieces: int = PIECES) -> None:
     """Lays positions `across[0]..` below `across[1]`, depths `deep[0]..` below `deep[1]`, into one panel at `to`.
     `axis` is the operand's axis that runs across; what lies past an end is 0."""
     along = operand.lane_axis != axis
     with loop(b, deep[0], deep[1], DEEP) as k, loop(b, 0, 2) as half:
-        tile = at(b, to, total(b, scaled(b, b.sub(k, deep[0]), ROOM), scaled(b, half, TILE)), word)
+        tile = at(b, to, total(b, scaled(b, b.sub(k, deep[0]), step(pieces) // DEEP), scaled(b, half, TILE)), word)
         x, few = total(b, across[0], scaled(b, half, SIDE)), b.sub(deep[1], k)
         with loop(b, 0, SIDE) as r:
             pair: list[ir.Value] = []
@@ -88,10 +96,10 @@ def pack(b: Builder, ctx: ir.Value, operand: Operand, axis: int, place: Place, t
                     count = b.select(inside, b.sub(across[1], x), i64(0))
                 mask = lanes_below(b, count, SIDE)
                 pair.append(operand.read(b, ctx, here, operand.lane_axis if along else axis, SIDE, mask))
-            for piece, row in enumerate(cut(b, *pair)[::-1 if side == "left" else 1]):
+            for piece, row in enumerate(cut(b, pair[0], pair[1], pieces)[::-1 if side == "left" else 1]):
                 store(b, row, at(b, tile, total(b, scaled(b, r, SIDE), piece * 2 * TILE), word), word)
         if along != (side == "left"):
-            with loop(b, 0, PIECES) as piece:
+            with loop(b, 0, pieces) as piece:
                 turn(b, at(b, tile, scaled(b, piece, 2 * TILE), word))
 
 
@@ -137,22 +145,22 @@ def _corners(b: Builder, sums: ir.Value, pitch: int) -> list[ir.Value]:
     return [at(b, sums, i * SIDE * pitch + j * SIDE, word) for i in range(2) for j in range(2)]
 
 
-def multiply(b: Builder, left: Address, right: Address, pitch: int = SIDE) -> None:
+def multiply(b: Builder, left: Address, right: Address, pitch: int = SIDE, pieces: int = PIECES) -> None:
     """Adds the products of `DEEP` depths to the sums; rows of the right operand are `pitch` elements apart."""
     before: tuple[int | None, int | None] = None, None
-    for pieces in ORDER:
+    for x, y in ORDER[pieces]:
         for half in range(2):
-            if pieces[0] != before[0]:
-                call(b, "tileloadd64", i8(4 + half), left(pieces[0], half), i64(64))
-            if pieces[1] != before[1]:
-                call(b, "tileloadd64", i8(6 + half), right(pieces[1], half), i64(4 * pitch))
-        before = pieces
+            if x != before[0]:
+                call(b, "tileloadd64", i8(4 + half), left(x, half), i64(64))
+            if y != before[1]:
+                call(b, "tileloadd64", i8(6 + half), right(y, half), i64(4 * pitch))
+        before = x, y
         for number in range(4):
             call(b, "tdpbf16ps", i8(number), i8(4 + number // 2), i8(6 + number % 2))
 
 
 def tile(b: Builder, left: ir.Value, right: ir.Value, depth: ir.Value, sums: ir.Value, first: ir.Value | None,
-         coming: ir.Value, lines: int) -> None:
+         coming: ir.Value, lines: int, pieces: int) -> None:
     """The products of two panels, added to sums in memory unless they are the first. A step asks for the left operand
     of the next one, and for `lines` of memory from `coming` on: few are on their way to a core at a time."""
     if first is None:
@@ -167,9 +175,9 @@ def tile(b: Builder, left: ir.Value, right: ir.Value, depth: ir.Value, sums: ir.
         line = at(b, coming, scaled(b, k, lines * LINE // DEEP), i8)
         for number in range(lines):
             prefetch(b, bytes_at(b, line, number * LINE), level=2)
-        row, column = (at(b, start, scaled(b, k, ROOM), word) for start in (left, right))
-        prefetch_lines(b, row, STEP * 4, STEP * 4)
-        multiply(b, panel(b, row), panel(b, column))
+        row, column = (at(b, start, scaled(b, k, step(pieces) // DEEP), word) for start in (left, right))
+        prefetch_lines(b, row, step(pieces) * 4, step(pieces) * 4)
+        multiply(b, panel(b, row), panel(b, column), pieces=pieces)
     finish(b, sums, WIDTH)
 
 

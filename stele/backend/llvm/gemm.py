@@ -140,8 +140,9 @@ def _pack(b: Builder, ctx: ir.Value, side: Side, batch: ir.Value, to: ir.Value, 
           buffer: ir.Value, parts: Parts) -> None:
     """One panel of an operand, as its tile wants it."""
     tile, place = side.tile, _place(side, batch)
-    if tile.amx:
-        amx.pack(b, ctx, side.operand, side.axis, place, to, across, deep, "left" if side.axis == 1 else "right")
+    if tile.pieces:
+        where = "left" if side.axis == 1 else "right"
+        amx.pack(b, ctx, side.operand, side.axis, place, to, across, deep, where, tile.pieces)
     else:
         panel = Panel(tile.dtype, tile.lanes, side.width)
         pack_panel(b, ctx, panel, side.operand, side.axis, place, to, across, deep, buffer, parts)
@@ -169,7 +170,7 @@ class _Product:
         spec, blocking = self.spec, self.blocking
         self._write_drain()
         with kernel(self.module, self.name) as (b, ctx, scratch, task, _):
-            if blocking.tile.amx:
+            if blocking.tile.pieces:
                 amx.begin(b)
             m, n, k = (size_value(b, ctx, e) for e in (spec.m, spec.n, spec.k))
             down, across = blocks_of(b, m, blocking.m), blocks_of(b, n, blocking.n)
@@ -187,7 +188,7 @@ class _Product:
                 with loop(b, start, past, blocking.k) as k0:
                     deep = k0, least(b, k, total(b, k0, blocking.k))
                     self._block(b, ctx, scratch, batch, corner, (m, n, k), deep, start)
-            if blocking.tile.amx:
+            if blocking.tile.pieces:
                 amx.end(b)
         slices = () if blocking.slice is None else ((spec.k, blocking.slice),)
         terms = ((spec.batch, 1), (spec.m, blocking.m), (spec.n, blocking.n), *slices)
@@ -254,7 +255,7 @@ class _Product:
                 done = scaled(b, b.udiv(im, i64(tile.rows)), asked)
                 coming = at(b, y, total(b, _pitch(b, ctx, spec, self.right), done), spec.dtype)
                 low, high = reach(b, spec.corners, tile, here[1], here[2], deep)
-                ahead = b.and_(b.sub(low, deep[0]), i64(-tile.deep)) if tile.amx else b.sub(low, deep[0])
+                ahead = b.and_(b.sub(low, deep[0]), i64(-tile.deep)) if tile.pieces else b.sub(low, deep[0])
                 with loop(b, 0, self.blocking.scheme.products) as p:
                     left, right, sums = (
                         at(b, place, total(b, start, scaled(b, p, apart)), spec.dtype) for place, start, apart in (
@@ -312,14 +313,14 @@ class _Product:
         """Cache lines of the next right panel that are asked for at a step of tiles, so that it comes meanwhile."""
         tile, shared = self.blocking.tile, self.right.mode == "shared"
         step = self.right.room(tile.deep) * size_of(self.spec.dtype)
-        return -(-step // (LINE * (self.blocking.m // tile.rows))) if tile.amx and shared else 0
+        return -(-step // (LINE * (self.blocking.m // tile.rows))) if tile.pieces and shared else 0
 
     def _tile(self, b: Builder, x: ir.Value, y: ir.Value, depth: ir.Value, c: ir.Value, first: ir.Value,
               coming: ir.Value) -> None:
         """The microkernel over one block of depth, its result added to what `c` holds from the blocks before."""
         tile, dtype = self.blocking.tile, self.spec.dtype
-        if tile.amx:
-            amx.tile(b, x, y, depth, c, None if self._single else first, coming, self._lines)
+        if tile.pieces:
+            amx.tile(b, x, y, depth, c, None if self._single else first, coming, self._lines, tile.pieces)
             return
         (across, deep), (_, down) = self._steps(self.left), self._steps(self.right)
 

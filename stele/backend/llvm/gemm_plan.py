@@ -32,8 +32,8 @@ PASSING, RESIDENT = 30.0, 5.0
 """What sums of parts cost more than parts, a vector: where they go through memory, and where they stay near."""
 NEAR = 2.0
 """How many times that it costs on top, where the sums of parts of a panel would fill the second-level cache."""
-DRAIN, PIECE, BEGIN = 32.0, 32.0, 4000.0
-"""What a row of sums costs that leaves tile registers, a vector that is cut into pieces for them, and to begin."""
+DRAIN, PIECE, BEGIN = 32.0, 11.0, 4000.0
+"""What a row of sums costs that leaves tile registers, a piece of a vector for them, and to begin."""
 MANY = 16
 """Tasks that need an operand which all of a batch share, at least."""
 DEEP = 512
@@ -42,7 +42,8 @@ DEEP = 512
 
 @dataclass(frozen=True)
 class Gemm:
-    """The sizes of a matrix product; lanes run over `n`. `product` is what the microkernel computes for `x y + z`.
+    """The sizes of a matrix product; lanes run over `n`. `product` is what the microkernel computes for `x y + z`,
+    `pieces` of bfloat16 stand for a number in tile registers; where one does, nothing else may compute the product.
 
     What corners of operands hold is zero, or not looked at; tiles in a corner of the result become zero.
     """
@@ -54,9 +55,11 @@ class Gemm:
     dtype: ir.Type
     product: Product | None = None
     corners: Corners = NONE
+    pieces: int = amx.PIECES
 
     def __str__(self) -> str:
-        return f"{self.batch}x{self.m}x{self.n}x{self.k} {'bf16' if self.product else self.dtype}"
+        rounded = self.product or self.pieces == 1
+        return f"{self.batch}x{self.m}x{self.n}x{self.k} {'bf16' if rounded else self.dtype}"
 
 
 @dataclass(frozen=True)
@@ -94,8 +97,9 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand, precision:
         candidates = [(_in_tasks(near, tile, batch, rows, columns, depth), tile) for _, tile in found]
     if precision == "fast" and not few and spec.product is None and isinstance(spec.dtype, ir.FloatType):
         candidates += by_parts(machine, spec, right, large)
-    if machine.amx and precision == "fast" and spec.product is None and isinstance(spec.dtype, ir.FloatType):
-        candidates.append((_in_tiles(machine, rows, columns, depth), Tile(machine, spec.dtype, *amx.SHAPE, amx=True)))
+    if machine.amx and precision != "strict" and spec.product is None and isinstance(spec.dtype, ir.FloatType):
+        in_tiles = Tile(machine, spec.dtype, *amx.SHAPE, pieces=spec.pieces)
+        candidates = [*(candidates if spec.pieces > 1 else ()), (_in_tiles(in_tiles, rows, columns, depth), in_tiles)]
     tile = machine.choices.choose(f"gemm {spec}", candidates)[1]
     if isinstance(tile, Blocking):
         return tile
@@ -109,7 +113,7 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand, precision:
         slice, block_k = _slice(tile, spec.k)
     left_mode = _packed(tile, -(-columns[-1] // n) if left.batched else MANY)
     right_mode = _packed(tile, -(-rows[-1] // m) if right.batched else MANY)
-    if not tile.amx:
+    if not tile.pieces:
         rows_lie = left.plain is not None and left.plain.strides[1] == 1 and rows[-1] % tile.rows == 0
         if (slice is not None and rows_lie) or _in_place(machine, spec, left, 1, spec.m, tile.rows):
             left_mode = "direct"
@@ -140,13 +144,13 @@ def by_parts(machine: Machine, spec: Gemm, right: Operand, price: Price) -> list
     return found
 
 
-def _in_tiles(machine: Machine, rows: Sequence[int], columns: Sequence[int], k: int) -> float:
+def _in_tiles(tile: Tile, rows: Sequence[int], columns: Sequence[int], k: int) -> float:
     """The price of a product in tile registers: its steps, its sums, and the pieces of both operands."""
     steps = -(-k // amx.DEEP)
     down, across = [-(-n // amx.WIDTH) for n in rows], [-(-n // amx.WIDTH) for n in columns]
     tiles, panels = sum(down) * sum(across), sum(down) * len(columns) + sum(across) * len(rows)
     vectors = panels * steps * amx.DEEP * amx.WIDTH / amx.SIDE
-    return BEGIN + tiles * (steps * amx.PRICE + DRAIN * amx.WIDTH) + vectors * PIECE
+    return BEGIN + tiles * (steps * amx.PRICE[tile.pieces] + DRAIN * amx.WIDTH) + vectors * tile.pieces * PIECE
 
 
 def _is_deep(machine: Machine, spec: Gemm, depth: int) -> bool:
@@ -181,12 +185,12 @@ def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
     all cores share unless a task is large."""
     work, rows, columns, fewest = 2 * batch * m * n * k, tile.rows, 192, TASKS
     each = 1_000_000
-    if tile.amx:
+    if tile.pieces:
         rows, columns, fewest, each = 4 * tile.rows, 1024, TASKS // 2, 64_000_000
     wanted = min(fewest, max(1 + (work >= FORK), work // each))
     down, right = -(-m // (tile.machine.l2 // 2 // (DEEP * tile.bytes))), -(-n // columns)
     while batch * down * right < wanted:
-        if n // right >= m // down and n // right > tile.columns and not (tile.amx and m // down > rows):
+        if n // right >= m // down and n // right > tile.columns and not (tile.pieces and m // down > rows):
             right *= 2
         elif m // down > tile.rows:
             down *= 2
@@ -198,7 +202,7 @@ def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
 def _packed(tile: Tile, readers: int) -> Mode:
     """Who packs an operand: the task, when no other task needs the same panels, or few do and these are larger than
     the operand."""
-    return "task" if readers <= 1 + tile.amx else "shared"
+    return "task" if readers <= 1 + bool(tile.pieces) else "shared"
 
 
 def _in_place(machine: Machine, spec: Gemm, operand: Operand, axis: int, extent: Extent, width: int) -> bool:

@@ -60,7 +60,9 @@ class Glue:
                 left, right, depth = self.operand(x, (lead, m, k)), self.operand(w, (lead, k, n)), self.extent(k)
                 spec = Gemm(self.extent(lead), self.extent(m), self.extent(n), depth, self.dtype,
                             corners=self.kernel.corners)
-                if self.precision == "bf16" and self.v.dtype != float64:
+                if self.precision == "bf16" and self.v.dtype != float64 and self.target.amx:
+                    spec = replace(spec, pieces=1)
+                elif self.precision == "bf16" and self.v.dtype != float64:
                     spec = replace(spec, k=self.extent((k + 1) // 2), product=dot, corners=((), (), spec.corners[2]))
                     left, right = paired(left, 2, depth), paired(right, 1, depth)
                 return gemm(*around, spec, left, right, self.write((lead, m, n)), self.near((lead, m, n)), self.temp,

@@ -24,7 +24,7 @@ Product = Callable[[Builder, ir.Value, ir.Value, ir.Value], ir.Value]
 @dataclass(frozen=True)
 class Tile:
     """`rows x vectors` accumulators of `lanes` elements each, in registers; `product` stands in for `x y + z`. With
-    `amx` they are the sums of tile registers, whose operands lie in panels of their own.
+    `pieces` they are the sums of tile registers, of products of so many pieces of bfloat16 (`amx.py`).
     """
 
     machine: Machine
@@ -32,7 +32,7 @@ class Tile:
     rows: int
     vectors: int
     product: Product | None = None
-    amx: bool = False
+    pieces: int = 0
 
     @cached_property
     def lanes(self) -> int:
@@ -49,12 +49,12 @@ class Tile:
     @property
     def deep(self) -> int:
         """Depths that are packed, and multiplied, together."""
-        return amx.DEEP if self.amx else self.lanes
+        return amx.DEEP if self.pieces else self.lanes
 
     @property
     def bytes(self) -> int:
         """Bytes of an element in a panel."""
-        return 2 * amx.PIECES if self.amx else size_of(self.dtype)
+        return 2 * self.pieces or size_of(self.dtype)
 
     def room(self, width: int, depth: int = 1) -> int:
         """Elements of memory that a panel takes, `width` across."""

@@ -41,13 +41,20 @@ def paired(operand: Operand, axis: int, end: Extent) -> Operand:
             else:
                 wanted = b.and_(inside, splat(b, b.icmp_signed("<", place, size), lanes))
             parts.append(operand.read(b, ctx, (*index[:axis], place, *index[axis + 1:]), lane_axis, lanes, wanted))
-        low, high = parts
-        both = call(b, "cvtne2ps2bf16.512", words, high, low)
-        if lane_axis != axis:
-            both = shuffle(b, both, both, [k // 2 + k % 2 * lanes for k in range(2 * lanes)])
-        return b.bitcast(both, floats)
+        return b.bitcast(rounded(b, *parts), floats) if lane_axis == axis else pairs(b, *parts)
 
     return replace(operand, read=read, plain=None)
+
+
+def pairs(b: Builder, low: ir.Value, high: ir.Value) -> ir.Value:
+    """Two vectors of float32 rounded to bfloat16, side by side in pairs."""
+    both = rounded(b, low, high)
+    return b.bitcast(shuffle(b, both, both, [k // 2 + k % 2 * LANES for k in range(2 * LANES)]), floats)
+
+
+def rounded(b: Builder, low: ir.Value, high: ir.Value) -> ir.Value:
+    """Two vectors of float32 rounded to bfloat16, end to end."""
+    return call(b, "cvtne2ps2bf16.512", words, high, low)
 
 
 def dot(b: Builder, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
