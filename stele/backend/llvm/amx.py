@@ -20,7 +20,6 @@ from stele.backend.llvm.nest import (
     load,
     loop,
     prefetch,
-    prefetch_lines,
     scaled,
     splat,
     store,
@@ -161,8 +160,8 @@ def multiply(b: Builder, left: Address, right: Address, pitch: int = SIDE, piece
 
 def tile(b: Builder, left: ir.Value, right: ir.Value, depth: ir.Value, sums: ir.Value, first: ir.Value | None,
          coming: ir.Value, lines: int, pieces: int) -> None:
-    """The products of two panels, added to sums in memory unless they are the first. A step asks for the left operand
-    of the next one, and for `lines` of memory from `coming` on: few are on their way to a core at a time."""
+    """The products of two panels, added to sums in memory unless they are the first. At every step some `lines` of
+    memory are asked for from `coming` on: few are on their way to a core at a time."""
     if first is None:
         clear(b)
     else:
@@ -176,7 +175,6 @@ def tile(b: Builder, left: ir.Value, right: ir.Value, depth: ir.Value, sums: ir.
         for number in range(lines):
             prefetch(b, bytes_at(b, line, number * LINE), level=2)
         row, column = (at(b, start, scaled(b, k, step(pieces) // DEEP), word) for start in (left, right))
-        prefetch_lines(b, row, step(pieces) * 4, step(pieces) * 4)
         multiply(b, panel(b, row), panel(b, column), pieces=pieces)
     finish(b, sums, WIDTH)
 
