@@ -23,8 +23,8 @@ is the result closest to those of the other frameworks; what differs more than a
 ranked. A mode is timed in a heat, once as installed and once with a C allocator that keeps its memory; the better one
 counts. The fastest are then timed again in fresh processes, in turns; the first of them starts with empty caches
 (`first call`), the others find them filled (`warm`). Times are medians of single calls, each waited for; `of peak` is
-the share of the measured peak that bounds the work (direct convolutions counted, so fewer multiplications can exceed
-it). A mode whose second call takes more than 20 times the best is sampled once."""
+the share of the measured peak that bounds the work, of memory or of multiply-adds of float32 vectors (direct
+convolutions counted, so fewer multiplications can exceed it, and so can tile registers). A mode whose second call takes more than 20 times the best is sampled once."""
 
 
 def markdown(found: Findings) -> str:
