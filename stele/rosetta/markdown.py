@@ -24,7 +24,8 @@ ranked. A mode is timed in a heat, once as installed and once with a C allocator
 counts. The fastest are then timed again in fresh processes, in turns; the first of them starts with empty caches
 (`first call`), the others find them filled (`warm`). Times are medians of single calls, each waited for; `of peak` is
 the share of the measured peak that bounds the work, of memory or of multiply-adds of float32 vectors (direct
-convolutions counted, so fewer multiplications can exceed it, and so can tile registers). A mode whose second call takes more than 20 times the best is sampled once."""
+convolutions counted, so fewer multiplications can exceed it, and so can tile registers). A mode whose second call takes
+more than 20 times the best is sampled once."""
 
 
 def markdown(found: Findings) -> str:
