@@ -111,8 +111,9 @@ def fits(layer: Layer, source: Operand) -> bool:
     """Whether a layer is one of single pixels, whose images lie in memory as they are."""
     stencil, plain = layer.stencil, source.plain
     inside = all(s * (t - 1) < n for s, t, n in zip(stencil.phases, stencil.target, stencil.source))
-    alike = layer.kernel == (1, 1) and layer.groups == 1 and len(stencil.taps) == 1 and stencil.low == (0, 0)
-    return inside and alike and plain is not None and plain.strides[2:] == (stencil.source[1], 1)
+    alike = layer.kernel == (1, 1) and layer.groups == 1 and len(stencil.taps) == 1
+    as_it_lies = stencil.low == stencil.reach == (0, 0)
+    return inside and alike and as_it_lies and plain is not None and plain.strides[2:] == (stencil.source[1], 1)
 
 
 def plan(machine: Machine, layer: Layer, precision: Precision) -> Blocking:
