@@ -119,7 +119,7 @@ def pointwise_convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str,
         x, w = (rng.standard_normal(s, np.float32) for s in ((BATCH, channels, edge, edge), (outputs, channels, 1, 1)))
         y = np.einsum("oc,nchw->nohw", w[:, :, 0, 0].astype(np.float64), x.astype(np.float64), optimize=True)
         for algorithm, precision in (("direct", "strict"), ("Strassen, one level", "fast")):
-            blocking = pointwise.plan(MACHINE, layer, precision)
+            blocking = pointwise.plan(MACHINE, layer, precision)[1]
             memory = [Memory(i, FLOAT, strides(a.shape)) for i, a in enumerate((y, x, w))]
             build = lambda module, temp, blocking=blocking, memory=memory, layer=layer: pointwise.product(
                 module, "conv", layer, blocking, *(m.operand() for m in memory[1:]), *memory[0].stores(False), temp)

@@ -47,7 +47,7 @@ def test_questions_and_what_matters_among_them() -> None:
     (one,) = contractions_of(st.compile(convolve), IMAGES, KERNELS)
     first = build(one, {})
     about = {question.partition(" ")[0] for question in first.trial.asked}
-    assert about and about <= {"direct", "convolution", "winograd2", "winograd4"}
+    assert about and about <= {"direct", "convolution", "winograd2", "winograd4", "tiles"}
     taken = [{q: asked.names.index("direct")} for q, asked in first.trial.asked.items() if asked.is_algorithm] or [{}]
     assert any(question.startswith("direct ") for answer in taken for question in build(one, answer).trial.asked)
     for question, asked in first.trial.asked.items():

@@ -9,12 +9,15 @@ from llvmlite import ir
 
 from stele.backend.base import Precision
 from stele.backend.llvm import conv as direct
-from stele.backend.llvm import conv_weight, pointwise, winograd, winograd_weight
+from stele.backend.llvm import conv_tiles, conv_tiles_plan, conv_weight, pointwise, winograd, winograd_weight
 from stele.backend.llvm.access import Address, Machine, Near, Operand, Temp, Write, size_of
 from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.layer import Layer, backward, forward
 from stele.backend.llvm.points import F2, F4
 from stele.backend.llvm.stencil import Conv
+
+Blocking = winograd.Blocking | conv_tiles_plan.Blocking | pointwise.Blocking | None
+"""How the work of an algorithm is cut; None where the algorithm itself decides."""
 
 
 def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, w: Operand, write: Write,
@@ -45,18 +48,28 @@ def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, 
 def _layer(module: ir.Module, name: str, machine: Machine, conv: Conv, layer: Layer, source: Operand, weight: Operand,
            write: Write, near: Near, temp: Address, precision: Precision) -> tuple[list[Launch], list[Temp]]:
     """The kernels of a convolution in one direction."""
+    others: dict[str, tuple[float, Blocking]] = {}
     if precision != "strict" and is_small(machine, conv):
-        plans = {f"winograd{points.tile}": winograd.plan(machine, layer, points, source) for points in (F2, F4)}
-        others = [(plans[name][0], name) for name in plans]
-        direct_price = _least(machine, layer, [p for p, _ in others], lambda: direct.plan(machine, layer, source)[0])
-        prices = [(direct_price, "direct"), *others]
-        if (chosen := machine.choices.choose(f"convolution {layer}", prices)[1]) in plans:
-            blocking = plans[chosen][1]
-            return winograd.winograd(module, name, machine, layer, blocking, source, weight, write, temp)
+        others = {f"winograd{points.tile}": winograd.plan(machine, layer, points, source) for points in (F2, F4)}
+    if conv_tiles_plan.fits(machine, layer, precision):
+        others["tiles"] = conv_tiles_plan.plan(machine, layer, source)
     if pointwise.fits(layer, source):
-        blocking = pointwise.plan(machine, layer, precision)
-        return pointwise.product(module, name, layer, blocking, source, weight, write, near, temp)
-    return direct.layer(module, name, machine, layer, source, weight, write, temp)
+        plans = {"pointwise": pointwise.plan(machine, layer, precision), **others}
+    else:
+        known = [price for price, _ in others.values()]
+        price = _least(machine, layer, known, lambda: direct.plan(machine, layer, source)[0]) if others else 0.0
+        plans = {"direct": (price, None), **others}
+    prices = [(price, name) for name, (price, _) in plans.items()]
+    chosen = machine.choices.choose(f"convolution {layer}", prices)[1] if others else prices[0][1]
+    match plans[chosen][1]:
+        case winograd.Blocking() as blocking:
+            return winograd.winograd(module, name, machine, layer, blocking, source, weight, write, temp)
+        case conv_tiles_plan.Blocking() as blocking:
+            return conv_tiles.layer(module, name, layer, blocking, source, weight, write, near, temp)
+        case pointwise.Blocking() as blocking:
+            return pointwise.product(module, name, layer, blocking, source, weight, write, near, temp)
+        case _:
+            return direct.layer(module, name, machine, layer, source, weight, write, temp)
 
 
 def _least(machine: Machine, layer: Layer, others: Sequence[float], plan: Callable[[], float]) -> float:
