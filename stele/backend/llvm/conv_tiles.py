@@ -23,7 +23,7 @@ from stele.backend.llvm.access import (
     size_of,
     size_value,
 )
-from stele.backend.llvm.amx import DEEP, SIDE, STEP, WIDTH, word
+from stele.backend.llvm.amx import DEEP, SIDE, WIDTH, word
 from stele.backend.llvm.conv_tiles_plan import Blocking
 from stele.backend.llvm.launch import Launch, i8
 from stele.backend.llvm.layer import Layer, Weights
@@ -69,7 +69,7 @@ def _pack(module: ir.Module, name: str, layer: Layer, weight: Operand, taps: lis
     weights = Weights(layer, weight, Tile(Machine(), word, *amx.SHAPE))
     numbers = table(module, f"{name}.taps", [tap.kernel[0] * layer.kernel[1] + tap.kernel[1] for tap in taps] or [0])
     chunks, elements = -(-layer.depth // DEEP), prod(layer.kernel)
-    size = chunks * len(taps) * STEP
+    size = chunks * len(taps) * amx.step()
     with kernel(module, name) as (b, ctx, scratch, block, _):
         rows, to = bytes_at(b, scratch, weights.buffer), at(b, temp(b, ctx, 0), scaled(b, block, size), word)
         weights.pack(b, ctx, i64(0), scaled(b, block, WIDTH), rows, scratch)
@@ -82,7 +82,7 @@ def _pack(module: ir.Module, name: str, layer: Layer, weight: Operand, taps: lis
 
             start, here = scaled(b, c, DEEP), total(b, scaled(b, c, len(taps)), t)
             deep = start, least(b, i64(layer.depth), total(b, start, DEEP))
-            amx.pack(b, ctx, Operand(read, 0), 0, lambda x, k: (x, k), at(b, to, scaled(b, here, STEP), word),
+            amx.pack(b, ctx, Operand(read, 0), 0, lambda x, k: (x, k), at(b, to, scaled(b, here, amx.step()), word),
                      (i64(0), i64(WIDTH)), deep, "left")
     held = weights.buffer + weights.size * size_of(word)
     return Launch(name, Count(weights.blocks), held, packs=(1, 0)), Temp(Count(weights.blocks * size * size_of(word)))
@@ -203,7 +203,7 @@ class _Convolution:
             for half in range(2):
                 places = [total(b, scaled(b, t, WIDTH), half * SIDE + n * planes.channel) for n in range(2)]
                 read = [masked_load(b, at(b, raw, x, word), word, mask) for x, mask in zip(places, masks)]
-                for piece, vector in enumerate(amx.cut(b, *read)):
+                for piece, vector in enumerate(amx.cut(b, read[0], read[1])):
                     store(b, vector, at(b, tile, piece * pieces + half * halves, word), word)
 
     def _block(self, b: Builder, ctx: ir.Value, task: Task, block: ir.Value, tables: Pair) -> None:
@@ -212,7 +212,7 @@ class _Convolution:
         pixels = total(b, scaled(b, b.sub(task.part.images, i64(1)), planes.image), planes.band * planes.stencil.pitch)
         tiles, phases = b.udiv(total(b, pixels, WIDTH - 1), i64(WIDTH)), len(planes.offsets)
         every = scaled(b, tiles, phases * blocking.chunks)
-        size, number = blocking.chunks * blocking.taps * STEP, total(b, task.blocks[0], block)
+        size, number = blocking.chunks * blocking.taps * amx.step(), total(b, task.blocks[0], block)
         weights = at(b, self.temp(b, ctx, 0), scaled(b, number, size), word)
         with loop(b, 0, phases) as phase, loop(b, 0, tiles) as t:
             start, end = (load(b, at(b, starts, total(b, phase, n), i64), i64) for n in (0, 1))
@@ -222,11 +222,11 @@ class _Convolution:
                 self._beside(b, ctx, task, total(b, scaled(b, block, every), step), every)
                 if phases == 1 and blocking.chunks * blocking.taps <= FEW:
                     self._approach(b, ctx, task.part, number, t, c)
-                left = at(b, weights, scaled(b, c, blocking.taps * STEP), word)
+                left = at(b, weights, scaled(b, c, blocking.taps * amx.step()), word)
                 right = total(b, scaled(b, c, blocking.chunk), scaled(b, t, blocking.apart[0]))
                 with loop(b, start, end) as tap:
                     place = total(b, right, load(b, at(b, offsets, tap, i64), i64))
-                    self._step(b, at(b, left, scaled(b, tap, STEP), word), at(b, task.pieces[0], place, word))
+                    self._step(b, at(b, left, scaled(b, tap, amx.step()), word), at(b, task.pieces[0], place, word))
             place = total(b, scaled(b, phase, WIDTH * blocking.room), scaled(b, t, WIDTH))
             amx.finish(b, at(b, task.sums, place, word), blocking.room)
 

@@ -72,7 +72,7 @@ class Blocking:
     @property
     def apart(self) -> tuple[int, int, int]:
         """Elements from one tile of positions, piece and half of a tile to the next."""
-        return (amx.STEP, 2 * amx.TILE, amx.TILE) if self.is_dense else (WIDTH, SIDE * self.pitch, SIDE)
+        return (amx.step(), 2 * amx.TILE, amx.TILE) if self.is_dense else (WIDTH, SIDE * self.pitch, SIDE)
 
     @property
     def chunk(self) -> int:
@@ -149,8 +149,8 @@ def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes, 
     bands, tiles = -(-stencil.rows // planes.band), -(-blocking.pixels // WIDTH)
     batches = -(-layer.batch // planes.images) if isinstance(layer.batch, int) else layer.batch
     many = layer.batch if isinstance(layer.batch, int) else MANY
-    panel = blocking.chunks * blocking.taps * amx.STEP * size_of(word)
-    held, step = panel + sum(blocking.rooms), amx.PRICE + (0.0 if blocking.is_dense else SHIFT)
+    panel = blocking.chunks * blocking.taps * amx.step() * size_of(word)
+    held, step = panel + sum(blocking.rooms), amx.PRICE[amx.PIECES] + (0.0 if blocking.is_dense else SHIFT)
     cutting = layer.depth * planes.fill_cost(source) + blocking.pairs * blocking.line // SIDE * PIECE
     missed = cutting + (layer.depth * blocking.lines * FAR if _is_flat(layer, source) else 0.0)
     if early:
