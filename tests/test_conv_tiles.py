@@ -87,7 +87,8 @@ CASES = (
     square(5, 40, 50, 14, kernel=3, stride=2, padding=1),
     square(1, 65, 70, 8, kernel=3, padding=1),
     square(2, 16, 9, 17, kernel=3, padding=2, dilation=2),
-    square(2, 7, 30, 20, kernel=5, stride=2, padding=2),
+    square(2, 70, 30, 20, kernel=5, stride=2, padding=2),
+    square(1, 1000, 70, 6),
     Conv(2, 20, 36, (6, 29), (1, 3), FLOAT, (2, 1), ((0, 0), (2, 1))),
 )
 
@@ -153,7 +154,7 @@ def test_any_number_of_threads(threads: int) -> None:
 
 
 def test_errors_are_those_of_strict_sums() -> None:
-    for conv in (square(2, 256, 64, 14), square(2, 128, 64, 14, 3, 2, 1)):
+    for conv in (square(2, 256, 64, 14), square(2, 1024, 40, 7), square(2, 256, 256, 28, 3, 2, 1)):
         made, expected = bench(conv)
         direct = strict(conv)
         for a, b in zip(made.arrays[1:], direct.arrays[1:]):

@@ -216,19 +216,33 @@ class _Convolution:
         weights = at(b, self.temp(b, ctx, 0), scaled(b, number, size), word)
         with loop(b, 0, phases) as phase, loop(b, 0, tiles) as t:
             start, end = (load(b, at(b, starts, total(b, phase, n), i64), i64) for n in (0, 1))
-            amx.clear(b)
-            with loop(b, 0, blocking.chunks) as c:
-                step = total(b, scaled(b, total(b, scaled(b, phase, tiles), t), blocking.chunks), c)
-                self._beside(b, ctx, task, total(b, scaled(b, block, every), step), every)
-                if phases == 1 and blocking.chunks * blocking.taps <= FEW:
-                    self._approach(b, ctx, task.part, number, t, c)
-                left = at(b, weights, scaled(b, c, blocking.taps * amx.step()), word)
-                right = total(b, scaled(b, c, blocking.chunk), scaled(b, t, blocking.apart[0]))
-                with loop(b, start, end) as tap:
-                    place = total(b, right, load(b, at(b, offsets, tap, i64), i64))
-                    self._step(b, at(b, left, scaled(b, tap, amx.step()), word), at(b, task.pieces[0], place, word))
-            place = total(b, scaled(b, phase, WIDTH * blocking.room), scaled(b, t, WIDTH))
-            amx.finish(b, at(b, task.sums, place, word), blocking.room)
+            sums = total(b, scaled(b, phase, WIDTH * blocking.room), scaled(b, t, WIDTH))
+            with loop(b, 0, blocking.chunks, blocking.span) as first:
+                amx.clear(b)
+                with loop(b, first, least(b, i64(blocking.chunks), total(b, first, blocking.span))) as c:
+                    step = total(b, scaled(b, total(b, scaled(b, phase, tiles), t), blocking.chunks), c)
+                    self._beside(b, ctx, task, total(b, scaled(b, block, every), step), every)
+                    if phases == 1 and blocking.chunks * blocking.taps <= FEW:
+                        self._approach(b, ctx, task.part, number, t, c)
+                    left = at(b, weights, scaled(b, c, blocking.taps * amx.step()), word)
+                    right = total(b, scaled(b, c, blocking.chunk), scaled(b, t, blocking.apart[0]))
+                    with loop(b, start, end) as tap:
+                        place = total(b, right, load(b, at(b, offsets, tap, i64), i64))
+                        self._step(b, at(b, left, scaled(b, tap, amx.step()), word), at(b, task.pieces[0], place, word))
+                self._finish(b, at(b, task.sums, sums, word), first)
+
+    def _finish(self, b: Builder, sums: ir.Value, chunk: ir.Value) -> None:
+        """Sums to memory: what was summed from a chunk on goes where the next phase will be, and is added to what the
+        chunks before it gave."""
+        room = self.blocking.room
+        if self.blocking.span >= self.blocking.chunks:
+            amx.finish(b, sums, room)
+            return
+        more, is_first = at(b, sums, WIDTH * room, word), b.icmp_signed("==", chunk, i64(0))
+        amx.finish(b, b.select(is_first, sums, more), room)
+        with b.if_then(b.not_(is_first)), loop(b, 0, WIDTH) as r, loop(b, 0, WIDTH, SIDE) as x:
+            places = [at(b, start, total(b, scaled(b, r, room), x), word) for start in (sums, more)]
+            store(b, b.fadd(*(load(b, place, word, SIDE) for place in places)), places[0], word)
 
     def _step(self, b: Builder, left: ir.Value, right: ir.Value) -> None:
         """The products of one tap and one chunk."""

@@ -20,6 +20,8 @@ from stele.backend.llvm.planes import Planes
 
 DRAIN, PIECE = 16.0, 20.0
 """What a row of a tile of sums costs that goes to its destination, and a vector that is cut into pieces."""
+SPAN = 24
+"""Steps whose products are summed together, one by one."""
 SHIFT, BESIDE = 120.0, 120.0
 """What a step costs more that reads rows that lie apart, and one beside which the next source is cut."""
 FAR, MEMORY, STREAM = 20.0, 50.0, 3.0
@@ -95,6 +97,11 @@ class Blocking:
         return sum(map(len, self.planes.stencil.taps))
 
     @property
+    def span(self) -> int:
+        """Chunks that are summed together: the sums of all are sums of a few such sums, which rounds less."""
+        return max(1, SPAN // max(1, *map(len, self.planes.stencil.taps)))
+
+    @property
     def lines(self) -> int:
         """Cache lines of a channel that lies densely."""
         return -(-self.pixels * size_of(word) // LINE)
@@ -102,8 +109,8 @@ class Blocking:
     @property
     def rooms(self) -> tuple[int, int, int]:
         """Bytes of scratch for two planes of the source, sums, and the pieces of one task."""
-        planes, phases = self.planes, len(self.planes.stencil.taps)
-        return (planes.bytes(2, WIDTH), round_up(phases * WIDTH * self.room * size_of(word), LINE),
+        planes, sums = self.planes, len(self.planes.stencil.taps) + (self.span < self.chunks)
+        return (planes.bytes(2, WIDTH), round_up(sums * WIDTH * self.room * size_of(word), LINE),
                 round_up((self.chunks * self.chunk + planes.image + 2 * WIDTH) * size_of(word), LINE))
 
 
