@@ -27,9 +27,9 @@ SHIFT, BESIDE = 120.0, 120.0
 FAR, MEMORY, STREAM = 20.0, 50.0, 3.0
 """What a cache line costs: of a source that was not asked for before it is cut, of weights once a call, and of weights
 that are read again from the third-level cache."""
-CROWDED, EVICTED = 600.0, 1500.0
-"""What a step costs more where the second-level cache holds no more than half of what a task keeps, and where that of
-two tasks, and a third one's source, are to stay there."""
+HELD, CROWDED, EVICTED = 70.0, 600.0, 1500.0
+"""What a step costs more for as much as the second-level cache holds, where that holds no more than half of what a
+task keeps, and where that of two tasks, and a third one's source, are to stay there."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +166,7 @@ def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes, 
         cutting = cutting / 2 + missed * min(0.5, 1 / (bands * parts * many))
     else:
         step, cutting = step + CROWDED * _within(2 * held / machine.l2 - 1.5), missed
+    step += HELD * held / machine.l2
     cost = blocks * tiles * (blocking.chunks * blocking.taps * step + len(stencil.taps) * WIDTH * DRAIN)
     cost += parts * cutting + (blocks * panel / LINE * STREAM if blocks * panel > machine.l2 // 2 else 0.0)
     cost *= idle(bands, blocks, blocking.blocks, batches) * bands / planes.images
