@@ -23,12 +23,19 @@ from kernels import THREADS, timed  # noqa: E402
 from stele.backend.base import Precision  # noqa: E402
 from stele.backend.cpu.target import detect  # noqa: E402
 from stele.backend.llvm import conv as direct  # noqa: E402
-from stele.backend.llvm import conv_weight, pointwise, winograd, winograd_weight  # noqa: E402
+from stele.backend.llvm import (  # noqa: E402
+    conv_tiles,
+    conv_tiles_plan,
+    conv_weight,
+    pointwise,
+    winograd,
+    winograd_weight,
+)
 from stele.backend.llvm.access import Machine, Operand, Temp  # noqa: E402
 from stele.backend.llvm.gemm import gemm  # noqa: E402
 from stele.backend.llvm.gemm_plan import Gemm, plan  # noqa: E402
 from stele.backend.llvm.launch import Launch  # noqa: E402
-from stele.backend.llvm.layer import backward, forward  # noqa: E402
+from stele.backend.llvm.layer import Layer, backward, forward  # noqa: E402
 from stele.backend.llvm.points import F2, F4, Points  # noqa: E402
 from stele.backend.llvm.schemes import ONE  # noqa: E402
 from stele.backend.llvm.stencil import Conv  # noqa: E402
@@ -42,7 +49,9 @@ CHOICES: tuple[tuple[str, Precision, Machine], ...] = (
 PLAIN = Memory(0, FLOAT, (1, 1, 1)).operand()
 BATCH = 16
 SHAPES = {"50 at 32x32": (50, 32), "128 at 28x28": (128, 28), "512 at 7x7": (512, 7)}
-ALGORITHMS = {"direct": None, "F(2,3)": F2, "F(4,3), points 1 2": Points((1.0, 2.0)), "F(4,3), points 5/8 3/2": F4}
+ALGORITHMS: dict[str, Points | Machine | None] = {
+    "direct": None, "F(2,3)": F2, "F(4,3), points 1 2": Points((1.0, 2.0)), "F(4,3), points 5/8 3/2": F4,
+    **({"tile registers": TILES} if TILES.amx else {})}
 POINTWISE = {"256 to 64 at 56x56": (256, 64, 56), "256 to 1024 at 14x14": (256, 1024, 14),
              "1024 to 256 at 14x14": (1024, 256, 14)}
 PRODUCTS = {"1024 x 1024, depth 1024": (1024, 1024, 1024), "1024 x 3072, depth 768": (1024, 3072, 768),
@@ -65,16 +74,23 @@ def exact(x: np.ndarray, w: np.ndarray, g: np.ndarray) -> Arrays:
     return y.transpose(0, 3, 1, 2), dx.transpose(0, 3, 1, 2), np.stack(dw, -1).reshape(w.shape)
 
 
-def kernels(points: Points | None, conv: Conv, which: str) -> Callable[..., Made]:
+def in_tiles(module: ir.Module, layer: Layer, left: Operand, right: Operand, write, temp) -> Made:
+    """A layer in tile registers."""
+    blocking = conv_tiles_plan.plan(TILES, layer, left)[1]
+    return conv_tiles.layer(module, "conv", layer, blocking, left, right, write, lambda b, ctx, index: None, temp)
+
+
+def kernels(points: Points | Machine | None, conv: Conv, which: str) -> Callable[..., Made]:
     """What appends one direction of a convolution by one algorithm."""
     def build(module: ir.Module, left: Operand, right: Operand, write, temp) -> Made:
-        around = module, "conv", MACHINE
+        around, layer = (module, "conv", MACHINE), (forward if which == "y" else backward)(conv)
+        if isinstance(points, Machine):
+            return in_tiles(module, layer, left, right, write, temp)
         if which == "dw":
             if points is None:
                 return conv_weight.weight_gradient(*around, conv, left, right, write, temp)
             blocking = winograd_weight.plan(MACHINE, conv, points, (left, right))[1]
             return winograd_weight.weight_gradient(*around, conv, blocking, left, right, write, temp)
-        layer = (forward if which == "y" else backward)(conv)
         if points is None:
             return direct.layer(*around, layer, left, right, write, temp)
         blocking = winograd.plan(MACHINE, layer, points, left)[1]
@@ -105,8 +121,9 @@ def convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Benc
         work = 2 * x.size * channels * 9
         for which, arrays, expected in (("y", (g, x, w), y), ("dx", (x, g, w), dx), ("dw", (w, x, g), dw)):
             for algorithm, points in ALGORITHMS.items():
-                yield f"{name} {which}", algorithm, made(
-                    kernels(points, conv, which), arrays, (BATCH,), which != "dw"), expected, work
+                if which != "dw" or points is not TILES:
+                    yield f"{name} {which}", algorithm, made(kernels(points, conv, which), arrays, (BATCH,),
+                                                             which != "dw", TILES), expected, work
 
 
 def pointwise_convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Bench, np.ndarray, int]]:
@@ -125,6 +142,10 @@ def pointwise_convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str,
                 module, "conv", layer, blocking, *(m.operand() for m in memory[1:]), *memory[0].stores(False), temp)
             arrays = [np.zeros(y.shape, np.float32), x.copy(), w.copy()]
             yield f"{name} y", algorithm, Bench(MACHINE, build, arrays, (), THREADS), y, 2 * y.size * channels
+        if TILES.amx:
+            build = lambda module, *others, layer=layer: in_tiles(module, layer, *others)
+            bench = made(build, (np.zeros(y.shape, np.float32), x, w), (), True, TILES)
+            yield f"{name} y", "tile registers", bench, y, 2 * y.size * channels
 
 
 def products(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Bench, np.ndarray, int]]:
