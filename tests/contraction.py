@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
+from tile_registers import emulated
 
+from stele.backend.cpu.target import detect
 from stele.backend.llvm.access import Extent, Length, Machine, Operand, Plain
 from stele.backend.llvm.launch import BUFS, SIZES, Builder, i64, pointer, word
 from stele.backend.llvm.nest import at, load, store
@@ -130,6 +132,10 @@ def guarded(array: np.ndarray) -> np.ndarray:
     return copy
 
 
+def _emulates(machine: Machine) -> bool:
+    return machine.amx and not detect().amx
+
+
 class Bench:
     """A contraction compiled: `Bench(machine, build, arrays, sizes)`, then `run(threads, grain)`.
 
@@ -143,7 +149,7 @@ class Bench:
         begin = time.perf_counter()
         self.launches, self.temps = build(module, lambda b, ctx, k: buffer(b, ctx, count + k))
         self.launches = list(self.launches)
-        text = str(module)
+        self.text = text = str(module)
         self.emit_ms = (time.perf_counter() - begin) * 1e3
         self._compile(machine, text)
         self.sizes = np.array([*sizes, 0], np.int64)
@@ -154,7 +160,7 @@ class Bench:
         self.buffers = np.array([a.ctypes.data for a in [*self.arrays, *self.memory]], np.uint64)
         tables = (a.ctypes.data for a in (self.buffers, self.sizes))
         self.context = _Context(*tables, None, self.scratch.ctypes.data, scratch)
-        self.pool = ThreadPoolExecutor(threads)
+        self.pool = ThreadPoolExecutor(1 if _emulates(machine) else threads)
 
     def _compile(self, machine: Machine, text: str) -> None:
         begin = time.perf_counter()
@@ -162,7 +168,7 @@ class Bench:
             cpu=llvm.get_host_cpu_name() if machine.vector_bytes == 64 else "x86-64-v3" if machine.fma else "x86-64-v2",
             features="+prefer-256-bit" if machine.vector_bytes == 32 else "+amx-tile,+amx-bf16" if machine.amx else "",
             opt=2, jit=True)
-        parsed = llvm.parse_assembly(text)
+        parsed = emulated(text) if _emulates(machine) else llvm.parse_assembly(text)
         parsed.verify()
         passes = llvm.create_new_module_pass_manager()
         passes.add_instruction_combine_pass()
@@ -217,6 +223,6 @@ def float_type(dtype: np.dtype) -> ir.Type:
     return ir.DoubleType() if dtype == np.float64 else ir.FloatType()
 
 
-def error(a: np.ndarray, reference: np.ndarray) -> float:
-    """max|a - b| / max|b|"""
-    return float(np.abs(a - reference).max() / max(np.abs(reference).max(), 1e-30)) if a.size else 0.0
+def error(a: np.ndarray, reference: np.ndarray, scale: float = 1e-30) -> float:
+    """max|a - b| / max|b|; `scale` is the least to divide by, for few elements, whose terms may cancel."""
+    return float(np.abs(a - reference).max() / max(np.abs(reference).max(), scale)) if a.size else 0.0
