@@ -174,10 +174,8 @@ class Fusion:
         at = tuple(variable(f"c{k}") for k in range(v.ndim))
         if reader.anchor is not None or any(r.type.size != v.type.size for r in reader.results):
             return False
-        families = {u.op.family for u in reader.body if not isinstance(u.op, Pad)}
-        if not families <= {"elementwise", "movement", "generate"} or any(isinstance(u.op, Pad) for u in reader.body):
-            return False
-        if self.comes_before(group, reader):
+        other = {u.op.family for u in reader.body} - {"elementwise", "movement", "generate"}
+        if other or any(isinstance(u.op, Pad) for u in reader.body) or self.comes_before(group, reader):
             return False
         try:
             splits = Splits(f"%c{v.ndim - 1}")
@@ -220,7 +218,8 @@ class Fusion:
         body = self.united_body(first, then)
         folds = any(self.kind[v] == "fold" for v in body)
         alike = product(first.results[-1].shape) == product(self.domain(then))
-        if not folds and not alike and any(self.values.weight(v) > CHEAP for v in first.results):
+        if not alike and any(self.values.is_padded_outcome(v) or (not folds and self.values.weight(v) > CHEAP)
+                             for v in first.results):
             return False
         if len(body) > LARGEST or self.comes_before(first, then) or self.comes_before(then, first):
             return False

@@ -7,7 +7,7 @@ from stele.kernel.cost import instructions
 from stele.kernel.index import variable
 from stele.kernel.space import Unfit, follow, measured
 from stele.ops.contraction import Convolution
-from stele.ops.linear import Broadcast, Cast, Concatenate, Gather, Reshape, Slice, Transpose
+from stele.ops.linear import Broadcast, Cast, Concatenate, Gather, Pad, Reshape, Slice, Transpose
 from stele.ops.windows import Window
 
 CHEAP = 10
@@ -112,22 +112,26 @@ class Inlining:
         if v.op.name == "RandomBits":
             self.cost[v] = 1
         elif self.kind[v] != "inline" or self.count[v] > LARGEST // 2 or (
-                again and (self.cost[v] > CHEAP or self.is_outcome(v))):
+                again and (self.cost[v] > CHEAP or self.is_outcome(v))) or self.is_padded_outcome(v):
             self.keep(v)
         if v in self.roots or self.kind[v] == "fold":
             self.cost[v], self.count[v] = 1, 0
 
     def is_outcome(self, v: Value) -> bool:
-        """Whether all that is ever read of a product is v, which the product may as well store itself."""
-        if v.op.family != "elementwise":
+        """Whether v is all that is ever read of a product, which the product may as well store itself."""
+        return v.op.family == "elementwise" and any(self.leads_to(x, v) for x in v.args)
+
+    def is_padded_outcome(self, v: Value) -> bool:
+        """Whether a product may store v, and what reads v goes over more than its space: pads alone."""
+        return bool(self.users[v]) and all(isinstance(u.op, Pad) for u in self.users[v]) and self.is_outcome(v)
+
+    def leads_to(self, x: Value, user: Value) -> bool:
+        """Whether x is a product, perhaps reshaped, or what one may store, and only `user` reads it."""
+        if self.users[x] != [user] or x in self.graph.results:
             return False
-        for x in v.args:
-            user = v
-            while isinstance(x.op, Reshape) and self.users[x] == [user]:
-                x, user = x.args[0], x
-            if self.kind[x] == "contraction" and self.users[x] == [user] and x not in self.graph.results:
-                return True
-        return False
+        if isinstance(x.op, Reshape):
+            return self.leads_to(x.args[0], x)
+        return self.kind[x] == "contraction" or (x not in self.roots and self.is_outcome(x))
 
     def read_through(self, v: Value) -> bool:
         """Whether a contraction may compute an operand while it reads it: moved, or simple and used nowhere else."""

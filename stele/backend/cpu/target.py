@@ -44,7 +44,8 @@ class Target(Machine):
         """What compiled code depends on, as text: part of a cache key."""
         code = hashlib.sha256(self.features.encode()).hexdigest()[:16]
         caches, choices = f"l1={self.l1} l2={self.l2} l3={self.l3}", sorted(self.choices.answers.items())
-        return f"{self.name} {self.triple} {self.cpu} {code} {caches} pace={self.pace} amx={self.amx} {choices}"
+        prices = f"pace={self.pace} far={self.far} amx={self.amx}"
+        return f"{self.name} {self.triple} {self.cpu} {code} {caches} {prices} {choices}"
 
 
 def detect() -> Target:
@@ -78,15 +79,14 @@ def _x86(wanted: str, triple: str) -> Target:
     if level not in levels:
         raise DeviceError(f"STELE_TARGET={level} needs a CPU with {', '.join(_LEVELS[level])}, "
                           f"got {llvm.get_host_cpu_name()}", hint=f"The widest level here is {levels[-1]}.")
+    cpu, native, wide = llvm.get_host_cpu_name(), wanted == "native", level == "x86-64-v4"
     return Target(
-        name=level, triple=triple,
-        cpu=llvm.get_host_cpu_name() if wanted == "native" else level,
-        features=have.flatten() if wanted == "native" else "",
+        name=level, triple=triple, cpu=cpu if native else level, features=have.flatten() if native else "",
         vector_bytes={"x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}[level],
-        registers=32 if level == "x86-64-v4" else 16,
-        fma=level != "x86-64-v2", pace=0.5 if level == "x86-64-v4" and llvm.get_host_cpu_name() == "znver4" else 1.0,
-        amx=wanted == "native" and bool(have.get("amx-bf16")) and _may_use_tiles(),
-        bf16=wanted == "native" and level == "x86-64-v4" and bool(have.get("avx512bf16")),
+        registers=32 if wide else 16, fma=level != "x86-64-v2",
+        pace=0.5 if wide and cpu == "znver4" else 1.0, far=0.4 if wide and cpu in ("znver4", "znver5") else 0.8,
+        amx=native and wide and bool(have.get("amx-bf16")) and _may_use_tiles(),
+        bf16=native and wide and bool(have.get("avx512bf16")),
         cores=config.CPUS, l1=_cache_bytes(1, 32 << 10), l2=_cache_bytes(2, 512 << 10), l3=_cache_bytes(3, 16 << 20),
     )
 

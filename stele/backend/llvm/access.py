@@ -42,7 +42,8 @@ Extent = int | Length
 @dataclass(frozen=True)
 class Machine:
     """What blocking depends on; never the number of cores. `pace` is how many vectors a core multiplies in the time of
-    a load: less than 1 where vectors are loaded whole and multiplied in halves. `amx` says that there are tile
+    a load: less than 1 where vectors are loaded whole and multiplied in halves. `far` is what a vector costs besides
+    where the first cache is too small for a panel of it, in multiplications. `amx` says that there are tile
     registers, with products of bfloat16.
     """
 
@@ -50,6 +51,7 @@ class Machine:
     registers: int = 32
     fma: bool = True
     pace: float = 1.0
+    far: float = 0.8
     amx: bool = False
     l1: int = 32 << 10
     l2: int = 1 << 20

@@ -71,6 +71,26 @@ class Side:
         return self.tile.room(self.width, depth)
 
     @property
+    def steps(self) -> tuple[int, int]:
+        """Elements between neighbours across and in depth, where the microkernel reads."""
+        if self.mode != "direct":
+            return 1, self.room()
+        strides = self.memory.strides
+        return strides[self.axis], strides[3 - self.axis]
+
+    def pack(self, b: Builder, ctx: ir.Value, batch: ir.Value, to: ir.Value, across: Pair, deep: Pair,
+             buffer: ir.Value, parts: Parts) -> None:
+        """One panel, as the tile wants it."""
+        tile = self.tile
+        place: Place = (lambda x, k: (batch, x, k)) if self.axis == 1 else (lambda x, k: (batch, k, x))
+        if tile.pieces:
+            where = "left" if self.axis == 1 else "right"
+            amx.pack(b, ctx, self.operand, self.axis, place, to, across, deep, where, tile.pieces)
+        else:
+            panel = Panel(tile.dtype, tile.lanes, self.width)
+            pack_panel(b, ctx, panel, self.operand, self.axis, place, to, across, deep, buffer, parts)
+
+    @property
     def memory(self) -> Plain:
         """Where the operand lies, which is read in place."""
         assert self.operand.plain is not None
@@ -116,36 +136,18 @@ def _pitch(b: Builder, ctx: ir.Value, spec: Gemm, side: Side) -> ir.Value:
     return scaled(b, blocks_of(b, size_value(b, ctx, spec.k), deep), side.room(deep))
 
 
-def _place(side: Side, batch: ir.Value) -> Place:
-    return (lambda x, k: (batch, x, k)) if side.axis == 1 else (lambda x, k: (batch, k, x))
-
-
 def _pack_kernel(module: ir.Module, name: str, machine: Machine, spec: Gemm, side: Side, temp: Address) -> Launch:
     """Packs one operand; a task is one panel."""
     lanes = machine.lanes(spec.dtype)
     with kernel(module, name) as (b, ctx, scratch, task, _):
         extent, depth = size_value(b, ctx, side.extent), size_value(b, ctx, spec.k)
-        batch, number = split(b, task, blocks_of(b, extent, side.width))
-        pitch = _pitch(b, ctx, spec, side)
+        (batch, number), pitch = split(b, task, blocks_of(b, extent, side.width)), _pitch(b, ctx, spec, side)
         to = at(b, temp(b, ctx, side.temp), scaled(b, scaled(b, task, side.scheme.products), pitch), spec.dtype)
-        x = scaled(b, number, side.width)
-        _pack(b, ctx, side, batch, to, (x, extent), (i64(0), depth), scratch,
-              Parts(side.scheme, side.axis, (extent, depth), pitch))
+        side.pack(b, ctx, batch, to, (scaled(b, number, side.width), extent), (i64(0), depth), scratch,
+                  Parts(side.scheme, side.axis, (extent, depth), pitch))
     buffer = side.scheme.products * lanes * lanes * size_of(spec.dtype)
     terms = (_batches(spec, side.operand), 1), (side.extent, side.width)
     return Launch(name, Count(1, terms), buffer, packs=(side.axis - 1, side.temp), parts=Count(1, terms[:1]))
-
-
-def _pack(b: Builder, ctx: ir.Value, side: Side, batch: ir.Value, to: ir.Value, across: Pair, deep: Pair,
-          buffer: ir.Value, parts: Parts) -> None:
-    """One panel of an operand, as its tile wants it."""
-    tile, place = side.tile, _place(side, batch)
-    if tile.pieces:
-        where = "left" if side.axis == 1 else "right"
-        amx.pack(b, ctx, side.operand, side.axis, place, to, across, deep, where, tile.pieces)
-    else:
-        panel = Panel(tile.dtype, tile.lanes, side.width)
-        pack_panel(b, ctx, panel, side.operand, side.axis, place, to, across, deep, buffer, parts)
 
 
 @dataclass(frozen=True)
@@ -251,18 +253,16 @@ class _Product:
                 here = corner[0], b.add(i, im), b.add(j, jn)
                 with b.if_then(last, likely=True):
                     self._approach(b, ctx, here, m)
-                asked = depth // tile.deep * self._lines * LINE // size_of(spec.dtype)
-                done = scaled(b, b.udiv(im, i64(tile.rows)), asked)
-                coming = at(b, y, total(b, _pitch(b, ctx, spec, self.right), done), spec.dtype)
                 low, high = reach(b, spec.corners, tile, here[1], here[2], deep)
-                ahead = b.and_(b.sub(low, deep[0]), i64(-tile.deep)) if tile.pieces else b.sub(low, deep[0])
+                low = b.and_(low, i64(-tile.deep)) if tile.pieces else low
+                ahead, coming = b.sub(low, deep[0]), self._coming(b, ctx, y, im)
                 with loop(b, 0, self.blocking.scheme.products) as p:
                     left, right, sums = (
                         at(b, place, total(b, start, scaled(b, p, apart)), spec.dtype) for place, start, apart in (
-                            (x, scaled(b, ahead, self._steps(self.left)[1]), depth * tile.rows),
-                            (y, scaled(b, ahead, self._steps(self.right)[1]), depth * tile.columns),
+                            (x, scaled(b, ahead, self.left.steps[1]), depth * tile.rows),
+                            (y, scaled(b, ahead, self.right.steps[1]), depth * tile.columns),
                             (c, i64(0), tile.size)))
-                    self._tile(b, left, right, b.sub(b.sub(high, deep[0]), ahead), sums, first, coming)
+                    self._tile(b, left, right, b.sub(high, low), sums, first, coming)
                 with b.if_then(last, likely=True):
                     b.call(self.module.get_global(f"{self.name}.drain"), [ctx, c, *here])
 
@@ -274,22 +274,20 @@ class _Product:
         """
         (x, count, end), tile = part, self.blocking.tile
         depth = round_up(self.blocking.k, tile.deep)
-        sizes = size_value(b, ctx, side.extent), size_value(b, ctx, self.spec.k)
-        parts = Parts(side.scheme, side.axis, sizes, depth * side.width)
+        parts = Parts(side.scheme, side.axis, (end, size_value(b, ctx, self.spec.k)), depth * side.width)
         with loop(b, deep[0], deep[1], tile.deep) as k, loop(b, 0, count, side.width) as p:
-            number = b.udiv(p, i64(side.width))
-            start = total(b, scaled(b, number, side.scheme.products * side.room(depth)),
+            start = total(b, scaled(b, p, side.scheme.products * tile.room(1, depth)),
                           scaled(b, b.sub(k, deep[0]), side.room()))
             across, few = (b.add(x, p), end), (k, least(b, deep[1], total(b, k, tile.deep)))
-            _pack(b, ctx, side, batch, at(b, to, start, self.spec.dtype), across, few, buffer, parts)
+            side.pack(b, ctx, batch, at(b, to, start, self.spec.dtype), across, few, buffer, parts)
 
     def _source(self, b: Builder, ctx: ir.Value, side: Side, batch: ir.Value, packed: ir.Value, corner: ir.Value,
                 p: ir.Value, k0: ir.Value) -> ir.Value:
         """Where a panel begins: `corner + p` across, `k0` deep."""
         dtype = self.spec.dtype
         if side.mode == "task":
-            depth = round_up(self.blocking.k, self.blocking.tile.deep)
-            return at(b, packed, scaled(b, b.udiv(p, i64(side.width)), side.scheme.products * side.room(depth)), dtype)
+            depth = round_up(self.blocking.k, side.tile.deep)
+            return at(b, packed, scaled(b, p, side.scheme.products * side.tile.room(1, depth)), dtype)
         batch = batch if side.operand.batched else i64(0)
         if side.mode == "direct":
             strides = side.memory.strides
@@ -301,19 +299,21 @@ class _Product:
         start = scaled(b, scaled(b, number, side.scheme.products), _pitch(b, ctx, self.spec, side))
         return at(b, self.temp(b, ctx, side.temp), total(b, start, scaled(b, k0, side.room())), dtype)
 
-    def _steps(self, side: Side) -> tuple[int, int]:
-        """Elements between neighbours across and in depth, where the microkernel reads."""
-        if side.mode != "direct":
-            return 1, side.room()
-        strides = side.memory.strides
-        return strides[side.axis], strides[3 - side.axis]
-
     @property
     def _lines(self) -> int:
         """Cache lines of the next right panel that are asked for at a step of tiles, so that it comes meanwhile."""
         tile, shared = self.blocking.tile, self.right.mode == "shared"
         step = self.right.room(tile.deep) * size_of(self.spec.dtype)
         return -(-step // (LINE * (self.blocking.m // tile.rows))) if tile.pieces and shared else 0
+
+    def _coming(self, b: Builder, ctx: ir.Value, y: ir.Value, im: ir.Value) -> ir.Value:
+        """Where the share of the next right panel begins that the tile of the rows from `im` on asks for."""
+        if not self._lines:
+            return y
+        tile, dtype = self.blocking.tile, self.spec.dtype
+        share = round_up(self.blocking.k, tile.deep) // tile.deep * self._lines * LINE // size_of(dtype)
+        done = scaled(b, b.udiv(im, i64(tile.rows)), share)
+        return at(b, y, total(b, _pitch(b, ctx, self.spec, self.right), done), dtype)
 
     def _tile(self, b: Builder, x: ir.Value, y: ir.Value, depth: ir.Value, c: ir.Value, first: ir.Value,
               coming: ir.Value) -> None:
@@ -322,11 +322,11 @@ class _Product:
         if tile.pieces:
             amx.tile(b, x, y, depth, c, None if self._single else first, coming, self._lines, tile.pieces)
             return
-        (across, deep), (_, down) = self._steps(self.left), self._steps(self.right)
+        (across, deep), (_, down) = self.left.steps, self.right.steps
 
         def body(k, acc):
             row, column = at(b, x, scaled(b, k, deep), dtype), at(b, y, scaled(b, k, down), dtype)
-            if self.blocking.scheme.side > 1:
+            if self.left.mode == "shared":
                 tile.ahead(b, row)
             if tile.is_far(self.blocking.k):
                 tile.soon(b, column, down)

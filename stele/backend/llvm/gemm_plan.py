@@ -24,14 +24,12 @@ FEW_ROWS = 256
 """Packing the right operand for fewer rows costs more than it gains."""
 FORK = 400_000
 """Floating-point operations that are worth a second thread: 3.5 us of one."""
-FAR = 0.8
-"""What a vector of the right operand costs besides where the first cache is too small for a panel of it, in loads."""
 TASKS = 16
 """Tasks of a product that keep any machine busy."""
 PASSING, RESIDENT = 30.0, 5.0
 """What sums of parts cost more than parts, a vector: where they go through memory, and where they stay near."""
 NEAR = 2.0
-"""How many times that it costs on top, where the sums of parts of a panel would fill the second-level cache."""
+"""How many times `far` a vector costs on top, where the sums of parts of a panel fill the second-level cache."""
 DRAIN, PIECE, BEGIN = 32.0, 11.0, 4000.0
 """What a row of sums costs that leaves tile registers, a piece of a vector for them, and to begin."""
 MANY = 16
@@ -88,7 +86,7 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand, precision:
     few = right.plain is not None and right.plain.strides[2] == 1 and rows[-1] <= FEW_ROWS
     whole = few and isinstance(spec.n, int) and spec.n % lanes == 0
     batch = spec.batch if isinstance(spec.batch, int) else 1
-    large = Price(machine, spec.dtype, left=LEFT * machine.pace, far=FAR * machine.pace)
+    large = Price(machine, spec.dtype, left=LEFT * machine.pace, far=machine.far)
     price = replace(large, pack=2.0) if rows[-1] > FEW_ROWS else Price(machine, spec.dtype, pack=2.0)
     found = tiles(price, rows, columns, depth, whole)
     candidates: list[tuple[float, Tile | Blocking]] = [*found]
@@ -111,36 +109,32 @@ def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand, precision:
     if spec.batch == 1 and _is_deep(machine, spec, depth):
         m, n = round_up(rows[-1], tile.rows), round_up(columns[-1], tile.columns)
         slice, block_k = _slice(tile, spec.k)
-    left_mode = _packed(tile, -(-columns[-1] // n) if left.batched else MANY)
-    right_mode = _packed(tile, -(-rows[-1] // m) if right.batched else MANY)
-    if not tile.pieces:
-        rows_lie = left.plain is not None and left.plain.strides[1] == 1 and rows[-1] % tile.rows == 0
-        if (slice is not None and rows_lie) or _in_place(machine, spec, left, 1, spec.m, tile.rows):
-            left_mode = "direct"
-        if whole or _in_place(machine, spec, right, 2, spec.n, tile.columns):
-            right_mode = "direct"
-    return Blocking(ONE, spec, tile, m, n, block_k, slice, left_mode, right_mode)
+    lies = slice is not None and left.plain is not None and left.plain.strides[1] == 1 and rows[-1] % tile.rows == 0
+    left_lies = lies or _in_place(machine, spec, left, 1, spec.m, tile.rows)
+    right_lies = whole or _in_place(machine, spec, right, 2, spec.n, tile.columns)
+    return Blocking(ONE, spec, tile, m, n, block_k, slice,
+                    _mode(tile, left_lies, -(-columns[-1] // n) if left.batched else MANY),
+                    _mode(tile, right_lies, -(-rows[-1] // m) if right.batched else MANY))
 
 
 def by_parts(machine: Machine, spec: Gemm, right: Operand, price: Price) -> list[tuple[float, Blocking]]:
     """Blockings with prices for seven products of parts instead of eight: sums of parts of a panel of the right operand
-    stay with a task in the second-level cache, those of the left are packed once and pass by from the third.
+    stay with a task in the second-level cache as far as they find room, those of the left are packed once and pass by.
+    Operands whose parts take much memory are left whole.
     """
     even = [x for x in (spec.m, spec.n, spec.k) if isinstance(x, int) and x % 2 == 0]
-    if len(even) < 3 or spec.corners != NONE:
+    if len(even) < 3 or spec.corners != NONE or 7 * even[0] * even[2] > 4 * machine.l3:
         return []
     m, n, k = even
     part, found = replace(spec, m=m // 2, n=n // 2, k=k // 2), list[tuple[float, Blocking]]()
-    for _, tile in tiles(price, (m // 2,), (n // 2,), k // 2):
-        share = 14 * tile.columns * k / machine.l2
-        if tile.vectors > 1 and share <= 0.75 and 7 * m * k <= machine.l3 // 2:
-            near = replace(price, far=price.far * (1 + share * NEAR))
-            products = 7 * near.cost((tile.rows, tile.vectors), m // 2, n // 2, k // 2)
-            down = max(1, min(m // 2 // tile.rows, TASKS // -(-n // 2 // tile.columns))) if right.plain else 1
-            sums = (PASSING / machine.pace * m * k + RESIDENT * (down * k * n + m * n)) / tile.lanes
-            rows = round_up(-(-m // 2 // down), tile.rows)
-            blocking = Blocking(STRASSEN, part, tile, rows, tile.columns, k // 2, None, "shared", "task")
-            found.append((products + sums, blocking))
+    for tile in [tile for _, tile in tiles(price, (m // 2,), (n // 2,), k // 2) if tile.vectors > 1]:
+        near = replace(price, far=price.far * (1 + NEAR * min(14 * tile.columns * k / machine.l2, 1.0)))
+        products = 7 * near.cost((tile.rows, tile.vectors), m // 2, n // 2, k // 2)
+        down = max(1, min(m // 2 // tile.rows, TASKS // -(-n // 2 // tile.columns))) if right.plain else 1
+        sums = (PASSING / machine.pace * m * k + RESIDENT * (down * k * n + m * n)) / tile.lanes
+        rows = round_up(-(-m // 2 // down), tile.rows)
+        blocking = Blocking(STRASSEN, part, tile, rows, tile.columns, k // 2, None, "shared", "task")
+        found.append((products + sums, blocking))
     return found
 
 
@@ -167,7 +161,7 @@ def _in_tasks(price: Price, tile: Tile, batch: int, rows: Sequence[int], columns
         return [min(task, count - start) for count in counts for start in range(0, count, task)]
 
     m, n = _task(tile, batch, rows[-1], columns[-1], k)
-    far = FAR * tile.machine.pace if tile.is_far(k) else 0.0
+    far = tile.machine.far if tile.is_far(k) else 0.0
     return replace(price, far=far).costs((tile.rows, tile.vectors), cut(rows, m), cut(columns, n), k)
 
 
@@ -183,14 +177,13 @@ def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
     """The part of C one task makes: its rows of the left operand fill half of a cache, for as many columns as leave
     room for panels of the right one; small enough that there are `TASKS`. Tile registers are fed from memory that
     all cores share unless a task is large."""
-    work, rows, columns, fewest = 2 * batch * m * n * k, tile.rows, 192, TASKS
-    each = 1_000_000
+    work, rows, columns, tasks, each = 2 * batch * m * n * k, m, 192, TASKS, 1_000_000
     if tile.pieces:
-        rows, columns, fewest, each = 4 * tile.rows, 1024, TASKS // 2, 64_000_000
-    wanted = min(fewest, max(1 + (work >= FORK), work // each))
+        rows, columns, tasks, each = 4 * tile.rows, 1024, TASKS // 2, 64_000_000
+    wanted = min(tasks, max(1 + (work >= FORK), work // each))
     down, right = -(-m // (tile.machine.l2 // 2 // (DEEP * tile.bytes))), -(-n // columns)
     while batch * down * right < wanted:
-        if n // right >= m // down and n // right > tile.columns and not (tile.pieces and m // down > rows):
+        if n // right >= m // down and n // right > tile.columns and m // down <= rows:
             right *= 2
         elif m // down > tile.rows:
             down *= 2
@@ -199,9 +192,11 @@ def _task(tile: Tile, batch: int, m: int, n: int, k: int) -> tuple[int, int]:
     return round_up(-(-m // down), tile.rows), round_up(-(-n // right), tile.columns)
 
 
-def _packed(tile: Tile, readers: int) -> Mode:
-    """Who packs an operand: the task, when no other task needs the same panels, or few do and these are larger than
-    the operand."""
+def _mode(tile: Tile, lies: bool, readers: int) -> Mode:
+    """In place where memory `lies` as the microkernel wants it, else packed by the task when no other task needs the
+    same panels; two tasks pack pieces twice, for these are larger than the operand."""
+    if lies and not tile.pieces:
+        return "direct"
     return "task" if readers <= 1 + bool(tile.pieces) else "shared"
 
 

@@ -117,9 +117,10 @@ def fits(layer: Layer, source: Operand) -> bool:
 
 
 def plan(machine: Machine, layer: Layer, precision: Precision) -> tuple[float, Blocking]:
-    """The cheapest blocking, by estimate, with its price per image in vector multiplications."""
+    """The cheapest blocking, by estimate, with its price per image in vector multiplications. Its tile leaves registers
+    for what is gathered between its steps."""
     pixels = layer.stencil.target[0] * layer.stencil.target[1]
-    spare = machine.registers - (2 if machine.fma else 3)
+    spare = machine.registers - (3 if machine.fma else 4)
     tiles = [Tile(machine, layer.dtype, r, v) for v in range(1, 4) for r in range(min(layer.width, 4), 25)
              if min(layer.width, spare // 2) <= r * v <= spare - v]
     width = 1 if layer.stencil.phases == (1, 1) else layer.stencil.target[1]
@@ -149,7 +150,8 @@ def _candidate(machine: Machine, layer: Layer, scheme: Scheme, tile: Tile, pixel
         sums += depth * max(whole.few * whole.across / tile.lanes, 1.5) + 4 * r * whole.few
     is_far = many * r * whole.room * size > machine.l1 * 3 // 4
     sums = many * sums + r * whole.vectors * side * side * (10 + (4 if many > 1 else 0) + 4 * is_far)
-    read = 1.5 * (many > 1) + 10 * (side * pixels * size > NEAR) + (1.0 if layer.stencil.phases == (1, 1) else 8.5)
+    parted = (1.5 if machine.pace < 1 else 17.0 + 20 * (panels > machine.l2)) * (many > 1)
+    read = parted + 10 * (side * pixels * size > NEAR) + (1.0 if layer.stencil.phases == (1, 1) else 8.5)
     cost = bands * (blocks * sums + min(blocks, parts) * depth * side * side * (whole.vectors * read + 3))
     return cost * idle(bands, blocks, each, layer.batch), whole
 
