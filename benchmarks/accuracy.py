@@ -6,10 +6,11 @@ The tables of docs/convolution.md. An error is divided by the root mean square o
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -32,18 +33,29 @@ from stele.backend.llvm import (  # noqa: E402
     winograd_weight,
 )
 from stele.backend.llvm.access import Machine, Operand, Temp  # noqa: E402
+from stele.backend.llvm.choice import Choices  # noqa: E402
 from stele.backend.llvm.gemm import gemm  # noqa: E402
 from stele.backend.llvm.gemm_plan import Gemm, plan  # noqa: E402
 from stele.backend.llvm.launch import Launch  # noqa: E402
 from stele.backend.llvm.layer import Layer, backward, forward  # noqa: E402
 from stele.backend.llvm.points import F2, F4, Points  # noqa: E402
-from stele.backend.llvm.schemes import ONE  # noqa: E402
+from stele.backend.llvm.schemes import ONE, STRASSEN  # noqa: E402
 from stele.backend.llvm.stencil import Conv  # noqa: E402
 from stele.rosetta.machine import multiply_adds  # noqa: E402
 
 FLOAT = ir.FloatType()
 MACHINE = machine_here()
 TILES = replace(MACHINE, amx=detect().amx)
+
+
+class InParts(Choices):
+    """Takes the cheapest blocking by parts."""
+
+    def choose(self, question: str, candidates: Sequence[tuple[float, Any]]) -> tuple[float, Any]:
+        return super().choose(question, [c for c in candidates if c[1].scheme is STRASSEN])
+
+
+IN_PARTS = replace(MACHINE, choices=InParts())
 CHOICES: tuple[tuple[str, Precision, Machine], ...] = (
     ("product", "strict", MACHINE), ("Strassen, one level", "fast", MACHINE), ("tile registers", "fast", TILES))
 PLAIN = Memory(0, FLOAT, (1, 1, 1)).operand()
@@ -136,7 +148,7 @@ def pointwise_convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str,
         x, w = (rng.standard_normal(s, np.float32) for s in ((BATCH, channels, edge, edge), (outputs, channels, 1, 1)))
         y = np.einsum("oc,nchw->nohw", w[:, :, 0, 0].astype(np.float64), x.astype(np.float64), optimize=True)
         for algorithm, precision in (("direct", "strict"), ("Strassen, one level", "fast")):
-            blocking = pointwise.plan(MACHINE, layer, precision)[1]
+            blocking = pointwise.plan(MACHINE if precision == "strict" else IN_PARTS, layer, precision)[1]
             memory = [Memory(i, FLOAT, strides(a.shape)) for i, a in enumerate((y, x, w))]
             build = lambda module, temp, blocking=blocking, memory=memory, layer=layer: pointwise.product(
                 module, "conv", layer, blocking, *(m.operand() for m in memory[1:]), *memory[0].stores(False), temp)
