@@ -27,7 +27,7 @@ class Flag(Generic[T_co]):
     """One variable; calling it reads and parses the environment, so that a later change is seen.
 
     >>> THREADS.name, SPIN()
-    ('STELE_THREADS', 50)
+    ('STELE_THREADS', 200)
     """
 
     name: str
@@ -96,7 +96,7 @@ _megabytes = _integer(0, 1_000_000, "megabytes")
 # fmt: off
 TARGET     = Flag("STELE_TARGET",     "native",                     _target,    "The instruction set that code is for.")
 THREADS    = Flag("STELE_THREADS",    str(min(CPUS, MAX_THREADS)),  _threads,   "Threads of the pool, caller included.")
-SPIN       = Flag("STELE_SPIN",       "50",                         _spin,      "How long an idle thread stays awake.")
+SPIN       = Flag("STELE_SPIN",       "200",                        _spin,      "How long an idle thread stays awake.")
 BACKEND    = Flag("STELE_BACKEND",    "cpu",                        _backend,   "Run native code, or NumPy.")
 BLAS       = Flag("STELE_BLAS",       "openblas",                   _library,   "The BLAS that contractions may call.")
 CACHE      = Flag("STELE_CACHE",      "~/.cache/stele",             _folder,    "Where compiled objects are kept.")

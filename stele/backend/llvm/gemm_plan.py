@@ -131,7 +131,7 @@ def by_parts(machine: Machine, spec: Gemm, right: Operand, price: Price) -> list
         near = replace(price, far=price.far * (1 + NEAR * min(14 * tile.columns * k / machine.l2, 1.0)))
         products = 7 * near.cost((tile.rows, tile.vectors), m // 2, n // 2, k // 2)
         down = max(1, min(m // 2 // tile.rows, TASKS // -(-n // 2 // tile.columns))) if right.plain else 1
-        sums = (PASSING / machine.pace * m * k + RESIDENT * (down * k * n + m * n)) / tile.lanes
+        sums = (PASSING * m * k + RESIDENT * (down * k * n + m * n)) / tile.lanes
         rows = round_up(-(-m // 2 // down), tile.rows)
         blocking = Blocking(STRASSEN, part, tile, rows, tile.columns, k // 2, None, "shared", "task")
         found.append((products + sums, blocking))
