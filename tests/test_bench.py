@@ -167,6 +167,13 @@ def test_a_slow_mode_is_sampled_once(fakes: Path) -> None:
     assert found["slow"].note == "sampled once" and len(found["slow"].samples) == 1 and found["slow"].verdict.agrees
 
 
+def test_a_mode_that_is_slow_at_first_is_not_a_slow_mode(fakes: Path) -> None:
+    count, sleep = "setattr(step, 'n', getattr(step, 'n', 0) + 1)", "__import__('time').sleep(0.01)"
+    (fakes / "late.py").write_text(FAKE.format(result=f"({count}, step.n < 5 and {sleep}, x * 2)[2]"))
+    found = entries_of(fakes, "one", "late")
+    assert found["late"].note == "" and len(found["late"].samples) > 1
+
+
 def test_a_process_ends_with_its_block(fakes: Path) -> None:
     with pytest.raises(KeyboardInterrupt), Process(Path(sys.executable), fakes / "one.py", 1, fakes) as process:
         assert process.ask("load", mode="plain", sizes={}, trains=False) == {}
