@@ -117,7 +117,8 @@ class Glue:
         piece = operand(v, self.inner, shape)
         axes = [f"%c{k}" for k in range(len(shape))]
         loads = [s for s in piece.block if isinstance(s, Load)]
-        lane = next((k for k in reversed(range(len(shape))) if any(coefficient(s.offset, axes[k]) == 1 for s in loads)),
+        within = range(len(shape) == 3, len(shape))     # of a batch of matrices; its own axis has no lanes
+        lane = next((k for k in reversed(within) if any(coefficient(s.offset, axes[k]) == 1 for s in loads)),
                     len(shape) - 1)
 
         def read(b: Builder, ctx: ir.Value, index: Index, lane_axis: int | None, lanes: int,
