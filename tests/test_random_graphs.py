@@ -58,7 +58,7 @@ def check_program(seed: int, backend: str) -> None:
 
 
 def test_programs_are_reference() -> None:
-    # 1083: a sum whose slice is read under bounds, beside the whole; 7423: a matrix across whose axes memory goes in steps
+    # 1083: a sum whose slice is read under bounds, beside the whole; 7423: a matrix none of whose axes is dense
     for seed in (*range(100), 1083, 7423):
         check_program(seed, "cpu")
 
