@@ -219,7 +219,7 @@ assert "call float @exp" not in code and "@expf" not in code
 last = parameter("last", Type(float32, (2, 5)))
 chain = Graph((x, w, last), (matmul(tanh(matmul(x, w)), last),))
 made = native(chain, lambda g: pipeline.optimise(g, pipeline.Options()), {}, (), detect(), "fast")
-print(f"{sum(map(len, made.images))} bytes of machine code, {len(made.manifest.kernels)} kernels:")
+print(f"{len(made.image.code)} bytes of machine code, {len(made.manifest.kernels)} kernels:")
 program = Program(chain, made)
 print(program.report())
 assert program.memory({}) >= bytes_of(Type(float32, (4, 2)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from stele.backend.cpu import jit
+from stele.backend.cpu import image, jit
 from stele.backend.cpu.target import detect
 from stele.backend.llvm.emit import Emitter
 from stele.backend.llvm.launch import Launch
@@ -62,10 +62,10 @@ class Compiled:
 
     def __init__(self, kernel: Kernel) -> None:
         module, self.kernel, self.tables = ir.Module(), kernel, Tables()
-        with jit.Objects(detect()) as objects:
-            self.launches: list[Launch] = Emitter(module, self.tables, detect(), objects.add).emit("kernel", kernel)
-            objects.add(module)
-        self.code = jit.load(objects.images, [launch.function for launch in self.launches], detect())
+        with jit.Modules(detect()) as modules:
+            self.launches: list[Launch] = Emitter(module, self.tables, detect(), modules.add).emit("kernel", kernel)
+            modules.add(module)
+        self.code = image.load(modules.image)
 
     def run(self, inputs: Mapping[Value, Array], sizes: Mapping[str, int],
             backwards: bool) -> tuple[list[Array], list[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from stele.backend.cpu import jit, pool
+from stele.backend.cpu import image, jit, pool
 from stele.backend.cpu.call import Frame
 from stele.backend.cpu.target import detect
 
@@ -114,13 +114,10 @@ out:
 KERNELS = "count", "work", "nest", "nothing"
 
 
-def load() -> jit.Loaded:
+def load() -> image.Loaded:
     """All programs: `empty` and `repeat_<kernel>`."""
-    target = detect()
     text = SOURCE + "".join(_REPEAT.format(kernel=kernel) for kernel in KERNELS)
-    image = jit.compile_object(text, target)
-    return jit.load(image, ["empty", *(f"repeat_{kernel}" for kernel in KERNELS)], target,
-                    imports=pool.imports())
+    return image.load(jit.compile_module(text, detect()), pool.imports())
 
 
 class Counting:

@@ -9,7 +9,7 @@ import pytest
 
 import stele as st
 from stele import config
-from stele.backend.cpu import blas, jit, pool
+from stele.backend.cpu import blas, image, jit, pool
 from stele.backend.cpu.call import Frame
 from stele.backend.cpu.target import detect
 from stele.errors import DeviceError, DTypeError, ShapeError
@@ -71,7 +71,7 @@ define i32 @program(ptr %ctx, ptr %pool) {
 def test_native_code_calls_it_on_every_thread() -> None:
     a = np.random.default_rng(0).standard_normal((200, 32, 32)).astype(np.float32)
     c = np.zeros_like(a)
-    loaded = jit.load(jit.compile_object(PRODUCTS, detect()), ["program"], detect(), imports=pool.imports())
+    loaded = image.load(jit.compile_module(PRODUCTS, detect()), pool.imports())
     frame = Frame(buffers=3, sizes=0)
     frame.buffers[:] = blas.address("sgemm"), a.ctypes.data, c.ctypes.data
     assert frame.run(loaded["program"]) == 0

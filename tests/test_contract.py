@@ -15,13 +15,14 @@ from llvmlite import ir
 from stele.backend.base import Precision
 from stele.backend.llvm import gemm as products
 from stele.backend.llvm import gemm_plan, pointwise
-from stele.backend.llvm.access import Extent, Machine
+from stele.backend.llvm.access import Extent
 from stele.backend.llvm.algorithms import convolution, input_gradient
 from stele.backend.llvm.conv_weight import weight_gradient
 from stele.backend.llvm.gemm import gemm
 from stele.backend.llvm.gemm_plan import Gemm
 from stele.backend.llvm.launch import Launch, i64
 from stele.backend.llvm.layer import forward
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.microkernel import Price, Tile
 from stele.backend.llvm.nest import kernel, splat
 from stele.backend.llvm.pack import transpose

@@ -16,10 +16,10 @@ from test_contract import Halved, references
 import stele as st
 from stele.backend.cpu.target import detect
 from stele.backend.llvm import algorithms, conv_tiles, conv_tiles_plan
-from stele.backend.llvm.access import Machine
 from stele.backend.llvm.choice import Choices
 from stele.backend.llvm.conv_tiles_plan import Blocking
 from stele.backend.llvm.layer import backward, forward
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.stencil import Conv
 
 HERE: Machine = replace(detect(), amx=True)

@@ -256,15 +256,17 @@ def test_parameters_stay_where_they_are_unless_somebody_holds_them(cnn: Trainer)
 
 
 FRESH = """
-import numpy as np, stele as st
+import sys, numpy as np, stele as st
 from stele import nn, optim
-from stele.backend.cpu import cache, jit
+from stele.backend.cpu import cache
 from stele.train.workloads import Trainer
 st.manual_seed(0)
 model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
 trainer = Trainer(model, optim.SGD(model.parameters(), 0.1))
 loss, _ = trainer.step(np.ones((2, 4), np.float32), np.array([0, 2]))
-print(jit.TOTAL.compiled, cache.objects().counts.corrupt, float(loss).hex())
+jit = sys.modules.get("stele.backend.cpu.jit")
+print(jit.TOTAL.compiled if jit else 0, cache.objects().counts.corrupt, float(loss).hex(),
+      "llvmlite.binding" in sys.modules)
 """
 
 
@@ -293,7 +295,8 @@ def fresh(folder: Path) -> tuple[int, int, str]:
     environment = dict(os.environ, STELE_CACHE=str(folder), PYTHONPATH=str(ROOT), PYTHONWARNINGS="ignore")
     done = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, env=environment, timeout=120)
     assert done.returncode == 0, done.stderr
-    compiled, corrupt, loss = done.stdout.split()
+    compiled, corrupt, loss, with_llvm = done.stdout.split()
+    assert with_llvm == str(compiled != "0"), "a program that is on the disk does without LLVM"
     return int(compiled), int(corrupt), loss
 
 

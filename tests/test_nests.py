@@ -13,8 +13,8 @@ from kernels import Array, Tables, execute
 from llvmlite import ir
 
 from stele.backend.buffers import Buffer
-from stele.backend.llvm.access import Machine
 from stele.backend.llvm.emit import Emitter
+from stele.backend.llvm.machine import Machine
 from stele.backend.reference import run
 from stele.ir.graph import Graph, Value, literal, parameter
 from stele.ir.sizes import Dim, size

@@ -19,15 +19,16 @@ from native_programs import Counting
 
 import stele as st
 from stele import config
-from stele.backend.cpu import jit, pool, pool_code
+from stele.backend.cpu import pool, pool_code
 from stele.backend.cpu.call import Frame
+from stele.backend.cpu.image import Loaded
 from stele.errors import ConfigError
 
 HERE = Path(__file__).resolve().parent
 
 
 @pytest.fixture(scope="module")
-def native() -> jit.Loaded:
+def native() -> Loaded:
     return native_programs.load()
 
 
@@ -38,7 +39,7 @@ def threads() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 4, 16])
-def test_every_task_runs_once(native: jit.Loaded, threads: int) -> None:
+def test_every_task_runs_once(native: Loaded, threads: int) -> None:
     pool.set_threads(threads)
     for tasks in (1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 100, 1000):
         counting = Counting(tasks, runs=200)
@@ -47,14 +48,14 @@ def test_every_task_runs_once(native: jit.Loaded, threads: int) -> None:
         assert not counting.share[threads:].any()
 
 
-def test_no_tasks_run_nothing(native: jit.Loaded) -> None:
+def test_no_tasks_run_nothing(native: Loaded) -> None:
     counting = Counting(4, runs=0)
     counting.frame.sizes[:2] = 0, 3
     assert counting.frame.run(native["repeat_count"]) == 0
     assert counting.is_exact()
 
 
-def test_threads_share_the_work(native: jit.Loaded) -> None:
+def test_threads_share_the_work(native: Loaded) -> None:
     pool.set_threads(2)
     counting = Counting(100_000, runs=1)
     until = time.monotonic() + 10.0
@@ -64,7 +65,7 @@ def test_threads_share_the_work(native: jit.Loaded) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_a_nested_run_is_exact(native: jit.Loaded, threads: int) -> None:
+def test_a_nested_run_is_exact(native: Loaded, threads: int) -> None:
     pool.set_threads(threads)
     inner = [Counting(20, runs=50) for _ in range(9)]
     outer = Frame(buffers=3 + len(inner), sizes=2)
@@ -74,7 +75,7 @@ def test_a_nested_run_is_exact(native: jit.Loaded, threads: int) -> None:
     assert all(counting.is_exact() for counting in inner)
 
 
-def test_several_callers_and_changing_threads(native: jit.Loaded) -> None:
+def test_several_callers_and_changing_threads(native: Loaded) -> None:
     failures: list[int] = []
 
     def caller(seed: int) -> None:
@@ -95,7 +96,7 @@ def test_several_callers_and_changing_threads(native: jit.Loaded) -> None:
     assert not failures
 
 
-def test_a_closed_pool_still_runs(native: jit.Loaded) -> None:
+def test_a_closed_pool_still_runs(native: Loaded) -> None:
     closed = pool.Pool(3)
     assert closed.close()
     counting = Counting(50, runs=20)
@@ -103,7 +104,7 @@ def test_a_closed_pool_still_runs(native: jit.Loaded) -> None:
     assert counting.is_exact() and counting.share[0] == 1000
 
 
-def test_it_runs_without_futex(native: jit.Loaded) -> None:
+def test_it_runs_without_futex(native: Loaded) -> None:
     other = pool.Pool(3, futex=False)
     for _ in range(50):
         counting = Counting(40, runs=5)
@@ -113,7 +114,7 @@ def test_it_runs_without_futex(native: jit.Loaded) -> None:
     assert other.close()
 
 
-def test_idle_workers_sleep(native: jit.Loaded) -> None:
+def test_idle_workers_sleep(native: Loaded) -> None:
     pool.set_threads(4)
     Counting(8, runs=1).frame.run(native["repeat_count"])
     time.sleep(0.05)
@@ -122,7 +123,7 @@ def test_idle_workers_sleep(native: jit.Loaded) -> None:
     assert time.process_time() - before < 0.1
 
 
-def test_scratch_is_aligned_and_one_per_thread(native: jit.Loaded) -> None:
+def test_scratch_is_aligned_and_one_per_thread(native: Loaded) -> None:
     pool.set_threads(3)
     frame = Frame(buffers=1, sizes=3, scratch_bytes=100)
     frame.run(native["empty"])
@@ -141,7 +142,7 @@ def test_products_count_subnormal_numbers_as_zero_unless_strict(threads: int) ->
     np.testing.assert_array_equal(st.compile(lambda x: x * 2)(tiny).numpy(), tiny * 2)
 
 
-def test_cancelling_ends_a_run_and_says_so(native: jit.Loaded) -> None:
+def test_cancelling_ends_a_run_and_says_so(native: Loaded) -> None:
     own = pool.Pool(2)
     frame = Frame(buffers=2, sizes=3)
     frame.sizes[:] = 16, 1 << 60, 1000

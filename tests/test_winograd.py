@@ -14,8 +14,8 @@ from test_contract import Halved, references
 import stele as st
 from stele.backend.cpu.target import detect
 from stele.backend.llvm import algorithms, winograd, winograd_weight
-from stele.backend.llvm.access import Machine
 from stele.backend.llvm.layer import backward, forward
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.points import F2, F4, Points
 from stele.backend.llvm.stencil import Conv
 

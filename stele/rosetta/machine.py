@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from stele.backend.cpu import jit
+from stele.backend.cpu import image, jit
 from stele.backend.cpu.target import detect
+from stele.backend.llvm.access import size_of
 from stele.backend.llvm.launch import BUFS, SCRATCH, WORDS, i64, word
 from stele.backend.llvm.microkernel import Tile
 from stele.backend.llvm.nest import at, fold, kernel, load, loop
@@ -68,7 +69,7 @@ def multiply_adds(threads: int) -> float:
 
 def copied(threads: int) -> float:
     """Bytes per second of a copy of large arrays, read and written past the caches, a piece on each thread."""
-    lanes, module = detect().lanes(FLOAT), ir.Module("peak")
+    lanes, module = detect().lanes(size_of(FLOAT)), ir.Module("peak")
     with kernel(module, "peak") as (b, ctx, scratch, task, _), loop(b, 0, BLOCK, lanes) as i:
         place = b.add(b.mul(task, i64(BLOCK)), i)
         x = load(b, at(b, word(b, ctx, BUFS), place, FLOAT), FLOAT, lanes)
@@ -88,8 +89,7 @@ def aligned(size: int) -> Room:
 
 def runner(module: ir.Module, rooms: Sequence[tuple[Room, Room]], tasks: int) -> Callable[[], object]:
     """A call of the kernel on every (input, scratch) at once, a thread for each."""
-    target = detect()
-    code = jit.load(jit.compile_object(module, target), ["peak"], target)
+    code = image.load(jit.compile_module(module, detect()))
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(code["peak"])
     contexts = [(ctypes.c_int64 * WORDS)() for _ in rooms]
     for context, (source, scratch) in zip(contexts, rooms):

@@ -7,6 +7,7 @@ from time import perf_counter
 from stele.backend.base import Precision
 from stele.backend.cpu import jit
 from stele.backend.cpu.entry import Entry
+from stele.backend.cpu.image import Image
 from stele.backend.cpu.library import library
 from stele.backend.cpu.manifest import KernelNote, Manifest, Output, SlotNote
 from stele.backend.cpu.target import Target
@@ -24,7 +25,7 @@ from stele.kernel.slots import Slots, bytes_of
 @jit.busy()
 def compile_graph(optimise: Callable[[], Graph], donate: Mapping[int, int], steady: Collection[int], target: Target,
                   precision: Precision, number: Mapping[Origin, int], timed: bool = False
-                  ) -> tuple[list[bytes], Manifest]:
+                  ) -> tuple[Image, Manifest]:
     """Machine code and manifest of the graph that `optimise` gives; `number` names origins by the values with them.
 
     With `timed`, the program adds up the cycles of each kernel.
@@ -42,17 +43,17 @@ def compile_graph(optimise: Callable[[], Graph], donate: Mapping[int, int], stea
     donated = {outputs[j].slot: k for j, k in donate.items() if outputs[j].source == "slot"}
     kept = {o.k for o in outputs if o.source == "parameter"}
     in_place = share(slots, steps, {y: x for y, x in donated.items() if x not in kept})
-    with jit.Objects(target) as objects:
-        entry = Entry(slots, target, precision, objects.add, slots.new("clocks", 8, "cycles") if timed else None)
+    with jit.Modules(target) as modules:
+        entry = Entry(slots, target, precision, modules.add, slots.new("clocks", 8, "cycles") if timed else None)
         name_sizes(slots, (n for v in (*graph.parameters, *graph.results) for n in v.shape))
         entry.emit(steps, first_write=min((slots.table[y].first for y in in_place), default=None))
         emitted = perf_counter()
-    show("llvm", lambda: "\n".join(objects.texts))
-    show("asm", lambda: "\n".join(jit.assembly(text, target) for text in objects.texts))
+    show("llvm", lambda: "\n".join(modules.texts))
+    show("asm", lambda: "\n".join(jit.assembly(text, target) for text in modules.texts))
     scratch = tuple(launch.scratch for e in entry.emitted for launch in e.launches)
     name_sizes(slots, (*scratch, *(s.bytes for s in slots.table)))
     origins = lambda where: tuple(sorted({number[o] for o in where if o in number}))
-    return objects.images, Manifest(
+    return modules.image, Manifest(
         parameters=len(graph.parameters),
         slots=tuple(SlotNote(s.kind, s.bytes, s.what, s.first, s.last, s.home, origins(s.where)) for s in slots.table),
         names=tuple(slots.names),

@@ -18,9 +18,9 @@ class Frame:
     `status` holds code, site, payload and cancel of the last run. A frame serves one call at a time. With `flushes`,
     subnormal numbers count as zero, on all threads.
 
-    >>> from stele.backend.cpu import jit, target
+    >>> from stele.backend.cpu import image, jit, target
     >>> text = "define i32 @program(ptr %ctx, ptr %pool) { ret i32 0 }"
-    >>> loaded = jit.load(jit.compile_object(text, target.detect()), ["program"], target.detect())
+    >>> loaded = image.load(jit.compile_module(text, target.detect()))
     >>> x, frame = np.ones(3), Frame(buffers=1, sizes=1)
     >>> frame.buffers[0], frame.sizes[0] = x.ctypes.data, x.size
     >>> frame.run(loaded["program"])

@@ -6,6 +6,8 @@ one that the thread has seen: it looks for a while, then sleeps in the kernel.
 
 from __future__ import annotations
 
+import sys
+
 
 def template(triple: str, *, futex: bool) -> str:
     """LLVM IR with `$names` of `constants` and of the pool's layout; without `futex` on a condition variable."""
@@ -17,7 +19,7 @@ def constants(triple: str) -> dict[str, int | str]:
     arm = _is_arm(triple)
     return {
         "futex": 98 if arm else 202,
-        "monotonic": 1 if "linux" in triple else 6,
+        "monotonic": 1 if sys.platform == "linux" else 6,
         "coarse": 6,
         "relax": "llvm.aarch64.isb(i32 15)" if arm else "llvm.x86.sse2.pause()",
         "relax_type": "llvm.aarch64.isb(i32)" if arm else "llvm.x86.sse2.pause()",

@@ -1,16 +1,14 @@
-"""LLVM IR to relocatable objects, and objects to callable addresses."""
+"""LLVM IR to machine code."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import gc
-import itertools
 import sys
 import threading
 import time
-import weakref
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -21,12 +19,11 @@ from llvmlite import ir
 from llvmlite.utils import get_library_name
 
 from stele.backend.cpu import symbols
+from stele.backend.cpu.image import Image
+from stele.backend.cpu.link import link
 from stele.backend.cpu.target import Target
 from stele.backend.locks import COMPILING, RUNNING
 from stele.errors import CompileError
-
-_unloaded: list[llvm.ResourceTracker] = []
-_number = itertools.count()
 
 TURN = 2e-4     # seconds that a thread coming from LLVM waits for the one that writes Python objects, at most
 
@@ -49,14 +46,13 @@ def busy() -> Iterator[None]:
 
 @dataclass
 class Times:
-    """Milliseconds that LLVM took, by phase, and how many objects were made and loaded."""
+    """Milliseconds that it took to make code, by phase, and how many objects were made."""
 
     parse: float = 0.0
     optimise: float = 0.0
     emit: float = 0.0
     link: float = 0.0
     compiled: int = 0
-    loaded: int = 0
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -68,53 +64,40 @@ class Times:
 TOTAL = Times()
 
 
-class Loaded:
-    """Native code in memory: `loaded["program"]` is the address of an exported symbol.
+def compile_module(module: str | ir.Module, target: Target, *, allowed: Collection[str] = symbols.KERNEL,
+                   times: Times = TOTAL) -> Image:
+    """Machine code for `target`: no absolute address inside, so it may be kept on disk.
 
-    The code stays for as long as this object does, and for ever once the interpreter goes down.
+    Raises CompileError if LLVM refuses the module, or its code refers to a symbol that is not `allowed`.
     """
-
-    def __init__(self, tracker: llvm.ResourceTracker, addresses: Mapping[str, int]) -> None:
-        self._addresses = addresses
-        weakref.finalize(self, _unloaded.append, tracker).atexit = False
-
-    def __getitem__(self, name: str) -> int:
-        return self._addresses[name]
+    with Modules(target, allowed, times) as modules:
+        modules.add(module)
+    return modules.image
 
 
-def compile_object(module: str | ir.Module, target: Target, *, allowed: Collection[str] = symbols.KERNEL,
-                   times: Times = TOTAL) -> bytes:
-    """A relocatable object for `target`: no absolute address inside, so it may be kept on disk.
-
-    Raises CompileError if LLVM refuses the module, or the object refers to a symbol that is not `allowed`.
-    """
-    with Objects(target, allowed, times) as objects:
-        objects.add(module)
-    return objects.images[0]
-
-
-class Objects:
-    """Objects of several modules, made by threads of their own while the next module is written.
+class Modules:
+    """Machine code of several modules, made by threads of their own while the next module is written.
 
     >>> from stele.backend.cpu.target import detect
-    >>> with Objects(detect()) as objects:
-    ...     objects.add("define void @f() { ret void }")
-    >>> objects.images[0][:4]
-    b'\\x7fELF'
+    >>> with Modules(detect()) as modules:
+    ...     modules.add("define void @f() { ret void }")
+    >>> modules.image.exports
+    {'f': 0}
 
-    `texts` are the modules, `images` their objects, there at the end; what LLVM refuses is raised there.
+    `texts` are the modules, `image` is what they are linked to, there at the end; what LLVM refuses is raised there.
     """
+
+    image: Image
 
     def __init__(self, target: Target, allowed: Collection[str] = symbols.KERNEL, times: Times = TOTAL) -> None:
         self.target, self.allowed, self.times = target, allowed, times
         self.texts: list[str] = []
-        self.images: list[bytes] = []
         self._waiting: SimpleQueue[int | None] = SimpleQueue()
         self._done: dict[int, bytes] = {}
         self._errors: list[BaseException] = []
         self._threads: list[threading.Thread] = []
 
-    def __enter__(self) -> Objects:
+    def __enter__(self) -> Modules:
         COMPILING.acquire()
         return self
 
@@ -139,11 +122,9 @@ class Objects:
             COMPILING.release()
         if kind is None and self._errors:
             raise self._errors[0]
-        images = [self._done[k] for k in sorted(self._done)]
-        made = {name for image in images for name in symbols.defined(image)} if len(images) > 1 else set[str]()
-        for image in images:
-            symbols.check(image, made.union(self.allowed))
-        self.images = images
+        if kind is None:
+            with self.times.phase("link"):
+                self.image = link([self._done[k] for k in sorted(self._done)], self.allowed)
 
     def _work(self) -> None:
         tools = _tools(self.target)
@@ -169,35 +150,6 @@ def assembly(module: str | ir.Module, target: Target) -> str:
     with COMPILING:
         tools = _tools(target)
         return tools.machine.emit_assembly(tools.optimised(str(module), target, Times()))
-
-
-def load(images: bytes | Sequence[bytes], exports: Collection[str], target: Target, *,
-         imports: Mapping[str, int] | None = None, times: Times = TOTAL) -> Loaded:
-    """Link one object, or several that refer to each other, into the process; `imports` gives addresses for symbols
-    that are not the C library's.
-
-    Raises CompileError if a symbol is missing on either side.
-    """
-    known = {name: symbols.address(name) for name in ("memcpy", "memmove", "memset")} | dict(imports or {})
-    images = [images] if isinstance(images, bytes) else images
-    made = {name for image in images for name in symbols.defined(image)} if len(images) > 1 else set[str]()
-    if missing := sorted({name for image in images for name in symbols.undefined(image)} - known.keys() - made):
-        raise CompileError(f"an object refers to {', '.join(missing)}, given were {', '.join(sorted(known))}")
-    builder = llvm.JITLibraryBuilder()
-    for image in images:
-        builder.add_object_img(image)
-    for name in exports:
-        builder.export_symbol(name)
-    for name, address in known.items():
-        builder.import_symbol(name, address)
-    with COMPILING, times.phase("link"):
-        _unloaded.clear()
-        try:
-            tracker = builder.link(_linker(target), f"object{next(_number)}")
-        except RuntimeError as error:
-            raise CompileError(f"cannot link an object that exports {', '.join(exports)}: {error}") from None
-    times.loaded += 1
-    return Loaded(tracker, {name: tracker[name] for name in exports})
 
 
 @dataclass
@@ -279,11 +231,8 @@ def _passes() -> llvm.ModulePassManager:
 
 
 def _new_machine(target: Target) -> llvm.TargetMachine:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
     generator = llvm.Target.from_triple(target.triple)
     return generator.create_target_machine(cpu=target.cpu, features=target.features, opt=2, reloc="pic",
                                            codemodel="small")
-
-
-@functools.cache
-def _linker(target: Target) -> llvm.LLJIT:
-    return llvm.create_lljit_compiler(_new_machine(target), use_jit_link=True)

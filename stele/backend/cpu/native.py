@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from stele import config
 from stele.backend.base import Precision
 from stele.backend.cpu import cache
+from stele.backend.cpu.image import Image
 from stele.backend.cpu.manifest import Manifest
 from stele.backend.cpu.target import Target
 from stele.ir.graph import Graph, walk
@@ -17,9 +18,9 @@ from stele.ir.stages import are_watched, show
 
 @dataclass(frozen=True)
 class Native:
-    """Machine code in parts that refer to each other, and all that is needed to call it."""
+    """Machine code, and all that is needed to call it."""
 
-    images: Sequence[bytes]
+    image: Image
     manifest: Manifest
 
 
@@ -36,13 +37,13 @@ def native(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[in
     found = None if are_watched() else cache.objects().get(key)
     show("cache", lambda: f"{'read' if found else 'built'} {key}")
     if found:
-        manifest, *images = cache.apart(found)
-        return Native(images, Manifest.unpack(manifest))
+        manifest, image = cache.apart(found)
+        return Native(Image.unpack(image), Manifest.unpack(manifest))
     compiler = importlib.import_module("stele.backend.cpu.build")   # many modules, of which a warm start needs none
-    images, manifest = compiler.compile_graph(lambda: optimise(traced), donate, steady, target, precision,
-                                              numbers(traced), timed)
-    cache.objects().put(key, cache.together(manifest.pack(), *images))
-    return Native(images, manifest)
+    image, manifest = compiler.compile_graph(lambda: optimise(traced), donate, steady, target, precision,
+                                             numbers(traced), timed)
+    cache.objects().put(key, cache.together(manifest.pack(), image.pack()))
+    return Native(image, manifest)
 
 
 def numbers(graph: Graph) -> dict[Origin, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import functools
+import importlib
 import mmap
 import os
 import threading
@@ -16,14 +17,14 @@ from typing import Any
 from _cffi_backend import FFI
 
 from stele import config
-from stele.backend.cpu import cache, invoke, jit, pool_code, symbols
+from stele.backend.cpu import cache, invoke, pool_code, symbols
+from stele.backend.cpu.image import Image, Loaded, load
 from stele.backend.cpu.target import detect
 from stele.errors import Cancelled, ConfigError
 
 ffi = FFI()
 
 _FOR_PROGRAMS = ("pool_run", "pool_finish", "pool_poll")
-_EXPORTS = (*_FOR_PROGRAMS, "pool_worker", "pool_stop", "pool_call", invoke.NAME)
 _EXIT_SECONDS = 2.0     # how long the interpreter's exit waits for running programs and for workers
 
 _change = threading.RLock()
@@ -102,7 +103,7 @@ def current() -> Pool:
 
 
 def imports() -> dict[str, int]:
-    """The pool's symbols that a program may refer to, for `jit.load(..., imports=imports())`.
+    """The pool's symbols that a program may refer to, for `load(image, imports())`.
 
     `void pool_run(pool*, kernel*, ctx*, i64 tasks)` runs all tasks of a kernel and polls before;
     `void pool_poll(pool*, ctx*)` only polls: for loops that run no kernel.
@@ -150,12 +151,18 @@ def prepared() -> Iterator[None]:
     if image := cache.objects().get(key):
         yield
     else:
-        with jit.busy(), jit.Objects(detect(), symbols.POOL) as objects:
-            objects.add(text)
+        jit = _compiler()
+        with jit.busy(), jit.Modules(detect(), symbols.POOL) as modules:
+            modules.add(text)
             yield
-        image = objects.images[0]
+        image = modules.image.pack()
         cache.objects().put(key, image)
     _ready[key] = image
+
+
+def _compiler() -> Any:
+    """What makes machine code; it brings LLVM along, of which a warm start needs nothing."""
+    return importlib.import_module("stele.backend.cpu.jit")
 
 
 def _source(futex: bool | None) -> tuple[str, str]:
@@ -166,13 +173,13 @@ def _source(futex: bool | None) -> tuple[str, str]:
 
 
 @functools.cache
-def _native(futex: bool | None) -> jit.Loaded:
+def _native(futex: bool | None) -> Loaded:
     text, key = _source(futex)
     image = _ready.pop(key, None) or cache.objects().get(key)
     if image is None:
-        image = jit.compile_object(text, detect(), allowed=symbols.POOL)
+        image = _compiler().compile_module(text, detect(), allowed=symbols.POOL).pack()
         cache.objects().put(key, image)
-    return jit.load(image, _EXPORTS, detect(), imports={name: symbols.address(name) for name in symbols.POOL})
+    return load(Image.unpack(image), {name: symbols.address(name) for name in symbols.POOL})
 
 
 @functools.cache

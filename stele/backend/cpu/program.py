@@ -12,8 +12,9 @@ import numpy as np
 
 from stele.backend.base import Commit, Precision, itself
 from stele.backend.buffers import ARENAS, MEMORY, UNSEEN, Block, Buffer, Recent
-from stele.backend.cpu import blas, jit, pool, symbols
+from stele.backend.cpu import blas, pool
 from stele.backend.cpu.call import Frame
+from stele.backend.cpu.image import Image, load
 from stele.backend.cpu.native import Native, native, wheres
 from stele.backend.cpu.target import detect
 from stele.backend.cpu.tuned import tuned
@@ -59,7 +60,7 @@ class Program:
     def __init__(self, graph: Graph, code: Native, flushes: bool = True) -> None:
         self.graph, self.code, self.manifest = graph, code, code.manifest
         self.flushes = flushes and any(kernel.kind in ("contraction", "library") for kernel in self.manifest.kernels)
-        self.loaded = jit.load(code.images, ["program"], detect(), imports=imports(code.images))
+        self.loaded = load(code.image, imports(code.image))
         self.address = self.loaded["program"]
         self.constants = {k: Buffer.of(a) for k, a in self.manifest.constants.items()}
         self.clocks = {k: Buffer.of(np.zeros(len(self.manifest.kernels), np.int64))
@@ -236,10 +237,9 @@ def all_taken(recent: Sequence[Recent]) -> Callable[[], list[Buffer]]:
     return eval(f"lambda: [{', '.join(f'{name}()' for name in names)}]", names)
 
 
-def imports(images: Sequence[bytes]) -> dict[str, int]:
+def imports(image: Image) -> dict[str, int]:
     """Addresses of what machine code refers to: the pool, and the routines of the BLAS where it calls them."""
-    routines = {name for image in images for name in symbols.undefined(image)} & {"sgemm", "dgemm"}
-    return pool.imports() | {name: blas.address(name) for name in routines}
+    return pool.imports() | {name: blas.address(name) for name in image.imports & {"sgemm", "dgemm"}}
 
 
 def compile(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], steady: Collection[int],

@@ -5,15 +5,17 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import importlib
 import itertools
+import json
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import llvmlite.binding as llvm
-
 from stele import config
-from stele.backend.llvm.access import Machine
+from stele.backend.cpu import cache
+from stele.backend.llvm.machine import Machine
 from stele.errors import DeviceError
 
 # What a level adds to the one before it; the names are LLVM's.
@@ -22,6 +24,8 @@ _LEVELS = {
     "x86-64-v3": ("avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe"),
     "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
 }
+
+_ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,32 +63,60 @@ def detect() -> Target:
 
 @functools.cache
 def _detect(wanted: str) -> Target:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    triple = llvm.get_process_triple()
-    if triple.startswith(("aarch64", "arm64")):
-        return _arm(wanted, triple)
-    if not triple.startswith("x86_64"):
-        raise DeviceError(f"Stele generates code for x86-64 and 64-bit ARM, this machine is {triple}")
-    return _x86(wanted, triple)
+    machine = os.uname().machine
+    triple = f"{_ARCHITECTURES.get(machine)}-unknown-linux-gnu"     # on every system: we link ELF objects ourselves
+    match _ARCHITECTURES.get(machine):
+        case "x86_64":
+            return _x86(wanted, triple, *_host())
+        case "aarch64":
+            return _arm(wanted, triple, *_host())
+        case _:
+            raise DeviceError(f"Stele generates code for x86-64 and 64-bit ARM, this machine is {machine}")
 
 
-def _x86(wanted: str, triple: str) -> Target:
-    have = llvm.get_host_cpu_features()
+def _host() -> tuple[str, dict[str, bool]]:
+    """This CPU's name and features as LLVM has them, from the disk where the same CPU was asked for before: LLVM takes
+    60 ms to load, and a program that is on the disk does without."""
+    key = cache.digest("host", _cpuinfo(), cache.fingerprint())
+    if found := cache.objects().get(key) if _cpuinfo() else None:
+        name, features = json.loads(found)
+        return name, features
+    llvm = importlib.import_module("llvmlite.binding")
+    name, features = llvm.get_host_cpu_name(), dict(llvm.get_host_cpu_features())
+    if _cpuinfo():
+        cache.objects().put(key, json.dumps([name, features]).encode())
+    return name, features
+
+
+def _cpuinfo() -> str:
+    """What Linux says of the first CPU, without what changes while it runs; "" on other systems."""
+    try:
+        first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
+    except OSError:
+        return ""
+    return "\n".join(line for line in first.splitlines() if not line.lower().startswith(("cpu mhz", "bogomips")))
+
+
+def _flat(features: dict[str, bool]) -> str:
+    """Features as LLVM takes them: `+avx,-avx512f`."""
+    return ",".join(f"{'+' if have else '-'}{name}" for name, have in sorted(features.items()))
+
+
+def _x86(wanted: str, triple: str, host: str, have: dict[str, bool]) -> Target:
     lacks = {level: [name for name in features if not have.get(name)] for level, features in _LEVELS.items()}
     levels = [*itertools.takewhile(lambda level: not lacks[level], _LEVELS)]
     if not levels:
-        raise DeviceError(f"Stele needs an x86-64-v2 CPU (SSE4.2), {llvm.get_host_cpu_name()} is older")
+        raise DeviceError(f"Stele needs an x86-64-v2 CPU (SSE4.2), {host} is older")
     level = levels[-1] if wanted == "native" else wanted
     if level not in levels:
         raise DeviceError(f"STELE_TARGET={level} needs a CPU with {', '.join(_LEVELS[level])}, "
-                          f"got {llvm.get_host_cpu_name()}", hint=f"The widest level here is {levels[-1]}.")
-    cpu, native, wide = llvm.get_host_cpu_name(), wanted == "native", level == "x86-64-v4"
+                          f"got {host}", hint=f"The widest level here is {levels[-1]}.")
+    native, wide = wanted == "native", level == "x86-64-v4"
     return Target(
-        name=level, triple=triple, cpu=cpu if native else level, features=have.flatten() if native else "",
+        name=level, triple=triple, cpu=host if native else level, features=_flat(have) if native else "",
         vector_bytes={"x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}[level],
         registers=32 if wide else 16, fma=level != "x86-64-v2",
-        pace=0.5 if wide and cpu == "znver4" else 1.0, far=0.4 if wide and cpu in ("znver4", "znver5") else 0.8,
+        pace=0.5 if wide and host == "znver4" else 1.0, far=0.4 if wide and host in ("znver4", "znver5") else 0.8,
         amx=native and wide and bool(have.get("amx-bf16")) and _may_use_tiles(),
         bf16=native and wide and bool(have.get("avx512bf16")),
         cores=config.CPUS, l1=_cache_bytes(1, 32 << 10), l2=_cache_bytes(2, 512 << 10), l3=_cache_bytes(3, 16 << 20),
@@ -97,17 +129,14 @@ def _may_use_tiles() -> bool:
     return sys.platform == "linux" and ctypes.CDLL(None).syscall(158, 0x1023, 18) == 0
 
 
-def _arm(wanted: str, triple: str) -> Target:
+def _arm(wanted: str, triple: str, host: str, have: dict[str, bool]) -> Target:
     if wanted != "native":
         raise DeviceError(f"STELE_TARGET={wanted} is an x86 level, this machine is {triple}", hint="Use native.")
-    return Target(name="neon", triple=triple, cpu="generic", features="+neon,+lse" if _has_lse() else "+neon",
+    features = {"neon": True, "reserve-x18": True, **({"lse": True} if have.get("lse") else {})}    # x18 is macOS's
+    return Target(name="neon", triple=triple, cpu="generic", features=_flat(features),
                   vector_bytes=16, registers=32, fma=True,
                   cores=config.CPUS, l1=_cache_bytes(1, 64 << 10), l2=_cache_bytes(2, 1 << 20),
                   l3=_cache_bytes(3, 16 << 20))
-
-
-def _has_lse() -> bool:
-    return bool(llvm.get_host_cpu_features().get("lse"))
 
 
 def _cache_bytes(level: int, default: int) -> int:

@@ -10,9 +10,10 @@ from llvmlite import ir
 from stele.backend.base import Precision
 from stele.backend.llvm import conv as direct
 from stele.backend.llvm import conv_tiles, conv_tiles_plan, conv_weight, pointwise, winograd, winograd_weight
-from stele.backend.llvm.access import Address, Machine, Near, Operand, Temp, Write, size_of
+from stele.backend.llvm.access import Address, Near, Operand, Temp, Write, size_of
 from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.layer import Layer, backward, forward
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.points import F2, F4
 from stele.backend.llvm.stencil import Conv
 
@@ -76,7 +77,8 @@ def _least(machine: Machine, layer: Layer, others: Sequence[float], plan: Callab
     """The price of the direct algorithm, or its multiplications alone where those already cost more than others do:
     its cheapest blocking is not looked for then.
     """
-    least = layer.depth * layer.width * prod(layer.kernel) * prod(layer.stencil.target) / machine.lanes(layer.dtype)
+    lanes = machine.lanes(size_of(layer.dtype))
+    least = layer.depth * layer.width * prod(layer.kernel) * prod(layer.stencil.target) / lanes
     return least if least > min(others) else plan()
 
 

@@ -12,7 +12,6 @@ from stele.backend.llvm.access import (
     Builder,
     Count,
     Index,
-    Machine,
     Operand,
     Pair,
     Temp,
@@ -23,6 +22,7 @@ from stele.backend.llvm.access import (
 )
 from stele.backend.llvm.launch import Launch
 from stele.backend.llvm.layer import Layer, Weights
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.microkernel import LEFT, Price, Tile, best_tile, idle, shares
 from stele.backend.llvm.nest import (
     at,
@@ -98,7 +98,7 @@ def plan(machine: Machine, layer: Layer, source: Operand) -> tuple[float, Blocki
     """The cheapest blocking, by estimate, of those whose working set stays in the second-level cache, with its price
     per image in vector multiplications.
     """
-    stencil, lanes = layer.stencil, machine.lanes(layer.dtype)
+    stencil, lanes = layer.stencil, machine.lanes(size_of(layer.dtype))
     alone = layer.batch == 1
     shapes = [(images, stencil.rows) for images in (1, 2, 4, 8) if not (alone and images > 1)]
     shapes += [(1, -(-stencil.rows // bands)) for bands in (2, 3, 4, 6, 8, 12, 16, 28) if bands <= stencil.rows]

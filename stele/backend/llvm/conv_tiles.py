@@ -12,7 +12,6 @@ from stele.backend.llvm.access import (
     Address,
     Builder,
     Count,
-    Machine,
     Near,
     Operand,
     Pair,
@@ -27,6 +26,7 @@ from stele.backend.llvm.amx import DEEP, SIDE, WIDTH, word
 from stele.backend.llvm.conv_tiles_plan import Blocking
 from stele.backend.llvm.launch import Launch, i8
 from stele.backend.llvm.layer import Layer, Weights
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.microkernel import Tile
 from stele.backend.llvm.nest import (
     LINE,

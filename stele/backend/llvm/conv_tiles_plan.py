@@ -10,10 +10,11 @@ from llvmlite import ir
 
 from stele.backend.base import Precision
 from stele.backend.llvm import amx, pointwise
-from stele.backend.llvm.access import Machine, Operand, size_of
+from stele.backend.llvm.access import Operand, size_of
 from stele.backend.llvm.amx import DEEP, SIDE, WIDTH, word
 from stele.backend.llvm.choice import MANY
 from stele.backend.llvm.layer import Layer
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.microkernel import idle, shares
 from stele.backend.llvm.nest import LINE, round_up
 from stele.backend.llvm.planes import Planes

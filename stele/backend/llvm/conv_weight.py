@@ -12,7 +12,6 @@ from stele.backend.llvm.access import (
     Builder,
     Count,
     Extent,
-    Machine,
     Operand,
     Pair,
     Temp,
@@ -23,6 +22,7 @@ from stele.backend.llvm.access import (
     size_value,
 )
 from stele.backend.llvm.launch import Launch
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.microkernel import Price, Tile, best_tile
 from stele.backend.llvm.nest import (
     at,
@@ -87,7 +87,7 @@ def plan(machine: Machine, conv: Conv, operands: tuple[Operand, Operand]) -> tup
     """The cheapest blocking, by estimate, of those whose planes of x and g stay in the second-level cache, with its
     price per image in vector multiplications.
     """
-    stencil, lanes = forward_stencil(conv), machine.lanes(conv.dtype)
+    stencil, lanes = forward_stencil(conv), machine.lanes(size_of(conv.dtype))
     whole = (stencil.rows + stencil.reach[0]) * stencil.pitch
     shapes = [(images, stencil.rows) for images in (1, 2, 3, 4, 6, 8, 12, 16)
               if images == 1 or (conv.batch != 1 and images * whole <= 96 * lanes)]

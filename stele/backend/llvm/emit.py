@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from llvmlite import ir
 
 from stele.backend.base import Precision
-from stele.backend.llvm.access import Machine
 from stele.backend.llvm.blocks import Blocks
 from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.glue import emit_contraction
 from stele.backend.llvm.launch import BUFS, KERNEL, WORDS, Launch, new_function, new_kernel, pointer, word, word_at
 from stele.backend.llvm.library import emit_gemm
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import at, least, loop, table
 from stele.backend.llvm.scalars import LLVMScalars
 from stele.backend.llvm.scatter import emit_scatter

@@ -14,7 +14,6 @@ from stele.backend.llvm.access import (
     Count,
     Extent,
     Index,
-    Machine,
     Near,
     Operand,
     Pair,
@@ -28,6 +27,7 @@ from stele.backend.llvm.access import (
 )
 from stele.backend.llvm.gemm_plan import Blocking, Gemm, Mode, plan
 from stele.backend.llvm.launch import Launch, new_function, pointer
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.microkernel import Tile
 from stele.backend.llvm.nest import (
     LINE,
@@ -138,7 +138,7 @@ def _pitch(b: Builder, ctx: ir.Value, spec: Gemm, side: Side) -> ir.Value:
 
 def _pack_kernel(module: ir.Module, name: str, machine: Machine, spec: Gemm, side: Side, temp: Address) -> Launch:
     """Packs one operand; a task is one panel."""
-    lanes = machine.lanes(spec.dtype)
+    lanes = machine.lanes(size_of(spec.dtype))
     with kernel(module, name) as (b, ctx, scratch, task, _):
         extent, depth = size_value(b, ctx, side.extent), size_value(b, ctx, spec.k)
         (batch, number), pitch = split(b, task, blocks_of(b, extent, side.width)), _pitch(b, ctx, spec, side)
@@ -406,7 +406,7 @@ class _Partials:
 
     def reduce(self, module: ir.Module, name: str, machine: Machine, write: Write) -> Launch:
         """Adds the slices, first to last; a task is one row."""
-        spec, lanes = self.spec, machine.lanes(self.spec.dtype)
+        spec, lanes = self.spec, machine.lanes(size_of(self.spec.dtype))
         with kernel(module, name) as (b, ctx, _, row, _):
             n, slices = size_value(b, ctx, spec.n), blocks_of(b, size_value(b, ctx, spec.k), self.slice)
             with loop(b, 0, n, lanes) as j:

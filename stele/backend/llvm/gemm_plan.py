@@ -10,7 +10,8 @@ from llvmlite import ir
 
 from stele.backend.base import Precision
 from stele.backend.llvm import amx
-from stele.backend.llvm.access import Extent, Machine, Operand, size_of
+from stele.backend.llvm.access import Extent, Operand, size_of
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.microkernel import LEFT, Price, Product, Tile, tiles
 from stele.backend.llvm.nest import round_up
 from stele.backend.llvm.schemes import ONE, STRASSEN, Scheme
@@ -79,7 +80,7 @@ class Blocking:
 
 def plan(machine: Machine, spec: Gemm, left: Operand, right: Operand, precision: Precision = "fast") -> Blocking:
     """The blocking of a product: a function of the machine and of the sizes that are known."""
-    lanes = machine.lanes(spec.dtype)
+    lanes = machine.lanes(size_of(spec.dtype))
     rows = (spec.m,) if isinstance(spec.m, int) else (32, 64, 96)
     columns = (spec.n,) if isinstance(spec.n, int) else (32, 64, 96)
     depth = spec.k if isinstance(spec.k, int) else 256

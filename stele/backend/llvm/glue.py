@@ -6,7 +6,7 @@ from dataclasses import replace
 from llvmlite import ir
 
 from stele.backend.base import Precision
-from stele.backend.llvm.access import Extent, Index, Length, Machine, Near, Operand, Plain, Temp, Write
+from stele.backend.llvm.access import Extent, Index, Length, Near, Operand, Plain, Temp, Write
 from stele.backend.llvm.algorithms import convolution, input_gradient, weight_gradient
 from stele.backend.llvm.blocks import Blocks
 from stele.backend.llvm.dims import i64
@@ -15,6 +15,7 @@ from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.gemm import gemm
 from stele.backend.llvm.gemm_plan import Gemm
 from stele.backend.llvm.launch import BUFS, Builder, Launch, pointer
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import Splat, prefetch
 from stele.backend.llvm.pairs import dot, paired
 from stele.backend.llvm.scalars import LLVMScalars

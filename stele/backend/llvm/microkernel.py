@@ -9,7 +9,8 @@ from functools import cached_property, lru_cache
 from llvmlite import ir
 
 from stele.backend.llvm import amx
-from stele.backend.llvm.access import Builder, Extent, Machine, size_of
+from stele.backend.llvm.access import Builder, Extent, size_of
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import at, load, prefetch_lines, splat, store, suffix, zero
 
 LEFT = 1.1
@@ -36,7 +37,7 @@ class Tile:
 
     @cached_property
     def lanes(self) -> int:
-        return self.machine.lanes(self.dtype)
+        return self.machine.lanes(size_of(self.dtype))
 
     @property
     def columns(self) -> int:
@@ -139,7 +140,7 @@ class Price:
 
     @cached_property
     def lanes(self) -> int:
-        return self.machine.lanes(self.dtype)
+        return self.machine.lanes(size_of(self.dtype))
 
     def cost(self, shape: tuple[int, int], rows: int, columns: int, depth: int) -> float:
         """The price of `rows x columns` sums of `depth` products on tiles of `shape` (rows, vectors)."""

@@ -14,7 +14,8 @@ from math import prod
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Builder, Machine, size_of
+from stele.backend.llvm.access import Builder, size_of
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.microkernel import multiply_add
 from stele.backend.llvm.nest import bytes_at, loop, scaled, splat
 

@@ -16,7 +16,6 @@ from stele.backend.llvm.access import (
     Builder,
     Count,
     Index,
-    Machine,
     Near,
     Operand,
     Pair,
@@ -28,6 +27,7 @@ from stele.backend.llvm.access import (
 )
 from stele.backend.llvm.launch import Launch, i8
 from stele.backend.llvm.layer import Layer, Weights
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.microkernel import LEFT, Tile, idle, multiply_add, shares
 from stele.backend.llvm.nest import (
     at,

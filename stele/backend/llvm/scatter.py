@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import Machine
 from stele.backend.llvm.blocks import Blocks
 from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.launch import Launch, i1, i8, new_kernel
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import least, loop
 from stele.backend.llvm.scalars import LLVMScalars, Scalar
 from stele.ir.graph import Value

@@ -7,20 +7,10 @@ from math import prod
 
 from llvmlite import ir
 
-from stele.backend.llvm.access import (
-    Address,
-    Builder,
-    Count,
-    Index,
-    Machine,
-    Operand,
-    Temp,
-    Write,
-    size_of,
-    size_value,
-)
+from stele.backend.llvm.access import Address, Builder, Count, Index, Operand, Temp, Write, size_of, size_value
 from stele.backend.llvm.launch import Launch, i64
 from stele.backend.llvm.layer import Layer, Weights
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.microkernel import Price, Tile, best_tile, idle, shares
 from stele.backend.llvm.nest import (
     at,
@@ -73,7 +63,7 @@ def winograd(module: ir.Module, name: str, machine: Machine, layer: Layer, block
 
 def plan(machine: Machine, layer: Layer, points: Points, source: Operand) -> tuple[float, Blocking]:
     """The cheapest blocking, by estimate, with its price per image in vector multiplications."""
-    given, lanes = layer.stencil, machine.lanes(layer.dtype)
+    given, lanes = layer.stencil, machine.lanes(size_of(layer.dtype))
     stencil = tiled(given.source, given.target, given.low, points.tile, points.count)
     shapes = [(images, stencil.rows) for images in (1, 2, 4, 8, 16) if layer.batch != 1 or images == 1]
     shapes += [(1, -(-stencil.rows // bands)) for bands in range(2, stencil.rows + 1)]

@@ -12,7 +12,6 @@ from stele.backend.llvm.access import (
     Builder,
     Count,
     Extent,
-    Machine,
     Operand,
     Temp,
     Write,
@@ -21,6 +20,7 @@ from stele.backend.llvm.access import (
     size_value,
 )
 from stele.backend.llvm.launch import Launch, i64
+from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.microkernel import Price, Tile, best_tile
 from stele.backend.llvm.nest import (
     at,
@@ -93,7 +93,7 @@ class Blocking:
 
 def plan(machine: Machine, conv: Conv, points: Points, operands: tuple[Operand, Operand]) -> tuple[float, Blocking]:
     """The cheapest blocking, by estimate, with its price per image in vector multiplications."""
-    lanes, low = machine.lanes(conv.dtype), (conv.padding[0][0], conv.padding[1][0])
+    lanes, low = machine.lanes(size_of(conv.dtype)), (conv.padding[0][0], conv.padding[1][0])
     x = tiled(conv.size, conv.target, low, points.tile, points.count)
     g = tiled(conv.target, conv.target, (0, 0), points.tile, points.tile)
     shapes = [(images, x.rows) for images in (1, 2, 4, 8)

@@ -68,7 +68,7 @@ class Build:
 
     trial: Trial
     program: Program
-    images: tuple[bytes, ...]
+    code: bytes
 
 
 def build(contraction: Contraction, answers: Mapping[str, int]) -> Build:
@@ -76,8 +76,8 @@ def build(contraction: Contraction, answers: Mapping[str, int]) -> Build:
     trial = Trial(answers)
     target = replace(detect(), choices=trial)
     graph = contraction.graph
-    images, manifest = compile_graph(lambda: graph, {}, contraction.steady, target, "fast", numbers(graph))
-    return Build(trial, Program(graph, Native(images, manifest)), tuple(images))
+    image, manifest = compile_graph(lambda: graph, {}, contraction.steady, target, "fast", numbers(graph))
+    return Build(trial, Program(graph, Native(image, manifest)), image.code)
 
 
 def operands(contraction: Contraction) -> list[Buffer]:

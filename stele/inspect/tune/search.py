@@ -35,7 +35,7 @@ class Search:
     def __init__(self, contraction: Contraction) -> None:
         self.contraction, self.buffers = contraction, operands(contraction)
         self.first = self.best = build(contraction, {})
-        self.images = {self.first.images}
+        self.codes = {self.first.code}
         (self.estimate,) = seconds((self.first,), contraction, self.buffers, 0)
         self.weight = self.estimate * contraction.count
         self.end, self.finished = 0.0, True
@@ -66,9 +66,9 @@ class Search:
                 return
             other = build(self.contraction, {q: asked.taken for q, asked in self.best.trial.relevant.items()}
                           | {question: k})
-            if other.images in self.images:
+            if other.code in self.codes:
                 continue
-            self.images.add(other.images)
+            self.codes.add(other.code)
             old, new = seconds((self.best, other), self.contraction, self.buffers)
             if new < old * WORTH:
                 self.best = other
@@ -79,7 +79,7 @@ class Search:
         changed = tuple(f"{q.partition(' ')[0]}: {asked.name or asked.taken}" for q, asked in best.items()
                         if q not in estimated or estimated[q].taken != asked.taken)
         answers = {q: asked.taken for q, asked in best.items()} if changed or self.finished else {}
-        return Outcome(self.contraction, before, after, answers, len(self.images), changed)
+        return Outcome(self.contraction, before, after, answers, len(self.codes), changed)
 
 
 
