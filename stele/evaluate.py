@@ -129,7 +129,7 @@ def run(wanted: Sequence[Value]) -> None:
     kept = list(dict.fromkeys([*wanted, *named, *(residuals(differentiable, order) if differentiable else ())]))
     program, buffers = EVALUATOR.program(order, kept)
     EVALUATOR.last, EVALUATOR.recorded = program, 0
-    for v, buffer in zip(kept, program(buffers, {})):
+    for v, buffer in zip(kept, program.run(buffers, {})):
         v.data = buffer
     for v in kept:
         if (h := owner(v)) is not None and (h.leaf or not h.requires_grad):

@@ -5,14 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 from weakref import ref
 
 from stele.errors import TraceError
 from stele.ir.graph import Array, Parameter, Value
 from stele.ir.origin import Where, here, lines
-
-new: Any = object.__new__
 
 
 class Tracing:
@@ -99,9 +97,6 @@ class Handle:
             tracing.write_grad(self, grad)
 
 
-H = TypeVar("H", bound=Handle)
-
-
 def owner(v: Value) -> Handle | None:
     """The live handle whose value this is, if any."""
     handle = None if v.owner is None else v.owner()
@@ -124,16 +119,6 @@ def result(op: Parameter, where: Where, data: Any) -> Value:
     v = Value(op, (), op.of, where)
     v.data = data
     return v
-
-
-def named(kind: type[H], op: Parameter, where: Where, data: Any, requires_grad: bool, leaf: bool) -> H:
-    """A new handle on a `result`, outside of any trace: what `kind(result(...), ...)` makes, in half the time."""
-    v: Value = new(Value)
-    v.op, v.args, v.type, v.where, v.data = op, (), op.of, where, data
-    x = new(kind)
-    x._value, x._grad, x._requires_grad, x.leaf, x.home = v, None, requires_grad, leaf, None
-    v.owner = ref(x)
-    return x
 
 
 def is_symbolic(v: Value) -> bool:

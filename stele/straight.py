@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -12,8 +13,8 @@ from stele.backend.buffers import Buffer
 from stele.backend.locks import RUNNING
 from stele.evaluate import evaluate
 from stele.follow import FOLLOWER
-from stele.handle import GRAD, named, result
-from stele.ir.graph import Parameter
+from stele.handle import GRAD, result
+from stele.ir.graph import Parameter, Value
 from stele.ir.stages import show
 from stele.plan import Plan, concrete, is_alone
 from stele.state import SCALARS
@@ -53,7 +54,8 @@ class Writer:
         self.known: dict[str, Any] = {
             "MISS": MISS, "RUNNING": RUNNING, "Tensor": Tensor, "Buffer": Buffer, "ndarray": np.ndarray, "plan": plan,
             "sizes": sizes, "grad_mode": GRAD.get, "following": FOLLOWER.get, "evaluate": evaluate,
-            "is_alone": is_alone, "result": result, "named": named, "unflatten": tree.unflatten}
+            "is_alone": is_alone, "result": result, "unflatten": tree.unflatten, "new": object.__new__,
+            "Value": Value, "ref": ref}
         self.state = [k for k, (base, _) in enumerate(plan.getters) if base is not None]
         self.handles = [f"x{key}" if base is None else f"h{k}" for k, (base, key) in enumerate(plan.getters)]
 
@@ -137,9 +139,9 @@ class Writer:
         inputs = [*(self.input(kind, k) for kind, k in plan.inputs), *map(self.name, plan.constants)]
         lines.append(f"buffers = [{', '.join(inputs)}]")
         if self.traced.pure:
-            return [*lines, "made = plan.program(buffers, sizes)", *self.results()]
+            return [*lines, "made = plan.run(buffers, sizes)", *self.results()]
         return [*lines, "def commit(made):", *(f"    {line}" for line in self.results()),
-                f"return plan.program(buffers, sizes, {'keep' if plan.donated else 'frozenset()'}, commit)"]
+                f"return plan.run(buffers, sizes, {'keep' if plan.donated else 'frozenset()'}, commit)"]
 
     def input(self, kind: str, k: int) -> str:
         """The buffer of an input."""
@@ -152,26 +154,31 @@ class Writer:
         traced, lines = self.traced, []
         if self.plan.differentiable:
             lines.append(f"values = plan.with_history([{', '.join(self.handles)}], buffers, made, sizes)")
-        make = "Tensor({})" if self.plan.differentiable else "named(Tensor, {})"
         for k, m in enumerate(traced.made):
-            parts = self.value(m.result), str(m.requires_grad and (traced.pure or m.leaf)), str(m.leaf)
-            lines.append(f"t{k} = {make.format(', '.join(parts))}")
+            lines += self.tensor(f"t{k}", m.result, m.requires_grad and (traced.pure or m.leaf), m.leaf)
         for h, j in traced.writes:
             x = self.handles[h]
             lines += [f"if made[{j}] is not {x}._value.data or {x}._value.args:",
-                      f"    {x}.value = result({self.value(j)})"]
+                      f"    {x}.value = result({', '.join(self.parameter(j))}, made[{j}])"]
         lines += [f"{self.handles[h]}._grad = {self.part(part)}" for h, part in traced.grads]
         lines += [f"{self.name(slot.base)}[{self.name(slot.key)}] = {self.tree(spec, parts)}"
                   for slot, spec, parts in traced.slots]
         return [*lines, f"return {self.tree(*traced.returned)}"]
 
-    def value(self, j: int) -> str:
-        """What a result is made of: its type, origin and numbers; or its value, where that is an expression."""
+    def tensor(self, t: str, j: int, requires_grad: bool, leaf: bool) -> list[str]:
+        """A tensor for a result: `Tensor(result(...), ...)` outside of any trace, written out, in half the time."""
         if self.plan.differentiable:
-            return f"values[{j}]"
+            return [f"{t} = Tensor(values[{j}], {requires_grad}, {leaf})"]
+        op, where = self.parameter(j)
+        return [
+            f"v = new(Value); v.op = {op}; v.args = (); v.type = {op}.of; v.where = {where}; v.data = made[{j}]",
+            f"{t} = new(Tensor); {t}._value = v; {t}._grad = {t}.home = None",
+            f"{t}._requires_grad = {requires_grad}; {t}.leaf = {leaf}; v.owner = ref({t})"]
+
+    def parameter(self, j: int) -> tuple[str, str]:
+        """What a result is as a value, and where it comes from."""
         v = self.traced.graph.results[j]
-        op = Parameter("result", concrete(v.type, self.sizes))
-        return f"{self.name(op)}, {self.name(v.where)}, made[{j}]"
+        return self.name(Parameter("result", concrete(v.type, self.sizes))), self.name(v.where)
 
     def part(self, part: Part) -> str:
         """One leaf of what a call returns or stores."""

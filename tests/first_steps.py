@@ -3,14 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 import stele as st
 from stele import nn
 from stele.backend import reference
-from stele.backend.base import Program
 from stele.backend.buffers import Buffer
 from stele.compiled import Compiled
 from stele.ir.graph import Array
@@ -86,17 +85,17 @@ def inputs_of(f: Compiled, *args: Any) -> tuple[Any, list[Array]]:
     seen: list[tuple[list[Array], dict[str, int]]] = []
     f(*args)
     plan = next(iter(f.plans.values()))[0].plan
-    program = plan.program
+    run = plan.run
 
     def spy(buffers: list[Buffer], sizes: dict[str, int], *rest: Any) -> Any:
         seen.append(([b.array.copy() for b in buffers], dict(sizes)))
-        return program(buffers, sizes, *rest)
+        return run(buffers, sizes, *rest)
 
-    plan.program = cast(Program, spy)
+    plan.run = spy
     try:
         f(*args)
     finally:
-        plan.program = program
+        plan.run = run
     arrays, sizes = seen[0]
     return bind(plan.traced.graph, sizes), arrays
 

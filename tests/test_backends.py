@@ -30,7 +30,7 @@ from stele.transform.retype import widen
 def native(graph: Graph, args: Sequence[Array]) -> list[Array]:
     """The results of the compiled program."""
     program = build(graph, options=Options(backend="cpu"))
-    return [b.array for b in program([Buffer.of(a) for a in args], {})]
+    return [b.array for b in program.run([Buffer.of(a) for a in args], {})]
 
 
 def check(graph: Graph, args: Sequence[Array], places: float) -> None:

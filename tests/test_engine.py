@@ -144,7 +144,7 @@ def test_a_parsed_graph_runs_to_the_same_bits(name: str) -> None:
     assert show(again) == show(traced.graph)
     inputs = [args[k] if kind == "argument" else traced.handles[k].numpy() for kind, k in traced.inputs]
     inputs += [v.data.array for v in traced.constants]
-    first, second = (program([Buffer.of(a) for a in inputs], sizes)
+    first, second = (program.run([Buffer.of(a) for a in inputs], sizes)
                      for program in (plan.program, build(again, donate=donations(traced), options=Options())))
     for a, b in zip(first, second, strict=True):
         assert a.array.tobytes() == b.array.tobytes()

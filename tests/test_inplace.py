@@ -55,7 +55,7 @@ def is_reference(program: Program, passes: bool = True, **sizes: int) -> int:
     expected = reference.run(graph, arrays)
     compiled = build(graph, donate=donate, options=Options("cpu", frozenset() if passes else NONE))
     buffers = [Buffer.of(a) for a in arrays]
-    made = compiled(buffers, sizes)
+    made = compiled.run(buffers, sizes)
     for y, z, v in zip(made, expected, results, strict=True):
         tolerance = {1: 0, 2: 5e-2, 4: 3e-5, 8: 1e-9}[v.dtype.bytes]
         largest = float(np.abs(z).max(initial=0))

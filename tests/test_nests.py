@@ -232,7 +232,7 @@ def test_sums_over_all_rows_take_no_pass_of_their_own() -> None:
 @pytest.mark.parametrize("shape", [(3000, 3200), (2801, 3001)], ids=str)
 def test_results_too_large_for_caches(shape: tuple[int, ...]) -> None:
     x, array = leaf(*shape), numbers(shape)
-    (y,) = build(Graph((x,), (x * x + 1,)), options=Options("cpu"))([Buffer.of(array)], {})
+    (y,) = build(Graph((x,), (x * x + 1,)), options=Options("cpu")).run([Buffer.of(array)], {})
     assert np.array_equal(y.array, array * array + 1)
 
 
@@ -357,7 +357,7 @@ def test_parts_of_a_loop_are_joined() -> None:
     graph = Graph((h, x), (joined, Concatenate(0)(last, h)))
     arrays = [numbers((5, 3)), numbers((4, 5, 3))]
     program = build(graph, options=Options("cpu"))
-    for y, expected in zip(program([Buffer.of(a) for a in arrays], {}), run(graph, arrays)):
+    for y, expected in zip(program.run([Buffer.of(a) for a in arrays], {}), run(graph, arrays)):
         close(y.array, expected, 2e-6)
 
 

@@ -52,7 +52,7 @@ def assert_reads_back(graph: Graph) -> None:
 def check_program(seed: int, backend: str) -> None:
     """One random graph: its program gives what the reference gives."""
     graph, args = random_graph(seed, reference.run)
-    results = build(graph, options=Options(backend=backend))([Buffer.of(a) for a in args], {})
+    results = build(graph, options=Options(backend=backend)).run([Buffer.of(a) for a in args], {})
     for y, expected in zip(results, reference.run(graph, args), strict=True):
         assert_close(y.array, expected, seed)
 

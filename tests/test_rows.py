@@ -63,7 +63,7 @@ def agrees(graph: Graph, arrays: Sequence[Array], sizes: dict[str, int]) -> None
     expected = reference.run(graph, arrays)
     for without in (frozenset[str](), NONE):
         program = build(graph, options=Options("cpu", without))
-        for y, z in zip(program([Buffer.of(a) for a in arrays], sizes), expected, strict=True):
+        for y, z in zip(program.run([Buffer.of(a) for a in arrays], sizes), expected, strict=True):
             np.testing.assert_allclose(y.array, z, rtol=2e-5, atol=2e-5, err_msg=str(without))
 
 

@@ -63,13 +63,13 @@ def test_every_candidate_computes_the_same() -> None:
     (one,) = contractions_of(st.compile(convolve), IMAGES, KERNELS)
     buffers = operands(one)
     first = build(one, {})
-    (expected,) = first.program(buffers, {})
+    (expected,) = first.program.run(buffers, {})
     algorithms = [{q: k} for q, asked in first.trial.asked.items() if asked.is_algorithm
                   for k in range(len(asked.prices))] or [{}]
     for answer in algorithms:
         for question, asked in build(one, answer).trial.relevant.items():
             for k in sorted(range(len(asked.prices)), key=asked.prices.__getitem__)[:3]:
-                (y,) = build(one, answer | {question: k}).program(buffers, {})
+                (y,) = build(one, answer | {question: k}).program.run(buffers, {})
                 np.testing.assert_allclose(y.array, expected.array, atol=1e-5 * np.abs(expected.array).max())
 
 
@@ -159,7 +159,7 @@ def test_products_of_a_library_are_candidates() -> None:
     ours, theirs = (build(one, {question: k}) for k in (0, 1))
     assert [k[0] for k in ours.program.kernels] == ["contraction"]
     assert [k[0] for k in theirs.program.kernels] == ["library", "nest"]
-    (a,), (b,) = (each.program(operands(one), {}) for each in (ours, theirs))
+    (a,), (b,) = (each.program.run(operands(one), {}) for each in (ours, theirs))
     np.testing.assert_allclose(a.array, b.array, rtol=0, atol=1e-5)
 
 

@@ -19,8 +19,8 @@ def itself(results: list[Buffer]) -> list[Buffer]:
     return results
 
 
-class Program(Protocol):
-    """A graph made executable."""
+class Run(Protocol):
+    """A program as a function of buffers."""
 
     def __call__(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset(),
                  commit: Commit = itself) -> Any:
@@ -28,6 +28,15 @@ class Program(Protocol):
         holds a lease on its memory, or it is listed in `keep`. Raises IndexOutOfRange and the like with no parameter
         changed. `commit` may be called twice: once parameters are overwritten, no exception keeps it from being called.
         """
+        ...
+
+
+class Program(Protocol):
+    """A graph made executable."""
+
+    @property
+    def run(self) -> Run:
+        """The program as a function."""
         ...
 
     def report(self) -> str:

@@ -17,8 +17,8 @@ class Interpreted:
         self.graph = graph
         self.calls = 0
 
-    def __call__(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset(),
-                 commit: Commit = itself) -> Any:
+    def run(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset(),
+            commit: Commit = itself) -> Any:
         self.calls += 1
         results = [Buffer.of(y) for y in reference.run(self.graph, [b.array for b in buffers])]
         try:

@@ -35,6 +35,7 @@ class Frame:
         self.scratch_bytes = -(-scratch_bytes // _LINE) * _LINE
         self.bound: object = None       # whose sizes are in the table
         self.arena = 0                  # which arena its temporaries lie in
+        self.threads: Pool | None = None    # who ran it last
         self._slots = 0
         self._ctx = _lines(5).view(np.uint64)
         self._ctx[:] = self.buffers.ctypes.data, self.sizes.ctypes.data, self.status.ctypes.data, 0, self.scratch_bytes
@@ -58,6 +59,7 @@ class Frame:
         pool = current()
         if pool.threads > self._slots:
             self._give_scratch(pool)
+        self.threads = pool
         return pool
 
     def _give_scratch(self, pool: Pool) -> None:

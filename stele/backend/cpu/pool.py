@@ -89,7 +89,7 @@ class Pool:
         return self._words[pool_code.OFFSET[name] // 8]
 
 
-_current: Pool | None = None
+now: Pool | None = None                 # the pool of this process, once somebody asked for it
 _ready: dict[str, bytes] = {}           # the native half, by key, from when it is made until it is loaded
 _made: list[Pool] = []                  # every pool of this process: programs may still run on those that were replaced
 
@@ -99,7 +99,7 @@ def current() -> Pool:
 
     Raises Cancelled in other threads than the main one while the interpreter goes down.
     """
-    return _current or _start()
+    return now or _start()
 
 
 def imports() -> dict[str, int]:
@@ -118,27 +118,27 @@ def set_threads(threads: int) -> None:
     >>> set_threads(2); current().threads
     2
     """
-    global _wanted, _current
+    global _wanted, now
     if not 1 <= threads <= config.MAX_THREADS:
         raise ConfigError(f"set_threads needs a number from 1 to {config.MAX_THREADS}, got {threads}")
     with _change:
         _wanted = threads
-        retired, _current = _current, None
+        retired, now = now, None
     if retired:
         retired.close()
 
 
 def _start() -> Pool:
-    global _current
+    global now
     if _leaving and threading.current_thread() is not threading.main_thread():
         raise Cancelled("no program starts in this thread, since the interpreter is going down")
     with _change:
         if _leaving:
             return Pool(1)
-        if _current is None:
-            _current = Pool(_wanted or config.THREADS())
-            _made.append(_current)
-        return _current
+        if now is None:
+            now = Pool(_wanted or config.THREADS())
+            _made.append(now)
+        return now
 
 
 @contextmanager
@@ -219,16 +219,16 @@ _on_poll: Any = ffi.callback("int64_t()", _look_for_signals, error=1, onerror=_r
 
 def _forget() -> None:
     """In the child of a fork: no worker came along, and whoever held the lock is gone."""
-    global _change, _current
-    _change, _current = threading.RLock(), None
+    global _change, now
+    _change, now = threading.RLock(), None
     _made.clear()
 
 
 def _leave() -> None:
     """At exit: stop what runs in other threads, then the workers; never for longer than a few seconds."""
-    global _leaving, _current
+    global _leaving, now
     with _change:
-        _current, _leaving = None, True
+        now, _leaving = None, True
     until = time.monotonic() + _EXIT_SECONDS
     for stop in (Pool.cancel, Pool.close):
         for pool in _made:

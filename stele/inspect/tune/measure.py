@@ -102,7 +102,7 @@ def seconds(builds: Sequence[Build], contraction: Contraction, buffers: Sequence
     come from a cache.
     """
     for each in builds:
-        each.program(buffers, contraction.sizes)
+        each.program.run(buffers, contraction.sizes)
     times: list[list[float]] = [[] for _ in builds]
     sweep, steady = np.zeros(SWEPT // 4, np.float32), contraction.steady
     near = [b.array for k, b in enumerate(buffers) if k not in steady and b.array.nbytes <= NEAR]
@@ -113,6 +113,6 @@ def seconds(builds: Sequence[Build], contraction: Contraction, buffers: Sequence
             for x in near:
                 x.max(initial=0)
             start = perf_counter()
-            each.program(buffers, contraction.sizes)
+            each.program.run(buffers, contraction.sizes)
             taken.append(perf_counter() - start)
     return [median(taken) for taken in times]
