@@ -163,7 +163,10 @@ def _in_tasks(price: Price, tile: Tile, batch: int, rows: Sequence[int], columns
 
     m, n = _task(tile, batch, rows[-1], columns[-1], k)
     far = tile.machine.far if tile.is_far(k) else 0.0
-    return replace(price, far=far).costs((tile.rows, tile.vectors), cut(rows, m), cut(columns, n), k)
+    down, across = cut(rows, m), cut(columns, n)
+    if len(down) * len(across) == 2:    # they run side by side, and the larger one ends last
+        down, across = [max(down)] * len(down), [max(across)] * len(across)
+    return replace(price, far=far).costs((tile.rows, tile.vectors), down, across, k)
 
 
 def _slice(tile: Tile, k: Extent) -> tuple[int, int]:
