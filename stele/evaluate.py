@@ -18,7 +18,7 @@ from stele.ops.elementwise.base import Compare
 from stele.ops.elementwise.binary import Bits, Shift
 from stele.ops.elementwise.unary import Abs, Not, StopGradient
 from stele.ops.linear import Broadcast, Cast
-from stele.pipeline import Options, build
+from stele.pipeline import PASSES, Options, build
 from stele.transform.autodiff import gradients
 
 FREED = "freed"
@@ -27,6 +27,7 @@ FREED = "freed"
 FEW_VALUES, FEW_ELEMENTS = 64, 1 << 14
 EXACT = (Add, Sub, Mul, Div, Neg, Maximum, Minimum, Compare, Select, Bits, Shift, Abs, Cast, Not, StopGradient)
 MOST_FAMILIES = 1 << 12
+AS_IS = Options("reference", frozenset(name for name, _ in PASSES))
 
 Numbers = tuple[float | int | bool, ...]
 
@@ -64,7 +65,7 @@ class Evaluator:
             if len(self.families) > MOST_FAMILIES:
                 del self.families[next(iter(self.families))]
             if is_small(order):
-                family.trial = build(cut_at(leaves, kept), options=Options(backend="reference"))
+                family.trial = build(cut_at(leaves, kept), options=AS_IS)
                 return family.trial, buffers
         if family.first == numbers:
             family.exact = family.exact or self.build(leaves, kept, options)

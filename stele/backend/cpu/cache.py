@@ -214,18 +214,17 @@ def fingerprint() -> str:
 
     Sources count by name, size and time, so that an edit of Stele itself compiles everything anew.
     """
-    sources = sorted(f"{path.relative_to(_PACKAGE)} {found.st_size} {found.st_mtime_ns}"
-                     for path, found in _sources(_PACKAGE))
-    return digest(llvmlite.__version__, *sources)
+    return digest(llvmlite.__version__, *sorted(_sources(str(_PACKAGE))))
 
 
-def _sources(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+def _sources(folder: str) -> Iterator[str]:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
-                yield from _sources(Path(entry.path))
+                yield from _sources(entry.path)
             elif entry.name.endswith(".py"):
-                yield Path(entry.path), entry.stat()
+                found = entry.stat()
+                yield f"{entry.path.removeprefix(str(_PACKAGE))} {found.st_size} {found.st_mtime_ns}"
 
 
 def _touch(path: Path) -> None:
