@@ -1,12 +1,14 @@
 """What the engine promises of a training step: one native call, planned memory, nothing half-done."""
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import signal
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -298,6 +300,19 @@ def fresh(folder: Path) -> tuple[int, int, str]:
     compiled, corrupt, loss, with_llvm = done.stdout.split()
     assert with_llvm == str(compiled != "0"), "a program that is on the disk does without LLVM"
     return int(compiled), int(corrupt), loss
+
+
+def test_a_function_that_nobody_holds_gives_its_program_back_at_once() -> None:
+    f = st.compile(lambda x: x * 3 - 1)
+    f(st.ones(5))
+    program = weakref.ref(f.programs[0])
+    gc.collect()
+    gc.disable()
+    try:
+        del f
+        assert program() is None
+    finally:
+        gc.enable()
 
 
 def test_a_second_process_compiles_nothing_and_damage_is_found(tmp_path: Path) -> None:

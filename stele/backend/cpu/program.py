@@ -235,7 +235,7 @@ def written(program: Program) -> Callable[..., Any]:
         (1, "        frames.append(frame)")]
     known["bound"] = bound
     exec("\n".join(line for needed, line in lines if needed), known)
-    return known["call"]
+    return known.pop("call")
 
 
 def imports(image: Image) -> dict[str, int]:
