@@ -120,9 +120,9 @@ class Modules:
                 worker.join()
         finally:
             COMPILING.release()
-        if kind is None and self._errors:
-            raise self._errors[0]
         if kind is None:
+            if self._errors:
+                raise self._errors[0]
             with self.times.phase("link"):
                 self.image = link([self._done[k] for k in sorted(self._done)], self.allowed)
 

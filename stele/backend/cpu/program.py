@@ -198,9 +198,9 @@ class Program:
 def written(program: Program) -> Callable[..., Any]:
     """What `Program.run` does, written out for what the program has: code for any would take 0.3 us longer."""
     m, own = program.manifest, [f"y{k}" for k in range(len(program.own))]
-    known: dict[str, Any] = {"frames": program.frames, "itself": itself, "ARENAS": ARENAS, "uint64": np.uint64,
-                             "pool": pool}
     bound = None if program.open else program.bound({})
+    known: dict[str, Any] = {"frames": program.frames, "itself": itself, "ARENAS": ARENAS, "uint64": np.uint64,
+                             "pool": pool, "bound": bound}
     if bound and len(own) == len(m.outputs) and not m.in_place:
         known |= {f"take{k}": recent.take for k, recent in enumerate(bound.recent)}
         results, sources = f"[{', '.join(own)}]", [f"{y} = take{k}()" for k, y in enumerate(own)]
@@ -233,7 +233,6 @@ def written(program: Program) -> Callable[..., Any]:
         (1, "    finally:"),
         (arena, "        ARENAS.give_back(arena)"),
         (1, "        frames.append(frame)")]
-    known["bound"] = bound
     exec("\n".join(line for needed, line in lines if needed), known)
     return known.pop("call")
 

@@ -64,26 +64,24 @@ def detect() -> Target:
 @functools.cache
 def _detect(wanted: str) -> Target:
     machine = os.uname().machine
-    triple = f"{_ARCHITECTURES.get(machine)}-unknown-linux-gnu"     # on every system: we link ELF objects ourselves
-    match _ARCHITECTURES.get(machine):
-        case "x86_64":
-            return _x86(wanted, triple, *_host())
-        case "aarch64":
-            return _arm(wanted, triple, *_host())
-        case _:
-            raise DeviceError(f"Stele generates code for x86-64 and 64-bit ARM, this machine is {machine}")
+    if (architecture := _ARCHITECTURES.get(machine)) is None:
+        raise DeviceError(f"Stele generates code for x86-64 and 64-bit ARM, this machine is {machine}")
+    triple = f"{architecture}-unknown-linux-gnu"    # on every system: we link ELF objects ourselves
+    host, have = _host()
+    return _x86(wanted, triple, host, have) if architecture == "x86_64" else _arm(wanted, triple, have)
 
 
 def _host() -> tuple[str, dict[str, bool]]:
     """This CPU's name and features as LLVM has them, from the disk where the same CPU was asked for before: LLVM takes
     60 ms to load, and a program that is on the disk does without."""
-    key = cache.digest("host", _cpuinfo(), cache.fingerprint())
-    if found := cache.objects().get(key) if _cpuinfo() else None:
+    cpu = _cpuinfo()
+    key = cache.digest("host", cpu, cache.fingerprint())
+    if found := cache.objects().get(key) if cpu else None:
         name, features = json.loads(found)
         return name, features
     llvm = importlib.import_module("llvmlite.binding")
     name, features = llvm.get_host_cpu_name(), dict(llvm.get_host_cpu_features())
-    if _cpuinfo():
+    if cpu:
         cache.objects().put(key, json.dumps([name, features]).encode())
     return name, features
 
@@ -129,7 +127,7 @@ def _may_use_tiles() -> bool:
     return sys.platform == "linux" and ctypes.CDLL(None).syscall(158, 0x1023, 18) == 0
 
 
-def _arm(wanted: str, triple: str, host: str, have: dict[str, bool]) -> Target:
+def _arm(wanted: str, triple: str, have: dict[str, bool]) -> Target:
     if wanted != "native":
         raise DeviceError(f"STELE_TARGET={wanted} is an x86 level, this machine is {triple}", hint="Use native.")
     features = {"neon": True, "reserve-x18": True, **({"lse": True} if have.get("lse") else {})}    # x18 is macOS's

@@ -68,7 +68,10 @@ class Build:
 
     trial: Trial
     program: Program
-    code: bytes
+
+    @property
+    def code(self) -> bytes:
+        return self.program.code.image.code
 
 
 def build(contraction: Contraction, answers: Mapping[str, int]) -> Build:
@@ -77,7 +80,7 @@ def build(contraction: Contraction, answers: Mapping[str, int]) -> Build:
     target = replace(detect(), choices=trial)
     graph = contraction.graph
     image, manifest = compile_graph(lambda: graph, {}, contraction.steady, target, "fast", numbers(graph))
-    return Build(trial, Program(graph, Native(image, manifest)), image.code)
+    return Build(trial, Program(graph, Native(image, manifest)))
 
 
 def operands(contraction: Contraction) -> list[Buffer]:
