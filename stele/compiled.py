@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, overload
 from stele import tree
 from stele.backend.base import Program
 from stele.backend.locks import RUNNING
-from stele.errors import ShapeError, TraceError
+from stele.errors import TraceError
 from stele.handle import GRAD, TRACING
 from stele.ir.graph import Constant, Graph
 from stele.ir.origin import lines
-from stele.ir.types import Sizes, Type
+from stele.ir.types import Sizes, Type, show
 from stele.pipeline import Options, build
 from stele.plan import Plan, donations, steady
 from stele.signature import (
@@ -71,6 +71,7 @@ class Compiled(Opaque):
         self.variants: dict[Any, list[Variant]] = {}
         self.built: dict[Any, Program] = {}
         self.history: dict[Any, tuple[int, dict[str, Any]]] = {}
+        self.closed: set[Any] = set()
         self.traces = 0
 
     def inside(self) -> tuple[Any, ...]:
@@ -169,21 +170,34 @@ class Compiled(Opaque):
         names = leaf_names(self.function, spec)
         declared = declare(self.dims, self.name, names, shapes)
         opened = widen(variants[-1].shapes, declared) if variants else declared
+        failed: tuple[Shapes, Exception] | None = None
         for pattern in dict.fromkeys((opened, declared)):
             sizes = match(pattern, shapes)
-            if sizes is None or any(v.shapes == pattern and fails(v, sizes) for v in variants):
+            if not sizes or (spec, pattern) in self.closed or \
+                    any(v.shapes == pattern and fails(v, sizes) for v in variants):
                 continue
             try:
                 plan = self.make(names, spec, leaves, pattern, sizes)
-            except ShapeError:
-                if pattern == declared:
-                    raise
+            except Exception as error:  # may well run at fixed sizes; what is wrong is wrong there too
+                failed = pattern, error
                 continue
             variants.append(Variant(plan, pattern))
             return plan, sizes
         plan = self.make(names, spec, leaves, shapes, {})
+        if failed is not None:
+            self.note(names, *failed)
+            self.closed.add((spec, failed[0]))
         variants.append(Variant(plan, shapes))
         return plan, {}
+
+    def note(self, names: Sequence[str], pattern: Shapes, error: Exception) -> None:
+        """Says once why sizes are not open."""
+        if self.closed:
+            return
+        wanted = ", ".join(f"{name} {show(shape)}" for name, shape in zip(names, pattern)
+                           if shape and not all(isinstance(n, int) for n in shape))
+        warnings.warn(f"{self.name} is compiled for each size, since {wanted} cannot stay open: "
+                      f"{type(error).__name__}: {error}", stacklevel=5)
 
     def make(self, names: Sequence[str], spec: tree.Spec | None, leaves: Sequence[Any], pattern: tuple[Any, ...],
              sizes: Mapping[str, int]) -> Plan:

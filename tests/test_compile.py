@@ -84,14 +84,28 @@ def test_a_size_that_breaks_a_guard_is_traced_again() -> None:
     lambda x: x * (1 / x.shape[0]), lambda x: x * max(x.shape[0], 3), lambda x: x * (x.shape[0] * 0.5),
     lambda x: st.concatenate([x[k:k + 1] * k for k in range(x.shape[0])]),
 ])
+@pytest.mark.filterwarnings("ignore:.* cannot stay open")
 def test_python_that_needs_a_size_is_traced_for_each(f: Any) -> None:
     g = st.compile(f)
     for n in (4, 5, 6, 4):
         x = np.arange(n, dtype=np.float32)
         np.testing.assert_allclose(g(x).numpy(), f(st.tensor(x)).numpy())
     assert g.compiles == 3
-    with pytest.raises(ShapeError, match=r"open size n .* at test_compile.py:\d+"):
-        st.compile(f, dims={"x": {0: "n"}})(st.ones(4))
+    with pytest.warns(UserWarning, match=r"x \(n,\) cannot stay open: .*open size n .* at test_compile.py:\d+"):
+        assert st.compile(f, dims={"x": {0: "n"}})(st.ones(4)).shape == f(st.ones(4)).shape
+
+
+def test_what_cannot_be_traced_with_open_sizes_runs_at_fixed_ones() -> None:
+    def f(x: Any) -> Any:
+        if not isinstance(x.shape[0], int):
+            raise KeyError("sizes")
+        return x * 2
+
+    g = st.compile(f)
+    g(st.ones(2))
+    with pytest.warns(UserWarning, match=r"f is compiled for each size, since x \(n0,\) cannot stay open: KeyError"):
+        assert g(st.ones(3)).tolist() == [2, 2, 2]
+    assert g(st.ones(4)).tolist() == [2, 2, 2, 2] and (g.compiles, g.traces) == (3, 4)
 
 
 @pytest.mark.parametrize("f", [
