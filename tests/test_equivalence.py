@@ -106,7 +106,7 @@ def pictures(count: int) -> tuple[Array, Array]:
 def published() -> nn.Module:
     """ResNet-20 with published weights for CIFAR-10."""
     model = ResNet20().eval()
-    model.load(shared("models/resnet20-cifar10.safetensors"), strict=False)
+    model.load(shared("models/resnet20-cifar10.safetensors"))
     return model
 
 

@@ -54,6 +54,28 @@ def test_images_come_out_as_unit_floats() -> None:
         assert np.array_equal(x, unit(IMAGES[y]))
 
 
+def test_labels_of_bytes_stay_labels() -> None:
+    labels, masks, flat = LABELS.astype(np.uint8), IMAGES[:, 0], IMAGES.reshape(103, -1)
+    for x, y, m, f in Loader((IMAGES, labels, masks, flat), 10):
+        assert (x.dtype, y.dtype, m.dtype, f.dtype) == (np.float32, np.uint8, np.uint8, np.uint8)
+        assert np.array_equal(m, masks[y]) and np.array_equal(f, flat[y]) and np.array_equal(x, unit(IMAGES[y]))
+
+
+@pytest.mark.parametrize("scale, wanted", [(True, "fff"), (False, "uuu"), ((False, True, False), "ufu"), (None, "fuu")])
+def test_scaling_can_be_asked_for(scale: bool | tuple[bool, ...] | None, wanted: str) -> None:
+    flat, labels = IMAGES.reshape(103, -1), LABELS.astype(np.uint8)
+    for x, f, y in Loader((IMAGES, flat, labels), 10, scale=scale):
+        assert x.dtype.kind + f.dtype.kind + y.dtype.kind == wanted
+        assert f.dtype == np.uint8 or float(f.max()) <= 1
+
+
+def test_what_cannot_be_scaled_is_refused() -> None:
+    with pytest.raises(DataError, match="array 1 is int64"):
+        Loader((IMAGES, LABELS), scale=(True, True))
+    with pytest.raises(DataError, match="scale says it of 1 arrays, but the loader has 2"):
+        Loader((IMAGES, LABELS), scale=(True,))
+
+
 def test_order_is_a_function_of_seed_and_epoch() -> None:
     def labels(loader: Loader) -> list[int]:
         return [int(n) for (y,) in loader for n in y]

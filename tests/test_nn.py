@@ -381,6 +381,44 @@ def test_not_strict_takes_what_fits() -> None:
     assert model.weight.tolist() == [[1] * 3] * 2 and np.array_equal(model.bias.numpy(), bias)
 
 
+class Language(nn.Module):
+    """An embedding whose table is the last layer's weight too, as in language models."""
+
+    def __init__(self) -> None:
+        self.embed, self.head, self.norms = nn.Embedding(5, 3), nn.Linear(3, 5, bias=False), [nn.BatchNorm2d(3)]
+        self.head.weight = self.embed.weight
+
+
+def tied_state() -> dict[str, Array]:
+    return {name: normal(*x.shape) for name, x in Language().state_dict().items()}
+
+
+def test_a_state_may_hold_a_tied_tensor_under_any_of_its_names() -> None:
+    state = tied_state()
+    both = state | {"head.weight": state["embed.weight"]}
+    second = {name: x for name, x in both.items() if name != "embed.weight"}
+    for given in (state, both, second):
+        model = Language()
+        model.load_state_dict(given)
+        assert np.array_equal(model.head.weight.numpy(), state["embed.weight"]) and \
+            model.head.weight is model.embed.weight
+    with pytest.raises(DataError, match=r"head.weight and embed.weight are one tensor in the model, but differ"):
+        model.load_state_dict(both | {"head.weight": state["embed.weight"] + 1})
+    with pytest.raises(DataError, match=r"missing: embed.weight; unknown: head.bias"):
+        model.load_state_dict({name: x for name, x in second.items() if name != "head.weight"} | {"head.bias": 0})
+
+
+def test_a_state_may_lack_what_a_layer_calls_optional() -> None:
+    model = Language()
+    state = {name: x for name, x in tied_state().items() if not name.endswith("num_batches_tracked")}
+    model.norms[0].num_batches_tracked += 7
+    model.load_state_dict(state)
+    assert model.norms[0].num_batches_tracked.tolist() == 7
+    del state["norms.0.running_var"]
+    with pytest.raises(DataError, match=r"missing: norms\.0\.running_var"):
+        model.load_state_dict(state)
+
+
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
     model, path = network(), tmp_path / "model.safetensors"
     with pytest.raises(DataError, match="there is no file"):

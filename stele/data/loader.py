@@ -21,10 +21,13 @@ _ALONE = 2  # references that getrefcount sees when only the list holds an array
 class Loader:
     """Batches of arrays that have the same length: `for x, y in Loader((x, y), 64, shuffle=True)`.
 
-    uint8 arrays come out as float32 in 0..1 (`unit`), others as they are. The order of epoch k is a function of
-    (seed, k) alone; every `for` is the next epoch, `batches(k)` is a chosen one. `transform(batch, rng)` runs on the
-    loading thread with a generator of its own for every (seed, epoch, batch). Batches are the reader's to keep: memory
-    is used again only when nothing refers to it.
+    uint8 arrays of images, (N, channels, height, width) or (N, height, width, channels), come out as float32 in 0..1
+    (`unit`), all others as they are: labels, masks, tokens. `scale=True` asks that of every uint8 array, `scale=False`
+    of none, and `scale=(True, False)` says it array by array. The order of epoch k is a function of (seed, k) alone;
+    every `for` is the next epoch, `batches(k)` is a chosen one. `transform(batch, rng)` runs on the loading thread with
+    a generator of its own for every (seed, epoch, batch). Batches are the reader's to keep: memory is used again only
+    when nothing refers to it. Raises DataError for arrays of different lengths, and where other than uint8 is to be
+    scaled.
 
     >>> loader = Loader((np.arange(5), np.arange(5) * 10), batch_size=2)
     >>> [(x.tolist(), y.tolist()) for x, y in loader]
@@ -32,9 +35,11 @@ class Loader:
     """
 
     def __init__(self, arrays: Sequence[np.ndarray], batch_size: int = 64, *, shuffle: bool = False, seed: int = 0,
-                 drop_last: bool = False, transform: Transform | None = None, prefetch: int = 3) -> None:
+                 drop_last: bool = False, scale: bool | Sequence[bool] | None = None,
+                 transform: Transform | None = None, prefetch: int = 3) -> None:
         self.arrays = tuple(np.asarray(array) for array in arrays)
         _check(self.arrays, batch_size, prefetch)
+        self.scaled = _scaled(self.arrays, scale)
         self.samples = len(self.arrays[0])
         self.batch_size, self.shuffle, self.seed, self.drop_last = batch_size, shuffle, seed, drop_last
         self.transform, self.prefetch = transform, prefetch
@@ -69,7 +74,7 @@ class Loader:
     def _gather(self, epoch: int) -> Iterator[Batch]:
         """What the thread runs."""
         order = self.order(epoch)
-        recyclers = [_Recycler(array, self.batch_size) for array in self.arrays]
+        recyclers = [_Recycler(array, self.batch_size, scale) for array, scale in zip(self.arrays, self.scaled)]
         for k in range(len(self)):
             chosen = order[k * self.batch_size:(k + 1) * self.batch_size]
             batch = tuple(recycler.gather(chosen) for recycler in recyclers)
@@ -121,11 +126,10 @@ class _Feed:
 class _Recycler:
     """Rows of one array, gathered into buffers that are used again once nobody else refers to them."""
 
-    def __init__(self, source: np.ndarray, rows: int) -> None:
-        self.source = source
-        self.is_image = source.dtype == np.uint8
+    def __init__(self, source: np.ndarray, rows: int, is_scaled: bool) -> None:
+        self.source, self.is_scaled = source, is_scaled
         self.shape = (rows, *source.shape[1:])
-        self.raw = np.empty(self.shape, np.uint8) if self.is_image else None
+        self.raw = np.empty(self.shape, np.uint8) if is_scaled else None
         self.buffers: list[np.ndarray] = []
 
     def gather(self, chosen: np.ndarray) -> np.ndarray:
@@ -140,13 +144,28 @@ class _Recycler:
         for k in range(len(self.buffers)):
             if sys.getrefcount(self.buffers[k]) == _ALONE:
                 return k
-        self.buffers.append(np.empty(self.shape, np.float32 if self.is_image else self.source.dtype))
+        self.buffers.append(np.empty(self.shape, np.float32 if self.is_scaled else self.source.dtype))
         return len(self.buffers) - 1
 
 
 def _philox(seed: int, epoch: int, stream: int = 0) -> np.random.Philox:
     """The generator of (seed, epoch); streams of it are 2**128 numbers apart."""
     return np.random.Philox(key=(seed & _WORD) | (epoch & _WORD) << 64, counter=stream << 128)
+
+
+def _scaled(arrays: tuple[np.ndarray, ...], scale: bool | Sequence[bool] | None) -> tuple[bool, ...]:
+    """Whether each array is brought to 0..1: those that hold images, if nobody says which."""
+    are_bytes = tuple(array.dtype == np.uint8 for array in arrays)
+    if scale is None:
+        return tuple(is_byte and array.ndim == 4 for is_byte, array in zip(are_bytes, arrays))
+    if isinstance(scale, bool):
+        return are_bytes if scale else (False,) * len(arrays)
+    if len(scale) != len(arrays):
+        raise DataError(f"scale says it of {len(scale)} arrays, but the loader has {len(arrays)}.")
+    for k, (asked, is_byte) in enumerate(zip(scale, are_bytes)):
+        if asked and not is_byte:
+            raise DataError(f"scale brings bytes to 0..1, but array {k} is {arrays[k].dtype}. Scale it yourself.")
+    return tuple(map(bool, scale))
 
 
 def _check(arrays: tuple[np.ndarray, ...], batch_size: int, prefetch: int) -> None:

@@ -233,7 +233,7 @@ class Lowering:
         x, at = v.args
         found = self.element(at, index[axis:axis + at.ndim], bounds)
         depends = found.depends | depending(bounds=bounds)
-        checked = self.placed(Check(found.dtype, depends, found, x.shape[axis], v, bounds))
+        checked = self.placed(Check(int64, depends, found, x.shape[axis], v, bounds))
         offset = linear((*index[:axis], 0, *index[axis + at.ndim:]), x.shape)
         computed = ((checked, strides(x.shape)[axis]),)
         return self.placed(Load(v.dtype, depending(offset, bounds, (checked,)), x, offset, computed, bounds))

@@ -76,6 +76,8 @@ class BatchNorm2d(Module):
     In training, statistics of the batch, and running ones follow with `momentum`; else the running ones.
     """
 
+    optional = ("num_batches_tracked",)     # files from before it was kept, and from elsewhere, do not have it
+
     def __init__(self, channels: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
         self.eps, self.momentum = eps, momentum
         self.weight, self.bias = init.ones((channels,)), init.zeros((channels,))

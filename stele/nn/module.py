@@ -4,7 +4,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -34,6 +34,7 @@ class Module:
     """
 
     training = True
+    optional: ClassVar[tuple[str, ...]] = ()    # buffers that a state to be loaded may lack
 
     def forward(self, *x: Any, **options: Any) -> Any:
         """The result for an input: to be written by every module."""
@@ -55,13 +56,19 @@ class Module:
         stack: list[tuple[str, Any]] = [(prefix, self)]
         while stack:
             name, x = stack.pop()
-            if isinstance(x, Tensor | Module) and id(x) not in seen:
+            if isinstance(x, Tensor | Module):
+                if id(x) in seen:
+                    continue
                 seen.add(id(x))
                 yield name, x
-                parts = x.held() if isinstance(x, Module) else {}
-            else:
-                parts = x if isinstance(x, dict) else dict(enumerate(x)) if isinstance(x, list | tuple) else {}
-            stack += [(f"{name}.{key}" if name else str(key), part) for key, part in reversed(parts.items())]
+            stack += [(f"{name}.{key}" if name else str(key), part) for key, part in reversed(parts_of(x).items())]
+
+    def member(self, path: str) -> Any:
+        """What stands under a path, None where nothing does: a tied tensor stands under more than one."""
+        found: Any = self
+        for key in path.split("."):
+            found = {str(k): part for k, part in parts_of(found).items()}.get(key)
+        return found
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
         """(path, module), this one first under the empty path."""
@@ -97,10 +104,13 @@ class Module:
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Takes over numbers by path. Nothing changes unless all of them fit.
 
-        Raises DataError if a name is missing or unknown (with `strict`) or a shape differs.
+        A tied tensor may stand under any of its names, or under all with the same numbers; what a layer names
+        `optional` may be missing. Raises DataError if another name is missing or unknown (with `strict`), if a shape
+        differs, or if a tied tensor has two sets of numbers.
         """
         own = self.state_dict()
-        missing, unknown = own.keys() - state.keys(), state.keys() - own.keys()
+        state = self.untied(own, state)
+        missing, unknown = own.keys() - state.keys() - self.optional_names(), state.keys() - own.keys()
         if strict and (missing or unknown):
             raise DataError(f"the state does not fit {type(self).__name__}: " + "; ".join(
                 f"{what}: {', '.join(sorted(names)[:5])}{' ...' if len(names) > 5 else ''}"
@@ -115,6 +125,22 @@ class Module:
         for name, array in arrays.items():
             own[name].assign(array.astype(own[name].dtype.numpy))
 
+    def untied(self, own: Mapping[str, Tensor], state: Mapping[str, Any]) -> dict[str, Any]:
+        """A state in which each tensor stands under the name that `state_dict` has for it."""
+        first = {id(x): name for name, x in own.items()}
+        found: dict[str, Any] = {}
+        for given, numbers in state.items():
+            name = given if given in own else first.get(id(self.member(given)), given)
+            if name in found and not np.array_equal(np.asarray(found[name]), np.asarray(numbers)):
+                raise DataError(f"{given} and {name} are one tensor in the model, but differ in the state",
+                                hint="Give the model two tensors, or leave one of the names out of the state.")
+            found[name] = numbers
+        return found
+
+    def optional_names(self) -> set[str]:
+        """The paths of buffers that a state may lack."""
+        return {f"{path}.{name}" if path else name for path, module in self.named_modules() for name in module.optional}
+
     def save(self, path: str | Path) -> None:
         """Writes `state_dict` as a safetensors file, whole or not at all."""
         path = Path(path)
@@ -125,6 +151,13 @@ class Module:
     def load(self, path: str | Path, strict: bool = True) -> None:
         """Reads a safetensors file into this model. Raises DataError if it is missing, damaged or does not fit."""
         self.load_state_dict(read_safetensors(path), strict)
+
+
+def parts_of(x: Any) -> dict[Any, Any]:
+    """What a module or a container holds, by name or number."""
+    if isinstance(x, Module):
+        return x.held()
+    return x if isinstance(x, dict) else dict(enumerate(x)) if isinstance(x, list | tuple) else {}
 
 
 def near(missing: set[str], unknown: set[str]) -> str | None:

@@ -19,7 +19,7 @@ def features(options: FeatureOptions) -> None:
     images = load_images(options.images)
     model = ResNet50().eval()
     if options.weights:
-        optional = {name: x for name, x in model.state_dict().items() if not is_needed(name)}
+        optional = {name: x for name, x in model.state_dict().items() if name.startswith("fc.")}
         model.load_state_dict(optional | read_safetensors(options.weights))
 
     def extract(x: Tensor) -> Tensor:
@@ -32,8 +32,3 @@ def features(options: FeatureOptions) -> None:
         np.save(out, np.concatenate(parts))
     print(f"{options.out}: {len(images)} x 2048 features"
           + ("" if options.weights else "; random weights, since none were given with --weights"))
-
-
-def is_needed(name: str) -> bool:
-    """Whether features depend on this entry of the state, so that a file without it is no file of this network."""
-    return not name.startswith("fc.") and not name.endswith("num_batches_tracked")

@@ -144,7 +144,7 @@ class Elements:
         return found
 
     def checked(self, step: Check, u: int, varies: bool) -> Scalar:
-        """An index that is inside for sure; one that was not is reported."""
+        """An index that is inside for sure, in the dtype the step asks for; one that was not is reported."""
         x = self.s.cast(self.one(step.x, u), int64)
         bad = (x < 0) | (x >= self.s.element(self.frame.integer(step.size), int64))
         counted = self.memory.both(bad.value, self.lanes.masks[u] if varies else None,
@@ -158,7 +158,7 @@ class Elements:
             worst = self.b.extract_element(self.s.splat(x).value, lane)
         with self.b.if_then(found, likely=False):
             self.frame.report(1, step.value, worst)
-        return self.s.select(bad, 0, x)
+        return self.s.cast(self.s.select(bad, 0, x), step.dtype)
 
     def load_one(self, step: Load) -> Scalar:
         address, rest = self.places[step]
