@@ -37,3 +37,11 @@ class CompileError(SteleError, RuntimeError):   """LLVM refused a module, or an 
 class IndexOutOfRange(SteleError, IndexError):  """An index lies outside of its axis."""
 class Cancelled(SteleError, RuntimeError):      """A running program was asked to stop."""
 # fmt: on
+
+
+class StorageError(SteleError, OSError):
+    """A file cannot be written; `errno` says why, as of any OSError."""
+
+    def __init__(self, message: str, *, code: int | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.errno = code

@@ -16,7 +16,7 @@ HOUSE = ROOT / "stele"
 # One row per floor, lowest first; a module may import its own floor (without a cycle) and those below.
 # FRONT stands for every file directly in `stele/` that no other row names.
 FLOORS = (
-    "errors config",
+    "errors config files",
     "ir",
     "ops",
     "transform",
@@ -153,7 +153,7 @@ def test_budgets(capsys: pytest.CaptureFixture[str]) -> None:
     rooms: dict[str, int] = {}
     for f, n in size.items():
         rooms[room(module(f)) or "stele"] = rooms.get(room(module(f)) or "stele", 0) + n
-    core = sum(n for r, n in rooms.items() if r not in (*TOP, "errors", "config", "stele"))
+    core = sum(n for r, n in rooms.items() if r not in (*TOP, "errors", "config", "files", "stele"))
     above = {shown(f): n for f, n in size.items() if n > FILE_LINES}
     with capsys.disabled():
         print(f"\ncore {core} of {CORE_LINES} code lines;", ", ".join(f"{r} {rooms[r]}" for r in sorted(rooms)))

@@ -1,0 +1,193 @@
+"""Files that appear under their name when they are whole, and places on the disk that nobody else can write to."""
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from stele.errors import StorageError
+
+OTHERS = stat.S_IWGRP | stat.S_IWOTH    # the mode bits by which others may write
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OLD = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC     # opening waits for nobody, follows nothing
+_LINKS = 40                             # as many links as Linux follows on one way
+
+
+def write(path: str | Path, *parts: bytes | bytearray, mode: int = 0o666) -> None:
+    """Makes `path` a file of these bytes, one part behind the other, as `replacing` does.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "answer"
+    >>> write(path, b"forty", b"-two"); path.read_bytes(), os.listdir(path.parent)
+    (b'forty-two', ['answer'])
+    """
+    with replacing(path, mode, sum(map(len, parts))) as file:
+        for part in parts:
+            file.write(part)
+
+
+@contextmanager
+def replacing(path: str | Path, mode: int = 0o666, size: int | None = None) -> Iterator[IO[bytes]]:
+    """A new file to write to; when the block ends it is on the disk, whole, and stands at `path`.
+
+    Readers see the old file or the new one, whatever ends this process and however many write at once. If the block
+    fails, nothing is left of the new file. A link at `path` is replaced, not followed. What processes that died have
+    left of earlier writes to `path` is removed. The file's mode is `mode` less the umask.
+
+    Raises StorageError if the disk is full or the folder missing or closed, which names `size`, the bytes that are to
+    be written, where it is given; the old file is then as it was.
+    """
+    path = Path(path)
+    try:
+        with opened(path.parent) as folder:
+            sweep(folder, path.name)
+            with writing(folder, path.name, mode) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            _sync_folder(folder)
+    except OSError as error:
+        if isinstance(error, StorageError):
+            raise
+        many = "" if size is None else f" ({size:,} bytes)"
+        raise StorageError(f"writing {path}{many} failed: {error.strerror or error}", code=error.errno,
+                           hint="What was there before is as it was. Free space, or give another path.") from error
+
+
+@contextmanager
+def writing(folder: int, name: str, mode: int = 0o666, resumes: bool = False) -> Iterator[IO[bytes]]:
+    """A new file in an open folder, which takes over the name when the block ends; it is removed if the block fails.
+
+    With `resumes` an unfinished file whose writer is gone is gone on with where there is one, at its end, and one that
+    holds anything is kept if the block fails.
+    """
+    part, file = next(_abandoned(folder, name), None) or _create(folder, name, mode) if resumes else \
+        _create(folder, name, mode)
+    try:
+        with file:
+            file.seek(0, os.SEEK_END)
+            yield file
+            file.flush()
+            os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            if not resumes or not os.stat(part, dir_fd=folder, follow_symlinks=False).st_size:
+                os.unlink(part, dir_fd=folder)
+        raise
+
+
+def sweep(folder: int, name: str | None = None) -> None:
+    """Removes what writers that died have left in an open folder, of one name or of all."""
+    for part, file in _abandoned(folder, name):
+        with file, suppress(FileNotFoundError):
+            os.unlink(part, dir_fd=folder)
+
+
+@contextmanager
+def opened(folder: str | Path, follow: bool = True) -> Iterator[int]:
+    """A folder by number, so that all that is done in it is done in the same one; OSError if it is none."""
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
+    try:
+        yield number
+    finally:
+        os.close(number)
+
+
+def regular(path: str | Path, folder: int | None = None, follow: bool = True) -> IO[bytes]:
+    """An ordinary file, opened for reading; OSError for a folder, and for a pipe or a device, which could be endless.
+
+    >>> regular("/dev/zero")
+    Traceback (most recent call last):
+    OSError: [Errno 22] this is no ordinary file: '/dev/zero'
+    """
+    number = os.open(path, os.O_RDONLY | (_OLD & ~os.O_NOFOLLOW if follow else _OLD), dir_fd=folder)
+    mode = os.fstat(number).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(number, "rb")
+    os.close(number)
+    code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+    raise OSError(code, os.strerror(code) if stat.S_ISDIR(mode) else "this is no ordinary file", str(path))
+
+
+def make_folder(folder: Path, mode: int) -> None:
+    """Makes a folder and those above it that are missing, all with this mode; nothing is changed of one that exists."""
+    missing = [folder, *folder.parents]
+    for at in reversed([at for at in missing if not at.is_dir()]):
+        with suppress(FileExistsError):
+            at.mkdir(mode)
+
+
+def doubt(path: Path, links: int = _LINKS) -> str | None:
+    """Why others than this user and root could change what stands at a path, or None: looks at the owner and the mode
+    of each folder on the way there, as far as they exist, and of each link.
+    """
+    path = path.absolute()
+    for at in (*reversed(path.parents), path):
+        try:
+            found = at.lstat()
+        except FileNotFoundError:
+            return None
+        if found.st_uid not in (0, os.geteuid()):
+            return f"{at} belongs to another user"
+        if stat.S_ISLNK(found.st_mode):
+            return doubt(at.parent / os.readlink(at) / path.relative_to(at), links - 1) if links else \
+                f"{at} is one link too many"
+        if found.st_mode & OTHERS and not found.st_mode & stat.S_ISVTX:
+            return f"others may write to {at} (mode {stat.S_IMODE(found.st_mode):o})"
+    return None
+
+
+def _create(folder: int, name: str, mode: int) -> tuple[str, IO[bytes]]:
+    """An unfinished file under a name that nobody has, locked for as long as it is open."""
+    while True:
+        part = f".{name}.{os.urandom(8).hex()}.part"
+        number = os.open(part, _NEW, mode, dir_fd=folder)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:     # somebody has just taken it for one that was left behind
+            os.close(number)
+            continue
+        except OSError:             # a file system without locks: nobody removes unfinished files there
+            return part, os.fdopen(number, "r+b")
+        if os.fstat(number).st_nlink:
+            return part, os.fdopen(number, "r+b")
+        os.close(number)
+
+
+def _abandoned(folder: int, name: str | None) -> Iterator[tuple[str, IO[bytes]]]:
+    """Unfinished files whose writers are gone, locked now: a lock lasts as long as the process that has it."""
+    form = re.compile(rf"\.{re.escape(name) if name else '.+'}\.[0-9a-f]{{16}}\.part", re.DOTALL)
+    for part in filter(form.fullmatch, os.listdir(folder)):
+        try:
+            number = os.open(part, os.O_RDWR | _OLD, dir_fd=folder)
+        except OSError:
+            continue                # gone meanwhile, or not ours
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            found, named = os.fstat(number), os.stat(part, dir_fd=folder, follow_symlinks=False)
+        except OSError:
+            os.close(number)        # somebody is at it, or it has its name now
+            continue
+        if os.path.samestat(found, named) and _is_own(found):
+            yield part, os.fdopen(number, "r+b")
+        else:
+            os.close(number)
+
+
+def _is_own(found: os.stat_result) -> bool:
+    """Whether a file is one that this module made for this user."""
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1
+
+
+def _sync_folder(folder: int) -> None:
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno != errno.EINVAL:     # a file system that has nothing to do for folders
+            raise
