@@ -124,7 +124,15 @@ def rebinding(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_dtype(x: Value, *, dtype: Any) -> Value:
-    """x as another dtype: float to integer truncates, to bool tests != 0."""
+    """x as another dtype: float to integer truncates, to bool tests != 0.
+
+    NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
+    int32 and int64; uint8 keeps the low bits of the int32, uint32 those of the int64.
+
+    >>> import stele as st
+    >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
+    [255, 44, 0]
+    """
     return cast(x, dtype)
 
 
@@ -244,7 +252,8 @@ class Tensor(Looking):
     __and__, __rand__           = arithmetic(binary.logical_and), reflected(binary.logical_and)
     __or__, __ror__             = arithmetic(binary.logical_or), reflected(binary.logical_or)
     __xor__, __rxor__           = arithmetic(binary.logical_xor), reflected(binary.logical_xor)
-    __lshift__, __rshift__      = arithmetic(binary.shift_left), arithmetic(binary.shift_right)
+    __lshift__, __rlshift__     = arithmetic(binary.shift_left), reflected(binary.shift_left)
+    __rshift__, __rrshift__     = arithmetic(binary.shift_right), reflected(binary.shift_right)
     __lt__, __le__              = arithmetic(binary.less), arithmetic(binary.less_equal)
     __gt__, __ge__              = arithmetic(binary.greater), arithmetic(binary.greater_equal)
     __eq__, __ne__              = arithmetic(binary.equal), arithmetic(binary.not_equal)  # type: ignore[assignment]
@@ -253,7 +262,11 @@ class Tensor(Looking):
     __getitem__                 = lift(indexing.index)
     __iadd__, __isub__          = rebinding(binary.add), rebinding(binary.subtract)
     __imul__, __itruediv__      = rebinding(binary.multiply), rebinding(binary.divide)
+    __ifloordiv__, __imod__     = rebinding(binary.floor_divide), rebinding(binary.remainder)
     __ipow__, __imatmul__       = rebinding(binary.pow), rebinding(contraction.matmul)
+    __iand__, __ior__           = rebinding(binary.logical_and), rebinding(binary.logical_or)
+    __ixor__                    = rebinding(binary.logical_xor)
+    __ilshift__, __irshift__    = rebinding(binary.shift_left), rebinding(binary.shift_right)
     __hash__                    = object.__hash__
 
     # Methods

@@ -8,7 +8,7 @@ import numpy as np
 
 from stele.errors import DTypeError
 from stele.ir.scalars import Number
-from stele.ir.types import DType, bool_, int32, uint32
+from stele.ir.types import DType, bool_, uint32
 from stele.kernel.approx import Approximations
 from stele.kernel.exact import product_error, two_sum
 from stele.kernel.vocabulary import Element, Operand, result_dtype
@@ -44,11 +44,8 @@ class NumpyScalars(Approximations[Array]):
     def convert(self, x: Element[Array], dtype: DType) -> Element[Array]:
         if dtype == bool_:
             return self._made(x.value != 0, dtype)
-        value = x.value
-        with np.errstate(invalid="ignore", over="ignore"):
-            if x.dtype.is_float and dtype.bits == 8:
-                value = value.astype(int32.numpy)
-            return self._made(value.astype(dtype.numpy), dtype)
+        with np.errstate(over="ignore"):
+            return self._made(x.value.astype(dtype.numpy), dtype)
 
     def unpack(self, x: Element[Array]) -> Element[Array]:
         return self._made(x.value.view(np.uint16).astype(np.uint32), uint32)

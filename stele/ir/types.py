@@ -83,6 +83,15 @@ def promote(a: DType, b: DType) -> DType:
     return max(a, b, key=lambda d: RANK[d.name])
 
 
+def whole_in(integer: DType) -> DType:
+    """The signed integer that a float becomes on its way to an integer dtype, which keeps the low bits of it.
+
+    A float is truncated; NaN, infinities and what does not fit are the least number. That is what NumPy answers on
+    x86-64, except for uint32 beyond 2**32, where its answer depends on the length of the array.
+    """
+    return int32 if integer.bits == 8 else int64 if integer == uint32 else integer
+
+
 @dataclass(frozen=True, slots=True)
 class Type:
     """What an array value is: dtype, shape and device.

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from stele.errors import DTypeError
 from stele.ir.scalars import Number
-from stele.ir.types import DType, bool_, float32
+from stele.ir.types import DType, bool_, float32, whole_in
 from stele.kernel.halves import narrowed, widened
 
 V = TypeVar("V")
@@ -67,7 +67,7 @@ class Vocabulary(ABC, Generic[V]):
 
     @abstractmethod
     def convert(self, x: Element[V], dtype: DType) -> Element[V]:
-        """`cast` between two different dtypes that are no 16-bit floats."""
+        """`cast` between two different dtypes that are no 16-bit floats; a float is whole once truncated, and fits."""
 
     @abstractmethod
     def unpack(self, x: Element[V]) -> Element[V]:
@@ -116,12 +116,19 @@ class Vocabulary(ABC, Generic[V]):
     # fmt: on
 
     def cast(self, x: Element[V], dtype: DType) -> Element[V]:
-        """Conversion of value: float to integer truncates, to bool tests != 0, to a 16-bit float goes by float32."""
+        """Conversion of value: float to integer truncates, to bool tests != 0, to a 16-bit float goes by float32.
+
+        NaN and what does not fit the signed integer on the way, `whole_in(dtype)`, is its least number.
+        """
         if x.dtype == dtype:
             return x
         if is_half(dtype):
             return self.narrow(self.cast(x, float32), dtype)
         x = self.widen(x)
+        if x.dtype.is_float and dtype.kind in "iu":
+            signed = whole_in(dtype)
+            end = 2.0 ** (signed.bits - 1)
+            x = self.convert(self.select((x >= -end) & (x < end), x, -end), signed)
         return x if x.dtype == dtype else self.convert(x, dtype)
 
     def widen(self, x: Element[V]) -> Element[V]:

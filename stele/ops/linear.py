@@ -26,6 +26,7 @@ from stele.ir.types import (
     promote,
     same,
     show,
+    whole_in,
 )
 
 
@@ -426,7 +427,10 @@ def check_index(index: Array, size: Any) -> None:
 
 @dataclass(frozen=True)
 class Cast(Linear):
-    """x as another dtype: float to integer truncates, to bool tests != 0."""
+    """x as another dtype: float to integer truncates, to bool tests != 0.
+
+    NaN and floats that an integer dtype does not hold have one meaning everywhere, that of `whole_in`.
+    """
 
     dtype: DType
     family: ClassVar[str] = "elementwise"
@@ -435,6 +439,10 @@ class Cast(Linear):
         return x[0].with_dtype(self.dtype)
 
     def reference(self, x: Array) -> Array:
+        if x.dtype.kind not in "biu" and self.dtype.kind in "iu":
+            signed = whole_in(self.dtype)
+            end, wide = 2.0 ** (signed.bits - 1), x.astype(np.float64)
+            x = np.where((wide >= -end) & (wide < end), wide, -end).astype(signed.numpy)
         return x.astype(self.dtype.numpy)
 
     def scalar(self, s: Any, x: Any) -> Any:

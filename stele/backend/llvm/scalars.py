@@ -10,7 +10,7 @@ from stele.backend.llvm.launch import Builder
 from stele.backend.llvm.nest import splat, suffix, vector
 from stele.errors import DTypeError
 from stele.ir.scalars import Number
-from stele.ir.types import DType, bool_, int32, int64, uint32
+from stele.ir.types import DType, bool_, int64, uint32
 from stele.kernel.approx import Approximations
 from stele.kernel.vocabulary import Element, Operand, result_dtype
 
@@ -98,10 +98,8 @@ class LLVMScalars(Approximations[ir.Value]):
             return self.element(b.select(v, *self.together(one.value, zero.value, v)[:2]), dtype)
         if old.is_float and dtype.is_float:
             return self.element((b.fpext if dtype.bits > old.bits else b.fptrunc)(v, target), dtype)
-        if old.is_float and dtype.bits == 8:
-            return self.element(b.trunc(b.fptosi(v, self.like(v, int32)), target), dtype)
         if old.is_float:
-            return self.element((b.fptoui if dtype.kind == "u" else b.fptosi)(v, target), dtype)
+            return self.element(b.fptosi(v, target), dtype)
         if dtype.is_float:
             return self.element((b.uitofp if old.kind == "u" else b.sitofp)(v, target), dtype)
         if dtype.bits == old.bits:

@@ -49,7 +49,7 @@ class Pow(Binary):
 
 @dataclass(frozen=True)
 class FloorDivide(Binary):
-    """x / z rounded down to a whole number."""
+    """x / z rounded down to a whole number; of integers 0 where z is 0."""
 
     samples: ClassVar[tuple[float, float]] = (0.5, 5)
     def reference(self, *x: Array) -> Array: return np.floor(x[0] / x[1]) if floats(x) else np.floor_divide(x[0], x[1])
@@ -58,7 +58,7 @@ class FloorDivide(Binary):
 
 @dataclass(frozen=True)
 class Remainder(Binary):
-    """x - z * floor(x / z): it has the sign of z."""
+    """x - z * floor(x / z): it has the sign of z; of integers 0 where z is 0."""
 
     samples: ClassVar[tuple[float, float]] = (0.5, 5)
 
@@ -66,7 +66,9 @@ class Remainder(Binary):
         return x[0] - x[1] * np.floor(x[0] / x[1]) if floats(x) else np.remainder(x[0], x[1])
 
     def scalar(self, s: Any, *x: Any) -> Any:
-        return x[0] - x[1] * (s.floor(x[0] / x[1]) if x[0].dtype.is_float else s.idiv(x[0], x[1]))
+        if x[0].dtype.is_float:
+            return x[0] - x[1] * s.floor(x[0] / x[1])
+        return s.select(s.eq(x[1], 0), 0, x[0] - x[1] * s.idiv(x[0], x[1]))
 
     def partials(self, y: Value, *x: Value) -> Any: return 1, -FloorDivide()(x[0], x[1])
 
