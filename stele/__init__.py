@@ -1,4 +1,7 @@
 """Stele: a deep-learning framework that compiles itself."""
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from stele.compiled import compile
 from stele.functions import (
     abs,
@@ -125,6 +128,13 @@ from stele.scan import scan
 from stele.symbolic import function, placeholder
 from stele.tensor import Tensor, tensor
 
+if TYPE_CHECKING:
+    from stele import data, nn, optim
+
+__version__ = "0.1.0"
+
+ROOMS = ("data", "nn", "optim")     # loaded when they are first named
+
 __all__ = [
     "Options",
     "Tensor",
@@ -150,6 +160,7 @@ __all__ = [
     "cos",
     "cosh",
     "cross_entropy",
+    "data",
     "divide",
     "dropout",
     "elu",
@@ -214,6 +225,7 @@ __all__ = [
     "mse",
     "multiply",
     "negative",
+    "nn",
     "no_grad",
     "normal",
     "normalize",
@@ -221,6 +233,7 @@ __all__ = [
     "one_hot",
     "ones",
     "ones_like",
+    "optim",
     "pad",
     "permute",
     "pick",
@@ -275,3 +288,15 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """A room of the public interface, loaded now."""
+    if name in ROOMS:
+        return importlib.import_module(f"stele.{name}")
+    raise AttributeError(f"module 'stele' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return sorted([*__all__, "__version__"])

@@ -213,7 +213,10 @@ class Compiled(Opaque):
         return Plan(traced, self.built[key], leaves, donated)
 
     def __repr__(self) -> str:
-        return f"<compiled {self.name}: {self.compiles} programs, {self.traces} traces>"
+        if not self.traces:
+            return f"<compiled {self.name}: not called yet>"
+        return f"<compiled {self.name}: {self.compiles} program{'s' * (self.compiles != 1)} of {self.traces} " \
+               f"trace{'s' * (self.traces != 1)}>"
 
 
 class Method(Opaque):

@@ -1,4 +1,4 @@
-"""Who follows a run: told of every look at numbers, every evaluation and every call of a compiled function."""
+"""Who follows a run: told of every look at numbers, every evaluation, every call of a compiled function or a layer."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +19,9 @@ class Follower:
 
     def called(self, plan: Any, handles: Sequence[Any], sizes: Mapping[str, int]) -> None:
         """A compiled function runs its plan on these handles, with these numbers for its open sizes."""
+
+    def passed(self, module: Any, y: Any) -> None:
+        """A module has made y of its input."""
 
 
 FOLLOWER: ContextVar[Follower | None] = ContextVar("follower", default=None)

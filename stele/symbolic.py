@@ -50,6 +50,10 @@ class Function:
         """What runs."""
         return self.plan.program
 
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{name}: {type}" for name, type in zip(self.names, self.types))
+        return f"<function of {inputs or 'nothing'}>"
+
     def __call__(self, *args: Any) -> Any:
         if len(args) != len(self.types):
             raise GraphError(f"this function takes {len(self.types)} inputs ({', '.join(self.names)}), got {len(args)}")

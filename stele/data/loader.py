@@ -45,6 +45,11 @@ class Loader:
         self.transform, self.prefetch = transform, prefetch
         self.epoch = 0
 
+    def __repr__(self) -> str:
+        arrays = ", ".join(f"{array.dtype}{list(array.shape)}" for array in self.arrays)
+        return f"Loader(({arrays}), batch_size={self.batch_size}, shuffle={self.shuffle}, seed={self.seed}; " \
+               f"{len(self)} batches, next epoch {self.epoch})"
+
     def __len__(self) -> int:
         """Batches per epoch."""
         full, rest = divmod(self.samples, self.batch_size)

@@ -7,7 +7,7 @@ import numpy as np
 from stele.errors import DataError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Split:
     """Samples `x` (N, ...) and their labels `y` (N,) int64."""
 
@@ -17,8 +17,11 @@ class Split:
     def __len__(self) -> int:
         return len(self.x)
 
+    def __repr__(self) -> str:
+        return f"Split(x={self.x.dtype}{list(self.x.shape)}, y={self.y.dtype}{list(self.y.shape)})"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """A training and a test split over the same classes.
 
@@ -31,6 +34,10 @@ class Dataset:
     train: Split
     test: Split
     vocabulary: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        words = f", vocabulary={len(self.vocabulary)} words" if self.vocabulary else ""
+        return f"Dataset({self.name!r}, {len(self.classes)} classes, train={self.train}, test={self.test}{words})"
 
 
 def unit(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:

@@ -26,6 +26,10 @@ class Linear(Module):
         self.weight = init.uniform((outputs, inputs), 1 / sqrt(inputs))
         self.bias = init.uniform((outputs,), 1 / sqrt(inputs)) if bias else None
 
+    def extra_repr(self) -> str:
+        outputs, inputs = self.weight.shape
+        return f"{inputs}, {outputs}" + ", bias=False" * (self.bias is None)
+
     def forward(self, x: Tensor) -> Tensor:
         if x.shape[-1] != self.weight.shape[1]:
             raise ShapeError(f"this Linear takes {self.weight.shape[1]} features on the last axis, got shape {x.shape}")
@@ -44,6 +48,14 @@ class Conv2d(Module):
         self.weight = init.uniform(shape, bound)
         self.bias = init.uniform((outputs,), bound) if bias else None
 
+    def extra_repr(self) -> str:
+        outputs, inputs, *kernel = self.weight.shape
+        options = {"stride": (self.stride, (1, 1)), "padding": (self.padding, (0, 0)),
+                   "dilation": (self.dilation, (1, 1)), "groups": (self.groups, 1)}
+        said = [f"{name}={value}" for name, (value, usual) in options.items() if value != usual]
+        return ", ".join([f"{inputs * self.groups}, {outputs}, {tuple(kernel)}", *said]) + \
+            ", bias=False" * (self.bias is None)
+
     def forward(self, x: Tensor) -> Tensor:
         y = F.conv2d(x, self.weight, stride=self.stride, padding=self.padding, dilation=self.dilation,
                      groups=self.groups)
@@ -56,6 +68,9 @@ class MaxPool2d(Module):
     def __init__(self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Pair = 0) -> None:
         self.kernel, self.stride, self.padding = pair(kernel), pair(stride or kernel), pair(padding)
 
+    def extra_repr(self) -> str:
+        return f"{self.kernel}, stride={self.stride}" + f", padding={self.padding}" * (self.padding != (0, 0))
+
     def forward(self, x: Tensor) -> Tensor:
         return F.max_pool2d(x, self.kernel, stride=self.stride, padding=self.padding)
 
@@ -65,6 +80,9 @@ class AvgPool2d(Module):
 
     def __init__(self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Pair = 0) -> None:
         self.kernel, self.stride, self.padding = pair(kernel), pair(stride or kernel), pair(padding)
+
+    def extra_repr(self) -> str:
+        return f"{self.kernel}, stride={self.stride}" + f", padding={self.padding}" * (self.padding != (0, 0))
 
     def forward(self, x: Tensor) -> Tensor:
         return F.avg_pool2d(x, self.kernel, stride=self.stride, padding=self.padding)
@@ -83,6 +101,9 @@ class BatchNorm2d(Module):
         self.weight, self.bias = init.ones((channels,)), init.zeros((channels,))
         self.running_mean, self.running_var = F.zeros((channels,)), F.ones((channels,))
         self.num_batches_tracked = F.zeros((), dtype="int64")
+
+    def extra_repr(self) -> str:
+        return f"{self.weight.shape[0]}, eps={self.eps}, momentum={self.momentum}"
 
     def forward(self, x: Tensor) -> Tensor:
         if self.training:
@@ -109,6 +130,9 @@ class LayerNorm(Module):
         self.eps = eps
         self.weight, self.bias = init.ones((features,)), init.zeros((features,))
 
+    def extra_repr(self) -> str:
+        return f"{self.weight.shape[0]}, eps={self.eps}"
+
     def forward(self, x: Tensor) -> Tensor:
         if x.shape[-1] != self.weight.shape[0]:
             raise ShapeError(f"this LayerNorm takes {self.weight.shape[0]} features on the last axis, got {x.shape}")
@@ -123,6 +147,9 @@ class Dropout(Module):
             raise ValueError(f"dropout needs a probability 0 <= p < 1, got {p}")
         self.p = p
 
+    def extra_repr(self) -> str:
+        return f"{self.p}"
+
     def forward(self, x: Tensor) -> Tensor:
         return dropout(x, self.p) if self.training and self.p else x
 
@@ -132,6 +159,9 @@ class Embedding(Module):
 
     def __init__(self, count: int, features: int) -> None:
         self.weight = init.normal((count, features))
+
+    def extra_repr(self) -> str:
+        return ", ".join(map(str, self.weight.shape))
 
     def forward(self, index: Tensor) -> Tensor:
         return F.embedding(self.weight, index)
@@ -184,6 +214,9 @@ class GELU(Module):
 
     def __init__(self, approximate: str = "none") -> None:
         self.approximate = approximate
+
+    def extra_repr(self) -> str:
+        return f"{self.approximate!r}" * (self.approximate != "none")
 
     def forward(self, x: Tensor) -> Tensor:
         return F.gelu(x, approximate=self.approximate)

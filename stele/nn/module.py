@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterator, Mapping
+from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Self
 from weakref import WeakKeyDictionary
@@ -12,6 +14,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from stele.errors import DataError
+from stele.follow import FOLLOWER
 from stele.ir.origin import SCOPE, layer
 from stele.tensor import Tensor
 
@@ -44,7 +47,10 @@ class Module:
         if not SCOPE.get().layer:
             PATHS.update((module, name) for name, module in self.named_modules())
         with layer(PATHS.get(self) or type(self).__name__):
-            return self.forward(*x, **options)
+            y = self.forward(*x, **options)
+        if (follower := FOLLOWER.get()) is not None:
+            follower.passed(self, y)
+        return y
 
     def held(self) -> dict[str, Any]:
         """What belongs to this module, under the names that paths are made of: its attributes."""
@@ -62,6 +68,26 @@ class Module:
                 seen.add(id(x))
                 yield name, x
             stack += [(f"{name}.{key}" if name else str(key), part) for key, part in reversed(parts_of(x).items())]
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """(name, module) of the modules held directly, also in lists, tuples and dicts; one held twice comes twice."""
+        stack = list(reversed(self.held().items()))
+        while stack:
+            name, x = stack.pop()
+            if isinstance(x, Module):
+                yield str(name), x
+            elif not isinstance(x, Tensor):
+                stack += [(f"{name}.{key}", part) for key, part in reversed(parts_of(x).items())]
+
+    def extra_repr(self) -> str:
+        """What stands in the brackets of this layer's `repr`: its sizes and options. To be written by layers."""
+        return ""
+
+    def __repr__(self) -> str:
+        return show(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(show(self))}</pre>"
 
     def member(self, path: str) -> Any:
         """What stands under a path, None where nothing does: a tied tensor stands under more than one."""
@@ -151,6 +177,36 @@ class Module:
     def load(self, path: str | Path, strict: bool = True) -> None:
         """Reads a safetensors file into this model. Raises DataError if it is missing, damaged or does not fit."""
         self.load_state_dict(read_safetensors(path), strict)
+
+
+def show(model: Module) -> str:
+    """The tree of a model: each layer with its sizes, and how many parameters it holds.
+
+    >>> from stele import nn
+    >>> print(show(nn.Sequential(nn.Linear(4, 3), nn.ReLU())))
+    Sequential(            15 parameters
+      (0): Linear(4, 3)    15
+      (1): ReLU()
+    )
+    """
+    rows: list[tuple[str, int]] = []
+    above: list[Module] = []
+
+    def row(module: Module, start: str, indent: str) -> None:
+        count = sum(math.prod(p.shape) for p in module.parameters())
+        inner = [] if module in above else list(module.named_children())
+        rows.append((f"{start}{type(module).__name__}({module.extra_repr()}" + ("" if inner else ")"), count))
+        above.append(module)
+        for name, child in inner:
+            row(child, f"{indent}  ({name}): ", f"{indent}  ")
+        above.pop()
+        if inner:
+            rows.append((f"{indent})", 0))
+
+    row(model, "", "")
+    width = max(len(text) for text, _ in rows) + 4
+    lines = [f"{text:{width}}{count:,}" if count else text for text, count in rows]
+    return "\n".join([lines[0] + " parameters" * (rows[0][1] > 0), *lines[1:]])
 
 
 def parts_of(x: Any) -> dict[Any, Any]:

@@ -25,6 +25,11 @@ class Recurrent(Module):
                                 ("bias_ih", (self.gates * hidden,)), ("bias_hh", (self.gates * hidden,))):
                 setattr(self, f"{name}_l{k}", init.uniform(shape, 1 / sqrt(hidden)))
 
+    def extra_repr(self) -> str:
+        inputs = vars(self)["weight_ih_l0"].shape[1]
+        return f"{inputs}, {self.hidden}" + f", layers={self.layers}" * (self.layers != 1) + \
+            ", batch_first=True" * self.batch_first
+
     def time_first(self, x: Tensor) -> Tensor:
         """(T, N, features)."""
         if x.ndim != 3:

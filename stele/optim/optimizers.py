@@ -1,11 +1,12 @@
 """Optimisers: gradients in, parameters moved."""
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from stele import functions as F
 from stele.errors import GraphError
-from stele.handle import no_grad
+from stele.handle import TRACING, no_grad
 from stele.tensor import Tensor, tensor
 
 
@@ -36,6 +37,13 @@ class Optimizer:
     @lr.setter
     def lr(self, new: float | Tensor) -> None:
         self.rate.assign(new)
+
+    def __repr__(self) -> str:
+        options = {name: x for name, x in vars(self).items() if isinstance(x, bool | int | float | tuple)}
+        count = sum(math.prod(p.shape) for p in self.parameters)
+        rate = "traced" if TRACING.get() is not None else f"{float(self.rate):g}"
+        return f"{type(self).__name__}({', '.join([f'lr={rate}', *(f'{n}={x}' for n, x in options.items())])}; " \
+               f"{len(self.parameters)} tensors, {count:,} parameters)"
 
     def zero_grad(self) -> None:
         """Forgets the gradients of all parameters."""

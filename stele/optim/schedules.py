@@ -12,6 +12,11 @@ class Schedule:
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer, self.base, self.count = optimizer, float(optimizer.lr), 0
 
+    def __repr__(self) -> str:
+        options = {name: x for name, x in vars(self).items() if name not in ("optimizer", "base", "count")}
+        said = ", ".join([f"lr={self.base:g}", *(f"{name}={x}" for name, x in options.items())])
+        return f"{type(self).__name__}({said}; {type(self.optimizer).__name__} at step {self.count})"
+
     def factor(self, step: int) -> float:
         """What the first rate is multiplied with at a step."""
         raise NotImplementedError

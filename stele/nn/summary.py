@@ -1,0 +1,135 @@
+"""`summary`: the layers of a model in the order in which an input passes them, with what each makes and holds."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from stele import tree
+from stele.backend.locks import RUNNING
+from stele.errors import DataError
+from stele.follow import FOLLOWER, Follower
+from stele.functions import zeros
+from stele.handle import Handle
+from stele.ir.types import Sizes, Type, show
+from stele.nn.module import PATHS, Module
+from stele.signature import leaf_names, shape_of, type_of
+from stele.tensor import Tensor
+from stele.trace import trace
+
+
+@dataclass(frozen=True)
+class Row:
+    """One pass through a layer: its path, its kind, the shapes of what it made, and the parameters of its own."""
+
+    path: str
+    kind: str
+    shape: str
+    parameters: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A table of layers that prints; `parameters` counts each tensor once, `bytes` is what all tensors take."""
+
+    name: str
+    rows: tuple[Row, ...]
+    parameters: int
+    bytes: int
+
+    def cells(self) -> list[tuple[str, str, str, str]]:
+        return [("layer", "kind", "output", "parameters"),
+                *((row.path or "(model)", row.kind, row.shape, f"{row.parameters:,}" if row.parameters else "")
+                  for row in self.rows)]
+
+    def total(self) -> str:
+        return f"{self.name}: {self.parameters:,} parameters, {self.bytes / 1e6:,.2f} MB with buffers"
+
+    def __str__(self) -> str:
+        cells = self.cells()
+        a, b, c, d = (max(map(len, column)) for column in zip(*cells))
+        lines = [f"{p:{a}}  {q:{b}}  {r:{c}}  {s:>{d}}".rstrip() for p, q, r, s in cells]
+        return "\n".join([*lines, self.total()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head, *rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self.cells()]
+        body = "".join(f"<tr>{row}</tr>" for row in (head.replace("td>", "th>"), *rows))
+        return f"<table>{body}</table><p>{escape(self.total())}</p>"
+
+
+class Passes(Follower):
+    """The modules that an input passes, each when it is done."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Module, str]] = []
+
+    def passed(self, module: Any, y: Any) -> None:
+        leaves, _ = tree.flatten(y)
+        self.seen.append((module, ", ".join(show(x.value.type.shape) for x in leaves if isinstance(x, Tensor))))
+
+
+def summary(model: Module, *inputs: Any) -> Summary:
+    """The layers that the inputs pass, each with the shapes of its results and its number of parameters.
+
+    An input is a tensor, a NumPy array, or the shape of a float32 tensor as a tuple of numbers. Nothing is computed,
+    and the model's state stays as it is. Without inputs the layers stand in the order in which the model holds them.
+    Raises what the model's `forward` raises for these inputs, DataError for an input that is neither array nor shape.
+
+    >>> from stele import nn
+    >>> print(summary(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), (2, 4)))
+    layer    kind        output  parameters
+    0        Linear      (2, 3)          15
+    1        ReLU        (2, 3)
+    (model)  Sequential  (2, 3)
+    Sequential: 15 parameters, 0.00 MB with buffers
+    """
+    passes = Passes()
+    if inputs:
+        follow(model, [given(x) for x in inputs], passes)
+    else:
+        PATHS.update((module, name) for name, module in model.named_modules())
+        passes.seen = [(module, "") for _, module in model.named_modules()]
+    counted: set[int] = set()
+    rows = tuple(Row(PATHS.get(module, ""), type(module).__name__, shape, own(module, counted))
+                 for module, shape in passes.seen)
+    tensors = model.state_dict().values()
+    return Summary(type(model).__name__, rows, sum(math.prod(p.shape) for p in model.parameters()),
+                   sum(math.prod(x.shape) * x.dtype.bytes for x in tensors))
+
+
+def own(module: Module, counted: set[int]) -> int:
+    """How many parameters a module holds itself, not those of its layers, nor those that an earlier row counts."""
+    below = {id(p) for _, child in module.named_children() for p in child.parameters()}
+    new = {id(p): math.prod(p.shape) for p in module.parameters() if id(p) not in below | counted}
+    counted.update(new)
+    return sum(new.values())
+
+
+def given(x: Any) -> Tensor | np.ndarray[Any, Any]:
+    """An input as an array."""
+    if isinstance(x, Tensor | np.ndarray):
+        return x
+    if isinstance(x, Sequence) and all(isinstance(n, int) for n in x):
+        return zeros(tuple(x))
+    raise DataError(f"an input is a tensor, an array or a shape such as (1, 3, 32, 32), got {x!r:.60}")
+
+
+def follow(model: Module, inputs: Sequence[Any], passes: Passes) -> None:
+    """Runs the model on symbols of these inputs, told of every layer; state is put back."""
+    def run(*x: Any) -> Any: return model(*x)
+
+    leaves, spec = tree.flatten((tuple(inputs), {}))
+    types = {k: Type(type_of(x), shape) for k, x in enumerate(leaves)
+             if isinstance(x, Handle | np.ndarray) and (shape := shape_of(x)) is not None}
+    token = FOLLOWER.set(passes)
+    try:
+        with RUNNING:
+            trace(run, spec, leaves, types, leaf_names(run, spec), Sizes({}, []))
+    finally:
+        FOLLOWER.reset(token)
