@@ -42,11 +42,13 @@ class Summary:
     bytes: int
 
     def cells(self) -> list[tuple[str, str, str, str]]:
+        """The table, its head first."""
         return [("layer", "kind", "output", "parameters"),
                 *((row.path or "(model)", row.kind, row.shape, f"{row.parameters:,}" if row.parameters else "")
                   for row in self.rows)]
 
     def total(self) -> str:
+        """The line below the table."""
         return f"{self.name}: {self.parameters:,} parameters, {self.bytes / 1e6:,.2f} MB with buffers"
 
     def __str__(self) -> str:
