@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from stele.errors import GraphError
 from stele.ir.graph import Graph, Value
 from stele.ir.origin import Where
 from stele.ir.sizes import Dim
@@ -95,6 +96,7 @@ class Fusion:
         self.made: dict[Value, Group] = {}
         self.readers: dict[Value, set[Group]] = {}
         self.before: dict[Group, set[Group]] = {}
+        self.latest: dict[Group, int] = {}
 
     # Groups
 
@@ -105,6 +107,7 @@ class Fusion:
             group = Group([v], self.values.inlined(v), None if own else v)
             self.groups[group] = None
             self.made[v] = group
+            self.latest[group] = self.order[v]
         for group in self.groups:
             self.connect(group)
 
@@ -130,21 +133,31 @@ class Fusion:
             self.before[group] = {g for v in group.inputs if (g := self.maker(v)) is not None and g is not group}
         return self.before[group]
 
-    def comes_before(self, first: Group, then: Group, but: Group | None = None) -> bool:
-        """Whether `then` depends on `first` by a way that has other groups on it, `but` not among them."""
-        limit = min(self.order[v] for v in first.results)
+    def comes_before(self, first: Group, then: Group) -> bool:
+        """Whether `then` depends on `first` by a way that has other groups on it."""
+        limit = self.latest[first]
         seen: set[Group] = set()
-        stack = [g for g in self.needs(then) if g is not first and g is not but]
+        stack = [g for g in self.needs(then) if g is not first]
         while stack:
             g = stack.pop()
-            if g in seen or max(self.order[v] for v in g.results) < limit:
+            if g in seen or self.latest[g] < limit:
                 continue
             seen.add(g)
             before = self.needs(g)
             if first in before:
                 return True
-            stack += [p for p in before if p is not but]
+            stack += before
         return False
+
+    def delay(self, group: Group, latest: int) -> None:
+        """Notes that what a group computes or depends on reaches so far in the order of values, and who depends on it:
+        a group that depends on another one never has less."""
+        stack = [group]
+        while stack:
+            g = stack.pop()
+            if self.latest.get(g, -1) < latest:
+                self.latest[g] = latest
+                stack += (r for v in g.results for r in self.readers.get(v, ()))
 
     # Joining
 
@@ -241,6 +254,7 @@ class Fusion:
             self.made[v] = then
         del self.groups[first]
         self.connect(then)
+        self.delay(then, max(self.latest.pop(first), self.latest.pop(then)))
         for group in {then, *(g for v in results for g in self.readers.get(v, ()))}:
             self.before.pop(group, None)
 
@@ -279,13 +293,19 @@ class Fusion:
     # The outcome
 
     def kernels(self) -> Iterable[Kernel]:
-        """The groups in an order in which they can run."""
+        """The groups in an order in which they can run; raises GraphError if they wait for each other."""
         done: set[Group] = set()
+        waiting: set[Group] = set()
         for group in sorted(self.groups, key=lambda g: self.order[g.results[-1]]):
             stack = [group]
             while stack:
                 top = stack[-1]
                 waits = [g for g in self.needs(top) if g not in done]
+                if waits and top in waiting:
+                    names = ", ".join(f"{v.op.name} : {v.type}" for g in (top, *waits) for v in g.results)
+                    raise GraphError(f"kernels were joined so that they wait for each other: {names}",
+                                     hint="This is a fault of kernel/fuse.py; please report it with the program.")
+                waiting.add(top)
                 stack += sorted(waits, key=lambda g: self.order[g.results[-1]], reverse=True)
                 if not waits:
                     stack.pop()

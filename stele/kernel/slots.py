@@ -12,7 +12,7 @@ from stele.ir.types import TupleType, Type
 from stele.kernel.fuse import Fused, Kernel
 from stele.kernel.memory import FRESH
 from stele.kernel.rows import independent, with_rows
-from stele.ops.control import Scan
+from stele.ops.control import Scan, closed
 
 Key = Value | tuple[Value, int]
 
@@ -224,6 +224,7 @@ class Slots:
         given = [self.of(a) for a in value.args]
         around, (body, rows) = self.rows, self.apart(scan, given, outer)
         self.rows = rows or around
+        body = closed(body.parameters, body.results)    # loops may have one body, and each its own places for it
         fused = self.fuse(body)
         self.views |= fused.views
         moving = [(self.new("moving", 0, "slice"), whole, self.stride(p))

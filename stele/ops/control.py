@@ -167,10 +167,11 @@ def stacked(t: Type, length: Dim) -> Type:
 
 
 def closed(parameters: Sequence[Value], results: Sequence[Value]) -> Graph:
-    """A graph in values of its own: no value stands in two graphs, so each has one place when a program is laid out."""
+    """A graph in values of its own, constants aside: what is noted of them is noted of this graph alone."""
     graph = Graph(tuple(parameters), tuple(results))
     fresh = tuple(parameter(f"p{k}", v.type) for k, v in enumerate(parameters))
-    return Graph(fresh, tuple(interpret(graph, fresh, lambda v, x: Value(v.op, tuple(x), v.type, v.where))))
+    return Graph(fresh, tuple(interpret(graph, fresh, lambda v, x: v if isinstance(v.op, Constant) else Value(
+        v.op, tuple(x), v.type, v.where))))
 
 
 class Pull(NamedTuple):

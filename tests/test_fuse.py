@@ -1,0 +1,129 @@
+"""Kernels never wait for each other, whatever was joined; and that is checked."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stele.backend import reference
+from stele.backend.buffers import Buffer
+from stele.errors import GraphError
+from stele.ir.graph import Graph, Value, parameter
+from stele.ir.types import Type, float32, int32, int64
+from stele.kernel.fuse import Fused, Fusion, fuse
+from stele.ops.contraction import matmul
+from stele.ops.elementwise.unary import exp, sin, square, tanh
+from stele.ops.linear import Cast, Concatenate, Sum, broadcast, flip, reshape, slice_axis, swap_last
+from stele.ops.reduction import ArgMax, Max
+from stele.pipeline import Options, build
+from stele.transform.expand import expand
+
+ROWS, COLUMNS = 63, 17
+
+
+def waiting_graph() -> Graph:
+    """Groups that join by twos into two, each of which needs a result of the other."""
+    x = parameter("x", Type(int32, (ROWS, COLUMNS)))
+    b = broadcast(x, (1, *x.shape))
+    c = Concatenate(0)(b, b, b)
+    part = slice_axis(c, 0, 1, 1)
+    d = broadcast(part, c.shape) - c
+    at = ArgMax(0)(x)
+    u = Cast(int64)(Sum((0,))(b)) * broadcast(at, x.shape)
+    return Graph((x,), (b, part, at, u, Cast(int64)(d) - broadcast(at, d.shape), at * 0))
+
+
+def random_graph(seed: int) -> Graph:
+    """Passes over rows, over columns and over all, that read each other every which way, with many results."""
+    rng = np.random.default_rng(seed)
+    parameters = [parameter("x", Type(float32, (ROWS, COLUMNS))), parameter("v", Type(float32, (COLUMNS,)))]
+    seen = list(parameters)
+
+    def one(*shapes: tuple[int, ...]) -> Value:
+        fitting = [v for v in seen if not shapes or v.shape in shapes]
+        return fitting[int(rng.integers(len(fitting)))]
+
+    for _ in range(int(rng.integers(6, 40))):
+        x, kind = one(), int(rng.integers(10))
+        if kind < 3:
+            small = [v for v in seen if v.shape == x.shape[x.ndim - v.ndim:]]
+            y = small[int(rng.integers(len(small)))]
+            made = (x * broadcast(y, x.shape), tanh(x - broadcast(y, x.shape)))[kind % 2]
+        elif kind < 5 and x.ndim:
+            axis = int(rng.integers(x.ndim))
+            made = (Sum((axis,)), Max((axis,)), ArgMax(axis))[int(rng.integers(3))](x)
+            made = made if made.dtype == float32 else Cast(float32)(made)
+        elif kind == 5 and x.ndim == 2:
+            made = broadcast(x, (int(rng.integers(1, 4)), *x.shape))
+        elif kind == 6 and x.ndim:
+            made = Concatenate(0)(x, square(x))
+        elif kind == 7 and x.ndim:
+            made = slice_axis(x, 0, 0, (x.shape[0] + 1) // 2) if rng.random() < 0.5 else flip(x, (0,))
+        elif kind == 8 and x.ndim == 2:
+            made = matmul(x, tanh(matmul(swap_last(x), x)))
+        else:
+            made = (exp(-square(x)), sin(x), reshape(x, (-1,)))[int(rng.integers(3))]
+        if made.type.size < 40_000:
+            seen.append(made)
+    results = [v for v in seen[2:] if rng.random() < 0.4]
+    return expand(Graph(tuple(parameters), (*results, seen[-1])))
+
+
+def assert_ordered(fused: Fused, graph: Graph) -> None:
+    """Each kernel reads what kernels before it made."""
+    made = {r for kernel in fused.kernels for r in kernel.results}
+    known = set(graph.parameters)
+    for kernel in fused.kernels:
+        for v in kernel.inputs:
+            while v in fused.views:
+                v = fused.views[v]
+            assert v in known or v not in made
+        known |= {*kernel.results}
+
+
+def test_groups_that_would_wait_for_each_other_stay_apart() -> None:
+    graph = waiting_graph()
+    assert_ordered(fuse(graph), graph)
+    x = np.random.default_rng(0).integers(-50, 50, (ROWS, COLUMNS)).astype(np.int32)
+    results = build(graph, options=Options(backend="cpu")).run([Buffer.of(x)], {})
+    for y, expected in zip(results, reference.run(graph, [x]), strict=True):
+        assert (y.array == expected).all()
+
+
+def test_random_graphs_have_an_order() -> None:
+    for seed in range(150):
+        graph = random_graph(seed)
+        assert_ordered(fuse(graph), graph)
+
+
+def test_latest_is_never_less_than_that_of_what_a_group_needs() -> None:
+    """What `comes_before` relies on when it does not look further."""
+    for seed in range(40):
+        fusion = Fusion(random_graph(seed))
+        for step in (fusion.form, fusion.join_producers, fusion.join_epilogues, fusion.join_siblings):
+            step()
+            for group in fusion.groups:
+                assert all(fusion.latest[g] <= fusion.latest[group] for g in fusion.needs(group))
+                assert fusion.latest[group] >= max(map(fusion.order.__getitem__, group.results))
+
+
+def test_kernels_that_wait_for_each_other_are_an_error() -> None:
+    x = parameter("x", Type(float32, (3,)))
+    fusion = Fusion(Graph((x,), (Sum((0,))(x), Max((0,))(x))))
+    fusion.form()
+    one, other = fusion.groups
+    fusion.before = {one: {other}, other: {one}}
+    with pytest.raises(GraphError, match=r"wait for each other: .*(Sum|Max) : float32\[\], .*(Sum|Max)"):
+        list(fusion.kernels())
+
+
+def test_depending_by_another_group_is_found_whatever_the_order_of_values() -> None:
+    """`late` needs `first` by way of `mixed`, whose early result it reads."""
+    x = parameter("x", Type(float32, (3,)))
+    early = exp(x)
+    reader = tanh(early)
+    produced = sin(x)
+    fusion = Fusion(Graph((x,), (reader, early, produced, square(produced))))
+    fusion.form()
+    mixed, late, first, tail = (fusion.made[v] for v in (early, reader, produced, fusion.values.graph.results[3]))
+    fusion.unite(mixed, tail, fusion.united_body(mixed, tail), None)
+    assert fusion.comes_before(first, late)
