@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import update_wrapper
+from itertools import chain
 from operator import is_
 from typing import Any, NamedTuple, overload
 
@@ -70,7 +71,7 @@ class Compiled(Opaque):
         self.latest: Call = lambda _: MISS
         self.variants: dict[Any, list[Variant]] = {}
         self.built: dict[Any, Program] = {}
-        self.history: dict[Any, tuple[int, dict[str, Any]]] = {}
+        self.history: dict[Any, tuple[int, Plan, dict[str, str]]] = {}
         self.closed: set[Any] = set()
         self.traces = 0
 
@@ -153,14 +154,13 @@ class Compiled(Opaque):
 
     def count(self, pattern: Any, plan: Plan, leaves: Sequence[Any], spec: tree.Spec | None) -> None:
         """Warns where one call pattern is traced again and again."""
-        seen = {slot.path: x for slot, x in plan.traced.state.numbers}
         names = leaf_names(self.function, spec)
-        seen |= {name: x if isinstance(x, SCALARS) else shape_of(x) for name, x in zip(names, leaves)}
-        count, before = self.history.get(pattern, (0, {}))
-        self.history[pattern] = count + 1, seen
+        given = {name: shown(x) for name, x in zip(names, leaves)}
+        count, last, before = self.history.get(pattern, (0, plan, given))
+        self.history[pattern] = count + 1, plan, given
         if count + 1 == MANY:
-            changed = next((f"{path} was {before[path]!r}, now {x!r}" for path, x in seen.items()
-                            if path in before and before[path] != x), "an object was replaced")
+            arguments = (f"{name} was {before[name]}, now {x}" for name, x in given.items() if before.get(name, x) != x)
+            changed = next(chain(arguments, last.broken()), "an object was replaced")
             warnings.warn(f"{self.name} was traced {MANY} times, since what it reads changes: {changed}. "
                           "Keep such a number in a tensor, and open such a size with dims.", stacklevel=4)
 
@@ -230,6 +230,12 @@ class Method(Opaque):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.compiled(self.instance, *args, **kwargs)
+
+
+def shown(x: Any) -> str:
+    """What of an argument the choice of a plan depends on, in words."""
+    shape = shape_of(x)
+    return repr(x) if isinstance(x, SCALARS) else f"<{type(x).__name__} {id(x):#x}>" if shape is None else f"{shape}"
 
 
 def fails(variant: Variant, sizes: Mapping[str, int]) -> bool:

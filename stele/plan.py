@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,8 @@ class Plan:
         self.same = [(slot.base, slot.key, x) for slot, x in state.objects if (id(slot.base), slot.key) not in written]
         self.equal = [(slot.base, slot.key, x) for slot, x in state.numbers]
         self.tuples = [(slot.base, slot.key, type(x), len(x)) for slot, x in state.tuples]
-        self.lengths, self.arrays = state.lengths, traced.arrays
+        self.lengths = [(base, n) for base, n, _ in state.lengths]
+        self.arrays = traced.arrays
         number = {id(h): k for k, h in enumerate(traced.handles)}
         self.aliases = [(slot.base, slot.key, number[id_]) for id_, slots in state.tensors.items() if id_ in number
                         for slot in slots]
@@ -66,6 +67,36 @@ class Plan:
             return None, self.argument[id(handle)]
         slots = self.traced.state.tensors.get(id(handle))
         return (slots[0].base, slots[0].key) if slots else ((handle,), 0)
+
+    def broken(self) -> Iterator[str]:
+        """The guards of state that do not hold now, in words."""
+        state = self.traced.state
+        written = {(id(slot.base), slot.key) for slot, _, _ in self.traced.slots}
+        for slot, x in state.numbers:
+            if (now := slot.held()) is not x and (type(now) is not type(x) or now != x):
+                yield f"{slot.path} was {x!r}, now {now!r}"
+        for base, n, path in state.lengths:
+            if len(base) != n:
+                yield f"{path or 'a container'} had {n} entries, now {len(base)}"
+        for slot, x in (*state.objects, *state.tuples):
+            now = slot.held()
+            fits = type(now) is type(x) and len(now) == len(x) if isinstance(x, tuple) else now is x
+            if not fits and (id(slot.base), slot.key) not in written:
+                same = "another" if type(now) is type(x) else f"{now!r:.40}, no"
+                yield f"{slot.path} is {same} {type(x).__name__}"
+        for h, handle in enumerate(self.traced.handles):
+            slots = state.tensors.get(id(handle)) or ()
+            path, now = (slots[0].path, slots[0].held()) if slots else ("a tensor", handle)
+            yield from (f"{slot.path} and {path} were one tensor" for slot in slots[1:] if slot.held() is not now)
+            if not isinstance(now, Tensor):
+                yield f"{path} was a tensor, now {now!r:.40}"
+                continue
+            yield from (f"{path} was {type}, now {now._value.type}" for k, type, _ in self.types
+                        if k == h and now._value.type != type)
+            yield from (f"requires_grad of {path} was {flag}, now {now._requires_grad}" for k, _, flag in self.types
+                        if k == h and now._requires_grad is not flag)
+            yield from (f"the gradient of {path} was {'None' if g is None else 'there'}, now it is not"
+                        for k, g in self.traced.grads_read if k == h and (now._grad is None) is not (g is None))
 
     def with_history(self, handles: Sequence[Any], buffers: Sequence[Buffer], made: list[Buffer],
                      sizes: Mapping[str, int]) -> list[Value]:

@@ -5,16 +5,16 @@ import enum
 import sys
 import sysconfig
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from types import CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
+from functools import cached_property, partial
+from types import FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from stele.handle import Handle
 from stele.ir.types import DType
+from stele.names import Names, names_of
 
 SCALARS = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, np.generic)
 IMPLICIT = ("__call__", "__enter__", "__exit__", "__iter__", "__next__", "__getitem__", "__len__")
@@ -70,6 +70,16 @@ class Attributes:
         setattr(self.of, key, x)
 
 
+class Gone:
+    """What a place holds that is no more."""
+
+    def __repr__(self) -> str:
+        return "gone"
+
+
+GONE = Gone()
+
+
 class Slot(NamedTuple):
     """A place that holds something: `base[key]`, and its name for messages."""
 
@@ -79,6 +89,13 @@ class Slot(NamedTuple):
 
     def get(self) -> Any:
         return self.base[self.key]
+
+    def held(self) -> Any:
+        """What it holds, GONE where it is no more."""
+        try:
+            return self.get()
+        except (LookupError, AttributeError, ValueError, TypeError):
+            return GONE
 
 
 class Record(NamedTuple):
@@ -125,8 +142,9 @@ def inherited(kind: type) -> list[str]:
 class State:
     """What is reachable from a function and its arguments: tensors, arrays, numbers, and the containers on the way.
 
-    Attributes and globals count only where some reachable code mentions their name, so that data sets, counters and
-    other belongings of an object that the function never touches are left alone.
+    Globals count where the function that could read them looks them up, attributes where some reachable code takes an
+    attribute of their name (numbers: other than to call it), so that data sets, counters, loop variables and other
+    belongings that the function never touches are left alone. Code of the user's that computes names may mean all.
     """
 
     def __init__(self, roots: dict[str, Any], everything: bool = False) -> None:
@@ -136,9 +154,10 @@ class State:
         self.numbers: list[tuple[Slot, Any]] = []
         self.objects: list[tuple[Slot, Any]] = []
         self.tuples: list[tuple[Slot, tuple[Any, ...]]] = []
-        self.lengths: list[tuple[Any, int]] = []
+        self.lengths: list[tuple[Any, int, str]] = []
         self.records: list[Record] = []
         self.names: set[str] = set()
+        self.called: set[str] = set()
         self.waiting: dict[str, list[tuple[Slot, Any]]] = {}
         self.seen: dict[int, Any] = {}
         self.queue: list[tuple[Slot | None, Any, str]] = [(None, x, path) for path, x in roots.items()]
@@ -180,8 +199,8 @@ class State:
             self.queue += [(None, part, path) for part in (x.func, x.args, x.keywords)]
         elif isinstance(x, Opaque):
             self.queue += [(None, part, path) for part in x.inside()]
-        elif isinstance(x, property | staticmethod | classmethod):
-            part = x.fget if isinstance(x, property) else x.__func__
+        elif isinstance(x, property | staticmethod | classmethod | cached_property):
+            part = x.fget if isinstance(x, property) else x.func if isinstance(x, cached_property) else x.__func__
             self.queue.append((None, part, path))
         elif isinstance(x, dict | list | tuple | deque):
             self.enter_entries(x, path)
@@ -196,19 +215,20 @@ class State:
 
     def enter_function(self, f: FunctionType, path: str) -> None:
         """Closure cells, and the globals its code names."""
-        names = frozenset(names_in(f.__code__))
-        self.learn(names)
+        names, own = names_of(f.__code__), is_users(f.__module__ or "__main__")
+        self.learn(names, everything=names.any_attribute and own)
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
             self.hold(Cell(cell), name, {0: name})
         for default in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
             self.queue.append((None, default, path))
-        if is_users(f.__module__ or "__main__"):
-            self.hold(f.__globals__, "", None, names)
+        if own:
+            every = frozenset(key for key in f.__globals__ if not key.startswith("__"))
+            self.hold(f.__globals__, "", None, names.globals | every if names.any_global else names.globals)
 
     def enter_entries(self, x: Any, path: str) -> None:
         """A list or dict: all entries count; a long one of numbers is held to its length."""
         parts = entries(x)
-        self.lengths.append((x, len(x)))
+        self.lengths.append((x, len(x), path))
         if len(parts) > LONG and all(isinstance(part, SCALARS) for part in parts.values()):
             return
         self.hold(x, path, {key: f"{path}[{key!r}]" for key in parts})
@@ -241,26 +261,27 @@ class State:
         for key in entries(base) if keys is None else keys:
             x = base[key]
             item = (Slot(base, key, f"{path}.{key}" if path else key), x)
-            if self.everything or key in self.names or (read_only and key in IMPLICIT):
+            if self.everything or self.is_taken(key, x) or (read_only and key in IMPLICIT):
                 self.queue.append((*item, item[0].path))
             else:
                 self.waiting.setdefault(key, []).append(item)
 
-    def learn(self, names: frozenset[str]) -> None:
-        """Queues what waited for one of these names."""
-        for name in names - self.names:
-            self.names.add(name)
-            self.queue += [(slot, x, slot.path) for slot, x in self.waiting.pop(name, ())]
+    def is_taken(self, key: str, x: Any) -> bool:
+        """Whether code that was seen so far takes an attribute of this name: one that can be called, to call it."""
+        return key in self.names or (key in self.called and not isinstance(x, SCALARS))
 
-
-def names_in(code: CodeType) -> Iterator[str]:
-    """Every name that code, or code inside of it, mentions: globals, attributes, and strings that may name them."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from names_in(constant)
-        elif isinstance(constant, str) and constant.isidentifier():
-            yield constant
+    def learn(self, names: Names, everything: bool) -> None:
+        """Queues what waited for one of these names, or for any."""
+        new = (names.attributes | names.methods) - self.names
+        self.names |= names.attributes
+        self.called |= names.methods
+        self.everything = self.everything or everything
+        for name in list(self.waiting) if self.everything else new & self.waiting.keys():
+            items = self.waiting.pop(name)
+            taken = [item for item in items if self.everything or self.is_taken(name, item[1])]
+            self.queue += [(slot, x, slot.path) for slot, x in taken]
+            if len(taken) < len(items):
+                self.waiting[name] = [item for item in items if not self.is_taken(name, item[1])]
 
 
 def is_users(module: str) -> bool:

@@ -1,0 +1,134 @@
+"""Which names code looks up, as its instructions say: globals, attributes, methods, and names only a run can tell."""
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from types import CodeType
+from typing import NamedTuple
+
+# What an instruction does with co_names[arg >> shift]. Low bits of arg say more from Python 3.11 on (LOAD_GLOBAL) and
+# 3.12 on (LOAD_ATTR, where the lowest one is set for a call of a method, which LOAD_METHOD was before).
+SINGLE = sys.version_info >= (3, 12)
+CALL = "CALL" if SINGLE else "PRECALL"
+GLOBAL, ATTRIBUTE, METHOD, EITHER, MATCH = range(5)
+INSTRUCTIONS = {
+    "LOAD_GLOBAL":     (GLOBAL, 1),
+    "STORE_GLOBAL":    (GLOBAL, 0),
+    "DELETE_GLOBAL":   (GLOBAL, 0),
+    "LOAD_NAME":       (GLOBAL, 0),
+    "LOAD_FROM_DICT_OR_GLOBALS": (GLOBAL, 0),
+    "LOAD_ATTR":       (EITHER, 1) if SINGLE else (ATTRIBUTE, 0),
+    "LOAD_SUPER_ATTR": (EITHER, 2),
+    "LOAD_METHOD":     (METHOD, 0),
+    "STORE_ATTR":      (ATTRIBUTE, 0),
+    "DELETE_ATTR":     (ATTRIBUTE, 0),
+    "IMPORT_FROM":     (ATTRIBUTE, 0),
+    "MATCH_CLASS":     (MATCH, 0),
+}
+ROLES = {dis.opmap[name]: role for name, role in INSTRUCTIONS.items() if name in dis.opmap}
+BY_NAME = ("getattr", "setattr", "hasattr", "delattr")      # take the name of an attribute as their second argument
+ANY_ATTRIBUTE = frozenset(("vars", "__dict__", "attrgetter", "asdict", "astuple", "__getattribute__"))
+ANY_GLOBAL = frozenset(("eval", "exec", "__globals__"))
+
+
+class Names(NamedTuple):
+    """Names that code looks up: as globals, as attributes, as attributes only to call them; and whether it may look up
+    any global, or any attribute, by a name that it computes.
+    """
+
+    globals: frozenset[str] = frozenset()
+    attributes: frozenset[str] = frozenset()
+    methods: frozenset[str] = frozenset()
+    any_global: bool = False
+    any_attribute: bool = False
+
+    def __or__(self, other: Names) -> Names:  # type: ignore[override]
+        return Names(self.globals | other.globals, self.attributes | other.attributes, self.methods | other.methods,
+                     self.any_global or other.any_global, self.any_attribute or other.any_attribute)
+
+
+@lru_cache(maxsize=4096)
+def names_of(code: CodeType) -> Names:
+    """The names that code, or code inside of it, looks up.
+
+    >>> def f(x): return x.size + scale.of(x) + getattr(x, "ndim")
+    >>> found = names_of(f.__code__)
+    >>> sorted(found.globals), sorted(found.attributes), sorted(found.methods), found.any_attribute
+    (['getattr', 'scale'], ['ndim', 'size'], ['of'], False)
+    """
+    found: tuple[set[str], set[str], set[str]] = set(), set(), set()
+    any_attribute = False
+    for role, name in uses(code):
+        if role == MATCH:
+            any_attribute = True
+        else:
+            found[role].add(name)
+    loaded, attributes, methods = found
+    mentioned = loaded | attributes | methods
+    any_global = not mentioned.isdisjoint(ANY_GLOBAL)
+    any_attribute |= not mentioned.isdisjoint(ANY_ATTRIBUTE)
+    if "globals" in loaded:
+        keys = constants(code, "globals", key_of)
+        loaded |= {key for key in keys if key is not None}
+        any_global |= None in keys
+    for name in BY_NAME:
+        if name in loaded:
+            keys = constants(code, name, second_argument)
+            attributes |= {key for key in keys if key is not None}
+            any_attribute |= None in keys
+    own = Names(frozenset(loaded), frozenset(attributes), frozenset(methods), any_global, any_attribute)
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            own |= names_of(part)
+    return own
+
+
+def uses(code: CodeType) -> Iterator[tuple[int, str]]:
+    """The instructions that look up names: what they do, and the name."""
+    text, names, high = code.co_code, code.co_names, 0
+    for at in range(0, len(text), 2):
+        op, arg = text[at], text[at + 1] | high
+        high = arg << 8 if op == dis.EXTENDED_ARG else 0
+        if op in ROLES:
+            role, shift = ROLES[op]
+            if role == EITHER:
+                role = METHOD if arg & 1 else ATTRIBUTE
+            yield role, names[arg >> shift] if role != MATCH else ""
+
+
+Finder = Callable[[Sequence[dis.Instruction]], str | None]
+
+
+def constants(code: CodeType, function: str, found: Finder) -> set[str | None]:
+    """The constant names that calls of a builtin function take, and None where one takes another."""
+    text = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
+    return {found(text[at + 1:]) for at, i in enumerate(text)
+            if i.argval == function and i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+
+
+def key_of(text: Sequence[dis.Instruction]) -> str | None:
+    """The name in `globals()["name"]`, from the call on."""
+    match [i for i in text[:4] if i.opname != "PRECALL"]:
+        case [call, key, entry, *_] if (call.opname, call.arg, key.opname) == ("CALL", 0, "LOAD_CONST"):
+            return key.argval if entry.opname.endswith("_SUBSCR") or entry.opname == "BINARY_OP" else None
+        case _:
+            return None
+
+
+def second_argument(text: Sequence[dis.Instruction]) -> str | None:
+    """The name in `getattr(x, "name")` or `getattr(x, "name", default)`, from the first argument on."""
+    began: dict[int, int] = {}
+    depth = 0
+    for at, i in enumerate(text):
+        if i.opcode in dis.hasjrel or i.opcode in dis.hasjabs:
+            return None
+        if i.opname == CALL and depth == i.arg:
+            name, end = began.get(2, at), began.get(3, at)
+            alone = end == name + 1 and text[name].opname == "LOAD_CONST"
+            return text[name].argval if alone and isinstance(text[name].argval, str) else None
+        before, depth = depth, depth + dis.stack_effect(i.opcode, i.arg if i.opcode >= dis.HAVE_ARGUMENT else None)
+        began = {level: k for level, k in began.items() if level <= depth} | dict.fromkeys(
+            range(before + 1, depth + 1), at)
+    return None

@@ -1,0 +1,435 @@
+"""Ordinary training loops trace once each: what a function looks up guards it, and nothing else does."""
+from __future__ import annotations
+
+import importlib.util
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stele as st
+from stele.names import names_of
+
+PRELUDE = """
+import asyncio, functools, itertools
+from dataclasses import dataclass
+import numpy as np
+import stele as st
+from stele import nn, optim
+
+rows = np.random.default_rng(0).standard_normal((12, 8, 4)).astype(np.float32)
+batches = [(st.tensor(a), st.tensor(a[:, :3])) for a in rows]
+model = nn.Linear(4, 3)
+optimizer = optim.Adam(model.parameters(), lr=1e-2)
+
+def plain_step(x, y):
+    optimizer.zero_grad()
+    loss = st.mse(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+x, y = batches[0]
+train_step = st.compile(plain_step)
+"""
+
+# What stands behind the prelude; `train_step` is looked at afterwards.
+LOOPS = {
+    "for step in range": """
+for step in range(12):
+    loss = train_step(x, y)
+""",
+    "a key of a dict": """
+@st.compile
+def train_step(d):
+    optimizer.zero_grad()
+    loss = st.mse(model(d['k']), d["i"]) * weights["x"]
+    loss.backward()
+    optimizer.step()
+    return {"loss": loss, "step": optimizer.steps}
+weights = {"x": 2.0}
+for k in range(6):
+    for i in range(2):
+        train_step({"k": x, "i": y})
+""",
+    "names of attributes": """
+class Config:
+    def __init__(self): self.lr, self.epoch, self.scale = 0.1, 3, 2.0
+config = Config()
+@st.compile
+def train_step(x, y):
+    loss = plain_step(x, y) * config.scale + config.lr + config.epoch
+    return loss.size * loss + x.shape[0]
+for epoch, lr in enumerate(np.linspace(0, 1, 12)):
+    for size in range(2):
+        scale = shape = train_step(x, y)
+""",
+    "enumerate": """
+for i, (x, y) in enumerate(batches):
+    train_step(x, y)
+""",
+    "zip": """
+for k, (x, y), t in zip(range(12), batches, itertools.count()):
+    train_step(x, y)
+""",
+    "while": """
+step = 0
+while step < 12:
+    train_step(x, y)
+    step += 1
+""",
+    "a comprehension": """
+losses = [train_step(x, y) for step, (x, y) in enumerate(batches)]
+step, losses = len(losses), [train_step(x, y) for x, y in batches]
+""",
+    "two loops share a variable": """
+for step in range(6):
+    train_step(x, y)
+for step in range(6):
+    optimizer.lr = 1 / (step + 1)
+    train_step(x, y)
+""",
+    "main": """
+def main():
+    for step in range(12):
+        loss = train_step(x, y)
+        lr = step * 0.1
+main()
+""",
+    "all inside of main": """
+def main():
+    global train_step
+    model = nn.Linear(4, 3)
+    optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    step = 0
+    @st.compile
+    def train_step(x, y):
+        optimizer.zero_grad()
+        loss = st.mse(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+    for step in range(12):
+        train_step(x, y)
+main()
+""",
+    "a method of a trainer that counts": """
+class Trainer:
+    def __init__(self):
+        self.model, self.step, self.epoch = nn.Linear(4, 3), 0, 0
+        self.optimizer = optim.SGD(self.model.parameters(), lr=0.1)
+    @st.compile
+    def train_step(self, x, y):
+        self.optimizer.zero_grad()
+        loss = st.mse(self.model(x), y)
+        loss.backward()
+        self.optimizer.step()
+        return loss
+    def fit(self):
+        for self.epoch in range(3):
+            for x, y in batches:
+                self.train_step(x, y)
+                self.step += 1
+train_step = Trainer.__dict__["train_step"]
+Trainer().fit()
+""",
+    "a counter of the class": """
+class Trainer:
+    step, lr, seen = 0, 0.5, []
+    @classmethod
+    def fit(cls):
+        for Trainer.step in range(12):
+            cls.seen.append(train_step(x, y) * cls.lr)
+Trainer.fit()
+""",
+    "a dataclass that counts": """
+@dataclass
+class Progress:
+    step: int = 0
+    lr: float = 0.5
+    best: float = float("inf")
+progress = Progress()
+@st.compile
+def train_step(x, y):
+    return plain_step(x, y) * progress.lr
+for progress.step in range(12):
+    progress.best = min(progress.best, float(train_step(x, y)))
+""",
+    "a generator": """
+def training(steps):
+    for step in range(steps):
+        yield step, train_step(x, y)
+for step, loss in training(12):
+    pass
+""",
+    "a bar of progress": """
+class bar:
+    def __init__(self, of): self.of, self.n, self.step = of, 0, 0
+    def __iter__(self):
+        for self.step, x in enumerate(self.of):
+            self.n += 1
+            yield x
+    def set_description(self, text): self.text = text
+for step, (x, y) in (steps := bar(list(enumerate(batches)))):
+    steps.set_description(f"{float(train_step(x, y)):.3f}")
+""",
+    "nested functions": """
+def make(model, k):
+    def forward(x):
+        def scaled(x): return model(x) * k
+        return scaled(x)
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = st.mse(forward(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+    return st.compile(step)
+train_step = make(model, 2.0)
+for k in range(12):
+    for step in range(2):
+        train_step(x, y)
+""",
+    "a lambda": """
+train_step = st.compile(lambda x, y: plain_step(x, y) * 2)
+for i in range(12): train_step(x, y)
+""",
+    "functools.partial": """
+def step(scale, x, y, *, lr): return plain_step(x, y) * scale * lr
+train_step = st.compile(functools.partial(step, 2.0, lr=0.1))
+for lr in range(12):
+    for scale in range(2): train_step(x, y)
+""",
+    "a decorated function that counts its calls": """
+calls = 0
+def counted(f):
+    @functools.wraps(f)
+    def inside(*args):
+        global calls
+        calls += 1
+        return f(*args)
+    return inside
+step = train_step
+run = counted(step)
+for n in range(12): run(x, y)
+""",
+    "a decorator below compile": """
+def scaled(scale):
+    def around(f):
+        @functools.wraps(f)
+        def inside(*args): return f(*args) * scale
+        return inside
+    return around
+@st.compile
+@scaled(scale=0.5)
+def train_step(x, y): return plain_step(x, y)
+for scale in range(12): args = train_step(x, y)
+""",
+    "recursion": """
+def powers(x, n): return x if n == 0 else powers(x * 0.5, n - 1)
+@st.compile
+def train_step(x, y): return plain_step(powers(x, 3), y)
+def down(n):
+    if n:
+        train_step(x, y)
+        down(n - 1)
+for n in range(6): down(2)
+""",
+    "async": """
+async def fit():
+    for step in range(12):
+        loss = train_step(x, y)
+        await asyncio.sleep(0)
+asyncio.run(fit())
+""",
+    "a module of layers in a list": """
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 3))
+optimizer = optim.AdamW(model.parameters(), lr=1e-2)
+for p in range(12):
+    for training in (1, 2, 3): train_step(x, y)
+""",
+    "a schedule": """
+schedule = optim.StepDecay(optimizer, 2)
+for step in range(12):
+    train_step(x, y)
+    schedule.step()
+""",
+    "gradients from a function": """
+@st.compile
+def train_step(x, y):
+    loss, g = st.value_and_grad(lambda net: st.mse(net(x), y))(model)
+    with st.no_grad():
+        for name, p in model.named_parameters(): p -= 0.1 * g[name]
+    return loss
+for name, p in enumerate(range(12)):
+    g = train_step(x, y)
+""",
+    "an attribute by its constant name": """
+class Config:
+    step, lr = 0, 0.5
+config = Config()
+@st.compile
+def train_step(x, y): return plain_step(x, y) * getattr(config, "lr") + getattr(config, "missing", 1.0)
+for config.step in range(12): train_step(x, y)
+""",
+    "a global by its constant name": """
+rate = 0.5
+@st.compile
+def train_step(x, y): return plain_step(x, y) * globals()["rate"]
+for step in range(12): train_step(x, y)
+""",
+}
+
+
+def check(name: str, space: dict[str, Any]) -> None:
+    train_step = space["train_step"]
+    assert (train_step.traces, train_step.compiles) == (1, 1), (name, train_step.guards)
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+@pytest.mark.parametrize("name", LOOPS)
+def test_an_ordinary_loop_in_a_cell_traces_once(name: str) -> None:
+    space: dict[str, Any] = {"__name__": "__main__"}
+    exec(PRELUDE, space)
+    exec(LOOPS[name], space)
+    check(name, space)
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_ordinary_loops_of_a_module_trace_once(tmp_path: Path) -> None:
+    names = "for step in range", "names of attributes", "a dataclass that counts", "all inside of main"
+    for k, name in enumerate(names):
+        path = tmp_path / f"loop_{k}.py"
+        path.write_text(PRELUDE + LOOPS[name])
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        sys.modules[path.stem] = module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+            check(name, vars(module))
+        finally:
+            del sys.modules[path.stem]
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_batches_of_two_sizes_trace_twice() -> None:
+    """The second trace opens the size; a loop variable adds none."""
+    space: dict[str, Any] = {"__name__": "__main__"}
+    exec(PRELUDE + "for step in range(12):\n    for n in (8, 5, 3, 7): train_step(x[:n], y[:n])\n", space)
+    assert (space["train_step"].traces, space["train_step"].compiles) == (2, 2)
+
+
+# What does change a function: each line of `change` makes a next call see it.
+CHANGES = {
+    "a global":                      ("k = 1.0", "x * k", "k += 1.0"),
+    "a global a nested function reads": ("k = 1.0", "(lambda z: z * k)(x)", "k += 1.0"),
+    "a global a comprehension reads": ("k = 1.0", "sum([x * k for _ in range(2)])", "k += 1.0"),
+    "a global by its constant name": ("k = 1.0", "x * globals()['k']", "k += 1.0"),
+    "a global by a computed name":   ("k = 1.0; n = 'k'", "x * globals()[n]", "k += 1.0"),
+    "a global through get":          ("k = 1.0", "x * globals().get('k')", "k += 1.0"),
+    "a global in evaluated text":    ("k = 1.0", "eval('x * k')", "k += 1.0"),
+    "an attribute":                  ("class A: k = 1.0\na = A()", "x * a.k", "a.k += 1.0"),
+    "an attribute of the class":     ("class A: k = 1.0\na = A()", "x * a.k", "A.k += 1.0"),
+    "an attribute by its name":      ("class A: k = 1.0\na = A()", "x * getattr(a, 'k')", "a.k += 1.0"),
+    "an attribute by name, default": ("class A: k = 1.0\na = A()", "x * getattr(a, 'k', [x.ndim][0])", "a.k += 1.0"),
+    "an attribute by a computed name": ("class A: k1 = 1.0\na = A()", "x * getattr(a, f'k{x.ndim}')", "a.k1 += 1.0"),
+    "an attribute, chosen":          ("class A: k = 1.0\na = A()", "x * getattr(a, 'k' if a else 'j')", "a.k += 1.0"),
+    "an attribute in vars":          ("class A: pass\na = A(); a.k = 1.0", "x * vars(a)['k']", "a.k += 1.0"),
+    "an attribute that a method reads": ("class A:\n k = 1.0\n def f(self): return self.k\na = A()", "x * a.f()",
+                                         "a.k += 1.0"),
+    "a field in a pattern": ("""
+from dataclasses import dataclass
+@dataclass
+class A: k: float = 1.0
+a = A()
+def field(a):
+    match a:
+        case A(k=j): return j
+""", "x * field(a)", "a.k += 1.0"),
+    "a cached property": ("""
+import functools
+class A:
+    @functools.cached_property
+    def f(self): return k
+k, a = 1.0, A()
+""", "x * a.f", "k += 1.0; a = A()"),
+    "a default":                     ("def g(x, k=[1.0]): return x * k[0]", "g(x)", "g.__defaults__[0][0] += 1.0"),
+    "an entry of a dict":            ("d = {'k': 1.0}", "x * d['k']", "d['k'] += 1.0"),
+    "a class that loads it":         ("k = 1.0\ndef made():\n class A: j = k\n return A.j", "x * made()", "k += 1.0"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_a_function_looks_up_is_never_stale(name: str) -> None:
+    before, expression, change = CHANGES[name]
+    space: dict[str, Any] = {"__name__": "__main__", "st": st}
+    exec(f"{before}\ndef f(x): return {expression}\nstep = st.compile(f)", space)
+    x = st.ones(2)
+    for _ in range(3):
+        assert space["step"](x).tolist() == space["f"](x).tolist()
+        exec(change, space)
+
+
+# (before, the body of a compiled f(x), what changes between calls in rising n, what the warning says)
+BLAMES = {
+    "a global":           ("k = n = 0", "x * k", "k = n; other = n", "k was 6, now 7"),
+    "not what is unread": ("k = n = 0; scale = 1.0", "x.step(k) if 0 else x * scale", "k = -n; scale = n",
+                           "scale was 6, now 7"),
+    "two of one name":    ("class A: k = 5\nclass B: k = 0\na, b = A(), B()", "x * a.k * b.k", "b.k = n",
+                           "b.k was 6, now 7"),
+    "an object":          ("class A: pass\na = A()", "x if a else x", "a = A()", "a is another A"),
+    "a list":             ("a = []", "x * len(a)", "a.append(n)", "a had 7 entries, now 8"),
+    "a shape":            ("sizes = [st.ones(2, *[1] * k) for k in range(9)]; t = sizes[0]",
+                           "x * t", "t = sizes[n]", r"t was float32\[2,1,1,1,1,1,1\], now float32\[2,1,1,1,1,1,1,1\]"),
+}
+
+
+@pytest.mark.parametrize("name", BLAMES)
+def test_the_warning_names_what_changed(name: str) -> None:
+    before, expression, change, says = BLAMES[name]
+    space: dict[str, Any] = {"__name__": "__main__", "st": st}
+    exec(f"{before}\ndef f(x): return {expression}\nstep = st.compile(f)", space)
+    with pytest.warns(UserWarning, match=f"f was traced 8 times, since what it reads changes: {says}"):
+        for space["n"] in range(9):
+            exec(change, space)
+            space["step"](st.ones(2))
+
+
+def test_the_warning_names_an_argument_that_changed() -> None:
+    step = st.compile(lambda x, scale: x * scale)
+    with pytest.warns(UserWarning, match="scale was 6, now 7"):
+        for scale in range(9):
+            step(st.ones(2), scale)
+
+
+def test_a_number_that_never_changes_hits_after_many_loops() -> None:
+    space: dict[str, Any] = {"__name__": "__main__"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exec(PRELUDE + "for step in range(60): train_step(x, y)", space)
+    assert space["train_step"].traces == 1
+
+
+def test_names_that_instructions_look_up() -> None:
+    def f(x: Any) -> Any:
+        class Inner:
+            size = base
+
+        def inside() -> Any:
+            return deep.down * x.wide
+
+        keys = {"key": 1, "name": Inner}
+        return keys["key"], x.step(y=inside()), [x.each for _ in range(3)], getattr(x.a, "attr", None), x.both, x.both()
+
+    found = names_of(f.__code__)
+    assert {"base", "deep", "range", "getattr"} <= found.globals
+    assert found.globals.isdisjoint({"key", "name", "step", "attr", "x", "y", "keys", "down", "size"})
+    assert found.attributes == {"down", "wide", "each", "a", "attr", "both"}
+    assert found.methods == {"step", "both"}
+    assert not found.any_global and not found.any_attribute
+
+
+base: Any = None
+deep: Any = None
