@@ -16,6 +16,7 @@ from stele.errors import StorageError
 OTHERS = stat.S_IWGRP | stat.S_IWOTH    # the mode bits by which others may write
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC     # opening waits for nobody, follows nothing
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _LINKS = 40                             # as many links as Linux follows on one way
 
 
@@ -90,13 +91,29 @@ def sweep(folder: int, name: str | None = None) -> None:
 
 
 @contextmanager
-def opened(folder: str | Path, follow: bool = True) -> Iterator[int]:
+def opened(folder: str | Path) -> Iterator[int]:
     """A folder by number, so that all that is done in it is done in the same one; OSError if it is none."""
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
+    number = os.open(folder, _FOLDER)
     try:
         yield number
     finally:
         os.close(number)
+
+
+def open_trusted(folder: Path) -> int:
+    """The number of a folder in which nobody but this user and root can put anything; who closes it is who called.
+
+    PermissionError says why if somebody else could, or if a link stands there, which is not followed.
+    """
+    why = "it is a link, which is not followed" if folder.is_symlink() else doubt(folder)
+    if why is None:
+        number = os.open(folder, _FOLDER | os.O_NOFOLLOW)
+        mode = os.fstat(number).st_mode
+        if not mode & OTHERS:
+            return number
+        os.close(number)
+        why = f"others may write there (mode {stat.S_IMODE(mode):o})"
+    raise PermissionError(errno.EPERM, why)
 
 
 def regular(path: str | Path, folder: int | None = None, follow: bool = True) -> IO[bytes]:

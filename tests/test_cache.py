@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 import subprocess
 import sys
-import time
+import tempfile
 import warnings
 from pathlib import Path
 
+import long_planted
 import pytest
 
+from stele import files
+from stele.backend.cpu import tuned
 from stele.backend.cpu.cache import Cache, digest, fingerprint, objects
+from stele.backend.cpu.target import detect
 
 KEYS = [digest(str(k)) for k in range(40)]
 ROOT = Path(__file__).resolve().parent.parent
+STRANGER = 54321
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
 
 
 @pytest.fixture
@@ -41,7 +48,7 @@ def test_a_damaged_entry_is_removed_and_reported(cache: Cache, damage) -> None:
     cache.put(KEYS[0], b"content of some length")
     path = cache.folder / KEYS[0]
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.warns(RuntimeWarning, match="damaged"):
+    with pytest.warns(RuntimeWarning, match="damaged or another entry, and compiles again"):
         assert cache.get(KEYS[0]) is None
     assert not path.exists() and cache.counts.corrupt == 1
     cache.put(KEYS[0], b"new")
@@ -69,12 +76,12 @@ def test_what_exceeds_the_bound_is_not_kept(cache: Cache) -> None:
 
 def test_unfinished_writes_of_the_dead_are_swept(cache: Cache) -> None:
     cache.put(KEYS[0], b"x")
-    for name, age in (("1.1.part", 7200), ("2.2.part", 10)):
-        part = cache.folder / f"{KEYS[1]}.{name}"
-        part.write_bytes(b"half")
-        os.utime(part, (time.time() - age,) * 2)
-    Cache(cache.folder, cache.limit).put(KEYS[2], b"y")
-    assert [path.name.split(".", 1)[1] for path in cache.folder.glob("*.part")] == ["2.2.part"]
+    dead = cache.folder / f".{KEYS[1]}.{'0' * 16}.part"
+    dead.write_bytes(b"half")
+    with files.opened(cache.folder) as folder, files.writing(folder, KEYS[2]) as alive:
+        alive.write(b"half")
+        Cache(cache.folder, cache.limit).put(KEYS[3], b"y")
+        assert not dead.exists() and len(list(cache.folder.glob(".*.part"))) == 1
 
 
 def test_a_folder_that_cannot_be_is_said_once(tmp_path: Path) -> None:
@@ -88,19 +95,188 @@ def test_a_folder_that_cannot_be_is_said_once(tmp_path: Path) -> None:
         assert cache.get(KEYS[0]) is None
 
 
-def test_a_folder_open_to_others_is_closed(cache: Cache) -> None:
-    cache.put(KEYS[0], b"x")
-    cache.folder.chmod(0o777)
-    assert cache.get(KEYS[0]) == b"x"
-    assert stat.S_IMODE(cache.folder.stat().st_mode) == 0o700
+def refused(cache: Cache, why: str) -> None:
+    """Neither read nor written, said once."""
+    before = sorted(os.listdir(cache.folder))
+    again = Cache(cache.folder, cache.limit)
+    with pytest.warns(RuntimeWarning, match=f"keeps no compiled code in .*{why}.*Set STELE_CACHE") as said:
+        assert again.get(KEYS[0]) is None
+        again.put(KEYS[1], b"y")
+        assert again.get(KEYS[0]) is None and again.size() == 0
+        again.clear()
+    assert len(said) == 1 and sorted(os.listdir(cache.folder)) == before
+    with pytest.warns(RuntimeWarning, match=why):
+        Cache(cache.folder, cache.limit).put(KEYS[1], b"y")
+    assert sorted(os.listdir(cache.folder)) == before
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
-def test_a_folder_of_somebody_else_is_not_trusted(cache: Cache) -> None:
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("opened", [0o777, 0o770, 0o1777, 0o702])
+def test_a_folder_open_to_others_is_neither_trusted_nor_closed(cache: Cache, opened: int) -> None:
+    cache.put(KEYS[0], b"planted")
+    cache.folder.chmod(opened)
+    refused(cache, "others may write")
+    assert mode(cache.folder) == opened
+
+
+def test_a_folder_in_an_open_one_is_not_trusted(cache: Cache) -> None:
+    cache.put(KEYS[0], b"planted")
+    cache.folder.parent.chmod(0o777)
+    refused(cache, f"others may write to {cache.folder.parent}")
+    assert mode(cache.folder.parent) == 0o777 and mode(cache.folder) == 0o700
+
+
+def test_a_folder_that_others_read_is_left_as_it_is(cache: Cache) -> None:
     cache.put(KEYS[0], b"x")
-    os.chown(cache.folder, 12345, 12345)
-    with pytest.warns(RuntimeWarning, match="another user"):
+    cache.folder.chmod(0o755)
+    assert Cache(cache.folder, cache.limit).get(KEYS[0]) == b"x" and mode(cache.folder) == 0o755
+
+
+def test_missing_folders_are_made_for_this_user_alone(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        Cache(tmp_path / "a" / "b" / "objects", 1 << 20).put(KEYS[0], b"x")
+    finally:
+        os.umask(old)
+    assert [mode(tmp_path / name) for name in ("a", "a/b", "a/b/objects")] == [0o700] * 3
+    assert mode(tmp_path / "a/b/objects" / KEYS[0]) == 0o600
+
+
+def test_a_linked_folder_is_not_followed(cache: Cache, tmp_path: Path) -> None:
+    cache.put(KEYS[0], b"planted")
+    target = tmp_path / "shared"
+    cache.folder.rename(target)
+    target.chmod(0o1777)
+    cache.folder.symlink_to(target)
+    refused(cache, "it is a link")
+    assert mode(target) == 0o1777
+
+
+def test_links_on_the_way_are_followed_where_nobody_else_made_them(cache: Cache, tmp_path: Path) -> None:
+    cache.put(KEYS[0], b"x")
+    (tmp_path / "elsewhere").symlink_to(cache.folder.parent)
+    assert Cache(tmp_path / "elsewhere" / "objects", cache.limit).get(KEYS[0]) == b"x"
+
+
+@root
+@pytest.mark.parametrize("whose", ["folder", "parent"])
+def test_a_folder_of_somebody_else_is_not_trusted(cache: Cache, whose: str) -> None:
+    cache.put(KEYS[0], b"planted")
+    os.chown(cache.folder if whose == "folder" else cache.folder.parent, STRANGER, STRANGER)
+    refused(cache, "another user")
+
+
+@root
+def test_another_user_does_not_trust_what_is_open_to_all() -> None:
+    code = f"""
+import os, sys, warnings
+from pathlib import Path
+from stele.backend.cpu.cache import Cache
+os.setgid({STRANGER}); os.setuid({STRANGER})
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    print(Cache(Path(sys.argv[1]), 1 << 20).get({KEYS[0]!r}), *(each.message for each in said))
+"""
+    def answer() -> str:
+        command = [sys.executable, "-c", code, folder]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True).stdout
+
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Cache(Path(folder), 1 << 20).put(KEYS[0], b"x")
+        (Path(folder) / KEYS[0]).chmod(0o644)
+        for opened, wanted in (0o755, "b'x'\n"), (0o777, "None Stele keeps no compiled code in"):
+            Path(folder).chmod(opened)
+            assert answer().startswith(wanted)
+        os.chown(folder, STRANGER + 1, STRANGER + 1)
+        Path(folder).chmod(0o755)
+        assert f"{folder} belongs to another user" in answer()
+
+
+def plant_fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def plant_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as door:
+        place = os.getcwd()
+        os.chdir(path.parent)       # names of sockets are short
+        try:
+            door.bind(path.name)
+        finally:
+            os.chdir(place)
+
+
+def plant_device(path: Path) -> None:
+    if os.geteuid():
+        pytest.skip("only root can make a device")
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 5))      # /dev/zero, which never ends
+    except PermissionError:
+        pytest.skip("no devices can be made here")
+
+
+def plant_link(path: Path) -> None:
+    whole = path.with_name("whole")
+    Cache(path.parent, 1 << 20).put(KEYS[0], b"planted")
+    (path.parent / KEYS[0]).rename(whole)
+    path.symlink_to(whole)
+
+
+def plant_folder(path: Path) -> None:
+    (path / "in").mkdir(parents=True)
+
+
+def plant_huge(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 1 << 40)
+
+
+def plant_writable(path: Path) -> None:
+    Cache(path.parent, 1 << 20).put(path.name, b"planted")
+    path.chmod(0o622)
+
+
+def plant_foreign(path: Path) -> None:
+    if os.geteuid():
+        pytest.skip("only root can give files away")
+    Cache(path.parent, 1 << 20).put(path.name, b"planted")
+    os.chown(path, STRANGER, STRANGER)
+
+
+@pytest.mark.parametrize("plant", [plant_fifo, plant_socket, plant_device, plant_link, plant_folder, plant_huge,
+                                   plant_writable, plant_foreign])
+def test_what_is_planted_in_place_of_an_entry_is_not_read(cache: Cache, plant) -> None:
+    cache.put(KEYS[1], b"x")
+    plant(cache.folder / KEYS[0])
+    with pytest.warns(RuntimeWarning, match="does not use .* of its cache, which .*, and compiles again"):
         assert cache.get(KEYS[0]) is None
+    assert cache.counts.corrupt == 1
+    cache.put(KEYS[0], b"new")
+    assert cache.get(KEYS[1]) == b"x", "the cache goes on"
+    if plant is not plant_folder:
+        assert cache.get(KEYS[0]) == b"new"
+
+
+def test_an_entry_is_good_for_its_own_key_only(cache: Cache) -> None:
+    for key in KEYS[:2]:
+        cache.put(key, b"code of " + key.encode())
+    (cache.folder / KEYS[0]).write_bytes((cache.folder / KEYS[1]).read_bytes())
+    with pytest.warns(RuntimeWarning, match="another entry"):
+        assert cache.get(KEYS[0]) is None
+    assert cache.get(KEYS[1]) is not None
+
+
+def test_measured_choices_are_kept_as_safely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STELE_CACHE", str(tmp_path / "c"))
+    target = detect()
+    tuned.remember(target, {"gemm": 3})
+    assert tuned.tuned(target).choices.answers == {"gemm": 3}
+    (tmp_path / "c" / "tuned").chmod(0o777)
+    with pytest.warns(RuntimeWarning, match="others may write"):
+        assert tuned.tuned(target) == target
 
 
 def test_a_key_is_a_hash(cache: Cache) -> None:
@@ -142,3 +318,9 @@ def test_the_environment_names_the_folder(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("STELE_CACHE", str(tmp_path))
     monkeypatch.setenv("STELE_CACHE_SIZE", "3")
     assert (objects().folder, objects().limit) == (tmp_path / "objects", 3 << 20)
+
+
+def test_programs_do_not_run_what_was_planted_or_swapped(tmp_path: Path) -> None:
+    long_planted.planted(long_planted.linked, tmp_path / "planted")
+    names = long_planted.keys(tmp_path / "swapped", 3, 4)
+    long_planted.swapped(tmp_path / "swapped", {3: names[0], 4: names[1]}, 3, 4)

@@ -6,21 +6,19 @@ import functools
 import hashlib
 import os
 import re
-import stat
-import time
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import llvmlite
 
-from stele import config
+from stele import config, files
 
-_MAGIC = b"stele cache 1\n"
+_MAGIC = b"stele cache 2\n"
 _HEADER = len(_MAGIC) + hashlib.sha256().digest_size
 _KEY = re.compile(r"[0-9a-f]{64}")
-_STALE_SECONDS = 3600.0     # an unfinished write that is this old was left by a process that died
 _PACKAGE = Path(__file__).resolve().parents[2]
 
 
@@ -38,7 +36,10 @@ class Counts:
 class Cache:
     """A store of bytes by key (64 hex digits), safe under several processes; `limit` bounds its bytes.
 
-    The worst that a broken, full or unwritable folder does is to make `get` return None.
+    Native code comes from here, so nothing is read that anybody but this user and root could have put there: the
+    folder, those above it and each entry have to belong to one of them and be closed to others. Links are not
+    followed, no folder is adopted that is open, and no mode is changed. An entry is good for its own key only.
+    The worst that a broken, planted, full or unwritable folder does is to make `get` return None, with a warning.
 
     >>> import tempfile
     >>> cache = Cache(Path(tempfile.mkdtemp()), limit=1 << 20)
@@ -54,115 +55,140 @@ class Cache:
         self._usable = limit > 0
 
     def get(self, key: str) -> bytes | None:
-        """What was put under the key, or None; an entry that was damaged is removed and counted."""
-        path = self._path(key)
-        try:
-            entry = path.read_bytes() if self._usable and self._is_ours() else None
-        except OSError:
-            entry = None
-        if entry is None:
-            self.counts.misses += 1
-            return None
-        content = entry[_HEADER:]
-        if entry[:_HEADER] != _MAGIC + hashlib.sha256(content).digest():
-            self._drop_corrupt(path)
-            return None
-        self.counts.hits += 1
-        _touch(path)
+        """What was put under the key, or None; an entry that was damaged or planted is removed and counted."""
+        _check(key)
+        with self._opened() as folder:
+            content = None if folder is None else self._read(folder, key)
+        self.counts.hits += content is not None
+        self.counts.misses += content is None
         return content
 
     def put(self, key: str, content: bytes) -> None:
         """Keep the content under the key; the oldest entries leave if the bound is passed."""
-        path = self._path(key)
-        if not self._usable or len(content) + _HEADER > self.limit:
+        _check(key)
+        if len(content) + _HEADER > self.limit:
             return
-        part = path.with_name(f"{key}.{os.getpid()}.{time.monotonic_ns()}.part")
-        try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not self._is_ours():
+        with self._opened(make=True) as folder:
+            if folder is None:
                 return
-            part.write_bytes(_MAGIC + hashlib.sha256(content).digest() + content)
-            part.replace(path)
-        except FileNotFoundError:
-            return      # somebody emptied the folder meanwhile
-        except OSError as error:
-            self._give_up(f"cannot write there ({error.strerror or error})")
-            return
-        self.counts.writes += 1
-        self._bound(len(content) + _HEADER)
+            try:
+                with files.writing(folder, key, mode=0o600) as file:
+                    file.write(_head(key, content))
+                    file.write(content)
+            except (FileNotFoundError, IsADirectoryError):
+                return      # somebody emptied the folder meanwhile, or put a folder there, of which `get` warns
+            except OSError as error:
+                self._give_up(f"cannot write there ({error.strerror or error})")
+                return
+            self.counts.writes += 1
+            self._bound(folder, len(content) + _HEADER)
 
     def size(self) -> int:
         """Bytes on disk now."""
-        return sum(size for _, size, _ in self._entries())
+        with self._opened() as folder:
+            return 0 if folder is None else sum(size for _, size, _ in _entries(folder))
 
     def clear(self) -> None:
         """Remove every entry."""
-        for _, _, path in self._entries():
-            _remove(path)
+        with self._opened() as folder:
+            for _, _, name in () if folder is None else _entries(folder):
+                _remove(folder, name)
         self._bytes = 0
 
-    def _path(self, key: str) -> Path:
-        if not _KEY.fullmatch(key):
-            raise ValueError(f"a cache key has 64 hex digits, got {key!r}; make one with digest()")
-        return self.folder / key
-
-    def _is_ours(self) -> bool:
-        """Native code is loaded from here, so nobody else may write here; a folder of ours is put right."""
+    @contextmanager
+    def _opened(self, make: bool = False) -> Iterator[int | None]:
+        """The folder by number; None where there is none, or none that can be trusted."""
+        folder = self._open(make) if self._usable else None
         try:
-            found = self.folder.stat()
-        except OSError:
-            return False
-        if not hasattr(os, "getuid"):
-            return True
-        if found.st_uid != os.getuid():
-            self._give_up("it belongs to another user")
-            return False
-        if stat.S_IMODE(found.st_mode) & 0o077:
-            self.folder.chmod(0o700)
-        return True
+            yield folder
+        finally:
+            if folder is not None:
+                os.close(folder)
 
-    def _bound(self, added: int) -> None:
+    def _open(self, make: bool) -> int | None:
+        try:
+            if make and files.doubt(self.folder) is None:
+                files.make_folder(self.folder, 0o700)
+            return files.open_trusted(self.folder)
+        except FileNotFoundError:
+            return None     # nobody has put anything there yet
+        except OSError as error:
+            self._give_up(error.strerror or str(error))
+            return None
+
+    def _read(self, folder: int, key: str) -> bytes | None:
+        """The content of an entry, if it is whole, of nobody else and of this key."""
+        try:
+            with files.regular(key, folder, follow=False) as file:
+                why = _fault(os.fstat(file.fileno()), self.limit)
+                entry = b"" if why else file.read()
+                if not why and entry[:_HEADER] == _head(key, entry[_HEADER:]):
+                    _touch(file.fileno())
+                    return entry[_HEADER:]
+                why = why or "is damaged or another entry"
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            why = f"cannot be read ({error.strerror or error})"
+        self.counts.corrupt += 1
+        _remove(folder, key)
+        warnings.warn(f"Stele does not use {self.folder / key} of its cache, which {why}, and compiles again",
+                      RuntimeWarning, stacklevel=5)
+        return None
+
+    def _bound(self, folder: int, added: int) -> None:
         if self._bytes is not None:
             self._bytes += added
             if self._bytes <= self.limit:
                 return
-        entries = sorted(self._entries())
+        files.sweep(folder)
+        entries = sorted(_entries(folder))
         self._bytes = sum(size for _, size, _ in entries)
-        for when, size, path in entries:
-            if path.suffix == ".part":
-                leaves = when < time.time() - _STALE_SECONDS
-            else:
-                leaves = self._bytes > self.limit
-                self.counts.evicted += leaves
-            if leaves:
-                _remove(path)
-                self._bytes -= size
-
-    def _entries(self) -> Iterator[tuple[float, int, Path]]:
-        try:
-            listed = list(os.scandir(self.folder))
-        except OSError:
-            return
-        for entry in listed:
-            if not _KEY.match(entry.name):
-                continue
-            try:
-                found = entry.stat()
-            except OSError:
-                continue
-            yield found.st_mtime, found.st_size, Path(entry.path)
-
-    def _drop_corrupt(self, path: Path) -> None:
-        self.counts.corrupt += 1
-        self.counts.misses += 1
-        _remove(path)
-        warnings.warn(f"Stele removed a damaged entry of its cache, {path}, and compiles again", RuntimeWarning,
-                      stacklevel=4)
+        for _, size, name in entries:
+            if self._bytes <= self.limit:
+                return
+            _remove(folder, name)
+            self._bytes -= size
+            self.counts.evicted += 1
 
     def _give_up(self, why: str) -> None:
         self._usable = False
-        warnings.warn(f"Stele keeps no compiled code in {self.folder}: {why}. Set STELE_CACHE to a folder of yours, or "
-                      "STELE_CACHE_SIZE=0 to do without.", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"Stele keeps no compiled code in {self.folder}: {why}. Set STELE_CACHE to a folder that nobody "
+                      "else may write to, or STELE_CACHE_SIZE=0 to do without.", RuntimeWarning, stacklevel=5)
+
+
+def _check(key: str) -> None:
+    if not _KEY.fullmatch(key):
+        raise ValueError(f"a cache key has 64 hex digits, got {key!r}; make one with digest()")
+
+
+def _head(key: str, content: bytes) -> bytes:
+    """What stands in front of a content: it is of this key and no other, and whole."""
+    total = hashlib.sha256(key.encode())
+    total.update(content)
+    return _MAGIC + total.digest()
+
+
+def _fault(found: os.stat_result, limit: int) -> str | None:
+    """Why an entry is not even read, or None."""
+    if found.st_uid not in (0, os.geteuid()):
+        return "belongs to another user"
+    if found.st_mode & files.OTHERS:
+        return "others may write to"
+    return "is larger than the whole cache" if found.st_size > limit else None
+
+
+def _entries(folder: int) -> Iterator[tuple[float, int, str]]:
+    """When entries were last used, their bytes and names."""
+    with os.scandir(folder) as listed:
+        for entry in listed:
+            if not _KEY.fullmatch(entry.name):
+                continue
+            try:
+                found = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue
+            yield found.st_mtime, found.st_size, entry.name
 
 
 def objects() -> Cache:
@@ -227,15 +253,15 @@ def _sources(folder: str) -> Iterator[str]:
                 yield f"{entry.path.removeprefix(str(_PACKAGE))} {found.st_size} {found.st_mtime_ns}"
 
 
-def _touch(path: Path) -> None:
+def _touch(file: int) -> None:
     try:
-        os.utime(path)
+        os.utime(file)
     except OSError:
         return
 
 
-def _remove(path: Path) -> None:
+def _remove(folder: int, name: str) -> None:
     try:
-        path.unlink()
+        os.unlink(name, dir_fd=folder)
     except OSError:
         return
