@@ -207,9 +207,10 @@ class Compiled(Opaque):
         traced = trace(self.function, spec, leaves, types, names, Sizes(dict(sizes), []))
         donated = donations(traced)
         unchanged = steady(traced, leaves)
-        key = (traced.graph.digest, tuple(donated.items()), unchanged)
+        graph = Graph(traced.graph.parameters, traced.graph.results)    # calls check its guards before it runs
+        key = (graph.digest, tuple(donated.items()), unchanged)
         if key not in self.built:
-            self.built[key] = build(traced.graph, donate=donated, steady=unchanged, options=self.options)
+            self.built[key] = build(graph, donate=donated, steady=unchanged, options=self.options)
         return Plan(traced, self.built[key], leaves, donated)
 
     def __repr__(self) -> str:

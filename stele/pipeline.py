@@ -13,6 +13,7 @@ from stele.ir.stages import show
 from stele.ir.text import show as text_of
 from stele.ir.verify import verify
 from stele.transform.expand import expand
+from stele.transform.images import open_images
 from stele.transform.merge import merge
 from stele.transform.share import share
 from stele.transform.simplify import simplify
@@ -25,6 +26,7 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("simplify", simplify),
     ("stabilize", stabilize),
     ("expand", expand),
+    ("images", open_images),
     ("share", share),
     ("merge", merge),
     ("simplify", simplify),

@@ -27,7 +27,7 @@ def example() -> Graph:
     x, w = parameter("x", Type(float32, (n, 3))), parameter("fc1.weight", Type(float32, (3,)))
     with inherit(HERE):
         y = Concatenate(0)(exp(x), x) * w + literal(np.array([0.5, -0.0, np.inf], np.float32))
-        return Graph((x, w), (Sum((0, 1))(y), reshape(y, (n * 6,))), (Guard(n, 1, equal=False),))
+        return Graph((x, w), (Sum((0, 1))(y), reshape(y, (n * 6,))), (Guard(n, 1, "!="),))
 
 
 GOLDEN = """\

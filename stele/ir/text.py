@@ -218,10 +218,10 @@ def parse_type(text: str) -> Any:
 
 def parse_guard(text: str) -> Guard:
     """The guard that `str` printed."""
-    parts = re.fullmatch(r"(.+) (==|!=) (.+)", text)
+    parts = re.fullmatch(r"(.+) (==|!=|<|>=) (.+)", text)
     if not parts:
         raise GraphError(f"cannot read the guard {text!r}; write for example 'n == 2*m'")
-    return Guard(parse_size(parts[1]), parse_size(parts[3]), parts[2] == "==")
+    return Guard(parse_size(parts[1]), parse_size(parts[3]), parts[2])
 
 
 def parse_where(text: str) -> Where:

@@ -1,16 +1,18 @@
 """Element types, array types, promotion and broadcasting."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
+from operator import eq, ge, lt, ne
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from stele.errors import DTypeError, ShapeError
-from stele.ir.sizes import Dim, Size, at
+from stele.ir.sizes import Dim, at
 
 Shape = tuple[Dim, ...]
 
@@ -135,17 +137,20 @@ class TupleType:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """An assumption about sizes made while tracing, checked at entry: `left == right` (or `!=`)."""
+    """An assumption about sizes made while tracing, checked at entry: `left relation right`, a key of RELATIONS."""
 
     left: Dim
     right: Dim
-    equal: bool = True
+    relation: str = "=="
 
     def holds(self, sizes: dict[str, int]) -> bool:
-        return (at(self.left, sizes) == at(self.right, sizes)) == self.equal
+        return RELATIONS[self.relation](at(self.left, sizes), at(self.right, sizes))
 
     def __str__(self) -> str:
-        return f"{self.left} {'==' if self.equal else '!='} {self.right}"
+        return f"{self.left} {self.relation} {self.right}"
+
+
+RELATIONS: dict[str, Callable[[int, int], bool]] = {"==": eq, "!=": ne, "<": lt, ">=": ge}
 
 
 @dataclass(slots=True)
@@ -161,17 +166,25 @@ SIZES: ContextVar[Sizes | None] = ContextVar("sizes", default=None)
 
 def same(a: Dim, b: Dim) -> bool:
     """Whether two dimensions are equal; what symbols leave open is decided by the example sizes and guarded."""
-    if a == b:
-        return True
-    if isinstance(a, int) and isinstance(b, int):
-        return False
-    if not isinstance(difference := a - b, Size):
-        return difference == 0
+    return True if a == b else decided(a, b, "==", "!=")
+
+
+def below(a: Dim, b: Dim) -> bool:
+    """Whether a < b, decided as in `same`."""
+    return decided(a, b, "<", ">=")
+
+
+def decided(a: Dim, b: Dim, relation: str, opposite: str) -> bool:
+    """Whether the relation holds of two dimensions, guarded where that depends on symbols."""
+    difference = a - b
+    if isinstance(difference, int):
+        return RELATIONS[relation](difference, 0)
     known = SIZES.get()
     if known is None:
-        raise ShapeError(f"cannot tell whether the sizes {a} and {b} are equal: give both dimensions the same name")
-    answer = at(a, known.hints) == at(b, known.hints)
-    guard = Guard(a, b, answer)
+        raise ShapeError(f"cannot tell whether the sizes {a} {relation} {b}: give both dimensions the same name")
+    guard = Guard(a, b, relation)
+    if not (answer := guard.holds(known.hints)):
+        guard = Guard(a, b, opposite)
     if guard not in known.guards:
         known.guards.append(guard)
     return answer

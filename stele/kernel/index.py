@@ -154,6 +154,11 @@ def quotient(x: Dim, by: Dim, ranges: Ranges) -> tuple[Dim, Dim]:
 
 def regroup(index: Sequence[Dim], shape: Shape, into: Shape, ranges: Ranges) -> tuple[Dim, ...]:
     """The index into an array of shape `into` of the element that `index` means in the same elements of `shape`."""
+    if 1 in shape or 1 in into:     # axes of length 1 say nothing, and would ask for quotients by the sizes beside them
+        kept = [k for k, n in enumerate(shape) if n != 1]
+        long = tuple(n for n in into if n != 1)
+        found = iter(regroup([index[k] for k in kept], tuple(shape[k] for k in kept), long, ranges))
+        return tuple(0 if n == 1 else next(found) for n in into)
     result: list[Dim] = []
     for own, other in factors(shape, into):
         linear: Dim = 0

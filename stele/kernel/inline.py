@@ -6,9 +6,8 @@ from stele.ir.graph import Constant, Graph, Item, Literal, Value, users, walk
 from stele.kernel.cost import instructions
 from stele.kernel.index import variable
 from stele.kernel.space import Unfit, follow, measured
-from stele.ops.contraction import Convolution
 from stele.ops.linear import Broadcast, Cast, Concatenate, Gather, Pad, Reshape, Slice, Transpose
-from stele.ops.windows import Window
+from stele.ops.windows import Taps, Window
 
 CHEAP = 10
 """What may be computed again for each user, in instructions and loads."""
@@ -19,7 +18,7 @@ LARGEST = 96
 def kind_of(v: Value) -> str:
     """How a value comes about: "leaf", "number", "inline", "fold", or what kind of kernel is made for it alone."""
     match v.op.family:
-        case "contraction" if not v.dtype.is_float or (isinstance(v.op, Convolution) and not fixed(v)):
+        case "contraction" if not v.dtype.is_float:
             return "host"
         case "leaf":
             is_number = isinstance(v.op, Literal) or (isinstance(v.op, Constant) and v.op.array.size == 1)
@@ -41,11 +40,6 @@ def kind_of(v: Value) -> str:
     return "host"
 
 
-def fixed(v: Value) -> bool:
-    """Whether a convolution knows all sizes but that of its batch."""
-    return all(isinstance(n, int) for x in (v, *v.args) for n in x.shape[1:])
-
-
 class Inlining:
     """For each value of a graph, in `order`, its `kind`; `roots` are kept, `views` show the memory of another value."""
 
@@ -65,7 +59,7 @@ class Inlining:
         """Decides what is in memory: results, operands of what is no loop of ours, sums, what is dear and reused."""
         for v, kind in self.kind.items():
             if kind in ("inline", "fold"):
-                if isinstance(v.op, Gather):
+                if isinstance(v.op, Gather | Taps):
                     self.keep(v.args[0])
             elif kind in ("scan", "host", "library", "scatter"):
                 for a in v.args:
@@ -138,7 +132,7 @@ class Inlining:
         if self.in_memory(v) or self.kind[v] == "number":
             return self.kind[v] != "number"
         body = self.inlined(v)
-        simple = all(isinstance(u.op, Broadcast | Transpose | Slice | Reshape | Cast)
+        simple = all(isinstance(u.op, Broadcast | Transpose | Slice | Reshape | Cast | Taps)
                      or (u.op.family == "elementwise" and len(self.users[u]) == 1) for u in body)
         try:
             follow([v], body, tuple(variable(f"c{k}") for k in range(v.ndim)), v.shape, {})
@@ -190,4 +184,4 @@ def repeats(v: Value) -> bool:
     """Whether a movement asks for elements of its operand many times."""
     if isinstance(v.op, Broadcast):
         return v.args[0].type.size not in (1, v.type.size)
-    return isinstance(v.op, Window | Gather)
+    return isinstance(v.op, Window | Taps | Gather)

@@ -11,7 +11,7 @@ import numpy as np
 from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Array, Op, Value
 from stele.ir.sizes import Dim
-from stele.ir.types import Type, broadcast_shapes, float32, promote, same, show
+from stele.ir.types import SIZES, Type, below, broadcast_shapes, float32, promote, same, show
 from stele.ops.linear import broadcast, cast, expand_dims, reshape, swap_last
 
 Pair = tuple[int, int]
@@ -99,9 +99,14 @@ class Convolution(Contraction):
                              f"got {show(x.shape)} and {show(w.shape)}")
         if w.shape[0] % self.groups != 0:
             raise ShapeError(f"{self.name} needs the {w.shape[0]} output channels to divide by groups={self.groups}")
-        if any(isinstance(n, int) and n < 1 for n in self.out(x.shape[2:], w.shape[2:])):
+        if any(is_empty(n) for n in self.out(x.shape[2:], w.shape[2:])):
             raise ShapeError(f"{self.name}: the kernel {show(w.shape[2:])} with dilation {self.dilation} does not fit "
                              f"in {show(x.shape[2:])} padded by {self.padding}", hint="Use more padding.")
+
+
+def is_empty(n: Dim) -> bool:
+    """Whether a size is below 1; what stays open outside of a trace is told when a program runs."""
+    return n < 1 if isinstance(n, int) else SIZES.get() is not None and below(n, 1)
 
 
 def grouped(x: Array, axis: int, groups: int) -> Array:

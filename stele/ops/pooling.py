@@ -12,7 +12,7 @@ from stele.errors import ShapeError
 from stele.ir.graph import Array, Value
 from stele.ir.types import Type, float32, int32, show
 from stele.ops.composite import Composite
-from stele.ops.contraction import Padding, Pair, pads, pair
+from stele.ops.contraction import Padding, Pair, is_empty, pads, pair
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.base import needs_float
 from stele.ops.generate import Iota
@@ -40,7 +40,7 @@ class Pool2d(Composite):
             raise ShapeError(f"{self.name} needs padding below the window size, got {self.padding} for {self.size}")
         out = tuple((n + lo + hi - k) // s + 1
                     for n, k, s, (lo, hi) in zip(x[0].shape[2:], self.size, self.stride, self.padding))
-        if any(isinstance(n, int) and n < 1 for n in out):
+        if any(map(is_empty, out)):
             raise ShapeError(f"{self.name}: a window {self.size} does not fit in {show(x[0].shape[2:])} "
                              f"padded by {self.padding}")
         return x[0].with_shape((*x[0].shape[:2], *out))

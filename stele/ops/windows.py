@@ -10,8 +10,8 @@ import numpy as np
 from stele.errors import ShapeError
 from stele.ir.graph import Array, Value
 from stele.ir.sizes import Dim
-from stele.ir.types import Type, axis_of, bool_, float32, same, show
-from stele.ops.linear import Linear, Movement, Source, pad_axis, reshape, slice_axis, transpose
+from stele.ir.types import Shape, Type, axis_of, bool_, float32, same, show
+from stele.ops.linear import Linear, Movement, Pad, Slice, Source, pad_axis, reshape, slice_axis, transpose
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class Window(Movement):
     """Windows along `axis` as a new last axis: y[..., o, ..., k] = x[..., o*stride + k*dilation, ...]."""
 
     axis: int
-    size: int
-    stride: int
-    dilation: int
+    size: Dim
+    stride: Dim
+    dilation: Dim
 
     def type(self, *x: Type) -> Type:
         axis = axis_of(self.axis, x[0].ndim)
@@ -100,4 +100,52 @@ class Unwindow(Linear):
                (cls(-1, 2, 1, 3, 6), (Type(float32, (3, 2)),))
 
 
-ALL = (Window, Unwindow)
+@dataclass(frozen=True)
+class Taps(Movement):
+    """What each tap of a kernel meets of images that lie as their phases, (N, C, SH, SW, rows of `width`), at `length`
+    positions in a row: y[n, c, a, b, p] = x[n, c, a*dh % SH, b*dw % SW, a*dh // SH * width + b*dw // SW + p].
+    """
+
+    kernel: tuple[int, int]
+    dilation: tuple[int, int]
+    width: Dim
+    length: Dim
+
+    def type(self, *x: Type) -> Type:
+        if x[0].ndim != 5:
+            raise ShapeError(f"{self.name} needs phases of images (N, C, SH, SW, positions), got {show(x[0].shape)}")
+        return x[0].with_shape((*x[0].shape[:2], *self.kernel, self.length))
+
+    def reference(self, x: Array) -> Array:
+        y = np.zeros(self.type(Type(bool_, x.shape)).shape, x.dtype)  # type: ignore[arg-type]
+        for a, b in np.ndindex(*self.kernel):
+            i = self.at((0, 0, a, b, 0), x.shape)
+            y[:, :, a, b] = x[:, :, i[2], i[3], i[4]:][:, :, :self.length]  # type: ignore[index, misc]
+        return y
+
+    def at(self, i: tuple[Dim, ...], shape: Shape) -> tuple[Dim, ...]:
+        """The index of what element i shows."""
+        down, across = i[2] * self.dilation[0], i[3] * self.dilation[1]
+        sh, sw = shape[2:4]
+        return i[0], i[1], down % sh, across % sw, (down // sh) * self.width + across // sw + i[4]
+
+    def source(self, i: tuple[Dim, ...], x: Type) -> Source:
+        return Source(self.at(i, x.shape))
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        parts: list[Value] = []
+        for a, b in np.ndindex(*self.kernel):
+            _, _, down, across, start = self.at((0, 0, a, b, 0), x[0].shape)
+            part = Slice((0, 0, a, b, 0), (*g.shape[:2], 1, 1, g.shape[4]), (1,) * 5)(g)
+            low = 0, 0, down, across, start
+            high = tuple(n - lo - k for n, lo, k in zip(x[0].shape, low, part.shape))
+            parts.append(Pad(low, high, (0,) * 5)(part))
+        return reduce(lambda a, b: a + b, parts),
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls((2, 3), (1, 1), 5, 8), (Type(float32, (2, 3, 1, 1, 15)),)), \
+               (cls((3, 2), (1, 3), 4, 6), (Type(float32, (1, 2, 2, 2, 12)),))
+
+
+ALL = (Window, Unwindow, Taps)

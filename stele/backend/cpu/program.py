@@ -19,11 +19,13 @@ from stele.backend.cpu.image import Image, load
 from stele.backend.cpu.native import Native, native, wheres
 from stele.backend.cpu.target import detect
 from stele.backend.cpu.tuned import tuned
-from stele.errors import Cancelled, DeviceError, IndexOutOfRange
-from stele.ir.graph import Graph
+from stele.errors import Cancelled, DeviceError, IndexOutOfRange, ShapeError
+from stele.ir.graph import Graph, walk
 from stele.ir.origin import lines
 from stele.ir.sizes import at
 from stele.ir.stages import show
+from stele.ir.types import Type
+from stele.ir.types import show as shape_text
 from stele.kernel.memory import FRESH, Layout, Piece, layout
 
 INDEX_OUT_OF_RANGE = 1
@@ -127,6 +129,7 @@ class Program:
         """The memory plan for these sizes, made once."""
         key = tuple([sizes[name] for name in self.open])
         if (bound := self.bounds.get(key)) is None:
+            refuse_negative(self.graph, dict(zip(self.open, key)))
             bound = self.bounds[key] = self.bind({**sizes, **self.manifest.private})
         return bound
 
@@ -193,6 +196,16 @@ class Program:
                 for k, (kind, what, where) in enumerate(self.kernels)]
         plan = [] if self.open else [f"arena {self.memory({}):,} bytes"]
         return "\n".join([*rows, *plan])
+
+
+def refuse_negative(graph: Graph, sizes: Mapping[str, int]) -> None:
+    """Raises ShapeError where some value would have fewer than no elements at these sizes."""
+    for v in walk(graph.results) if sizes else ():
+        shape = tuple(at(n, sizes) for n in v.shape) if isinstance(v.type, Type) else ()
+        if min(shape, default=0) < 0:
+            given = ", ".join(f"{name} = {n}" for name, n in sizes.items())
+            raise ShapeError(f"{v.op.name} makes {shape_text(v.shape)}, which is {shape_text(shape)} for {given}",
+                             where=", ".join(lines(v.where)), hint="Use larger inputs, or more padding.")
 
 
 def written(program: Program) -> Callable[..., Any]:

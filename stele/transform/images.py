@@ -1,0 +1,112 @@
+"""Convolutions of images of open size as matrix products that read what each tap of the kernel meets."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stele.ir.graph import Graph, Value, walk
+from stele.ir.rewrite import everywhere, substituted
+from stele.ir.sizes import Dim
+from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, Convolution, MatMul, Pair
+from stele.ops.linear import Pad, Sum, broadcast, flip, pad_axis, reshape, slice_axis, swap_last, transpose
+from stele.ops.windows import Taps, Window
+
+Sides = tuple[Dim, Dim]
+
+
+def open_images(graph: Graph) -> Graph:
+    """The graph without convolutions whose channels, heights or widths are open; where only the batch is, they stay."""
+    return everywhere(opened, graph)
+
+
+def opened(graph: Graph) -> Graph:
+    """The same for one graph."""
+    becomes: dict[Value, Value] = {}
+    for v in walk(graph.results):
+        if isinstance(v.op, Convolution) and not is_fixed(v):
+            new = product(v)
+            for u in walk([new], stop=v.args.__contains__):
+                u.where = u.where if u in v.args else v.where
+            becomes[v] = new
+    return substituted(graph, becomes) if becomes else graph
+
+
+def is_fixed(v: Value) -> bool:
+    """Whether a convolution knows all sizes but that of its batch."""
+    return all(isinstance(n, int) for x in (v, *v.args) for n in x.shape[1:])
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How a kernel walks over images: the results `out` lie in rows as wide as the grid that all taps need."""
+
+    kernel: Pair
+    stride: Pair
+    dilation: Pair
+    low: Sides
+    out: Sides
+
+    @property
+    def grid(self) -> Sides:
+        """Height and width of a phase of the images: every tap of every result lies in it."""
+        down, across = (n + (k - 1) * d // s for n, k, d, s in zip(self.out, self.kernel, self.dilation, self.stride))
+        return down, across
+
+    @property
+    def length(self) -> Dim:
+        """Positions from the first result to the last, row behind row."""
+        return (self.out[0] - 1) * self.grid[1] + self.out[1]
+
+    def taps(self, x: Value, groups: int, gaps: Pair = (0, 0)) -> Value:
+        """(N, C, H, W), spread by gaps and padded, as (N, groups, C/groups*KH*KW, length)."""
+        (down, across), (sh, sw), (n, c) = self.grid, self.stride, x.shape[:2]
+        high = tuple(g * s - (h + (h - 1) * gap) - low
+                     for g, s, h, gap, low in zip(self.grid, self.stride, x.shape[2:], gaps, self.low))
+        if any(e != 0 for e in (*self.low, *high, *gaps)):
+            x = Pad((0, 0, *self.low), (0, 0, *high), (0, 0, *gaps))(x)
+        x = transpose(reshape(x, (n, c, down, sh, across, sw)), (0, 1, 3, 5, 2, 4))
+        met = Taps(self.kernel, self.dilation, across, self.length)(reshape(x, (n, c, sh, sw, down * across)))
+        return reshape(met, (n, groups, c * self.kernel[0] * self.kernel[1] // groups, self.length))
+
+    def image(self, y: Value) -> Value:
+        """(N, O, length) as (N, O, *out)."""
+        if self.grid[1] == self.out[1]:
+            return reshape(y, (*y.shape[:2], *self.out))
+        return Window(2, self.out[1], self.grid[1], 1)(y)
+
+    def line(self, y: Value) -> Value:
+        """(N, O, *out) as (N, O, length), with zeros between the rows."""
+        rows = pad_axis(y, 3, 0, self.grid[1] - self.out[1])
+        return slice_axis(reshape(rows, (*y.shape[:2], self.out[0] * self.grid[1])), 2, 0, self.length)
+
+    def convolved(self, x: Value, w: Value, groups: int, gaps: Pair = (0, 0)) -> Value:
+        """The cross-correlation of images with w (O, C/groups, KH, KW)."""
+        met, rows = self.taps(x, groups, gaps), w.shape[0]
+        w = reshape(w, (1, groups, rows // groups, met.shape[2]))
+        y = MatMul()(broadcast(w, (met.shape[0], *w.shape[1:])), met)
+        return self.image(reshape(y, (met.shape[0], rows, self.length)))
+
+
+def product(v: Value) -> Value:
+    """What a convolution is in other ops."""
+    op: Any = v.op
+    low: Sides = op.padding[0][0], op.padding[1][0]
+    match op:
+        case Conv2d():
+            x, w = v.args
+            y = Walk(w.shape[2:], op.stride, op.dilation, low, v.shape[2:]).convolved(x, w, op.groups)
+        case Conv2dInputGrad():
+            g, w = v.args
+            turned = flip(reshape(w, (op.groups, w.shape[0] // op.groups, *w.shape[1:])), (3, 4))
+            turned = reshape(transpose(turned, (0, 2, 1, 3, 4)), (v.shape[1], w.shape[0] // op.groups, *w.shape[2:]))
+            reach = tuple(d * (k - 1) - n for d, k, n in zip(op.dilation, w.shape[2:], low))
+            across = Walk(w.shape[2:], (1, 1), op.dilation, (reach[0], reach[1]), v.shape[2:])
+            y = across.convolved(g, turned, op.groups, (op.stride[0] - 1, op.stride[1] - 1))
+        case Conv2dWeightGrad():
+            g, x = v.args
+            over = Walk(op.kernel, op.stride, op.dilation, low, g.shape[2:])
+            line = reshape(over.line(g), (g.shape[0], op.groups, g.shape[1] // op.groups, over.length))
+            y = Sum((0,))(MatMul()(line, swap_last(over.taps(x, op.groups))))
+        case _:
+            raise AssertionError(v)
+    return reshape(y, v.shape)
