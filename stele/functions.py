@@ -7,11 +7,9 @@ import numpy as np
 
 from stele import shapes
 from stele.evaluate import evaluate
-from stele.ir.sizes import Size
+from stele.ir.types import Type, int64
 from stele.ir.types import dtype as type_named
-from stele.ir.types import int64
-from stele.opensize import plain
-from stele.ops import contraction, functional, generate, indexing, linear, pooling, shaping, statistics
+from stele.ops import arguments, contraction, functional, generate, indexing, linear, pooling, shaping, statistics
 from stele.ops.elementwise import binary, unary
 from stele.ops.linear import full as filled
 from stele.tensor import Tensor, arithmetic, constant, lift, tensor
@@ -63,28 +61,24 @@ matrix_transpose            = lift(linear.swap_last)
 lifted_gelu = lift(functional.gelu)
 
 
-def shape_of(x: Any) -> tuple[Any, ...]:
-    """A shape given as a number or a sequence."""
-    return (plain(x),) if isinstance(x, int | Size) else plain(tuple(x))
-
-
 def full(shape: Any, value: float | int | bool, dtype: Any = None) -> Tensor:
     """A tensor that holds one number everywhere.
 
     >>> full((2,), 3.0).tolist()
     [3.0, 3.0]
     """
-    return Tensor(filled(shape_of(shape), value, type_named(type(value) if dtype is None else dtype)))
+    value = arguments.number(value, "value of full")
+    return Tensor(filled(shapes.shape_of((shape,)), value, type_named(type(value) if dtype is None else dtype)))
 
 
 def zeros(*shape: Any, dtype: Any = "float32") -> Tensor:
     """Zeros of a shape given as one sequence or as several numbers."""
-    return full(shapes.shape_of(shape), 0, dtype)
+    return full(shapes.shape_of(shape), 0, type_named(dtype))
 
 
 def ones(*shape: Any, dtype: Any = "float32") -> Tensor:
     """Ones of a shape given as one sequence or as several numbers."""
-    return full(shapes.shape_of(shape), 1, dtype)
+    return full(shapes.shape_of(shape), 1, type_named(dtype))
 
 
 def full_like(x: Any, value: float | int | bool) -> Tensor:
@@ -109,28 +103,30 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any 
     >>> arange(2, 8, 2).tolist()
     [2, 4, 6]
     """
-    start, stop = (0, start) if stop is None else (start, stop)
-    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
-        return Tensor(generate.arange(start, stop, step, dtype=type_named("int64" if dtype is None else dtype)))
-    return tensor(np.arange(start, stop, step), dtype="float32" if dtype is None else dtype)
+    ends = (0, start) if stop is None else (start, stop)
+    first, last, by = (arguments.number(n, "every number of arange") for n in (*ends, step))
+    if isinstance(first, int) and isinstance(last, int) and isinstance(by, int):
+        return Tensor(generate.arange(first, last, by, dtype=type_named("int64" if dtype is None else dtype)))
+    return tensor(generate.steps(first, last, by), dtype="float32" if dtype is None else dtype)
 
 
 def linspace(start: float, stop: float, count: int, dtype: Any = "float32") -> Tensor:
     """`count` numbers evenly from start to stop, both included."""
-    return tensor(np.linspace(start, stop, count), dtype=dtype)
+    ends = [arguments.number(n, "every end of linspace") for n in (start, stop)]
+    shape = Type(type_named(dtype), (arguments.size(count, "count of linspace"),)).shape
+    return tensor(np.linspace(*ends, *shape), dtype=dtype)
 
 
 def eye(n: int, m: int | None = None, dtype: Any = "float32") -> Tensor:
     """Ones on the diagonal of an n x m matrix of zeros."""
-    rows, columns = (Tensor(generate.Iota((n, m or n), axis, int64)()) for axis in (0, 1))
+    shape = shapes.shape_of((n, n if m is None else m))
+    rows, columns = (Tensor(generate.Iota(shape, axis, int64)()) for axis in (0, 1))
     return equal(rows, columns).astype(dtype)
 
 
 def gelu(x: Any, approximate: str = "none") -> Tensor:
     """x times the normal distribution function of x; `approximate="tanh"` takes the tanh form."""
-    if approximate not in ("none", "tanh"):
-        raise ValueError(f"approximate is 'none' or 'tanh', got {approximate!r}")
-    return lifted_gelu(x, approximate=approximate == "tanh")
+    return lifted_gelu(x, approximate=arguments.choice(approximate, "approximate", ("none", "tanh")) == "tanh")
 
 
 def from_numpy(array: Any) -> Tensor:
@@ -140,10 +136,15 @@ def from_numpy(array: Any) -> Tensor:
 
 def from_dlpack(x: Any) -> Tensor:
     """A tensor holding a copy of any array that speaks DLPack."""
+    if not hasattr(x, "__dlpack__"):
+        arguments.refuse("the argument of from_dlpack", "an array that speaks DLPack", x, "Write st.tensor(x).")
     return tensor(np.from_dlpack(x))
 
 
 def eval(*tensors: Tensor) -> Any:
     """Computes the numbers of tensors now, all in one program; returns them."""
+    for t in tensors:
+        if not isinstance(t, Tensor):
+            arguments.refuse("every argument of eval", "a tensor", t)
     evaluate([t.value for t in tensors])
     return tensors[0] if len(tensors) == 1 else tensors

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from stele.errors import DTypeError, ShapeError
 from stele.evaluate import known
 from stele.handle import TRACING
 from stele.ir.graph import Constant, Value
+from stele.ir.types import DType
 from stele.ir.types import dtype as type_named
 from stele.ops import random
+from stele.ops.arguments import number, whole
 from stele.ops.elementwise.arithmetic import Add
 from stele.shapes import shape_of
 from stele.tensor import Tensor, constant, lift, tensor
@@ -51,8 +54,7 @@ def number_of(key: Value) -> int:
 
 def words(seed: int) -> np.ndarray[Any, Any]:
     """The state at the beginning of a seed's stream."""
-    if not 0 <= seed < 1 << 64:
-        raise ValueError(f"a seed is a number from 0 to 2**64 - 1, got {seed}")
+    seed = whole(seed, "a seed", 0, (1 << 64) - 1)
     return np.array([seed & 0xFFFFFFFF, seed >> 32, 0, 0], np.uint32)
 
 
@@ -69,39 +71,63 @@ def manual_seed(seed: int) -> None:
     GENERATOR.seed(seed)
 
 
+def float_named(dtype: Any) -> DType:
+    """The float dtype meant by a name; raises DTypeError for any other, in which numbers between 0 and 1 are 0."""
+    if not (found := type_named(dtype)).is_float:
+        raise DTypeError(f"random numbers of a continuous distribution need a float dtype, got {found}",
+                         hint="Write st.randint(low, high, shape) for integers.")
+    return found
+
+
 def rand(*shape: Any, dtype: Any = "float32") -> Tensor:
     """Numbers uniform in [0, 1), of a shape given as one sequence or as several numbers."""
-    return Tensor(random.uniform(GENERATOR.key(), shape=shape_of(shape), dtype=type_named(dtype)))
+    return Tensor(random.uniform(GENERATOR.key(), shape=shape_of(shape), dtype=float_named(dtype)))
 
 
 def randn(*shape: Any, dtype: Any = "float32") -> Tensor:
     """Numbers of the standard normal distribution."""
-    return Tensor(random.normal(GENERATOR.key(), shape=shape_of(shape), dtype=type_named(dtype)))
+    return Tensor(random.normal(GENERATOR.key(), shape=shape_of(shape), dtype=float_named(dtype)))
 
 
 def randint(low: int, high: int, shape: Any) -> Tensor:
     """Integers from low to high - 1, as int64."""
+    low, high = whole(low, "low of randint"), whole(high, "high of randint")
     return Tensor(random.randint(GENERATOR.key(), low=low, high=high, shape=shape_of((shape,))))
+
+
+def bound(x: Any, what: str) -> Any:
+    """A number, or a tensor of them."""
+    return x if isinstance(x, Tensor) else number(x, what)
 
 
 def uniform(low: float, high: float, shape: Any) -> Tensor:
     """Numbers uniform in [low, high)."""
+    low, high = bound(low, "low of uniform"), bound(high, "high of uniform")
     return rand(shape) * (high - low) + low
 
 
 def normal(mean: float, std: float, shape: Any) -> Tensor:
     """Numbers of the normal distribution."""
+    mean, std = bound(mean, "mean of normal"), bound(std, "std of normal")
     return randn(shape) * std + mean
 
 
 def bernoulli(p: float, shape: Any) -> Tensor:
     """True with probability p."""
-    return Tensor(random.bernoulli(GENERATOR.key(), p=p, shape=shape_of((shape,))))
+    return Tensor(random.bernoulli(GENERATOR.key(), p=number(p, "p of bernoulli", 0, 1), shape=shape_of((shape,))))
 
 
 def dropout(x: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """x with each element zero with probability p, the others divided by 1 - p; x itself when not training."""
+    p = chance(p)
     return dropped(constant(x), Tensor(GENERATOR.key()), p=p) if training and p else constant(x)
+
+
+def chance(p: float) -> float:
+    """The probability with which dropout sets elements to zero: from 0 to less than 1."""
+    if not 0 <= number(p, "p of dropout") < 1:
+        raise ShapeError(f"dropout needs a probability 0 <= p < 1, got {p}")
+    return p
 
 
 dropped = lift(random.dropout)

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 from stele import tree
-from stele.errors import TraceError
+from stele.errors import ShapeError, TraceError
 from stele.handle import GRAD, TRACING, Handle, Tracing, tracing_into
 from stele.ir.graph import Array, Value
 from stele.ops import control
+from stele.ops.arguments import size
 from stele.tensor import Operands, Tensor, constant
 
 
@@ -53,11 +54,15 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, *,
     >>> total.tolist(), sums.tolist()
     (6.0, [1.0, 3.0, 6.0])
     """
+    steps = None if length is None else size(length, "length of scan")
     carries, carry_spec = tree.flatten(init)
     slices, slice_spec = tree.flatten(()) if xs is None else tree.flatten(xs)
     operands = Operands(numbers=False)
     first = [operands.value(constant(x)) for x in carries]
     stacks = [operands.value(constant(x)) for x in slices]
+    if scalar := next((v for v in stacks if not v.ndim), None):
+        raise ShapeError(f"scan walks along the first axis of xs, got {scalar.type}, which has none",
+                         hint="Give length= for a loop without inputs.")
     shapes: list[Any] = []
     body = Body(TRACING.get())
 
@@ -77,7 +82,7 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, *,
             shapes.extend((y_spec, [y is None for y in outputs]))
             return [constant(s).value for s in new], [y.value for y in outputs if y is not None]
 
-    last, ys = control.scan(step, first, stacks, length=length, reverse=reverse)
+    last, ys = control.scan(step, first, stacks, length=steps, reverse=reverse)
     spec, empty = shapes[0], shapes[1]
     stacked = iter(ys)
     outputs = [None if none else next(stacked) for none in empty]

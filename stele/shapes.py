@@ -9,16 +9,22 @@ from stele.ir.graph import Value
 from stele.ir.types import Shape, axis_of, product, show
 from stele.opensize import plain
 from stele.ops import linear, shaping
+from stele.ops.arguments import shape, wholes
+
+
+def order_of(given: tuple[Any, ...], what: str = "axis") -> tuple[Any, ...]:
+    """Whole numbers, given as one sequence or as several."""
+    return wholes(plain(given[0] if len(given) == 1 else given), f"every {what}")
 
 
 def shape_of(given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A shape or axes given as one sequence or as several numbers."""
-    return plain(tuple(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else given)
+    """A shape, given as one sequence of sizes or as several sizes."""
+    return shape(plain(given[0] if len(given) == 1 else given))
 
 
-def reshape(x: Value, *shape: Any) -> Value:
+def reshape(x: Value, *sizes: Any) -> Value:
     """The same elements in row-major order under another shape; one entry may be -1."""
-    wanted = shape_of(shape)
+    wanted = order_of(sizes, "size")
     if sum(n == -1 for n in wanted) > 1:
         raise ShapeError(f"reshape to {show(wanted)} leaves more than one size open; write -1 once")
     return linear.reshape(x, wanted)
@@ -26,12 +32,12 @@ def reshape(x: Value, *shape: Any) -> Value:
 
 def permute(x: Value, *axes: Any) -> Value:
     """x with its axes in another order; reversed without one."""
-    return shaping.permute(x, *shape_of(axes))
+    return shaping.permute(x, *order_of(axes))
 
 
 def transpose(x: Value, *axes: Any) -> Value:
     """x with two axes exchanged, as in PyTorch; with all in another order, as in NumPy; reversed without one."""
-    order = shape_of(axes)
+    order = order_of(axes)
     return shaping.swapaxes(x, *order) if len(order) == 2 else shaping.permute(x, *order)
 
 
@@ -48,9 +54,9 @@ def unsqueeze(x: Value, *, axis: int | Sequence[int]) -> Value:
     return linear.expand_dims(x, (axis,) if isinstance(axis, int) else tuple(axis))
 
 
-def expand(x: Value, *shape: Any) -> Value:
+def expand(x: Value, *sizes: Any) -> Value:
     """x repeated to a shape by NumPy's rule; -1 keeps an axis."""
-    wanted = shape_of(shape)
+    wanted = order_of(sizes, "size")
     old = (1,) * (len(wanted) - x.ndim) + x.shape
     return linear.broadcast(x, tuple(n if w == -1 else w for w, n in zip(wanted, old)))
 

@@ -13,6 +13,8 @@ from stele.ir.graph import Graph, Parameter, Value, parameter, substitute, walk
 from stele.ir.sizes import Dim, size
 from stele.ir.types import Type
 from stele.ir.types import dtype as type_named
+from stele.ops.arguments import sequence
+from stele.ops.arguments import size as a_size
 from stele.pipeline import Options, build
 from stele.plan import Plan, donations
 from stele.random import DRAW, GENERATOR, after, number_of
@@ -29,7 +31,8 @@ def placeholder(shape: Sequence[int | str], dtype: Any = "float32", name: str = 
     >>> placeholder(("batch", 3)).shape
     (batch, 3)
     """
-    dims: tuple[Dim, ...] = tuple(size(n) if isinstance(n, str) else n for n in shape)
+    given = sequence(shape, "shape of placeholder", "a sequence of sizes and names of sizes, such as ('batch', 3)")
+    dims: tuple[Dim, ...] = tuple(size(n) if isinstance(n, str) else a_size(n, "every size of shape") for n in given)
     return Tensor(parameter(name, Type(type_named(dtype), dims)))
 
 

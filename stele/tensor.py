@@ -4,12 +4,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import reduce, wraps
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
 
 from stele import shapes
-from stele.errors import DTypeError, GraphError, ShapeError, TraceError
+from stele.errors import ArgumentError, DTypeError, GraphError, ShapeError, TraceError
 from stele.evaluate import EVALUATOR, evaluate, free, known, refuse_freed
 from stele.handle import GRAD, TRACING, is_symbolic, owner
 from stele.ir.graph import Array, Constant, Value, literal, walk
@@ -20,6 +21,7 @@ from stele.ir.types import dtype as type_named
 from stele.looking import Looking
 from stele.opensize import plain
 from stele.ops import contraction, indexing, linear, shaping, statistics
+from stele.ops.arguments import FORMS, choice
 from stele.ops.elementwise import binary, unary
 from stele.ops.elementwise.unary import StopGradient
 from stele.ops.generate import extent
@@ -39,21 +41,25 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
     keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     places = len(parameters) - len(keywords) if not variadic else None
+    checks = {p.name: (FORMS[p.annotation], f"{p.name} of {f.__name__}") for p in parameters}
+    in_order = list(checks.values())[:len(parameters) - len(keywords)]
 
     @wraps(f)
     def lifted(*args: Any, **kwargs: Any) -> Any:
         if places is not None and len(args) > places:
             named = dict(zip(keywords, args[places:]))
             if (most := places + len(keywords)) < len(args) or named.keys() & kwargs.keys():
-                raise TypeError(f"{f.__name__} takes at most {most} arguments, each once; got {len(args)}"
-                                + "".join(f" and {name}=" for name in kwargs))
+                raise ArgumentError(f"{f.__name__} takes at most {most} arguments, each once; got {len(args)}"
+                                    + "".join(f" and {name}=" for name in kwargs))
             args, kwargs = args[:places], kwargs | named
-        if "dtype" in kwargs:
-            kwargs["dtype"] = type_named(kwargs["dtype"])
+        if unknown := kwargs.keys() - checks.keys():
+            choice(min(unknown), f"an argument of {f.__name__}", checks, ArgumentError)
         found, scope = Operands(numbers), SCOPE.get()
         token = SCOPE.set(Scope(scope.layer, here())) if scope.inherited is None else None
         try:
-            return found.tensors(f(*map(found.value, args), **{name: found.value(a) for name, a in kwargs.items()}))
+            given = [form(found.value(a), what) for (form, what), a in zip(chain(in_order, repeat(in_order[-1])), args)]
+            named = {name: checks[name][0](found.value(a), checks[name][1]) for name, a in kwargs.items()}
+            return found.tensors(f(*given, **named))
         finally:
             if token is not None:
                 SCOPE.reset(token)
@@ -123,7 +129,7 @@ def rebinding(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, z: x.rebind(lifted(x, z))
 
 
-def as_dtype(x: Value, *, dtype: Any) -> Value:
+def as_dtype(x: Value, *, dtype: DType) -> Value:
     """x as another dtype: float to integer truncates, to bool tests != 0.
 
     NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
+import sys
 import threading
 import weakref
 from collections import deque
@@ -12,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from stele.ir.types import DType, dtype
+from stele.ir.types import DType, Type, dtype
 
 ALIGNMENT = 64
 SLAB = 1 << 20          # small blocks are cut from slabs of this size; larger ones are mapped on their own
@@ -20,6 +22,7 @@ HUGE = 1 << 21
 RECENT, RECENT_BYTES = 2, 1 << 14   # how many buffers a result goes through, and up to which size
 UNSEEN = 2              # references to what one name or buffer alone holds: that one's, getrefcount's
 KEEP = 1 << 28          # freed bytes beyond this much, and beyond what was in use, go back to the system
+TOTAL = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else sys.maxsize
 
 
 class Block:
@@ -65,21 +68,38 @@ class Memory:
         with self.lock:
             while self.dead:
                 self.take_back(self.dead.popleft())
-            self.used += size
             if found := self.free.get(size):
                 self.kept -= size
                 address, source = found.pop()
             else:
-                address, source = self.cut(size) if size < SLAB else map_pages(size)
+                address, source = self.cut(size) if size < SLAB else self.mapped(size)
+            self.used += size
             block = Block(address, size, source)
             lease = Lease(block, self.dead.append)
             lease.address, lease.bytes, lease.source = address, size, source
             self.live.add(lease)
         return block
 
+    def mapped(self, size: int) -> tuple[int, mmap.mmap]:
+        """Fresh pages; where there are none left, the free blocks that were kept go back to the system first."""
+        if self.used + self.kept + size > TOTAL:
+            self.release()
+        if self.used + size > TOTAL:
+            raise MemoryError(f"{size} bytes were asked for beside {self.used} in use, and this machine has {TOTAL}")
+        try:
+            return map_pages(size)
+        except MemoryError:
+            self.release()
+            return map_pages(size)
+
+    def release(self) -> None:
+        """Gives the large free blocks back to the system."""
+        for size in [n for n in self.free if n >= SLAB]:
+            self.kept -= size * len(self.free.pop(size))
+
     def cut(self, size: int) -> tuple[int, mmap.mmap]:
         """A small block, and its siblings of one slab into the free list."""
-        start, source = map_pages(SLAB)
+        start, source = self.mapped(SLAB)
         starts = range(start, start + SLAB - size + 1, size)
         self.free.setdefault(size, []).extend((address, source) for address in starts[1:])
         self.kept += size * (len(starts) - 1)
@@ -102,10 +122,19 @@ def size_class(bytes_: int) -> int:
     return -(-bytes_ // step) * step
 
 
+def bytes_of(dtype: DType, shape: tuple[int, ...]) -> int:
+    """The bytes of an array; raises ShapeError for a shape that none can have."""
+    Type(dtype, shape)
+    return prod(shape) * dtype.bytes
+
+
 def map_pages(size: int) -> tuple[int, mmap.mmap]:
     """Fresh zeroed pages; huge ones are asked for where they fit, which a system gives to private memory alone."""
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
-    source = mmap.mmap(-1, size, **private)
+    try:
+        source = mmap.mmap(-1, size, **private)
+    except OSError as error:
+        raise MemoryError(f"{size} bytes were asked for, and the system has not so many left: {error}") from error
     if size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
         source.madvise(mmap.MADV_HUGEPAGE)
     return ctypes.addressof(ctypes.c_char.from_buffer(source)), source
@@ -128,8 +157,11 @@ class Buffer:
 
     @classmethod
     def empty(cls, dtype: DType, shape: tuple[int, ...]) -> Buffer:
-        """A buffer whose numbers are yet to be written."""
-        return cls(MEMORY.block(prod(shape) * dtype.bytes), dtype, shape)
+        """A buffer whose numbers are yet to be written; raises MemoryError where memory for them cannot be had."""
+        try:
+            return cls(MEMORY.block(prod(shape) * dtype.bytes), dtype, shape)
+        except MemoryError as error:
+            raise MemoryError(f"an array {dtype}{list(shape)} does not fit: {error}") from None
 
     @classmethod
     def of(cls, array: np.ndarray[Any, Any]) -> Buffer:
@@ -161,7 +193,7 @@ class Recent:
     __slots__ = ("dtype", "given", "shape", "small")
 
     def __init__(self, dtype: DType, shape: tuple[int, ...]) -> None:
-        self.dtype, self.shape, self.small = dtype, shape, prod(shape) * dtype.bytes <= RECENT_BYTES
+        self.dtype, self.shape, self.small = dtype, shape, bytes_of(dtype, shape) <= RECENT_BYTES
         self.given: list[Buffer] = []
 
     def fresh(self) -> Buffer:

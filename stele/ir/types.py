@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import reduce
 from operator import eq, ge, lt, ne
 from typing import Any
@@ -54,6 +55,7 @@ float32  = DType("float32", "f", 32)
 float64  = DType("float64", "f", 64)
 
 DTYPES = {d.name: d for d in (bool_, uint8, uint32, int32, int64, float16, bfloat16, float32, float64)}
+MOST_BYTES = (1 << 62) - 1      # of any array, so that no index or count of bytes leaves an int64
 NUMPY = {name: np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name) for name in DTYPES}
 RANK = {name: rank for rank, name in enumerate(DTYPES)}
 
@@ -66,11 +68,18 @@ def dtype(of: object) -> DType:
     """
     if isinstance(of, DType):
         return of
+    if of is None:
+        raise DTypeError("None is no dtype", hint="Leave dtype out for the usual one, or write 'float32'.")
     if isinstance(of, type) and of in (float, int, bool):
         return {float: float32, int: int64, bool: bool_}[of]
-    name = of if isinstance(of, str) else np.dtype(of).name  # type: ignore[call-overload]
+    try:
+        name = of if isinstance(of, str) else np.dtype(of).name  # type: ignore[call-overload]
+    except TypeError:
+        name = f"{of!r:.40}"
     if name not in DTYPES:
-        raise DTypeError(f"no dtype {name!r} here; choose one of {', '.join(DTYPES)}")
+        near = get_close_matches(name, DTYPES, 1)
+        raise DTypeError(f"no dtype {name!r} here; choose one of {', '.join(DTYPES)}",
+                         hint=f"Did you mean {near[0]!r}?" if near else None)
     return DTYPES[name]
 
 
@@ -105,6 +114,16 @@ class Type:
     dtype: DType
     shape: Shape = ()
     device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        bytes_ = self.dtype.bytes
+        for n in self.shape:
+            if isinstance(n, int):
+                if n < 0:
+                    raise ShapeError(f"the size of an axis is 0 or more, got {n} in {show(self.shape)}")
+                bytes_ *= n or 1
+        if bytes_ > MOST_BYTES:
+            raise ShapeError(f"an array {self.dtype}{list(self.shape)} has {bytes_} bytes, more than can be addressed")
 
     @property
     def ndim(self) -> int:

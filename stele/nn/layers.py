@@ -8,21 +8,19 @@ from stele import functions as F
 from stele.errors import ShapeError
 from stele.nn import init
 from stele.nn.module import Module
-from stele.random import dropout
+from stele.ops.arguments import choice, number, pair, positive
+from stele.ops.arguments import padding as pads
+from stele.random import chance, dropout
 from stele.tensor import Tensor
 
 Pair = tuple[int, int]
-
-
-def pair(n: int | Pair) -> Pair:
-    """(n, n), or the pair itself."""
-    return (n, n) if isinstance(n, int) else n
 
 
 class Linear(Module):
     """x @ weight.T + bias: (..., inputs) -> (..., outputs); weight (outputs, inputs)."""
 
     def __init__(self, inputs: int, outputs: int, bias: bool = True) -> None:
+        inputs, outputs = positive(inputs, "inputs of Linear"), positive(outputs, "outputs of Linear")
         self.weight = init.uniform((outputs, inputs), 1 / sqrt(inputs))
         self.bias = init.uniform((outputs,), 1 / sqrt(inputs)) if bias else None
 
@@ -42,9 +40,14 @@ class Conv2d(Module):
 
     def __init__(self, inputs: int, outputs: int, kernel: int | Pair, stride: int | Pair = 1, padding: int | Pair = 0,
                  dilation: int | Pair = 1, groups: int = 1, bias: bool = True) -> None:
-        shape = (outputs, inputs // groups, *pair(kernel))
+        inputs, outputs = positive(inputs, "inputs of Conv2d"), positive(outputs, "outputs of Conv2d")
+        self.groups = positive(groups, "groups of Conv2d")
+        if inputs % groups or outputs % groups:
+            raise ShapeError(f"Conv2d needs inputs and outputs that {groups} groups divide, got {inputs} and {outputs}")
+        shape = (outputs, inputs // groups, *pair(kernel, "kernel of Conv2d", 1))
         bound = 1 / sqrt(init.fans(shape)[0])
-        self.stride, self.padding, self.dilation, self.groups = pair(stride), pair(padding), pair(dilation), groups
+        self.stride, self.dilation = pair(stride, "stride of Conv2d", 1), pair(dilation, "dilation of Conv2d", 1)
+        self.padding = pads(padding, "padding of Conv2d")
         self.weight = init.uniform(shape, bound)
         self.bias = init.uniform((outputs,), bound) if bias else None
 
@@ -62,11 +65,17 @@ class Conv2d(Module):
         return y if self.bias is None else y + self.bias.reshape(1, -1, 1, 1)
 
 
+def windows(layer: str, kernel: int | Pair, stride: int | Pair | None, padding: int | Pair) -> tuple[Pair, Pair, Pair]:
+    """Kernel, stride and padding of a pooling layer, one number per axis; the stride is the kernel by default."""
+    return (pair(kernel, f"kernel of {layer}", 1), pair(kernel if stride is None else stride, f"stride of {layer}", 1),
+            pads(padding, f"padding of {layer}"))
+
+
 class MaxPool2d(Module):
     """The largest of each window of (N, C, H, W)."""
 
     def __init__(self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Pair = 0) -> None:
-        self.kernel, self.stride, self.padding = pair(kernel), pair(stride or kernel), pair(padding)
+        self.kernel, self.stride, self.padding = windows("MaxPool2d", kernel, stride, padding)
 
     def extra_repr(self) -> str:
         return f"{self.kernel}, stride={self.stride}" + f", padding={self.padding}" * (self.padding != (0, 0))
@@ -79,7 +88,7 @@ class AvgPool2d(Module):
     """The mean of each window of (N, C, H, W), padding counted."""
 
     def __init__(self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Pair = 0) -> None:
-        self.kernel, self.stride, self.padding = pair(kernel), pair(stride or kernel), pair(padding)
+        self.kernel, self.stride, self.padding = windows("AvgPool2d", kernel, stride, padding)
 
     def extra_repr(self) -> str:
         return f"{self.kernel}, stride={self.stride}" + f", padding={self.padding}" * (self.padding != (0, 0))
@@ -97,7 +106,9 @@ class BatchNorm2d(Module):
     optional = ("num_batches_tracked",)     # files from before it was kept, and from elsewhere, do not have it
 
     def __init__(self, channels: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
-        self.eps, self.momentum = eps, momentum
+        channels = positive(channels, "channels of BatchNorm2d")
+        self.eps = number(eps, "eps of BatchNorm2d", 0)
+        self.momentum = number(momentum, "momentum of BatchNorm2d", 0, 1)
         self.weight, self.bias = init.ones((channels,)), init.zeros((channels,))
         self.running_mean, self.running_var = F.zeros((channels,)), F.ones((channels,))
         self.num_batches_tracked = F.zeros((), dtype="int64")
@@ -127,7 +138,7 @@ class LayerNorm(Module):
     """(x - mean) / sqrt(var + eps) * weight + bias over the last axis."""
 
     def __init__(self, features: int, eps: float = 1e-5) -> None:
-        self.eps = eps
+        features, self.eps = positive(features, "features of LayerNorm"), number(eps, "eps of LayerNorm", 0)
         self.weight, self.bias = init.ones((features,)), init.zeros((features,))
 
     def extra_repr(self) -> str:
@@ -143,9 +154,7 @@ class Dropout(Module):
     """In training, zeros with probability p and the rest scaled by 1/(1-p); else x itself."""
 
     def __init__(self, p: float = 0.5) -> None:
-        if not 0 <= p < 1:
-            raise ValueError(f"dropout needs a probability 0 <= p < 1, got {p}")
-        self.p = p
+        self.p = chance(p)
 
     def extra_repr(self) -> str:
         return f"{self.p}"
@@ -158,6 +167,7 @@ class Embedding(Module):
     """Rows of weight (count, features) by index: integers of any shape -> (..., features)."""
 
     def __init__(self, count: int, features: int) -> None:
+        count, features = positive(count, "count of Embedding"), positive(features, "features of Embedding")
         self.weight = init.normal((count, features))
 
     def extra_repr(self) -> str:
@@ -213,7 +223,7 @@ class GELU(Module):
     """x * P(Z <= x) for a standard normal Z; `approximate="tanh"` takes the tanh form."""
 
     def __init__(self, approximate: str = "none") -> None:
-        self.approximate = approximate
+        self.approximate = choice(approximate, "approximate of GELU", ("none", "tanh"))
 
     def extra_repr(self) -> str:
         return f"{self.approximate!r}" * (self.approximate != "none")

@@ -8,6 +8,7 @@ from stele import functions as F
 from stele.errors import ShapeError
 from stele.nn import init
 from stele.nn.module import Module
+from stele.ops.arguments import positive
 from stele.scan import scan
 from stele.tensor import Tensor
 
@@ -18,8 +19,10 @@ class Recurrent(Module):
     gates: int
 
     def __init__(self, inputs: int, hidden: int, layers: int = 1, batch_first: bool = False) -> None:
-        self.hidden, self.layers, self.batch_first = hidden, layers, batch_first
-        for k in range(layers):
+        name = type(self).__name__
+        inputs, hidden = positive(inputs, f"inputs of {name}"), positive(hidden, f"hidden of {name}")
+        self.hidden, self.layers, self.batch_first = hidden, positive(layers, f"layers of {name}"), batch_first
+        for k in range(self.layers):
             for name, shape in (("weight_ih", (self.gates * hidden, inputs if k == 0 else hidden)),
                                 ("weight_hh", (self.gates * hidden, hidden)),
                                 ("bias_ih", (self.gates * hidden,)), ("bias_hh", (self.gates * hidden,))):

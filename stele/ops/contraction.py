@@ -91,6 +91,8 @@ class Convolution(Contraction):
 
     def check(self, x: Type, w: Type) -> None:
         """Raises unless x is (N, C, H, W), w is (O, C/groups, KH, KW) and the kernel fits."""
+        if min(*self.stride, *self.dilation, self.groups) < 1:
+            raise ShapeError(f"{self.name} needs stride, dilation and groups of 1 or more, got {self}")
         if x.ndim != 4 or w.ndim != 4:
             raise ShapeError(f"{self.name} needs x as (N, C, H, W) and w as (O, C/groups, KH, KW), "
                              f"got {show(x.shape)} and {show(w.shape)}")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.types import DType, axis_of, float32, int32, int64, same, show
+from stele.ops.arguments import choice
 from stele.ops.composite import Gelu, LogSoftmax, LogSumExp, Normalize, Silu, Softmax
 from stele.ops.control import CheckIndex
 from stele.ops.elementwise.arithmetic import Equal, Select
@@ -97,9 +98,7 @@ def mse(x: Value, target: Value, *, reduction: str = "mean") -> Value:
 
 def reduced(loss: Value, reduction: str) -> Value:
     """A loss per element under its reduction."""
-    if reduction not in REDUCTIONS:
-        raise ShapeError(f"reduction must be one of {', '.join(map(repr, REDUCTIONS))}, got {reduction!r}")
-    return REDUCTIONS[reduction](loss)
+    return REDUCTIONS[choice(reduction, "reduction", REDUCTIONS)](loss)
 
 
 REDUCTIONS: dict[str, Callable[[Value], Value]] = {"mean": mean, "sum": sum, "none": lambda loss: loss}

@@ -1,6 +1,7 @@
 """Arrays computed from nothing but their index."""
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,7 +10,7 @@ import numpy as np
 from stele.errors import ShapeError
 from stele.ir.graph import Array, Op, Value, literal
 from stele.ir.sizes import Dim
-from stele.ir.types import DType, Shape, Type, axis_of, float32, int64
+from stele.ir.types import DType, Shape, Type, axis_of, float32, float64, int64
 from stele.ops.linear import reshape, slice_axis
 
 
@@ -68,15 +69,28 @@ def extent(n: Dim, dtype: DType = int64) -> Value:
     return literal(n, dtype) if isinstance(n, int) else reshape(slice_axis(iota(n + 1, dtype), 0, n, 1), ())
 
 
+def count(start: float, stop: float, step: float) -> int:
+    """How many numbers start, start+step, ... lie before stop."""
+    if step == 0 or not all(map(math.isfinite, (start, stop, step))):
+        raise ShapeError(f"arange from {start} to {stop} needs finite numbers and a step other than 0, got step {step}")
+    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+        return max(0, -(-(stop - start) // step))
+    return max(0, math.ceil((stop - start) / step))
+
+
+def steps(start: float, stop: float, step: float) -> Array:
+    """The numbers start, start+step, ... before stop, as float64."""
+    Type(float64, (count(start, stop, step),))      # refuses what no memory holds
+    return np.arange(float(start), float(stop), float(step))
+
+
 def arange(start: int, stop: int, step: int = 1, *, dtype: DType = int64) -> Value:
     """start, start+step, ... before stop.
 
     >>> arange(2, 8, 2).shape
     (3,)
     """
-    if step == 0:
-        raise ShapeError(f"arange from {start} to {stop} needs a step other than 0")
-    n = max(0, -(-(stop - start) // step))
+    n = count(start, stop, step)
     line = Iota((n,), 0, dtype)()
     scaled = line if step == 1 else line * step
     return scaled if start == 0 else scaled + start

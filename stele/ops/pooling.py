@@ -36,6 +36,8 @@ class Pool2d(Composite):
         needs_float(self, x[0].dtype)
         if x[0].ndim != 4:
             raise ShapeError(f"{self.name} needs an image batch (N, C, H, W), got {show(x[0].shape)}")
+        if min(*self.size, *self.stride) < 1:
+            raise ShapeError(f"{self.name} needs windows and strides of 1 or more, got {self.size} and {self.stride}")
         if any(p >= k for side, k in zip(self.padding, self.size) for p in side):
             raise ShapeError(f"{self.name} needs padding below the window size, got {self.padding} for {self.size}")
         out = tuple((n + lo + hi - k) // s + 1

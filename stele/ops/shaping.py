@@ -7,6 +7,7 @@ from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim
 from stele.ir.types import axis_of, bool_, int64, same, show
+from stele.ops.arguments import positive
 from stele.ops.elementwise.arithmetic import GreaterEqual, Select
 from stele.ops.generate import Iota
 from stele.ops.linear import Concatenate, Pad, broadcast, expand_dims, full, reshape, slice_axis, transpose, zeros_like
@@ -33,7 +34,8 @@ def split(x: Value, size: int | Sequence[int], *, axis: int = 0) -> tuple[Value,
     total = x.shape[axis]
     if not isinstance(total, int):
         raise ShapeError(f"split needs an axis of known size, got {show(x.shape)}", hint="Take parts with slices.")
-    sizes = [min(size, total - k) for k in range(0, total, size)] if isinstance(size, int) else list(size)
+    sizes = [min(size, total - k) for k in range(0, total, positive(size, "size of split"))] \
+        if isinstance(size, int) else list(size)
     if sum(sizes) != total:
         raise ShapeError(f"split sizes {sizes} add up to {sum(sizes)}, but axis {axis} of {show(x.shape)} has {total}")
     return tuple(slice_axis(x, axis, sum(sizes[:k]), n) for k, n in enumerate(sizes))

@@ -1,0 +1,200 @@
+"""What users give beside arrays (sizes, axes, numbers, options), each kind checked in one place."""
+from __future__ import annotations
+
+import difflib
+import operator
+import reprlib
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, NoReturn
+
+from stele.errors import ArgumentError, OptionError, ShapeError, SteleError
+from stele.ir.graph import Value, literal
+from stele.ir.sizes import Dim, Size
+from stele.ir.types import Shape, dtype
+
+Form = Callable[[Any, str], Any]
+
+
+def refuse(what: str, wanted: str, got: object, hint: str | None = None) -> NoReturn:
+    """Raises ArgumentError: `what` must be `wanted`, got something of another kind."""
+    shown = f"an array {got.type}" if isinstance(got, Value) else f"{type(got).__name__}: {reprlib.repr(got)}"
+    raise ArgumentError(f"{what} must be {wanted}, got {shown}", hint=hint)
+
+
+def whole(x: Any, what: str, low: int | None = None, high: int | None = None) -> Any:
+    """x as an int from `low` to `high`; an open size stays one.
+
+    >>> import numpy as np
+    >>> whole(np.int32(3), "axis")
+    3
+    """
+    if isinstance(x, Size):
+        return x
+    if isinstance(x, bool) or not hasattr(x, "__index__"):
+        refuse(what, "a whole number", x, f"Write {int(x)}." if isinstance(x, float) and x.is_integer() else None)
+    try:
+        n = operator.index(x)
+    except TypeError:       # a NumPy array has __index__, of whatever shape and dtype
+        refuse(what, "a whole number", x)
+    if (low is not None and n < low) or (high is not None and n > high):
+        bounds = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise ShapeError(f"{what} must be {bounds}, got {n}")
+    return n
+
+
+def size(x: Any, what: str) -> Dim:
+    """The length of an axis: 0 or more."""
+    return whole(x, what, 0)
+
+
+def positive(x: Any, what: str) -> Any:
+    """A whole number of 1 or more."""
+    return whole(x, what, 1)
+
+
+def sequence(x: Any, what: str, wanted: str) -> tuple[Any, ...]:
+    """The entries of anything ordered but text."""
+    if isinstance(x, str | bytes | Value | Mapping | set | frozenset) or not isinstance(x, Iterable):
+        refuse(what, wanted, x)  # type: ignore[reportUnknownArgumentType]
+    return tuple(x)  # type: ignore[arg-type]
+
+
+def is_many(x: Any) -> bool:
+    """Whether x has entries; an array of no axes has none."""
+    return isinstance(x, Iterable) and getattr(x, "ndim", None) != 0  # type: ignore[reportUnknownArgumentType]
+
+
+def wholes(x: Any, what: str, low: int | None = None) -> tuple[Any, ...]:
+    """Whole numbers, given as one or as a sequence of them."""
+    if not is_many(x):
+        return whole(x, what, low),
+    return tuple(whole(n, what, low) for n in sequence(x, what, "a whole number or a sequence of them"))
+
+
+def shape(x: Any, what: str = "a shape") -> Shape:
+    """A shape given as one size or as a sequence of sizes.
+
+    >>> shape([2, 3]), shape(4)
+    ((2, 3), (4,))
+    """
+    return wholes(x, f"every size of {what}", 0)
+
+
+def pair(x: Any, what: str, low: int = 0) -> tuple[int, int]:
+    """A whole number for both axes, or one for each."""
+    two = wholes(x, what, low)
+    if len(two) not in (1, 2):
+        raise ShapeError(f"{what} must be one whole number or two, got {len(two)}: {two}")
+    return (two[0], two[-1])
+
+
+def number(x: Any, what: str, low: float | None = None, high: float | None = None) -> Any:
+    """A Python or NumPy number, from `low` to `high` where given."""
+    if isinstance(x, str | bytes | complex) or not (hasattr(x, "__float__") or hasattr(x, "__index__")) or \
+            isinstance(x, Value) or getattr(x, "ndim", 0):
+        refuse(what, "a number", x)
+    n = x if isinstance(x, int | float) else x.item() if hasattr(x, "item") else float(x)
+    if (low is not None and not n >= low) or (high is not None and not n <= high):
+        raise ShapeError(f"{what} must be " + (f"at least {low}" if high is None else f"from {low} to {high}")
+                         + f", got {n}")
+    return n
+
+
+def flag(x: Any, what: str) -> bool:
+    """True or False."""
+    if not isinstance(x, bool) and type(x).__name__ not in ("bool", "bool_"):
+        refuse(what, "True or False", x)
+    return bool(x)
+
+
+def choice(x: Any, what: str, options: Collection[str], error: type[SteleError] = OptionError) -> str:
+    """One of the names there are; the error says which one was probably meant.
+
+    >>> choice("bf61", "precision", ("fast", "strict", "bf16"))
+    Traceback (most recent call last):
+    stele.errors.OptionError: precision must be 'fast', 'strict' or 'bf16', got 'bf61'. Did you mean 'bf16'?
+    """
+    if isinstance(x, str) and x in options:
+        return x
+    *most, last = map(repr, options)
+    near = difflib.get_close_matches(x.lower(), options, 1, 0.5) if isinstance(x, str) else []
+    raise error(f"{what} must be {', '.join(most)}{' or ' if most else ''}{last}, got {reprlib.repr(x)}",
+                hint=f"Did you mean {near[0]!r}?" if near else None)
+
+
+def operand(x: Any, what: str) -> Value:
+    """An array of the graph; a number is one of no axes."""
+    if isinstance(x, Value):
+        return x
+    if not isinstance(x, bool | int | float) and not (hasattr(x, "dtype") and hasattr(x, "item")):
+        refuse(what, "a tensor, an array or a number", x,
+               "Make one with st.tensor(...)." if isinstance(x, list | tuple) else None)
+    return literal(x)
+
+
+def operands(x: Any, what: str) -> tuple[Value, ...]:
+    """A sequence of arrays."""
+    if isinstance(x, Value):
+        refuse(what, "a list of tensors", x, "Write [x, y, ...].")
+    return tuple(operand(v, f"every part of {what}") for v in sequence(x, what, "a list of tensors"))
+
+
+def axes(x: Any, what: str) -> Any:
+    """An axis, or several; None stays."""
+    if x is None:
+        return None
+    found = wholes(x, what)
+    return found if is_many(x) else found[0]
+
+
+def widths(x: Any, what: str) -> tuple[tuple[Dim, Dim], ...]:
+    """A pair (before, behind) for each axis."""
+    pairs = sequence(x, what, "a list of pairs (before, behind), one for each axis")
+    return tuple(pair(p, f"a pair (before, behind) of {what}") for p in pairs)
+
+
+def padding(x: Any, what: str) -> Any:
+    """A number, one per axis, ((top, bottom), (left, right)), 'valid' or 'same'."""
+    if isinstance(x, str):
+        return choice(x, what, ("valid", "same"))
+    sides = tuple(x) if is_many(x) else ()
+    if not any(map(is_many, sides)):
+        return pair(x, what)
+    if len(sides) != 2:
+        raise ShapeError(f"{what} must be ((top, bottom), (left, right)), got {reprlib.repr(sides)}")
+    return tuple(pair(p, what) for p in sides)
+
+
+def optional(form: Form) -> Form:
+    """The form, or None."""
+    return lambda x, what: None if x is None else form(x, what)
+
+
+def untouched(x: Any, what: str) -> Any:
+    """Whatever is given: the function itself looks at it."""
+    return x
+
+
+# How an argument is checked, by the annotation that its parameter has in the functions of this room.
+FORMS: dict[str, Form] = {
+    "Value":                            operand,
+    "Value | None":                     optional(operand),
+    "Sequence[Value]":                  operands,
+    "int":                              whole,
+    "int | None":                       optional(whole),
+    "Dim":                              whole,
+    "int | Sequence[int]":              axes,
+    "int | Sequence[int] | None":       axes,
+    "Axes":                             axes,
+    "Shape":                            shape,
+    "float":                            number,
+    "bool":                             flag,
+    "str":                              untouched,
+    "DType":                            lambda x, what: dtype(x),
+    "Any":                              untouched,
+    "Key":                              untouched,
+    "int | Pair":                       pair,
+    "int | Pair | None":                optional(pair),
+    "int | Pair | Padding | str":       padding,
+    "Sequence[tuple[Dim, Dim]]":        widths,
+}

@@ -1,0 +1,166 @@
+"""Arguments beside arrays: sizes that no array has, kinds that nothing takes, options there are none of."""
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stele as st
+from stele import nn
+from stele.backend.buffers import MEMORY, Recent
+from stele.errors import ArgumentError, DTypeError, OptionError, ShapeError, SteleError
+from stele.ir.sizes import size
+from stele.ir.types import MOST_BYTES, Type, float32, uint8
+from stele.ops import arguments
+
+BAD_SIZES = (-1, -3, -2**31 - 1, -2**63 - 1, 2**62, 2**64, 10**30)
+TAKES_SIZES: dict[str, Any] = {
+    "zeros":       lambda n: st.zeros(3, n),
+    "ones":        lambda n: st.ones((n, 3)),
+    "full":        lambda n: st.full(n, 2.0),
+    "rand":        lambda n: st.rand(n),
+    "randn":       lambda n: st.randn(3, n),
+    "randint":     lambda n: st.randint(0, 5, (n,)),
+    "uniform":     lambda n: st.uniform(0, 1, n),
+    "normal":      lambda n: st.normal(0, 1, (n, 2)),
+    "bernoulli":   lambda n: st.bernoulli(0.5, (3, n)),
+    "eye":         lambda n: st.eye(3, n),
+    "eye rows":    lambda n: st.eye(n, 3),
+    "linspace":    lambda n: st.linspace(0, 1, n),
+    "placeholder": lambda n: st.placeholder((3, n)),
+    "broadcast":   lambda n: st.broadcast_to(st.zeros(1), (n,)),
+    "expand":      lambda n: st.zeros(1).expand(3, n),
+    "reshape":     lambda n: st.zeros(6).reshape(n, 3),
+    "repeat":      lambda n: st.repeat(st.zeros(3), n, 0),
+    "one_hot":     lambda n: st.one_hot(st.tensor([0]), n),
+    "pad":         lambda n: st.pad(st.zeros(3), [(n, 0)]),
+    "conv2d":      lambda n: st.conv2d(st.zeros(1, 1, 4, 4), st.zeros(1, 1, 2, 2), padding=n),
+    "scan":        lambda n: st.scan(lambda a, b: (a, a), st.zeros(2), length=n),
+    "Linear":      lambda n: nn.Linear(4, n),
+    "Linear in":   lambda n: nn.Linear(n, 4),
+    "Conv2d":      lambda n: nn.Conv2d(n, 4, 3),
+    "kernel":      lambda n: nn.Conv2d(3, 4, n),
+    "Embedding":   lambda n: nn.Embedding(5, n),
+    "LayerNorm":   lambda n: nn.LayerNorm(n),
+    "BatchNorm2d": lambda n: nn.BatchNorm2d(n),
+    "GRU":         lambda n: nn.GRU(3, n),
+    "LSTM":        lambda n: nn.LSTM(n, 3),
+}
+
+
+@pytest.mark.parametrize("n", BAD_SIZES)
+@pytest.mark.parametrize("name", TAKES_SIZES)
+def test_negative_and_huge_sizes_are_refused(name: str, n: int) -> None:
+    if n == -1 and name in ("expand", "reshape"):
+        return      # the size that is there, or that follows
+    with pytest.raises(ShapeError):
+        TAKES_SIZES[name](n)
+
+
+@pytest.mark.parametrize("n", [2.5, 2.0, "3", None, True, [2.5], b"3", {2: 3}, object()], ids=str)
+@pytest.mark.parametrize("name", TAKES_SIZES)
+def test_what_is_no_size_is_refused(name: str, n: Any) -> None:
+    if n is None and name in ("eye", "scan"):
+        return      # may be left out
+    if name == "placeholder" and n == "3":
+        with pytest.raises(ShapeError):
+            TAKES_SIZES[name](n)
+        return
+    with pytest.raises((ArgumentError, OptionError), match="must be"):
+        TAKES_SIZES[name](n)
+
+
+def test_sizes_of_other_kinds_are_taken() -> None:
+    assert st.zeros(np.int32(2), np.uint8(3)).shape == (2, 3)
+    assert st.zeros(st.tensor(2), 3).shape == (2, 3) == st.rand(np.array([2, 3])).shape
+    assert all(type(n) is int for n in st.ones([np.int64(2), 3]).shape)
+    assert st.zeros(2, 3).permute(np.int64(1), 0).shape == (3, 2)
+
+
+def test_a_type_counts_its_bytes_without_overflow() -> None:
+    assert Type(uint8, (MOST_BYTES,)).size == MOST_BYTES
+    assert Type(float32, (size("n"), 2**50)).shape[1] == 2**50
+    for shape in ((MOST_BYTES + 1,), (2**31, 2**31), (0, 2**62, 2)):
+        with pytest.raises(ShapeError, match="more than can be addressed"):
+            Type(uint8, shape)
+    with pytest.raises(ShapeError, match="0 or more"):
+        Type(uint8, (3, -1))
+    with pytest.raises(ShapeError, match="0 or more"):
+        Recent(float32, (-1, -4))
+
+
+def test_memory_that_is_not_there_is_a_memory_error_that_names_bytes() -> None:
+    used = MEMORY.used
+    with pytest.raises(MemoryError, match=r"float32\[1099511627776\] does not fit: 4398046511104 bytes"):
+        st.zeros(2**40).numpy()
+    with pytest.raises(MemoryError, match=str(2**42)):
+        st.rand(2**40).numpy()
+    assert MEMORY.used <= used and st.zeros(3).tolist() == [0, 0, 0]
+
+
+def test_memory_that_the_system_refuses_is_a_memory_error() -> None:
+    code = ("import stele as st\ntry: st.ones(2**28).numpy()\n"
+            "except MemoryError as e: print(e)\nprint(st.ones(2).tolist())")
+    limit = 1 << 30
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True,
+                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)))
+    assert f"float32[{2**28}] does not fit: {2**30} bytes" in shown.stdout and "[1.0, 1.0]" in shown.stdout
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: st.sum(x, axis="a"), lambda x: st.sum(x, axis=1.5), lambda x: x.sum(axis=[0, None]),
+    lambda x: x.sum(keepdims=3), lambda x: st.softmax([1.0, 2.0]), lambda x: st.relu("a"), lambda x: x.reshape("ab"),
+    lambda x: x.permute(1.0, 0), lambda x: st.concatenate(x), lambda x: st.concatenate(3), lambda x: x.sum(axes=1),
+    lambda x: st.roll(x, "a", 0), lambda x: st.pad(x, 3), lambda x: st.pad(x, [1, (2, "b")]),
+    lambda x: st.normalize(x, eps="a"), lambda x: st.flip(x, axis={0}), lambda x: st.take(x, "a"),
+    lambda x: st.softmax(x, axis=0, dim=1), lambda x: x.sum(0, False, 3),
+    lambda x: st.dropout(x, "a"), lambda x: st.manual_seed("a"), lambda x: st.bernoulli("a", 3),
+    lambda x: st.randint(0.5, 3, 2), lambda x: st.from_dlpack(3), lambda x: st.eval(3), lambda x: nn.Dropout("a"),
+], ids=lambda f: str(f.__code__.co_firstlineno))
+def test_an_argument_of_another_kind_is_refused(call: Any) -> None:
+    with pytest.raises((ArgumentError, DTypeError)) as caught:
+        call(st.zeros(2, 3))
+    assert isinstance(caught.value, SteleError) and isinstance(caught.value, TypeError)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: st.conv2d(x, x, stride=0), lambda x: st.conv2d(x, x, stride=(1, 0)),
+    lambda x: st.conv2d(x, x, dilation=0), lambda x: st.conv2d(x, x, groups=0), lambda x: st.conv2d(x, x, padding=-1),
+    lambda x: st.conv2d(x, x, stride=(1, 1, 1)), lambda x: st.max_pool2d(x, 0), lambda x: st.avg_pool2d(x, 2, 0),
+    lambda x: st.max_pool2d(x, -1), lambda x: st.split(x, 0), lambda x: st.split(x, [5, -1]),
+    lambda x: nn.Conv2d(3, 4, 3, groups=2), lambda x: nn.Conv2d(3, 4, 3, groups=0), lambda x: nn.MaxPool2d(2, stride=0),
+    lambda x: nn.GRU(3, 4, layers=0), lambda x: st.arange(0, 1, 0), lambda x: st.arange(0, float("inf")),
+    lambda x: st.bernoulli(1.5, 3), lambda x: st.dropout(x, 1), lambda x: nn.Dropout(-0.1),
+    lambda x: st.manual_seed(-1), lambda x: st.scan(lambda a, b: (a, b), x, st.tensor(1.0)),
+], ids=lambda f: str(f.__code__.co_firstlineno))
+def test_a_number_out_of_its_bounds_is_refused(call: Any) -> None:
+    with pytest.raises(ShapeError):
+        call(st.zeros(1, 1, 4, 4))
+
+
+def test_dtypes_are_checked_with_the_one_that_was_meant() -> None:
+    with pytest.raises(DTypeError, match="Did you mean 'float32'"):
+        st.zeros(3, dtype="flaot32")
+    for wrong in (None, 7, "complex64", object(), [1]):
+        with pytest.raises(DTypeError):
+            st.zeros(3, dtype=wrong)
+        with pytest.raises(DTypeError):
+            st.zeros(3).astype(wrong)
+    with pytest.raises(DTypeError, match="randint"):
+        st.rand(3, dtype="int32")
+
+
+def test_a_choice_says_which_was_meant() -> None:
+    with pytest.raises(OptionError, match="Did you mean 'mean'"):
+        st.mse(st.zeros(3), st.zeros(3), reduction="Mean")
+    with pytest.raises(OptionError, match=r"'none' or 'tanh', got 'than'\. Did you mean 'tanh'"):
+        st.gelu(st.zeros(3), "than")
+    assert arguments.choice("a", "x", ("a",)) == "a"
+
+
+def test_eye_takes_no_columns() -> None:
+    assert st.eye(3, 0).shape == (3, 0)
