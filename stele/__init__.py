@@ -123,7 +123,8 @@ from stele.handle import enable_grad, no_grad
 from stele.inspect.lint.function import lint
 from stele.ir.types import bfloat16, bool_, float16, float32, float64, int32, int64, uint8, uint32
 from stele.pipeline import Options, get_threads, set_threads
-from stele.random import bernoulli, dropout, manual_seed, normal, rand, randint, randn, uniform
+from stele.random import bernoulli, default_generator, dropout, manual_seed, normal, rand, randint, randn, uniform
+from stele.saving import load, save
 from stele.scan import scan
 from stele.symbolic import function, placeholder
 from stele.tensor import Tensor, tensor
@@ -161,6 +162,7 @@ __all__ = [
     "cosh",
     "cross_entropy",
     "data",
+    "default_generator",
     "divide",
     "dropout",
     "elu",
@@ -203,6 +205,7 @@ __all__ = [
     "less_equal",
     "linspace",
     "lint",
+    "load",
     "log",
     "log1p",
     "log_sigmoid",
@@ -251,6 +254,7 @@ __all__ = [
     "roll",
     "round",
     "rsqrt",
+    "save",
     "scan",
     "set_threads",
     "sigmoid",

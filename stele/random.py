@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from stele.errors import DTypeError, ShapeError
+from stele.errors import DataError, DTypeError, ShapeError
 from stele.evaluate import known
 from stele.handle import TRACING
 from stele.ir.graph import Constant, Value
@@ -31,6 +32,17 @@ class Generator:
     def seed(self, seed: int) -> None:
         """Starts the stream of this seed from its beginning."""
         self.state.assign(words(seed))
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The seed and the count of draws."""
+        return {"state": self.state}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where the generator stood that gave this state. Raises DataError if it is none."""
+        found = np.asarray(state["state"]) if "state" in state else np.zeros(0)
+        if found.shape != (4,) or found.dtype != np.uint32:
+            raise DataError("the state is none of a generator: it needs uint32[4] under 'state'")
+        self.state.assign(found)
 
     def key(self) -> Value:
         """The key of the next draw; the state moves on."""
@@ -58,7 +70,7 @@ def words(seed: int) -> np.ndarray[Any, Any]:
     return np.array([seed & 0xFFFFFFFF, seed >> 32, 0, 0], np.uint32)
 
 
-GENERATOR = Generator()
+GENERATOR = default_generator = Generator()
 
 
 def manual_seed(seed: int) -> None:

@@ -4,7 +4,7 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,7 +43,8 @@ class Loader:
         self.samples = len(self.arrays[0])
         self.batch_size, self.shuffle, self.seed, self.drop_last = batch_size, shuffle, seed, drop_last
         self.transform, self.prefetch = transform, prefetch
-        self.epoch = 0
+        self.epoch, self.first = 0, 0
+        self.position = (0, 0)
 
     def __repr__(self) -> str:
         arrays = ", ".join(f"{array.dtype}{list(array.shape)}" for array in self.arrays)
@@ -56,8 +57,32 @@ class Loader:
         return full if self.drop_last else full + (rest > 0)
 
     def __iter__(self) -> Iterator[Batch]:
-        epoch, self.epoch = self.epoch, self.epoch + 1
-        return self.batches(epoch)
+        epoch, first = self.epoch, self.first
+        self.epoch, self.first = epoch + 1, 0
+        self.position = (epoch, first)
+        return self._counted(epoch, first)
+
+    def state_dict(self) -> dict[str, int]:
+        """The epoch, the batches of it that were given out, and what the order follows from."""
+        epoch, batch = self.position
+        return {"epoch": epoch, "batch": batch, "seed": self.seed, "batch_size": self.batch_size,
+                "samples": self.samples, "shuffle": self.shuffle}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """The next `for` goes on with the batch behind those that were given out when the state was taken.
+
+        The seed is taken over too. Raises DataError if the state is of a loader of other samples or batches.
+        """
+        own = self.state_dict()
+        if not isinstance(state, Mapping) or state.keys() != own.keys() or {*map(type, state.values())} - {int, bool}:
+            raise DataError(f"the state is none of a loader: it needs {', '.join(own)}.")
+        for name in ("samples", "batch_size", "shuffle"):
+            if state[name] != own[name]:
+                raise DataError(f"the state is of a loader with {name}={state[name]}, this one has {own[name]}.")
+        if not (state["epoch"] >= 0 and 0 <= state["batch"] <= len(self)):
+            raise DataError(f"the state names batch {state['batch']} of epoch {state['epoch']}, which there is not.")
+        self.seed, self.epoch, self.first = state["seed"], state["epoch"], state["batch"]
+        self.position = (self.epoch, self.first)
 
     def order(self, epoch: int) -> np.ndarray:
         """The sample numbers of an epoch, in order: the ranks of raw Philox words, the same on every NumPy."""
@@ -65,22 +90,30 @@ class Loader:
             return np.arange(self.samples)
         return np.argsort(_philox(self.seed, epoch).random_raw(self.samples), kind="stable")
 
-    def batches(self, epoch: int) -> Iterator[Batch]:
-        """The batches of one epoch; leaving the loop early, or an exception in it, stops the thread."""
+    def _counted(self, epoch: int, first: int) -> Iterator[Batch]:
+        """The batches of one epoch from `first` on; each counts as done when it is given out."""
+        for batch in self.batches(epoch, first):
+            self.position = (epoch, self.position[1] + 1)
+            yield batch
+            del batch   # or it could not be used again
+        self.position = (epoch + 1, 0)
+
+    def batches(self, epoch: int, first: int = 0) -> Iterator[Batch]:
+        """The batches of one epoch from `first` on; leaving the loop early, or an exception in it, stops the thread."""
         feed = _Feed(queue.Queue(self.prefetch))
-        thread = threading.Thread(target=feed.run, args=(self._gather(epoch),), name="stele-loader", daemon=True)
+        thread = threading.Thread(target=feed.run, args=(self._gather(epoch, first),), name="stele-loader", daemon=True)
         thread.start()
         try:
-            for _ in range(len(self)):
+            for _ in range(first, len(self)):
                 yield feed.take()
         finally:
             feed.stop()
 
-    def _gather(self, epoch: int) -> Iterator[Batch]:
+    def _gather(self, epoch: int, first: int) -> Iterator[Batch]:
         """What the thread runs."""
         order = self.order(epoch)
         recyclers = [_Recycler(array, self.batch_size, scale) for array, scale in zip(self.arrays, self.scaled)]
-        for k in range(len(self)):
+        for k in range(first, len(self)):
             chosen = order[k * self.batch_size:(k + 1) * self.batch_size]
             batch = tuple(recycler.gather(chosen) for recycler in recyclers)
             if self.transform:

@@ -10,12 +10,11 @@ from typing import Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
 
 from stele.errors import DataError
 from stele.follow import FOLLOWER
 from stele.ir.origin import SCOPE, layer
+from stele.saving import read, save
 from stele.tensor import Tensor
 
 PATHS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()
@@ -168,11 +167,8 @@ class Module:
         return {f"{path}.{name}" if path else name for path, module in self.named_modules() for name in module.optional}
 
     def save(self, path: str | Path) -> None:
-        """Writes `state_dict` as a safetensors file, whole or not at all."""
-        path = Path(path)
-        half = path.with_name(path.name + ".part")
-        half.write_bytes(save({name: np.asarray(x.numpy(), order="C") for name, x in self.state_dict().items()}))
-        half.replace(path)
+        """Writes `state_dict` as a safetensors file, whole or not at all; StorageError if it cannot be written."""
+        save(self, path)
 
     def load(self, path: str | Path, strict: bool = True) -> None:
         """Reads a safetensors file into this model. Raises DataError if it is missing, damaged or does not fit."""
@@ -226,10 +222,5 @@ def near(missing: set[str], unknown: set[str]) -> str | None:
 
 def read_safetensors(path: str | Path) -> dict[str, np.ndarray[Any, Any]]:
     """The arrays of a safetensors file by name. Raises DataError if it is missing or damaged."""
-    if not Path(path).is_file():
-        raise DataError(f"there is no file {path}", hint="Give the path of a .safetensors file.")
-    try:
-        return load_file(path)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise DataError(f"{path} is no whole safetensors file: {error}",
-                        hint="Download or export it again.") from None
+    arrays, _ = read(path)
+    return arrays

@@ -2,11 +2,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from stele import functions as F
-from stele.errors import GraphError
+from stele.errors import DataError, GraphError
 from stele.handle import TRACING, no_grad
+from stele.saving import options_of
 from stele.tensor import Tensor, tensor
 
 
@@ -39,11 +43,45 @@ class Optimizer:
         self.rate.assign(new)
 
     def __repr__(self) -> str:
-        options = {name: x for name, x in vars(self).items() if isinstance(x, bool | int | float | tuple)}
         count = sum(math.prod(p.shape) for p in self.parameters)
         rate = "traced" if TRACING.get() is not None else f"{float(self.rate):g}"
-        return f"{type(self).__name__}({', '.join([f'lr={rate}', *(f'{n}={x}' for n, x in options.items())])}; " \
-               f"{len(self.parameters)} tensors, {count:,} parameters)"
+        said = ", ".join([f"lr={rate}", *(f"{name}={x}" for name, x in self.options().items())])
+        return f"{type(self).__name__}({said}; {len(self.parameters)} tensors, {count:,} parameters)"
+
+    def state_dict(self) -> dict[str, Any]:
+        """The rate, the options and what the optimiser remembers of each parameter, by its number; no gradients."""
+        state: dict[str, Any] = {"kind": type(self).__name__, "options": self.options()}
+        for name, x in vars(self).items():
+            if isinstance(x, Tensor):
+                state[name] = x
+            elif isinstance(x, list) and name != "parameters":
+                state |= {f"{name}.{k}": part for k, part in enumerate(x)}
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where the optimiser stood that gave this state. Nothing changes unless all of it fits.
+
+        Raises DataError if the state is that of another kind of optimiser or of other parameters.
+        """
+        own = self.state_dict()
+        if state.get("kind") != own["kind"]:
+            raise DataError(f"the state is none of {own['kind']}: it is of {state.get('kind', 'no optimiser')}")
+        if missing := own.keys() ^ state.keys():
+            raise DataError(f"the state does not fit this {own['kind']} of {len(self.parameters)} parameters: only one "
+                            f"of the two has {min(missing)!r}")
+        options = options_of(state["options"], own["options"], own["kind"])
+        for name, x in own.items():
+            if isinstance(x, Tensor) and np.shape(state[name]) != tuple(x.shape):
+                raise DataError(f"{name} has shape {np.shape(state[name])} in the state, {tuple(x.shape)} in this "
+                                f"{own['kind']}")
+        for name, x in own.items():
+            if isinstance(x, Tensor):
+                x.assign(state[name])
+        vars(self).update(options)
+
+    def options(self) -> dict[str, Any]:
+        """Numbers and flags by name."""
+        return {name: x for name, x in vars(self).items() if isinstance(x, bool | int | float | tuple)}
 
     def zero_grad(self) -> None:
         """Forgets the gradients of all parameters."""

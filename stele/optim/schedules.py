@@ -1,9 +1,13 @@
 """Learning rates that follow the steps."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import cos, pi
+from typing import Any
 
+from stele.errors import DataError
 from stele.optim.optimizers import Optimizer
+from stele.saving import options_of
 
 
 class Schedule:
@@ -11,6 +15,18 @@ class Schedule:
 
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer, self.base, self.count = optimizer, float(optimizer.lr), 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """The first rate, the steps done and the options; the rate itself is in the optimiser's state."""
+        return {"kind": type(self).__name__} | {name: x for name, x in vars(self).items() if name != "optimizer"}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where the schedule stood that gave this state. Raises DataError if it is of another kind."""
+        own = self.state_dict()
+        if state.get("kind") != own["kind"]:
+            raise DataError(f"the state is none of {own['kind']}: it is of {state.get('kind', 'no schedule')}")
+        found = options_of(state, own, own["kind"])
+        vars(self).update({name: x for name, x in found.items() if name != "kind"})
 
     def __repr__(self) -> str:
         options = {name: x for name, x in vars(self).items() if name not in ("optimizer", "base", "count")}

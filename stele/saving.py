@@ -1,0 +1,180 @@
+"""Trees of tensors and plain values as one safetensors file: written whole, found damaged by a digest, data only."""
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from safetensors import SafetensorError, deserialize
+from safetensors.numpy import save as pack
+
+from stele import files
+from stele.errors import DataError
+from stele.ir.graph import Array
+from stele.ir.types import bfloat16
+from stele.tensor import Tensor, tensor
+
+TREE, DIGEST = "stele", "sha256"    # the entries of the file's metadata
+DTYPES: dict[str, Any] = {
+    "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "U16": np.uint16, "I16": np.int16, "U32": np.uint32,
+    "I32": np.int32, "U64": np.uint64, "I64": np.int64, "F16": np.float16, "BF16": bfloat16.numpy, "F32": np.float32,
+    "F64": np.float64, "C64": np.complex64}
+TAGS = ("$tensor", "$tuple", "$float")
+HINT = "A checkpoint holds tensors, arrays, numbers, strings, None, lists, tuples, dicts, and what has a state_dict()."
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """What can be saved and restored: modules, optimisers, schedules, loaders, the generator of random numbers."""
+
+    def state_dict(self) -> Mapping[str, Any]: ...
+    def load_state_dict(self, state: Any) -> Any: ...
+
+
+def save(state: Any, path: str | Path) -> None:
+    """Writes a state as one safetensors file that `load` reads: whole, or the old file stays as it was.
+
+    `state` is a tree of dicts, lists and tuples with tensors, NumPy arrays, numbers, strings and None; modules,
+    optimisers, schedules, loaders and `st.default_generator` in it stand for their `state_dict()`. The tensors' names
+    are their paths, so any reader of safetensors finds them; the rest is JSON in the metadata, beside a SHA-256 of all.
+    Raises DataError for other objects, naming their path, and StorageError, naming file and bytes, for a full disk.
+
+    >>> import stele as st, tempfile
+    >>> path = tempfile.mkdtemp() + "/state.safetensors"
+    >>> st.save({"step": 7, "w": st.ones(2)}, path); st.load(path)["step"]
+    7
+    """
+    arrays: dict[str, Array] = {}
+    tree = json.dumps(packed(state, "", arrays))
+    found = {TREE: tree, DIGEST: digest(arrays, tree)}
+    files.write(path, pack(arrays, found))
+
+
+def load(path: str | Path, into: Mapping[str, Any] | None = None) -> Any:
+    """What `save` has written, with tensors in the places of tensors; any other safetensors file as a dict of them.
+
+    `into={"model": model, "optimizer": optimizer}` restores those entries of a dict in place as well, all of them or,
+    if one does not fit, none. Raises DataError for a file that is missing, damaged or no safetensors file, and for
+    entries that are missing or do not fit.
+    """
+    arrays, tree = read(path)
+    try:
+        state = {n: tensor(a) for n, a in arrays.items()} if tree is None else unpacked(json.loads(tree), arrays)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is no whole checkpoint: {error}", hint="Take the last copy that was whole.") from None
+    if into is not None:
+        restore(state, into, path)
+    return state
+
+
+def restore(state: Any, into: Mapping[str, Any], path: str | Path) -> None:
+    """Puts entries of a state into objects: into all of them, or into none."""
+    if not isinstance(state, dict) or (missing := sorted(into.keys() - state.keys())):
+        held = ", ".join(map(repr, state)) if isinstance(state, dict) else f"a {type(state).__name__}"
+        wanted = missing[0] if isinstance(state, dict) else next(iter(into), "")
+        raise DataError(f"{path} holds no entry {wanted!r}, but {held or 'nothing'}")
+    before = {name: {key: x.detach() if isinstance(x, Tensor) else x for key, x in target.state_dict().items()}
+              for name, target in into.items()}
+    try:
+        for name, target in into.items():
+            target.load_state_dict(state[name])
+    except BaseException:
+        for name, target in into.items():
+            target.load_state_dict(before[name])
+        raise
+
+
+def packed(x: Any, path: str, arrays: dict[str, Array]) -> Any:
+    """A tree as JSON, its tensors put among the arrays under their paths."""
+    if isinstance(x, Stateful):
+        x = dict(x.state_dict())
+    if isinstance(x, Tensor | np.ndarray | np.generic):
+        name = path or "value"
+        while name in arrays:
+            name += "'"
+        arrays[name] = np.asarray(x.numpy() if isinstance(x, Tensor) else x, order="C")
+        return {"$tensor": name}
+    if isinstance(x, dict):
+        if strange := [key for key in x if not isinstance(key, str) or key in TAGS]:
+            raise DataError(f"a checkpoint's keys are strings, got {strange[0]!r} at {path or 'the top'}")
+        return {key: packed(part, f"{path}.{key}" if path else key, arrays) for key, part in x.items()}
+    if isinstance(x, list | tuple):
+        parts = [packed(part, f"{path}.{k}" if path else str(k), arrays) for k, part in enumerate(x)]
+        return parts if isinstance(x, list) else {"$tuple": parts}
+    if isinstance(x, float) and not math.isfinite(x):
+        return {"$float": repr(x)}
+    if x is None or isinstance(x, bool | int | float | str):
+        return x
+    raise DataError(f"a checkpoint cannot hold the {type(x).__name__} at {path or 'the top'}", hint=HINT)
+
+
+def unpacked(x: Any, arrays: Mapping[str, Array]) -> Any:
+    """The tree that `packed` made JSON of; ValueError if it names a tensor that is not there."""
+    match x:
+        case {"$tensor": str(name), **rest} if not rest and name in arrays: return tensor(arrays[name])
+        case {"$tuple": list(parts), **rest} if not rest: return tuple(unpacked(part, arrays) for part in parts)
+        case {"$float": "nan" | "inf" | "-inf" as text, **rest} if not rest: return float(text)
+        case dict() if not x.keys() & set(TAGS): return {key: unpacked(part, arrays) for key, part in x.items()}
+        case list(): return [unpacked(part, arrays) for part in x]
+        case dict(): raise ValueError(f"{x!r:.60} stands in it")
+        case _: return x
+
+
+def read(path: str | Path) -> tuple[dict[str, Array], str | None]:
+    """The arrays of a safetensors file by name, and the tree beside them as JSON, None where another program wrote it.
+
+    Raises DataError if the file is missing, damaged, or not what its digest says.
+    """
+    if not Path(path).is_file():
+        raise DataError(f"there is no file {path}", hint="Give the path of a .safetensors file.")
+    try:
+        with files.regular(path) as file:
+            content = file.read()
+        arrays = {name: array_of(found, name) for name, found in deserialize(content)}
+        notes = metadata(content)
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path} is no whole safetensors file: {error}",
+                        hint="Download or export it again.") from None
+    if (TREE in notes or DIGEST in notes) and notes.get(DIGEST) != digest(arrays, notes.get(TREE, "")):
+        raise DataError(f"{path} is damaged: its content is not what its digest says",
+                        hint="Take the last copy that was whole.")
+    return arrays, notes.get(TREE)
+
+
+def array_of(found: Mapping[str, Any], name: str) -> Array:
+    """An entry of a safetensors file; ValueError for a dtype that NumPy does not have."""
+    if found["dtype"] not in DTYPES:
+        raise ValueError(f"{name} is {found['dtype']}, which is none of {', '.join(DTYPES)}")
+    return np.frombuffer(found["data"], DTYPES[found["dtype"]]).reshape(found["shape"])
+
+
+def metadata(content: bytes) -> dict[str, str]:
+    """The metadata of a safetensors file that is known to be whole."""
+    header = json.loads(content[8:8 + int.from_bytes(content[:8], "little")])
+    return header.get("__metadata__", {})
+
+
+def digest(arrays: Mapping[str, Array], tree: str) -> str:
+    """SHA-256 of all that a file means: its tree, and names, dtypes, shapes and bytes of its arrays."""
+    found = hashlib.sha256(tree.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        found.update(f"\n{name} {array.dtype.name} {array.shape}\n".encode())
+        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return found.hexdigest()
+
+
+def options_of(state: Any, own: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """The numbers and strings of a state under the names in `own`, each of a kind with what stands there; else
+    DataError.
+    """
+    if not isinstance(state, Mapping) or state.keys() != own.keys():
+        raise DataError(f"the state is none of {what}, whose options are {', '.join(own) or 'none'}")
+    for name, x in own.items():
+        if not isinstance(state[name], type(x)) and not {type(x), type(state[name])} <= {int, float}:
+            raise DataError(f"{name} is {state[name]!r:.40} in the state, {x!r} in this {what}")
+    return dict(state)
