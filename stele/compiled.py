@@ -13,6 +13,7 @@ from stele import tree
 from stele.backend.base import Program
 from stele.backend.locks import RUNNING
 from stele.errors import TraceError
+from stele.general import general
 from stele.handle import GRAD, TRACING
 from stele.ir.graph import Constant, Graph
 from stele.ir.origin import lines
@@ -35,7 +36,7 @@ from stele.signature import (
 )
 from stele.state import SCALARS, Opaque
 from stele.straight import MISS, Call, straight
-from stele.trace import trace
+from stele.trace import Traced, trace
 
 MANY = 8        # traces of one call pattern after which a changing number is worth a warning
 MOST = 32       # plans kept of one call pattern
@@ -81,6 +82,11 @@ class Compiled(Opaque):
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """As a method: the same compiled function with its first argument given."""
         return self if instance is None else Method(self, instance)
+
+    def trace(self, *what: Any) -> Traced:
+        """One run of the function on symbols."""
+        self.traces += 1
+        return trace(self.function, *what)
 
     @property
     def compiles(self) -> int:
@@ -162,7 +168,8 @@ class Compiled(Opaque):
             arguments = (f"{name} was {before[name]}, now {x}" for name, x in given.items() if before.get(name, x) != x)
             changed = next(chain(arguments, last.broken()), "an object was replaced")
             warnings.warn(f"{self.name} was traced {MANY} times, since what it reads changes: {changed}. "
-                          "Keep such a number in a tensor, and open such a size with dims.", stacklevel=4)
+                          "Keep such a number in a tensor, open such a size with dims, and ask for no number of it "
+                          "(len(x), float(n), n ** 0.5), but compute with x.shape.", stacklevel=4)
 
     def specialised(self, variants: list[Variant], spec: tree.Spec | None, leaves: Sequence[Any],
                     shapes: tuple[Any, ...]) -> tuple[Plan, Mapping[str, int]]:
@@ -173,17 +180,19 @@ class Compiled(Opaque):
         failed: tuple[Shapes, Exception] | None = None
         for pattern in dict.fromkeys((opened, declared)):
             sizes = match(pattern, shapes)
-            if not sizes or (spec, pattern) in self.closed or \
-                    any(v.shapes == pattern and fails(v, sizes) for v in variants):
+            if not sizes or (spec, pattern) in self.closed:
                 continue
             try:
                 plan = self.make(names, spec, leaves, pattern, sizes)
             except Exception as error:  # may well run at fixed sizes; what is wrong is wrong there too
                 failed = pattern, error
                 continue
+            if plan is None:
+                break
             variants.append(Variant(plan, pattern))
             return plan, sizes
         plan = self.make(names, spec, leaves, shapes, {})
+        assert plan is not None
         if failed is not None:
             self.note(names, *failed)
             self.closed.add((spec, failed[0]))
@@ -200,11 +209,19 @@ class Compiled(Opaque):
                       f"{type(error).__name__}: {error}", stacklevel=5)
 
     def make(self, names: Sequence[str], spec: tree.Spec | None, leaves: Sequence[Any], pattern: tuple[Any, ...],
-             sizes: Mapping[str, int]) -> Plan:
-        """Traces the function, and builds its program unless an equal one is there."""
+             sizes: Mapping[str, int]) -> Plan | None:
+        """Traces the function, and builds its program unless an equal one is there; None where that would run at no
+        other sizes."""
         types = {k: Type(type_of(x), pattern[k]) for k, x in enumerate(leaves) if pattern[k] is not None}
-        self.traces += 1
-        traced = trace(self.function, spec, leaves, types, names, Sizes(dict(sizes), []))
+        known = Sizes(dict(sizes), [])
+        traced = self.trace(spec, leaves, types, names, known)
+        if any(isinstance(g.right, int) and g.relation == "==" and str(g.left) in sizes.keys() - known.asked.keys()
+               for g in known.guards):
+            return None
+        if known.asked:
+            moved = {name: Sizes({**sizes, name: sizes[name] + 1}, []) for name in known.asked}
+            others = {name: self.trace(spec, leaves, types, names, at) for name, at in moved.items()}
+            traced = general(traced, others, known)
         donated = donations(traced)
         unchanged = steady(traced, leaves)
         graph = Graph(traced.graph.parameters, traced.graph.results)    # calls check its guards before it runs

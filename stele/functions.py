@@ -7,8 +7,10 @@ import numpy as np
 
 from stele import shapes
 from stele.evaluate import evaluate
+from stele.ir.sizes import Size
 from stele.ir.types import Type, int64
 from stele.ir.types import dtype as type_named
+from stele.opensize import plain
 from stele.ops import arguments, contraction, functional, generate, indexing, linear, pooling, shaping, statistics
 from stele.ops.elementwise import binary, unary
 from stele.ops.linear import full as filled
@@ -104,17 +106,20 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any 
     [2, 4, 6]
     """
     ends = (0, start) if stop is None else (start, stop)
-    first, last, by = (arguments.number(n, "every number of arange") for n in (*ends, step))
-    if isinstance(first, int) and isinstance(last, int) and isinstance(by, int):
-        return Tensor(generate.arange(first, last, by, dtype=type_named("int64" if dtype is None else dtype)))
-    return tensor(generate.steps(first, last, by), dtype="float32" if dtype is None else dtype)
+    number = lambda n: arguments.number(n, "every number of arange")
+    first, last, by = (n if isinstance(n, Size) else number(n) for n in map(plain, (*ends, step)))
+    if generate.are_whole(first, last, by):
+        return Tensor(generate.arange(first, last, number(by), dtype=type_named("int64" if dtype is None else dtype)))
+    return tensor(generate.steps(number(first), number(last), number(by)), dtype="float32" if dtype is None else dtype)
 
 
 def linspace(start: float, stop: float, count: int, dtype: Any = "float32") -> Tensor:
     """`count` numbers evenly from start to stop, both included."""
     ends = [arguments.number(n, "every end of linspace") for n in (start, stop)]
-    shape = Type(type_named(dtype), (arguments.size(count, "count of linspace"),)).shape
-    return tensor(np.linspace(*ends, *shape), dtype=dtype)
+    type = Type(type_named(dtype), (arguments.size(plain(count), "count of linspace"),))
+    if isinstance(count, Size):
+        return Tensor(generate.linspace(*ends, *type.shape, dtype=type.dtype))
+    return tensor(np.linspace(*ends, *type.shape), dtype=dtype)
 
 
 def eye(n: int, m: int | None = None, dtype: Any = "float32") -> Tensor:

@@ -1,70 +1,151 @@
 """Sizes in the hands of the user: comparing an open one is an assumption that is checked at every call."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
-from typing import Any, NoReturn
+from math import ceil, floor, isfinite
+from typing import Any
 
-from stele.errors import ShapeError
-from stele.ir.origin import here, lines
+import numpy as np
+
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import same
+from stele.ir.types import below, number_of, same
+
+Operation = Callable[[Any, Any], Any]
 
 
 class OpenSize(Size):
-    """A symbolic size whose comparisons are guarded, never guessed."""
+    """A symbolic size: sums, products and whole parts of it stay symbolic, comparisons are guarded, never guessed.
+
+    What needs its number (`float(n)`, `range(n)`, `n ** 0.5`) gets that of this call, which is guarded too.
+    """
 
     __slots__ = ()
     __hash__ = Size.__hash__
 
+    # Comparisons
+
     def __eq__(self, other: object) -> bool:
+        other = whole(other)
+        if isinstance(other, float) and other.is_integer():
+            other = int(other)
         return isinstance(other, int | Size) and same(plain(self), plain(other))
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    def __add__(self, other: Any) -> Any: return combined(Size.__add__, self, other)
-    def __sub__(self, other: Any) -> Any: return combined(Size.__sub__, self, other)
-    def __rsub__(self, other: Any) -> Any: return combined(Size.__rsub__, self, other)
-    def __mul__(self, other: Any) -> Any: return combined(Size.__mul__, self, other)
-    def __floordiv__(self, other: Any) -> Any: return combined(Size.__floordiv__, self, other)
-    def __mod__(self, other: Any) -> Any: return combined(Size.__mod__, self, other)
-    def __neg__(self) -> Dim: return self * -1
-    def __truediv__(self, other: Any) -> Any: return combined(refused, self, other)
+    def __lt__(self, other: Any) -> Any: return compared(operator.lt, self, other)
+    def __ge__(self, other: Any) -> Any: return compared(operator.ge, self, other)
+    def __le__(self, other: Any) -> Any: return compared(operator.le, self, other)
+    def __gt__(self, other: Any) -> Any: return compared(operator.gt, self, other)
 
-    __radd__, __rmul__, __rtruediv__ = __add__, __mul__, __truediv__
+    def __bool__(self) -> bool:
+        return self != 0
 
-    def __lt__(self, other: Any) -> Any: return combined(refused, self, other)
+    # Arithmetic
 
-    __le__ = __gt__ = __ge__ = __lt__
+    def __add__(self, other: Any) -> Any: return made(operator.add, self, other)
+    def __sub__(self, other: Any) -> Any: return made(operator.sub, self, other)
+    def __mul__(self, other: Any) -> Any: return made(operator.mul, self, other)
+    def __floordiv__(self, other: Any) -> Any: return made(divided, self, other)
+    def __mod__(self, other: Any) -> Any: return made(left, self, other)
+    def __truediv__(self, other: Any) -> Any: return counted(operator.truediv, self, other)
+    def __pow__(self, other: Any) -> Any: return made(power, self, other)
+    def __radd__(self, other: Any) -> Any: return made(operator.add, other, self)
+    def __rsub__(self, other: Any) -> Any: return made(operator.sub, other, self)
+    def __rmul__(self, other: Any) -> Any: return made(operator.mul, other, self)
+    def __rfloordiv__(self, other: Any) -> Any: return made(divided, other, self)
+    def __rmod__(self, other: Any) -> Any: return made(left, other, self)
+    def __rtruediv__(self, other: Any) -> Any: return counted(operator.truediv, other, self)
+    def __rpow__(self, other: Any) -> Any: return counted(operator.pow, other, self)
+    def __divmod__(self, other: Any) -> Any: return self // other, self % other
+    def __rdivmod__(self, other: Any) -> Any: return other // self, other % self
+    def __neg__(self) -> Any: return self * -1
+    def __pos__(self) -> Any: return self
+    def __abs__(self) -> Any: return self if self >= 0 else -self
 
-    def __index__(self) -> int:
-        refused(self, int)
+    # Numbers
 
-    __int__ = __float__ = __index__  # type: ignore[assignment]
+    def __index__(self) -> int: return number_of(plain(self))
+    def __float__(self) -> float: return float(number_of(plain(self)))
+    def __round__(self, digits: int | None = None) -> Any: return self
+    def __trunc__(self) -> Any: return self
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """What NumPy makes of a size is made of its number."""
+        return getattr(ufunc, method)(*(number_of(plain(x)) if isinstance(x, Size) else x for x in inputs), **options)
 
-def combined(operation: Callable[[Size, Any], Dim], n: OpenSize, other: Any) -> Any:
-    """The dimension an operation makes; a tensor on the other side answers itself."""
-    if isinstance(other, int | Size):
-        return opened(operation(Size(n.terms), plain(other)))
-    return refused(n, other) if isinstance(other, float) else NotImplemented
-
-
-def refused(n: Size, other: Any) -> NoReturn:
-    """The error for what a size that is known at run time cannot do in Python."""
-    what = "is asked for as a Python number" if isinstance(other, type) else f"meets {other!r} in Python"
-    raise ShapeError(f"the open size {n} {what}, but it is known only when the program runs",
-                     where=", ".join(lines(here())),
-                     hint="Compare with ==, compute with a tensor (x / x.shape[0]), or do not leave this axis open.")
+    __int__ = __index__
+    __floor__ = __ceil__ = __trunc__
 
 
-def opened(n: Dim) -> Dim:
+def compared(relation: Operation, n: OpenSize, other: Any) -> Any:
+    """Whether one of `<`, `>=`, `<=`, `>` holds between a size and a number; a tensor answers itself."""
+    other = whole(other)
+    if isinstance(other, float) and not isfinite(other):
+        return relation(0.0, other)
+    if isinstance(other, float):
+        other = ceil(other) if relation in (operator.lt, operator.ge) else floor(other)
+    if not isinstance(other, int | Size):
+        return NotImplemented
+    end = plain(other) + (relation in (operator.le, operator.gt))
+    return below(plain(n), end) == (relation in (operator.lt, operator.le))
+
+
+def made(operation: Operation, a: Any, b: Any) -> Any:
+    """The size an operation makes of two, or the number it makes of their numbers; a tensor answers itself."""
+    a, b = whole(a), whole(b)
+    if isinstance(a, int | Size) and isinstance(b, int | Size):
+        return opened(operation(plain(a), plain(b)))
+    return counted(operation, a, b)
+
+
+def counted(operation: Operation, a: Any, b: Any) -> Any:
+    """What an operation makes of numbers, where one is an open size; a tensor answers itself."""
+    if all(isinstance(x, int | float | complex | Size | np.generic | np.ndarray) for x in (a, b)):
+        return operation(*(number_of(plain(x)) if isinstance(x, Size) else x for x in (a, b)))
+    return NotImplemented
+
+
+def divided(a: Any, b: Any) -> Any:
+    """a // b: a size where b is a positive number or a factor of a, else a number."""
+    if isinstance(b, int) and b > 0:
+        return a // b
+    if isinstance(a, Size) and isinstance(b, Size) and (exact := a.exactly(b)) is not None:
+        return exact
+    return counted(operator.floordiv, a, b)
+
+
+def left(a: Any, b: Any) -> Any:
+    """a % b, as `divided`."""
+    return a - divided(a, b) * b if isinstance(b, Size) or (isinstance(b, int) and b > 0) else \
+        counted(operator.mod, a, b)
+
+
+def power(a: Any, b: Any) -> Any:
+    """a ** b: a size for small whole exponents, else a number."""
+    if isinstance(b, int) and 0 <= b <= 8:
+        y: Dim = 1
+        for _ in range(b):
+            y = y * a
+        return y
+    return counted(operator.pow, a, b)
+
+
+def whole(x: Any) -> Any:
+    """A NumPy integer as an int."""
+    return int(x) if isinstance(x, np.integer) else x
+
+
+def opened(n: Any) -> Any:
     """A dimension for the user."""
     return OpenSize(n.terms) if isinstance(n, Size) else n
 
 
 def plain(x: Any) -> Any:
-    """A size, or a shape, as the compiler sees it."""
+    """A size, or a shape, or a slice, as the compiler sees it."""
     if isinstance(x, OpenSize):
         return Size(x.terms)
+    if isinstance(x, slice):
+        return slice(plain(x.start), plain(x.stop), plain(x.step))
     return tuple(map(plain, x)) if isinstance(x, tuple) else list(map(plain, x)) if isinstance(x, list) else x

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import reduce, wraps
+from functools import wraps
 from itertools import chain, repeat
 from typing import Any
 
@@ -24,7 +24,7 @@ from stele.ops import contraction, indexing, linear, shaping, statistics
 from stele.ops.arguments import FORMS, choice
 from stele.ops.elementwise import binary, unary
 from stele.ops.elementwise.unary import StopGradient
-from stele.ops.generate import extent
+from stele.ops.generate import quantity
 from stele.ops.linear import broadcast, cast, full
 from stele.transform.autodiff import gradients
 
@@ -83,10 +83,10 @@ class Operands:
         if isinstance(a, np.ndarray):
             return array_value(a)
         if isinstance(a, Size):
-            return number(plain(a)) if self.numbers else plain(a)
+            return quantity(plain(a)) if self.numbers else plain(a)
         if isinstance(a, list | tuple) and any(isinstance(part, Tensor | np.ndarray) for part in a):
             return tuple(self.value(part) for part in a)
-        return plain(a) if isinstance(a, list | tuple) else a
+        return plain(a) if isinstance(a, list | tuple | slice) else a
 
     def tensors(self, y: Any) -> Any:
         """The results as tensors; under `no_grad` they are cut off from what carries gradients."""
@@ -96,12 +96,6 @@ class Operands:
         if differentiable and not GRAD.get():
             return record(Tensor(StopGradient()(y)))
         return record(Tensor(y, differentiable))
-
-
-def number(n: Size) -> Value:
-    """An open size as an operand, whatever its sign."""
-    parts = [k * extent(Size(((monomial, 1),))) if monomial else literal(k) for monomial, k in n.terms]
-    return reduce(lambda a, b: a + b, parts)
 
 
 def record(x: Tensor) -> Tensor:

@@ -80,19 +80,16 @@ def test_a_size_that_breaks_a_guard_is_traced_again() -> None:
     assert g.compiles <= 3
 
 
-@pytest.mark.parametrize("f", [
-    lambda x: x * (1 / x.shape[0]), lambda x: x * max(x.shape[0], 3), lambda x: x * (x.shape[0] * 0.5),
-    lambda x: st.concatenate([x[k:k + 1] * k for k in range(x.shape[0])]),
-])
 @pytest.mark.filterwarnings("ignore:.* cannot stay open")
-def test_python_that_needs_a_size_is_traced_for_each(f: Any) -> None:
+def test_python_that_loops_over_a_size_is_compiled_for_each() -> None:
+    f = lambda x: st.concatenate([x[k:k + 1] * k for k in range(x.shape[0])])
     g = st.compile(f)
     for n in (4, 5, 6, 4):
         x = np.arange(n, dtype=np.float32)
         np.testing.assert_allclose(g(x).numpy(), f(st.tensor(x)).numpy())
     assert g.compiles == 3
-    with pytest.warns(UserWarning, match=r"x \(n,\) cannot stay open: .*open size n .* at test_compile.py:\d+"):
-        assert st.compile(f, dims={"x": {0: "n"}})(st.ones(4)).shape == f(st.ones(4)).shape
+    with pytest.warns(UserWarning, match=r"x \(n,\) cannot stay open: .* n at test_compile.py:\d+"):
+        assert st.compile(f, dims={"x": {0: "n"}})(st.ones(4)).shape == (4,)
 
 
 def test_what_cannot_be_traced_with_open_sizes_runs_at_fixed_ones() -> None:

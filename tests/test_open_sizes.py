@@ -1,6 +1,7 @@
 """Sizes that stay open: one program for every image size, Python arithmetic on sizes, and every public function."""
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -101,3 +102,81 @@ def test_pooling_of_open_images_is_one_program(f: Any) -> None:
         x = drawn(*shape)
         np.testing.assert_allclose(g(x).numpy(), f(x).numpy(), rtol=1e-5, atol=1e-6)
     assert g.compiles == 1
+
+
+PYTHON: dict[str, Any] = {
+    "1 / n": lambda x: x * (1 / x.shape[0]),
+    "n * .5": lambda x: x * (x.shape[0] * 0.5),
+    "n ** .5": lambda x: x / x.shape[0] ** 0.5,
+    "n ** 2": lambda x: x * x.shape[0] ** 2,
+    "n - 2 * n": lambda x: x * (x.shape[0] - 2 * x.shape[0]),
+    "2 * n // n": lambda x: x * (2 * x.shape[0] // x.shape[0]),
+    "math.sqrt": lambda x: x / math.sqrt(x.shape[0]),
+    "np.sqrt": lambda x: x * np.sqrt(x.shape[0]).astype("f4"),
+    "float": lambda x: x * float(x.shape[0]),
+    "array * n": lambda x: x.sum() + st.tensor(np.ones(4, np.float32) * x.shape[0]),
+    "len": lambda x: x / len(x),
+    "zeros(len)": lambda x: st.zeros(len(x)) + x,
+    "arange(len)": lambda x: st.arange(len(x)) * x,
+    "np.arange(len)": lambda x: st.tensor(np.arange(len(x)).astype("f4")) + x,
+    "np.linspace": lambda x: st.tensor(np.linspace(0, 1, x.shape[0]).astype("f4")) + x,
+    "max": lambda x: x * max(x.shape[0], 3),
+    "min of both": lambda x: x * min(x.shape[0], 3),
+    "n > 1": lambda x: x * 2 if x.shape[0] > 1 and x.shape[0] >= 1.5 and not x.shape[0] < 2 else x,
+    "if n": lambda x: x + 1 if x.shape[0] else x,
+    "inf": lambda x: x + 1 if x.shape[0] < math.inf else x,
+    "round": lambda x: x * round(x.shape[0]) + math.floor(x.shape[0]),
+    "arange": lambda x: st.arange(x.shape[0]) * x + st.arange(1, x.shape[0] + 1),
+    "arange by 2": lambda x: st.arange(0, x.shape[0], 2, dtype="float32"),
+    "arange down": lambda x: st.arange(x.shape[0], 0, -1) - x,
+    "arange of floats": lambda x: st.arange(0, x.shape[0], 0.5),
+    "linspace": lambda x: st.linspace(-1, 3, x.shape[0]) * x,
+    "eye": lambda x: st.eye(x.shape[0]) + x,
+    "eye of both": lambda x: st.eye(3, x.shape[0]) * x,
+    "split in half": lambda x: st.split(x, [x.shape[0] // 2, x.shape[0] - x.shape[0] // 2])[1],
+    "x[:1]": lambda x: x[:1] + x[-1:] + x[0] * x[-1],
+    "x[n // 2]": lambda x: x[x.shape[0] // 2] + x[:x.shape[0] // 2].sum() + x[x.shape[0] // 2:].sum(),
+    "x[::-1]": lambda x: x[::-1] + x[x.shape[0]:0:-1].sum(),
+    "table[:n]": lambda x: st.arange(200)[:x.shape[0]] * x,
+    "table[n:]": lambda x: st.arange(200)[x.shape[0]:].sum() * x,
+    "roll": lambda x: st.roll(x, 2, 0) + st.roll(x, -1, 0),
+    "roll by half": lambda x: st.roll(x, x.shape[0] // 2, 0),
+    "one_hot": lambda x: st.one_hot(st.argmax(x), x.shape[0]) + st.one_hot(st.argmin(x, axis=0), len(x)),
+    "f'{n}'": lambda x: x if f"{x.shape[0]}" else x * 2,
+    "reshape(n // 1, -1)": lambda x: x.reshape(x.shape[0], -1) + x.reshape(1, len(x)),
+}
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_python_computes_with_open_sizes_without_another_program(name: str) -> None:
+    f = PYTHON[name]
+    g = st.compile(f)
+    for n in (4, 9, 6, 7, 101):
+        x = np.cos(np.arange(n, dtype=np.float32))
+        a, b = g(x).numpy(), f(st.tensor(x)).numpy()
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert g.compiles == 2      # of the first size, and of all
+
+
+def test_a_transformer_with_positions_and_masks_is_one_program_at_twenty_lengths() -> None:
+    width, heads = 16, 2
+    table, words = drawn(64, width), drawn(11, width)
+    layers = [nn.Linear(width, 3 * width), nn.Linear(width, width), nn.Linear(width, 11)]
+
+    def logits(tokens: Any) -> Any:
+        batch, length = tokens.shape
+        x = st.embedding(words, tokens) + table[:length] + st.embedding(table, st.arange(length))
+        q, k, v = st.split(layers[0](x), width, axis=-1)
+        q, k, v = (t.reshape(batch, length, heads, -1).permute(0, 2, 1, 3) for t in (q, k, v))
+        scores = q @ k.mT / math.sqrt(width // heads) / math.sqrt(len(tokens[0]))
+        mask = st.tril(st.ones(length, length)) == 0
+        scores = st.where(mask, -math.inf, scores) + st.where(st.eye(length) > 0, 0.5, 0.0)
+        y = (st.softmax(scores) @ v).permute(0, 2, 1, 3).reshape(batch, length, width)
+        return layers[2](layers[1](y))[:, -1] / max(length, 3)
+
+    f, law = st.compile(logits), st.compile(logits, backend="reference")
+    for length in range(3, 23):
+        tokens = st.tensor(RNG.integers(0, 11, (2, length)))
+        np.testing.assert_allclose(f(tokens).numpy(), law(tokens).numpy(), rtol=1e-4, atol=1e-5)
+    assert f.compiles == 2

@@ -74,7 +74,7 @@ class Size:
         if not isinstance(by, int):
             if self == by:
                 return 1
-            exact = divide(self, by)
+            exact = self.exactly(by)
             if exact is None:
                 raise ShapeError(f"cannot divide the size {self} by the size {by}: only whole factors divide out")
             return exact
@@ -87,6 +87,10 @@ class Size:
         left = normal(rest)
         quotient: Dim = left // by if isinstance(left, int) else Size((((Quotient(left, by),), 1),))
         return normal(whole) + quotient
+
+    def exactly(self, by: Size) -> Dim | None:
+        """`self / by` where it divides out as a whole, else None."""
+        return 1 if self == by else divide(self, by)
 
     def __mod__(self, by: int) -> Dim:
         return self - (self // by) * by

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import reduce
 from operator import eq, ge, lt, ne
@@ -13,7 +13,8 @@ import ml_dtypes
 import numpy as np
 
 from stele.errors import DTypeError, ShapeError
-from stele.ir.sizes import Dim, at
+from stele.ir.origin import Where, here, lines
+from stele.ir.sizes import Dim, at, names
 
 Shape = tuple[Dim, ...]
 
@@ -174,10 +175,12 @@ RELATIONS: dict[str, Callable[[int, int], bool]] = {"==": eq, "!=": ne, "<": lt,
 
 @dataclass(slots=True)
 class Sizes:
-    """What is known of named sizes while a function is traced: example values, and the guards taken so far."""
+    """What is known of named sizes while a function is traced: example values, the guards taken so far, and which
+    sizes were asked for as numbers, each with the lines that did."""
 
     hints: dict[str, int]
     guards: list[Guard]
+    asked: dict[str, Where] = field(default_factory=dict[str, Where])
 
 
 SIZES: ContextVar[Sizes | None] = ContextVar("sizes", default=None)
@@ -200,12 +203,29 @@ def decided(a: Dim, b: Dim, relation: str, opposite: str) -> bool:
         return RELATIONS[relation](difference, 0)
     known = SIZES.get()
     if known is None:
-        raise ShapeError(f"cannot tell whether the sizes {a} {relation} {b}: give both dimensions the same name")
+        raise ShapeError(f"cannot tell whether the size {a} {relation} {b}: sizes of placeholders are known "
+                         "only when the program runs", hint="Give both one name or a number, or use st.compile.")
     guard = Guard(a, b, relation)
     if not (answer := guard.holds(known.hints)):
         guard = Guard(a, b, opposite)
     if guard not in known.guards:
         known.guards.append(guard)
+    return answer
+
+
+def number_of(n: Dim) -> int:
+    """A dimension as a Python number: that of the example sizes, guarded to be the same at every call."""
+    if isinstance(n, int):
+        return n
+    known = SIZES.get()
+    if known is None:
+        raise ShapeError(f"the size {n} is asked for as a Python number, but it is known only when the program runs",
+                         where=", ".join(lines(here())),
+                         hint="Compute with a tensor (x / x.shape[0]), or give this axis a number.")
+    answer = at(n, known.hints)
+    decided(n, answer, "==", "!=")
+    for name in names(n):
+        known.asked.setdefault(name, here())
     return answer
 
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from stele.errors import ArgumentError, OptionError, ShapeError, SteleError
 from stele.ir.graph import Value, literal
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import Shape, dtype
+from stele.ir.types import Shape, dtype, number_of
 
 Form = Callable[[Any, str], Any]
 
@@ -93,6 +93,7 @@ def number(x: Any, what: str, low: float | None = None, high: float | None = Non
     if isinstance(x, str | bytes | complex) or not (hasattr(x, "__float__") or hasattr(x, "__index__")) or \
             isinstance(x, Value) or getattr(x, "ndim", 0):
         refuse(what, "a number", x)
+    x = number_of(x) if isinstance(x, Size) else x
     n = x if isinstance(x, int | float) else x.item() if hasattr(x, "item") else float(x)
     if (low is not None and not n >= low) or (high is not None and not n <= high):
         raise ShapeError(f"{what} must be " + (f"at least {low}" if high is None else f"from {low} to {high}")

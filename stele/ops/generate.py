@@ -3,15 +3,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
 
 from stele.errors import ShapeError
 from stele.ir.graph import Array, Op, Value, literal
-from stele.ir.sizes import Dim
-from stele.ir.types import DType, Shape, Type, axis_of, float32, float64, int64
-from stele.ops.linear import reshape, slice_axis
+from stele.ir.sizes import Dim, Size
+from stele.ir.types import DType, Shape, Type, axis_of, below, float32, float64, int64
+from stele.ops.elementwise.arithmetic import Equal, Select
+from stele.ops.linear import cast, reshape, slice_axis
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,27 @@ def extent(n: Dim, dtype: DType = int64) -> Value:
     return literal(n, dtype) if isinstance(n, int) else reshape(slice_axis(iota(n + 1, dtype), 0, n, 1), ())
 
 
-def count(start: float, stop: float, step: float) -> int:
+def quantity(n: Dim, dtype: DType = int64) -> Value:
+    """A dimension as a number of the graph, whatever its sign."""
+    if isinstance(n, int):
+        return literal(n, dtype)
+    parts = [extent(Size(((m, 1),)), dtype) * k if m else literal(k, dtype) for m, k in n.terms]
+    return reduce(lambda a, b: a + b, parts)
+
+
+def are_whole(*numbers: Any) -> bool:
+    """Whether all are ints or sizes."""
+    return all(isinstance(n, int | Size) for n in numbers)
+
+
+def count(start: Any, stop: Any, step: Any) -> Dim:
     """How many numbers start, start+step, ... lie before stop."""
+    if (isinstance(start, Size) or isinstance(stop, Size)) and step:
+        way = stop - start if step > 0 else start - stop
+        return 0 if below(way, 1) else (way + abs(step) - 1) // abs(step)
     if step == 0 or not all(map(math.isfinite, (start, stop, step))):
         raise ShapeError(f"arange from {start} to {stop} needs finite numbers and a step other than 0, got step {step}")
-    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+    if are_whole(start, stop, step):
         return max(0, -(-(stop - start) // step))
     return max(0, math.ceil((stop - start) / step))
 
@@ -84,7 +102,7 @@ def steps(start: float, stop: float, step: float) -> Array:
     return np.arange(float(start), float(stop), float(step))
 
 
-def arange(start: int, stop: int, step: int = 1, *, dtype: DType = int64) -> Value:
+def arange(start: Dim, stop: Dim, step: int = 1, *, dtype: DType = int64) -> Value:
     """start, start+step, ... before stop.
 
     >>> arange(2, 8, 2).shape
@@ -93,7 +111,16 @@ def arange(start: int, stop: int, step: int = 1, *, dtype: DType = int64) -> Val
     n = count(start, stop, step)
     line = Iota((n,), 0, dtype)()
     scaled = line if step == 1 else line * step
-    return scaled if start == 0 else scaled + start
+    return scaled if start == 0 else scaled + quantity(start, dtype)
+
+
+def linspace(start: float, stop: float, count: Dim, *, dtype: DType = float32) -> Value:
+    """`count` numbers evenly from start to stop, both included, computed in float64; count may be open."""
+    place = iota(count)
+    if below(count, 2):
+        return cast(cast(place, float64) + start, dtype)
+    line = cast(place, float64) * ((stop - start) / quantity(count - 1, float64)) + start
+    return cast(Select()(Equal()(place, quantity(count - 1)), float(stop), line), dtype)
 
 
 ALL = (Iota,)

@@ -9,8 +9,8 @@ from typing import Any
 
 from stele.errors import DTypeError, IndexOutOfRange, ShapeError
 from stele.ir.graph import Value, literal
-from stele.ir.sizes import Dim, at
-from stele.ir.types import SIZES, Shape, axis_of, bool_, int64, product, same, show
+from stele.ir.sizes import Dim, Size
+from stele.ir.types import Shape, axis_of, below, bool_, int64, number_of, product, show
 from stele.ops.control import CheckIndex
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Select
 from stele.ops.elementwise.base import meet
@@ -19,7 +19,6 @@ from stele.ops.linear import Gather, Slice, broadcast, cast, expand_dims, full, 
 from stele.ops.reduction import Max
 
 Key = int | slice | None | EllipsisType | Value | tuple[Any, ...]
-MOST_GUARDS = 16
 
 
 @dataclass
@@ -124,43 +123,42 @@ def note(plan: Plan, e: Any, x: Value) -> None:
 
 def bounds(s: slice, n: Dim) -> tuple[Dim, Dim, int]:
     """Start, length and step of a slice of an axis of n."""
-    step = 1 if s.step is None else int(s.step)
+    step = 1 if s.step is None else number_of(dim(s.step))
     if step == 0:
         raise ShapeError("a slice needs a step other than 0")
     if s.start is None and s.stop is None:
         return (0 if step > 0 else n - 1), (n if step == 1 else (n + abs(step) - 1) // abs(step)), step
-    n = known(n, max((abs(e) for e in (s.start, s.stop) if isinstance(e, int)), default=0))
-    if isinstance(n, int):
-        start, stop, step = s.indices(n)
-        return start, len(range(start, stop, step)), step
-    first, last = (e + n if isinstance(e, int) and e < 0 else e for e in (s.start, s.stop))
-    if step < 0:
-        raise ShapeError(f"a slice that walks down an axis of symbolic length {n} has no bounds", hint="Write x[::-1].")
-    start, stop = 0 if first is None else first, n if last is None else last
-    return start, (stop - start + step - 1) // step, step
+    low, high = (0, n) if step > 0 else (-1, n - 1)
+    start, stop = (end if e is None else clipped(dim(e), n, low, high)
+                   for e, end in ((s.start, low if step > 0 else high), (s.stop, high if step > 0 else low)))
+    way = stop - start if step > 0 else start - stop
+    if below(way, 1):
+        return 0, 0, step
+    return start, (way + abs(step) - 1) // abs(step), step
+
+
+def clipped(e: Dim, n: Dim, low: Dim, high: Dim) -> Dim:
+    """A bound of a slice of an axis of n, counted from the end where it is negative, within the axis."""
+    e = e + n if below(e, 0) else e
+    return low if below(e, low) else high if below(high, e) else e
+
+
+def dim(e: Any) -> Dim:
+    """A bound or a position as a dimension."""
+    try:
+        return e if isinstance(e, Size) else operator.index(e)
+    except TypeError:
+        raise DTypeError(f"an index is an int, a slice, None, ... or an integer array, "
+                         f"got {type(e).__name__}: {e!r:.40}") from None
 
 
 def position(e: Any, axis: int, shape: Shape) -> Dim:
     """Where one element of an axis stands; negative counts from the end."""
-    try:
-        k = operator.index(e)
-    except TypeError:
-        raise DTypeError(f"an index is an int, a slice, None, ... or an integer array, "
-                         f"got {type(e).__name__}: {e!r:.40}") from None
-    n = known(shape[axis], k + 1 if k >= 0 else -k)
-    if isinstance(n, int) and not -n <= k < n:
+    k, n = dim(e), shape[axis]
+    place = k + n if below(k, 0) else k
+    if below(place, 0) or not below(place, n):
         raise IndexOutOfRange(f"index {k} is out of range for axis {axis} of {show(shape)}")
-    return k if k >= 0 else n + k
-
-
-def known(n: Dim, least: int) -> Dim:
-    """n, guarded to be no less than `least` where it is symbolic; its number where it is less."""
-    if isinstance(n, int):
-        return n
-    sizes = SIZES.get()
-    if least > MOST_GUARDS and sizes is not None:
-        return hint if same(n, hint := at(n, sizes.hints)) else n
-    return next((k for k in range(least) if same(n, k)), n)
+    return place
 
 
 def gathered(x: Value, first: int, arrays: Sequence[Value]) -> tuple[Value, Shape]:

@@ -15,7 +15,7 @@ from stele.ir.types import DType, Type, axis_of, bool_, float32, int64, show
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.binary import logical_or
 from stele.ops.elementwise.unary import isnan
-from stele.ops.generate import iota_like
+from stele.ops.generate import iota_like, quantity
 from stele.ops.linear import Sum, broadcast, cast, expand_dims, zeros_like
 
 
@@ -169,7 +169,7 @@ class Position(Op):
         """The first position where x equals its best element."""
         hit = Equal()(x, best.spread(best(x), x))
         hit = logical_or(hit, isnan(x)) if x.dtype.is_float else hit
-        return Min(best.axes)(Select()(hit, iota_like(x, self.axis), x.shape[self.axis] - 1))
+        return Min(best.axes)(Select()(hit, iota_like(x, self.axis), quantity(x.shape[self.axis] - 1)))
 
     @classmethod
     def examples(cls) -> tuple[t.Any, ...]:

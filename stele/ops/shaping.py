@@ -1,12 +1,12 @@
 """Shapes and layouts as users write them: joining, splitting, padding, turning."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from stele.errors import ShapeError
 from stele.ir.graph import Value
-from stele.ir.sizes import Dim
-from stele.ir.types import axis_of, bool_, int64, same, show
+from stele.ir.sizes import Dim, Size
+from stele.ir.types import axis_of, below, bool_, int64, number_of, same, show
 from stele.ops.arguments import positive
 from stele.ops.elementwise.arithmetic import GreaterEqual, Select
 from stele.ops.generate import Iota
@@ -32,13 +32,19 @@ def split(x: Value, size: int | Sequence[int], *, axis: int = 0) -> tuple[Value,
     """Parts of `size` elements along an axis (the last may be shorter), or of the sizes given."""
     axis = axis_of(axis, x.ndim)
     total = x.shape[axis]
-    if not isinstance(total, int):
-        raise ShapeError(f"split needs an axis of known size, got {show(x.shape)}", hint="Take parts with slices.")
-    sizes = [min(size, total - k) for k in range(0, total, positive(size, "size of split"))] \
-        if isinstance(size, int) else list(size)
-    if sum(sizes) != total:
+    sizes = list(cut(total, positive(size, "size of split"))) if isinstance(size, int | Size) else list(size)
+    if not same(sum(sizes), total):
         raise ShapeError(f"split sizes {sizes} add up to {sum(sizes)}, but axis {axis} of {show(x.shape)} has {total}")
     return tuple(slice_axis(x, axis, sum(sizes[:k]), n) for k, n in enumerate(sizes))
+
+
+def cut(total: Dim, size: Dim) -> Iterator[Dim]:
+    """Sizes that add up to the total, all but the last of them `size`."""
+    while below(size, total):
+        yield size
+        total = total - size
+    if below(0, total):
+        yield total
 
 
 def squeeze(x: Value, *, axis: int | Sequence[int] | None = None) -> Value:
@@ -69,10 +75,16 @@ def moveaxis(x: Value, source: int, target: int) -> Value:
     return transpose(x, tuple(order))
 
 
-def roll(x: Value, *, shift: int, axis: int) -> Value:
+def roll(x: Value, *, shift: Dim, axis: int) -> Value:
     """x moved along an axis by `shift` places; what leaves at the end enters at the start."""
-    n = x.shape[axis_of(axis, x.ndim)]
-    if n == 0 or (k := shift % n) == 0:
+    n, k = x.shape[axis_of(axis, x.ndim)], shift
+    if same(n, 0):
+        return x
+    if below(k, 0):
+        k = k + n
+    if below(k, 0) or not below(k, n):
+        k = number_of(k) % number_of(n)
+    if same(k, 0):
         return x
     return concatenate([slice_axis(x, axis, n - k, k), slice_axis(x, axis, 0, n - k)], axis=axis)
 
