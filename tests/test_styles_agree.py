@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import stele as st
+from stele.backend import reference
+from stele.errors import DTypeError
+from stele.ir.graph import Graph
 from stele.ir.types import DTYPES
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -92,3 +95,79 @@ def test_a_number_may_be_shifted_by_a_tensor() -> None:
     x = np.array([0, 1, 5])
     all_give(1 << x, lambda x: 1 << x, x)
     all_give(64 >> x, lambda x: 64 >> x, x)
+
+
+IDENTITIES: dict[str, Callable[..., Any]] = {
+    "the size of a negative": lambda x: abs(-x), "of a square": lambda x: st.relu(x * x),
+    "of what is positive": lambda x: st.relu(abs(x)), "of a negative factor": lambda x: -x * 3 + -(x * 3),
+    "of products with numbers": lambda x: x * 2 * 3 - x * 4, "of differences": lambda x: -(x - 3) + (0 - x),
+    "of rows": lambda x: abs(-x.reshape(2, -1)).sum(axis=0).sum(),
+}
+
+
+@pytest.mark.parametrize("f", IDENTITIES.values(), ids=IDENTITIES.keys())
+def test_integers_wrap_alike(f: Callable[..., Any]) -> None:
+    for name in INTEGERS:
+        low, high = np.iinfo(name).min, np.iinfo(name).max
+        x = np.array([low, low + 1, high, high - 1, high // 2 + 1, 0, 1, 5]).astype(name)
+        with np.errstate(all="ignore"):
+            all_give(wrapped(f, x), f, x)
+
+
+def wrapped(f: Callable[..., Any], x: Array) -> Array:
+    """What the reference makes of each op for itself, without any rule."""
+    place = st.placeholder(x.shape, x.dtype.name)
+    return reference.run(Graph((place.value,), (f(place).value,)), [x])[0]
+
+
+@pytest.mark.parametrize("f", [operator.neg, lambda x: x - x, lambda x: x // x, lambda x: x % x, st.sign])
+def test_bools_are_no_numbers(f: Callable[..., Any]) -> None:
+    for style in (f, st.compile(f)):
+        with pytest.raises(DTypeError, match="needs numbers, got bool"):
+            style(st.tensor([True, False]))
+
+
+HALVES: dict[str, Callable[..., Any]] = {
+    "a product": lambda x, z: (x * z).astype("float32"),
+    "a chain": lambda x, z: ((x * z - x) * z + x / 3).astype("float32"),
+    "a sum of products": lambda x, z: (x * z).sum().astype("float32"),
+    "what follows a sum": lambda x, z: (x.sum() * 3 - z).astype("float32"),
+    "sums of rows": lambda x, z: ((x.reshape(25, 40).sum(axis=0) * 3 + 1) * z[:40]).astype("float32"),
+    "what follows a largest": lambda x, z: ((x - x.max()) * z).astype("float32"),
+}
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+@pytest.mark.parametrize("f", HALVES.values(), ids=HALVES.keys())
+def test_every_result_of_half_precision_is_rounded_wherever_it_is_fused(f: Callable[..., Any], name: str) -> None:
+    rng = np.random.default_rng(3)
+    x, z = (rng.standard_normal(1000).astype(np.float32).astype(DTYPES[name].numpy) for _ in range(2))
+    found = styles(f, x, z)
+    for style, got in found.items():
+        np.testing.assert_array_equal(got, found["reference"], err_msg=style)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_what_follows_a_product_of_matrices_sees_it_rounded(name: str) -> None:
+    rng = np.random.default_rng(3)
+    x, w = (rng.integers(-40, 40, (48, 48)).astype(np.float32).astype(DTYPES[name].numpy) for _ in range(2))
+    product = (x.astype(np.float64) @ w.astype(np.float64)).astype(np.float32).astype(x.dtype)
+    all_give((product.astype(np.float32) * 3).astype(x.dtype), lambda x, w: (x @ w) * 3, x, w)
+    all_give(product.astype(np.float32) * 3, lambda x, w: (x @ w).astype("float32") * 3, x, w)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_functions_of_half_precision_round_once(name: str) -> None:
+    rng = np.random.default_rng(3)
+    x = (rng.standard_normal((8, 300)) * 3).astype(np.float32).astype(DTYPES[name].numpy)
+    wide = x.astype(np.float32)
+    for f in (lambda x: st.softmax(x, axis=1), lambda x: st.log_softmax(x, axis=1), st.gelu, st.silu,
+              lambda x: st.logsumexp(x, axis=1)):
+        want, found = f(st.tensor(wide)).astype(name).numpy(), styles(f, x)
+        np.testing.assert_allclose(found.pop("reference").astype("f8"), want.astype("f8"), rtol=2e-2, atol=1e-6)
+        for style, got in found.items():
+            np.testing.assert_array_equal(got, want, err_msg=style)
+    for f in (lambda x: st.square(st.softmax(x, axis=1)), lambda x: st.square(st.gelu(x))):
+        g, h = (st.grad(lambda x, f=f: f(x).astype("float32").sum())(st.tensor(v)).numpy() for v in (x, wide))
+        scale = np.abs(h).max() * float(np.ldexp(1, -8 if name == "bfloat16" else -11))
+        assert np.abs(g.astype(np.float32) - h).max() <= 8 * scale

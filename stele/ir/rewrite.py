@@ -10,13 +10,15 @@ from typing import Any
 from stele.errors import GraphError
 from stele.ir.graph import Graph, Op, Parameter, Value, parameter, walk
 from stele.ir.origin import NOWHERE, Origin, Where, inherit, lines
-from stele.ir.types import DType, Shape, Type, float32
+from stele.ir.types import DTYPES, DType, Shape, Type, float32
 from stele.ir.verify import agree
 
 Match = Callable[[Value], Value | None]
 Example = Callable[[Value], Value] | Callable[[Value, Value], Value] | Callable[[Value, Value, Value], Value] | \
     Callable[[Value, Value, Value, Value], Value]
 FRESH: Where = frozenset((Origin("rewrite"),))
+Table = dict[type[Op], dict[str, list["Rule"]]]
+"""Rules by the root's op and the dtype of its last operand."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +29,8 @@ class Rule:
     interval its floats are drawn from. `error` bounds max|a-b| / max|b| of the two sides, in units of the dtype's
     epsilon; 0 promises the same bits. `hard`, if given, is an `x` at which the original loses its digits, and the true
     result there (of each row, other inputs being 1), which the replacement must give.
-    The rule is tried on values of the example's root op, and on those of the ops in `also`.
+    The rule is tried on values of the example's root op, and on those of the ops in `also`, where the last operand is
+    of one of `dtypes`: those for which the identity holds whatever the numbers are, integers that wrap included.
     """
 
     match: Match
@@ -37,6 +40,7 @@ class Rule:
     domain: tuple[float, float]
     hard: tuple[float, float | tuple[float, ...]] | None
     also: tuple[type[Op], ...]
+    dtypes: tuple[DType, ...]
 
     @property
     def name(self) -> str:
@@ -67,7 +71,7 @@ class Rule:
 
 def rule(example: Example, *, error: float = 0, domain: tuple[float, float] = (-3, 3),
          hard: tuple[float, float | tuple[float, ...]] | None = None, also: tuple[type[Op], ...] = (),
-         **inputs: Shape | Type) -> Callable[[Match], Rule]:
+         dtypes: tuple[DType, ...] = tuple(DTYPES.values()), **inputs: Shape | Type) -> Callable[[Match], Rule]:
     """Makes a function a rule, given a graph on which it must fire; its parameters are (2, 3) unless said otherwise.
 
     >>> @rule(lambda x: log(exp(x)), error=8)
@@ -78,7 +82,7 @@ def rule(example: Example, *, error: float = 0, domain: tuple[float, float] = (-
     """
     names = inspect.signature(example).parameters
     types: dict[str, Shape | Type] = {k: inputs.get(k, (2, 3)) for k in names}
-    return lambda match: Rule(match, example, types, error, domain, hard, also)
+    return lambda match: Rule(match, example, types, error, domain, hard, also, dtypes)
 
 
 @dataclass
@@ -112,10 +116,11 @@ class Report:
 
 def rewrite(graph: Graph, rules: Iterable[Rule], off: Collection[str] = (), report: Report | None = None) -> Graph:
     """The graph, and the graphs its ops hold, with `rules` applied until none fires, but for those named in `off`."""
-    table: dict[type[Op], list[Rule]] = {}
+    table: Table = {}
     for r in rules:
         for root in () if r.name in off else r.roots:
-            table.setdefault(root, []).append(r)
+            for dtype in r.dtypes:
+                table.setdefault(root, {}).setdefault(dtype.name, []).append(r)
     with inherit(FRESH):
         return Rewriter(table, Report() if report is None else report).graph(graph)
 
@@ -123,7 +128,7 @@ def rewrite(graph: Graph, rules: Iterable[Rule], off: Collection[str] = (), repo
 class Rewriter:
     """One run of the engine over one graph; values in `done` have met every rule and are final."""
 
-    def __init__(self, table: dict[type[Op], list[Rule]], report: Report) -> None:
+    def __init__(self, table: Table, report: Report) -> None:
         self.table, self.report = table, report
         self.done: dict[Value, Value] = {}
         self.extra: dict[Value, Where] = {}
@@ -160,7 +165,8 @@ class Rewriter:
 
     def step(self, v: Value) -> Value | None:
         """What the first rule that fires makes of v."""
-        for r in self.table.get(type(v.op), ()):
+        by_dtype = self.table.get(type(v.op))
+        for r in () if by_dtype is None else by_dtype.get(v.args[-1].dtype.name, ()):
             new = r.match(v)
             if new is None or new is v or (new.type != v.type and is_only_size(r, v, new)):
                 continue

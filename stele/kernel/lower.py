@@ -33,7 +33,7 @@ from stele.kernel.loops import (
 from stele.kernel.space import Index, Space, Stage, is_fold, measure, needs, reduced
 from stele.kernel.tasks import cut, strided
 from stele.ops.control import CheckIndex
-from stele.ops.linear import Concatenate, Gather
+from stele.ops.linear import Cast, Concatenate, Gather
 from stele.ops.random import RandomBits
 
 Bounds = tuple[Bound, ...]
@@ -90,7 +90,7 @@ def outcome(v: Value, results: Collection[Value], body: Collection[Value], shape
     splits = Splits(f"%c{len(shape) - 1}")
     lowering, index = at_point(frozenset(body) - {v}, shape, splits)
     given = Given(accumulator(v), frozenset().union(*map(variables, index)))
-    lowering.known[v, regroup(index, shape, v.shape, splits), ()] = given
+    lowering.known[v, regroup(index, shape, v.shape, splits), ()] = lowering.converted(given, v.dtype)
     for r in results:
         at = regroup(index, shape, r.shape, splits)
         lowering.store(r, at, lowering.element(r, at))
@@ -220,6 +220,10 @@ class Lowering:
             return self.placed(Check(x.dtype, depending(bounds=bounds, of=args), x, v.op.size, v, bounds))
         return self.placed(Apply(v.dtype, depending(of=args), v.op, args))
 
+    def converted(self, x: Element, dtype: DType) -> Element:
+        """x as an element of `dtype`."""
+        return x if x.dtype == dtype else self.placed(Apply(dtype, x.depends, Cast(dtype), (x,)))
+
     def generated(self, v: Value, index: Index, args: tuple[Element, ...]) -> Element:
         """An element from its index; of random bits from its row-major position, so that loops can be merged."""
         op = v.op
@@ -251,7 +255,8 @@ class Lowering:
         fold = Fold(axes, tuple(Block(tuple(s.steps)) for s in opened), parts, not self.across)
         home.steps.append(fold)
         for k, m in enumerate(cls.members):
-            self.known[m, cls.index, ()] = self.placed(Total(accumulator(m), home.variables, fold, k))
+            total = self.placed(Total(accumulator(m), home.variables, fold, k))
+            self.known[m, cls.index, ()] = self.converted(total, m.dtype)
         return self.known[v, cls.index, ()]
 
 

@@ -9,20 +9,31 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stele.ir.graph import Array, Op, Value
-from stele.ir.types import Type, axis_of, float32
+from stele.ir.types import Type, axis_of, bfloat16, float16, float32
 from stele.ops.elementwise.arithmetic import Select
 from stele.ops.elementwise.base import needs_float
 from stele.ops.elementwise.unary import erf, exp, isfinite, log, rsqrt, sigmoid, square, stop_gradient, tanh
-from stele.ops.linear import broadcast, expand_dims, zeros_like
+from stele.ops.linear import broadcast, cast, expand_dims, zeros_like
 from stele.ops.statistics import max, mean, sum
 
 
 @dataclass(frozen=True)
 class Composite(Op):
-    """`expand(*x)` says the meaning in other ops; derivatives are those of the expansion unless the op knows better."""
+    """`expand(*x)` says the meaning in other ops; derivatives are those of the expansion unless the op knows better.
+
+    What is narrower than float32 is computed in float32 and rounded once, at the end.
+    """
 
     family: ClassVar[str] = "composite"
     samples: ClassVar[tuple[float, float]] = (-3, 3)
+
+    def __call__(self, *args: Any) -> Value:
+        x = self.prepare(*args)
+        narrow = next((v.dtype for v in x if v.dtype in (float16, bfloat16)), None)
+        if narrow is None:
+            return super().__call__(*x)
+        y = super().__call__(*(cast(v, float32) if v.dtype == narrow else v for v in x))
+        return cast(y, narrow) if y.dtype == float32 else y
 
     def expand(self, *x: Value) -> Value:
         """The result in terms of other ops."""

@@ -8,7 +8,7 @@ from itertools import accumulate
 from stele.ir.graph import Op, Value
 from stele.ir.rewrite import rule
 from stele.ir.sizes import Dim
-from stele.ir.types import Shape, Type, axis_of, float32, float64, product
+from stele.ir.types import Shape, Type, axis_of, float32, float64, int64, product
 from stele.ops.contraction import MatMul
 from stele.ops.elementwise import arithmetic, binary, unary
 from stele.ops.elementwise.arithmetic import Add, Mul, Neg
@@ -30,7 +30,7 @@ from stele.ops.linear import (
     transpose,
 )
 from stele.ops.reduction import Max, Min, Prod
-from stele.transform.patterns import axes_of, factors, holds, number, product_of
+from stele.transform.patterns import FLOATS, WIDE, axes_of, factors, is_exact, number, product_of
 
 REDUCTIONS: tuple[type[Op], ...] = (Sum, Max, Min, Prod)
 ELEMENTWISE: tuple[type[Op], ...] = (*arithmetic.ALL, *binary.ALL, *unary.ALL, Cast)
@@ -92,7 +92,7 @@ def move_nowhere(v: Value) -> Value | None:
 def cast_through_wider(v: Value) -> Value | None:
     """cast(cast(x)) = cast(x) where the inner cast loses nothing"""
     match v:
-        case Value(Cast(dtype), [Value(Cast(inner), [x])]) if holds(inner, x.dtype): return cast(x, dtype)
+        case Value(Cast(dtype), [Value(Cast(inner), [x])]) if is_exact(inner, x.dtype, dtype): return cast(x, dtype)
     return None
 
 
@@ -219,9 +219,20 @@ def is_widening(inner: Shape, outer: Shape) -> bool:
     return len(outer) > len(inner) and [n for n in outer if n != 1] == [n for n in inner if n != 1]
 
 
-@rule(lambda x: Sum((0, 2))(Sum((1,))(x)), x=(2, 3, 4, 5), also=REDUCTIONS, error=4)
+@rule(lambda x: Sum((0, 2))(Sum((1,))(x)), x=(2, 3, 4, 5), also=(Prod,), error=4, dtypes=(int64, *WIDE))
 def reduce_twice(v: Value) -> Value | None:
-    """sum(sum(x)) = sum(x) over all those axes; max, min and prod likewise"""
+    """sum(sum(x)) = sum(x) over all those axes; prod likewise"""
+    return twice_reduced(v)
+
+
+@rule(lambda x: Max((0, 2))(Max((1,))(x)), x=(2, 3, 4, 5), also=(Min,))
+def extreme_twice(v: Value) -> Value | None:
+    """max(max(x)) = max(x) over all those axes; min likewise"""
+    return twice_reduced(v)
+
+
+def twice_reduced(v: Value) -> Value | None:
+    """One reduction for one of a reduction of the same kind."""
     match v:
         case Value(op, [Value(inner) as y]) if type(op) is type(inner) and y.args[0].dtype == v.dtype:
             kept = [k for k in range(y.args[0].ndim) if k not in axes_of(y)]
@@ -229,24 +240,24 @@ def reduce_twice(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: Sum((1,))(x), x=(3, 1), also=REDUCTIONS)
+@rule(lambda x: Max((1,))(x), x=(3, 1), also=REDUCTIONS)
 def reduce_nothing(v: Value) -> Value | None:
     """a reduction over axes of length 1 is a reshape"""
     (x,) = v.args
     return reshape(x, v.shape) if v.dtype == x.dtype and all(x.shape[a] == 1 for a in axes_of(v)) else None
 
 
-@rule(lambda x: Sum((0, 1))(Broadcast((4, 2, 3))(x)), error=8)
+@rule(lambda x: Sum((0, 1))(Broadcast((4, 2, 3))(x)), error=8, dtypes=WIDE)
 def sum_of_broadcast(v: Value) -> Value | None:
     """sum of what is repeated n times = n times the sum of what is left"""
     match v:
-        case Value(Sum(), [Value(Broadcast(shape), [x])]) if v.dtype.is_float:
+        case Value(Sum(), [Value(Broadcast(shape), [x])]):
             extra = len(shape) - x.ndim
             repeated = [a for a in axes_of(v) if a < extra or x.shape[a - extra] == 1]
             n = product(tuple(shape[a] for a in repeated))
             left = tuple(a for a in axes_of(v) if a not in repeated)
             lead = tuple(a for a in range(extra) if a not in repeated)
-            if not isinstance(n, int) or not repeated or lead:
+            if not isinstance(n, int) or n == 0 or not repeated or lead:
                 return None
             y = Sum(tuple(a - extra for a in left))(x) if left else x
             kept = tuple(d for k, d in enumerate(x.shape) if k + extra not in left and k + extra not in repeated)
@@ -271,19 +282,20 @@ def reduce_of_transpose(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: Sum((0,))(-x))
+@rule(lambda x: Sum((0,))(-x), dtypes=FLOATS)
 def sum_of_negative(v: Value) -> Value | None:
     """sum(-x) = -sum(x)"""
     match v:
-        case Value(Sum() as op, [Value(Neg(), [x])]) if v.dtype == x.dtype and v.dtype.is_float: return -op(x)
+        case Value(Sum() as op, [Value(Neg(), [x])]) if v.dtype == x.dtype: return -op(x)
     return None
 
 
-@rule(lambda x, z, c: Sum((0, 2))(x * broadcast(c, x.shape) * z), error=8, x=(2, 3, 4), z=(2, 3, 4), c=(3, 1))
+@rule(lambda x, z, c: Sum((0, 2))(x * broadcast(c, x.shape) * z), error=8, x=(2, 3, 4), z=(2, 3, 4), c=(3, 1),
+      dtypes=WIDE)
 def sum_of_multiple(v: Value) -> Value | None:
     """sum(x * c) = sum(x) * c, where c is the same along the summed axes"""
     (y,), axes = v.args, axes_of(v)
-    if not isinstance(y.op, Mul) or not v.dtype.is_float:
+    if not isinstance(y.op, Mul):
         return None
     parts = [(p, is_steady(p, axes)) for p in factors(y)]
     steady, rest = ([p for p, there in parts if there is wanted] for wanted in (True, False))
@@ -353,5 +365,6 @@ def swapped(x: Value) -> Value:
 
 RULES = (reshape_twice, transpose_twice, broadcast_twice, broadcast_of_leading_ones, move_nowhere, cast_through_wider,
          move_of_number, transpose_of_unit_axes, slice_twice, slice_of_pad, slice_of_concatenate, concatenate_of_slices,
-         add_of_pads, elementwise_of_reshape, elementwise_of_broadcast, reduce_twice, reduce_nothing, sum_of_broadcast,
-         reduce_of_transpose, sum_of_negative, sum_of_multiple, reduce_of_widened, transpose_of_product)
+         add_of_pads, elementwise_of_reshape, elementwise_of_broadcast, reduce_twice, extreme_twice, reduce_nothing,
+         sum_of_broadcast, reduce_of_transpose, sum_of_negative, sum_of_multiple, reduce_of_widened,
+         transpose_of_product)

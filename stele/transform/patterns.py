@@ -6,11 +6,18 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 
 from stele.ir.graph import Constant, Literal, Value
-from stele.ir.types import DType, axis_of
+from stele.ir.types import DTYPES, DType, axis_of, whole_in
 from stele.ops.elementwise.arithmetic import Mul
 from stele.ops.linear import Broadcast, Reshape, Transpose
 
 Number = float | int | bool
+NUMBERS = tuple(d for d in DTYPES.values() if d.kind != "b")
+SIGNED = tuple(d for d in NUMBERS if d.kind != "u")
+FLOATS = tuple(d for d in NUMBERS if d.is_float)
+WIDE = tuple(d for d in FLOATS if d.bits > 16)
+"""Floats that have room: what is computed on the way neither overflows nor rounds where the result does not."""
+INTEGERS = tuple(d for d in DTYPES.values() if not d.is_float)
+"""Integers and bools, which are exact and wrap."""
 
 
 def number(v: Value) -> Number | None:
@@ -46,6 +53,12 @@ def holds(wide: DType, narrow: DType) -> bool:
     if wide.is_float:
         return {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}[wide.name] >= narrow.bits
     return wide.bits > narrow.bits and (wide.kind == "i" or narrow.kind == "u")
+
+
+def is_exact(inner: DType, x: DType, outer: DType) -> bool:
+    """Whether a cast of `x` to `outer` gives what it gives through `inner`, whatever the number."""
+    wraps = inner.is_float and not x.is_float and outer.kind in "iu"    # a float that does not fit is no low bits
+    return holds(inner, x) and (not wraps or holds(whole_in(outer), x))
 
 
 def axes_of(v: Value) -> tuple[int, ...]:

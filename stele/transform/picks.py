@@ -10,7 +10,7 @@ from stele.ops.elementwise.arithmetic import Equal, GreaterEqual, Select
 from stele.ops.generate import Iota
 from stele.ops.linear import Broadcast, Cast, Reshape, Sum, full, zeros_like
 from stele.transform.movement import is_steady, without_axes
-from stele.transform.patterns import axes_of, is_number
+from stele.transform.patterns import FLOATS, axes_of, is_number
 
 
 def picked(v: Value) -> tuple[int, Value, Value] | None:
@@ -18,7 +18,7 @@ def picked(v: Value) -> tuple[int, Value, Value] | None:
     match v:
         case Value(Sum(), [Value(Select(), [Value(Equal(), [Value(Iota()) as place, at]) as mask, x, rest])]):
             axis = int(place.op.axis) % place.ndim  # type: ignore[attr-defined]
-            alike = v.dtype == x.dtype and v.dtype.is_float and is_number(rest, 0)
+            alike = v.dtype == x.dtype and is_number(rest, 0)
             return (axis, mask, x) if alike and axis in axes_of(v) and is_index(at, axis) else None
     return None
 
@@ -41,7 +41,7 @@ def example(x: Value) -> Value:
     return Sum((0, 1))(Select()(mask, x, zeros_like(x)))
 
 
-@rule(lambda x, z: example(x - Broadcast((3, 4))(z)), x=(3, 4), z=(1, 4), error=8)
+@rule(lambda x, z: example(x - Broadcast((3, 4))(z)), x=(3, 4), z=(1, 4), error=8, dtypes=FLOATS)
 def pick_of_elementwise(v: Value) -> Value | None:
     """pick(op(x, broadcast(z))) = op(pick(x), z)"""
     if (found := picked(v)) is None:
@@ -56,7 +56,7 @@ def pick_of_elementwise(v: Value) -> Value | None:
                                     for a, is_same in zip(x.args, steady))))
 
 
-@rule(lambda z: example(Broadcast((3, 4))(z)), z=(1, 4), error=8)
+@rule(lambda z: example(Broadcast((3, 4))(z)), z=(1, 4), error=8, dtypes=FLOATS)
 def pick_of_broadcast(v: Value) -> Value | None:
     """pick(broadcast(z)) = z, and indices are checked still"""
     if (found := picked(v)) is None or not is_steady(found[2], (found[0],)):

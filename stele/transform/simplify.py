@@ -49,7 +49,7 @@ from stele.ops.elementwise.unary import (
 )
 from stele.ops.linear import Cast, broadcast
 from stele.transform import movement, picks
-from stele.transform.patterns import is_number, is_power_of_two, number
+from stele.transform.patterns import FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, is_number, is_power_of_two, number
 
 COMMUTATIVE: tuple[type[Op], ...] = (Add, Mul, Maximum, Minimum, Equal, NotEqual, And, Or, Xor)
 ELEMENTWISE: tuple[type[Op], ...] = (*arithmetic.ALL, *binary.ALL, *unary.ALL, Cast)
@@ -116,31 +116,31 @@ def multiply_by_minus_one(v: Value) -> Value | None:
     return -v.args[0] if number(v.args[1]) == -1 else None
 
 
-@rule(lambda x: x * 0.25 * 3.0, error=2)
+@rule(lambda x: x * 0.25 * 3.0, error=2, dtypes=WIDE)
 def multiply_twice(v: Value) -> Value | None:
     """x * a * b = x * (a*b)"""
     match v:
-        case Value(Mul(), [Value(Mul(), [x, a]), b]) if v.dtype.is_float:
+        case Value(Mul(), [Value(Mul(), [x, a]), b]):
             p, q = number(a), number(b)
-            if p and q and 1e-4 < abs(p * q) < 1e4:
+            if p and q and 1e-4 < abs(p * q) < 1e4 and (abs(p) <= 1 or abs(q) >= 1):    # x * p overflows, or all does
                 return x * (p * q)
     return None
 
 
-@rule(lambda x: x / 4)
+@rule(lambda x: x / 4, dtypes=FLOATS)
 def divide_by_power_of_two(v: Value) -> Value | None:
     """x / 2**k = x * 2**-k"""
     c = number(v.args[1])
-    return v.args[0] * (1 / c) if c is not None and is_power_of_two(c) and v.dtype.is_float else None
+    return v.args[0] * (1 / c) if c is not None and is_power_of_two(c) else None
 
 
-@rule(lambda x: 1 / x, domain=(0.5, 3))
+@rule(lambda x: 1 / x, domain=(0.5, 3), dtypes=FLOATS)
 def divide_one(v: Value) -> Value | None:
     """1 / x = reciprocal(x)"""
     return reciprocal(v.args[1]) if number(v.args[0]) == 1 else None
 
 
-@rule(lambda x: reciprocal(sqrt(x)), domain=(0.5, 3))
+@rule(lambda x: reciprocal(sqrt(x)), domain=(0.5, 3), dtypes=FLOATS)
 def reciprocal_of_sqrt(v: Value) -> Value | None:
     """1 / sqrt(x) = rsqrt(x)"""
     match v:
@@ -148,26 +148,26 @@ def reciprocal_of_sqrt(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: x * x)
+@rule(lambda x: x * x, dtypes=NUMBERS)
 def multiply_by_itself(v: Value) -> Value | None:
     """x * x = square(x)"""
-    return square(v.args[0]) if v.args[0] is v.args[1] and v.dtype != bool_ else None
+    return square(v.args[0]) if v.args[0] is v.args[1] else None
 
 
-@rule(lambda x: x + x)
+@rule(lambda x: x + x, dtypes=NUMBERS)
 def add_to_itself(v: Value) -> Value | None:
     """x + x = x * 2"""
-    return v.args[0] * 2 if v.args[0] is v.args[1] and v.dtype != bool_ else None
+    return v.args[0] * 2 if v.args[0] is v.args[1] else None
 
 
-@rule(lambda x: Pow()(x, 2.0), error=4, domain=(0.2, 3))
+@rule(lambda x: Pow()(x, 2.0), error=4, domain=(0.2, 3), dtypes=FLOATS)
 def power_of_number(v: Value) -> Value | None:
     """x ** c = products and roots for c = 1, 2, 3, 4, 1/2 and their reciprocals"""
     c = number(v.args[1])
     return POWERS[c](v.args[0]) if c in POWERS else None
 
 
-@rule(lambda x: -Neg()(x))
+@rule(lambda x: -Neg()(x), dtypes=NUMBERS)
 def negate_twice(v: Value) -> Value | None:
     """--x = x"""
     match v:
@@ -175,7 +175,7 @@ def negate_twice(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x, z: -(x - z), error=1)
+@rule(lambda x, z: -(x - z), error=1, dtypes=NUMBERS)
 def negate_difference(v: Value) -> Value | None:
     """-(x - z) = z - x, but for the sign of a zero"""
     match v:
@@ -183,23 +183,23 @@ def negate_difference(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: -(x * 3))
+@rule(lambda x: -(x * 3), dtypes=FLOATS)
 def negate_multiple(v: Value) -> Value | None:
     """-(x * c) = x * -c"""
     match v:
-        case Value(Neg(), [Value(Mul(), [x, c])]) if (n := number(c)) is not None and v.dtype.is_float: return x * -n
+        case Value(Neg(), [Value(Mul(), [x, c])]) if (n := number(c)) is not None: return x * -n
     return None
 
 
-@rule(lambda x: -x * 3)
+@rule(lambda x: -x * 3, dtypes=FLOATS)
 def multiple_of_negative(v: Value) -> Value | None:
     """-x * c = x * -c"""
     match v:
-        case Value(Mul(), [Value(Neg(), [x]), c]) if (n := number(c)) is not None and v.dtype.is_float: return x * -n
+        case Value(Mul(), [Value(Neg(), [x]), c]) if (n := number(c)) is not None: return x * -n
     return None
 
 
-@rule(lambda x, z: -x * -z, also=(Div,), domain=(0.5, 3))
+@rule(lambda x, z: -x * -z, also=(Div,), domain=(0.5, 3), dtypes=NUMBERS)
 def product_of_negatives(v: Value) -> Value | None:
     """-x * -z = x * z"""
     match v:
@@ -207,7 +207,7 @@ def product_of_negatives(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x, z: x + -z)
+@rule(lambda x, z: x + -z, dtypes=NUMBERS)
 def add_negative(v: Value) -> Value | None:
     """x + -z = x - z"""
     match v:
@@ -215,7 +215,7 @@ def add_negative(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x, z: x - (-z))
+@rule(lambda x, z: x - (-z), dtypes=NUMBERS)
 def subtract_negative(v: Value) -> Value | None:
     """x - -z = x + z"""
     match v:
@@ -223,7 +223,7 @@ def subtract_negative(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: absolute(-x), also=(Square,))
+@rule(lambda x: absolute(-x), also=(Square,), dtypes=SIGNED)
 def even_of_negative(v: Value) -> Value | None:
     """abs(-x) = abs(abs(x)) = abs(x); square likewise"""
     match v:
@@ -233,9 +233,17 @@ def even_of_negative(v: Value) -> Value | None:
 
 @rule(lambda x: relu(relu(x)))
 def relu_twice(v: Value) -> Value | None:
-    """relu(relu(x)) = relu(x); and of what is never negative"""
+    """relu(relu(x)) = relu(x)"""
     match v:
-        case Value(Relu(), [Value(Relu() | Abs() | Square() | Exp(), [_]) as y]): return y
+        case Value(Relu(), [Value(Relu(), [_]) as y]): return y
+    return None
+
+
+@rule(lambda x: relu(square(x)), dtypes=FLOATS)
+def relu_of_never_negative(v: Value) -> Value | None:
+    """relu of abs, square and exp, which integers that wrap make negative, is its operand"""
+    match v:
+        case Value(Relu(), [Value(Abs() | Square() | Exp(), [_]) as y]): return y
     return None
 
 
@@ -245,23 +253,23 @@ def same_operands(v: Value) -> Value | None:
     return v.args[0] if v.args[0] is v.args[1] else None
 
 
-@rule(lambda c: And()(c, literal(True)), c=BOOLS, also=(Or, Xor))
+@rule(lambda c: And()(c, literal(True)), c=BOOLS, also=(Or, Xor), dtypes=(bool_,))
 def neutral_bool(v: Value) -> Value | None:
     """c & True = c | False = c ^ False = c"""
-    return v.args[0] if v.dtype == bool_ and number(v.args[1]) is isinstance(v.op, And) else None
+    return v.args[0] if number(v.args[1]) is isinstance(v.op, And) else None
 
 
-@rule(lambda c: And()(c, literal(False)), c=BOOLS, also=(Or,))
+@rule(lambda c: And()(c, literal(False)), c=BOOLS, also=(Or,), dtypes=(bool_,))
 def absorbing_bool(v: Value) -> Value | None:
     """c & False = False, c | True = True"""
-    return v.args[1] if v.dtype == bool_ and number(v.args[1]) is isinstance(v.op, Or) else None
+    return v.args[1] if number(v.args[1]) is isinstance(v.op, Or) else None
 
 
-@rule(lambda c: logical_not(logical_not(c)), c=BOOLS)
+@rule(lambda x: logical_not(logical_not(x)), x=BOOLS, dtypes=INTEGERS)
 def not_twice(v: Value) -> Value | None:
-    """not not c = c"""
+    """not not x = x"""
     match v:
-        case Value(Not(), [Value(Not(), [c])]): return c
+        case Value(Not(), [Value(Not(), [x])]): return x
     return None
 
 
@@ -269,7 +277,7 @@ OPPOSITE: dict[type[Op], Op] = {Equal: NotEqual(), NotEqual: Equal()}
 MIRROR: dict[type[Op], Op] = {Less: Greater(), Greater: Less(), LessEqual: GreaterEqual(), GreaterEqual: LessEqual()}
 
 
-@rule(lambda x, z: logical_not(Equal()(x, z)))
+@rule(lambda x, z: logical_not(Equal()(x, z)), dtypes=(bool_,))
 def not_of_equality(v: Value) -> Value | None:
     """not x == z is x != z, and the other way"""
     match v:
@@ -324,8 +332,9 @@ ARITHMETIC = (number_last, compare_with_number_last, fold_exact, fold_function, 
               subtract_from_zero, multiply_by_one, multiply_by_minus_one, multiply_twice, divide_by_power_of_two,
               divide_one, reciprocal_of_sqrt, multiply_by_itself, add_to_itself, power_of_number, negate_twice,
               negate_difference, negate_multiple, multiple_of_negative, product_of_negatives, add_negative,
-              subtract_negative, even_of_negative, relu_twice, same_operands, neutral_bool, absorbing_bool, not_twice,
-              not_of_equality, select_known, select_same, select_of_not, select_twice, stop_gradient_is_done)
+              subtract_negative, even_of_negative, relu_twice, relu_of_never_negative, same_operands,
+              neutral_bool, absorbing_bool, not_twice, not_of_equality, select_known, select_same, select_of_not,
+              select_twice, stop_gradient_is_done)
 RULES = ARITHMETIC + movement.RULES + picks.RULES
 
 

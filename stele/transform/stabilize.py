@@ -36,10 +36,10 @@ from stele.ops.elementwise.unary import (
     tanh,
 )
 from stele.ops.generate import iota_like
-from stele.ops.linear import Broadcast, Reshape, Sum, broadcast, expand_dims, full
+from stele.ops.linear import Broadcast, Cast, Reshape, Sum, broadcast, cast, expand_dims, full
 from stele.ops.reduction import Max
 from stele.transform import simplify
-from stele.transform.patterns import axes_of, factors, number, product_of
+from stele.transform.patterns import FLOATS, WIDE, axes_of, factors, holds, number, product_of
 
 POSITIVE = Sigmoid | Exp | Softplus | Softmax
 
@@ -98,7 +98,7 @@ def is_repeated(v: Value, y: Value, x: Value) -> bool:
     return False
 
 
-@rule(lambda x: log(exp(x)), error=8, hard=(1000, 1000))
+@rule(lambda x: log(exp(x)), error=8, hard=(1000, 1000), dtypes=FLOATS)
 def log_of_exp(v: Value) -> Value | None:
     """log(exp(x)) = x"""
     match v:
@@ -106,7 +106,7 @@ def log_of_exp(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: log(exp(x) + 1), error=8, hard=(1000, 1000), also=(Log1p,))
+@rule(lambda x: log(exp(x) + 1), error=8, hard=(1000, 1000), also=(Log1p,), dtypes=FLOATS)
 def log_of_one_plus_exp(v: Value) -> Value | None:
     """log(1 + exp(x)) = log1p(exp(x)) = softplus(x)"""
     match v:
@@ -115,14 +115,14 @@ def log_of_one_plus_exp(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: log(x + 1), error=8, domain=(-0.5, 3), hard=(1e-20, 1e-20))
+@rule(lambda x: log(x + 1), error=8, domain=(-0.5, 3), hard=(1e-20, 1e-20), dtypes=FLOATS)
 def log_of_one_plus(v: Value) -> Value | None:
     """log(1 + x) = log1p(x)"""
     x = plus_one(v.args[0])
     return None if x is None or isinstance(x.op, Exp) else log1p(x)
 
 
-@rule(lambda x: exp(x) - 1, error=8, hard=(1e-20, 1e-20), also=(Add,))
+@rule(lambda x: exp(x) - 1, error=8, hard=(1e-20, 1e-20), also=(Add,), dtypes=FLOATS)
 def exp_minus_one(v: Value) -> Value | None:
     """exp(x) - 1 = expm1(x)"""
     match v:
@@ -131,7 +131,7 @@ def exp_minus_one(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: log1p(expm1(x)), error=16, hard=(1000, 1000))
+@rule(lambda x: log1p(expm1(x)), error=16, hard=(1000, 1000), dtypes=FLOATS)
 def log1p_of_expm1(v: Value) -> Value | None:
     """log1p(expm1(x)) = x"""
     match v:
@@ -139,7 +139,7 @@ def log1p_of_expm1(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: log(sigmoid(x)), error=8, hard=(-1000, -1000))
+@rule(lambda x: log(sigmoid(x)), error=8, hard=(-1000, -1000), dtypes=FLOATS)
 def log_of_sigmoid(v: Value) -> Value | None:
     """log(sigmoid(x)) = -softplus(-x)"""
     match v:
@@ -147,7 +147,7 @@ def log_of_sigmoid(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: log(1 - sigmoid(x)), error=64, hard=(1000, -1000))
+@rule(lambda x: log(1 - sigmoid(x)), error=64, hard=(1000, -1000), dtypes=FLOATS)
 def log_of_one_minus_sigmoid(v: Value) -> Value | None:
     """log(1 - sigmoid(x)) = -softplus(x)"""
     match one_minus(v.args[0]):
@@ -155,7 +155,7 @@ def log_of_one_minus_sigmoid(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: reciprocal(exp(-x) + 1), error=8, also=(Div,))
+@rule(lambda x: reciprocal(exp(-x) + 1), error=8, also=(Div,), dtypes=FLOATS)
 def naive_sigmoid(v: Value) -> Value | None:
     """1 / (1 + exp(-x)) = sigmoid(x), whose gradient does not overflow"""
     below = inverse(v)
@@ -165,7 +165,7 @@ def naive_sigmoid(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: exp(x) / (exp(x) + 1), error=8, hard=(1000, 1))
+@rule(lambda x: exp(x) / (exp(x) + 1), error=8, hard=(1000, 1), dtypes=FLOATS)
 def exp_over_one_plus_exp(v: Value) -> Value | None:
     """exp(x) / (1 + exp(x)) = sigmoid(x)"""
     match v:
@@ -174,7 +174,7 @@ def exp_over_one_plus_exp(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: (exp(x) - exp(-x)) / (exp(x) + exp(-x)), error=8, hard=(1000, 1))
+@rule(lambda x: (exp(x) - exp(-x)) / (exp(x) + exp(-x)), error=8, hard=(1000, 1), dtypes=FLOATS)
 def naive_tanh(v: Value) -> Value | None:
     """(exp(x) - exp(-x)) / (exp(x) + exp(-x)) = tanh(x)"""
     match v:
@@ -184,7 +184,7 @@ def naive_tanh(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: exp(x) / exp(x - 1), error=16, hard=(1000, math.e))
+@rule(lambda x: exp(x) / exp(x - 1), error=16, hard=(1000, math.e), dtypes=FLOATS)
 def exp_over_exp(v: Value) -> Value | None:
     """exp(x) / exp(z) = exp(x - z)"""
     match v:
@@ -192,7 +192,7 @@ def exp_over_exp(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: sqrt(square(x)), error=4, hard=(1e200, 1e200), also=(Sqrt,))
+@rule(lambda x: sqrt(square(x)), error=4, hard=(1e200, 1e200), also=(Sqrt,), dtypes=FLOATS)
 def sqrt_of_square(v: Value) -> Value | None:
     """sqrt(x * x) = abs(x)"""
     match v:
@@ -201,7 +201,7 @@ def sqrt_of_square(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: x / sqrt(x), error=4, domain=(0.1, 3), hard=(0, 0))
+@rule(lambda x: x / sqrt(x), error=4, domain=(0.1, 3), hard=(0, 0), dtypes=FLOATS)
 def over_own_sqrt(v: Value) -> Value | None:
     """x / sqrt(x) = sqrt(x), at zero too"""
     match v:
@@ -209,7 +209,7 @@ def over_own_sqrt(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: 1 - cos(x), error=8, hard=(1e-9, 5e-19))
+@rule(lambda x: 1 - cos(x), error=8, hard=(1e-9, 5e-19), dtypes=FLOATS)
 def one_minus_cos(v: Value) -> Value | None:
     """1 - cos(x) = 2 sin(x/2)**2"""
     match one_minus(v):
@@ -217,7 +217,7 @@ def one_minus_cos(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: log(Sum((1,))(exp(x))), error=16, hard=(1000, 1000 + math.log(3)))
+@rule(lambda x: log(Sum((1,))(exp(x))), error=16, hard=(1000, 1000 + math.log(3)), dtypes=FLOATS)
 def log_of_sum_of_exp(v: Value) -> Value | None:
     """log(sum(exp(x))) = logsumexp(x)"""
     match v:
@@ -244,7 +244,7 @@ def is_shifted(x: Value) -> bool:
     return False
 
 
-@rule(lambda x: exp(x) / repeated(Sum((1,))(exp(x)), (1,), x), error=16, hard=(1000, 1 / 3))
+@rule(lambda x: exp(x) / repeated(Sum((1,))(exp(x)), (1,), x), error=16, hard=(1000, 1 / 3), dtypes=FLOATS)
 def naive_softmax(v: Value) -> Value | None:
     """exp(x) / sum(exp(x)) = softmax(x)"""
     match v:
@@ -260,7 +260,7 @@ def softmax_over(axes: tuple[int, ...], x: Value) -> Value:
     return Softmax(axes[0])(x) if len(axes) == 1 else exp(x - repeated(LogSumExp(axes)(x), axes, x))
 
 
-@rule(lambda x: log(exp(x) / repeated(Sum((1,))(exp(x)), (1,), x)), error=64, hard=(1000, -math.log(3)))
+@rule(lambda x: log(exp(x) / repeated(Sum((1,))(exp(x)), (1,), x)), error=64, hard=(1000, -math.log(3)), dtypes=FLOATS)
 def log_of_naive_softmax(v: Value) -> Value | None:
     """log(exp(x) / sum(exp(x))) = x - logsumexp(x)"""
     match v:
@@ -271,12 +271,19 @@ def log_of_naive_softmax(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: log(Softmax(1)(x * iota_like(x, 1, x.dtype))), error=64, hard=(-1000, (0, -1000, -2000)))
+@rule(lambda x: log(Softmax(1)(x * iota_like(x, 1, x.dtype))), error=64, hard=(-1000, (0, -1000, -2000)), dtypes=FLOATS)
 def log_of_softmax(v: Value) -> Value | None:
     """log(softmax(x)) = log_softmax(x)"""
-    match v:
-        case Value(Log(), [Value(Softmax(axis), [x])]): return LogSoftmax(axis)(x)
+    match unrounded(v.args[0]):
+        case Value(Softmax(axis), [x]): return cast(LogSoftmax(axis)(x), v.dtype)
     return None
+
+
+def unrounded(v: Value) -> Value:
+    """What v was before it was rounded to a narrower float, or v."""
+    match v:
+        case Value(Cast(), [x]) if x.dtype.is_float and holds(x.dtype, v.dtype): return x
+    return v
 
 
 def is_positive(y: Value) -> bool:
@@ -293,7 +300,7 @@ def left_over(parts: Sequence[Value], gone: Sequence[Value], like: Value) -> Val
     return product_of(kept) if kept else full(like.shape, 1, like.dtype)
 
 
-@rule(lambda g, x: g * reciprocal(sigmoid(x)) * sigmoid(x), error=8, hard=(-1000, 1))
+@rule(lambda g, x: g * reciprocal(sigmoid(x)) * sigmoid(x), error=8, hard=(-1000, 1), dtypes=FLOATS)
 def reciprocal_times_itself(v: Value) -> Value | None:
     """g * (1/y) * y = g for y never 0 that may underflow: exp, sigmoid, 1 - sigmoid, softmax"""
     parts = list(factors(v))
@@ -306,7 +313,7 @@ def reciprocal_times_itself(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda g, b, x: Softmax(1)(x) * (g * reciprocal(Softmax(1)(x)) - b), error=64)
+@rule(lambda g, b, x: Softmax(1)(x) * (g * reciprocal(Softmax(1)(x)) - b), error=64, dtypes=WIDE)
 def gradient_of_log_of_softmax(v: Value) -> Value | None:
     """y * (g * (1/y) - b) = g - y * b for y that is never 0 but may underflow"""
     match v:
@@ -319,7 +326,7 @@ def gradient_of_log_of_softmax(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda g, x: g * reciprocal(exp(x) + 1) * exp(x), error=8, hard=(1000, 1))
+@rule(lambda g, x: g * reciprocal(exp(x) + 1) * exp(x), error=8, hard=(1000, 1), dtypes=FLOATS)
 def gradient_of_log_of_one_plus_exp(v: Value) -> Value | None:
     """g / (1 + exp(x)) * exp(x) = g * sigmoid(x)"""
     parts = list(factors(v))
@@ -336,7 +343,7 @@ def gradient_of_log_of_one_plus_exp(v: Value) -> Value | None:
 
 
 @rule(lambda g, x: repeated(g * reciprocal(Sum((1,))(exp(x))), (1,), x) * exp(x), g=(2,), error=16,
-      hard=(1000, 1 / 3))
+      hard=(1000, 1 / 3), dtypes=FLOATS)
 def gradient_of_log_of_sum_of_exp(v: Value) -> Value | None:
     """g / sum(exp(x)) * exp(x) = g * softmax(x)"""
     match v:

@@ -99,7 +99,8 @@ class Elements:
             case Position():
                 return self.index(step.index, u)
             case Apply():
-                return step.op.scalar(self.s, *(self.one(a, u) for a in step.args))  # type: ignore[attr-defined]
+                made = step.op.scalar(self.s, *(self.one(a, u) for a in step.args))  # type: ignore[attr-defined]
+                return self.s.cast(made, step.dtype)    # float16 and bfloat16 are rounded after each op
             case Generate():
                 position = tuple(self.one(i, u) for i in step.index)
                 return step.op.generate(self.s, position, *(self.one(a, u) for a in step.args))  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from stele.backend.llvm.launch import Builder
 from stele.backend.llvm.nest import splat, suffix, vector
 from stele.errors import DTypeError
 from stele.ir.scalars import Number
-from stele.ir.types import DType, bool_, int64, uint32
+from stele.ir.types import DType, bool_, float16, float32, int64, uint32
 from stele.kernel.approx import Approximations
 from stele.kernel.vocabulary import Element, Operand, result_dtype
 
@@ -23,6 +23,7 @@ TYPES: dict[str, ir.Type] = {
     "int64": ir.IntType(64), "float16": ir.IntType(16), "bfloat16": ir.IntType(16),
     "float32": ir.FloatType(), "float64": ir.DoubleType(),
 }
+HALF = ir.HalfType()
 COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 INTRINSIC = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "roundeven", "abs": "fabs"}
 
@@ -31,7 +32,8 @@ class LLVMScalars(Approximations[ir.Value]):
     """Builds at the builder's position; elements are `<lanes x T>`, or plain T when lanes is 1 or the value is uniform.
 
     bool lives in registers as i1, float16 and bfloat16 as their bits in i16. `fma` says whether the target has it:
-    then `s.fma` is one instruction, else a product and a sum. No call leaves the emitted code.
+    then `s.fma` is one instruction, else a product and a sum, and so is each conversion of float16 (every target with
+    one has the other). No call leaves the emitted code.
     """
 
     def __init__(self, builder: Builder, lanes: int, fma: bool) -> None:
@@ -70,7 +72,11 @@ class LLVMScalars(Approximations[ir.Value]):
 
     def like(self, value: ir.Value, dtype: DType) -> ir.Type:
         """The register type of dtype, a vector exactly if value is one."""
-        return self.register(dtype) if isinstance(value.type, ir.VectorType) else TYPES[dtype.name]
+        return self.alike(value, TYPES[dtype.name])
+
+    def alike(self, value: ir.Value, kind: ir.Type) -> ir.Type:
+        """The type of lanes of `kind`, a vector exactly if value is one."""
+        return vector(kind, self.lanes) if isinstance(value.type, ir.VectorType) else kind
 
     def _intrinsic(self, name: str, *values: ir.Value) -> ir.Value:
         kind = values[0].type
@@ -112,6 +118,18 @@ class LLVMScalars(Approximations[ir.Value]):
 
     def pack(self, bits: Scalar, dtype: DType) -> Scalar:
         return self.element(self.builder.trunc(bits.value, self.like(bits.value, dtype)), dtype)
+
+    def widen(self, x: Scalar) -> Scalar:
+        if not (self.fused and x.dtype == float16):
+            return super().widen(x)
+        half = self.builder.bitcast(x.value, self.alike(x.value, HALF))
+        return self.element(self.builder.fpext(half, self.like(x.value, float32)), float32)
+
+    def narrow(self, x: Scalar, dtype: DType) -> Scalar:
+        if not (self.fused and dtype == float16):
+            return super().narrow(x, dtype)
+        half = self.builder.fptrunc(x.value, self.alike(x.value, HALF))
+        return self.element(self.builder.bitcast(half, self.like(x.value, dtype)), dtype)
 
     def bitcast(self, x: Scalar, dtype: DType) -> Scalar:
         if x.dtype.bits != dtype.bits:

@@ -25,6 +25,8 @@ class Add(Binary):
 class Sub(Binary):
     """x - z."""
 
+    of_bool: ClassVar[bool] = False
+
     def reference(self, *x: Array) -> Array: return np.subtract(x[0], x[1])
     def scalar(self, s: Any, *x: Any) -> Any: return x[0] - x[1]
     def partials(self, y: Value, *x: Value) -> Any: return 1, -1
@@ -56,6 +58,8 @@ class Div(Binary):
 @dataclass(frozen=True)
 class Neg(Unary):
     """The negative, -x."""
+
+    of_bool: ClassVar[bool] = False
 
     def reference(self, *x: Array) -> Array: return np.negative(x[0])
     def scalar(self, s: Any, *x: Any) -> Any: return -x[0]

@@ -33,6 +33,7 @@ class Elementwise(Op):
     family: ClassVar[str] = "elementwise"
     arity: ClassVar[int] = 1
     samples: ClassVar[tuple[float, float]] = (-3, 3)
+    of_bool: ClassVar[bool] = True      # whether it has a meaning for bools, as in NumPy
 
     def prepare(self, *args: Any) -> tuple[Value, ...]:
         if len(args) != self.arity:
@@ -40,6 +41,9 @@ class Elementwise(Op):
         return meet(args)
 
     def type(self, *x: Type) -> Type:
+        if not self.of_bool and x[0].dtype == bool_:
+            raise DTypeError(f"{self.name} needs numbers, got bool",
+                             hint="Convert with .astype('int64'); bools meet in x & y, x | y, x ^ y and ~x.")
         return x[0]
 
     def scalar(self, s: Any, *x: Any) -> Any:

@@ -52,6 +52,8 @@ class FloorDivide(Binary):
     """x / z rounded down to a whole number; of integers 0 where z is 0."""
 
     samples: ClassVar[tuple[float, float]] = (0.5, 5)
+    of_bool: ClassVar[bool] = False
+
     def reference(self, *x: Array) -> Array: return np.floor(x[0] / x[1]) if floats(x) else np.floor_divide(x[0], x[1])
     def scalar(self, s: Any, *x: Any) -> Any: return s.floor(x[0] / x[1]) if x[0].dtype.is_float else s.idiv(x[0], x[1])
 
@@ -61,6 +63,7 @@ class Remainder(Binary):
     """x - z * floor(x / z): it has the sign of z; of integers 0 where z is 0."""
 
     samples: ClassVar[tuple[float, float]] = (0.5, 5)
+    of_bool: ClassVar[bool] = False
 
     def reference(self, *x: Array) -> Array:
         return x[0] - x[1] * np.floor(x[0] / x[1]) if floats(x) else np.remainder(x[0], x[1])

@@ -198,6 +198,8 @@ class Abs(Unary):
 class Sign(Unary):
     """-1, 0 or 1; a NaN stays."""
 
+    of_bool: ClassVar[bool] = False
+
     def reference(self, *x: Array) -> Array: return np.sign(x[0])
 
     def scalar(self, s: Any, *x: Any) -> Any:
