@@ -3,6 +3,9 @@
 import hashlib
 import http.server
 import io
+import os
+import subprocess
+import sys
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -11,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from formats import cifar, fashion, full_sets, pictures, reviews
+from formats import ROOT, cifar, fashion, full_sets, pictures, reviews
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -175,7 +178,8 @@ def test_download_resumes(server: tuple[type[Server], str, Path], tmp_path: Path
     wanted = archive(url, served, content)
     with pytest.raises(DataError, match="goes on where it stopped"):
         fetch(wanted, tmp_path / "data")
-    assert (tmp_path / "data/set.tar.gz.part").stat().st_size == 500_000
+    part, = (tmp_path / "data").iterdir()
+    assert part.name.endswith(".part") and part.stat().st_size == 500_000
     assert not (tmp_path / "data/set.tar.gz").exists()
     assert fetch(wanted, tmp_path / "data").read_bytes() == content
     assert handler.requests == [None, "bytes=500000-"]
@@ -193,6 +197,37 @@ def test_download_refuses_what_is_not_pinned(server: tuple[type[Server], str, Pa
     assert not list((tmp_path / "data").iterdir()), "nothing of it is kept"
     with pytest.raises(DataError, match="404"):
         fetch(Archive(f"{url}/none.gz", 1, ""), tmp_path / "data")
+
+
+def test_processes_download_the_same_at_once(server: tuple[type[Server], str, Path], tmp_path: Path) -> None:
+    handler, url, served = server
+    handler.requests.append(None)
+    wanted = archive(url, served, np.random.default_rng(0).bytes(2_000_001))
+    meeting = threading.Barrier(3, timeout=60)
+    serve = handler.do_GET
+    handler.do_GET = lambda self: (meeting.wait(), serve(self))    # nobody is done before all have begun
+    code = f"""
+import sys; from pathlib import Path; from stele.data.download import Archive, fetch
+fetch({wanted!r}, Path(sys.argv[1]))"""
+    clients = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "to")], cwd=ROOT, text=True,
+                                stderr=subprocess.PIPE) for _ in range(3)]
+    said = [client.communicate(timeout=60)[1] for client in clients]
+    assert [client.returncode for client in clients] == [0, 0, 0], said
+    assert [path.name for path in (tmp_path / "to").iterdir()] == ["set.tar.gz"]
+
+
+def test_download_follows_no_planted_link(server: tuple[type[Server], str, Path], tmp_path: Path) -> None:
+    handler, url, served = server
+    handler.requests.append(None)
+    wanted = archive(url, served, b"the official one")
+    (tmp_path / "precious").write_bytes(b"precious")
+    (tmp_path / "data").mkdir()
+    for name in ("set.tar.gz.part", f".set.tar.gz.{'0' * 16}.part", "set.tar.gz.unpacked"):
+        (tmp_path / "data" / name).symlink_to(tmp_path / "precious")
+    os.link(tmp_path / "precious", tmp_path / "data" / f".set.tar.gz.{'1' * 16}.part")
+    os.mkfifo(tmp_path / "data" / f".set.tar.gz.{'2' * 16}.part")
+    assert fetch(wanted, tmp_path / "data").read_bytes() == b"the official one"
+    assert (tmp_path / "precious").read_bytes() == b"precious"
 
 
 def test_download_shows_a_bar_on_a_terminal(server: tuple[type[Server], str, Path], tmp_path: Path,

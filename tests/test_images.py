@@ -60,8 +60,8 @@ def test_bad_images(tmp_path: Path) -> None:
     (tmp_path / "cut.jpg").write_bytes(whole[:len(whole) // 2])
     (tmp_path / "text.jpg").write_text("not an image")
     (tmp_path / "empty.png").touch()
-    for name, message in {"cut.jpg": "to be whole, got a truncated", "text.jpg": "a format that Pillow knows",
-                          "empty.png": "a format that Pillow knows", "none.png": "an existing file",
+    for name, message in {"cut.jpg": "to be whole, got a truncated", "text.jpg": "be a JPEG, PNG, WebP, BMP or GIF",
+                          "empty.png": "be a JPEG, PNG, WebP, BMP or GIF", "none.png": "an existing file",
                           "": "a file, got the folder"}.items():
         with pytest.raises(DataError, match=message):
             load_image(tmp_path / name)

@@ -1,6 +1,8 @@
 """Downloads that resume, are checked by size and SHA-256, and appear under their name only when whole."""
 
+import gzip
 import hashlib
+import io
 import os
 import shutil
 import sys
@@ -9,20 +11,24 @@ import zlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from stele.config import DATA, OFFLINE
 from stele.data.archives import ARCHIVES, Archive
 from stele.errors import DataError
+from stele.files import make_folder, opened, regular, sweep, write, writing
 
 CHUNK = 1 << 18
+UNPACKED, MEMBERS = 1 << 30, 200_000    # bytes and members of an archive: the reviews have 0.4 billion in 100,000
+AT_ONCE = 1 << 20                       # bytes that tarfile may ask for: headers have thousands
 Advance = Callable[[int], None]
 
 
 def download(name: str, folder: str | Path | None = None) -> Path:
     """The folder with data set `name` in it, downloaded and unpacked where it is not yet; default: STELE_DATA.
 
-    Names: cifar10, cifar10-python, imdb, fashion-mnist, mnist. An interrupted download goes on where it stopped.
+    Names: cifar10, cifar10-python, imdb, fashion-mnist, mnist. An interrupted download goes on where it stopped;
+    processes that download the same at once do not get into each other's way.
 
     ```
     train = find_images(download("cifar10")).train
@@ -44,74 +50,101 @@ def fetch(archive: Archive, folder: Path) -> Path:
     """The path of the checked file in `folder`, downloaded unless it is there."""
     path = folder / archive.name
     if path.is_file():
-        _check(path, archive)
+        with regular(path) as file:
+            _check(file, path, archive)
         return path
     if OFFLINE():
         raise DataError(f"downloading {archive.name} needs the network, got STELE_OFFLINE=1. "
                         f"Put the file from {archive.url} at {path}, or unset STELE_OFFLINE.")
-    part = path.with_name(f"{archive.name}.part")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _receive(archive, part)
+        make_folder(folder, 0o755)
+        with opened(folder) as place:
+            with writing(place, archive.name, resumes=True) as file:
+                _receive(archive, file)
+                _check(file, path, archive)
+            sweep(place, archive.name)
     except OSError as error:
         raise DataError(f"downloading {archive.url} failed: {error}. Try again, it goes on where it stopped, "
                         f"or put the file at {path}.") from None
-    try:
-        _check(part, archive)
-    except DataError:
-        part.unlink()
-        raise
-    os.replace(part, path)
     return path
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """The members of a .tar.gz under `folder`; none may leave it. Done once: a marker remembers a whole unpacking."""
+    """The members of a .tar.gz under `folder`; none may leave it. Done once: a marker remembers a whole unpacking.
+
+    Raises DataError for what is no whole archive, or is one of more than a gigabyte or 200,000 members.
+    """
     marker = archive.with_name(f"{archive.name}.unpacked")
     if marker.exists():
         return
     try:
-        with tarfile.open(archive) as tar:
-            for member in tar:
-                _extract(tar, member, folder)
-    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        with regular(archive) as packed, gzip.GzipFile(fileobj=packed) as unpacked, \
+                tarfile.open(fileobj=cast(IO[bytes], _Bounded(unpacked)), mode="r:") as tar:
+            for count, member in enumerate(tar):
+                if count == MEMBERS:
+                    raise tarfile.ReadError(f"more than {MEMBERS:,} members")
+                _extract(tar, member, folder, archive)
+        write(marker)
+    except DataError:
+        raise
+    except (tarfile.TarError, EOFError, OSError, zlib.error, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"unpacking needs a whole archive, got {error} in {archive}. "
                         "Delete it and run again.") from None
-    marker.touch()
 
 
-def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+class _Bounded:
+    """What tarfile sees of an archive: it ends where none of ours goes on, and no header takes much memory."""
+
+    def __init__(self, file: gzip.GzipFile) -> None:
+        self.file, self.tell = file, file.tell
+
+    def read(self, count: int) -> bytes:
+        if not 0 <= count <= AT_ONCE:
+            raise tarfile.ReadError(f"a header of {count:,} bytes")
+        self._stay(self.file.tell() + count)
+        return self.file.read(count)
+
+    def seek(self, place: int) -> int:
+        self._stay(place)
+        return self.file.seek(place)
+
+    def _stay(self, place: int) -> None:
+        if place > UNPACKED:
+            raise tarfile.ReadError(f"more than {UNPACKED:,} bytes")
+
+
+def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path, archive: Path) -> None:
     """Write one regular file; links and devices, which no data set needs, are left out."""
-    content = tar.extractfile(member) if member.isfile() else None
+    content = tar.extractfile(member) if member.isreg() and not member.issparse() else None
     if content is None:
         return
     path = folder / member.name
     if not path.resolve().is_relative_to(folder.resolve()):
-        raise DataError(f"an archive needs to stay inside its folder, got a member {member.name!r} in {tar.name}.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
+        raise DataError(f"an archive needs to stay inside its folder, got a member {member.name!r} in {archive}.")
+    make_folder(path.parent, 0o755)
+    with opened(path.parent) as place, writing(place, path.name) as file:
         shutil.copyfileobj(content, file)
 
 
-def _receive(archive: Archive, part: Path) -> None:
-    """Append to `part` what is missing of the file."""
+def _receive(archive: Archive, file: IO[bytes]) -> None:
+    """Append to the file what is missing of it."""
     import http.client  # imported late: 40 ms that most runs do not need
     import urllib.request
 
-    have = part.stat().st_size if part.exists() else 0
+    have = file.seek(0, os.SEEK_END)
     if have >= archive.size:
         return
     request = urllib.request.Request(archive.url, headers={"Range": f"bytes={have}-"} if have else {})
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
-            have = have if answer.status == 206 else 0  # else the server sends all of it again
-            with part.open("ab" if have else "wb") as file, progress(archive.name, archive.size, have) as advance:
+            if answer.status != 206:        # the server sends all of it again
+                have = file.seek(file.truncate(0))
+            with progress(archive.name, archive.size, have) as advance:
                 _copy(answer, file, archive.size - have, advance)
     except http.client.HTTPException as error:
         raise ConnectionError(f"the server gave no proper answer ({error})") from None
-    received = part.stat().st_size
-    if received < archive.size:
-        raise ConnectionError(f"the connection ended after {received} of {archive.size} bytes")
+    if file.tell() < archive.size:
+        raise ConnectionError(f"the connection ended after {file.tell()} of {archive.size} bytes")
 
 
 def _copy(source: IO[bytes], target: IO[bytes], count: int, advance: Advance) -> None:
@@ -122,15 +155,19 @@ def _copy(source: IO[bytes], target: IO[bytes], count: int, advance: Advance) ->
         advance(len(chunk))
 
 
-def _check(path: Path, archive: Archive) -> None:
-    size = path.stat().st_size
-    if size != archive.size:
+def _check(file: IO[bytes], path: Path, archive: Archive) -> None:
+    """DataError unless this is the file that is meant; one that is being received is empty then."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    digest = hashlib.file_digest(cast(io.BufferedIOBase, file), "sha256").hexdigest() if size == archive.size else ""
+    if digest == archive.sha256:
+        return
+    if file.writable():
+        file.truncate(0)
+    if not digest:
         raise DataError(f"{archive.name} needs {archive.size} bytes, got {size} at {path}. Delete it and run again.")
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != archive.sha256:
-        raise DataError(f"{archive.name} needs SHA-256 {archive.sha256}, got {digest} at {path}. "
-                        f"Delete it and take the official file from {archive.url}.")
+    raise DataError(f"{archive.name} needs SHA-256 {archive.sha256}, got {digest} at {path}. "
+                    f"Delete it and take the official file from {archive.url}.")
 
 
 def progress(title: str, total: int, done: int) -> AbstractContextManager[Advance]:

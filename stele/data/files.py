@@ -1,32 +1,42 @@
 """Bytes of a file as distributed: plain, gzip or xz, with errors that say what to do."""
 
+import errno
 import gzip
+import io
 import lzma
 import zlib
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
 
 from stele.errors import DataError
+from stele.files import regular
 
-LARGEST = 1 << 31  # no set read here is larger when unpacked; stops decompression bombs
+LARGEST = 640 << 20     # bytes; no set read here has a larger file when unpacked: stops decompression bombs
+DICTIONARY = 128 << 20  # bytes that unpacking xz may take: `xz -9` needs 65 million, a file may ask for 4 billion
+CHUNK = 1 << 20
 _CORRUPT = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 
 
 def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
     """The content of `path`, unpacked when its first bytes are those of gzip or xz.
 
-    Raises DataError when the file is missing, is a folder, is corrupt, or unpacks to more than `largest` bytes.
+    Raises DataError when the file is missing, is a folder, a pipe or a device, is corrupt, or unpacks to more than
+    `largest` bytes; MemoryError when there is no memory for as many as it has.
 
     >>> read_bytes(__file__)[:3]
     b'"\""'
     """
-    path = Path(path)
+    content = io.BytesIO()      # grows as bytes really come, whatever a head promises
     try:
-        with path.open("rb") as file:
+        with regular(path) as file:
             head = file.read(2)
             file.seek(0)
-            content = _opener(head)(file).read(largest + 1)
+            for chunk in _chunks(file, head):
+                content.write(chunk)
+                if content.tell() > largest:
+                    raise DataError(f"reading needs at most {largest} bytes, got more at {path}. "
+                                    "Is it the file you meant?")
     except FileNotFoundError:
         raise DataError(f"reading needs an existing file, got none at {path}. Is the path right?") from None
     except IsADirectoryError:
@@ -35,15 +45,28 @@ def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
         raise DataError(f"unpacking needs a whole file, got a truncated or corrupt one at {path} ({error}). "
                         "Delete it and download it again.") from None
     except OSError as error:
+        if error.errno == errno.ENOMEM:
+            raise MemoryError(f"there is no memory for {path}") from None
         raise DataError(f"reading needs a readable file, got {error.strerror or error} at {path}.") from None
-    if len(content) > largest:
-        raise DataError(f"reading needs at most {largest} bytes, got more at {path}. Is it the file you meant?")
-    return content
+    return content.getvalue()
 
 
-def _opener(head: bytes) -> Callable[[IO[bytes]], IO[bytes]]:
-    """What unpacks a file that begins so."""
-    match head:
-        case b"\x1f\x8b": return lambda file: cast(IO[bytes], gzip.GzipFile(fileobj=file))
-        case b"\xfd7":     return lambda file: cast(IO[bytes], lzma.LZMAFile(file))
-        case _:            return lambda file: file
+def _chunks(file: IO[bytes], head: bytes) -> Iterator[bytes]:
+    """The content of a file that begins so, piece by piece."""
+    if head == b"\xfd7":
+        return _unpack_xz(file)
+    source: IO[bytes] = cast(IO[bytes], gzip.GzipFile(fileobj=file)) if head == b"\x1f\x8b" else file
+    return iter(lambda: source.read(CHUNK), b"")
+
+
+def _unpack_xz(file: IO[bytes]) -> Iterator[bytes]:
+    """What the streams of an xz file hold, one behind the other."""
+    packed = file.read(CHUNK)
+    while packed:
+        stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=DICTIONARY)
+        while not stream.eof:
+            if stream.needs_input and not packed:
+                raise EOFError("Compressed file ended before the end-of-stream marker was reached")
+            yield stream.decompress(packed, CHUNK)
+            packed = file.read(CHUNK) if stream.needs_input else b""
+        packed = (stream.unused_data or file.read(CHUNK)).lstrip(b"\0")     # streams may be padded

@@ -1,5 +1,9 @@
 """Photographs as the arrays that image classifiers take; needs Pillow, the `images` extra."""
 
+import errno
+import os
+import struct
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,13 +11,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stele.errors import DataError
+from stele.files import regular
 
 if TYPE_CHECKING:
     from PIL import Image
 
 RESIZE, CROP = 256, 224
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF")     # what Pillow may try: one of its others starts a program
+PIXELS, SLIMMEST = 1 << 26, 64                      # of one image, and how many times one side may be the other
+BYTES = 4 * PIXELS                                  # of a file, since some formats are read before they are looked at
 BILINEAR = 2  # Pillow's number of its antialiased bilinear filter
 MEAN = np.array((0.485, 0.456, 0.406), np.float32)
+_CORRUPT = (EOFError, IndexError, KeyError, OverflowError, struct.error, zlib.error)    # what Pillow lets through
 STD = np.array((0.229, 0.224, 0.225), np.float32)
 
 
@@ -21,8 +30,9 @@ def load_image(path: str | Path) -> np.ndarray:
     """A photograph as (3, 224, 224) float32, RGB, as torchvision's classification presets make it.
 
     The shorter side is resized to 256 (bilinear, antialiased), the centre 224x224 cropped, x / 255, minus the mean of
-    ImageNet, divided by its standard deviation. Raises DataError for a missing or corrupt file, and when Pillow is not
-    installed.
+    ImageNet, divided by its standard deviation. Formats are JPEG, PNG, WebP, BMP and GIF (its first frame). Raises
+    DataError for a missing or corrupt file, one of more than 67 million pixels or of a side 64 times the other, and
+    when Pillow is not installed.
 
     ```
     x = load_image("cat.jpg")[None]
@@ -50,15 +60,32 @@ def _read(path: Path) -> "Image.Image":
     except ImportError:
         raise DataError(f"reading {path} needs Pillow, got none installed. Run: pip install stele[images]") from None
     try:
-        with Image.open(path) as image:
-            return image.convert("RGB")
+        with regular(path) as file:
+            if os.fstat(file.fileno()).st_size > BYTES:
+                raise DataError(f"an image needs at most {BYTES:,} bytes, got more at {path}. Make it smaller.")
+            with Image.open(file, formats=FORMATS) as image:
+                _check(*image.size, path)       # of the head alone: nothing is decoded yet
+                return image.convert("RGB")
     except FileNotFoundError:
         raise DataError(f"an image needs an existing file, got none at {path}. Is the path right?") from None
     except IsADirectoryError:
         raise DataError(f"an image needs a file, got the folder {path}. Name the images: {path}/*.jpg") from None
     except UnidentifiedImageError:
-        raise DataError("an image needs a format that Pillow knows (JPEG, PNG, WebP, BMP), "
-                        f"got another at {path}.") from None
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise DataError("an image needs to be a JPEG, PNG, WebP, BMP or GIF, "
+                        f"got another format at {path}.") from None
+    except DataError:
+        raise
+    except (OSError, SyntaxError, ValueError, *_CORRUPT, Image.DecompressionBombError,
+            Image.DecompressionBombWarning) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+            raise MemoryError(f"there is no memory for the image {path}") from None
         raise DataError(f"an image needs to be whole, got a truncated or corrupt one at {path} ({error}). "
                         "Save it again.") from None
+
+
+def _check(width: int, height: int, path: Path) -> None:
+    if not width or not height or width * height > PIXELS:
+        raise DataError(f"an image needs 1 to {PIXELS:,} pixels, got {width} x {height} at {path}. Make it smaller.")
+    if max(width, height) > SLIMMEST * min(width, height):
+        raise DataError(f"an image needs sides that are at most {SLIMMEST} times each other, got {width} x {height} "
+                        f"at {path}. Cut it.")

@@ -10,8 +10,10 @@ import numpy as np
 from stele.data.sets import Dataset, split
 from stele.data.text import encode
 from stele.errors import DataError
+from stele.files import regular
 
 CLASSES = ("negative", "positive")
+LARGEST = 1 << 20   # bytes of one review: the longest of the set has 14,000
 _SIGNS = ("neg", "pos")
 _NAME = re.compile(r"(\d+)_(\d+)\.txt")
 
@@ -50,7 +52,9 @@ def _reviews(folder: Path) -> list[Path]:
 def _texts(paths: list[Path]) -> Iterator[str]:
     for path in paths:
         try:
-            with open(path, "rb") as file:
+            with regular(path) as file:
+                if os.fstat(file.fileno()).st_size > LARGEST:
+                    raise DataError(f"a review needs at most {LARGEST} bytes, got more at {path}.")
                 yield file.read().decode("utf-8")
         except UnicodeDecodeError as error:
             raise DataError(f"a review needs to be UTF-8 text, got byte 0x{error.object[error.start]:02x} "

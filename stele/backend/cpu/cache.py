@@ -91,8 +91,9 @@ class Cache:
     def clear(self) -> None:
         """Remove every entry."""
         with self._opened() as folder:
-            for _, _, name in () if folder is None else _entries(folder):
-                _remove(folder, name)
+            if folder is not None:
+                for _, _, name in _entries(folder):
+                    _remove(folder, name)
         self._bytes = 0
 
     @contextmanager

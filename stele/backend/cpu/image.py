@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import mmap
 import os
@@ -70,7 +71,7 @@ def load(image: Image, imports: Mapping[str, int] | None = None) -> Loaded:
 
     Pages are written first and executed then, never both at once; they are fresh, so that a core whose caches of code
     and of data differ has nothing old of them (Linux sees to that where a page becomes executable).
-    Raises CompileError if a name is missing, or the system refuses memory for code.
+    Raises CompileError if a name is missing, or the system refuses memory for code; MemoryError if it has none.
     """
     known = dict(imports or {}) | {name: symbols.address(name) for name in symbols.C}
     if missing := sorted(image.imports - known.keys()):
@@ -88,5 +89,7 @@ def load(image: Image, imports: Mapping[str, int] | None = None) -> Loaded:
     return Loaded(image, address, size)
 
 
-def _refused(what: str, size: int) -> CompileError:
-    return CompileError(f"the system gives no {what} for {size:,} bytes of code: {os.strerror(ctypes.get_errno())}")
+def _refused(what: str, size: int) -> Exception:
+    code = ctypes.get_errno()
+    why = f"the system gives no {what} for {size:,} bytes of code: {os.strerror(code)}"
+    return MemoryError(why) if code == errno.ENOMEM else CompileError(why)
