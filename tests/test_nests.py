@@ -361,7 +361,7 @@ def test_parts_of_a_loop_are_joined() -> None:
         close(y.array, expected, 2e-6)
 
 
-@pytest.mark.parametrize("of", [float16, bfloat16, uint8, int32, bool_], ids=str)
+@pytest.mark.parametrize("of", [float16, bfloat16, float32, float64, uint8, int32, bool_], ids=str)
 def test_a_last_lane_stores_one_element(of: DType) -> None:
     for n in (1, 9, 17, 33):
         x = leaf(n, of=int64)

@@ -9,7 +9,7 @@ from llvmlite import ir
 
 from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Frame
-from stele.backend.llvm.launch import i1
+from stele.backend.llvm.launch import i1, i32
 from stele.backend.llvm.memory import STEPS, Mask, Memory
 from stele.backend.llvm.nest import LINE, prefetch_lines
 from stele.backend.llvm.scalars import LLVMScalars, Scalar
@@ -199,12 +199,18 @@ class Elements:
         return self.s.element(self.memory.steps(1, u * self.s.lanes), int64) * \
             self.s.element(self.frame.integer(stride), int64)
 
+    def first(self, x: Scalar) -> Scalar:
+        """The one element of lanes over an axis of length 1."""
+        if not isinstance(x.value.type, ir.VectorType):
+            return x
+        return self.s.element(self.b.extract_element(x.value, i32(0)), x.dtype)
+
     def store(self, step: Store, x: Registers) -> None:
         """An element to its place, as the dtype that lies there."""
         address, rest = self.places[step]
         stride = coefficient(step.offset, self.lanes.name)
         if stride == 0:
-            self.memory.store(address, self.s.cast(x[0], step.value.dtype))
+            self.memory.store(address, self.first(self.s.cast(x[0], step.value.dtype)))
             return
         for u, mask in enumerate(self.lanes.masks):
             value = self.s.cast(x[u] if len(x) > 1 else x[0], step.value.dtype)
