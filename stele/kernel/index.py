@@ -130,7 +130,7 @@ def exact(x: Dim, by: Dim) -> Dim | None:
 
 def quotient(x: Dim, by: Dim, ranges: Ranges) -> tuple[Dim, Dim]:
     """`(x // by, x % by)`, exact; raises Refine where a loop should be split for it, Opaque where nothing helps."""
-    if by == 1:
+    if by == 1 or by == 0:      # no element asks for a quotient by an axis of none
         return x, 0
     whole: Dim = 0
     rest: Dim = 0

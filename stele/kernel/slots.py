@@ -173,6 +173,7 @@ class Slots:
     def kept(self, bytes_: Dim, what: str = "packed", where: Where = NOWHERE) -> int:
         """A place for what only settled values decide: parameters that are seldom others at the next call."""
         self.private[FRESH] = 1
+        self.size(FRESH)
         return self.new("kept", bytes_, what, where)
 
     def is_kept(self, kernel: Kernel) -> bool:

@@ -13,8 +13,8 @@ from stele.ir.types import Type, axis_of, bfloat16, float16, float32
 from stele.ops.elementwise.arithmetic import Select
 from stele.ops.elementwise.base import needs_float
 from stele.ops.elementwise.unary import erf, exp, isfinite, log, rsqrt, sigmoid, square, stop_gradient, tanh
-from stele.ops.linear import broadcast, cast, expand_dims, zeros_like
-from stele.ops.statistics import max, mean, sum
+from stele.ops.linear import broadcast, cast, expand_dims, full, kept_shape, zeros_like
+from stele.ops.statistics import max, mean, over, sum
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Softmax(AlongAxis):
     """exp(x) / sum(exp(x)) along an axis, of x less its largest element."""
 
     def reference(self, *x: Array) -> Array:
-        e = np.exp(x[0] - x[0].max(axis=self.axis, keepdims=True))
+        e = np.exp(x[0] - x[0].max(axis=self.axis, keepdims=True, initial=-np.inf))
         return e / e.sum(axis=self.axis, keepdims=True)
 
     def expand(self, *x: Value) -> Value:
@@ -104,7 +104,7 @@ class LogSoftmax(AlongAxis):
     """log(softmax(x)) along an axis, without rounding small probabilities to zero."""
 
     def reference(self, *x: Array) -> Array:
-        z = x[0] - x[0].max(axis=self.axis, keepdims=True)
+        z = x[0] - x[0].max(axis=self.axis, keepdims=True, initial=-np.inf)
         return z - np.log(np.exp(z).sum(axis=self.axis, keepdims=True))
 
     def expand(self, *x: Value) -> Value:
@@ -119,7 +119,10 @@ class LogSoftmax(AlongAxis):
 
 
 def largest(x: Value, axis: int | tuple[int, ...]) -> Value:
-    """The largest element along an axis, as a constant to subtract."""
+    """The largest element along an axis, as a constant to subtract; zero where the axis has none."""
+    axes = over(axis, x.ndim)
+    if any(x.shape[a] == 0 for a in axes):
+        return full(kept_shape(x.shape, axes), 0, x.dtype)
     return stop_gradient(max(x, axis=axis, keepdims=True))
 
 
@@ -134,7 +137,7 @@ class LogSumExp(FloatComposite):
         return super().type(*x).with_shape(tuple(n for k, n in enumerate(x[0].shape) if k not in axes))
 
     def reference(self, *x: Array) -> Array:
-        top: Array = x[0].max(axis=self.axes, keepdims=True)
+        top: Array = x[0].max(axis=self.axes, keepdims=True, initial=-np.inf)
         top = np.where(np.isfinite(top), top, np.zeros_like(top))
         return np.log(np.exp(x[0] - top).sum(axis=self.axes)) + top.squeeze(self.axes)
 

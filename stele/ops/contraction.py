@@ -196,7 +196,7 @@ class Conv2dWeightGrad(Convolution):
         taps = self.taps(padded(v, self.padding), self.kernel, g.shape[2:])  # type: ignore[arg-type]
         product = np.einsum("ngohw,yxngchw->gocyx", grouped(g, 1, self.groups), grouped(taps, 3, self.groups),
                             optimize=True)
-        return product.reshape(g.shape[1], -1, *self.kernel).astype(g.dtype)  # type: ignore[arg-type]
+        return product.reshape(g.shape[1], v.shape[1] // self.groups, *self.kernel).astype(g.dtype)  # type: ignore[arg-type]
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return (Conv2d(*self.attributes)(x[1], g),

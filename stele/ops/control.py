@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from stele.errors import GraphError, ShapeError, TraceError
+from stele.errors import GraphError, IndexOutOfRange, ShapeError, TraceError
 from stele.ir.graph import (
     Array,
     Constant,
@@ -40,6 +40,8 @@ class CheckIndex(Unary):
 
     def type(self, *x: Type) -> Type:
         needs_integer(self, x[0].dtype, with_bool=False)
+        if self.size == 0 and 0 not in x[0].shape:
+            raise IndexOutOfRange(f"an axis of 0 elements has none to choose, got indices {x[0]}")
         return x[0]
 
     def reference(self, *x: Array) -> Array:

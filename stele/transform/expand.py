@@ -8,8 +8,9 @@ from stele.ir.rewrite import Report, rewrite, rule
 from stele.ir.types import Type, int64
 from stele.ops import ALL
 from stele.ops.composite import Softmax
+from stele.ops.contraction import ALL as CONTRACTIONS
 from stele.ops.contraction import MatMul
-from stele.ops.linear import Sum, cast, reshape
+from stele.ops.linear import Sum, cast, full, reshape
 
 COMPOSITES: tuple[type[Op], ...] = tuple(op for op in ALL.values() if op.family == "composite")
 
@@ -31,7 +32,14 @@ def product_of_integers(v: Value) -> Value | None:
             return None
 
 
-RULES = (expand_composite, product_of_integers)
+@rule(lambda x, w: MatMul()(x, w), x=(3, 0), w=(0, 4), also=CONTRACTIONS)
+def product_of_nothing(v: Value) -> Value | None:
+    """a product with an operand or a result of no elements = zeros"""
+    shapes = (v.shape, *(x.shape for x in v.args))
+    return full(v.shape, 0, v.dtype) if any(0 in shape for shape in shapes) else None
+
+
+RULES = (expand_composite, product_of_nothing, product_of_integers)
 
 
 def expand(graph: Graph, off: Collection[str] = (), report: Report | None = None) -> Graph:
