@@ -16,7 +16,7 @@ from stele.handle import GRAD, TRACING, is_symbolic, owner
 from stele.ir.graph import Array, Constant, Value, literal, walk
 from stele.ir.origin import SCOPE, Scope, here
 from stele.ir.sizes import Size
-from stele.ir.types import DType
+from stele.ir.types import DType, holds, int64, unfit
 from stele.ir.types import dtype as type_named
 from stele.looking import Looking
 from stele.opensize import plain
@@ -29,6 +29,7 @@ from stele.ops.linear import broadcast, cast, full
 from stele.transform.autodiff import gradients
 
 PENDING_LIMIT = 1000
+KINDS = "buif"  # of dtypes; an in-place result is not of a later one (NumPy's casting "same_kind")
 SMALL = 64      # elements of an array made while tracing, up to which it is written into the graph
 
 
@@ -180,6 +181,9 @@ class Tensor(Looking):
         if new.shape != self.shape:
             raise ShapeError(f"an in-place operation keeps the shape: {self.shape} cannot become {new.shape}",
                              hint="Write x = x + y instead.")
+        if KINDS.index(new.dtype.kind) > KINDS.index(self.dtype.kind):
+            raise DTypeError(f"an in-place operation keeps the dtype: {self.dtype} cannot become {new.dtype}",
+                             hint=f"Write x = x / y instead, or convert first with x.astype({new.dtype.name!r}).")
         self.value = cast(new.value, self.dtype)
         if self.home is TRACING.get():
             self._requires_grad = self._requires_grad or new._requires_grad
@@ -249,23 +253,23 @@ class Tensor(Looking):
     __mod__, __rmod__           = arithmetic(binary.remainder), reflected(binary.remainder)
     __pow__, __rpow__           = arithmetic(binary.pow), reflected(binary.pow)
     __matmul__, __rmatmul__     = lift(contraction.matmul), reflected(contraction.matmul)
-    __and__, __rand__           = arithmetic(binary.logical_and), reflected(binary.logical_and)
-    __or__, __ror__             = arithmetic(binary.logical_or), reflected(binary.logical_or)
-    __xor__, __rxor__           = arithmetic(binary.logical_xor), reflected(binary.logical_xor)
+    __and__, __rand__           = arithmetic(binary.bitwise_and), reflected(binary.bitwise_and)
+    __or__, __ror__             = arithmetic(binary.bitwise_or), reflected(binary.bitwise_or)
+    __xor__, __rxor__           = arithmetic(binary.bitwise_xor), reflected(binary.bitwise_xor)
     __lshift__, __rlshift__     = arithmetic(binary.shift_left), reflected(binary.shift_left)
     __rshift__, __rrshift__     = arithmetic(binary.shift_right), reflected(binary.shift_right)
     __lt__, __le__              = arithmetic(binary.less), arithmetic(binary.less_equal)
     __gt__, __ge__              = arithmetic(binary.greater), arithmetic(binary.greater_equal)
     __eq__, __ne__              = arithmetic(binary.equal), arithmetic(binary.not_equal)  # type: ignore[assignment]
     __neg__, __abs__            = arithmetic(binary.negative), lift(unary.absolute)
-    __invert__                  = lift(unary.logical_not)
+    __invert__                  = lift(unary.invert)
     __getitem__                 = lift(indexing.index)
     __iadd__, __isub__          = rebinding(binary.add), rebinding(binary.subtract)
     __imul__, __itruediv__      = rebinding(binary.multiply), rebinding(binary.divide)
     __ifloordiv__, __imod__     = rebinding(binary.floor_divide), rebinding(binary.remainder)
     __ipow__, __imatmul__       = rebinding(binary.pow), rebinding(contraction.matmul)
-    __iand__, __ior__           = rebinding(binary.logical_and), rebinding(binary.logical_or)
-    __ixor__                    = rebinding(binary.logical_xor)
+    __iand__, __ior__           = rebinding(binary.bitwise_and), rebinding(binary.bitwise_or)
+    __ixor__                    = rebinding(binary.bitwise_xor)
     __ilshift__, __irshift__    = rebinding(binary.shift_left), rebinding(binary.shift_right)
     __hash__                    = object.__hash__
 
@@ -356,10 +360,19 @@ def array_of(data: Any, dtype: Any = None) -> Array:
         data = np.asarray(data)
     own = isinstance(data, np.ndarray | np.generic)
     array = np.asarray(data)
-    if array.dtype.kind in "OUSmMcV" and array.dtype.name != "bfloat16":
+    huge = array.dtype == object and all(isinstance(n, int | float) for n in array.flat)    # beyond 64 bits
+    if array.dtype.kind in "OUSmMcV" and array.dtype.name != "bfloat16" and not huge:
         raise DTypeError(f"a tensor holds numbers, got {array.dtype} from {data!r:.60}")
-    wanted = type_named(dtype) if dtype is not None else \
-        type_named(array.dtype) if own or array.dtype.kind != "f" else type_named("float32")
+    if dtype is not None:
+        wanted = type_named(dtype)
+    elif not own and array.dtype.kind in "uO":
+        wanted = int64
+    else:
+        wanted = type_named(array.dtype) if own or array.dtype.kind != "f" else type_named("float32")
+    if array.size and (huge or (not own and wanted.kind in "ui")):
+        for number in array.flat if huge else (array.min(), array.max()):
+            if not holds(wanted, number):
+                raise unfit(number, wanted)
     return np.array(array, dtype=wanted.numpy, order="C")
 
 

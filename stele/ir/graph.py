@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from stele.errors import DTypeError, GraphError
 from stele.ir.origin import Where, here
-from stele.ir.types import DType, Guard, TupleType, Type, dtype
+from stele.ir.types import DType, Guard, TupleType, Type, dtype, holds, unfit
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -235,15 +235,24 @@ def canonical(graph: Graph) -> Iterator[str]:
 
 
 def literal(value: object, like: DType | None = None) -> Value:
-    """A Python or NumPy number as a value of the given dtype (its own without one)."""
+    """A Python or NumPy number as a value of the given dtype (its own without one), which must be able to hold it."""
     if isinstance(value, np.ndarray):
         return Constant(cast(Array, value))()
-    if isinstance(value, np.generic):
-        scalar = cast("np.generic[Any]", value)
-        return Literal(scalar.item(), dtype(scalar.dtype) if like is None else like)()
+    own = number_dtype(value)
+    like = own if like is None else like
+    number: float | int | bool = value.item() if isinstance(value, np.generic) else value  # type: ignore[assignment]
+    if not holds(like, number):
+        raise unfit(number, like)
+    return Literal(number, like)()
+
+
+def number_dtype(value: object) -> DType:
+    """The dtype of a Python or NumPy number by itself."""
+    if isinstance(value, np.generic | np.ndarray):
+        return dtype(cast(Array, value).dtype)
     if not isinstance(value, bool | int | float):
         raise DTypeError(f"an operand must be an array value or a number, got {type(value).__name__}: {value!r:.80}")
-    return Literal(value, dtype(type(value)) if like is None else like)()
+    return dtype(type(value))
 
 
 def walk(results: Iterable[Value], stop: Callable[[Value], bool] | None = None) -> list[Value]:

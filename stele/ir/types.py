@@ -1,6 +1,7 @@
 """Element types, array types, promotion and broadcasting."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -19,13 +20,29 @@ from stele.ir.sizes import Dim, at, names
 Shape = tuple[Dim, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DType:
-    """An element type: `kind` is one of 'b' (bool), 'u', 'i', 'f'; `bits` its width in memory."""
+    """An element type: `kind` is one of 'b' (bool), 'u', 'i', 'f'; `bits` its width in memory.
+
+    It equals its name and NumPy's dtype and scalar type too.
+
+    >>> float32 == "float32", float32 == np.float32, float32 == np.dtype("float64")
+    (True, True, False)
+    """
 
     name: str
     kind: str
     bits: int
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DType):
+            return self is other or self.name == other.name
+        if isinstance(other, type):
+            return other is self.numpy.type or PYTHON.get(other) is self
+        return self.name == (other.name if isinstance(other, np.dtype) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def bytes(self) -> int:
@@ -58,6 +75,7 @@ float64  = DType("float64", "f", 64)
 DTYPES = {d.name: d for d in (bool_, uint8, uint32, int32, int64, float16, bfloat16, float32, float64)}
 MOST_BYTES = (1 << 62) - 1      # of any array, so that no index or count of bytes leaves an int64
 NUMPY = {name: np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name) for name in DTYPES}
+PYTHON: dict[type, DType] = {float: float32, int: int64, bool: bool_}
 RANK = {name: rank for rank, name in enumerate(DTYPES)}
 
 
@@ -71,8 +89,8 @@ def dtype(of: object) -> DType:
         return of
     if of is None:
         raise DTypeError("None is no dtype", hint="Leave dtype out for the usual one, or write 'float32'.")
-    if isinstance(of, type) and of in (float, int, bool):
-        return {float: float32, int: int64, bool: bool_}[of]
+    if isinstance(of, type) and of in PYTHON:
+        return PYTHON[of]
     try:
         name = of if isinstance(of, str) else np.dtype(of).name  # type: ignore[call-overload]
     except TypeError:
@@ -82,6 +100,42 @@ def dtype(of: object) -> DType:
         raise DTypeError(f"no dtype {name!r} here; choose one of {', '.join(DTYPES)}",
                          hint=f"Did you mean {near[0]!r}?" if near else None)
     return DTYPES[name]
+
+
+def lowest(dtype: DType) -> float | int | bool:
+    """The smallest number of a dtype."""
+    if dtype.is_float:
+        return -math.inf
+    return dtype != bool_ and -(1 << (dtype.bits - 1)) * (dtype.kind == "i")
+
+
+def highest(dtype: DType) -> float | int | bool:
+    """The largest number of a dtype."""
+    if dtype.is_float:
+        return math.inf
+    return dtype == bool_ or (1 << (dtype.bits - (dtype.kind == "i"))) - 1
+
+
+def holds(dtype: DType, value: float | int | bool) -> bool:
+    """Whether a number is one of a dtype once rounded: integers drop a fraction, nothing wraps (NumPy 2's rule).
+
+    >>> holds(uint8, 255), holds(uint8, -1), holds(int32, math.nan), holds(float32, 1e300)
+    (True, False, False, True)
+    """
+    if dtype == bool_:
+        return True
+    try:
+        number = float(value) if dtype.is_float else int(value)
+    except (OverflowError, ValueError):  # a whole number beyond every float; no whole number at all
+        return False
+    return dtype.is_float or lowest(dtype) <= number <= highest(dtype)
+
+
+def unfit(value: object, dtype: DType) -> DTypeError:
+    """The error for a number that a dtype does not hold."""
+    room = "" if dtype.is_float else f", which holds whole numbers from {int(lowest(dtype))} to {int(highest(dtype))}"
+    return DTypeError(f"{value!s:.60} does not fit in {dtype}{room}",
+                      hint="Choose a dtype that holds it: dtype='float32', or x.astype('int64') before the operation.")
 
 
 def promote(a: DType, b: DType) -> DType:

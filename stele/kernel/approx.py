@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from stele.kernel import tables
+from stele.kernel import modulo, tables
 from stele.kernel.far import half_turns
 from stele.kernel.formats import FORMATS, Format
 from stele.kernel.power import power
@@ -107,6 +107,14 @@ class Approximations(Vocabulary[V]):
     def pow(self, x: Element[V], y: Operand) -> Element[V]:
         """x**y as IEEE 754 has it: 1 for y = 0 or x = 1, NaN for negative x unless y is an integer."""
         return power(self, *self.meet(x, y))
+
+    def remainder(self, x: Element[V], y: Operand) -> Element[V]:
+        """x - y * floor(x / y) of floats, exact."""
+        return modulo.remainder(self, *self.meet(x, y))
+
+    def quotient(self, x: Element[V], y: Operand) -> Element[V]:
+        """floor(x / y) of floats, not of x / y rounded."""
+        return modulo.quotient(self, *self.meet(x, y))
 
     def _float(self, x: Element[V]) -> tuple[Element[V], Format]:
         (x,) = self.meet(x)

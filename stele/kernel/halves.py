@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stele.ir.types import DType, float32, uint32
+from stele.ir.types import DType, float32, float64, uint32
 
 
 def widened(s: Any, bits: Any, dtype: DType) -> Any:
@@ -14,6 +14,14 @@ def widened(s: Any, bits: Any, dtype: DType) -> Any:
     scaled = s.bitcast(s.bitcast(magnitude, float32) * 2.0**112, uint32)
     finite_or_not = s.select(magnitude >= 0x0F800000, magnitude | 0x7F800000, scaled)
     return s.bitcast(finite_or_not | ((bits & 0x8000) << 16), float32)
+
+
+def to_odd(s: Any, x: Any) -> Any:
+    """float32 from float64, where what is not exact gets an odd last bit: rounded to float16 then, it rounds once."""
+    near = s.cast(x, float32)
+    back, bits = s.cast(near, float64), s.bitcast(near, uint32)
+    bits = s.select(abs(back) > abs(x), bits - 1, bits)
+    return s.bitcast(s.select(s.ne(back, x), bits | 1, bits), float32)
 
 
 def narrowed(s: Any, x: Any, dtype: DType) -> Any:

@@ -109,9 +109,10 @@ def arange(start: Dim, stop: Dim, step: int = 1, *, dtype: DType = int64) -> Val
     (3,)
     """
     n = count(start, stop, step)
-    line = Iota((n,), 0, dtype)()
+    wide = dtype if dtype.is_float and dtype.bits >= 32 else int64   # a step may be negative, an end beyond the dtype
+    line = Iota((n,), 0, wide)()
     scaled = line if step == 1 else line * step
-    return scaled if start == 0 else scaled + quantity(start, dtype)
+    return cast(scaled if start == 0 else scaled + quantity(start, wide), dtype)
 
 
 def linspace(start: float, stop: float, count: Dim, *, dtype: DType = float32) -> Value:

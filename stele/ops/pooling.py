@@ -10,14 +10,15 @@ import numpy as np
 
 from stele.errors import ShapeError
 from stele.ir.graph import Array, Value
-from stele.ir.types import Type, float32, int32, show
+from stele.ir.types import Type, bool_, float32, int32, lowest, show
 from stele.ops.composite import Composite
 from stele.ops.contraction import Padding, Pair, is_empty, pads, pair
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.base import needs_float
+from stele.ops.elementwise.binary import And
 from stele.ops.generate import Iota
-from stele.ops.linear import Sum, broadcast, expand_dims
-from stele.ops.reduction import Max, Min, lowest
+from stele.ops.linear import Sum, broadcast, expand_dims, full
+from stele.ops.reduction import Max, Min
 from stele.ops.shaping import pad
 from stele.ops.windows import Window
 
@@ -77,11 +78,13 @@ class MaxPool2d(Pool2d):
         return Max((4, 5))(self.windows(x[0], lowest(x[0].dtype)))
 
     def chosen(self, y: Value, x: Value) -> Value:
-        """Whether an element of a window is its first largest."""
+        """Whether an element of a window is its first largest; padding never is, even beside infinities."""
         windows = self.windows(x, lowest(x.dtype))
         place = Iota(self.size, 0, int32)() * self.size[1] + Iota(self.size, 1, int32)()
         place = broadcast(place, windows.shape)
         hit = Equal()(windows, expand_dims(y, LAST))
+        if any(p for side in self.padding for p in side):
+            hit = And()(hit, self.windows(full(x.shape, True, bool_), False))
         first = Min((4, 5))(Select()(hit, place, self.size[0] * self.size[1]))
         return Equal()(place, expand_dims(first, LAST))
 

@@ -1,7 +1,6 @@
 """Reductions: axes are folded by a commutative combination and dropped."""
 from __future__ import annotations
 
-import math
 import typing as t
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ import numpy as np
 
 from stele.errors import ShapeError
 from stele.ir.graph import Array, Op, Value
-from stele.ir.types import DType, Type, axis_of, bool_, float32, int64, show
+from stele.ir.types import Type, axis_of, bool_, float32, highest, int64, lowest, show
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.binary import logical_or
 from stele.ops.elementwise.unary import isnan
@@ -93,27 +92,17 @@ class Min(Extreme):
     def reference(self, *x: Array) -> Array: return np.asarray(x[0].min(axis=self.axes))
 
 
-def lowest(dtype: DType) -> float | int | bool:
-    """The smallest number of a dtype."""
-    if dtype.is_float:
-        return -math.inf
-    return dtype != bool_ and -(1 << (dtype.bits - 1)) * (dtype.kind == "i")
-
-
-def highest(dtype: DType) -> float | int | bool:
-    """The largest number of a dtype."""
-    if dtype.is_float:
-        return math.inf
-    return dtype == bool_ or (1 << (dtype.bits - (dtype.kind == "i"))) - 1
-
-
 @dataclass(frozen=True)
 class Prod(Reduction):
-    """The product of the elements; the gradient is right where one of them is zero."""
+    """The product of the elements, of bool and integers as int64; the gradient is right where one of them is zero."""
+
+    def type(self, *x: Type) -> Type:
+        y = super().type(*x)
+        return y if y.dtype.is_float else y.with_dtype(int64)
 
     def identity(self, x: Type) -> t.Any: return 1
     def combine(self, s: t.Any, a: t.Any, b: t.Any) -> t.Any: return a * b
-    def reference(self, *x: Array) -> Array: return np.asarray(x[0].prod(axis=self.axes, dtype=x[0].dtype))
+    def reference(self, *x: Array) -> Array: return np.asarray(x[0].prod(axis=self.axes, dtype=total(x[0])))
 
     def partial(self, y: Value, x: Value) -> Value:
         zero = Equal()(x, 0)
@@ -123,12 +112,20 @@ class Prod(Reduction):
         return Select()(Equal()(zeros, cast(zero, x.dtype)), others, zeros_like(x))
 
 
+def total(x: Array) -> np.dtype[t.Any]:
+    """The dtype in which NumPy is to add up or multiply elements of an array."""
+    return np.dtype(np.int64) if x.dtype.kind in "biu" else x.dtype
+
+
 @dataclass(frozen=True)
 class Truth(Reduction):
     """Over bools; a number is true unless it is zero."""
 
     def prepare(self, *args: t.Any) -> tuple[Value, ...]:
         return tuple(cast(v, bool_) for v in super().prepare(*args))
+
+    def type(self, *x: Type) -> Type:
+        return super().type(*x).with_dtype(bool_)
 
     @classmethod
     def examples(cls) -> tuple[t.Any, ...]:

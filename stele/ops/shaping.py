@@ -17,7 +17,8 @@ def concatenate(xs: Sequence[Value], *, axis: int = 0) -> Value:
     """The arrays one behind the other along an axis."""
     if not xs:
         raise ShapeError("concatenate needs at least one array, got none")
-    return xs[0] if len(xs) == 1 else Concatenate(axis_of(axis, xs[0].ndim))(*xs)
+    joined = Concatenate(axis_of(axis, xs[0].ndim))
+    return xs[0] if len(xs) == 1 else joined(*xs)
 
 
 def stack(xs: Sequence[Value], *, axis: int = 0) -> Value:
@@ -108,7 +109,8 @@ def pad(x: Value, *, widths: Sequence[tuple[Dim, Dim]], value: float = 0.0) -> V
 
 
 def triangle(n: Dim, m: Dim, k: int = 0) -> Value:
-    """A bool matrix (n, m), true on and below diagonal k."""
+    """A bool matrix (n, m), true on and below diagonal k; no matrix has a diagonal beyond 2**62."""
+    k = max(-1 << 62, min(k, 1 << 62))
     return GreaterEqual()(Iota((n, m), 0, int64)() + k, Iota((n, m), 1, int64)())
 
 

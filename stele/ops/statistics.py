@@ -1,10 +1,12 @@
 """Reductions as users write them: axes as a number, a tuple or None, kept or dropped."""
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 
 from stele.ir.graph import Op, Value
 from stele.ir.types import axis_of, float32, product
+from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.unary import sqrt, square
 from stele.ops.generate import extent
 from stele.ops.linear import Sum, cast, kept_shape, reshape
@@ -22,7 +24,7 @@ def over(axis: Axes, ndim: int) -> tuple[int, ...]:
 def fold(op: Callable[[tuple[int, ...]], Op], x: Value, axis: Axes, keepdims: bool) -> Value:
     """A reduction over axes as users write them."""
     axes = over(axis, x.ndim)
-    y = op(axes)(x) if axes else x
+    y = op(axes)(x)
     return reshape(y, kept_shape(x.shape, axes)) if keepdims else y
 
 
@@ -42,7 +44,7 @@ def min(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
 
 
 def prod(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
-    """The product over axes."""
+    """The product over axes; bool and integers multiply as int64."""
     return fold(Prod, x, axis, keepdims)
 
 
@@ -57,10 +59,19 @@ def any(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
 
 
 def mean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
-    """The arithmetic mean over axes; integers are averaged as float32."""
-    x = x if x.dtype.is_float else cast(x, float32)
-    total = sum(x, axis=axis, keepdims=keepdims)
-    return total / count(x, axis)
+    """The arithmetic mean over axes; integers are averaged as float32, and 16-bit floats add up in float32."""
+    wide = widened(x)
+    return narrowed(sum(wide, axis=axis, keepdims=keepdims) / count(wide, axis), x)
+
+
+def widened(x: Value) -> Value:
+    """x in a dtype that a sum of many elements, or their number, fits in: float32 at least."""
+    return x if x.dtype.is_float and x.dtype.bits >= 32 else cast(x, float32)
+
+
+def narrowed(y: Value, x: Value) -> Value:
+    """What came of `widened(x)`, in the dtype of x if that is a float."""
+    return cast(y, x.dtype) if x.dtype.is_float else y
 
 
 def count(x: Value, axis: Axes) -> int | Value:
@@ -71,13 +82,21 @@ def count(x: Value, axis: Axes) -> int | Value:
 
 def var(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: int = 0) -> Value:
     """The variance over axes, around the mean, divided by n - correction."""
-    centred = x - mean(x, axis=axis, keepdims=True)
-    return sum(square(centred), axis=axis, keepdims=keepdims) / (count(centred, axis) - correction)
+    return narrowed(spread(widened(x), axis, keepdims, correction), x)
 
 
 def std(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: int = 0) -> Value:
-    """The standard deviation over axes."""
-    return sqrt(var(x, axis=axis, keepdims=keepdims, correction=correction))
+    """The standard deviation over axes; its gradient where all elements are equal is 0."""
+    squared = spread(widened(x), axis, keepdims, correction)
+    is_zero = Equal()(squared, 0)
+    return narrowed(Select()(is_zero, 0.0, sqrt(Select()(is_zero, 1.0, squared))), x)
+
+
+def spread(x: Value, axis: Axes, keepdims: bool, correction: int) -> Value:
+    """The variance of wide floats."""
+    n = count(x, axis) - correction
+    centred = x - mean(x, axis=axis, keepdims=True)
+    return sum(square(centred), axis=axis, keepdims=keepdims) / (n if isinstance(n, Value) else builtins.max(n, 0))
 
 
 def argmax(x: Value, *, axis: int | None = None) -> Value:

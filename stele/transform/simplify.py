@@ -164,7 +164,7 @@ def add_to_itself(v: Value) -> Value | None:
 def power_of_number(v: Value) -> Value | None:
     """x ** c = products and roots for c = 1, 2, 3, 4, 1/2 and their reciprocals"""
     c = number(v.args[1])
-    return POWERS[c](v.args[0]) if c in POWERS else None
+    return POWERS[c](v.args[0]) if c in POWERS and v.dtype.is_float else None
 
 
 @rule(lambda x: -Neg()(x), dtypes=NUMBERS)

@@ -185,6 +185,8 @@ def varied(v: Value) -> Value | None:
     match behind(v):
         case Value(Add() | Maximum(), [x, eps]) if number(eps) is not None:
             return varied(x)
+        case Value(Select(), [_, instead, x]) if number(instead) is not None:   # std, where a variance is 0
+            return varied(x)
         case Value(Sub(), [squares, squared]) if isinstance(behind(squared).op, Square | Mul):
             return averaged(squares)
         case Value() as one:

@@ -1,6 +1,7 @@
 """Arithmetic, comparison and choice."""
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -93,6 +94,8 @@ def winner(x: Value, z: Value) -> Value:
 class Less(Compare):
     """x < z."""
 
+    rounding: ClassVar[Any] = math.floor, math.ceil
+
     def reference(self, *x: Array) -> Array: return np.less(x[0], x[1])
     def scalar(self, s: Any, *x: Any) -> Any: return x[0] < x[1]
 
@@ -100,6 +103,8 @@ class Less(Compare):
 @dataclass(frozen=True)
 class LessEqual(Compare):
     """x <= z."""
+
+    rounding: ClassVar[Any] = math.ceil, math.floor
 
     def reference(self, *x: Array) -> Array: return np.less_equal(x[0], x[1])
     def scalar(self, s: Any, *x: Any) -> Any: return x[0] <= x[1]
@@ -109,6 +114,8 @@ class LessEqual(Compare):
 class Greater(Compare):
     """x > z."""
 
+    rounding: ClassVar[Any] = math.ceil, math.floor
+
     def reference(self, *x: Array) -> Array: return np.greater(x[0], x[1])
     def scalar(self, s: Any, *x: Any) -> Any: return x[0] > x[1]
 
@@ -116,6 +123,8 @@ class Greater(Compare):
 @dataclass(frozen=True)
 class GreaterEqual(Compare):
     """x >= z."""
+
+    rounding: ClassVar[Any] = math.floor, math.ceil
 
     def reference(self, *x: Array) -> Array: return np.greater_equal(x[0], x[1])
     def scalar(self, s: Any, *x: Any) -> Any: return x[0] >= x[1]

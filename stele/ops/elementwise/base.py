@@ -6,21 +6,25 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
 
+import numpy as np
+
 from stele.errors import DTypeError
-from stele.ir.graph import Literal, Op, Value, literal
-from stele.ir.types import DType, Type, bool_, broadcast_shapes, float32, promote
+from stele.ir.graph import Literal, Op, Value, literal, number_dtype
+from stele.ir.types import DType, Type, bool_, broadcast_shapes, float32, highest, int64, lowest, promote
 from stele.ops.linear import broadcast, cast
+
+Rounding = Callable[[float], int]
 
 
 def meet(args: Sequence[Any]) -> tuple[Value, ...]:
     """Operands of one dtype and shape: Python numbers take the arrays' dtype (a float among integers makes float32)."""
     arrays = [a for a in args if isinstance(a, Value)]
-    numbers = [literal(a) for a in args if not isinstance(a, Value)]
-    dtype = reduce(promote, (a.dtype for a in arrays or numbers))
-    if any(n.dtype.is_float for n in numbers) and not dtype.is_float:
+    numbers = [number_dtype(a) for a in args if not isinstance(a, Value)]
+    dtype = reduce(promote, [a.dtype for a in arrays] or numbers)
+    if any(n.is_float for n in numbers) and not dtype.is_float:
         dtype = float32
     elif dtype == bool_:
-        dtype = reduce(promote, (n.dtype for n in numbers), dtype)
+        dtype = reduce(promote, numbers, dtype)
     values = [cast(a, dtype) if isinstance(a, Value) else literal(a, dtype) for a in args]
     shape = broadcast_shapes(*(v.shape for v in values))
     return tuple(broadcast(v, shape) for v in values)
@@ -100,10 +104,35 @@ class Binary(Elementwise):
 
 @dataclass(frozen=True)
 class Compare(Binary):
-    """Two operands, a bool result."""
+    """Two operands, a bool result. Integers are compared with a Python number as they are, whatever it is."""
+
+    rounding: ClassVar[tuple[Rounding, Rounding] | None] = None
+    """To what whole number a fraction may move as the first and as the second operand; None where nothing equals it."""
+
+    def prepare(self, *args: Any) -> tuple[Value, ...]:
+        return super().prepare(*(exact(self.rounding, args) if len(args) == 2 else args))
 
     def type(self, *x: Type) -> Type:
         return x[0].with_dtype(bool_)
+
+
+def exact(rounding: tuple[Rounding, Rounding] | None, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands of the same answer where integers meet a number that is not of their dtype: 0 and +-1 for one beyond."""
+    place = int(isinstance(args[0], Value))
+    x, number = args[1 - place], args[place]
+    if not isinstance(x, Value) or x.dtype.is_float or not is_number(number) or number != number:
+        return args
+    dtype = int64 if x.dtype == bool_ else x.dtype
+    if lowest(dtype) <= number <= highest(dtype) and (rounding or number == int(number)):
+        x, number = x, int(number) if rounding is None else rounding[place](number)
+    else:
+        x, number = broadcast(literal(0), x.shape), -1 if number < lowest(dtype) else 1
+    return (x, number) if place else (number, x)
+
+
+def is_number(x: Any) -> bool:
+    """Whether x is one Python or NumPy number that is no bool of NumPy."""
+    return isinstance(x, int | float | np.integer | np.floating)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stele.ir.graph import Array, Value
-from stele.ir.types import Type, float32
+from stele.errors import DTypeError
+from stele.ir.graph import Array, Value, literal
+from stele.ir.types import Type, bool_, float32, highest, lowest, uint8
 from stele.ops.elementwise.arithmetic import (
     Add,
     Div,
@@ -25,26 +26,48 @@ from stele.ops.elementwise.arithmetic import (
     Select,
     Sub,
 )
-from stele.ops.elementwise.base import Binary, function, needs_integer
+from stele.ops.elementwise.base import Binary, function, meet, needs_integer
 from stele.ops.elementwise.unary import log, reciprocal, rsqrt, sqrt, square
-from stele.ops.linear import cast, zeros_like
+from stele.ops.linear import cast, ones_like, zeros_like
 
 
 @dataclass(frozen=True)
 class Pow(Binary):
-    """x to the power z, in floats."""
+    """x to the power z. Integers wrap; to a negative power they are 0, but for 1 and -1."""
 
     samples: ClassVar[tuple[float, float]] = (0.2, 3)
 
     def prepare(self, *args: Any) -> tuple[Value, ...]:
-        return tuple(v if v.dtype.is_float else cast(v, float32) for v in super().prepare(*args))
+        return tuple(cast(v, uint8) if v.dtype == bool_ else v for v in super().prepare(*args))
 
-    def reference(self, *x: Array) -> Array: return np.power(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.pow(x[0], x[1])
+    def reference(self, *x: Array) -> Array:
+        if floats(x) or not (x[1] < 0).any():
+            return np.power(x[0], x[1])
+        return np.where(x[1] >= 0, np.power(x[0], np.abs(x[1])), np.where(np.abs(x[0]) == 1, x[0] ** (x[1] & 1), 0))
+
+    def scalar(self, s: Any, *x: Any) -> Any:
+        return s.pow(x[0], x[1]) if x[0].dtype.is_float else whole_power(s, x[0], x[1])
 
     def partials(self, y: Value, *x: Value) -> Any:
         positive = x[0] > 0
-        return x[1] * self(x[0], x[1] - 1), Select()(positive, y * log(Select()(positive, x[0], 1.0)), zeros_like(y))
+        return Select()(Equal()(x[1], 0), 0.0, x[1] * self(x[0], x[1] - 1)), \
+            Select()(positive, y * log(Select()(positive, x[0], 1.0)), zeros_like(y))
+
+
+def whole_power(s: Any, x: Any, z: Any) -> Any:
+    """Integers to the power of integers: squares of x where z has a bit; few exponents have more than the first six."""
+    signed = x.dtype.kind == "i"
+    lost = (z < 0) & s.ne(x, 1) & s.ne(x, -1) if signed else None
+
+    def squares(y: Any, x: Any, first: int, last: int) -> tuple[Any, Any]:
+        for k in range(first, last):
+            y = s.select(s.ne(z & (1 << k), 0), y * x, y)
+            x = x * x
+        return y, x
+
+    y, more = squares(x * 0 + 1, x, 0, 6)
+    y = s.rare(s.ne(z >> 6, 0), lambda: squares(y, more, 6, x.dtype.bits - signed)[0], y)
+    return y if lost is None else s.select(lost, 0, y)
 
 
 @dataclass(frozen=True)
@@ -54,8 +77,8 @@ class FloorDivide(Binary):
     samples: ClassVar[tuple[float, float]] = (0.5, 5)
     of_bool: ClassVar[bool] = False
 
-    def reference(self, *x: Array) -> Array: return np.floor(x[0] / x[1]) if floats(x) else np.floor_divide(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.floor(x[0] / x[1]) if x[0].dtype.is_float else s.idiv(x[0], x[1])
+    def reference(self, *x: Array) -> Array: return np.floor_divide(x[0], x[1])
+    def scalar(self, s: Any, *x: Any) -> Any: return (s.quotient if x[0].dtype.is_float else s.idiv)(x[0], x[1])
 
 
 @dataclass(frozen=True)
@@ -65,12 +88,11 @@ class Remainder(Binary):
     samples: ClassVar[tuple[float, float]] = (0.5, 5)
     of_bool: ClassVar[bool] = False
 
-    def reference(self, *x: Array) -> Array:
-        return x[0] - x[1] * np.floor(x[0] / x[1]) if floats(x) else np.remainder(x[0], x[1])
+    def reference(self, *x: Array) -> Array: return np.remainder(x[0], x[1])
 
     def scalar(self, s: Any, *x: Any) -> Any:
         if x[0].dtype.is_float:
-            return x[0] - x[1] * s.floor(x[0] / x[1])
+            return s.remainder(x[0], x[1])
         return s.select(s.eq(x[1], 0), 0, x[0] - x[1] * s.idiv(x[0], x[1]))
 
     def partials(self, y: Value, *x: Value) -> Any: return 1, -FloorDivide()(x[0], x[1])
@@ -79,6 +101,22 @@ class Remainder(Binary):
 def floats(x: tuple[Array, ...]) -> bool:
     """Whether operands are neither bool nor integer."""
     return x[0].dtype.kind not in "biu"
+
+
+@dataclass(frozen=True)
+class AtLeast(Maximum):
+    """The larger of x and a bound z; where they tie, the gradient is that of x alone."""
+
+    def partials(self, y: Value, *x: Value) -> Any:
+        return cast(GreaterEqual()(x[0], x[1]), y.dtype), cast(Less()(x[0], x[1]), y.dtype)
+
+
+@dataclass(frozen=True)
+class AtMost(Minimum):
+    """The smaller of x and a bound z; where they tie, the gradient is that of x alone."""
+
+    def partials(self, y: Value, *x: Value) -> Any:
+        return cast(LessEqual()(x[0], x[1]), y.dtype), cast(Greater()(x[0], x[1]), y.dtype)
 
 
 @dataclass(frozen=True)
@@ -164,9 +202,9 @@ greater       = function(Greater(), "greater")
 greater_equal = function(GreaterEqual(), "greater_equal")
 floor_divide  = function(FloorDivide(), "floor_divide")
 remainder     = function(Remainder(), "remainder")
-logical_and   = function(And(), "logical_and")
-logical_or    = function(Or(), "logical_or")
-logical_xor   = function(Xor(), "logical_xor")
+bitwise_and   = function(And(), "bitwise_and")
+bitwise_or    = function(Or(), "bitwise_or")
+bitwise_xor   = function(Xor(), "bitwise_xor")
 shift_left    = function(ShiftLeft(), "shift_left")
 shift_right   = function(ShiftRight(), "shift_right")
 where         = function(Select(), "where")
@@ -178,14 +216,58 @@ POWERS: dict[float, Callable[[Value], Value]] = {
 
 
 def pow(x: Any, z: Any) -> Value:
-    """x to the power z; a small number as exponent becomes products or roots."""
-    return POWERS[z](x) if isinstance(x, Value) and isinstance(z, int | float) and z in POWERS else Pow()(x, z)
+    """x to the power z; a small number as exponent becomes products or roots.
+
+    Integers to the power of integers stay integers; a float as exponent makes them float32.
+    """
+    z = int(z) if isinstance(z, np.integer) else z  # type: ignore[arg-type]
+    if not isinstance(x, Value) or not isinstance(z, int | float):
+        return Pow()(x, z)
+    if isinstance(z, float) and not x.dtype.is_float:
+        x = cast(x, float32)
+    if x.dtype.is_float:
+        return POWERS[z](x) if z in POWERS else Pow()(x, z)
+    if z < 0:
+        raise DTypeError(f"{x.dtype} to the power {z}: integers to negative powers are no integers",
+                         hint=f"Write x ** {float(z)}.")
+    (x, _), y = meet((x, z)), ones_like(x)
+    for bit in f"{z:b}":
+        y = square(y) * x if bit == "1" else square(y)
+    return y
 
 
 def clip(x: Value, *, low: Any = None, high: Any = None) -> Value:
-    """x held between low and high."""
-    x = x if low is None else Maximum()(x, low)
-    return x if high is None else Minimum()(x, high)
+    """x held between low and high; the gradient at a bound is 1. Bounds beyond an integer dtype bound nothing."""
+    if low is not None and not (is_whole(x, low) and low <= lowest(x.dtype)):
+        x = AtLeast()(x, low)
+    if high is not None and not (is_whole(x, high) and high >= highest(x.dtype)):
+        x = AtMost()(x, high)
+    return x
 
 
-ALL = (Pow, FloorDivide, Remainder, And, Or, Xor, ShiftLeft, ShiftRight)
+def is_whole(x: Value, bound: Any) -> bool:
+    """Whether integers meet a whole number."""
+    return x.dtype.kind in "ui" and isinstance(bound, int | np.integer)
+
+
+def logical_and(x: Any, z: Any) -> Value:
+    """Whether both are true; a number is true unless it is zero."""
+    return And()(*truths(x, z))
+
+
+def logical_or(x: Any, z: Any) -> Value:
+    """Whether either is true; a number is true unless it is zero."""
+    return Or()(*truths(x, z))
+
+
+def logical_xor(x: Any, z: Any) -> Value:
+    """Whether one is true and the other is not; a number is true unless it is zero."""
+    return Xor()(*truths(x, z))
+
+
+def truths(*args: Any) -> tuple[Value, ...]:
+    """Operands as bools."""
+    return tuple(cast(v if isinstance(v, Value) else literal(v), bool_) for v in args)
+
+
+ALL = (Pow, FloorDivide, Remainder, AtLeast, AtMost, And, Or, Xor, ShiftLeft, ShiftRight)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stele.ir.graph import Array, Value
+from stele.ir.graph import Array, Value, literal
 from stele.ir.types import Type, bool_
 from stele.ir.types import dtype as named
 from stele.ops.elementwise.arithmetic import LessEqual, Select
@@ -119,6 +119,45 @@ class Tanh(FloatUnary):
     def reference(self, *x: Array) -> Array: return np.tanh(x[0])
     def scalar(self, s: Any, *x: Any) -> Any: return s.tanh(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return 1 - y * y,
+
+
+@dataclass(frozen=True)
+class Sinh(FloatUnary):
+    """Hyperbolic sine."""
+
+    def reference(self, *x: Array) -> Array: return np.sinh(x[0])
+
+    def scalar(self, s: Any, *x: Any) -> Any:
+        far, near, scale = halved(s, x[0])
+        e = s.expm1(near)
+        y = s.select(far, e * scale, (e + e / (e + 1)) * 0.5)
+        return s.select(x[0] > 0, y, s.select(x[0] < 0, -y, x[0]))
+
+    def partials(self, y: Value, *x: Value) -> Any: return cosh(x[0]),
+
+
+@dataclass(frozen=True)
+class Cosh(FloatUnary):
+    """Hyperbolic cosine."""
+
+    def reference(self, *x: Array) -> Array: return np.cosh(x[0])
+
+    def scalar(self, s: Any, *x: Any) -> Any:
+        far, near, scale = halved(s, x[0])
+        e = s.exp(near)
+        return s.select(far, e * scale, (e + 1 / e) * 0.5)
+
+    def partials(self, y: Value, *x: Value) -> Any: return sinh(x[0]),
+
+
+def halved(s: Any, x: Any) -> tuple[Any, Any, float]:
+    """Whether |x| is so large that exp(-|x|) does not count; then |x| - 3/4, else |x|; and exp(3/4) / 2.
+
+    Half of exp(|x|) is finite where exp(|x|) is not; |x| - 3/4 is exact, and |x| - log(2) would not be.
+    """
+    a = abs(x)
+    far = a > 40
+    return far, s.select(far, a - 0.75, a), math.exp(0.75) / 2
 
 
 @dataclass(frozen=True)
@@ -304,6 +343,8 @@ sin           = function(Sin())
 cos           = function(Cos())
 tan           = function(Tan())
 atan          = function(Atan())
+sinh          = function(Sinh())
+cosh          = function(Cosh())
 tanh          = function(Tanh())
 sigmoid       = function(Sigmoid())
 erf           = function(Erf())
@@ -320,18 +361,13 @@ trunc         = function(Trunc())
 isnan         = function(IsNan())
 isinf         = function(IsInf())
 isfinite      = function(IsFinite())
-logical_not   = function(Not(), "logical_not")
+invert        = function(Not(), "invert")
 stop_gradient = function(StopGradient(), "stop_gradient")
 
 
-def sinh(x: Value) -> Value:
-    """Hyperbolic sine."""
-    return (expm1(x) - expm1(-x)) * 0.5
-
-
-def cosh(x: Value) -> Value:
-    """Hyperbolic cosine."""
-    return (exp(x) + exp(-x)) * 0.5
+def logical_not(x: Any) -> Value:
+    """Whether x is false: zero, if it is a number."""
+    return Not()(cast(x if isinstance(x, Value) else literal(x), bool_))
 
 
 def log_sigmoid(x: Value) -> Value:
@@ -354,5 +390,5 @@ def astype(x: Value, *, dtype: Any) -> Value:
     return cast(x, named(dtype))
 
 
-ALL = (Exp, Expm1, Log, Log1p, Sqrt, Rsqrt, Sin, Cos, Tan, Atan, Tanh, Sigmoid, Erf, Softplus, Square, Reciprocal, Relu,
-       Abs, Sign, Floor, Ceil, Round, Trunc, IsNan, IsInf, IsFinite, Not, StopGradient)
+ALL = (Exp, Expm1, Log, Log1p, Sqrt, Rsqrt, Sin, Cos, Tan, Atan, Sinh, Cosh, Tanh, Sigmoid, Erf, Softplus, Square,
+       Reciprocal, Relu, Abs, Sign, Floor, Ceil, Round, Trunc, IsNan, IsInf, IsFinite, Not, StopGradient)
