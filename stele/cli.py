@@ -10,7 +10,7 @@ from stele.rosetta.options import BenchOptions
 from stele.train.arguments import Commands, Doctor, run
 from stele.train.features import features
 from stele.train.options import FeatureOptions, LintOptions, TrainOptions, TuneOptions
-from stele.train.workloads import train
+from stele.train.training import train
 
 COMMANDS: Commands = {
     TrainOptions: train,

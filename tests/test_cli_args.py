@@ -13,8 +13,11 @@ from stele.train.run import Run
 
 def test_train() -> None:
     assert parse(["train", "cnn"]) == TrainOptions("cnn", None, None, 64, 0, None, None)
-    assert parse(["train", "gru", "--data", "d", "--epochs=2", "--batch", "8", "--seed", "7", "--threads", "2", "--out",
-                  "o"]) == TrainOptions("gru", Path("d"), 2, 8, 7, 2, Path("o"))
+    assert parse(["train", "gru", "--data", "d", "--epochs=2", "--batch-size", "8", "--seed", "7", "--threads", "2",
+                  "--out", "o", "--lr", ".5", "--optimizer", "adamw"]) == TrainOptions(
+                      "gru", Path("d"), 2, 8, 7, 2, Path("o"), 0.5, "adamw")
+    assert parse(["train", "--resume", "r"]) == TrainOptions(None, None, None, None, None, None, None,
+                                                             resume=Path("r"))
 
 
 def test_features(tmp_path: Path) -> None:
@@ -54,16 +57,16 @@ def test_tune(tmp_path: Path) -> None:
 BAD = [
     ("", "stele needs COMMAND"),
     ("trian cnn", "Did you mean train?"),
-    ("train", "needs {cnn,gru}"),
+    ("train", "needs a workload, cnn or gru, or --resume RUN"),
     ("train rnn", "a workload needs to be cnn or gru, got 'rnn'"),
     ("train cnn gru", "got gru, which it does not take"),
     ("train cnn --epoch 3", "Did you mean --epochs?"),
-    ("train cnn --lr=3", "got --lr."),
+    ("train cnn --rate=3", "got --rate."),
     ("train cnn -e 3", "got -e 3"),
     ("--verbose", "stele knows --help, --version, got --verbose. Did you mean --version?"),
     ("train cnn --epochs many", "--epochs needs a whole number, got 'many'"),
     ("train cnn --epochs 0", "--epochs needs a number in 1..100000, got 0"),
-    ("train cnn --batch 0", "--batch needs"),
+    ("train cnn --batch-size 0", "--batch-size needs"),
     ("train cnn --seed -1", "--seed needs"),
     ("train cnn --threads 1000000", "--threads needs"),
     ("train cnn --data", "needs a value after --data"),
@@ -131,7 +134,8 @@ def test_ctrl_c_says_where_the_run_is(tmp_path: Path, capsys: pytest.CaptureFixt
         with Run(tmp_path, {}):
             raise KeyboardInterrupt
     assert run(["train", "cnn"], {TrainOptions: interrupt}) == 130
-    assert capsys.readouterr().err == f"interrupted; the run so far is in {tmp_path}\n"
+    assert capsys.readouterr().err == \
+        f"interrupted; the run so far is in {tmp_path}, go on with: stele train --resume {tmp_path}\n"
 
 
 def test_ctrl_c_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,8 +58,35 @@ def test_plain_lines_while_an_epoch_lasts(monkeypatch: pytest.MonkeyPatch) -> No
 def test_bar_on_a_terminal() -> None:
     out = Terminal()
     train(Report(2, out))
-    for part in ("epoch 1/2", "100%", "loss 0.5000", "accuracy", "samples/s", "left"):
+    for part in ("1/2", "100%", "loss 0.5", "acc", "/s", "0:00"):
         assert part in out.getvalue()
+
+
+def test_the_bar_fits_60_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    out = Terminal()
+    with Report(100, out) as report:
+        report.begin(10, 50_000)
+        for _ in range(3):
+            report.step(5_000, 123.456, 2_500)
+        assert report.bar
+        report.bar.refresh()
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue())
+    shown = [line for line in re.split(r"[\r\n]", text) if "30%" in line]
+    assert shown and all(len(line) <= 60 and re.search(r"loss 123.5 acc 0.500 \S+/s \d+:\d\d", line)
+                                  for line in shown)
+
+
+def test_the_time_left_leaves_the_first_step_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("stele.train.report.time.perf_counter", lambda: now[0])
+    out = io.StringIO()
+    with Report(1, out) as report:
+        report.begin(1, 1000)
+        for seconds in (30, 3, 3):      # the first step compiles
+            now[0] += seconds
+            report.step(100, 1.0, 50)
+    assert "33 samples/s  21 s left" in out.getvalue()
 
 
 def test_table_ends_with_the_test_accuracy() -> None:

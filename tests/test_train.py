@@ -19,10 +19,13 @@ from safetensors.numpy import load_file
 import stele as st
 from stele import nn, optim
 from stele.data import Dataset, Split, find_images, find_texts
+from stele.errors import DataError
 from stele.train import workloads
 from stele.train.models import Cnn, ResNet20, ResNet50, Sentiment
 from stele.train.options import TrainOptions
-from stele.train.workloads import Trainer, train
+from stele.train.stop import Stop, Stopped
+from stele.train.training import train
+from stele.train.workloads import Trainer
 
 
 def small(data: Dataset, count: int, tests: int) -> Dataset:
@@ -55,7 +58,8 @@ def test_a_workload_learns_and_leaves_a_run_folder(few: None, workload: str, par
     train(TrainOptions(workload, None, 2, 64, 0, None, out))
     printed = capsys.readouterr().out.splitlines()
     history = json.loads((out / "history.json").read_text())
-    assert sorted(path.name for path in out.iterdir()) == ["curves.html", "history.json", "model.safetensors"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "checkpoint.safetensors", "curves.html", "history.json", "model.safetensors"]
     assert history["state"] == "finished" and history["meta"]["parameters"] == parameters
     first, last = history["epochs"]
     assert last["train_loss"] < first["train_loss"] and set(last) == {
@@ -79,6 +83,48 @@ def test_a_seed_repeats_a_run_and_another_does_not(few: None, tmp_path: Path) ->
     a, b, c = (load_file(tmp_path / name / "model.safetensors") for name in "abc")
     assert all(np.array_equal(a[name], b[name]) for name in a)
     assert not all(np.array_equal(a[name], c[name]) for name in a)
+
+
+def bits(run: Path) -> dict[str, bytes]:
+    """The numbers a run has learnt."""
+    return {name: x.tobytes() for name, x in load_file(run / "model.safetensors").items()}
+
+
+def told(run: Path) -> Any:
+    """What a run remembers, without clocks."""
+    history = json.loads((run / "history.json").read_text())
+    return history["state"], history["steps"], [{**epoch, "seconds": 0} for epoch in history["epochs"]]
+
+
+@pytest.mark.parametrize("workload, optimizer", [("cnn", "sgd"), ("gru", "adamw")])
+def test_a_run_goes_on_to_the_bits_of_one_that_never_stopped(few: None, workload: str, optimizer: str, tmp_path: Path,
+                                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = TrainOptions(workload, None, 2, 64, 5, None, tmp_path / "whole", 1e-3, optimizer)
+    train(whole)
+    check, left = Stop.check, [0]
+
+    def stopping(stop: Stop) -> None:
+        left[0] -= 1
+        if not left[0]:
+            stop.hear(signal.SIGTERM, None)
+        check(stop)
+
+    monkeypatch.setattr(Stop, "check", stopping)
+    options = replace(whole, out=tmp_path / "parts")
+    for steps in (2, 4, 3):     # inside an epoch, in the test behind it, inside another
+        left[0] = steps
+        with pytest.raises(Stopped):
+            train(options)
+        assert told(tmp_path / "parts")[0] == "interrupted"
+        options = TrainOptions(None, None, None, None, None, None, None, resume=tmp_path / "parts")
+    train(options)
+    assert bits(tmp_path / "parts") == bits(tmp_path / "whole") and told(tmp_path / "parts") == told(tmp_path / "whole")
+    train(replace(options, epochs=3))
+    train(replace(whole, epochs=3, out=tmp_path / "longer"))
+    assert bits(tmp_path / "parts") == bits(tmp_path / "longer")
+    assert told(tmp_path / "parts") == told(tmp_path / "longer")
+    with pytest.raises(DataError, match=r"has seed 5, got 6\. Leave it out"):
+        train(replace(options, seed=6))
 
 
 def test_a_last_short_batch_needs_no_second_program() -> None:
@@ -116,7 +162,7 @@ def test_as_a_process_without_a_path(tmp_path: Path) -> None:
     again = stele("train", "cnn", "--data", str(folder), "--epochs", "1", "--out", "run", cwd=tmp_path)
     assert (again.returncode, again.stdout) == (2, "")
     assert again.stderr == ("error: a run needs a folder of its own, got run, which holds one. "
-                            "Pass another --out, or delete it.\n")
+                            "Pass another --out, go on with --resume, or delete it.\n")
 
 
 def test_ctrl_c_leaves_a_usable_run(tmp_path: Path) -> None:
@@ -131,11 +177,30 @@ def test_ctrl_c_leaves_a_usable_run(tmp_path: Path) -> None:
     finally:
         process.kill()
     assert process.returncode == 130
-    assert error == "interrupted; the run so far is in run\n"
+    assert error == ("stopping after this step; once more stops at once\n"
+                     "interrupted; the run so far is in run, go on with: stele train --resume run\n")
     history: dict[str, Any] = json.loads((tmp_path / "run" / "history.json").read_text())
     assert history["state"] == "interrupted" and history["steps"]["train_loss"]
     model = Cnn(1, 28)
     model.load(tmp_path / "run" / "model.safetensors")
+
+
+def test_sigterm_saves_first_and_the_run_goes_on(tmp_path: Path) -> None:
+    folder = str(fashion(tmp_path / "fashion", packed=False, count=256))
+    for name in ("whole", "parts"):
+        command = [sys.executable, "-u", "-m", "stele.cli", "train", "cnn", "--data", folder, "--epochs", "3", "--out",
+                   name]
+        process = subprocess.Popen(command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env={**os.environ, "PYTHONPATH": str(ROOT)})
+        assert process.stdout and process.stdout.readline().startswith("epoch 1/3")
+        if name == "parts":
+            process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=120)
+        assert process.returncode == (143 if name == "parts" else 0), error
+    assert told(tmp_path / "parts")[0] == "interrupted"
+    done = stele("train", "--resume", "parts", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert bits(tmp_path / "parts") == bits(tmp_path / "whole") and told(tmp_path / "parts") == told(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("words, message", [
@@ -143,8 +208,12 @@ def test_ctrl_c_leaves_a_usable_run(tmp_path: Path) -> None:
     (("--data", "empty"), "got an empty folder at empty."),
     (("--data", "cut"), "cut/train-images-idx3-ubyte"),
     (("--out", "file"), "--out needs a folder, got the file file."),
+    (("--lr", "fast"), "--lr needs a number, got 'fast'."), (("--lr", "-1"), "--lr needs a learning rate above 0"),
+    (("--optimizer", "adm"), "Did you mean adam?"),
+    (("--resume", "empty"), "needs checkpoint.safetensors, got none in empty. Is the path right?"),
+    (("--resume", "empty", "--out", "x"), "Leave --out away."),
     (("--epochs", "0"), "--epochs needs a number in 1..100000, got 0."),
-    (("--batches", "8"), "Did you mean --batch?"),
+    (("--batches", "8"), "Did you mean --batch-size?"),
 ])
 def test_bad_input_is_one_line(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from stele import files
 from stele.config import CPUS
 from stele.rosetta.accuracy import run_line
 from stele.rosetta.bench import FULL, QUICK, Bench
@@ -23,7 +24,6 @@ from stele.rosetta.probe import installed
 from stele.rosetta.report import Findings, as_rows
 from stele.rosetta.rows import FRAMEWORKS, chosen
 from stele.rosetta.terminal import show
-from stele.train.history import write_atomically
 
 
 def bench(options: BenchOptions) -> None:
@@ -67,8 +67,8 @@ def deliver(found: Findings, options: BenchOptions) -> None:
     """The tables, and the files that were asked for."""
     show(found, Console(width=None if sys.stdout.isatty() else 240))
     if options.json:
-        write_atomically(options.json, json.dumps(as_rows(found), indent=1) + "\n")
+        files.write(options.json, (json.dumps(as_rows(found), indent=1) + "\n").encode())
     if options.markdown:
-        write_atomically(options.markdown, markdown(found))
+        files.write(options.markdown, markdown(found).encode())
     if options.html:
-        write_atomically(options.html, page(found))
+        files.write(options.html, page(found).encode())

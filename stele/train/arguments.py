@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import re
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,12 +17,14 @@ from stele.inspect.lint.checks import CHECKS
 from stele.rosetta.options import BenchOptions
 from stele.rosetta.rows import FRAMEWORKS, ROWS, WORKLOADS
 from stele.train.options import FeatureOptions, LintOptions, TrainOptions, TuneOptions
+from stele.train.stop import Stopped
 
-USAGE, INTERRUPTED = 2, 130
+USAGE, BY_SIGNAL = 2, 128
 EXAMPLES = """examples:
   stele train cnn                                   a convolutional network on the packaged Fashion-MNIST sample
   stele train gru --epochs 3 --seed 1               a recurrent network on the packaged movie review sentences
   stele train cnn --data data/cifar-10-batches-bin  the same network on all of CIFAR-10
+  stele train --resume runs/cnn-20260101-120000     go on with a run that was stopped
   stele features resnet50 cat.jpg dog.png --weights resnet50.safetensors --out features.npy
   stele bench --quick --workloads mlp,matmul        Stele beside the frameworks that are installed
   stele lint train.py -- --epochs 1                 lessons about slow or wrong programs, with file and line
@@ -76,11 +79,10 @@ def parse(arguments: Sequence[str]) -> Options:
         raise UsageError(f"stele {parsed.command} runs no file that could take arguments, got {arguments[end:]}")
     match parsed.command:
         case "train":
-            return TrainOptions(parsed.workload, parsed.data, parsed.epochs, parsed.batch, parsed.seed, parsed.threads,
-                                _new_folder(parsed.out))
+            return _train_options(parsed)
         case "features":
             return FeatureOptions(parsed.model, tuple(map(_existing, parsed.images)), _weights(parsed.weights),
-                                  _npy(parsed.out), parsed.batch, parsed.threads)
+                                  _npy(parsed.out), parsed.batch_size, parsed.threads)
         case "bench":
             return BenchOptions(parsed.workloads, parsed.frameworks, dict(parsed.python), parsed.quick, parsed.threads,
                                 tuple(parsed.accuracy), _file(parsed.json), _file(parsed.markdown), _file(parsed.html))
@@ -93,8 +95,8 @@ def parse(arguments: Sequence[str]) -> Options:
 
 
 def run(arguments: Sequence[str], commands: Commands) -> int:
-    """Parse, run the command, and return the exit code: 0 or what the command says, 2 for bad input, 130 for Ctrl-C;
-    errors are one line.
+    """Parse, run the command, and return the exit code: 0 or what the command says, 2 for bad input, 130 for Ctrl-C,
+    143 for SIGTERM; errors are one line.
     """
     try:
         options = parse(arguments)
@@ -107,7 +109,7 @@ def run(arguments: Sequence[str], commands: Commands) -> int:
         return USAGE
     except KeyboardInterrupt as error:
         print("; ".join(["interrupted", *getattr(error, "__notes__", ())]), file=sys.stderr)
-        return INTERRUPTED
+        return BY_SIGNAL + (error.signal if isinstance(error, Stopped) else signal.SIGINT)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -139,19 +141,38 @@ def _train(commands: "argparse._SubParsersAction[_Parser]") -> None:
     train = commands.add_parser(
         "train", help="train a network and keep the run in a folder", allow_abbrev=False, epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Train, print progress and the test accuracy, and write history.json, curves.html and "
-                    "model.safetensors.")
-    train.add_argument("workload", type=_choice("workload", "cnn", "gru"), metavar="{cnn,gru}",
+        description="Train, print progress and the test accuracy, and write history.json, curves.html, "
+                    "model.safetensors and a checkpoint to go on from. Ctrl-C and SIGTERM save first.")
+    train.add_argument("workload", type=_choice("workload", "cnn", "gru"), metavar="{cnn,gru}", nargs="?",
                        help="cnn: images, gru: movie reviews")
     train.add_argument("--data", type=Path, metavar="DIR",
                        help="folder of the full set, for cnn CIFAR-10 (binary or python version), Fashion-MNIST or "
                             "MNIST, for gru aclImdb; default: the packaged sample")
     train.add_argument("--epochs", type=_whole("--epochs", 1, 100_000), metavar="N", help="default: the workload's own")
-    train.add_argument("--batch", type=_whole("--batch", 1, 1 << 20), default=64, metavar="N", help="default: 64")
-    train.add_argument("--seed", type=_whole("--seed", 0, (1 << 63) - 1), default=0, metavar="N", help="default: 0")
+    train.add_argument("--batch-size", type=_whole("--batch-size", 1, 1 << 20), metavar="N", help="default: 64")
+    train.add_argument("--optimizer", type=_choice("optimizer", "sgd", "adam", "adamw"), metavar="{sgd,adam,adamw}",
+                       help="default: sgd (momentum 0.9) for cnn, adam for gru")
+    train.add_argument("--lr", type=_rate, metavar="RATE", help="default: 0.01 for sgd, 0.001 for adam and adamw")
+    train.add_argument("--seed", type=_whole("--seed", 0, (1 << 63) - 1), metavar="N", help="default: 0")
     train.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N",
                        help="default: one per core")
     train.add_argument("--out", type=Path, metavar="DIR", help="run folder; default: runs/<workload>-<time>")
+    train.add_argument("--resume", type=Path, metavar="RUN",
+                       help="go on with the run in this folder, to the bits of one that never stopped; with more "
+                            "--epochs also with one that has finished")
+
+
+def _train_options(parsed: argparse.Namespace) -> TrainOptions:
+    """What `stele train` is asked to do: a new run, or one to go on with."""
+    if parsed.resume is None and parsed.workload is None:
+        raise UsageError("stele train needs a workload, cnn or gru, or --resume RUN, got nothing there. "
+                         "Try: stele train --help")
+    if parsed.resume is not None and parsed.out is not None:
+        raise UsageError("--resume goes on in the run's own folder, got --out too. Leave --out away.")
+    is_new = parsed.resume is None
+    return TrainOptions(parsed.workload, parsed.data, parsed.epochs, parsed.batch_size or (64 if is_new else None),
+                        0 if is_new and parsed.seed is None else parsed.seed, parsed.threads, _new_folder(parsed.out),
+                        parsed.lr, parsed.optimizer, parsed.resume)
 
 
 def _features(commands: "argparse._SubParsersAction[_Parser]") -> None:
@@ -165,7 +186,8 @@ def _features(commands: "argparse._SubParsersAction[_Parser]") -> None:
                           help="weights under torchvision's names; default: random ones")
     features.add_argument("--out", type=Path, default=Path("features.npy"), metavar="FILE.npy",
                           help="default: features.npy")
-    features.add_argument("--batch", type=_whole("--batch", 1, 4096), default=32, metavar="N", help="default: 32")
+    features.add_argument("--batch-size", type=_whole("--batch-size", 1, 4096), default=32, metavar="N",
+                          help="default: 32")
     features.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N",
                           help="default: one per core")
 
@@ -296,6 +318,16 @@ def _whole(option: str, low: int, high: int) -> Callable[[str], int]:
             raise UsageError(f"{option} needs a number in {low}..{high}, got {number}.")
         return number
     return check
+
+
+def _rate(word: str) -> float:
+    try:
+        rate = float(word)
+    except ValueError:
+        raise UsageError(f"--lr needs a number, got {word!r}. Write --lr 0.01") from None
+    if not 0 < rate < 1e6:
+        raise UsageError(f"--lr needs a learning rate above 0, got {word}.")
+    return rate
 
 
 def _existing(path: Path) -> Path:

@@ -2,10 +2,7 @@
 
 import json
 import math
-import os
-import tempfile
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 POINTS = 400  # the curve of single steps keeps at most twice as many
@@ -44,6 +41,14 @@ class Curve:
             self.loss = [(a + b) / 2 for a, b in zip(self.loss[::2], self.loss[1::2], strict=True)]
             self.stride *= 2
 
+    def state_dict(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {"x": list(self.x), "loss": list(self.loss), "stride": self.stride, "open": list(self._open)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on with a curve that was saved."""
+        self.x, self.loss, self.stride, self._open = (state[name] for name in ("x", "loss", "stride", "open"))
+
 
 @dataclass
 class History:
@@ -55,25 +60,23 @@ class History:
     epochs: list[Epoch] = field(default_factory=list)
     curve: Curve = field(default_factory=Curve)
 
+    def state_dict(self) -> dict[str, Any]:
+        """What goes on when the run does."""
+        return {"meta": self.meta, "epochs": [asdict(epoch) for epoch in self.epochs],
+                "curve": self.curve.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on with a history that was saved; facts of this process replace older ones."""
+        self.meta = state["meta"] | self.meta
+        self.epochs = [Epoch(**epoch) for epoch in state["epochs"]]
+        self.curve.load_state_dict(state["curve"])
+
     def to_json(self) -> str:
         """Valid JSON: a loss that is not finite is null."""
         content = {"state": self.state, "message": self.message, "meta": self.meta,
                    "epochs": [asdict(epoch) for epoch in self.epochs],
                    "steps": {"epoch": self.curve.x, "train_loss": self.curve.loss}}
         return json.dumps(_finite(content), indent=1, allow_nan=False, default=str) + "\n"
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace `path` by a file that is whole: a reader sees the old one or the new one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
 
 
 def _finite(value: Any) -> Any:

@@ -8,13 +8,16 @@ from pathlib import Path
 class TrainOptions:
     """A run of `stele train`; None stands for the workload's default."""
 
-    workload: str              # "cnn" or "gru"
+    workload: str | None       # "cnn" or "gru"
     data: Path | None          # folder of the full data set; None: the packaged sample
     epochs: int | None
-    batch: int
-    seed: int
+    batch: int | None
+    seed: int | None
     threads: int | None
     out: Path | None           # run folder; None: runs/<workload>-<time>
+    lr: float | None = None
+    optimizer: str | None = None   # "sgd", "adam" or "adamw"
+    resume: Path | None = None     # a run folder to go on with; what is None is then as it was there
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from stele import files
 from stele.errors import DataError
-from stele.train.history import Epoch, History, write_atomically
+from stele.train.history import Epoch, History
 from stele.train.page import page
 
 VERSIONS = ("stele", "numpy", "llvmlite")
@@ -34,17 +35,18 @@ class Run:
     ```
 
     The folder is made on entry; both files are written on entry, after each epoch and on leaving. Ctrl-C
-    marks the run as interrupted, an exception as failed. `meta` gets the command, versions and machine.
+    marks the run as interrupted, an exception as failed. A run that `goes_on` finds its folder there. `meta` gets the
+    command, versions and machine.
     """
 
-    def __init__(self, folder: Path, meta: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, meta: dict[str, Any], goes_on: bool = False) -> None:
         self.folder = Path(folder)
-        self.history = History({**meta, **_surroundings()})
+        self.history, self.goes_on = History({**meta, **_surroundings()}), goes_on
 
     def __enter__(self) -> "Run":
-        if (self.folder / "history.json").exists():
+        if not self.goes_on and (self.folder / "history.json").exists():
             raise DataError(f"a run needs a folder of its own, got {self.folder}, which holds one. "
-                            "Pass another --out, or delete it.")
+                            "Pass another --out, go on with --resume, or delete it.")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._write()
@@ -73,15 +75,15 @@ class Run:
                 self.history.state = "finished"
             case KeyboardInterrupt():
                 self.history.state = "interrupted"
-                error.add_note(f"the run so far is in {self.folder}")
+                error.add_note(f"the run so far is in {self.folder}, go on with: stele train --resume {self.folder}")
             case _:
                 self.history.state = "failed"
                 self.history.message = f"{type(error).__name__}: {error}"
         self._write()
 
     def _write(self) -> None:
-        write_atomically(self.folder / "history.json", self.history.to_json())
-        write_atomically(self.folder / "curves.html", page(self.history))
+        files.write(self.folder / "history.json", self.history.to_json().encode())
+        files.write(self.folder / "curves.html", page(self.history).encode())
 
 
 def _surroundings() -> dict[str, Any]:

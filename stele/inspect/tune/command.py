@@ -17,7 +17,7 @@ from stele.inspect.tune.contractions import Programs
 from stele.inspect.tune.search import Outcome, searches
 from stele.train.models import Cnn, ResNet50, Sentiment
 from stele.train.options import TuneOptions
-from stele.train.workloads import WORKLOADS, Trainer
+from stele.train.workloads import OPTIMIZERS, WORKLOADS, Trainer
 
 
 def tune(options: TuneOptions) -> None:
@@ -81,6 +81,6 @@ def run(workload: str) -> None:
         return
     model, x = (Cnn(), np.zeros((64, 3, 32, 32), np.float32)) if workload == "cnn" else \
         (Sentiment(), np.zeros((64, 150), np.int32))
-    trainer = Trainer(model, WORKLOADS[workload].optimizer(model.parameters()))
+    trainer = Trainer(model, OPTIMIZERS[WORKLOADS[workload].optimizer](model.parameters(), None))
     trainer.step(x, labels)
     trainer.test(x, labels, 64)
