@@ -193,7 +193,7 @@ class Compiled(Opaque):
             return plan, sizes
         plan = self.make(names, spec, leaves, shapes, {})
         assert plan is not None
-        if failed is not None:
+        if failed is not None and all(v.shapes != failed[0] for v in variants):
             self.note(names, *failed)
             self.closed.add((spec, failed[0]))
         variants.append(Variant(plan, shapes))

@@ -8,11 +8,13 @@ from typing import Any
 from stele import tree
 from stele.errors import GraphError, ShapeError
 from stele.evaluate import refuse_freed
-from stele.functions import stack
+from stele.functions import eye, stack
 from stele.handle import enable_grad, owner
 from stele.ir.graph import Value, walk
 from stele.ir.origin import lines
+from stele.ir.sizes import Size
 from stele.ops.linear import Reshape, full, zeros_like
+from stele.scan import scan
 from stele.tensor import Tensor, constant
 from stele.transform import autodiff
 
@@ -180,6 +182,9 @@ def hessian(f: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     def second(x: Tensor) -> Tensor:
         inner = fresh(x)
         first = grad(f)(inner).reshape(-1)
+        if isinstance(first.value.shape[0], Size):
+            row = lambda n, seed: (n, Tensor(autodiff.gradients([first.value], [seed.value], [inner.value])[0], True))
+            return scan(row, constant(0), eye(first.shape[0], dtype=x.dtype))[1].reshape(*x.shape, *x.shape)
         rows = [autodiff.gradients([g.value], [seed_of(g)], [inner.value])[0] for g in first]
         made = [Tensor(zeros_like(inner.value) if row is None else row, x.requires_grad) for row in rows]
         return stack(made).reshape(*x.shape, *x.shape)

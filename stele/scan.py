@@ -8,6 +8,7 @@ from stele import tree
 from stele.errors import ShapeError, TraceError
 from stele.handle import GRAD, TRACING, Handle, Tracing, tracing_into
 from stele.ir.graph import Array, Value
+from stele.opensize import plain
 from stele.ops import control
 from stele.ops.arguments import size
 from stele.tensor import Operands, Tensor, constant
@@ -54,7 +55,7 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, *,
     >>> total.tolist(), sums.tolist()
     (6.0, [1.0, 3.0, 6.0])
     """
-    steps = None if length is None else size(length, "length of scan")
+    steps = None if length is None else size(plain(length), "length of scan")
     carries, carry_spec = tree.flatten(init)
     slices, slice_spec = tree.flatten(()) if xs is None else tree.flatten(xs)
     operands = Operands(numbers=False)

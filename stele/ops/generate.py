@@ -12,7 +12,7 @@ from stele.errors import ShapeError
 from stele.ir.graph import Array, Op, Value, literal
 from stele.ir.sizes import Dim, Size
 from stele.ir.types import DType, Shape, Type, axis_of, below, float32, float64, int64
-from stele.ops.elementwise.arithmetic import Equal, Select
+from stele.ops.elementwise.arithmetic import Equal, Maximum, Select
 from stele.ops.linear import cast, reshape, slice_axis
 
 
@@ -88,7 +88,7 @@ def count(start: Any, stop: Any, step: Any) -> Dim:
     """How many numbers start, start+step, ... lie before stop."""
     if (isinstance(start, Size) or isinstance(stop, Size)) and step:
         way = stop - start if step > 0 else start - stop
-        return 0 if below(way, 1) else (way + abs(step) - 1) // abs(step)
+        return 0 if below(way, 0) else (way + abs(step) - 1) // abs(step)
     if step == 0 or not all(map(math.isfinite, (start, stop, step))):
         raise ShapeError(f"arange from {start} to {stop} needs finite numbers and a step other than 0, got step {step}")
     if are_whole(start, stop, step):
@@ -117,11 +117,9 @@ def arange(start: Dim, stop: Dim, step: int = 1, *, dtype: DType = int64) -> Val
 
 def linspace(start: float, stop: float, count: Dim, *, dtype: DType = float32) -> Value:
     """`count` numbers evenly from start to stop, both included, computed in float64; count may be open."""
-    place = iota(count)
-    if below(count, 2):
-        return cast(cast(place, float64) + start, dtype)
-    line = cast(place, float64) * ((stop - start) / quantity(count - 1, float64)) + start
-    return cast(Select()(Equal()(place, quantity(count - 1)), float(stop), line), dtype)
+    place, last = iota(count), Maximum()(quantity(count - 1), 1)
+    line = cast(place, float64) * ((stop - start) / cast(last, float64)) + start
+    return cast(Select()(Equal()(place, last), float(stop), line), dtype)
 
 
 ALL = (Iota,)

@@ -1,0 +1,195 @@
+"""Every public function at four sizes of an open axis, with one program, against NumPy."""
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stele as st
+
+SIZES = 5, 1, 4, 33
+ERF = np.vectorize(math.erf)
+
+
+def drawn(n: int) -> dict[str, Any]:
+    """What the functions are given: axes of n, 3 and 4, images of height n, labels below 4."""
+    rng = np.random.default_rng(n)
+    x = rng.normal(size=(n, 4)).astype("f4")
+    return {"x": x, "y": rng.normal(size=(n, 4)).astype("f4"), "p": np.abs(x) + np.float32(0.5),
+            "b": x > 0, "c": rng.normal(size=(n, 4)) > 0, "z": np.where(x > 1, np.float32(np.inf), x),
+            "t": rng.integers(0, 4, n), "k": rng.integers(0, n, 6), "w": rng.normal(size=(4, 3)).astype("f4"),
+            "cube": rng.normal(size=(2, n, 3)).astype("f4"), "v": rng.normal(size=n).astype("f4"),
+            "image": rng.normal(size=(2, 3, n + 2, n + 3)).astype("f4"),
+            "kernel": rng.normal(size=(4, 3, 3, 2)).astype("f4")}
+
+
+DIMS = {"d.x": {0: "n"}, "d.y": {0: "n"}, "d.p": {0: "n"}, "d.b": {0: "n"}, "d.c": {0: "n"}, "d.z": {0: "n"},
+        "d.t": {0: "n"}, "d.cube": {1: "n"}, "d.v": {0: "n"}, "d.image": {2: "h", 3: "w"}}
+
+Side = Callable[[Any], Any]
+BOTH: dict[str, Callable[[Any, Any], Any]] = {}     # one text for both: m is st or np
+PAIRS: dict[str, tuple[Side, Side]] = {}            # of Stele, of NumPy
+
+UNARY = """exp expm1 sin cos tan sinh cosh tanh abs sign floor ceil round trunc square isnan isinf isfinite negative
+zeros_like ones_like"""
+BINARY = """add subtract multiply divide floor_divide remainder maximum minimum equal not_equal less less_equal greater
+greater_equal"""
+POSITIVE, LOGICAL = "log log1p sqrt reciprocal", "logical_and logical_or logical_xor"
+REDUCTION, TRUTH, PLACE = "sum mean prod max min var std", "all any", "argmax argmin"
+ABOUT_NO_ARRAYS = """Options Tensor compile enable_grad eval from_dlpack from_numpy function get_threads gradients lint
+load manual_seed no_grad placeholder save set_threads tensor"""     # or about arrays that no trace has
+
+PROGRAMS = {"roll": 2}       # a shift of the size and more is another program
+
+for name in UNARY.split():
+    BOTH[name] = lambda m, d, name=name: getattr(m, name)(d.z if name.startswith("is") else d.x)
+for name in POSITIVE.split():
+    BOTH[name] = lambda m, d, name=name: getattr(m, name)(d.p)
+for name in BINARY.split():
+    BOTH[name] = lambda m, d, name=name: (getattr(m, name)(d.x, d.p), getattr(m, name)(d.x, d.p[:1]))
+for name in LOGICAL.split():
+    BOTH[name] = lambda m, d, name=name: getattr(m, name)(d.b, d.c)
+for name in REDUCTION.split():
+    BOTH[name] = lambda m, d, name=name: (getattr(m, name)(d.x), getattr(m, name)(d.x, axis=0),
+                                          getattr(m, name)(d.cube, axis=(0, 1), keepdims=True))
+for name in TRUTH.split():
+    BOTH[name] = lambda m, d, name=name: (getattr(m, name)(d.b), getattr(m, name)(d.b, axis=0))
+for name in PLACE.split():
+    BOTH[name] = lambda m, d, name=name: (getattr(m, name)(d.x), getattr(m, name)(d.x, axis=0))
+
+# fmt: off
+BOTH |= {
+    "logical_not":      lambda m, d: m.logical_not(d.b),
+    "clip":             lambda m, d: (m.clip(d.x, -0.5, 0.5), m.clip(d.x, 0, len(d.x))),
+    "where":            lambda m, d: (m.where(d.b, d.x, d.y), m.where(d.b, d.x, d.v[:, None])),
+    "matmul":           lambda m, d: (m.matmul(d.x, d.w), m.matmul(d.x.T, d.x), m.matmul(d.x, d.x.T),
+                                      m.matmul(d.v, d.v)),
+    "matrix_transpose": lambda m, d: m.matrix_transpose(d.cube),
+    "concatenate":      lambda m, d: (m.concatenate([d.x, d.y, d.x[:1]]), m.concatenate([d.x, d.y], axis=1)),
+    "stack":            lambda m, d: (m.stack([d.x, d.y]), m.stack([d.x, d.y], axis=1)),
+    "reshape":          lambda m, d: (m.reshape(d.x, (-1, 2)), m.reshape(d.cube, (-1, 3)),
+                                      m.reshape(d.x, (4, len(d.x)))),
+    "squeeze":          lambda m, d: m.squeeze(d.x[:, :1], axis=1),
+    "moveaxis":         lambda m, d: m.moveaxis(d.cube, 0, 2),
+    "swapaxes":         lambda m, d: m.swapaxes(d.cube, 0, 1),
+    "flip":             lambda m, d: (m.flip(d.x, axis=0), m.flip(d.x, axis=1)),
+    "roll":             lambda m, d: (m.roll(d.x, 1, axis=0), m.roll(d.x, len(d.x) - 1, axis=0),
+                                      m.roll(d.x, 3, axis=1)),
+    "repeat":           lambda m, d: (m.repeat(d.x, 2, axis=0), m.repeat(d.w, d.x.shape[0], axis=0)),
+    "tril":             lambda m, d: (m.tril(d.x), m.tril(m.ones((len(d.x), d.x.shape[0])), k=1)),
+    "triu":             lambda m, d: (m.triu(d.x), m.triu(d.x @ d.x.T, k=1)),
+    "broadcast_to":     lambda m, d: (m.broadcast_to(d.v, (3, *d.v.shape)), m.broadcast_to(d.w[0], (len(d.x), 3))),
+    "take":             lambda m, d: (m.take(d.x, d.k, axis=0), m.take(d.w, d.t, axis=0)),
+    "zeros":            lambda m, d: m.zeros(d.x.shape) + d.x,
+    "ones":             lambda m, d: m.ones((d.x.shape[0], 2)),
+    "full":             lambda m, d: m.full((d.x.shape[0], 2), 7.0),
+    "full_like":        lambda m, d: m.full_like(d.x, 3),
+    "eye":              lambda m, d: (m.eye(len(d.x)), m.eye(3, d.x.shape[0])),
+    "linspace":         lambda m, d: m.linspace(-1, 1, d.x.shape[0]),
+    "arange":           lambda m, d: (m.arange(d.x.shape[0]), m.arange(1, 2 * d.x.shape[0], 2),
+                                      m.arange(0, len(d.x), 0.5)),
+}
+
+
+def sigmoid(x: Any) -> Any: return 1 / (1 + np.exp(-x))
+def softmax(x: Any, axis: int = -1) -> Any: return np.exp(x) / np.exp(x).sum(axis, keepdims=True)
+def normal(x: Any, axis: Any = -1) -> Any:
+    return (x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + 1e-5)
+def picked(x: Any, t: Any) -> Any: return x[np.arange(len(t)), t]
+def windows(x: Any) -> Any: return np.lib.stride_tricks.sliding_window_view(x, (2, 2), (2, 3))[:, :, ::2, ::2]
+def convolved(x: Any, w: Any) -> Any:
+    return np.einsum("nchwyx,ocyx->nohw", np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], (2, 3)), w)
+
+
+PAIRS |= {
+    "rsqrt":         (lambda d: st.rsqrt(d.p),                    lambda d: 1 / np.sqrt(d.p)),
+    "atan":          (lambda d: st.atan(d.x),                     lambda d: np.arctan(d.x)),
+    "sigmoid":       (lambda d: st.sigmoid(d.x),                  lambda d: sigmoid(d.x)),
+    "log_sigmoid":   (lambda d: st.log_sigmoid(d.x),              lambda d: np.log(sigmoid(d.x))),
+    "erf":           (lambda d: st.erf(d.x),                      lambda d: ERF(d.x)),
+    "relu":          (lambda d: st.relu(d.x),                     lambda d: np.maximum(d.x, 0)),
+    "leaky_relu":    (lambda d: st.leaky_relu(d.x),
+                      lambda d: np.where(d.x > 0, d.x, 0.01 * d.x)),
+    "elu":           (lambda d: st.elu(d.x),
+                      lambda d: np.where(d.x > 0, d.x, np.expm1(d.x))),
+    "softplus":      (lambda d: st.softplus(d.x),                 lambda d: np.log1p(np.exp(d.x))),
+    "silu":          (lambda d: st.silu(d.x),                     lambda d: d.x * sigmoid(d.x)),
+    "gelu":          (lambda d: st.gelu(d.x),
+                      lambda d: d.x * (1 + ERF(d.x / math.sqrt(2))) / 2),
+    "stop_gradient": (lambda d: st.stop_gradient(d.x),            lambda d: d.x),
+    "pow":           (lambda d: st.pow(d.p, d.x),                 lambda d: d.p ** d.x),
+    "softmax":       (lambda d: (st.softmax(d.x), st.softmax(d.x, axis=0)),
+                      lambda d: (softmax(d.x), softmax(d.x, 0))),
+    "log_softmax":   (lambda d: st.log_softmax(d.x, axis=0),      lambda d: np.log(softmax(d.x, 0))),
+    "logsumexp":     (lambda d: st.logsumexp(d.x),                lambda d: np.log(np.exp(d.x).sum())),
+    "normalize":     (lambda d: st.normalize(d.cube, axis=(0, 1)), lambda d: normal(d.cube, (0, 1))),
+    "layer_norm":    (lambda d: st.layer_norm(d.x, d.w[:, 0]),    lambda d: normal(d.x) * d.w[:, 0]),
+    "pick":          (lambda d: st.pick(d.x, d.t),                lambda d: picked(d.x, d.t)),
+    "one_hot":       (lambda d: (st.one_hot(d.t, 4), st.one_hot(d.k, d.x.shape[0])),
+                      lambda d: (np.eye(4)[d.t], np.eye(len(d.x))[d.k])),
+    "cross_entropy": (lambda d: st.cross_entropy(d.x, d.t),
+                      lambda d: -np.log(picked(softmax(d.x), d.t)).mean()),
+    "mse":           (lambda d: st.mse(d.x, d.y),                 lambda d: ((d.x - d.y) ** 2).mean()),
+    "binary_cross_entropy": (lambda d: st.binary_cross_entropy(d.x, d.b.astype("float32")),
+                      lambda d: -np.log(np.where(d.b, sigmoid(d.x), sigmoid(-d.x))).mean()),
+    "embedding":     (lambda d: (st.embedding(d.w, d.t), st.embedding(d.x, d.k)),
+                      lambda d: (d.w[d.t], d.x[d.k])),
+    "permute":       (lambda d: st.permute(d.cube, 2, 0, 1),      lambda d: d.cube.transpose(2, 0, 1)),
+    "flatten":       (lambda d: (st.flatten(d.cube), st.flatten(d.cube, 1)),
+                      lambda d: (d.cube.ravel(), d.cube.reshape(2, -1))),
+    "unsqueeze":     (lambda d: st.unsqueeze(d.x, axis=1),        lambda d: d.x[:, None]),
+    "split":         (lambda d: (st.split(d.x, [1, len(d.x) - 1])[1], st.split(d.x, 2, axis=1)[1]),
+                      lambda d: (d.x[1:], d.x[:, 2:])),
+    "pad":           (lambda d: st.pad(d.x, ((1, 2), (0, 1)), 3.0),
+                      lambda d: np.pad(d.x, ((1, 2), (0, 1)), constant_values=3.0)),
+    "conv2d":        (lambda d: st.conv2d(d.image, d.kernel),     lambda d: convolved(d.image, d.kernel)),
+    "max_pool2d":    (lambda d: st.max_pool2d(d.image, 2),        lambda d: windows(d.image).max((4, 5))),
+    "avg_pool2d":    (lambda d: st.avg_pool2d(d.image, 2),        lambda d: windows(d.image).mean((4, 5))),
+    "rand":          (lambda d: (st.rand(len(d.x), 4) < 1).sum(), lambda d: d.x.size),
+    "randn":         (lambda d: st.isfinite(st.randn(d.x.shape)), lambda d: d.x == d.x),
+    "randint":       (lambda d: st.randint(2, 3, d.x.shape),      lambda d: np.full(d.x.shape, 2)),
+    "uniform":       (lambda d: st.uniform(1, 2, d.v.shape) >= 1, lambda d: d.v == d.v),
+    "normal":        (lambda d: st.normal(4, 0, d.v.shape),       lambda d: np.full(d.v.shape, 4.0)),
+    "bernoulli":     (lambda d: st.bernoulli(1.0, d.v.shape),     lambda d: d.v == d.v),
+    "dropout":       (lambda d: st.dropout(d.p, 0.5) * 0,         lambda d: d.p * 0),
+    "scan":          (lambda d: st.scan(lambda c, r: (c + r, c), st.zeros(4), d.x),
+                      lambda d: (d.x.sum(0), np.cumsum(d.x, 0) - d.x)),
+    "grad":          (lambda d: st.grad(lambda x: (x ** 3).mean())(d.x), lambda d: 3 * d.x ** 2 / d.x.size),
+    "value_and_grad": (lambda d: st.value_and_grad(lambda x: (x[1:] ** 2).sum())(d.v),
+                      lambda d: ((d.v[1:] ** 2).sum(), 2 * d.v * (np.arange(len(d.v)) > 0))),
+    "hessian":       (lambda d: st.hessian(lambda x: (x ** 2).sum())(d.v), lambda d: 2 * np.eye(len(d.v))),
+    "jvp":           (lambda d: st.jvp(st.sin, (d.x,), (d.y,)),   lambda d: (np.sin(d.x), np.cos(d.x) * d.y)),
+    "vjp":           (lambda d: st.vjp(st.sin, d.x)[1](d.y)[0],   lambda d: np.cos(d.x) * d.y),
+}
+# fmt: on
+
+def test_every_public_function_has_an_entry() -> None:
+    public = {name for name in dir(st) if not name.startswith("_") and callable(getattr(st, name))}
+    entries = [*BOTH, *PAIRS, *ABOUT_NO_ARRAYS.split()]
+    assert public == set(entries) and len(entries) == len(public)
+
+
+@pytest.mark.parametrize("name", [*BOTH, *PAIRS])
+def test_a_function_runs_at_every_size_with_one_program(name: str) -> None:
+    ours, theirs = PAIRS.get(name) or (lambda d: BOTH[name](st, d), lambda d: BOTH[name](np, d))
+    used = {key for f in (BOTH.get(name), *PAIRS.get(name, ())) for key in (f.__code__.co_names if f else ())}
+
+    def f(d: Any) -> Any:
+        return ours(SimpleNamespace(**d))
+
+    dims = {path: axes for path, axes in DIMS.items() if path[2:] in used}
+    g = st.compile(f, dims=dims or {"d.x": {0: "n"}})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*cannot stay open")
+        for n in SIZES:
+            d = {key: x for key, x in drawn(n).items() if key in used | {"x"}}
+            made, law = g({key: st.tensor(x) for key, x in d.items()}), theirs(SimpleNamespace(**d))
+            for a, b in zip(made if isinstance(made, tuple) else (made,), law if isinstance(law, tuple) else (law,)):
+                assert a.shape == np.shape(b), n
+                np.testing.assert_allclose(a.numpy(), b, rtol=2e-4, atol=2e-5, err_msg=f"n = {n}")
+    assert g.compiles == PROGRAMS.get(name, 1), g
