@@ -203,10 +203,10 @@ class Gelu(FloatComposite):
     approximate: bool
 
     def reference(self, *x: Array) -> Array:
-        v = x[0]
-        if self.approximate:
-            return v * 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v * v * v)))
-        return v * 0.5 * (1 + np.vectorize(math.erf, otypes=[np.float64])(v / math.sqrt(2)).astype(v.dtype))
+        v = x[0].astype(np.float64)
+        inner = np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v * v * v)) if self.approximate else \
+            np.vectorize(math.erf, otypes=[np.float64])(v / math.sqrt(2))
+        return np.asarray(v * 0.5 * (1 + inner)).astype(x[0].dtype)
 
     def expand(self, *x: Value) -> Value:
         v = x[0]

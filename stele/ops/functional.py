@@ -66,7 +66,7 @@ def pick(x: Value, labels: Value, *, axis: int = -1) -> Value:
     n = x.shape[axis]
     index = int32 if isinstance(n, int) and n < 1 << 31 else int64
     checked = cast(expand_dims(CheckIndex(n)(labels), (axis,)), index)
-    return sum(Select()(Equal()(iota_like(x, axis, index), checked), x, 0.0), axis=axis)
+    return cast(sum(Select()(Equal()(iota_like(x, axis, index), checked), x, 0), axis=axis), x.dtype)
 
 
 def one_hot(labels: Value, *, classes: int, dtype: DType = float32) -> Value:

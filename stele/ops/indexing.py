@@ -167,7 +167,7 @@ def gathered(x: Value, first: int, arrays: Sequence[Value]) -> tuple[Value, Shap
     parts = [wrapped(i, n) for i, n in zip(arrays, sizes)]
     if len(parts) == 1:
         return Gather(first)(x, parts[0]), parts[0].shape
-    parts = meet([CheckIndex(n)(i) for i, n in zip(parts, sizes)])
+    parts = meet([cast(CheckIndex(n)(i), int64) for i, n in zip(parts, sizes)])
     flat = parts[0]
     for n, part in zip(sizes[1:], parts[1:]):
         flat = flat * number(n) + part

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import axis_of, below, bool_, int64, number_of, same, show
+from stele.ir.types import SIZES, axis_of, below, bool_, int64, number_of, same, show
 from stele.ops.arguments import positive
 from stele.ops.elementwise.arithmetic import GreaterEqual, Select
 from stele.ops.generate import Iota
@@ -49,8 +49,9 @@ def cut(total: Dim, size: Dim) -> Iterator[Dim]:
 
 
 def squeeze(x: Value, *, axis: int | Sequence[int] | None = None) -> Value:
-    """x without axes of length 1: the given ones, or all."""
-    given = [k for k, n in enumerate(x.shape) if n == 1] if axis is None else [axis] if isinstance(axis, int) else axis
+    """x without axes of length 1: the given ones, or all (of a placeholder those that are named stay)."""
+    def is_one(n: Dim) -> bool: return n == 1 if isinstance(n, int) or SIZES.get() is None else same(n, 1)
+    given = [k for k, n in enumerate(x.shape) if is_one(n)] if axis is None else [axis] if isinstance(axis, int) else axis
     axes = {axis_of(a, x.ndim) for a in given}
     if any(not same(x.shape[a], 1) for a in axes):
         raise ShapeError(f"squeeze drops axes of length 1, got axes {tuple(sorted(axes))} of {show(x.shape)}")
