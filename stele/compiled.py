@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from functools import update_wrapper
 from itertools import chain
 from operator import is_
@@ -18,11 +17,13 @@ from stele.handle import GRAD, TRACING
 from stele.ir.graph import Constant, Graph
 from stele.ir.origin import lines
 from stele.ir.types import Sizes, Type, show
-from stele.pipeline import Options, build
+from stele.ops.arguments import refuse
+from stele.pipeline import Options, build, options_of
 from stele.plan import Plan, donations, steady
 from stele.signature import (
     Dims,
     Shapes,
+    checked_dims,
     declare,
     family,
     kind,
@@ -279,8 +280,9 @@ def compile(f: Callable[..., Any] | None = None, *, dims: Dims | None = None, **
     >>> f(st.tensor([1.0, 2.0])).tolist()
     [3.0, 5.0]
     """
-    known = [option.name for option in fields(Options)]
-    if unknown := options.keys() - set(known):
-        raise TypeError(f"compile has no option {min(unknown)!r}; it knows dims, {', '.join(known)}")
-    chosen = Options(**options)
-    return (lambda g: Compiled(g, dims or {}, chosen)) if f is None else Compiled(f, dims or {}, chosen)
+    chosen, opened = options_of("compile", options, "dims"), checked_dims(dims)
+
+    def compiled(g: Callable[..., Any]) -> Compiled:
+        return Compiled(g if callable(g) else refuse("what compile takes", "a function", g), opened, chosen)
+
+    return compiled if f is None else compiled(f)

@@ -3,15 +3,17 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any, get_args
 
 from stele import config
 from stele.backend.base import Precision, Program
-from stele.errors import GraphError
+from stele.errors import ArgumentError, GraphError
 from stele.ir.graph import Graph
 from stele.ir.stages import show
 from stele.ir.text import show as text_of
 from stele.ir.verify import verify
+from stele.ops.arguments import choice, sequence
 from stele.transform.expand import expand
 from stele.transform.images import open_images
 from stele.transform.merge import merge
@@ -33,6 +35,7 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("share", share),
 )
 
+NAMES = tuple(dict.fromkeys(name for name, _ in PASSES))
 BACKENDS = {"cpu": ("stele.backend.cpu.program", "compile"), "reference": ("stele.backend.interpreter", "compile")}
 
 
@@ -46,6 +49,21 @@ class Options:
     backend: str = field(default_factory=config.BACKEND)
     without: frozenset[str] = frozenset()
     precision: Precision = "fast"
+
+    def __post_init__(self) -> None:
+        choice(self.backend, "backend", BACKENDS)
+        choice(self.precision, "precision", get_args(Precision))
+        given: Any = self.without
+        names = (given,) if isinstance(given, str) else sequence(given, "without", "a set of names", unordered=True)
+        object.__setattr__(self, "without", frozenset(choice(name, "a pass in without", NAMES) for name in names))
+
+
+def options_of(what: str, given: Mapping[str, Any], *others: str) -> Options:
+    """The options that `what` was called with, where it knows `others` too; raises for those that there are not."""
+    known = [*others, *(option.name for option in fields(Options))]
+    for name in given:
+        choice(name, f"an option of {what}", known, ArgumentError)
+    return Options(**given)
 
 
 def optimise(graph: Graph, options: Options) -> Graph:

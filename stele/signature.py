@@ -12,6 +12,7 @@ from stele.errors import ShapeError, TraceError
 from stele.handle import Handle
 from stele.ir.sizes import Dim, Size, size
 from stele.ir.types import DType, dtype, show
+from stele.ops.arguments import refuse, whole
 from stele.state import SCALARS
 from stele.tensor import Tensor
 
@@ -106,6 +107,21 @@ def match(pattern: Sequence[Any], shapes: Sequence[Any]) -> dict[str, int] | Non
             elif sizes.setdefault(str(n), k) != k:
                 return None
     return sizes
+
+
+def checked_dims(dims: Any) -> Dims:
+    """What `dims` says: for arguments by name, a name for the size of each axis that is open."""
+    wanted = "{argument: {axis: name}}, such as {'x': {0: 'batch'}}"
+    given: Any = {} if dims is None else dims
+    if not isinstance(given, Mapping):
+        refuse("dims", wanted, dims)
+    for path, axes in given.items():
+        if not isinstance(path, str) or not isinstance(axes, Mapping):
+            refuse("dims", wanted, dims)
+        for axis, name in axes.items():
+            whole(axis, f"every axis of dims[{path!r}]")
+            size(name if isinstance(name, str) else refuse(f"a size in dims[{path!r}]", "a name", name))
+    return given
 
 
 def declare(dims: Dims, name: str, names: Sequence[str], shapes: Shapes) -> Shapes:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import enum
+import os
 import sys
 import sysconfig
 from collections import deque
@@ -19,6 +20,7 @@ from stele.names import Names, names_of
 SCALARS = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, np.generic)
 IMPLICIT = ("__call__", "__enter__", "__exit__", "__iter__", "__next__", "__getitem__", "__len__")
 INSTALLED = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+PACKAGES = ("site-packages", "dist-packages")   # of other environments too
 LONG = 256          # containers of numbers longer than this are held to their identity and length only
 NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
 INSIDE = ("stele.nn", "stele.optim", "stele.train", "stele.random")
@@ -289,7 +291,8 @@ def is_users(module: str) -> bool:
     if module == "__main__":
         return True
     file = getattr(sys.modules.get(module), "__file__", None)
-    return file is not None and module.partition(".")[0] != "stele" and not file.startswith(INSTALLED)
+    return file is not None and module.partition(".")[0] != "stele" and not file.startswith(INSTALLED) and \
+        not any(f"{os.sep}{folder}{os.sep}" in file for folder in PACKAGES)
 
 
 def is_foreign(x: Any) -> bool:

@@ -15,7 +15,7 @@ from stele.ir.types import Type
 from stele.ir.types import dtype as type_named
 from stele.ops.arguments import sequence
 from stele.ops.arguments import size as a_size
-from stele.pipeline import Options, build
+from stele.pipeline import build, options_of
 from stele.plan import Plan, donations
 from stele.random import DRAW, GENERATOR, after, number_of
 from stele.signature import match
@@ -89,8 +89,9 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
     >>> float(f(st.tensor([1.0, 2.0])))
     6.0
     """
-    for x in inputs:
-        if not is_symbolic(x.value):
+    chosen = options_of("function", options, "updates")
+    for x in sequence(inputs, "inputs of function", "a list of placeholders"):
+        if not is_symbolic(constant(x).value):
             raise GraphError("an input of a function is a placeholder, got a tensor with numbers",
                              hint="Make it with st.placeholder, or leave it out: tensors are read at every call.")
     pairs = [(x, constant(new, x.dtype)) for x, new in (updates.items() if isinstance(updates, Mapping) else updates)]
@@ -114,7 +115,7 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
                     [Made(k, y.requires_grad, False) for k, y in enumerate(made)], writes, [], [], [],
                     (spec, [Part("made", k) for k in range(len(made))]), State({}))
     donated = donations(traced)
-    plan = Plan(traced, build(graph, donate=donated, options=Options(**options)), inputs, donated)
+    plan = Plan(traced, build(graph, donate=donated, options=chosen), inputs, donated)
     return Function(plan, [x.value.type for x in inputs], [x.value.op.label for x in inputs])  # type: ignore[attr-defined]
 
 

@@ -5,6 +5,8 @@ import pickle
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from types import ModuleType
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -14,6 +16,7 @@ from stele import tree
 from stele.errors import TraceError
 from stele.handle import Handle, Tracing, tracing_into
 from stele.ir.graph import Array, Graph, Parameter, Value, parameter, walk
+from stele.ir.origin import note
 from stele.ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
 from stele.state import SCALARS, Record, Slot, State
 from stele.tensor import Tensor
@@ -134,6 +137,9 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
                       if isinstance(x, np.ndarray)}
             args, kwargs = tree.unflatten(spec, [arrays.get(k, x) for k, x in enumerate(leaves)])
             before = draws(state)
+            if (state.names | state.called) & {"default_rng", "RandomState"}:
+                note("a generator of random numbers is made inside of a compiled function: its numbers are drawn once, "
+                     "and every call repeats them. Draw with st.rand, st.randn or st.dropout, or pass the numbers.")
             y = f(*args, **kwargs)
             refuse_draws(before, draws(state))
             return Collector(scope, state, arrays, leaves).collect(y, sizes.guards)
@@ -144,7 +150,11 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
 
 
 def draws(state: State) -> dict[str, object]:
-    """The states of the random numbers of NumPy and Python that a function may reach, by name."""
+    """The states of the random numbers of NumPy and Python that a function may reach, by name. NumPy loads its own when
+    they are first named: they are loaded here where code names them, so that the first use is seen as any other is.
+    """
+    if "random" in state.names | state.called:
+        import_module("numpy.random"), import_module("random")
     numpy, python = sys.modules.get("numpy.random"), sys.modules.get("random")
     found: dict[str, object] = {} if python is None else {"random": hash(python.getstate())}
     if numpy is None:
@@ -179,7 +189,8 @@ def restore(record: Record) -> None:
         if now.get(key, UNREAD) is not x:
             record.base[key] = x
     for key in now.keys() - record.before.keys():
-        del record.base[key]
+        if not isinstance(now[key], ModuleType):    # what an import has bound stays bound
+            del record.base[key]
 
 
 class Collector:
@@ -277,4 +288,5 @@ class Collector:
 def changed(record: Record) -> list[Any]:
     """The keys of a container whose entries are not what they were."""
     now = record.now()
-    return [key for key in {**record.before, **now} if now.get(key, UNREAD) is not record.before.get(key, UNREAD)]
+    return [key for key in {**record.before, **now} if now.get(key, UNREAD) is not record.before.get(key, UNREAD)
+            and (key in record.before or not isinstance(now[key], ModuleType))]

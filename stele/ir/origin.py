@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import NamedTuple
+from warnings import warn_explicit
 
 HOUSE = f"{Path(__file__).parents[1]}{os.sep}"
 """How the names of our own files begin, as code objects spell them: links are left as they are."""
@@ -45,15 +46,28 @@ class Scope(NamedTuple):
 SCOPE: ContextVar[Scope] = ContextVar("scope", default=Scope())  # noqa: B039 (a NamedTuple of what never changes)
 
 
+def users_frame() -> FrameType:
+    """The nearest frame that runs no code of ours."""
+    frame = sys._getframe(1)  # type: ignore[reportPrivateUsage]
+    while frame.f_back is not None and is_house(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
 def here() -> Where:
     """The origins of a value made now: inherited ones, or the nearest line that is not ours."""
     scope = SCOPE.get()
     if scope.inherited is not None:
         return scope.inherited
-    frame = sys._getframe(1)  # type: ignore[reportPrivateUsage]
-    while frame.f_back is not None and is_house(frame.f_code.co_filename):
-        frame = frame.f_back
+    frame = users_frame()
     return frozenset((Origin(frame.f_code, frame.f_lasti, scope.layer),))
+
+
+def note(message: str) -> None:
+    """Warns at the user's line, once a line unless warnings are filtered otherwise."""
+    frame = users_frame()
+    warn_explicit(message, UserWarning, frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__"),
+                  frame.f_globals.setdefault("__warningregistry__", {}))
 
 
 def asked_here() -> Where:

@@ -52,9 +52,10 @@ def positive(x: Any, what: str) -> Any:
     return whole(x, what, 1)
 
 
-def sequence(x: Any, what: str, wanted: str) -> tuple[Any, ...]:
-    """The entries of anything ordered but text."""
-    if isinstance(x, str | bytes | Value | Mapping | set | frozenset) or not isinstance(x, Iterable):
+def sequence(x: Any, what: str, wanted: str, unordered: bool = False) -> tuple[Any, ...]:
+    """The entries of anything but text that has them in an order, or that may have them in none."""
+    if isinstance(x, str | bytes | Value | Mapping) or not isinstance(x, Iterable) or \
+            (isinstance(x, set | frozenset) and not unordered):
         refuse(what, wanted, x)  # type: ignore[reportUnknownArgumentType]
     return tuple(x)  # type: ignore[arg-type]
 

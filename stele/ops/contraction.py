@@ -10,8 +10,9 @@ import numpy as np
 
 from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Array, Op, Value
+from stele.ir.origin import note
 from stele.ir.sizes import Dim
-from stele.ir.types import SIZES, Type, below, broadcast_shapes, float32, promote, same, show
+from stele.ir.types import SIZES, Type, below, broadcast_shapes, float32, float64, promote, same, show
 from stele.ops.linear import broadcast, cast, expand_dims, reshape, swap_last
 
 Pair = tuple[int, int]
@@ -27,6 +28,10 @@ class Contraction(Op):
     def prepare(self, *args: Any) -> tuple[Value, ...]:
         x, w = super().prepare(*args)
         dtype = promote(x.dtype, w.dtype)
+        if {x.dtype, w.dtype} == {float32, float64}:
+            note("float32 meets float64 in a product here, and all that follows is computed in float64, at half the "
+                 "speed or less. NumPy makes float64 where nobody says otherwise: write x.astype('float32'), or "
+                 ".astype('float64') on the other to mean it.")
         return cast(x, dtype), cast(w, dtype)
 
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
