@@ -127,6 +127,18 @@ def test_bools_are_no_numbers(f: Callable[..., Any]) -> None:
             style(st.tensor([True, False]))
 
 
+def test_integers_are_whole_already() -> None:
+    x = np.array([2**53 + 1, -7, 0, 2**63 - 1])
+    for f in (st.floor, st.ceil, st.round, st.trunc):
+        all_give(x, f, x)
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+def test_the_sign_of_a_zero_is_zero(name: str) -> None:
+    for style, got in styles(st.sign, np.tile(np.array([-0.0, 0.0, -2.0, np.nan]), 9).astype(name)).items():
+        assert not np.signbit(got[::4]).any() and (got[2::4] == -1).all() and np.isnan(got[3::4]).all(), style
+
+
 HALVES: dict[str, Callable[..., Any]] = {
     "a product": lambda x, z: (x * z).astype("float32"),
     "a chain": lambda x, z: ((x * z - x) * z + x / 3).astype("float32"),

@@ -242,39 +242,51 @@ class Sign(Unary):
     def reference(self, *x: Array) -> Array: return np.sign(x[0])
 
     def scalar(self, s: Any, *x: Any) -> Any:
-        return s.select(x[0] > 0, 1, s.select(x[0] < 0, -1 if x[0].dtype.kind != "u" else 0, x[0]))
+        zero = x[0] + 0     # of either sign is 0
+        return s.select(x[0] > 0, 1, s.select(x[0] < 0, -1 if x[0].dtype.kind != "u" else 0, zero))
 
 
 @dataclass(frozen=True)
-class Floor(FloatUnary):
+class Whole(Unary):
+    """A number made whole; integers stay as they are."""
+
+    def reference(self, *x: Array) -> Array: return x[0] if x[0].dtype.kind in "biu" else self.rounded(x[0])
+
+    def rounded(self, x: Array) -> Array:
+        """Floats made whole."""
+        raise NotImplementedError(self.name)
+
+
+@dataclass(frozen=True)
+class Floor(Whole):
     """The largest whole number not above x."""
 
-    def reference(self, *x: Array) -> Array: return np.floor(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.floor(x[0])
+    def rounded(self, x: Array) -> Array: return np.floor(x)
+    def scalar(self, s: Any, *x: Any) -> Any: return s.floor(x[0]) if x[0].dtype.is_float else x[0]
 
 
 @dataclass(frozen=True)
-class Ceil(FloatUnary):
+class Ceil(Whole):
     """The smallest whole number not below x."""
 
-    def reference(self, *x: Array) -> Array: return np.ceil(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.ceil(x[0])
+    def rounded(self, x: Array) -> Array: return np.ceil(x)
+    def scalar(self, s: Any, *x: Any) -> Any: return s.ceil(x[0]) if x[0].dtype.is_float else x[0]
 
 
 @dataclass(frozen=True)
-class Round(FloatUnary):
+class Round(Whole):
     """The nearest whole number, ties to even."""
 
-    def reference(self, *x: Array) -> Array: return np.rint(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.round(x[0])
+    def rounded(self, x: Array) -> Array: return np.rint(x)
+    def scalar(self, s: Any, *x: Any) -> Any: return s.round(x[0]) if x[0].dtype.is_float else x[0]
 
 
 @dataclass(frozen=True)
-class Trunc(FloatUnary):
+class Trunc(Whole):
     """x without its fraction."""
 
-    def reference(self, *x: Array) -> Array: return np.trunc(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.trunc(x[0])
+    def rounded(self, x: Array) -> Array: return np.trunc(x)
+    def scalar(self, s: Any, *x: Any) -> Any: return s.trunc(x[0]) if x[0].dtype.is_float else x[0]
 
 
 @dataclass(frozen=True)
