@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from stele.backend.cpu import image, jit
+from stele.backend.cpu import image, jit, pool
 from stele.backend.cpu.target import detect
 from stele.backend.llvm.emit import Emitter
 from stele.backend.llvm.launch import Launch
@@ -65,7 +65,11 @@ class Compiled:
         with jit.Modules(detect()) as modules:
             self.launches: list[Launch] = Emitter(module, self.tables, detect(), modules.add).emit("kernel", kernel)
             modules.add(module)
-        self.code = image.load(modules.image)
+        self.code = image.load(modules.image, self.imports())
+
+    def imports(self) -> dict[str, int]:
+        """What the kernel calls."""
+        return pool.imports()
 
     def run(self, inputs: Mapping[Value, Array], sizes: Mapping[str, int],
             backwards: bool) -> tuple[list[Array], list[int]]:

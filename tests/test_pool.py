@@ -128,7 +128,7 @@ def test_scratch_is_aligned_and_one_per_thread(native: Loaded) -> None:
     frame = Frame(buffers=1, sizes=3, scratch_bytes=100)
     frame.run(native["empty"])
     assert frame.scratch_bytes == 128
-    assert int(frame._ctx[3]) % 64 == 0
+    assert int(frame._ctx[0, 3]) % 64 == 0
 
 
 @pytest.mark.parametrize("threads", [1, 2])

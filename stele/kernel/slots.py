@@ -94,7 +94,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A `Scan`: `moving` slots step through their outer arrays, `copies` (to, from, bytes) close each step."""
+    """A `Scan` at its clock: `moving` slots step through outer arrays, `copies` (to, from, bytes) close each step."""
 
     length: Dim
     reverse: bool
@@ -104,6 +104,7 @@ class Loop:
     body: tuple[Run | Loop, ...]
     value: Value
     rows: Rows | None
+    clock: int
 
 
 Step = Run | Loop
@@ -220,7 +221,7 @@ class Slots:
         """A scan: its body laid out on the same table, between two clocks that its operands must reach."""
         scan, types = value.op, value.type
         assert isinstance(scan, Scan) and isinstance(types, TupleType)
-        n, m = scan.carries, scan.carries + scan.slices
+        n, m, clock = scan.carries, scan.carries + scan.slices, self.clock
         outer = [self.outer(value, k, t) for k, t in enumerate(types.items)]
         given = [self.of(a) for a in value.args]
         around, (body, rows) = self.rows, self.apart(scan, given, outer)
@@ -247,7 +248,7 @@ class Slots:
             for position in rows.shifted:
                 self.live(position, rows)
         self.rows = around
-        return Loop(scan.length, scan.reverse, tuple(moving), tuple(carried), copies, steps, value, rows)
+        return Loop(scan.length, scan.reverse, tuple(moving), tuple(carried), copies, steps, value, rows, clock)
 
     def apart(self, scan: Scan, given: list[int], outer: list[int]) -> tuple[Graph, Rows | None]:
         """The body of a loop, and how its rows go apart if they never meet (and no loop around them does that)."""

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stele.backend.cpu.pool import Pool, current
-from stele.backend.cpu.pool_code import FINISHED, FLUSHES
+from stele.backend.cpu.pool_code import CONTEXT, FINISHED, FLUSHES, POOL
 
 _LINE = 64
 _WORDS = _LINE // 8
@@ -37,8 +37,9 @@ class Frame:
         self.arena = 0                  # which arena its temporaries lie in
         self.threads: Pool | None = None    # who ran it last
         self._slots = 0
-        self._ctx = _lines(5).view(np.uint64)
-        self._ctx[:] = self.buffers.ctypes.data, self.sizes.ctypes.data, self.status.ctypes.data, 0, self.scratch_bytes
+        self._ctx = _lines(2 * _WORDS).view(np.uint64).reshape(2, CONTEXT // 8)   # to be stopped; not to be stopped
+        self._ctx[:, :3] = self.buffers.ctypes.data, self.sizes.ctypes.data, self.status.ctypes.data
+        self._ctx[:, 4] = self.scratch_bytes
         self.address = self._ctx.ctypes.data
 
     @property
@@ -59,12 +60,13 @@ class Frame:
         pool = current()
         if pool.threads > self._slots:
             self._give_scratch(pool)
+        self._ctx[0, POOL // 8] = pool.address
         self.threads = pool
         return pool
 
     def _give_scratch(self, pool: Pool) -> None:
         self._scratch = np.empty(pool.threads * self.scratch_bytes + _LINE, np.uint8)
-        self._ctx[3] = -(-self._scratch.ctypes.data // _LINE) * _LINE
+        self._ctx[:, 3] = -(-self._scratch.ctypes.data // _LINE) * _LINE
         self._slots = pool.threads
 
 

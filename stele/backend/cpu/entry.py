@@ -7,15 +7,18 @@ from dataclasses import dataclass, replace
 from llvmlite import ir
 
 from stele.backend.base import Precision
+from stele.backend.cpu.pool_code import CONTEXT
 from stele.backend.cpu.region import Region
 from stele.backend.cpu.steps import Steps
 from stele.backend.cpu.target import Target
 from stele.backend.llvm.emit import Emitter
-from stele.backend.llvm.launch import BUFS, SIZES, STATUS, Launch, i32, i64, pointer, word, word_at
+from stele.backend.llvm.launch import BUFS, SIZES, STATUS, Launch, i8, i32, i64, pointer, word, word_at
 from stele.ir.origin import Where
 from stele.kernel.chain import parts
 from stele.kernel.slots import Loop, Run, Slots, Step, runs
 
+IDLE = 4096
+"""Steps of a loop that starts no kernel from one look at the clock to the next."""
 POOL_RUN = ir.FunctionType(ir.VoidType(), [pointer, pointer, pointer, i64])
 
 
@@ -49,10 +52,12 @@ class Entry(Steps):
         self.emitter = Emitter(module, slots, target, written, precision)
         self.emitted: list[Emitted] = []
         self.pool_run, self.pool_finish = (ir.Function(module, POOL_RUN, name) for name in ("pool_run", "pool_finish"))
+        self.pool_poll = ir.Function(module, ir.FunctionType(ir.VoidType(), [pointer, pointer]), "pool_poll")
         self.first_write: int | None = None
         self.chain: list[Link] = []
         self.cut = 0        # into how many parts the tasks of the chain fall
         self.ctx, self.pool = self.function.args
+        self.final = self.b.gep(self.ctx, [i64(CONTEXT)], source_etype=i8)
         self.bufs, self.sizes, self.status = (word(self.b, self.ctx, k) for k in (BUFS, SIZES, STATUS))
 
     def emit(self, steps: Sequence[Step], first_write: int | None) -> None:
@@ -138,13 +143,23 @@ class Entry(Steps):
         self.emitted.append(Emitted("scan", loop.value.op.name, loop.value.where, ()))
         self.start((Launch(name, rows.tasks),), rows.first, len(self.emitted) - 1)
 
+    def asks(self, loop: Loop) -> int:
+        """A loop that starts no kernel asks for itself: the pool asks before each."""
+        starts = any(isinstance(step, Run) or step.rows for step in loop.body)
+        return 0 if starts or self.is_final(loop.clock) else IDLE
+
+    def ask(self) -> None:
+        self.b.call(self.pool_poll, [self.pool, self.ctx])
+        self.check()
+
     def start(self, launches: Sequence[Launch], clock: int, number: int) -> None:
         """Launches on the pool one after the other, then a look at the status."""
         final = self.is_final(clock)
         begun = None if self.clocks is None else self.cycles()
         for launch in launches:
             self.b.call(self.pool_finish if final else self.pool_run, [
-                self.pool, self.module.get_global(launch.function), self.ctx, self.integer(launch.tasks)])
+                self.pool, self.module.get_global(launch.function), self.final if final else self.ctx,
+                self.integer(launch.tasks)])
         self.count(begun, number)
         if not final:
             self.check()

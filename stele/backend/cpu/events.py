@@ -37,6 +37,7 @@ declare i32 @clock_gettime(i32, ptr)
 declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_timedwait(ptr, ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 declare void @$relax_type
 declare i64 @llvm.smin.i64(i64, i64)
@@ -81,9 +82,17 @@ define internal void @set_mode(i64 %mode) {
 """
 
 _FUTEX = """
-; sleep while *event == seen
-define internal void @doze(ptr %pool, ptr %event, i32 %seen) noinline {
-  %r = call i64 (i64, ...) @syscall(i64 $futex, ptr %event, i32 128, i32 %seen, ptr null)
+; sleep while *event == seen, for some nanoseconds at most (0: for as long as it takes)
+define internal void @doze(ptr %pool, ptr %event, i32 %seen, i64 %patience) noinline {
+  %span = alloca { i64, i64 }
+  %s = udiv i64 %patience, 1000000000
+  %ns = urem i64 %patience, 1000000000
+  store i64 %s, ptr %span
+  %at = getelementptr i8, ptr %span, i64 8
+  store i64 %ns, ptr %at
+  %ever = icmp eq i64 %patience, 0
+  %limit = select i1 %ever, ptr null, ptr %span
+  %r = call i64 (i64, ...) @syscall(i64 $futex, ptr %event, i32 128, i32 %seen, ptr %limit)
   ret void
 }
 
@@ -94,8 +103,17 @@ define internal void @rouse(ptr %pool, ptr %event, i32 %count) noinline {
 """
 
 _CONDITION = """
-; sleep while *event == seen
-define internal void @doze(ptr %pool, ptr %event, i32 %seen) noinline {
+; sleep while *event == seen, for some nanoseconds at most (0: for as long as it takes)
+define internal void @doze(ptr %pool, ptr %event, i32 %seen, i64 %patience) noinline {
+  %until = alloca { i64, i64 }
+  %from = call i64 @time_now(i32 0)
+  %then = add i64 %from, %patience
+  %s = udiv i64 %then, 1000000000
+  %ns = urem i64 %then, 1000000000
+  store i64 %s, ptr %until
+  %at = getelementptr i8, ptr %until, i64 8
+  store i64 %ns, ptr %at
+  %ever = icmp eq i64 %patience, 0
   %mutex = getelementptr i8, ptr %pool, i64 $mutex
   %cond = getelementptr i8, ptr %pool, i64 $cond
   %l = call i32 @pthread_mutex_lock(ptr %mutex)
@@ -105,8 +123,13 @@ check:
   %same = icmp eq i32 %now, %seen
   br i1 %same, label %wait, label %done
 wait:
+  br i1 %ever, label %long, label %short
+long:
   %w = call i32 @pthread_cond_wait(ptr %cond, ptr %mutex)
   br label %check
+short:
+  %t = call i32 @pthread_cond_timedwait(ptr %cond, ptr %mutex, ptr %until)
+  br label %done
 done:
   %u = call i32 @pthread_mutex_unlock(ptr %mutex)
   ret void
@@ -161,8 +184,9 @@ done:
   ret void
 }
 
-; Return when *event != seen: true if that came within `budget` nanoseconds, before the thread slept.
-define internal i1 @await(ptr %pool, ptr %event, i32 %seen, i64 %budget) {
+; Return when *event != seen: true if that came within `budget` nanoseconds, before the thread slept. With `patience` it
+; sleeps once, for so many nanoseconds at most, and returns whatever the event is then.
+define internal i1 @await(ptr %pool, ptr %event, i32 %seen, i64 %budget, i64 %patience) {
 entry:
   %crowded.at = getelementptr i8, ptr %pool, i64 $crowded
   %crowded = load i64, ptr %crowded.at
@@ -197,8 +221,9 @@ check:
   %still = icmp eq i32 %then, %seen
   br i1 %still, label %sleep, label %rise
 sleep:
-  call void @doze(ptr %pool, ptr %event, i32 %seen)
-  br label %check
+  call void @doze(ptr %pool, ptr %event, i32 %seen, i64 %patience)
+  %ever = icmp eq i64 %patience, 0
+  br i1 %ever, label %check, label %rise
 rise:
   %s1 = atomicrmw sub ptr %sleepers, i32 1 seq_cst
   ret i1 false

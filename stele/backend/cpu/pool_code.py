@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from string import Template
 
-from stele.backend.cpu import events, invoke
+from stele.backend.cpu import events, invoke, stop_code
 
 MAX_CHUNKS = 8          # of one range: a thread that loses its core delays at most this part of its range
 CANCELLED = -1          # the code of a program that was asked to stop
@@ -37,6 +37,8 @@ OFFSET = {
 }
 SLOT = 128
 FINISHED, FLUSHES = 64, 72      # behind the status of a call: 1 if the program ran to its end; 1 to flush subnormals
+POOL = 40                       # in a context: the pool, where the program may be stopped
+CONTEXT = 64                    # bytes of a context; behind it lies one like it for what nothing stops
 
 
 def size(threads: int) -> int:
@@ -46,9 +48,10 @@ def size(threads: int) -> int:
 
 def source(triple: str, *, futex: bool = sys.platform == "linux") -> str:
     """The pool as LLVM IR text; without `futex` it waits on a condition variable."""
-    return Template(events.template(triple, futex=futex) + _CODE + invoke.CODE).substitute(
+    return Template(events.template(triple, futex=futex) + stop_code.CODE + _CODE + invoke.CODE).substitute(
         OFFSET | events.constants(triple),
         slot=SLOT, max_chunks=MAX_CHUNKS, cancelled=CANCELLED, poll_ns=POLL_NS, finished=FINISHED, flushes=FLUSHES,
+        in_ctx=POOL,
     )
 
 
@@ -56,22 +59,6 @@ _CODE = """
 declare i64 @pthread_self()
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.vector.reduce.or.v4i64(<4 x i64>)
-
-define internal ptr @cancel_word(ptr %ctx) alwaysinline {
-  %at = getelementptr i8, ptr %ctx, i64 16
-  %status = load ptr, ptr %at
-  %cancel = getelementptr i8, ptr %status, i64 24
-  ret ptr %cancel
-}
-
-define internal void @cancel(ptr %ctx) noinline {
-  %at = getelementptr i8, ptr %ctx, i64 16
-  %status = load ptr, ptr %at
-  %word = getelementptr i8, ptr %status, i64 24
-  store atomic i64 1, ptr %word seq_cst, align 8
-  %old = cmpxchg ptr %status, i64 0, i64 $cancelled seq_cst seq_cst
-  ret void
-}
 
 ; Run what is left of the job, own range first; true if this thread reported the job's last chunk.
 define internal i1 @participate(ptr %pool, i64 %thread) {
@@ -214,46 +201,6 @@ full:
   ret i64 %m
 }
 
-; Between kernels: stop when the interpreter goes down, and let Python's main thread look for signals now and then.
-define void @pool_poll(ptr %pool, ptr %ctx) {
-  %closing.at = getelementptr i8, ptr %pool, i64 $closing
-  %closing = load atomic i64, ptr %closing.at monotonic, align 8
-  %leave = icmp ne i64 %closing, 0
-  br i1 %leave, label %stop, label %whose
-whose:
-  %polled.at = getelementptr i8, ptr %pool, i64 $polled
-  %polled = load atomic i64, ptr %polled.at monotonic, align 8
-  %at = getelementptr i8, ptr %ctx, i64 16
-  %status = load i64, ptr %at
-  %main = icmp eq i64 %polled, %status
-  br i1 %main, label %when, label %done
-when:
-  %now = call i64 @time_now(i32 $coarse)
-  %next.at = getelementptr i8, ptr %pool, i64 $next_poll
-  %next = load i64, ptr %next.at
-  %due = icmp sge i64 %now, %next
-  br i1 %due, label %ask, label %done
-ask:
-  %later = add i64 %now, $poll_ns
-  store i64 %later, ptr %next.at
-  %on_poll.at = getelementptr i8, ptr %pool, i64 $on_poll
-  %on_poll = load ptr, ptr %on_poll.at
-  %mode = call i64 @mode()
-  %bits = load i64, ptr @flush
-  %others = xor i64 %bits, -1
-  %plain = and i64 %mode, %others
-  call void @set_mode(i64 %plain)
-  %raised = call i64 %on_poll()
-  call void @set_mode(i64 %mode)
-  %quiet = icmp eq i64 %raised, 0
-  br i1 %quiet, label %done, label %stop
-stop:
-  call void @cancel(ptr %ctx)
-  ret void
-done:
-  ret void
-}
-
 ; All tasks of a kernel, unless the program is to stop.
 define void @pool_run(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks) {
   call void @pool_poll(ptr %pool, ptr %ctx)
@@ -298,8 +245,21 @@ parallel:
 join:
   %spin.at = getelementptr i8, ptr %pool, i64 $spin
   %spin = load i64, ptr %spin.at
-  %soon = call i1 @await(ptr %pool, ptr %finish, i32 %seen, i64 %spin)
-  br label %release
+  %watched.at = getelementptr i8, ptr %ctx, i64 $in_ctx
+  %watched = load ptr, ptr %watched.at
+  %stoppable = icmp ne ptr %watched, null
+  br label %wait
+wait:
+  %budget = phi i64 [ %spin, %join ], [ 0, %unfinished ], [ 0, %ask ]
+  %soon = call i1 @await(ptr %pool, ptr %finish, i32 %seen, i64 %budget, i64 $poll_ns)
+  %now = load atomic i32, ptr %finish seq_cst, align 4
+  %same = icmp eq i32 %now, %seen
+  br i1 %same, label %unfinished, label %release
+unfinished:
+  br i1 %stoppable, label %ask, label %wait
+ask:
+  call void @pool_poll(ptr %pool, ptr %ctx)
+  br label %wait
 release:
   store atomic i64 0, ptr %owner seq_cst, align 8
   ret void
@@ -330,7 +290,7 @@ quit:
   %leave = icmp ne i64 %stop, 0
   br i1 %leave, label %exit, label %rest
 rest:
-  %soon = call i1 @await(ptr %pool, ptr %start, i32 %seen, i64 %budget)
+  %soon = call i1 @await(ptr %pool, ptr %start, i32 %seen, i64 %budget, i64 0)
   %half = udiv i64 %budget, 2
   %twice = mul i64 %budget, 2
   %less = call i64 @llvm.smax.i64(i64 %half, i64 %least)

@@ -22,7 +22,9 @@ from stele.backend.llvm.launch import (
 )
 from stele.backend.llvm.nest import least
 from stele.backend.llvm.nest import loop as counted
-from stele.kernel.slots import Loop, Rows, Run, Slots
+from stele.backend.llvm.pieces import PIECE, is_stopped, work
+from stele.ir.sizes import at, names
+from stele.kernel.slots import GRAIN, Loop, Rows, Run, Slots, runs
 
 Launches = Mapping[Run, tuple[Launch, ...]]
 
@@ -56,6 +58,7 @@ class Region(Steps):
             for position, (offset, bytes_) in spaces.items():
                 start = self.b.sub(self.b.add(scratch, i64(offset)), self.b.mul(part, i64(bytes_)))
                 self.set(position, self.moved(word(self.b, self.outer, SCRATCH), start))
+            self.ask()
             for launch in launches:
                 each = self.integer(launch.tasks // parts)
                 first = self.b.mul(part, each)
@@ -66,9 +69,14 @@ class Region(Steps):
     def tables(self) -> None:
         """A context of the function's own, with room for its tables."""
         self.bufs, self.sizes, self.ctx = map(self.words, (len(self.slots.table), len(self.slots.names), WORDS))
-        for k, value in ((BUFS, self.bufs), (SIZES, self.sizes), *((k, word(self.b, self.outer, k)) for k in (
-                STATUS, SCRATCH, SCRATCH_BYTES))):
+        for k, value in ((BUFS, self.bufs), (SIZES, self.sizes), *((k, word(self.b, self.outer, k)) for k in range(
+                STATUS, WORDS))):
             self.b.store(value, word_at(self.b, self.ctx, k))
+
+    def ask(self) -> None:
+        """Leaves where the program is to stop."""
+        with self.b.if_then(is_stopped(self.b, self.ctx, self.thread), likely=False):
+            self.b.ret_void()
 
     def words(self, count: int) -> ir.Value:
         """Room for so many words on the stack."""
@@ -76,6 +84,7 @@ class Region(Steps):
 
     def task(self, loop: Loop, rows: Rows, task: ir.Value) -> None:
         """The loop for the rows of one task."""
+        self.ask()
         self.copy(self.bufs, word(self.b, self.outer, BUFS), i64(8 * len(self.slots.table)))
         self.copy(self.sizes, word(self.b, self.outer, SIZES), i64(8 * len(self.slots.names)))
         start = self.b.mul(task, i64(rows.grain))
@@ -94,3 +103,8 @@ class Region(Steps):
 
     def loop(self, loop: Loop) -> None:
         self.repeat(loop)
+
+    def asks(self, loop: Loop) -> int:
+        """Every so many steps that they take some time; a size that is open counts as that of a task."""
+        each = sum((work(step.kernel) for step in runs(loop.body)), 1)
+        return 1 << max(0, min(12, (PIECE // at(each, dict.fromkeys(names(each), GRAIN))).bit_length() - 1))

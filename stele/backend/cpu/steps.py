@@ -30,6 +30,14 @@ class Steps:
         """One scan."""
         raise NotImplementedError
 
+    def ask(self) -> None:
+        """Leaves where the program is to stop."""
+        raise NotImplementedError
+
+    def asks(self, loop: Loop) -> int:
+        """After how many steps a loop asks for itself whether it is to stop, a power of two; 0 where it need not."""
+        raise NotImplementedError
+
     def steps(self, steps: Sequence[Step]) -> None:
         for step in steps:
             if isinstance(step, Loop):
@@ -52,6 +60,10 @@ class Steps:
 
     def once(self, loop: Loop, length: ir.Value, t: ir.Value) -> None:
         """Step t of a scan."""
+        every = self.asks(loop)
+        if every and not (isinstance(loop.length, int) and loop.length < every):
+            with self.b.if_then(self.b.icmp_signed("==", self.b.and_(t, i64(every - 1)), i64(every - 1))):
+                self.ask()
         last = self.b.sub(self.b.sub(length, t), i64(1))
         at = last if loop.reverse else t
         for position, whole, bytes_ in loop.moving:

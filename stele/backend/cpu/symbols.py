@@ -11,11 +11,12 @@ from stele.errors import CompileError
 C = frozenset({"memcpy", "memmove", "memset"})
 
 # What any program may use besides: the pool (pool.py), and a BLAS (blas.py).
-KERNEL = C | frozenset({"pool_run", "pool_finish", "pool_poll", "sgemm", "dgemm"})
+KERNEL = C | frozenset({"pool_run", "pool_finish", "pool_poll", "pool_watch", "sgemm", "dgemm"})
 
 # What the pool itself uses: of the C library of the process, and of Python where it is called from there.
 POOL = PYTHON | frozenset({"syscall", "clock_gettime", "sched_yield", "pthread_self",
-                  "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_cond_wait", "pthread_cond_broadcast"})
+                  "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_cond_wait", "pthread_cond_timedwait",
+                  "pthread_cond_broadcast"})
 
 
 def address(name: str) -> int:

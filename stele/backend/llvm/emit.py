@@ -7,11 +7,23 @@ from dataclasses import dataclass, field, replace
 from llvmlite import ir
 
 from stele.backend.base import Precision
+from stele.backend.llvm import pieces
 from stele.backend.llvm.blocks import Blocks
 from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.glue import emit_contraction
-from stele.backend.llvm.launch import BUFS, KERNEL, WORDS, Launch, new_function, new_kernel, pointer, word, word_at
+from stele.backend.llvm.launch import (
+    BUFS,
+    KERNEL,
+    SIZES,
+    WORDS,
+    Launch,
+    new_function,
+    new_kernel,
+    pointer,
+    word,
+    word_at,
+)
 from stele.backend.llvm.library import emit_gemm
 from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import at, least, loop, table
@@ -105,7 +117,7 @@ class Emitter:
         for k, (launch, is_once) in enumerate(zip(shared.launches, once)):
             found.append(replace(launch, function=name if len(shared.launches) == 1 else f"{name}.{k}",
                                  tasks=launch.tasks * size(FRESH) if is_once else launch.tasks))
-            bind(self.module, found[-1].function, launch.function, positions)
+            bind(self.module, found[-1].function, launch, positions, pieces.work(kernel), slots.size)
         return found
 
 
@@ -119,15 +131,19 @@ def structure(kernel: Kernel, values: tuple[Value, ...]) -> tuple[str, ...]:
             " ".join(str(number[v]) for v in kernel.results))
 
 
-def bind(module: ir.Module, name: str, code: str, positions: list[int]) -> None:
-    """A kernel that runs `code` under a context of its own, whose buffers are those at `positions`."""
+def bind(module: ir.Module, name: str, launch: Launch, positions: list[int], size: Dim,
+         position: Callable[[str], int]) -> None:
+    """A kernel that runs another one under a context of its own, whose buffers are those at `positions`; in pieces if
+    its work is of that `size`. `position` says where named sizes are."""
     b = new_kernel(module, name)
     ctx, *rest = b.function.args
     with b.goto_entry_block():
         bufs, own = (b.alloca(i64, size) for size in (len(positions) + 1, WORDS))
     places = table(module, f"{name}.places", positions)
     b.call(module.globals.get("context") or context(module), [own, bufs, ctx, places, i64(len(positions))])
-    b.call(module.globals.get(code) or ir.Function(module, KERNEL, code), [own, *rest])
+    code = module.globals.get(launch.function) or ir.Function(module, KERNEL, launch.function)
+    pieces.run(b, code, [own, *rest], launch.tasks, size,
+               lambda n: b.load(word_at(b, word(b, ctx, SIZES), position(n)), typ=i64))
     b.ret_void()
 
 

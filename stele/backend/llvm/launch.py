@@ -13,7 +13,7 @@ from stele.ir.sizes import Dim
 
 i1, i8, i32, i64, pointer = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType()
 KERNEL = ir.FunctionType(ir.VoidType(), [pointer, i64, i64, i64])
-BUFS, SIZES, STATUS, SCRATCH, SCRATCH_BYTES, WORDS = range(6)
+BUFS, SIZES, STATUS, SCRATCH, SCRATCH_BYTES, POOL, WORDS = range(7)
 
 
 class Builder(ir.IRBuilder):

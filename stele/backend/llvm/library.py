@@ -11,12 +11,14 @@ from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.launch import Builder, Launch, i8, i32, i64, new_kernel, pointer
 from stele.backend.llvm.nest import least, loop
 from stele.ir.graph import Array, Op, Value
-from stele.ir.sizes import ceil
+from stele.ir.sizes import Dim, ceil
 from stele.ir.types import Type, float32
 from stele.kernel.fuse import Kernel
 
 ROWS, COLUMNS = 256, 1024
 """The block of the result that is one call: large enough that packing inside of the library is paid for."""
+LONGEST = 1 << 29
+"""Multiplications of one call, about: nothing stops a program while it runs."""
 ROW_MAJOR, AS_IS, TRANSPOSED = 101, 111, 112
 
 
@@ -46,17 +48,26 @@ def emit_gemm(module: ir.Module, name: str, kernel: Kernel, slots: Slots) -> lis
     frame = Frame(new_kernel(module, name), slots, {})
     b = frame.b
     rows, columns, depth = map(frame.integer, (m, n, k))
-    across = frame.integer(ceil(n, COLUMNS))
+    most = columns_of(k)
+    across = frame.integer(ceil(n, most))
     with loop(b, *frame.tasks) as task:
-        i, j = b.mul(b.udiv(task, across), i64(ROWS)), b.mul(b.urem(task, across), i64(COLUMNS))
-        height, width = least(b, b.sub(rows, i), i64(ROWS)), least(b, b.sub(columns, j), i64(COLUMNS))
+        i, j = b.mul(b.udiv(task, across), i64(ROWS)), b.mul(b.urem(task, across), i64(most))
+        height, width = least(b, b.sub(rows, i), i64(ROWS)), least(b, b.sub(columns, j), i64(most))
         lead = rows if op.left else depth, depth if op.right else columns, columns
         starts = i if op.left else b.mul(i, depth), b.mul(j, depth) if op.right else j, b.add(b.mul(i, columns), j)
         a, c, out = (b.gep(frame.buffer(v), [b.mul(start, i64(y.dtype.bytes))], source_etype=i8)
                      for v, start in zip((x, w, y), starts))
         call(b, module, y, (op.left, op.right), (height, width, depth), (a, c, out), lead)
     b.ret_void()
-    return [Launch(name, ceil(m, ROWS) * ceil(n, COLUMNS))]
+    return [Launch(name, ceil(m, ROWS) * ceil(n, most))]
+
+
+def columns_of(k: Dim) -> int:
+    """Columns of a block of the result for this depth: fewer where it is long."""
+    columns = COLUMNS
+    while isinstance(k, int) and ROWS * columns * k > LONGEST and columns > ROWS:
+        columns //= 2
+    return columns
 
 
 def call(b: Builder, module: ir.Module, y: Value, transposed: tuple[bool, bool], sizes: tuple[ir.Value, ...],
