@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import re
 import stat
@@ -17,6 +18,7 @@ OTHERS = stat.S_IWGRP | stat.S_IWOTH    # the mode bits by which others may writ
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC     # opening waits for nobody, follows nothing
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_LONGEST = 230                          # bytes of a name that leave room for more, of 255 in all
 _LINKS = 40                             # as many links as Linux follows on one way
 
 
@@ -163,7 +165,7 @@ def doubt(path: Path, links: int = _LINKS) -> str | None:
 def _create(folder: int, name: str, mode: int) -> tuple[str, IO[bytes]]:
     """An unfinished file under a name that nobody has, locked for as long as it is open."""
     while True:
-        part = f".{name}.{os.urandom(8).hex()}.part"
+        part = f".{_stem(name)}.{os.urandom(8).hex()}.part"
         number = os.open(part, _NEW, mode, dir_fd=folder)
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -177,9 +179,15 @@ def _create(folder: int, name: str, mode: int) -> tuple[str, IO[bytes]]:
         os.close(number)
 
 
+def _stem(name: str) -> str:
+    """What names of unfinished files begin with: the name, or what stands for it where that would be too long."""
+    raw = os.fsencode(name)
+    return name if len(raw) <= _LONGEST else hashlib.sha256(raw).hexdigest()
+
+
 def _abandoned(folder: int, name: str | None) -> Iterator[tuple[str, IO[bytes]]]:
     """Unfinished files whose writers are gone, locked now: a lock lasts as long as the process that has it."""
-    form = re.compile(rf"\.{re.escape(name) if name else '.+'}\.[0-9a-f]{{16}}\.part", re.DOTALL)
+    form = re.compile(rf"\.{re.escape(_stem(name)) if name else '.+'}\.[0-9a-f]{{16}}\.part", re.DOTALL)
     for part in filter(form.fullmatch, os.listdir(folder)):
         try:
             number = os.open(part, os.O_RDWR | _OLD, dir_fd=folder)

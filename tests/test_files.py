@@ -34,6 +34,15 @@ def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+def test_the_longest_names_are_written(tmp_path: Path) -> None:
+    for name in ("x" * 255, "é" * 127, "x" * 231):
+        files.write(tmp_path / name, b"x")
+        stale = tmp_path / f".{files._stem(name)}.{'0' * 16}.part"
+        stale.touch()
+        files.write(tmp_path / name, b"y")
+        assert not stale.exists() and (tmp_path / name).read_bytes() == b"y"
+
+
 def test_a_block_that_fails_leaves_nothing_new(tmp_path: Path) -> None:
     files.write(tmp_path / "a", b"old")
     for error in (ZeroDivisionError, KeyboardInterrupt):

@@ -261,3 +261,18 @@ def test_an_official_batch_is_read(tmp_path: Path) -> None:
     bomb(tmp_path / "batch", python_batch(x, np.arange(10_000) % 10))
     found = read_pickle(tmp_path / "batch")
     assert np.array_equal(found["data"], x.reshape(10_000, -1)) and found["labels"][:3] == [0, 1, 2]
+
+
+def test_damaged_files_of_every_format_are_refused_or_read(tmp_path: Path) -> None:
+    long_mutations = pytest.importorskip("long_mutations", reason="Pillow is not installed", exc_type=ImportError)
+    assert list(long_mutations.check(";".join(long_mutations.FORMATS), 0, 12)) == []
+
+
+def test_the_check_of_damaged_files_finds_what_it_looks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long_mutations = pytest.importorskip("long_mutations", reason="Pillow is not installed", exc_type=ImportError)
+
+    def fails(path: Path) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(long_mutations.FORMATS, "bmp", long_mutations.Format(bytes, fails))
+    assert long_mutations.finding("bmp", 0, b"good", tmp_path) == "ZeroDivisionError: "

@@ -1,0 +1,293 @@
+"""Damaged and hostile files of every format that Stele reads: `python -m tests.long_mutations N`.
+
+N mutations of each format are read in child processes that have a gigabyte more than they start with, and five seconds
+of CPU for each. Found are: signals, hangs, memory beyond the gigabyte, exceptions that do not teach (no SteleError),
+and damage that goes unnoticed where a digest stands in the file. A finding is a format and a number, which make the
+same file again: `--format png --first 7 1`.
+"""
+from __future__ import annotations
+
+import argparse
+import gzip
+import io
+import itertools
+import lzma
+import os
+import pickle
+import random
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+import stele as st
+from stele.backend.cpu.cache import Cache, digest
+from stele.data import imdb, read_idx
+from stele.data.cifar import _read_binary, _read_python
+from stele.data.download import unpack
+from stele.data.images import load_image
+from stele.data.pickles import read_pickle
+from stele.errors import SteleError
+from tests.formats import binary_batch, idx, pictures, python_batch
+
+ROOT = Path(__file__).resolve().parents[1]
+SECONDS, MEMORY = 5.0, 1 << 30
+BATCH = 500                     # mutations that one child reads
+NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, (1 << 63) - 1, (1 << 64) - 1)
+KEY = digest("a program")
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a good file is made, what is done to mutated bytes before they are written (they are packed, or get the sums
+    right that would stop a reader early), and how a file is read.
+    """
+
+    make: Callable[[], bytes]
+    read: Callable[[Path], object]
+    seal: Callable[[bytes], bytes] = bytes
+
+
+def picture(kind: str, mode: str = "RGB", **options: object) -> Callable[[], bytes]:
+    def make() -> bytes:
+        out = io.BytesIO()
+        x = np.arange(60 * 40 * 3, dtype=np.uint32).astype(np.uint8).reshape(40, 60, 3)
+        Image.fromarray(x).convert(mode).save(out, kind, **options)
+        return out.getvalue()
+    return make
+
+
+def archive() -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:", format=tarfile.PAX_FORMAT) as tar:
+        for name, content in ("a/b.txt", b"text"), ("é" * 120, b"x" * 600):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return out.getvalue()[:8192]
+
+
+def summed_tar(content: bytes) -> bytes:
+    """The archive with the sum of each head put right, packed."""
+    blocks = bytearray(content)
+    for at in range(0, len(blocks) - 511, 512):
+        if blocks[at + 257:at + 262] == b"ustar":
+            blocks[at + 148:at + 156] = b" " * 8
+            blocks[at + 148:at + 156] = b"%06o\0 " % sum(blocks[at:at + 512])
+    return gzip.compress(bytes(blocks), 1)
+
+
+def summed_png(content: bytes) -> bytes:
+    """The image with the sum of each chunk put right."""
+    found, at = bytearray(content), 8
+    while at + 12 <= len(found):
+        length, = struct.unpack_from(">I", found, at)
+        if at + 12 + length > len(found):
+            break
+        struct.pack_into(">I", found, at + 8 + length, zlib.crc32(found[at + 4:at + 8 + length]))
+        at += 12 + length
+    return bytes(found)
+
+
+def checkpoint() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        st.save({"step": 3, "w": np.arange(6.0).reshape(2, 3), "rest": [1, (2.5, "x"), None]}, f"{folder}/s")
+        return Path(folder, "s").read_bytes()
+
+
+def load_checkpoint(path: Path) -> None:
+    """Damage is found, or does not matter."""
+    state = st.load(path)
+    if "step" in state:
+        same = state["step"] == 3 and state["rest"] == [1, (2.5, "x"), None] and \
+            np.array_equal(state["w"].numpy(), np.arange(6.0).reshape(2, 3))
+        assert same, "damage went unnoticed"
+
+
+def safetensors() -> bytes:
+    from safetensors.numpy import save
+    return save({"a": np.arange(6, dtype=np.float32), "b.c": np.zeros((2, 0, 3), np.int64)})
+
+
+def entry() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        Cache(Path(folder), 1 << 20).put(KEY, b"machine code" * 20)
+        return Path(folder, KEY).read_bytes()
+
+
+def read_entry(path: Path) -> None:
+    path.chmod(0o600)
+    path.rename(path.with_name(KEY))
+    found = Cache(path.parent, 1 << 20).get(KEY)
+    assert found in (None, b"machine code" * 20), "damage went unnoticed"
+
+
+def read_reviews(path: Path) -> None:
+    root = path.with_name("aclImdb")
+    for part, sign in itertools.product(("train", "test"), ("neg", "pos")):
+        (root / part / sign).mkdir(parents=True, exist_ok=True)
+        (root / part / sign / "0_1.txt").write_bytes(path.read_bytes())
+    imdb(root)
+
+
+def read_archive(path: Path) -> None:
+    path.with_name("file.unpacked").unlink(missing_ok=True)
+    unpack(path, path.with_name("to"))
+
+
+PLAIN = {"data": np.arange(6, dtype=np.uint8).reshape(2, 3), b"a": [1, -70_000, 1 << 40, 2.5, None, ("x", (True,))]}
+GREY = pictures(3)[0][:, 0, :12, :12]
+images = lambda path: read_idx(path, 3)
+
+# fmt: off
+FORMATS = {
+    "idx":             Format(lambda: idx(GREY), images),
+    "idx.gz":          Format(lambda: gzip.compress(idx(GREY)), images),
+    "idx in gz":       Format(lambda: idx(GREY), images, lambda content: gzip.compress(content, 1)),
+    "idx.xz":          Format(lambda: lzma.compress(idx(GREY)), images),
+    "labels":          Format(lambda: idx(np.arange(10)), lambda path: read_idx(path, 1)),
+    "cifar binary":    Format(lambda: binary_batch(*pictures(2)), _read_binary),
+    "cifar pickle":    Format(lambda: python_batch(*pictures(2)), _read_python),
+    "pickle":          Format(lambda: pickle.dumps(PLAIN, 4), read_pickle),
+    "pickle, old":     Format(lambda: pickle.dumps(PLAIN, 2), read_pickle),
+    "reviews":         Format(lambda: "It's GREAT! 10/10, na\u00efve <br /> end".encode(), read_reviews),
+    "tar.gz":          Format(lambda: gzip.compress(archive()), read_archive),
+    "tar in gz":       Format(archive, read_archive, summed_tar),
+    "safetensors":     Format(safetensors, lambda path: st.load(path)),
+    "checkpoint":      Format(checkpoint, load_checkpoint),
+    "cache entry":     Format(entry, read_entry),
+    "jpeg":            Format(picture("JPEG"), load_image),
+    "jpeg, in passes": Format(picture("JPEG", progressive=True), load_image),
+    "png":             Format(picture("PNG"), load_image),
+    "png, sums right": Format(picture("PNG", "P"), load_image, summed_png),
+    "webp":            Format(picture("WEBP"), load_image),
+    "webp, lossless":  Format(picture("WEBP", lossless=True), load_image),
+    "bmp":             Format(picture("BMP"), load_image),
+    "gif":             Format(picture("GIF"), load_image),
+}
+# fmt: on
+
+
+def mutated(content: bytes, draw: random.Random) -> bytes:
+    """The content with one to four changes, near its head as often as anywhere."""
+    found = bytearray(content)
+    for _ in range(draw.choice((1, 1, 2, 4))):
+        size = min(len(found), draw.choice((16, 64, 512, len(found) or 1)))
+        at, length = draw.randrange(size + 1), draw.choice((1, 2, 4, 8, 30))
+        match draw.randrange(8):
+            case 0 if at < len(found): found[at] ^= 1 << draw.randrange(8)
+            case 1 if at < len(found): found[at] = draw.randrange(256)
+            case 2 if at < len(found): del found[at:at + length]
+            case 3: found[at:at] = draw.randbytes(length)
+            case 4: found[at:at] = found[at:at + draw.randrange(100)] * draw.choice((1, 2, 30))
+            case 5: del found[draw.randrange(len(found) + 1):]
+            case 6:
+                width, order = draw.choice((1, 2, 4, 8)), draw.choice(("little", "big"))
+                found[at:at + width] = (draw.choice(NUMBERS) & (1 << 8 * width) - 1).to_bytes(width, order)
+            case _:
+                other = draw.randrange(len(found) + 1)
+                found[at:at + length] = found[other:other + length]
+    return bytes(found)
+
+
+class Hang(BaseException):
+    """A file took longer than it may."""
+
+
+def hung(number: int, frame: object) -> None:
+    raise Hang
+
+
+def finding(name: str, number: int, good: bytes, folder: Path) -> str | None:
+    """What is wrong with how one mutation is read, or None."""
+    path, form = folder / "file", FORMATS[name]
+    path.write_bytes(form.seal(mutated(good, random.Random(f"{name} {number}"))))
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        form.read(path)
+    except SteleError:
+        return None
+    except Hang:
+        return f"took more than {SECONDS} s"
+    except MemoryError:
+        return f"took more than {MEMORY:,} bytes"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return None
+
+
+def child(names: Sequence[str], numbers: Sequence[int]) -> None:
+    """Says each number before the file is read, and what was found behind it; good files have to be read first."""
+    warnings.simplefilter("ignore")
+    signal.signal(signal.SIGPROF, hung)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY,) * 2)
+    for name in names:
+        good = FORMATS[name].make()
+        with tempfile.TemporaryDirectory() as scratch:
+            path = Path(scratch) / "file"
+            path.write_bytes(FORMATS[name].seal(good))
+            FORMATS[name].read(path)
+        with tempfile.TemporaryDirectory() as scratch:
+            for number in numbers:
+                os.write(1, f"{number}\n".encode())
+                if found := finding(name, number, good, Path(scratch)):
+                    os.write(1, f"{number} {name}: {found!r:.200}\n".encode())
+
+
+def check(name: str, first: int, count: int) -> Iterator[str]:
+    """The findings among so many mutations of a format, or of several (`png;gif`) in one child; a child that dies says
+    what it read last.
+    """
+    end = first + count
+    while first < end:
+        numbers = str(first), str(min(end, first + BATCH))
+        command = [sys.executable, "-m", "tests.long_mutations", "--child", name, *numbers]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "STELE_THREADS": "1"}
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            output, errors = process.communicate(timeout=60 + BATCH * SECONDS / 10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            output, errors = process.communicate()
+        lines = output.decode().splitlines()
+        yield from (line for line in lines if " " in line)
+        if process.returncode or not lines:
+            yield f"{name} {lines[-1:]} ended with {process.returncode} {errors.decode()[-300:]}"
+        first = int(lines[-1].split()[0]) + 1 if lines else end
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int, nargs="?", default=1000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--format", choices=FORMATS)
+    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        name, first, end = options.child
+        child(name.split(";"), range(int(first), int(end)))
+        return 0
+    bad = 0
+    for name in [options.format] if options.format else FORMATS:
+        found = list(check(name, options.first, options.count))
+        print(f"{name:16} {options.count:,} mutations, {len(found)} findings", *found[:20], sep="\n    ", flush=True)
+        bad += len(found)
+    return int(bad > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
