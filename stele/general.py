@@ -116,7 +116,8 @@ class Meeting:
         if all(isinstance(y, tuple) for y in xs):
             return tuple(self.merged(parts) for parts in together(xs))
         demand(is_dataclass(x) and not isinstance(x, type | Graph) and all(type(y) is type(x) for y in xs))
-        return replace(x, **{f.name: self.merged([getattr(y, f.name) for y in xs]) for f in fields(x)})
+        parts = {f.name: self.merged([getattr(y, f.name) for y in xs]) for f in fields(x)}
+        return replace(x, **parts)  # type: ignore[type-var]
 
     def line(self, xs: Sequence[Dim]) -> Dim:
         """The dimension that grows by as much as was seen when a size grows by one."""

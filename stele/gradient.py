@@ -183,7 +183,10 @@ def hessian(f: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
         inner = fresh(x)
         first = grad(f)(inner).reshape(-1)
         if isinstance(first.value.shape[0], Size):
-            row = lambda n, seed: (n, Tensor(autodiff.gradients([first.value], [seed.value], [inner.value])[0], True))
+            def row(n: Tensor, seed: Tensor) -> tuple[Tensor, Tensor]:
+                (g,) = autodiff.gradients([first.value], [seed.value], [inner.value])
+                return n, Tensor(zeros_like(inner.value) if g is None else g, x.requires_grad)
+
             return scan(row, constant(0), eye(first.shape[0], dtype=x.dtype))[1].reshape(*x.shape, *x.shape)
         rows = [autodiff.gradients([g.value], [seed_of(g)], [inner.value])[0] for g in first]
         made = [Tensor(zeros_like(inner.value) if row is None else row, x.requires_grad) for row in rows]

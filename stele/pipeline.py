@@ -15,7 +15,6 @@ from stele.ir.text import show as text_of
 from stele.ir.verify import verify
 from stele.ops.arguments import choice, sequence
 from stele.transform.expand import expand
-from stele.transform.images import open_images
 from stele.transform.merge import merge
 from stele.transform.share import share
 from stele.transform.simplify import simplify
@@ -28,7 +27,6 @@ PASSES: tuple[tuple[str, Pass], ...] = (
     ("simplify", simplify),
     ("stabilize", stabilize),
     ("expand", expand),
-    ("images", open_images),
     ("share", share),
     ("merge", merge),
     ("simplify", simplify),

@@ -180,3 +180,45 @@ def test_a_transformer_with_positions_and_masks_is_one_program_at_twenty_lengths
         tokens = st.tensor(RNG.integers(0, 11, (2, length)))
         np.testing.assert_allclose(f(tokens).numpy(), law(tokens).numpy(), rtol=1e-4, atol=1e-5)
     assert f.compiles == 2
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-10), ("float16", 2e-2)])
+def test_a_convolution_of_open_images_in_every_precision(dtype: str, tolerance: float) -> None:
+    w = drawn(6, 4, 3, 3).astype(dtype)
+    f = lambda x: st.conv2d(x, w, stride=2, padding=1)
+    g, law = st.compile(f, dims={"x": {2: "height", 3: "width"}}), st.compile(f, backend="reference")
+    for size in ((8, 8), (9, 13)):
+        x = drawn(2, 4, *size).astype(dtype)
+        np.testing.assert_allclose(g(x).numpy(), law(x).numpy(), rtol=tolerance, atol=tolerance)
+    assert g.compiles == 1
+
+
+def test_second_derivatives_of_convolutions_of_open_images() -> None:
+    w = drawn(3, 2, 3, 3)
+    first = st.grad(lambda x: (st.conv2d(x, w, padding=1) ** 3).sum())
+    second = st.grad(lambda x: (first(x) ** 2).sum())
+    g, law = st.compile(second, dims={"x": {2: "height", 3: "width"}}), st.compile(second, backend="reference")
+    for size in ((5, 6), (8, 7)):
+        x = drawn(1, 2, *size)
+        scale = np.abs(law(x).numpy()).max()
+        np.testing.assert_allclose(g(x).numpy(), law(x).numpy(), rtol=1e-3, atol=1e-4 * scale)
+    assert g.compiles == 1
+
+
+def test_products_of_several_open_batch_axes() -> None:
+    f = lambda q, k, v: st.softmax(q @ k.mT) @ v
+    g = st.compile(f, dims={name: {0: "n", 1: "heads", 2: "length"} for name in "qkv"})
+    law = st.compile(f, backend="reference")
+    for n, heads, length in ((2, 3, 4), (1, 2, 7), (3, 1, 5)):
+        x = [drawn(n, heads, length, 8) for _ in "qkv"]
+        np.testing.assert_allclose(g(*x).numpy(), law(*x).numpy(), rtol=1e-4, atol=1e-5)
+    assert g.compiles == 1
+
+
+def test_a_call_that_joins_no_others_closes_nothing() -> None:
+    f = lambda x: st.roll(x, 2, 0) * len(x)
+    g = st.compile(f)
+    for n in (5, 7, 1, 2, 6, 9, 3):
+        x = np.arange(n, dtype=np.float32)
+        np.testing.assert_allclose(g(x).numpy(), np.roll(x, 2) * n)
+    assert g.compiles == 4      # the first size, all from 3, 1 and 2

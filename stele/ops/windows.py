@@ -9,7 +9,7 @@ import numpy as np
 
 from stele.errors import ShapeError
 from stele.ir.graph import Array, Value
-from stele.ir.sizes import Dim
+from stele.ir.sizes import Dim, quotient
 from stele.ir.types import Shape, Type, axis_of, bool_, float32, same, show
 from stele.ops.linear import Linear, Movement, Pad, Slice, Source, pad_axis, reshape, slice_axis, transpose
 
@@ -29,7 +29,8 @@ class Window(Movement):
         if isinstance(reach, int) and reach < 0:
             raise ShapeError(f"a window of {self.size} with dilation {self.dilation} does not fit in axis {axis} "
                              f"of {show(x[0].shape)}", hint="Pad it first.")
-        return x[0].with_shape((*x[0].shape[:axis], reach // self.stride + 1, *x[0].shape[axis + 1:], self.size))
+        windows = quotient(reach, self.stride) + 1
+        return x[0].with_shape((*x[0].shape[:axis], windows, *x[0].shape[axis + 1:], self.size))
 
     def reference(self, x: Array) -> Array:
         reach = self.dilation * (self.size - 1) + 1
@@ -43,7 +44,8 @@ class Window(Movement):
         return Source(tuple(j * self.stride + i[-1] * self.dilation if k == axis else j for k, j in enumerate(i[:-1])))
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        return Unwindow(self.axis, self.size, self.stride, self.dilation, x[0].shape[self.axis])(g),
+        size, stride, dilation = int(self.size), int(self.stride), int(self.dilation)
+        return Unwindow(self.axis, size, stride, dilation, x[0].shape[self.axis])(g),
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
@@ -126,7 +128,7 @@ class Taps(Movement):
     def at(self, i: tuple[Dim, ...], shape: Shape) -> tuple[Dim, ...]:
         """The index of what element i shows."""
         down, across = i[2] * self.dilation[0], i[3] * self.dilation[1]
-        sh, sw = shape[2:4]
+        sh, sw = int(shape[2]), int(shape[3])
         return i[0], i[1], down % sh, across % sw, (down // sh) * self.width + across // sw + i[4]
 
     def source(self, i: tuple[Dim, ...], x: Type) -> Source:

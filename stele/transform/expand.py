@@ -1,4 +1,4 @@
-"""Composite ops become what they mean in other ops."""
+"""Composite ops, and contractions of open sizes, become what they mean in other ops."""
 from __future__ import annotations
 
 from collections.abc import Collection
@@ -11,6 +11,7 @@ from stele.ops.composite import Softmax
 from stele.ops.contraction import ALL as CONTRACTIONS
 from stele.ops.contraction import MatMul
 from stele.ops.linear import Sum, cast, full, reshape
+from stele.transform.contractions import open_contractions
 
 COMPOSITES: tuple[type[Op], ...] = tuple(op for op in ALL.values() if op.family == "composite")
 
@@ -43,5 +44,5 @@ RULES = (expand_composite, product_of_nothing, product_of_integers)
 
 
 def expand(graph: Graph, off: Collection[str] = (), report: Report | None = None) -> Graph:
-    """The graph without composite ops; name rules in `off` to leave them out."""
-    return rewrite(graph, RULES, off, report)
+    """The graph without composite ops and contractions that no kernel takes; name rules in `off` to leave them out."""
+    return open_contractions(rewrite(graph, RULES, off, report))

@@ -1,4 +1,4 @@
-"""Convolutions of images of open size as matrix products that read what each tap of the kernel meets."""
+"""Contractions of open sizes that no kernel takes: convolutions as products that read what each tap of them meets."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 from stele.ir.graph import Graph, Value, walk
 from stele.ir.rewrite import everywhere, substituted
 from stele.ir.sizes import Dim
+from stele.ir.types import product as size_of
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, Convolution, MatMul, Pair
 from stele.ops.linear import Pad, Sum, broadcast, flip, pad_axis, reshape, slice_axis, swap_last, transpose
 from stele.ops.windows import Taps, Window
@@ -14,8 +15,9 @@ from stele.ops.windows import Taps, Window
 Sides = tuple[Dim, Dim]
 
 
-def open_images(graph: Graph) -> Graph:
-    """The graph without convolutions whose channels, heights or widths are open; where only the batch is, they stay."""
+def open_contractions(graph: Graph) -> Graph:
+    """The graph without convolutions whose channels, heights or widths are open, and without products of several open
+    batch axes."""
     return everywhere(opened, graph)
 
 
@@ -23,17 +25,21 @@ def opened(graph: Graph) -> Graph:
     """The same for one graph."""
     becomes: dict[Value, Value] = {}
     for v in walk(graph.results):
-        if isinstance(v.op, Convolution) and not is_fixed(v):
-            new = product(v)
+        if (new := other(v)) is not None:
             for u in walk([new], stop=v.args.__contains__):
                 u.where = u.where if u in v.args else v.where
             becomes[v] = new
     return substituted(graph, becomes) if becomes else graph
 
 
-def is_fixed(v: Value) -> bool:
-    """Whether a convolution knows all sizes but that of its batch."""
-    return all(isinstance(n, int) for x in (v, *v.args) for n in x.shape[1:])
+def other(v: Value) -> Value | None:
+    """What a contraction is in other ops, where it needs to be."""
+    if isinstance(v.op, Convolution) and not all(isinstance(n, int) for x in (v, *v.args) for n in x.shape[1:]):
+        return convolution(v)
+    if isinstance(v.op, MatMul) and not all(isinstance(n, int) for n in v.shape[1:-2]):
+        x, w = (reshape(a, (size_of(a.shape[:-2]), *a.shape[-2:])) for a in v.args)
+        return reshape(MatMul()(x, w), v.shape)
+    return None
 
 
 @dataclass(frozen=True)
@@ -87,20 +93,25 @@ class Walk:
         return self.image(reshape(y, (met.shape[0], rows, self.length)))
 
 
-def product(v: Value) -> Value:
+def kernel_of(w: Value) -> Pair:
+    """Height and width of a kernel."""
+    return int(w.shape[2]), int(w.shape[3])
+
+
+def convolution(v: Value) -> Value:
     """What a convolution is in other ops."""
     op: Any = v.op
     low: Sides = op.padding[0][0], op.padding[1][0]
     match op:
         case Conv2d():
             x, w = v.args
-            y = Walk(w.shape[2:], op.stride, op.dilation, low, v.shape[2:]).convolved(x, w, op.groups)
+            y = Walk(kernel_of(w), op.stride, op.dilation, low, v.shape[2:]).convolved(x, w, op.groups)
         case Conv2dInputGrad():
             g, w = v.args
             turned = flip(reshape(w, (op.groups, w.shape[0] // op.groups, *w.shape[1:])), (3, 4))
             turned = reshape(transpose(turned, (0, 2, 1, 3, 4)), (v.shape[1], w.shape[0] // op.groups, *w.shape[2:]))
             reach = tuple(d * (k - 1) - n for d, k, n in zip(op.dilation, w.shape[2:], low))
-            across = Walk(w.shape[2:], (1, 1), op.dilation, (reach[0], reach[1]), v.shape[2:])
+            across = Walk(kernel_of(w), (1, 1), op.dilation, (reach[0], reach[1]), v.shape[2:])
             y = across.convolved(g, turned, op.groups, (op.stride[0] - 1, op.stride[1] - 1))
         case Conv2dWeightGrad():
             g, x = v.args
