@@ -171,6 +171,14 @@ def test_whole_powers_of_integers_stay_integers(name: str) -> None:
     all_raise(DTypeError, "to the power -1", lambda x: x**-1, x)
 
 
+@pytest.mark.parametrize("name", ["bool", *INTEGERS, *FLOATS])
+def test_rounding_keeps_the_dtype(name: str) -> None:
+    x = np.array([0, 1, 3, 2**15 + 1]).astype(DTYPES[name].numpy) / np.array(4 if name in FLOATS else 1)
+    x = x.astype(DTYPES[name].numpy)
+    want = [x] * 4 if name not in FLOATS else [np.floor(x), np.ceil(x), np.rint(x), np.trunc(x)]
+    all_give(want, lambda x: [st.floor(x), st.ceil(x), st.round(x), st.trunc(x)], x)
+
+
 def test_negative_powers_of_integers_in_arrays_are_those_of_pytorch() -> None:
     x, z = np.array([0, 1, -1, -1, 2, -3], np.int32), np.array([-1, -5, -2, -3, -1, -2], np.int32)
     all_give(np.array([0, 1, 1, -1, 0, 0], np.int32), lambda x, z: x**z, x, z)
