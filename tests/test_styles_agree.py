@@ -169,6 +169,16 @@ def test_what_follows_a_product_of_matrices_sees_it_rounded(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_what_follows_a_convolution_sees_it_rounded(name: str) -> None:
+    rng = np.random.default_rng(3)
+    x, w = (rng.integers(-9, 9, s).astype(np.float32).astype(DTYPES[name].numpy) for s in ((2, 3, 8, 8), (4, 3, 3, 3)))
+    exact = st.conv2d(st.tensor(x.astype(np.float32)), st.tensor(w.astype(np.float32))).numpy().astype(x.dtype)
+    all_give(exact.astype(np.float32) * 3, lambda x, w: st.conv2d(x, w).astype("float32") * 3, x, w)
+    gradients = st.compile(st.grad(lambda x: st.conv2d(x, st.tensor(w)).astype("float32").sum()), backend="reference")
+    assert gradients(st.tensor(x)).dtype.name == name
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_functions_of_half_precision_round_once(name: str) -> None:
     rng = np.random.default_rng(3)
     x = (rng.standard_normal((8, 300)) * 3).astype(np.float32).astype(DTYPES[name].numpy)

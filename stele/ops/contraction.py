@@ -116,6 +116,11 @@ def is_empty(n: Dim) -> bool:
     return n < 1 if isinstance(n, int) else SIZES.get() is not None and below(n, 1)
 
 
+def widened(x: Array) -> Array:
+    """float16 and bfloat16 as float32, in which their products are added up."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
 def grouped(x: Array, axis: int, groups: int) -> Array:
     """x with an axis of channels split into (groups, channels per group)."""
     return x.reshape(*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1:])
@@ -136,8 +141,9 @@ class Conv2d(Convolution):
 
     def reference(self, *x: Array) -> Array:
         y = self.type(*(Type(float32, v.shape) for v in x)).shape
-        taps = self.taps(padded(x[0], self.padding), x[1].shape[2:], y[2:])  # type: ignore[arg-type]
-        product = np.einsum("yxngchw,gocyx->ngohw", grouped(taps, 3, self.groups), grouped(x[1], 0, self.groups),
+        image, w = map(widened, x)
+        taps = self.taps(padded(image, self.padding), w.shape[2:], y[2:])  # type: ignore[arg-type]
+        product = np.einsum("yxngchw,gocyx->ngohw", grouped(taps, 3, self.groups), grouped(w, 0, self.groups),
                             optimize=True)
         return product.reshape(y).astype(x[0].dtype)  # type: ignore[arg-type]
 
@@ -164,7 +170,7 @@ class Conv2dInputGrad(Convolution):
         return y
 
     def reference(self, *x: Array) -> Array:
-        g, w = x
+        g, w = map(widened, x)
         (top, bottom), (left, right) = self.padding
         height, width = self.size
         y = np.zeros((g.shape[0], w.shape[1] * self.groups, height + top + bottom, width + left + right), g.dtype)
@@ -172,7 +178,7 @@ class Conv2dInputGrad(Convolution):
         taps = self.taps(y, w.shape[2:], g.shape[2:])
         for k in np.ndindex(*w.shape[2:]):
             taps[k] += parts[k].reshape(taps[k].shape)
-        return y[:, :, top: top + height, left: left + width]
+        return y[:, :, top: top + height, left: left + width].astype(x[0].dtype)
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return (Conv2d(*self.attributes)(g, x[1]),
@@ -197,11 +203,11 @@ class Conv2dWeightGrad(Convolution):
         return y
 
     def reference(self, *x: Array) -> Array:
-        g, v = x
+        g, v = map(widened, x)
         taps = self.taps(padded(v, self.padding), self.kernel, g.shape[2:])  # type: ignore[arg-type]
         product = np.einsum("ngohw,yxngchw->gocyx", grouped(g, 1, self.groups), grouped(taps, 3, self.groups),
                             optimize=True)
-        return product.reshape(g.shape[1], v.shape[1] // self.groups, *self.kernel).astype(g.dtype)  # type: ignore[arg-type]
+        return product.reshape(g.shape[1], v.shape[1] // self.groups, *self.kernel).astype(x[0].dtype)  # type: ignore[arg-type]
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return (Conv2d(*self.attributes)(x[1], g),
