@@ -74,4 +74,4 @@ def test_without_pillow_the_error_says_what_to_install(tmp_path: Path) -> None:
             "try: load_image('cat.jpg')\n"
             "except DataError as error: print(error)")
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "reading cat.jpg needs Pillow, got none installed. Run: pip install stele[images]\n"
+    assert done.stdout == "reading cat.jpg needs Pillow, got none installed. Run: pip install 'stele-dl[images]'\n"

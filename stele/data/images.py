@@ -58,7 +58,8 @@ def _read(path: Path) -> "Image.Image":
     try:
         from PIL import Image, UnidentifiedImageError  # an extra, so not needed to import this file
     except ImportError:
-        raise DataError(f"reading {path} needs Pillow, got none installed. Run: pip install stele[images]") from None
+        raise DataError(f"reading {path} needs Pillow, got none installed. "
+                        "Run: pip install 'stele-dl[images]'") from None
     try:
         with regular(path) as file:
             if os.fstat(file.fileno()).st_size > BYTES:

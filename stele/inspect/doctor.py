@@ -7,12 +7,12 @@ from importlib.metadata import PackageNotFoundError, version
 
 import llvmlite.binding as llvm
 
-from stele import config
+from stele import __version__, config
 from stele.backend.cpu import blas, cache
 from stele.backend.cpu.target import Target, detect
 from stele.errors import SteleError
 
-PACKAGES = ("stele", "numpy", "llvmlite", "cffi", "scipy-openblas32", "ml_dtypes", "safetensors", "rich", "pillow")
+PACKAGES = ("numpy", "llvmlite", "cffi", "scipy-openblas32", "ml_dtypes", "safetensors", "rich", "pillow")
 
 
 def doctor() -> str:
@@ -27,8 +27,9 @@ def doctor() -> str:
 
 
 def _versions() -> Iterator[tuple[str, str]]:
+    yield "stele", __version__
     for name in PACKAGES:
-        missing = "not installed" + (": pip install stele[images]" if name == "pillow" else "")
+        missing = "not installed" + (": pip install 'stele-dl[images]'" if name == "pillow" else "")
         yield name, _version(name) or missing
     yield "llvm", ".".join(map(str, llvm.llvm_version_info))
     yield "python", f"{platform.python_version()} {platform.python_implementation()}"

@@ -83,7 +83,7 @@ WORKLOADS = {
 }
 
 FRAMEWORKS = {
-    "stele":       Framework("stele", ("stele",), "stele"),
+    "stele":       Framework("stele", ("stele-dl",), "stele-dl"),
     "pytorch":     Framework("torch", ("torch",), "torch"),
     "jax":         Framework("jax", ("jax", "jaxlib", "flax", "optax"), "jax flax optax"),
     "tensorflow":  Framework("tensorflow", ("tensorflow-cpu", "tensorflow"), "tensorflow-cpu"),

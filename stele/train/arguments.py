@@ -7,10 +7,10 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NoReturn
 
+from stele import __version__
 from stele.config import MAX_THREADS
 from stele.errors import SteleError
 from stele.inspect.lint.checks import CHECKS
@@ -125,7 +125,7 @@ def parser() -> argparse.ArgumentParser:
     """All commands and options."""
     root = _Parser("stele", description="Train and run networks, compiled to machine code.", epilog=EXAMPLES,
                    formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
-    root.add_argument("--version", action="version", version=f"stele {_version()}")
+    root.add_argument("--version", action="version", version=f"stele {__version__}")
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     _train(commands)
     _features(commands)
@@ -179,9 +179,10 @@ def _features(commands: "argparse._SubParsersAction[_Parser]") -> None:
     features = commands.add_parser(
         "features", help="turn photographs into feature vectors", allow_abbrev=False, epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Write the 2048 features of each photograph, a row each, as .npy; needs pip install stele[images].")
+        description="Write the 2048 features of each photograph, a row each, as .npy; needs "
+                    "pip install 'stele-dl[images]'.")
     features.add_argument("model", type=_choice("model", "resnet50"), metavar="{resnet50}", help="the network")
-    features.add_argument("images", type=Path, nargs="+", metavar="IMAGE", help="JPEG, PNG, WebP or BMP files")
+    features.add_argument("images", type=Path, nargs="+", metavar="IMAGE", help="JPEG, PNG, WebP, BMP or GIF files")
     features.add_argument("--weights", type=Path, metavar="FILE.safetensors",
                           help="weights under torchvision's names; default: random ones")
     features.add_argument("--out", type=Path, default=Path("features.npy"), metavar="FILE.npy",
@@ -368,10 +369,3 @@ def _new_folder(path: Path | None) -> Path | None:
     if path is not None and path.exists() and not path.is_dir():
         raise UsageError(f"--out needs a folder, got the file {path}. Pass another name.")
     return path
-
-
-def _version() -> str:
-    try:
-        return version("stele")
-    except PackageNotFoundError:
-        return "(not installed)"

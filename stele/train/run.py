@@ -8,12 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from stele import files
+from stele import __version__, files
 from stele.errors import DataError
 from stele.train.history import Epoch, History
 from stele.train.page import page
 
-VERSIONS = ("stele", "numpy", "llvmlite")
+VERSIONS = ("numpy", "llvmlite")
 
 
 def default_folder(workload: str) -> Path:
@@ -89,7 +89,7 @@ class Run:
 def _surroundings() -> dict[str, Any]:
     """What a reader needs to repeat the run."""
     return {"command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]), "started": time.strftime("%Y-%m-%d %H:%M:%S"),
-            "python": platform.python_version(), **{name: _version(name) for name in VERSIONS},
+            "python": platform.python_version(), "stele": __version__, **{name: _version(name) for name in VERSIONS},
             "machine": f"{platform.system()} {platform.machine()}"}
 
 
