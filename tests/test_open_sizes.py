@@ -205,6 +205,17 @@ def test_second_derivatives_of_convolutions_of_open_images() -> None:
     assert g.compiles == 1
 
 
+def test_square_images_open_both_sides_by_one_name() -> None:
+    w = drawn(3, 2, 3, 3)
+    f = lambda x: (st.conv2d(x, w), *st.grad(lambda x, w: (st.conv2d(x, w, stride=2) ** 2).sum(), (0, 1))(x, w),
+                   st.grad(lambda x: (st.conv2d(x, w) ** 2).sum())(x))
+    g, law = st.compile(f), st.compile(f, backend="reference")
+    for n, size in ((2, 9), (1, 7), (2, 3), (0, 5), (3, 12)):
+        for a, b in zip(g(x := drawn(n, 2, size, size)), law(x)):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-4)
+    assert g.compiles == 2
+
+
 def test_products_of_several_open_batch_axes() -> None:
     f = lambda q, k, v: st.softmax(q @ k.mT) @ v
     g = st.compile(f, dims={name: {0: "n", 1: "heads", 2: "length"} for name in "qkv"})

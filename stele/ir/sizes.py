@@ -158,16 +158,25 @@ def normal(terms: Mapping[Monomial, int]) -> Dim:
 
 
 def divide(x: Size, by: Size) -> Dim | None:
-    """`x / by` where it divides out as a whole, else None."""
+    """`x / by` where it divides out as a whole, else None: the leading term again and again.
+
+    >>> n = size("n")
+    >>> str(divide(n * n + n - 2, n + 2)), divide(n * n + 1, n + 2)
+    ('n-1', None)
+    """
     lead, k = by.terms[0]
-    result: dict[Monomial, int] = {}
-    for monomial, j in x.terms:
+    found: Dim = 0
+    left: Dim = x
+    for _ in range(2 * len(x.terms) + len(by.terms)):
+        if not isinstance(left, Size):
+            break
+        monomial, j = left.terms[0]
         rest = list(monomial)
         if j % k or not all(atom in rest and (rest.remove(atom) or True) for atom in lead):
-            continue
-        result[tuple(rest)] = j // k
-    quotient = normal(result)
-    return quotient if quotient * by == x else None
+            return None
+        part = normal({tuple(rest): j // k})
+        found, left = found + part, left - by * part
+    return found if left == 0 else None
 
 
 def at(x: Dim, sizes: Mapping[str, int]) -> int:

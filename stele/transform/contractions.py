@@ -115,7 +115,7 @@ def convolution(v: Value) -> Value:
             y = across.convolved(g, turned, op.groups, (op.stride[0] - 1, op.stride[1] - 1))
         case Conv2dWeightGrad():
             g, x = v.args
-            over = Walk(op.kernel, op.stride, op.dilation, low, g.shape[2:])
+            over = Walk(kernel_of(v), op.stride, op.dilation, low, g.shape[2:])
             line = reshape(over.line(g), (g.shape[0], op.groups, g.shape[1] // op.groups, over.length))
             y = Sum((0,))(MatMul()(line, swap_last(over.taps(x, op.groups))))
         case _:
