@@ -126,6 +126,7 @@ from stele.pipeline import Options, get_threads, set_threads
 from stele.random import bernoulli, default_generator, dropout, manual_seed, normal, rand, randint, randn, uniform
 from stele.saving import load, save
 from stele.scan import scan
+from stele.spellings import FUNCTIONS, unknown
 from stele.symbolic import function, placeholder
 from stele.tensor import Tensor, tensor
 
@@ -294,11 +295,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """A room of the public interface, loaded now."""
-    if name in ROOMS:
-        return importlib.import_module(f"stele.{name}")
-    raise AttributeError(f"module 'stele' has no attribute {name!r}")
+if not TYPE_CHECKING:   # or every name would be one to a type checker
+    def __getattr__(name: str) -> Any:
+        """A room of the public interface, loaded now; or the error that says which name there is."""
+        if name in ROOMS:
+            return importlib.import_module(f"stele.{name}")
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise unknown("stele", name, __all__, FUNCTIONS)
 
 
 def __dir__() -> list[str]:

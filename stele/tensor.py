@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from itertools import chain, repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from stele.ops.elementwise import binary, unary
 from stele.ops.elementwise.unary import StopGradient
 from stele.ops.generate import quantity
 from stele.ops.linear import broadcast, cast, full
+from stele.spellings import METHODS, argument, unknown
 from stele.transform.autodiff import gradients
 
 PENDING_LIMIT = 1000
@@ -53,8 +54,8 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
                 raise ArgumentError(f"{f.__name__} takes at most {most} arguments, each once; got {len(args)}"
                                     + "".join(f" and {name}=" for name in kwargs))
             args, kwargs = args[:places], kwargs | named
-        if unknown := kwargs.keys() - checks.keys():
-            choice(min(unknown), f"an argument of {f.__name__}", checks, ArgumentError)
+        if kwargs.keys() - checks.keys():
+            kwargs = respelled(f.__name__, kwargs, checks)
         found, scope = Operands(numbers), SCOPE.get()
         token = SCOPE.set(Scope(scope.layer, here())) if scope.inherited is None else None
         try:
@@ -66,6 +67,15 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
                 SCOPE.reset(token)
 
     return lifted
+
+
+def respelled(function: str, given: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Arguments under the names they have here, as PyTorch and NumPy spell them too; ArgumentError for other names."""
+    found = {name: a for name, a in given.items() if name in known}
+    for name in given.keys() - found.keys():
+        own = argument(name, known, found)
+        found[own or choice(name, f"an argument of {function}", known, ArgumentError)] = given[name]
+    return found
 
 
 class Operands:
@@ -300,6 +310,13 @@ class Tensor(Looking):
     def to(self, what: Any) -> Tensor:
         """This tensor as another dtype, or on a device."""
         return self if what == "cpu" else self.astype(what)
+
+    if not TYPE_CHECKING:   # or every name would be one to a type checker
+        def __getattr__(self, name: str) -> Any:
+            """No such name; the error says which one there is."""
+            if name.startswith("__"):
+                raise AttributeError(name)
+            raise unknown("a tensor", name, [own for own in dir(type(self)) if own[0] != "_"], METHODS)
 
     def __reduce__(self) -> Any:
         return tensor, (np.array(self.numpy()), None, self.requires_grad and self.leaf)

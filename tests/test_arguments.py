@@ -133,7 +133,7 @@ def test_an_argument_of_another_kind_is_refused(call: Any) -> None:
     lambda x: st.conv2d(x, x, stride=(1, 1, 1)), lambda x: st.max_pool2d(x, 0), lambda x: st.avg_pool2d(x, 2, 0),
     lambda x: st.max_pool2d(x, -1), lambda x: st.split(x, 0), lambda x: st.split(x, [5, -1]),
     lambda x: nn.Conv2d(3, 4, 3, groups=2), lambda x: nn.Conv2d(3, 4, 3, groups=0), lambda x: nn.MaxPool2d(2, stride=0),
-    lambda x: nn.GRU(3, 4, layers=0), lambda x: st.arange(0, 1, 0), lambda x: st.arange(0, float("inf")),
+    lambda x: nn.GRU(3, 4, num_layers=0), lambda x: st.arange(0, 1, 0), lambda x: st.arange(0, float("inf")),
     lambda x: st.bernoulli(1.5, 3), lambda x: st.dropout(x, 1), lambda x: nn.Dropout(-0.1),
     lambda x: st.manual_seed(-1), lambda x: st.scan(lambda a, b: (a, b), x, st.tensor(1.0)),
 ], ids=lambda f: str(f.__code__.co_firstlineno))

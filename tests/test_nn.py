@@ -180,7 +180,7 @@ def test_layers_and_gradients_are_those_of_pytorch(name: str) -> None:
 
 def test_recurrent_layers_stack_and_return_their_last_states() -> None:
     x = normal(6, 2, 3)
-    layers = nn.GRU(3, 5, layers=2)
+    layers = nn.GRU(3, 5, num_layers=2)
     y, last = layers(st.tensor(x))
     p = {key: v.numpy().astype(np.float64) for key, v in layers.state_dict().items()}
     below = gru(p, x.astype(np.float64))

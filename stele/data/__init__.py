@@ -1,5 +1,7 @@
 """Data sets as NumPy arrays: readers of the files as distributed, downloads, samples, batches."""
 
+from typing import TYPE_CHECKING, Any
+
 from stele.data.cifar import cifar10
 from stele.data.download import download
 from stele.data.find import find_images, find_texts
@@ -8,6 +10,15 @@ from stele.data.imdb import imdb
 from stele.data.loader import Loader
 from stele.data.packaged import fashion_sample, sentence_sample
 from stele.data.sets import Dataset, Split, unit
+from stele.spellings import DATA, unknown
 
 __all__ = ["Dataset", "Loader", "Split", "cifar10", "download", "fashion_mnist", "fashion_sample", "find_images",
            "find_texts", "imdb", "mnist", "read_idx", "sentence_sample", "unit"]
+
+
+if not TYPE_CHECKING:   # or every name would be one to a type checker
+    def __getattr__(name: str) -> Any:
+        """No such name; the error says which one there is."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise unknown("stele.data", name, __all__, DATA)

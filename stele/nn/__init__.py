@@ -1,6 +1,8 @@
 """Layers, losses and initialisers."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from stele.nn import init
 from stele.nn.layers import (
     GELU,
@@ -23,6 +25,7 @@ from stele.nn.losses import binary_cross_entropy_with_logits, cross_entropy, mse
 from stele.nn.module import Module
 from stele.nn.recurrent import GRU, LSTM
 from stele.nn.summary import Summary, summary
+from stele.spellings import LAYERS, unknown
 
 __all__ = [
     "GELU", "GRU", "LSTM", "AvgPool2d", "BatchNorm2d", "Conv2d", "Dropout", "Embedding", "Flatten", "LayerNorm",
@@ -30,3 +33,11 @@ __all__ = [
     "Summary", "Tanh",
     "binary_cross_entropy_with_logits", "cross_entropy", "init", "mse_loss", "summary",
 ]
+
+
+if not TYPE_CHECKING:   # or every name would be one to a type checker
+    def __getattr__(name: str) -> Any:
+        """No such name; the error says which one there is."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise unknown("stele.nn", name, __all__, LAYERS)

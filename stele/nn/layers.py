@@ -17,10 +17,11 @@ Pair = tuple[int, int]
 
 
 class Linear(Module):
-    """x @ weight.T + bias: (..., inputs) -> (..., outputs); weight (outputs, inputs)."""
+    """x @ weight.T + bias: (..., in_features) -> (..., out_features); weight (out_features, in_features)."""
 
-    def __init__(self, inputs: int, outputs: int, bias: bool = True) -> None:
-        inputs, outputs = positive(inputs, "inputs of Linear"), positive(outputs, "outputs of Linear")
+    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+        inputs = positive(in_features, "in_features of Linear")
+        outputs = positive(out_features, "out_features of Linear")
         self.weight = init.uniform((outputs, inputs), 1 / sqrt(inputs))
         self.bias = init.uniform((outputs,), 1 / sqrt(inputs)) if bias else None
 
@@ -36,15 +37,20 @@ class Linear(Module):
 
 
 class Conv2d(Module):
-    """Convolution (N, inputs, H, W) -> (N, outputs, H', W'); weight (outputs, inputs/groups, kernel, kernel)."""
+    """Convolution (N, in_channels, H, W) -> (N, out_channels, H', W').
 
-    def __init__(self, inputs: int, outputs: int, kernel: int | Pair, stride: int | Pair = 1, padding: int | Pair = 0,
-                 dilation: int | Pair = 1, groups: int = 1, bias: bool = True) -> None:
-        inputs, outputs = positive(inputs, "inputs of Conv2d"), positive(outputs, "outputs of Conv2d")
+    The weight is (out_channels, in_channels/groups, kernel height, kernel width).
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int | Pair, stride: int | Pair = 1,
+                 padding: int | Pair = 0, dilation: int | Pair = 1, groups: int = 1, bias: bool = True) -> None:
+        inputs = positive(in_channels, "in_channels of Conv2d")
+        outputs = positive(out_channels, "out_channels of Conv2d")
         self.groups = positive(groups, "groups of Conv2d")
         if inputs % groups or outputs % groups:
-            raise ShapeError(f"Conv2d needs inputs and outputs that {groups} groups divide, got {inputs} and {outputs}")
-        shape = (outputs, inputs // groups, *pair(kernel, "kernel of Conv2d", 1))
+            raise ShapeError(f"Conv2d needs in_channels and out_channels that {groups} groups divide, "
+                             f"got {inputs} and {outputs}")
+        shape = (outputs, inputs // groups, *pair(kernel_size, "kernel_size of Conv2d", 1))
         bound = 1 / sqrt(init.fans(shape)[0])
         self.stride, self.dilation = pair(stride, "stride of Conv2d", 1), pair(dilation, "dilation of Conv2d", 1)
         self.padding = pads(padding, "padding of Conv2d")
@@ -67,15 +73,15 @@ class Conv2d(Module):
 
 def windows(layer: str, kernel: int | Pair, stride: int | Pair | None, padding: int | Pair) -> tuple[Pair, Pair, Pair]:
     """Kernel, stride and padding of a pooling layer, one number per axis; the stride is the kernel by default."""
-    return (pair(kernel, f"kernel of {layer}", 1), pair(kernel if stride is None else stride, f"stride of {layer}", 1),
-            pads(padding, f"padding of {layer}"))
+    return (pair(kernel, f"kernel_size of {layer}", 1),
+            pair(kernel if stride is None else stride, f"stride of {layer}", 1), pads(padding, f"padding of {layer}"))
 
 
 class MaxPool2d(Module):
     """The largest of each window of (N, C, H, W)."""
 
-    def __init__(self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Pair = 0) -> None:
-        self.kernel, self.stride, self.padding = windows("MaxPool2d", kernel, stride, padding)
+    def __init__(self, kernel_size: int | Pair, stride: int | Pair | None = None, padding: int | Pair = 0) -> None:
+        self.kernel, self.stride, self.padding = windows("MaxPool2d", kernel_size, stride, padding)
 
     def extra_repr(self) -> str:
         return f"{self.kernel}, stride={self.stride}" + f", padding={self.padding}" * (self.padding != (0, 0))
@@ -87,8 +93,8 @@ class MaxPool2d(Module):
 class AvgPool2d(Module):
     """The mean of each window of (N, C, H, W), padding counted."""
 
-    def __init__(self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Pair = 0) -> None:
-        self.kernel, self.stride, self.padding = windows("AvgPool2d", kernel, stride, padding)
+    def __init__(self, kernel_size: int | Pair, stride: int | Pair | None = None, padding: int | Pair = 0) -> None:
+        self.kernel, self.stride, self.padding = windows("AvgPool2d", kernel_size, stride, padding)
 
     def extra_repr(self) -> str:
         return f"{self.kernel}, stride={self.stride}" + f", padding={self.padding}" * (self.padding != (0, 0))
@@ -105,8 +111,8 @@ class BatchNorm2d(Module):
 
     optional = ("num_batches_tracked",)     # files from before it was kept, and from elsewhere, do not have it
 
-    def __init__(self, channels: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
-        channels = positive(channels, "channels of BatchNorm2d")
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
+        channels = positive(num_features, "num_features of BatchNorm2d")
         self.eps = number(eps, "eps of BatchNorm2d", 0)
         self.momentum = number(momentum, "momentum of BatchNorm2d", 0, 1)
         self.weight, self.bias = init.ones((channels,)), init.zeros((channels,))
@@ -137,8 +143,9 @@ class BatchNorm2d(Module):
 class LayerNorm(Module):
     """(x - mean) / sqrt(var + eps) * weight + bias over the last axis."""
 
-    def __init__(self, features: int, eps: float = 1e-5) -> None:
-        features, self.eps = positive(features, "features of LayerNorm"), number(eps, "eps of LayerNorm", 0)
+    def __init__(self, normalized_shape: int, eps: float = 1e-5) -> None:
+        features = positive(normalized_shape, "normalized_shape of LayerNorm")
+        self.eps = number(eps, "eps of LayerNorm", 0)
         self.weight, self.bias = init.ones((features,)), init.zeros((features,))
 
     def extra_repr(self) -> str:
@@ -164,10 +171,11 @@ class Dropout(Module):
 
 
 class Embedding(Module):
-    """Rows of weight (count, features) by index: integers of any shape -> (..., features)."""
+    """Rows of weight (num_embeddings, embedding_dim) by index: integers of any shape -> (..., embedding_dim)."""
 
-    def __init__(self, count: int, features: int) -> None:
-        count, features = positive(count, "count of Embedding"), positive(features, "features of Embedding")
+    def __init__(self, num_embeddings: int, embedding_dim: int) -> None:
+        count = positive(num_embeddings, "num_embeddings of Embedding")
+        features = positive(embedding_dim, "embedding_dim of Embedding")
         self.weight = init.normal((count, features))
 
     def extra_repr(self) -> str:

@@ -14,14 +14,15 @@ from stele.tensor import Tensor
 
 
 class Recurrent(Module):
-    """Weights by PyTorch's names and layouts: weight_ih_l0 (gates*hidden, inputs), weight_hh_l0, bias_ih_l0 ..."""
+    """Weights by PyTorch's names and layouts: weight_ih_l0 (gates*hidden_size, input_size), weight_hh_l0 ..."""
 
     gates: int
 
-    def __init__(self, inputs: int, hidden: int, layers: int = 1, batch_first: bool = False) -> None:
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, batch_first: bool = False) -> None:
         name = type(self).__name__
-        inputs, hidden = positive(inputs, f"inputs of {name}"), positive(hidden, f"hidden of {name}")
-        self.hidden, self.layers, self.batch_first = hidden, positive(layers, f"layers of {name}"), batch_first
+        inputs = positive(input_size, f"input_size of {name}")
+        hidden = positive(hidden_size, f"hidden_size of {name}")
+        self.hidden, self.layers, self.batch_first = hidden, positive(num_layers, f"num_layers of {name}"), batch_first
         for k in range(self.layers):
             for name, shape in (("weight_ih", (self.gates * hidden, inputs if k == 0 else hidden)),
                                 ("weight_hh", (self.gates * hidden, hidden)),
@@ -30,7 +31,7 @@ class Recurrent(Module):
 
     def extra_repr(self) -> str:
         inputs = vars(self)["weight_ih_l0"].shape[1]
-        return f"{inputs}, {self.hidden}" + f", layers={self.layers}" * (self.layers != 1) + \
+        return f"{inputs}, {self.hidden}" + f", num_layers={self.layers}" * (self.layers != 1) + \
             ", batch_first=True" * self.batch_first
 
     def time_first(self, x: Tensor) -> Tensor:
@@ -53,8 +54,8 @@ class Recurrent(Module):
 class GRU(Recurrent):
     """Gated recurrent units (Cho et al., 2014), reset after the product, gates in the order r, z, n.
 
-    (T, N, inputs), or (N, T, inputs) with `batch_first`, -> all hidden states in the same order, and the last ones
-    (layers, N, hidden).
+    (T, N, input_size), or (N, T, input_size) with `batch_first`, -> all hidden states in the same order, and the last
+    ones (num_layers, N, hidden_size).
 
     >>> import stele as st
     >>> y, h = GRU(3, 5)(st.zeros((7, 2, 3)))
@@ -86,8 +87,8 @@ class GRU(Recurrent):
 class LSTM(Recurrent):
     """Long short-term memory (Hochreiter and Schmidhuber, 1997), gates in the order i, f, g, o.
 
-    (T, N, inputs), or (N, T, inputs) with `batch_first`, -> all hidden states in the same order, and the last hidden
-    and cell states, each (layers, N, hidden).
+    (T, N, input_size), or (N, T, input_size) with `batch_first`, -> all hidden states in the same order, and the last
+    hidden and cell states, each (num_layers, N, hidden_size).
     """
 
     gates = 4

@@ -1,0 +1,112 @@
+"""How other frameworks spell what there is here: arguments that are accepted, and names that are answered."""
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping
+
+from stele.errors import UnknownName
+
+# An argument by a name of PyTorch's or NumPy's, and what it is called here; of several names the function has one.
+ARGUMENTS: Mapping[str, tuple[str, ...]] = {
+    "dim":            ("axis", "axes"),
+    "dims":           ("axis", "axes"),
+    "keepdim":        ("keepdims",),
+    "input":          ("x", "logits"),
+    "a":              ("x",),
+    "other":          ("z", "w"),
+    "weight":         ("w", "table"),
+    "indices":        ("i",),
+    "target":         ("labels", "targets"),
+    "num_classes":    ("classes",),
+    "kernel_size":    ("size",),
+    "min":            ("low",),
+    "max":            ("high",),
+    "a_min":          ("low",),
+    "a_max":          ("high",),
+    "negative_slope": ("slope",),
+    "diagonal":       ("k",),
+    "shifts":         ("shift",),
+    "repeats":        ("times",),
+    "ddof":           ("correction",),
+    "start_dim":      ("start",),
+    "end_dim":        ("end",),
+    "tensors":        ("xs",),
+    "arrays":         ("xs",),
+}
+
+# A name that a room does not have, and what to write.
+FUNCTIONS: Mapping[str, str] = {
+    "cat": "st.concatenate([x, y], axis=0)", "concat": "st.concatenate([x, y], axis=0)", "clamp": "st.clip(x, 0, 1)",
+    "vstack": "st.concatenate([x, y], axis=0)", "hstack": "st.concatenate([x, y], axis=1)",
+    "mm": "x @ y", "bmm": "x @ y", "dot": "x @ y", "mul": "x * y", "sub": "x - y", "div": "x / y", "neg": "-x",
+    "true_divide": "x / y", "eq": "x == y", "ne": "x != y", "lt": "x < y", "le": "x <= y", "gt": "x > y",
+    "ge": "x >= y", "mod": "x % y", "fmod": "st.remainder(x, y)", "power": "x ** y", "absolute": "st.abs(x)",
+    "transpose": "st.permute(x, 1, 0)", "permute_dims": "st.permute(x, 1, 0)", "t": "x.T", "movedim": "st.moveaxis",
+    "expand": "st.broadcast_to(x, shape)", "expand_dims": "st.unsqueeze(x, 0)", "arctan": "st.atan(x)",
+    "masked_fill": "st.where(mask, value, x)", "amax": "st.max(x, axis)", "amin": "st.min(x, axis)",
+    "gather": "st.take(x, i, axis)", "index_select": "st.take(x, i, axis)", "norm": "st.sqrt(st.square(x).sum())",
+    "array": "st.tensor(data)", "asarray": "st.tensor(data)", "as_tensor": "st.tensor(data)", "jit": "st.compile",
+    "detach": "st.stop_gradient(x)", "invert": "~x", "bitwise_and": "x & y", "bitwise_or": "x | y",
+    "manual_seed_all": "st.manual_seed(seed)", "seed": "st.manual_seed(seed)",
+    "set_num_threads": "st.set_threads(n)", "get_num_threads": "st.get_threads()", "mse_loss": "st.mse(x, y)",
+    "nll_loss": "st.cross_entropy(logits, labels)", "swish": "st.silu(x)", "item": "float(x)", "numel": "x.size",
+    "device": "nothing: programs run on the CPU", "cuda": "nothing: programs run on the CPU",
+}
+METHODS: Mapping[str, str] = {
+    "clamp": "x.clip(0, 1)", "mm": "x @ y", "bmm": "x @ y", "dot": "x @ y", "add": "x + y", "sub": "x - y",
+    "mul": "x * y", "div": "x / y", "neg": "-x", "norm": "x.square().sum().sqrt()", "numel": "x.size",
+    "dim": "x.ndim", "t": "x.T", "half": "x.astype('float16')", "type": "x.astype('float32')",
+    "type_as": "x.astype(y.dtype)", "contiguous": "x", "cpu": "x", "cuda": "x: programs run on the CPU",
+    "softmax": "st.softmax(x)", "log_softmax": "st.log_softmax(x)", "gather": "st.take(x, i, axis)",
+    "masked_fill": "st.where(mask, value, x)", "repeat": "st.repeat(x, times, axis)", "split": "st.split(x, size)",
+    "expand_as": "x.expand(y.shape)", "view_as": "x.reshape(y.shape)", "add_": "x += y", "mul_": "x *= y",
+    "fill_": "x.assign(st.full(x.shape, value))", "backward_": "x.backward()", "permute_dims": "x.permute(1, 0)",
+    "flip": "st.flip(x, axis)", "logsumexp": "st.logsumexp(x, axis)", "square_": "x.square()", "amax": "x.max(axis)",
+    "amin": "x.min(axis)", "data_ptr": "x.numpy().ctypes.data", "nbytes": "x.numpy().nbytes", "copy": "x.clone()",
+}
+LAYERS: Mapping[str, str] = {
+    "Conv1D": "nn.Conv2d on (N, C, 1, length)", "Conv1d": "nn.Conv2d on (N, C, 1, length)", "Conv2D": "nn.Conv2d",
+    "Dense": "nn.Linear(in_features, out_features)", "BatchNormalization": "nn.BatchNorm2d",
+    "LayerNormalization": "nn.LayerNorm", "MaxPooling2D": "nn.MaxPool2d", "AveragePooling2D": "nn.AvgPool2d",
+    "Softmax": "st.softmax(x) in forward", "LogSoftmax": "st.log_softmax(x) in forward",
+    "LeakyReLU": "st.leaky_relu(x) in forward", "ELU": "st.elu(x) in forward", "Softplus": "st.softplus(x) in forward",
+    "Swish": "nn.SiLU", "functional": "the functions of st itself, such as st.relu(x)",
+    "Parameter": "st.tensor(numbers, requires_grad=True)", "ModuleList": "a list: layers in lists belong to the module",
+    "ModuleDict": "a dict: layers in dicts belong to the module", "ParameterList": "a list of tensors",
+    "CrossEntropyLoss": "nn.cross_entropy(logits, labels)", "NLLLoss": "nn.cross_entropy(logits, labels)",
+    "MSELoss": "nn.mse_loss(x, y)", "BCEWithLogitsLoss": "nn.binary_cross_entropy_with_logits(logits, targets)",
+    "BCELoss": "nn.binary_cross_entropy_with_logits(logits, targets)", "RNN": "nn.GRU or nn.LSTM",
+}
+OPTIMIZERS: Mapping[str, str] = {
+    "Momentum": "optim.SGD(parameters, lr, momentum=0.9)", "sgd": "optim.SGD", "adam": "optim.Adam",
+    "lr_scheduler": "optim itself, such as optim.CosineDecay(optimizer, steps)", "StepLR": "optim.StepDecay",
+    "ExponentialLR": "optim.ExponentialDecay", "CosineAnnealingLR": "optim.CosineDecay",
+    "LinearLR": "optim.LinearWarmup", "clip_grad_norm_": "optim.clip_grad_norm",
+}
+DATA: Mapping[str, str] = {
+    "DataLoader": "data.Loader((x, y), batch_size)", "TensorDataset": "data.Loader((x, y), batch_size)",
+    "FashionMNIST": "data.fashion_mnist(folder)", "MNIST": "data.mnist(folder)", "CIFAR10": "data.cifar10(folder)",
+    "IMDB": "data.imdb(folder)",
+}
+
+
+def argument(name: str, known: Collection[str], given: Collection[str] = ()) -> str | None:
+    """What an argument is called here, if one of that meaning is known and not given yet.
+
+    >>> argument("dim", ("x", "axis")), argument("dim", ("x",))
+    ('axis', None)
+    """
+    return next((own for own in ARGUMENTS.get(name, ()) if own in known and own not in given), None)
+
+
+def unknown(room: str, name: str, known: Collection[str], elsewhere: Mapping[str, str]) -> UnknownName:
+    """The error for a name that a room does not have: what to write, or the nearest name there is.
+
+    >>> print(unknown("stele", "cat", ["concatenate"], FUNCTIONS))
+    stele has no 'cat'. Write st.concatenate([x, y], axis=0).
+    """
+    if name in elsewhere:
+        return UnknownName(f"{room} has no {name!r}", hint=f"Write {elsewhere[name]}.")
+    lower = {own.lower(): own for own in known}
+    near = difflib.get_close_matches(name.lower(), lower, 1, 0.7)
+    return UnknownName(f"{room} has no {name!r}", hint=f"Did you mean {lower[near[0]]!r}?" if near else None)

@@ -1,0 +1,75 @@
+"""Names from other frameworks: arguments are accepted, names that do not exist are answered."""
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stele as st
+from stele import data, nn, optim, spellings
+from stele.errors import ArgumentError, UnknownName
+
+X = st.tensor(np.arange(6.0, dtype=np.float32).reshape(2, 3))
+
+SAME: list[tuple[Any, Any]] = [
+    (lambda: X.sum(dim=1, keepdim=True), lambda: X.sum(axis=1, keepdims=True)),
+    (lambda: st.mean(X, dim=0), lambda: st.mean(X, axis=0)), 
+    (lambda: X.std(dim=1, ddof=1), lambda: X.std(1, correction=1)),
+    (lambda: st.softmax(input=X, dim=0), lambda: st.softmax(X, axis=0)),
+    (lambda: st.concatenate(tensors=[X, X], dim=1), lambda: st.concatenate([X, X], axis=1)),
+    (lambda: st.clip(X, min=1, max=3), lambda: st.clip(X, 1, 3)), (lambda: X.clip(a_max=3), lambda: X.clip(None, 3)),
+    (lambda: st.one_hot(st.tensor([0, 2]), num_classes=3), lambda: st.one_hot(st.tensor([0, 2]), classes=3)),
+    (lambda: st.cross_entropy(input=X, target=st.tensor([0, 2])), lambda: st.cross_entropy(X, st.tensor([0, 2]))),
+    (lambda: st.tril(X, diagonal=1), lambda: st.tril(X, k=1)), (lambda: X.flatten(start_dim=1), lambda: X.flatten(1)),
+    (lambda: st.leaky_relu(-X, negative_slope=0.5), lambda: st.leaky_relu(-X, slope=0.5)),
+    (lambda: st.max_pool2d(X.reshape(1, 1, 2, 3), kernel_size=2), lambda: st.max_pool2d(X.reshape(1, 1, 2, 3), 2)),
+    (lambda: st.roll(X, shifts=1, dims=1), lambda: st.roll(X, shift=1, axis=1)),
+    (lambda: X.unsqueeze(dim=0), lambda: X.unsqueeze(0)), (lambda: st.take(X, indices=st.tensor([1]), dim=1),
+                                                            lambda: st.take(X, st.tensor([1]), axis=1)),
+]
+
+
+@pytest.mark.parametrize("theirs, ours", SAME)
+def test_arguments_by_their_names_elsewhere(theirs: Any, ours: Any) -> None:
+    assert np.array_equal(theirs().numpy(), ours().numpy())
+
+
+def test_layers_take_pytorchs_names() -> None:
+    layers = [nn.Linear(in_features=3, out_features=2), nn.MaxPool2d(kernel_size=2),
+              nn.Conv2d(in_channels=1, out_channels=2, kernel_size=3), nn.BatchNorm2d(num_features=4),
+              nn.Embedding(num_embeddings=5, embedding_dim=2), nn.LayerNorm(normalized_shape=3),
+              nn.GRU(input_size=3, hidden_size=4, num_layers=2), nn.LSTM(input_size=3, hidden_size=4)]
+    assert [type(layer).__name__ for layer in layers] == [
+        "Linear", "MaxPool2d", "Conv2d", "BatchNorm2d", "Embedding", "LayerNorm", "GRU", "LSTM"]
+
+
+def test_an_argument_that_nobody_knows_or_that_is_given_twice_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="an argument of sum must be 'x', 'axis' or 'keepdims', got 'axes'"):
+        X.sum(axes=1)
+    with pytest.raises(ArgumentError, match="got 'dim'"):
+        X.sum(axis=0, dim=1)
+
+
+@pytest.mark.parametrize("room, name, message", [
+    (st, "cat", r"stele has no 'cat'. Write st.concatenate\(\[x, y\], axis=0\)"),
+    (st, "softmx", "stele has no 'softmx'. Did you mean 'softmax'?"), (st, "Relu", "Did you mean 'relu'?"),
+    (X, "norm", r"a tensor has no 'norm'. Write x.square\(\).sum\(\).sqrt\(\)"), (X, "summ", "Did you mean 'sum'?"),
+    (nn, "Conv1D", r"stele.nn has no 'Conv1D'. Write nn.Conv2d on \(N, C, 1, length\)"),
+    (nn, "Linar", "Did you mean 'Linear'?"), (optim, "StepLR", "Write optim.StepDecay"),
+    (data, "DataLoader", r"Write data.Loader\(\(x, y\), batch_size\)")])
+def test_a_name_that_does_not_exist_is_answered(room: Any, name: str, message: str) -> None:
+    with pytest.raises(UnknownName, match=message):
+        getattr(room, name)
+    assert not hasattr(room, name) and not hasattr(room, "__array_struct__")
+
+
+def test_tables_answer_names_that_do_not_exist_with_names_that_do() -> None:
+    for room, table in ((st, spellings.FUNCTIONS), (nn, spellings.LAYERS), (optim, spellings.OPTIMIZERS),
+                        (data, spellings.DATA), (X, spellings.METHODS)):
+        for name, hint in table.items():
+            assert not hasattr(room, name), f"{name} exists: take it out of the table"
+            for prefix, there in (("st", st), ("nn", nn), ("optim", optim), ("data", data), ("x", X)):
+                for own in re.findall(rf"\b{prefix}\.(\w+)", hint):
+                    assert hasattr(there, own), f"{name}: {hint} names what there is not"
