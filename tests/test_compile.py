@@ -247,7 +247,7 @@ def test_a_module_compiles() -> None:
 
 
 def test_options_that_do_not_exist_are_refused() -> None:
-    with pytest.raises(TypeError, match="an option of compile must be .* got 'fast'"):
+    with pytest.raises(TypeError, match=r"an option of compile must be .* got 'fast'"):
         st.compile(lambda x: x, fast=True)
 
 

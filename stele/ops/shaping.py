@@ -51,7 +51,8 @@ def cut(total: Dim, size: Dim) -> Iterator[Dim]:
 def squeeze(x: Value, *, axis: int | Sequence[int] | None = None) -> Value:
     """x without axes of length 1: the given ones, or all (of a placeholder those that are named stay)."""
     def is_one(n: Dim) -> bool: return n == 1 if isinstance(n, int) or SIZES.get() is None else same(n, 1)
-    given = [k for k, n in enumerate(x.shape) if is_one(n)] if axis is None else [axis] if isinstance(axis, int) else axis
+    ones = [k for k, n in enumerate(x.shape) if is_one(n)]
+    given = ones if axis is None else [axis] if isinstance(axis, int) else axis
     axes = {axis_of(a, x.ndim) for a in given}
     if any(not same(x.shape[a], 1) for a in axes):
         raise ShapeError(f"squeeze drops axes of length 1, got axes {tuple(sorted(axes))} of {show(x.shape)}")
