@@ -17,7 +17,7 @@ from stele.handle import GRAD, TRACING
 from stele.ir.graph import Constant, Graph
 from stele.ir.origin import lines
 from stele.ir.types import Sizes, Type, show
-from stele.ops.arguments import refuse
+from stele.ops.arguments import function
 from stele.pipeline import Options, build, options_of
 from stele.plan import Plan, donations, steady
 from stele.signature import (
@@ -283,6 +283,6 @@ def compile(f: Callable[..., Any] | None = None, *, dims: Dims | None = None, **
     chosen, opened = options_of("compile", options, "dims"), checked_dims(dims)
 
     def compiled(g: Callable[..., Any]) -> Compiled:
-        return Compiled(g if callable(g) else refuse("what compile takes", "a function", g), opened, chosen)
+        return Compiled(function(g, "what compile takes"), opened, chosen)
 
     return compiled if f is None else compiled(f)

@@ -14,7 +14,7 @@ from stele.opensize import plain
 from stele.ops import arguments, contraction, functional, generate, indexing, linear, pooling, shaping, statistics
 from stele.ops.elementwise import binary, unary
 from stele.ops.linear import full as filled
-from stele.tensor import Tensor, arithmetic, constant, lift, tensor
+from stele.tensor import Tensor, arithmetic, array_of, constant, lift, tensor
 
 # fmt: off
 exp, log, log1p, expm1      = lift(unary.exp), lift(unary.log), lift(unary.log1p), lift(unary.expm1)
@@ -136,12 +136,12 @@ def gelu(x: Any, approximate: str = "none") -> Tensor:
 
 def from_numpy(array: Any) -> Tensor:
     """A tensor holding a copy of an array, in its dtype."""
-    return tensor(np.asarray(array))
+    return tensor(array if isinstance(array, np.ndarray) else array_of(array))
 
 
 def from_dlpack(x: Any) -> Tensor:
     """A tensor holding a copy of any array that speaks DLPack."""
-    if not hasattr(x, "__dlpack__"):
+    if not hasattr(x, "__dlpack__") or (isinstance(x, np.ndarray) and x.dtype.kind not in "biufc"):
         arguments.refuse("the argument of from_dlpack", "an array that speaks DLPack", x, "Write st.tensor(x).")
     return tensor(np.from_dlpack(x))
 

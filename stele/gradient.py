@@ -13,6 +13,7 @@ from stele.handle import enable_grad, owner
 from stele.ir.graph import Value, walk
 from stele.ir.origin import lines
 from stele.ir.sizes import Size
+from stele.ops.arguments import function, sequence, wholes
 from stele.ops.linear import Reshape, full, zeros_like
 from stele.scan import scan
 from stele.tensor import Tensor, constant
@@ -69,11 +70,12 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_
     >>> value.tolist(), g.tolist()
     (9.0, [3.0, 12.0])
     """
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    function(f, "what is differentiated")
+    numbers = wholes(argnums, "argnums", 0)
 
     @wraps(f)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        if max(numbers) >= len(args):
+        if max(numbers, default=0) >= len(args):
             raise GraphError(f"grad with argnums={argnums} needs {max(numbers) + 1} positional arguments, "
                              f"got {len(args)}")
         new, wrt = renewed(args, numbers)
@@ -135,7 +137,7 @@ def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[A
     [2.0, 40.0]
     """
     inner = tree.map(fresh, args)
-    y = f(*inner)
+    y = function(f, "what vjp differentiates")(*inner)
     results, spec = tree.flatten(y)
     leaves, shape = tree.flatten(inner)
 
@@ -159,8 +161,9 @@ def jvp(f: Callable[..., Any], args: tuple[Any, ...], tangents: tuple[Any, ...])
     >>> dy.tolist()
     6.0
     """
+    args = sequence(args, "the arguments of jvp", "a tuple of tensors")
     inner = tree.map(fresh, args)
-    y = f(*inner)
+    y = function(f, "what jvp differentiates")(*inner)
     results, spec = tree.flatten(y)
     leaves, given = tree.flatten(inner)[0], tree.flatten(tangents)[0]
     if len(given) != len(leaves):

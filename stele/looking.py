@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from stele.backend.locks import RUNNING
-from stele.errors import DTypeError, ShapeError
+from stele.errors import ArgumentError, DTypeError, ShapeError
 from stele.evaluate import numbers
 from stele.handle import Handle, is_symbolic
 from stele.ir.graph import Array, walk
@@ -45,7 +45,7 @@ class Looking(Handle):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("a tensor of no axes has no length; float(x) takes its number out")
+            raise ArgumentError("a tensor of no axes has no length; float(x) takes its number out")
         return int(self.shape[0])
 
     def __iter__(self) -> Iterator[Any]:
@@ -73,6 +73,8 @@ class Looking(Handle):
         return np.array(array, dtype) if copy or (dtype is not None and array.dtype != dtype) else array
 
     def __dlpack__(self, *, max_version: tuple[int, int] | None = None, **options: Any) -> Any:
+        if self.dtype.name == "bfloat16":
+            raise DTypeError("DLPack of NumPy has no bfloat16", hint="Hand on x.astype('float32').")
         readable = max_version is not None and max_version[0] >= 1
         return (self.numpy() if readable else self.numpy().copy()).__dlpack__(max_version=max_version, **options)
 

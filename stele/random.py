@@ -14,7 +14,7 @@ from stele.ir.graph import Constant, Value
 from stele.ir.types import DType
 from stele.ir.types import dtype as type_named
 from stele.ops import random
-from stele.ops.arguments import number, whole
+from stele.ops.arguments import flag, number, whole
 from stele.ops.elementwise.arithmetic import Add
 from stele.shapes import shape_of
 from stele.tensor import Tensor, constant, lift, tensor
@@ -131,7 +131,7 @@ def bernoulli(p: float, shape: Any) -> Tensor:
 
 def dropout(x: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """x with each element zero with probability p, the others divided by 1 - p; x itself when not training."""
-    p = chance(p)
+    p, training = chance(p), flag(training, "training of dropout")
     return dropped(constant(x), Tensor(GENERATOR.key()), p=p) if training and p else constant(x)
 
 

@@ -10,7 +10,7 @@ from stele.handle import GRAD, TRACING, Handle, Tracing, tracing_into
 from stele.ir.graph import Array, Value
 from stele.opensize import plain
 from stele.ops import control
-from stele.ops.arguments import size
+from stele.ops.arguments import function, size
 from stele.tensor import Operands, Tensor, constant
 
 
@@ -55,6 +55,7 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, *,
     >>> total.tolist(), sums.tolist()
     (6.0, [1.0, 3.0, 6.0])
     """
+    function(f, "the step of scan")
     steps = None if length is None else size(plain(length), "length of scan")
     carries, carry_spec = tree.flatten(init)
     slices, slice_spec = tree.flatten(()) if xs is None else tree.flatten(xs)

@@ -94,7 +94,9 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
         if not is_symbolic(constant(x).value):
             raise GraphError("an input of a function is a placeholder, got a tensor with numbers",
                              hint="Make it with st.placeholder, or leave it out: tensors are read at every call.")
-    pairs = [(x, constant(new, x.dtype)) for x, new in (updates.items() if isinstance(updates, Mapping) else updates)]
+    updated = updates.items() if isinstance(updates, Mapping) else \
+        [sequence(pair, "every update", "a pair (tensor, new)") for pair in sequence(updates, "updates", "pairs")]
+    pairs = [(x, constant(new, x.dtype)) for x, new in updated]
     leaves, spec = tree.flatten(outputs)
     made = [constant(y) for y in leaves]
     results = [y.value for y in (*made, *(new for _, new in pairs))]

@@ -162,5 +162,13 @@ def test_a_choice_says_which_was_meant() -> None:
     assert arguments.choice("a", "x", ("a",)) == "a"
 
 
+def test_only_axes_of_length_one_are_repeated() -> None:
+    for shape, wanted in (((3,), (1,)), ((0,), (1,)), ((2, 3), (2, 1)), ((3,), (2,))):
+        with pytest.raises(ShapeError, match="broadcast"):
+            st.broadcast_to(st.zeros(shape), wanted)
+    with pytest.raises(ShapeError):
+        st.zeros(1).assign(st.zeros(3))
+
+
 def test_eye_takes_no_columns() -> None:
     assert st.eye(3, 0).shape == (3, 0)

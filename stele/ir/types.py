@@ -93,7 +93,7 @@ def dtype(of: object) -> DType:
         return PYTHON[of]
     try:
         name = of if isinstance(of, str) else np.dtype(of).name  # type: ignore[call-overload]
-    except TypeError:
+    except (TypeError, ValueError):
         name = f"{of!r:.40}"
     if name not in DTYPES:
         near = get_close_matches(name, DTYPES, 1)

@@ -30,7 +30,7 @@ def whole(x: Any, what: str, low: int | None = None, high: int | None = None) ->
     """
     if isinstance(x, Size):
         return x
-    if isinstance(x, bool) or not hasattr(x, "__index__"):
+    if isinstance(x, bool | type) or not hasattr(x, "__index__"):
         refuse(what, "a whole number", x, f"Write {int(x)}." if isinstance(x, float) and x.is_integer() else None)
     try:
         n = operator.index(x)
@@ -54,7 +54,7 @@ def positive(x: Any, what: str) -> Any:
 
 def sequence(x: Any, what: str, wanted: str, unordered: bool = False) -> tuple[Any, ...]:
     """The entries of anything but text that has them in an order, or that may have them in none."""
-    if isinstance(x, str | bytes | Value | Mapping) or not isinstance(x, Iterable) or \
+    if isinstance(x, str | bytes | Value | Mapping) or not is_many(x) or \
             (isinstance(x, set | frozenset) and not unordered):
         refuse(what, wanted, x)  # type: ignore[reportUnknownArgumentType]
     return tuple(x)  # type: ignore[arg-type]
@@ -91,7 +91,7 @@ def pair(x: Any, what: str, low: int = 0) -> tuple[int, int]:
 
 def number(x: Any, what: str, low: float | None = None, high: float | None = None) -> Any:
     """A Python or NumPy number, from `low` to `high` where given."""
-    if isinstance(x, str | bytes | complex) or not (hasattr(x, "__float__") or hasattr(x, "__index__")) or \
+    if isinstance(x, str | bytes | complex | type) or not (hasattr(x, "__float__") or hasattr(x, "__index__")) or \
             isinstance(x, Value) or getattr(x, "ndim", 0):
         refuse(what, "a number", x)
     x = number_of(x) if isinstance(x, Size) else x
@@ -107,6 +107,11 @@ def flag(x: Any, what: str) -> bool:
     if not isinstance(x, bool) and type(x).__name__ not in ("bool", "bool_"):
         refuse(what, "True or False", x)
     return bool(x)
+
+
+def function(x: Any, what: str) -> Callable[..., Any]:
+    """Something that can be called."""
+    return x if callable(x) else refuse(what, "a function", x)
 
 
 def choice(x: Any, what: str, options: Collection[str], error: type[SteleError] = OptionError) -> str:

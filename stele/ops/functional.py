@@ -6,7 +6,7 @@ from collections.abc import Callable
 from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.types import DType, axis_of, float32, int32, int64, same, show
-from stele.ops.arguments import choice
+from stele.ops.arguments import choice, whole
 from stele.ops.composite import Gelu, LogSoftmax, LogSumExp, Normalize, Silu, Softmax
 from stele.ops.control import CheckIndex
 from stele.ops.elementwise.arithmetic import Equal, Select
@@ -49,7 +49,7 @@ def normalize(x: Value, *, axis: Axes = -1, eps: float = 1e-5) -> Value:
 def layer_norm(x: Value, weight: Value | None = None, bias: Value | None = None, *, axes: int = 1,
                eps: float = 1e-5) -> Value:
     """x normalised over its last `axes` axes, times weight, plus bias."""
-    y = normalize(x, axis=tuple(range(-axes, 0)), eps=eps)
+    y = normalize(x, axis=tuple(range(-whole(axes, "axes of layer_norm", 1, x.ndim), 0)), eps=eps)
     y = y if weight is None else y * weight
     return y if bias is None else y + bias
 

@@ -98,8 +98,9 @@ def count(start: Any, stop: Any, step: Any) -> Dim:
 
 def steps(start: float, stop: float, step: float) -> Array:
     """The numbers start, start+step, ... before stop, as float64."""
-    Type(float64, (count(start, stop, step),))      # refuses what no memory holds
-    return np.arange(float(start), float(stop), float(step))
+    n = count(start, stop, step)
+    Type(float64, (n,))     # refuses what no memory holds
+    return np.arange(float(start), float(stop), float(step)) if n else np.zeros(0)
 
 
 def arange(start: Dim, stop: Dim, step: int = 1, *, dtype: DType = int64) -> Value:

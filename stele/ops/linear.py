@@ -63,8 +63,12 @@ class Broadcast(Movement):
     shape: Shape
 
     def type(self, *x: Type) -> Type:
-        if (wide := broadcast_shapes(x[0].shape, self.shape)) != self.shape and len(wide) != len(self.shape):
+        wide = broadcast_shapes(x[0].shape, self.shape)
+        if len(wide) != len(self.shape):
             raise ShapeError(f"cannot broadcast {show(x[0].shape)} to {show(self.shape)}: it has more axes")
+        if any(n == 1 and not same(k, 1) for n, k in zip(self.shape, wide)):
+            raise ShapeError(f"cannot broadcast {show(x[0].shape)} to {show(self.shape)}: axes of length 1 repeat, "
+                             "no other becomes one of them")
         return x[0].with_shape(self.shape)
 
     def reference(self, x: Array) -> Array:
@@ -203,6 +207,8 @@ def transpose(x: Value, axes: tuple[int, ...]) -> Value:
 
 def swap_last(x: Value) -> Value:
     """x with its last two axes exchanged."""
+    if x.ndim < 2:
+        raise ShapeError(f"a matrix transpose needs two axes or more, got {show(x.shape)}")
     return Transpose((*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))(x)
 
 

@@ -51,7 +51,7 @@ def cut(total: Dim, size: Dim) -> Iterator[Dim]:
 def squeeze(x: Value, *, axis: int | Sequence[int] | None = None) -> Value:
     """x without axes of length 1: the given ones, or all (of a placeholder those that are named stay)."""
     def is_one(n: Dim) -> bool: return n == 1 if isinstance(n, int) or SIZES.get() is None else same(n, 1)
-    ones = [k for k, n in enumerate(x.shape) if is_one(n)]
+    ones = [k for k, n in enumerate(x.shape) if is_one(n)] if axis is None else []
     given = ones if axis is None else [axis] if isinstance(axis, int) else axis
     axes = {axis_of(a, x.ndim) for a in given}
     if any(not same(x.shape[a], 1) for a in axes):
@@ -116,11 +116,19 @@ def triangle(n: Dim, m: Dim, k: int = 0) -> Value:
     return GreaterEqual()(Iota((n, m), 0, int64)() + k, Iota((n, m), 1, int64)())
 
 
+def needs_matrices(name: str, x: Value) -> None:
+    """Raises ShapeError unless x has two axes or more."""
+    if x.ndim < 2:
+        raise ShapeError(f"{name} needs an array of two axes or more, got {show(x.shape)}")
+
+
 def tril(x: Value, *, k: int = 0) -> Value:
     """x with zeros above diagonal k of its last two axes."""
+    needs_matrices("tril", x)
     return Select()(triangle(x.shape[-2], x.shape[-1], k), x, zeros_like(x))
 
 
 def triu(x: Value, *, k: int = 0) -> Value:
     """x with zeros below diagonal k of its last two axes."""
+    needs_matrices("triu", x)
     return Select()(triangle(x.shape[-2], x.shape[-1], k - 1), zeros_like(x), x)

@@ -10,6 +10,7 @@ import numpy as np
 from stele import functions as F
 from stele.errors import DataError, GraphError
 from stele.handle import TRACING, no_grad
+from stele.ops.arguments import is_many, number
 from stele.saving import options_of
 from stele.tensor import Tensor, tensor
 
@@ -19,7 +20,7 @@ class Optimizer:
 
     def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
         name = type(self).__name__
-        if not isinstance(parameters, Iterable):
+        if not is_many(parameters):
             raise GraphError(f"{name} takes a list of tensors, got a {type(parameters).__name__}",
                              hint="Pass model.parameters().")
         self.parameters = list(parameters)
@@ -29,7 +30,7 @@ class Optimizer:
             if not isinstance(p, Tensor) or not p.requires_grad:
                 raise GraphError(f"parameter {k} of {name} requires no gradients, so it would never move",
                                  hint="Make it with st.tensor(..., requires_grad=True).")
-        if not lr >= 0:
+        if not number(lr, f"lr of {name}") >= 0:
             raise GraphError(f"{name} needs a learning rate >= 0, got {lr}")
         self.rate = tensor(float(lr))
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stele.errors import DTypeError
+from stele.errors import ArgumentError, DTypeError
 from stele.ir.graph import Literal, Op, Value, literal, number_dtype
 from stele.ir.types import DType, Type, bool_, broadcast_shapes, float32, highest, int64, lowest, promote
 from stele.ops.linear import broadcast, cast
@@ -41,7 +41,7 @@ class Elementwise(Op):
 
     def prepare(self, *args: Any) -> tuple[Value, ...]:
         if len(args) != self.arity:
-            raise TypeError(f"{self.name} takes {self.arity} operands, got {len(args)}")
+            raise ArgumentError(f"{self.name} takes {self.arity} operands, got {len(args)}")
         return meet(args)
 
     def type(self, *x: Type) -> Type:
@@ -157,7 +157,11 @@ def needs_integer(op: Op, dtype: DType, with_bool: bool = True) -> None:
 
 def function(op: Op, name: str = "") -> Callable[..., Value]:
     """The op as a plain function of its operands, under its name in lower case or another."""
+    arity: int = getattr(op, "arity", 1)
+
     def apply(*x: Any) -> Value:
+        if len(x) != arity:
+            raise ArgumentError(f"{apply.__name__} takes {arity} operand{'s' * (arity > 1)}, got {len(x)}")
         return op(*x)
 
     apply.__name__ = apply.__qualname__ = name or op.name.lower()

@@ -1,0 +1,210 @@
+"""Calls of the public functions with arguments nobody should give, and what may come of one: a result or a lesson."""
+from __future__ import annotations
+
+import inspect
+import math
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import stele as st
+from stele import nn, optim
+from stele.backend.reference import run
+from stele.errors import SteleError
+from stele.evaluate import cut_at
+from stele.handle import is_symbolic
+from stele.ir.graph import Value, walk
+
+LEFT_OUT = {"Options", "Tensor", "load", "save", "lint", "set_threads", "manual_seed", "summary", "enable_grad",
+            "no_grad"}
+UNSEEN = {"backward", "rebind", "numpy", "tolist", "item", "to", "requires_grad_"}
+OPERATORS = ("__add__", "__matmul__", "__getitem__", "__pow__", "__mod__", "__lt__", "__floordiv__", "__and__")
+LARGE = 1 << 16         # elements of a value up to which a result is computed
+SIGNATURE = ("positional argument", "unexpected keyword", "multiple values", "required keyword", "takes no")
+
+
+class Call(NamedTuple):
+    """A function by name, and what it is called with."""
+
+    name: str
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def __str__(self) -> str:
+        given = [shown(a) for a in self.args] + [f"{k}={shown(a)}" for k, a in self.kwargs.items()]
+        return f"{self.name}({', '.join(given)})"
+
+
+def shown(x: Any) -> str:
+    """An argument as a line of a report says it."""
+    if isinstance(x, st.Tensor):
+        return f"tensor<{x.dtype}{list(x.shape)}>"
+    if isinstance(x, list | tuple):
+        return f"{'[' if isinstance(x, list) else '('}{', '.join(map(shown, x))}{']' if isinstance(x, list) else ',)'}"
+    return f"array<{x.dtype}{list(x.shape)}>" if isinstance(x, np.ndarray) else f"{x!r:.60}"
+
+
+def functions() -> dict[str, Callable[..., Any]]:
+    """Everything public that can be called: functions, methods of a tensor, layers and optimisers."""
+    found = {f"st.{name}": getattr(st, name) for name in sorted(st.__all__)
+             if name not in LEFT_OUT and callable(getattr(st, name)) and not inspect.ismodule(getattr(st, name))}
+    found |= {f"Tensor.{name}": f for name, f in sorted(vars(st.Tensor).items())
+              if callable(f) and not name.startswith("_") and name not in UNSEEN}
+    found |= {f"Tensor.{name}": getattr(st.Tensor, name) for name in OPERATORS}
+    found |= {f"nn.{name}": built(getattr(nn, name)) for name in sorted(nn.__all__)
+              if inspect.isclass(getattr(nn, name)) and name not in ("Module", "Sequential")}
+    return found | {f"optim.{name}": getattr(optim, name) for name in ("SGD", "Adam", "AdamW") if hasattr(optim, name)}
+
+
+def built(layer: Callable[..., Any]) -> Callable[..., Any]:
+    """A layer that is made, and called on images and on rows."""
+    def made(*args: Any, **kwargs: Any) -> Any:
+        module = layer(*args, **kwargs)
+        if max((math.prod(p.shape) for p in module.parameters()), default=0) <= LARGE:
+            for x in (st.zeros(2, 3, 4, 4), st.zeros(2, 3)):
+                try:
+                    return module(x)
+                except SteleError:
+                    continue
+        return None
+
+    return made
+
+
+FUNCTIONS = functions()
+
+
+def tensors(rng: random.Random) -> Any:
+    """A small tensor or array, of any dtype."""
+    shape = rng.choice([(), (0,), (1,), (3,), (2, 3), (3, 3), (0, 3), (2, 0), (2, 3, 4), (1, 3, 4, 4), (3, 3, 2, 2)])
+    kind = rng.choice(["float32"] * 5 + ["int64", "int32", "uint8", "bool", "float16", "float64", "bfloat16", "uint32"])
+    x = st.tensor(np.asarray(np.random.default_rng(rng.randrange(99)).integers(0, 4, shape))).astype(kind)
+    return x if rng.random() < 0.85 or kind == "bfloat16" else x.numpy()
+
+
+def numbers(rng: random.Random) -> Any:
+    """A number: mostly small, sometimes absurd."""
+    return rng.choice([
+        0, 1, 2, 3, 4, 1, 2, -1, -2, 0.5, 1.0, 2.5, -0.5, True, np.int64(2), np.float32(0.5), 7, 100, 1e30,
+        float("nan"), float("inf"), -3, 2**31, -2**31 - 1, 2**40, 2**62, 2**63, -2**63 - 1, 2**64, 10**30])
+
+
+def oddities(rng: random.Random) -> Any:
+    """What hardly anything takes."""
+    return rng.choice([
+        None, "a", "mean", "float32", "same", "", b"x", {}, {"x": 1}, {0}, [], (), [[]], object(), len, int,
+        lambda *x: x[0] if x else None, lambda x: x.sum(), ..., slice(None), slice(1, -1, 0), slice("a", 2), 1j,
+        float, np.float64, st.float16, "float33", [1, "a"], [None], (1, 2), (0, 1), [2, 3], (-1,), (2, -1), (1, 1,
+        1), ((1, 1), (0, 0)), [(1, 2)], [1.5], range(3), np.array(["a"]), np.array([None]), np.ones((2, 2),
+        np.complex64), iter([1]), type, NotImplemented, Exception("x")])
+
+
+def argument(rng: random.Random, depth: int = 0) -> Any:
+    """Anything at all."""
+    kind = rng.random()
+    if kind < 0.05 and depth < 2:
+        return [argument(rng, depth + 1) for _ in range(rng.randrange(4))]
+    return tensors(rng) if kind < 0.45 else numbers(rng) if kind < 0.75 else oddities(rng)
+
+
+# What an argument may well be, by the annotation of its parameter.
+PLAUSIBLE: dict[str, Callable[[random.Random], Any]] = {
+    "Value":    tensors,
+    "Any":      tensors,
+    "Sequence[Value]": lambda rng: [x := tensors(rng), x],
+    "int":      lambda rng: rng.choice([0, 1, 2, -1]),
+    "Axes":     lambda rng: rng.choice([None, 0, 1, -1, (0, 1)]),
+    "float":    lambda rng: rng.choice([0.5, 1e-5, 0.0, 2]),
+    "bool":     lambda rng: rng.random() < 0.5,
+    "Pair":     lambda rng: rng.choice([1, 2, 3, (1, 2)]),
+    "Shape":    lambda rng: rng.choice([(2, 3), (3,), 3, ()]),
+    "DType":    lambda rng: rng.choice(["float32", "int64", "float64", "uint8", "bool"]),
+    "Callable": lambda rng: rng.choice([lambda *x: (x[0] * x[0]).sum(), lambda c, x: (c, x)]),
+    "str":      lambda rng: rng.choice(["mean", "sum", "none", "tanh"]),
+}
+
+
+def plausible(rng: random.Random, parameter: inspect.Parameter) -> Any:
+    """An argument of the kind that a parameter asks for, as far as its annotation says."""
+    text = str(parameter.annotation)
+    kind = next((k for k in sorted(PLAUSIBLE, key=len, reverse=True) if k in text), None)
+    return argument(rng) if kind is None else PLAUSIBLE[kind](rng)
+
+
+def call(seed: int) -> Call:
+    """The call of this number: of a function with arguments it asks for, one of which is another, or with any."""
+    rng = random.Random(seed)
+    name = rng.choice(list(FUNCTIONS))
+    f = FUNCTIONS[name]
+    taken = [p for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    several = any(p.kind is p.VAR_POSITIONAL for p in taken)
+    places = [p for p in taken if p.kind is not p.KEYWORD_ONLY]
+    places = places * rng.randrange(1, 4) if several else places[:rng.randrange(1, 5)]
+    keywords = [p for p in taken if p.kind is p.KEYWORD_ONLY and rng.random() < 0.5]
+    if rng.random() < 0.3:
+        args, kwargs = [argument(rng) for _ in places], {p.name: argument(rng) for p in keywords}
+    else:
+        args, kwargs = [plausible(rng, p) for p in places], {p.name: plausible(rng, p) for p in keywords}
+        odd = rng.randrange(2 * len(args) + 2)
+        if odd < len(args):
+            args[odd] = argument(rng)
+        elif keywords and odd < len(args) + 2:
+            kwargs[rng.choice(keywords).name] = argument(rng)
+    if name.startswith("Tensor."):
+        args[:1] = [st.tensor(tensors(rng))]
+    return Call(name, f, tuple(args), kwargs)
+
+
+def fault(made: Call, native: bool = True) -> str | None:
+    """What is wrong with what came of a call, in words; None for a result or a lesson."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            result = made.function(*made.args, **made.kwargs)
+            return "; ".join(wrong for y in found(result) if (wrong := wrong_value(y, native))) or None
+        except (SteleError, MemoryError):
+            return None
+        except TypeError as error:
+            return None if any(words in str(error) for words in SIGNATURE) else said(error)
+        except Exception as error:
+            return None if __file__.endswith(said(error).rpartition(" at ")[2].partition(":")[0]) else said(error)
+
+
+def said(error: Exception) -> str:
+    """An error of no kind that teaches, with the place it comes from."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = "" if place is None else f" at {place.tb_frame.f_code.co_filename.rpartition('/')[2]}:{place.tb_lineno}"
+    return f"{type(error).__name__}: {error}{where}"
+
+
+def found(result: Any) -> Iterator[st.Tensor]:
+    """The tensors of a result."""
+    if isinstance(result, st.Tensor):
+        yield result
+    elif isinstance(result, list | tuple):
+        for part in result:
+            yield from found(part)
+
+
+def wrong_value(y: st.Tensor, native: bool) -> str | None:
+    """How the numbers of a tensor differ from the reference's, if they are few enough to compute."""
+    order: list[Value] = walk([y.value], stop=lambda v: v.data is not None)
+    sizes = [v.type.size for v in order if hasattr(v.type, "size")]
+    if any(map(is_symbolic, order)) or not all(isinstance(n, int) and n <= LARGE for n in sizes):
+        return None
+    leaves = [v for v in order if v.data is not None]
+    (expected,) = run(cut_at(leaves, [y.value]), [v.data.array for v in leaves])
+    if expected.shape != y.shape or expected.dtype != y.dtype.numpy:
+        return f"a value {y.value.type} is {expected.dtype}{list(expected.shape)}"
+    if not native:
+        return None
+    got, wide = y.numpy().astype("f8"), expected.astype("f8")
+    rough = {2: 2e-2, 4: 1e-3, 8: 1e-6}.get(expected.dtype.itemsize, 0.0)
+    same = np.isclose(got, wide, rtol=rough, atol=rough, equal_nan=True)
+    return None if same.all() else f"{y.value.type}: {got[~same].flat[0]} for {wide[~same].flat[0]}"
