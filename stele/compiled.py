@@ -41,6 +41,8 @@ from stele.trace import Traced, trace
 
 MANY = 8        # traces of one call pattern after which a changing number is worth a warning
 MOST = 32       # plans kept of one call pattern
+PROGRAMS = 64   # programs kept of one function
+CALLS = 1024    # exact shapes and numbers of arguments whose plans are kept at hand
 
 
 class Variant(NamedTuple):
@@ -73,6 +75,8 @@ class Compiled(Opaque):
         self.latest: Call = lambda _: MISS
         self.variants: dict[Any, list[Variant]] = {}
         self.built: dict[Any, Program] = {}
+        self.called: dict[Any, int] = {}        # how often a program had been called when the last one was made
+        self.finished = 0                       # plans that were made and are at hand
         self.history: dict[Any, tuple[int, Plan, dict[str, str]]] = {}
         self.closed: set[Any] = set()
         self.traces = 0
@@ -138,26 +142,72 @@ class Compiled(Opaque):
 
     def fitting(self, key: Any, leaves: Sequence[Any], spec: tree.Spec | None) -> Any:
         """A call whose exact shapes are new, or whose guards have changed: by a plan that there is, or by a new one."""
-        variants = self.variants.setdefault((*key[:3], *map(family, leaves)), [])
-        entries = self.plans.setdefault(key, [])
         shapes = tuple(shape_of(x) for x in leaves)
-        for variant in variants:
-            plan, sizes = variant.plan, match(variant.shapes, shapes)
-            if sizes is not None and not fails(variant, sizes) and all(plan is not entry.plan for entry in entries):
-                call = straight(plan, sizes, leaves, len(leaves))
-                if (made := call(leaves)) is not MISS:
-                    entries.append(Entry(plan, sizes, call))
-                    return made
+        before = self.finished
+        if (made := self.known(key, leaves, shapes)) is not MISS:
+            return made
         with RUNNING:
+            if self.finished != before:     # by another thread, while this one waited
+                for entry in self.plans.get(key, ()):
+                    if (made := entry.call(leaves)) is not MISS:
+                        return made
+                if (made := self.known(key, leaves, shapes)) is not MISS:
+                    return made
+            variants = self.patterns(key, leaves)
             plan, sizes = self.specialised(variants, spec, leaves, shapes)
-        del variants[:-MOST]
-        entries.append(Entry(plan, sizes, straight(plan, sizes, leaves, len(leaves))))
-        del entries[:-MOST]
+            del variants[:-MOST]
+            entry = self.enter(key, plan, sizes, straight(plan, sizes, leaves, len(leaves)))
+            self.forget(plan.program)
+            self.finished += 1
         self.count((*key[:3], *map(kind, leaves)), plan, leaves, spec)
-        if (made := entries[-1].call(leaves)) is MISS:
+        if (made := entry.call(leaves)) is MISS:
             raise TraceError(f"{self.name} changed its own inputs while it was traced",
                              hint="Pass what changes as an argument.")
         return made
+
+    def patterns(self, key: Any, leaves: Sequence[Any]) -> list[Variant]:
+        """The plans of this call pattern."""
+        return self.variants.setdefault((*key[:3], *map(family, leaves)), [])
+
+    def known(self, key: Any, leaves: Sequence[Any], shapes: tuple[Any, ...]) -> Any:
+        """The call by a plan of the same pattern that was not tried for these shapes yet, or MISS."""
+        tried = [entry.plan for entry in self.plans.get(key, ())]
+        for variant in [*self.patterns(key, leaves)]:
+            plan, sizes = variant.plan, match(variant.shapes, shapes)
+            if sizes is not None and not fails(variant, sizes) and all(plan is not other for other in tried):
+                call = straight(plan, sizes, leaves, len(leaves))
+                if (made := call(leaves)) is not MISS:
+                    self.enter(key, plan, sizes, call)
+                    return made
+        return MISS
+
+    def enter(self, key: Any, plan: Plan, sizes: Mapping[str, int], call: Call) -> Entry:
+        """Puts a plan at hand for these exact shapes."""
+        entries = self.plans.setdefault(key, [])
+        entries.append(Entry(plan, sizes, call))
+        del entries[:-MOST]
+        if len(self.plans) > CALLS:
+            del self.plans[next(iter(self.plans))]
+        return entries[-1]
+
+    def forget(self, latest: Program) -> None:
+        """Drops the programs that nobody has called for longest, beyond those that are kept."""
+        for key, program in [*self.built.items()]:
+            if program is latest or program.calls != self.called.get(key):
+                self.called[key], self.built[key] = program.calls, self.built.pop(key)
+        gone = [*self.built][:-PROGRAMS]
+        if not gone:
+            return
+        kept = {id(program) for key, program in self.built.items() if key not in gone}
+        for key in gone:
+            del self.built[key], self.called[key]
+        self.latest = lambda _: MISS
+        tables: list[dict[Any, list[Any]]] = [self.plans, self.variants]
+        for plans in tables:
+            for key in [*plans]:
+                plans[key] = [one for one in plans[key] if id(one.plan.program) in kept]
+                if not plans[key]:
+                    del plans[key]
 
     def count(self, pattern: Any, plan: Plan, leaves: Sequence[Any], spec: tree.Spec | None) -> None:
         """Warns where one call pattern is traced again and again."""

@@ -32,7 +32,9 @@ class Run(Protocol):
 
 
 class Program(Protocol):
-    """A graph made executable."""
+    """A graph made executable. `calls` says how often it ran."""
+
+    calls: int
 
     @property
     def run(self) -> Run:

@@ -51,11 +51,9 @@ class Pool:
         self._set("crowded", threads > detect().cores)
         self._set("main", threading.main_thread().ident or 0)
         self._set("on_poll", int(ffi.cast("uintptr_t", _on_poll)))
-        worker = ffi.cast("void(*)(uintptr_t, int64_t)", native["pool_worker"])
-        self._workers = [threading.Thread(target=worker, args=(self.address, index), name=f"stele-{index}", daemon=True)
-                         for index in range(1, threads)]
-        for thread in self._workers:
-            thread.start()
+        self._worker = ffi.cast("void(*)(uintptr_t, int64_t)", native["pool_worker"])
+        self._workers: list[threading.Thread] = []
+        self.open()
 
     def call(self, program: int, ctx: int, *addresses: int) -> int:
         """Run `i32 program(ctx*, pool*)` without the GIL and return its code; the status is cleared before, and the
@@ -65,6 +63,17 @@ class Pool:
         """
         code = self.invoke(self.address, program, ctx, *addresses)
         return code and interrupted(code)
+
+    def open(self) -> bool:
+        """Start the workers, again after `close`; False while one of those before is still there."""
+        if any(thread.is_alive() for thread in self._workers):
+            return False
+        self._set("stop", 0)
+        self._workers = [threading.Thread(target=self._worker, args=(self.address, index), name=f"stele-{index}",
+                                          daemon=True) for index in range(1, self.threads)]
+        for thread in self._workers:
+            thread.start()
+        return True
 
     def close(self, seconds: float = _EXIT_SECONDS) -> bool:
         """Send the workers home; whether all of them left in time."""
@@ -97,7 +106,7 @@ _made: list[Pool] = []                  # every pool of this process: programs m
 def current() -> Pool:
     """The pool of this process, made on first use and again after fork; keep it for the length of a call.
 
-    Raises Cancelled in other threads than the main one while the interpreter goes down.
+    Ends other threads than the main one, as `sys.exit` does, while the interpreter goes down.
     """
     return now or _start()
 
@@ -125,21 +134,32 @@ def set_threads(threads: int) -> None:
     with _change:
         _wanted = threads
         retired, now = now, None
-    if retired:
-        retired.close()
+        if retired:
+            retired.close()
 
 
 def _start() -> Pool:
     global now
     if _leaving and threading.current_thread() is not threading.main_thread():
-        raise Cancelled("no program starts in this thread, since the interpreter is going down")
+        raise stopped()
     with _change:
         if _leaving:
             return Pool(1)
+        threads = _wanted or config.THREADS()
+        if now is None:     # one that was replaced comes back
+            now = next((pool for pool in _made if pool.threads == threads and pool.open()), None)
         if now is None:
-            now = Pool(_wanted or config.THREADS())
+            now = Pool(threads)
             _made.append(now)
         return now
+
+
+def stopped() -> BaseException:
+    """What a program raises that was asked to stop: in a thread that the interpreter leaves behind, what ends it in
+    silence."""
+    if _leaving and threading.current_thread() is not threading.main_thread():
+        return SystemExit()
+    return Cancelled("the program was asked to stop; no state was changed")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from stele.backend.cpu.image import Image, load
 from stele.backend.cpu.native import Native, native, wheres
 from stele.backend.cpu.target import detect
 from stele.backend.cpu.tuned import tuned
-from stele.errors import Cancelled, DeviceError, IndexOutOfRange, ShapeError
+from stele.errors import DeviceError, IndexOutOfRange, ShapeError
 from stele.ir.graph import Graph, walk
 from stele.ir.origin import lines
 from stele.ir.sizes import at
@@ -29,6 +29,8 @@ from stele.ir.types import show as shape_text
 from stele.kernel.memory import FRESH, Layout, Piece, layout
 
 INDEX_OUT_OF_RANGE = 1
+BOUNDS = 1024
+"""Memory plans kept of one program whose sizes are open."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,8 @@ class Program:
         if (bound := self.bounds.get(key)) is None:
             refuse_negative(self.graph, dict(zip(self.open, key)))
             bound = self.bounds[key] = self.bind({**sizes, **self.manifest.private})
+            if len(self.bounds) > BOUNDS:
+                del self.bounds[next(iter(self.bounds))]
         return bound
 
     def bind(self, sizes: dict[str, int]) -> Bound:
@@ -153,7 +157,7 @@ class Program:
             where = ", ".join(self.lines(self.manifest.sites[int(status[1])]))
             raise IndexOutOfRange(f"index {int(status[2])} is out of range", where=where,
                                   hint="Indices and labels run from 0 to the size of their axis - 1.")
-        raise Cancelled("the program was asked to stop; no state was changed")
+        raise pool.stopped()
 
     def lines(self, origins: Sequence[int]) -> tuple[str, ...]:
         """The user's lines of the values with these numbers, in the graph as traced now."""

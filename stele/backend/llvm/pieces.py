@@ -50,7 +50,7 @@ def is_stopped(b: Builder, ctx: ir.Value, thread: ir.Value) -> ir.Value:
     return b.icmp_signed("!=", b.call(watch, [ctx, thread]), i64(0))
 
 
-def run(b: Builder, code: ir.Function, arguments: Sequence[ir.Value], tasks: Dim, size: Dim,
+def run(b: Builder, code: ir.Value, arguments: Sequence[ir.Value], tasks: Dim, size: Dim,
         named: Callable[[str], ir.Value]) -> None:
     """Calls a kernel with `(ctx, thread, begin, end)`; in pieces, if its `tasks` together take more than one.
 
