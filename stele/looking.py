@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from stele.errors import ArgumentError, DTypeError, ShapeError
 from stele.evaluate import numbers
 from stele.handle import Handle, is_symbolic
 from stele.ir.graph import Array, walk
-from stele.ir.types import DType, Shape
+from stele.ir.types import DType
 from stele.opensize import opened
 
 
@@ -22,7 +22,7 @@ class Looking(Handle):
     __array_priority__ = 1000
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> tuple[int, ...]:
         """Sizes of the axes. One that is open compares by assumption: the answer becomes a guard of the program."""
         return tuple(map(opened, self.value.type.shape))
 
@@ -39,7 +39,7 @@ class Looking(Handle):
         return self.value.type.device
 
     @property
-    def size(self) -> Any:
+    def size(self) -> int:
         """Number of elements."""
         return opened(self.value.type.size)
 
@@ -48,7 +48,7 @@ class Looking(Handle):
             raise ArgumentError("a tensor of no axes has no length; float(x) takes its number out")
         return int(self.shape[0])
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Self]:
         return (self[k] for k in range(len(self)))  # type: ignore[index]
 
     # Looking at the numbers

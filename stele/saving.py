@@ -73,10 +73,9 @@ def load(path: str | Path, into: Mapping[str, Any] | None = None) -> Any:
 
 def restore(state: Any, into: Mapping[str, Any], path: str | Path) -> None:
     """Puts entries of a state into objects: into all of them, or into none."""
-    if not isinstance(state, dict) or (missing := sorted(into.keys() - state.keys())):
+    if missing := sorted(into.keys() - state.keys() if isinstance(state, dict) else into):
         held = ", ".join(map(repr, state)) if isinstance(state, dict) else f"a {type(state).__name__}"
-        wanted = missing[0] if isinstance(state, dict) else next(iter(into), "")
-        raise DataError(f"{path} holds no entry {wanted!r}, but {held or 'nothing'}")
+        raise DataError(f"{path} holds no entry {missing[0]!r}, but {held or 'nothing'}")
     before = {name: {key: x.detach() if isinstance(x, Tensor) else x for key, x in target.state_dict().items()}
               for name, target in into.items()}
     try:

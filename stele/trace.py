@@ -154,7 +154,8 @@ def draws(state: State) -> dict[str, object]:
     they are first named: they are loaded here where code names them, so that the first use is seen as any other is.
     """
     if "random" in state.names | state.called:
-        import_module("numpy.random"), import_module("random")
+        for name in ("numpy.random", "random"):
+            import_module(name)
     numpy, python = sys.modules.get("numpy.random"), sys.modules.get("random")
     found: dict[str, object] = {} if python is None else {"random": hash(python.getstate())}
     if numpy is None:

@@ -15,7 +15,7 @@ X = st.tensor(np.arange(6.0, dtype=np.float32).reshape(2, 3))
 
 SAME: list[tuple[Any, Any]] = [
     (lambda: X.sum(dim=1, keepdim=True), lambda: X.sum(axis=1, keepdims=True)),
-    (lambda: st.mean(X, dim=0), lambda: st.mean(X, axis=0)), 
+    (lambda: st.mean(X, dim=0), lambda: st.mean(X, axis=0)),
     (lambda: X.std(dim=1, ddof=1), lambda: X.std(1, correction=1)),
     (lambda: st.softmax(input=X, dim=0), lambda: st.softmax(X, axis=0)),
     (lambda: st.concatenate(tensors=[X, X], dim=1), lambda: st.concatenate([X, X], axis=1)),

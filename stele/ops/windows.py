@@ -34,7 +34,8 @@ class Window(Movement):
 
     def reference(self, x: Array) -> Array:
         reach = self.dilation * (self.size - 1) + 1
-        views = np.lib.stride_tricks.sliding_window_view(x, reach, self.axis)  # type: ignore[call-overload]
+        window_view: Any = np.lib.stride_tricks.sliding_window_view
+        views = window_view(x, reach, self.axis)
         cut: list[Any] = [slice(None)] * x.ndim
         cut[self.axis] = slice(None, None, self.stride)
         return views[(*cut, slice(None, None, self.dilation))]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from llvmlite import ir
 
@@ -141,7 +142,7 @@ def bind(module: ir.Module, name: str, launch: Launch, positions: list[int], siz
         bufs, own = (b.alloca(i64, size) for size in (len(positions) + 1, WORDS))
     places = table(module, f"{name}.places", positions)
     b.call(module.globals.get("context") or context(module), [own, bufs, ctx, places, i64(len(positions))])
-    code = module.globals.get(launch.function) or ir.Function(module, KERNEL, launch.function)
+    code: Any = module.globals.get(launch.function) or ir.Function(module, KERNEL, launch.function)
     pieces.run(b, code, [own, *rest], launch.tasks, size,
                lambda n: b.load(word_at(b, word(b, ctx, SIZES), position(n)), typ=i64))
     b.ret_void()
