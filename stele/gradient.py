@@ -13,7 +13,7 @@ from stele.handle import enable_grad, owner
 from stele.ir.graph import Value, walk
 from stele.ir.origin import lines
 from stele.ir.sizes import Size
-from stele.ops.arguments import function, sequence, wholes
+from stele.ops.arguments import function, refuse, sequence, wholes
 from stele.ops.linear import Reshape, full, zeros_like
 from stele.scan import scan
 from stele.tensor import Tensor, constant
@@ -48,6 +48,9 @@ def gradients(loss: Tensor, wrt: Any) -> Any:
     """
     seed = seed_of(loss)
     leaves, spec = tree.flatten(tree.expand(wrt))
+    for x in leaves:
+        if not isinstance(x, Tensor):
+            refuse("wrt of gradients", "a tensor, or a container of tensors", x)
     refuse_freed([loss.value])
     found = autodiff.gradients([loss.value], [seed], [x.value for x in leaves])
     for k, (x, g) in enumerate(zip(leaves, found)):

@@ -13,7 +13,7 @@ from stele.ir.graph import Graph, Parameter, Value, parameter, substitute, walk
 from stele.ir.sizes import Dim, size
 from stele.ir.types import Type
 from stele.ir.types import dtype as type_named
-from stele.ops.arguments import sequence
+from stele.ops.arguments import refuse, sequence
 from stele.ops.arguments import size as a_size
 from stele.pipeline import build, options_of
 from stele.plan import Plan, donations
@@ -94,8 +94,10 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
         if not is_symbolic(constant(x).value):
             raise GraphError("an input of a function is a placeholder, got a tensor with numbers",
                              hint="Make it with st.placeholder, or leave it out: tensors are read at every call.")
-    updated = updates.items() if isinstance(updates, Mapping) else \
-        [sequence(pair, "every update", "a pair (tensor, new)") for pair in sequence(updates, "updates", "pairs")]
+    updated = updates.items() if isinstance(updates, Mapping) else sequence(updates, "updates", "pairs (tensor, new)")
+    for pair in updated:
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], Tensor):
+            refuse("every update", "a pair (tensor, new)", pair)
     pairs = [(x, constant(new, x.dtype)) for x, new in updated]
     leaves, spec = tree.flatten(outputs)
     made = [constant(y) for y in leaves]

@@ -147,9 +147,7 @@ def operands(x: Any, what: str) -> tuple[Value, ...]:
 
 
 def axes(x: Any, what: str) -> Any:
-    """An axis, or several; None stays."""
-    if x is None:
-        return None
+    """An axis, or several."""
     found = wholes(x, what)
     return found if is_many(x) else found[0]
 
@@ -191,8 +189,8 @@ FORMS: dict[str, Form] = {
     "int | None":                       optional(whole),
     "Dim":                              whole,
     "int | Sequence[int]":              axes,
-    "int | Sequence[int] | None":       axes,
-    "Axes":                             axes,
+    "int | Sequence[int] | None":       optional(axes),
+    "Axes":                             optional(axes),
     "Shape":                            shape,
     "float":                            number,
     "bool":                             flag,
