@@ -14,6 +14,7 @@ from stele.backend.locks import RUNNING
 from stele.errors import TraceError
 from stele.general import general
 from stele.handle import GRAD, TRACING
+from stele.ir.door import leaving, public
 from stele.ir.graph import Constant, Graph
 from stele.ir.origin import lines
 from stele.ir.types import Sizes, Type, show
@@ -129,16 +130,20 @@ class Compiled(Opaque):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if TRACING.get() is not None:
             return self.function(*args, **kwargs)
-        if not kwargs and (made := self.latest(args)) is not MISS:
-            return made
-        leaves, spec = tree.flatten((args, kwargs))
-        key = (spec, GRAD.get(), sharing(leaves), *map(signature, leaves))
-        for entry in self.plans.get(key, ()):
-            if (made := entry.call(leaves)) is not MISS:
-                if len(leaves) == len(args) and all(map(is_, leaves, args)):
-                    self.latest = entry.call
+        try:
+            if not kwargs and (made := self.latest(args)) is not MISS:
                 return made
-        return self.fitting(key, leaves, spec)
+            leaves, spec = tree.flatten((args, kwargs))
+            key = (spec, GRAD.get(), sharing(leaves), *map(signature, leaves))
+            for entry in self.plans.get(key, ()):
+                if (made := entry.call(leaves)) is not MISS:
+                    if len(leaves) == len(args) and all(map(is_, leaves, args)):
+                        self.latest = entry.call
+                    return made
+            return self.fitting(key, leaves, spec)
+        except Exception as error:
+            leaving(error)
+            raise
 
     def fitting(self, key: Any, leaves: Sequence[Any], spec: tree.Spec | None) -> Any:
         """A call whose exact shapes are new, or whose guards have changed: by a plan that there is, or by a new one."""
@@ -298,7 +303,11 @@ class Method(Opaque):
         return self.compiled, self.instance
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.compiled(self.instance, *args, **kwargs)
+        try:
+            return self.compiled(self.instance, *args, **kwargs)
+        except Exception as error:
+            leaving(error)
+            raise
 
 
 def shown(x: Any) -> str:
@@ -316,6 +325,7 @@ def fails(variant: Variant, sizes: Mapping[str, int]) -> bool:
 def compile(f: Callable[..., Any], *, dims: Dims = ..., **options: Any) -> Compiled: ...
 @overload
 def compile(f: None = None, *, dims: Dims = ..., **options: Any) -> Callable[[Callable[..., Any]], Compiled]: ...
+@public
 def compile(f: Callable[..., Any] | None = None, *, dims: Dims | None = None, **options: Any) -> Any:
     """The function as one compiled program; also a decorator, with or without options.
 

@@ -87,6 +87,7 @@ _folder = Form("a folder", lambda text: Path(text).expanduser().absolute())
 _library = Form("openblas, mkl, none or a library's path", str)
 _target = _choice("native", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 _backend = _choice("cpu", "reference")
+_frames = _choice("short", "full")
 _stages = _names("graph", "simplify", "stabilize", "expand", "share", "merge", "fuse", "loops", "llvm", "asm", "memory",
                  "cache", "time", "call")
 _threads = _integer(1, MAX_THREADS, "a number")
@@ -104,10 +105,12 @@ CACHE_SIZE = Flag("STELE_CACHE_SIZE", "512",                        _megabytes, 
 DATA       = Flag("STELE_DATA",       "~/.cache/stele/data",        _folder,    "Where data sets are kept.")
 OFFLINE    = Flag("STELE_OFFLINE",    "0",                          _yes_no,    "Never open a network connection.")
 SHOW       = Flag("STELE_SHOW",       "",                           _stages,    "Print these stages of every compile.")
+TRACEBACK  = Flag("STELE_TRACEBACK",  "short",                      _frames,    "Frames in errors: yours, or all.")
 CHECK      = Flag("STELE_CHECK",      "0",                          _yes_no,    "Verify the graph after every pass.")
 # fmt: on
 
-ALL: tuple[Flag[object], ...] = (TARGET, THREADS, SPIN, BACKEND, BLAS, CACHE, CACHE_SIZE, DATA, OFFLINE, SHOW, CHECK)
+ALL: tuple[Flag[object], ...] = (TARGET, THREADS, SPIN, BACKEND, BLAS, CACHE, CACHE_SIZE, DATA, OFFLINE, SHOW,
+                                TRACEBACK, CHECK)
 
 
 def unknown() -> dict[str, str | None]:

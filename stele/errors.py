@@ -11,6 +11,9 @@ class SteleError(Exception):
     matmul needs x.shape[-1] == w.shape[-2], got (8, 3) @ (4, 5) at model.py:12. Did you mean w.T?
     """
 
+    asked = ""
+    """The function that was called, where the message does not say it."""
+
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
         self.where = where
@@ -18,6 +21,8 @@ class SteleError(Exception):
 
     def __str__(self) -> str:
         text = str(self.args[0])
+        if self.asked and self.asked not in text:
+            text = f"{self.asked}: {text}"
         if self.where:
             text = f"{text.rstrip('.')} at {self.where}"
         if not self.hint:

@@ -7,6 +7,7 @@ import numpy as np
 
 from stele import shapes
 from stele.evaluate import evaluate
+from stele.ir.door import public
 from stele.ir.sizes import Size
 from stele.ir.types import Type, int64
 from stele.ir.types import dtype as type_named
@@ -63,6 +64,7 @@ matrix_transpose            = lift(linear.swap_last)
 lifted_gelu = lift(functional.gelu)
 
 
+@public
 def full(shape: Any, value: float | int | bool, dtype: Any = None) -> Tensor:
     """A tensor that holds one number everywhere.
 
@@ -73,32 +75,38 @@ def full(shape: Any, value: float | int | bool, dtype: Any = None) -> Tensor:
     return Tensor(filled(shapes.shape_of((shape,)), value, type_named(type(value) if dtype is None else dtype)))
 
 
+@public
 def zeros(*shape: Any, dtype: Any = "float32") -> Tensor:
     """Zeros of a shape given as one sequence or as several numbers."""
     return full(shapes.shape_of(shape), 0, type_named(dtype))
 
 
+@public
 def ones(*shape: Any, dtype: Any = "float32") -> Tensor:
     """Ones of a shape given as one sequence or as several numbers."""
     return full(shapes.shape_of(shape), 1, type_named(dtype))
 
 
+@public
 def full_like(x: Any, value: float | int | bool) -> Tensor:
     """One number everywhere, in the shape and dtype of x."""
     x = constant(x)
     return full(x.shape, value, x.dtype)
 
 
+@public
 def zeros_like(x: Any) -> Tensor:
     """Zeros in the shape and dtype of x."""
     return full_like(x, 0)
 
 
+@public
 def ones_like(x: Any) -> Tensor:
     """Ones in the shape and dtype of x."""
     return full_like(x, 1)
 
 
+@public
 def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any = None) -> Tensor:
     """start, start+step, ... before stop; from 0 where only one number is given.
 
@@ -113,6 +121,7 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any 
     return tensor(generate.steps(number(first), number(last), number(by)), dtype="float32" if dtype is None else dtype)
 
 
+@public
 def linspace(start: float, stop: float, count: int, dtype: Any = "float32") -> Tensor:
     """`count` numbers evenly from start to stop, both included."""
     ends = [arguments.number(n, "every end of linspace") for n in (start, stop)]
@@ -122,6 +131,7 @@ def linspace(start: float, stop: float, count: int, dtype: Any = "float32") -> T
     return tensor(np.linspace(*ends, *type.shape), dtype=dtype)
 
 
+@public
 def eye(n: int, m: int | None = None, dtype: Any = "float32") -> Tensor:
     """Ones on the diagonal of an n x m matrix of zeros."""
     shape = shapes.shape_of((n, n if m is None else m))
@@ -129,16 +139,19 @@ def eye(n: int, m: int | None = None, dtype: Any = "float32") -> Tensor:
     return equal(rows, columns).astype(dtype)
 
 
+@public
 def gelu(x: Any, approximate: str = "none") -> Tensor:
     """x times the normal distribution function of x; `approximate="tanh"` takes the tanh form."""
     return lifted_gelu(x, approximate=arguments.choice(approximate, "approximate", ("none", "tanh")) == "tanh")
 
 
+@public
 def from_numpy(array: Any) -> Tensor:
     """A tensor holding a copy of an array, in its dtype."""
     return tensor(array if isinstance(array, np.ndarray) else array_of(array))
 
 
+@public
 def from_dlpack(x: Any) -> Tensor:
     """A tensor holding a copy of any array that speaks DLPack."""
     if not hasattr(x, "__dlpack__") or (isinstance(x, np.ndarray) and x.dtype.kind not in "biufc"):
@@ -146,6 +159,7 @@ def from_dlpack(x: Any) -> Tensor:
     return tensor(np.from_dlpack(x))
 
 
+@public
 def eval(*tensors: Tensor) -> Any:
     """Computes the numbers of tensors now, all in one program; returns them."""
     for t in tensors:

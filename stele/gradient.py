@@ -10,6 +10,7 @@ from stele.errors import GraphError, ShapeError
 from stele.evaluate import refuse_freed
 from stele.functions import eye, stack
 from stele.handle import enable_grad, owner
+from stele.ir.door import public
 from stele.ir.graph import Value, walk
 from stele.ir.origin import lines
 from stele.ir.sizes import Size
@@ -36,6 +37,7 @@ def seed_of(loss: Any) -> Value:
     return full(loss.value.shape, 1, loss.dtype)
 
 
+@public
 def gradients(loss: Tensor, wrt: Any) -> Any:
     """The gradient of a number with respect to each tensor of `wrt`, a tensor or a container of tensors (or a module).
 
@@ -61,6 +63,7 @@ def gradients(loss: Tensor, wrt: Any) -> Any:
     return tree.unflatten(spec, (Tensor(g, loss.requires_grad) for g in found if g is not None))
 
 
+@public
 def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
                    ) -> Callable[..., Any]:
     """The function that returns (f(...), gradient with respect to the arguments `argnums`).
@@ -76,6 +79,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_
     function(f, "what is differentiated")
     numbers = wholes(argnums, "argnums", 0)
 
+    @public
     @wraps(f)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         if max(numbers, default=0) >= len(args):
@@ -114,6 +118,7 @@ def renewed(args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[tuple[Any, .
     return tuple(new), wrt
 
 
+@public
 def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
     """The function that returns the gradient of f; of any order, as in `grad(grad(f))`.
 
@@ -123,6 +128,7 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool 
     """
     both = value_and_grad(f, argnums, has_aux)
 
+    @public
     @wraps(f)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         y, g = both(*args, **kwargs)
@@ -131,6 +137,7 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool 
     return gradient
 
 
+@public
 def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """f(*args), and the function that maps a cotangent of it to cotangents of the arguments.
 
@@ -156,6 +163,7 @@ def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[A
     return y, pull
 
 
+@public
 def jvp(f: Callable[..., Any], args: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
     """f(*args), and its change along the tangents of the arguments.
 
@@ -178,6 +186,7 @@ def jvp(f: Callable[..., Any], args: tuple[Any, ...], tangents: tuple[Any, ...])
     return y, tree.unflatten(spec, made)
 
 
+@public
 def hessian(f: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     """The function that returns the second derivatives of f at x, of shape x.shape + x.shape.
 
@@ -185,6 +194,7 @@ def hessian(f: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     >>> hessian(lambda x: (x ** 3).sum())(st.tensor([1.0, 2.0])).tolist()
     [[6.0, 0.0], [0.0, 12.0]]
     """
+    @public
     def second(x: Tensor) -> Tensor:
         inner = fresh(x)
         first = grad(f)(inner).reshape(-1)

@@ -10,6 +10,7 @@ from stele.backend.locks import RUNNING
 from stele.errors import ArgumentError, DTypeError, ShapeError
 from stele.evaluate import numbers
 from stele.handle import Handle, is_symbolic
+from stele.ir.door import public
 from stele.ir.graph import Array, walk
 from stele.ir.types import DType
 from stele.opensize import opened
@@ -43,6 +44,7 @@ class Looking(Handle):
         """Number of elements."""
         return opened(self.value.type.size)
 
+    @public
     def __len__(self) -> int:
         if not self.shape:
             raise ArgumentError("a tensor of no axes has no length; float(x) takes its number out")
@@ -53,11 +55,13 @@ class Looking(Handle):
 
     # Looking at the numbers
 
+    @public
     def numpy(self) -> Array:
         """The numbers as a read-only NumPy array: a lease on the tensor's own memory, not a copy."""
         with RUNNING:
             return numbers(self.value).array
 
+    @public
     def item(self) -> Any:
         """The one number of a tensor of one element."""
         if self.size != 1:
@@ -65,9 +69,11 @@ class Looking(Handle):
                              hint="Write x.tolist(), or take one out with x[0].")
         return self.numpy().reshape(()).item()
 
+    @public
     def tolist(self) -> Any:
         return self.numpy().tolist()
 
+    @public
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         array = self.numpy()
         return np.array(array, dtype) if copy or (dtype is not None and array.dtype != dtype) else array
@@ -81,23 +87,29 @@ class Looking(Handle):
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
 
+    @public
     def __bool__(self) -> bool:
         return bool(self.item())
 
+    @public
     def __int__(self) -> int:
         return int(self.item())
 
+    @public
     def __float__(self) -> float:
         return float(self.item())
 
+    @public
     def __index__(self) -> int:
         if self.dtype.is_float:
             raise DTypeError(f"only an integer tensor is an index, got {self.dtype}; write int(x)")
         return int(self.item())
 
+    @public
     def __format__(self, form: str) -> str:
         return format(self.item() if form else str(self), form)
 
+    @public
     def __repr__(self) -> str:
         traced = self.value
         if traced.data is None and any(map(is_symbolic, walk([traced], stop=lambda v: v.data is not None))):

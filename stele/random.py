@@ -10,6 +10,7 @@ import numpy as np
 from stele.errors import DataError, DTypeError, ShapeError
 from stele.evaluate import known
 from stele.handle import TRACING
+from stele.ir.door import public
 from stele.ir.graph import Constant, Value
 from stele.ir.types import DType
 from stele.ir.types import dtype as type_named
@@ -73,6 +74,7 @@ def words(seed: int) -> np.ndarray[Any, Any]:
 GENERATOR = default_generator = Generator()
 
 
+@public
 def manual_seed(seed: int) -> None:
     """Starts the random numbers of the whole program from a seed.
 
@@ -91,16 +93,19 @@ def float_named(dtype: Any) -> DType:
     return found
 
 
+@public
 def rand(*shape: Any, dtype: Any = "float32") -> Tensor:
     """Numbers uniform in [0, 1), of a shape given as one sequence or as several numbers."""
     return Tensor(random.uniform(GENERATOR.key(), shape=shape_of(shape), dtype=float_named(dtype)))
 
 
+@public
 def randn(*shape: Any, dtype: Any = "float32") -> Tensor:
     """Numbers of the standard normal distribution."""
     return Tensor(random.normal(GENERATOR.key(), shape=shape_of(shape), dtype=float_named(dtype)))
 
 
+@public
 def randint(low: int, high: int, shape: Any) -> Tensor:
     """Integers from low to high - 1, as int64."""
     low, high = whole(low, "low of randint"), whole(high, "high of randint")
@@ -112,23 +117,27 @@ def bound(x: Any, what: str) -> Any:
     return x if isinstance(x, Tensor) else number(x, what)
 
 
+@public
 def uniform(low: float, high: float, shape: Any) -> Tensor:
     """Numbers uniform in [low, high)."""
     low, high = bound(low, "low of uniform"), bound(high, "high of uniform")
     return rand(shape) * (high - low) + low
 
 
+@public
 def normal(mean: float, std: float, shape: Any) -> Tensor:
     """Numbers of the normal distribution."""
     mean, std = bound(mean, "mean of normal"), bound(std, "std of normal")
     return randn(shape) * std + mean
 
 
+@public
 def bernoulli(p: float, shape: Any) -> Tensor:
     """True with probability p."""
     return Tensor(random.bernoulli(GENERATOR.key(), p=number(p, "p of bernoulli", 0, 1), shape=shape_of((shape,))))
 
 
+@public
 def dropout(x: Any, p: float = 0.5, training: bool = True) -> Tensor:
     """x with each element zero with probability p, the others divided by 1 - p; x itself when not training."""
     p, training = chance(p), flag(training, "training of dropout")

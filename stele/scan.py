@@ -7,6 +7,7 @@ from typing import Any
 from stele import tree
 from stele.errors import ShapeError, TraceError
 from stele.handle import GRAD, TRACING, Handle, Tracing, tracing_into
+from stele.ir.door import public
 from stele.ir.graph import Array, Value
 from stele.opensize import plain
 from stele.ops import control
@@ -43,6 +44,7 @@ class Body(Tracing):
                          hint="Call it on the result of the scan, or use st.gradients.")
 
 
+@public
 def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, *, length: int | None = None,
          reverse: bool = False) -> tuple[Any, Any]:
     """The last state, and the outputs stacked: `state, y = f(state, x)` for each x along the first axis of xs.

@@ -15,6 +15,7 @@ from stele.evaluate import evaluate
 from stele.follow import FOLLOWER
 from stele.handle import GRAD, result
 from stele.ir.graph import Parameter, Value
+from stele.ir.origin import HOUSE
 from stele.ir.stages import show
 from stele.plan import Plan, concrete, is_alone
 from stele.state import SCALARS
@@ -41,7 +42,7 @@ def straight(plan: Plan, sizes: Mapping[str, int], leaves: Sequence[Any] | None,
         "    with RUNNING:",
         *(f"        {line}" for line in text.run())])
     show("call", lambda: source)
-    exec(source, text.known)
+    exec(compile(source, f"{HOUSE}call", "exec"), text.known)
     return text.known.pop("call")       # whose globals that is: no circle
 
 

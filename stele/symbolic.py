@@ -9,6 +9,7 @@ from stele.backend.base import Program
 from stele.errors import DTypeError, GraphError, ShapeError
 from stele.evaluate import cut_at, refuse_freed
 from stele.handle import Handle, is_symbolic, owner
+from stele.ir.door import public
 from stele.ir.graph import Graph, Parameter, Value, parameter, substitute, walk
 from stele.ir.sizes import Dim, size
 from stele.ir.types import Type
@@ -25,6 +26,7 @@ from stele.tensor import Tensor, constant
 from stele.trace import Made, Part, Traced
 
 
+@public
 def placeholder(shape: Sequence[int | str], dtype: Any = "float32", name: str = "x") -> Tensor:
     """A tensor that stands for an input of `function`: sizes are numbers, or names for sizes that stay open.
 
@@ -57,6 +59,7 @@ class Function:
         inputs = ", ".join(f"{name}: {type}" for name, type in zip(self.names, self.types))
         return f"<function of {inputs or 'nothing'}>"
 
+    @public
     def __call__(self, *args: Any) -> Any:
         if len(args) != len(self.types):
             raise GraphError(f"this function takes {len(self.types)} inputs ({', '.join(self.names)}), got {len(args)}")
@@ -77,6 +80,7 @@ class Function:
         return made
 
 
+@public
 def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **options: Any) -> Function:
     """A function of placeholders. `updates` are pairs (tensor, new expression), written after every call.
 

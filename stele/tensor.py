@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stele import shapes
-from stele.errors import ArgumentError, DTypeError, GraphError, ShapeError, TraceError
+from stele.errors import ArgumentError, DTypeError, GraphError, ShapeError, SteleError, TraceError
 from stele.evaluate import EVALUATOR, evaluate, free, known, refuse_freed
 from stele.handle import GRAD, TRACING, is_symbolic, owner
+from stele.ir.door import leaving, public
 from stele.ir.graph import Array, Constant, Value, literal, walk
 from stele.ir.origin import SCOPE, Scope, here
 from stele.ir.sizes import Size
@@ -48,20 +49,23 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
 
     @wraps(f)
     def lifted(*args: Any, **kwargs: Any) -> Any:
-        if places is not None and len(args) > places:
-            named = dict(zip(keywords, args[places:]))
-            if (most := places + len(keywords)) < len(args) or named.keys() & kwargs.keys():
-                raise ArgumentError(f"{f.__name__} takes at most {most} arguments, each once; got {len(args)}"
-                                    + "".join(f" and {name}=" for name in kwargs))
-            args, kwargs = args[:places], kwargs | named
-        if kwargs.keys() - checks.keys():
-            kwargs = respelled(f.__name__, kwargs, checks)
         found, scope = Operands(numbers), SCOPE.get()
         token = SCOPE.set(Scope(scope.layer, here())) if scope.inherited is None else None
         try:
+            if places is not None and len(args) > places:
+                named = dict(zip(keywords, args[places:]))
+                if (most := places + len(keywords)) < len(args) or named.keys() & kwargs.keys():
+                    raise ArgumentError(f"{f.__name__} takes at most {most} arguments, each once; got {len(args)}"
+                                        + "".join(f" and {name}=" for name in kwargs))
+                args, kwargs = args[:places], kwargs | named
+            if kwargs.keys() - checks.keys():
+                kwargs = respelled(f.__name__, kwargs, checks)
             given = [form(found.value(a), what) for (form, what), a in zip(chain(in_order, repeat(in_order[-1])), args)]
             named = {name: checks[name][0](found.value(a), checks[name][1]) for name, a in kwargs.items()}
             return found.tensors(f(*given, **named))
+        except SteleError as error:
+            leaving(error, f.__name__)
+            raise
         finally:
             if token is not None:
                 SCOPE.reset(token)
@@ -125,16 +129,16 @@ def arithmetic(f: Callable[..., Any]) -> Callable[..., Any]:
 def reflected(f: Callable[..., Any]) -> Callable[..., Any]:
     """A binary function as the method of its second operand."""
     lifted = arithmetic(f)
-    return lambda z, x: lifted(x, z)
+    return public(lambda z, x: lifted(x, z))
 
 
 def rebinding(f: Callable[..., Any]) -> Callable[..., Any]:
     """A binary function as an in-place operator: its result is what the handle stands for from now on."""
     lifted = arithmetic(f)
-    return lambda x, z: x.rebind(lifted(x, z))
+    return public(lambda x, z: x.rebind(lifted(x, z)))
 
 
-def as_dtype(x: Value, *, dtype: DType) -> Value:
+def astype(x: Value, *, dtype: DType) -> Value:
     """x as another dtype: float to integer truncates, to bool tests != 0.
 
     NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
@@ -166,9 +170,11 @@ class Tensor(Looking):
         return self.detach()
 
     @data.setter
+    @public
     def data(self, new: Any) -> None:
         self.assign(new)
 
+    @public
     def assign(self, new: Any) -> Tensor:
         """Rebinds this tensor to new numbers of its own shape and dtype, whatever its gradient settings."""
         value = broadcast(constant(new, self.dtype).value, self.value.shape)
@@ -179,6 +185,7 @@ class Tensor(Looking):
 
     copy_ = assign
 
+    @public
     def zero_(self) -> Tensor:
         """Rebinds this tensor to zeros."""
         return self.assign(full(self.value.shape, 0, self.dtype))
@@ -199,11 +206,13 @@ class Tensor(Looking):
             self._requires_grad = self._requires_grad or new._requires_grad
         return self
 
+    @public
     def __setitem__(self, key: Any, new: Any) -> None:
         self.rebind(replaced(self, constant(new, self.dtype), key))
 
     # Gradients
 
+    @public
     def requires_grad_(self, on: bool = True) -> Tensor:
         """Marks this tensor as one whose gradient `backward` accumulates."""
         if on and not self.dtype.is_float:
@@ -222,6 +231,7 @@ class Tensor(Looking):
         return self._requires_grad
 
     @requires_grad.setter
+    @public
     def requires_grad(self, on: bool) -> None:
         self.requires_grad_(on)
 
@@ -230,6 +240,7 @@ class Tensor(Looking):
         is_cut = not self.requires_grad and TRACING.get() is None
         return Tensor(self.value if is_cut else StopGradient()(self.value))
 
+    @public
     def backward(self, gradient: Any = None, retain_graph: bool = False) -> None:
         """Adds the gradient of this number to `.grad` of every tensor it depends on that requires one."""
         if not self.requires_grad:
@@ -305,8 +316,9 @@ class Tensor(Looking):
     squeeze, unsqueeze     = lift(shaping.squeeze), lift(shapes.unsqueeze)
     expand, clone          = lift(shapes.expand), lift(shapes.copied)
     T, mT                  = property(lift(shapes.transposed)), property(lift(linear.swap_last))
-    astype                 = lift(as_dtype)
+    astype                 = lift(astype)
 
+    @public
     def to(self, what: Any) -> Tensor:
         """This tensor as another dtype, or on a device."""
         return self if what == "cpu" else self.astype(what)
@@ -328,14 +340,14 @@ class Tensor(Looking):
     def bool(self) -> Tensor: return self.astype("bool")
 
 
-astype = lift(as_dtype)
+converted = lift(astype)
 replaced = lift(indexing.set_index)
 
 
 def constant(x: Any, like: DType | None = None) -> Tensor:
     """A tensor as it is; a number, a list or an array as a tensor, of dtype `like` where one is given."""
     if isinstance(x, Tensor):
-        return x if like is None or x.dtype == like else astype(x, dtype=like)
+        return x if like is None or x.dtype == like else converted(x, dtype=like)
     if isinstance(x, Value):
         return Tensor(x)
     if isinstance(x, bool | int | float):
@@ -343,6 +355,7 @@ def constant(x: Any, like: DType | None = None) -> Tensor:
     return tensor(x, dtype=like)
 
 
+@public
 def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor holding a copy of numbers, lists of numbers, an array or another tensor.
 
@@ -353,7 +366,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """
     if isinstance(data, Tensor | np.ndarray):
         made = data.detach() if isinstance(data, Tensor) else Tensor(array_value(data))
-        made = made if dtype is None else astype(made, dtype=dtype)
+        made = made if dtype is None else converted(made, dtype=dtype)
     else:
         made = Tensor(array_value(array_of(data, dtype)))
     return made.requires_grad_() if requires_grad else made

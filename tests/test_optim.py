@@ -251,5 +251,5 @@ REFUSED = [
 
 @pytest.mark.parametrize("wrong, message", REFUSED)
 def test_bad_optimizers_are_refused(wrong: Callable[[], Any], message: str) -> None:
-    with pytest.raises(GraphError, match=message):
+    with pytest.raises(GraphError, match=message.replace(". ", r" at .*\. ")):
         wrong()

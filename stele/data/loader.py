@@ -11,6 +11,7 @@ import numpy as np
 
 from stele.data.sets import unit
 from stele.errors import DataError
+from stele.ir.door import public
 
 Batch = tuple[np.ndarray, ...]
 Transform = Callable[[Batch, np.random.Generator], Batch]
@@ -34,6 +35,7 @@ class Loader:
     [([0, 1], [0, 10]), ([2, 3], [20, 30]), ([4], [40])]
     """
 
+    @public
     def __init__(self, arrays: Sequence[np.ndarray], batch_size: int = 64, *, shuffle: bool = False, seed: int = 0,
                  drop_last: bool = False, scale: bool | Sequence[bool] | None = None,
                  transform: Transform | None = None, prefetch: int = 3) -> None:

@@ -300,7 +300,8 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
         wide = [d for d in dims if d != 1]
         if any(not same(wide[0], d) for d in wide[1:]):
             raise ShapeError(f"shapes {' and '.join(map(show, shapes))} do not broadcast: "
-                             f"{' vs '.join(map(str, wide))} on one axis; align them with reshape or x[:, None]")
+                             f"{' vs '.join(map(str, wide))} on one axis",
+                             hint="Align them with reshape or x[:, None].")
         result.append(next((d for d in wide if isinstance(d, int)), wide[0]) if wide else 1)
     return tuple(result)
 

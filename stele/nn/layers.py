@@ -6,6 +6,7 @@ from typing import Any
 
 from stele import functions as F
 from stele.errors import ShapeError
+from stele.ir.door import public
 from stele.nn import init
 from stele.nn.module import Module
 from stele.ops.arguments import choice, number, pair, positive
@@ -19,6 +20,7 @@ Pair = tuple[int, int]
 class Linear(Module):
     """x @ weight.T + bias: (..., in_features) -> (..., out_features); weight (out_features, in_features)."""
 
+    @public
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         inputs = positive(in_features, "in_features of Linear")
         outputs = positive(out_features, "out_features of Linear")
@@ -42,6 +44,7 @@ class Conv2d(Module):
     The weight is (out_channels, in_channels/groups, kernel height, kernel width).
     """
 
+    @public
     def __init__(self, in_channels: int, out_channels: int, kernel_size: int | Pair, stride: int | Pair = 1,
                  padding: int | Pair = 0, dilation: int | Pair = 1, groups: int = 1, bias: bool = True) -> None:
         inputs = positive(in_channels, "in_channels of Conv2d")
@@ -80,6 +83,7 @@ def windows(layer: str, kernel: int | Pair, stride: int | Pair | None, padding: 
 class MaxPool2d(Module):
     """The largest of each window of (N, C, H, W)."""
 
+    @public
     def __init__(self, kernel_size: int | Pair, stride: int | Pair | None = None, padding: int | Pair = 0) -> None:
         self.kernel, self.stride, self.padding = windows("MaxPool2d", kernel_size, stride, padding)
 
@@ -93,6 +97,7 @@ class MaxPool2d(Module):
 class AvgPool2d(Module):
     """The mean of each window of (N, C, H, W), padding counted."""
 
+    @public
     def __init__(self, kernel_size: int | Pair, stride: int | Pair | None = None, padding: int | Pair = 0) -> None:
         self.kernel, self.stride, self.padding = windows("AvgPool2d", kernel_size, stride, padding)
 
@@ -111,6 +116,7 @@ class BatchNorm2d(Module):
 
     optional = ("num_batches_tracked",)     # files from before it was kept, and from elsewhere, do not have it
 
+    @public
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
         channels = positive(num_features, "num_features of BatchNorm2d")
         self.eps = number(eps, "eps of BatchNorm2d", 0)
@@ -143,6 +149,7 @@ class BatchNorm2d(Module):
 class LayerNorm(Module):
     """(x - mean) / sqrt(var + eps) * weight + bias over the last axis."""
 
+    @public
     def __init__(self, normalized_shape: int, eps: float = 1e-5) -> None:
         features = positive(normalized_shape, "normalized_shape of LayerNorm")
         self.eps = number(eps, "eps of LayerNorm", 0)
@@ -160,6 +167,7 @@ class LayerNorm(Module):
 class Dropout(Module):
     """In training, zeros with probability p and the rest scaled by 1/(1-p); else x itself."""
 
+    @public
     def __init__(self, p: float = 0.5) -> None:
         self.p = chance(p)
 
@@ -173,6 +181,7 @@ class Dropout(Module):
 class Embedding(Module):
     """Rows of weight (num_embeddings, embedding_dim) by index: integers of any shape -> (..., embedding_dim)."""
 
+    @public
     def __init__(self, num_embeddings: int, embedding_dim: int) -> None:
         count = positive(num_embeddings, "num_embeddings of Embedding")
         features = positive(embedding_dim, "embedding_dim of Embedding")
@@ -195,6 +204,7 @@ class Sequential(Module):
     (3, 'ReLU')
     """
 
+    @public
     def __init__(self, *layers: Module) -> None:
         self.layers = layers
 
@@ -230,6 +240,7 @@ class ReLU(Module):
 class GELU(Module):
     """x * P(Z <= x) for a standard normal Z; `approximate="tanh"` takes the tanh form."""
 
+    @public
     def __init__(self, approximate: str = "none") -> None:
         self.approximate = choice(approximate, "approximate of GELU", ("none", "tanh"))
 

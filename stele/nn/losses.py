@@ -3,9 +3,11 @@ from __future__ import annotations
 
 from stele import functions as F
 from stele.errors import ShapeError
+from stele.ir.door import public
 from stele.tensor import Tensor
 
 
+@public
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """Mean of -log softmax(logits)[label]: logits (N, C) float, labels (N,) integers in 0..C-1.
 
@@ -21,6 +23,7 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(logits, labels)
 
 
+@public
 def mse_loss(x: Tensor, y: Tensor) -> Tensor:
     """Mean of (x - y)^2."""
     if x.shape != y.shape:
@@ -28,6 +31,7 @@ def mse_loss(x: Tensor, y: Tensor) -> Tensor:
     return F.mse(x, y)
 
 
+@public
 def binary_cross_entropy_with_logits(logits: Tensor, targets: Tensor) -> Tensor:
     """Mean of -t log sigmoid(x) - (1-t) log(1 - sigmoid(x)), in the form that no x overflows."""
     if logits.shape != targets.shape:

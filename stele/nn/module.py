@@ -13,6 +13,7 @@ import numpy as np
 
 from stele.errors import DataError
 from stele.follow import FOLLOWER
+from stele.ir.door import leaving
 from stele.ir.origin import SCOPE, layer
 from stele.saving import read, save
 from stele.tensor import Tensor
@@ -46,7 +47,11 @@ class Module:
         if not SCOPE.get().layer:
             PATHS.update((module, name) for name, module in self.named_modules())
         with layer(PATHS.get(self) or type(self).__name__):
-            y = self.forward(*x, **options)
+            try:
+                y = self.forward(*x, **options)
+            except Exception as error:
+                leaving(error)
+                raise
         if (follower := FOLLOWER.get()) is not None:
             follower.passed(self, y)
         return y

@@ -6,6 +6,7 @@ from typing import Any
 
 from stele import functions as F
 from stele.errors import ShapeError
+from stele.ir.door import public
 from stele.nn import init
 from stele.nn.module import Module
 from stele.ops.arguments import positive
@@ -18,6 +19,7 @@ class Recurrent(Module):
 
     gates: int
 
+    @public
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, batch_first: bool = False) -> None:
         name = type(self).__name__
         inputs = positive(input_size, f"input_size of {name}")

@@ -10,6 +10,7 @@ import numpy as np
 from stele import functions as F
 from stele.errors import DataError, GraphError
 from stele.handle import TRACING, no_grad
+from stele.ir.door import public
 from stele.ops.arguments import is_many, number
 from stele.saving import options_of
 from stele.tensor import Tensor, tensor
@@ -18,6 +19,7 @@ from stele.tensor import Tensor, tensor
 class Optimizer:
     """Parameters and a learning rate, a tensor: `optimizer.lr = 0.1` works between the steps of a compiled function."""
 
+    @public
     def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
         name = type(self).__name__
         if not is_many(parameters):
@@ -115,6 +117,7 @@ class SGD(Optimizer):
     `weight_decay` adds weight_decay*p to the gradient.
     """
 
+    @public
     def __init__(self, parameters: Iterable[Tensor], lr: float, momentum: float = 0.0, nesterov: bool = False,
                  weight_decay: float = 0.0) -> None:
         super().__init__(parameters, lr)
@@ -138,6 +141,7 @@ class Adam(Optimizer):
 
     decoupled = False
 
+    @public
     def __init__(self, parameters: Iterable[Tensor], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.0) -> None:
         super().__init__(parameters, lr)
@@ -167,11 +171,13 @@ class AdamW(Adam):
 
     decoupled = True
 
+    @public
     def __init__(self, parameters: Iterable[Tensor], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.01) -> None:
         super().__init__(parameters, lr, betas, eps, weight_decay)
 
 
+@public
 def clip_grad_norm(parameters: Sequence[Tensor], limit: float) -> Tensor:
     """Scales all gradients so that their joint Euclidean norm is at most `limit`; returns the norm before."""
     with no_grad():
@@ -185,6 +191,7 @@ def clip_grad_norm(parameters: Sequence[Tensor], limit: float) -> Tensor:
         return norm
 
 
+@public
 def clip_grad_value(parameters: Sequence[Tensor], limit: float) -> None:
     """Cuts every element of every gradient to [-limit, limit]."""
     with no_grad():

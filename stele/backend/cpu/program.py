@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from stele.backend.cpu.target import detect
 from stele.backend.cpu.tuned import tuned
 from stele.errors import DeviceError, IndexOutOfRange, ShapeError
 from stele.ir.graph import Graph, walk
-from stele.ir.origin import lines
+from stele.ir.origin import HOUSE, lines
 from stele.ir.sizes import at
 from stele.ir.stages import show
 from stele.ir.types import Type
@@ -250,7 +251,7 @@ def written(program: Program) -> Callable[..., Any]:
         (1, "    finally:"),
         (arena, "        ARENAS.give_back(arena)"),
         (1, "        frames.append(frame)")]
-    exec("\n".join(line for needed, line in lines if needed), known)
+    exec(builtins.compile("\n".join(line for needed, line in lines if needed), f"{HOUSE}run", "exec"), known)
     return known.pop("call")
 
 

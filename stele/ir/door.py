@@ -1,0 +1,62 @@
+"""The door between our code and the user's: errors that leave name op, layer and line, and show none of our frames."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from types import TracebackType
+from typing import ParamSpec, TypeVar
+
+from stele import config
+from stele.errors import SteleError
+from stele.ir.origin import here, is_house, lines
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def leaving(error: Exception, asked: str = "") -> None:
+    """To be called before a bare `raise`: the error learns what was asked, and at which line of the user, unless an
+    inner door has told it, and its traceback loses our frames.
+
+    Faults of ours (an error of another kind, raised in a file of ours) keep theirs, and STELE_TRACEBACK=full keeps all.
+    """
+    if isinstance(error, SteleError):
+        error.asked = error.asked or asked
+        error.where = error.where or ", ".join(lines(here()))
+    trace = error.__traceback__
+    if trace is None or config.TRACEBACK() == "full" or not (isinstance(error, SteleError) or ends_outside(trace)):
+        return
+    error.__traceback__ = theirs(trace)
+
+
+def theirs(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of our own files."""
+    found: list[TracebackType] = []
+    while trace is not None:
+        if not is_house(trace.tb_frame.f_code.co_filename):
+            found.append(trace)
+        trace = trace.tb_next
+    made: TracebackType | None = None
+    for part in reversed(found):
+        made = TracebackType(made, part.tb_frame, part.tb_lasti, part.tb_lineno)
+    return made
+
+
+def ends_outside(trace: TracebackType) -> bool:
+    """Whether the line that raised is not ours."""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return not is_house(trace.tb_frame.f_code.co_filename)
+
+
+def public(f: Callable[P, R]) -> Callable[P, R]:
+    """A function that users call; what is called often has the two lines of `leaving` in its own text instead."""
+    @wraps(f)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return f(*args, **kwargs)
+        except Exception as error:
+            leaving(error)
+            raise
+
+    return called
