@@ -45,3 +45,15 @@ def test_gelu_of_halves(dtype: str) -> None:
         y, law = (st.compile(lambda x: st.gelu(x, approximate), backend=b)(x) for b in ("cpu", "reference"))  # noqa: B023
         assert y.dtype == law.dtype == x.dtype
         np.testing.assert_allclose(y.float().numpy(), law.float().numpy(), atol=0.02)
+
+
+def test_empty_slices_with_steps_of_open_axes_are_written() -> None:
+    def f(x: st.Tensor) -> st.Tensor:
+        y = x * 1
+        y[2:1:3] = 7
+        return y
+
+    for backend in ("cpu", "reference"):
+        compiled = st.compile(f, backend=backend)
+        for n in (7, 1, 2, 5):
+            assert compiled(st.tensor(np.arange(n, dtype="f4"))).tolist() == list(range(n))

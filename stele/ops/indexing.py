@@ -132,7 +132,7 @@ def bounds(s: slice, n: Dim) -> tuple[Dim, Dim, int]:
     start, stop = (end if e is None else clipped(dim(e), n, low, high)
                    for e, end in ((s.start, low if step > 0 else high), (s.stop, high if step > 0 else low)))
     way = stop - start if step > 0 else start - stop
-    if below(way, 0):
+    if below(way, 0 if abs(step) == 1 else 1):      # what stands between elements is counted from the first
         return 0, 0, step
     return start, (way + abs(step) - 1) // abs(step), step
 

@@ -49,9 +49,9 @@ class Pow(Binary):
         return s.pow(x[0], x[1]) if x[0].dtype.is_float else whole_power(s, x[0], x[1])
 
     def partials(self, y: Value, *x: Value) -> Any:
-        positive = x[0] > 0
+        none = Equal()(x[0], 0)
         return Select()(Equal()(x[1], 0), 0.0, x[1] * self(x[0], x[1] - 1)), \
-            Select()(positive, y * log(Select()(positive, x[0], 1.0)), zeros_like(y))
+            Select()(none, zeros_like(y), y * log(Select()(none, 1.0, x[0])))
 
 
 def whole_power(s: Any, x: Any, z: Any) -> Any:

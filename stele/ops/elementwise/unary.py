@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stele.ir.graph import Array, Value, literal
-from stele.ir.types import Type, bool_
+from stele.ir.types import Type, bool_, float32
 from stele.ir.types import dtype as named
 from stele.ops.elementwise.arithmetic import LessEqual, Select
 from stele.ops.elementwise.base import FloatUnary, Unary, function, needs_integer
@@ -384,7 +384,7 @@ def logical_not(x: Any) -> Value:
 
 def log_sigmoid(x: Value) -> Value:
     """log(sigmoid(x)), for any x."""
-    return -softplus(-x)
+    return -softplus(-(x if x.dtype.is_float else cast(x, float32)))
 
 
 def leaky_relu(x: Value, *, slope: float = 0.01) -> Value:

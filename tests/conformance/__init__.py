@@ -1,0 +1,1 @@
+"""Samples made by PyTorch, and how Stele spells the same calls."""

@@ -1,0 +1,147 @@
+"""Runs PyTorch's samples through Stele: forward and gradients, each within what rounding explains."""
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import stele as st
+from stele.errors import GraphError, SteleError
+from tests.conformance.spelling import LIMITED, SPELLED, NoSpelling
+
+HERE = Path(__file__).resolve().parents[2]
+TOLERANCE = 1e-4        # of the largest element
+FLOOR = 1e-5            # of the largest cotangent: gradients that cancel to less are roundings
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a sample: passed, wrong, refused (an error that says what to write) or no spelling; and why."""
+
+    op: str
+    verdict: str
+    reason: str = ""
+
+
+def find() -> Path | None:
+    """The samples: STELE_SHARED_CONFORMANCE names their folder, else ../shared/conformance."""
+    folder = os.environ.get("STELE_SHARED_CONFORMANCE")
+    path = (Path(folder) if folder else HERE.parent / "shared" / "conformance") / "opinfo.pkl"
+    return path if path.is_file() else None
+
+
+def samples(path: Path) -> list[dict[str, Any]]:
+    with path.open("rb") as file:
+        return pickle.load(file)["recs"]
+
+
+def arrays(x: Any) -> Iterator[Any]:
+    """The arrays of nested containers, left to right."""
+    if isinstance(x, np.ndarray):
+        yield x
+    elif isinstance(x, dict):
+        for part in x.values():
+            yield from arrays(part)
+    elif isinstance(x, list | tuple):
+        for part in x:
+            yield from arrays(part)
+
+
+def mapped(x: Any, given: Iterator[Any]) -> Any:
+    """The same containers with tensors in place of arrays."""
+    if isinstance(x, np.ndarray):
+        return next(given)
+    if isinstance(x, dict):
+        return {k: mapped(v, given) for k, v in x.items()}
+    if isinstance(x, list | tuple):
+        return type(x)(mapped(v, given) for v in x)
+    return x
+
+
+def flat(y: Any) -> list[Any]:
+    return [z for part in y for z in flat(part)] if isinstance(y, list | tuple) else [y]
+
+
+def run(sample: dict[str, Any]) -> Outcome:
+    """One sample: what Stele makes of it."""
+    op = sample["op"]
+    if op not in SPELLED or sample["variant"] not in LIMITED.get(op, (sample["variant"],)):
+        return Outcome(op, "no spelling", "no such function")
+    try:
+        results, gradients = computed(sample)
+    except NoSpelling as reason:
+        return Outcome(op, "no spelling", str(reason))
+    except SteleError as error:
+        return Outcome(op, "refused", str(error).partition("\n")[0][:160])
+    except Exception as error:
+        return Outcome(op, "wrong", f"{type(error).__name__}: {error}"[:160])
+    expected = list(arrays(sample["out"]))
+    floor = FLOOR * max((float(np.abs(c).max(initial=0)) for c in sample["ct"] or ()), default=0.0)
+    wrong = differ("result", results, expected, 0.0) or differ("gradient", gradients, sample["grads"] or [], floor)
+    return Outcome(op, "wrong" if wrong else "passed", wrong)
+
+
+def computed(sample: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Results and gradients, in one program."""
+    leaves = [st.tensor(a) for a in arrays((sample["args"], sample["kwargs"]))]
+    wrt = [leaves[k] for k in sample["diff"] or []]
+    for x in wrt:
+        x.requires_grad_()
+    args, kwargs = mapped((sample["args"], sample["kwargs"]), iter(leaves))
+    results = flat(SPELLED[sample["op"]](*args, **kwargs))
+    floats = [y for y in results if y.dtype.is_float]
+    if not wrt or sample["ct"] is None:
+        return [y.numpy() for y in results], []
+    loss = sum((y * st.tensor(c)).sum() for y, c in zip(floats, sample["ct"], strict=True))
+    slopes = [slope(loss, x) for x in wrt]
+    made = [y for y in (*results, *slopes) if y is not None]
+    st.eval(*made)
+    return [y.numpy() for y in results], [None if g is None else g.numpy() for g in slopes]
+
+
+def slope(loss: Any, x: Any) -> Any:
+    """The gradient; None where the loss does not depend on x."""
+    try:
+        return st.gradients(loss, x)
+    except GraphError:
+        return None
+
+
+def differ(what: str, found: list[Any], expected: list[Any], floor: float) -> str:
+    """How results differ from what they should be; '' where they do not."""
+    if len(found) != len(expected):
+        return f"{len(found)} {what}s, expected {len(expected)}"
+    for k, (y, x) in enumerate(zip(found, expected)):
+        if y is None or x is None:
+            other = x if y is None else y
+            if other is not None and np.any(other != 0):
+                return f"{what} {k}: {'none' if y is None else 'some'}, expected {'none' if x is None else 'some'}"
+        elif y.shape != x.shape:
+            return f"{what} {k}: shape {list(y.shape)}, expected {list(x.shape)}"
+        elif y.dtype != x.dtype:
+            return f"{what} {k}: {y.dtype}, expected {x.dtype}"
+        elif not is_close(y, x, floor):
+            return f"{what} {k}: {numbers_of(y, x)}"
+    return ""
+
+
+def is_close(y: Any, x: Any, floor: float) -> bool:
+    if y.dtype.kind != "f":
+        return bool((y == x).all())
+    same = (y == x) | (np.isnan(y) & np.isnan(x))
+    scale = np.max(np.abs(x), initial=0, where=np.isfinite(x))
+    return bool((same | (np.isfinite(x) & (np.abs(y - x) <= max(TOLERANCE * scale, floor)))).all())
+
+
+def numbers_of(y: Any, x: Any) -> str:
+    """Where they are furthest apart."""
+    with np.errstate(all="ignore"):
+        apart = np.where((y == x) | (np.isnan(y) & np.isnan(x)), 0, np.nan_to_num(np.abs(
+            y.astype("f8") - x.astype("f8")), nan=np.inf))
+    at = np.unravel_index(np.argmax(apart), apart.shape) if apart.shape else ()
+    return f"{y[at]:.6g}, expected {x[at]:.6g}"

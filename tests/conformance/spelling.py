@@ -1,0 +1,362 @@
+"""How Stele spells PyTorch's calls: a table from the name of an op to a function of PyTorch's arguments."""
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import stele as st
+
+Call = Callable[..., Any]
+
+
+class NoSpelling(Exception):
+    """A call that Stele has no words for."""
+
+
+def refuse(condition: Any, why: str) -> None:
+    if condition:
+        raise NoSpelling(why)
+
+
+def kind(t: Any) -> str | None:
+    """A dtype of the samples by name."""
+    return t[1] if isinstance(t, tuple | list) else t
+
+
+def number(x: Any) -> Any:
+    """What PyTorch takes for a number where Stele wants one of Python's."""
+    return x.item() if hasattr(x, "item") else x
+
+
+def reduction(f: Call, named: str | None = None) -> Call:
+    """A reduction over `dim`, kept where asked for."""
+    def call(x: Any, dim: Any = None, keepdim: bool = False, **rest: Any) -> Any:
+        refuse(rest, f"{', '.join(rest)}=")
+        axis = (None if named is None and dim == () else tuple(dim)) if isinstance(dim, tuple | list) else dim
+        return f(x, axis=axis, keepdims=keepdim)
+    return call
+
+
+def position(f: Call) -> Call:
+    def call(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+        y = f(x, axis=dim) if x.ndim else f(st.reshape(x, -1), axis=0 if dim is not None else None)
+        if not keepdim:
+            return y
+        return st.reshape(y, (1,) * x.ndim) if dim is None else st.unsqueeze(y, axis=dim) if x.ndim else y
+    return call
+
+
+def extreme(fold: Call, place: Call, pairwise: Call) -> Call:
+    """PyTorch's max and min: of all, along an axis with positions, or of two arrays."""
+    def call(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        if isinstance(dim, st.Tensor):
+            return pairwise(x, dim)
+        if dim is None:
+            return fold(x)
+        refuse(not x.ndim, "positions along an axis of a number")
+        y = place(x, axis=dim)
+        return fold(x, axis=dim, keepdims=keepdim), st.unsqueeze(y, axis=dim) if keepdim else y
+    return call
+
+
+def variance(f: Call) -> Call:
+    def call(x: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, correction: Any = None) -> Any:
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        axis = None if dim == () else tuple(dim) if isinstance(dim, tuple | list) else dim
+        return f(x, axis=axis, keepdims=keepdim, correction=int(unbiased) if correction is None else correction)
+    return call
+
+
+def along(f: Call) -> Call:
+    """softmax and its kin: along an axis, after a conversion where one is asked for."""
+    def call(x: Any, dim: int, dtype: Any = None) -> Any:
+        return f(x if dtype is None else x.astype(kind(dtype)), axis=dim)
+    return call
+
+
+def scaled(f: Call) -> Call:
+    """x f (alpha z)."""
+    def call(x: Any, z: Any, alpha: float = 1) -> Any: return f(x, z if alpha == 1 else z * alpha)
+    return call
+
+
+def divided(x: Any, z: Any, rounding_mode: str | None = None) -> Any:
+    match rounding_mode:
+        case None: return st.divide(x, z)
+        case "floor": return st.floor_divide(x, z)
+        case _: return st.trunc(st.divide(x, z))
+
+
+def reduced(loss: Any, how: str) -> Any:
+    return loss if how == "none" else loss.mean() if how == "mean" else loss.sum()
+
+
+def cross_entropy(x: Any, target: Any, weight: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
+                  ignore_index: int = -100) -> Any:
+    refuse(weight is not None, "weight=")
+    refuse(label_smoothing, "label_smoothing=")
+    refuse(target.dtype.is_float, "probabilities as targets")
+    refuse(ignore_index != -100, "ignore_index=")
+    return st.cross_entropy(x, target, axis=0 if x.ndim == 1 else 1, reduction=reduction)
+
+
+def nll_loss(x: Any, target: Any, weight: Any = None, reduction: str = "mean", ignore_index: int = -100) -> Any:
+    refuse(weight is not None, "weight=")
+    refuse(ignore_index != -100, "ignore_index=")
+    refuse(x.ndim > 4, "more axes")
+    return reduced(-st.pick(x, target, axis=0 if x.ndim == 1 else 1), reduction)
+
+
+def bce_logits(x: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean") -> Any:
+    refuse(weight is not None or pos_weight is not None, "weights")
+    return st.binary_cross_entropy(x, target, reduction=reduction)
+
+
+def mse(x: Any, target: Any, reduction: str = "mean") -> Any:
+    return st.mse(x, target, reduction=reduction)
+
+
+def l1(x: Any, target: Any, reduction: str = "mean") -> Any:
+    return reduced(st.abs(x - target), reduction)
+
+
+def embedding(i: Any, table: Any = None, **rest: Any) -> Any:
+    i, table = (table, i) if i.dtype.is_float else (i, table)
+    refuse({k: v for k, v in rest.items() if v}, ", ".join(rest))
+    return st.embedding(table, i)
+
+
+def linear(x: Any, w: Any, b: Any = None) -> Any:
+    y = x @ (w.T if w.ndim == 2 else w)
+    return y if b is None else y + b
+
+
+def conv2d(x: Any, w: Any, b: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+    batched = x if x.ndim == 4 else st.unsqueeze(x, axis=0)
+    y = st.conv2d(batched, w, stride=both(stride), padding=both(padding), dilation=both(dilation), groups=groups)
+    y = y if b is None else y + st.reshape(b, (-1, 1, 1))
+    return y if x.ndim == 4 else st.squeeze(y, axis=0)
+
+
+def conv1d(x: Any, w: Any, b: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+    def flat(n: Any, other: int) -> Any:
+        return n if isinstance(n, str) else (other, n[0] if isinstance(n, tuple | list) else n)
+    high, tall = st.unsqueeze(x, axis=-2), st.unsqueeze(w, axis=-2)
+    return st.squeeze(conv2d(high, tall, b, flat(stride, 1), flat(padding, 0), flat(dilation, 1), groups), axis=-2)
+
+
+def both(n: Any) -> Any:
+    n = tuple(n) if isinstance(n, tuple | list) else n
+    return n[0] if isinstance(n, tuple) and len(n) == 1 else n
+
+
+def pool(f: Call) -> Call:
+    def call(x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, *args: Any, **rest: Any) -> Any:
+        names = ("dilation", "ceil_mode", "return_indices") if f is st.max_pool2d else \
+            ("ceil_mode", "count_include_pad", "divisor_override")
+        rest |= dict(zip(names, args))
+        defaults = {"dilation": 1, "ceil_mode": False, "return_indices": False, "count_include_pad": True,
+                    "divisor_override": None}
+        odd = [k for k, v in rest.items() if v != defaults[k] and not (k == "dilation" and v == (1, 1))
+               and not (k == "count_include_pad" and both(padding) in (0, (0, 0)))]
+        refuse(odd, ", ".join(odd))
+        batched = x if x.ndim == 4 else st.unsqueeze(x, axis=0)
+        y = f(batched, size=both(kernel_size), stride=both(stride) or None, padding=both(padding))
+        return y if x.ndim == 4 else st.squeeze(y, axis=0)
+    return call
+
+
+def pad(x: Any, widths: Any, mode: str = "constant", value: Any = 0.0) -> Any:
+    pairs = [(widths[k], widths[k + 1]) for k in range(0, len(widths), 2)]
+    refuse(builtins.any(n < 0 for p in pairs for n in p), "negative padding")
+    full = [(0, 0)] * (x.ndim - len(pairs)) + pairs[::-1]
+    return st.pad(x, widths=full, value=0.0 if value is None else value)
+
+
+def layer_norm(x: Any, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    return st.layer_norm(x, weight, bias, axes=len(shape), eps=eps)
+
+
+def softplus(x: Any, beta: float = 1, threshold: float = 20) -> Any:
+    y = st.softplus(x * beta) / beta
+    return st.where(x * beta > threshold, x, y)
+
+
+def getitem(x: Any, key: Any) -> Any:
+    def entry(e: Any) -> Any: return np.array(e) if isinstance(e, list) else e
+    return x[tuple(map(entry, key)) if isinstance(key, tuple) else entry(key)]
+
+
+def repeated(x: Any, times: Any) -> Any:
+    times = tuple(times)
+    x = st.reshape(x, (1,) * (len(times) - x.ndim) + tuple(x.shape))
+    for axis, n in enumerate(times):
+        none = tuple(slice(0 if k == axis else None) for k in range(x.ndim))
+        x = st.concatenate([x] * n, axis=axis) if n else x[none]
+    return x
+
+
+def tiled(x: Any, times: Any) -> Any:
+    return repeated(x, (1,) * (x.ndim - len(times)) + tuple(times))
+
+
+def squeezed(x: Any, dim: Any = None) -> Any:
+    if dim is None:
+        return st.squeeze(x)
+    axes = [d % builtins.max(x.ndim, 1) for d in (dim if isinstance(dim, tuple | list) else [dim])]
+    return st.squeeze(x, axis=tuple(a for a in axes if x.ndim and x.shape[a] == 1))
+
+
+def rolled(x: Any, shifts: Any, dims: Any = None) -> Any:
+    if dims is None or dims == ():
+        whole = shifts if isinstance(shifts, int) else shifts[0]
+        return st.reshape(st.roll(st.reshape(x, -1), shift=whole, axis=0), x.shape)
+    for shift, axis in zip(*([n] if isinstance(n, int) else n for n in (shifts, dims))):
+        x = st.roll(x, shift=shift, axis=axis)
+    return x
+
+
+def moved(x: Any, source: Any, target: Any) -> Any:
+    order = [a for a in range(x.ndim) if a not in [s % x.ndim for s in source]]
+    for t, s in sorted((t % x.ndim, s % x.ndim) for s, t in zip(source, target)):
+        order.insert(t, s)
+    return st.permute(x, *order)
+
+
+def stacked_as(f: Call, axis: int, least: Call) -> Call:
+    return lambda xs: f([least(x) for x in xs], axis=axis)
+
+
+def clamp(x: Any, low: Any = None, high: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    return st.clip(x, low=min if low is None else low, high=max if high is None else high)
+
+
+def arange(*args: Any, dtype: Any = None, **rest: Any) -> Any:
+    return st.arange(*map(number, (*args, *rest.values())), dtype=kind(dtype))
+
+
+def full(shape: Any, value: Any, dtype: Any = None, **rest: Any) -> Any:
+    return st.full(tuple(shape) if isinstance(shape, tuple | list) else shape, value, dtype=kind(dtype))
+
+
+def like(f: Call) -> Call:
+    def call(x: Any, *args: Any, dtype: Any = None, **rest: Any) -> Any:
+        y = f(x, *args)
+        return y if dtype is None else y.astype(kind(dtype))
+    return call
+
+
+def chunked(x: Any, count: int, dim: int = 0) -> Any:
+    return st.split(x, -(-x.shape[dim] // count), axis=dim)
+
+
+def attention(q: Any, k: Any, v: Any, attn_mask: Any = None, is_causal: bool = False, dropout_p: float = 0.0,
+              scale: float | None = None, enable_gqa: bool = False) -> Any:
+    refuse(dropout_p, "dropout_p=")
+    refuse(enable_gqa, "enable_gqa=")
+    scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        scores = st.where(st.tril(st.ones(*scores.shape[-2:])) > 0, scores, -float("inf"))
+    if attn_mask is not None:
+        scores = scores + attn_mask if attn_mask.dtype.is_float else st.where(attn_mask, scores, -float("inf"))
+    return st.softmax(scores, axis=-1) @ v
+
+
+def batch_norm(x: Any, mean: Any, var: Any, weight: Any = None, bias: Any = None, training: bool = False,
+               momentum: float = 0.1, eps: float = 1e-5) -> Any:
+    refuse(x.ndim < 2, "one axis")
+    shape = (1, -1, *[1] * (x.ndim - 2))
+    axes = (0, *range(2, x.ndim))
+    if training:
+        y = st.normalize(x, axis=axes, eps=eps)
+    else:
+        y = (x - st.reshape(mean, shape)) * st.rsqrt(st.reshape(var, shape) + eps)
+    y = y if weight is None else y * st.reshape(weight, shape)
+    return y if bias is None else y + st.reshape(bias, shape)
+
+
+# fmt: off
+SPELLED: dict[str, Call] = {
+    **{f.__name__: f for f in (st.ceil, st.cos, st.cosh, st.exp, st.expm1, st.floor, st.log, st.log1p, st.sin,
+        st.sinh, st.tan, st.tanh, st.trunc, st.sqrt, st.rsqrt, st.square, st.reciprocal, st.sign, st.sigmoid, st.erf,
+        st.isnan, st.isinf, st.isfinite, st.maximum, st.minimum, st.pow, st.remainder, st.floor_divide, st.matmul)},
+    "abs": st.abs, "atan": st.atan,
+    "neg": st.negative, "mul": st.multiply, "div": divided, "true_divide": st.divide, "add": scaled(st.add),
+    "sub": scaled(st.subtract), "round": lambda x, decimals=0: refuse(decimals, "decimals=") or st.round(x),
+    "eq": st.equal, "ne": st.not_equal, "lt": st.less, "le": st.less_equal, "gt": st.greater, "ge": st.greater_equal,
+    "clamp": clamp, "clamp_min": lambda x, low: st.clip(x, low=low), "clamp_max": lambda x, high: st.clip(x, high=high),
+    "__radd__": lambda x, z: z + x, "__rsub__": lambda x, z: z - x, "__rmul__": lambda x, z: z * x,
+    "__rdiv__": lambda x, z: z / x, "__rpow__": lambda x, z: z ** x, "__rmatmul__": lambda x, z: z @ x,
+    "positive": lambda x: x, "where": lambda x, m, z: st.where(m, x, z),
+    "logical_and": st.logical_and, "logical_or": st.logical_or, "logical_xor": st.logical_xor,
+    "logical_not": st.logical_not,
+    "masked_fill": lambda x, m, v: st.where(m, v if not isinstance(v, st.Tensor) else v.astype(x.dtype), x),
+    # reductions
+    "sum": reduction(st.sum), "mean": reduction(st.mean), "prod": reduction(st.prod), "all": reduction(st.all),
+    "any": reduction(st.any), "amax": reduction(st.max), "amin": reduction(st.min),
+    "logsumexp": reduction(st.logsumexp), "std": variance(st.std), "var": variance(st.var),
+    "argmax": position(st.argmax), "argmin": position(st.argmin),
+    "max": extreme(st.max, st.argmax, st.maximum), "min": extreme(st.min, st.argmin, st.minimum),
+    "var_mean": lambda x, *a, **k: (variance(st.var)(x, *a, **k),
+        reduction(st.mean)(x, *[d for d in a if not isinstance(d, bool)],
+                           **{n: v for n, v in k.items() if n in ("dim", "keepdim")})),
+    "softmax": along(st.softmax), "log_softmax": along(st.log_softmax),
+    "nn.functional.softmin": along(lambda x, axis: st.softmax(-x, axis=axis)),
+    "trace": lambda x: (x * st.eye(*x.shape, dtype=x.dtype)).sum(),
+    # products
+    "mm": st.matmul, "bmm": st.matmul, "mv": st.matmul, "dot": st.matmul, "vdot": st.matmul,
+    "inner": lambda x, z: x * z if not x.ndim or not z.ndim else x @ (z.mT if z.ndim > 1 else z),
+    "outer": lambda x, z: st.reshape(x, (-1, 1)) * z, "linalg.vecdot": lambda x, z, dim=-1: (x * z).sum(axis=dim),
+    "addmm": lambda c, x, z, alpha=1, beta=1: c * beta + (x @ z) * alpha,
+    "baddbmm": lambda c, x, z, alpha=1, beta=1: c * beta + (x @ z) * alpha,
+    "linalg.multi_dot": lambda xs: xs[0] if len(xs) == 1 else SPELLED["linalg.multi_dot"]([xs[0] @ xs[1], *xs[2:]]),
+    "nn.functional.linear": linear, "nn.functional.conv2d": conv2d, "nn.functional.conv1d": conv1d,
+    "nn.functional.max_pool2d": pool(st.max_pool2d), "nn.functional.avg_pool2d": pool(st.avg_pool2d),
+    "nn.functional.scaled_dot_product_attention": attention,
+    # layers and losses
+    "nn.functional.relu": lambda x, inplace=False: st.relu(x),
+    "nn.functional.leaky_relu": lambda x, negative_slope=0.01, inplace=False: st.leaky_relu(x, slope=negative_slope),
+    "nn.functional.elu": lambda x, alpha=1.0, inplace=False: st.elu(x, alpha=alpha),
+    "nn.functional.silu": lambda x, inplace=False: st.silu(x), "nn.functional.logsigmoid": st.log_sigmoid,
+    "nn.functional.gelu": lambda x, approximate="none": st.gelu(x, approximate), "nn.functional.softplus": softplus,
+    "nn.functional.softsign": lambda x: x / (1 + st.abs(x)), "nn.functional.tanhshrink": lambda x: x - st.tanh(x),
+    "nn.functional.relu6": lambda x, inplace=False: st.clip(x, low=0, high=6),
+    "nn.functional.hardtanh": lambda x, min_val=-1.0, max_val=1.0, inplace=False: st.clip(x, low=min_val, high=max_val),
+    "nn.functional.mish": lambda x, inplace=False: x * st.tanh(st.softplus(x)),
+    "nn.functional.layer_norm": layer_norm, "nn.functional.batch_norm": batch_norm,
+    "nn.functional.cross_entropy": cross_entropy, "nn.functional.nll_loss": nll_loss,
+    "nn.functional.binary_cross_entropy_with_logits": bce_logits, "nn.functional.mse_loss": mse,
+    "nn.functional.l1_loss": l1, "nn.functional.embedding": embedding,
+    # movement
+    "reshape": lambda x, shape: st.reshape(x, *shape) if shape else st.reshape(x, ()),
+    "ravel": lambda x: st.reshape(x, -1),
+    "flatten": lambda x, start_dim=0, end_dim=-1: st.flatten(x, start_dim, end_dim),
+    "permute": lambda x, dims: st.permute(x, *dims), "transpose": st.swapaxes, "movedim": moved,
+    "flip": lambda x, dims: st.flip(x, axis=dims), "fliplr": lambda x: st.flip(x, axis=1),
+    "flipud": lambda x: st.flip(x, axis=0), "roll": rolled, "tril": lambda x, diagonal=0: st.tril(x, diagonal),
+    "triu": lambda x, diagonal=0: st.triu(x, diagonal), "unsqueeze": lambda x, dim: st.unsqueeze(x, axis=dim),
+    "squeeze": squeezed, "broadcast_to": st.broadcast_to, "expand": lambda x, shape: x.expand(*shape),
+    "cat": lambda xs, dim=0: st.concatenate(xs, axis=dim), "stack": lambda xs, dim=0: st.stack(xs, axis=dim),
+    "hstack": lambda xs: st.concatenate(xs, axis=0 if xs[0].ndim < 2 else 1),
+    "vstack": lambda xs: st.concatenate([st.reshape(x, (1, -1)) if x.ndim < 2 else x for x in xs], axis=0),
+    "split": lambda x, size, dim=0: st.split(x, size, axis=dim), "chunk": chunked,
+    "unbind": lambda x, dim=0: tuple(x[(*[slice(None)] * (dim % x.ndim), k)] for k in range(x.shape[dim])),
+    "select": lambda x, dim, k: x[(*[slice(None)] * (dim % x.ndim), k)],
+    "repeat": repeated, "tile": tiled, "nn.functional.pad": pad, "__getitem__": getitem,
+    "index_select": lambda x, dim, i: st.take(x, i, axis=dim),
+    "take": lambda x, i: st.take(st.reshape(x, -1), i),
+    "repeat_interleave": lambda x, repeats, dim=None, output_size=None: refuse(not isinstance(repeats, int), "an array")
+        or st.repeat(st.reshape(x, -1) if dim is None else x, times=repeats, axis=0 if dim is None else dim),
+    # made from nothing
+    "arange": arange, "eye": lambda n, m=None, dtype=None, **rest: st.eye(n, m, dtype=kind(dtype) or "float32"),
+    "full": full, "ones": lambda shape, dtype=None, **rest: st.ones(shape, dtype=kind(dtype)),
+    "zeros": lambda shape, dtype=None, **rest: st.zeros(shape, dtype=kind(dtype)),
+    "linspace": lambda a, b, n, dtype=("", "float32"), **rest: st.linspace(number(a), number(b), n, dtype=kind(dtype)),
+    "zeros_like": like(st.zeros_like), "ones_like": like(st.ones_like), "full_like": like(st.full_like),
+}
+LIMITED = {"nn.functional.pad": ("constant",)}   # variants that have words; the others have none
+# fmt: on

@@ -1,0 +1,295 @@
+"""The table of what a program may do: how Stele spells it, what NumPy says of it, and how to make arguments for it."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import stele as st
+from stele.ir.types import DType
+from stele.ir.types import dtype as type_named
+from tests.programs import moves, reductions, windows
+from tests.programs.numbers import BOOL, F32, I64, Array, common, wide
+
+if TYPE_CHECKING:
+    from tests.programs.grammar import Growth
+
+Made = tuple[tuple[Any, ...], dict[str, Any]]
+Make = Callable[["Growth", str], Made]
+INT = "iu"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One thing a program may do.
+
+    `domain`: kinds of dtypes it takes; `operands`: "own" as they are, "common" in the dtype they meet in, "float" the
+    same but float32 for integers, "where" the same but for a condition first, "target" in that of the first, which is
+    written to; `result`: dtypes of what comes out, of operands after that; `noise`: "exact", or "rounded" where a
+    result is rounded, "tail" the same in units of the operand, "sum" where operands may be summed in any order,
+    "coarse" where errors are relative to the largest operand; `smooth`: whether it has a derivative nearly everywhere;
+    `feature`: what has to be asked for to have it.
+    """
+
+    name: str
+    stele: Callable[..., Any]
+    numpy: Callable[..., Any]
+    make: Make
+    domain: str = "biuf"
+    operands: str = "common"
+    result: Callable[[list[DType], dict[str, Any]], tuple[DType, ...]] = lambda d, a: (d[0],)
+    noise: str = "exact"
+    smooth: bool = True
+    weight: float = 1.0
+    feature: str = ""
+
+
+def accumulated(d: list[DType], a: dict[str, Any]) -> tuple[DType, ...]:
+    """Integers and bools add up as int64."""
+    return (d[0] if d[0].is_float else I64),
+
+
+def named(d: list[DType], a: dict[str, Any]) -> tuple[DType, ...]:
+    return type_named(a["dtype"]),
+
+
+def truth(d: list[DType], a: dict[str, Any]) -> tuple[DType, ...]:
+    return BOOL,
+
+
+def place(d: list[DType], a: dict[str, Any]) -> tuple[DType, ...]:
+    return I64,
+
+
+def alone(g: Growth, x: str) -> Made:
+    return (x,), {}
+
+
+def paired(g: Growth, x: str) -> Made:
+    """x and something it broadcasts with, in either order."""
+    z = g.partner(x)
+    return ((x, z) if g.rng.random() < 0.5 or not isinstance(z, str) else (z, x)), {}
+
+
+def tripled(g: Growth, x: str) -> Made:
+    """A condition, and two that meet."""
+    return (g.bool_like(x), x, g.partner(x)), {}
+
+
+def bounded(g: Growth, x: str) -> Made:
+    low, high = sorted(g.integer(-2, 3) if g.dtype(x).kind == "i" else g.integer(0, 3) for _ in range(2))
+    return (x,), g.choose([{"low": low, "high": high}, {"low": low}, {"high": high}])
+
+
+def shifted(g: Growth, x: str) -> Made:
+    return (x, g.integer(0, g.dtype(x).bits - 1)), {}
+
+
+def retyped(g: Growth, x: str) -> Made:
+    return (x,), {"dtype": g.choose(g.dtypes)}
+
+
+def powered(g: Growth, x: str) -> Made:
+    return (x, g.choose([0, 1, 2, 3, 4, 5, -1, -2, 0.5, -0.5, 1.5] if g.dtype(x).is_float else [0, 1, 2, 3])), {}
+
+
+def cast(x: Array, dtype: str) -> Array:
+    """To another dtype, where the value has a place there."""
+    d = type_named(dtype)
+    if x.dtype.kind == "f" and d.kind in INT:
+        bounds = np.iinfo(d.numpy)
+        whole = np.trunc(x)
+        if not (np.isfinite(x) & (whole >= bounds.min) & (whole < float(bounds.max) + (d.bits < 53))).all():
+            raise ValueError("a float without a place among the integers")
+    return (x != 0) if d.kind == "b" else x.astype(wide(d))
+
+
+def elementwise(f: Callable[..., Array]) -> Callable[..., Array]:
+    return np.vectorize(f, otypes=[np.float64])
+
+
+def sigmoid(x: Array) -> Array: return np.exp(-np.logaddexp(x.dtype.type(0), -x))
+def gelu(x: Array) -> Array: return x * 0.5 * (1 + elementwise(math.erf)(x / math.sqrt(2)))
+def relu(x: Array) -> Array: return np.where(x < 0, np.zeros_like(x), x)
+def clip(x: Array, low: Any = None, high: Any = None) -> Array: return np.clip(x, low, high)
+def elu(x: Array) -> Array: return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
+
+
+def floats(name: str, numpy: Callable[..., Array], **changes: Any) -> Kind:
+    """A function of one float operand."""
+    return Kind(name, getattr(st, name), numpy, alone, **{"operands": "float", "noise": "rounded", **changes})
+
+
+def binary(name: str, numpy: Callable[..., Array], **changes: Any) -> Kind:
+    return Kind(name, getattr(st, name), numpy, paired, **{"weight": 2.0, **changes})
+
+
+ELEMENTWISE = (
+    floats("exp", np.exp), floats("log", np.log), floats("log1p", np.log1p), floats("expm1", np.expm1),
+    floats("sqrt", np.sqrt), floats("rsqrt", lambda x: 1 / np.sqrt(x)), floats("reciprocal", lambda x: 1 / x),
+    floats("sin", np.sin), floats("cos", np.cos), floats("tan", np.tan, weight=0.3), floats("atan", np.arctan),
+    floats("sinh", np.sinh, weight=0.5), floats("cosh", np.cosh, weight=0.5), floats("tanh", np.tanh, weight=2.0),
+    floats("sigmoid", sigmoid, weight=2.0), floats("log_sigmoid", lambda x: -np.logaddexp(x.dtype.type(0), -x)),
+    floats("softplus", lambda x: np.logaddexp(x.dtype.type(0), x)), floats("erf", elementwise(math.erf)),
+    floats("gelu", gelu, domain="f", noise="tail"), floats("silu", lambda x: x * sigmoid(x), domain="f"),
+    floats("elu", elu, noise="rounded"), floats("leaky_relu", lambda x: np.where(x >= 0, x, x * 0.01)),
+    floats("floor", np.floor, noise="exact", domain="f", smooth=False),
+    floats("ceil", np.ceil, noise="exact", domain="f", smooth=False),
+    floats("round", np.rint, noise="exact", domain="f", smooth=False),
+    floats("trunc", np.trunc, noise="exact", domain="f", smooth=False),
+    floats("isnan", np.isnan, noise="exact", domain="f", result=truth, smooth=False),
+    floats("isinf", np.isinf, noise="exact", domain="f", result=truth, smooth=False),
+    floats("isfinite", np.isfinite, noise="exact", domain="f", result=truth, smooth=False),
+    Kind("square", st.square, np.square, alone, "iuf", noise="rounded"),
+    Kind("relu", st.relu, relu, alone, "iuf"),
+    Kind("abs", st.abs, np.abs, alone, "iuf"),
+    Kind("sign", st.sign, np.sign, alone, "if", smooth=False),
+    Kind("negative", st.negative, np.negative, alone, "iuf"),
+    Kind("logical_not", st.logical_not, np.logical_not, alone, "b", result=truth, smooth=False),
+    binary("add", np.add, domain="iuf", noise="rounded", weight=5.0),
+    binary("subtract", np.subtract, domain="iuf", noise="rounded", weight=4.0),
+    binary("multiply", np.multiply, domain="iuf", noise="rounded", weight=5.0),
+    binary("divide", np.divide, operands="float", noise="rounded"),
+    binary("maximum", np.maximum, domain="iuf"), binary("minimum", np.minimum, domain="iuf"),
+    binary("floor_divide", np.floor_divide, domain="iu", smooth=False),
+    binary("remainder", np.remainder, domain="iu", smooth=False),
+    binary("equal", np.equal, result=truth, smooth=False, weight=0.5),
+    binary("not_equal", np.not_equal, result=truth, smooth=False, weight=0.5),
+    binary("less", np.less, result=truth, smooth=False, weight=0.5),
+    binary("less_equal", np.less_equal, result=truth, smooth=False, weight=0.5),
+    binary("greater", np.greater, result=truth, smooth=False, weight=0.5),
+    binary("greater_equal", np.greater_equal, result=truth, smooth=False, weight=0.5),
+    binary("logical_and", np.bitwise_and, domain="b", smooth=False),
+    binary("logical_or", np.bitwise_or, domain="b", smooth=False),
+    binary("logical_xor", np.bitwise_xor, domain="b", smooth=False),
+    Kind("shift_left", lambda x, z: x << z, np.left_shift, shifted, INT, smooth=False),
+    Kind("shift_right", lambda x, z: x >> z, np.right_shift, shifted, INT, smooth=False),
+    Kind("pow", st.pow, np.power, powered, "if", noise="rounded"),
+    Kind("clip", st.clip, clip, bounded, "iuf"),
+    Kind("where", lambda m, x, z: st.where(m, x, z), np.where, tripled, "biuf",
+         operands="where", result=lambda d, a: (d[1],), weight=2.0),
+    Kind("astype", lambda x, dtype: x.astype(dtype), cast, retyped, operands="own", result=named, noise="rounded",
+         weight=3.0, smooth=False),
+    Kind("stop_gradient", st.stop_gradient, lambda x: x, alone, "f", weight=0.3, smooth=False),
+)
+
+
+def fold(name: str, numpy: Callable[..., Any], **changes: Any) -> Kind:
+    return Kind(name, getattr(st, name), numpy, reductions.axes, **{"noise": "sum", **changes})
+
+
+REDUCTIONS = (
+    fold("sum", np.sum, result=accumulated, weight=4.0),
+    fold("mean", np.mean, operands="float", weight=2.0),
+    fold("prod", np.prod, result=accumulated, weight=0.5),
+    fold("max", np.max, domain="iuf", noise="exact", weight=2.0), fold("min", np.min, domain="iuf", noise="exact"),
+    fold("all", np.all, noise="exact", result=truth, smooth=False),
+    fold("any", np.any, noise="exact", result=truth, smooth=False),
+    fold("var", np.var, domain="f", smooth=True), fold("std", np.std, domain="f", weight=0.5, smooth=False),
+    fold("logsumexp", reductions.logsumexp, domain="f"),
+    Kind("argmax", st.argmax, np.argmax, reductions.position, "iuf", result=place, smooth=False, weight=1.5),
+    Kind("argmin", st.argmin, np.argmin, reductions.position, "iuf", result=place, smooth=False),
+    Kind("softmax", st.softmax, reductions.softmax, reductions.axis, "f", noise="sum", weight=2.0),
+    Kind("log_softmax", st.log_softmax, reductions.log_softmax, reductions.axis, "f", noise="sum"),
+    Kind("normalize", st.normalize, reductions.normalize, reductions.axis, "f", noise="sum"),
+    Kind("layer_norm", st.layer_norm, reductions.layer_norm, reductions.scaled, "f", noise="sum"),
+    Kind("cross_entropy", st.cross_entropy, reductions.cross_entropy, reductions.labelled, "f", operands="own",
+         noise="sum"),
+    Kind("mse", st.mse, reductions.mse, reductions.alike, "f", noise="sum", weight=0.5),
+)
+
+MOVES = (
+    Kind("reshape", lambda x, shape: st.reshape(x, *shape), np.reshape, moves.reshape, operands="own", weight=3.0),
+    Kind("permute", lambda x, order: st.permute(x, *order), np.transpose, moves.permute, operands="own", weight=2.0),
+    Kind("flip", st.flip, np.flip, moves.axis, operands="own"),
+    Kind("roll", st.roll, np.roll, moves.roll, operands="own"),
+    Kind("repeat", st.repeat, lambda x, times, axis: np.repeat(x, times, axis), moves.repeat, operands="own"),
+    Kind("pad", st.pad, lambda x, widths, value: np.pad(x, widths, constant_values=value), moves.pad, "iuf",
+         operands="own", weight=2.0),
+    Kind("tril", st.tril, np.tril, moves.triangle, "iuf", operands="own"),
+    Kind("triu", st.triu, np.triu, moves.triangle, "iuf", operands="own"),
+    Kind("concatenate", lambda *x, axis: st.concatenate(x, axis=axis), lambda *x, axis: np.concatenate(x, axis),
+         moves.joined, weight=3.0),
+    Kind("stack", lambda *x, axis: st.stack(x, axis=axis), lambda *x, axis: np.stack(x, axis), moves.stacked),
+    Kind("split", st.split, moves.split_of, moves.split, operands="own", weight=2.0),
+    Kind("unsqueeze", st.unsqueeze, np.expand_dims, moves.new_axis, operands="own"),
+    Kind("squeeze", st.squeeze, np.squeeze, moves.ones, operands="own"),
+    Kind("broadcast_to", st.broadcast_to, np.broadcast_to, moves.broadcast, operands="own", weight=2.0),
+    Kind("getitem", lambda x, key: x[key], lambda x, key: x[key], moves.key, operands="own", weight=5.0),
+    Kind("take", st.take, np.take, moves.taken, operands="own", weight=2.0),
+    Kind("gather", lambda x, *i: x[i], lambda x, *i: x[i], moves.gathered, operands="own"),
+    Kind("pick", st.pick, moves.pick_of, moves.picked, operands="own"),
+    Kind("one_hot", st.one_hot, moves.one_hot_of, moves.one_hot, INT, operands="own", result=named, smooth=False),
+)
+
+WINDOWS = (
+    Kind("matmul", st.matmul, np.matmul, windows.product, "f", noise="coarse", weight=4.0),
+    Kind("conv2d", st.conv2d, windows.conv2d, windows.convolution, "f", noise="coarse", weight=3.0),
+    Kind("max_pool2d", st.max_pool2d, windows.max_pool2d, windows.pooling, "f", operands="own", weight=2.0),
+    Kind("avg_pool2d", st.avg_pool2d, windows.avg_pool2d, windows.pooling, "f", operands="own", noise="sum"),
+)
+
+
+def setitem(x: Any, v: Any, key: Any) -> None: x[key] = v
+def set_at(x: Any, v: Any, i: Any) -> None: x[i] = v
+
+
+def updated(x: Any, z: Any, symbol: str) -> None:
+    """x symbol= z."""
+    match symbol:
+        case "+": x += z
+        case "-": x -= z
+        case "*": x *= z
+        case "/": x /= z
+        case "//": x //= z
+        case "%": x %= z
+        case "&": x &= z
+        case _: raise ValueError(symbol)
+
+
+def keyed(x: Array, v: Any, key: Any) -> Array:
+    y = x.copy()
+    y[key] = v
+    return y
+
+
+UPDATES = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "//": np.floor_divide,
+           "%": np.remainder, "&": np.bitwise_and}
+
+# These write what their first argument stands for: NumPy's side gives its new numbers.
+IN_PLACE = (
+    Kind("setitem", setitem, keyed, moves.replaced, operands="target", weight=3.0, feature="in-place"),
+    Kind("set_mask", set_at, lambda x, v, i: keyed(x, v, i), moves.masked, operands="target", feature="in-place"),
+    Kind("set_rows", set_at, lambda x, v, i: keyed(x, v, i), moves.rows, operands="target", feature="in-place"),
+    Kind("update", updated, lambda x, z, symbol: UPDATES[symbol](x, z), moves.update, "iuf", operands="common",
+         noise="rounded", weight=3.0, feature="in-place"),
+    Kind("alias", lambda x: x, lambda x: x, alone, operands="own", weight=1.0, feature="in-place"),
+)
+WRITES = frozenset(k.name for k in IN_PLACE) - {"alias"}
+
+ALL = (*ELEMENTWISE, *REDUCTIONS, *MOVES, *WINDOWS, *IN_PLACE)
+KINDS = {k.name: k for k in ALL}
+
+# Steps one behind the other that rewrites look for; a number is the second operand of the step before it.
+IDIOMS = tuple(tuple(line.split()) for line in """
+exp log; exp add:1 log; exp subtract:1; sigmoid log; sigmoid negative add:1 log; negative exp add:1 reciprocal
+square add:1 sqrt; square add:1 reciprocal; softmax log; square log1p; square sqrt; negative negative; add:0; multiply:1
+multiply:3 multiply:0.5; relu relu; negative abs; negative relu; square relu; abs relu; cos negative add:1
+reciprocal reciprocal; exp exp; negative square; abs square; sign abs; multiply:0; abs abs
+divide:4; pow:0; maximum:0 minimum:1; negative maximum:0; exp negative exp; floor floor; negative multiply:-1
+""".replace("\n", ";").split(";") if line.strip())
+
+
+def promoted(operands: str, dtypes: list[DType]) -> list[DType]:
+    """What operands are converted to before they meet."""
+    if operands == "own":
+        return dtypes
+    if operands == "target":
+        return [dtypes[0], dtypes[0], *dtypes[2:]]
+    if operands == "where":
+        return [dtypes[0], *[common(*dtypes[1:])] * (len(dtypes) - 1)]
+    met = common(*dtypes)
+    return [met if operands == "common" or met.is_float else F32] * len(dtypes)

@@ -1,0 +1,198 @@
+"""Movement, indexing and what is written in place: arguments, and what NumPy says."""
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tests.programs.numbers import EDGES, Array, common
+
+if TYPE_CHECKING:
+    from tests.programs.grammar import Growth
+
+
+def reshape(g: Growth, x: str) -> Any:
+    """Another shape of as many elements; open sizes keep their place or stand at -1."""
+    shape = list(g.shape(x))
+    match g.integer(0, 3):
+        case 0:
+            return (x,), {"shape": (-1,)}
+        case 1 if len(shape) > 1:
+            k = g.integer(0, len(shape) - 2)
+            merged = -1 if g.is_open(x, k) or g.is_open(x, k + 1) else shape[k] * shape[k + 1]
+            new = [*shape[:k], merged, *shape[k + 2:]]
+        case 2 if len(shape) < 5:
+            k = g.integer(0, len(shape))
+            new = [*shape[:k], 1, *shape[k:]]
+        case _:
+            k = g.integer(0, len(shape) - 1) if shape else 0
+            divisors = [d for d in (2, 3, 4, 5, 8) if shape and shape[k] % d == 0]
+            d = g.choose(divisors)
+            new = [*shape[:k], -1 if g.is_open(x, k) else shape[k] // d, d, *shape[k + 1:]]
+    return (x,), {"shape": tuple(-1 if k != -1 and g.is_any_open(x, k) else k for k in new)}
+
+
+def permute(g: Growth, x: str) -> Any:
+    return (x,), {"order": tuple(int(k) for k in g.rng.permutation(g.ndim(x)))}
+
+
+def axis(g: Growth, x: str) -> Any:
+    return (x,), {"axis": g.axis(x)}
+
+
+def new_axis(g: Growth, x: str) -> Any:
+    g.need(g.ndim(x) < 5)
+    return (x,), {"axis": g.integer(0, g.ndim(x))}
+
+
+def ones(g: Growth, x: str) -> Any:
+    """Axes of length 1, named: of an open axis a placeholder cannot know."""
+    return (x,), {"axis": g.choose([k for k, n in enumerate(g.shape(x)) if n == 1])}
+
+
+def roll(g: Growth, x: str) -> Any:
+    return (x,), {"shift": g.integer(-5, 5), "axis": g.axis(x)}
+
+
+def repeat(g: Growth, x: str) -> Any:
+    return (x,), {"times": g.integer(1, 3), "axis": g.axis(x)}
+
+
+def pad(g: Growth, x: str) -> Any:
+    widths = tuple((g.integer(0, 2), g.integer(0, 2)) if g.coin() else (0, 0) for _ in g.shape(x))
+    return (x,), {"widths": widths, "value": g.choose([0, 0, 1])}
+
+
+def triangle(g: Growth, x: str) -> Any:
+    g.need(g.ndim(x) >= 2)
+    return (x,), {"k": g.integer(-2, 2)}
+
+
+def joined(g: Growth, x: str) -> Any:
+    """Two to four arrays that agree but for one axis."""
+    k = g.integer(0, g.ndim(x) - 1)
+    def rest(z: str) -> Any: return (*g.shape(z)[:k], *g.shape(z)[k + 1:])
+    fits = g.names(lambda z: g.ndim(z) == g.ndim(x) and rest(z) == rest(x))
+    return (x, *(g.choose(fits) for _ in range(g.integer(1, 3)))), {"axis": k}
+
+
+def stacked(g: Growth, x: str) -> Any:
+    fits = g.names(lambda z: g.shape(z) == g.shape(x) and g.dtype(z) == g.dtype(x))
+    g.need(g.ndim(x) < 5)
+    return (x, *(g.choose(fits) for _ in range(g.integer(1, 2)))), {"axis": g.integer(0, g.ndim(x))}
+
+
+def split(g: Growth, x: str) -> Any:
+    k = g.integer(0, g.ndim(x) - 1)
+    n = g.shape(x)[k]
+    g.need(n >= 2)
+    return (x,), {"size": (n + 1) // 2 if n < 6 else g.integer((n + 3) // 4, n), "axis": k}
+
+
+def split_of(x: Array, size: int, axis: int) -> list[Array]:
+    return np.split(x, range(size, x.shape[axis], size), axis)
+
+
+def broadcast(g: Growth, x: str) -> Any:
+    """A new leading axis, or axes of length 1 made longer."""
+    shape = [g.choose([2, 3, 5]) if n == 1 and g.coin() else n for n in g.shape(x)]
+    lead = [g.choose([1, 2, 3])] if g.ndim(x) < 4 and g.coin() else []
+    return (x,), {"shape": (*lead, *shape)}
+
+
+def part(g: Growth, n: int) -> slice:
+    """A slice of an axis of n: near its edges, walking up or down."""
+    near = [None, 0, 1, 2, n - 1, n, n // 2, -1, -2, *(k for k in EDGES if k < n)]
+    return slice(g.choose(near), g.choose(near), g.choose([None, None, None, 1, 2, 3, -1, -2]))
+
+
+def entries(g: Growth, shape: tuple[int, ...]) -> Any:
+    """A key of ints, slices, None and Ellipsis."""
+    parts: list[Any] = []
+    for n in shape[:g.integer(1, len(shape))]:
+        parts.append(g.integer(-n, n - 1) if n and g.rng.random() < 0.2 else part(g, n))
+    if g.rng.random() < 0.1:
+        parts.insert(g.integer(0, len(parts)), None)
+    if g.rng.random() < 0.1:
+        parts.append(...)
+    return tuple(parts) if len(parts) > 1 or g.coin() else parts[0]
+
+
+def key(g: Growth, x: str) -> Any:
+    g.need(g.ndim(x) > 0)
+    return (x,), {"key": entries(g, g.shape(x))}
+
+
+def taken(g: Growth, x: str) -> Any:
+    k = g.integer(0, g.ndim(x) - 1)
+    count = g.choose([1, 3, 17])
+    inner = g.choose([(), (count,), (2, count)])
+    return (x, g.indices(x, k, lambda shape: inner)), {"axis": k}
+
+
+def gathered(g: Growth, x: str) -> Any:
+    g.need(g.ndim(x) > 0)
+    count = g.choose([1, 4])
+    return (x, *(g.indices(x, k, lambda shape: (count,)) for k in range(g.integer(1, min(2, g.ndim(x)))))), {}
+
+
+def picked(g: Growth, x: str) -> Any:
+    g.need(g.ndim(x) > 0)
+    return (x, g.indices(x, g.ndim(x) - 1, lambda shape: shape[:-1], negative=False)), {}
+
+
+def pick_of(x: Array, i: Array) -> Array:
+    return np.take_along_axis(x, i[..., None].astype(np.int64), -1)[..., 0]
+
+
+def one_hot(g: Growth, x: str) -> Any:
+    g.need(g.ndim(x) < 5 and g.cell(x).array.size > 0)
+    most = max(int(env[x].array.max()) for env in g.envs)
+    g.need(most < 100)
+    return (x,), {"classes": most + g.choose([1, 2]), "dtype": g.choose(["float32", "int64", "bool"])}
+
+
+def one_hot_of(i: Array, classes: int, dtype: str) -> Array:
+    if ((i < 0) | (i >= classes)).any():
+        raise IndexError("a label outside of the classes")
+    return i[..., None] == np.arange(classes)
+
+
+# In place
+
+def source(g: Growth, x: str, shape: tuple[int, ...]) -> Any:
+    """What may be written to a part of x of that shape: a number, or an array of a dtype that fits into x's."""
+    fits = g.names(lambda z: common(g.dtype(x), g.dtype(z)) == g.dtype(x) and not g.is_alias(x, z)
+                   and fits_into(g.shape(z), shape))
+    return g.choose([*fits, *[g.number(x)] * (1 + (not fits))])
+
+
+def fits_into(inner: tuple[int, ...], outer: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(inner, outer) == outer
+    except ValueError:
+        return False
+
+
+def replaced(g: Growth, x: str) -> Any:
+    g.need(g.ndim(x) > 0)
+    chosen = entries(g, g.shape(x))
+    shape = np.empty(g.shape(x), bool)[chosen].shape
+    return (x, source(g, x, shape)), {"key": chosen}
+
+
+def masked(g: Growth, x: str) -> Any:
+    return (x, g.number(x), g.bool_like(x)), {}
+
+
+def rows(g: Growth, x: str) -> Any:
+    g.need(g.ndim(x) > 0 and math.prod(g.shape(x)) < 20_000)
+    i = g.indices(x, 0, lambda shape: (g.choose([1, 3]),))
+    return (x, source(g, x, (*g.shape(i), *g.shape(x)[1:])), i), {}
+
+
+def update(g: Growth, x: str) -> Any:
+    symbols = ["+", "-", "*", "/"] if g.dtype(x).is_float else ["+", "-", "*", "//", "%", "&"]
+    symbol = g.choose(symbols)
+    return (x, source(g, x, g.shape(x))), {"symbol": symbol}

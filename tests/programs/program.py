@@ -1,0 +1,175 @@
+"""A program as data: named inputs, steps and results, with a text form that reads back."""
+from __future__ import annotations
+
+import ast
+import base64
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from stele.ir.types import DTYPES, dtype
+
+Array = np.ndarray[Any, Any]
+INLINE = 64
+NUMBERS = {"inf": float("inf"), "nan": float("nan")}
+
+
+@dataclass(frozen=True)
+class Step:
+    """targets = kind(*args, **attributes); an argument is a name or a Python number."""
+
+    targets: tuple[str, ...]
+    kind: str
+    args: tuple[Any, ...]
+    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arguments that are names, those that a loop reads from outside included."""
+        body = self.attributes.get("body")
+        outside = body.free if isinstance(body, Program) else ()
+        return (*(a for a in self.args if isinstance(a, str)), *outside)
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is computed, with `gradient` also the gradients of all float inputs; `arguments`: arrays for each call."""
+
+    inputs: tuple[str, ...]
+    steps: tuple[Step, ...]
+    results: tuple[str, ...]
+    gradient: bool = False
+    arguments: tuple[tuple[Array, ...], ...] = ()
+    note: str = ""
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """Names that are read but neither inputs nor computed."""
+        made = {*self.inputs, *(t for s in self.steps for t in s.targets)}
+        read = [n for s in self.steps for n in s.names] + list(self.results)
+        return tuple(dict.fromkeys(n for n in read if n not in made))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether calls differ in shapes."""
+        return len({tuple(a.shape for a in args) for args in self.arguments}) > 1
+
+    def pruned(self, inputs: bool = False) -> Program:
+        """Without steps, and but for `inputs` without inputs, that no result needs; what is written in place is needed
+        where its name is."""
+        needed, kept = set(self.results), list[Step]()
+        shared = {n for s in self.steps if s.kind == "alias" for n in (*s.targets, *s.names)}
+        for step in reversed(self.steps):
+            written = set(step.targets) if step.targets else {step.args[0]}
+            if written & needed or (written & shared and not step.targets):
+                needed |= set(step.names)
+                kept.append(step)
+        at = [k for k, n in enumerate(self.inputs) if inputs or n in needed] or [0]
+        return replace(self, inputs=tuple(self.inputs[k] for k in at), steps=tuple(reversed(kept)),
+                       arguments=tuple(tuple(args[k] for k in at) for args in self.arguments))
+
+
+def show(program: Program) -> str:
+    """The program as Python-like text."""
+    notes = [f"# {line}" for line in program.note.splitlines()]
+    calls = [f"call({', '.join(map(array_text, args))})" for args in program.arguments]
+    return "\n".join([*notes, *lines(program, "program", ""), *calls]) + "\n"
+
+
+def lines(program: Program, name: str, indent: str) -> Iterator[str]:
+    yield f"{indent}def {name}({', '.join(program.inputs)}):"
+    for k, step in enumerate(program.steps):
+        attributes = dict(step.attributes)
+        if isinstance(body := attributes.get("body"), Program):
+            inner = f"body{k}"
+            yield from lines(body, inner, indent + "    ")
+            attributes["body"] = Name(inner)
+        written = [*(a if isinstance(a, str) else repr(a) for a in step.args),
+                   *(f"{n}={a!r}" for n, a in attributes.items())]
+        head = f"{', '.join(step.targets)}{',' if len(step.targets) == 1 and step.kind in SEVERAL else ''} = "
+        yield f"{indent}    {head if step.targets else ''}{step.kind}({', '.join(written)})"
+    results = ", ".join(program.results)
+    yield f"{indent}    return {f'differentiated({results})' if program.gradient else f'({results},)'}"
+
+
+SEVERAL = ("split", "scan")
+
+
+class Name(str):
+    """A name, printed as it is."""
+
+    __repr__ = str.__str__
+
+
+def array_text(x: Array) -> str:
+    """An array: its numbers where they are few, else its bytes, packed."""
+    if x.size <= INLINE and x.dtype.name != "bfloat16":
+        return f"array({x.dtype.name}, {x.shape}, {x.ravel().tolist()})"
+    packed = base64.b64encode(zlib.compress(np.ascontiguousarray(x).tobytes(), 9)).decode()
+    return f"array({x.dtype.name}, {x.shape}, {packed!r})"
+
+
+def parse(text: str) -> Program:
+    """The program that `show` printed."""
+    note = "\n".join(line[2:] for line in text.splitlines() if line.startswith("# "))
+    function, *calls = ast.parse(text).body
+    assert isinstance(function, ast.FunctionDef)
+    arguments = tuple(tuple(value(a, {}) for a in c.value.args) for c in calls)  # type: ignore[attr-defined]
+    return replace(read(function), arguments=arguments, note=note)
+
+
+def read(function: ast.FunctionDef) -> Program:
+    """A program from its definition."""
+    steps, inner = list[Step](), dict[str, Program]()
+    for node in function.body[:-1]:
+        if isinstance(node, ast.FunctionDef):
+            inner[node.name] = read(node)
+            continue
+        assert isinstance(node, ast.Assign | ast.Expr) and isinstance(node.value, ast.Call)
+        target = node.targets[0] if isinstance(node, ast.Assign) else ast.Tuple([])
+        targets = tuple(n.id for n in (target.elts if isinstance(target, ast.Tuple) else [target]))  # type: ignore[attr-defined]
+        args = tuple(a.id if isinstance(a, ast.Name) and a.id not in NUMBERS else value(a, inner)
+                     for a in node.value.args)
+        attributes = {str(k.arg): value(k.value, inner) for k in node.value.keywords}
+        steps.append(Step(targets, node.value.func.id, args, attributes))  # type: ignore[attr-defined]
+    end = function.body[-1]
+    assert isinstance(end, ast.Return) and isinstance(end.value, ast.Call | ast.Tuple)
+    results = end.value.args if isinstance(end.value, ast.Call) else end.value.elts
+    return Program(tuple(a.arg for a in function.args.args), tuple(steps), tuple(r.id for r in results),  # type: ignore[attr-defined]
+                   isinstance(end.value, ast.Call))
+
+
+def value(node: ast.expr, inner: dict[str, Program]) -> Any:
+    """A literal, a slice, an array or a body."""
+    match node:
+        case ast.Name(name) if name in inner: return inner[name]
+        case ast.Name(name) if name in NUMBERS: return NUMBERS[name]
+        case ast.Constant(): return node.value
+        case ast.UnaryOp(ast.USub(), x): return -value(x, inner)
+        case ast.Tuple(parts): return tuple(value(p, inner) for p in parts)
+        case ast.List(parts): return [value(p, inner) for p in parts]
+        case ast.Name("Ellipsis"): return ...
+        case ast.Call(ast.Name("slice"), parts): return slice(*(value(p, inner) for p in parts))
+        case ast.Call(ast.Name("array"), [ast.Name(name), shape, data]) if name in DTYPES:
+            numbers, of = value(data, inner), dtype(name).numpy
+            made = np.frombuffer(zlib.decompress(base64.b64decode(numbers)), of) if isinstance(numbers, str) else \
+                np.array(numbers, of)
+            return made.reshape(value(shape, inner)).copy()
+        case _: raise ValueError(f"cannot read {ast.unparse(node)!r}")
+
+
+def substituted(program: Program, old: str, new: str) -> Program:
+    """The program with one name read in place of another."""
+    def name(a: Any) -> Any: return new if isinstance(a, str) and a == old else a
+    def step(s: Step) -> Step:
+        attributes = {k: substituted(a, old, new) if isinstance(a, Program) else a for k, a in s.attributes.items()}
+        return Step(s.targets, s.kind, tuple(map(name, s.args)), attributes)
+    return replace(program, steps=tuple(map(step, program.steps)), results=tuple(map(name, program.results)))
+
+
+def fresh(names: Sequence[str], prefix: str) -> str:
+    """A name of that prefix that is not taken."""
+    return next(n for k in range(len(names) + 1) if (n := f"{prefix}{k}") not in names)

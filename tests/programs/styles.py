@@ -1,0 +1,159 @@
+"""The same program in every style: op by op, imperative, compiled, symbolic, interpreted, on any number of threads."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import stele as st
+from stele.errors import ShapeError
+from stele.pipeline import PASSES
+from tests.programs.kinds import KINDS
+from tests.programs.numbers import Array
+from tests.programs.program import Program, show
+
+Numbers = list[Array]
+UNREWRITTEN: dict[str, Any] = {"backend": "reference", "without": frozenset(name for name, _ in PASSES)}
+THREADS = (1, 2, 4)
+
+
+def scan(*operands: Any, body: Callable[..., Any], carries: int, reverse: bool, length: int | None = None) -> Any:
+    """A loop as programs write it: states and slices side by side."""
+    def step(state: Sequence[Any], x: Sequence[Any] | None) -> tuple[list[Any], list[Any]]:
+        made = body(*state, *(x or ()))
+        return list(made[:carries]), list(made[carries:])
+    init, xs = list(operands[:carries]), list(operands[carries:])
+    last, ys = st.scan(step, init, xs or None, length=length, reverse=reverse)
+    return *last, *ys
+
+
+def differentiated(*results: Any) -> Any:
+    """Marks results whose gradients are asked for too."""
+    return results
+
+
+def loss_of(results: Sequence[Any]) -> Any:
+    """A number in which every element of every result counts, each differently."""
+    return sum((r + r * r * 0.5).astype("float64").sum() for r in results)
+
+
+WORDS: dict[str, Any] = {name: kind.stele for name, kind in KINDS.items()} | {
+    "scan": scan, "differentiated": differentiated, "inf": float("inf"), "nan": float("nan")}
+
+
+def function_of(program: Program, words: dict[str, Any] = WORDS, copies: bool = False) -> Callable[..., Any]:
+    """The program as a Python function of tensors; `copies`: what it writes in place are not its arguments."""
+    namespace = dict(words)
+    exec(compile(show(replace(program, arguments=(), note="")), "<program>", "exec"), namespace)
+    body = namespace["program"]
+    if not program.gradient:
+        return (lambda *xs: body(*(st.Tensor(x.value) for x in xs))) if copies else body
+
+    def with_gradients(*xs: Any) -> Any:
+        results = body(*(st.Tensor(x.value) for x in xs))
+        floats = [x for x in xs if x.dtype.is_float]
+        return *results, *st.gradients(loss_of([*results, *floats]), floats)
+
+    return with_gradients
+
+
+def tensors(arrays: Sequence[Array]) -> list[Any]:
+    return [st.tensor(a.copy()) for a in arrays]
+
+
+def numbers(results: Sequence[Any]) -> Numbers:
+    return [np.array(y.numpy()) for y in results]
+
+
+def called(f: Callable[..., Any], program: Program) -> list[Numbers]:
+    """Results, and the arguments after the call, for each call."""
+    found: list[Numbers] = []
+    for arrays in program.arguments:
+        xs = tensors(arrays)
+        results = numbers(f(*xs))
+        found.append(results + numbers(xs))
+    return found
+
+
+def imperative(program: Program) -> list[Numbers]:
+    return called(function_of(program), program)
+
+
+def watched(program: Program) -> list[Numbers]:
+    """Every value is looked at as soon as it is there."""
+    def looking(f: Callable[..., Any], *args: Any, **attributes: Any) -> Any:
+        y = f(*args, **attributes)
+        for v in y if isinstance(y, tuple) else (args[0] if y is None else y,):
+            v.numpy()
+        return y
+    words = {name: partial(looking, kind.stele) for name, kind in KINDS.items()}
+    plain = replace(program, steps=program.steps)
+    inside_loops = any(s.kind == "scan" for s in plain.steps)
+    return called(function_of(program, WORDS if inside_loops else {**WORDS, **words}), program)
+
+
+def compiled(program: Program) -> list[Numbers]:
+    """The first call twice: the second time by the plan that there is."""
+    f = st.compile(function_of(program))
+    first = called(f, program)
+    again = called(f, replace(program, arguments=program.arguments[:1]))
+    equal(first[0], again[0], "a second call differs from the first")
+    return first
+
+
+def symbolic(program: Program) -> list[Numbers]:
+    """A function of placeholders, with names for the sizes that differ between calls; where a name says too little of a
+    size, one function for each call."""
+    try:
+        return function_of_placeholders(program)
+    except ShapeError:
+        if not program.is_open:
+            raise
+        return [numbers for args in program.arguments
+                for numbers in function_of_placeholders(replace(program, arguments=(args,)))]
+
+
+def function_of_placeholders(program: Program) -> list[Numbers]:
+    names: dict[tuple[int, ...], str] = {}
+    inputs = []
+    for k, name in enumerate(program.inputs):
+        shapes = list(zip(*(args[k].shape for args in program.arguments)))
+        dims = [n[0] if len(set(n)) == 1 else names.setdefault(n, f"n{len(names)}") for n in shapes]
+        inputs.append(st.placeholder(tuple(dims), program.arguments[0][k].dtype.name, name))
+    f = st.function(inputs, list(function_of(program, copies=True)(*inputs)))
+    return [numbers(f(*tensors(arrays))) for arrays in program.arguments]
+
+
+def reference(program: Program) -> list[Numbers]:
+    """Op by op in NumPy, no pass in between."""
+    return called(st.compile(function_of(program), **UNREWRITTEN), program)
+
+
+def threaded(program: Program) -> list[Numbers]:
+    """On 1, 2 and 4 threads, with the same bits."""
+    before, f = st.get_threads(), st.compile(function_of(program))
+    try:
+        found: list[list[Numbers]] = []
+        for count in THREADS:
+            st.set_threads(count)
+            found.append(called(f, program))
+    finally:
+        st.set_threads(before)
+    for other in found[1:]:
+        for a, b in zip(found[0], other):
+            equal(a, b, "results depend on the number of threads")
+    return found[0]
+
+
+def equal(a: Numbers, b: Numbers, what: str) -> None:
+    """Raises unless all bits are the same."""
+    for k, (x, y) in enumerate(zip(a, b)):
+        assert x.tobytes() == y.tobytes(), f"{what}: result {k}"
+
+
+STYLES: dict[str, Callable[[Program], list[Numbers]]] = {
+    "reference": reference, "compiled": compiled, "imperative": imperative, "symbolic": symbolic, "watched": watched,
+    "threaded": threaded}
