@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from stele.errors import DataError, DTypeError, ShapeError
-from stele.evaluate import known
+from stele.evaluate import evaluate, known
 from stele.handle import TRACING
 from stele.ir.door import public
-from stele.ir.graph import Constant, Value
+from stele.ir.graph import Constant, Item, Value
+from stele.ir.sizes import Dim
 from stele.ir.types import DType
 from stele.ir.types import dtype as type_named
 from stele.ops import random
 from stele.ops.arguments import flag, number, whole
+from stele.ops.control import Scan
 from stele.ops.elementwise.arithmetic import Add
 from stele.shapes import shape_of
 from stele.tensor import Tensor, constant, lift, tensor
@@ -48,16 +50,50 @@ class Generator:
     def key(self) -> Value:
         """The key of the next draw; the state moves on."""
         key = self.state.value
-        if key.data is None or TRACING.get() is not None:
+        if TRACING.get() is not None:
             self.state.value = after(key)
             return key
-        self.state.value = known(key.data.array + NEXT)
+        start = self.begin()
+        self.state.value = known(start.data.array + NEXT)
+        return start
+
+    def begin(self) -> Value:
+        """The key that a draw or a loop of draws outside of a compiled function begins with."""
+        evaluate([key := self.state.value])
         return known(key.data.array, DRAW)
+
+    def settle(self) -> None:
+        """Behind a loop outside of a compiled function: what it has drawn is counted, without running it."""
+        start, draws = origin(self.state.value)
+        if draws != 0 and start.data is not None and isinstance(draws, int):
+            self.state.value = known(start.data.array + NEXT * np.uint32(draws))
 
 
 def after(key: Value) -> Value:
     """The key of the draw after this one."""
     return Add()(key, Constant(NEXT)())
+
+
+def origin(key: Value, given: Mapping[Value, Value] = {}) -> tuple[Value, Dim]:
+    """The key that one comes from by drawing, and how many draws that takes; parameters of a loop are `given`."""
+    draws: Dim = 0
+    while True:
+        match key:
+            case Value(Add(), [before, step]) if is_next(given.get(step, step)):
+                key, draws = before, draws + 1
+            case Value(Item(k), [Value(Scan() as loop, args)]) if k < loop.carries:
+                operands = {p: given.get(x, x) for p, x in zip(loop.body.parameters, args)}
+                start, each = origin(loop.body.results[k], operands)
+                if start is not loop.body.parameters[k]:
+                    return key, draws
+                key, draws = args[k], draws + each * loop.length
+            case _:
+                return key, draws
+
+
+def is_next(step: Value) -> bool:
+    """Whether adding this to a key gives that of the next draw."""
+    return isinstance(step.op, Constant) and np.array_equal(step.op.array, NEXT)
 
 
 def number_of(key: Value) -> int:

@@ -1,7 +1,7 @@
 """Loops inside the program: `scan` carries a state along the first axis of its inputs."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stele import tree
@@ -12,29 +12,44 @@ from stele.ir.graph import Array, Value
 from stele.opensize import plain
 from stele.ops import control
 from stele.ops.arguments import function, size
+from stele.random import GENERATOR
 from stele.tensor import Operands, Tensor, constant
 
 
 class Body(Tracing):
-    """The step of a loop: it sees what is outside, and rebinds nothing there."""
+    """The step of a loop: it sees what is outside. What it rebinds there is to be carried along: `now` has its values
+    inside the step, `missed` what was not known to be carried."""
 
-    def __init__(self, outer: Tracing | None) -> None:
-        self.outer = outer
+    def __init__(self, outer: Tracing | None, carried: Sequence[Handle]) -> None:
+        self.outer, self.carried = outer, carried
+        self.now: dict[int, Value] = {}     # by id
+        self.missed: list[Handle] = []
         self.differentiable = False
 
     def read(self, handle: Handle) -> Value:
         self.differentiable = self.differentiable or handle.requires_grad
+        return self.now[id(handle)] if id(handle) in self.now else self.before(handle)
+
+    def before(self, handle: Handle) -> Value:
+        """What a handle means before the loop."""
         return handle._value if self.outer is None or handle.home is self.outer else self.outer.read(handle)
 
     def peek(self, handle: Handle) -> Value | None:
+        if id(handle) in self.now:
+            return self.now[id(handle)]
         return handle._value if self.outer is None or handle.home is self.outer else self.outer.peek(handle)
 
     def array(self, array: Array) -> Value | None:
         return None if self.outer is None else self.outer.array(array)
 
     def write(self, handle: Handle, value: Value) -> None:
-        raise TraceError("the step of a scan rebinds a tensor from outside, but it runs as a loop inside the program",
-                         hint="Carry it along: return it from the step and take it as an argument.")
+        before = self.before(handle)
+        if value.dtype != before.dtype or value.shape != before.shape:
+            raise TraceError(f"the step of a scan rebinds a tensor {before.type} from outside to one of {value.type}",
+                             hint="What a loop carries on keeps its type: cast or reshape the new value.")
+        if all(handle is not other for other in (*self.carried, *self.missed)):
+            self.missed.append(handle)
+        self.now[id(handle)] = value
 
     def read_grad(self, handle: Handle) -> Any:
         return handle._grad if self.outer is None or handle.home is self.outer else self.outer.read_grad(handle)
@@ -52,6 +67,9 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, *,
     `init`, `xs` and what f returns may be tensors or containers of tensors; the state keeps its types. The loop is one
     op of the graph: differentiable, and one native loop in a compiled program. Without xs, `length` is how many.
 
+    What f rebinds outside is carried along and rebound once the loop is over: random numbers, dropout and the running
+    statistics of BatchNorm are those of the steps written out. f is then called once more.
+
     >>> import stele as st
     >>> total, sums = scan(lambda s, x: (s + x, s + x), st.tensor(0.0), st.tensor([1.0, 2.0, 3.0]))
     >>> total.tolist(), sums.tolist()
@@ -68,27 +86,43 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, *,
         raise ShapeError(f"scan walks along the first axis of xs, got {scalar.type}, which has none",
                          hint="Give length= for a loop without inputs.")
     shapes: list[Any] = []
-    body = Body(TRACING.get())
+    body = Body(TRACING.get(), ())
 
     def step(state: tuple[Value, ...], x: tuple[Value, ...]) -> tuple[list[Value], list[Value]]:
+        body.now = dict(zip(map(id, body.carried), state[len(first):]))
         with tracing_into(body):
-            given = tree.unflatten(carry_spec, [Tensor(v, GRAD.get()) for v in state])
+            given = tree.unflatten(carry_spec, [Tensor(v, GRAD.get()) for v in state[:len(first)]])
             part = None if xs is None else tree.unflatten(slice_spec, [Tensor(v, GRAD.get()) for v in x])
-            returned = f(given, part)
-            if not isinstance(returned, tuple) or len(returned) != 2:
-                raise TraceError(f"the step of a scan returns (state, output), got {type(returned).__name__}")
-            new, new_spec = tree.flatten(returned[0])
-            if new_spec != carry_spec:
-                raise TraceError("the step of a scan returns a state of another structure than it was given",
-                                 hint="Return the same containers with the same keys.")
-            ys, y_spec = tree.flatten(returned[1])
+            new, ys, y_spec = returned(f(given, part), carry_spec)
             outputs = [None if y is None else constant(y) for y in ys]
-            shapes.extend((y_spec, [y is None for y in outputs]))
-            return [constant(s).value for s in new], [y.value for y in outputs if y is not None]
+            shapes[:] = y_spec, [y is None for y in outputs]
+            carried = (body.now[id(handle)] for handle in body.carried)
+            return [*(constant(s).value for s in new), *carried], [y.value for y in outputs if y is not None]
 
-    last, ys = control.scan(step, first, stacks, length=steps, reverse=reverse)
-    spec, empty = shapes[0], shapes[1]
+    while True:
+        outside = [GENERATOR.begin() if handle is GENERATOR.state and body.outer is None else body.before(handle)
+                   for handle in body.carried]
+        last, ys = control.scan(step, [*first, *outside], stacks, length=steps, reverse=reverse)
+        if not body.missed:
+            break
+        body = Body(body.outer, [*body.carried, *body.missed])
+    for handle, value in zip(body.carried, last[len(first):]):
+        handle.value = value
+    if body.outer is None:
+        GENERATOR.settle()
+    spec, empty = shapes
     stacked = iter(ys)
-    outputs = [None if none else next(stacked) for none in empty]
     operands.differentiable = operands.differentiable or body.differentiable
-    return tree.unflatten(carry_spec, map(operands.tensors, last)), tree.unflatten(spec, map(operands.tensors, outputs))
+    state = tree.unflatten(carry_spec, map(operands.tensors, last[:len(first)]))
+    return state, tree.unflatten(spec, [None if none else operands.tensors(next(stacked)) for none in empty])
+
+
+def returned(made: Any, carry_spec: tree.Spec | None) -> tuple[list[Any], list[Any], tree.Spec | None]:
+    """The leaves of the state and of the output that a step returned, and the structure of the output."""
+    if not isinstance(made, tuple) or len(made) != 2:
+        raise TraceError(f"the step of a scan returns (state, output), got {type(made).__name__}")
+    new, new_spec = tree.flatten(made[0])
+    if new_spec != carry_spec:
+        raise TraceError("the step of a scan returns a state of another structure than it was given",
+                         hint="Return the same containers with the same keys.")
+    return new, *tree.flatten(made[1])

@@ -10,12 +10,13 @@ from stele.errors import DTypeError, GraphError, ShapeError
 from stele.evaluate import cut_at, refuse_freed
 from stele.handle import Handle, is_symbolic, owner
 from stele.ir.door import public
-from stele.ir.graph import Graph, Parameter, Value, parameter, substitute, walk
+from stele.ir.graph import Graph, Item, Parameter, Value, parameter, substitute, walk
 from stele.ir.sizes import Dim, size
 from stele.ir.types import Type
 from stele.ir.types import dtype as type_named
 from stele.ops.arguments import refuse, sequence
 from stele.ops.arguments import size as a_size
+from stele.ops.control import Scan
 from stele.pipeline import build, options_of
 from stele.plan import Plan, donations
 from stele.random import DRAW, GENERATOR, after, number_of
@@ -130,11 +131,13 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
 def drawing(graph: Graph, draws: int) -> Graph:
     """The graph with the state of the generator in place of its last parameters, the keys of so many draws; the state
     after them is its last result."""
+    parameters, drawn = graph.parameters[:-draws], graph.parameters[-draws:]
     state = parameter("random numbers", graph.parameters[-1].type)
+    behind = {v.args[k]: Item(k)(v) for v in walk(graph.results) if isinstance(v.op, Scan) for k in range(v.op.carries)}
     keys = [state]
-    for _ in range(draws):
-        keys.append(after(keys[-1]))
-    parameters = graph.parameters[:-draws]
+    for k, key in enumerate(drawn):     # a loop that draws says itself how far it came
+        given, known = (*parameters, *drawn[:k + 1]), (*parameters, *keys)
+        keys += substitute(Graph(given, (behind.get(key, after(key)),)), known)
     return Graph((*parameters, state), (*substitute(graph, [*parameters, *keys[:-1]]), keys[-1]))
 
 
