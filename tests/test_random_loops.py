@@ -12,13 +12,15 @@ from stele.ops.control import scan
 from stele.ops.elementwise.unary import tanh
 from stele.pipeline import Options, build
 from tests.random_loops import random_nest
-from tests.test_random_graphs import assert_close
 
 
 def agrees(graph: Graph, args: list[Array], seed: int = -1) -> None:
     results = build(graph, options=Options(backend="cpu")).run([Buffer.of(a) for a in args], {})
     for y, expected in zip(results, reference.run(graph, args), strict=True):
-        assert_close(y.array, expected, seed)
+        usable = np.isfinite(expected)
+        scale = max(1.0, float(np.abs(expected[usable]).max(initial=0)))
+        assert y.array.shape == expected.shape and y.array.dtype == expected.dtype
+        np.testing.assert_allclose(y.array[usable], expected[usable], rtol=0, atol=1e-7 * scale, err_msg=f"seed {seed}")
 
 
 def test_gradient_of_inner_ends_that_the_outer_loop_stacks() -> None:
