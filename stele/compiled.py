@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, overload
 from stele import tree
 from stele.backend.base import Program
 from stele.backend.locks import RUNNING
-from stele.errors import TraceError
+from stele.errors import OutOfMemory, TraceError
+from stele.evaluate import name_largest
 from stele.general import general
 from stele.handle import GRAD, TRACING
 from stele.ir.door import leaving, public
@@ -142,6 +143,8 @@ class Compiled(Opaque):
                     return made
             return self.fitting(key, leaves, spec)
         except Exception as error:
+            if isinstance(error, OutOfMemory):
+                name_largest(error, (v for graph in self.graphs[-1:] for v in graph))
             leaving(error)
             raise
 

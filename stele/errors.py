@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class SteleError(Exception):
     """An error that teaches: the message, the user's line (`where`), and what to write instead (`hint`).
@@ -21,7 +23,7 @@ class SteleError(Exception):
 
     def __str__(self) -> str:
         text = str(self.args[0])
-        if self.asked and self.asked not in text:
+        if self.asked.replace("_", "") not in text.lower().replace("_", ""):
             text = f"{self.asked}: {text}"
         if self.where:
             text = f"{text.rstrip('.')} at {self.where}"
@@ -44,6 +46,7 @@ class DeviceError(SteleError, RuntimeError):    """A device is missing, or does 
 class CompileError(SteleError, RuntimeError):   """LLVM refused a module, or an object refers to a forbidden symbol."""
 class IndexOutOfRange(SteleError, IndexError):  """An index lies outside of its axis."""
 class Cancelled(SteleError, RuntimeError):      """A running program was asked to stop."""
+class OutOfMemory(SteleError, MemoryError):     """There is no memory for an array of so many bytes."""
 # fmt: on
 
 
@@ -53,3 +56,29 @@ class StorageError(SteleError, OSError):
     def __init__(self, message: str, *, code: int | None = None, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.errno = code
+
+
+def kind(x: object) -> str:
+    """What x is, as a message says it.
+
+    >>> kind([1]), kind(None)
+    ('a list', 'None')
+    """
+    name, home = type(x).__name__, type(x).__module__.partition(".")[0]
+    name = name if home in ("builtins", "__main__", "stele") else f"{home}.{name}"
+    return "None" if x is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def advice(x: Any) -> str | None:
+    """What to write where a tensor is wanted and x was given.
+
+    >>> advice([1, 2])
+    'Write st.tensor(x) of it.'
+    """
+    if x is None:
+        return "Does a function before it return nothing?"
+    if isinstance(x, list | tuple):
+        return "Write st.tensor(x) of it."
+    if hasattr(x, "__dlpack__"):
+        return "Write st.from_dlpack(x) of it."
+    return "Write st.tensor(x) of it." if hasattr(x, "__array__") else None

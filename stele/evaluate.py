@@ -8,9 +8,11 @@ from typing import Any
 from stele.backend.base import Program
 from stele.backend.buffers import Buffer
 from stele.backend.locks import RUNNING
+from stele.errors import OutOfMemory
 from stele.follow import FOLLOWER
 from stele.handle import is_symbolic, leaf, owner, refuse_symbolic
 from stele.ir.graph import Graph, Literal, Parameter, Value, parameter, walk
+from stele.ir.origin import lines
 from stele.ir.sizes import at
 from stele.ir.types import TupleType, Type, bfloat16, dtype, float16
 from stele.ops.elementwise.arithmetic import Add, Div, Maximum, Minimum, Mul, Neg, Select, Sub
@@ -130,11 +132,25 @@ def run(wanted: Sequence[Value]) -> None:
     kept = list(dict.fromkeys([*wanted, *named, *(residuals(differentiable, order) if differentiable else ())]))
     program, buffers = EVALUATOR.program(order, kept)
     EVALUATOR.last, EVALUATOR.recorded = program, 0
-    for v, buffer in zip(kept, program.run(buffers, {})):
+    try:
+        made = program.run(buffers, {})
+    except OutOfMemory as error:
+        name_largest(error, order)
+        raise
+    for v, buffer in zip(kept, made):
         v.data = buffer
     for v in kept:
         if (h := owner(v)) is not None and (h.leaf or not h.requires_grad):
             forget(v)
+
+
+def name_largest(error: OutOfMemory, values: Iterable[Value]) -> None:
+    """Adds to an error which of the arrays that a program computes is the largest, and the line that made it."""
+    sizes = {v: v.type.size * v.dtype.bytes for v in values if not isinstance(v.type, TupleType) and v.args}
+    known_ones = {v: n for v, n in sizes.items() if isinstance(n, int)}
+    if known_ones and error.hint is None:
+        v = max(known_ones, key=known_ones.__getitem__)
+        error.hint = f"The largest array of this program is {v.type}, made at {', '.join(lines(v.where))}."
 
 
 def is_small(order: Sequence[Value]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from weakref import ref
 
 from stele.errors import TraceError
-from stele.ir.graph import Array, Parameter, Value
+from stele.ir.graph import Array, Parameter, Value, walk
 from stele.ir.origin import Where, here, lines
 
 
@@ -126,12 +126,14 @@ def is_symbolic(v: Value) -> bool:
     return v.data is None and isinstance(v.op, Parameter)
 
 
-def refuse_symbolic(v: Value, what: str = "its numbers were asked for") -> TraceError:
+def refuse_symbolic(v: Value, what: str = "its numbers were asked for",
+                    hint: str = "Choose with st.where, and look at results outside of the compiled function."
+                    ) -> TraceError:
     """The error for looking at a value that stands for numbers of later calls."""
-    label = v.op.label  # type: ignore[attr-defined]
-    return TraceError(f"{what}, but this tensor is symbolic: it depends on {label!r}, whose numbers are known "
-                      "only when the finished program runs", where=", ".join(lines(here())),
-                      hint="Choose with st.where, and look at results outside of the compiled function.")
+    inputs = (i for i in walk([v], stop=lambda v: v.data is not None) if is_symbolic(i))
+    labels = ", ".join(dict.fromkeys(repr(i.op.label) for i in inputs))  # type: ignore[attr-defined]
+    return TraceError(f"{what}, but this tensor is symbolic: it depends on {labels}, whose numbers are known "
+                      "only when the finished program runs", where=", ".join(lines(here())), hint=hint)
 
 
 @contextmanager

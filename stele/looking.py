@@ -9,11 +9,21 @@ import numpy as np
 from stele.backend.locks import RUNNING
 from stele.errors import ArgumentError, DTypeError, ShapeError
 from stele.evaluate import numbers
-from stele.handle import Handle, is_symbolic
+from stele.handle import TRACING, Handle, is_symbolic, refuse_symbolic
 from stele.ir.door import public
-from stele.ir.graph import Array, walk
+from stele.ir.graph import Array, Value, walk
 from stele.ir.types import DType
 from stele.opensize import opened
+
+REDUCED = "Write x.tolist(), take one out with x[0], or make one of them with x.sum() or x.mean()."
+KEPT = "Keep it a tensor: x * y and st.exp(x) take tensors. Return it, and look at it outside of the function."
+CHOSEN = "Write st.where(x > 0, y, z) for a choice of two, st.scan for a loop; or decide outside of the function."
+OWN = "Write st.exp(x) for np.exp(x): the functions of st are part of the program."
+
+
+def is_traced(v: Value) -> bool:
+    """Whether a value has no numbers before a program runs."""
+    return v.data is None and any(map(is_symbolic, walk([v], stop=lambda v: v.data is not None)))
 
 
 class Looking(Handle):
@@ -55,28 +65,53 @@ class Looking(Handle):
 
     # Looking at the numbers
 
+    def read(self, asked: str, hint: str = "Return it, and look at it outside of the function.") -> Array:
+        """The numbers for what was asked; raises TraceError for a tensor of a function that is being compiled."""
+        traced = self.value
+        if TRACING.get() is not None and is_traced(traced):
+            raise refuse_symbolic(traced, f"{asked} asks for its numbers", hint)
+        with RUNNING:
+            return numbers(traced).array
+
     @public
     def numpy(self) -> Array:
         """The numbers as a read-only NumPy array: a lease on the tensor's own memory, not a copy."""
-        with RUNNING:
-            return numbers(self.value).array
+        return self.read("x.numpy()")
+
+    def one(self, asked: str, many: str, traced: str) -> Any:
+        """The one number of a tensor of one element, with hints for one of many and for a traced one."""
+        if self.size != 1:
+            raise ShapeError(f"{asked} needs a tensor of one element, got shape {self.shape}", hint=many)
+        return self.read(asked, traced).reshape(()).item()
 
     @public
     def item(self) -> Any:
         """The one number of a tensor of one element."""
-        if self.size != 1:
-            raise ShapeError(f"item() needs a tensor of one element, got shape {self.shape}",
-                             hint="Write x.tolist(), or take one out with x[0].")
-        return self.numpy().reshape(()).item()
+        return self.one("x.item()", REDUCED, KEPT)
 
     @public
     def tolist(self) -> Any:
-        return self.numpy().tolist()
+        return self.read("x.tolist()").tolist()
 
     @public
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        array = self.numpy()
+        array = self.read("NumPy", OWN)
         return np.array(array, dtype) if copy or (dtype is not None and array.dtype != dtype) else array
+
+    @public
+    def __array_function__(self, f: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a function of NumPy makes of the numbers."""
+        if f in (np.shape, np.ndim, np.size) and len(args) == 1:
+            return getattr(args[0], f.__name__)
+        name = f.__name__
+
+        def array(x: Any) -> Any:
+            if isinstance(x, list | tuple):
+                return type(x)(map(array, x)) if type(x) in (list, tuple) else x
+            return x.read(f"np.{name}", f"Write x.{name}(...)." if hasattr(type(x), name) else OWN) \
+                if isinstance(x, Looking) else x
+
+        return f(*map(array, args), **{key: array(x) for key, x in kwargs.items()})
 
     def __dlpack__(self, *, max_version: tuple[int, int] | None = None, **options: Any) -> Any:
         if self.dtype.name == "bfloat16":
@@ -89,31 +124,35 @@ class Looking(Handle):
 
     @public
     def __bool__(self) -> bool:
-        return bool(self.item())
+        return bool(self.one("the truth of a tensor (if, while, and, or, not)", "Write (x > 0).all() or (x > 0).any().",
+                             CHOSEN))
 
     @public
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self.one("int(x)", REDUCED, "Write x.astype('int64'). A length or a count for range() is a Python "
+                            "number: pass it as one, or take it from x.shape."))
 
     @public
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self.one("float(x)", REDUCED, KEPT))
 
     @public
     def __index__(self) -> int:
         if self.dtype.is_float:
             raise DTypeError(f"only an integer tensor is an index, got {self.dtype}; write int(x)")
-        return int(self.item())
+        return int(self.one("an index or a count", REDUCED,
+                            "Write st.take(x, i, axis) for x[i], and st.scan for a loop; or pass a Python number."))
 
     @public
     def __format__(self, form: str) -> str:
-        return format(self.item() if form else str(self), form)
+        return format(self.one(f"the format {form!r}", REDUCED, KEPT) if form else str(self), form)
 
     @public
     def __repr__(self) -> str:
         traced = self.value
-        if traced.data is None and any(map(is_symbolic, walk([traced], stop=lambda v: v.data is not None))):
-            return f"tensor(symbolic {traced.type})"
+        if is_traced(traced):
+            later = "" if TRACING.get() is None else ": it has numbers when the program runs; return it to print them"
+            return f"tensor(symbolic {traced.type}{later})"
         text = np.array2string(self.numpy(), separator=", ", prefix="tensor(")
         marks = ("" if self.dtype.name in ("float32", "int64", "bool") else f", dtype={self.dtype}") + \
                 (", requires_grad=True" if self.requires_grad else "")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stele import shapes
-from stele.errors import ArgumentError, DTypeError, GraphError, ShapeError, SteleError, TraceError
+from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
 from stele.evaluate import EVALUATOR, evaluate, free, known, refuse_freed
 from stele.handle import GRAD, TRACING, is_symbolic, owner
 from stele.ir.door import leaving, public
@@ -32,6 +32,7 @@ from stele.transform.autodiff import gradients
 
 PENDING_LIMIT = 1000
 KINDS = "buif"  # of dtypes; an in-place result is not of a later one (NumPy's casting "same_kind")
+ELSEWHERE = ("cuda", "gpu", "mps", "xpu", "tpu", "hip", "meta")  # devices of other frameworks
 SMALL = 64      # elements of an array made while tracing, up to which it is written into the graph
 
 
@@ -193,8 +194,8 @@ class Tensor(Looking):
     def rebind(self, new: Tensor) -> Tensor:
         """This handle, standing for another expression of its type from now on."""
         if self.leaf and self.requires_grad and GRAD.get():
-            raise GraphError("a tensor that requires gradients is rebound in place, so its gradient would be lost. "
-                             "Do it inside `with st.no_grad():`, or write y = x + 1")
+            raise GraphError("a tensor that requires gradients is rebound in place, so its gradient would be lost",
+                             hint="Do it inside `with st.no_grad():`, or write y = x + 1.")
         if new.shape != self.shape:
             raise ShapeError(f"an in-place operation keeps the shape: {self.shape} cannot become {new.shape}",
                              hint="Write x = x + y instead.")
@@ -216,7 +217,8 @@ class Tensor(Looking):
     def requires_grad_(self, on: bool = True) -> Tensor:
         """Marks this tensor as one whose gradient `backward` accumulates."""
         if on and not self.dtype.is_float:
-            raise DTypeError(f"only float tensors carry gradients, got {self.dtype}")
+            raise DTypeError(f"only float tensors carry gradients, got {self.dtype}",
+                             hint="Write st.tensor([1.0, 2.0], requires_grad=True), or x.astype('float32') first.")
         if self.home is not TRACING.get():
             raise TraceError("requires_grad_ on a tensor from outside, inside of a compiled function",
                              hint="Choose what carries gradients before the call.")
@@ -244,8 +246,9 @@ class Tensor(Looking):
     def backward(self, gradient: Any = None, retain_graph: bool = False) -> None:
         """Adds the gradient of this number to `.grad` of every tensor it depends on that requires one."""
         if not self.requires_grad:
-            raise GraphError("backward() on a tensor that depends on none that requires gradients. "
-                             "Make one with st.tensor(..., requires_grad=True), and compute outside of st.no_grad()")
+            raise GraphError("backward() on a tensor that depends on none that requires gradients",
+                             hint="Make one with st.tensor(..., requires_grad=True), and compute outside of "
+                                  "st.no_grad().")
         if gradient is None and self.size != 1:
             raise ShapeError(f"backward() starts from one number, got shape {self.shape}",
                              hint="Write y.sum().backward().")
@@ -321,7 +324,7 @@ class Tensor(Looking):
     @public
     def to(self, what: Any) -> Tensor:
         """This tensor as another dtype, or on a device."""
-        return self if what == "cpu" else self.astype(what)
+        return self if is_here(what) else self.astype(what)
 
     if not TYPE_CHECKING:   # or every name would be one to a type checker
         def __getattr__(self, name: str) -> Any:
@@ -342,6 +345,15 @@ class Tensor(Looking):
 
 converted = lift(astype)
 replaced = lift(indexing.set_index)
+
+
+def is_here(what: Any) -> bool:
+    """Whether this names the device that there is, the CPU; raises DeviceError where it names another."""
+    place = str(what).partition(":")[0]
+    if place in ELSEWHERE:
+        raise DeviceError(f"there is no device {str(what)!r}: programs run on the CPU",
+                          hint="Leave .to(...) out, or write .to('cpu').")
+    return place == "cpu"
 
 
 def constant(x: Any, like: DType | None = None) -> Tensor:

@@ -263,12 +263,12 @@ def test_losses_stay_finite_where_exponentials_overflow() -> None:
 
 
 REFUSED = [
-    (lambda: nn.cross_entropy(st.ones(4, 3), st.ones(4, 3)), ShapeError, r"labels \(N,\), got \(4, 3\) and \(4, 3\)"),
+    (lambda: nn.cross_entropy(st.ones(4, 3), st.ones(4, 3)), ShapeError, r"got \(4, 3\) and \(4, 3\)"),
     (lambda: nn.mse_loss(st.ones(4, 1), st.ones(4)), ShapeError, r"equal shapes, got \(4, 1\) and \(4,\)"),
     (lambda: nn.binary_cross_entropy_with_logits(st.ones(4, 1), st.ones(4)), ShapeError, "equal shapes"),
     (lambda: nn.Linear(3, 2)(st.ones(4, 5)), ShapeError, r"takes 3 features on the last axis, got shape \(4, 5\)"),
     (lambda: nn.LayerNorm(3)(st.ones(4, 5)), ShapeError, "LayerNorm takes 3 features"),
-    (lambda: nn.GRU(3, 2)(st.ones(4, 3)), ShapeError, r"GRU takes \(T, N, features\), got shape \(4, 3\)"),
+    (lambda: nn.GRU(3, 2)(st.ones(4, 3)), ShapeError, r"GRU takes \(T, N, 3\), got shape \(4, 3\)"),
     (lambda: nn.GRU(3, 2)(st.ones(4, 2, 5)), ShapeError, "5"),
     (lambda: nn.Conv2d(3, 2, 3)(st.ones(1, 4, 8, 8)), ShapeError, "4"),
     (lambda: nn.Dropout(1.0), ValueError, "0 <= p < 1, got 1.0"),

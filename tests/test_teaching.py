@@ -107,3 +107,138 @@ def test_errors_leave_through_a_door(door: str) -> None:
     assert isinstance(error, SteleError), repr(error)
     assert house(error) == []
     assert f"{__file__.rpartition('/')[2]}:" in str(error)
+
+
+def traced(f: Callable[[Any], Any], *shape: int) -> Callable[[], Any]:
+    """A call of f, compiled."""
+    return lambda: st.compile(f)(st.ones(*shape))
+
+
+def countdown(x: Any) -> Any:
+    while x > 0:
+        x = x - 1
+    return x
+
+
+class Foreign:
+    """An array of another framework, which speaks DLPack and has the attributes of a tensor."""
+
+    dtype, shape = "torch.float32", (2, 4)
+
+    def __dlpack__(self, **_: Any) -> Any: ...
+
+    def item(self) -> float:
+        raise RuntimeError("a Tensor with 8 elements cannot be converted to Scalar")
+
+
+class Samples:
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, k: int) -> Any:
+        return np.ones(2), k
+
+
+linear, images = nn.Linear(4, 2), st.ones(2, 32, 32, 3)
+logits = st.ones(3, 4)
+
+# What somebody writes, and the words that the error must say: what was called, what it takes and got, what to write.
+TEACHING: dict[str, tuple[Callable[[], Any], list[str]]] = {
+    "float labels": (lambda: nn.cross_entropy(logits, st.ones(3)), ["cross_entropy", "integers", "float32[3]", "int64"]),
+    "one-hot labels": (lambda: nn.cross_entropy(logits, logits), ["(3, 4) and (3, 4)", "labels.argmax(axis=1)"]),
+    "labels in a column": (lambda: nn.cross_entropy(logits, st.ones(3, 1).long()), ["(3, 1)", "labels.squeeze(1)"]),
+    "a label out of range": (lambda: nn.cross_entropy(logits, st.tensor([0, 1, 7])).item(), ["index 7", "from 0 to"]),
+    "pixels, channels last": (lambda: nn.cross_entropy(st.ones(2, 5, 5, 3), st.zeros(2, 5, 5).long()),
+                              ["(N, C, ...)", "st.moveaxis(logits, -1, 1)"]),
+    "foreign operand": (lambda: x24 + Foreign(), ["add", "Foreign", "st.from_dlpack(x)"]),
+    "foreign argument": (lambda: st.matmul(x24, Foreign()), ["matmul", "Foreign", "st.from_dlpack(x)"]),
+    "foreign input": (lambda: linear(Foreign()), ["Linear", "Foreign", "st.from_dlpack(x)"]),
+    "list operand": (lambda: x24 * [1, 2], ["multiply", "a list", "st.tensor(x)"]),
+    "list to a layer": (lambda: linear([[1.0, 2, 3, 4]]), ["Linear", "list: [[1.0", "st.tensor(x)"]),
+    "None to a layer": (lambda: nn.Flatten()(None), ["Flatten", "None", "return nothing"]),
+    "to a device": (lambda: x24.to("cuda"), ["'cuda'", "CPU", "Leave .to(...) out"]),
+    "model to a device": (lambda: linear.to("cuda:0"), ["'cuda:0'", "CPU", "Leave .to(...) out"]),
+    "np.exp": (traced(lambda x: np.exp(x)), ["NumPy", "depends on 'x'", "st.exp(x)"]),
+    "np.sum": (traced(lambda x: np.sum(x), 2), ["np.sum", "depends on 'x'", "x.sum(...)"]),
+    "np.stack": (traced(lambda x: np.stack([x, x]), 2), ["np.stack", "depends on 'x'", "functions of st"]),
+    "float of many": (lambda: float(x24), ["float(x)", "one element", "(2, 4)", "x.mean()"]),
+    "float": (traced(lambda x: float(x)), ["float(x)", "depends on 'x'", "Keep it a tensor"]),
+    "int": (traced(lambda x: int(x)), ["int(x)", "depends on 'x'", "x.astype('int64')"]),
+    "format": (traced(lambda x: f"{x:.3f}"), ["'.3f'", "depends on 'x'", "Return it"]),
+    "if of many": (lambda: bool(x24 > 0), ["truth of a tensor (if, while", "(2, 4)", "(x > 0).all()"]),
+    "while": (traced(countdown), ["truth of a tensor (if, while", "depends on 'x'", "st.where", "st.scan"]),
+    "numpy()": (traced(lambda x: x.numpy()), ["x.numpy()", "depends on 'x'", "outside of the function"]),
+    "item()": (traced(lambda x: x.item()), ["x.item()", "depends on 'x'", "outside of the function"]),
+    "range": (lambda: st.compile(lambda n: list(range(n)))(st.tensor(3)), ["a count", "'n'", "st.scan"]),
+    "integer requires_grad": (lambda: st.tensor([1, 2], requires_grad=True), ["int64", "float", "[1.0, 2.0]"]),
+    "groups": (lambda: optim.SGD([{"params": [weight], "lr": 1}], 1.0), ["groups", "params, lr", "for each group"]),
+    "no gradients": (lambda: optim.SGD([weight, x24], 1.0), ["parameter 1", "float32[2,4]", "requires_grad=True"]),
+    "computed": (lambda: optim.SGD([weight * 2], 1.0), ["parameter 0", "computed from others"]),
+    "a tensor for a list": (lambda: optim.SGD(weight, 1.0), ["a list of tensors", "Pass [x]"]),
+    "a module for a list": (lambda: optim.SGD(linear, 1.0), ["a list of tensors", "model.parameters()"]),
+    "nothing to derive": (lambda: x24.sum().backward(), ["backward()", "requires_grad=True", "st.no_grad()"]),
+    "a dict": (lambda: data.Loader({"x": x24}), ["a dict with 'x'", "Loader((d['x'],), batch_size)"]),
+    "an array": (lambda: data.Loader(np.ones((4, 2))), ["one array of shape (4, 2)", "Loader((x,), batch_size)"]),
+    "a data set": (lambda: data.Loader(Samples()), ["Samples", "for k in range(len(data))", "transform="]),
+    "two arrays": (lambda: data.Loader(np.ones(4), np.ones(4)), ["one array", "Loader((x, y), batch_size)"]),
+    "ragged samples": (lambda: data.Loader([(np.ones(k),) for k in (1, 2)]), ["entry 0", "(1,), (2,)", "pad"]),
+    "where": (lambda: st.where(x24 > 0), ["where", "got 1 of the three", "st.where(x > 0, x, 0)", "np.nonzero"]),
+    "a list of layers": (lambda: nn.Sequential([linear]), ["Sequential", "list", "nn.Sequential(*layers)"]),
+    "a class for a layer": (lambda: nn.Sequential(linear, nn.ReLU), ["Sequential", "ReLU(...)"]),
+    "channels last": (lambda: nn.Conv2d(3, 4, 3)(images), ["Conv2d", "(N, 3, H, W)", "(2, 32, 32, 3)",
+                                                          "x.permute(0, 3, 1, 2)"]),
+    "one image": (lambda: nn.Conv2d(3, 4, 3)(st.ones(3, 8, 8)), ["(N, 3, H, W)", "(3, 8, 8)", "x[None]"]),
+    "channels of a norm": (lambda: nn.BatchNorm2d(3)(images), ["BatchNorm2d", "(N, 3, H, W)", "x.permute(0, 3, 1, 2)"]),
+    "features of a GRU": (lambda: nn.GRU(4, 5)(st.ones(7, 2, 3)), ["GRU", "(T, N, 4)", "(7, 2, 3)"]),
+    "one sequence": (lambda: nn.LSTM(4, 5, batch_first=True)(st.ones(7, 4)), ["LSTM", "(N, T, 4)", "x[None]"]),
+    "not flattened": (lambda: nn.Linear(64, 2)(st.ones(3, 8, 8)), ["64 features", "(3, 8, 8)", "x.flatten(1)"]),
+    "a float index": (lambda: nn.Embedding(4, 2)(x24), ["Embedding", "integers", "float32[2,4]", "astype('int64')"]),
+    "shapes that do not meet": (lambda: x34 * x24, ["multiply", "(3, 4) and (2, 4)", "3 vs 2", "reshape"]),
+    "a column beside a row": (lambda: nn.mse_loss(st.ones(3, 1), st.ones(3)), ["(3, 1) and (3,)", "y.reshape("]),
+    "no memory": (lambda: (st.ones(1 << 20, 1) * st.ones(1, 1 << 20)).exp().numpy(),
+                  ["float32[1048576, 1048576] does not fit", f"{1 << 42} bytes", "made at test_teaching.py"]),
+    "no memory, compiled": (traced(lambda x: (x.reshape(-1, 1) * x).exp(), 1 << 20),
+                            ["float32[1048576, 1048576] does not fit", f"{1 << 42} bytes", "made at test_teaching.py"]),
+}
+
+
+@pytest.mark.parametrize("case", TEACHING)
+def test_errors_say_what_was_called_what_it_takes_and_what_to_write(case: str) -> None:
+    f, words = TEACHING[case]
+    error = raised(f)
+    assert isinstance(error, SteleError), repr(error)
+    said = str(error)
+    assert [word for word in words if word not in said] == [], said
+    assert f"{__file__.rpartition('/')[2]}:" in said, said
+    assert house(error) == []
+
+
+def test_memory_that_is_exhausted_is_a_memory_error() -> None:
+    assert isinstance(raised(TEACHING["no memory"][0]), MemoryError)
+
+
+def test_functions_of_numpy_take_tensors(capsys: pytest.CaptureFixture[str]) -> None:
+    x = st.tensor([[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(np.exp(x), np.exp(x.numpy()))
+    assert np.sum(x) == 10 and np.mean(x, axis=0).tolist() == [2, 3]
+    np.testing.assert_array_equal(np.stack([x, x]), np.stack([x.numpy()] * 2))
+    np.testing.assert_array_equal(np.where(x > 2, x, 0), [[0, 0], [3, 4]])
+    assert (np.shape(x), np.ndim(x), np.size(x)) == ((2, 2), 2, 4)
+    assert st.compile(lambda x: x * np.ndim(x) * np.shape(x)[0])(x).tolist() == (x * 4).tolist()
+    st.compile(print)(x)
+    assert "float32[2,2]: it has numbers when the program runs" in capsys.readouterr().out
+
+
+def test_samples_and_named_parameters_are_taken() -> None:
+    (x, y), _ = data.Loader([(np.full(2, k, "float32"), k) for k in range(3)], 2)
+    assert (x.tolist(), y.tolist()) == ([[0, 0], [1, 1]], [0, 1])
+    assert len(optim.SGD(linear.named_parameters(), 1.0).parameters) == 2
+
+
+def test_a_cross_entropy_for_each_pixel() -> None:
+    x = st.randn(2, 4, 3, 5)
+    labels = st.randint(0, 4, (2, 3, 5))
+    rows = st.moveaxis(x, 1, -1).reshape(-1, 4)
+    expected = nn.cross_entropy(rows, labels.reshape(-1))
+    np.testing.assert_allclose(nn.cross_entropy(x, labels).numpy(), expected.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(st.compile(nn.cross_entropy)(x, labels).numpy(), expected.numpy(), rtol=1e-6)

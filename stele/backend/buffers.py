@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from stele.errors import OutOfMemory
 from stele.ir.types import DType, Type, dtype
 
 ALIGNMENT = 64
@@ -85,10 +86,10 @@ class Memory:
         if self.used + self.kept + size > TOTAL:
             self.release()
         if self.used + size > TOTAL:
-            raise MemoryError(f"{size} bytes were asked for beside {self.used} in use, and this machine has {TOTAL}")
+            raise OutOfMemory(f"{size} bytes were asked for beside {self.used} in use; this machine has {TOTAL} in all")
         try:
             return map_pages(size)
-        except MemoryError:
+        except OutOfMemory:
             self.release()
             return map_pages(size)
 
@@ -134,7 +135,7 @@ def map_pages(size: int) -> tuple[int, mmap.mmap]:
     try:
         source = mmap.mmap(-1, size, **private)
     except OSError as error:
-        raise MemoryError(f"{size} bytes were asked for, and the system has not so many left: {error}") from error
+        raise OutOfMemory(f"{size} bytes were asked for, and the system has not so many left: {error}") from error
     if size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
         source.madvise(mmap.MADV_HUGEPAGE)
     return ctypes.addressof(ctypes.c_char.from_buffer(source)), source
@@ -160,8 +161,8 @@ class Buffer:
         """A buffer whose numbers are yet to be written; raises MemoryError where memory for them cannot be had."""
         try:
             return cls(MEMORY.block(prod(shape) * dtype.bytes), dtype, shape)
-        except MemoryError as error:
-            raise MemoryError(f"an array {dtype}{list(shape)} does not fit: {error}") from None
+        except OutOfMemory as error:
+            raise OutOfMemory(f"an array {dtype}{list(shape)} does not fit: {error.args[0]}") from None
 
     @classmethod
     def of(cls, array: np.ndarray[Any, Any]) -> Buffer:

@@ -6,11 +6,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from stele.data.sets import unit
-from stele.errors import DataError
+from stele.errors import DataError, kind
 from stele.ir.door import public
 
 Batch = tuple[np.ndarray, ...]
@@ -27,8 +28,8 @@ class Loader:
     of none, and `scale=(True, False)` says it array by array. The order of epoch k is a function of (seed, k) alone;
     every `for` is the next epoch, `batches(k)` is a chosen one. `transform(batch, rng)` runs on the loading thread with
     a generator of its own for every (seed, epoch, batch). Batches are the reader's to keep: memory is used again only
-    when nothing refers to it. Raises DataError for arrays of different lengths, and where other than uint8 is to be
-    scaled.
+    when nothing refers to it. A list of samples, `[(x, y), ...]`, is as good as the arrays. Raises DataError for arrays
+    of different lengths, and where other than uint8 is to be scaled.
 
     >>> loader = Loader((np.arange(5), np.arange(5) * 10), batch_size=2)
     >>> [(x.tolist(), y.tolist()) for x, y in loader]
@@ -39,7 +40,7 @@ class Loader:
     def __init__(self, arrays: Sequence[np.ndarray], batch_size: int = 64, *, shuffle: bool = False, seed: int = 0,
                  drop_last: bool = False, scale: bool | Sequence[bool] | None = None,
                  transform: Transform | None = None, prefetch: int = 3) -> None:
-        self.arrays = tuple(np.asarray(array) for array in arrays)
+        self.arrays = _columns(arrays)
         _check(self.arrays, batch_size, prefetch)
         self.scaled = _scaled(self.arrays, scale)
         self.samples = len(self.arrays[0])
@@ -208,6 +209,35 @@ def _scaled(arrays: tuple[np.ndarray, ...], scale: bool | Sequence[bool] | None)
     return tuple(map(bool, scale))
 
 
+def _columns(given: Any) -> tuple[np.ndarray, ...]:
+    """The arrays, also of a list of samples, each a tuple of what belongs together."""
+    if isinstance(given, Mapping):
+        raise DataError(f"a loader takes a tuple of arrays, got a dict with {', '.join(map(repr, given))}",
+                        hint=f"Write Loader(({', '.join(f'd[{name!r}]' for name in given)},), batch_size).")
+    if hasattr(given, "ndim"):
+        raise DataError(f"a loader takes a tuple of arrays, got one array of shape {tuple(given.shape)}",
+                        hint="Write Loader((x,), batch_size), or Loader((x, y), batch_size).")
+    if not isinstance(given, list | tuple):
+        raise DataError(f"a loader takes a tuple of arrays, or a list of samples, got {kind(given)}",
+                        hint="Write Loader([data[k] for k in range(len(data))], batch_size); what is to differ from "
+                             "epoch to epoch goes into transform=.")
+    if isinstance(given, list) and given and all(isinstance(sample, tuple) for sample in given):
+        if len(lengths := {len(sample) for sample in given}) > 1:
+            raise DataError(f"the samples of a loader are tuples of one length, got {sorted(lengths)}.")
+        given = tuple(_stacked(k, [sample[k] for sample in given]) for k in range(len(given[0])))
+    return tuple(np.asarray(array) for array in given)
+
+
+def _stacked(k: int, parts: list[Any]) -> np.ndarray:
+    """Entry k of all samples as one array; Python floats become float32, as in a tensor."""
+    arrays = [np.asarray(part) for part in parts]
+    if len(shapes := {array.shape for array in arrays}) > 1:
+        raise DataError(f"entry {k} of the samples has shapes {', '.join(map(str, sorted(shapes)[:4]))}",
+                        hint="Samples of a batch need one shape: cut or pad them.")
+    stacked = np.stack(arrays)
+    return stacked.astype(np.float32) if all(type(part) is float for part in parts) else stacked
+
+
 def _check(arrays: tuple[np.ndarray, ...], batch_size: int, prefetch: int) -> None:
     if not arrays:
         raise DataError("a loader needs at least one array, got none. Write Loader((x, y), batch_size).")
@@ -216,6 +246,9 @@ def _check(arrays: tuple[np.ndarray, ...], batch_size: int, prefetch: int) -> No
         raise DataError(f"a loader needs arrays of one length, got {lengths}.")
     if not lengths[0]:
         raise DataError("a loader needs at least one sample, got empty arrays.")
+    if not isinstance(batch_size, int | np.integer):
+        raise DataError(f"batch_size is a whole number, got {kind(batch_size)}",
+                        hint="Arrays go into one tuple: Loader((x, y), batch_size).")
     if batch_size < 1:
         raise DataError(f"a loader needs batch_size >= 1, got {batch_size}.")
     if prefetch < 1:

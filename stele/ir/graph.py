@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stele.errors import DTypeError, GraphError
+from stele.errors import DTypeError, GraphError, advice, kind
 from stele.ir.origin import Where, here
 from stele.ir.types import DType, Guard, TupleType, Type, dtype, holds, unfit
 
@@ -251,7 +251,8 @@ def number_dtype(value: object) -> DType:
     if isinstance(value, np.generic | np.ndarray):
         return dtype(cast(Array, value).dtype)
     if not isinstance(value, bool | int | float):
-        raise DTypeError(f"an operand must be an array value or a number, got {type(value).__name__}: {value!r:.80}")
+        raise DTypeError(f"an operand must be a tensor, an array or a number, got {kind(value)}: {value!r:.60}",
+                         hint=advice(value))
     return dtype(type(value))
 
 

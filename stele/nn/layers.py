@@ -5,11 +5,11 @@ from math import sqrt
 from typing import Any
 
 from stele import functions as F
-from stele.errors import ShapeError
+from stele.errors import DTypeError, ShapeError
 from stele.ir.door import public
 from stele.nn import init
-from stele.nn.module import Module
-from stele.ops.arguments import choice, number, pair, positive
+from stele.nn.module import Module, given, wrong
+from stele.ops.arguments import choice, number, pair, positive, refuse
 from stele.ops.arguments import padding as pads
 from stele.random import chance, dropout
 from stele.tensor import Tensor
@@ -32,10 +32,27 @@ class Linear(Module):
         return f"{inputs}, {outputs}" + ", bias=False" * (self.bias is None)
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.shape[-1] != self.weight.shape[1]:
-            raise ShapeError(f"this Linear takes {self.weight.shape[1]} features on the last axis, got shape {x.shape}")
+        x, inputs = given(self, x), self.weight.shape[1]
+        if not x.ndim or x.shape[-1] != inputs:
+            raise wrong(self, f"{inputs} features on the last axis", x, {
+                "Write x.flatten(1) before it.": x.ndim > 2 and x[0].size == inputs,
+                "Write x.reshape(-1, 1) before it.": x.ndim == 1 and inputs == 1,
+                "Did you mean x.T?": x.ndim == 2 and x.shape[0] == inputs})
         y = x @ self.weight.T
         return y if self.bias is None else y + self.bias
+
+
+def images(layer: Module, x: Any, channels: int | None = None) -> Tensor:
+    """The input of a layer that takes images (N, channels, H, W)."""
+    x = given(layer, x)
+    if x.ndim != 4 or (channels is not None and x.shape[1] != channels):
+        last = x.ndim > 2 and x.shape[-1] == channels
+        raise wrong(layer, f"images ({'N, C' if channels is None else f'N, {channels}'}, H, W)", x, {
+            "Channels stand on axis 1 here: write x.permute(0, 3, 1, 2).": x.ndim == 4 and last,
+            "Channels stand on axis 1 here: write x.permute(2, 0, 1)[None].": x.ndim == 3 and last,
+            "Write x[None] for one image, or x[:, None] for images of one channel.": x.ndim == 3,
+            "Write x.reshape(N, C, H, W).": x.ndim != 4})
+    return x
 
 
 class Conv2d(Module):
@@ -69,6 +86,7 @@ class Conv2d(Module):
             ", bias=False" * (self.bias is None)
 
     def forward(self, x: Tensor) -> Tensor:
+        x = images(self, x, self.weight.shape[1] * self.groups)
         y = F.conv2d(x, self.weight, stride=self.stride, padding=self.padding, dilation=self.dilation,
                      groups=self.groups)
         return y if self.bias is None else y + self.bias.reshape(1, -1, 1, 1)
@@ -91,7 +109,7 @@ class MaxPool2d(Module):
         return f"{self.kernel}, stride={self.stride}" + f", padding={self.padding}" * (self.padding != (0, 0))
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.max_pool2d(x, self.kernel, stride=self.stride, padding=self.padding)
+        return F.max_pool2d(images(self, x), self.kernel, stride=self.stride, padding=self.padding)
 
 
 class AvgPool2d(Module):
@@ -105,7 +123,7 @@ class AvgPool2d(Module):
         return f"{self.kernel}, stride={self.stride}" + f", padding={self.padding}" * (self.padding != (0, 0))
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.avg_pool2d(x, self.kernel, stride=self.stride, padding=self.padding)
+        return F.avg_pool2d(images(self, x), self.kernel, stride=self.stride, padding=self.padding)
 
 
 class BatchNorm2d(Module):
@@ -129,6 +147,7 @@ class BatchNorm2d(Module):
         return f"{self.weight.shape[0]}, eps={self.eps}, momentum={self.momentum}"
 
     def forward(self, x: Tensor) -> Tensor:
+        x = images(self, x, self.weight.shape[0])
         if self.training:
             mean, var = x.mean(axis=(0, 2, 3)), x.var(axis=(0, 2, 3))
             n = x.size // x.shape[1]
@@ -159,8 +178,10 @@ class LayerNorm(Module):
         return f"{self.weight.shape[0]}, eps={self.eps}"
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.shape[-1] != self.weight.shape[0]:
-            raise ShapeError(f"this LayerNorm takes {self.weight.shape[0]} features on the last axis, got {x.shape}")
+        x, features = given(self, x), self.weight.shape[0]
+        if not x.ndim or x.shape[-1] != features:
+            raise wrong(self, f"{features} features on the last axis", x, {
+                "Write st.moveaxis(x, 1, -1) before it.": x.ndim > 2 and x.shape[1] == features})
         return F.layer_norm(x, self.weight, self.bias, eps=self.eps)
 
 
@@ -175,6 +196,7 @@ class Dropout(Module):
         return f"{self.p}"
 
     def forward(self, x: Tensor) -> Tensor:
+        x = given(self, x)
         return dropout(x, self.p) if self.training and self.p else x
 
 
@@ -191,6 +213,10 @@ class Embedding(Module):
         return ", ".join(map(str, self.weight.shape))
 
     def forward(self, index: Tensor) -> Tensor:
+        index = given(self, index)
+        if index.dtype.kind not in "iu":
+            raise DTypeError(f"this Embedding takes integers, the numbers of rows, got {index.value.type}",
+                             hint="Write x.astype('int64').")
         return F.embedding(self.weight, index)
 
 
@@ -205,7 +231,15 @@ class Sequential(Module):
     """
 
     @public
+    @public
     def __init__(self, *layers: Module) -> None:
+        for layer in layers:
+            if isinstance(layer, type):
+                refuse("a layer of Sequential", "a module", layer, f"Make one: {layer.__name__}(...).")
+            if not callable(layer):
+                refuse("a layer of Sequential", "a module", layer, "Write nn.Sequential(*layers)." if isinstance(
+                    layer, list | tuple) else "Write nn.Sequential(*layers.values())." if isinstance(layer, dict)
+                    else None)
         self.layers = layers
 
     def held(self) -> dict[str, Any]:
@@ -227,7 +261,7 @@ class Flatten(Module):
     """(N, ...) -> (N, features)."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return x.flatten(1)
+        return given(self, x).flatten(1)
 
 
 class ReLU(Module):

@@ -11,12 +11,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from stele.errors import DataError
+from stele.errors import DataError, DTypeError, ShapeError, advice
 from stele.follow import FOLLOWER
-from stele.ir.door import leaving
+from stele.ir.door import leaving, public
 from stele.ir.origin import SCOPE, layer
+from stele.ops.arguments import refuse
 from stele.saving import read, save
-from stele.tensor import Tensor
+from stele.tensor import Tensor, constant, is_here
 
 PATHS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()
 
@@ -112,6 +113,14 @@ class Module:
         """The tensors that require gradients."""
         return [x for _, x in self.named_parameters()]
 
+    @public
+    def to(self, device: Any) -> Self:
+        """This module, which is on the CPU: the only device. Raises DeviceError for another, DTypeError for a dtype."""
+        if not is_here(device):
+            raise DTypeError(f"a module keeps the dtype of its parameters, float32; got {device!r}",
+                             hint="precision='bf16' of st.compile computes products in bfloat16.")
+        return self
+
     def train(self, mode: bool = True) -> Self:
         """Switches dropout and batch statistics on (or off) in this module and all below; returns the module."""
         for _, module in self.named_modules():
@@ -178,6 +187,21 @@ class Module:
     def load(self, path: str | Path, strict: bool = True) -> None:
         """Reads a safetensors file into this model. Raises DataError if it is missing, damaged or does not fit."""
         self.load_state_dict(read_safetensors(path), strict)
+
+
+def given(layer: Module, x: Any) -> Tensor:
+    """The input of a layer as a tensor: tensors and arrays are; raises ArgumentError for anything else."""
+    if isinstance(x, Tensor):
+        return x
+    if not isinstance(x, np.ndarray):
+        refuse(f"the input of {type(layer).__name__}", "a tensor", x, advice(x))
+    return constant(x)
+
+
+def wrong(layer: Module, takes: str, x: Tensor, hints: Mapping[str, bool]) -> ShapeError:
+    """The error for an input of another shape than the layer takes, with the first hint that applies."""
+    hint = next((text for text, applies in hints.items() if applies), None)
+    return ShapeError(f"this {type(layer).__name__} takes {takes}, got shape {x.shape}", hint=hint)
 
 
 def show(model: Module) -> str:

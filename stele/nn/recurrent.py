@@ -5,10 +5,9 @@ from math import sqrt
 from typing import Any
 
 from stele import functions as F
-from stele.errors import ShapeError
 from stele.ir.door import public
 from stele.nn import init
-from stele.nn.module import Module
+from stele.nn.module import Module, given, wrong
 from stele.ops.arguments import positive
 from stele.scan import scan
 from stele.tensor import Tensor
@@ -38,9 +37,13 @@ class Recurrent(Module):
 
     def time_first(self, x: Tensor) -> Tensor:
         """(T, N, features)."""
-        if x.ndim != 3:
-            order = "(N, T, features)" if self.batch_first else "(T, N, features)"
-            raise ShapeError(f"{type(self).__name__} takes {order}, got shape {x.shape}")
+        x, inputs = given(self, x), self.weights(0)[0].shape[1]
+        if x.ndim != 3 or x.shape[-1] != inputs:
+            order, one = ("N, T", "x[None]") if self.batch_first else ("T, N", "x[:, None]")
+            raise wrong(self, f"({order}, {inputs})", x, {
+                f"Write {one} for one sequence.": x.ndim == 2 and x.shape[1] == inputs,
+                "Write x[..., None] for one feature.": x.ndim == 2 and inputs == 1,
+                "Features stand on the last axis: write st.moveaxis(x, 1, -1).": x.ndim == 3 and x.shape[1] == inputs})
         return x.permute(1, 0, 2) if self.batch_first else x
 
     def weights(self, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:

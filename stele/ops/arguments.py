@@ -7,7 +7,9 @@ import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NoReturn
 
-from stele.errors import ArgumentError, OptionError, ShapeError, SteleError
+import numpy as np
+
+from stele.errors import ArgumentError, OptionError, ShapeError, SteleError, advice
 from stele.ir.graph import Value, literal
 from stele.ir.sizes import Dim, Size
 from stele.ir.types import Shape, dtype, number_of
@@ -133,9 +135,8 @@ def operand(x: Any, what: str) -> Value:
     """An array of the graph; a number is one of no axes."""
     if isinstance(x, Value):
         return x
-    if not isinstance(x, bool | int | float) and not (hasattr(x, "dtype") and hasattr(x, "item")):
-        refuse(what, "a tensor, an array or a number", x,
-               "Make one with st.tensor(...)." if isinstance(x, list | tuple) else None)
+    if not isinstance(x, bool | int | float | np.generic | np.ndarray):
+        refuse(what, "a tensor, an array or a number", x, advice(x))
     return literal(x)
 
 

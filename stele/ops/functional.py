@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stele.errors import ShapeError
+from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Value
+from stele.ir.sizes import Dim
 from stele.ir.types import DType, axis_of, float32, int32, int64, same, show
 from stele.ops.arguments import choice, whole
 from stele.ops.composite import Gelu, LogSoftmax, LogSumExp, Normalize, Silu, Softmax
@@ -65,13 +66,21 @@ def pick(x: Value, labels: Value, *, axis: int = -1) -> Value:
         raise ShapeError(f"labels need the shape {show(outer)} of x without axis {axis}, got {show(labels.shape)}")
     n = x.shape[axis]
     index = int32 if isinstance(n, int) and n < 1 << 31 else int64
-    checked = cast(expand_dims(CheckIndex(n)(labels), (axis,)), index)
+    checked = cast(expand_dims(labelled(labels, n), (axis,)), index)
     return cast(sum(Select()(Equal()(iota_like(x, axis, index), checked), x, 0), axis=axis), x.dtype)
+
+
+def labelled(labels: Value, classes: Dim) -> Value:
+    """Integer labels, each checked to be one of 0 .. classes - 1 when the program runs."""
+    if labels.dtype.kind not in "iu":
+        raise DTypeError(f"labels are integers, each the number of a class, got {labels.type}",
+                         hint="Write labels.astype('int64'), or labels.argmax(axis=1) of one-hot ones.")
+    return CheckIndex(classes)(labels)
 
 
 def one_hot(labels: Value, *, classes: int, dtype: DType = float32) -> Value:
     """1 where the new last axis of length `classes` stands at the label, else 0."""
-    checked = expand_dims(CheckIndex(classes)(labels), (labels.ndim,))
+    checked = expand_dims(labelled(labels, classes), (labels.ndim,))
     return cast(Equal()(Iota((*labels.shape, classes), labels.ndim, int64)(), checked), dtype)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stele import functions as F
-from stele.errors import DataError, GraphError
+from stele.errors import DataError, GraphError, kind
 from stele.handle import TRACING, no_grad
 from stele.ir.door import public
 from stele.ops.arguments import is_many, number
@@ -22,16 +22,14 @@ class Optimizer:
     @public
     def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
         name = type(self).__name__
-        if not is_many(parameters):
-            raise GraphError(f"{name} takes a list of tensors, got a {type(parameters).__name__}",
-                             hint="Pass model.parameters().")
-        self.parameters = list(parameters)
+        if not is_many(parameters) or isinstance(parameters, Tensor):
+            raise GraphError(f"{name} takes a list of tensors, got {kind(parameters)}",
+                             hint="Pass [x]." if isinstance(parameters, Tensor) else "Pass model.parameters().")
+        given = list(parameters.values() if isinstance(parameters, Mapping) else parameters)
+        self.parameters = [checked(p[1] if isinstance(p, tuple) and len(p) == 2 else p, k, name)    # or (name, tensor)
+                           for k, p in enumerate(given)]
         if not self.parameters:
             raise GraphError(f"{name} got no parameters", hint="Pass model.parameters().")
-        for k, p in enumerate(self.parameters):
-            if not isinstance(p, Tensor) or not p.requires_grad:
-                raise GraphError(f"parameter {k} of {name} requires no gradients, so it would never move",
-                                 hint="Make it with st.tensor(..., requires_grad=True).")
         if not number(lr, f"lr of {name}") >= 0:
             raise GraphError(f"{name} needs a learning rate >= 0, got {lr}")
         self.rate = tensor(float(lr))
@@ -109,6 +107,23 @@ class Optimizer:
     def like_parameters(self) -> list[Tensor]:
         """A tensor of zeros for each parameter."""
         return [F.zeros(p.shape, dtype=p.dtype) for p in self.parameters]
+
+
+def checked(p: Any, k: int, optimizer: str) -> Tensor:
+    """Parameter k of an optimiser, which has to be a tensor that carries gradients."""
+    if isinstance(p, Mapping):
+        raise GraphError(f"{optimizer} takes tensors and no groups of them, got a dict with {', '.join(map(str, p))}",
+                         hint="Make an optimizer for each group, and step both.")
+    if not isinstance(p, Tensor):
+        raise GraphError(f"parameter {k} of {optimizer} must be a tensor, got {kind(p)}",
+                         hint="Pass model.parameters().")
+    if not p.requires_grad:
+        raise GraphError(f"parameter {k} of {optimizer}, {p.value.type}, requires no gradients, so it would never move",
+                         hint="Make it with st.tensor(..., requires_grad=True), or leave it out.")
+    if not p.leaf:
+        raise GraphError(f"parameter {k} of {optimizer}, {p.value.type}, is computed from others, so it gathers no "
+                         "gradient and would never move", hint="Give the tensors that it is computed from.")
+    return p
 
 
 class SGD(Optimizer):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stele.errors import DTypeError
+from stele.errors import ArgumentError, DTypeError
 from stele.ir.graph import Array, Value, literal
 from stele.ir.types import Type, bool_, float32, highest, lowest, uint8
 from stele.ops.elementwise.arithmetic import (
@@ -207,7 +207,6 @@ bitwise_or    = function(Or(), "bitwise_or")
 bitwise_xor   = function(Xor(), "bitwise_xor")
 shift_left    = function(ShiftLeft(), "shift_left")
 shift_right   = function(ShiftRight(), "shift_right")
-where         = function(Select(), "where")
 
 POWERS: dict[float, Callable[[Value], Value]] = {
     0.5: sqrt, -0.5: rsqrt, 1: lambda x: x, 2: square, 3: lambda x: square(x) * x, -1: reciprocal,
@@ -234,6 +233,15 @@ def pow(x: Any, z: Any) -> Value:
     for bit in f"{z:b}":
         y = square(y) * x if bit == "1" else square(y)
     return y
+
+
+def where(*x: Any) -> Value:
+    """x where a condition holds, else z: where(condition, x, z)."""
+    if len(x) != 3:
+        raise ArgumentError(f"where takes a condition and two operands, got {len(x)} of the three",
+                            hint="Write st.where(x > 0, x, 0). How many places of a condition hold is known with its "
+                                 "numbers only, so they are no tensor: np.nonzero(condition.numpy()) finds them.")
+    return Select()(*x)
 
 
 def clip(x: Value, *, low: Any = None, high: Any = None) -> Value:
