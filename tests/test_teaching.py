@@ -144,7 +144,7 @@ logits = st.ones(3, 4)
 
 # What somebody writes, and the words that the error must say: what was called, what it takes and got, what to write.
 TEACHING: dict[str, tuple[Callable[[], Any], list[str]]] = {
-    "float labels": (lambda: nn.cross_entropy(logits, st.ones(3)), ["cross_entropy", "integers", "float32[3]", "int64"]),
+    "float labels": (lambda: nn.cross_entropy(logits, st.ones(3)), ["cross_entropy", "float32[3]", "int64"]),
     "one-hot labels": (lambda: nn.cross_entropy(logits, logits), ["(3, 4) and (3, 4)", "labels.argmax(axis=1)"]),
     "labels in a column": (lambda: nn.cross_entropy(logits, st.ones(3, 1).long()), ["(3, 1)", "labels.squeeze(1)"]),
     "a label out of range": (lambda: nn.cross_entropy(logits, st.tensor([0, 1, 7])).item(), ["index 7", "from 0 to"]),
