@@ -35,6 +35,10 @@ class Flag(Generic[T_co]):
     form: Form[T_co]
     doc: str
 
+    def text(self) -> str | None:
+        """What the environment says now, unread."""
+        return os.environ.get(self.name)
+
     def __call__(self) -> T_co:
         """The value now; raises ConfigError if the text has not the form that the table asks for."""
         text = os.environ.get(self.name, "").strip() or self.default

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from stele.backend.base import Program
 from stele.backend.buffers import Buffer
 from stele.backend.locks import RUNNING
 from stele.errors import OutOfMemory
 from stele.follow import FOLLOWER
-from stele.handle import is_symbolic, leaf, owner, refuse_symbolic
+from stele.handle import TRACING, is_symbolic, leaf, owner, refuse_symbolic
 from stele.ir.graph import Graph, Literal, Parameter, Value, parameter, walk
 from stele.ir.origin import lines
 from stele.ir.sizes import at
@@ -21,9 +21,8 @@ from stele.ops.elementwise.binary import Bits, Shift
 from stele.ops.elementwise.unary import Abs, Not, StopGradient
 from stele.ops.linear import Broadcast, Cast
 from stele.pipeline import PASSES, Options, build
+from stele.replay import EVALUATIONS, Plan, Seen, forget, look
 from stele.transform.autodiff import gradients
-
-FREED = "freed"
 
 # An expression of so few values and elements, of exact ops only, is interpreted when new, compiled when seen again.
 FEW_VALUES, FEW_ELEMENTS = 64, 1 << 14
@@ -31,7 +30,7 @@ EXACT = (Add, Sub, Mul, Div, Neg, Maximum, Minimum, Compare, Select, Bits, Shift
 MOST_FAMILIES = 1 << 12
 AS_IS = Options("reference", frozenset(name for name, _ in PASSES))
 
-Numbers = tuple[float | int | bool, ...]
+Numbers = tuple[float | int | bool | str, ...]
 
 
 @dataclass
@@ -53,12 +52,11 @@ class Evaluator:
     recorded: int = 0
     last: Program | None = None
 
-    def program(self, order: Sequence[Value], kept: Sequence[Value]) -> tuple[Program, list[Buffer]]:
-        """A program that computes `kept`, and its inputs. Numbers in the text are inputs from their second value on."""
+    def program(self, order: Sequence[Value], kept: Sequence[Value]) -> Work:
+        """What computes `kept`. Numbers in the text are inputs from their second value on."""
         leaves = [v for v in order if v.data is not None]
-        literals = [v for v in order if isinstance(v.op, Literal)]
-        buffers = [v.data for v in leaves]
-        numbers: Numbers = tuple(v.op.value for v in literals)  # type: ignore[attr-defined]
+        literals = [v for v in order if isinstance(v.op, Literal) and v.data is None]
+        numbers: Numbers = tuple(v.op.value or str(v.op.value) for v in literals)  # type: ignore[attr-defined]
         options = Options()
         key = structure(order, kept), options
         family = self.families.get(key)
@@ -68,16 +66,50 @@ class Evaluator:
                 del self.families[next(iter(self.families))]
             if is_small(order):
                 family.trial = build(cut_at(leaves, kept), options=AS_IS)
-                return family.trial, buffers
+                return Work(family.trial, leaves, [], kept, is_trial=True)
         if family.first == numbers:
             family.exact = family.exact or self.build(leaves, kept, options)
-            return family.exact, buffers
+            return Work(family.exact, leaves, [], kept)
         family.general = family.general or self.build([*leaves, *literals], kept, options)
-        return family.general, [*buffers, *(Buffer.of(v.op.reference()) for v in literals)]
+        return Work(family.general, leaves, literals, kept)
 
     def build(self, inputs: Sequence[Value], kept: Sequence[Value], options: Options) -> Program:
         self.compiles += 1
         return build(cut_at(inputs, kept), options=options)
+
+    def run(self, program: Program, buffers: Sequence[Buffer], values: Iterable[Value]) -> Sequence[Buffer]:
+        """One run of a program for these values."""
+        self.last, self.recorded = program, 0
+        try:
+            return program.run(buffers, {})
+        except OutOfMemory as error:
+            name_largest(error, walk(values, stop=lambda v: v.data is not None))
+            raise
+
+
+class Work(NamedTuple):
+    """A program with the values it takes, literal numbers apart, and those it gives. A trial is run once only."""
+
+    program: Program
+    leaves: Sequence[Value]
+    literals: Sequence[Value]
+    kept: Sequence[Value]
+    is_trial: bool = False
+
+    def run(self) -> list[Value]:
+        """Gives the kept values their numbers; returns those whose history goes, as nobody needs it."""
+        buffers = [*(v.data for v in self.leaves), *map(number_of, self.literals)]
+        for v, buffer in zip(self.kept, EVALUATOR.run(self.program, buffers, self.kept)):
+            v.data = buffer
+        done = [v for v in self.kept if (h := owner(v)) is not None and (h.leaf or not h.requires_grad)]
+        for v in done:
+            forget(v)
+        return done
+
+
+def number_of(v: Value) -> Buffer:
+    """A literal's number in memory."""
+    return Buffer.of(v.op.reference())
 
 
 EVALUATOR = Evaluator()
@@ -116,32 +148,64 @@ def evaluate(targets: Iterable[Value]) -> None:
 
 def run(wanted: Sequence[Value]) -> None:
     """Computes pending values, and stores beside them what live names and later gradients will look at."""
+    follower = FOLLOWER.get()
+    seen = look(wanted) if follower is None and TRACING.get() is None else None
+    if seen is not None and seen.first:
+        run(seen.first)
+        if seen.is_stale():
+            return run([v for v in wanted if v.data is None])
+    if seen is not None and (plan := EVALUATIONS.get(seen.key)) is not None and replay(plan, seen):
+        return
     order = walk(wanted, stop=lambda v: v.data is not None)
     for v in order:
         if is_symbolic(v):
             raise refuse_symbolic(v)
-    pending = [v for v in order if v.data is None and not is_cheap(v)]
-    parameters = [v for v in pending if (h := owner(v)) is not None and h.leaf]
+    parameters = [v for v in order if v.data is None and not is_cheap(v) and (h := owner(v)) is not None and h.leaf]
     if parameters and not set(parameters).issuperset(wanted):
         run(parameters)
         return run([v for v in wanted if v.data is None])
-    if (follower := FOLLOWER.get()) is not None:
+    if follower is not None:
         follower.evaluated(order, wanted)
-    named = [v for v in pending if owner(v) is not None]
+    work = worked(wanted, order)
+    forgotten = work.run()
+    if seen is not None and not work.is_trial:
+        remember(seen, work, forgotten)
+
+
+def worked(wanted: Sequence[Value], order: Sequence[Value]) -> Work:
+    """What computes the wanted values, those with live names, and those that gradients of wanted ones will need."""
+    named = [v for v in order if v.data is None and not is_cheap(v) and owner(v) is not None]
     differentiable = [v for v in wanted if (h := owner(v)) is not None and h.requires_grad]
     kept = list(dict.fromkeys([*wanted, *named, *(residuals(differentiable, order) if differentiable else ())]))
-    program, buffers = EVALUATOR.program(order, kept)
-    EVALUATOR.last, EVALUATOR.recorded = program, 0
-    try:
-        made = program.run(buffers, {})
-    except OutOfMemory as error:
-        name_largest(error, order)
-        raise
-    for v, buffer in zip(kept, made):
-        v.data = buffer
-    for v in kept:
-        if (h := owner(v)) is not None and (h.leaf or not h.requires_grad):
-            forget(v)
+    return EVALUATOR.program(order, kept)
+
+
+def replay(plan: Plan, seen: Seen) -> bool:
+    """Computes an expression as one of its structure was computed before; False where its numbers need a program."""
+    values, program = seen.values, plan.exact
+    buffers = [values[k].data for k in plan.inputs]
+    if program is None or plan.literals != seen.literals:
+        program = plan.general
+        buffers += [number_of(values[k]) for k in plan.numbers]
+    if program is None:
+        return False
+    for k, buffer in zip(plan.results, EVALUATOR.run(program, buffers, values)):
+        values[k].data = buffer
+    for k in plan.forgotten:
+        forget(values[k])
+    return True
+
+
+def remember(seen: Seen, work: Work, forgotten: Sequence[Value]) -> None:
+    """Keeps how an expression was computed, for the next of its structure."""
+    plan, number = EVALUATIONS.get(seen.key), seen.places()
+    if plan is None:
+        plan = Plan([number[v] for v in work.leaves], [number[v] for v in work.kept], [number[v] for v in forgotten])
+        EVALUATIONS.put(seen.key, plan, seen.held)
+    if work.literals:
+        plan.general, plan.numbers = work.program, [number[v] for v in work.literals]
+    else:
+        plan.exact, plan.literals = work.program, seen.literals
 
 
 def name_largest(error: OutOfMemory, values: Iterable[Value]) -> None:
@@ -184,33 +248,14 @@ def residuals(targets: Sequence[Value], order: Sequence[Value]) -> list[Value]:
     return [v for v in needed if v in inside and v.data is None and not is_cheap(v)]
 
 
-def forget(v: Value, label: str = "value") -> None:
-    """Drops the history of a value that has its numbers."""
-    v.op, v.args = Parameter(label, v.type), ()
-
-
-def free(results: Iterable[Value]) -> None:
-    """Drops the history behind results, so that what only a gradient needed is released."""
-    for v in walk(results, stop=lambda v: isinstance(v.op, StopGradient)):
-        h = owner(v) if v.args and v.data is not None else None
-        if h is not None and not h.leaf:
-            forget(v, FREED)
-
-
-def refuse_freed(results: Iterable[Value]) -> None:
-    """Raises where a gradient would have to pass through history that an earlier `backward` has freed."""
-    for v in walk(results, stop=lambda v: isinstance(v.op, StopGradient)):
-        if isinstance(v.op, Parameter) and v.op.label == FREED:
-            raise RuntimeError("backward through an expression whose history an earlier backward has freed. "
-                               "Call the first one as loss.backward(retain_graph=True).")
-
-
 def numbers(v: Value) -> Any:
     """The buffer of a value, computed now if it is not there."""
     if (follower := FOLLOWER.get()) is not None:
         follower.looked(v)
     if v.data is None:
-        evaluate([v])
+        with RUNNING:
+            if v.data is None:
+                run([v])
     return v.data
 
 

@@ -6,8 +6,8 @@ from functools import wraps
 from typing import Any
 
 from stele import tree
+from stele.backward import refuse_freed
 from stele.errors import GraphError, ShapeError
-from stele.evaluate import refuse_freed
 from stele.functions import eye, stack
 from stele.handle import enable_grad, owner
 from stele.ir.door import public

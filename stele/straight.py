@@ -173,6 +173,7 @@ class Writer:
         op, where = self.parameter(j)
         return [
             f"v = new(Value); v.op = {op}; v.args = (); v.type = {op}.of; v.where = {where}; v.data = made[{j}]",
+            "v.call = None",
             f"{t} = new(Tensor); {t}._value = v; {t}._grad = {t}.home = None",
             f"{t}._requires_grad = {requires_grad}; {t}.leaf = {leaf}; v.owner = ref({t})"]
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from stele import tree
 from stele.backend.base import Program
+from stele.backward import refuse_freed
 from stele.errors import DTypeError, GraphError, ShapeError
-from stele.evaluate import cut_at, refuse_freed
+from stele.evaluate import cut_at
 from stele.handle import Handle, is_symbolic, owner
 from stele.ir.door import public
 from stele.ir.graph import Graph, Item, Parameter, Value, parameter, substitute, walk

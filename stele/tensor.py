@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stele import shapes
+from stele.backward import backward, settle
 from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
-from stele.evaluate import EVALUATOR, evaluate, free, known, refuse_freed
+from stele.evaluate import EVALUATOR, evaluate, known
 from stele.handle import GRAD, TRACING, is_symbolic, owner
 from stele.ir.door import leaving, public
 from stele.ir.graph import Array, Constant, Value, literal, walk
-from stele.ir.origin import SCOPE, Scope, here
+from stele.ir.origin import here, inherit
 from stele.ir.sizes import Size
 from stele.ir.types import DType, holds, int64, unfit
 from stele.ir.types import dtype as type_named
@@ -28,11 +29,12 @@ from stele.ops.elementwise.unary import StopGradient
 from stele.ops.generate import quantity
 from stele.ops.linear import broadcast, cast, full
 from stele.spellings import METHODS, argument, unknown
-from stele.transform.autodiff import gradients
+from stele.template import MOST, Template, Unseen, template, token_of
 
 PENDING_LIMIT = 1000
 KINDS = "buif"  # of dtypes; an in-place result is not of a later one (NumPy's casting "same_kind")
 ELSEWHERE = ("cuda", "gpu", "mps", "xpu", "tpu", "hip", "meta")  # devices of other frameworks
+CUT = StopGradient()
 SMALL = 64      # elements of an array made while tracing, up to which it is written into the graph
 
 
@@ -47,29 +49,38 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
     places = len(parameters) - len(keywords) if not variadic else None
     checks = {p.name: (FORMS[p.annotation], f"{p.name} of {f.__name__}") for p in parameters}
     in_order = list(checks.values())[:len(parameters) - len(keywords)]
+    seen_before: dict[Any, Template] = {}
+
+    def applied(found: Operands, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if places is not None and len(args) > places:
+            named = dict(zip(keywords, args[places:]))
+            if (most := places + len(keywords)) < len(args) or named.keys() & kwargs.keys():
+                raise ArgumentError(f"{f.__name__} takes at most {most} arguments, each once; got {len(args)}"
+                                    + "".join(f" and {name}=" for name in kwargs))
+            args, kwargs = args[:places], kwargs | named
+        if kwargs.keys() - checks.keys():
+            kwargs = respelled(f.__name__, kwargs, checks)
+        with inherit(here()):
+            given = [form(found.value(a), what) for (form, what), a in zip(chain(in_order, repeat(in_order[-1])), args)]
+            named = {name: checks[name][0](found.value(a), checks[name][1]) for name, a in kwargs.items()}
+            return f(*given, **named)
 
     @wraps(f)
     def lifted(*args: Any, **kwargs: Any) -> Any:
-        found, scope = Operands(numbers), SCOPE.get()
-        token = SCOPE.set(Scope(scope.layer, here())) if scope.inherited is None else None
+        found = Operands(numbers)
+        key = found.key(args, kwargs)
+        if key is not None and (seen := seen_before.get(key)) is not None:
+            return found.tensors(seen.fill(found.values, here()))
         try:
-            if places is not None and len(args) > places:
-                named = dict(zip(keywords, args[places:]))
-                if (most := places + len(keywords)) < len(args) or named.keys() & kwargs.keys():
-                    raise ArgumentError(f"{f.__name__} takes at most {most} arguments, each once; got {len(args)}"
-                                        + "".join(f" and {name}=" for name in kwargs))
-                args, kwargs = args[:places], kwargs | named
-            if kwargs.keys() - checks.keys():
-                kwargs = respelled(f.__name__, kwargs, checks)
-            given = [form(found.value(a), what) for (form, what), a in zip(chain(in_order, repeat(in_order[-1])), args)]
-            named = {name: checks[name][0](found.value(a), checks[name][1]) for name, a in kwargs.items()}
-            return found.tensors(f(*given, **named))
+            y = found.cut(applied(found, args, kwargs))
         except SteleError as error:
             leaving(error, f.__name__)
             raise
-        finally:
-            if token is not None:
-                SCOPE.reset(token)
+        if key is not None and (made := template(found.values, y)) is not None:
+            seen_before[key] = made
+            if len(seen_before) > MOST:
+                del seen_before[next(iter(seen_before))]
+        return found.tensors(y)
 
     return lifted
 
@@ -86,10 +97,37 @@ def respelled(function: str, given: dict[str, Any], known: Collection[str]) -> d
 class Operands:
     """Takes the values out of tensors, and remembers whether any of them carries gradients."""
 
-    __slots__ = ("differentiable", "numbers")
+    __slots__ = ("differentiable", "numbers", "values")
 
     def __init__(self, numbers: bool) -> None:
         self.differentiable, self.numbers = False, numbers
+        self.values: list[Value] = []
+
+    def key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What of the arguments a result depends on, besides the operands' numbers: the operands are noted. None where
+        that cannot be said: in a trace, where open sizes leave guards, and for arrays and objects of other kinds.
+        """
+        if TRACING.get() is not None:
+            return None
+        try:
+            key = (*map(self.known, args), *kwargs, *map(self.known, kwargs.values())) if kwargs else \
+                tuple(map(self.known, args))
+        except Unseen:
+            self.values.clear()
+            self.differentiable = False
+            return None
+        return (CUT, key) if self.differentiable and not GRAD.get() else key
+
+    def known(self, a: Any) -> Any:
+        """What one argument says. Raises Unseen."""
+        if type(a) is Tensor:
+            self.differentiable = self.differentiable or a._requires_grad
+            v, values = a._value, self.values
+            if v in values:
+                return values.index(v)
+            values.append(v)
+            return v.type
+        return (type(a), *map(self.known, a)) if type(a) is list or type(a) is tuple else token_of(a)
 
     def value(self, a: Any) -> Any:
         """What an op takes for an argument of the user: values for tensors and arrays, also inside of lists."""
@@ -104,14 +142,19 @@ class Operands:
             return tuple(self.value(part) for part in a)
         return plain(a) if isinstance(a, list | tuple | slice) else a
 
-    def tensors(self, y: Any) -> Any:
-        """The results as tensors; under `no_grad` they are cut off from what carries gradients."""
+    def cut(self, y: Any) -> Any:
+        """Under `no_grad` the results are cut off from what carries gradients."""
+        if GRAD.get() or not self.differentiable:
+            return y
         if not isinstance(y, Value):
-            return tuple(map(self.tensors, y)) if isinstance(y, tuple | list) else y
-        differentiable = self.differentiable and y.dtype.is_float
-        if differentiable and not GRAD.get():
-            return record(Tensor(StopGradient()(y)))
-        return record(Tensor(y, differentiable))
+            return tuple(map(self.cut, y)) if isinstance(y, tuple | list) else y
+        return cut(y) if y.dtype.is_float else y
+
+    def tensors(self, y: Any) -> Any:
+        """The results as tensors."""
+        if isinstance(y, Value):
+            return record(Tensor(y, self.differentiable and y.dtype.is_float and GRAD.get()))
+        return tuple(map(self.tensors, y)) if isinstance(y, tuple | list) else y
 
 
 def record(x: Tensor) -> Tensor:
@@ -152,6 +195,11 @@ def astype(x: Value, *, dtype: DType) -> Value:
     return cast(x, dtype)
 
 
+def cut(x: Value) -> Value:
+    """x as a value of its own, through which no gradient passes."""
+    return Value(CUT, (x,), x.type, x.where)
+
+
 class Tensor(Looking):
     """An array. Operations record an expression; numbers are computed when somebody looks.
 
@@ -181,7 +229,7 @@ class Tensor(Looking):
         value = broadcast(constant(new, self.dtype).value, self.value.shape)
         other = owner(value)
         shared = other is not None and (self.leaf or other.leaf or other.requires_grad)
-        self.value = StopGradient()(value) if shared else value
+        self.value = cut(value) if shared else value
         return self
 
     copy_ = assign
@@ -223,7 +271,7 @@ class Tensor(Looking):
             raise TraceError("requires_grad_ on a tensor from outside, inside of a compiled function",
                              hint="Choose what carries gradients before the call.")
         if on and owner(self.value) is not self:
-            self.value = StopGradient()(self.value)
+            self.value = cut(self.value)
         self._requires_grad, self.leaf = on, on
         return self
 
@@ -240,7 +288,7 @@ class Tensor(Looking):
     def detach(self) -> Tensor:
         """The same numbers as a tensor that carries no gradient."""
         is_cut = not self.requires_grad and TRACING.get() is None
-        return Tensor(self.value if is_cut else StopGradient()(self.value))
+        return Tensor(self.value if is_cut else cut(self.value))
 
     @public
     def backward(self, gradient: Any = None, retain_graph: bool = False) -> None:
@@ -252,20 +300,12 @@ class Tensor(Looking):
         if gradient is None and self.size != 1:
             raise ShapeError(f"backward() starts from one number, got shape {self.shape}",
                              hint="Write y.sum().backward().")
+        seed = None if gradient is None else constant(gradient, self.dtype).value
         value = self.value
-        seed = full(value.shape, 1, value.dtype) if gradient is None else constant(gradient, value.dtype).value
-        refuse_freed([value])
-        leaves = [h for v in walk([value]) if (h := owner(v)) is not None and h.leaf and h.requires_grad]
-        made: list[Value] = []
-        for handle, g in zip(leaves, gradients([value], [seed], [h.value for h in leaves])):
-            if g is None:
-                continue
-            made.append(g if handle.grad is None else handle.grad.value + g)
-            handle.grad = Tensor(made[-1])
-        if TRACING.get() is None and not any(map(is_symbolic, walk([value]))):
-            evaluate([value, *made])
-            if not retain_graph:
-                free([value])
+        pairs = backward(value, seed, retain_graph)
+        for handle, g in pairs:
+            handle.grad = Tensor(g)
+        settle(value, [g for _, g in pairs], retain_graph)
 
     # Operators
 

@@ -74,10 +74,11 @@ class Op:
 class Value:
     """The result of an op: immutable, compared by identity.
 
-    Two slots belong to the front: `data`, the numbers it looked at, and `owner`, a weak reference to who named it.
+    Three slots belong to the front: `data`, the numbers it looked at, `owner`, a weak reference to who named it, and
+    `call`, of what it is the result.
     """
 
-    __slots__ = ("__weakref__", "args", "data", "op", "owner", "type", "where")
+    __slots__ = ("__weakref__", "args", "call", "data", "op", "owner", "type", "where")
     __match_args__ = ("op", "args")
 
     op: Op
@@ -86,10 +87,11 @@ class Value:
     where: Where
     data: Any
     owner: Any
+    call: Any
 
     def __init__(self, op: Op, args: tuple[Value, ...], type: Type, where: Where) -> None:
         self.op, self.args, self.type, self.where = op, args, type, where
-        self.data = self.owner = None
+        self.data = self.owner = self.call = None
 
     if TYPE_CHECKING:  # given by ops/operators.py
         def __add__(self, other: Operand) -> Value: ...

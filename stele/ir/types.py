@@ -180,6 +180,9 @@ class Type:
         if bytes_ > MOST_BYTES:
             raise ShapeError(f"an array {self.dtype}{list(self.shape)} has {bytes_} bytes, more than can be addressed")
 
+    def __hash__(self) -> int:
+        return hash((self.dtype.name, self.shape))
+
     @property
     def ndim(self) -> int:
         return len(self.shape)

@@ -38,8 +38,7 @@ class Linear(Module):
                 "Write x.flatten(1) before it.": x.ndim > 2 and x[0].size == inputs,
                 "Write x.reshape(-1, 1) before it.": x.ndim == 1 and inputs == 1,
                 "Did you mean x.T?": x.ndim == 2 and x.shape[0] == inputs})
-        y = x @ self.weight.T
-        return y if self.bias is None else y + self.bias
+        return F.affine(x, self.weight) if self.bias is None else F.affine(x, self.weight, self.bias)
 
 
 def images(layer: Module, x: Any, channels: int | None = None) -> Tensor:

@@ -7,19 +7,20 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Self
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
 from stele.errors import DataError, DTypeError, ShapeError, advice
 from stele.follow import FOLLOWER
 from stele.ir.door import leaving, public
-from stele.ir.origin import SCOPE, layer
+from stele.ir.origin import SCOPE, Scope
 from stele.ops.arguments import refuse
 from stele.saving import read, save
 from stele.tensor import Tensor, constant, is_here
 
-PATHS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()
+PATHS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()     # of all modules below the one called last from outside,
+LATEST: list[ref[Module]] = []                                  # which stands here
 
 
 class Module:
@@ -45,14 +46,21 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} has no forward(self, x)")
 
     def __call__(self, *x: Any, **options: Any) -> Any:
-        if not SCOPE.get().layer:
+        scope = SCOPE.get()
+        if not scope.layer and (not LATEST or LATEST[0]() is not self):
             PATHS.update((module, name) for name, module in self.named_modules())
-        with layer(PATHS.get(self) or type(self).__name__):
-            try:
-                y = self.forward(*x, **options)
-            except Exception as error:
-                leaving(error)
-                raise
+            LATEST[:] = [ref(self)]
+        path = PATHS.get(self)
+        if path is None:
+            LATEST.clear()      # a layer that came later: the next call finds its path
+        token = SCOPE.set(Scope(path or type(self).__name__, scope.inherited))
+        try:
+            y = self.forward(*x, **options)
+        except Exception as error:
+            leaving(error)
+            raise
+        finally:
+            SCOPE.reset(token)
         if (follower := FOLLOWER.get()) is not None:
             follower.passed(self, y)
         return y

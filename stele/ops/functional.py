@@ -9,11 +9,12 @@ from stele.ir.sizes import Dim
 from stele.ir.types import DType, axis_of, float32, int32, int64, same, show
 from stele.ops.arguments import choice, whole
 from stele.ops.composite import Gelu, LogSoftmax, LogSumExp, Normalize, Silu, Softmax
+from stele.ops.contraction import matmul
 from stele.ops.control import CheckIndex
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.unary import softplus, square
 from stele.ops.generate import Iota, iota_like
-from stele.ops.linear import cast, expand_dims
+from stele.ops.linear import cast, expand_dims, swap_last
 from stele.ops.statistics import Axes, fold, mean, over, sum
 
 
@@ -52,6 +53,12 @@ def layer_norm(x: Value, weight: Value | None = None, bias: Value | None = None,
     """x normalised over its last `axes` axes, times weight, plus bias."""
     y = normalize(x, axis=tuple(range(-whole(axes, "axes of layer_norm", 1, x.ndim), 0)), eps=eps)
     y = y if weight is None else y * weight
+    return y if bias is None else y + bias
+
+
+def linear(x: Value, weight: Value, bias: Value | None = None) -> Value:
+    """x @ weight.T + bias: (..., inputs) -> (..., outputs) for a weight (outputs, inputs)."""
+    y = matmul(x, swap_last(weight))
     return y if bias is None else y + bias
 
 

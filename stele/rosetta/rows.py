@@ -55,6 +55,7 @@ _CNN = 64 * 2 * (9 * 32 ** 2 * (3 * 50 * 2 + 50 * 50 * 3) + 9 * 16 ** 2 * (50 * 
                  + (6400 * 512 + 512 * 10) * 3)
 _GRU = 64 * 150 * 2 * (125 + 100) * 300 * 3
 _MLP = 32 * 2 * (784 * 128 * 2 + 128 * 10 * 3)
+_EAGER_MLP = 64 * 2 * (784 * 256 * 2 + 256 * 10 * 3)
 _BLOCK = 4 * 256 * 2 * (12 * 768 ** 2 + 2 * 256 * 768) * 3
 
 WORKLOADS = {
@@ -69,6 +70,10 @@ WORKLOADS = {
                             (Row("transformer", "transformer", {"batch": 4}, _BLOCK),), "Block"),
     "mlp": Workload("a small network learns, 784-128-10, batch 32",
                     (Row("mlp", "mlp", {"batch": 32}, _MLP),), "Mlp", trains=True),
+    "eager_mlp": Workload("a network learns uncompiled, 784-256-10, batch 64",
+                          (Row("eager-mlp", "eager_mlp", {"batch": 64}, _EAGER_MLP),), "Mlp", trains=True),
+    "eager_act": Workload("two small layers uncompiled, 4-64-2, one observation",
+                          (Row("eager-act", "eager_act", {"batch": 1}, 2.0 * (4 * 64 + 64 * 2)),), "Policy"),
     "elementwise": Workload("a chain of 20 elementwise operations",
                             tuple(Row(f"elementwise-{n}", "elementwise", {"count": n}, traffic=12.0 * n)
                                   for n in (1_000, 10_000_000))),

@@ -1,0 +1,140 @@
+"""Gradients of an expression by its history: found by rules once, replayed where a structure was seen before."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stele.backend.base import Program
+from stele.backend.buffers import Buffer
+from stele.backend.locks import RUNNING
+from stele.evaluate import EVALUATOR, evaluate, number_of, worked
+from stele.follow import FOLLOWER
+from stele.handle import TRACING, Handle, is_symbolic, owner, result
+from stele.ir.graph import Parameter, Value, walk
+from stele.ir.origin import asked_here
+from stele.ops.elementwise.unary import StopGradient
+from stele.ops.linear import full
+from stele.replay import FREED, Seen, Store, forget, look
+from stele.transform.autodiff import gradients
+
+Found = list[tuple[Handle, Value]]
+
+
+@dataclass
+class Pull:
+    """How the gradients of an expression are had, values by their numbers: what the program takes (`~k` is the gradient
+    that leaf k has so far), which of its results are values, and for each leaf that gets a gradient which result that
+    is, or `~k` for value k. The history of some goes at once, of others since only a gradient needed it.
+    """
+
+    program: Program
+    inputs: list[int | Buffer]
+    results: list[int | None]
+    gradients: list[tuple[int, Parameter, int]]
+    forgotten: list[int]
+    freed: list[int]
+
+
+PULLS: Store[Pull] = Store()
+
+
+def backward(value: Value, seed: Value | None, retain: bool) -> Found:
+    """The leaves that a value depends on, each with its gradient added to the one it has; the cotangent of the value is
+    one without a seed. Where a structure was seen before they have their numbers; otherwise `settle` is to follow.
+    """
+    if seed is not None or FOLLOWER.get() is not None or TRACING.get() is not None:
+        return searched(value, full(value.shape, 1, value.dtype) if seed is None else seed)
+    with RUNNING:
+        while (seen := look([value], through=True)) is not None:
+            before = [None if h._grad is None else h._grad._value for _, h in seen.ends]
+            evaluate([*seen.first, *(g for g in before if g is not None)])
+            if not seen.is_stale():
+                break
+        else:
+            return searched(value, full(value.shape, 1, value.dtype))
+        key = seen.key, tuple(seen.literals), retain, *(None if g is None else g.type for g in before)
+        pull = PULLS.get(key)
+        return found(value, retain, seen, before, key) if pull is None else replayed(pull, seen, before)
+
+
+def searched(value: Value, seed: Value) -> Found:
+    """`backward` by the rules, as expressions."""
+    refuse_freed([value])
+    leaves = [h for v in walk([value]) if (h := owner(v)) is not None and h.leaf and h.requires_grad]
+    return [(h, g if h.grad is None else h.grad.value + g)
+            for h, g in zip(leaves, gradients([value], [seed], [h.value for h in leaves])) if g is not None]
+
+
+def settle(value: Value, pulled: Sequence[Value], retain: bool) -> None:
+    """Numbers for a value and its gradients, unless they are symbolic; then the history is freed unless `retain`."""
+    if TRACING.get() is not None or any(map(is_symbolic, walk([value]))):
+        return
+    evaluate([value, *pulled])
+    if not retain:
+        free([value])
+
+
+def found(value: Value, retain: bool, seen: Seen, before: Sequence[Value | None], key: Any) -> Found:
+    """`backward` by the rules, kept for the next expression of this structure."""
+    refuse_freed([value])
+    number = seen.places()
+    places = [k for k, _ in seen.ends]
+    pulled = gradients([value], [full(value.shape, 1, value.dtype)], [seen.values[k] for k in places])
+    made = [g if g is None or old is None else old + g for g, old in zip(pulled, before)]
+    wanted = [v for v in dict.fromkeys([value, *(g for g in made if g is not None)]) if v.data is None]
+    order = walk(wanted, stop=lambda v: v.data is not None)
+    work = worked(wanted, order)
+    so_far = {g: ~k for k, g in enumerate(before) if g is not None}
+    inputs = [*(number.get(v, so_far.get(v, v.data)) for v in work.leaves), *map(number_of, work.literals)]
+    place = {v: k for k, v in enumerate(work.kept)}
+    forgotten = [number[v] for v in work.run() if v in number]
+    gone = [] if retain else [number[v] for v in free([value])]
+    from_ = [(k, Parameter("value", g.type), place[g] if g in place else ~number[g])
+             for k, g in enumerate(made) if g is not None]
+    pull = Pull(work.program, inputs, [number.get(v) for v in work.kept], from_, forgotten, gone)
+    if not work.is_trial:
+        PULLS.put(key, pull, seen.held)
+    return handed(pull, seen, [v.data for v in work.kept])
+
+
+def replayed(pull: Pull, seen: Seen, before: Sequence[Any]) -> Found:
+    """`backward` as it was for another expression of this structure."""
+    values = seen.values
+    buffers = [k if isinstance(k, Buffer) else values[k].data if k >= 0 else before[~k].data for k in pull.inputs]
+    made = EVALUATOR.run(pull.program, buffers, values)
+    for k, buffer in zip(pull.results, made):
+        if k is not None:
+            values[k].data = buffer
+    pairs = handed(pull, seen, made)
+    for k in pull.forgotten:
+        forget(values[k])
+    for k in pull.freed:
+        forget(values[k], FREED)
+    return pairs
+
+
+def handed(pull: Pull, seen: Seen, made: Sequence[Buffer]) -> Found:
+    """The leaves with their gradients: values that are nothing but numbers."""
+    where = asked_here()
+    return [(seen.ends[leaf][1], result(op, where, made[k] if k >= 0 else seen.values[~k].data))
+            for leaf, op, k in pull.gradients]
+
+
+def free(results: Iterable[Value]) -> list[Value]:
+    """Drops the history behind results, so that what only a gradient needed is released; returns whose it was."""
+    done: list[Value] = []
+    for v in walk(results, stop=lambda v: isinstance(v.op, StopGradient)):
+        h = owner(v) if v.args and v.data is not None else None
+        if h is not None and not h.leaf:
+            forget(v, FREED)
+            done.append(v)
+    return done
+
+
+def refuse_freed(results: Iterable[Value]) -> None:
+    """Raises where a gradient would have to pass through history that an earlier `backward` has freed."""
+    for v in walk(results, stop=lambda v: isinstance(v.op, StopGradient)):
+        if isinstance(v.op, Parameter) and v.op.label == FREED:
+            raise RuntimeError("backward through an expression whose history an earlier backward has freed. "
+                               "Call the first one as loss.backward(retain_graph=True).")

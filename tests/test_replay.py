@@ -1,0 +1,252 @@
+"""Expressions seen before replay their plans: same numbers, same memory, same laziness as found by the rules."""
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stele as st
+from stele import backward, evaluate, replay
+from stele.errors import IndexOutOfRange
+from stele.evaluate import EVALUATOR
+from stele.nn.layers import Linear
+from stele.nn.losses import cross_entropy
+from stele.nn.module import Module
+from stele.ops import linear
+from stele.optim.optimizers import SGD, Adam, AdamW
+
+tensor: Any = sys.modules["stele.tensor"]      # whose name in the package is a function's
+RANDOM = np.random.default_rng(0)
+X = RANDOM.standard_normal((8, 6)).astype(np.float32)
+LABELS = RANDOM.integers(0, 3, 8)
+
+
+class Net(Module):
+    def __init__(self) -> None:
+        self.first, self.second = Linear(6, 5), Linear(5, 3)
+
+    def forward(self, x: Any) -> Any:
+        return self.second(st.relu(self.first(x)))
+
+
+def forget_all(patch: pytest.MonkeyPatch) -> None:
+    """Nothing is replayed."""
+    patch.setattr(replay.Store, "get", lambda self, key: None)
+    patch.setattr(tensor, "template", lambda operands, y: None)
+
+
+def once(patch: pytest.MonkeyPatch, run: Callable[[], list[Any]]) -> tuple[list[Any], list[Any]]:
+    """What a run gives with replays, and what it gives without."""
+    st.manual_seed(3)
+    replayed = run()
+    forget_all(patch)
+    st.manual_seed(3)
+    return replayed, run()
+
+
+def train(optimizer: Callable[[Any], Any], **options: Any) -> list[Any]:
+    net = Net()
+    steps, seen = optimizer(net.parameters()), []
+    for k in range(6):
+        x, y = st.tensor(X * (k + 1)), st.tensor(LABELS)
+        if not options.get("adds_up") or k % 2 == 0:
+            steps.zero_grad()
+        loss = cross_entropy(net(x), y)
+        if options.get("looks"):
+            seen.append(float(loss))
+        loss.backward(retain_graph=options.get("twice", False))
+        if options.get("twice"):
+            loss.backward()
+        if options.get("clips"):
+            st.optim.clip_grad_norm(net.parameters(), 0.1)
+        steps.step()
+        if options.get("decays"):
+            steps.lr = 0.1 / (k + 1)
+        seen += [loss.item(), *(p.grad.numpy().copy() for p in net.parameters())]
+    return [*seen, *(p.numpy().copy() for p in net.parameters())]
+
+
+OPTIONS = "", "looks", "adds_up", "twice", "clips", "decays"
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("optimizer", [lambda p: SGD(p, 0.1), lambda p: SGD(p, 0.1, 0.9, True, 0.01), Adam, AdamW])
+def test_training_is_the_same_with_and_without_replays(optimizer: Any, options: str, monkeypatch: Any) -> None:
+    replayed, found = once(monkeypatch, lambda: train(optimizer, **dict.fromkeys(options.split(), True)))
+    for a, b in zip(replayed, found, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_step_seen_before_asks_no_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the third step on nothing is derived, typed or keyed by structure."""
+    net = Net()
+    optimizer = Adam(net.parameters())
+
+    def step() -> None:
+        optimizer.zero_grad()
+        loss = cross_entropy(net(st.tensor(X)), st.tensor(LABELS))
+        loss.backward()
+        optimizer.step()
+        loss.item()
+
+    for _ in range(4):
+        step()
+    compiles = EVALUATOR.compiles
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("asked again")
+
+    monkeypatch.setattr(backward, "gradients", refuse)
+    monkeypatch.setattr(evaluate, "structure", refuse)
+    monkeypatch.setattr(tensor, "template", refuse)
+    for _ in range(3):
+        step()
+    assert EVALUATOR.compiles == compiles
+
+
+# What must not be taken for what was seen before: each a function of k, run for k = 0..5 against NumPy.
+ALIKE: dict[str, Callable[[int], tuple[Any, Any]]] = {
+    "one operand twice, or two":  lambda k: ((lambda a, b: a * b + a)(*pair(k)), (lambda a, b: a * b + a)(*arrays(k))),
+    "numbers that change":        lambda k: (st.tensor(X) * (k + 0.5), X * np.float32(k + 0.5)),
+    "zeros of either sign":       lambda k: (st.tensor(X) * (0.0, -0.0)[k % 2], X * np.float32((0.0, -0.0)[k % 2])),
+    "bool, int and float":        lambda k: (st.tensor([1, 2]) * (True, 1, 1.0)[k % 3], np.array([1, 2]) * 1),
+    "axes":                       lambda k: (st.tensor(X).sum((0, 1)[k % 2]), X.sum((0, 1)[k % 2])),
+    "axes by keyword":            lambda k: (st.tensor(X).sum(axis=(0, 1)[k % 2]), X.sum((0, 1)[k % 2])),
+    "options":                    lambda k: (st.tensor(X).sum(axis=0, keepdims=bool(k % 2)).exp(),
+                                             np.exp(X.sum(0, keepdims=bool(k % 2)))),
+    "slices":                     lambda k: (st.tensor(X)[k:, ::(k % 2) + 1], X[k:, ::(k % 2) + 1]),
+    "a place or a slice":         lambda k: (st.tensor(X)[(0, slice(0, 1))[k % 2]], X[(0, slice(0, 1))[k % 2]]),
+    "shapes":                     lambda k: (st.tensor(X[:k + 1]) + 1, X[:k + 1] + 1),
+    "dtypes":                     lambda k: (st.tensor([3, 4], dtype=("int32", "int64")[k % 2]) // 2, np.array([1, 2])),
+    "several tensors in a list":  lambda k: (st.concatenate([st.tensor(X)] * (k + 1)), np.concatenate([X] * (k + 1))),
+    "pieces":                     lambda k: (st.split(st.tensor(X), (2, 3)[k % 2], axis=1)[k % 2],
+                                             np.split(X, (3, 2)[k % 2], 1)[k % 2]),
+    "numbers of NumPy":           lambda k: (st.tensor(X) * np.float64(k), X * np.float64(k)),
+    "arrays":                     lambda k: (st.tensor(X) + X * k, X + X * np.float32(k)),
+}
+
+
+def arrays(k: int) -> tuple[Any, Any]:
+    return (X, X) if k % 2 else (X, X[::-1])
+
+
+def pair(k: int) -> tuple[Any, Any]:
+    a, b = map(st.tensor, arrays(k))
+    return (a, a) if k % 2 else (a, b)
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_what_looks_alike_is_told_apart(name: str) -> None:
+    for k in range(6):
+        got, expected = ALIKE[name](k)
+        np.testing.assert_allclose(got.numpy(), expected, rtol=1e-6)
+        np.testing.assert_array_equal(np.signbit(got.numpy()), np.signbit(expected))
+
+
+def test_gradients_of_alike_expressions_are_told_apart() -> None:
+    for k in range(6):
+        a, b = (st.tensor(x, requires_grad=True) for x in (X, X + 1))
+        x = a if k % 2 else b
+        factor = (2.0, 3.0, -0.0)[k % 3]
+        ((a * x).sum() * factor).backward()
+        expected = 2 * X * factor if x is a else (X + 1) * factor
+        np.testing.assert_allclose(a.grad.numpy(), np.asarray(expected, np.float32), rtol=1e-6)
+        assert (b.grad is None) is (x is a)
+
+
+def test_a_gradient_that_is_a_value_of_the_loss_has_numbers_of_its_own() -> None:
+    """The gradient of (x*w).sum() in w is x: what happens to one does not happen to the other."""
+    for _ in range(4):
+        x, w = st.tensor(X), st.tensor(X, requires_grad=True)
+        (x * w).sum().backward()
+        x += 1
+        np.testing.assert_array_equal(w.grad.numpy(), X)
+        w.grad *= 2
+        np.testing.assert_array_equal(x.numpy(), X + 1)
+
+
+def test_history_that_was_freed_is_refused_each_time() -> None:
+    for _ in range(4):
+        w = st.tensor(X, requires_grad=True)
+        y = (w * w).sum()
+        y.backward()
+        with pytest.raises(RuntimeError, match="retain_graph"):
+            y.backward()
+        kept = (w * w).sum()
+        kept.backward(retain_graph=True)
+        kept.backward()
+        np.testing.assert_allclose(w.grad.numpy(), 6 * X, rtol=1e-6)
+
+
+def test_bad_data_is_an_error_each_time_and_changes_nothing() -> None:
+    for _ in range(4):
+        x = st.tensor(X, requires_grad=True)
+        for labels, fits in ((LABELS, True), (LABELS + 90, False), (LABELS, True)):
+            x.grad = None
+            loss = st.cross_entropy(x, st.tensor(labels))
+            if fits:
+                loss.backward()
+                assert x.grad is not None
+            else:
+                with pytest.raises(IndexOutOfRange):
+                    loss.backward()
+                assert x.grad is None
+
+
+def test_replays_hold_no_memory() -> None:
+    """What a step made goes with its names: histories, buffers and gradients."""
+    w = st.tensor(X, requires_grad=True)
+
+    def step() -> list[Any]:
+        x = st.tensor(X)
+        hidden = st.tanh(x * w)
+        loss = (hidden * hidden).sum()
+        loss.backward()
+        g = w.grad
+        w.grad = None
+        return [weakref.ref(v) for v in (x.value, hidden.value, loss.value, g.value)]
+
+    for _ in range(5):
+        refs = step()
+        gc.collect()
+        assert [r() for r in refs] == [None] * 4
+
+
+def test_stores_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    store: replay.Store[int] = replay.Store(most=3)
+    for k in range(10):
+        store.put(k, k, [])
+    assert len(store.plans) == 3 and store.get(9) == 9 and store.get(1) is None
+    monkeypatch.setattr(replay, "MOST_OPS", 8)
+    for n in range(1, 30):
+        np.testing.assert_array_equal((st.ones(n) + 1).numpy(), np.full(n, 2, np.float32))
+        assert len(replay.OPS) <= 10 and len(replay.INTERNED) <= 10
+
+
+def test_templates_of_a_function_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tensor, "MOST", 4)
+    made: list[Any] = []
+    monkeypatch.setattr(tensor, "template", lambda *a, real=tensor.template: (made.append(real(*a)), made[-1])[1])
+    double = tensor.lift(linear.broadcast)
+    for _ in range(3):
+        for k in range(1, 9):
+            assert double(st.tensor(2.0), (k,)).tolist() == [2.0] * k
+    assert len(made) == 24
+    assert double(st.tensor(2.0), (8,)).tolist() == [2.0] * 8 and len(made) == 24
+
+
+def test_expressions_over_results_of_one_program_stay_lazy() -> None:
+    """Pending values stay pending until they are looked at, and views of a parameter keep their numbers."""
+    w = st.tensor(X, requires_grad=True)
+    seen = w.numpy()
+    for _ in range(4):
+        with st.no_grad():
+            w -= 0.5
+        assert w.value.data is None
+    np.testing.assert_array_equal(w.numpy(), X - np.float32(0.5) - np.float32(0.5) - np.float32(0.5) - np.float32(0.5))
+    np.testing.assert_array_equal(seen, X)
