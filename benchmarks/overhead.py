@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
 
@@ -20,12 +20,8 @@ from stele import optim
 from stele.train.models import Cnn
 from stele.train.workloads import Trainer
 
-IMPORT = """
-import time
-start = time.perf_counter()
-import stele
-print(f"{'import stele':34} {time.perf_counter() - start:8.2f} s")
-"""
+STARTS = {"an interpreter": ("-c", "pass"), "import numpy": ("-c", "import numpy"),
+          "import stele": ("-c", "import stele"), "stele --version": ("-m", "stele.cli", "--version")}
 
 
 def microseconds(f: Callable[..., Any], *args: Any, calls: int = 2000, rounds: int = 15) -> str:
@@ -39,6 +35,26 @@ def microseconds(f: Callable[..., Any], *args: Any, calls: int = 2000, rounds: i
             f(*args)
         found.append((time.perf_counter() - start) / calls * 1e6)
     return f"{median(found):8.2f} us  ({min(found):.2f}..{max(found):.2f})"
+
+
+def processor_seconds(words: Sequence[str]) -> float:
+    """What a process took of the processors, which other work on the machine stretches less than the clock."""
+    with open(os.devnull, "w") as nowhere:
+        started = subprocess.Popen([sys.executable, *words], stdout=nowhere)
+        used = os.wait4(started.pid, 0)[2]
+    return used.ru_utime + used.ru_stime
+
+
+def starts(rounds: int = 31) -> None:
+    """What a process takes to start, by turns; and as a multiple of NumPy's import, the interpreter subtracted."""
+    found: dict[str, list[float]] = {name: [] for name in STARTS}
+    for _ in range(rounds):
+        for name, words in STARTS.items():
+            found[name].append(processor_seconds(words))
+    bare, numpy = (median(found[name]) for name in ("an interpreter", "import numpy"))
+    for name, seconds in found.items():
+        took = median(seconds)
+        print(f"{name:34} {took:8.3f} s   {(took - bare) / (numpy - bare):.2f} of NumPy's import")
 
 
 def first_call(state: str) -> None:
@@ -63,7 +79,7 @@ def main() -> None:
     one, thousand = st.tensor(np.float32(1)), st.tensor(np.ones(1000, np.float32))
     square, large = st.tensor(np.ones((64, 64), np.float32)), st.tensor(np.ones(1 << 18, np.float32))
     add, product = st.compile(lambda x: x + 1), st.compile(lambda x, y: x @ y)
-    subprocess.run([sys.executable, "-c", IMPORT], check=True)
+    starts()
     for name, f, args in (("x + 1, one element", add, (one,)), ("x + 1, 1,000 elements", add, (thousand,)),
                           ("x + 1, 262,144 elements", add, (large,)), ("x @ y, 64 x 64", product, (square, square))):
         print(f"{name:34} {microseconds(f, *args)}")

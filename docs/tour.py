@@ -3,7 +3,6 @@
 Read it from top to bottom, or run it: `python docs/tour.py`. Each chapter builds on the one before; what a chapter
 claims it also asserts, so this page cannot grow old unnoticed. Nine chapters, one for each room of the house.
 """
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -70,13 +69,12 @@ print("a batch of any size:", tanh(matmul(rows, w)).type, "\n")
 
 # 2. An op -----------------------------------------------------------------------------------------------------------
 #
-# An op is one frozen dataclass, and all that the system may ask of it stands there: its meaning in NumPy (the law),
-# its arithmetic on one element, its derivative. This is a whole op, defined here, outside of Stele:
+# An op is one class, a frozen dataclass if it has fields, and all that the system may ask of it stands there: its
+# meaning in NumPy (the law), its arithmetic on one element, its derivative. This is a whole op, outside of Stele:
 
 chapter("2. An op")
 
 
-@dataclass(frozen=True)
 class Soft(Unary):
     """x / (1 + |x|)."""
 

@@ -120,11 +120,9 @@ from stele.functions import (
 )
 from stele.gradient import grad, gradients, hessian, jvp, value_and_grad, vjp
 from stele.handle import enable_grad, no_grad
-from stele.inspect.lint.function import lint
 from stele.ir.types import bfloat16, bool_, float16, float32, float64, int32, int64, uint8, uint32
 from stele.pipeline import Options, get_threads, set_threads
 from stele.random import bernoulli, default_generator, dropout, manual_seed, normal, rand, randint, randn, uniform
-from stele.saving import load, save
 from stele.scan import scan
 from stele.spellings import FUNCTIONS, unknown
 from stele.symbolic import function, placeholder
@@ -132,10 +130,14 @@ from stele.tensor import Tensor, tensor
 
 if TYPE_CHECKING:
     from stele import data, nn, optim
+    from stele.inspect.lint.function import lint
+    from stele.saving import load, save
 
 __version__ = "0.1.0"
 
-ROOMS = ("data", "nn", "optim")     # loaded when they are first named
+# Loaded when they are first named: rooms of the public interface, and functions by their module.
+ROOMS = ("data", "nn", "optim")
+LATER = {"lint": "stele.inspect.lint.function", "load": "stele.saving", "save": "stele.saving"}
 
 __all__ = [
     "Options",
@@ -297,9 +299,11 @@ __all__ = [
 
 if not TYPE_CHECKING:   # or every name would be one to a type checker
     def __getattr__(name: str) -> Any:
-        """A room of the public interface, loaded now; or the error that says which name there is."""
+        """A part of the public interface, loaded now; or the error that says which name there is."""
         if name in ROOMS:
             return importlib.import_module(f"stele.{name}")
+        if name in LATER:
+            return globals().setdefault(name, getattr(importlib.import_module(LATER[name]), name))
         if name.startswith("__"):
             raise AttributeError(name)
         raise unknown("stele", name, __all__, FUNCTIONS)

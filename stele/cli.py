@@ -1,31 +1,33 @@
-"""The `stele` command: what may be asked, bound to what answers."""
+"""The `stele` command: what may be asked, bound to what answers, which is loaded when it is asked."""
 
 import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
-from stele.inspect.doctor import doctor
-from stele.inspect.lint.command import lint_file
-from stele.inspect.tune.command import tune
-from stele.rosetta.command import bench
 from stele.rosetta.options import BenchOptions
 from stele.train.arguments import Commands, Doctor, run
-from stele.train.features import features
 from stele.train.options import FeatureOptions, LintOptions, TrainOptions, TuneOptions
-from stele.train.training import train
+
+
+def later(module: str, name: str) -> Callable[[Any], int | None]:
+    """A function of a module that is loaded when the function is called."""
+    return lambda options: getattr(import_module(module), name)(options)
+
 
 COMMANDS: Commands = {
-    TrainOptions: train,
-    FeatureOptions: features,
-    BenchOptions: bench,
-    LintOptions: lint_file,
-    TuneOptions: tune,
-    Doctor: lambda options: print(doctor()),
+    TrainOptions: later("stele.train.training", "train"),
+    FeatureOptions: later("stele.train.features", "features"),
+    BenchOptions: later("stele.rosetta.command", "bench"),
+    LintOptions: later("stele.inspect.lint.command", "lint_file"),
+    TuneOptions: later("stele.inspect.tune.command", "tune"),
+    Doctor: later("stele.inspect.doctor", "show"),
 }
 
 
 def main() -> None:
     """Run `stele` with the arguments of the process, and end the process with its exit code."""
     sys.exit(run(sys.argv[1:], COMMANDS))
-
 
 
 if __name__ == "__main__":

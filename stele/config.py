@@ -6,10 +6,12 @@ import difflib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from stele.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -83,11 +85,16 @@ def _names(*choices: str) -> Form[frozenset[str]]:
     return Form("'all' or names from " + ", ".join(choices), parse)
 
 
+def _path(text: str) -> Path:
+    from pathlib import Path  # a twentieth of what `import stele` takes, and only what touches a disk needs it
+    return Path(text).expanduser().absolute()
+
+
 MAX_THREADS = 64
 CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 _yes_no = Form("0 or 1", _boolean)
-_folder = Form("a folder", lambda text: Path(text).expanduser().absolute())
+_folder = Form("a folder", _path)
 _library = Form("openblas, mkl, none or a library's path", str)
 _target = _choice("native", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 _backend = _choice("cpu", "reference")

@@ -28,7 +28,7 @@ from stele.transform.autodiff import gradients
 FEW_VALUES, FEW_ELEMENTS = 64, 1 << 14
 EXACT = (Add, Sub, Mul, Div, Neg, Maximum, Minimum, Compare, Select, Bits, Shift, Abs, Cast, Not, StopGradient)
 MOST_FAMILIES = 1 << 12
-AS_IS = Options("reference", frozenset(name for name, _ in PASSES))
+AS_IS = Options("reference", frozenset(PASSES))
 
 Numbers = tuple[float | int | bool | str, ...]
 

@@ -11,29 +11,12 @@ from stele.backend.base import Precision, Program
 from stele.errors import ArgumentError, GraphError
 from stele.ir.graph import Graph
 from stele.ir.stages import show
-from stele.ir.text import show as text_of
-from stele.ir.verify import verify
 from stele.ops.arguments import choice, sequence
-from stele.transform.expand import expand
-from stele.transform.merge import merge
-from stele.transform.share import share
-from stele.transform.simplify import simplify
-from stele.transform.stabilize import stabilize
 
 Pass = Callable[[Graph], Graph]
 
-PASSES: tuple[tuple[str, Pass], ...] = (
-    ("share", share),
-    ("simplify", simplify),
-    ("stabilize", stabilize),
-    ("expand", expand),
-    ("share", share),
-    ("merge", merge),
-    ("simplify", simplify),
-    ("share", share),
-)
-
-NAMES = tuple(dict.fromkeys(name for name, _ in PASSES))
+# In order. A pass is the function of its name in `transform/NAME.py`; what compiles is loaded with the first program.
+PASSES = ("share", "simplify", "stabilize", "expand", "share", "merge", "simplify", "share")
 BACKENDS = {"cpu": ("stele.backend.cpu.program", "compile"), "reference": ("stele.backend.interpreter", "compile")}
 
 
@@ -53,7 +36,8 @@ class Options:
         choice(self.precision, "precision", get_args(Precision))
         given: Any = self.without
         names = (given,) if isinstance(given, str) else sequence(given, "without", "a set of names", unordered=True)
-        object.__setattr__(self, "without", frozenset(choice(name, "a pass in without", NAMES) for name in names))
+        known = dict.fromkeys(PASSES)
+        object.__setattr__(self, "without", frozenset(choice(name, "a pass in without", known) for name in names))
 
 
 def options_of(what: str, given: Mapping[str, Any], *others: str) -> Options:
@@ -64,19 +48,31 @@ def options_of(what: str, given: Mapping[str, Any], *others: str) -> Options:
     return Options(**given)
 
 
+def pass_named(name: str) -> Pass:
+    """The pass of a name, loaded when it first runs."""
+    return getattr(importlib.import_module(f"stele.transform.{name}"), name)
+
+
 def optimise(graph: Graph, options: Options) -> Graph:
     """The graph after every pass, in order; STELE_SHOW prints passes by name, STELE_CHECK=1 verifies after each."""
     show("graph", lambda: text_of(graph))
-    for name, rewrite in PASSES:
+    for name in PASSES:
         if name not in options.without:
-            graph = watched(name, graph, rewrite(graph))
+            graph = watched(name, graph, pass_named(name)(graph))
     return graph
+
+
+def text_of(graph: Graph) -> str:
+    """The text of a graph."""
+    from stele.ir.text import show
+    return show(graph)
 
 
 def watched(name: str, before: Graph, after: Graph) -> Graph:
     """What a pass made of a graph, printed and verified where that is asked for."""
     show(name, lambda: "changed nothing" if after.digest == before.digest else text_of(after))
     if config.CHECK():
+        from stele.ir.verify import verify
         try:
             verify(after)
         except GraphError as error:

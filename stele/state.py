@@ -7,7 +7,7 @@ import sys
 import sysconfig
 from collections import deque
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from types import FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -19,7 +19,6 @@ from stele.names import Names, names_of
 
 SCALARS = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, np.generic)
 IMPLICIT = ("__call__", "__enter__", "__exit__", "__iter__", "__next__", "__getitem__", "__len__")
-INSTALLED = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 PACKAGES = ("site-packages", "dist-packages")   # of other environments too
 LONG = 256          # containers of numbers longer than this are held to their identity and length only
 NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
@@ -286,12 +285,18 @@ class State:
                 self.waiting[name] = [item for item in items if not self.is_taken(name, item[1])]
 
 
+@cache
+def installed() -> tuple[str, ...]:
+    """The folders of Python itself and of what was installed into it."""
+    return tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
 def is_users(module: str) -> bool:
     """Whether a module is the user's own: not ours, not Python's, not an installed package's."""
     if module == "__main__":
         return True
     file = getattr(sys.modules.get(module), "__file__", None)
-    return file is not None and module.partition(".")[0] != "stele" and not file.startswith(INSTALLED) and \
+    return file is not None and module.partition(".")[0] != "stele" and not file.startswith(installed()) and \
         not any(f"{os.sep}{folder}{os.sep}" in file for folder in PACKAGES)
 
 

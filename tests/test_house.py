@@ -28,8 +28,9 @@ FLOORS = (
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}
 TOP = FLOORS[-1].split()
 
-# Files that may import a module inside a function: the loader that picks a backend, the rooms that load when named.
-LOADERS = ("stele/pipeline.py", "stele/__init__.py")
+# Files that may import a module inside a function: the loader of passes and backends, the rooms that load when named,
+# the arguments of a command, which load when it is asked.
+LOADERS = ("stele/pipeline.py", "stele/__init__.py", "stele/train/arguments.py")
 
 # Numbers that a tool writes are data: no line count holds them.
 GENERATED = ("stele/kernel/tables.py",)

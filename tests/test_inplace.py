@@ -30,7 +30,7 @@ from stele.ops.linear import (
 )
 from stele.pipeline import PASSES, Options, build
 
-NONE = frozenset(name for name, _ in PASSES) - {"expand"}
+NONE = frozenset(PASSES) - {"expand"}
 N = size("n")
 Program = tuple[Sequence[Value], Sequence[Value], Mapping[int, int]]
 """Parameters, results, and which parameter's memory which result may take over."""

@@ -38,7 +38,7 @@ from stele.transform.expand import expand
 Step = Callable[..., tuple[Sequence[Value], Sequence[Value]]]
 Made = tuple[list[Value], list[Value]]
 
-NONE = frozenset(name for name, _ in PASSES) - {"expand"}
+NONE = frozenset(PASSES) - {"expand"}
 N = size("n")
 B = 70
 

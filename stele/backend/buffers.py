@@ -19,6 +19,7 @@ from stele.ir.types import DType, Type, dtype
 
 ALIGNMENT = 64
 SLAB = 1 << 20          # small blocks are cut from slabs of this size; larger ones are mapped on their own
+SIBLINGS = 1 << 8       # and no more of them at once, so that the first small array is quick to have
 HUGE = 1 << 21
 RECENT, RECENT_BYTES = 2, 1 << 14   # how many buffers a result goes through, and up to which size
 UNSEEN = 2              # references to what one name or buffer alone holds: that one's, getrefcount's
@@ -100,8 +101,9 @@ class Memory:
 
     def cut(self, size: int) -> tuple[int, mmap.mmap]:
         """A small block, and its siblings of one slab into the free list."""
-        start, source = self.mapped(SLAB)
-        starts = range(start, start + SLAB - size + 1, size)
+        slab = min(SLAB, size * SIBLINGS)
+        start, source = self.mapped(slab)
+        starts = range(start, start + slab - size + 1, size)
         self.free.setdefault(size, []).extend((address, source) for address in starts[1:])
         self.kept += size * (len(starts) - 1)
         return start, source

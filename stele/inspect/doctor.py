@@ -26,6 +26,11 @@ def doctor() -> str:
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
+def show(_: object) -> None:
+    """What `stele doctor` prints."""
+    print(doctor())
+
+
 def _versions() -> Iterator[tuple[str, str]]:
     yield "stele", __version__
     for name in PACKAGES:

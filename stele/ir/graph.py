@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, cast
 
 import numpy as np
@@ -18,9 +18,19 @@ T = TypeVar("T")
 Operand = Union["Value", float, int, bool]
 
 
+class Frozen:
+    """An object whose attributes are never set: subclasses of a frozen dataclass without fields of their own too."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
 @dataclass(frozen=True)
-class Op:
+class Op(Frozen):
     """An operation: its fields are its attributes, its methods all that the system may ask of it.
+
+    A subclass with fields is a frozen dataclass; one without is a plain class, which inherits all that it needs, and
+    spares each `import stele` the code that the decorator would write.
 
     How it is computed is answered by exactly one of `scalar` (elementwise), `generate` (from the index),
     `source` (movement), `identity`/`combine` (reduction) or `expand` (composite); contractions, control

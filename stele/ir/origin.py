@@ -7,12 +7,11 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import NamedTuple
 from warnings import warn_explicit
 
-HOUSE = f"{Path(__file__).parents[1]}{os.sep}"
+HOUSE = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
 """How the names of our own files begin, as code objects spell them: links are left as they are."""
 GUESTS = tuple(f"{HOUSE}{room}{os.sep}" for room in ("train", "rosetta"))
 
@@ -110,7 +109,7 @@ def layer(path: str) -> Generator[None, None, None]:
 @lru_cache(maxsize=65536)
 def decode(code: CodeType, offset: int) -> str:
     """`file:line` of an instruction."""
-    return f"{Path(code.co_filename).name}:{line_of(code, offset)}"
+    return f"{os.path.basename(code.co_filename)}:{line_of(code, offset)}"
 
 
 def line_of(code: CodeType, offset: int) -> int:

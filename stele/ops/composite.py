@@ -17,7 +17,6 @@ from stele.ops.linear import broadcast, cast, expand_dims, full, kept_shape, zer
 from stele.ops.statistics import max, mean, over, sum
 
 
-@dataclass(frozen=True)
 class Composite(Op):
     """`expand(*x)` says the meaning in other ops; derivatives are those of the expansion unless the op knows better.
 
@@ -48,7 +47,6 @@ class Composite(Op):
         return d.tangents([self.expand(*x)], x, dx, x)[0]
 
 
-@dataclass(frozen=True)
 class FloatComposite(Composite):
     """One float operand, a result of its type."""
 
@@ -80,7 +78,6 @@ class AlongAxis(FloatComposite):
         return (cls(1), (Type(float32, (2, 3, 2)),)), (cls(-1), (Type(float32, (4,)),))
 
 
-@dataclass(frozen=True)
 class Softmax(AlongAxis):
     """exp(x) / sum(exp(x)) along an axis, of x less its largest element."""
 
@@ -99,7 +96,6 @@ class Softmax(AlongAxis):
         return y * (dx[0] - self.total(dx[0] * y))
 
 
-@dataclass(frozen=True)
 class LogSoftmax(AlongAxis):
     """log(softmax(x)) along an axis, without rounding small probabilities to zero."""
 
@@ -219,7 +215,6 @@ class Gelu(FloatComposite):
         return (cls(False), (Type(float32, (2, 3)),)), (cls(True), (Type(float32, (2, 3)),))
 
 
-@dataclass(frozen=True)
 class Silu(FloatComposite):
     """x * sigmoid(x)."""
 

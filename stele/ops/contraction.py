@@ -19,7 +19,6 @@ Pair = tuple[int, int]
 Padding = tuple[Pair, Pair]
 
 
-@dataclass(frozen=True)
 class Contraction(Op):
     """Linear in each of its two operands."""
 
@@ -39,7 +38,6 @@ class Contraction(Op):
         return reduce(lambda a, b: a + b, parts) if parts else None
 
 
-@dataclass(frozen=True)
 class MatMul(Contraction):
     """(..., M, K) @ (..., K, N) -> (..., M, N); leading axes broadcast."""
 
@@ -131,7 +129,6 @@ def padded(x: Array, padding: Padding) -> Array:
     return np.ascontiguousarray(np.pad(x, ((0, 0), (0, 0), *padding)))
 
 
-@dataclass(frozen=True)
 class Conv2d(Convolution):
     """x (N, C, H, W) with w (O, C/groups, KH, KW) -> (N, O, OH, OW); padding is ((top, bottom), (left, right))."""
 

@@ -16,7 +16,6 @@ from stele.ops.elementwise.arithmetic import Equal, Maximum, Select
 from stele.ops.linear import cast, reshape, slice_axis
 
 
-@dataclass(frozen=True)
 class Generate(Op):
     """Element i of the result is `generate(s, i, *x)`: a function of its multi-index and of scalar operands."""
 

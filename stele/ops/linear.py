@@ -37,7 +37,6 @@ class Source(NamedTuple):
     bounds: tuple[tuple[Dim, Dim, Dim], ...] = ()
 
 
-@dataclass(frozen=True)
 class Linear(Op):
     """An op linear in its one operand: its tangent is itself, applied."""
 
@@ -45,7 +44,6 @@ class Linear(Op):
         return None if dx[0] is None else self(dx[0], *x[1:])
 
 
-@dataclass(frozen=True)
 class Movement(Linear):
     """Element i of the result is element `source(i)` of the operand, or 0."""
 

@@ -67,7 +67,6 @@ class Pool2d(Composite):
         return (cls((2, 2), (2, 2), ((0, 0), (0, 0))), image), (cls((3, 2), (2, 1), ((1, 1), (0, 1))), image)
 
 
-@dataclass(frozen=True)
 class MaxPool2d(Pool2d):
     """The largest element of each window; padding never wins; the gradient goes to the first largest."""
 
@@ -97,7 +96,6 @@ class MaxPool2d(Pool2d):
         return None if dx[0] is None else Sum((4, 5))(Select()(self.chosen(y, x[0]), self.windows(dx[0], 0.0), 0.0))
 
 
-@dataclass(frozen=True)
 class AvgPool2d(Pool2d):
     """The mean of each window; padding counts as zeros."""
 

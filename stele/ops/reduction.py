@@ -59,7 +59,6 @@ class Reduction(Op):
         return (cls((0, 2)), (Type(float32, (2, 3, 4)),)), (cls((-1,)), (Type(float32, (3,)),))
 
 
-@dataclass(frozen=True)
 class Extreme(Reduction):
     """The best element; ties share the gradient evenly."""
 
@@ -74,7 +73,6 @@ class Extreme(Reduction):
         return best / self.spread(Sum(self.axes)(best), x)
 
 
-@dataclass(frozen=True)
 class Max(Extreme):
     """The largest element; NaN if any is NaN; ties share the gradient evenly."""
 
@@ -83,7 +81,6 @@ class Max(Extreme):
     def reference(self, *x: Array) -> Array: return np.asarray(x[0].max(axis=self.axes))
 
 
-@dataclass(frozen=True)
 class Min(Extreme):
     """The smallest element; NaN if any is NaN; ties share the gradient evenly."""
 
@@ -92,7 +89,6 @@ class Min(Extreme):
     def reference(self, *x: Array) -> Array: return np.asarray(x[0].min(axis=self.axes))
 
 
-@dataclass(frozen=True)
 class Prod(Reduction):
     """The product of the elements, of bool and integers as int64; the gradient is right where one of them is zero."""
 
@@ -117,7 +113,6 @@ def total(x: Array) -> np.dtype[t.Any]:
     return np.dtype(np.int64) if x.dtype.kind in "biu" else x.dtype
 
 
-@dataclass(frozen=True)
 class Truth(Reduction):
     """Over bools; a number is true unless it is zero."""
 
@@ -132,7 +127,6 @@ class Truth(Reduction):
         return (cls((1,)), (np.array([[True, False], [True, True], [False, False]]),)),
 
 
-@dataclass(frozen=True)
 class All(Truth):
     """Whether every element is true."""
 
@@ -141,7 +135,6 @@ class All(Truth):
     def reference(self, *x: Array) -> Array: return np.asarray(x[0].all(axis=self.axes))
 
 
-@dataclass(frozen=True)
 class Any(Truth):
     """Whether any element is true."""
 
@@ -173,7 +166,6 @@ class Position(Op):
         return (cls(1), (Type(float32, (2, 4, 3)),)), (cls(-1), (np.array([1, 3, 3, 2]),))
 
 
-@dataclass(frozen=True)
 class ArgMax(Position):
     """The position along `axis` of the first largest element, as int64; a NaN is largest of all."""
 
@@ -181,7 +173,6 @@ class ArgMax(Position):
     def expand(self, x: Value) -> Value: return self.first(Max((self.axis,)), x)
 
 
-@dataclass(frozen=True)
 class ArgMin(Position):
     """The position along `axis` of the first smallest element, as int64; a NaN is smallest of all."""
 

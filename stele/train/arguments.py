@@ -13,9 +13,7 @@ from typing import NoReturn
 from stele import __version__
 from stele.config import MAX_THREADS
 from stele.errors import SteleError
-from stele.inspect.lint.checks import CHECKS
 from stele.rosetta.options import BenchOptions
-from stele.rosetta.rows import FRAMEWORKS, ROWS, WORKLOADS
 from stele.train.options import FeatureOptions, LintOptions, TrainOptions, TuneOptions
 from stele.train.stop import Stopped
 
@@ -74,7 +72,7 @@ def parse(arguments: Sequence[str]) -> Options:
     """
     end = arguments.index("--") if "--" in arguments else len(arguments)
     _check_options(arguments[:end])
-    parsed = parser().parse_args(arguments[:end], argparse.Namespace(theirs=tuple(arguments[end + 1:])))
+    parsed = parser(arguments[:1]).parse_args(arguments[:end], argparse.Namespace(theirs=tuple(arguments[end + 1:])))
     if parsed.theirs and parsed.command not in ("lint", "tune"):
         raise UsageError(f"stele {parsed.command} runs no file that could take arguments, got {arguments[end:]}")
     match parsed.command:
@@ -96,10 +94,10 @@ def parse(arguments: Sequence[str]) -> Options:
 
 def run(arguments: Sequence[str], commands: Commands) -> int:
     """Parse, run the command, and return the exit code: 0 or what the command says, 2 for bad input, 130 for Ctrl-C,
-    143 for SIGTERM; errors are one line.
+    143 for SIGTERM; errors are one line. Without arguments it prints what `--help` prints.
     """
     try:
-        options = parse(arguments)
+        options = parse(arguments or ["--help"])
         return commands[type(options)](options) or 0
     except SteleError as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
@@ -121,28 +119,24 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{self.prog} {message}. Try: {self.prog} --help")
 
 
-def parser() -> argparse.ArgumentParser:
-    """All commands and options."""
+def parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """All commands, and the options of the one that `words` name: what others ask for is not even loaded."""
     root = _Parser("stele", description="Train and run networks, compiled to machine code.", epilog=EXAMPLES,
                    formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     root.add_argument("--version", action="version", version=f"stele {__version__}")
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    _train(commands)
-    _features(commands)
-    _bench(commands)
-    _lint(commands)
-    _tune(commands)
-    commands.add_parser("doctor", help="versions, CPU features, threads, cache folder, BLAS found",
-                        description="Print what Stele finds on this machine.", allow_abbrev=False)
+    for name, (summary, add) in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, allow_abbrev=False,
+                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+        if name in words:
+            add(command)
     return root
 
 
-def _train(commands: "argparse._SubParsersAction[_Parser]") -> None:
-    train = commands.add_parser(
-        "train", help="train a network and keep the run in a folder", allow_abbrev=False, epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Train, print progress and the test accuracy, and write history.json, curves.html, "
-                    "model.safetensors and a checkpoint to go on from. Ctrl-C and SIGTERM save first.")
+def _train(train: _Parser) -> None:
+    train.epilog = EXAMPLES
+    train.description = ("Train, print progress and the test accuracy, and write history.json, curves.html, "
+                         "model.safetensors and a checkpoint to go on from. Ctrl-C and SIGTERM save first.")
     train.add_argument("workload", type=_choice("workload", "cnn", "gru"), metavar="{cnn,gru}", nargs="?",
                        help="cnn: images, gru: movie reviews")
     train.add_argument("--data", type=Path, metavar="DIR",
@@ -175,12 +169,10 @@ def _train_options(parsed: argparse.Namespace) -> TrainOptions:
                         parsed.lr, parsed.optimizer, parsed.resume)
 
 
-def _features(commands: "argparse._SubParsersAction[_Parser]") -> None:
-    features = commands.add_parser(
-        "features", help="turn photographs into feature vectors", allow_abbrev=False, epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Write the 2048 features of each photograph, a row each, as .npy; needs "
-                    "pip install 'stele-dl[images]'.")
+def _features(features: _Parser) -> None:
+    features.epilog = EXAMPLES
+    features.description = ("Write the 2048 features of each photograph, a row each, as .npy; needs "
+                            "pip install 'stele-dl[images]'.")
     features.add_argument("model", type=_choice("model", "resnet50"), metavar="{resnet50}", help="the network")
     features.add_argument("images", type=Path, nargs="+", metavar="IMAGE", help="JPEG, PNG, WebP, BMP or GIF files")
     features.add_argument("--weights", type=Path, metavar="FILE.safetensors",
@@ -193,17 +185,17 @@ def _features(commands: "argparse._SubParsersAction[_Parser]") -> None:
                           help="default: one per core")
 
 
-def _bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
-    bench = commands.add_parser(
-        "bench", help="compare frameworks on this machine", allow_abbrev=False, epilog=BENCH_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Run the same models in every framework that is installed, check that they compute the same, and "
-                    "show how fast they are.")
+def _bench(bench: _Parser) -> None:
+    from stele.rosetta.rows import FRAMEWORKS, ROWS, WORKLOADS
+    bench.epilog = BENCH_EXAMPLES
+    bench.description = ("Run the same models in every framework that is installed, check that they compute "
+                         "the same, and show how fast they are.")
     bench.add_argument("--workloads", type=_names("workload", (*WORKLOADS, *ROWS)), default=(), metavar="NAME,...",
                        help=f"of {', '.join(WORKLOADS)}, or single rows such as matmul-1024; default: all")
     bench.add_argument("--frameworks", type=_names("framework", tuple(FRAMEWORKS)), default=(), metavar="NAME,...",
                        help=f"of {', '.join(FRAMEWORKS)}; default: all that are installed")
-    bench.add_argument("--python", type=_interpreter, action="append", default=[], metavar="FRAMEWORK=PATH",
+    bench.add_argument("--python", type=_interpreter(tuple(FRAMEWORKS)), action="append", default=[],
+                       metavar="FRAMEWORK=PATH",
                        help="an interpreter of another environment that has the framework; may be repeated")
     bench.add_argument("--quick", action="store_true", help="less time for each, and no finals in fresh processes")
     bench.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N",
@@ -215,58 +207,66 @@ def _bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
     bench.add_argument("--html", type=Path, metavar="FILE", help="write a page with bars, one file that loads nothing")
 
 
-def _lint(commands: "argparse._SubParsersAction[_Parser]") -> None:
+def _lint(lint: _Parser) -> None:
+    from stele.inspect.lint.checks import CHECKS
     checks = "\n".join(f"  {name:<27} {find.__doc__}" for name, find in CHECKS.items())
-    lint = commands.add_parser(
-        "lint", help="find what makes a program slow or wrong", allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter, usage="stele lint [options] FILE.py [-- ARGUMENT ...]",
-        epilog=f"checks:\n{checks}\n\n{LINT_EXAMPLES}",
-        description="Run a file, and check every program that it compiles or evaluates. Exit code 1 with findings, 0 "
-                    "without.")
+    lint.usage, lint.epilog = "stele lint [options] FILE.py [-- ARGUMENT ...]", f"checks:\n{checks}\n\n{LINT_EXAMPLES}"
+    lint.description = ("Run a file, and check every program that it compiles or evaluates. Exit code 1 with "
+                        "findings, 0 without.")
     lint.add_argument("file", type=Path, metavar="FILE.py", help="a file that runs a model or a training step")
     lint.add_argument("--without", type=_choice("check", *CHECKS), action="append", default=[], metavar="CHECK",
                       help="leave a check out; may be given several times")
     lint.add_argument("--json", action="store_true", help="print findings as a JSON list")
 
 
-def _tune(commands: "argparse._SubParsersAction[_Parser]") -> None:
-    tune = commands.add_parser(
-        "tune", help="measure candidates and keep the answers", allow_abbrev=False, epilog=TUNE_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter, usage="stele tune [options] WHAT [-- ARGUMENT ...]",
-        description="Run a workload or a file, and measure algorithms and blockings for its products and convolutions. "
-                    "The answers stay in the folder of STELE_CACHE, for this CPU and this version of Stele, and count "
-                    "for every program that is compiled from then on.")
+def _tune(tune: _Parser) -> None:
+    tune.usage, tune.epilog = "stele tune [options] WHAT [-- ARGUMENT ...]", TUNE_EXAMPLES
+    tune.description = ("Run a workload or a file, and measure algorithms and blockings for its products and "
+                        "convolutions. The answers stay in the folder of STELE_CACHE, for this CPU and this "
+                        "version of Stele, and count for every program that is compiled from then on.")
     tune.add_argument("what", type=Path, metavar="WHAT", help="cnn, gru, resnet50, or a file ending in .py")
     tune.add_argument("--seconds", type=_whole("--seconds", 1, 86_400), default=60, metavar="N",
                       help="time for measuring; default: 60")
     tune.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N", help="default: one per core")
 
 
+def _doctor(doctor: _Parser) -> None:
+    doctor.description = "Print what Stele finds on this machine."
+
+
+COMMANDS: dict[str, tuple[str, Callable[[_Parser], None]]] = {
+    "train":    ("train a network and keep the run in a folder",               _train),
+    "features": ("turn photographs into feature vectors",                      _features),
+    "bench":    ("compare frameworks on this machine",                         _bench),
+    "lint":     ("find what makes a program slow or wrong",                    _lint),
+    "tune":     ("measure candidates and keep the answers",                    _tune),
+    "doctor":   ("versions, CPU features, threads, cache folder, BLAS found",  _doctor),
+}
+
+
 def _check_options(arguments: Sequence[str]) -> None:
     """An unknown command or option is an error that names the nearest known one."""
-    known = _known()
     command = next((word for word in arguments if not word.startswith("-")), None)
-    if command is not None and arguments[0] == command and command not in known:
-        raise UsageError(f"a command needs to be one of {', '.join(k for k in known if k)}, got {command!r}."
-                         + _nearest(command, [k for k in known if k]))
-    options = known[command if command in known else ""]
+    if command is not None and arguments[0] == command and command not in COMMANDS:
+        raise UsageError(f"a command needs to be one of {', '.join(COMMANDS)}, got {command!r}."
+                         + _nearest(command, tuple(COMMANDS)))
+    options = _options_of(command if command in COMMANDS else None)
     for word in arguments:
         name = word.partition("=")[0]
         if name.startswith("--") and name not in options:
-            where = f"stele {command}" if command in known else "stele"
+            where = f"stele {command}" if command in COMMANDS else "stele"
             raise UsageError(f"{where} knows {', '.join(options)}, got {name}." + _nearest(name, options)
                              + (" Arguments of the file go behind --." if command in ("lint", "tune") else ""))
 
 
-def _known() -> dict[str, list[str]]:
-    """The long options of each command; those of `stele` itself under the empty name."""
-    root = parser()
-    commands = {"": root}
-    for action in root._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            commands |= action.choices
-    return {name: [o for action in each._actions for o in action.option_strings if o.startswith("--")]
-            for name, each in commands.items()}
+def _options_of(command: str | None) -> list[str]:
+    """The long options of a command; without one those of `stele` itself."""
+    asked = _Parser(allow_abbrev=False)
+    if command is None:
+        asked.add_argument("--version")
+    else:
+        COMMANDS[command][1](asked)
+    return [option for action in asked._actions for option in action.option_strings if option.startswith("--")]
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:
@@ -293,14 +293,16 @@ def _names(what: str, known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
     return check
 
 
-def _interpreter(text: str) -> tuple[str, Path]:
-    framework, equals, path = text.partition("=")
-    if not equals or not path:
-        raise UsageError(f"--python needs FRAMEWORK=PATH, got {text!r}. Write --python pytorch=env/bin/python")
-    _names("framework", tuple(FRAMEWORKS))(framework)
-    if not Path(path).is_file():
-        raise UsageError(f"--python needs an existing interpreter, got nothing at {path}. Is the path right?")
-    return framework, Path(path).absolute()
+def _interpreter(frameworks: Sequence[str]) -> Callable[[str], tuple[str, Path]]:
+    def check(text: str) -> tuple[str, Path]:
+        framework, equals, path = text.partition("=")
+        if not equals or not path:
+            raise UsageError(f"--python needs FRAMEWORK=PATH, got {text!r}. Write --python pytorch=env/bin/python")
+        _names("framework", frameworks)(framework)
+        if not Path(path).is_file():
+            raise UsageError(f"--python needs an existing interpreter, got nothing at {path}. Is the path right?")
+        return framework, Path(path).absolute()
+    return check
 
 
 def _file(path: Path | None) -> Path | None:

@@ -16,7 +16,7 @@ from stele.ir.types import DType
 from stele.ir.types import dtype as type_named
 from stele.ir.verify import verify
 from stele.ops import ALL as OPS
-from stele.pipeline import PASSES
+from stele.pipeline import PASSES, pass_named
 from tests.programs.grammar import Refused
 from tests.programs.kinds import KINDS, Kind
 from tests.programs.numbers import Array, epsilon, largest, smallest
@@ -234,8 +234,8 @@ def passes(program: Program) -> list[list[Array]]:
     found = called(f, program)
     for graph in f.graphs:
         after = graph
-        for name, change in PASSES:
-            after = verify(change(after))
+        for name in PASSES:
+            after = verify(pass_named(name)(after))
             again = parse_graph(show_graph(after), OPS)
             assert again.digest == after.digest, f"the text of the graph after {name} reads back as another"
     return found

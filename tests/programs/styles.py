@@ -16,7 +16,7 @@ from tests.programs.numbers import Array
 from tests.programs.program import Program, show
 
 Numbers = list[Array]
-UNREWRITTEN: dict[str, Any] = {"backend": "reference", "without": frozenset(name for name, _ in PASSES)}
+UNREWRITTEN: dict[str, Any] = {"backend": "reference", "without": frozenset(PASSES)}
 THREADS = (1, 2, 4)
 
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,6 @@ from stele.ops.elementwise.base import Binary, Compare, Ternary, Unary, meet
 from stele.ops.linear import broadcast, cast, zeros_like
 
 
-@dataclass(frozen=True)
 class Add(Binary):
     """x + z."""
 
@@ -22,7 +20,6 @@ class Add(Binary):
     def partials(self, y: Value, *x: Value) -> Any: return 1, 1
 
 
-@dataclass(frozen=True)
 class Sub(Binary):
     """x - z."""
 
@@ -33,7 +30,6 @@ class Sub(Binary):
     def partials(self, y: Value, *x: Value) -> Any: return 1, -1
 
 
-@dataclass(frozen=True)
 class Mul(Binary):
     """x * z."""
 
@@ -42,7 +38,6 @@ class Mul(Binary):
     def partials(self, y: Value, *x: Value) -> Any: return x[1], x[0]
 
 
-@dataclass(frozen=True)
 class Div(Binary):
     """x / z, in floats."""
 
@@ -56,7 +51,6 @@ class Div(Binary):
     def partials(self, y: Value, *x: Value) -> Any: return 1 / x[1], -y / x[1]
 
 
-@dataclass(frozen=True)
 class Neg(Unary):
     """The negative, -x."""
 
@@ -67,7 +61,6 @@ class Neg(Unary):
     def partials(self, y: Value, *x: Value) -> Any: return -1,
 
 
-@dataclass(frozen=True)
 class Maximum(Binary):
     """The larger of x and z; NaN if either is NaN; ties share the gradient evenly."""
 
@@ -76,7 +69,6 @@ class Maximum(Binary):
     def partials(self, y: Value, *x: Value) -> Any: return winner(x[0], x[1]), winner(x[1], x[0])
 
 
-@dataclass(frozen=True)
 class Minimum(Binary):
     """The smaller of x and z; NaN if either is NaN; ties share the gradient evenly."""
 
@@ -90,7 +82,6 @@ def winner(x: Value, z: Value) -> Value:
     return cast(Greater()(x, z), x.dtype) + cast(Equal()(x, z), x.dtype) * 0.5
 
 
-@dataclass(frozen=True)
 class Less(Compare):
     """x < z."""
 
@@ -100,7 +91,6 @@ class Less(Compare):
     def scalar(self, s: Any, *x: Any) -> Any: return x[0] < x[1]
 
 
-@dataclass(frozen=True)
 class LessEqual(Compare):
     """x <= z."""
 
@@ -110,7 +100,6 @@ class LessEqual(Compare):
     def scalar(self, s: Any, *x: Any) -> Any: return x[0] <= x[1]
 
 
-@dataclass(frozen=True)
 class Greater(Compare):
     """x > z."""
 
@@ -120,7 +109,6 @@ class Greater(Compare):
     def scalar(self, s: Any, *x: Any) -> Any: return x[0] > x[1]
 
 
-@dataclass(frozen=True)
 class GreaterEqual(Compare):
     """x >= z."""
 
@@ -130,7 +118,6 @@ class GreaterEqual(Compare):
     def scalar(self, s: Any, *x: Any) -> Any: return x[0] >= x[1]
 
 
-@dataclass(frozen=True)
 class Equal(Compare):
     """x == z."""
 
@@ -138,7 +125,6 @@ class Equal(Compare):
     def scalar(self, s: Any, *x: Any) -> Any: return s.eq(x[0], x[1])
 
 
-@dataclass(frozen=True)
 class NotEqual(Compare):
     """x != z."""
 
@@ -146,7 +132,6 @@ class NotEqual(Compare):
     def scalar(self, s: Any, *x: Any) -> Any: return s.ne(x[0], x[1])
 
 
-@dataclass(frozen=True)
 class Select(Ternary):
     """x where the condition holds, else z: Select()(condition, x, z)."""
 

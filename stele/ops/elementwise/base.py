@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
 
@@ -30,7 +29,6 @@ def meet(args: Sequence[Any]) -> tuple[Value, ...]:
     return tuple(broadcast(v, shape) for v in values)
 
 
-@dataclass(frozen=True)
 class Elementwise(Op):
     """Element i of the result is `scalar` of the elements i of the operands."""
 
@@ -81,12 +79,10 @@ def scaled(g: Value, p: Value | float) -> Value:
     return g if not isinstance(p, Value) and p == 1 else g * p
 
 
-@dataclass(frozen=True)
 class Unary(Elementwise):
     """One operand."""
 
 
-@dataclass(frozen=True)
 class FloatUnary(Unary):
     """One operand, made float32 where it is an integer."""
 
@@ -95,14 +91,12 @@ class FloatUnary(Unary):
         return x if x.dtype.is_float else cast(x, float32),
 
 
-@dataclass(frozen=True)
 class Binary(Elementwise):
     """Two operands."""
 
     arity: ClassVar[int] = 2
 
 
-@dataclass(frozen=True)
 class Compare(Binary):
     """Two operands, a bool result. Integers are compared with a Python number as they are, whatever it is."""
 
@@ -135,7 +129,6 @@ def is_number(x: Any) -> bool:
     return isinstance(x, int | float | np.integer | np.floating)
 
 
-@dataclass(frozen=True)
 class Ternary(Elementwise):
     """Three operands."""
 

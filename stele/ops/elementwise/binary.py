@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +30,6 @@ from stele.ops.elementwise.unary import log, reciprocal, rsqrt, sqrt, square
 from stele.ops.linear import cast, ones_like, zeros_like
 
 
-@dataclass(frozen=True)
 class Pow(Binary):
     """x to the power z. Integers wrap; to a negative power they are 0, but for 1 and -1."""
 
@@ -70,7 +68,6 @@ def whole_power(s: Any, x: Any, z: Any) -> Any:
     return y if lost is None else s.select(lost, 0, y)
 
 
-@dataclass(frozen=True)
 class FloorDivide(Binary):
     """x / z rounded down to a whole number; of integers 0 where z is 0."""
 
@@ -81,7 +78,6 @@ class FloorDivide(Binary):
     def scalar(self, s: Any, *x: Any) -> Any: return (s.quotient if x[0].dtype.is_float else s.idiv)(x[0], x[1])
 
 
-@dataclass(frozen=True)
 class Remainder(Binary):
     """x - z * floor(x / z): it has the sign of z; of integers 0 where z is 0."""
 
@@ -103,7 +99,6 @@ def floats(x: tuple[Array, ...]) -> bool:
     return x[0].dtype.kind not in "biu"
 
 
-@dataclass(frozen=True)
 class AtLeast(Maximum):
     """The larger of x and a bound z; where they tie, the gradient is that of x alone."""
 
@@ -111,7 +106,6 @@ class AtLeast(Maximum):
         return cast(GreaterEqual()(x[0], x[1]), y.dtype), cast(Less()(x[0], x[1]), y.dtype)
 
 
-@dataclass(frozen=True)
 class AtMost(Minimum):
     """The smaller of x and a bound z; where they tie, the gradient is that of x alone."""
 
@@ -119,7 +113,6 @@ class AtMost(Minimum):
         return cast(LessEqual()(x[0], x[1]), y.dtype), cast(Greater()(x[0], x[1]), y.dtype)
 
 
-@dataclass(frozen=True)
 class Bits(Binary):
     """Two operands of one bool or integer dtype."""
 
@@ -133,7 +126,6 @@ class Bits(Binary):
                (cls(), (np.array([True, True, False]), np.array([True, False, False])))
 
 
-@dataclass(frozen=True)
 class And(Bits):
     """Bits that both have."""
 
@@ -141,7 +133,6 @@ class And(Bits):
     def scalar(self, s: Any, *x: Any) -> Any: return x[0] & x[1]
 
 
-@dataclass(frozen=True)
 class Or(Bits):
     """Bits that either has."""
 
@@ -149,7 +140,6 @@ class Or(Bits):
     def scalar(self, s: Any, *x: Any) -> Any: return x[0] | x[1]
 
 
-@dataclass(frozen=True)
 class Xor(Bits):
     """Bits that differ."""
 
@@ -157,7 +147,6 @@ class Xor(Bits):
     def scalar(self, s: Any, *x: Any) -> Any: return x[0] ^ x[1]
 
 
-@dataclass(frozen=True)
 class Shift(Bits):
     """An integer moved by 0 to bits-1 places."""
 
@@ -171,7 +160,6 @@ class Shift(Bits):
                (cls(), (np.array([12, 2**32 - 7], np.uint32), np.array([1, 5], np.uint32)))
 
 
-@dataclass(frozen=True)
 class ShiftLeft(Shift):
     """x * 2**z, wrapping."""
 
@@ -179,7 +167,6 @@ class ShiftLeft(Shift):
     def scalar(self, s: Any, *x: Any) -> Any: return x[0] << x[1]
 
 
-@dataclass(frozen=True)
 class ShiftRight(Shift):
     """x / 2**z rounded down; unsigned dtypes shift zeros in."""
 

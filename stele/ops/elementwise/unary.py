@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,6 @@ from stele.ops.linear import cast, zeros_like
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 
 
-@dataclass(frozen=True)
 class Exp(FloatUnary):
     """e to the power x."""
 
@@ -26,7 +24,6 @@ class Exp(FloatUnary):
     def partials(self, y: Value, *x: Value) -> Any: return y,
 
 
-@dataclass(frozen=True)
 class Expm1(FloatUnary):
     """exp(x) - 1, exact for small x."""
 
@@ -35,7 +32,6 @@ class Expm1(FloatUnary):
     def partials(self, y: Value, *x: Value) -> Any: return y + 1,
 
 
-@dataclass(frozen=True)
 class Log(FloatUnary):
     """Natural logarithm."""
 
@@ -45,7 +41,6 @@ class Log(FloatUnary):
     def partials(self, y: Value, *x: Value) -> Any: return reciprocal(x[0]),
 
 
-@dataclass(frozen=True)
 class Log1p(FloatUnary):
     """log(1 + x), exact for small x."""
 
@@ -55,7 +50,6 @@ class Log1p(FloatUnary):
     def partials(self, y: Value, *x: Value) -> Any: return reciprocal(x[0] + 1),
 
 
-@dataclass(frozen=True)
 class Sqrt(FloatUnary):
     """Square root."""
 
@@ -65,7 +59,6 @@ class Sqrt(FloatUnary):
     def partials(self, y: Value, *x: Value) -> Any: return 0.5 / y,
 
 
-@dataclass(frozen=True)
 class Rsqrt(FloatUnary):
     """1 / sqrt(x)."""
 
@@ -75,7 +68,6 @@ class Rsqrt(FloatUnary):
     def partials(self, y: Value, *x: Value) -> Any: return y * y * y * -0.5,
 
 
-@dataclass(frozen=True)
 class Sin(FloatUnary):
     """Sine of x in radians."""
 
@@ -84,7 +76,6 @@ class Sin(FloatUnary):
     def partials(self, y: Value, *x: Value) -> Any: return cos(x[0]),
 
 
-@dataclass(frozen=True)
 class Cos(FloatUnary):
     """Cosine of x in radians."""
 
@@ -93,7 +84,6 @@ class Cos(FloatUnary):
     def partials(self, y: Value, *x: Value) -> Any: return -sin(x[0]),
 
 
-@dataclass(frozen=True)
 class Tan(FloatUnary):
     """Tangent of x in radians."""
 
@@ -103,7 +93,6 @@ class Tan(FloatUnary):
     def partials(self, y: Value, *x: Value) -> Any: return y * y + 1,
 
 
-@dataclass(frozen=True)
 class Atan(FloatUnary):
     """The angle in (-pi/2, pi/2) whose tangent is x."""
 
@@ -112,7 +101,6 @@ class Atan(FloatUnary):
     def partials(self, y: Value, *x: Value) -> Any: return reciprocal(x[0] * x[0] + 1),
 
 
-@dataclass(frozen=True)
 class Tanh(FloatUnary):
     """Hyperbolic tangent."""
 
@@ -121,7 +109,6 @@ class Tanh(FloatUnary):
     def partials(self, y: Value, *x: Value) -> Any: return 1 - y * y,
 
 
-@dataclass(frozen=True)
 class Sinh(FloatUnary):
     """Hyperbolic sine."""
 
@@ -136,7 +123,6 @@ class Sinh(FloatUnary):
     def partials(self, y: Value, *x: Value) -> Any: return cosh(x[0]),
 
 
-@dataclass(frozen=True)
 class Cosh(FloatUnary):
     """Hyperbolic cosine."""
 
@@ -160,7 +146,6 @@ def halved(s: Any, x: Any) -> tuple[Any, Any, float]:
     return far, s.select(far, a - 0.75, a), math.exp(0.75) / 2
 
 
-@dataclass(frozen=True)
 class Sigmoid(FloatUnary):
     """1 / (1 + exp(-x))."""
 
@@ -169,7 +154,6 @@ class Sigmoid(FloatUnary):
     def partials(self, y: Value, *x: Value) -> Any: return y * (1 - y),
 
 
-@dataclass(frozen=True)
 class Erf(FloatUnary):
     """The error function."""
 
@@ -181,7 +165,6 @@ class Erf(FloatUnary):
 ERF = np.frompyfunc(math.erf, 1, 1)
 
 
-@dataclass(frozen=True)
 class Softplus(FloatUnary):
     """log(1 + exp(x)), written so that no x overflows."""
 
@@ -191,7 +174,6 @@ class Softplus(FloatUnary):
     def partials(self, y: Value, *x: Value) -> Any: return sigmoid(x[0]),
 
 
-@dataclass(frozen=True)
 class Square(Unary):
     """x * x."""
 
@@ -200,7 +182,6 @@ class Square(Unary):
     def partials(self, y: Value, *x: Value) -> Any: return x[0] * 2,
 
 
-@dataclass(frozen=True)
 class Reciprocal(FloatUnary):
     """1 / x."""
 
@@ -210,7 +191,6 @@ class Reciprocal(FloatUnary):
     def partials(self, y: Value, *x: Value) -> Any: return -square(y),
 
 
-@dataclass(frozen=True)
 class Relu(Unary):
     """x where it is not negative, else 0; a NaN stays. The gradient at 0 is 0."""
 
@@ -224,7 +204,6 @@ class Relu(Unary):
         return Select()(LessEqual()(y, 0), zeros_like(y), dx[0])
 
 
-@dataclass(frozen=True)
 class Abs(Unary):
     """x without its sign; the gradient at 0 is 0."""
 
@@ -233,7 +212,6 @@ class Abs(Unary):
     def partials(self, y: Value, *x: Value) -> Any: return sign(x[0]),
 
 
-@dataclass(frozen=True)
 class Sign(Unary):
     """-1, 0 or 1; a NaN stays."""
 
@@ -246,7 +224,6 @@ class Sign(Unary):
         return s.select(x[0] > 0, 1, s.select(x[0] < 0, -1 if x[0].dtype.kind != "u" else 0, zero))
 
 
-@dataclass(frozen=True)
 class Whole(Unary):
     """A number made whole; integers stay as they are."""
 
@@ -257,7 +234,6 @@ class Whole(Unary):
         raise NotImplementedError(self.name)
 
 
-@dataclass(frozen=True)
 class Floor(Whole):
     """The largest whole number not above x."""
 
@@ -265,7 +241,6 @@ class Floor(Whole):
     def scalar(self, s: Any, *x: Any) -> Any: return s.floor(x[0]) if x[0].dtype.is_float else x[0]
 
 
-@dataclass(frozen=True)
 class Ceil(Whole):
     """The smallest whole number not below x."""
 
@@ -273,7 +248,6 @@ class Ceil(Whole):
     def scalar(self, s: Any, *x: Any) -> Any: return s.ceil(x[0]) if x[0].dtype.is_float else x[0]
 
 
-@dataclass(frozen=True)
 class Round(Whole):
     """The nearest whole number, ties to even."""
 
@@ -281,7 +255,6 @@ class Round(Whole):
     def scalar(self, s: Any, *x: Any) -> Any: return s.round(x[0]) if x[0].dtype.is_float else x[0]
 
 
-@dataclass(frozen=True)
 class Trunc(Whole):
     """x without its fraction."""
 
@@ -289,7 +262,6 @@ class Trunc(Whole):
     def scalar(self, s: Any, *x: Any) -> Any: return s.trunc(x[0]) if x[0].dtype.is_float else x[0]
 
 
-@dataclass(frozen=True)
 class Test(FloatUnary):
     """One float operand, a bool result."""
 
@@ -297,7 +269,6 @@ class Test(FloatUnary):
         return x[0].with_dtype(bool_)
 
 
-@dataclass(frozen=True)
 class IsNan(Test):
     """Whether x is not a number."""
 
@@ -305,7 +276,6 @@ class IsNan(Test):
     def scalar(self, s: Any, *x: Any) -> Any: return s.ne(x[0], x[0])
 
 
-@dataclass(frozen=True)
 class IsInf(Test):
     """Whether x is plus or minus infinity."""
 
@@ -313,7 +283,6 @@ class IsInf(Test):
     def scalar(self, s: Any, *x: Any) -> Any: return s.eq(abs(x[0]), math.inf)
 
 
-@dataclass(frozen=True)
 class IsFinite(Test):
     """Whether x is neither infinite nor NaN."""
 
@@ -321,7 +290,6 @@ class IsFinite(Test):
     def scalar(self, s: Any, *x: Any) -> Any: return abs(x[0]) < math.inf
 
 
-@dataclass(frozen=True)
 class Not(Unary):
     """Every bit of a bool or an integer turned over."""
 
@@ -337,7 +305,6 @@ class Not(Unary):
         return (cls(), (np.array([True, False]),)), (cls(), (np.array([-7, 0, 12], np.int32),))
 
 
-@dataclass(frozen=True)
 class StopGradient(Unary):
     """x, seen as a constant by derivatives."""
 

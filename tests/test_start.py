@@ -1,0 +1,78 @@
+"""What starts with `import stele` and with the command: no module that only some programs need."""
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError, fields
+
+import pytest
+from formats import ROOT
+
+import stele as st
+from stele.cli import COMMANDS
+from stele.ops import ALL
+from stele.ops.elementwise.arithmetic import Add
+
+OTHERS = {"argparse", "json", "llvmlite", "pathlib", "rich", "safetensors", "urllib"}
+LATER = ("stele.backend.cpu", "stele.backend.llvm", "stele.cli", "stele.data", "stele.inspect", "stele.kernel",
+         "stele.nn", "stele.optim", "stele.rosetta", "stele.saving", "stele.train")
+AT_ONCE = {"stele.transform", "stele.transform.autodiff", "stele.transform.retype"}    # gradients, sizes
+
+
+def loaded(code: str) -> set[str]:
+    """The modules of a fresh process that ran `code`."""
+    done = subprocess.run([sys.executable, "-c", f"{code}\nimport sys\nprint('loaded', *sys.modules)"], cwd=ROOT,
+                          capture_output=True, text=True, timeout=120)
+    assert not done.returncode, done.stderr
+    return set(done.stdout.partition("loaded ")[2].split())
+
+
+def test_import_loads_what_every_program_needs() -> None:
+    modules = loaded("import numpy, sys; before = set(sys.modules); import stele; "
+                     "[sys.modules.pop(name) for name in before if name != 'sys']")
+    assert "stele.tensor" in modules
+    assert not modules & OTHERS
+    assert not [name for name in modules if name.startswith(LATER)]
+    assert {name for name in modules if name.startswith("stele.transform")} <= AT_ONCE
+
+
+@pytest.mark.parametrize("words", [["--version"], [], ["--help"], ["train", "--help"]])
+def test_the_command_loads_no_command_that_is_not_run(words: list[str]) -> None:
+    modules = loaded(f"import sys; sys.argv[1:] = {words}\nfrom stele.cli import main\n"
+                     "try: main()\nexcept SystemExit as end: assert not end.code")
+    assert {"stele.cli", "stele.train.arguments"} <= modules
+    assert not modules & (OTHERS - {"argparse", "pathlib", "urllib"})   # paths are what the command takes
+    assert not {name for name in modules if name.startswith(("stele.inspect", "stele.nn", "stele.data"))}
+    assert {name for name in modules if name.startswith(("stele.train.", "stele.rosetta."))} == {
+        "stele.rosetta.options", "stele.train.arguments", "stele.train.options", "stele.train.stop"}
+
+
+def test_a_command_is_bound_to_a_function_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+    for answer in COMMANDS.values():
+        cells = dict(zip(answer.__code__.co_freevars, (cell.cell_contents for cell in answer.__closure__ or ())))
+        asked.append((cells["module"], cells["name"]))
+    assert len(asked) == len(COMMANDS)
+    for module, name in asked:
+        assert callable(getattr(__import__(module, fromlist=[name]), name))
+
+
+def test_functions_that_load_later_are_named_like_the_others() -> None:
+    assert {"lint", "load", "save"} <= set(dir(st))
+    assert st.lint.__module__ == "stele.inspect.lint.function" and st.save is st.save
+    assert st.load.__module__ == st.save.__module__ == "stele.saving"
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_an_op_is_frozen_and_decorated_only_for_fields_of_its_own(name: str) -> None:
+    op = ALL[name]
+    own = [field.name for field in fields(op) if field.name in vars(op).get("__annotations__", {})]
+    assert ("__dataclass_params__" in vars(op)) == bool(own), f"{name} has the fields {own}"
+    one = object.__new__(op)
+    with pytest.raises(FrozenInstanceError):
+        one.anything = 1    # type: ignore[attr-defined]
+
+
+def test_ops_without_fields_are_equal_by_class() -> None:
+    neg, add = ALL["Neg"], ALL["Add"]
+    assert neg() == neg() and neg() != add() and hash(neg()) == hash(neg()) and repr(add()) == "Add()" == repr(Add())
