@@ -12,6 +12,7 @@ import pytest
 from contraction import AVX2, AVX512, SSE4, Bench, Memory, error, float_type, guarded, machine_here, size, strides
 from llvmlite import ir
 
+import stele as st
 from stele.backend.base import Precision
 from stele.backend.llvm import gemm as products
 from stele.backend.llvm import gemm_plan, pointwise
@@ -377,3 +378,15 @@ def test_pointwise_by_any_scheme(case: tuple) -> None:
 
         bench = Bench(HERE, build, [guarded(a) for a in (np.full_like(g, np.nan), x, w)])
         assert error(bench.check(), expected) < 6e-6
+
+
+@pytest.mark.parametrize("shape, outputs", [((2, 4, 40, 9000), 4), ((1, 3, 60, 20000), 8)])
+def test_rows_too_long_for_the_cache(shape: tuple[int, int, int, int], outputs: int) -> None:
+    """Bands of one row are taken where none of more fit."""
+    rng = np.random.default_rng(0)
+    x, w = rng.random(shape, np.float32), rng.random((outputs, shape[1], 3, 3), np.float32)
+    y = st.compile(lambda x, w: st.conv2d(x, w, padding=1), precision="strict")(x, w).numpy()
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    expected = sum(np.einsum("nchw,oc->nohw", padded[:, :, i:i + shape[2], j:j + shape[3]], w[:, :, i, j])
+                   for i in range(3) for j in range(3))
+    np.testing.assert_allclose(y, expected, rtol=1e-4)

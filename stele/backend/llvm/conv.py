@@ -103,10 +103,14 @@ def plan(machine: Machine, layer: Layer, source: Operand) -> tuple[float, Blocki
     shapes = [(images, stencil.rows) for images in (1, 2, 4, 8) if not (alone and images > 1)]
     shapes += [(1, -(-stencil.rows // bands)) for bands in (2, 3, 4, 6, 8, 12, 16, 28) if bands <= stencil.rows]
     dense = stencil.pitch == stencil.width and stencil.reach == (0, 0)
-    candidates = [_candidate(machine, layer, source, Planes(stencil, layer.dtype, lanes, *shape), compact, parts)
-                  for shape in shapes for compact in (False, True) for parts in shares(layer.batch)
-                  if not (compact and dense)]
-    return machine.choices.choose(f"direct {layer}", [c for c in candidates if c is not None])
+
+    def those(shapes: list[tuple[int, int]]) -> list[tuple[float, Blocking]]:
+        found = [_candidate(machine, layer, source, Planes(stencil, layer.dtype, lanes, *shape), compact, parts)
+                 for shape in shapes for compact in (False, True) for parts in shares(layer.batch)
+                 if not (compact and dense)]
+        return [c for c in found if c is not None]
+
+    return machine.choices.choose(f"direct {layer}", those(shapes) or those([(1, 1)]))
 
 
 def _candidate(machine: Machine, layer: Layer, source: Operand, planes: Planes,
