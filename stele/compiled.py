@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from itertools import chain
 from operator import is_
-from typing import Any, NamedTuple, overload
+from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, Protocol, Self, TypeVar, overload
 
 from stele import tree
 from stele.backend.base import Program
@@ -41,6 +41,11 @@ from stele.state import SCALARS, Opaque
 from stele.straight import MISS, Call, straight
 from stele.trace import Traced, trace
 
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+S = TypeVar("S")
+
 MANY = 8        # traces of one call pattern after which a changing number is worth a warning
 MOST = 32       # plans kept of one call pattern
 PROGRAMS = 64   # programs kept of one function
@@ -62,14 +67,14 @@ class Entry(NamedTuple):
     call: Call
 
 
-class Compiled(Opaque):
+class Compiled(Opaque, Generic[P, R]):
     """A function that is traced at its first call and runs as one program from then on.
 
     Tensors read inside become inputs, whatever is rebound inside becomes an output that is written back, parameters
     are updated in place. Python numbers read inside are constants: where one changes, the function is traced again.
     """
 
-    def __init__(self, function: Callable[..., Any], dims: Dims, options: Options) -> None:
+    def __init__(self, function: Callable[P, R], dims: Dims, options: Options) -> None:
         update_wrapper(self, function)
         self.function, self.dims, self.options = function, dims, options
         self.name = getattr(function, "__name__", type(function).__name__)
@@ -86,6 +91,10 @@ class Compiled(Opaque):
     def inside(self) -> tuple[Any, ...]:
         return self.function,
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(self: Compiled[Concatenate[S, Q], R], instance: S, owner: type | None = None) -> Method[Q, R]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """As a method: the same compiled function with its first argument given."""
         return self if instance is None else Method(self, instance)
@@ -128,7 +137,7 @@ class Compiled(Opaque):
             *plan.traced.constants, *(v for v in plan.traced.graph if isinstance(v.op, Constant)))]
         return list(dict.fromkeys(found))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if TRACING.get() is not None:
             return self.function(*args, **kwargs)
         try:
@@ -296,16 +305,16 @@ class Compiled(Opaque):
                f"trace{'s' * (self.traces != 1)}>"
 
 
-class Method(Opaque):
+class Method(Opaque, Generic[P, R]):
     """A compiled function with its first argument given."""
 
-    def __init__(self, compiled: Compiled, instance: Any) -> None:
+    def __init__(self, compiled: Compiled[Any, R], instance: Any) -> None:
         self.compiled, self.instance = compiled, instance
 
     def inside(self) -> tuple[Any, ...]:
         return self.compiled, self.instance
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return self.compiled(self.instance, *args, **kwargs)
         except Exception as error:
@@ -324,10 +333,16 @@ def fails(variant: Variant, sizes: Mapping[str, int]) -> bool:
     return not all(g.holds(dict(sizes)) for g in variant.plan.traced.graph.guards)
 
 
+class Compiler(Protocol):
+    """`compile` with its options given: a decorator."""
+
+    def __call__(self, f: Callable[P, R], /) -> Compiled[P, R]: ...
+
+
 @overload
-def compile(f: Callable[..., Any], *, dims: Dims = ..., **options: Any) -> Compiled: ...
+def compile(f: Callable[P, R], *, dims: Dims | None = ..., **options: Any) -> Compiled[P, R]: ...
 @overload
-def compile(f: None = None, *, dims: Dims = ..., **options: Any) -> Callable[[Callable[..., Any]], Compiled]: ...
+def compile(f: None = None, *, dims: Dims | None = ..., **options: Any) -> Compiler: ...
 @public
 def compile(f: Callable[..., Any] | None = None, *, dims: Dims | None = None, **options: Any) -> Any:
     """The function as one compiled program; also a decorator, with or without options.
@@ -345,7 +360,7 @@ def compile(f: Callable[..., Any] | None = None, *, dims: Dims | None = None, **
     """
     chosen, opened = options_of("compile", options, "dims"), checked_dims(dims)
 
-    def compiled(g: Callable[..., Any]) -> Compiled:
+    def compiled(g: Callable[..., Any]) -> Compiled[..., Any]:
         return Compiled(function(g, "what compile takes"), opened, chosen)
 
     return compiled if f is None else compiled(f)

@@ -1,6 +1,7 @@
 """The functions of the public interface on tensors."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from stele.opensize import plain
 from stele.ops import arguments, contraction, functional, generate, indexing, linear, pooling, shaping, statistics
 from stele.ops.elementwise import binary, unary
 from stele.ops.linear import full as filled
-from stele.tensor import Tensor, arithmetic, array_of, constant, lift, tensor
+from stele.spoken import publish
+from stele.tensor import DTypeLike, Tensor, TensorLike, arithmetic, array_of, constant, lift, tensor
 
 # fmt: off
 exp, log, log1p, expm1      = lift(unary.exp), lift(unary.log), lift(unary.log1p), lift(unary.expm1)
@@ -66,7 +68,7 @@ lifted_gelu = lift(functional.gelu)
 
 
 @public
-def full(shape: Any, value: float | int | bool, dtype: Any = None) -> Tensor:
+def full(shape: int | Sequence[int], value: float, dtype: DTypeLike | None = None) -> Tensor:
     """A tensor that holds one number everywhere.
 
     >>> full((2,), 3.0).tolist()
@@ -77,38 +79,38 @@ def full(shape: Any, value: float | int | bool, dtype: Any = None) -> Tensor:
 
 
 @public
-def zeros(*shape: Any, dtype: Any = "float32") -> Tensor:
+def zeros(*shape: int | Sequence[int], dtype: DTypeLike = "float32") -> Tensor:
     """Zeros of a shape given as one sequence or as several numbers."""
     return full(shapes.shape_of(shape), 0, type_named(dtype))
 
 
 @public
-def ones(*shape: Any, dtype: Any = "float32") -> Tensor:
+def ones(*shape: int | Sequence[int], dtype: DTypeLike = "float32") -> Tensor:
     """Ones of a shape given as one sequence or as several numbers."""
     return full(shapes.shape_of(shape), 1, type_named(dtype))
 
 
 @public
-def full_like(x: Any, value: float | int | bool) -> Tensor:
+def full_like(x: TensorLike, value: float) -> Tensor:
     """One number everywhere, in the shape and dtype of x."""
     x = constant(x)
     return full(x.shape, value, x.dtype)
 
 
 @public
-def zeros_like(x: Any) -> Tensor:
+def zeros_like(x: TensorLike) -> Tensor:
     """Zeros in the shape and dtype of x."""
     return full_like(x, 0)
 
 
 @public
-def ones_like(x: Any) -> Tensor:
+def ones_like(x: TensorLike) -> Tensor:
     """Ones in the shape and dtype of x."""
     return full_like(x, 1)
 
 
 @public
-def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any = None) -> Tensor:
+def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTypeLike | None = None) -> Tensor:
     """start, start+step, ... before stop; from 0 where only one number is given.
 
     >>> arange(2, 8, 2).tolist()
@@ -123,7 +125,7 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any 
 
 
 @public
-def linspace(start: float, stop: float, count: int, dtype: Any = "float32") -> Tensor:
+def linspace(start: float, stop: float, count: int, dtype: DTypeLike = "float32") -> Tensor:
     """`count` numbers evenly from start to stop, both included."""
     ends = [arguments.number(n, "every end of linspace") for n in (start, stop)]
     type = Type(type_named(dtype), (arguments.size(plain(count), "count of linspace"),))
@@ -133,7 +135,7 @@ def linspace(start: float, stop: float, count: int, dtype: Any = "float32") -> T
 
 
 @public
-def eye(n: int, m: int | None = None, dtype: Any = "float32") -> Tensor:
+def eye(n: int, m: int | None = None, dtype: DTypeLike = "float32") -> Tensor:
     """Ones on the diagonal of an n x m matrix of zeros."""
     shape = shapes.shape_of((n, n if m is None else m))
     rows, columns = (Tensor(generate.Iota(shape, axis, int64)()) for axis in (0, 1))
@@ -141,7 +143,7 @@ def eye(n: int, m: int | None = None, dtype: Any = "float32") -> Tensor:
 
 
 @public
-def gelu(x: Any, approximate: str = "none") -> Tensor:
+def gelu(x: TensorLike, approximate: str = "none") -> Tensor:
     """x times the normal distribution function of x; `approximate="tanh"` takes the tanh form."""
     return lifted_gelu(x, approximate=arguments.choice(approximate, "approximate", ("none", "tanh")) == "tanh")
 
@@ -168,3 +170,6 @@ def eval(*tensors: Tensor) -> Any:
             arguments.refuse("every argument of eval", "a tensor", t)
     evaluate([t.value for t in tensors])
     return tensors[0] if len(tensors) == 1 else tensors
+
+
+publish(list(globals().items()), __name__)

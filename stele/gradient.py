@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, TypeVarTuple, overload
+
+import numpy as np
 
 from stele import tree
 from stele.backward import refuse_freed
@@ -19,6 +21,41 @@ from stele.ops.linear import Reshape, full, zeros_like
 from stele.scan import scan
 from stele.tensor import Tensor, constant
 from stele.transform import autodiff
+
+A = TypeVarTuple("A")
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+T = TypeVar("T", bound=Tensor | list[Any] | tuple[Any, ...] | dict[str, Any])   # its gradient is of its own kind,
+B = TypeVar("B", bound=tree.Branch)                                             # a dict by parameter name,
+N = TypeVar("N", bound=np.ndarray[Any, Any] | np.generic | float)               # or a tensor
+
+
+class Gradient(Protocol[P]):
+    """What `grad` makes: it takes what the function takes, and gives the gradient of its first argument."""
+
+    @overload
+    def __call__(self: Gradient[Concatenate[T, Q]], x: T, /, *args: Q.args, **kwargs: Q.kwargs) -> T: ...
+    @overload
+    def __call__(self: Gradient[Concatenate[B, Q]], x: B, /, *args: Q.args, **kwargs: Q.kwargs
+                 ) -> dict[str, Tensor]: ...
+    @overload
+    def __call__(self: Gradient[Concatenate[N, Q]], x: N, /, *args: Q.args, **kwargs: Q.kwargs) -> Tensor: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class Both(Protocol[P]):
+    """What `value_and_grad` makes: it gives what the function gives, and the gradient of its first argument."""
+
+    @overload
+    def __call__(self: Both[Concatenate[T, Q]], x: T, /, *args: Q.args, **kwargs: Q.kwargs) -> tuple[Tensor, T]: ...
+    @overload
+    def __call__(self: Both[Concatenate[B, Q]], x: B, /, *args: Q.args, **kwargs: Q.kwargs
+                 ) -> tuple[Tensor, dict[str, Tensor]]: ...
+    @overload
+    def __call__(self: Both[Concatenate[N, Q]], x: N, /, *args: Q.args, **kwargs: Q.kwargs
+                 ) -> tuple[Tensor, Tensor]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
 def fresh(x: Any) -> Tensor:
@@ -37,6 +74,10 @@ def seed_of(loss: Any) -> Value:
     return full(loss.value.shape, 1, loss.dtype)
 
 
+@overload
+def gradients(loss: Tensor, wrt: T) -> T: ...
+@overload
+def gradients(loss: Tensor, wrt: tree.Branch) -> dict[str, Tensor]: ...
 @public
 def gradients(loss: Tensor, wrt: Any) -> Any:
     """The gradient of a number with respect to each tensor of `wrt`, a tensor or a container of tensors (or a module).
@@ -63,6 +104,12 @@ def gradients(loss: Tensor, wrt: Any) -> Any:
     return tree.unflatten(spec, (Tensor(g, loss.requires_grad) for g in found if g is not None))
 
 
+@overload
+def value_and_grad(  # pyright: ignore[reportOverlappingOverload]
+    f: Callable[P, Tensor], argnums: Literal[0] = 0, has_aux: Literal[False] = False) -> Both[P]: ...
+@overload
+def value_and_grad(f: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+                   ) -> Callable[P, tuple[Any, Any]]: ...
 @public
 def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
                    ) -> Callable[..., Any]:
@@ -118,6 +165,11 @@ def renewed(args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[tuple[Any, .
     return tuple(new), wrt
 
 
+@overload
+def grad(  # pyright: ignore[reportOverlappingOverload]
+    f: Callable[P, Tensor], argnums: Literal[0] = 0, has_aux: Literal[False] = False) -> Gradient[P]: ...
+@overload
+def grad(f: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[P, Any]: ...
 @public
 def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
     """The function that returns the gradient of f; of any order, as in `grad(grad(f))`.
@@ -138,7 +190,7 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool 
 
 
 @public
-def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+def vjp(f: Callable[[*A], R], *args: *A) -> tuple[R, Callable[[R], tuple[*A]]]:
     """f(*args), and the function that maps a cotangent of it to cotangents of the arguments.
 
     >>> import stele as st
@@ -164,7 +216,7 @@ def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[A
 
 
 @public
-def jvp(f: Callable[..., Any], args: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+def jvp(f: Callable[[*A], R], args: tuple[*A], tangents: tuple[*A]) -> tuple[R, R]:
     """f(*args), and its change along the tangents of the arguments.
 
     >>> import stele as st

@@ -1,16 +1,19 @@
 """A cell that holds a value: what a tensor is before it has methods, and who sees it while a function is traced."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 from weakref import ref
 
 from stele.errors import TraceError
 from stele.ir.graph import Array, Parameter, Value, walk
 from stele.ir.origin import Where, here, lines
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Tracing:
@@ -159,9 +162,9 @@ class grad_mode:
     def __exit__(self, *error: object) -> None:
         GRAD.reset(self.tokens.pop())
 
-    def __call__(self, f: Any) -> Any:
+    def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
         @wraps(f)
-        def inside(*args: Any, **kwargs: Any) -> Any:
+        def inside(*args: P.args, **kwargs: P.kwargs) -> R:
             with grad_mode(self.on):
                 return f(*args, **kwargs)
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from stele.ops.arguments import flag, number, whole
 from stele.ops.control import Scan
 from stele.ops.elementwise.arithmetic import Add
 from stele.shapes import shape_of
-from stele.tensor import Tensor, constant, lift, tensor
+from stele.tensor import DTypeLike, Tensor, TensorLike, constant, lift, tensor
 
 NEXT = np.array([0, 0, 1, 0], np.uint32)
 DRAW = "draw"       # label of a key that was drawn outside of a compiled function
@@ -130,19 +130,19 @@ def float_named(dtype: Any) -> DType:
 
 
 @public
-def rand(*shape: Any, dtype: Any = "float32") -> Tensor:
+def rand(*shape: int | Sequence[int], dtype: DTypeLike = "float32") -> Tensor:
     """Numbers uniform in [0, 1), of a shape given as one sequence or as several numbers."""
     return Tensor(random.uniform(GENERATOR.key(), shape=shape_of(shape), dtype=float_named(dtype)))
 
 
 @public
-def randn(*shape: Any, dtype: Any = "float32") -> Tensor:
+def randn(*shape: int | Sequence[int], dtype: DTypeLike = "float32") -> Tensor:
     """Numbers of the standard normal distribution."""
     return Tensor(random.normal(GENERATOR.key(), shape=shape_of(shape), dtype=float_named(dtype)))
 
 
 @public
-def randint(low: int, high: int, shape: Any) -> Tensor:
+def randint(low: int, high: int, shape: int | Sequence[int]) -> Tensor:
     """Integers from low to high - 1, as int64."""
     low, high = whole(low, "low of randint"), whole(high, "high of randint")
     return Tensor(random.randint(GENERATOR.key(), low=low, high=high, shape=shape_of((shape,))))
@@ -154,27 +154,27 @@ def bound(x: Any, what: str) -> Any:
 
 
 @public
-def uniform(low: float, high: float, shape: Any) -> Tensor:
+def uniform(low: TensorLike, high: TensorLike, shape: int | Sequence[int]) -> Tensor:
     """Numbers uniform in [low, high)."""
-    low, high = bound(low, "low of uniform"), bound(high, "high of uniform")
-    return rand(shape) * (high - low) + low
+    a, b = bound(low, "low of uniform"), bound(high, "high of uniform")
+    return rand(shape) * (b - a) + a
 
 
 @public
-def normal(mean: float, std: float, shape: Any) -> Tensor:
+def normal(mean: TensorLike, std: TensorLike, shape: int | Sequence[int]) -> Tensor:
     """Numbers of the normal distribution."""
     mean, std = bound(mean, "mean of normal"), bound(std, "std of normal")
     return randn(shape) * std + mean
 
 
 @public
-def bernoulli(p: float, shape: Any) -> Tensor:
+def bernoulli(p: float, shape: int | Sequence[int]) -> Tensor:
     """True with probability p."""
     return Tensor(random.bernoulli(GENERATOR.key(), p=number(p, "p of bernoulli", 0, 1), shape=shape_of((shape,))))
 
 
 @public
-def dropout(x: Any, p: float = 0.5, training: bool = True) -> Tensor:
+def dropout(x: TensorLike, p: float = 0.5, training: bool = True) -> Tensor:
     """x with each element zero with probability p, the others divided by 1 - p; x itself when not training."""
     p, training = chance(p), flag(training, "training of dropout")
     return dropped(constant(x), Tensor(GENERATOR.key()), p=p) if training and p else constant(x)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from stele import tree
 from stele.errors import ShapeError, TraceError
@@ -14,6 +14,10 @@ from stele.ops import control
 from stele.ops.arguments import function, size
 from stele.random import GENERATOR
 from stele.tensor import Operands, Tensor, constant
+
+S = TypeVar("S")
+X = TypeVar("X")
+Y = TypeVar("Y")     # state, input, output
 
 
 class Body(Tracing):
@@ -59,6 +63,12 @@ class Body(Tracing):
                          hint="Call it on the result of the scan, or use st.gradients.")
 
 
+@overload
+def scan(f: Callable[[S, X], tuple[S, Y]], init: S, xs: X, *, length: int | None = None, reverse: bool = False
+         ) -> tuple[S, Y]: ...
+@overload
+def scan(f: Callable[[S, Any], tuple[S, Y]], init: S, xs: None = None, *, length: int, reverse: bool = False
+         ) -> tuple[S, Y]: ...
 @public
 def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, *, length: int | None = None,
          reverse: bool = False) -> tuple[Any, Any]:

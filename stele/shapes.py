@@ -11,6 +11,8 @@ from stele.opensize import plain
 from stele.ops import linear, shaping
 from stele.ops.arguments import shape, wholes
 
+Sizes = Any     # whole numbers one by one, or one sequence of them
+
 
 def order_of(given: tuple[Any, ...], what: str = "axis") -> tuple[Any, ...]:
     """Whole numbers, given as one sequence or as several."""
@@ -22,7 +24,7 @@ def shape_of(given: tuple[Any, ...]) -> tuple[Any, ...]:
     return shape(plain(given[0] if len(given) == 1 else given))
 
 
-def reshape(x: Value, *sizes: Any) -> Value:
+def reshape(x: Value, *sizes: Sizes) -> Value:
     """The same elements in row-major order under another shape; one entry may be -1."""
     wanted = order_of(sizes, "size")
     if sum(n == -1 for n in wanted) > 1:
@@ -30,12 +32,12 @@ def reshape(x: Value, *sizes: Any) -> Value:
     return linear.reshape(x, wanted)
 
 
-def permute(x: Value, *axes: Any) -> Value:
+def permute(x: Value, *axes: Sizes) -> Value:
     """x with its axes in another order; reversed without one."""
     return shaping.permute(x, *order_of(axes))
 
 
-def transpose(x: Value, *axes: Any) -> Value:
+def transpose(x: Value, *axes: Sizes) -> Value:
     """x with two axes exchanged, as in PyTorch; with all in another order, as in NumPy; reversed without one."""
     order = order_of(axes)
     return shaping.swapaxes(x, *order) if len(order) == 2 else shaping.permute(x, *order)
@@ -54,7 +56,7 @@ def unsqueeze(x: Value, *, axis: int | Sequence[int]) -> Value:
     return linear.expand_dims(x, (axis,) if isinstance(axis, int) else tuple(axis))
 
 
-def expand(x: Value, *sizes: Any) -> Value:
+def expand(x: Value, *sizes: Sizes) -> Value:
     """x repeated to a shape by NumPy's rule; -1 keeps an axis."""
     wanted = order_of(sizes, "size")
     old = (1,) * (len(wanted) - x.ndim) + x.shape

@@ -1,15 +1,15 @@
 """The array a user holds: a handle on a value, with operators, methods, and numbers when somebody looks."""
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from itertools import chain, repeat
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stele import shapes
+from stele import shapes, spoken
 from stele.backward import backward, settle
 from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
 from stele.evaluate import EVALUATOR, evaluate, known
@@ -43,11 +43,11 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
 
     With `numbers`, a symbolic size among the arguments is an operand: a number known when the program runs.
     """
-    parameters = inspect.signature(f).parameters.values()
+    said, parameters = spoken.signature(f), spoken.own(f).parameters.values()
     keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    places = len(parameters) - len(keywords) if not variadic else None
+    places = None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(parameters) - len(keywords)
     checks = {p.name: (FORMS[p.annotation], f"{p.name} of {f.__name__}") for p in parameters}
+    required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
     in_order = list(checks.values())[:len(parameters) - len(keywords)]
     seen_before: dict[Any, Template] = {}
 
@@ -55,11 +55,12 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
         if places is not None and len(args) > places:
             named = dict(zip(keywords, args[places:]))
             if (most := places + len(keywords)) < len(args) or named.keys() & kwargs.keys():
-                raise ArgumentError(f"{f.__name__} takes at most {most} arguments, each once; got {len(args)}"
-                                    + "".join(f" and {name}=" for name in kwargs))
+                raise too_many(f.__name__, most, args, kwargs)
             args, kwargs = args[:places], kwargs | named
         if kwargs.keys() - checks.keys():
             kwargs = respelled(f.__name__, kwargs, checks)
+        if len(args) < len(required) and (missing := [name for name in required[len(args):] if name not in kwargs]):
+            raise ArgumentError(f"{f.__name__} needs {' and '.join(missing)}", hint=f"It is {f.__name__}{said}.")
         with inherit(here()):
             given = [form(found.value(a), what) for (form, what), a in zip(chain(in_order, repeat(in_order[-1])), args)]
             named = {name: checks[name][0](found.value(a), checks[name][1]) for name, a in kwargs.items()}
@@ -82,7 +83,14 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
                 del seen_before[next(iter(seen_before))]
         return found.tensors(y)
 
+    lifted.__signature__, lifted.__annotations__ = said, {}     # type: ignore[attr-defined]
     return lifted
+
+
+def too_many(function: str, most: int, args: Sequence[Any], named: Collection[str]) -> ArgumentError:
+    """The error for arguments of which some stand in no place, or in one that a name has taken."""
+    return ArgumentError(f"{function} takes at most {most} argument{'s' * (most > 1)}, each once; got {len(args)}"
+                         + "".join(f" and {name}=" for name in named))
 
 
 def respelled(function: str, given: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
@@ -99,9 +107,13 @@ class Operands:
 
     __slots__ = ("differentiable", "numbers", "values")
 
+    differentiable: bool
+    numbers: bool
+    values: list[Value]
+
     def __init__(self, numbers: bool) -> None:
         self.differentiable, self.numbers = False, numbers
-        self.values: list[Value] = []
+        self.values = []
 
     def key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What of the arguments a result depends on, besides the operands' numbers: the operands are noted. None where
@@ -173,13 +185,19 @@ def arithmetic(f: Callable[..., Any]) -> Callable[..., Any]:
 def reflected(f: Callable[..., Any]) -> Callable[..., Any]:
     """A binary function as the method of its second operand."""
     lifted = arithmetic(f)
-    return public(lambda z, x: lifted(x, z))
+    return speaking(public(lambda z, x: lifted(x, z)), lifted)
 
 
 def rebinding(f: Callable[..., Any]) -> Callable[..., Any]:
     """A binary function as an in-place operator: its result is what the handle stands for from now on."""
     lifted = arithmetic(f)
-    return public(lambda x, z: x.rebind(lifted(x, z)))
+    return speaking(public(lambda x, z: x.rebind(lifted(x, z))), lifted)
+
+
+def speaking(method: Any, lifted: Any) -> Callable[..., Any]:
+    """A method with the signature and the words of the function it is made of."""
+    method.__signature__, method.__doc__ = lifted.__signature__, lifted.__doc__
+    return method
 
 
 def astype(x: Value, *, dtype: DType) -> Value:
@@ -210,6 +228,8 @@ class Tensor(Looking):
     """
 
     __slots__ = ()
+
+    grad: Tensor | None  # type: ignore[assignment]
 
     # Rebinding
 
@@ -256,7 +276,7 @@ class Tensor(Looking):
         return self
 
     @public
-    def __setitem__(self, key: Any, new: Any) -> None:
+    def __setitem__(self, key: Index, new: Any) -> None:
         self.rebind(replaced(self, constant(new, self.dtype), key))
 
     # Gradients
@@ -362,7 +382,7 @@ class Tensor(Looking):
     astype                 = lift(astype)
 
     @public
-    def to(self, what: Any) -> Tensor:
+    def to(self, what: DTypeLike) -> Tensor:
         """This tensor as another dtype, or on a device."""
         return self if is_here(what) else self.astype(what)
 
@@ -383,6 +403,13 @@ class Tensor(Looking):
     def bool(self) -> Tensor: return self.astype("bool")
 
 
+# What an operand may be, what may stand in x[...], and what may name a dtype.
+TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | float
+Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | None
+Index = Place | tuple[Place, ...]
+DTypeLike = DType | str | type[Any] | np.dtype[Any]
+
+spoken.publish(list(vars(Tensor).items()), __name__, "Tensor")
 converted = lift(astype)
 replaced = lift(indexing.set_index)
 
@@ -408,7 +435,7 @@ def constant(x: Any, like: DType | None = None) -> Tensor:
 
 
 @public
-def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def tensor(data: Any, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
     """A tensor holding a copy of numbers, lists of numbers, an array or another tensor.
 
     Python floats become float32 and Python integers int64; arrays keep their dtype.

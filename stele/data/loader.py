@@ -59,7 +59,7 @@ class Loader:
         full, rest = divmod(self.samples, self.batch_size)
         return full if self.drop_last else full + (rest > 0)
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:    # arrays, which compiled functions take as tensors
         epoch, first = self.epoch, self.first
         self.epoch, self.first = epoch + 1, 0
         self.position = (epoch, first)

@@ -250,7 +250,7 @@ class Sequential(Module):
     def __getitem__(self, k: int) -> Module:
         return self.layers[k]
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers:
             x = layer(x)
         return x

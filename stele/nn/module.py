@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, ParamSpec, Protocol, Self, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
@@ -21,6 +21,15 @@ from stele.tensor import Tensor, constant, is_here
 
 PATHS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()     # of all modules below the one called last from outside,
 LATEST: list[ref[Module]] = []                                  # which stands here
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+
+class Forward(Protocol[P, R]):
+    """What has a `forward`: calling it takes and gives what that does."""
+
+    def forward(self, *x: P.args, **options: P.kwargs) -> R: ...
 
 
 class Module:
@@ -45,15 +54,16 @@ class Module:
         """The result for an input: to be written by every module."""
         raise NotImplementedError(f"{type(self).__name__} has no forward(self, x)")
 
-    def __call__(self, *x: Any, **options: Any) -> Any:
+    def __call__(self: Forward[P, R], *x: P.args, **options: P.kwargs) -> R:
+        own: Any = self
         scope = SCOPE.get()
-        if not scope.layer and (not LATEST or LATEST[0]() is not self):
-            PATHS.update((module, name) for name, module in self.named_modules())
-            LATEST[:] = [ref(self)]
-        path = PATHS.get(self)
+        if not scope.layer and (not LATEST or LATEST[0]() is not own):
+            PATHS.update((module, name) for name, module in own.named_modules())
+            LATEST[:] = [ref(own)]
+        path = PATHS.get(own)
         if path is None:
             LATEST.clear()      # a layer that came later: the next call finds its path
-        token = SCOPE.set(Scope(path or type(self).__name__, scope.inherited))
+        token = SCOPE.set(Scope(path or type(own).__name__, scope.inherited))
         try:
             y = self.forward(*x, **options)
         except Exception as error:

@@ -94,10 +94,9 @@ def one_hot(labels: Value, *, classes: int, dtype: DType = float32) -> Value:
 def cross_entropy(logits: Value, labels: Value, *, axis: int = -1, reduction: str = "mean") -> Value:
     """-log(softmax(logits)[label]) for integer labels, averaged, summed ('sum') or one by one ('none').
 
-    >>> from stele.ir.graph import parameter
-    >>> from stele.ir.types import Type
-    >>> str(cross_entropy(parameter("x", Type(float32, (8, 10))), parameter("t", Type(int64, (8,)))).type)
-    'float32[]'
+    >>> import stele as st
+    >>> st.cross_entropy(st.zeros((8, 10)), st.arange(8), reduction="none").shape
+    (8,)
     """
     return reduced(-pick(log_softmax(logits, axis=axis), labels, axis=axis), reduction)
 

@@ -196,13 +196,13 @@ class AdamW(Adam):
 def clip_grad_norm(parameters: Sequence[Tensor], limit: float) -> Tensor:
     """Scales all gradients so that their joint Euclidean norm is at most `limit`; returns the norm before."""
     with no_grad():
-        held = [p for p in parameters if p.grad is not None]
+        held = [(p, g) for p in parameters if (g := p.grad) is not None]
         if not held:
             raise GraphError("clip_grad_norm found no gradient", hint="Call it between loss.backward() and step().")
-        norm = F.sqrt(sum(F.square(p.grad).sum() for p in held))
+        norm = F.sqrt(sum(F.square(g).sum() for _, g in held))
         scale = F.minimum(limit / (norm + 1e-6), 1.0)
-        for p in held:
-            p.grad = p.grad * scale
+        for p, g in held:
+            p.grad = g * scale
         return norm
 
 

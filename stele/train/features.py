@@ -1,6 +1,8 @@
 """`stele features`: photographs in, the features of a residual network out."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import stele as st
@@ -22,7 +24,7 @@ def features(options: FeatureOptions) -> None:
         optional = {name: x for name, x in model.state_dict().items() if name.startswith("fc.")}
         model.load_state_dict(optional | read_safetensors(options.weights))
 
-    def extract(x: Tensor) -> Tensor:
+    def extract(x: Any) -> Tensor:
         with st.no_grad():
             return model.features(x)
 

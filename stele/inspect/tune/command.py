@@ -4,6 +4,7 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -72,12 +73,14 @@ def programs(options: TuneOptions) -> Programs:
 
 def run(workload: str) -> None:
     """One step and one prediction of a workload on numbers of no meaning, in the shapes of its data."""
-    labels = np.zeros(64, np.int64)
+    x: Any
+    labels: Any = np.zeros(64, np.int64)
     if workload == "resnet50":
         model = ResNet50().eval()
         with st.no_grad():
             for n in (1, 32):
-                st.compile(model.features)(np.zeros((n, 3, 224, 224), np.float32))
+                x = np.zeros((n, 3, 224, 224), np.float32)
+                st.compile(model.features)(x)
         return
     model, x = (Cnn(), np.zeros((64, 3, 32, 32), np.float32)) if workload == "cnn" else \
         (Sentiment(), np.zeros((64, 150), np.int32))

@@ -13,6 +13,7 @@ from stele.ir.types import DType, Type, bool_, broadcast_shapes, float32, highes
 from stele.ops.linear import broadcast, cast
 
 Rounding = Callable[[float], int]
+Operand = Any       # a value, or a number that takes the dtype of the values it meets
 
 
 def meet(args: Sequence[Any]) -> tuple[Value, ...]:
@@ -150,13 +151,11 @@ def needs_integer(op: Op, dtype: DType, with_bool: bool = True) -> None:
 
 def function(op: Op, name: str = "") -> Callable[..., Value]:
     """The op as a plain function of its operands, under its name in lower case or another."""
-    arity: int = getattr(op, "arity", 1)
+    def one(x: Operand) -> Value: return op(x)
+    def two(x: Operand, z: Operand) -> Value: return op(x, z)
+    def three(condition: Operand, x: Operand, z: Operand) -> Value: return op(condition, x, z)
 
-    def apply(*x: Any) -> Value:
-        if len(x) != arity:
-            raise ArgumentError(f"{apply.__name__} takes {arity} operand{'s' * (arity > 1)}, got {len(x)}")
-        return op(*x)
-
+    apply = (one, two, three)[getattr(op, "arity", 1) - 1]
     apply.__name__ = apply.__qualname__ = name or op.name.lower()
     apply.__doc__ = type(op).__doc__
     return apply

@@ -25,7 +25,7 @@ from stele.ops.elementwise.arithmetic import (
     Select,
     Sub,
 )
-from stele.ops.elementwise.base import Binary, function, meet, needs_integer
+from stele.ops.elementwise.base import Binary, Operand, function, meet, needs_integer
 from stele.ops.elementwise.unary import log, reciprocal, rsqrt, sqrt, square
 from stele.ops.linear import cast, ones_like, zeros_like
 
@@ -201,7 +201,7 @@ POWERS: dict[float, Callable[[Value], Value]] = {
 }
 
 
-def pow(x: Any, z: Any) -> Value:
+def pow(x: Operand, z: Operand) -> Value:
     """x to the power z; a small number as exponent becomes products or roots.
 
     Integers to the power of integers stay integers; a float as exponent makes them float32.
@@ -222,16 +222,16 @@ def pow(x: Any, z: Any) -> Value:
     return y
 
 
-def where(*x: Any) -> Value:
+def where(condition: Operand, x: Operand | None = None, z: Operand | None = None) -> Value:
     """x where a condition holds, else z: where(condition, x, z)."""
-    if len(x) != 3:
-        raise ArgumentError(f"where takes a condition and two operands, got {len(x)} of the three",
+    if x is None or z is None:
+        raise ArgumentError(f"where takes a condition and two operands, got {3 - (x, z).count(None)} of the three",
                             hint="Write st.where(x > 0, x, 0). How many places of a condition hold is known with its "
                                  "numbers only, so they are no tensor: np.nonzero(condition.numpy()) finds them.")
-    return Select()(*x)
+    return Select()(condition, x, z)
 
 
-def clip(x: Value, *, low: Any = None, high: Any = None) -> Value:
+def clip(x: Value, *, low: Operand | None = None, high: Operand | None = None) -> Value:
     """x held between low and high; the gradient at a bound is 1. Bounds beyond an integer dtype bound nothing."""
     if low is not None and not (is_whole(x, low) and low <= lowest(x.dtype)):
         x = AtLeast()(x, low)
@@ -245,17 +245,17 @@ def is_whole(x: Value, bound: Any) -> bool:
     return x.dtype.kind in "ui" and isinstance(bound, int | np.integer)
 
 
-def logical_and(x: Any, z: Any) -> Value:
+def logical_and(x: Operand, z: Operand) -> Value:
     """Whether both are true; a number is true unless it is zero."""
     return And()(*truths(x, z))
 
 
-def logical_or(x: Any, z: Any) -> Value:
+def logical_or(x: Operand, z: Operand) -> Value:
     """Whether either is true; a number is true unless it is zero."""
     return Or()(*truths(x, z))
 
 
-def logical_xor(x: Any, z: Any) -> Value:
+def logical_xor(x: Operand, z: Operand) -> Value:
     """Whether one is true and the other is not; a number is true unless it is zero."""
     return Xor()(*truths(x, z))
 

@@ -10,7 +10,7 @@ from stele.ir.graph import Array, Value, literal
 from stele.ir.types import Type, bool_, float32
 from stele.ir.types import dtype as named
 from stele.ops.elementwise.arithmetic import LessEqual, Select
-from stele.ops.elementwise.base import FloatUnary, Unary, function, needs_integer
+from stele.ops.elementwise.base import FloatUnary, Operand, Unary, function, needs_integer
 from stele.ops.linear import cast, zeros_like
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
@@ -344,7 +344,7 @@ invert        = function(Not(), "invert")
 stop_gradient = function(StopGradient(), "stop_gradient")
 
 
-def logical_not(x: Any) -> Value:
+def logical_not(x: Operand) -> Value:
     """Whether x is false: zero, if it is a number."""
     return Not()(cast(x if isinstance(x, Value) else literal(x), bool_))
 

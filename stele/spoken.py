@@ -1,0 +1,64 @@
+"""Functions of values as users read them: signatures in the words of tensors, under the names where they stand."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+# What users read where a parameter is annotated so; any other annotation is read as it stands.
+WORDS: dict[str, str] = {
+    "Value":                            "TensorLike",
+    "Value | None":                     "TensorLike | None",
+    "Operand":                          "TensorLike",
+    "Operand | None":                   "TensorLike | None",
+    "Sequence[Value]":                  "Sequence[TensorLike]",
+    "Dim":                              "int",
+    "Axes":                             "int | Sequence[int] | None",
+    "Shape":                            "int | Sequence[int]",
+    "Sizes":                            "int | Sequence[int]",
+    "DType":                            "DTypeLike",
+    "Key":                              "Index",
+    "int | Pair":                       "int | Sequence[int]",
+    "int | Pair | None":                "int | Sequence[int] | None",
+    "int | Pair | Padding | str":       "int | Sequence[int | Sequence[int]] | str",
+    "Sequence[tuple[Dim, Dim]]":        "Sequence[int | Sequence[int]]",
+}
+
+
+class Word(str):
+    """An annotation that prints without quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+own = cache(inspect.signature)      # many a function is lifted twice: to a function and to a method
+
+
+@cache
+def signature(f: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function of values as one of tensors, whose keyword-only parameters also have positions.
+
+    >>> from stele.ops import statistics
+    >>> signature(statistics.argmax)
+    <Signature (x: TensorLike, axis: int | None = None) -> Tensor>
+    """
+    parameters = own(f).parameters.values()
+    placed = all(p.kind is not p.VAR_POSITIONAL for p in parameters)
+    said = [p.replace(annotation=Word(WORDS.get(p.annotation, p.annotation)),
+                      kind=p.POSITIONAL_OR_KEYWORD if placed else p.kind) for p in parameters]
+    return inspect.Signature(said, return_annotation=Word(own(f).return_annotation.replace("Value", "Tensor")))
+
+
+def publish(room: Iterable[tuple[str, Any]], module: str, owner: str = "") -> None:
+    """Names lifted functions by where they stand: in a module, or in a class of it as methods, whose first is self."""
+    for name, held in room:
+        f: Any = held.fget if isinstance(held, property) else held
+        said = getattr(f, "__signature__", None)
+        if said is None:
+            continue
+        f.__module__, f.__name__, f.__qualname__ = module, name, f"{owner}.{name}" if owner else name
+        if owner:
+            first, *rest = said.parameters.values()
+            f.__signature__ = said.replace(parameters=[first.replace(name="self", annotation=first.empty), *rest])

@@ -1,0 +1,121 @@
+"""Writes what type checkers and editors read of the modules whose functions are made of functions of values.
+
+    python tools/make_stubs.py      # writes stele/functions.pyi and stele/tensor.pyi
+
+What a `def` says is copied; what `lift` makes says its signature itself. A test holds the files current.
+"""
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+HOUSE = Path(__file__).resolve().parents[1] / "stele"
+MODULES = ("functions", "tensor")
+WIDTH = 120
+INHERITED = {"__hash__": "def __hash__(self) -> int:"}
+NEEDED = {"builtins": "import builtins", "Sequence": "from collections.abc import Sequence"}
+UNSAID = {"public"}     # decorators that change no signature
+CHANGED = {"__eq__", "__ne__"}      # methods that answer otherwise than those of `object`
+
+
+def stub(name: str) -> str:
+    """The text of a module's stub."""
+    tree = ast.parse((HOUSE / f"{name}.py").read_text())
+    room = vars(importlib.import_module(f"stele.{name}"))
+    body = list(declarations(tree.body, room))
+    used = {node.id for line in body for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
+    head = [f'"""{ast.get_docstring(tree)}"""', "# Written by tools/make_stubs.py.",
+            *(line for name, line in NEEDED.items() if name in used), *imports(tree.body, used - NEEDED.keys())]
+    return "\n".join([*head, "", *body]) + "\n"
+
+
+def imports(body: list[ast.stmt], used: set[str]) -> Iterator[str]:
+    """The imports of what is used."""
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom) and getattr(node, "module", "") != "__future__":
+            node.names = [a for a in node.names if (a.asname or a.name) in used]
+            if node.names:
+                yield ast.unparse(node)
+
+
+def declarations(body: list[ast.stmt], room: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+    """What stands in a module or a class, one declaration after the other."""
+    for node in body:
+        match node:
+            case ast.ClassDef():
+                bases = ", ".join(map(ast.unparse, node.bases))
+                yield "\n".join([f"class {node.name}" + (f"({bases}):" if bases else ":"),
+                                 *said(ast.get_docstring(node), "    "),
+                                 *declarations(node.body, vars(room[node.name]), "    ")])
+            case ast.FunctionDef():
+                yield written(node, indent)
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
+                yield f"{indent}{name}: {ast.unparse(annotation)}"
+            case ast.Assign(targets=[target]):
+                for name in (n.id for n in ast.walk(target) if isinstance(n, ast.Name)):
+                    yield from assigned(name, node, room[name], indent)
+
+
+def assigned(name: str, node: ast.Assign, value: Any, indent: str) -> Iterator[str]:
+    """What is bound to a name: a lifted function, a property of one, another name for what there is, or a constant."""
+    f = value.fget if isinstance(value, property) else value
+    if hasattr(f, "__signature__"):
+        made = ast.parse(f"def {name}{inspect.signature(f)}: ...").body[0]
+        assert isinstance(made, ast.FunctionDef)
+        made.args.defaults = [ast.Constant(...) if isinstance(d, ast.Name) else d for d in made.args.defaults]
+        made.body = [*map(ast.Expr, map(ast.Constant, filter(None, [inspect.getdoc(f)]))), *made.body]
+        if isinstance(value, property):
+            made.decorator_list = [ast.Name("property")]
+        yield written(made, indent)
+    elif name in INHERITED:
+        yield f"{indent}{INHERITED[name]} ..."
+    elif isinstance(value, int | str):
+        yield f"{indent}{name}: {type(value).__name__}"
+    elif name != "__slots__":
+        yield f"{indent}{ast.unparse(node)}"
+
+
+def written(node: ast.FunctionDef, indent: str) -> str:
+    """A function without its body, but with its words."""
+    words = ast.get_docstring(node)
+    node.decorator_list = [d for d in node.decorator_list if ast.unparse(d) not in UNSAID]
+    node.body = []
+    if indent:
+        node = Outside().visit(node)
+    *decorators, head = ast.unparse(ast.fix_missing_locations(node)).splitlines()
+    ignored = "  # type: ignore[override]" if node.name in CHANGED else ""
+    lines = [indent + d for d in decorators]
+    lines += textwrap.wrap(indent + head + ("" if words else " ..." + ignored), WIDTH,
+                           subsequent_indent=indent + " " * 8, break_long_words=False)
+    if words and ignored:
+        lines[-1] += ignored
+    return "\n".join([*lines, *said(words, indent + "    ")])
+
+
+class Outside(ast.NodeTransformer):
+    """In a class with methods `int`, `float` and `bool` the types of these names are those of `builtins`."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.parse(f"builtins.{node.id}", mode="eval").body if node.id in ("int", "float", "bool") else node
+
+
+def said(words: str | None, indent: str) -> Iterator[str]:
+    """A docstring as it stands in the source."""
+    if words:
+        yield textwrap.indent(f'"""{words}' + ('\n"""' if "\n" in words else '"""'), indent,
+                              lambda line: bool(line.strip()))
+
+
+def main() -> None:
+    """Writes both stubs."""
+    for name in MODULES:
+        (HOUSE / f"{name}.pyi").write_text(stub(name))
+
+
+if __name__ == "__main__":
+    main()
