@@ -52,11 +52,13 @@ class Flag(Generic[T_co]):
                               hint=f"Unset it for the default ({self.default or 'empty'}).") from None
 
 
+_ANSWERS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+
 def _boolean(text: str) -> bool:
-    answers = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-    if text.lower() not in answers:
+    if text.lower() not in _ANSWERS:
         raise ValueError
-    return answers[text.lower()]
+    return _ANSWERS[text.lower()]
 
 
 def _integer(low: int, high: int, unit: str) -> Form[int]:
@@ -90,6 +92,16 @@ def _path(text: str) -> Path:
     return Path(text).expanduser().absolute()
 
 
+def _checks(*choices: str) -> Form[frozenset[str]]:
+    names = _names(*choices)
+
+    def parse(text: str) -> frozenset[str]:
+        if text.lower() not in _ANSWERS:
+            return names.parse(text)
+        return frozenset(choices[:1]) if _boolean(text) else frozenset()
+    return Form(f"0, 1 (which is {choices[0]}), {names.says}", parse)
+
+
 MAX_THREADS = 64
 CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -98,6 +110,7 @@ _folder = Form("a folder", _path)
 _library = Form("openblas, mkl, none or a library's path", str)
 _target = _choice("native", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 _backend = _choice("cpu", "reference")
+_checked = _checks("graph", "nan")
 _frames = _choice("short", "full")
 _stages = _names("graph", "simplify", "stabilize", "expand", "share", "merge", "fuse", "loops", "llvm", "asm", "memory",
                  "cache", "time", "call")
@@ -117,7 +130,7 @@ DATA       = Flag("STELE_DATA",       "~/.cache/stele/data",        _folder,    
 OFFLINE    = Flag("STELE_OFFLINE",    "0",                          _yes_no,    "Never open a network connection.")
 SHOW       = Flag("STELE_SHOW",       "",                           _stages,    "Print these stages of every compile.")
 TRACEBACK  = Flag("STELE_TRACEBACK",  "short",                      _frames,    "Frames in errors: yours, or all.")
-CHECK      = Flag("STELE_CHECK",      "0",                          _yes_no,    "Verify the graph after every pass.")
+CHECK      = Flag("STELE_CHECK",      "0",                          _checked,   "Verify all passes; find NaN.")
 # fmt: on
 
 ALL: tuple[Flag[object], ...] = (TARGET, THREADS, SPIN, BACKEND, BLAS, CACHE, CACHE_SIZE, DATA, OFFLINE, SHOW,

@@ -46,6 +46,7 @@ class DeviceError(SteleError, RuntimeError):    """A device is missing, or does 
 class CompileError(SteleError, RuntimeError):   """LLVM refused a module, or an object refers to a forbidden symbol."""
 class IndexOutOfRange(SteleError, IndexError):  """An index lies outside of its axis."""
 class Cancelled(SteleError, RuntimeError):      """A running program was asked to stop."""
+class NotANumber(SteleError, FloatingPointError): """A program made NaN, where STELE_CHECK=nan looks for it."""
 class OutOfMemory(SteleError, MemoryError):     """There is no memory for an array of so many bytes."""
 # fmt: on
 

@@ -71,7 +71,7 @@ def text_of(graph: Graph) -> str:
 def watched(name: str, before: Graph, after: Graph) -> Graph:
     """What a pass made of a graph, printed and verified where that is asked for."""
     show(name, lambda: "changed nothing" if after.digest == before.digest else text_of(after))
-    if config.CHECK():
+    if "graph" in config.CHECK():
         from stele.ir.verify import verify
         try:
             verify(after)
@@ -85,11 +85,14 @@ def build(graph: Graph, *, donate: Mapping[int, int] = {}, steady: Collection[in
     """A program that computes the graph's results from its parameters.
 
     `donate[k] = j`: the buffer of parameter k may be overwritten by result j. What only parameters in `steady` decide
-    is computed once, and again when one of them is another.
+    is computed once, and again when one of them is another. STELE_CHECK=nan looks for NaN behind every call.
     """
     module, name = BACKENDS[options.backend]
     compile = getattr(importlib.import_module(module), name)
-    return compile(graph, lambda traced: optimise(traced, options), donate, steady, options.precision, repr(options))
+    program = compile(graph, lambda traced: optimise(traced, options), donate, steady, options.precision, repr(options))
+    if "nan" in config.CHECK():
+        return importlib.import_module("stele.backend.finite").Watched(program, graph)
+    return program
 
 
 def set_threads(threads: int) -> None:
