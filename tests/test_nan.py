@@ -36,7 +36,8 @@ def line_of(f: Any, after: int = 1) -> str:
 
 def test_a_training_step_says_where_nan_came_from_and_keeps_its_parameters() -> None:
     model = Net()
-    model.fc.bias.assign([5.0, 5.0, 5.0])
+    bias: Any = model.fc.bias
+    bias.assign([5.0, 5.0, 5.0])
     model.fc.weight.assign(st.zeros(3, 4))
     optimizer = optim.SGD(model.parameters(), 0.1)
 
@@ -49,7 +50,7 @@ def test_a_training_step_says_where_nan_came_from_and_keeps_its_parameters() -> 
         return loss
 
     assert np.isfinite(float(step(st.zeros(2, 4))))
-    model.fc.bias.assign([1.0, -1.0, 1.0])
+    bias.assign([1.0, -1.0, 1.0])
     before = {name: x.numpy().copy() for name, x in model.state_dict().items()}
     with pytest.raises(FloatingPointError) as caught:
         step(st.zeros(2, 4))

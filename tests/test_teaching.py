@@ -83,6 +83,12 @@ def test_frames_of_ours_are_shown_on_demand(monkeypatch: pytest.MonkeyPatch) -> 
 x34, x24 = st.ones(3, 4), st.ones(2, 4)
 weight = st.tensor([1.0], requires_grad=True)
 
+# As somebody calls them whom no type checker warns.
+Loader: Any = data.Loader
+SGD: Any = optim.SGD
+Sequential: Any = nn.Sequential
+placeholder: Any = st.placeholder
+
 DOORS: dict[str, Callable[[], Any]] = {
     "operator": lambda: x34 + x24, "reflected": lambda: (1, 2) @ x34, "in place": lambda: st.ones(3).__iadd__(x34),
     "method": lambda: x34.sum(axis=7), "function": lambda: st.matmul(x34, x34), "too many": lambda: st.exp(1, 2, 3),
@@ -91,9 +97,9 @@ DOORS: dict[str, Callable[[], Any]] = {
     "backward": lambda: x34.backward(), "grad": lambda: st.grad(lambda x: x)(x34), "set": lambda: set_item(x34),
     "scan": lambda: st.scan(lambda s, x: s, x34, x34), "look": lambda: st.take(x34, st.tensor([9]), 0).numpy(),
     "compiled": lambda: st.compile(lambda x: x34[x])(st.tensor(9)), "layer": lambda: nn.Linear(-1, 4),
-    "recurrent": lambda: nn.GRU(-1, 4), "loss": lambda: nn.mse_loss(x34, x24), "optimiser": lambda: optim.SGD([], 1.0),
-    "adam": lambda: optim.Adam([weight], betas=(2, 2)), "loader": lambda: data.Loader((np.ones(3), np.ones(4))),
-    "placeholder": lambda: st.placeholder(3), "function of": lambda: st.function([x34], x34),
+    "recurrent": lambda: nn.GRU(-1, 4), "loss": lambda: nn.mse_loss(x34, x24), "optimiser": lambda: SGD([], 1.0),
+    "adam": lambda: optim.Adam([weight], betas=(2, 2)), "loader": lambda: Loader((np.ones(3), np.ones(4))),
+    "placeholder": lambda: placeholder(3), "function of": lambda: st.function([x34], x34),
 }
 
 
@@ -171,20 +177,20 @@ TEACHING: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "item()": (traced(lambda x: x.item()), ["x.item()", "depends on 'x'", "outside of the function"]),
     "range": (lambda: st.compile(lambda n: list(range(n)))(st.tensor(3)), ["a count", "'n'", "st.scan"]),
     "integer requires_grad": (lambda: st.tensor([1, 2], requires_grad=True), ["int64", "float", "[1.0, 2.0]"]),
-    "groups": (lambda: optim.SGD([{"params": [weight], "lr": 1}], 1.0), ["groups", "params, lr", "for each group"]),
-    "no gradients": (lambda: optim.SGD([weight, x24], 1.0), ["parameter 1", "float32[2,4]", "requires_grad=True"]),
-    "computed": (lambda: optim.SGD([weight * 2], 1.0), ["parameter 0", "computed from others"]),
-    "a tensor for a list": (lambda: optim.SGD(weight, 1.0), ["a list of tensors", "Pass [x]"]),
-    "a module for a list": (lambda: optim.SGD(linear, 1.0), ["a list of tensors", "model.parameters()"]),
+    "groups": (lambda: SGD([{"params": [weight], "lr": 1}], 1.0), ["groups", "params, lr", "for each group"]),
+    "no gradients": (lambda: SGD([weight, x24], 1.0), ["parameter 1", "float32[2,4]", "requires_grad=True"]),
+    "computed": (lambda: SGD([weight * 2], 1.0), ["parameter 0", "computed from others"]),
+    "a tensor for a list": (lambda: SGD(weight, 1.0), ["a list of tensors", "Pass [x]"]),
+    "a module for a list": (lambda: SGD(linear, 1.0), ["a list of tensors", "model.parameters()"]),
     "nothing to derive": (lambda: x24.sum().backward(), ["backward()", "requires_grad=True", "st.no_grad()"]),
-    "a dict": (lambda: data.Loader({"x": x24}), ["a dict with 'x'", "Loader((d['x'],), batch_size)"]),
-    "an array": (lambda: data.Loader(np.ones((4, 2))), ["one array of shape (4, 2)", "Loader((x,), batch_size)"]),
-    "a data set": (lambda: data.Loader(Samples()), ["Samples", "for k in range(len(data))", "transform="]),
-    "two arrays": (lambda: data.Loader(np.ones(4), np.ones(4)), ["one array", "Loader((x, y), batch_size)"]),
-    "ragged samples": (lambda: data.Loader([(np.ones(k),) for k in (1, 2)]), ["entry 0", "(1,), (2,)", "pad"]),
+    "a dict": (lambda: Loader({"x": x24}), ["a dict with 'x'", "Loader((d['x'],), batch_size)"]),
+    "an array": (lambda: Loader(np.ones((4, 2))), ["one array of shape (4, 2)", "Loader((x,), batch_size)"]),
+    "a data set": (lambda: Loader(Samples()), ["Samples", "for k in range(len(data))", "transform="]),
+    "two arrays": (lambda: Loader(np.ones(4), np.ones(4)), ["one array", "Loader((x, y), batch_size)"]),
+    "ragged samples": (lambda: Loader([(np.ones(k),) for k in (1, 2)]), ["entry 0", "(1,), (2,)", "pad"]),
     "where": (lambda: st.where(x24 > 0), ["where", "got 1 of the three", "st.where(x > 0, x, 0)", "np.nonzero"]),
-    "a list of layers": (lambda: nn.Sequential([linear]), ["Sequential", "list", "nn.Sequential(*layers)"]),
-    "a class for a layer": (lambda: nn.Sequential(linear, nn.ReLU), ["Sequential", "ReLU(...)"]),
+    "a list of layers": (lambda: Sequential([linear]), ["Sequential", "list", "nn.Sequential(*layers)"]),
+    "a class for a layer": (lambda: Sequential(linear, nn.ReLU), ["Sequential", "ReLU(...)"]),
     "channels last": (lambda: nn.Conv2d(3, 4, 3)(images), ["Conv2d", "(N, 3, H, W)", "(2, 32, 32, 3)",
                                                           "x.permute(0, 3, 1, 2)"]),
     "one image": (lambda: nn.Conv2d(3, 4, 3)(st.ones(3, 8, 8)), ["(N, 3, H, W)", "(3, 8, 8)", "x[None]"]),
@@ -230,9 +236,9 @@ def test_functions_of_numpy_take_tensors(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_samples_and_named_parameters_are_taken() -> None:
-    (x, y), _ = data.Loader([(np.full(2, k, "float32"), k) for k in range(3)], 2)
+    (x, y), _ = Loader([(np.full(2, k, "float32"), k) for k in range(3)], 2)
     assert (x.tolist(), y.tolist()) == ([[0, 0], [1, 1]], [0, 1])
-    assert len(optim.SGD(linear.named_parameters(), 1.0).parameters) == 2
+    assert len(SGD(linear.named_parameters(), 1.0).parameters) == 2
 
 
 def test_a_cross_entropy_for_each_pixel() -> None:

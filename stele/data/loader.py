@@ -37,9 +37,10 @@ class Loader:
     """
 
     @public
-    def __init__(self, arrays: Sequence[np.ndarray], batch_size: int = 64, *, shuffle: bool = False, seed: int = 0,
-                 drop_last: bool = False, scale: bool | Sequence[bool] | None = None,
-                 transform: Transform | None = None, prefetch: int = 3) -> None:
+    def __init__(self, arrays: Sequence[np.ndarray] | Sequence[tuple[Any, ...]], batch_size: int = 64, *,
+                 shuffle: bool = False, seed: int = 0, drop_last: bool = False,
+                 scale: bool | Sequence[bool] | None = None, transform: Transform | None = None,
+                 prefetch: int = 3) -> None:
         self.arrays = _columns(arrays)
         _check(self.arrays, batch_size, prefetch)
         self.scaled = _scaled(self.arrays, scale)

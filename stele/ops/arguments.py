@@ -137,7 +137,7 @@ def operand(x: Any, what: str) -> Value:
         return x
     if not isinstance(x, bool | int | float | np.generic | np.ndarray):
         refuse(what, "a tensor, an array or a number", x, advice(x))
-    return literal(x)
+    return literal(x)  # type: ignore[reportUnknownArgumentType]
 
 
 def operands(x: Any, what: str) -> tuple[Value, ...]:

@@ -15,12 +15,14 @@ from stele.ops.arguments import is_many, number
 from stele.saving import options_of
 from stele.tensor import Tensor, tensor
 
+Parameters = Iterable[Tensor] | Iterable[tuple[str, Tensor]]
+
 
 class Optimizer:
     """Parameters and a learning rate, a tensor: `optimizer.lr = 0.1` works between the steps of a compiled function."""
 
     @public
-    def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
+    def __init__(self, parameters: Parameters, lr: float) -> None:
         name = type(self).__name__
         if not is_many(parameters) or isinstance(parameters, Tensor):
             raise GraphError(f"{name} takes a list of tensors, got {kind(parameters)}",
@@ -133,7 +135,7 @@ class SGD(Optimizer):
     """
 
     @public
-    def __init__(self, parameters: Iterable[Tensor], lr: float, momentum: float = 0.0, nesterov: bool = False,
+    def __init__(self, parameters: Parameters, lr: float, momentum: float = 0.0, nesterov: bool = False,
                  weight_decay: float = 0.0) -> None:
         super().__init__(parameters, lr)
         if nesterov and not momentum:
@@ -157,7 +159,7 @@ class Adam(Optimizer):
     decoupled = False
 
     @public
-    def __init__(self, parameters: Iterable[Tensor], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+    def __init__(self, parameters: Parameters, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.0) -> None:
         super().__init__(parameters, lr)
         if not all(0 <= beta < 1 for beta in betas):
@@ -187,7 +189,7 @@ class AdamW(Adam):
     decoupled = True
 
     @public
-    def __init__(self, parameters: Iterable[Tensor], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+    def __init__(self, parameters: Parameters, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.01) -> None:
         super().__init__(parameters, lr, betas, eps, weight_decay)
 
