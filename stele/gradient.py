@@ -11,7 +11,7 @@ from stele import tree
 from stele.backward import refuse_freed
 from stele.errors import GraphError, ShapeError
 from stele.functions import eye, stack
-from stele.handle import enable_grad, owner
+from stele.handle import TRACING, enable_grad, is_symbolic, owner
 from stele.ir.door import public
 from stele.ir.graph import Value, walk
 from stele.ir.origin import lines
@@ -82,7 +82,8 @@ def gradients(loss: Tensor, wrt: tree.Branch) -> dict[str, Tensor]: ...
 def gradients(loss: Tensor, wrt: Any) -> Any:
     """The gradient of a number with respect to each tensor of `wrt`, a tensor or a container of tensors (or a module).
 
-    Nothing is written to `.grad`, and the history of `loss` stays.
+    Nothing is written to `.grad`, and the history of `loss` stays. Raises GraphError for a tensor that requires no
+    gradients, but inside a compiled function and of placeholders: its history ends where numbers are looked at.
 
     >>> import stele as st
     >>> x = st.tensor([1.0, 2.0], requires_grad=True)
@@ -91,9 +92,13 @@ def gradients(loss: Tensor, wrt: Any) -> Any:
     """
     seed = seed_of(loss)
     leaves, spec = tree.flatten(tree.expand(wrt))
-    for x in leaves:
+    for k, x in enumerate(leaves):
         if not isinstance(x, Tensor):
             refuse("wrt of gradients", "a tensor, or a container of tensors", x)
+        if not (x.requires_grad or TRACING.get() is not None or is_symbolic(x.value)):
+            raise GraphError(f"tensor {k} of wrt, {x.value.type}, requires no gradients: what is computed of it keeps "
+                             "no history once its numbers are there",
+                             hint="Make it with requires_grad=True before the loss is computed, or use st.grad.")
     refuse_freed([loss.value])
     found = autodiff.gradients([loss.value], [seed], [x.value for x in leaves])
     for k, (x, g) in enumerate(zip(leaves, found)):

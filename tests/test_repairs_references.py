@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import stele as st
+from stele.errors import GraphError
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -37,3 +38,17 @@ def test_the_derivative_in_the_exponent() -> None:
     x, z = st.tensor([2.0, 0.0, -2.0]), st.tensor([3.0, 2.0, 3.0])
     slope = st.grad(lambda z: (x ** z).sum())(z).numpy()
     np.testing.assert_allclose(slope, [8 * np.log(2), 0, np.nan], rtol=1e-6)
+
+
+def test_gradients_of_what_was_looked_at() -> None:
+    """A path that ends at a number computed before is an error, and no silent zero; with requires_grad it is kept."""
+    for marked, expected in ((True, [3.0, 3.0]), (False, None)):
+        x = st.tensor([1.0, 2.0], requires_grad=marked)
+        y = x * 2
+        y.numpy()
+        loss = (y + x).sum()
+        if expected is None:
+            with pytest.raises(GraphError, match="requires_grad=True"):
+                st.gradients(loss, x)
+        else:
+            assert st.gradients(loss, x).tolist() == expected

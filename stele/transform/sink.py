@@ -2,10 +2,11 @@
 # pyright: reportMatchNotExhaustive=false
 from __future__ import annotations
 
-from stele.ir.graph import Graph, Value, walk
+from stele.ir.graph import Graph, Item, Value, walk
 from stele.ir.origin import inherit
 from stele.ir.rewrite import substituted
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
+from stele.ops.control import Scan
 from stele.ops.elementwise.arithmetic import Add, Mul, Neg, Sub
 from stele.ops.linear import Movement, Reshape, ScatterAdd, Sum, Transpose, reshape, swap_last, transpose
 from stele.transform.batch import BatchError, Operand, along, batched, fold
@@ -38,10 +39,11 @@ class Sinking:
         self.heavy = self.heavy_values()
 
     def heavy_values(self) -> set[Value]:
-        """Values outside the core that hold a contraction with a form for all steps at once."""
+        """Values outside the core that hold a contraction with a form for all steps at once; what inner loops give is
+        emitted as it is."""
         found: set[Value] = set()
         for v in self.loop.values:
-            if v not in self.loop.core and v not in self.known and (
+            if v not in self.loop.core and v not in self.known and not isinstance(v.op, Item | Scan) and (
                     isinstance(v.op, MatMul | Conv2d | Conv2dInputGrad) or any(a in found for a in v.args)):
                 found.add(v)
         return found

@@ -358,5 +358,7 @@ SPELLED: dict[str, Call] = {
     "linspace": lambda a, b, n, dtype=("", "float32"), **rest: st.linspace(number(a), number(b), n, dtype=kind(dtype)),
     "zeros_like": like(st.zeros_like), "ones_like": like(st.ones_like), "full_like": like(st.full_like),
 }
+# Samples, by op and number, in which PyTorch is not the truth.
+CONVENTIONS = {("nn.functional.layer_norm", 2): "one element is 0 when normalised: PyTorch's is off by a rounding"}
 LIMITED = {"nn.functional.pad": ("constant",)}   # variants that have words; the others have none
 # fmt: on

@@ -53,7 +53,7 @@ def function_of(program: Program, words: dict[str, Any] = WORDS, copies: bool = 
         return (lambda *xs: body(*(st.Tensor(x.value) for x in xs))) if copies else body
 
     def with_gradients(*xs: Any) -> Any:
-        results = body(*(st.Tensor(x.value) for x in xs))
+        results = body(*(st.Tensor(x.value, x.requires_grad) for x in xs))
         floats = [x for x in xs if x.dtype.is_float]
         return *results, *st.gradients(loss_of([*results, *floats]), floats)
 
@@ -68,18 +68,18 @@ def numbers(results: Sequence[Any]) -> Numbers:
     return [np.array(y.numpy()) for y in results]
 
 
-def called(f: Callable[..., Any], program: Program) -> list[Numbers]:
-    """Results, and the arguments after the call, for each call."""
+def called(f: Callable[..., Any], program: Program, marked: bool = False) -> list[Numbers]:
+    """Results, and the arguments after the call, for each call; `marked` ones require gradients."""
     found: list[Numbers] = []
     for arrays in program.arguments:
-        xs = tensors(arrays)
+        xs = [x.requires_grad_() if marked and x.dtype.is_float else x for x in tensors(arrays)]
         results = numbers(f(*xs))
         found.append(results + numbers(xs))
     return found
 
 
 def imperative(program: Program) -> list[Numbers]:
-    return called(function_of(program), program)
+    return called(function_of(program), program, marked=program.gradient)
 
 
 def watched(program: Program) -> list[Numbers]:
@@ -92,7 +92,7 @@ def watched(program: Program) -> list[Numbers]:
     words = {name: partial(looking, kind.stele) for name, kind in KINDS.items()}
     plain = replace(program, steps=program.steps)
     inside_loops = any(s.kind == "scan" for s in plain.steps)
-    return called(function_of(program, WORDS if inside_loops else {**WORDS, **words}), program)
+    return called(function_of(program, WORDS if inside_loops else {**WORDS, **words}), program, program.gradient)
 
 
 def compiled(program: Program) -> list[Numbers]:
