@@ -75,6 +75,13 @@ def test_the_users_own_errors_lose_our_frames_and_nothing_else() -> None:
         assert traceback.extract_tb(error.__traceback__)[-1].name == "forward"
 
 
+def test_a_call_with_other_arguments_shows_the_call_alone() -> None:
+    linear: Any = nn.Linear
+    for f in (lambda: linear(4), lambda: nn.ReLU()(), lambda: Net()(1, 2, 3)):
+        error = raised(f)
+        assert isinstance(error, TypeError) and house(error) == []
+
+
 def test_frames_of_ours_are_shown_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STELE_TRACEBACK", "full")
     assert len(house(raised(lambda: Net()(st.ones(2, 4))))) > 3

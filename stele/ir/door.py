@@ -43,7 +43,9 @@ def theirs(trace: TracebackType | None) -> TracebackType | None:
 
 
 def ends_outside(trace: TracebackType) -> bool:
-    """Whether the line that raised is not ours."""
+    """Whether the line that raised is not ours, or the door's own: then the call had other arguments than f takes."""
+    if trace.tb_next is None:
+        return True
     while trace.tb_next is not None:
         trace = trace.tb_next
     return not is_house(trace.tb_frame.f_code.co_filename)
