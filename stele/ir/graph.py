@@ -263,7 +263,8 @@ def number_dtype(value: object) -> DType:
     if isinstance(value, np.generic | np.ndarray):
         return dtype(cast(Array, value).dtype)
     if not isinstance(value, bool | int | float):
-        raise DTypeError(f"an operand must be a tensor, an array or a number, got {kind(value)}: {" ".join(repr(value).split()):.60}",
+        shown = " ".join(repr(value).split())
+        raise DTypeError(f"an operand must be a tensor, an array or a number, got {kind(value)}: {shown:.60}",
                          hint=advice(value))
     return dtype(type(value))
 
