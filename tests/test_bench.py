@@ -25,7 +25,7 @@ from stele.rosetta.options import BenchOptions
 from stele.rosetta.page import page
 from stele.rosetta.probe import Installed
 from stele.rosetta.process import KEEPING, Died, Process
-from stele.rosetta.report import Findings, as_rows, cells, missing, summary
+from stele.rosetta.report import STAR, Findings, as_rows, cells, doubts, missing, starred, summary
 from stele.rosetta.rows import FRAMEWORKS, ROWS, WORKLOADS, Row, chosen, program
 
 PROGRAMS = [(f, w) for f in FRAMEWORKS for w in WORKLOADS if program(f, w).exists()]
@@ -278,6 +278,20 @@ def test_rows_for_json(found: Findings) -> None:
     assert [line["framework"] for line in lines] == ["stele", "jax", "pytorch", "mlx", "tensorflow"]
     assert lines[0]["fraction_of_peak"] == pytest.approx(16 / 1e11 * 1e3, abs=1e-4)
     assert lines[-1]["ms"] is None and lines[-1]["note"] == "died: no <memory>"
+
+
+def test_what_was_measured_once_or_beside_other_work_is_marked(found: Findings) -> None:
+    once, beside = entry("jax", 2.0), entry("stele", 1.0)
+    once.installed[1:], beside.foreign = [], 1.25
+    marked = Findings(MACHINE, found.frameworks, [once, beside, found.entries[2]])
+    assert not starred(found) and [doubts(e) for e in marked.entries] == [
+        ["measured once"], ["others used 1.2 CPUs"], []]
+    assert cells(once, 1.0, marked)[2] == "2 *" and "1 call in" in cells(once, 1.0, marked)[-1]
+    line, = summary(marked)
+    assert (line[1], line[4]) == ("1 *", "2 *")
+    assert as_rows(marked)[0]["doubts"] == ["others used 1.2 CPUs"]
+    assert page(marked).count('doubtful"') == 2 and "2 * <" in page(marked) and STAR in page(marked)
+    assert STAR not in page(found) and 'doubtful"' not in page(found) and "| 2 * |" in markdown(marked)
 
 
 def test_the_summary_ranks_only_what_agrees(found: Findings) -> None:

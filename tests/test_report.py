@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from stele.errors import DataError
 from stele.train.chart import Series, chart, nice_step
 from stele.train.history import POINTS, Curve, Epoch, History
-from stele.train.page import page
+from stele.train.page import STYLE, page
 from stele.train.report import Report, table
 from stele.train.run import Run, default_folder
 
 EPOCHS = [Epoch(1, 1.2, 0.61, 0.9, 0.7, 3.0), Epoch(2, 0.7, 0.78, 0.65, 0.8049, 3.1)]
-META = {"workload": "cnn", "data": "a <sample> & more", "seed": 0}
+META = {"workload": "cnn", "data": "a <sample> & more", "seed": 0, "epochs": 3}
 
 
 class Terminal(io.StringIO):
@@ -113,13 +113,29 @@ def test_a_run_leaves_a_history_and_a_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error, state, message", [
-    (KeyboardInterrupt(), "interrupted", ""), (DataError("bad <file>"), "failed", "DataError: bad <file>")])
+    (KeyboardInterrupt(), "interrupted", "Interrupted after 1 of 3 epochs, 1 of them tested; go on with: "
+                                         "stele train --resume {folder}"),
+    (DataError("bad <file>"), "failed", "DataError: bad <file>")])
 def test_a_run_that_ends_early_is_usable(tmp_path: Path, error: BaseException, state: str, message: str) -> None:
     with pytest.raises(type(error)), Run(tmp_path, META) as run:
         run.epoch(EPOCHS[0])
         raise error
-    assert (read(tmp_path)["state"], read(tmp_path)["message"]) == (state, message)
+    assert (read(tmp_path)["state"], read(tmp_path)["message"]) == (state, message.format(folder=tmp_path))
     assert state in (tmp_path / "curves.html").read_text(encoding="utf-8")
+
+
+def test_an_interrupted_run_says_how_far_it_came() -> None:
+    history = History({"epochs": 3})
+    assert history.so_far() == "before the first step was kept, 3 epochs were asked for"
+    history.curve.add(0.25, 1.0)
+    assert history.so_far() == "after 0.25 of 3 epochs, 0 of them tested"
+    history.epochs.append(EPOCHS[0])
+    assert history.so_far() == "after 1 of 3 epochs, 1 of them tested"
+
+
+def test_a_page_has_a_form_for_narrow_windows() -> None:
+    narrow = STYLE.partition("@media (max-width: 520px)")[2]
+    assert "section > svg { min-width: 0; }" in narrow and "thead th { white-space: normal;" in narrow
 
 
 def test_ctrl_c_in_a_process(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ counts. The fastest are then timed again in fresh processes, in turns; the first
 (`first call`), the others find them filled (`warm`). Times are medians of single calls, each waited for; `of peak` is
 the share of the measured peak that bounds the work, of memory or of multiply-adds of float32 vectors (direct
 convolutions counted, so fewer multiplications can exceed it, and so can tile registers). A mode whose second call takes
-more than 20 times the best is sampled once."""
+more than 20 times the best is sampled once. A star marks times that were measured once, or while others used the CPUs:
+another run may find another time."""
 
 
 def markdown(found: Findings) -> str:

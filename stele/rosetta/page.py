@@ -9,15 +9,18 @@ from stele.rosetta.report import (
     FRAMEWORK_HEADS,
     HEADS,
     RUN_HEADS,
+    STAR,
     SUMMARY,
     Findings,
     about_frameworks,
     about_machine,
     agreement,
     cells,
-    digits,
+    doubts,
     ranked,
+    starred,
     summary,
+    time_of,
 )
 from stele.rosetta.rows import WORKLOADS
 from stele.train.page import HEAD, STYLE
@@ -33,12 +36,16 @@ white-space: nowrap; }
 .bar { height: 18px; min-width: 2px; border-radius: 3px; background: var(--soft); opacity: .55; } .bar.stele {
 background: var(--test); opacity: 1; }
 .bar.low { background: repeating-linear-gradient(135deg, var(--soft) 0 4px, transparent 4px 8px); opacity: .5; }
+.bar.doubtful { border-right: 3px dashed var(--warn); }
 .cut { color: var(--soft); } .times { color: var(--soft); } .tables { display: block; } .tables section {
 margin-bottom: 16px; }
 td:first-child, th:first-child { text-align: left; padding-left: 0; } .names td:nth-child(2), .names th:nth-child(2) {
 text-align: left; }
 td { font-size: 13.5px; } .names td:last-child { white-space: normal; min-width: 220px; }
 tr.stele td { font-weight: 650; }
+@media (max-width: 520px) { .bars { grid-template-columns: 1fr; gap: 1px; } .track { margin-bottom: 7px; }
+  .track { flex-wrap: wrap; gap: 0 8px; } .subtitle { overflow-wrap: anywhere; }
+  td { font-size: 12.5px; padding: 5px 8px 5px 0; } }
 """
 
 
@@ -49,13 +56,14 @@ def page(found: Findings) -> str:
         section(name, table(HEADS, [cells(e, found.best(entries, e.precision), found) for e in entries], "names"))
         for name, entries in found.by_row())
     runs = section("Full trainings", table(RUN_HEADS, found.runs)) if found.runs else ""
+    star = f"<br>{STAR}" if starred(found) else ""
     return f"""{HEAD}<title>Stele bench</title>
 <style>{STYLE}{BARS}</style>
 </head>
 <body>
 <main>
 <header><h1>Milliseconds per call</h1>
-<p class="subtitle">{escape(about_machine(found))} · {escape(found.date)}<br>{escape(found.command)}</p></header>
+<p class="subtitle">{escape(about_machine(found))} · {escape(found.date)}<br>{escape(found.command)}{star}</p></header>
 <div class="charts">
 {charts}
 </div>
@@ -85,14 +93,15 @@ def chart(name: str, entries: Sequence[Entry], found: Findings) -> str:
 def bar(e: Entry, longest: float, best: float) -> str:
     """The label and the bar of one entry."""
     ours = "stele" if e.framework == "stele" else ""
-    look = ours if ranked(e) and e.precision == "float32" else f"{ours} low"
+    look = " ".join(filter(None, (ours, "" if ranked(e) and e.precision == "float32" else "low",
+                                  "doubtful" if doubts(e) else "")))
     cut = '<span class="cut">…</span>' if e.ms > longest else ""
     times = f"{e.ms / best:.2f} x" if ranked(e) and e.precision == "float32" else \
         e.precision if ranked(e) else agreement(e)
     width = min(e.ms / longest, 1) * 62
     return (f'<span class="{"ours" if ours else ""}"><b>{escape(e.framework)}</b> {escape(e.mode)}</span>'
             f'<span class="track"><span class="bar {look}" style="width:{width:.1f}%"></span>{cut}'
-            f'{digits(e.ms)} <span class="times">{escape(times)}</span></span>')
+            f'{time_of(e)} <span class="times">{escape(", ".join([times, *doubts(e)]))}</span></span>')
 
 
 def section(title: str, body: str) -> str:

@@ -69,16 +69,31 @@ def row_of(e: Entry, found: Findings) -> dict[str, Any]:
         "steps_compared": e.steps,
         "fraction_of_peak": round(found.machine.fraction(e.row.flops, e.row.traffic, e.ms), 4) if measured else None,
         "processes": e.processes, "samples": len(e.samples), "foreign_cpus": round(e.foreign, 2),
+        "doubts": doubts(e),
         "import_s": rounded(about and about.import_s, 3), "installed_mb": rounded(about and about.installed_mb, 1),
         "version": about and about.version, "note": e.note or None,
     }
+
+
+BUSY = 0.15     # CPUs that others used, from which on a time says more about them
+
+
+def doubts(e: Entry) -> list[str]:
+    """Why the time of an entry may not be what another run finds."""
+    return [*(["measured once"] if len(e.samples) == 1 else []),
+            *([f"others used {e.foreign:.1f} CPUs"] if e.samples and e.foreign > BUSY else [])]
+
+
+def time_of(e: Entry) -> str:
+    """The milliseconds, with a star where there are doubts."""
+    return digits(e.ms) + (" *" if doubts(e) else "")
 
 
 def cells(e: Entry, best: float, found: Findings) -> tuple[str, ...]:
     """An entry as text, in the order of HEADS."""
     if not e.samples:
         return (e.framework, e.mode, "-", "", "", "", "", "", "", e.precision, "", e.note)
-    return (e.framework, e.mode, digits(e.ms), span(e),
+    return (e.framework, e.mode, time_of(e), span(e),
             f"{e.ms / best:.2f}" if ranked(e) else "",
             f"{found.machine.fraction(e.row.flops, e.row.traffic, e.ms):.0%}",
             seconds(e.cold), seconds(e.warm), "" if e.memory is None else f"{e.memory:.0f}", e.precision, agreement(e),
@@ -105,10 +120,11 @@ def agreement(e: Entry) -> str:
 
 def remarks(e: Entry) -> str:
     """How an entry was measured."""
-    parts = [f"{len(e.samples)} calls in {e.processes} {'process' if e.processes == 1 else 'processes'}"]
+    calls = f"{len(e.samples)} call{'' if len(e.samples) == 1 else 's'}"
+    parts = [f"{calls} in {e.processes} {'process' if e.processes == 1 else 'processes'}"]
     parts += ["memory kept"] if e.keeps else []
     parts += [e.note] if e.note else []
-    parts += [f"others used {e.foreign:.1f} CPUs"] if e.foreign > 0.15 else []
+    parts += doubts(e)
     parts += [f"{e.steps} of {STEPS} steps compared"] if e.steps is not None and e.steps < STEPS else []
     return ", ".join(parts)
 
@@ -131,7 +147,7 @@ def summary(found: Findings) -> list[tuple[str, ...]]:
         if ours is None or other is None:
             continue
         fraction = found.machine.fraction(ours.row.flops, ours.row.traffic, ours.ms)
-        lines.append((name, digits(ours.ms), span(ours), f"{other.framework} {other.mode}", digits(other.ms),
+        lines.append((name, time_of(ours), span(ours), f"{other.framework} {other.mode}", time_of(other),
                       span(other), f"{other.ms / ours.ms:.2f}", f"{fraction:.0%}", seconds(ours.cold),
                       seconds(ours.warm), f"{ours.memory:.0f}", f"{other.memory:.0f}"))
     return lines
@@ -149,6 +165,14 @@ def about_machine(found: Findings) -> str:
     m = found.machine
     return (f"{m.cpu}, {m.threads} threads; measured peaks {m.flops / 1e9:.0f} GFLOP/s (float32) and "
             f"{m.traffic / 1e9:.0f} GB/s")
+
+
+STAR = "* measured once, or while others used the CPUs: another run may find another time"
+
+
+def starred(found: Findings) -> bool:
+    """Whether any time carries a star."""
+    return any(map(doubts, found.entries))
 
 
 def missing(found: Findings) -> list[str]:

@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from stele.rosetta.report import HEADS, RUN_HEADS, SUMMARY, Findings, about_machine, cells, missing, summary
+from stele.rosetta.report import (
+    HEADS,
+    RUN_HEADS,
+    STAR,
+    SUMMARY,
+    Findings,
+    about_machine,
+    cells,
+    missing,
+    starred,
+    summary,
+)
 from stele.rosetta.rows import WORKLOADS
 
 WORDS = {"framework", "mode", "measured", "workload", "best other", "run", "data"}
@@ -28,7 +39,7 @@ def show(found: Findings, console: Console) -> None:
             for line in lines:
                 table.add_row(*line)
             console.print(table)
-    for line in missing(found):
+    for line in [*([STAR] if starred(found) else []), *missing(found)]:
         console.print(line, highlight=False)
 
 

@@ -60,6 +60,15 @@ class History:
     epochs: list[Epoch] = field(default_factory=list)
     curve: Curve = field(default_factory=Curve)
 
+    def so_far(self) -> str:
+        """How far the run came, in words."""
+        asked = self.meta.get("epochs")
+        at = max([0.0, *self.curve.x[-1:], *(epoch.epoch for epoch in self.epochs[-1:])])
+        end = f" of {asked}" if asked else ""
+        if not at:
+            return f"before the first step was kept{f', {asked} epochs were asked for' if asked else ''}"
+        return f"after {at:.4g}{end} epochs, {len(self.epochs)} of them tested"
+
     def state_dict(self) -> dict[str, Any]:
         """What goes on when the run does."""
         return {"meta": self.meta, "epochs": [asdict(epoch) for epoch in self.epochs],

@@ -32,7 +32,8 @@ h2 { font-size: 16px; margin: 0 0 12px; }
 .state { font-size: 14px; font-weight: 600; } .finished { color: var(--good); } .running { color: var(--train); }
 .interrupted { color: var(--warn); } .failed { color: var(--bad); }
 .subtitle { flex-basis: 100%; margin: 0; color: var(--soft); }
-.message { margin: 16px 0 0; padding: 10px 14px; border-left: 3px solid var(--bad); background: var(--card); }
+.message { margin: 16px 0 0; padding: 10px 14px; border-left: 3px solid var(--bad); background: var(--card);
+           flex-basis: 100%; } .interrupted + * + .message { border-color: var(--warn); }
 .numbers { display: grid; grid-template-columns: repeat(auto-fit, minmax(158px, 1fr)); gap: 16px; margin: 28px 0 16px; }
 .numbers div, section { background: var(--card); border: 1px solid var(--rule); border-radius: 12px; }
 .numbers div { padding: 14px 18px; } .numbers dt { color: var(--soft); font-size: 14px; }
@@ -58,6 +59,13 @@ th, td { padding: 6px 10px; border-bottom: 1px solid var(--rule); text-align: ri
 tr:last-child > * { border-bottom: 0; } thead th { color: var(--soft); font-weight: 500; }
 .config th { text-align: left; font-weight: 500; color: var(--soft); vertical-align: top; padding-left: 0; }
 .config td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
+@media (max-width: 520px) {
+  main { padding: 24px 12px 32px; } h1 { font-size: 24px; overflow-wrap: anywhere; } section { padding: 14px 12px; }
+  .subtitle, .message { overflow-wrap: anywhere; }
+  .numbers { grid-template-columns: 1fr 1fr; gap: 10px; } .numbers div { padding: 10px 12px; min-width: 0; }
+  .numbers dd { font-size: 21px; } .legend { padding-left: 0; }
+  section > svg { min-width: 0; } text { font-size: 19px; }
+  table { font-size: 13px; } th, td { padding: 5px 3px; } thead th { white-space: normal; vertical-align: bottom; } }
 """
 
 
@@ -65,15 +73,14 @@ def page(history: History) -> str:
     """The whole HTML text."""
     meta, epochs = history.meta, history.epochs
     title = " · ".join(str(meta[key]) for key in ("workload", "data") if meta.get(key)) or "training run"
-    message = f'<p class="message">{escape(history.message)}</p>' if history.message else ""
+    message = f'\n<p class="message">{escape(history.message)}</p>' if history.message else ""
     return f"""{HEAD}<title>{escape(title)}</title>
 <style>{STYLE}</style>
 </head>
 <body>
 <main>
 <header><h1>{escape(title)}</h1><span class="state {history.state}">{history.state}</span>
-<p class="subtitle">{escape(str(meta.get("command", "")))}</p></header>
-{message}
+<p class="subtitle">{escape(str(meta.get("command", "")))}</p>{message}</header>
 {_numbers(epochs)}
 <div class="charts">
 <section><h2>Loss</h2>

@@ -74,8 +74,9 @@ class Run:
             case None:
                 self.history.state = "finished"
             case KeyboardInterrupt():
-                self.history.state = "interrupted"
-                error.add_note(f"the run so far is in {self.folder}, go on with: stele train --resume {self.folder}")
+                self.history.state, go_on = "interrupted", f"go on with: stele train --resume {self.folder}"
+                self.history.message = f"Interrupted {self.history.so_far()}; {go_on}"
+                error.add_note(f"the run so far is in {self.folder}, {go_on}")
             case _:
                 self.history.state = "failed"
                 self.history.message = f"{type(error).__name__}: {error}"
