@@ -32,13 +32,15 @@ class Linear(Module):
         return f"{inputs}, {outputs}" + ", bias=False" * (self.bias is None)
 
     def forward(self, x: Tensor) -> Tensor:
-        x, inputs = given(self, x), self.weight.shape[1]
-        if not x.ndim or x.shape[-1] != inputs:
+        x = given(self, x)
+        try:
+            return F.affine(x, self.weight) if self.bias is None else F.affine(x, self.weight, self.bias)
+        except ShapeError:
+            inputs = self.weight.shape[1]
             raise wrong(self, f"{inputs} features on the last axis", x, {
                 "Write x.flatten(1) before it.": x.ndim > 2 and x[0].size == inputs,
                 "Write x.reshape(-1, 1) before it.": x.ndim == 1 and inputs == 1,
-                "Did you mean x.T?": x.ndim == 2 and x.shape[0] == inputs})
-        return F.affine(x, self.weight) if self.bias is None else F.affine(x, self.weight, self.bias)
+                "Did you mean x.T?": x.ndim == 2 and x.shape[0] == inputs}) from None
 
 
 def images(layer: Module, x: Any, channels: int | None = None) -> Tensor:
