@@ -165,6 +165,20 @@ def copied(x: Any) -> Any:
     return st.tensor(np.tanh((x @ W).numpy()))  # here
 
 
+# column-meets-row
+
+def labels_behind(x: Any) -> Any:
+    return ((x @ W[:, :1]) - LABELS.astype("float32")).square().mean()  # here
+
+
+def labels_before(x: Any) -> Any:
+    return abs(LABELS.astype("float32") - (x @ W).mean(axis=1, keepdims=True).exp()).mean()  # here
+
+
+def labels_compared(x: Any) -> Any:
+    return (st.sigmoid(x @ W[:, :1]).round() == LABELS.astype("float32")).astype("float32").mean()  # here
+
+
 IN_GRAPHS = {
     "softmax-twice": (softmax_in_words, softmax_by_hand, softmax_in_log_space, sigmoid_in_words),
     "training-mode": (dropout_in_words, dropout_by_mask, dropout_by_choice, dropped_paths, batch_norm_by_variance,
@@ -173,6 +187,7 @@ IN_GRAPHS = {
     "layout-ping-pong": (permuted_twice, bias_on_last, softmax_on_last),
     "silent-float64": (noise_from_numpy, weights_from_numpy, joined_with_numpy),
     "host-sync": (printed, branched, copied),
+    "column-meets-row": (labels_behind, labels_before, labels_compared),
 }
 
 
@@ -276,6 +291,12 @@ def clean_alternation(x: Any) -> Any:
 
 def clean_gelu_pool(x: Any) -> Any:
     return st.max_pool2d(st.gelu(x), 2)
+
+
+def clean_pairs(x: Any) -> Any:
+    y = x[:, 0, 0, 0]
+    scores = x[:, :1, 0, 0]
+    return (y[:, None] - y).sum() + (scores.squeeze(1) - y).sum() + (scores - y.reshape(2, 1)).sum()
 
 
 def clean_loop(x: Any) -> Any:

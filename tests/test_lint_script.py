@@ -227,3 +227,23 @@ def test_the_programs_of_the_benchmark_are_clean(path: Path) -> None:
     finally:
         FOLLOWER.reset(token)
     assert watch.programs and watch.findings() == []
+
+
+def test_the_same_lesson_is_told_once_with_its_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "script.py"
+    file.write_text(START + """
+for k in range(5):
+    loss = step(st.tensor(x), st.tensor(y))
+    print(float(loss))
+    print(loss.numpy())
+""")
+    first = 1 + file.read_text().split("\n").index("    print(float(loss))")
+    assert run(["lint", str(file)], COMMANDS) == 1
+    out = capsys.readouterr().out
+    assert out.count("host-sync") == 1 and f":{first}: host-sync" in out
+    assert f"(2 times, at {first}, {first + 1})" in out and "1 finding in" in out
+    code, found, _ = lint("""
+for k in range(5):
+    print(float(step(st.tensor(x), st.tensor(y))))  # here
+""", tmp_path)
+    assert (code, len(found)) == (1, 1)

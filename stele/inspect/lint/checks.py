@@ -17,9 +17,10 @@ from stele.inspect.lint.patterns import (
 from stele.inspect.lint.subject import Gradient, Subject
 from stele.ir.graph import Value
 from stele.ir.origin import Where
-from stele.ir.types import float64
+from stele.ir.types import float64, show
 from stele.ops.composite import AlongAxis, Gelu, Normalize, Silu
 from stele.ops.contraction import Contraction
+from stele.ops.elementwise.arithmetic import Equal, NotEqual, Sub
 from stele.ops.elementwise.unary import Sigmoid, Softplus
 from stele.ops.linear import Broadcast, Cast, Reshape, Transpose
 from stele.ops.pooling import MaxPool2d
@@ -147,6 +148,20 @@ def silent_float64(subject: Subject) -> Iterator[Finding]:
                         "array.astype(np.float32), or st.tensor(array, dtype=\"float32\").")
 
 
+def column_meets_row(subject: Subject) -> Iterator[Finding]:
+    """a column (N, 1) that meets a row (N,) in a difference or a comparison, which makes N x N of it"""
+    for v in subject.forward:
+        if not isinstance(v.op, Sub | Equal | NotEqual) or v.ndim != 2:
+            continue
+        meeting = sorted((a.args[0] for a in v.args if isinstance(a.op, Broadcast)), key=lambda a: a.ndim)
+        match meeting:
+            case [Value(type=row), Value(op, type=column)] if len(row.shape) == 1 and column.shape == (*row.shape, 1) \
+                    and row.shape != (1,) and not isinstance(op, Reshape):
+                yield found("column-meets-row", v.where, f"{show(column.shape)} meets {show(row.shape)} here, and the "
+                            f"result is {show(v.shape)}: each of one with each of the other. Write y.squeeze(1) for "
+                            "pairs of equal position, or x[:, None] where each is to meet each.")
+
+
 def named(leaf: Value) -> str:
     """An array in words: its name, if it has one, its type, and where it was made."""
     label = getattr(leaf.op, "label", "array")
@@ -163,6 +178,7 @@ CHECKS: dict[str, Check] = {
     "unused-gradient": unused_gradient,
     "host-sync": host_sync,
     "silent-float64": silent_float64,
+    "column-meets-row": column_meets_row,
 }
 
 

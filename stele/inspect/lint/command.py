@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from stele.errors import DataError
 from stele.follow import FOLLOWER
-from stele.inspect.lint.finding import Finding
+from stele.inspect.lint.finding import Finding, grouped
 from stele.inspect.lint.watch import Watch
 from stele.inspect.script import run_script
 from stele.train.options import LintOptions
@@ -29,7 +29,7 @@ def lint_file(options: LintOptions) -> int:
             failure = run_script(options.file, options.arguments)
     finally:
         FOLLOWER.reset(token)
-    found = [finding for finding in watch.findings() if finding.check not in options.without]
+    found = grouped(finding for finding in watch.findings() if finding.check not in options.without)
     print(json.dumps([asdict(finding) for finding in found], indent=2) if options.json else report(found, watch))
     if failure:
         raise DataError(f"{options.file} has to run to its end to be checked, but {failure}")

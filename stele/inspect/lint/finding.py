@@ -1,7 +1,8 @@
 """A finding of the linter: what is wrong, where, and what to write instead."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stele.ir.origin import Origin, Where, is_gradient, line_of
@@ -20,10 +21,27 @@ class Finding:
     check: str
     message: str
     layer: str = ""
+    also: tuple[int, ...] = ()      # further lines of the file where the same is found
 
     def __str__(self) -> str:
         layer = f" (layer {self.layer})" if self.layer else ""
-        return f"{self.file}:{self.line}: {self.check}: {self.message}{layer}"
+        lines = ", ".join(map(str, dict.fromkeys((self.line, *self.also))))
+        times = f" ({1 + len(self.also)} times, at {lines})" if self.also else ""
+        return f"{self.file}:{self.line}: {self.check}: {self.message}{layer}{times}"
+
+
+def grouped(findings: Iterable[Finding]) -> list[Finding]:
+    """The same lesson in the same file as one finding, at its first line, which knows the others.
+
+    >>> one = Finding("model.py", 12, "float64", "float32 meets float64.")
+    >>> print(*grouped([one, replace(one, line=20)]))
+    model.py:12: float64: float32 meets float64. (2 times, at 12, 20)
+    """
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in sorted(findings):
+        groups.setdefault((finding.file, finding.check, finding.message), []).append(finding)
+    return [replace(first, layer=first.layer if all(f.layer == first.layer for f in rest) else "",
+                    also=tuple(f.line for f in rest)) for first, *rest in groups.values()]
 
 
 def found(check: str, where: Where, message: str) -> Finding:
