@@ -9,6 +9,7 @@ import numpy as np
 from stele.backend.locks import RUNNING
 from stele.errors import ArgumentError, DTypeError, ShapeError
 from stele.evaluate import numbers
+from stele.follow import FOLLOWER
 from stele.handle import TRACING, Handle, is_symbolic, refuse_symbolic
 from stele.ir.door import public
 from stele.ir.graph import Array, Value, walk
@@ -69,6 +70,8 @@ class Looking(Handle):
         """The numbers for what was asked; raises TraceError for a tensor of a function that is being compiled."""
         traced = self.value
         if TRACING.get() is not None and is_traced(traced):
+            if (follower := FOLLOWER.get()) is not None:
+                follower.looked(traced)
             raise refuse_symbolic(traced, f"{asked} asks for its numbers", hint)
         with RUNNING:
             return numbers(traced).array
