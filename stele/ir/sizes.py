@@ -110,7 +110,8 @@ class Size:
     def __str__(self) -> str:
         text = ""
         for monomial, k in self.terms:
-            factors = "*".join(map(str, monomial))
+            alone = k == 1 and len(monomial) == 1
+            factors = "*".join(f"({a})" if isinstance(a, Quotient) and not alone else str(a) for a in monomial)
             part = str(abs(k)) if not factors else factors if abs(k) == 1 else f"{abs(k)}*{factors}"
             text += ("-" if k < 0 else "+" if text else "") + part
         return text
@@ -219,6 +220,9 @@ def parse(text: str) -> Dim:
     """The dimension that `str` printed.
 
     >>> parse("2*n+1") == size("n") * 2 + 1
+    True
+    >>> half = (size("n") + 1) // 2
+    >>> all(parse(str(d)) == d for d in (half, -half, half * 3, half * size("m"), size("m") - half * 2))
     True
     """
     try:
