@@ -247,3 +247,18 @@ for k in range(5):
     print(float(step(st.tensor(x), st.tensor(y))))  # here
 """, tmp_path)
     assert (code, len(found)) == (1, 1)
+
+
+def test_a_function_that_is_traced_in_every_call(tmp_path: Path) -> None:
+    text = """
+for k in range(7):
+    f = st.compile(lambda x: st.tanh(x) + 1)  # here
+    f(x)
+"""
+    code, found, _ = lint(text, tmp_path)
+    assert (code, found) == (1, {("traced-every-call", line(text))})
+    assert lint("""
+f = st.compile(lambda x: st.tanh(x) + 1)
+for k in range(7):
+    f(x[:1 + k % 4])
+""", tmp_path)[:2] == (0, set())

@@ -133,6 +133,14 @@ def host_sync(subject: Subject) -> Iterator[Finding]:
                     "and then: if k % 100 == 0: print(float(loss)).")
 
 
+def traced_every_call(subject: Subject) -> Iterator[Finding]:
+    """a function that is traced and compiled in every call"""
+    for where in subject.traced:
+        yield found("traced-every-call", where, "the function that computes this was traced in every one of its calls, "
+                    "which takes many times what running it does. Call st.compile once, before the loop, and pass what "
+                    "changes as a tensor; name sizes that change: dims={\"x\": {0: \"batch\"}}.")
+
+
 def silent_float64(subject: Subject) -> Iterator[Finding]:
     """float32 that becomes float64 because an array of NumPy's default dtype meets it"""
     known = set[Value]()
@@ -177,6 +185,7 @@ CHECKS: dict[str, Check] = {
     "layout-ping-pong": layout_ping_pong,
     "unused-gradient": unused_gradient,
     "host-sync": host_sync,
+    "traced-every-call": traced_every_call,
     "silent-float64": silent_float64,
     "column-meets-row": column_meets_row,
 }

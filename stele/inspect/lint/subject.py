@@ -26,13 +26,15 @@ class Gradient(NamedTuple):
 @dataclass(frozen=True)
 class Subject:
     """A program, or a part of what is known of one: its values with those of nested graphs, whether they may still be
-    differentiated, the gradients it leaves, and the places where Python asks for numbers in every step.
+    differentiated, the gradients it leaves, the places where Python asks for numbers in every step, and those of
+    functions that are traced in every call.
     """
 
     values: tuple[Value, ...] = ()
     differentiable: bool = False
     gradients: tuple[Gradient, ...] = ()
     looks: tuple[Where, ...] = ()
+    traced: tuple[Where, ...] = ()
 
     @cached_property
     def forward(self) -> tuple[Value, ...]:

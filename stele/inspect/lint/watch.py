@@ -13,9 +13,10 @@ from stele.inspect.lint.checks import check, training_mode
 from stele.inspect.lint.finding import Finding, spelled
 from stele.inspect.lint.subject import Gradient, Subject, of_evaluated, of_traced
 from stele.ir.graph import Value
-from stele.ir.origin import Where, here
+from stele.ir.origin import NOWHERE, Where, here
 from stele.plan import Plan
 
+EVERY_CALL = 6  # a function that was traced in so many calls running is traced in every call
 EVERY = 3       # a line that has looked at numbers in so many steps running does so in every step
 
 
@@ -42,6 +43,7 @@ class Watch(Follower):
         self.found: set[Finding] = set()
         self.unlearned: set[Finding] = set()
         self.plans: dict[Plan, bool] = {}
+        self.new: dict[Where, int] = defaultdict(int)       # programs made in calls running, by line
         self.looks: dict[Where, Look] = defaultdict(Look)
         self.left: dict[Where, dict[str, Left]] = defaultdict(dict)
         self.pending: WeakKeyDictionary[Value, Left] = WeakKeyDictionary()
@@ -92,6 +94,10 @@ class Watch(Follower):
             self.pending[g] = self.left[g.where].setdefault(of, Left(g))
 
     def called(self, plan: Plan, handles: Sequence[Any], sizes: Mapping[str, int]) -> None:
+        lines = NOWHERE.union(*(v.where for v in plan.traced.graph.results))
+        self.new[lines] = 0 if plan in self.plans else self.new[lines] + 1
+        if self.new[lines] == EVERY_CALL and lines:
+            self.found.update(check(Subject(traced=(lines,))))
         if plan not in self.plans:
             self.plans[plan] = self.lint(of_traced(plan.traced, {id(plan.traced.handles[h]) for h, (base, _) in
                                                                  enumerate(plan.getters) if base is None}))
