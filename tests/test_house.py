@@ -35,7 +35,7 @@ LOADERS = ("stele/pipeline.py", "stele/__init__.py", "stele/train/arguments.py")
 # Numbers that a tool writes are data: no line count holds them.
 GENERATED = ("stele/kernel/tables.py",)
 
-CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 19_000, 400, 600, 40, 200
+CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 18_700, 400, 600, 40, 200
 FILES = sorted(HOUSE.rglob("*.py"))
 
 
