@@ -143,12 +143,13 @@ def test_state_is_whole_whenever_ctrl_c_comes(monkeypatch: pytest.MonkeyPatch) -
     try:
         for k in range(40):
             try:
-                signal.setitimer(signal.ITIMER_REAL, 0.0005 * (k % 10 + 1))
-                step()
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 0.0005 * (k % 10 + 1))
+                    step()
+                finally:    # it may come here too
+                    signal.setitimer(signal.ITIMER_REAL, 0)
             except KeyboardInterrupt:
                 pass
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
             assert len(np.unique(x.numpy())) == 1
     finally:
         signal.signal(signal.SIGALRM, before)
