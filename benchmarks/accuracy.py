@@ -22,25 +22,26 @@ from contraction import Bench, Memory, machine_here, size, strides  # noqa: E402
 from kernels import THREADS, timed  # noqa: E402
 
 from stele.backend.base import Precision  # noqa: E402
-from stele.backend.cpu.target import detect  # noqa: E402
-from stele.backend.llvm import conv as direct  # noqa: E402
-from stele.backend.llvm import (  # noqa: E402
-    conv_tiles,
-    conv_tiles_plan,
-    conv_weight,
+from stele.backend.contract.bilinear import ONE, STRASSEN  # noqa: E402
+from stele.backend.contract.code import Sink, Site  # noqa: E402
+from stele.backend.contract.conv import (  # noqa: E402
+    direct,
+    direct_weight,
     pointwise,
+    tile_registers,
     winograd,
     winograd_weight,
 )
-from stele.backend.llvm.access import Machine, Operand, Temp  # noqa: E402
+from stele.backend.contract.conv.layer import Layer, backward, forward  # noqa: E402
+from stele.backend.contract.conv.points import F2, F4, Points  # noqa: E402
+from stele.backend.contract.conv.stencil import Conv  # noqa: E402
+from stele.backend.contract.product.gemm import gemm  # noqa: E402
+from stele.backend.contract.product.schedule import Gemm, schedule  # noqa: E402
+from stele.backend.cpu.target import detect  # noqa: E402
+from stele.backend.llvm.access import Operand, Temp  # noqa: E402
 from stele.backend.llvm.choice import Choices  # noqa: E402
-from stele.backend.llvm.gemm import gemm  # noqa: E402
-from stele.backend.llvm.gemm_plan import Gemm, plan  # noqa: E402
 from stele.backend.llvm.launch import Launch  # noqa: E402
-from stele.backend.llvm.layer import Layer, backward, forward  # noqa: E402
-from stele.backend.llvm.points import F2, F4, Points  # noqa: E402
-from stele.backend.llvm.schemes import ONE, STRASSEN  # noqa: E402
-from stele.backend.llvm.stencil import Conv  # noqa: E402
+from stele.backend.llvm.machine import Machine  # noqa: E402
 from stele.rosetta.machine import multiply_adds  # noqa: E402
 
 FLOAT = ir.FloatType()
@@ -49,7 +50,7 @@ TILES = replace(MACHINE, amx=detect().amx)
 
 
 class InParts(Choices):
-    """Takes the cheapest blocking by parts."""
+    """Takes the cheapest schedule by parts."""
 
     def choose(self, question: str, candidates: Sequence[tuple[float, Any]]) -> tuple[float, Any]:
         return super().choose(question, [c for c in candidates if c[1].scheme is STRASSEN])
@@ -88,25 +89,27 @@ def exact(x: np.ndarray, w: np.ndarray, g: np.ndarray) -> Arrays:
 
 def in_tiles(module: ir.Module, layer: Layer, left: Operand, right: Operand, write, temp) -> Made:
     """A layer in tile registers."""
-    blocking = conv_tiles_plan.plan(TILES, layer, left)[1]
-    return conv_tiles.layer(module, "conv", layer, blocking, left, right, write, lambda b, ctx, index: None, temp)
+    cut = tile_registers.schedule(TILES, layer, left)[1]
+    return tile_registers.convolve(Site(module, "conv", TILES, temp), layer, cut, left, right, Sink(write))
 
 
 def kernels(points: Points | Machine | None, conv: Conv, which: str) -> Callable[..., Made]:
     """What appends one direction of a convolution by one algorithm."""
     def build(module: ir.Module, left: Operand, right: Operand, write, temp) -> Made:
-        around, layer = (module, "conv", MACHINE), (forward if which == "y" else backward)(conv)
+        site, layer = Site(module, "conv", MACHINE, temp), (forward if which == "y" else backward)(conv)
         if isinstance(points, Machine):
             return in_tiles(module, layer, left, right, write, temp)
         if which == "dw":
+            both = left, right
             if points is None:
-                return conv_weight.weight_gradient(*around, conv, left, right, write, temp)
-            blocking = winograd_weight.plan(MACHINE, conv, points, (left, right))[1]
-            return winograd_weight.weight_gradient(*around, conv, blocking, left, right, write, temp)
+                return direct_weight.gradient(site, conv, direct_weight.schedule(MACHINE, conv, both)[1], *both,
+                                              Sink(write))
+            return winograd_weight.gradient(site, conv, winograd_weight.schedule(MACHINE, conv, points, both)[1], *both,
+                                            Sink(write))
         if points is None:
-            return direct.layer(*around, layer, left, right, write, temp)
-        blocking = winograd.plan(MACHINE, layer, points, left)[1]
-        return winograd.winograd(*around, layer, blocking, left, right, write, temp)
+            return direct.convolve(site, layer, direct.schedule(MACHINE, layer, left)[1], left, right, Sink(write))
+        cut = winograd.schedule(MACHINE, layer, points, left)[1]
+        return winograd.convolve(site, layer, cut, left, right, Sink(write))
 
     return build
 
@@ -148,10 +151,11 @@ def pointwise_convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str,
         x, w = (rng.standard_normal(s, np.float32) for s in ((BATCH, channels, edge, edge), (outputs, channels, 1, 1)))
         y = np.einsum("oc,nchw->nohw", w[:, :, 0, 0].astype(np.float64), x.astype(np.float64), optimize=True)
         for algorithm, precision in (("direct", "strict"), ("Strassen, one level", "fast")):
-            blocking = pointwise.plan(MACHINE if precision == "strict" else IN_PARTS, layer, precision)[1]
+            cut = pointwise.schedule(MACHINE if precision == "strict" else IN_PARTS, layer, precision)[1]
             memory = [Memory(i, FLOAT, strides(a.shape)) for i, a in enumerate((y, x, w))]
-            build = lambda module, temp, blocking=blocking, memory=memory, layer=layer: pointwise.product(
-                module, "conv", layer, blocking, *(m.operand() for m in memory[1:]), *memory[0].stores(False), temp)
+            build = lambda module, temp, cut=cut, memory=memory, layer=layer: pointwise.convolve(
+                Site(module, "conv", MACHINE, temp), layer, cut, *(m.operand() for m in memory[1:]),
+                Sink(*memory[0].stores(False)))
             arrays = [np.zeros(y.shape, np.float32), x.copy(), w.copy()]
             yield f"{name} y", algorithm, Bench(MACHINE, build, arrays, (), THREADS), y, 2 * y.size * channels
         if TILES.amx:
@@ -168,7 +172,7 @@ def products(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str, Bench, n
             a, b = rng.standard_normal((1, m, k), np.float32), rng.standard_normal((1, k, n), np.float32)
             spec = Gemm(1, m, n, k, FLOAT)
             for algorithm, precision, machine in CHOICES:
-                chosen = plan(machine, spec, PLAIN, PLAIN, precision)
+                chosen = schedule(machine, spec, PLAIN, PLAIN, precision)
                 plain = "product" if chosen.scheme is ONE else "Strassen, one level"
                 if algorithm != ("tile registers" if chosen.tile.pieces else plain):
                     continue

@@ -16,11 +16,14 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from contraction import Bench, Memory, machine_here, size, strides  # noqa: E402
 
-from stele.backend.llvm.algorithms import convolution, input_gradient  # noqa: E402
-from stele.backend.llvm.conv_weight import weight_gradient  # noqa: E402
-from stele.backend.llvm.gemm import gemm  # noqa: E402
-from stele.backend.llvm.gemm_plan import Gemm  # noqa: E402
-from stele.backend.llvm.stencil import Conv  # noqa: E402
+from stele.backend.contract.conv.algorithms import (  # noqa: E402
+    convolution,
+    input_gradient,
+    weight_gradient,
+)
+from stele.backend.contract.conv.stencil import Conv  # noqa: E402
+from stele.backend.contract.product.gemm import gemm  # noqa: E402
+from stele.backend.contract.product.schedule import Gemm  # noqa: E402
 from stele.rosetta.machine import multiply_adds  # noqa: E402
 
 THREADS = 2

@@ -17,6 +17,9 @@ import numpy as np
 
 import stele as st
 from stele import optim
+from stele.ir.graph import Array, Op, Value
+from stele.ir.types import Type
+from stele.tensor import lift
 from stele.train.models import Cnn
 from stele.train.workloads import Trainer
 
@@ -75,6 +78,37 @@ def first_call(state: str) -> None:
         print(f"{'  kernels':34} {kernels:8}    {seconds['llvm'] / kernels * 1e3:.1f} ms of LLVM each")
 
 
+class Same(Op):
+    """Its operand, which Python hands back."""
+
+    def type(self, *x: Type) -> Type: return x[0]
+    def reference(self, *x: Array, **_: Any) -> Array: return x[0]
+
+
+def loop(f: Callable[..., Value], steps: int) -> Callable[..., Any]:
+    """A loop that applies f in each step."""
+    return st.compile(lambda x: st.scan(lambda c, _: (lift(f)(c) * 0.5 + 1, None), x, length=steps)[0])
+
+
+def same(x: Value) -> Value: return Same()(x)
+def plain(x: Value) -> Value: return x
+
+
+def crossings(steps: int = 10_000, rounds: int = 31) -> None:
+    """What a call of Python in the midst of a program takes: a loop with one in each step, less one without, by turns;
+    of the processor, as it happens on one thread."""
+    x, loops = st.ones(4, 4), (loop(same, steps), loop(plain, steps))
+    found: list[float] = []
+    for _ in range(rounds):
+        ends = [time.thread_time()]
+        for f in loops:
+            f(x)
+            ends.append(time.thread_time())
+        found.append((2 * ends[1] - ends[0] - ends[2]) / steps * 1e6)
+    name = "a call of Python by a program"
+    print(f"{name:34} {median(found[1:]):8.2f} us  ({min(found[1:]):.2f}..{max(found[1:]):.2f})")
+
+
 def main() -> None:
     one, thousand = st.tensor(np.float32(1)), st.tensor(np.ones(1000, np.float32))
     square, large = st.tensor(np.ones((64, 64), np.float32)), st.tensor(np.ones(1 << 18, np.float32))
@@ -83,6 +117,7 @@ def main() -> None:
     for name, f, args in (("x + 1, one element", add, (one,)), ("x + 1, 1,000 elements", add, (thousand,)),
                           ("x + 1, 262,144 elements", add, (large,)), ("x @ y, 64 x 64", product, (square, square))):
         print(f"{name:34} {microseconds(f, *args)}")
+    crossings()
     with tempfile.TemporaryDirectory() as folder:
         for state in ("empty", "warm"):
             subprocess.run([sys.executable, __file__, state], check=True, env={**os.environ, "STELE_CACHE": folder})

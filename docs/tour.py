@@ -11,13 +11,13 @@ from llvmlite import ir
 import stele as st
 from stele import pipeline
 from stele.backend import reference
-from stele.backend.cpu.native import native
 from stele.backend.cpu.program import Program
 from stele.backend.cpu.target import detect
 from stele.backend.llvm.emit import Emitter
 from stele.inspect.numpy_scalars import NumpyScalars
 from stele.ir.graph import Graph, Value, parameter, walk
-from stele.ir.rewrite import Report, rewrite, rule
+from stele.ir.report import Report
+from stele.ir.rewrite import rewrite, rule
 from stele.ir.text import parse
 from stele.ir.text import show as text_of
 from stele.ir.types import Type, float32
@@ -69,7 +69,7 @@ print("a batch of any size:", tanh(matmul(rows, w)).type, "\n")
 
 # 2. An op -----------------------------------------------------------------------------------------------------------
 #
-# An op is one class, a frozen dataclass if it has fields, and all that the system may ask of it stands there: its
+# An op is one class, a frozen record of what it annotates, and all that the system may ask of it stands there: its
 # meaning in NumPy (the law), its arithmetic on one element, its derivative. This is a whole op, outside of Stele:
 
 chapter("2. An op")
@@ -149,7 +149,7 @@ def doubled_tanh(v: Value) -> Value | None:
 report = Report()
 rewritten = rewrite(graph, [doubled_tanh], report=report)
 print(text_of(rewritten))
-print("fired:", {name: len(found) for name, found in report.firings.items()})
+print("fired:", {name: fired.times for name, fired in report.rules.items()})
 assert np.allclose(reference.run(rewritten, given)[0], expected, atol=1e-6)
 
 # Stele's own rules come in passes, each a function from graph to graph: `simplify` drops the `+ 0`; `stabilize` turns
@@ -211,16 +211,20 @@ print(f"{len(code.splitlines())} lines of LLVM IR for {detect().name}; its first
 print("\n".join([line.strip() for line in code.splitlines() if "fmul" in line][:3]))
 assert "call float @exp" not in code and "@expf" not in code
 
-# The whole of it, from graph to an object that may be kept on disk, is `native`. Its manifest says what is where: the
-# temporaries share one arena, planned from their lifetimes before the first call.
+# The whole of it, from graph to an object that may be kept on disk, is `pipeline.make`. Its manifest says what is
+# where: the temporaries share one arena, planned from their lifetimes before anything is compiled. Its report says what
+# every stage did and why.
 
 last = parameter("last", Type(float32, (2, 5)))
 chain = Graph((x, w, last), (matmul(tanh(matmul(x, w)), last),))
-made = native(chain, lambda g: pipeline.optimise(g, pipeline.Options()), {}, (), detect(), "fast")
-print(f"{len(made.image.code)} bytes of machine code, {len(made.manifest.kernels)} kernels:")
+asked = pipeline.request(chain)
+before = pipeline.memory(asked)
+assert before.arena.bytes >= bytes_of(Type(float32, (4, 2)))
+made = pipeline.make(asked)
+print(f"{len(made.image.code)} bytes of machine code")
 program = Program(chain, made)
 print(program.report())
-assert program.memory({}) >= bytes_of(Type(float32, (4, 2)))
+assert program.memory({}) == before
 
 
 # 9. One native call -------------------------------------------------------------------------------------------------

@@ -7,11 +7,12 @@ from typing import Any
 
 from stele.backend.base import Program
 from stele.backend.buffers import Buffer
-from stele.backend.locks import RUNNING
-from stele.evaluate import EVALUATOR, evaluate, number_of, worked
+from stele.backend.locks import held
+from stele.errors import GraphError
+from stele.evaluate import evaluate, give, number_of, worked
 from stele.follow import FOLLOWER
 from stele.handle import TRACING, Handle, is_symbolic, owner, result
-from stele.ir.graph import Parameter, Value, walk
+from stele.ir.graph import Op, Parameter, Value, walk
 from stele.ir.origin import asked_here
 from stele.ops.elementwise.unary import StopGradient
 from stele.ops.linear import full
@@ -25,15 +26,14 @@ Found = list[tuple[Handle, Value]]
 class Pull:
     """How the gradients of an expression are had, values by their numbers: what the program takes (`~k` is the gradient
     that leaf k has so far), which of its results are values, and for each leaf that gets a gradient which result that
-    is, or `~k` for value k. The history of some goes at once, of others since only a gradient needed it.
+    is, or `~k` for value k. The history of some goes, and what they are then.
     """
 
     program: Program
     inputs: list[int | Buffer]
     results: list[int | None]
     gradients: list[tuple[int, Parameter, int]]
-    forgotten: list[int]
-    freed: list[int]
+    forgotten: list[tuple[int, Op]]
 
 
 PULLS: Store[Pull] = Store()
@@ -45,11 +45,11 @@ def backward(value: Value, seed: Value | None, retain: bool) -> Found:
     """
     if seed is not None or FOLLOWER.get() is not None or TRACING.get() is not None:
         return searched(value, full(value.shape, 1, value.dtype) if seed is None else seed)
-    with RUNNING:
+    with held():
         while (seen := look([value], through=True)) is not None:
             before = [None if h._grad is None else h._grad._value for _, h in seen.ends]
             evaluate([*seen.first, *(g for g in before if g is not None)])
-            if not seen.is_stale():
+            if all(v.data is None for v in seen.pending):
                 break
         else:
             return searched(value, full(value.shape, 1, value.dtype))
@@ -78,7 +78,7 @@ def settle(value: Value, pulled: Sequence[Value], retain: bool) -> None:
 def found(value: Value, retain: bool, seen: Seen, before: Sequence[Value | None], key: Any) -> Found:
     """`backward` by the rules, kept for the next expression of this structure."""
     refuse_freed([value])
-    number = seen.places()
+    number, seen.values = seen.places(), seen.opened()
     places = [k for k, _ in seen.ends]
     pulled = gradients([value], [full(value.shape, 1, value.dtype)], [seen.values[k] for k in places])
     made = [g if g is None or old is None else old + g for g, old in zip(pulled, before)]
@@ -88,11 +88,11 @@ def found(value: Value, retain: bool, seen: Seen, before: Sequence[Value | None]
     so_far = {g: ~k for k, g in enumerate(before) if g is not None}
     inputs = [*(number.get(v, so_far.get(v, v.data)) for v in work.leaves), *map(number_of, work.literals)]
     place = {v: k for k, v in enumerate(work.kept)}
-    forgotten = [number[v] for v in work.run() if v in number]
-    gone = [] if retain else [number[v] for v in free([value])]
+    gone = [*work.run(), *(() if retain else free([value]))]
+    forgotten = [(number[v], v.op) for v in gone if v in number]
     from_ = [(k, Parameter("value", g.type), place[g] if g in place else ~number[g])
              for k, g in enumerate(made) if g is not None]
-    pull = Pull(work.program, inputs, [number.get(v) for v in work.kept], from_, forgotten, gone)
+    pull = Pull(work.program, inputs, [number.get(v) for v in work.kept], from_, forgotten)
     if not work.is_trial:
         PULLS.put(key, pull, seen.held)
     return handed(pull, seen, [v.data for v in work.kept])
@@ -100,18 +100,9 @@ def found(value: Value, retain: bool, seen: Seen, before: Sequence[Value | None]
 
 def replayed(pull: Pull, seen: Seen, before: Sequence[Any]) -> Found:
     """`backward` as it was for another expression of this structure."""
-    values = seen.values
+    values = seen.values = seen.opened()
     buffers = [k if isinstance(k, Buffer) else values[k].data if k >= 0 else before[~k].data for k in pull.inputs]
-    made = EVALUATOR.run(pull.program, buffers, values)
-    for k, buffer in zip(pull.results, made):
-        if k is not None:
-            values[k].data = buffer
-    pairs = handed(pull, seen, made)
-    for k in pull.forgotten:
-        forget(values[k])
-    for k in pull.freed:
-        forget(values[k], FREED)
-    return pairs
+    return handed(pull, seen, give(pull, pull.program, buffers, values))
 
 
 def handed(pull: Pull, seen: Seen, made: Sequence[Buffer]) -> Found:
@@ -127,7 +118,7 @@ def free(results: Iterable[Value]) -> list[Value]:
     for v in walk(results, stop=lambda v: isinstance(v.op, StopGradient)):
         h = owner(v) if v.args and v.data is not None else None
         if h is not None and not h.leaf:
-            forget(v, FREED)
+            forget(v, Parameter(FREED, v.type))
             done.append(v)
     return done
 
@@ -136,5 +127,5 @@ def refuse_freed(results: Iterable[Value]) -> None:
     """Raises where a gradient would have to pass through history that an earlier `backward` has freed."""
     for v in walk(results, stop=lambda v: isinstance(v.op, StopGradient)):
         if isinstance(v.op, Parameter) and v.op.label == FREED:
-            raise RuntimeError("backward through an expression whose history an earlier backward has freed. "
-                               "Call the first one as loss.backward(retain_graph=True).")
+            raise GraphError("backward through an expression whose history an earlier backward has freed",
+                             hint="Call the first one as loss.backward(retain_graph=True).")

@@ -28,7 +28,3 @@ COMMANDS: Commands = {
 def main() -> None:
     """Run `stele` with the arguments of the process, and end the process with its exit code."""
     sys.exit(run(sys.argv[1:], COMMANDS))
-
-
-if __name__ == "__main__":
-    main()

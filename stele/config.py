@@ -6,7 +6,8 @@ import difflib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from stele.errors import ConfigError
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 T_co = TypeVar("T_co", covariant=True)
+ENVIRONMENT: dict[Any, Any] = vars(os.environ)["_data"]     # whose own `get` takes 0.6 us where a name is not there
+key_of = cache(os.environ.encodekey)
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,8 @@ class Flag(Generic[T_co]):
 
     def text(self) -> str | None:
         """What the environment says now, unread."""
-        return os.environ.get(self.name)
+        raw = ENVIRONMENT.get(key_of(self.name))
+        return None if raw is None else os.environ.decodevalue(raw)
 
     def __call__(self) -> T_co:
         """The value now; raises ConfigError if the text has not the form that the table asks for."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from stele.backend.base import Program
 from stele.backend.buffers import Buffer
-from stele.backend.locks import RUNNING
+from stele.backend.locks import HOST, RUNNING, held
 from stele.errors import OutOfMemory
 from stele.follow import FOLLOWER
 from stele.handle import TRACING, is_symbolic, leaf, owner, refuse_symbolic
@@ -19,9 +19,9 @@ from stele.ops.elementwise.arithmetic import Add, Div, Maximum, Minimum, Mul, Ne
 from stele.ops.elementwise.base import Compare
 from stele.ops.elementwise.binary import Bits, Shift
 from stele.ops.elementwise.unary import Abs, Not, StopGradient
-from stele.ops.linear import Broadcast, Cast
+from stele.ops.linear import Broadcast, Cast, Transfer
 from stele.pipeline import PASSES, Options, build
-from stele.replay import EVALUATIONS, Plan, Seen, forget, look
+from stele.replay import EVALUATIONS, Plan, Seen, forget, look, recognise, recognised
 from stele.transform.autodiff import gradients
 
 # An expression of so few values and elements, of exact ops only, is interpreted when new, compiled when seen again.
@@ -38,7 +38,6 @@ class Family:
     """Programs of one structure: for its first literal numbers, and one that takes such numbers as inputs."""
 
     first: Numbers
-    trial: Program | None = None
     exact: Program | None = None
     general: Program | None = None
 
@@ -65,8 +64,7 @@ class Evaluator:
             if len(self.families) > MOST_FAMILIES:
                 del self.families[next(iter(self.families))]
             if is_small(order):
-                family.trial = build(cut_at(leaves, kept), options=AS_IS)
-                return Work(family.trial, leaves, [], kept, is_trial=True)
+                return Work(build(cut_at(leaves, kept), options=AS_IS), leaves, [], kept, is_trial=True)
         if family.first == numbers:
             family.exact = family.exact or self.build(leaves, kept, options)
             return Work(family.exact, leaves, [], kept)
@@ -103,7 +101,7 @@ class Work(NamedTuple):
             v.data = buffer
         done = [v for v in self.kept if (h := owner(v)) is not None and (h.leaf or not h.requires_grad)]
         for v in done:
-            forget(v)
+            forget(v, Parameter("value", v.type))
         return done
 
 
@@ -141,25 +139,42 @@ def cut_at(inputs: Sequence[Value], results: Sequence[Value]) -> Graph:
 
 def evaluate(targets: Iterable[Value]) -> None:
     """Gives every target its numbers, all in one program."""
-    with RUNNING:
+    targets = list(targets)
+    with HOST if len(RUNNING) == 1 else held(devices(targets)):
         if wanted := [v for v in dict.fromkeys(targets) if v.data is None]:
             run(wanted)
+
+
+def devices(values: Sequence[Value]) -> set[str]:
+    """The devices that computing these values takes; calls are not written out for that."""
+    found, seen = {v.type.device for v in values}, {*values}
+    stack = [*values]
+    while stack:
+        v = stack.pop()
+        if v.data is not None or v.call is not None or isinstance(v.op, Transfer):
+            found.add(v.type.device)
+        new = {*(() if v.data is not None else v.args if v.call is None else v.call[1])} - seen
+        stack, seen = [*stack, *new], seen | new
+    return found
 
 
 def run(wanted: Sequence[Value]) -> None:
     """Computes pending values, and stores beside them what live names and later gradients will look at."""
     follower = FOLLOWER.get()
-    seen = look(wanted) if follower is None and TRACING.get() is None else None
+    usual = follower is None and TRACING.get() is None
+    if usual and len(wanted) == 1 and (found := recognised(wanted[0])) is not None:
+        give(*found)
+        return
+    seen = look(wanted) if usual else None
     if seen is not None and seen.first:
         run(seen.first)
-        if seen.is_stale():
+        if any(v.data is not None for v in seen.pending):
             return run([v for v in wanted if v.data is None])
     if seen is not None and (plan := EVALUATIONS.get(seen.key)) is not None and replay(plan, seen):
         return
     order = walk(wanted, stop=lambda v: v.data is not None)
-    for v in order:
-        if is_symbolic(v):
-            raise refuse_symbolic(v)
+    for v in filter(is_symbolic, order):
+        raise refuse_symbolic(v)
     parameters = [v for v in order if v.data is None and not is_cheap(v) and (h := owner(v)) is not None and h.leaf]
     if parameters and not set(parameters).issuperset(wanted):
         run(parameters)
@@ -182,30 +197,40 @@ def worked(wanted: Sequence[Value], order: Sequence[Value]) -> Work:
 
 def replay(plan: Plan, seen: Seen) -> bool:
     """Computes an expression as one of its structure was computed before; False where its numbers need a program."""
-    values, program = seen.values, plan.exact
+    values, program = seen.opened(), plan.exact
     buffers = [values[k].data for k in plan.inputs]
     if program is None or plan.literals != seen.literals:
         program = plan.general
         buffers += [number_of(values[k]) for k in plan.numbers]
     if program is None:
         return False
-    for k, buffer in zip(plan.results, EVALUATOR.run(program, buffers, values)):
-        values[k].data = buffer
-    for k in plan.forgotten:
-        forget(values[k])
+    give(plan, program, buffers, values)
     return True
+
+
+def give(plan: Any, program: Any, buffers: Sequence[Buffer], values: Sequence[Value]) -> Sequence[Buffer]:
+    """Runs a program of a plan: values get their numbers, and some lose their history. Returns all that was made."""
+    made = EVALUATOR.run(program, buffers, values)
+    for k, buffer in zip(plan.results, made):
+        if k is not None:
+            values[k].data = buffer
+    for k, op in plan.forgotten:
+        forget(values[k], op)
+    return made
 
 
 def remember(seen: Seen, work: Work, forgotten: Sequence[Value]) -> None:
     """Keeps how an expression was computed, for the next of its structure."""
     plan, number = EVALUATIONS.get(seen.key), seen.places()
     if plan is None:
-        plan = Plan([number[v] for v in work.leaves], [number[v] for v in work.kept], [number[v] for v in forgotten])
+        plan = Plan([number[v] for v in work.leaves], [number[v] for v in work.kept],
+                    [(number[v], v.op) for v in forgotten])
         EVALUATIONS.put(seen.key, plan, seen.held)
     if work.literals:
         plan.general, plan.numbers = work.program, [number[v] for v in work.literals]
     else:
         plan.exact, plan.literals = work.program, seen.literals
+        recognise(plan, seen)
 
 
 def name_largest(error: OutOfMemory, values: Iterable[Value]) -> None:
@@ -249,13 +274,11 @@ def residuals(targets: Sequence[Value], order: Sequence[Value]) -> list[Value]:
 
 
 def numbers(v: Value) -> Any:
-    """The buffer of a value, computed now if it is not there."""
+    """The buffer of a value, computed now if it is not there. To be called, and used, under its device's lock."""
     if (follower := FOLLOWER.get()) is not None:
         follower.looked(v)
     if v.data is None:
-        with RUNNING:
-            if v.data is None:
-                run([v])
+        run([v])
     return v.data
 
 

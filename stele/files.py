@@ -7,12 +7,12 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from stele.errors import StorageError
+from stele.errors import ArgumentError, StorageError, kind
 
 OTHERS = stat.S_IWGRP | stat.S_IWOTH    # the mode bits by which others may write
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -20,6 +20,14 @@ _OLD = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC     # opening 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _LONGEST = 230                          # bytes of a name that leave room for more, of 255 in all
 _LINKS = 40                             # as many links as Linux follows on one way
+
+
+def located(path: str | Path) -> Path:
+    """What a user gave as a path; raises ArgumentError for what is none."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise ArgumentError(f"a path is a string or a pathlib.Path, got {kind(path)}: {path!r:.60}") from None
 
 
 def write(path: str | Path, *parts: bytes | bytearray, mode: int = 0o666) -> None:
@@ -36,7 +44,7 @@ def write(path: str | Path, *parts: bytes | bytearray, mode: int = 0o666) -> Non
 
 
 @contextmanager
-def replacing(path: str | Path, mode: int = 0o666, size: int | None = None) -> Iterator[IO[bytes]]:
+def replacing(path: str | Path, mode: int = 0o666, size: int | None = None) -> Generator[IO[bytes]]:
     """A new file to write to; when the block ends it is on the disk, whole, and stands at `path`.
 
     Readers see the old file or the new one, whatever ends this process and however many write at once. If the block
@@ -46,7 +54,7 @@ def replacing(path: str | Path, mode: int = 0o666, size: int | None = None) -> I
     Raises StorageError if the disk is full or the folder missing or closed, which names `size`, the bytes that are to
     be written, where it is given; the old file is then as it was.
     """
-    path = Path(path)
+    path = located(path)
     try:
         with opened(path.parent) as folder:
             sweep(folder, path.name)
@@ -64,7 +72,7 @@ def replacing(path: str | Path, mode: int = 0o666, size: int | None = None) -> I
 
 
 @contextmanager
-def writing(folder: int, name: str, mode: int = 0o666, resumes: bool = False) -> Iterator[IO[bytes]]:
+def writing(folder: int, name: str, mode: int = 0o666, resumes: bool = False) -> Generator[IO[bytes]]:
     """A new file in an open folder, which takes over the name when the block ends; it is removed if the block fails.
 
     With `resumes` an unfinished file whose writer is gone is gone on with where there is one, at its end, and one that
@@ -93,7 +101,7 @@ def sweep(folder: int, name: str | None = None) -> None:
 
 
 @contextmanager
-def opened(folder: str | Path) -> Iterator[int]:
+def opened(folder: str | Path) -> Generator[int]:
     """A folder by number, so that all that is done in it is done in the same one; OSError if it is none."""
     number = os.open(folder, _FOLDER)
     try:

@@ -1,4 +1,4 @@
-"""Who follows a run: told of every look at numbers, every evaluation, every call of a compiled function or a layer."""
+"""Who follows a run: told of looks at numbers, evaluations, calls of compiled functions and layers, optimiser steps."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -22,6 +22,9 @@ class Follower:
 
     def passed(self, module: Any, y: Any) -> None:
         """A module has made y of its input."""
+
+    def stepped(self, optimizer: Any) -> None:
+        """An optimiser moves its parameters."""
 
 
 FOLLOWER: ContextVar[Follower | None] = ContextVar("follower", default=None)

@@ -18,7 +18,7 @@ from stele.backend.buffers import Buffer
 from stele.errors import ShapeError, SteleError
 from stele.handle import leaf
 from stele.ir.graph import Constant, Graph, Literal, Op, Value, walk
-from stele.ir.origin import lines
+from stele.ir.origin import lines, setting
 from stele.ir.sizes import Dim, Size, at, size
 from stele.ir.types import SIZES, Sizes, Type
 from stele.trace import Traced
@@ -33,14 +33,12 @@ def general(traced: Traced, others: Mapping[str, Traced], sizes: Sizes) -> Trace
 
     Raises ShapeError where they differ in more than numbers.
     """
-    token = SIZES.set(sizes)
     try:
-        return Meeting(traced, others, sizes).traced()
+        with setting(SIZES, sizes):
+            return Meeting(traced, others, sizes).traced()
     except (Apart, SteleError):
         asked = "; ".join(f"{name} at {', '.join(lines(where))}" for name, where in sizes.asked.items())
         raise ShapeError("what is computed depends on the number of a size that was asked for: " + asked) from None
-    finally:
-        SIZES.reset(token)
 
 
 class Meeting:
@@ -93,7 +91,7 @@ class Meeting:
             return self.constants[-1]
         else:
             op = self.merged(ops)
-        made = Value(op, tuple(args), op.type(*(a.type for a in args)), v.where)    # type: ignore[arg-type]
+        made = Value(op, tuple(args), op.typed(*(a.type for a in args)), v.where)    # type: ignore[arg-type]
         demand(not isinstance(v.type, Type) or self.at_hand(made.type.shape) == self.at_hand(v.type.shape))
         return made
 
@@ -116,7 +114,7 @@ class Meeting:
         if all(isinstance(y, tuple) for y in xs):
             return tuple(self.merged(parts) for parts in together(xs))
         demand(is_dataclass(x) and not isinstance(x, type | Graph) and all(type(y) is type(x) for y in xs))
-        parts = {f.name: self.merged([getattr(y, f.name) for y in xs]) for f in fields(x)}
+        parts = {f.name: self.merged([getattr(y, f.name) for y in xs]) for f in fields(x) if f.init}
         return replace(x, **parts)  # type: ignore[type-var]
 
     def line(self, xs: Sequence[Dim]) -> Dim:

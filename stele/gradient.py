@@ -80,14 +80,13 @@ def gradients(loss: Tensor, wrt: T) -> T: ...
 def gradients(loss: Tensor, wrt: tree.Branch) -> dict[str, Tensor]: ...
 @public
 def gradients(loss: Tensor, wrt: Any) -> Any:
-    """The gradient of a number with respect to each tensor of `wrt`, a tensor or a container of tensors (or a module).
+    """The gradient of a number `loss` with respect to each tensor of `wrt`: a tensor, a container of them, or a module.
 
     Nothing is written to `.grad`, and the history of `loss` stays. Raises GraphError for a tensor that requires no
     gradients, but inside a compiled function and of placeholders: its history ends where numbers are looked at.
 
-    >>> import stele as st
     >>> x = st.tensor([1.0, 2.0], requires_grad=True)
-    >>> gradients((x * x).sum(), x).tolist()
+    >>> st.gradients((x * x).sum(), x).tolist()
     [2.0, 4.0]
     """
     seed = seed_of(loss)
@@ -118,13 +117,13 @@ def value_and_grad(f: Callable[P, Any], argnums: int | Sequence[int] = 0, has_au
 @public
 def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
                    ) -> Callable[..., Any]:
-    """The function that returns (f(...), gradient with respect to the arguments `argnums`).
+    """The function that returns (f(...), gradient with respect to the arguments `argnums`), for an `f` of one number.
 
     An argument may be a tensor, a container of tensors or a module (whose gradient is a dict by parameter name). With
-    `has_aux`, f returns (loss, more) and so does the result: ((loss, more), gradient).
+    `has_aux`, f returns (loss, more) and so does the result: ((loss, more), gradient). Raises ShapeError where f
+    returns more than one number, or no float.
 
-    >>> import stele as st
-    >>> value, g = value_and_grad(lambda x: (x ** 3).sum())(st.tensor([1.0, 2.0]))
+    >>> value, g = st.value_and_grad(lambda x: (x ** 3).sum())(st.tensor([1.0, 2.0]))
     >>> value.tolist(), g.tolist()
     (9.0, [3.0, 12.0])
     """
@@ -177,11 +176,15 @@ def grad(  # pyright: ignore[reportOverlappingOverload]
 def grad(f: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[P, Any]: ...
 @public
 def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """The function that returns the gradient of f; of any order, as in `grad(grad(f))`.
+    """The function that returns the gradient of `f` with respect to the arguments `argnums`, of any order.
 
-    >>> import stele as st
-    >>> grad(grad(lambda x: x ** 3))(st.tensor(2.0)).tolist()
+    f returns one number; with `has_aux`, (number, more), and so does the result: (gradient, more). Raises ShapeError
+    where f returns more than one number, or no float.
+
+    >>> st.grad(st.grad(lambda x: x ** 3))(st.tensor(2.0)).tolist()
     12.0
+    >>> st.grad(lambda x, y: x * y, argnums=(0, 1))(st.tensor(2.0), st.tensor(5.0))
+    (tensor(5.), tensor(2.))
     """
     both = value_and_grad(f, argnums, has_aux)
 
@@ -196,10 +199,12 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool 
 
 @public
 def vjp(f: Callable[[*A], R], *args: *A) -> tuple[R, Callable[[R], tuple[*A]]]:
-    """f(*args), and the function that maps a cotangent of it to cotangents of the arguments.
+    """The result f(*args), and the function that maps a cotangent of it to cotangents of the arguments `args` of `f`.
 
-    >>> import stele as st
-    >>> y, pull = vjp(lambda x: x * x, st.tensor([1.0, 2.0]))
+    A cotangent has the structure of the result (GraphError for another), and is returned as a tuple, one per argument:
+    it times the Jacobian, in one backward pass whatever its size.
+
+    >>> y, pull = st.vjp(lambda x: x * x, st.tensor([1.0, 2.0]))
     >>> pull(st.tensor([1.0, 10.0]))[0].tolist()
     [2.0, 40.0]
     """
@@ -208,6 +213,7 @@ def vjp(f: Callable[[*A], R], *args: *A) -> tuple[R, Callable[[R], tuple[*A]]]:
     results, spec = tree.flatten(y)
     leaves, shape = tree.flatten(inner)
 
+    @public
     def pull(g: Any) -> tuple[Any, ...]:
         given, same = tree.flatten(g)
         if same != spec:
@@ -222,12 +228,13 @@ def vjp(f: Callable[[*A], R], *args: *A) -> tuple[R, Callable[[R], tuple[*A]]]:
 
 @public
 def jvp(f: Callable[[*A], R], args: tuple[*A], tangents: tuple[*A]) -> tuple[R, R]:
-    """f(*args), and its change along the tangents of the arguments.
+    """The result f(*args), and its change along the `tangents` of the arguments `args` of `f`, both tuples.
 
-    >>> import stele as st
-    >>> y, dy = jvp(lambda x: x * x, (st.tensor(3.0),), (st.tensor(1.0),))
-    >>> dy.tolist()
-    6.0
+    The Jacobian times the tangents, in one forward pass. Raises GraphError for another number of tangents.
+
+    >>> y, dy = st.jvp(lambda x: x * x, (st.tensor(3.0),), (st.tensor(1.0),))
+    >>> y.tolist(), dy.tolist()
+    (9.0, 6.0)
     """
     args = sequence(args, "the arguments of jvp", "a tuple of tensors")
     inner = tree.map(fresh, args)
@@ -245,10 +252,11 @@ def jvp(f: Callable[[*A], R], args: tuple[*A], tangents: tuple[*A]) -> tuple[R, 
 
 @public
 def hessian(f: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """The function that returns the second derivatives of f at x, of shape x.shape + x.shape.
+    """The function that returns the second derivatives of `f` at x, of shape x.shape + x.shape.
 
-    >>> import stele as st
-    >>> hessian(lambda x: (x ** 3).sum())(st.tensor([1.0, 2.0])).tolist()
+    f returns one number. One backward pass for each element of x.
+
+    >>> st.hessian(lambda x: (x ** 3).sum())(st.tensor([1.0, 2.0])).tolist()
     [[6.0, 0.0], [0.0, 12.0]]
     """
     @public

@@ -1,45 +1,44 @@
 """A cell that holds a value: what a tensor is before it has methods, and who sees it while a function is traced."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 from weakref import ref
 
 from stele.errors import TraceError
 from stele.ir.graph import Array, Parameter, Value, walk
-from stele.ir.origin import Where, here, lines
+from stele.ir.origin import Where, here, lines, setting
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Tracing:
+class Tracing(Protocol):
     """A function being traced: it stands between the handles that existed before and the code that runs now."""
 
-    def read(self, handle: Handle) -> Value:
-        """What a handle from outside means inside."""
-        raise NotImplementedError
+    def read(self, handle: Handle) -> Value: ...    # what a handle from outside means inside
 
     def peek(self, handle: Handle) -> Value | None:
         """What a handle from outside means inside, where that was asked for before."""
-        raise NotImplementedError
 
     def write(self, handle: Handle, value: Value) -> None:
         """Rebinds a handle from outside; seen inside only, until the trace is over."""
-        raise NotImplementedError
 
     def array(self, array: Array) -> Value | None:
         """What a NumPy array from outside means inside, if calls can find it again; None for one made inside."""
         return None
 
+    def place(self) -> str | None:
+        """The device that `st.device` says outside."""
+        return None
+
     def read_grad(self, handle: Handle) -> Any:
-        raise NotImplementedError
+        """The gradient of a handle from outside, inside."""
 
     def write_grad(self, handle: Handle, grad: Any) -> None:
-        raise NotImplementedError
+        """Sets the gradient of a handle from outside; seen inside only, until the trace is over."""
 
 
 TRACING: ContextVar[Tracing | None] = ContextVar("tracing", default=None)
@@ -112,9 +111,7 @@ def owner(v: Value) -> Handle | None:
 
 def leaf(type: Any, data: Any, label: str = "value") -> Value:
     """A value that is nothing but its numbers."""
-    v = Value(Parameter(label, type), (), type, here())
-    v.data = data
-    return v
+    return result(Parameter(label, type), here(), data)
 
 
 def result(op: Parameter, where: Where, data: Any) -> Value:
@@ -139,51 +136,50 @@ def refuse_symbolic(v: Value, what: str = "its numbers were asked for",
                       "only when the finished program runs", where=", ".join(lines(here())), hint=hint)
 
 
-@contextmanager
-def tracing_into(tracing: Tracing | None) -> Iterator[None]:
+def tracing_into(tracing: Tracing | None) -> setting:
     """Handles made and rebound inside belong to this trace."""
-    token = TRACING.set(tracing)
-    try:
-        yield
-    finally:
-        TRACING.reset(token)
+    return setting(TRACING, tracing)
 
 
-class grad_mode:
+class grad_mode(setting):
     """A context, or a decorator, in which results do or do not carry gradients."""
 
     def __init__(self, on: bool) -> None:
-        self.on = on
-        self.tokens: list[Any] = []
-
-    def __enter__(self) -> None:
-        self.tokens.append(GRAD.set(self.on))
-
-    def __exit__(self, *error: object) -> None:
-        GRAD.reset(self.tokens.pop())
+        super().__init__(GRAD, on)
 
     def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
         @wraps(f)
         def inside(*args: P.args, **kwargs: P.kwargs) -> R:
-            with grad_mode(self.on):
+            token = GRAD.set(self.value)    # `with setting(...)`, written out: 0.3 us less
+            try:
                 return f(*args, **kwargs)
+            finally:
+                GRAD.reset(token)
 
         return inside
 
 
 def no_grad() -> grad_mode:
-    """A context in which results carry no gradients: for updates of parameters, and for prediction.
+    """A context, or a decorator, in which results carry no gradients: for updates of parameters, and for prediction.
 
-    >>> import stele as st
     >>> w = st.tensor(1.0, requires_grad=True)
     >>> with st.no_grad():
     ...     w -= 0.5
-    >>> float(w)
-    0.5
+    >>> float(w), w.requires_grad, st.no_grad()(lambda: w * 2)().requires_grad
+    (0.5, True, False)
     """
     return grad_mode(False)
 
 
 def enable_grad() -> grad_mode:
-    """A context in which results carry gradients again."""
+    """A context, or a decorator, in which results carry gradients again, inside of `no_grad`.
+
+    >>> w = st.tensor(1.0, requires_grad=True)
+    >>> with st.no_grad():
+    ...     y = w * 2
+    ...     with st.enable_grad():
+    ...         z = w * 2
+    >>> y.requires_grad, z.requires_grad
+    (False, True)
+    """
     return grad_mode(True)

@@ -6,14 +6,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from stele.backend.locks import RUNNING
+from stele.backend.devices import Device, find
+from stele.backend.locks import HOST, RUNNING, held
 from stele.errors import ArgumentError, DTypeError, ShapeError
-from stele.evaluate import numbers
+from stele.evaluate import devices, numbers
 from stele.follow import FOLLOWER
 from stele.handle import TRACING, Handle, is_symbolic, refuse_symbolic
 from stele.ir.door import public
 from stele.ir.graph import Array, Value, walk
-from stele.ir.types import DType
+from stele.ir.types import HOME, DType
 from stele.opensize import opened
 
 REDUCED = "Write x.tolist(), take one out with x[0], or make one of them with x.sum() or x.mean()."
@@ -40,19 +41,22 @@ class Looking(Handle):
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return len(self.value.type.shape)
 
     @property
     def dtype(self) -> DType:
+        """The element type, such as st.float32, which also equals "float32" and np.float32."""
         return self.value.type.dtype
 
     @property
-    def device(self) -> str:
-        return self.value.type.device
+    def device(self) -> Device:
+        """Where the numbers lie; it equals its name."""
+        return find(self.value.type.device)
 
     @property
     def size(self) -> int:
-        """Number of elements."""
+        """The number of elements; 1 where there are no axes."""
         return opened(self.value.type.size)
 
     @public
@@ -68,17 +72,17 @@ class Looking(Handle):
 
     def read(self, asked: str, hint: str = "Return it, and look at it outside of the function.") -> Array:
         """The numbers for what was asked; raises TraceError for a tensor of a function that is being compiled."""
-        traced = self.value
-        if TRACING.get() is not None and is_traced(traced):
+        v = self._value
+        if TRACING.get() is not None and is_traced(v := self.value):
             if (follower := FOLLOWER.get()) is not None:
-                follower.looked(traced)
-            raise refuse_symbolic(traced, f"{asked} asks for its numbers", hint)
-        with RUNNING:
-            return numbers(traced).array
+                follower.looked(v)
+            raise refuse_symbolic(v, f"{asked} asks for its numbers", hint)
+        with HOST if len(RUNNING) == 1 else held(devices([v])):
+            return numbers(v).array
 
     @public
     def numpy(self) -> Array:
-        """The numbers as a read-only NumPy array: a lease on the tensor's own memory, not a copy."""
+        """The numbers as a read-only NumPy array: a lease on the tensor's own memory, no copy but of another device."""
         return self.read("x.numpy()")
 
     def one(self, asked: str, many: str, traced: str) -> Any:
@@ -89,11 +93,12 @@ class Looking(Handle):
 
     @public
     def item(self) -> Any:
-        """The one number of a tensor of one element."""
+        """The one number of a tensor of one element, as a Python number; ShapeError where there are more."""
         return self.one("x.item()", REDUCED, KEPT)
 
     @public
     def tolist(self) -> Any:
+        """The numbers as nested lists of Python numbers; without axes, as one number."""
         return self.read("x.tolist()").tolist()
 
     @public
@@ -158,5 +163,6 @@ class Looking(Handle):
             return f"tensor(symbolic {traced.type}{later})"
         text = np.array2string(self.numpy(), separator=", ", prefix="tensor(")
         marks = ("" if self.dtype.name in ("float32", "int64", "bool") else f", dtype={self.dtype}") + \
-                (", requires_grad=True" if self.requires_grad else "")
+                (", requires_grad=True" if self.requires_grad else "") + \
+                ("" if traced.type.device == HOME else f", device={traced.type.device!r}")
         return f"tensor({text}{marks})"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 # 3.12 on (LOAD_ATTR, where the lowest one is set for a call of a method, which LOAD_METHOD was before).
 SINGLE = sys.version_info >= (3, 12)
 CALL = "CALL" if SINGLE else "PRECALL"
-GLOBAL, ATTRIBUTE, METHOD, EITHER, MATCH = range(5)
+GLOBAL, ATTRIBUTE, METHOD, MODULE, MATCH, EITHER = range(6)
 INSTRUCTIONS = {
     "LOAD_GLOBAL":     (GLOBAL, 1),
     "STORE_GLOBAL":    (GLOBAL, 0),
@@ -25,28 +25,30 @@ INSTRUCTIONS = {
     "STORE_ATTR":      (ATTRIBUTE, 0),
     "DELETE_ATTR":     (ATTRIBUTE, 0),
     "IMPORT_FROM":     (ATTRIBUTE, 0),
+    "IMPORT_NAME":     (MODULE, 0),
     "MATCH_CLASS":     (MATCH, 0),
 }
 ROLES = {dis.opmap[name]: role for name, role in INSTRUCTIONS.items() if name in dis.opmap}
 BY_NAME = ("getattr", "setattr", "hasattr", "delattr")      # take the name of an attribute as their second argument
 ANY_ATTRIBUTE = frozenset(("vars", "__dict__", "attrgetter", "asdict", "astuple", "__getattribute__"))
+UNSEEDED = "default_rng()"      # a method's name for what gives other numbers every time
 ANY_GLOBAL = frozenset(("eval", "exec", "__globals__"))
 
 
 class Names(NamedTuple):
-    """Names that code looks up: as globals, as attributes, as attributes only to call them; and whether it may look up
-    any global, or any attribute, by a name that it computes.
+    """Names that code looks up: as globals, as attributes, as attributes only to call them, as modules to import; and
+    whether it may look up any global, or any attribute, by a name that it computes.
     """
 
     globals: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
     methods: frozenset[str] = frozenset()
+    modules: frozenset[str] = frozenset()
     any_global: bool = False
     any_attribute: bool = False
 
     def __or__(self, other: Names) -> Names:  # type: ignore[override]
-        return Names(self.globals | other.globals, self.attributes | other.attributes, self.methods | other.methods,
-                     self.any_global or other.any_global, self.any_attribute or other.any_attribute)
+        return Names(*(mine | its for mine, its in zip(self, other)))    # type: ignore[operator]
 
 
 @lru_cache(maxsize=4096)
@@ -58,17 +60,13 @@ def names_of(code: CodeType) -> Names:
     >>> sorted(found.globals), sorted(found.attributes), sorted(found.methods), found.any_attribute
     (['getattr', 'scale'], ['ndim', 'size'], ['of'], False)
     """
-    found: tuple[set[str], set[str], set[str]] = set(), set(), set()
-    any_attribute = False
+    found: tuple[set[str], ...] = set(), set(), set(), set(), set()
     for role, name in uses(code):
-        if role == MATCH:
-            any_attribute = True
-        else:
-            found[role].add(name)
-    loaded, attributes, methods = found
+        found[role].add(name)
+    loaded, attributes, methods, _, matched = found
     mentioned = loaded | attributes | methods
     any_global = not mentioned.isdisjoint(ANY_GLOBAL)
-    any_attribute |= not mentioned.isdisjoint(ANY_ATTRIBUTE)
+    any_attribute = bool(matched) or not mentioned.isdisjoint(ANY_ATTRIBUTE)
     if "globals" in loaded:
         keys = constants(code, "globals", key_of)
         loaded |= {key for key in keys if key is not None}
@@ -78,7 +76,9 @@ def names_of(code: CodeType) -> Names:
             keys = constants(code, name, second_argument)
             attributes |= {key for key in keys if key is not None}
             any_attribute |= None in keys
-    own = Names(frozenset(loaded), frozenset(attributes), frozenset(methods), any_global, any_attribute)
+    called = lambda text: "" if (text[0].opname, text[0].arg) == (CALL, 0) else None
+    methods |= {UNSEEDED for name in {"default_rng", "RandomState"} & mentioned if "" in constants(code, name, called)}
+    own = Names(*map(frozenset, found[:MATCH]), any_global=any_global, any_attribute=any_attribute)
     for part in code.co_consts:
         if isinstance(part, CodeType):
             own |= names_of(part)
@@ -105,7 +105,7 @@ def constants(code: CodeType, function: str, found: Finder) -> set[str | None]:
     """The constant names that calls of a builtin function take, and None where one takes another."""
     text = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
     return {found(text[at + 1:]) for at, i in enumerate(text)
-            if i.argval == function and i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+            if i.argval == function and i.opname in INSTRUCTIONS}
 
 
 def key_of(text: Sequence[dis.Instruction]) -> str | None:

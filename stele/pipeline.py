@@ -4,27 +4,55 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, get_args
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, get_args
 
 from stele import config
 from stele.backend.base import Precision, Program
+from stele.backend.buffers import MEMORY, Blocks
+from stele.backend.devices import Device
 from stele.errors import ArgumentError, GraphError
-from stele.ir.graph import Graph
+from stele.ir.door import public
+from stele.ir.graph import Graph, walk
+from stele.ir.report import Report
 from stele.ir.stages import show
-from stele.ops.arguments import choice, sequence
+from stele.ir.types import HOME, Sizes
+from stele.ops.arguments import choice, sequence, whole
 
-Pass = Callable[[Graph], Graph]
+if TYPE_CHECKING:   # what compiles is loaded with the first program, and what makes code where none is on the disk
+    from llvmlite import ir
 
-# In order. A pass is the function of its name in `transform/NAME.py`; what compiles is loaded with the first program.
+    from stele.backend.cpu.build import Laid
+    from stele.backend.cpu.entry import Entry
+    from stele.backend.cpu.native import Native
+    from stele.backend.cpu.target import Target
+    from stele.backend.llvm.emit import Known
+    from stele.kernel.memory import Memory
+
+Pass = Callable[..., Graph]
+
+# In order. A pass is the function of its name in `transform/NAME.py`, from a graph to a graph, which notes in a report.
 PASSES = ("share", "simplify", "stabilize", "expand", "share", "merge", "simplify", "share")
-BACKENDS = {"cpu": ("stele.backend.cpu.program", "compile"), "reference": ("stele.backend.interpreter", "compile")}
+LIBRARY = "library"
+MOST = 1 << 10      # kernels whose memory is known
+EMITTED: dict[Any, Known] = {}
+"""What kernels take that were emitted to know their memory, by machine and precision."""
+BACKENDS = ("cpu", "reference")
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a program is made: its backend (STELE_BACKEND without one), the passes left out by name, and how precise
-    algorithms have to be: `precision="strict"` computes convolutions directly, as their sums are written;
-    `precision="bf16"` rounds the operands of float32 matrix products to bfloat16 and sums in float32.
+    """How a program is made: its backend, the stages to leave out, and how precise algorithms have to be.
+
+    `backend` is "cpu", or "reference" for NumPy op by op (STELE_BACKEND without one); `without` a set of names of
+    stages: passes, or "library", the rules that hand products to one; `precision` is "fast", "strict" (convolutions
+    directly, as their sums are written) or "bf16" (the operands of float32 matrix products rounded to bfloat16, summed
+    in float32). `st.compile` and `st.function` take them by name. Raises OptionError for values that there are not.
+
+    >>> st.Options(backend="cpu", precision="strict")
+    Options(backend='cpu', without=frozenset(), precision='strict')
+    >>> st.compile(st.exp, backend="reference")(st.zeros(2)).tolist()
+    [1.0, 1.0]
     """
 
     backend: str = field(default_factory=config.BACKEND)
@@ -36,8 +64,8 @@ class Options:
         choice(self.precision, "precision", get_args(Precision))
         given: Any = self.without
         names = (given,) if isinstance(given, str) else sequence(given, "without", "a set of names", unordered=True)
-        known = dict.fromkeys(PASSES)
-        object.__setattr__(self, "without", frozenset(choice(name, "a pass in without", known) for name in names))
+        known = dict.fromkeys((*PASSES, LIBRARY))
+        object.__setattr__(self, "without", frozenset(choice(name, "a stage in without", known) for name in names))
 
 
 def options_of(what: str, given: Mapping[str, Any], *others: str) -> Options:
@@ -48,17 +76,133 @@ def options_of(what: str, given: Mapping[str, Any], *others: str) -> Options:
     return Options(**given)
 
 
-def pass_named(name: str) -> Pass:
-    """The pass of a name, loaded when it first runs."""
-    return getattr(importlib.import_module(f"stele.transform.{name}"), name)
+@dataclass(frozen=True)
+class Request:
+    """What native code is asked for. `donated[k] = j`: the buffer of parameter k may be overwritten by result j. What
+    only parameters in `steady` decide is computed once, and again when one of them is another. `sizes` is what is known
+    of named ones.
+    """
+
+    graph: Graph
+    donated: Mapping[int, int]
+    steady: tuple[int, ...]
+    options: Options
+    target: Target
+    sizes: Sizes | None = None
+
+    @property
+    def text(self) -> str:
+        """What the code depends on besides its graph and target."""
+        return repr((sorted(self.donated.items()), self.steady, self.options))
 
 
-def optimise(graph: Graph, options: Options) -> Graph:
-    """The graph after every pass, in order; STELE_SHOW prints passes by name, STELE_CHECK=1 verifies after each."""
+def request(graph: Graph, donate: Mapping[int, int] = {}, steady: Collection[int] = (), options: Options | None = None,
+            sizes: Sizes | None = None) -> Request:
+    """A request for code of this machine, with the choices that were measured on it."""
+    from stele.backend.cpu.tuned import this_machine
+
+    options = options or Options()
+    return Request(graph, donate, tuple(sorted(steady)), options, this_machine(options.precision), sizes)
+
+
+def build(graph: Graph, *, donate: Mapping[int, int] = {}, steady: Collection[int] = (), options: Options,
+          sizes: Sizes | None = None, device: Device | None = None) -> Program:
+    """A program that computes the graph's results from its parameters, see `Request`; one of several devices is cut
+    into programs of one each. STELE_CHECK=nan looks for NaN behind every call.
+    """
+    if any(v.type.device != HOME for v in walk([*graph.parameters, *graph.results])):
+        from stele.backend.parts import Parted
+        return Parted(graph, lambda part, device: build(part, options=options, sizes=sizes, device=device))
+    memory = MEMORY if device is None else device.memory
+    if options.backend == "cpu":
+        program = compiled(request(graph, donate, steady, options, sizes), memory)
+    else:
+        from stele.backend.interpreter import Interpreted
+        report = Report()
+        program = Interpreted(optimise(graph, options, sizes, report), report, memory)
+    if "nan" in config.CHECK():
+        from stele.backend.finite import Watched
+        return Watched(program, graph)
+    return program
+
+
+def compiled(request: Request, memory: Blocks = MEMORY) -> Program:
+    """A native program: its code is looked up in memory, then on the disk, and made where it is in neither."""
+    from stele.backend.cpu import native, pool
+    from stele.backend.cpu.program import Program
+
+    with pool.prepared():
+        key = native.key(request.graph, request.text, request.target)
+        code = native.found(key) or native.kept(key, make(request))
+        hosts = native.hosts(code, lambda: request.graph, lambda: optimised(request))
+    return Program(request.graph, code, hosts, request.options.precision != "strict", memory)
+
+
+def make(request: Request) -> Native:
+    """Native code by every stage. While one kernel is written, LLVM compiles those before it."""
+    from stele.backend.cpu import build, jit
+    from stele.backend.cpu.native import Native
+
+    report, start = Report(), perf_counter()
+    with jit.busy():
+        with jit.Modules(request.target) as modules:
+            laid, entry = write(request, modules.add, report)
+        report.seconds["link"] = perf_counter() - start - sum(report.seconds.values())
+        show("llvm", lambda: "\n".join(modules.texts))
+        show("asm", lambda: "\n".join(jit.assembly(text, request.target) for text in modules.texts))
+        return Native(modules.image, build.manifest(
+            request.graph, lambda: optimised(request), laid, entry, request.steady, report))
+
+
+def write(request: Request, add: Callable[[ir.Module], None], report: Report, known: Known | None = None
+          ) -> tuple[Laid, Entry]:
+    """The stages from a graph to the text of its code, which `add` is given kernel by kernel, but for what is `known`.
+    """
+    from stele.backend.cpu import build
+    from stele.backend.cpu.library import library
+    from stele.kernel.fuse import fuse
+
+    options, target = request.options, request.target
+    with report.phase("optimise"):
+        graph = optimised(request, report)
+    with report.phase("library rules"):
+        graph = graph if LIBRARY in options.without else library(graph, target, options.precision, report)
+    with report.phase("fuse"):
+        fused = fuse(graph, report)
+    with report.phase("memory layout"):
+        laid = build.lay_out(graph, fused, request.donated, request.steady, report)
+    with report.phase("schedule and emit"):
+        return laid, build.emit(laid, target, options.precision, add, report, known, "time" in config.SHOW())
+
+
+def memory(request: Request, sizes: Mapping[str, int] = {}) -> Memory:
+    """What a call of the program takes at these sizes, from its graph alone: nothing is compiled."""
+    from stele.backend.cpu import build
+
+    known = EMITTED.setdefault((request.target.key, request.options.precision), {})
+    memory = build.planned(*write(request, lambda module: None, Report(), known)).at(sizes)
+    if len(known) > MOST:
+        known.clear()
+    return memory
+
+
+def optimised(request: Request, report: Report | None = None) -> Graph:
+    """The graph of a request after every pass."""
+    return optimise(request.graph, request.options, request.sizes, report)
+
+
+def optimise(graph: Graph, options: Options, sizes: Sizes | None = None, report: Report | None = None) -> Graph:
+    """The graph after every pass, in order; STELE_SHOW prints passes by name, STELE_CHECK=1 verifies after each, by
+    what is known of `sizes`.
+    """
+    report = report or Report()
     show("graph", lambda: text_of(graph))
     for name in PASSES:
         if name not in options.without:
-            graph = watched(name, graph, pass_named(name)(graph))
+            run: Pass = getattr(importlib.import_module(f"stele.transform.{name}"), name)
+            before, graph = graph, run(graph, report=report)
+            report.passes.append((name, len(walk(before.results)), len(walk(graph.results))))
+            watch(name, before, graph, sizes)
     return graph
 
 
@@ -68,38 +212,37 @@ def text_of(graph: Graph) -> str:
     return show(graph)
 
 
-def watched(name: str, before: Graph, after: Graph) -> Graph:
-    """What a pass made of a graph, printed and verified where that is asked for."""
+def watch(name: str, before: Graph, after: Graph, sizes: Sizes | None) -> None:
+    """Prints and verifies what a pass made of a graph, where that is asked for."""
     show(name, lambda: "changed nothing" if after.digest == before.digest else text_of(after))
     if "graph" in config.CHECK():
         from stele.ir.verify import verify
         try:
-            verify(after)
+            verify(after, sizes and sizes.hints, sizes and sizes.guards)
         except GraphError as error:
             raise GraphError(f"{name} left a graph that is not sound: {error}",
                              hint=f"Leave the pass out with without=frozenset({{{name!r}}}), and report it.") from None
-    return after
 
 
-def build(graph: Graph, *, donate: Mapping[int, int] = {}, steady: Collection[int] = (), options: Options) -> Program:
-    """A program that computes the graph's results from its parameters.
-
-    `donate[k] = j`: the buffer of parameter k may be overwritten by result j. What only parameters in `steady` decide
-    is computed once, and again when one of them is another. STELE_CHECK=nan looks for NaN behind every call.
-    """
-    module, name = BACKENDS[options.backend]
-    compile = getattr(importlib.import_module(module), name)
-    program = compile(graph, lambda traced: optimise(traced, options), donate, steady, options.precision, repr(options))
-    if "nan" in config.CHECK():
-        return importlib.import_module("stele.backend.finite").Watched(program, graph)
-    return program
-
-
+@public
 def set_threads(threads: int) -> None:
-    """Runs programs on this many threads from the next call on, 1 to 64; results do not depend on it."""
-    importlib.import_module("stele.backend.cpu.pool").set_threads(threads)
+    """Runs programs on so many `threads` from the next call on, the caller's among them: 1 to 64.
+
+    Results do not depend on it, to the last bit. Without a call it is STELE_THREADS, or what the machine has. Raises
+    ConfigError for other numbers.
+
+    >>> before = st.get_threads()
+    >>> st.set_threads(2); st.get_threads()
+    2
+    >>> st.set_threads(before)
+    """
+    importlib.import_module("stele.backend.cpu.pool").set_threads(whole(threads, "threads"))
 
 
 def get_threads() -> int:
-    """Threads that the next program runs on, the caller's included."""
+    """The number of threads that the next program runs on, the caller's included; see `set_threads`.
+
+    >>> 1 <= st.get_threads() <= 64
+    True
+    """
     return importlib.import_module("stele.backend.cpu.pool").current().threads

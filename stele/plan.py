@@ -43,7 +43,7 @@ class Plan:
         self.traced, self.program, self.run = traced, program, program.run
         self.argument = {id(x): k for k, x in enumerate(leaves) if isinstance(x, Handle)}
         self.getters = [self.getter(h) for h in traced.handles]
-        entry = {h: traced.graph.parameters[k].type for k, (kind, h) in enumerate(traced.inputs) if kind == "handle"}
+        entry = {h: traced.graph.parameters[k].type for h, k in traced.read.items()}
         self.types = [(h, type, traced.handles[h].requires_grad) for h, type in entry.items()
                       if self.getters[h][0] is not None]
         self.inputs = traced.inputs
@@ -119,7 +119,7 @@ def concrete(type: Type, sizes: Mapping[str, int]) -> Type:
 def donations(traced: Traced) -> dict[int, int]:
     """Which parameters' memory a result may take over: what is rebound, unless its old value is a result as well."""
     results = traced.graph.results
-    number = {h: k for k, (kind, h) in enumerate(traced.inputs) if kind == "handle"}
+    number = traced.read
     found: dict[int, int] = {}
     for h, j in traced.writes:
         k = number.get(h)
@@ -137,6 +137,5 @@ def steady(traced: Traced, leaves: Sequence[Any]) -> tuple[int, ...]:
     if traced.grads:
         return ()
     changing = {id(x) for x in leaves} | {id(traced.handles[h]) for h, _ in traced.writes}
-    read = (k for k, (kind, h) in enumerate(traced.inputs)
-            if kind == "handle" and id(traced.handles[h]) not in changing)
+    read = (k for h, k in traced.read.items() if id(traced.handles[h]) not in changing)
     return (*read, *range(len(traced.inputs), len(traced.graph.parameters)))

@@ -7,30 +7,38 @@ from typing import Any
 
 import numpy as np
 
-from stele.errors import DataError, DTypeError, ShapeError
+from stele.errors import DataError, DTypeError
 from stele.evaluate import evaluate, known
 from stele.handle import TRACING
 from stele.ir.door import public
 from stele.ir.graph import Constant, Item, Value
 from stele.ir.sizes import Dim
-from stele.ir.types import DType
+from stele.ir.types import HOME, DType
 from stele.ir.types import dtype as type_named
 from stele.ops import random
 from stele.ops.arguments import flag, number, whole
 from stele.ops.control import Scan
 from stele.ops.elementwise.arithmetic import Add
 from stele.shapes import shape_of
-from stele.tensor import DTypeLike, Tensor, TensorLike, constant, lift, tensor
+from stele.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, lift, placed, tensor
 
 NEXT = np.array([0, 0, 1, 0], np.uint32)
 DRAW = "draw"       # label of a key that was drawn outside of a compiled function
 
 
 class Generator:
-    """A stream of random numbers. `state` holds the seed (low, high) and the count of draws (low, high)."""
+    """A stream of random numbers: Philox4x32-10 by Salmon et al. (2011), a function of a `seed` and a count of draws.
+
+    `st.default_generator` is the one that all functions of st draw from. `state` holds the seed (low, high) and the
+    count of draws (low, high) as uint32: a compiled function carries it along, and `st.save` keeps it.
+
+    >>> st.manual_seed(7)
+    >>> st.default_generator.state.tolist()
+    [7, 0, 0, 0]
+    """
 
     def __init__(self, seed: int = 0) -> None:
-        self.state = tensor(words(seed))
+        self.state = tensor(words(seed), device=HOME)
 
     def seed(self, seed: int) -> None:
         """Starts the stream of this seed from its beginning."""
@@ -65,8 +73,8 @@ class Generator:
     def settle(self) -> None:
         """Behind a loop outside of a compiled function: what it has drawn is counted, without running it."""
         start, draws = origin(self.state.value)
-        if draws != 0 and start.data is not None and isinstance(draws, int):
-            self.state.value = known(start.data.array + NEXT * np.uint32(draws))
+        if draws != 0 and start.data is not None:       # as one, where an open length says how many: programs count
+            self.state.value = known(start.data.array + NEXT * np.uint32(draws if isinstance(draws, int) else 1))
 
 
 def after(key: Value) -> Value:
@@ -112,13 +120,22 @@ GENERATOR = default_generator = Generator()
 
 @public
 def manual_seed(seed: int) -> None:
-    """Starts the random numbers of the whole program from a seed.
+    """Starts the random numbers of the whole program from a `seed`, 0 to 2**64 - 1.
 
-    >>> import stele as st
-    >>> st.manual_seed(7); a = st.rand(2).tolist(); st.manual_seed(7); a == st.rand(2).tolist()
+    The same seed gives the same numbers on every machine, compiled or not. Raises ShapeError for a seed out of range.
+
+    >>> st.manual_seed(7)
+    >>> first = st.rand(2).tolist()
+    >>> st.manual_seed(7)
+    >>> st.rand(2).tolist() == first
     True
     """
     GENERATOR.seed(seed)
+
+
+def drawn(device: DeviceLike) -> Value:
+    """The key of the next draw, on a device: the same numbers wherever they are made."""
+    return placed(GENERATOR.key(), device).value
 
 
 def float_named(dtype: Any) -> DType:
@@ -130,22 +147,49 @@ def float_named(dtype: Any) -> DType:
 
 
 @public
-def rand(*shape: int | Sequence[int], dtype: DTypeLike = "float32") -> Tensor:
-    """Numbers uniform in [0, 1), of a shape given as one sequence or as several numbers."""
-    return Tensor(random.uniform(GENERATOR.key(), shape=shape_of(shape), dtype=float_named(dtype)))
+def rand(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: DeviceLike = None) -> Tensor:
+    """Random numbers uniform in [0, 1), of a `shape` given as one sequence of sizes or as several sizes.
+
+    They are multiples of 2**-24 (2**-11 in float16, 2**-8 in bfloat16), from the generator that `manual_seed` starts.
+    Raises DTypeError for other dtypes than floats.
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+
+    >>> st.manual_seed(0)
+    >>> x = st.rand(2, 1000)
+    >>> x.shape, bool(((0 <= x) & (x < 1)).all()), abs(float(x.mean()) - 0.5) < 0.05
+    ((2, 1000), True, True)
+    """
+    return Tensor(random.uniform(drawn(device), shape=shape_of(shape), dtype=float_named(dtype)))
 
 
 @public
-def randn(*shape: int | Sequence[int], dtype: DTypeLike = "float32") -> Tensor:
-    """Numbers of the standard normal distribution."""
-    return Tensor(random.normal(GENERATOR.key(), shape=shape_of(shape), dtype=float_named(dtype)))
+def randn(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: DeviceLike = None) -> Tensor:
+    """Random numbers of the standard normal distribution, of a `shape` given as one sequence or as several sizes.
+
+    By Box and Muller (1958) from two uniform ones. Raises DTypeError for other dtypes than floats.
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+
+    >>> st.manual_seed(0)
+    >>> x = st.randn(10000)
+    >>> abs(float(x.mean())) < 0.05, abs(float(x.std()) - 1) < 0.05
+    (True, True)
+    """
+    return Tensor(random.normal(drawn(device), shape=shape_of(shape), dtype=float_named(dtype)))
 
 
 @public
-def randint(low: int, high: int, shape: int | Sequence[int]) -> Tensor:
-    """Integers from low to high - 1, as int64."""
+def randint(low: int, high: int, shape: int | Sequence[int], device: DeviceLike = None) -> Tensor:
+    """Random integers from `low` to `high` - 1, of a `shape`, as int64.
+
+    Raises ShapeError unless 0 < high - low <= 2**24.
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+
+    >>> dice = st.randint(1, 7, (1000,))
+    >>> int(dice.min()), int(dice.max())
+    (1, 6)
+    """
     low, high = whole(low, "low of randint"), whole(high, "high of randint")
-    return Tensor(random.randint(GENERATOR.key(), low=low, high=high, shape=shape_of((shape,))))
+    return Tensor(random.randint(drawn(device), low=low, high=high, shape=shape_of((shape,))))
 
 
 def bound(x: Any, what: str) -> Any:
@@ -154,37 +198,67 @@ def bound(x: Any, what: str) -> Any:
 
 
 @public
-def uniform(low: TensorLike, high: TensorLike, shape: int | Sequence[int]) -> Tensor:
-    """Numbers uniform in [low, high)."""
+def uniform(low: TensorLike, high: TensorLike, shape: int | Sequence[int], device: DeviceLike = None) -> Tensor:
+    """Random numbers uniform in [`low`, `high`), of a `shape`; the bounds are numbers, or tensors that broadcast to it.
+
+    low + (high - low) * rand: high itself may come out where that is rounded.
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+
+    >>> x = st.uniform(-1.0, st.tensor([1.0, 100.0]), (1000, 2))
+    >>> x.shape, bool((x[:, 0] < 1).all())
+    ((1000, 2), True)
+    """
     a, b = bound(low, "low of uniform"), bound(high, "high of uniform")
-    return rand(shape) * (b - a) + a
+    return rand(shape, device=device) * (b - a) + a
 
 
 @public
-def normal(mean: TensorLike, std: TensorLike, shape: int | Sequence[int]) -> Tensor:
-    """Numbers of the normal distribution."""
+def normal(mean: TensorLike, std: TensorLike, shape: int | Sequence[int], device: DeviceLike = None) -> Tensor:
+    """Random numbers of the normal distribution with a `mean` and a standard deviation `std`, of a `shape`.
+
+    Both are numbers, or tensors that broadcast to the shape. By keeping the noise apart from them, gradients reach
+    both.
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+
+    >>> st.manual_seed(0)
+    >>> x = st.normal(st.tensor([0.0, 100.0]), 1.0, (1000, 2))
+    >>> [round(mean) for mean in x.mean(axis=0).tolist()]
+    [0, 100]
+    """
     mean, std = bound(mean, "mean of normal"), bound(std, "std of normal")
-    return randn(shape) * std + mean
+    return randn(shape, device=device) * std + mean
 
 
 @public
-def bernoulli(p: float, shape: int | Sequence[int]) -> Tensor:
-    """True with probability p."""
-    return Tensor(random.bernoulli(GENERATOR.key(), p=number(p, "p of bernoulli", 0, 1), shape=shape_of((shape,))))
+def bernoulli(p: float, shape: int | Sequence[int], device: DeviceLike = None) -> Tensor:
+    """Random bools of a `shape`, each True with probability `p`.
+
+    Raises ShapeError unless 0 <= p <= 1.
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+
+    >>> st.manual_seed(0)
+    >>> x = st.bernoulli(0.25, (10000,))
+    >>> x.dtype, abs(float(x.mean()) - 0.25) < 0.02
+    (bool, True)
+    """
+    return Tensor(random.bernoulli(drawn(device), p=number(p, "p of bernoulli", 0, 1), shape=shape_of((shape,))))
 
 
 @public
 def dropout(x: TensorLike, p: float = 0.5, training: bool = True) -> Tensor:
-    """x with each element zero with probability p, the others divided by 1 - p; x itself when not training."""
-    p, training = chance(p), flag(training, "training of dropout")
-    return dropped(constant(x), Tensor(GENERATOR.key()), p=p) if training and p else constant(x)
+    """The elements of x, each zero with probability `p` and divided by 1 - p otherwise; x itself when not `training`.
 
+    So the mean stays (Srivastava et al., 2014). Integers become float32. Raises ShapeError unless 0 <= p < 1.
 
-def chance(p: float) -> float:
-    """The probability with which dropout sets elements to zero: from 0 to less than 1."""
-    if not 0 <= number(p, "p of dropout") < 1:
-        raise ShapeError(f"dropout needs a probability 0 <= p < 1, got {p}")
-    return p
+    >>> st.manual_seed(0)
+    >>> sorted(set(st.dropout(st.ones(100), 0.2).tolist()))
+    [0.0, 1.25]
+    >>> st.dropout(st.ones(3), 0.2, training=False).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    p, training = random.chance(p), flag(training, "training of dropout")
+    x = constant(x)
+    return dropped(x, Tensor(drawn(x.device)), p=p) if training and p else x
 
 
 dropped = lift(random.dropout)

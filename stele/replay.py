@@ -12,6 +12,7 @@ from stele.ir.graph import Literal, Op, Parameter, Value
 MOST, MOST_OPS = 1 << 11, 1 << 15
 NAMED, GRADIENTS, LEAF, THERE, GONE, ARITY = 1, 2, 4, 8, 16, 5   # of a value: its live owner, its numbers, its history
 FREED = "freed"
+FEW = 4     # patterns kept of results of one template
 T = TypeVar("T")
 
 
@@ -33,29 +34,31 @@ def interned(op: Op) -> Op:
 
 @dataclass(slots=True)
 class Seen:
-    """An expression as one walk sees it: its values in order, operands first.
+    """An expression as one walk sees it: its values, the wanted first, then the operands of each of them in turn.
 
     `key` is equal for two expressions only if they have the same ops, wiring, types of leaves and owners, literal
     numbers aside: calls of templates are told by their form, other ops by identity: `held`. `first` are pending
     values of live leaves, which are computed before and count as leaves here. `ends` are the places of the values of
-    leaves that want gradients, `there` is how many values had numbers.
+    leaves that want gradients, `pending` what else had no numbers, `calls` what of it is a call: place, flags, call,
+    origins.
     """
 
+    values: list[Value]
     key: Any = ()
-    values: list[Value] = field(default_factory=list)
     literals: list[Any] = field(default_factory=list)
     held: list[Op] = field(default_factory=list)
     first: list[Value] = field(default_factory=list)
     ends: list[tuple[int, Any]] = field(default_factory=list)
-    there: int = 0
+    pending: list[Value] = field(default_factory=list)
+    calls: list[tuple[int, int, Any, Any]] = field(default_factory=list)
 
-    def is_stale(self) -> bool:
-        """Whether computing `first` has computed more of these values."""
-        return sum([v.data is not None for v in self.values]) != self.there + len(self.first)
+    def opened(self) -> list[Value]:
+        """The values, and behind them those on the way to the results of calls."""
+        return self.values + [v for _, _, call, where in self.calls for v in call[0].hidden(call, where)]
 
     def places(self) -> dict[Value, int]:
-        """Where each value stands."""
-        return {v: k for k, v in enumerate(self.values)}
+        """Where each value stands, hidden ones too."""
+        return {v: k for k, v in enumerate(self.opened())}
 
 
 def look(wanted: Sequence[Value], through: bool = False) -> Seen | None:
@@ -64,42 +67,36 @@ def look(wanted: Sequence[Value], through: bool = False) -> Seen | None:
     None where they are symbolic. For code outside of traces: owners are what they are outside.
     """
     place: dict[Value, int] = {}
-    key: list[Any] = [config.BACKEND.text(), through]
-    seen = Seen()
-    values, stack, asked = seen.values, [*reversed(wanted)], frozenset(wanted)
-    while stack:
-        v = stack.pop()
-        if v in place:
-            continue
+    key: list[Any] = [config.BACKEND.text(), through, len(wanted)]
+    seen = Seen([*wanted])
+    values = seen.values
+    for k, v in enumerate(values):      # which grows
         pending = v.data is None
-        if not pending and not through:
-            key.append(v.type)
-            seen.there += 1
+        if (before := place.setdefault(v, k)) != k:
+            key.append(~before)
+        elif not pending and not through:
+            key.append(v.type.mark)
         else:
             flags, h = (0, None) if v.owner is None else owned(v)
-            is_first = pending and flags & LEAF and v not in asked
-            call = v.call if pending and not is_first and v.call is not None and v.call.is_untouched() else None
-            args = () if is_first else v.args if call is None else call.operands
-            if todo := [a for a in args if a not in place]:
-                stack.append(v)
-                stack += reversed(todo)
-                continue
             if flags & LEAF and flags & GRADIENTS:
-                seen.ends.append((len(values), h))
-            if call is not None:
-                values += call.hidden
-                seen.literals += call.template.literals
-                key += (call.template.form, flags, *[place[a] for a in args])
-            elif is_first:
+                seen.ends.append((k, h))
+            if pending and flags & LEAF and k >= len(wanted):
                 seen.first.append(v)
-                key += (v.type, flags)
-            elif not args and pending and type(v.op) is Parameter:
+                key += v.type.mark, flags
+            elif pending and (call := v.call) is not None and not any(
+                    x.data is not None or x.owner is not None for written in call[2] for x in written):
+                seen.pending.append(v)
+                seen.calls.append((k, flags, call, v.where))
+                seen.literals += call[0].literals
+                key += call[0].form, flags
+                values += call[1]
+            elif pending and not v.args and type(v.op) is Parameter:
                 return None
             else:
-                key += alone(v, flags, [place[a] for a in args], seen)
-        place[v] = len(values)
-        values.append(v)
-    seen.key = (*key, *[place[v] for v in wanted])
+                seen.pending += [v] * pending
+                key += alone(v, flags, seen)
+                values += v.args
+    seen.key = tuple(key)
     return seen
 
 
@@ -111,18 +108,17 @@ def owned(v: Value) -> tuple[int, Any]:
     return NAMED | (h._requires_grad and GRADIENTS) | (h.leaf and LEAF), h
 
 
-def alone(v: Value, flags: int, args: Sequence[int], seen: Seen) -> tuple[Any, ...]:
+def alone(v: Value, flags: int, seen: Seen) -> tuple[Any, ...]:
     """What the key says of a value that is no call; its number or op is noted."""
-    op, pending = v.op, v.data is None
-    seen.there += not pending
-    if not args and not pending:
-        return v.type, flags | (type(op) is Parameter and op.label == FREED and GONE)
+    op, args, is_there = v.op, v.args, v.data is not None
+    if is_there and not args:
+        return v.type.mark, flags | (type(op) is Parameter and op.label == FREED and GONE)
     if type(op) is Literal:
         seen.literals.append(op.value or str(op.value))
         return op.dtype.name, flags
     op = interned(op)
     seen.held.append(op)
-    return id(op), flags | (not pending and THERE) | len(args) << ARITY, *args
+    return id(op), flags | (is_there and THERE) | len(args) << ARITY
 
 
 class Store(Generic[T]):
@@ -150,7 +146,7 @@ class Plan:
 
     inputs: list[int]
     results: list[int]
-    forgotten: list[int]
+    forgotten: list[tuple[int, Op]]     # with what they are then: a value that is nothing but its numbers
     exact: Program | None = None
     literals: list[Any] = field(default_factory=list)
     general: Program | None = None
@@ -158,8 +154,39 @@ class Plan:
 
 
 EVALUATIONS: Store[Plan] = Store()
+PATTERNS: Store[list[tuple[Plan, Any, list[tuple[int, Any]]]]] = Store()
+"""Plans of single results of calls alone, by the template of the last: each with the backend and the result's owner,
+and with the places and templates of the calls, which tell types and numbers too: enough to know it without a walk."""
 
 
-def forget(v: Value, label: str = "value") -> None:
-    """Drops the history of a value that has its numbers."""
-    v.op, v.args, v.call = Parameter(label, v.type), (), None
+def recognise(plan: Plan, seen: Seen) -> None:
+    """Notes how to know an expression again for which a plan is kept, if it is one result of calls that nobody owns."""
+    calls = [(k, call[0]) for k, _, call, _ in seen.calls]
+    owners = [flags for _, flags, _, _ in seen.calls]
+    if plan.results == [0] and len(calls) == len(seen.pending) and not any(owners[1:]) and not seen.first:
+        found = plan, (seen.key[0], owners[0]), calls
+        PATTERNS.put(calls[0][1], [found, *(PATTERNS.get(calls[0][1]) or ())][:FEW], [])
+
+
+def recognised(wanted: Value) -> tuple[Plan, Any, list[Any], list[Value]] | None:
+    """The plan, program, inputs and values of a pending expression whose pattern is known."""
+    for plan, key, calls in (PATTERNS.get(wanted.call[0]) if wanted.call else None) or ():
+        values = [wanted]
+        for k, template in calls:
+            v = values[k]
+            call = v.call
+            if call is None or call[0] is not template or call[2] or v.data is not None or (
+                    k and v.owner() is not None and owned(v)[0]):
+                break
+            values += call[1]
+        else:
+            buffers = [values[k].data for k in plan.inputs]
+            if None not in buffers and len(set(values)) == len(values) and (
+                    config.BACKEND.text(), owned(wanted)[0]) == key:
+                return plan, plan.exact, buffers, values
+    return None
+
+
+def forget(v: Value, op: Op) -> None:
+    """Drops the history of a value that has its numbers: it is a parameter from now on."""
+    v.op, v.args, v.call = op, (), None

@@ -36,16 +36,15 @@ class Stateful(Protocol):
 
 
 def save(state: Any, path: str | Path) -> None:
-    """Writes a state as one safetensors file that `load` reads: whole, or the old file stays as it was.
+    """Writes a `state` as one safetensors file at `path`, which `load` reads: whole, or the old file stays as it was.
 
     `state` is a tree of dicts, lists and tuples with tensors, NumPy arrays, numbers, strings and None; modules,
     optimisers, schedules, loaders and `st.default_generator` in it stand for their `state_dict()`. The tensors' names
     are their paths, so any reader of safetensors finds them; the rest is JSON in the metadata, beside a SHA-256 of all.
     Raises DataError for other objects, naming their path, and StorageError, naming file and bytes, for a full disk.
 
-    >>> import stele as st, tempfile
-    >>> path = tempfile.mkdtemp() + "/state.safetensors"
-    >>> st.save({"step": 7, "w": st.ones(2)}, path); st.load(path)["step"]
+    >>> st.save({"step": 7, "w": st.ones(2)}, "state.safetensors")
+    >>> st.load("state.safetensors")["step"]
     7
     """
     arrays: dict[str, Array] = {}
@@ -55,11 +54,16 @@ def save(state: Any, path: str | Path) -> None:
 
 
 def load(path: str | Path, into: Mapping[str, Any] | None = None) -> Any:
-    """What `save` has written, with tensors in the places of tensors; any other safetensors file as a dict of them.
+    """What `save` has written at `path`, with tensors in the places of tensors.
 
-    `into={"model": model, "optimizer": optimizer}` restores those entries of a dict in place as well, all of them or,
-    if one does not fit, none. Raises DataError for a file that is missing, damaged or no safetensors file, and for
-    entries that are missing or do not fit.
+    Any other safetensors file is a dict of tensors. `into={"model": model, "optimizer": optimizer}` restores those
+    entries of a dict in place as well, all of them or, if one does not fit, none. Raises DataError for a file that is
+    missing, damaged or no safetensors file, and for entries that are missing or do not fit.
+
+    >>> model = nn.Linear(2, 1)
+    >>> st.save({"model": model, "epoch": 3}, "run.safetensors")
+    >>> st.load("run.safetensors", into={"model": model})["epoch"]
+    3
     """
     arrays, tree = read(path)
     try:
@@ -128,7 +132,7 @@ def read(path: str | Path) -> tuple[dict[str, Array], str | None]:
 
     Raises DataError if the file is missing, damaged, or not what its digest says.
     """
-    if not Path(path).is_file():
+    if not files.located(path).is_file():
         raise DataError(f"there is no file {path}", hint="Give the path of a .safetensors file.")
     try:
         with files.regular(path) as file:

@@ -5,30 +5,55 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 from stele import tree
+from stele.backend.devices import current
 from stele.errors import ShapeError, TraceError
 from stele.handle import GRAD, TRACING, Handle, Tracing, tracing_into
 from stele.ir.door import public
 from stele.ir.graph import Array, Value
 from stele.opensize import plain
 from stele.ops import control
-from stele.ops.arguments import function, size
+from stele.ops.arguments import flag, function, size
 from stele.random import GENERATOR
-from stele.tensor import Operands, Tensor, constant
+from stele.tensor import Operands, Tensor, constant, tensors
 
 S = TypeVar("S")
 X = TypeVar("X")
 Y = TypeVar("Y")     # state, input, output
+Step = Callable[[Any, Any], tuple[Any, Any]]
 
 
 class Body(Tracing):
     """The step of a loop: it sees what is outside. What it rebinds there is to be carried along: `now` has its values
-    inside the step, `missed` what was not known to be carried."""
+    inside the step, `missed` what was not known to be carried. `outputs` is the container of what the step gives, of
+    which some leaves are None: `empty`."""
 
-    def __init__(self, outer: Tracing | None, carried: Sequence[Handle]) -> None:
-        self.outer, self.carried = outer, carried
+    outputs: tree.Spec | None
+    empty: list[bool]
+
+    def __init__(self, f: Step, state: tree.Spec | None, inputs: Callable[[list[Tensor]], Any], outer: Tracing | None,
+                 carried: Sequence[Handle]) -> None:
+        self.f, self.state, self.inputs, self.outer, self.carried = f, state, inputs, outer, carried
         self.now: dict[int, Value] = {}     # by id
         self.missed: list[Handle] = []
         self.differentiable = False
+
+    def __call__(self, state: tuple[Value, ...], x: tuple[Value, ...]) -> tuple[list[Value], list[Value]]:
+        """One step: the new state, what is carried beside it last, and the outputs that there are."""
+        count = len(state) - len(self.carried)
+        self.now = dict(zip(map(id, self.carried), state[count:]))
+        with tracing_into(self):
+            given = tree.unflatten(self.state, [Tensor(v, GRAD.get()) for v in state[:count]])
+            part = self.inputs([Tensor(v, GRAD.get()) for v in x])
+            new, ys, self.outputs = returned(self.f(given, part), self.state)
+            outputs = [None if y is None else constant(y) for y in ys]
+            self.empty = [y is None for y in outputs]
+            carried = (self.now[id(handle)] for handle in self.carried)
+            return [*(constant(s).value for s in new), *carried], [y.value for y in outputs if y is not None]
+
+    def outside(self) -> list[Value]:
+        """What is carried along, as it is before the loop."""
+        return [GENERATOR.begin() if handle is GENERATOR.state and self.outer is None else self.before(handle)
+                for handle in self.carried]
 
     def read(self, handle: Handle) -> Value:
         self.differentiable = self.differentiable or handle.requires_grad
@@ -45,6 +70,9 @@ class Body(Tracing):
 
     def array(self, array: Array) -> Value | None:
         return None if self.outer is None else self.outer.array(array)
+
+    def place(self) -> str | None:
+        return current() if self.outer is None else self.outer.place()
 
     def write(self, handle: Handle, value: Value) -> None:
         before = self.before(handle)
@@ -70,23 +98,22 @@ def scan(f: Callable[[S, X], tuple[S, Y]], init: S, xs: X, *, length: int | None
 def scan(f: Callable[[S, Any], tuple[S, Y]], init: S, xs: None = None, *, length: int, reverse: bool = False
          ) -> tuple[S, Y]: ...
 @public
-def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, *, length: int | None = None,
+def scan(f: Step, init: Any, xs: Any = None, *, length: int | None = None,
          reverse: bool = False) -> tuple[Any, Any]:
-    """The last state, and the outputs stacked: `state, y = f(state, x)` for each x along the first axis of xs.
+    """The last state, and the outputs stacked: `state, y = f(state, x)` for each x along the first axis of `xs`.
 
-    `init`, `xs` and what f returns may be tensors or containers of tensors; the state keeps its types. The loop is one
-    op of the graph: differentiable, and one native loop in a compiled program. Without xs, `length` is how many.
+    `init`, xs and what `f` returns may be tensors or containers of tensors; the state keeps its types. The loop is one
+    op of the graph: differentiable, and one native loop in a compiled program. Without xs, `length` is how many; with
+    `reverse` the last x comes first. What f rebinds outside is carried along and rebound once the loop is over: random
+    numbers, dropout and the running statistics of BatchNorm are those of the steps written out. f is then called once
+    more.
 
-    What f rebinds outside is carried along and rebound once the loop is over: random numbers, dropout and the running
-    statistics of BatchNorm are those of the steps written out. f is then called once more.
-
-    >>> import stele as st
-    >>> total, sums = scan(lambda s, x: (s + x, s + x), st.tensor(0.0), st.tensor([1.0, 2.0, 3.0]))
+    >>> total, sums = st.scan(lambda s, x: (s + x, s + x), st.tensor(0.0), st.tensor([1.0, 2.0, 3.0]))
     >>> total.tolist(), sums.tolist()
     (6.0, [1.0, 3.0, 6.0])
     """
     function(f, "the step of scan")
-    steps = None if length is None else size(plain(length), "length of scan")
+    steps, reverse = None if length is None else size(plain(length), "length of scan"), flag(reverse, "reverse of scan")
     carries, carry_spec = tree.flatten(init)
     slices, slice_spec = tree.flatten(()) if xs is None else tree.flatten(xs)
     operands = Operands(numbers=False)
@@ -95,36 +122,21 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, *,
     if scalar := next((v for v in stacks if not v.ndim), None):
         raise ShapeError(f"scan walks along the first axis of xs, got {scalar.type}, which has none",
                          hint="Give length= for a loop without inputs.")
-    shapes: list[Any] = []
-    body = Body(TRACING.get(), ())
-
-    def step(state: tuple[Value, ...], x: tuple[Value, ...]) -> tuple[list[Value], list[Value]]:
-        body.now = dict(zip(map(id, body.carried), state[len(first):]))
-        with tracing_into(body):
-            given = tree.unflatten(carry_spec, [Tensor(v, GRAD.get()) for v in state[:len(first)]])
-            part = None if xs is None else tree.unflatten(slice_spec, [Tensor(v, GRAD.get()) for v in x])
-            new, ys, y_spec = returned(f(given, part), carry_spec)
-            outputs = [None if y is None else constant(y) for y in ys]
-            shapes[:] = y_spec, [y is None for y in outputs]
-            carried = (body.now[id(handle)] for handle in body.carried)
-            return [*(constant(s).value for s in new), *carried], [y.value for y in outputs if y is not None]
-
+    inputs = lambda x: None if xs is None else tree.unflatten(slice_spec, x)
+    body = Body(f, carry_spec, inputs, TRACING.get(), ())
     while True:
-        outside = [GENERATOR.begin() if handle is GENERATOR.state and body.outer is None else body.before(handle)
-                   for handle in body.carried]
-        last, ys = control.scan(step, [*first, *outside], stacks, length=steps, reverse=reverse)
+        last, ys = control.scan(body, [*first, *body.outside()], stacks, length=steps, reverse=reverse)
         if not body.missed:
             break
-        body = Body(body.outer, [*body.carried, *body.missed])
+        body = Body(f, carry_spec, inputs, body.outer, [*body.carried, *body.missed])
     for handle, value in zip(body.carried, last[len(first):]):
         handle.value = value
     if body.outer is None:
         GENERATOR.settle()
-    spec, empty = shapes
     stacked = iter(ys)
-    operands.differentiable = operands.differentiable or body.differentiable
-    state = tree.unflatten(carry_spec, map(operands.tensors, last[:len(first)]))
-    return state, tree.unflatten(spec, [None if none else operands.tensors(next(stacked)) for none in empty])
+    carries = (operands.differentiable or body.differentiable) and GRAD.get()
+    made = [None if none else tensors(next(stacked), carries) for none in body.empty]
+    return tree.unflatten(carry_spec, tensors(last[:len(first)], carries)), tree.unflatten(body.outputs, made)
 
 
 def returned(made: Any, carry_spec: tree.Spec | None) -> tuple[list[Any], list[Any], tree.Spec | None]:

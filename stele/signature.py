@@ -11,7 +11,7 @@ from stele import tree
 from stele.errors import ShapeError, TraceError
 from stele.handle import Handle
 from stele.ir.sizes import Dim, Size, size
-from stele.ir.types import DType, dtype, show
+from stele.ir.types import HOME, DType, dtype, show
 from stele.ops.arguments import refuse, whole
 from stele.state import SCALARS
 from stele.tensor import Tensor
@@ -32,7 +32,7 @@ def signature(x: Any) -> Any:
     """What of a leaf the choice of a plan depends on."""
     if type(x) is Tensor:
         t = x._value.type
-        return t.shape, t.dtype.name, x.requires_grad
+        return t.shape, t.dtype.name, t.device, x.requires_grad
     if isinstance(x, np.ndarray):
         return x.shape, x.dtype.str
     return (type(x), x) if isinstance(x, SCALARS) else id(x)
@@ -58,6 +58,10 @@ def shape_of(x: Any) -> tuple[Dim, ...] | None:
 
 def type_of(x: Any) -> DType:
     return x._value.type.dtype if isinstance(x, Handle) else dtype(x.dtype)
+
+
+def device_of(x: Any) -> str:
+    return x._value.type.device if isinstance(x, Handle) else HOME
 
 
 def leaf_names(f: Callable[..., Any], spec: tree.Spec | None) -> list[str]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Mapping
+from typing import NoReturn
 
 from stele.errors import UnknownName
 
@@ -50,13 +51,13 @@ FUNCTIONS: Mapping[str, str] = {
     "manual_seed_all": "st.manual_seed(seed)", "seed": "st.manual_seed(seed)",
     "set_num_threads": "st.set_threads(n)", "get_num_threads": "st.get_threads()", "mse_loss": "st.mse(x, y)",
     "nll_loss": "st.cross_entropy(logits, labels)", "swish": "st.silu(x)", "item": "float(x)", "numel": "x.size",
-    "device": "nothing: programs run on the CPU", "cuda": "nothing: programs run on the CPU",
+    "cuda": "nothing: programs run on the CPU, as st.device('cpu') and st.device('cpu:1')",
 }
 METHODS: Mapping[str, str] = {
     "clamp": "x.clip(0, 1)", "mm": "x @ y", "bmm": "x @ y", "dot": "x @ y", "add": "x + y", "sub": "x - y",
     "mul": "x * y", "div": "x / y", "neg": "-x", "norm": "x.square().sum().sqrt()", "numel": "x.size",
     "dim": "x.ndim", "t": "x.T", "half": "x.astype('float16')", "type": "x.astype('float32')",
-    "type_as": "x.astype(y.dtype)", "contiguous": "x", "cpu": "x", "cuda": "x: programs run on the CPU",
+    "type_as": "x.astype(y.dtype)", "contiguous": "x", "cpu": "x.to('cpu')", "cuda": "x: programs run on the CPU",
     "softmax": "st.softmax(x)", "log_softmax": "st.log_softmax(x)", "gather": "st.take(x, i, axis)",
     "masked_fill": "st.where(mask, value, x)", "repeat": "st.repeat(x, times, axis)", "split": "st.split(x, size)",
     "expand_as": "x.expand(y.shape)", "view_as": "x.reshape(y.shape)", "add_": "x += y", "mul_": "x *= y",
@@ -77,6 +78,10 @@ LAYERS: Mapping[str, str] = {
     "MSELoss": "nn.mse_loss(x, y)", "BCEWithLogitsLoss": "nn.binary_cross_entropy_with_logits(logits, targets)",
     "BCELoss": "nn.binary_cross_entropy_with_logits(logits, targets)", "RNN": "nn.GRU or nn.LSTM",
 }
+LINALG: Mapping[str, str] = {
+    "inv": "st.linalg.solve(x, st.eye(n))", "matmul": "x @ w", "multi_dot": "x @ y @ z", "vecdot": "(x * z).sum(-1)",
+    "lstsq": "st.linalg.solve(x.mT @ x, x.mT @ b)", "matrix_transpose": "x.mT", "vector_norm": "st.sqrt((x * x).sum())",
+}
 OPTIMIZERS: Mapping[str, str] = {
     "Momentum": "optim.SGD(parameters, lr, momentum=0.9)", "sgd": "optim.SGD", "adam": "optim.Adam",
     "lr_scheduler": "optim itself, such as optim.CosineDecay(optimizer, steps)", "StepLR": "optim.StepDecay",
@@ -88,6 +93,16 @@ DATA: Mapping[str, str] = {
     "FashionMNIST": "data.fashion_mnist(folder)", "MNIST": "data.mnist(folder)", "CIFAR10": "data.cifar10(folder)",
     "IMDB": "data.imdb(folder)",
 }
+
+
+def absent(room: str, name: str, elsewhere: Mapping[str, str]) -> property:
+    """A name that an object does not have, for its class: who asks learns what to write. With `__getattr__` instead,
+    all that is there would be slower to have.
+    """
+    def answer(_: object) -> NoReturn:
+        raise unknown(room, name, (), elsewhere)
+
+    return property(answer)
 
 
 def argument(name: str, known: Collection[str], given: Collection[str] = ()) -> str | None:

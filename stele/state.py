@@ -8,6 +8,7 @@ import sysconfig
 from collections import deque
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from itertools import accumulate
 from types import FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -18,7 +19,8 @@ from stele.ir.types import DType
 from stele.names import Names, names_of
 
 SCALARS = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, np.generic)
-IMPLICIT = ("__call__", "__enter__", "__exit__", "__iter__", "__next__", "__getitem__", "__len__")
+CONSTRUCTORS = ("__new__", "__init__", "__post_init__")
+SHOWING = ("__repr__", "__str__", "__format__", "__getstate__", "__reduce__", "__del__")    # to look at
 PACKAGES = ("site-packages", "dist-packages")   # of other environments too
 LONG = 256          # containers of numbers longer than this are held to their identity and length only
 NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
@@ -159,15 +161,12 @@ class State:
         self.records: list[Record] = []
         self.names: set[str] = set()
         self.called: set[str] = set()
+        self.absent: set[str] = set()       # modules that code imports, and that nobody has imported yet
         self.waiting: dict[str, list[tuple[Slot, Any]]] = {}
         self.seen: dict[int, Any] = {}
         self.queue: list[tuple[Slot | None, Any, str]] = [(None, x, path) for path, x in roots.items()]
-        self.search()
-
-    def search(self) -> None:
         while self.queue:
-            slot, x, path = self.queue.pop()
-            self.visit(slot, x, path)
+            self.visit(*self.queue.pop())
 
     def visit(self, slot: Slot | None, x: Any, path: str) -> None:
         """Notes what a slot holds, and queues what that holds in turn."""
@@ -183,7 +182,8 @@ class State:
             self.tuples.append((slot, x))
             self.queue += [(Slot(Within(slot), k, f"{path}[{k}]"), part, f"{path}[{k}]") for k, part in enumerate(x)]
         else:
-            if slot and not is_foreign(x):
+            foreign = isinstance(x, FunctionType | type) and not is_state_of(x.__module__)
+            if slot and not (isinstance(x, ModuleType) or foreign):     # nobody rebinds those
                 self.objects.append((slot, x))
             if id(x) not in self.seen:
                 self.seen[id(x)] = x
@@ -211,6 +211,8 @@ class State:
         elif isinstance(x, type):
             if is_state_of(x.__module__):
                 self.wait(MappingProxyType(vars(x)), path)
+                made = (f for kind in x.__mro__ if is_users(kind.__module__) for f in vars(kind).values())
+                self.queue += [(None, f, path) for f in made if getattr(f, "__name__", "") in CONSTRUCTORS]
         elif f"{type(x).__module__}.{type(x).__name__}" in NAMESPACES or is_state_of(type(x).__module__):
             self.enter_object(x, path)
 
@@ -220,6 +222,10 @@ class State:
         self.learn(names, everything=names.any_attribute and own)
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
             self.hold(Cell(cell), name, {0: name})
+        above = accumulate((f.__globals__.get("__package__") or "").split("."), "{}.{}".format)
+        imported = {f"{package}.{name}".strip(".") for package in ("", *above) for name in names.modules}
+        self.queue += [(None, sys.modules[name], name) for name in imported & sys.modules.keys()]
+        self.absent |= imported - sys.modules.keys()
         for default in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
             self.queue.append((None, default, path))
         if own:
@@ -262,7 +268,7 @@ class State:
         for key in entries(base) if keys is None else keys:
             x = base[key]
             item = (Slot(base, key, f"{path}.{key}" if path else key), x)
-            if self.everything or self.is_taken(key, x) or (read_only and key in IMPLICIT):
+            if self.everything or self.is_taken(key, x) or (read_only and is_implicit(key, x)):
                 self.queue.append((*item, item[0].path))
             else:
                 self.waiting.setdefault(key, []).append(item)
@@ -300,9 +306,10 @@ def is_users(module: str) -> bool:
         not any(f"{os.sep}{folder}{os.sep}" in file for folder in PACKAGES)
 
 
-def is_foreign(x: Any) -> bool:
-    """Whether x is a module, or a function or class that is not the user's: nobody rebinds those."""
-    return isinstance(x, ModuleType) or (isinstance(x, FunctionType | type) and not is_state_of(x.__module__))
+def is_implicit(key: str, x: Any) -> bool:
+    """Whether code may call this entry of a class and not name it: an operator. What a dataclass writes reads all."""
+    generated = isinstance(x, FunctionType) and x.__code__.co_qualname.startswith("__create_fn__")
+    return key.startswith("__") and key not in (*CONSTRUCTORS, *SHOWING) and callable(x) and not generated
 
 
 def is_state_of(module: str | None) -> bool:

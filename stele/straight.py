@@ -11,12 +11,12 @@ import numpy as np
 from stele import tree
 from stele.backend.buffers import Buffer
 from stele.backend.locks import RUNNING
-from stele.evaluate import evaluate
+from stele.backend.source import written
+from stele.evaluate import devices, evaluate
 from stele.follow import FOLLOWER
 from stele.handle import GRAD, result
 from stele.ir.graph import Parameter, Value
-from stele.ir.origin import HOUSE
-from stele.ir.stages import show
+from stele.ir.types import HOME
 from stele.plan import Plan, concrete, is_alone
 from stele.state import SCALARS
 from stele.tensor import Tensor
@@ -33,17 +33,17 @@ def straight(plan: Plan, sizes: Mapping[str, int], leaves: Sequence[Any] | None,
     STELE_SHOW=call prints it.
     """
     text = Writer(plan, sizes)
-    source = "\n".join([
+    return written("call", [
         "def call(leaves):",
         "    try:",
         *(f"        {line}" for line in text.guards(leaves, count_)),
         "    except (LookupError, AttributeError, ValueError, TypeError):",
         "        return MISS",
-        "    with RUNNING:",
-        *(f"        {line}" for line in text.run())])
-    show("call", lambda: source)
-    exec(compile(source, f"{HOUSE}call", "exec"), text.known)
-    return text.known.pop("call")       # whose globals that is: no circle
+        "    while True:",
+        f"        with {text.locks()}:",
+        f"            if {text.there()}:",
+        *(f"                {line}" for line in text.run()),
+        f"        evaluate([{text.all(text.read, '._value')}])"], text.known)
 
 
 class Writer:
@@ -53,10 +53,11 @@ class Writer:
         self.plan, self.traced, self.sizes = plan, plan.traced, sizes
         self.number = count()
         self.known: dict[str, Any] = {
-            "MISS": MISS, "RUNNING": RUNNING, "Tensor": Tensor, "Buffer": Buffer, "ndarray": np.ndarray, "plan": plan,
+            "MISS": MISS, "Tensor": Tensor, "Buffer": Buffer, "ndarray": np.ndarray, "plan": plan,
             "sizes": sizes, "grad_mode": GRAD.get, "following": FOLLOWER.get, "evaluate": evaluate,
             "is_alone": is_alone, "result": result, "unflatten": tree.unflatten, "new": object.__new__,
             "Value": Value, "ref": ref}
+        self.read = [h for kind, h in plan.inputs if kind == "handle"]
         self.state = [k for k, (base, _) in enumerate(plan.getters) if base is not None]
         self.handles = [f"x{key}" if base is None else f"h{k}" for k, (base, key) in enumerate(plan.getters)]
 
@@ -119,21 +120,27 @@ class Writer:
         c = self.name(x)
         return f"(x{k} is {c} or type(x{k}) is type({c}) and x{k} == {c})" if isinstance(x, SCALARS) else f"x{k} is {c}"
 
-    def all(self, hs: Sequence[int]) -> str:
-        """Handles, each with a comma behind it."""
-        return "".join(f"{self.handles[h]}, " for h in hs)
+    def all(self, hs: Sequence[int], part: str = "") -> str:
+        """Handles, or a part of each, with a comma behind it."""
+        return "".join(f"{self.handles[h]}{part}, " for h in hs)
 
     # What is done
+
+    def there(self) -> str:
+        """Whether inputs have their numbers; those that have none get them under no lock, as that may take others."""
+        return " and ".join(f"{self.handles[h]}._value.data is not None" for h in self.read) or "True"
+
+    def locks(self) -> str:
+        """The locks of the devices that the program runs on, in their order."""
+        graph = self.traced.graph
+        places = RUNNING if len(RUNNING) == 1 else devices([*graph.parameters, *graph.results]) or {HOME}
+        return ", ".join(self.name(lock) for name, lock in RUNNING.items() if name in places)
 
     def run(self) -> list[str]:
         """Inputs, the program, results; what is rebound is rebound even where an exception comes in between."""
         plan = self.plan
         handles = ", ".join(self.handles)
         lines = ["if (follower := following()) is not None:", f"    follower.called(plan, [{handles}], sizes)"]
-        read = [self.handles[h] for kind, h in plan.inputs if kind == "handle"]
-        if read:
-            lines += [f"if {' or '.join(f'{x}._value.data is None' for x in read)}:",
-                      f"    evaluate([{''.join(f'{x}._value, ' for x in read)}])"]
         if plan.donated:
             pairs = "".join(f"({k}, {self.handles[h]}), " for k, h in plan.donated)
             lines.append(f"keep = frozenset([k for k, x in ({pairs}) if not is_alone(x)])")

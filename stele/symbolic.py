@@ -6,14 +6,15 @@ from typing import Any
 
 from stele import tree
 from stele.backend.base import Program
+from stele.backend.devices import current, find
 from stele.backward import refuse_freed
-from stele.errors import DTypeError, GraphError, ShapeError
+from stele.errors import DeviceError, DTypeError, GraphError, ShapeError
 from stele.evaluate import cut_at
 from stele.handle import Handle, is_symbolic, owner
 from stele.ir.door import public
 from stele.ir.graph import Graph, Item, Parameter, Value, parameter, substitute, walk
 from stele.ir.sizes import Dim, size
-from stele.ir.types import Type
+from stele.ir.types import HOME, Type
 from stele.ir.types import dtype as type_named
 from stele.ops.arguments import refuse, sequence
 from stele.ops.arguments import size as a_size
@@ -22,29 +23,38 @@ from stele.pipeline import build, options_of
 from stele.plan import Plan, donations
 from stele.random import DRAW, GENERATOR, after, number_of
 from stele.signature import match
-from stele.state import State
 from stele.straight import MISS, Call, straight
-from stele.tensor import Tensor, constant
+from stele.tensor import DeviceLike, Tensor, constant
 from stele.trace import Made, Part, Traced
 
 
 @public
-def placeholder(shape: Sequence[int | str], dtype: Any = "float32", name: str = "x") -> Tensor:
-    """A tensor that stands for an input of `function`: sizes are numbers, or names for sizes that stay open.
+def placeholder(shape: Sequence[int | str], dtype: Any = "float32", name: str = "x", device: DeviceLike = None
+                ) -> Tensor:
+    """A tensor that stands for an input of `st.function`: the sizes of its `shape` are numbers, or names of open sizes.
 
-    >>> placeholder(("batch", 3)).shape
+    An open size is any number at a call; one name is one size, in all inputs. `name` is what errors call it.
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+
+    >>> x = st.placeholder(("batch", 3))
+    >>> x.shape
     (batch, 3)
+    >>> f = st.function([x], x.sum(axis=0))
+    >>> f(st.ones((5, 3))).tolist(), f(st.ones((2, 3))).tolist()
+    ([5.0, 5.0, 5.0], [2.0, 2.0, 2.0])
     """
     given = sequence(shape, "shape of placeholder", "a sequence of sizes and names of sizes, such as ('batch', 3)")
     dims: tuple[Dim, ...] = tuple(size(n) if isinstance(n, str) else a_size(n, "every size of shape") for n in given)
-    return Tensor(parameter(name, Type(type_named(dtype), dims)))
+    return Tensor(parameter(name, Type(type_named(dtype), dims, find(device or current() or HOME).name)))
 
 
 class Function:
     """A program from placeholders to outputs, with updates of tensors that are written after each call."""
 
-    def __init__(self, plan: Plan, types: Sequence[Type], names: Sequence[str]) -> None:
-        self.plan, self.types, self.names = plan, types, names
+    def __init__(self, plan: Plan, inputs: Sequence[Tensor]) -> None:
+        self.plan = plan
+        self.types: list[Type] = [x.value.type for x in inputs]
+        self.names: list[str] = [x.value.op.label for x in inputs]  # type: ignore[attr-defined]
         self.calls: dict[tuple[int, ...], Call] = {}
 
     @property
@@ -54,7 +64,7 @@ class Function:
 
     @property
     def program(self) -> Program:
-        """What runs."""
+        """The program that runs at every call."""
         return self.plan.program
 
     def __repr__(self) -> str:
@@ -70,6 +80,9 @@ class Function:
             if x.dtype != t.dtype:
                 raise DTypeError(f"the input {name!r} is {t}, got {x.value.type}",
                                  hint=f"Convert it with .astype({t.dtype.name!r}).")
+            if x.device != t.device:
+                raise DeviceError(f"the input {name!r} is {t} on {t.device}, got {x.value.type}",
+                                  hint=f"Move it with .to({t.device!r}).")
         sizes = match([t.shape for t in self.types], [x.shape for x in leaves])
         if sizes is None:
             raise ShapeError(f"the inputs are {', '.join(map(str, self.types))}, "
@@ -84,49 +97,60 @@ class Function:
 
 @public
 def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **options: Any) -> Function:
-    """A function of placeholders. `updates` are pairs (tensor, new expression), written after every call.
+    """A callable that computes `outputs` from the `inputs`, a list of placeholders, as one compiled program.
 
-    Other tensors in the expressions are read anew at every call, so parameters stay live; random numbers are drawn
-    anew at every call.
+    outputs is a tensor or a container of them; `updates` are pairs (tensor, new expression), written after every call;
+    `options` are those of `st.Options`. Other tensors in the expressions are read anew at every call, so parameters
+    stay live; random numbers are drawn anew. Raises GraphError for an input that is no placeholder.
 
-    >>> import stele as st
-    >>> x = st.placeholder(("n",))
-    >>> f = st.function([x], (x * 2).sum())
-    >>> float(f(st.tensor([1.0, 2.0])))
-    6.0
+    >>> x, count = st.placeholder(("n",)), st.tensor(0)
+    >>> f = st.function([x], (x * 2).sum(), updates=[(count, count + 1)])
+    >>> float(f(st.tensor([1.0, 2.0]))), float(f(st.ones(5))), int(count)
+    (6.0, 10.0, 2)
     """
     chosen = options_of("function", options, "updates")
     for x in sequence(inputs, "inputs of function", "a list of placeholders"):
         if not is_symbolic(constant(x).value):
             raise GraphError("an input of a function is a placeholder, got a tensor with numbers",
                              hint="Make it with st.placeholder, or leave it out: tensors are read at every call.")
-    updated = updates.items() if isinstance(updates, Mapping) else sequence(updates, "updates", "pairs (tensor, new)")
-    for pair in updated:
+    traced = written(inputs, outputs, checked_updates(updates))
+    donated = donations(traced)
+    program = build(traced.graph, donate=donated, options=chosen)
+    return Function(Plan(traced, program, inputs, donated), inputs)
+
+
+def checked_updates(updates: Any) -> list[tuple[Tensor, Tensor]]:
+    """Pairs of a tensor and what is written to it."""
+    given = updates.items() if isinstance(updates, Mapping) else sequence(updates, "updates", "pairs (tensor, new)")
+    for pair in given:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], Tensor):
             refuse("every update", "a pair (tensor, new)", pair)
-    pairs = [(x, constant(new, x.dtype)) for x, new in updated]
+    return [(x, constant(new, x.dtype)) for x, new in given]
+
+
+def written(inputs: Sequence[Tensor], outputs: Any, pairs: list[tuple[Tensor, Tensor]]) -> Traced:
+    """What a call of a function reads, makes and rebinds."""
     leaves, spec = tree.flatten(outputs)
     made = [constant(y) for y in leaves]
     results = [y.value for y in (*made, *(new for _, new in pairs))]
     refuse_freed(results)
-    held = live(results, {x.value for x in inputs}, {x.value for x, _ in pairs})
+    drawn = {y.value for y in made if not y.leaf
+             and any(map(is_draw, walk([y.value], stop=lambda v: v.data is not None)))}
+    held = live(results, {x.value for x in inputs}, changed := {x.value for x, _ in pairs}, drawn - changed)
     unnamed = [v for v in walk(results, stop=held.__contains__) if v.data is not None and v not in held]
-    draws = sorted((v for v in unnamed if isinstance(v.op, Parameter) and v.op.label == DRAW), key=number_of)
+    draws = sorted(filter(is_draw, unnamed), key=number_of)
     held |= {v: Tensor(v) for v in unnamed if v not in draws}
     graph = cut_at([*(x.value for x in inputs), *held, *draws], results)
     if draws:
         graph = drawing(graph, len(draws))
         held[GENERATOR.state.value] = GENERATOR.state
-        pairs.append((GENERATOR.state, GENERATOR.state))
+        pairs = [*pairs, (GENERATOR.state, GENERATOR.state)]
     handles: list[Handle] = [*inputs, *held.values(), *(x for x, _ in pairs if x.value not in held)]
     place = {id(h): k for k, h in enumerate(handles)}
-    writes = [(place[id(x)], len(made) + k) for k, (x, _) in enumerate(pairs)]
-    traced = Traced(graph, handles, [("handle", k) for k in range(len(graph.parameters))], [],
-                    [Made(k, y.requires_grad, False) for k, y in enumerate(made)], writes, [], [], [],
-                    (spec, [Part("made", k) for k in range(len(made))]), State({}))
-    donated = donations(traced)
-    plan = Plan(traced, build(graph, donate=donated, options=chosen), inputs, donated)
-    return Function(plan, [x.value.type for x in inputs], [x.value.op.label for x in inputs])  # type: ignore[attr-defined]
+    return Traced(graph=graph, handles=handles, inputs=[("handle", k) for k in range(len(graph.parameters))],
+                  made=[Made(k, y.requires_grad, False) for k, y in enumerate(made)],
+                  writes=[(place[id(x)], len(made) + k) for k, (x, _) in enumerate(pairs)],
+                  returned=(spec, [Part("made", k) for k in range(len(made))]))
 
 
 def drawing(graph: Graph, draws: int) -> Graph:
@@ -142,8 +166,15 @@ def drawing(graph: Graph, draws: int) -> Graph:
     return Graph((*parameters, state), (*substitute(graph, [*parameters, *keys[:-1]]), keys[-1]))
 
 
-def live(results: Sequence[Value], inputs: set[Value], updated: set[Value]) -> dict[Value, Handle]:
-    """The values to read at every call, with their tensors: parameters, updated tensors, else the lowest named ones."""
+def is_draw(v: Value) -> bool:
+    """Whether a value is the key of a draw outside of a compiled function."""
+    return isinstance(v.op, Parameter) and v.op.label == DRAW
+
+
+def live(results: Sequence[Value], inputs: set[Value], updated: set[Value], drawn: set[Value]) -> dict[Value, Handle]:
+    """The values to read at every call, with their tensors: parameters, updated tensors, else the lowest named ones.
+    Outputs that are `drawn` are none of these.
+    """
     found: dict[Value, Handle] = {}
     symbolic, above = set(inputs), set[Value]()
     for v in walk(results, stop=updated.__contains__):
@@ -154,7 +185,7 @@ def live(results: Sequence[Value], inputs: set[Value], updated: set[Value]) -> d
         if any(a in symbolic for a in v.args) and v not in updated:
             symbolic.add(v)
             continue
-        handle = owner(v)
+        handle = None if v in drawn else owner(v)
         if handle is not None and (handle.leaf or v in updated or not any(a in above for a in v.args)):
             found[v] = handle
         if handle is not None or any(a in above for a in v.args):

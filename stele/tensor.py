@@ -1,40 +1,42 @@
 """The array a user holds: a handle on a value, with operators, methods, and numbers when somebody looks."""
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import chain, repeat
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from stele import shapes, spoken
+from stele.backend.devices import Device, current, find, is_device
 from stele.backward import backward, settle
 from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
 from stele.evaluate import EVALUATOR, evaluate, known
 from stele.handle import GRAD, TRACING, is_symbolic, owner
 from stele.ir.door import leaving, public
 from stele.ir.graph import Array, Constant, Value, literal, walk
-from stele.ir.origin import here, inherit
+from stele.ir.origin import Where, here, inherit, lines
 from stele.ir.sizes import Size
-from stele.ir.types import DType, holds, int64, unfit
+from stele.ir.types import HOME, DType, holds, int64, unfit
 from stele.ir.types import dtype as type_named
 from stele.looking import Looking
 from stele.opensize import plain
 from stele.ops import contraction, indexing, linear, shaping, statistics
-from stele.ops.arguments import FORMS, choice
+from stele.ops.arguments import FORMS, choice, flag
 from stele.ops.elementwise import binary, unary
 from stele.ops.elementwise.unary import StopGradient
 from stele.ops.generate import quantity
-from stele.ops.linear import broadcast, cast, full
-from stele.spellings import METHODS, argument, unknown
-from stele.template import MOST, Template, Unseen, template, token_of
+from stele.ops.linear import broadcast, cast, full, transfer
+from stele.spellings import METHODS, absent, argument
+from stele.template import MOST, Recorded, Template, template, token_of
 
 PENDING_LIMIT = 1000
 KINDS = "buif"  # of dtypes; an in-place result is not of a later one (NumPy's casting "same_kind")
-ELSEWHERE = ("cuda", "gpu", "mps", "xpu", "tpu", "hip", "meta")  # devices of other frameworks
 CUT = StopGradient()
+new = object.__new__
 SMALL = 64      # elements of an array made while tracing, up to which it is written into the graph
 
 
@@ -43,48 +45,65 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
 
     With `numbers`, a symbolic size among the arguments is an operand: a number known when the program runs.
     """
-    said, parameters = spoken.signature(f), spoken.own(f).parameters.values()
-    keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
-    places = None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(parameters) - len(keywords)
-    checks = {p.name: (FORMS[p.annotation], f"{p.name} of {f.__name__}") for p in parameters}
-    required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
-    in_order = list(checks.values())[:len(parameters) - len(keywords)]
-    seen_before: dict[Any, Template] = {}
-
-    def applied(found: Operands, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if places is not None and len(args) > places:
-            named = dict(zip(keywords, args[places:]))
-            if (most := places + len(keywords)) < len(args) or named.keys() & kwargs.keys():
-                raise too_many(f.__name__, most, args, kwargs)
-            args, kwargs = args[:places], kwargs | named
-        if kwargs.keys() - checks.keys():
-            kwargs = respelled(f.__name__, kwargs, checks)
-        if len(args) < len(required) and (missing := [name for name in required[len(args):] if name not in kwargs]):
-            raise ArgumentError(f"{f.__name__} needs {' and '.join(missing)}", hint=f"It is {f.__name__}{said}.")
-        with inherit(here()):
-            given = [form(found.value(a), what) for (form, what), a in zip(chain(in_order, repeat(in_order[-1])), args)]
-            named = {name: checks[name][0](found.value(a), checks[name][1]) for name, a in kwargs.items()}
-            return f(*given, **named)
+    given, seen_before = Arguments(f), dict[Any, Template]()
 
     @wraps(f)
     def lifted(*args: Any, **kwargs: Any) -> Any:
+        operands: list[Value] = []
+        key = kind_of(args, kwargs, operands) if TRACING.get() is None else None
+        if (seen := seen_before.get(key)) is not None:
+            return recorded(seen, operands, here())
         found = Operands(numbers)
-        key = found.key(args, kwargs)
-        if key is not None and (seen := seen_before.get(key)) is not None:
-            return found.tensors(seen.fill(found.values, here()))
         try:
-            y = found.cut(applied(found, args, kwargs))
+            y = found.cut(given.applied(found, args, kwargs))
         except SteleError as error:
             leaving(error, f.__name__)
             raise
-        if key is not None and (made := template(found.values, y)) is not None:
-            seen_before[key] = made
-            if len(seen_before) > MOST:
-                del seen_before[next(iter(seen_before))]
-        return found.tensors(y)
+        carries = found.differentiable and GRAD.get()
+        if key is not None:
+            keep(seen_before, key, template(operands, y, carries))
+        return tensors(y, carries)
 
-    lifted.__signature__, lifted.__annotations__ = said, {}     # type: ignore[attr-defined]
+    lifted.__signature__, lifted.__annotations__ = given.said, {}     # type: ignore[attr-defined]
     return lifted
+
+
+class Arguments:
+    """What a function of values takes, and how it is called with what users give: checked, and named."""
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self.f, self.said, parameters = f, spoken.signature(f), spoken.own(f).parameters.values()
+        self.keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+        self.places = len(parameters) - len(self.keywords)
+        self.is_open = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        self.checks = {p.name: (FORMS[p.annotation], f"{p.name} of {f.__name__}") for p in parameters}
+        self.required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+        self.in_order = list(self.checks.values())[:self.places]
+
+    def applied(self, found: Operands, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The function of these arguments."""
+        name, places, checks = self.f.__name__, self.places, self.checks
+        if not self.is_open and len(args) > places:
+            named = dict(zip(self.keywords, args[places:]))
+            if (most := places + len(self.keywords)) < len(args) or named.keys() & kwargs.keys():
+                raise too_many(name, most, args, kwargs)
+            args, kwargs = args[:places], kwargs | named
+        if kwargs.keys() - checks.keys():
+            kwargs = respelled(name, kwargs, checks)
+        if missing := [r for r in self.required[len(args):] if r not in kwargs]:
+            raise ArgumentError(f"{name} needs {' and '.join(missing)}", hint=f"It is {name}{self.said}.")
+        with inherit(here()):
+            forms = chain(self.in_order, repeat(self.in_order[-1]))
+            given = [form(found.value(a), what) for (form, what), a in zip(forms, args)]
+            return self.f(*given, **{k: checks[k][0](found.value(a), checks[k][1]) for k, a in kwargs.items()})
+
+
+def keep(seen_before: dict[Any, Template], key: Any, made: Template | None) -> None:
+    """Keeps a template, if there is one, and the newest so many."""
+    if made is not None:
+        seen_before[key] = made
+        if len(seen_before) > MOST:
+            del seen_before[next(iter(seen_before))]
 
 
 def too_many(function: str, most: int, args: Sequence[Any], named: Collection[str]) -> ArgumentError:
@@ -102,57 +121,68 @@ def respelled(function: str, given: dict[str, Any], known: Collection[str]) -> d
     return found
 
 
-class Operands:
-    """Takes the values out of tensors, and remembers whether any of them carries gradients."""
+def kind_of(args: Iterable[Any], kwargs: Mapping[str, Any], operands: list[Value]) -> tuple[Any, ...] | None:
+    """What of the arguments a result depends on, besides the operands' numbers: the operands are noted. None where that
+    cannot be said: where open sizes leave guards, and for arrays and objects of other kinds. The last part is 1 where a
+    result carries gradients, 2 where it is cut off from what does.
+    """
+    key: list[Any] = [*kwargs]
+    carries = False
+    for a in (*args, *kwargs.values()) if kwargs else args:
+        kind = type(a)
+        if kind is Tensor:
+            carries = carries or a._requires_grad
+            mark = (v := a._value).type.mark
+            if mark in key and v in operands:
+                key.append(operands.index(v))
+            else:
+                operands.append(v)
+                key.append(mark)
+        else:
+            nested = kind is list or kind is tuple
+            if (inner := kind_of(a, {}, operands) if nested else token_of(a)) is None:
+                return None
+            carries = carries or (nested and inner[-1] > 0)
+            key.append((kind, inner))
+    key.append(0 if not carries else 1 if GRAD.get() else 2)
+    return tuple(key)
 
-    __slots__ = ("differentiable", "numbers", "values")
+
+class Operands:
+    """Takes the values out of tensors, and remembers whether any of them carries gradients, and where they lie."""
+
+    __slots__ = ("differentiable", "first", "numbers")
 
     differentiable: bool
     numbers: bool
-    values: list[Value]
 
     def __init__(self, numbers: bool) -> None:
         self.differentiable, self.numbers = False, numbers
-        self.values = []
-
-    def key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What of the arguments a result depends on, besides the operands' numbers: the operands are noted. None where
-        that cannot be said: in a trace, where open sizes leave guards, and for arrays and objects of other kinds.
-        """
-        if TRACING.get() is not None:
-            return None
-        try:
-            key = (*map(self.known, args), *kwargs, *map(self.known, kwargs.values())) if kwargs else \
-                tuple(map(self.known, args))
-        except Unseen:
-            self.values.clear()
-            self.differentiable = False
-            return None
-        return (CUT, key) if self.differentiable and not GRAD.get() else key
-
-    def known(self, a: Any) -> Any:
-        """What one argument says. Raises Unseen."""
-        if type(a) is Tensor:
-            self.differentiable = self.differentiable or a._requires_grad
-            v, values = a._value, self.values
-            if v in values:
-                return values.index(v)
-            values.append(v)
-            return v.type
-        return (type(a), *map(self.known, a)) if type(a) is list or type(a) is tuple else token_of(a)
+        self.first: Value | None = None
 
     def value(self, a: Any) -> Any:
         """What an op takes for an argument of the user: values for tensors and arrays, also inside of lists."""
         if isinstance(a, Tensor):
             self.differentiable = self.differentiable or a._requires_grad
-            return a.value
+            return self.beside(a.value)
         if isinstance(a, np.ndarray):
-            return array_value(a)
+            return self.beside(array_value(a))
         if isinstance(a, Size):
             return quantity(plain(a)) if self.numbers else plain(a)
         if isinstance(a, list | tuple) and any(isinstance(part, Tensor | np.ndarray) for part in a):
             return tuple(self.value(part) for part in a)
         return plain(a) if isinstance(a, list | tuple | slice) else a
+
+    def beside(self, v: Value) -> Value:
+        """The value itself; raises DeviceError where others lie on another device: numbers of the host alone follow."""
+        if not v.shape and v.type.device == HOME:
+            return v
+        self.first = self.first or v
+        if v.type.device != (place := self.first.type.device):
+            raise DeviceError(f"operands lie on one device, got {self.first.type} on {place} and {v.type} on "
+                              f"{v.type.device}", where=", ".join(lines(here())),
+                              hint=f"Move one of them: x.to({place!r}), or st.tensor(x, device={place!r}) of an array.")
+        return v
 
     def cut(self, y: Any) -> Any:
         """Under `no_grad` the results are cut off from what carries gradients."""
@@ -162,11 +192,24 @@ class Operands:
             return tuple(map(self.cut, y)) if isinstance(y, tuple | list) else y
         return cut(y) if y.dtype.is_float else y
 
-    def tensors(self, y: Any) -> Any:
-        """The results as tensors."""
-        if isinstance(y, Value):
-            return record(Tensor(y, self.differentiable and y.dtype.is_float and GRAD.get()))
-        return tuple(map(self.tensors, y)) if isinstance(y, tuple | list) else y
+
+def tensors(y: Any, carries: bool) -> Any:
+    """Results as tensors."""
+    if isinstance(y, Value):
+        return record(Tensor(y, carries and y.dtype.is_float))
+    return tuple([tensors(part, carries) for part in y]) if isinstance(y, tuple | list) else y
+
+
+def recorded(made: Template, operands: list[Value], where: Where) -> Any:
+    """The results of a call outside of any trace: `Tensor(value)`, written out, in half the time."""
+    if not made.form:
+        return tensors(made.fill(operands, where), made.carries)
+    v, x = new(Recorded), new(Tensor)
+    v.type, v.where, v.data = made.type, where, None
+    v.call = made, operands, []
+    x._value, x._grad, x.home = v, None, None
+    x._requires_grad, x.leaf, v.owner = made.carries, False, ref(x)
+    return record(x)
 
 
 def record(x: Tensor) -> Tensor:
@@ -201,12 +244,11 @@ def speaking(method: Any, lifted: Any) -> Callable[..., Any]:
 
 
 def astype(x: Value, *, dtype: DType) -> Value:
-    """x as another dtype: float to integer truncates, to bool tests != 0.
+    """This tensor as another dtype: float to integer truncates, to bool tests != 0.
 
     NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
     int32 and int64; uint8 keeps the low bits of the int32, uint32 those of the int64.
 
-    >>> import stele as st
     >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
     [255, 44, 0]
     """
@@ -221,10 +263,15 @@ def cut(x: Value) -> Value:
 class Tensor(Looking):
     """An array. Operations record an expression; numbers are computed when somebody looks.
 
-    >>> import stele as st
+    Made by `st.tensor`. Looking is printing, `x.tolist()`, `x.numpy()`, `float(x)`, `if x:`; inside of a compiled
+    function that raises TraceError. A tensor never changes but by its own in-place operators and `assign`, which rebind
+    the name.
+
     >>> x = st.tensor([1.0, 2.0])
     >>> (x * 2 + 1).tolist()
     [3.0, 5.0]
+    >>> x.shape, x.dtype, x
+    ((2,), float32, tensor([1., 2.]))
     """
 
     __slots__ = ()
@@ -245,8 +292,16 @@ class Tensor(Looking):
 
     @public
     def assign(self, new: Any) -> Tensor:
-        """Rebinds this tensor to new numbers of its own shape and dtype, whatever its gradient settings."""
-        value = broadcast(constant(new, self.dtype).value, self.value.shape)
+        """Rebinds this tensor to `new` numbers, broadcast to its shape and cast to its dtype, and returns it.
+
+        Works whatever its gradient settings are: this is how optimisers write parameters. Raises ShapeError where the
+        numbers do not broadcast to its shape.
+
+        >>> x = st.zeros(3)
+        >>> x.assign([1, 2, 3]).tolist(), x.assign(7).tolist()
+        ([1.0, 2.0, 3.0], [7.0, 7.0, 7.0])
+        """
+        value = transfer(broadcast(constant(new, self.dtype).value, self.value.shape), self.value.type.device)
         other = owner(value)
         shared = other is not None and (self.leaf or other.leaf or other.requires_grad)
         self.value = cut(value) if shared else value
@@ -254,10 +309,21 @@ class Tensor(Looking):
 
     copy_ = assign
 
+    def move(self, device: DeviceLike) -> None:
+        """Rebinds this tensor and its gradient to the same numbers on a device."""
+        if self.device != (place := find(device)):
+            self.value = cut(transfer(self.value, place.name))
+            self.grad = None if self.grad is None else self.grad.to(place)
+
     @public
     def zero_(self) -> Tensor:
-        """Rebinds this tensor to zeros."""
+        """Rebinds this tensor to zeros and returns it; its gradient stays."""
         return self.assign(full(self.value.shape, 0, self.dtype))
+
+    def beside(self, x: Any) -> Tensor:
+        """x as a tensor of this one's dtype; a number or an array on its device."""
+        made = constant(x, self.dtype)
+        return made if isinstance(x, Tensor) else made.to(self.device)
 
     def rebind(self, new: Tensor) -> Tensor:
         """This handle, standing for another expression of its type from now on."""
@@ -270,20 +336,24 @@ class Tensor(Looking):
         if KINDS.index(new.dtype.kind) > KINDS.index(self.dtype.kind):
             raise DTypeError(f"an in-place operation keeps the dtype: {self.dtype} cannot become {new.dtype}",
                              hint=f"Write x = x / y instead, or convert first with x.astype({new.dtype.name!r}).")
-        self.value = cast(new.value, self.dtype)
+        self.value = transfer(cast(new.value, self.dtype), self.value.type.device)
         if self.home is TRACING.get():
             self._requires_grad = self._requires_grad or new._requires_grad
         return self
 
     @public
     def __setitem__(self, key: Index, new: Any) -> None:
-        self.rebind(replaced(self, constant(new, self.dtype), key))
+        self.rebind(replaced(self, self.beside(new), key))
 
     # Gradients
 
     @public
     def requires_grad_(self, on: bool = True) -> Tensor:
-        """Marks this tensor as one whose gradient `backward` accumulates."""
+        """Marks this tensor as one whose gradient `backward` accumulates, or no longer; returns it.
+
+        Raises DTypeError for other dtypes than floats.
+        """
+        on = flag(on, "requires_grad")
         if on and not self.dtype.is_float:
             raise DTypeError(f"only float tensors carry gradients, got {self.dtype}",
                              hint="Write st.tensor([1.0, 2.0], requires_grad=True), or x.astype('float32') first.")
@@ -312,7 +382,17 @@ class Tensor(Looking):
 
     @public
     def backward(self, gradient: Any = None, retain_graph: bool = False) -> None:
-        """Adds the gradient of this number to `.grad` of every tensor it depends on that requires one."""
+        """Adds the gradient of this number to `.grad` of every tensor it depends on that requires one.
+
+        `gradient` stands for the ones that the derivative starts with, and lets it start from more than one number. The
+        history is let go of afterwards, unless `retain_graph`. Raises GraphError where nothing requires gradients or
+        the history is gone, ShapeError for more than one number without a gradient.
+
+        >>> x = st.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad.tolist()
+        [2.0, 4.0]
+        """
         if not self.requires_grad:
             raise GraphError("backward() on a tensor that depends on none that requires gradients",
                              hint="Make one with st.tensor(..., requires_grad=True), and compute outside of "
@@ -320,7 +400,7 @@ class Tensor(Looking):
         if gradient is None and self.size != 1:
             raise ShapeError(f"backward() starts from one number, got shape {self.shape}",
                              hint="Write y.sum().backward().")
-        seed = None if gradient is None else constant(gradient, self.dtype).value
+        seed = None if gradient is None else self.beside(gradient).value
         value = self.value
         pairs = backward(value, seed, retain_graph)
         for handle, g in pairs:
@@ -382,45 +462,64 @@ class Tensor(Looking):
     astype                 = lift(astype)
 
     @public
-    def to(self, what: DTypeLike) -> Tensor:
-        """This tensor as another dtype, or on a device."""
-        return self if is_here(what) else self.astype(what)
+    def to(self, what: DTypeLike | Device) -> Tensor:
+        """This tensor as another dtype, or on a device: itself where it is there, else a copy that gradients pass.
 
-    if not TYPE_CHECKING:   # or every name would be one to a type checker
-        def __getattr__(self, name: str) -> Any:
-            """No such name; the error says which one there is."""
-            if name.startswith("__"):
-                raise AttributeError(name)
-            raise unknown("a tensor", name, [own for own in dir(type(self)) if own[0] != "_"], METHODS)
+        Raises DeviceError for a device that there is not.
+
+        >>> x = st.ones(2).to("cpu:1")
+        >>> x + x
+        tensor([2., 2.], device='cpu:1')
+        """
+        if not is_device(what):
+            return self.astype(what)
+        device = find(what).name
+        return self if self.value.type.device == device else moved(self, device=device)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in METHODS]
 
     def __reduce__(self) -> Any:
-        return tensor, (np.array(self.numpy()), None, self.requires_grad and self.leaf)
+        place = () if self.device == HOME else (self.device,)
+        return tensor, (np.array(self.numpy()), None, self.requires_grad and self.leaf, *place)
 
-    def float(self) -> Tensor: return self.astype("float32")
-    def double(self) -> Tensor: return self.astype("float64")
-    def int(self) -> Tensor: return self.astype("int32")
-    def long(self) -> Tensor: return self.astype("int64")
-    def bool(self) -> Tensor: return self.astype("bool")
+    def float(self) -> Tensor:
+        """This tensor as float32, as of `astype`."""
+        return self.astype("float32")
+    def double(self) -> Tensor:
+        """This tensor as float64, as of `astype`."""
+        return self.astype("float64")
+    def int(self) -> Tensor:
+        """This tensor as int32, as of `astype`."""
+        return self.astype("int32")
+    def long(self) -> Tensor:
+        """This tensor as int64, as of `astype`."""
+        return self.astype("int64")
+    def bool(self) -> Tensor:
+        """This tensor as bools: whether each element is other than 0."""
+        return self.astype("bool")
 
 
-# What an operand may be, what may stand in x[...], and what may name a dtype.
+# What an operand may be, what may stand in x[...], and what may name a dtype or a device.
 TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | float
 Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | None
 Index = Place | tuple[Place, ...]
 DTypeLike = DType | str | type[Any] | np.dtype[Any]
+DeviceLike = Device | str | None
 
 spoken.publish(list(vars(Tensor).items()), __name__, "Tensor")
-converted = lift(astype)
+for name in METHODS.keys() - vars(Tensor).keys():
+    setattr(Tensor, name, absent("a tensor", name, METHODS))
+converted, moved = lift(astype), lift(linear.transfer)
 replaced = lift(indexing.set_index)
 
 
-def is_here(what: Any) -> bool:
-    """Whether this names the device that there is, the CPU; raises DeviceError where it names another."""
-    place = str(what).partition(":")[0]
-    if place in ELSEWHERE:
-        raise DeviceError(f"there is no device {str(what)!r}: programs run on the CPU",
-                          hint="Leave .to(...) out, or write .to('cpu').")
-    return place == "cpu"
+def placed(v: Value, device: DeviceLike = None) -> Tensor:
+    """A new array as a tensor on a device: where none is named, on that of the innermost `with st.device(...)`."""
+    if device is None:
+        tracing = TRACING.get()
+        device = (current() if tracing is None else tracing.place()) or HOME
+    return Tensor(transfer(v, find(device).name))
 
 
 def constant(x: Any, like: DType | None = None) -> Tensor:
@@ -435,20 +534,26 @@ def constant(x: Any, like: DType | None = None) -> Tensor:
 
 
 @public
-def tensor(data: Any, dtype: DTypeLike | None = None, requires_grad: bool = False) -> Tensor:
-    """A tensor holding a copy of numbers, lists of numbers, an array or another tensor.
+def tensor(data: Any, dtype: DTypeLike | None = None, requires_grad: bool = False, device: DeviceLike = None
+           ) -> Tensor:
+    """A tensor holding a copy of `data`: a number, nested lists of numbers, an array or another tensor.
 
-    Python floats become float32 and Python integers int64; arrays keep their dtype.
+    Python floats become float32 and Python integers int64; arrays keep their dtype, and
+    tensors their device unless another is named. With `requires_grad` it is a leaf
+    whose gradient `backward` accumulates. Raises ShapeError for ragged lists, DTypeError for what are no numbers, for
+    integers that the dtype does not hold, and for gradients of integers.
 
-    >>> tensor([[1, 2], [3, 4]]).dtype, tensor(0.5).dtype
+    >>> st.tensor([[1, 2], [3, 4]]).dtype, st.tensor(0.5).dtype
     (int64, float32)
+    >>> st.tensor([1, 2], dtype="float16", requires_grad=True)
+    tensor([1., 2.], dtype=float16, requires_grad=True)
     """
-    if isinstance(data, Tensor | np.ndarray):
-        made = data.detach() if isinstance(data, Tensor) else Tensor(array_value(data))
-        made = made if dtype is None else converted(made, dtype=dtype)
+    if isinstance(data, Tensor):
+        made = data.detach() if device is None else data.detach().to(find(device))
     else:
-        made = Tensor(array_value(array_of(data, dtype)))
-    return made.requires_grad_() if requires_grad else made
+        made = placed(array_value(data if isinstance(data, np.ndarray) else array_of(data, dtype)), device)
+    made = made if dtype is None else converted(made, dtype=dtype)
+    return made if requires_grad is False else made.requires_grad_(requires_grad)
 
 
 def array_value(array: Array) -> Value:
@@ -482,13 +587,13 @@ def array_of(data: Any, dtype: Any = None) -> Array:
         for number in array.flat if huge else (array.min(), array.max()):
             if not holds(wanted, number):
                 raise unfit(number, wanted)
-    return np.array(array, dtype=wanted.numpy, order="C")
+    return wanted.array(array)
 
 
 def nested(data: Any) -> Any:
     """Lists of numbers, arrays and tensors as one array; ragged lists are refused."""
     parts = [nested(p) if isinstance(p, list | tuple) else np.asarray(p) if isinstance(p, Tensor) else p for p in data]
-    shapes = {np.shape(p) for p in parts}
+    shapes = {() if isinstance(p, type) else np.shape(p) for p in parts}
     if len(shapes) > 1:
         raise ShapeError(f"the rows of a tensor need one shape, got {sorted(shapes)}")
     if any(isinstance(p, np.ndarray | np.generic) for p in parts):

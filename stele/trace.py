@@ -13,11 +13,15 @@ from weakref import ref
 import numpy as np
 
 from stele import tree
+from stele.backend.devices import current
+from stele.backend.locks import held
 from stele.errors import TraceError
 from stele.handle import Handle, Tracing, tracing_into
 from stele.ir.graph import Array, Graph, Parameter, Value, parameter, walk
-from stele.ir.origin import note
+from stele.ir.origin import note, setting
 from stele.ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
+from stele.names import UNSEEDED
+from stele.signature import Shapes, device_of, leaf_names, shape_of, type_of
 from stele.state import SCALARS, Record, Slot, State
 from stele.tensor import Tensor
 
@@ -42,6 +46,7 @@ class Trace(Tracing):
         self.labels, self.types, self.slots = labels, types, arrays
         self.seen: dict[int, Seen] = {}
         self.arrays: dict[int, tuple[Slot, Value]] = {}
+        self.placed = False     # whether an array was made where `st.device` says
 
     def of(self, handle: Handle) -> Seen:
         """What is noted of a handle from outside."""
@@ -75,6 +80,10 @@ class Trace(Tracing):
             self.arrays[id(array)] = slot, parameter(slot.path, Type(dtype(array.dtype), array.shape))
         return self.arrays[id(array)][1]
 
+    def place(self) -> str | None:
+        self.placed = True
+        return current()
+
     def read_grad(self, handle: Handle) -> Any:
         seen = self.of(handle)
         if seen.grad is UNREAD:
@@ -83,6 +92,13 @@ class Trace(Tracing):
 
     def write_grad(self, handle: Handle, grad: Any) -> None:
         self.of(handle).grad = grad
+
+
+class Places:
+    """What `st.device` says, as a container whose entry a call compares."""
+
+    def __getitem__(self, key: str) -> str | None:
+        return current()
 
 
 class Made(NamedTuple):
@@ -100,53 +116,71 @@ class Part(NamedTuple):
     what: Any
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Traced:
-    """All that one run of a function on symbols has shown."""
+    """What a call reads, makes and rebinds: a graph, whose parameters are `inputs` and then `constants`, and how
+    handles, slots and what is returned come by its results."""
 
     graph: Graph
     handles: list[Handle]
     inputs: list[tuple[str, int]]
-    constants: list[Value]
     made: list[Made]
     writes: list[tuple[int, int]]
-    grads: list[tuple[int, Part]]
-    grads_read: list[tuple[int, int | None]]
-    slots: list[tuple[Slot, tree.Spec | None, list[Part]]]
     returned: tuple[tree.Spec | None, list[Part]]
-    state: State
-    arrays: list[Slot] = field(default_factory=list)
+    constants: list[Value] = field(default_factory=list[Value])
+    grads: list[tuple[int, Part]] = field(default_factory=list[tuple[int, Part]])
+    grads_read: list[tuple[int, int | None]] = field(default_factory=list[tuple[int, int | None]])
+    slots: list[tuple[Slot, tree.Spec | None, list[Part]]] = field(
+        default_factory=list[tuple[Slot, "tree.Spec | None", list[Part]]])
+    state: State = field(default_factory=lambda: State({}))
+    arrays: list[Slot] = field(default_factory=list[Slot])
     pure: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.pure = not (self.writes or self.grads or self.slots)
 
+    @property
+    def read(self) -> dict[int, int]:
+        """The handles that are inputs: by the number of each the number of its parameter."""
+        return {h: k for k, (kind, h) in enumerate(self.inputs) if kind == "handle"}
 
-def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], types: dict[int, Type],
+
+def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], shapes: Shapes,
           names: Sequence[str], sizes: Sizes) -> Traced:
-    """Runs f on symbols for its tensors and arrays; the state it changed is put back before this returns or raises."""
+    """Runs f on symbols for its tensors and arrays, of these shapes; the state it changed is put back in any case."""
     roots = {name: x for name, x in zip(names, leaves) if not isinstance(x, Handle | np.ndarray)}
     state = State({"": f, **roots})
-    labels = {id(slot_handle): slots[0].path for slot_handle, slots in labelled(state)}
+    types = {k: Type(type_of(x), shape, device_of(x)) for k, (x, shape) in enumerate(zip(leaves, shapes))
+             if shape is not None}
+    labels = {handle: slots[0].path for handle, slots in state.tensors.items() if slots}
     labels.update((id(x), name) for name, x in zip(names, leaves) if isinstance(x, Handle))
     scope = Trace(labels, {id(x): types[k] for k, x in enumerate(leaves) if isinstance(x, Handle)}, state.arrays)
-    token = SIZES.set(sizes)
     try:
-        with tracing_into(scope):
+        with setting(SIZES, sizes), tracing_into(scope):
             arrays = {k: Tensor(parameter(names[k], types[k])) for k, x in enumerate(leaves)
                       if isinstance(x, np.ndarray)}
             args, kwargs = tree.unflatten(spec, [arrays.get(k, x) for k, x in enumerate(leaves)])
             before = draws(state)
-            if (state.names | state.called) & {"default_rng", "RandomState"}:
-                note("a generator of random numbers is made inside of a compiled function: its numbers are drawn once, "
-                     "and every call repeats them. Draw with st.rand, st.randn or st.dropout, or pass the numbers.")
+            if UNSEEDED in state.called:
+                note("a generator of random numbers is made inside of a compiled function, without a seed: its numbers "
+                     "are drawn once, and every call repeats them. Draw with st.rand, st.randn or st.dropout, or pass "
+                     "the numbers.")
             y = f(*args, **kwargs)
             refuse_draws(before, draws(state))
-            return Collector(scope, state, arrays, leaves).collect(y, sizes.guards)
+            if scope.placed:
+                state.numbers.append((Slot(Places(), "device", "st.device"), current()))
+            made = Collector(scope, state, arrays, leaves).collect(y, sizes.guards)
     finally:
-        SIZES.reset(token)
         for record in state.records:
             restore(record)
+    # once more where f has imported what is to be watched
+    return made if state.absent.isdisjoint(sys.modules) else trace(f, spec, leaves, shapes, names, sizes)
+
+
+def traced_on(f: Callable[..., Any], leaves: Sequence[Any], spec: tree.Spec | None) -> Traced:
+    """The function on leaves of the sizes that they have."""
+    with held():
+        return trace(f, spec, leaves, tuple(map(shape_of, leaves)), leaf_names(f, spec), Sizes({}, []))
 
 
 def draws(state: State) -> dict[str, object]:
@@ -154,8 +188,8 @@ def draws(state: State) -> dict[str, object]:
     they are first named: they are loaded here where code names them, so that the first use is seen as any other is.
     """
     if "random" in state.names | state.called:
-        for name in ("numpy.random", "random"):
-            import_module(name)
+        import_module("numpy.random")
+        import_module("random")
     numpy, python = sys.modules.get("numpy.random"), sys.modules.get("random")
     found: dict[str, object] = {} if python is None else {"random": hash(python.getstate())}
     if numpy is None:
@@ -171,11 +205,6 @@ def refuse_draws(before: dict[str, object], after: dict[str, object]) -> None:
         if after[name] != old:
             raise TraceError(f"{name} was used inside of a compiled function, and later calls would repeat its numbers",
                              hint="Draw with st.rand, st.randn or st.dropout, or pass the numbers as an argument.")
-
-
-def labelled(state: State) -> list[tuple[Handle, list[Slot]]]:
-    """The reachable handles that stand in a slot."""
-    return [(slots[0].get(), slots) for slots in state.tensors.values() if slots]
 
 
 def restore(record: Record) -> None:
@@ -226,8 +255,9 @@ class Collector:
             raise TraceError(f"a symbolic tensor ({v.op.label!r}) from outside of this function is used inside it",  # type: ignore[attr-defined]
                              hint="Pass it as an argument.")
         graph = Graph((*entries, *constants), tuple(self.results), tuple(guards))  # type: ignore[arg-type]
-        return Traced(graph, self.handles, list(entries.values()), constants, self.makes, writes, grads, grads_read,
-                      slots, (spec, parts), self.state, [slot for slot, _ in self.scope.arrays.values()])
+        return Traced(graph=graph, handles=self.handles, inputs=list(entries.values()), made=self.makes, writes=writes,
+                      returned=(spec, parts), constants=constants, grads=grads, grads_read=grads_read, slots=slots,
+                      state=self.state, arrays=[slot for slot, _ in self.scope.arrays.values()])
 
     def order(self, kind: str, k: int) -> int:
         """Where an input stands: arguments as they were given, state behind them."""

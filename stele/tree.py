@@ -4,8 +4,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from stele.errors import TraceError
-
 
 @runtime_checkable
 class Branch(Protocol):
@@ -83,20 +81,14 @@ def expand(tree: Any) -> Any:
     return unflatten(Spec(kind, keys, (None,) * len(keys)), [expand(part) for part in parts])
 
 
-def map(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
-    """f on the leaves of trees of one shape.
+def map(f: Callable[..., Any], tree: Any) -> Any:
+    """f on the leaves of a tree.
 
-    >>> map(lambda a, b: a + b, {"x": 1}, {"x": 2})
-    {'x': 3}
+    >>> map(str, {"x": 1})
+    {'x': '1'}
     """
     leaves, spec = flatten(tree)
-    columns = [leaves]
-    for other in others:
-        more, same = flatten(other)
-        if same != spec:
-            raise TraceError(f"trees of different shapes cannot be mapped together: {spec} and {same}")
-        columns.append(more)
-    return unflatten(spec, (f(*row) for row in zip(*columns)))
+    return unflatten(spec, [f(x) for x in leaves])
 
 
 def paths(spec: Spec | None, root: str = "") -> list[str]:

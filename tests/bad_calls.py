@@ -6,6 +6,7 @@ import math
 import random
 import warnings
 from collections.abc import Callable, Iterator
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,8 @@ LEFT_OUT = {"Options", "Tensor", "load", "save", "lint", "set_threads", "manual_
 UNSEEN = {"backward", "rebind", "numpy", "tolist", "item", "to", "requires_grad_"}
 OPERATORS = ("__add__", "__matmul__", "__getitem__", "__pow__", "__mod__", "__lt__", "__floordiv__", "__and__")
 LARGE = 1 << 16         # elements of a value up to which a result is computed
-SIGNATURE = ("positional argument", "unexpected keyword", "multiple values", "required keyword", "takes no")
+SIGNATURE = ("positional argument", "unexpected keyword", "multiple values", "required keyword", "takes no",
+             "expected at most")
 
 
 class Call(NamedTuple):
@@ -90,7 +92,7 @@ def numbers(rng: random.Random) -> Any:
     """A number: mostly small, sometimes absurd."""
     return rng.choice([
         0, 1, 2, 3, 4, 1, 2, -1, -2, 0.5, 1.0, 2.5, -0.5, True, np.int64(2), np.float32(0.5), 7, 100, 1e30,
-        float("nan"), float("inf"), -3, 2**31, -2**31 - 1, 2**40, 2**62, 2**63, -2**63 - 1, 2**64, 10**30])
+        float("nan"), float("inf"), -3, 2**31, -2**31 - 1, 2**40, 2**62, 2**63, -2**63 - 1, 2**64, 10**30, 10**400])
 
 
 def oddities(rng: random.Random) -> Any:
@@ -135,6 +137,11 @@ def plausible(rng: random.Random, parameter: inspect.Parameter) -> Any:
     return argument(rng) if kind is None else PLAUSIBLE[kind](rng)
 
 
+def own(f: Any) -> Any:
+    """A function given to another one as a user's own, so that it can be told who raised."""
+    return (lambda *args, **kwargs: f(*args, **kwargs)) if callable(f) else f
+
+
 def call(seed: int) -> Call:
     """The call of this number: of a function with arguments it asks for, one of which is another, or with any."""
     rng = random.Random(seed)
@@ -154,6 +161,7 @@ def call(seed: int) -> Call:
             args[odd] = argument(rng)
         elif keywords and odd < len(args) + 2:
             kwargs[rng.choice(keywords).name] = argument(rng)
+    args = [own(a) if "Callable" in str(p.annotation) else a for a, p in zip(args, places)]
     if name.startswith("Tensor."):
         args[:1] = [st.tensor(tensors(rng))]
     return Call(name, f, tuple(args), kwargs)
@@ -168,17 +176,29 @@ def fault(made: Call, native: bool = True) -> str | None:
             return "; ".join(wrong for y in found(result) if (wrong := wrong_value(y, native))) or None
         except (SteleError, MemoryError):
             return None
-        except TypeError as error:
-            return None if any(words in str(error) for words in SIGNATURE) else said(error)
         except Exception as error:
-            return None if __file__.endswith(said(error).rpartition(" at ")[2].partition(":")[0]) else said(error)
+            is_lesson = isinstance(error, TypeError) and any(words in str(error) for words in SIGNATURE)
+            return None if is_lesson or raised_by_user(error) else said(error)
+
+
+def raised_by_user(error: Exception) -> bool:
+    """Whether it is a function given as an argument that does not take what it is called with."""
+    place = last(error)
+    return place is not None and place.tb_frame.f_code.co_name == "<lambda>" and \
+        place.tb_frame.f_code.co_filename == __file__
+
+
+def last(error: Exception) -> TracebackType | None:
+    """The place that raised."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place
 
 
 def said(error: Exception) -> str:
     """An error of no kind that teaches, with the place it comes from."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
+    place = last(error)
     where = "" if place is None else f" at {place.tb_frame.f_code.co_filename.rpartition('/')[2]}:{place.tb_lineno}"
     return f"{type(error).__name__}: {error}{where}"
 

@@ -11,7 +11,7 @@ from stele.backend.reference import run
 from stele.ir.graph import Array, Graph, Item, Op, Value, parameter
 from stele.ir.types import TupleType, Type, dtype, float32, float64
 from stele.ops import ALL
-from stele.transform.retype import widen
+from stele.transform.retype import retype
 
 
 class Case(NamedTuple):
@@ -39,6 +39,16 @@ class Case(NamedTuple):
 def parts(v: Value) -> tuple[Value, ...]:
     """The arrays a value is."""
     return tuple(Item(k)(v) for k in range(len(v.type.items))) if isinstance(v.type, TupleType) else (v,)
+
+
+def widen(graph: Graph, dtype: Any) -> Graph:
+    """The same graph computing in `dtype` wherever it says float32."""
+    def change(a: Any) -> Any:
+        if isinstance(a, np.ndarray):
+            return a.astype(dtype.numpy) if a.dtype == np.dtype("float32") else a
+        return dtype if a == float32 else a
+
+    return retype(graph, change)
 
 
 def filled(operand: Any, op: type[Op], rng: np.random.Generator) -> Array:

@@ -15,7 +15,8 @@ from stele.compiled import Compiled
 from stele.ir.graph import Array
 from stele.ir.types import float64
 from stele.train.models import Cnn, Sentiment
-from stele.transform.retype import bind, widen
+from stele.transform.retype import bind
+from tests.cases import widen
 
 SEED = 5
 
@@ -84,7 +85,7 @@ def inputs_of(f: Compiled, *args: Any) -> tuple[Any, list[Array]]:
     """The traced graph of a compiled function with its sizes bound, and the arrays it was called with."""
     seen: list[tuple[list[Array], dict[str, int]]] = []
     f(*args)
-    plan = next(iter(f.plans.values()))[0].plan
+    plan = next(iter(f.variants.at_hand.values()))[0].plan
     run = plan.run
 
     def spy(buffers: list[Buffer], sizes: dict[str, int], *rest: Any) -> Any:

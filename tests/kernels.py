@@ -14,7 +14,8 @@ from stele.backend.llvm.emit import Emitter
 from stele.backend.llvm.launch import Launch
 from stele.ir.graph import Constant, Graph, Value
 from stele.ir.sizes import Dim, at
-from stele.kernel.fuse import Fused, Kernel, fuse
+from stele.kernel.fuse import Fused, fuse
+from stele.kernel.kinds import Kernel
 from stele.transform.expand import expand
 
 Array = np.ndarray[Any, Any]
@@ -63,7 +64,8 @@ class Compiled:
     def __init__(self, kernel: Kernel) -> None:
         module, self.kernel, self.tables = ir.Module(), kernel, Tables()
         with jit.Modules(detect()) as modules:
-            self.launches: list[Launch] = Emitter(module, self.tables, detect(), modules.add).emit("kernel", kernel)
+            self.launches: list[Launch]
+            self.launches, _ = Emitter(module, self.tables, detect(), modules.add).emit("kernel", kernel)
             modules.add(module)
         self.code = image.load(modules.image, self.imports())
 

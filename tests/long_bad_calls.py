@@ -3,36 +3,33 @@ from __future__ import annotations
 
 import argparse
 import resource
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import NoReturn
 
 sys.path.insert(0, str(Path(__file__).parent))  # as the unit tests see their neighbours
 
 from bad_calls import call, fault
+from patience import Late, limited, patience
 
 MEMORY = 8 << 30        # bytes of address space of a child
-SECONDS = 5             # of one call; a child that does not answer to the alarm is ended after twice as many
-BATCH = 500
+SECONDS, IDLE = 5, 30   # of the processor for one call, and by the clock
+BATCH = 2500
 
 
 def child(start: int, count: int) -> None:
     """Makes calls start..start+count; says each seed before it is tried, and what was wrong."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
-    def hang(*_: object) -> NoReturn:
-        raise AssertionError(f"hangs for more than {SECONDS} s")
-
-    signal.signal(signal.SIGALRM, hang)
     for seed in range(start, start + count):
         made = call(seed)
         print("try", seed, flush=True)
-        signal.alarm(SECONDS)
-        wrong = fault(made)
-        signal.alarm(0)
+        try:
+            with limited(SECONDS, IDLE):
+                wrong = fault(made)
+        except Late as error:
+            wrong = str(error)
         if wrong:
             print("bad", seed, f"{made}: {wrong}".replace("\n", " "), flush=True)
 
@@ -43,12 +40,9 @@ def batch(start: int, count: int) -> list[str]:
     while count > 0:
         command = [sys.executable, "-m", "tests.long_bad_calls", "--child", str(start), str(count)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
-        try:
-            out, errors = process.communicate(timeout=60 + count * SECONDS / 10)
-            died = f"died of signal {-process.returncode}" if process.returncode < 0 else f"ended: {errors[-300:]}"
-        except subprocess.TimeoutExpired:
-            process.kill()
-            out, died = process.communicate()[0], "hangs and hears no alarm"
+        with patience(60 + count * SECONDS // 10, process.kill):
+            out, errors = process.communicate()
+        died = f"died of signal {-process.returncode}" if process.returncode < 0 else f"ended: {errors[-300:]}"
         tried = [int(line.split()[1]) for line in out.splitlines() if line.startswith("try ")]
         found += [line[4:] for line in out.splitlines() if line.startswith("bad ")]
         last = tried[-1] if tried else start

@@ -1,8 +1,8 @@
 """SHA-256 of all parameters after 20 steps, two runs each on 1, 2 and 4 threads: `python -m tests.long_determinism`."""
 from __future__ import annotations
 
+import argparse
 import hashlib
-import sys
 
 import stele as st
 from stele import nn, optim
@@ -30,8 +30,10 @@ def optimizer_of(name: str, model: nn.Module) -> optim.Optimizer:
 
 def main() -> int:
     """Prints every digest; how many workloads have more than one."""
+    parser = argparse.ArgumentParser(prog="python -m tests.long_determinism", description=__doc__)
+    parser.add_argument("workloads", nargs="*", help=f"of {', '.join(WORKLOADS)}; all without")
     differ = 0
-    for name in sys.argv[1:] or WORKLOADS:
+    for name in parser.parse_args().workloads or WORKLOADS:
         found = []
         for threads in THREADS:
             st.set_threads(threads)

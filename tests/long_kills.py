@@ -1,9 +1,10 @@
-"""A run killed at random moments and gone on with ends in the bits of one that was never stopped, and leaves nothing.
+"""Runs killed at random moments and gone on with end in the bits of one never stopped: `python -m tests.long_kills`.
 
-    python -m tests.long_kills [KILLS] [SEED]
+Nothing but the files of a run is left behind.
 """
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
@@ -24,7 +25,7 @@ FILES = {"checkpoint.safetensors", "curves.html", "history.json", "model.safeten
 
 
 def begin(folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "stele.cli", "train", *words], cwd=folder,
+    return subprocess.Popen([sys.executable, "-m", "stele", "train", *words], cwd=folder,
                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                             env={**os.environ, "PYTHONPATH": str(ROOT)})
 
@@ -36,35 +37,46 @@ def outcome(run: Path) -> tuple[dict[str, bytes], object]:
             (history["state"], history["steps"], [{**e, "seconds": 0} for e in history["epochs"]]))
 
 
-def kill_and_go_on(folder: Path, new: tuple[str, ...], wanted: object, seconds: float, chance: random.Random) -> int:
-    """One run, killed again and again until it ends by itself; how often."""
+def kill_and_go_on(folder: Path, new: tuple[str, ...], wanted: object, seconds: float, chance: random.Random
+                   ) -> tuple[int, float]:
+    """One run, killed again and again until it ends by itself: how often, and the seconds that the last part took.
+
+    Moments are drawn from what a part took last, since other work on the machine comes and goes, and from more with
+    every kill, so that a run gets on.
+    """
     kills = 0
     while True:
         has_begun = (folder / "run" / "checkpoint.safetensors").exists()
         if not has_begun and (folder / "run").exists():
             for path in (folder / "run").iterdir():
                 path.unlink()
+        start = time.perf_counter()
         process = begin(folder, *(("--resume", "run") if has_begun else new), *(() if has_begun else ("--out", "run")))
         try:
-            process.wait(timeout=seconds * chance.uniform(0.05, 1.0))
+            process.wait(timeout=seconds * chance.uniform(0.05, 1.2))
         except subprocess.TimeoutExpired:
             process.send_signal(chance.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)))
             process.wait()
-            kills += 1
+            kills, seconds = kills + 1, seconds * 1.1
+            print(f"{kills} kills", flush=True)
             continue
         assert process.returncode == 0, process.returncode
+        took = time.perf_counter() - start
         break
     assert outcome(folder / "run") == wanted, "the bits differ"
     assert {path.name for path in (folder / "run").iterdir()} == FILES
     for path in (folder / "run").iterdir():
         path.unlink()
-    return kills
+    return kills, took
 
 
 def main() -> None:
     """Kills as often as asked; prints what was seen."""
-    wanted, seed = map(int, (*sys.argv[1:3], *("100", "0")[len(sys.argv) - 1:]))
-    chance, kills, runs = random.Random(seed), 0, 0
+    parser = argparse.ArgumentParser(prog="python -m tests.long_kills", description=__doc__)
+    parser.add_argument("n", type=int, nargs="?", default=100, help="how many kills")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    options = parser.parse_args()
+    chance, kills, runs = random.Random(options.seed), 0, 0
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         new = ("cnn", "--data", str(fashion(folder / "fashion", packed=False, count=1280)), "--epochs", "3")
@@ -72,9 +84,9 @@ def main() -> None:
             start = time.perf_counter()
             assert begin(folder, *new, "--out", name).wait() == 0
             seconds = time.perf_counter() - start
-        while kills < wanted:
-            kills += kill_and_go_on(folder, new, outcome(folder / "whole"), seconds, chance)
-            runs += 1
+        while kills < options.n:
+            more, seconds = kill_and_go_on(folder, new, outcome(folder / "whole"), seconds, chance)
+            kills, runs = kills + more, runs + 1
             print(f"{kills} kills, {runs} runs gone on with to the same bits", flush=True)
 
 

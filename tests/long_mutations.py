@@ -16,7 +16,6 @@ import os
 import pickle
 import random
 import resource
-import signal
 import struct
 import subprocess
 import sys
@@ -40,10 +39,11 @@ from stele.data.images import load_image
 from stele.data.pickles import read_pickle
 from stele.errors import SteleError
 from tests.formats import binary_batch, idx, pictures, python_batch
+from tests.patience import Late, limited, patience
 
 ROOT = Path(__file__).resolve().parents[1]
-SECONDS, MEMORY = 5.0, 1 << 30
-BATCH = 500                     # mutations that one child reads
+SECONDS, IDLE, MEMORY = 5, 30, 1 << 30
+BATCH = 2500                    # mutations that one child reads
 NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, (1 << 63) - 1, (1 << 64) - 1)
 KEY = digest("a program")
 
@@ -201,38 +201,27 @@ def mutated(content: bytes, draw: random.Random) -> bytes:
     return bytes(found)
 
 
-class Hang(BaseException):
-    """A file took longer than it may."""
-
-
-def hung(number: int, frame: object) -> None:
-    raise Hang
-
-
 def finding(name: str, number: int, good: bytes, folder: Path) -> str | None:
     """What is wrong with how one mutation is read, or None."""
     path, form = folder / "file", FORMATS[name]
     path.write_bytes(form.seal(mutated(good, random.Random(f"{name} {number}"))))
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
-        form.read(path)
+        with limited(SECONDS, IDLE):
+            form.read(path)
     except SteleError:
         return None
-    except Hang:
-        return f"took more than {SECONDS} s"
+    except Late as error:
+        return str(error)
     except MemoryError:
         return f"took more than {MEMORY:,} bytes"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
     return None
 
 
 def child(names: Sequence[str], numbers: Sequence[int]) -> None:
     """Says each number before the file is read, and what was found behind it; good files have to be read first."""
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGPROF, hung)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY,) * 2)
     for name in names:
@@ -258,10 +247,7 @@ def check(name: str, first: int, count: int) -> Iterator[str]:
         command = [sys.executable, "-m", "tests.long_mutations", "--child", name, *numbers]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "STELE_THREADS": "1"}
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        try:
-            output, errors = process.communicate(timeout=60 + BATCH * SECONDS / 10)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        with patience(60 + BATCH * SECONDS // 10, process.kill):
             output, errors = process.communicate()
         lines = output.decode().splitlines()
         yield from (line for line in lines if " " in line)
@@ -272,9 +258,9 @@ def check(name: str, first: int, count: int) -> Iterator[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("count", type=int, nargs="?", default=1000)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--format", choices=FORMATS)
+    parser.add_argument("count", type=int, nargs="?", default=1000, help="how many of each format")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first")
+    parser.add_argument("--format", choices=FORMATS, metavar="NAME", help=f"one alone of {'; '.join(FORMATS)}")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:

@@ -111,8 +111,8 @@ def swapped(folder: Path, names: Mapping[int, str], program: int, other: int) ->
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("swaps", type=int, nargs="?", default=60)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("swaps", type=int, nargs="?", default=60, help="entries put in the place of others")
+    parser.add_argument("--seed", type=int, default=0, help="of the entries")
     options = parser.parse_args()
     draw, seen = random.Random(options.seed), 0
     for plant in PLANTED:

@@ -28,13 +28,14 @@ def main() -> int:
     parser.add_argument("n", type=int, nargs="?", default=50_000, help="how many programs")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes side by side")
-    parser.add_argument("--styles", nargs="*", choices=[*STYLES, "passes"], help="all of these; by turns without")
+    parser.add_argument("--styles", nargs="*", choices=[*STYLES, "passes"], help="all of these")
+    parser.add_argument("--every", type=int, default=4, help="one of so many is compiled, where no styles are named")
     parser.add_argument("--without", nargs="*", default=[], choices=sorted(FEATURES), help="features left out")
     parser.add_argument("--keep", type=int, default=2, help="counterexamples written down for each sort of failure")
     parser.add_argument("--into", type=Path, default=COUNTEREXAMPLES, help="the folder they are written to")
     options = parser.parse_args()
     features = sorted(FEATURES - set(options.without))
-    tasks = ({"seed": s, "features": features, "styles": options.styles or styles_of(s)}
+    tasks = ({"seed": s, "features": features, "styles": options.styles or styles_of(s, options.every)}
              for s in range(options.seed, options.seed + options.n))
     failed, sorts = 0, Counter[str]()
     for count, (task, failure) in enumerate(checked(tasks, options.workers), 1):

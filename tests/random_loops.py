@@ -13,6 +13,7 @@ from stele.ops.control import scan
 from stele.ops.elementwise.unary import sin, tanh
 from stele.ops.linear import Sum, broadcast, flip, reshape, slice_axis
 from stele.transform.autodiff import gradients
+from tests.host_ops import Running
 
 T = TypeVar("T")
 SHAPES = ((), (3,), (2,), (2, 3), (3, 3), (1, 3), (2, 2, 3), (3, 1, 3), (0, 3))
@@ -36,7 +37,7 @@ class Nest:
 
     def cell(self, seen: list[Value]) -> Value:
         """One op on values there are."""
-        x, kind = self.choose(seen), int(self.rng.integers(8))
+        x, kind = self.choose(seen), int(self.rng.integers(9))
         alike = [z for z in seen if z.shape == x.shape]
         if kind < 2:
             return tanh(x * self.choose(alike))
@@ -53,6 +54,8 @@ class Nest:
             return tanh(matmul(x, self.choose(fitting))) if fitting else x * 0.5
         if kind == 7:
             return broadcast(literal(self.choose((0.0, 1.0, 0.25)), float64), x.shape)
+        if kind == 8 and x.ndim:
+            return sin(Running(int(self.rng.integers(x.ndim)), bool(self.rng.integers(2)))(x))
         return reshape(x, (*x.shape, 1)) if x.ndim < 3 else x
 
     def fit(self, v: Value, shape: tuple[int, ...]) -> Value:

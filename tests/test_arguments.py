@@ -1,16 +1,18 @@
 """Arguments beside arrays: sizes that no array has, kinds that nothing takes, options there are none of."""
 from __future__ import annotations
 
+import re
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import stele as st
-from stele import nn
+from stele import data, nn
 from stele.backend.buffers import MEMORY, Recent
 from stele.errors import ArgumentError, DTypeError, OptionError, ShapeError, SteleError
 from stele.ir.sizes import size
@@ -120,6 +122,8 @@ def test_memory_that_the_system_refuses_is_a_memory_error() -> None:
     lambda x: st.softmax(x, axis=0, dim=1), lambda x: x.sum(0, False, 3),
     lambda x: st.dropout(x, "a"), lambda x: st.manual_seed("a"), lambda x: st.bernoulli("a", 3),
     lambda x: st.randint(0.5, 3, 2), lambda x: st.from_dlpack(3), lambda x: st.eval(3), lambda x: nn.Dropout("a"),
+    lambda x: st.tensor(x, requires_grad=np.ones(2)), lambda x: x.requires_grad_(None), lambda x: st.arange(10**400),
+    lambda x: st.linspace(-10**400, 0, 3), lambda x: st.scan(lambda c, r: (c, r), x, x, reverse=[]),
 ], ids=lambda f: str(f.__code__.co_firstlineno))
 def test_an_argument_of_another_kind_is_refused(call: Any) -> None:
     with pytest.raises((ArgumentError, DTypeError)) as caught:
@@ -136,6 +140,7 @@ def test_an_argument_of_another_kind_is_refused(call: Any) -> None:
     lambda x: nn.GRU(3, 4, num_layers=0), lambda x: st.arange(0, 1, 0), lambda x: st.arange(0, float("inf")),
     lambda x: st.bernoulli(1.5, 3), lambda x: st.dropout(x, 1), lambda x: nn.Dropout(-0.1),
     lambda x: st.manual_seed(-1), lambda x: st.scan(lambda a, b: (a, b), x, st.tensor(1.0)),
+    lambda x: st.unsqueeze(x, (1, 1)), lambda x: x.unsqueeze((0, -6)), lambda x: st.from_numpy([[float, (1, 1)]]),
 ], ids=lambda f: str(f.__code__.co_firstlineno))
 def test_a_number_out_of_its_bounds_is_refused(call: Any) -> None:
     with pytest.raises(ShapeError):
@@ -152,6 +157,13 @@ def test_dtypes_are_checked_with_the_one_that_was_meant() -> None:
             st.zeros(3).astype(wrong)
     with pytest.raises(DTypeError, match="randint"):
         st.rand(3, dtype="int32")
+
+
+@pytest.mark.parametrize("name", sorted(name for name in st.__all__ if hasattr(getattr(st, name), "__signature__")))
+def test_errors_name_the_function_that_was_called(name: str) -> None:
+    with pytest.raises((SteleError, TypeError)) as caught:
+        getattr(st, name)(*[object()] * 99)
+    assert re.search(rf"\b{name}\b|whole number", str(caught.value)), caught.value
 
 
 def test_a_choice_says_which_was_meant() -> None:
@@ -172,3 +184,19 @@ def test_only_axes_of_length_one_are_repeated() -> None:
 
 def test_eye_takes_no_columns() -> None:
     assert st.eye(3, 0).shape == (3, 0)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: st.load(3), lambda: st.save({}, None), lambda: nn.Linear(2, 2).save(3.5), lambda: nn.Linear(2, 2).load(()),
+    lambda: data.mnist(3), lambda: data.cifar10([]), lambda: data.imdb(2), lambda: data.find_images(1.5)])
+def test_what_is_no_path_is_refused(call: Callable[[], object]) -> None:
+    with pytest.raises(ArgumentError, match=r"a path is a string or a pathlib\.Path, got"):
+        call()
+
+
+@pytest.mark.parametrize("threads", ["2", 2.5, None, True, object(), 0, 65])
+def test_numbers_of_threads_are_whole(threads: Any) -> None:
+    before = st.get_threads()
+    with pytest.raises(SteleError):
+        st.set_threads(threads)
+    assert st.get_threads() == before

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import SMOOTH, Case, difference, dot, like
+from cases import SMOOTH, Case, difference, dot, like, widen
+from peer import torch_gives
 
 from stele.backend.reference import run
 from stele.ir.graph import Graph, Value, parameter, walk
@@ -15,16 +16,16 @@ from stele.ir.types import SIZES, Sizes, Type, dtype, float32, float64, int64
 from stele.ops.contraction import conv2d
 from stele.ops.control import Scan, scan
 from stele.ops.elementwise.binary import maximum
-from stele.ops.elementwise.unary import exp, log, relu, sigmoid, tanh
-from stele.ops.functional import cross_entropy, gelu, layer_norm, log_softmax, logsumexp, silu, softmax
+from stele.ops.elementwise.unary import erfc, exp, log, relu, sigmoid, tanh
+from stele.ops.functional import cross_entropy, cummax, gelu, layer_norm, log_softmax, logsumexp, silu, softmax
 from stele.ops.indexing import take
+from stele.ops.linalg import solve
 from stele.ops.linear import Sum, full, ones_like
 from stele.ops.pooling import avg_pool2d, max_pool2d
 from stele.ops.statistics import max as max_of
 from stele.ops.statistics import mean, prod, std
 from stele.ops.statistics import sum as total_of
 from stele.transform.autodiff import gradients, jvp, tangents, vjp
-from stele.transform.retype import widen
 
 
 def x(*shape: Any, dtype: Any = float32, name: str = "x") -> Value:
@@ -227,35 +228,49 @@ def test_a_counter_is_carried_without_a_cotangent() -> None:
     np.testing.assert_array_equal(made, np.arange(4)[:, None] * np.ones(3))
 
 
-def test_the_same_gradients_as_torch() -> None:
-    torch = pytest.importorskip("torch")
-    f = torch.nn.functional
-    rng = np.random.default_rng(9)
-    image, kernel, rows = rng.normal(size=(2, 4, 9, 8)), rng.normal(size=(6, 2, 3, 2)), rng.normal(size=(5, 7))
-    labels = rng.integers(0, 7, 5)
-    pairs: list[tuple[Any, Any, tuple[Any, ...]]] = [
-        (lambda v, w: conv2d(v, w, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2),
-         lambda v, w: f.conv2d(v, w, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2), (image, kernel)),
-        (lambda v: max_pool2d(v, size=3, stride=2, padding=1), lambda v: f.max_pool2d(v, 3, 2, 1), (image,)),
-        (lambda v: max_pool2d(relu(v), size=2), lambda v: f.max_pool2d(f.relu(v), 2), (image,)),
-        (lambda v: avg_pool2d(v, size=3, stride=2, padding=1), lambda v: f.avg_pool2d(v, 3, 2, 1), (image,)),
-        (gelu, f.gelu, (rows,)),
-        (silu, f.silu, (rows,)),
-        (log_softmax, lambda v: f.log_softmax(v, -1), (rows,)),
-        (lambda v: logsumexp(v, axis=0), lambda v: v.logsumexp(0), (rows,)),
-        (lambda v: layer_norm(v, axes=2), lambda v: f.layer_norm(v, (9, 8)), (image,)),
-        (lambda v: std(v, axis=1, correction=1), lambda v: v.std(1), (rows,)),
-        (lambda v: maximum(v, 0.1) ** 3, lambda v: v.clamp(min=0.1) ** 3, (rows,)),
-        (lambda v: max_of(v, axis=1), lambda v: v.amax(1), (rows.round(),)),
-        (lambda v: prod(v, axis=1), lambda v: v.prod(1), (rows.round(),)),
-        (lambda v, t: cross_entropy(v, t), f.cross_entropy, (rows, labels)),
-        (lambda v, t: take(v, t, axis=1), lambda v, t: v[:, t], (rows, labels)),
-    ]
-    for ours, theirs, arrays in pairs:
-        values = tuple(parameter(f"x{k}", Type(dtype(a.dtype), a.shape)) for k, a in enumerate(arrays))
-        y = ours(*values)
-        g = rng.normal(size=y.shape)
+IMAGE, KERNEL, ROWS = (np.random.default_rng(9).normal(size=shape) for shape in ((2, 4, 9, 8), (6, 2, 3, 2), (5, 7)))
+LABELS = np.arange(5) * 3 % 7
+# fmt: off
+PAIRS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
+    "conv2d":        (lambda v, w: conv2d(v, w, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2),
+                      lambda f, v, w: f.conv2d(v, w, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2),
+                      (IMAGE, KERNEL)),
+    "max_pool2d":    (lambda v: max_pool2d(v, size=3, stride=2, padding=1),
+                      lambda f, v: f.max_pool2d(v, 3, 2, 1),                               (IMAGE,)),
+    "max_of_relu":   (lambda v: max_pool2d(relu(v), size=2), lambda f, v: f.max_pool2d(f.relu(v), 2), (IMAGE,)),
+    "avg_pool2d":    (lambda v: avg_pool2d(v, size=3, stride=2, padding=1),
+                      lambda f, v: f.avg_pool2d(v, 3, 2, 1),                               (IMAGE,)),
+    "gelu":          (gelu,                             lambda f, v: f.gelu(v),            (ROWS,)),
+    "silu":          (silu,                             lambda f, v: f.silu(v),            (ROWS,)),
+    "log_softmax":   (log_softmax,                      lambda f, v: f.log_softmax(v, -1), (ROWS,)),
+    "logsumexp":     (lambda v: logsumexp(v, axis=0),   lambda f, v: v.logsumexp(0),       (ROWS,)),
+    "layer_norm":    (lambda v: layer_norm(v, axes=2),  lambda f, v: f.layer_norm(v, (9, 8)), (IMAGE,)),
+    "std":           (lambda v: std(v, axis=1, correction=1), lambda f, v: v.std(1),       (ROWS,)),
+    "maximum":       (lambda v: maximum(v, 0.1) ** 3,   lambda f, v: v.clamp(min=0.1) ** 3, (ROWS,)),
+    "max":           (lambda v: max_of(v, axis=1),      lambda f, v: v.amax(1),            (ROWS.round(),)),
+    "erfc":          (erfc,                             lambda f, v: v.erfc(),             (ROWS * 2,)),
+    "cummax":        (lambda v: cummax(v, axis=1),      lambda f, v: v.cummax(1).values,   (ROWS.round(),)),
+    "solve":         (solve,                            lambda f, v, b: v.inverse() @ b,
+                      (IMAGE[0, :, :4, :4], IMAGE[1, :, :4, :3])),
+    "prod":          (lambda v: prod(v, axis=1),        lambda f, v: v.prod(1),            (ROWS.round(),)),
+    "cross_entropy": (lambda v, t: cross_entropy(v, t), lambda f, v, t: f.cross_entropy(v, t), (ROWS, LABELS)),
+    "take":          (lambda v, t: take(v, t, axis=1),  lambda f, v, t: v[:, t],           (ROWS, LABELS)),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_gradients_are_those_of_pytorch(name: str) -> None:
+    ours, theirs, arrays = PAIRS[name]
+    values = tuple(parameter(f"x{k}", Type(dtype(a.dtype), a.shape)) for k, a in enumerate(arrays))
+    y = ours(*values)
+    g = np.random.default_rng(1).normal(size=y.shape)
+
+    def ask(torch: Any) -> list[Any]:
         given = [torch.tensor(a, requires_grad=a.dtype == np.float64) for a in arrays]
-        theirs(*given).backward(torch.tensor(g))
-        for made, leaf in zip(run(vjp(Graph(values, (y,))), [*arrays, g]), given):
-            np.testing.assert_allclose(made, leaf.grad.numpy(), rtol=1e-9, atol=1e-9)
+        theirs(torch.nn.functional, *given).backward(torch.tensor(g))
+        return [x.grad.numpy() for x in given if x.requires_grad]
+
+    made = run(vjp(Graph(values, (y,))), [*arrays, g])
+    for slope, expected in zip(made, torch_gives(f"gradient_{name}", ask), strict=True):
+        np.testing.assert_allclose(slope, expected, rtol=1e-9, atol=1e-9)

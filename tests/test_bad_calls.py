@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import pytest
-from bad_calls import FUNCTIONS, call, fault
+from bad_calls import FUNCTIONS, Call, call, fault, own, said
+
+import stele as st
 
 BATCH = 100
 
@@ -24,3 +26,9 @@ def test_calls_are_drawn_from_everything_public_and_can_fail() -> None:
     assert len(FUNCTIONS) > 190 and len(drawn) > 0.98 * len(FUNCTIONS)
     wrong = call(0)._replace(function=lambda *x, **k: 1 // 0)
     assert "ZeroDivisionError" in (fault(wrong) or "")
+
+
+def test_only_a_function_that_was_given_may_raise_as_it_likes() -> None:
+    """What a caller's function raises is the caller's; what any other line raises is a fault, in this check too."""
+    assert fault(Call("scan", st.scan, (own(type), st.ones(2), st.ones(2)), {})) is None
+    assert "AttributeError" in (fault(Call("said", said, (None,), {})) or "")

@@ -8,14 +8,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from stele.errors import DataError
-from stele.rosetta import bench, command, probe, rows
+from stele.errors import ConfigError, DataError
+from stele.rosetta import bench, command, isa, probe, rows
 from stele.rosetta.accuracy import run_line
 from stele.rosetta.bench import SLOW, STEPS, Bench, Effort, Entry, contenders
 from stele.rosetta.compare import Verdict, verdicts
@@ -27,6 +28,7 @@ from stele.rosetta.probe import Installed
 from stele.rosetta.process import KEEPING, Died, Process
 from stele.rosetta.report import STAR, Findings, as_rows, cells, doubts, missing, starred, summary
 from stele.rosetta.rows import FRAMEWORKS, ROWS, WORKLOADS, Row, chosen, program
+from tests.replay.machines import MACHINES
 
 PROGRAMS = [(f, w) for f in FRAMEWORKS for w in WORKLOADS if program(f, w).exists()]
 PARTS = "data", "place", "initialise", "step", "evaluate"
@@ -380,3 +382,29 @@ def test_accuracies_come_from_run_folders(tmp_path: Path) -> None:
     assert run_line(tmp_path) == ("gru", "IMDB", "3", "2", "0.8625", "0.3000", "11.0", "300")
     with pytest.raises(DataError, match="holds no finished epoch"):
         run_line(tmp_path / "none")
+
+
+def test_a_limit_holds_for_all_that_obey(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    asked: dict[str, object] = {}
+
+    def installed(names: list[str], *_: object) -> dict[str, None]:
+        asked.update(names=names, target=os.environ["STELE_TARGET"], onednn=os.environ["ONEDNN_MAX_CPU_ISA"])
+        return dict.fromkeys(names)
+
+    for name, text in isa.LIMITS["avx2"].items():
+        monkeypatch.setenv(name, text)      # what the command sets goes with the test
+    monkeypatch.setattr(command, "installed", installed)
+    monkeypatch.setattr(command, "measure", lambda threads: MACHINE)
+    monkeypatch.setattr(command, "left_out", lambda limit: f"left out under {limit}")
+    command.bench(BenchOptions(("plain",), (), {}, quick=True, threads=1, isa="avx2"))
+    assert asked == {"names": list(isa.OBEYING), "target": "x86-64-v3", "onednn": "AVX2"}
+    assert "onnxruntime: left out under avx2" in capsys.readouterr().out
+
+
+def test_a_limit_is_refused_where_a_machine_has_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    for width, why in ((64, "uses all"), (32, "")):
+        monkeypatch.setattr(isa, "detect", lambda width=width: replace(MACHINES["zen4"], vector_bytes=width))
+        assert isa.left_out("native") == "" and why in isa.left_out("avx2") and bool(isa.left_out("avx2")) == bool(why)
+    monkeypatch.setattr(isa, "detect", lambda: MACHINES["neon"])
+    with pytest.raises(ConfigError, match="needs a processor with AVX2"):
+        isa.left_out("avx2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,30 @@ from stele import config
 from stele.backend.cpu import blas, image, jit, pool
 from stele.backend.cpu.call import Frame
 from stele.backend.cpu.target import detect
-from stele.errors import DeviceError, DTypeError, ShapeError
+from stele.errors import DeviceError
 
+ROW_MAJOR, AS_IS, TRANSPOSED = 101, 111, 112
+GEMM = "void(*)(int, int, int, int, int, int, {0}, {0} *, int, {0} *, int, {0}, {0} *, int)"
 needs_blas = pytest.mark.skipif(config.BLAS() == "none", reason="STELE_BLAS is none")
+
+
+def gemm(a: Any, b: Any) -> Any:
+    """`a @ b` by the library."""
+    name, scalar = ("sgemm", "float") if a.dtype == np.float32 else ("dgemm", "double")
+    c = np.empty((a.shape[0], b.shape[1]), a.dtype)
+    ta, lda, a = operand(a)
+    tb, ldb, b = operand(b)
+    data = [blas.ffi.cast(f"{scalar} *", x.ctypes.data) for x in (a, b, c)]
+    call = blas.ffi.cast(GEMM.format(scalar), blas.address(name))
+    call(ROW_MAJOR, ta, tb, *c.shape, a.shape[1], 1.0, data[0], lda, data[1], ldb, 0.0, data[2], max(c.shape[1], 1))
+    return c
+
+
+def operand(x: Any) -> tuple[int, int, Any]:
+    """Transposition, leading dimension and the array itself, copied only if neither axis is contiguous."""
+    if x.flags.f_contiguous and not x.flags.c_contiguous:
+        return TRANSPOSED, max(x.shape[0], 1), x
+    return AS_IS, max(x.shape[1], 1), np.ascontiguousarray(x)
 
 
 @needs_blas
@@ -26,14 +48,14 @@ def test_gemm_multiplies(dtype: type, m: int, k: int, n: int) -> None:
     strided = np.repeat(a, 2, axis=1)[:, ::2]
     for x in (a, np.asfortranarray(a), strided):
         for y in (b, np.asfortranarray(b)):
-            assert np.allclose(blas.gemm(x, y), a @ b, rtol=1e-4, atol=1e-5)
+            assert np.allclose(gemm(x, y), a @ b, rtol=1e-4, atol=1e-5)
 
 
 @needs_blas
 def test_threads_may_call_it_at_once() -> None:
     a = np.random.default_rng(0).standard_normal((200, 200))
     with ThreadPoolExecutor(4) as threads:
-        assert all(np.array_equal(x, blas.gemm(a, a)) for x in threads.map(lambda _: blas.gemm(a, a), range(16)))
+        assert all(np.array_equal(x, gemm(a, a)) for x in threads.map(lambda _: gemm(a, a), range(16)))
 
 
 PRODUCTS = """
@@ -78,12 +100,7 @@ def test_native_code_calls_it_on_every_thread() -> None:
     assert np.allclose(c, a @ a, rtol=1e-4, atol=1e-4)
 
 
-def test_wrong_operands_teach() -> None:
-    x = np.ones((2, 3), np.float32)
-    with pytest.raises(ShapeError, match=r"got \(2, 3\) and \(2, 3\)"):
-        blas.gemm(x, x)
-    with pytest.raises(DTypeError, match="float32 and float64"):
-        blas.gemm(x, np.ones((3, 2)))
+def test_a_wrong_name_teaches() -> None:
     with pytest.raises(DeviceError, match="got zgemm"):
         blas.address("zgemm")
 
@@ -96,8 +113,6 @@ def test_the_library_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
     assert blas.describe()["library"].startswith("libscipy_openblas")
     monkeypatch.setenv("STELE_BLAS", "none")
     assert blas.library() is None and blas.address("sgemm") == 0 and blas.describe() == {"library": "none"}
-    with pytest.raises(DeviceError, match="there is no BLAS"):
-        blas.gemm(np.ones((1, 1)), np.ones((1, 1)))
 
 
 @pytest.mark.parametrize("name, says", [("/nowhere/libblas.so", "cannot load"), ("libc.so.6", "no cblas_sgemm")])
@@ -120,7 +135,7 @@ def test_programs_call_it_for_wide_products_of_doubles(shapes: tuple[tuple[int, 
     multiply = st.compile(lambda x, w: (x.T if left else x) @ (w.T if right else w) + 1)
     y = multiply(a.T if left else a, b.T if right else b)
     np.testing.assert_allclose(y.numpy(), a @ b + 1, rtol=1e-12, atol=1e-12)
-    kinds = [kind for kind, _, _ in multiply.programs[0].kernels]
+    kinds = [note.kind for note in multiply.programs[0].report().kernels]
     assert ("library" in kinds) == (blas.library() is not None and a.shape[0] * b.size >= 1 << 16)
 
 
@@ -128,5 +143,5 @@ def test_products_of_floats_stay_ours_where_vectors_are_wide() -> None:
     x = np.ones((64, 64), np.float32)
     multiply = st.compile(lambda x: x @ x)
     multiply(x)
-    kinds = [kind for kind, _, _ in multiply.programs[0].kernels]
+    kinds = [note.kind for note in multiply.programs[0].report().kernels]
     assert kinds == (["contraction"] if detect().vector_bytes > 16 or blas.library() is None else ["library"])

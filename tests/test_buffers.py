@@ -5,12 +5,12 @@ import itertools
 
 import numpy as np
 
-from stele.backend.buffers import ALIGNMENT, HUGE, KEEP, SLAB, Buffer, Memory, size_class
+from stele.backend.buffers import ALIGNMENT, HUGE, KEEP, SLAB, Blocks, Buffer, size_class
 from stele.ir.types import float32
 
 
 def test_blocks_are_aligned_and_apart() -> None:
-    memory = Memory()
+    memory = Blocks()
     blocks = [memory.block(n) for n in (1, 64, 65, 1000, SLAB - 1, SLAB, HUGE + 1) for _ in range(3)]
     spans = sorted((b.address, b.address + b.bytes) for b in blocks)
     assert all(b.address % ALIGNMENT == 0 for b in blocks)
@@ -18,7 +18,7 @@ def test_blocks_are_aligned_and_apart() -> None:
 
 
 def test_a_dead_block_is_the_next_one() -> None:
-    memory = Memory()
+    memory = Blocks()
     for n in (100, HUGE):
         block = memory.block(n)
         address, used = block.address, memory.used
@@ -37,7 +37,7 @@ def test_a_view_keeps_its_block() -> None:
 
 
 def test_a_block_as_large_as_all_the_others_is_kept() -> None:
-    memory = Memory()
+    memory = Blocks()
     kept = memory.block(2 * KEEP)
     addresses = set()
     for _ in range(3):
@@ -48,7 +48,7 @@ def test_a_block_as_large_as_all_the_others_is_kept() -> None:
 
 
 def test_what_is_kept_is_bounded() -> None:
-    memory = Memory()
+    memory = Blocks()
     blocks = [memory.block(KEEP // 4) for _ in range(9)]
     del blocks
     last = memory.block(1)

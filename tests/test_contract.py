@@ -14,21 +14,22 @@ from llvmlite import ir
 
 import stele as st
 from stele.backend.base import Precision
-from stele.backend.llvm import gemm as products
-from stele.backend.llvm import gemm_plan, pointwise
+from stele.backend.contract.bilinear import ONE, STRASSEN
+from stele.backend.contract.code import Sink, Site
+from stele.backend.contract.conv import pointwise
+from stele.backend.contract.conv.algorithms import convolution, input_gradient, weight_gradient
+from stele.backend.contract.conv.layer import forward
+from stele.backend.contract.conv.stencil import Conv
+from stele.backend.contract.product import gemm as products
+from stele.backend.contract.product import schedule as scheduling
+from stele.backend.contract.product.gemm import gemm
+from stele.backend.contract.product.schedule import Gemm
+from stele.backend.contract.tile import Price, Tile
 from stele.backend.llvm.access import Extent
-from stele.backend.llvm.algorithms import convolution, input_gradient
-from stele.backend.llvm.conv_weight import weight_gradient
-from stele.backend.llvm.gemm import gemm
-from stele.backend.llvm.gemm_plan import Gemm
 from stele.backend.llvm.launch import Launch, i64
-from stele.backend.llvm.layer import forward
 from stele.backend.llvm.machine import Machine
-from stele.backend.llvm.microkernel import Price, Tile
 from stele.backend.llvm.nest import kernel, splat
-from stele.backend.llvm.pack import transpose
-from stele.backend.llvm.schemes import ONE, STRASSEN
-from stele.backend.llvm.stencil import Conv
+from stele.backend.llvm.vectors import transpose
 from stele.kernel.corners import NONE, Corner, Corners
 
 HERE = machine_here()
@@ -142,12 +143,12 @@ BY_PARTS = (         # batch, m, n, k
 
 def one_by_parts(patch: pytest.MonkeyPatch, rows: int) -> None:
     """Every product goes by parts, on small tiles, some rows a task."""
-    def plan(machine: Machine, spec: Gemm, left, right, precision="fast") -> gemm_plan.Blocking:
-        blocking = gemm_plan.by_parts(machine, spec, right, Price(machine, spec.dtype))[0][1]
-        tile = replace(blocking.tile, rows=rows)
-        return replace(blocking, tile=tile, m=2 * rows)
+    def schedule(machine: Machine, spec: Gemm, left, right, precision="fast") -> scheduling.Schedule:
+        found = scheduling.by_parts(machine, spec, right, Price(machine, spec.dtype))[0][1]
+        tile = replace(found.tile, rows=rows)
+        return replace(found, tile=tile, m=2 * rows)
 
-    patch.setattr(products, "plan", plan)
+    patch.setattr(products, "schedule", schedule)
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: f"{m.vector_bytes}")
@@ -171,7 +172,7 @@ def schemes(machine: Machine, *sizes: Extent, precision: Precision = "fast", **o
     m, n, k = sizes
     spec = Gemm(1, m, n, k, options.pop("dtype", ir.FloatType()), **options)
     memory = Memory(0, spec.dtype, (1, 1, 1)).operand()
-    return gemm_plan.plan(machine, spec, memory, memory, precision).scheme.side
+    return scheduling.schedule(machine, spec, memory, memory, precision).scheme.side
 
 
 @pytest.mark.parametrize("machine", (AVX512, AVX2, SSE4), ids=lambda m: f"{m.vector_bytes}")
@@ -204,6 +205,7 @@ def test_parts_keep_the_promise_on_errors() -> None:
 
 
 DIRECT = partial(convolution, precision="strict"), partial(input_gradient, precision="strict")
+DIRECT_WEIGHT = partial(weight_gradient, precision="strict")
 CONVOLUTIONS = (     # n, c, o, (h, w), (kh, kw), and what is not the default
     (2, 3, 5, (9, 11), (3, 3), {"padding": ((1, 1), (1, 1))}),
     (3, 5, 7, (8, 9), (3, 3), {"padding": ((1, 1), (1, 1)), "stride": (2, 2)}),
@@ -260,11 +262,11 @@ def benches(machine: Machine, dtype: type, case: tuple, symbolic: bool) -> list[
     def bench(make, out: np.ndarray, *operands: np.ndarray) -> Bench:
         memory = [Memory(i, kind, strides(a.shape)) for i, a in enumerate((out, *operands))]
         left, right = (m.operand() for m in memory[1:])
-        store = memory[0].stores(make is weight_gradient)
+        store = memory[0].stores(make is DIRECT_WEIGHT)
         return Bench(machine, lambda module, temp: make(module, "conv", machine, conv, left, right, *store, temp),
                      [guarded(a) for a in (np.full_like(out, np.nan), *operands)], (n,))
 
-    made = bench(DIRECT[0], g, x, w), bench(DIRECT[1], x, g, w), bench(weight_gradient, w, x, g)
+    made = bench(DIRECT[0], g, x, w), bench(DIRECT[1], x, g, w), bench(DIRECT_WEIGHT, w, x, g)
     return list(zip(made, references(conv, x, w, g)))
 
 
@@ -321,13 +323,13 @@ def test_fused_convolution(case: tuple) -> None:
     x, w, g = (rng.standard_normal(shape).astype(np.float32)
                for shape in ((n, c, *image), (o, c // conv.groups, *window), (n, o, *conv.target)))
     expected = references(conv, x, w, g)
-    for make, out, operands, value in zip((*DIRECT, weight_gradient), (g, x, w),
+    for make, out, operands, value in zip((*DIRECT, DIRECT_WEIGHT), (g, x, w),
                                           ((x, w), (g, w), (x, g)), expected):
         memory = [Halved(i, kind, strides(a.shape)) for i, a in enumerate((out, *operands))]
 
         def build(module: ir.Module, temp, make=make, memory=memory):
             left, right = (m.operand(False) for m in memory[1:])
-            store = memory[0].stores(make is weight_gradient)
+            store = memory[0].stores(make is DIRECT_WEIGHT)
             return make(module, "conv", HERE, conv, left, right, *store, temp)
 
         bench = Bench(HERE, build, [guarded(a) for a in (out, *operands)], (n,))
@@ -369,12 +371,12 @@ def test_pointwise_by_any_scheme(case: tuple) -> None:
     expected, layer = references(conv, x, w, g)[0], forward(conv)
     pixels = conv.target[0] * conv.target[1] // bands
     for scheme, tile in pairs((ONE, STRASSEN), ((4, 1), (5, 2), (7, 3))):
-        blocking = pointwise.Blocking(scheme, Tile(HERE, ir.FloatType(), *tile), pixels // scheme.side, 2,
-                                      c // scheme.side)
+        cut = pointwise.Schedule(scheme, Tile(HERE, ir.FloatType(), *tile), pixels // scheme.side, 2, c // scheme.side)
 
-        def build(module: ir.Module, temp, blocking=blocking):
+        def build(module: ir.Module, temp, cut=cut):
             left, right, out = memory[1].operand(), memory[2].operand(), memory[0].flat
-            return pointwise.product(module, "conv", layer, blocking, left, right, out.write, out.near, temp)
+            return pointwise.convolve(Site(module, "conv", HERE, temp), layer, cut, left, right,
+                                      Sink(out.write, out.near))
 
         bench = Bench(HERE, build, [guarded(a) for a in (np.full_like(g, np.nan), x, w)])
         assert error(bench.check(), expected) < 6e-6

@@ -14,13 +14,13 @@ from llvmlite import ir
 from test_contract import Halved, references
 
 import stele as st
+from stele.backend.contract.code import Sink, Site
+from stele.backend.contract.conv import algorithms, tile_registers
+from stele.backend.contract.conv.layer import backward, forward
+from stele.backend.contract.conv.stencil import Conv
 from stele.backend.cpu.target import detect
-from stele.backend.llvm import algorithms, conv_tiles, conv_tiles_plan
 from stele.backend.llvm.choice import Choices
-from stele.backend.llvm.conv_tiles_plan import Blocking
-from stele.backend.llvm.layer import backward, forward
 from stele.backend.llvm.machine import Machine
-from stele.backend.llvm.stencil import Conv
 
 HERE: Machine = replace(detect(), amx=True)
 FLOAT = ir.FloatType()
@@ -60,9 +60,8 @@ def bench(conv: Conv, back: bool = False, candidate: int | None = None, symbolic
 
     def build(module: ir.Module, temp):
         read, weight = (m.operand(kind is Memory) for m in memory[1:])
-        blocking = conv_tiles_plan.plan(machine, layer, read)[1]
-        write, near = memory[0].flat.write, memory[0].near
-        return conv_tiles.layer(module, "conv", layer, blocking, read, weight, write, near, temp)
+        cut, sink = tile_registers.schedule(machine, layer, read)[1], Sink(memory[0].flat.write, memory[0].near)
+        return tile_registers.convolve(Site(module, "conv", machine, temp), layer, cut, read, weight, sink)
 
     arrays = [guarded(a) for a in (np.full_like(out, np.nan), source, w)]
     return Bench(machine, build, arrays, (len(x),), threads), expected
@@ -117,10 +116,10 @@ def test_any_shape(seed: int) -> None:
 
 def test_all_blockings_agree() -> None:
     conv, memory = square(3, 40, 100, 12), Memory(1, FLOAT, strides((3, 40, 12, 12)))
-    first, seen = bench(conv)[0].check(), list[Blocking]()
+    first, seen = bench(conv)[0].check(), list[tile_registers.Schedule]()
     for number in range(12):
         machine = replace(HERE, choices=Nth(number))
-        seen.append(conv_tiles_plan.plan(machine, forward(conv), memory.operand())[1])
+        seen.append(tile_registers.schedule(machine, forward(conv), memory.operand())[1])
         assert np.array_equal(first, bench(conv, candidate=number)[0].check())
     assert {(b.early, b.blocks, b.planes.images) for b in seen} >= {(True, 4, 1), (False, 1, 1), (False, 2, 3)}
 
@@ -175,11 +174,11 @@ def strict(conv: Conv) -> Bench:
 
 
 def test_the_choice() -> None:
-    fits = partial(conv_tiles_plan.fits, HERE)
+    fits = partial(tile_registers.fits, HERE)
     layer = forward(square(8, 64, 64, 28))
     assert fits(layer, "fast") and not fits(layer, "strict") and not fits(layer, "bf16")
     assert not fits(replace(layer, groups=2), "fast") and not fits(replace(layer, dtype=ir.DoubleType()), "fast")
-    assert not conv_tiles_plan.fits(replace(HERE, amx=False), layer, "fast")
+    assert not tile_registers.fits(replace(HERE, amx=False), layer, "fast")
 
 
 @pytest.mark.skipif(not detect().amx, reason="this CPU has no tile registers")

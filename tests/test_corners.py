@@ -11,6 +11,7 @@ from stele.ir.graph import Graph, Value, parameter
 from stele.ir.types import Type, bool_, float32
 from stele.kernel.corners import NONE, Corner, Corners
 from stele.kernel.fuse import fuse
+from stele.kernel.kinds import Contraction
 from stele.ops import operators  # noqa: F401
 from stele.ops.contraction import matmul
 from stele.ops.elementwise.arithmetic import Select
@@ -35,7 +36,7 @@ def masked(mask: Callable[[int, int], Value], rows: int = 6, columns: int = 6) -
 
 def found(graph: Graph) -> tuple[Corners, ...]:
     """The corners of the matrix products of a graph, in order."""
-    return tuple(kernel.corners for kernel in fuse(expand(graph)).kernels if kernel.kind == "contraction")
+    return tuple(kernel.corners for kernel in fuse(expand(graph)).kernels if isinstance(kernel, Contraction))
 
 
 def places(n: int, axis: int) -> Value:

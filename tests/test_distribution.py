@@ -21,7 +21,7 @@ def test_the_distribution_has_a_name_of_its_own() -> None:
 
 
 def test_the_command_knows_its_version_from_source() -> None:
-    done = subprocess.run([sys.executable, "-m", "stele.cli", "--version"], cwd=ROOT, capture_output=True, text=True,
+    done = subprocess.run([sys.executable, "-m", "stele", "--version"], cwd=ROOT, capture_output=True, text=True,
                           timeout=120)
     assert done.stdout == f"stele {stele.__version__}\n", done
 

@@ -16,11 +16,14 @@ from stele.errors import IndexOutOfRange, ShapeError
 from stele.ir.graph import Array, Graph, parameter
 from stele.ir.types import Type, float32, int32, int64
 from stele.ops import ALL
+from stele.ops.composite import CumMax
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
-from stele.ops.control import CheckIndex, Scan
+from stele.ops.control import Scan
 from stele.ops.elementwise.base import Elementwise
+from stele.ops.gather import CheckIndex, Gather, ScatterAdd
 from stele.ops.generate import Iota
-from stele.ops.linear import Broadcast, Cast, Concatenate, Gather, Pad, Reshape, ScatterAdd, Slice, Transpose
+from stele.ops.linalg import Solve
+from stele.ops.linear import Broadcast, Cast, Concatenate, Pad, Reshape, Slice, Transfer, Transpose
 from stele.ops.random import RandomBits
 from stele.ops.windows import Taps, Unwindow, Window
 from stele.pipeline import Options, build
@@ -61,6 +64,7 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
     "ScatterAdd":       [(ScatterAdd(0, 3), (0, 2), index(0)), (ScatterAdd(0, 0), (0,), index(0)),
                          (ScatterAdd(0, 3), (), index())],
     "Cast":             [(Cast(int32), s) for s in SHAPES],
+    "Transfer":         [(Transfer("cpu:1"), s) for s in SHAPES],
     "Window":           [(Window(1, 2, 1, 1), (0, 4)), (Window(0, 2, 2, 1), (4, 0))],
     "Taps":             [(Taps((2, 3), (1, 1), 5, 8), (0, 3, 1, 1, 15)), (Taps((2, 3), (1, 1), 5, 8),
                          (2, 0, 1, 1, 15))],
@@ -71,6 +75,8 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
     "MatMul":           [(MatMul(), (3, 0), (0, 4)), (MatMul(), (0, 3), (3, 4)), (MatMul(), (3, 3), (3, 0)),
                          (MatMul(), (2, 3, 0), (2, 0, 4)), (MatMul(), (0, 2, 3), (0, 3, 2)), (MatMul(), (0, 0), (0, 0)),
                          (MatMul(), index(3, 0), index(0, 4))],
+    "CumMax":           [(CumMax(0), (0,)), (CumMax(0), (0, 3)), (CumMax(1), (0, 3)), (CumMax(-1), (2, 0))],
+    "Solve":            [(Solve(), (0, 0), (0, 3)), (Solve(), (3, 3), (3, 0)), (Solve(), (0, 2, 2), (0, 2, 1))],
     "Conv2d":           [(Conv2d(*PLAIN), x, (3, x[1], 3, 2)) for x in IMAGES] + [
                          (Conv2d(*PADDED), x, (4, x[1] // 2, 3, 3)) for x in IMAGES] + [
                          (Conv2d(*PLAIN), (2, 3, 5, 4), (0, 3, 1, 1)), (Conv2d(*PLAIN), (0, 3, 5, 4), (4, 3, 1, 1)),

@@ -18,11 +18,12 @@ import pytest
 import stele as st
 from benchmarks.scan import NormalisedGRU, training
 from stele import nn, ops, optim
-from stele.backend.buffers import ARENAS, MEMORY, Block, Buffer
+from stele.backend.buffers import MEMORY, Block, Buffer
 from stele.backend.cpu import pool
 from stele.errors import IndexOutOfRange
 from stele.evaluate import EVALUATOR
 from stele.ir.graph import Array, Op
+from stele.ir.origin import lines
 from stele.ir.text import parse, show
 from stele.pipeline import Options, build
 from stele.plan import donations
@@ -99,7 +100,7 @@ def test_a_dead_intermediate_is_one_kernel_and_one_buffer(monkeypatch: pytest.Mo
     del c
     found = d.numpy()
     program: Any = EVALUATOR.last
-    assert len(program.kernels) == 1 and program.memory({}) == 0
+    assert len(program.report().kernels) == 1 and program.memory({}).arena.bytes == 0
     assert [n for n in blocks if n] == [4 << 16]
     np.testing.assert_allclose(found, b.numpy() * a.numpy() + 1, rtol=1e-6)
 
@@ -140,7 +141,7 @@ def step_of(name: str) -> tuple[Any, tuple[Array, ...]]:
 def test_a_parsed_graph_runs_to_the_same_bits(name: str) -> None:
     f, args = features() if name == "resnet50" else step_of(name)
     f(*args)
-    [(plan, sizes, _)] = next(iter(f.plans.values()))
+    [(plan, sizes, _)] = next(iter(f.variants.at_hand.values()))
     traced = plan.traced
     again = parse(show(traced.graph), ops.ALL)
     assert show(again) == show(traced.graph)
@@ -154,9 +155,10 @@ def test_a_parsed_graph_runs_to_the_same_bits(name: str) -> None:
 
 def test_every_kernel_names_its_lines(cnn: Trainer) -> None:
     program: Any = cnn.step.programs[0]
-    for kind, what, lines in program.kernels:
-        assert lines, f"{kind} {what} has no line"
-        assert any(line.split(":")[0] in ("models.py", "workloads.py", "optimizers.py") for line in lines), lines
+    for note in program.report().kernels:
+        found = lines(note.where)
+        assert found, f"{note} has no line"
+        assert any(line.split(":")[0] in ("models.py", "workloads.py", "optimizers.py") for line in found), found
 
 
 def test_compiled_steps_draw_the_masks_of_imperative_ones() -> None:
@@ -227,7 +229,7 @@ def test_ctrl_c_changes_no_parameter() -> None:
 
 def test_the_arena_is_what_the_plan_says(cnn: Trainer, monkeypatch: pytest.MonkeyPatch) -> None:
     program: Any = cnn.step.programs[0]
-    [(_, sizes, _)] = next(iter(cnn.step.plans.values()))
+    [(_, sizes, _)] = next(iter(cnn.step.variants.at_hand.values()))
     lent: list[tuple[int, Block]] = []
 
     def lend(n: int) -> Block:
@@ -235,11 +237,11 @@ def test_the_arena_is_what_the_plan_says(cnn: Trainer, monkeypatch: pytest.Monke
         np.asarray(lent[-1][1])[:] = 0xA5
         return lent[-1][1]
 
-    monkeypatch.setattr(ARENAS, "lend", lend)
-    monkeypatch.setattr(ARENAS, "give_back", lambda block: None)
+    monkeypatch.setattr(MEMORY, "lend", lend)
+    monkeypatch.setattr(MEMORY, "give_back", lambda block: None)
     cnn.step(*images(64))
     (n, block), = lent
-    assert n == program.memory(sizes)
+    assert n == program.memory(sizes).arena.bytes
     used = np.flatnonzero(np.asarray(block) != 0xA5)
     assert n - GUARD < used[-1] < n
 

@@ -13,7 +13,7 @@ import pytest
 import stele as st
 
 SIZES = 5, 1, 4, 33
-ERF = np.vectorize(math.erf)
+ERF, ERFC = np.vectorize(math.erf), np.vectorize(math.erfc)
 
 
 def drawn(n: int) -> dict[str, Any]:
@@ -41,8 +41,8 @@ BINARY = """add subtract multiply divide floor_divide remainder maximum minimum 
 greater_equal"""
 POSITIVE, LOGICAL = "log log1p sqrt reciprocal", "logical_and logical_or logical_xor"
 REDUCTION, TRUTH, PLACE = "sum mean prod max min var std", "all any", "argmax argmin"
-ABOUT_NO_ARRAYS = """Options Tensor compile enable_grad eval from_dlpack from_numpy function get_threads gradients lint
-load manual_seed no_grad placeholder save set_threads tensor"""     # or about arrays that no trace has
+ABOUT_NO_ARRAYS = """Options Tensor compile device enable_grad eval from_dlpack from_numpy function get_threads
+gradients lint load manual_seed no_grad placeholder save set_threads tensor"""     # or about arrays that no trace has
 
 PROGRAMS = {"roll": 2}       # a shift of the size and more is another program
 
@@ -112,6 +112,7 @@ PAIRS |= {
     "sigmoid":       (lambda d: st.sigmoid(d.x),                  lambda d: sigmoid(d.x)),
     "log_sigmoid":   (lambda d: st.log_sigmoid(d.x),              lambda d: np.log(sigmoid(d.x))),
     "erf":           (lambda d: st.erf(d.x),                      lambda d: ERF(d.x)),
+    "erfc":          (lambda d: st.erfc(d.x),                     lambda d: ERFC(d.x)),
     "relu":          (lambda d: st.relu(d.x),                     lambda d: np.maximum(d.x, 0)),
     "leaky_relu":    (lambda d: st.leaky_relu(d.x),
                       lambda d: np.where(d.x > 0, d.x, 0.01 * d.x)),
@@ -123,6 +124,8 @@ PAIRS |= {
                       lambda d: d.x * (1 + ERF(d.x / math.sqrt(2))) / 2),
     "stop_gradient": (lambda d: st.stop_gradient(d.x),            lambda d: d.x),
     "pow":           (lambda d: st.pow(d.p, d.x),                 lambda d: d.p ** d.x),
+    "cummax":        (lambda d: (st.cummax(d.x, axis=0), st.cummax(d.x, axis=1)),
+                      lambda d: (np.maximum.accumulate(d.x, 0), np.maximum.accumulate(d.x, 1))),
     "softmax":       (lambda d: (st.softmax(d.x), st.softmax(d.x, axis=0)),
                       lambda d: (softmax(d.x), softmax(d.x, 0))),
     "log_softmax":   (lambda d: st.log_softmax(d.x, axis=0),      lambda d: np.log(softmax(d.x, 0))),

@@ -38,6 +38,14 @@ def test_a_row_for_each_image_whatever_the_batch(images: tuple[Path, ...], capsy
     assert np.abs(one_by_one - found[1:]).max() <= 1e-5 * np.abs(found).max()
 
 
+def test_who_reads_older_features_meanwhile_reads_them_whole(images: tuple[Path, ...]) -> None:
+    out = images[0].parent / "features.npy"
+    np.save(out, np.zeros(7))
+    with out.open("rb") as older:
+        features(asked(images[:1]))
+        assert np.load(older).shape == (7,) and np.load(out).shape == (1, 2048)
+
+
 def test_weights_of_a_file_are_used_and_may_lack_what_features_do_not_need(images: tuple[Path, ...]) -> None:
     path = images[0].parent / "weights.safetensors"
     st.manual_seed(3)

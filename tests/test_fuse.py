@@ -8,9 +8,13 @@ from stele.backend import reference
 from stele.backend.buffers import Buffer
 from stele.errors import GraphError
 from stele.ir.graph import Graph, Value, parameter
+from stele.ir.report import Report
 from stele.ir.types import Type, float32, int32, int64
-from stele.kernel.fuse import Fused, Fusion, fuse
-from stele.ops.contraction import matmul
+from stele.kernel.fuse import Fused, fuse, join_epilogues, join_producers, join_siblings
+from stele.kernel.groups import Groups
+from stele.kernel.kinds import Contraction
+from stele.ops.contraction import Conv2d, matmul
+from stele.ops.elementwise.binary import maximum
 from stele.ops.elementwise.unary import exp, sin, square, tanh
 from stele.ops.linear import Cast, Concatenate, Sum, broadcast, flip, reshape, slice_axis, swap_last
 from stele.ops.reduction import ArgMax, Max
@@ -98,22 +102,21 @@ def test_random_graphs_have_an_order() -> None:
 def test_latest_is_never_less_than_that_of_what_a_group_needs() -> None:
     """What `comes_before` relies on when it does not look further."""
     for seed in range(40):
-        fusion = Fusion(random_graph(seed))
-        for step in (fusion.form, fusion.join_producers, fusion.join_epilogues, fusion.join_siblings):
-            step()
-            for group in fusion.groups:
-                assert all(fusion.latest[g] <= fusion.latest[group] for g in fusion.needs(group))
-                assert fusion.latest[group] >= max(map(fusion.order.__getitem__, group.results))
+        groups = Groups(random_graph(seed), Report())
+        for step in (join_producers, join_epilogues, join_siblings):
+            step(groups)
+            for group in groups.groups:
+                assert all(groups.latest[g] <= groups.latest[group] for g in groups.needs(group))
+                assert groups.latest[group] >= max(map(groups.order.__getitem__, group.results))
 
 
 def test_kernels_that_wait_for_each_other_are_an_error() -> None:
     x = parameter("x", Type(float32, (3,)))
-    fusion = Fusion(Graph((x,), (Sum((0,))(x), Max((0,))(x))))
-    fusion.form()
-    one, other = fusion.groups
-    fusion.before = {one: {other}, other: {one}}
+    groups = Groups(Graph((x,), (Sum((0,))(x), Max((0,))(x))), Report())
+    one, other = groups.groups
+    groups.before = {one: {other}, other: {one}}
     with pytest.raises(GraphError, match=r"wait for each other: .*(Sum|Max) : float32\[\], .*(Sum|Max)"):
-        list(fusion.kernels())
+        list(groups.kernels())
 
 
 def test_depending_by_another_group_is_found_whatever_the_order_of_values() -> None:
@@ -122,8 +125,20 @@ def test_depending_by_another_group_is_found_whatever_the_order_of_values() -> N
     early = exp(x)
     reader = tanh(early)
     produced = sin(x)
-    fusion = Fusion(Graph((x,), (reader, early, produced, square(produced))))
-    fusion.form()
-    mixed, late, first, tail = (fusion.made[v] for v in (early, reader, produced, fusion.values.graph.results[3]))
-    fusion.unite(mixed, tail, fusion.united_body(mixed, tail), None)
-    assert fusion.comes_before(first, late)
+    groups = Groups(Graph((x,), (reader, early, produced, square(produced))), Report())
+    mixed, late, first, tail = (groups.made[v] for v in (early, reader, produced, groups.values.graph.results[3]))
+    groups.unite(mixed, tail, groups.united_body(mixed, tail), None)
+    assert groups.comes_before(first, late)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_what_follows_a_contraction_is_stored_by_it(rows: int) -> None:
+    """A batch of one image, too: its axis of length 1 has one index, however it is written."""
+    image, kernel = parameter("x", Type(float32, (rows, 4, 6, 6))), parameter("w", Type(float32, (5, 4, 3, 3)))
+    x, w, b = (parameter(name, Type(float32, shape)) for name, shape in (("a", (rows, 7)), ("k", (7, 5)), ("b", (5,))))
+    made = Conv2d((1, 1), ((1, 1), (1, 1)), (1, 1), 1)(image, kernel)
+    shifted = made + broadcast(reshape(b, (1, 5, 1, 1)), made.shape)
+    for graph in (Graph((image, kernel, b), (maximum(shifted, 0.0),)),
+                  Graph((x, w, b), (maximum(matmul(x, w) + broadcast(b, (rows, 5)), 0.0),))):
+        (one,) = fuse(expand(graph)).kernels
+        assert isinstance(one, Contraction) and one.results == expand(graph).results

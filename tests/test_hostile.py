@@ -216,6 +216,19 @@ def test_hostile_images(tmp_path: Path) -> None:
     refused(lambda: load_image(tmp_path / "large.webp"), "at most 268,435,456 bytes")
 
 
+def test_images_take_no_memory_for_what_they_only_claim_to_hold(tmp_path: Path) -> None:
+    pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    content = bytearray(png(300, 300, bytes(301 * 300)))
+    struct.pack_into(">I", content, content.index(b"IDAT") - 4, 0x7FFFFFFF)
+    (tmp_path / "x.png").write_bytes(content)
+    tracemalloc.start()
+    try:
+        load_image(tmp_path / "x.png")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 26
+    finally:
+        tracemalloc.stop()
+
+
 def test_memory_exhausted_is_a_memory_error(tmp_path: Path) -> None:
     (tmp_path / "zeros").touch()
     os.truncate(tmp_path / "zeros", 300 << 20)

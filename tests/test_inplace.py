@@ -14,9 +14,9 @@ from stele.ir.types import DType, Type, bfloat16, bool_, float16, float32, float
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, matmul
 from stele.ops.control import scan
 from stele.ops.elementwise.unary import relu, tanh
+from stele.ops.gather import Gather
 from stele.ops.linear import (
     Concatenate,
-    Gather,
     Pad,
     Slice,
     Sum,

@@ -20,7 +20,8 @@ from stele.ir.types import Type, float32, int64
 from stele.kernel.fuse import fuse
 from stele.ops.contraction import Conv2d, matmul
 from stele.ops.elementwise.unary import sin
-from stele.ops.linear import ScatterAdd, Sum
+from stele.ops.gather import ScatterAdd
+from stele.ops.linear import Sum
 
 WATCH = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
 N = size("n")
@@ -104,7 +105,7 @@ st.compile(lambda x: st.scan(outer, (x, x * 2), length=2**40)[0])(st.ones(3))"""
     "random numbers": "print(st.rand(2**40).sum().item())",
     "one thread": "st.set_threads(1); print(st.rand(2**40).sum().item())",
     "a sum of elements": """
-print(st.compile(lambda x: st.sin(st.broadcast_to(x, (2**20, 2**20))).sum())(st.ones(1, 2**20)))""",
+print(st.compile(lambda x, y: st.sin(x + y).sum())(st.ones(1, 2**20), st.ones(2**20, 1)))""",
 }
 
 

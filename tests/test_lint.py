@@ -208,12 +208,14 @@ def test_a_gradient_of_a_batch_that_nothing_takes() -> None:
     optimizer = optim.SGD(model.parameters(), lr=0.1)
 
     def step(x: Any) -> Any:
+        optimizer.zero_grad()
         loss = model(x).sum()
         loss.backward()  # here
         optimizer.step()
         return loss
 
     def steered(x: Any) -> Any:
+        optimizer.zero_grad()
         model(x).sum().backward()
         optimizer.step()
         return x - 0.1 * x.grad
@@ -225,25 +227,127 @@ def test_a_gradient_of_a_batch_that_nothing_takes() -> None:
     assert not st.lint(step, X) and not st.lint(steered, batch)
 
 
-def test_gradients_of_layers_that_nobody_trains() -> None:
+def test_an_optimizer_that_does_not_hold_all_parameters() -> None:
     body, head = nn.Linear(3, 3), nn.Linear(3, 3)
-    optimizer = optim.SGD(head.parameters(), lr=0.1)
+    optimizer, other = optim.SGD(head.parameters(), lr=0.1), optim.Adam(body.parameters(), lr=0.1)
 
     def step(x: Any) -> Any:
+        optimizer.zero_grad()
         loss = head(body(x)).sum()
-        loss.backward()  # here
-        optimizer.step()
+        loss.backward()
+        optimizer.step()  # here
         return loss
 
     def frozen(x: Any) -> Any:
+        optimizer.zero_grad()
         loss = head(body(x).detach()).sum()
         loss.backward()
         optimizer.step()
         return loss
 
+    def both(x: Any) -> Any:
+        optimizer.zero_grad()
+        other.zero_grad()
+        head(body(x)).sum().backward()
+        optimizer.step()
+        other.step()
+
     (finding,) = st.lint(step, X)
-    assert (finding.check, finding.line) == ("unused-gradient", line_of(step))
-    assert "body.weight, body.bias," in finding.message and not st.lint(frozen, X)
+    assert (finding.check, finding.line) == ("left-out-parameter", line_of(step))
+    assert "SGD does not hold body.weight, body.bias:" in finding.message
+    assert not st.lint(frozen, X) and not st.lint(both, X)
+
+
+# gradients-not-zeroed
+
+def steps(model: nn.Module, optimizer: optim.Optimizer) -> dict[str, Callable[..., Any]]:
+    """Training steps that forget to set gradients to zero, in every spelling."""
+    def plain(x: Any) -> None:
+        model(x).sum().backward()  # here
+        optimizer.step()
+
+    def clipped(x: Any) -> None:
+        loss = model(x).square().sum()
+        loss.backward()  # here
+        optim.clip_grad_norm(model.parameters(), 1.0)
+        optimizer.step()
+
+    def by_hand(x: Any) -> None:
+        loss = model(x).sum()
+        loss.backward()  # here
+        with st.no_grad():
+            for p in model.parameters():
+                p -= 0.1 * p.grad
+
+    return {f.__name__: f for f in (plain, clipped, by_hand)}
+
+
+@pytest.mark.parametrize("spelling", ["plain", "clipped", "by_hand"])
+@pytest.mark.parametrize("ran", [0, 2])
+def test_gradients_that_are_never_zeroed(spelling: str, ran: int) -> None:
+    model = nn.Linear(3, 3)
+    step = steps(model, optim.AdamW(model.parameters(), lr=0.1))[spelling]
+    for _ in range(ran):
+        step(X)
+    before = [None if p.grad is None else p.grad.numpy() for p in model.parameters()]
+    for function in (step, st.compile(step)):
+        (finding,) = st.lint(function, X)
+        assert (finding.check, finding.line) == ("gradients-not-zeroed", line_of(step))
+        assert "weight, " in finding.message and "zero_grad()" in finding.message
+    after = [None if p.grad is None else p.grad.numpy() for p in model.parameters()]
+    assert all(a is b is None or (a == b).all() for a, b in zip(before, after)), "linting changed the gradients"
+
+
+def zeroed(model: nn.Module, optimizer: optim.Optimizer) -> dict[str, Callable[..., Any]]:
+    """Steps in which every step of the optimizer has gradients of its own."""
+    def behind(x: Any) -> None:
+        model(x).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    def of_the_model(x: Any) -> None:
+        model.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+
+    def none(x: Any) -> None:
+        model(x).sum().backward()
+        optimizer.step()
+        for p in model.parameters():
+            p.grad = None
+
+    def filled(x: Any) -> None:
+        for p in model.parameters():
+            if p.grad is not None:
+                p.grad.zero_()
+        model(x).sum().backward()
+        optimizer.step()
+
+    def accumulated(x: Any) -> None:
+        for part in (x[:2], x[2:]):
+            (model(part).sum() / 2).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    def looked_at(x: Any) -> None:
+        total = sum(p.grad.square().sum() for p in model.parameters() if p.grad is not None)
+        optimizer.zero_grad()
+        (model(x).sum() + total).backward()
+        optimizer.step()
+
+    def only_backward(x: Any) -> None:
+        model(x).sum().backward()
+
+    return {f.__name__: f for f in (behind, of_the_model, none, filled, accumulated, looked_at, only_backward)}
+
+
+@pytest.mark.parametrize("spelling", zeroed(nn.Linear(1, 1), optim.SGD([st.tensor(1.0, requires_grad=True)], lr=0.1)))
+def test_gradients_that_are_zeroed_somewhere(spelling: str) -> None:
+    model = nn.Linear(3, 3)
+    step = zeroed(model, optim.SGD(model.parameters(), lr=0.1, weight_decay=0.1))[spelling]
+    assert st.lint(step, X) == []
+    step(X)
+    assert st.lint(step, X) == []
 
 
 def test_a_gradient_of_a_batch_beside_those_of_a_model() -> None:

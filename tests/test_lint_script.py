@@ -95,13 +95,7 @@ for k in range(3):
     loss = nn.cross_entropy(model(batch), st.tensor(y))
     loss.backward()  # here
     update()
-""",
-    "layers nobody trains": """
-optimizer = optim.SGD(model[2].parameters(), lr=0.1)
-for k in range(3):
-    nn.cross_entropy(model(st.tensor(x)), st.tensor(y)).backward()  # here
-    optimizer.step()
-    model.zero_grad()
+    optimizer.zero_grad()
 """,
 }
 
@@ -110,6 +104,104 @@ for k in range(3):
 def test_gradients_that_nothing_takes_in_a_whole_run(text: str, tmp_path: Path) -> None:
     code, found, _ = lint(text, tmp_path)
     assert (code, found) == (1, {("unused-gradient", line(text))})
+
+
+LEFT_OUT = {
+    "imperative": """
+optimizer = optim.SGD(model[2].parameters(), lr=0.1)
+for k in range(3):
+    nn.cross_entropy(model(st.tensor(x)), st.tensor(y)).backward()
+    optimizer.step()  # here
+    model.zero_grad()
+""",
+    "gradients that pile up": """
+optimizer = optim.SGD(model[2].parameters(), lr=0.1)
+for k in range(3):
+    optimizer.zero_grad()
+    nn.cross_entropy(model(st.tensor(x)), st.tensor(y)).backward()
+    optimizer.step()  # here
+""",
+    "compiled": """
+optimizer = optim.SGD(model[2].parameters(), lr=0.1)
+@st.compile
+def step(x, y):
+    optimizer.zero_grad()
+    nn.cross_entropy(model(x), y).backward()
+    optimizer.step()  # here
+for k in range(3):
+    step(x, y)
+""",
+}
+
+
+@pytest.mark.parametrize("text", LEFT_OUT.values(), ids=LEFT_OUT)
+def test_parameters_that_no_optimizer_holds(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lint(text, tmp_path)[:2] == (1, {("left-out-parameter", line(text))})
+    run(["lint", str(tmp_path / "script.py")], COMMANDS)
+    assert "SGD does not hold " in (out := capsys.readouterr().out) and "0.weight" in out and "0.bias" in out
+
+
+UNZEROED = {
+    "imperative": """
+for k in range(3):
+    nn.cross_entropy(model(st.tensor(x)), st.tensor(y)).backward()  # here
+    optimizer.step()
+""",
+    "clipped": """
+for k in range(3):
+    nn.cross_entropy(model(st.tensor(x)), st.tensor(y)).backward()  # here
+    optim.clip_grad_norm(model.parameters(), 1.0)
+    optimizer.step()
+""",
+    "looked at": """
+for k in range(3):
+    nn.cross_entropy(model(st.tensor(x)), st.tensor(y)).backward()  # here
+    optimizer.step()
+    if k == 1:
+        print(model[0].weight)
+""",
+    "by hand": """
+for k in range(3):
+    nn.cross_entropy(model(st.tensor(x)), st.tensor(y)).backward()  # here
+    with st.no_grad():
+        for p in model.parameters():
+            p -= 0.1 * p.grad
+""",
+    "compiled": """
+@st.compile
+def step(x, y):
+    nn.cross_entropy(model(x), y).backward()  # here
+    optimizer.step()
+for k in range(3):
+    step(x, y)
+""",
+    "compiled update": """
+update = st.compile(lambda: optimizer.step())
+for k in range(3):
+    nn.cross_entropy(model(st.tensor(x)), st.tensor(y)).backward()  # here
+    update()
+""",
+    "compiled gradients": """
+@st.compile
+def learn(x, y):
+    nn.cross_entropy(model(x), y).backward()  # here
+for k in range(3):
+    learn(x, y)
+    optimizer.step()
+""",
+    "summed before it is stale": """
+for k in range(4):
+    for half in (slice(4), slice(4, 8)):
+        nn.cross_entropy(model(st.tensor(x[half])), st.tensor(y[half])).backward()  # here
+    optimizer.step()
+""",
+}
+
+
+@pytest.mark.parametrize("text", UNZEROED.values(), ids=UNZEROED)
+def test_gradients_that_are_never_zeroed(text: str, tmp_path: Path) -> None:
+    code, found, _ = lint(text, tmp_path)
+    assert (code, found) == (1, {("gradients-not-zeroed", line(text))})
 
 
 PREDICTS = {
@@ -161,6 +253,59 @@ for k in range(3):
     loss = nn.cross_entropy(model(batch), st.tensor(y))
     worst = batch.detach() + 0.1 * st.sign(st.gradients(loss, batch))
     step(worst, st.tensor(y))
+""",
+    "gradients summed over batches": """
+for k in range(8):
+    (nn.cross_entropy(model(st.tensor(x)), st.tensor(y)) / 4).backward()
+    if k % 4 == 3:
+        optimizer.step()
+        optimizer.zero_grad()
+""",
+    "gradients summed in compiled functions": """
+learn = st.compile(lambda x, y: (nn.cross_entropy(model(x), y) / 4).backward())
+update = st.compile(lambda: optimizer.step())
+for k in range(8):
+    learn(x, y)
+    if k % 4 == 3:
+        update()
+        model.zero_grad()
+""",
+    "a compiled step whose caller sets gradients to zero": """
+@st.compile
+def step(x, y):
+    nn.cross_entropy(model(x), y).backward()
+    optimizer.step()
+for k in range(3):
+    step(x, y)
+    model.zero_grad()
+""",
+    "gradients that fade": """
+for k in range(3):
+    nn.cross_entropy(model(st.tensor(x)), st.tensor(y)).backward()
+    optimizer.step()
+    for p in model.parameters():
+        p.grad = 0.9 * p.grad
+""",
+    "two that play against each other": """
+critic = nn.Linear(2, 1)
+other = optim.Adam(critic.parameters(), lr=0.1)
+for k in range(3):
+    other.zero_grad()
+    critic(model(st.tensor(x)).detach()).mean().backward()
+    other.step()
+    optimizer.zero_grad()
+    for p in other.parameters:
+        p.requires_grad = False
+    critic(model(st.tensor(x))).mean().backward()
+    optimizer.step()
+    for p in other.parameters:
+        p.requires_grad = True
+""",
+    "gradients looked at behind the training": """
+for k in range(3):
+    step(st.tensor(x), st.tensor(y))
+nn.cross_entropy(model(st.tensor(x)), st.tensor(y)).backward()
+print(model[0].weight.grad)
 """,
     "an accuracy looked at before backward": """
 logits = model(st.tensor(x))

@@ -14,7 +14,8 @@ from stele.ir.verify import verify
 from stele.ops.contraction import MatMul, matmul
 from stele.ops.control import Scan, scan
 from stele.ops.elementwise.unary import sigmoid, tanh
-from stele.ops.linear import Gather, slice_axis, swap_last, zeros_like
+from stele.ops.gather import Gather
+from stele.ops.linear import slice_axis, swap_last, zeros_like
 from stele.ops.statistics import sum as total
 from stele.transform.autodiff import gradients
 from stele.transform.hoist import hoist

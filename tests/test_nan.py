@@ -55,10 +55,19 @@ def test_a_training_step_says_where_nan_came_from_and_keeps_its_parameters() -> 
     with pytest.raises(FloatingPointError) as caught:
         step(st.zeros(2, 4))
     said = str(caught.value)
-    assert said.startswith("Log made NaN of float32[2,3] in -1.0 .. 1.0, in call 2 of this program at ")
+    assert said.startswith("call 2 of step: Log made NaN of float32[2,3] in -1.0 .. 1.0, in call 2 of this program at ")
     assert f"{line_of(Logs.forward)} (head.1)" in said
     for name, x in model.state_dict().items():
         np.testing.assert_array_equal(x.numpy(), before[name])
+
+
+def test_a_step_is_counted_over_all_programs_of_a_function() -> None:
+    """A last batch that is smaller is computed by another program, which has calls of its own."""
+    step = st.compile(lambda x: st.log(x).sum())
+    for rows in (4, 4, 3, 4, 4):
+        step(st.ones(rows))
+    with pytest.raises(NotANumber, match=r"call 6 of <lambda>: Log made NaN of float32\[2\] .* in call 2 of"):
+        step(st.full(2, -1.0))
 
 
 def explode(state: Any, x: Any) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from peer import torch_gives
 
 import stele as st
 from stele import nn
@@ -19,7 +20,8 @@ erf = np.vectorize(math.erf)
 
 
 def normal(*shape: int) -> Array:
-    return RANDOM.standard_normal(shape).astype(np.float32)
+    """The same numbers for a shape whatever stands before: PyTorch's answers to them are kept."""
+    return np.random.default_rng(shape).standard_normal(shape).astype(np.float32)
 
 
 def sigmoid(x: Array) -> Array:
@@ -68,6 +70,13 @@ def lstm(p: dict[str, Array], x: Array) -> Array:
     return np.stack(ys)
 
 
+def grouped(p: dict[str, Array], x: Array, groups: int) -> Array:
+    y = x.reshape(len(x), groups, -1)
+    y = ((y - y.mean(-1, keepdims=True)) / np.sqrt(y.var(-1, keepdims=True) + 1e-5)).reshape(x.shape)
+    shape = (-1, *(1 for _ in x.shape[2:]))
+    return y * p["weight"].reshape(shape) + p["bias"].reshape(shape) if p else y
+
+
 class Case(NamedTuple):
     """A layer of ours, an input, its formula on float64 parameters, and the same layer written for PyTorch."""
 
@@ -103,6 +112,10 @@ CASES = {
                           "BatchNorm2d(4)"),
     "layer_norm":    Case(lambda: nn.LayerNorm(5), normal(3, 2, 5), lambda p, x: normalised(p, x, (-1,), (-1,)),
                           "LayerNorm(5)"),
+    "group_norm":    Case(lambda: nn.GroupNorm(2, 4), IMAGE, lambda p, x: grouped(p, x, 2), "GroupNorm(2, 4)"),
+    "group_norm_1d": Case(lambda: nn.GroupNorm(2, 6), normal(5, 6), lambda p, x: grouped(p, x, 2), "GroupNorm(2, 6)"),
+    "group_norm_plain": Case(lambda: nn.GroupNorm(1, 4, affine=False), IMAGE, lambda p, x: grouped(p, x, 1),
+                             "GroupNorm(1, 4, affine=False)"),
     "gru":           Case(lambda: nn.GRU(3, 5), normal(6, 2, 3), gru, "GRU(3, 5)"),
     "gru_batch":     Case(lambda: nn.GRU(3, 5, batch_first=True), normal(2, 6, 3),
                           lambda p, x: gru(p, x.swapaxes(0, 1)).swapaxes(0, 1), "GRU(3, 5, batch_first=True)"),
@@ -155,27 +168,36 @@ def test_layers_follow_their_formulas(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_layers_and_gradients_are_those_of_pytorch(name: str) -> None:
-    torch = pytest.importorskip("torch")
-    layer, case = made(name), CASES[name]
-    other = eval(f"nn.{case.torch}", {"nn": torch.nn})
-    other.load_state_dict({key: torch.tensor(x.numpy()) for key, x in layer.state_dict().items()})
-    g = normal(*first(layer(st.tensor(case.x))).shape)
-    x, z = st.tensor(case.x, requires_grad=True), torch.tensor(case.x, requires_grad=True)
-    other.load_state_dict({key: torch.tensor(x.numpy()) for key, x in layer.state_dict().items()})
+    layer, case, rng = made(name), CASES[name], np.random.default_rng(len(name))
+    weights = {key: rng.uniform(0.1, 1, x.shape).astype(x.dtype.name) for key, x in layer.state_dict().items()}
+    layer.load_state_dict({key: st.tensor(w) for key, w in weights.items()})
+    before = layer.state_dict()
+    g = rng.normal(size=first(layer(st.tensor(case.x))).shape).astype(np.float32)
+    layer.load_state_dict({key: st.tensor(w) for key, w in weights.items()})
+    names = [key for key, _ in layer.named_parameters()]
+
+    def ask(torch: Any) -> list[Array]:
+        other, z = eval(f"nn.{case.torch}", {"nn": torch.nn}), torch.tensor(case.x, requires_grad=True)
+        other.load_state_dict({key: torch.tensor(w) for key, w in weights.items()})
+        y = first(other(z))
+        y.backward(torch.tensor(g))
+        slopes = dict(other.named_parameters())
+        state = other.state_dict()
+        return [a.detach().numpy() for a in (y, z.grad, *(slopes[key].grad for key in names),
+                                             *(state[key] for key in before))]
 
     @st.compile
     def run(x: Any) -> Any:
         y = first(layer(x))
         return y, st.gradients((y * g).sum(), [x, *layer.parameters()])
 
-    (y, found), expected = run(x), first(other(z))
-    expected.backward(torch.tensor(g))
-    close(y.numpy(), expected.detach().numpy())
-    named = dict(other.named_parameters())
-    for got, wanted in zip(found, [z.grad, *(named[key].grad for key, _ in layer.named_parameters())], strict=True):
-        close(got.numpy(), wanted.numpy(), 1e-4)
-    for key, buffer in other.state_dict().items():
-        close(layer.state_dict()[key].numpy(), buffer.numpy())
+    y, found = run(st.tensor(case.x, requires_grad=True))
+    expected = iter(torch_gives(f"layer_{name}", ask))
+    close(y.numpy(), next(expected))
+    for got in found:
+        close(got.numpy(), next(expected), 1e-4)
+    for key, wanted in zip(before, expected, strict=True):
+        close(layer.state_dict()[key].numpy(), wanted)
 
 
 def test_recurrent_layers_stack_and_return_their_last_states() -> None:
@@ -268,12 +290,16 @@ REFUSED = [
     (lambda: nn.binary_cross_entropy_with_logits(st.ones(4, 1), st.ones(4)), ShapeError, "equal shapes"),
     (lambda: nn.Linear(3, 2)(st.ones(4, 5)), ShapeError, r"takes 3 features on the last axis, got shape \(4, 5\)"),
     (lambda: nn.LayerNorm(3)(st.ones(4, 5)), ShapeError, "LayerNorm takes 3 features"),
+    (lambda: nn.GroupNorm(4, 6), ShapeError, r"divide the channels, got 4 and 6\n?.*2 divides both"),
+    (lambda: nn.GroupNorm(2, 4)(st.ones(2, 3, 4)), ShapeError, r"takes \(N, 4, \*\), got shape \(2, 3, 4\)"),
     (lambda: nn.GRU(3, 2)(st.ones(4, 3)), ShapeError, r"GRU takes \(T, N, 3\), got shape \(4, 3\)"),
     (lambda: nn.GRU(3, 2)(st.ones(4, 2, 5)), ShapeError, "5"),
     (lambda: nn.Conv2d(3, 2, 3)(st.ones(1, 4, 8, 8)), ShapeError, "4"),
     (lambda: nn.Dropout(1.0), ValueError, "0 <= p < 1, got 1.0"),
     (lambda: nn.cross_entropy(st.ones(2, 3), st.tensor([0, 3])).numpy(), IndexOutOfRange, "index 3 is out of range"),
-    (lambda: nn.init.xavier_uniform((3,)), ValueError, r"at least two axes has fans, got shape \(3,\)"),
+    (lambda: nn.init.xavier_uniform((3,)), ShapeError, r"at least two axes has fans, got shape \(3,\)"),
+    (lambda: nn.init.he_normal(3), ShapeError, r"at least two axes has fans, got shape \(3,\)"),
+    (lambda: nn.init.he_normal((3, -1)), ShapeError, "every size of a weight must be at least 0, got -1"),
 ]
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import operator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,10 @@ def test_whole_numbers_beyond_every_integer() -> None:
             st.tensor([big])
     all_raise(DTypeError, "does not fit in float32", lambda x: x + 10**400, np.ones(2, np.float32))
     all_give(np.full(2, 2.0**70, np.float32), lambda x: x + 2**70, np.ones(2, np.float32))
+    for big in (2**63, 2**70, -10**30):
+        assert (st.zeros(2, dtype="bfloat16") + big).astype("float64").tolist() == \
+            st.tensor([big, big], "bfloat16").astype("float64").tolist()
+        assert (st.zeros(2, dtype="bfloat16") < big).tolist() == [big > 0] * 2
 
 
 @pytest.mark.parametrize("name", INTEGERS)
@@ -247,6 +252,38 @@ def test_float64_to_float16_rounds_once() -> None:
         all_give(x.astype(np.float16).astype(np.float32), lambda x: x.astype("float16").astype("float32"), x)
 
 
+def nearest(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The bfloat16 nearest to each number, by exact arithmetic: an even one of two that are as near."""
+    dtype = DTYPES["bfloat16"].numpy
+    found = []
+    for number in x.tolist():
+        near = np.array(number, dtype)
+        if math.isfinite(number):
+            bits = int(near.view(np.uint16))
+            around = [np.array(b, np.uint16).view(dtype) for b in range(max(bits - 1, 0), bits + 2)]
+            near = min(filter(np.isfinite, around),
+                       key=lambda y: (abs(Fraction(float(y)) - Fraction(number)), int(y.view(np.uint16)) & 1))
+        found.append(near)
+    return np.array(found, dtype)
+
+
+def test_numbers_become_bfloat16_in_one_rounding() -> None:
+    rng = np.random.default_rng(0)
+    halfway = (np.arange(1, 400) + 0.5) * 2.0**-7 + 1
+    x = np.concatenate([halfway + 2.0**-40, -halfway - 2.0**-40, halfway - 2.0**-40, halfway,
+                        rng.standard_normal(99) * 1e-39, rng.standard_normal(99), [5e-324, -0.0, math.inf, math.nan]])
+    whole = np.concatenate([(2**30 + (np.arange(1, 40) * 2 + 1) * 2**22 + k) for k in (-1, 0, 1)])
+    for numbers in (x, whole, -whole, whole.astype(np.int32), whole.astype(np.uint32)):
+        want = nearest(numbers)
+        all_give(want, lambda x: x.astype("bfloat16"), numbers)
+        all_give(want.astype("f4"), lambda x: x.astype("bfloat16").astype("float32"), numbers)
+        made = st.tensor(numbers, dtype="bfloat16").numpy()
+        np.testing.assert_array_equal(made.astype("f4"), want.astype("f4"))
+    one = np.ones(3, DTYPES["bfloat16"].numpy)
+    all_give(nearest(one * halfway[0] + 2.0**-40), lambda x: x * float(halfway[0] + 2.0**-40), one)
+    assert st.tensor(1e300, dtype="bfloat16").tolist() == math.inf
+
+
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.1, -0.1, 3.0, -7.5, 1e-3, 65504.0, 1e30, 3e38, -3e38, 1e-38, math.inf, -math.inf,
            math.nan]
 
@@ -307,6 +344,13 @@ def test_the_deviation_of_a_constant_has_gradient_zero(name: str) -> None:
     x = np.array([[2.0, 2.0], [1.0, 3.0]], name)
     want = np.array([[0, 0], [-0.5, 0.5]], name)
     all_give([np.array([0, 1], name), want], lambda x: [x.std(1), st.grad(lambda v: v.std(1).sum())(x)], x, rtol=1e-6)
+
+
+def test_padding_keeps_the_sign_of_a_zero() -> None:
+    for dtype in ("float32", "float16", "int32"):
+        x = np.ones(2, dtype)
+        want = np.array([0, 1, 1, 0], dtype) * np.array([-1, 1, 1, -1], dtype)
+        all_give(want, lambda x: st.pad(x, [(1, 1)], value=-0.0), x)
 
 
 def test_padding_of_a_pool_takes_no_gradient() -> None:

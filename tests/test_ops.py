@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import CASES, Case
+from peer import torch_gives
 
 from stele.backend.reference import run
 from stele.errors import SteleError
@@ -18,10 +19,12 @@ from stele.ops import ALL
 from stele.ops.contraction import conv2d, matmul
 from stele.ops.control import Scan, scan
 from stele.ops.elementwise.binary import clip, pow, where
-from stele.ops.functional import cross_entropy, gelu, layer_norm, one_hot, softmax
+from stele.ops.elementwise.unary import erfc
+from stele.ops.functional import cross_entropy, cummax, gelu, layer_norm, one_hot, softmax
+from stele.ops.gather import ScatterAdd
 from stele.ops.generate import arange, extent
 from stele.ops.indexing import embedding, index, set_index, take
-from stele.ops.linear import Broadcast, Pad, ScatterAdd, Slice, reshape, transpose
+from stele.ops.linear import Broadcast, Pad, Slice, reshape, transpose
 from stele.ops.pooling import avg_pool2d, max_pool2d
 from stele.ops.random import RandomBits, dropout, multiply_words, normal, philox, randint, uniform
 from stele.ops.reduction import ArgMax, Max
@@ -301,23 +304,32 @@ def test_errors_teach(wrong: Callable[[], Any], lesson: str) -> None:
     assert re.search(lesson, str(caught.value)), caught.value
 
 
-def test_the_same_numbers_as_torch() -> None:
-    torch = pytest.importorskip("torch")
-    f = torch.nn.functional
-    rng = np.random.default_rng(3)
-    image, kernel = rng.normal(size=(2, 4, 9, 8)), rng.normal(size=(6, 2, 3, 2))
-    pairs: list[tuple[Any, Any]] = [
-        (compute(lambda v, w: conv2d(v, w, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2), image, kernel),
-         f.conv2d(*map(torch.tensor, (image, kernel)), stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2)),
-        (compute(lambda v: max_pool2d(v, size=3, stride=2, padding=1), image),
-         f.max_pool2d(torch.tensor(image), 3, 2, 1)),
-        (compute(lambda v: avg_pool2d(v, size=3, stride=2, padding=1), image),
-         f.avg_pool2d(torch.tensor(image), 3, 2, 1)),
-        (compute(gelu, image), f.gelu(torch.tensor(image))),
-        (compute(lambda v: gelu(v, approximate=True), image), f.gelu(torch.tensor(image), approximate="tanh")),
-        (compute(lambda v: layer_norm(v, axes=2), image), f.layer_norm(torch.tensor(image), (9, 8))),
-        (compute(cross_entropy, image[0, 0], labels := rng.integers(0, 8, 9)),
-         f.cross_entropy(torch.tensor(image[0, 0]), torch.tensor(labels))),
-    ]
-    for ours, theirs in pairs:
-        np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-10, atol=1e-10)
+IMAGE, KERNEL = (np.random.default_rng(3).normal(size=shape) for shape in ((2, 4, 9, 8), (6, 2, 3, 2)))
+LABELS = np.arange(9) * 5 % 8
+# fmt: off
+PAIRS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
+    "conv2d":        (lambda v, w: conv2d(v, w, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2),
+                      lambda f, v, w: f.conv2d(v, w, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2),
+                      (IMAGE, KERNEL)),
+    "max_pool2d":    (lambda v: max_pool2d(v, size=3, stride=2, padding=1),
+                      lambda f, v: f.max_pool2d(v, 3, 2, 1),                   (IMAGE,)),
+    "avg_pool2d":    (lambda v: avg_pool2d(v, size=3, stride=2, padding=1),
+                      lambda f, v: f.avg_pool2d(v, 3, 2, 1),                   (IMAGE,)),
+    "gelu":          (gelu, lambda f, v: f.gelu(v),                            (IMAGE,)),
+    "gelu_tanh":     (lambda v: gelu(v, approximate="tanh"),
+                      lambda f, v: f.gelu(v, approximate="tanh"),              (IMAGE,)),
+    "erfc":          (erfc, lambda f, v: v.erfc(),                             (IMAGE * 3,)),
+    "cummax":        (lambda v: cummax(v, axis=2), lambda f, v: v.cummax(2).values,
+                      (np.where(IMAGE > 2, np.nan, IMAGE),)),
+    "layer_norm":    (lambda v: layer_norm(v, axes=2), lambda f, v: f.layer_norm(v, (9, 8)), (IMAGE,)),
+    "cross_entropy": (cross_entropy, lambda f, v, t: f.cross_entropy(v, t),    (IMAGE[0, 0], LABELS)),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_numbers_are_those_of_pytorch(name: str) -> None:
+    ours, theirs, arrays = PAIRS[name]
+    (expected,) = torch_gives(f"ops_{name}", lambda torch: [
+        theirs(torch.nn.functional, *map(torch.tensor, arrays)).numpy()])
+    np.testing.assert_allclose(compute(ours, *arrays), expected, rtol=1e-10, atol=1e-10)

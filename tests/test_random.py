@@ -42,6 +42,15 @@ def test_distributions() -> None:
     assert abs(st.bernoulli(0.3, (20000,)).float().numpy().mean() - 0.3) < 0.02
 
 
+@pytest.mark.parametrize("name, digits", [("float16", 11), ("bfloat16", 8), ("float32", 24), ("float64", 24)])
+def test_no_uniform_number_is_rounded_to_1(name: str, digits: int) -> None:
+    for draw in (st.rand, st.compile(st.rand)):
+        st.manual_seed(0)
+        x = draw(200_000, dtype=name).numpy().astype(np.float64)
+        assert x.min() >= 0 and x.max() < 1 and abs(x.mean() - 0.5) < 0.01
+        assert (x * 2**digits == np.floor(x * 2**digits)).all() and len(np.unique(x)) > min(2**digits, 100_000) * 0.99
+
+
 def test_masks_of_compiled_steps_differ_and_equal_the_imperative_ones() -> None:
     draw = lambda: st.dropout(st.ones(100), 0.5)
     compiled = st.compile(draw)

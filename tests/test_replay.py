@@ -5,6 +5,8 @@ import gc
 import sys
 import weakref
 from collections.abc import Callable
+from operator import is_
+from threading import Barrier, Thread
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,10 @@ import pytest
 
 import stele as st
 from stele import backward, evaluate, replay
-from stele.errors import IndexOutOfRange
+from stele.errors import GraphError, IndexOutOfRange
 from stele.evaluate import EVALUATOR
+from stele.ir import origin
+from stele.ir.origin import lines
 from stele.nn.layers import Linear
 from stele.nn.losses import cross_entropy
 from stele.nn.module import Module
@@ -175,7 +179,7 @@ def test_history_that_was_freed_is_refused_each_time() -> None:
         w = st.tensor(X, requires_grad=True)
         y = (w * w).sum()
         y.backward()
-        with pytest.raises(RuntimeError, match="retain_graph"):
+        with pytest.raises(GraphError, match="retain_graph"):
             y.backward()
         kept = (w * w).sum()
         kept.backward(retain_graph=True)
@@ -250,3 +254,151 @@ def test_expressions_over_results_of_one_program_stay_lazy() -> None:
         assert w.value.data is None
     np.testing.assert_array_equal(w.numpy(), X - np.float32(0.5) - np.float32(0.5) - np.float32(0.5) - np.float32(0.5))
     np.testing.assert_array_equal(seen, X)
+
+
+# Results of calls, which are recorded as such and written out when somebody asks
+
+def test_a_forward_seen_before_is_not_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    net, seen = Net(), list[Any]()
+
+    def step(k: int) -> None:
+        with st.no_grad():
+            seen.append(net(st.tensor(X * k)).numpy().copy())
+
+    for k in range(4):
+        step(k)
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("walked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluate, "look", refuse)
+        step(2)
+        step(3)
+    np.testing.assert_array_equal(seen[-2:], seen[2:4])
+    forget_all(monkeypatch)
+    monkeypatch.setattr(evaluate, "recognised", lambda v: None)
+    step(3)
+    np.testing.assert_array_equal(seen[-1], seen[3])
+
+
+# Of y = relu(a + b) * c: what differs from the run that made the pattern, as a function of k.
+CHANGED: dict[str, Callable[[int], Any]] = {
+    "a live name":       lambda k: (lambda h: [(st.relu(h) * 3.0).numpy(), h.numpy()])(st.tensor(X) + st.tensor(X * k)),
+    "one operand twice": lambda k: (lambda a: [(st.relu(a + a) * a).numpy()])(st.tensor(X + k)),
+    "a pending leaf":    lambda k: (lambda a: [(st.relu(a + a.sum()) * 3.0).numpy()])(st.tensor(X + k) - 1),
+    "a leaf":            lambda k: [(st.relu(st.tensor(X) + st.tensor(X + k, requires_grad=True)) * 3.0).numpy()],
+    "a leaf, no_grad":   lambda k: st.no_grad()(CHANGED["a leaf"])(k),
+    "in place":          lambda k: (lambda a: [(st.relu(a.assign(a + k) + 1) * 3.0).numpy(), a.numpy()])(st.tensor(X)),
+    "a hidden value":    lambda k: (lambda y: [y.value.args, y.numpy()][1:])(st.gelu(st.tensor(X) + k) * 3.0),
+    "numbers":           lambda k: [(st.relu(st.tensor(X) + k) * (k + 0.5)).numpy()],
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_patterns_tell_apart_what_differs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [[y.copy() for y in CHANGED[other](k % 3)] for k in range(9) for other in (name, "a live name", name)]
+    forget_all(monkeypatch)
+    monkeypatch.setattr(evaluate, "recognised", lambda v: None)
+    again = [[y.copy() for y in CHANGED[other](k % 3)] for k in range(9) for other in (name, "a live name", name)]
+    for a, b in zip(made, again, strict=True):
+        for x, y in zip(a, b, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_code_gives_the_same_bits_run_again_and_run_anew(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def code(run: int) -> list[Any]:
+        draw, seen = np.random.default_rng(seed), list[Any]()
+        held = [st.tensor(X * (k + 1), requires_grad=k == 1) for k in range(3)]
+        for _ in range(40):
+            a, b = (held[k] for k in draw.integers(0, len(held), 2))
+            match draw.integers(0, 8):
+                case 0: held.append(a + b)
+                case 1: held.append(st.tanh(a) * 0.5)
+                case 2: held.append(st.relu(a - b))
+                case 3: held.append(st.gelu(a))
+                case 4: held.append((a / (1 + st.abs(b))).detach())
+                case 5: seen.append(a.numpy().copy())
+                case 6:
+                    with st.no_grad():
+                        held.append(st.softmax(a, axis=1))
+                case _: held[int(draw.integers(0, len(held)))] = a + 0.25
+            if len(held) > 6:
+                del held[int(draw.integers(0, 3))]
+        if (loss := next((x for x in held if x.requires_grad), None)) is not None:
+            loss.sum().backward()
+        return [*seen, *(x.numpy().copy() for x in held), *(x.grad.numpy() for x in held if x.grad is not None)]
+
+    runs = [code(k) for k in range(4)]
+    forget_all(monkeypatch)
+    monkeypatch.setattr(evaluate, "recognised", lambda v: None)
+    evaluate.EVALUATOR.families.clear()
+    code(4)
+    for run in [*runs[1:], code(5)]:
+        for a, b in zip(run, runs[0], strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_threads_that_ask_at_once_see_one_history() -> None:
+    for _ in range(50):
+        v = st.gelu(st.tensor(X)).value
+        v = st.gelu(st.tensor(X)).value if v.call is None else v
+        wait, found = Barrier(4), list[Any]()
+
+        def ask(v: Any = v, wait: Barrier = wait, found: list[Any] = found) -> None:
+            wait.wait()
+            found.append((v.op, v.args))
+
+        threads = [Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert all(op is found[0][0] and all(map(is_, args, found[0][1])) for op, args in found) and len(found) == 4
+
+
+def test_a_value_whose_history_went_has_none() -> None:
+    for _ in range(3):
+        x = st.relu(st.tensor(X))
+        v = x.value
+        assert v.args and v.op.name == "Relu"
+        x.numpy()
+        assert v.args == () and v.op.name == "Parameter" and v.call is None
+        with pytest.raises(AttributeError, match="no attribute 'shade'"):
+            v.shade  # noqa: B018
+
+
+# Where values come from
+
+def test_lines_are_right_though_code_dies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(origin, "MOST_PLACES", 16)
+    for k in range(100):
+        source = "\n" * k + "y = st.relu(x)"
+        names: dict[str, Any] = {"st": st, "x": st.tensor(X)}
+        exec(compile(source, f"cell{k % 7}.py", "exec"), names)
+        assert lines(names["y"].value.where) == (f"cell{k % 7}.py:{k + 1}",)
+        assert len(origin.PLACES) <= 17
+        del names
+        gc.collect(0)
+
+
+def test_layers_have_their_path_wherever_they_stand() -> None:
+    class Outer(Module):
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+
+        def forward(self, x: Any) -> Any:
+            return self.inner(x)
+
+    def path(model: Any) -> str:
+        for _ in range(2):
+            (where,) = lines(model(st.tensor(X)).value.where)
+        return where.partition(" ")[2]
+
+    net = Net()
+    assert path(net) == "(second)" and path(net.second.__class__(6, 2)) == "(Linear)"
+    outer = Outer(net)
+    assert path(outer) == "(inner.second)" and path(net) == "(second)" and path(outer) == "(inner.second)"
+    for _ in range(50):
+        assert path(Linear(6, 3)) == "(Linear)"

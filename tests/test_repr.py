@@ -40,7 +40,9 @@ def test_a_module_is_a_tree_with_sizes_and_counts() -> None:
     (nn.Conv2d(4, 8, (3, 5), stride=2, groups=2), "Conv2d(4, 8, (3, 5), stride=(2, 2), groups=2)"),
     (nn.MaxPool2d(2), "MaxPool2d((2, 2), stride=(2, 2))"), (nn.AvgPool2d(3, 1, 1), "AvgPool2d((3, 3), stride=(1, 1), "
                                                             "padding=(1, 1))"),
-    (nn.LayerNorm(7), "LayerNorm(7, eps=1e-05)"), (nn.Dropout(0.25), "Dropout(0.25)"), (nn.ReLU(), "ReLU()"),
+    (nn.LayerNorm(7), "LayerNorm(7, eps=1e-05)"), (nn.GroupNorm(2, 4), "GroupNorm(2, 4, eps=1e-05)"),
+    (nn.GroupNorm(2, 4, affine=False), "GroupNorm(2, 4, eps=1e-05, affine=False)"),
+    (nn.Dropout(0.25), "Dropout(0.25)"), (nn.ReLU(), "ReLU()"),
     (nn.Embedding(10, 3), "Embedding(10, 3)"), (nn.GELU("tanh"), "GELU('tanh')"), (nn.GELU(), "GELU()"),
     (nn.GRU(3, 4), "GRU(3, 4)"), (nn.LSTM(3, 4, 2, batch_first=True), "LSTM(3, 4, num_layers=2, batch_first=True)")])
 def test_a_layer_says_how_it_was_made(layer: nn.Module, said: str) -> None:

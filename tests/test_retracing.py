@@ -357,6 +357,25 @@ k, a = 1.0, A()
 """, "x * a.f", "k += 1.0; a = A()"),
     "a default":                     ("def g(x, k=[1.0]): return x * k[0]", "g(x)", "g.__defaults__[0][0] += 1.0"),
     "an entry of a dict":            ("d = {'k': 1.0}", "x * d['k']", "d['k'] += 1.0"),
+    "a global that an operator reads": ("k = 1.0\nclass A:\n def __add__(self, x): return x * k\na = A()", "a + x",
+                                        "k += 1.0"),
+    "a global that a reflected operator reads": ("k = 1.0\nclass A:\n def __rsub__(self, n): return n * k\na = A()",
+                                                 "x * (1 - a)", "k += 1.0"),
+    "a global that a comparison reads": ("k = 1.0\nclass A:\n def __lt__(self, n): return k < n\na = A()",
+                                         "x if a < 2.0 else -x", "k += 1.0"),
+    "a global that a membership reads": ("k = 1.0\nclass A:\n def __contains__(self, n): return k < 2\na = A()",
+                                         "x if 3 in a else -x", "k += 1.0"),
+    "a global that a truth reads":   ("k = 1.0\nclass A:\n def __bool__(self): return k < 2\na = A()",
+                                      "x if a else -x", "k += 1.0"),
+    "a global that a number reads":  ("k = 1.0\nclass A:\n def __float__(self): return k\na = A()", "x * float(a)",
+                                      "k += 1.0"),
+    "a global that any attribute reads": ("k = 1.0\nclass A:\n def __getattr__(self, n): return k\na = A()",
+                                          "x * a.width", "k += 1.0"),
+    "a global that a constructor reads": ("k = 1.0\nclass A:\n def __init__(self): self.j = k", "x * A().j",
+                                          "k += 1.0"),
+    "a global that a base's constructor reads": (
+        "k = 1.0\nclass A:\n def __init__(self): self.j = k\nclass B(A):\n def __init__(self): super().__init__()",
+        "x * B().j", "k += 1.0"),
     "a class that loads it":         ("k = 1.0\ndef made():\n class A: j = k\n return A.j", "x * made()", "k += 1.0"),
 }
 
@@ -370,6 +389,45 @@ def test_what_a_function_looks_up_is_never_stale(name: str) -> None:
     for _ in range(3):
         assert space["step"](x).tolist() == space["f"](x).tolist()
         exec(change, space)
+
+
+IMPORTS = {
+    "a name of a module":     "from settings_{n} import k\n return x * k",
+    "a module":               "import settings_{n}\n return x * settings_{n}.k",
+    "a module by a new name": "import settings_{n} as s\n return x * s.k",
+}
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+@pytest.mark.parametrize("is_known", [True, False])
+def test_what_a_function_imports_is_never_stale(name: str, is_known: bool, tmp_path: Path,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    n = f"{[*IMPORTS].index(name)}_{is_known}"
+    (tmp_path / f"settings_{n}.py").write_text("k = 1.0")
+    monkeypatch.syspath_prepend(tmp_path)
+    space: dict[str, Any] = {"__name__": "__main__", "st": st}
+    exec(f"def f(x):\n {IMPORTS[name].format(n=n)}\nstep = st.compile(f)", space)
+    if is_known:
+        importlib.import_module(f"settings_{n}")
+    x = st.ones(2)
+    for k in range(3):
+        assert space["step"](x).tolist() == space["f"](x).tolist() == [1.0 + k] * 2
+        importlib.import_module(f"settings_{n}").k += 1.0
+
+
+SEEDED = "np.random.default_rng(3).standard_normal(2)", "default_rng(x.ndim).random(2)"
+UNSEEDED = "np.random.default_rng().standard_normal(2)", "default_rng().random(2)", "np.random.RandomState().rand(2)"
+
+
+@pytest.mark.parametrize("numbers", [*SEEDED, *UNSEEDED])
+def test_generators_without_a_seed_alone_are_warned_of(numbers: str) -> None:
+    space: dict[str, Any] = {"__name__": "__main__", "st": st}
+    exec("import numpy as np\nfrom numpy.random import default_rng", space)
+    exec(f"def f(x): return x + {numbers}.astype('f4')", space)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        st.compile(space["f"])(st.ones(2))
+    assert ["without a seed" in str(w.message) for w in found] == [True] * (numbers in UNSEEDED)
 
 
 # (before, the body of a compiled f(x), what changes between calls in rising n, what the warning says)

@@ -17,20 +17,9 @@ from stele.kernel.slots import Loop, Slots, bytes_of
 from stele.ops.contraction import matmul
 from stele.ops.control import Scan, scan
 from stele.ops.elementwise.unary import sigmoid, tanh
+from stele.ops.gather import Gather, ScatterAdd
 from stele.ops.generate import Iota
-from stele.ops.linear import (
-    Concatenate,
-    Gather,
-    ScatterAdd,
-    Sum,
-    broadcast,
-    expand_dims,
-    flip,
-    reshape,
-    slice_axis,
-    swap_last,
-    transpose,
-)
+from stele.ops.linear import Concatenate, Sum, broadcast, expand_dims, flip, reshape, slice_axis, swap_last, transpose
 from stele.ops.reduction import Max
 from stele.pipeline import PASSES, Options, build
 from stele.transform.expand import expand

@@ -58,7 +58,7 @@ def check(formula: Formula, dtypes: list[DType], result: DType, level: str, lane
     assert not wrong.any(), f"{wrong.sum()} elements differ: inputs, LLVM, NumPy = {shown}"
 
 
-FUNCTIONS = ["exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "sigmoid", "erf", "atan",
+FUNCTIONS = ["exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "sigmoid", "erf", "erfc", "atan",
              "sqrt", "floor", "ceil", "trunc", "round"]
 OPERATIONS = {"f": ["add", "sub", "mul", "div", "idiv", "max", "min"],
               "i": ["add", "sub", "mul", "idiv", "max", "min", "and", "or", "xor", "shl", "shr"],
@@ -128,7 +128,8 @@ def test_special_values() -> None:
     cases = {"exp": {0: 1, inf: inf, -inf: 0, 100: inf, -200: 0}, "expm1": {0: 0, inf: inf, -inf: -1, 100: inf},
              "log": {1: 0, 0: -inf, -1: nan, inf: inf, 1e-45: -103.27893}, "log1p": {0: 0, -1: -inf, -2: nan, inf: inf},
              "tanh": {0: 0, inf: 1, -inf: -1, 20: 1, 1e-40: 1e-40}, "sigmoid": {0: 0.5, inf: 1, -inf: 0},
-             "erf": {0: 0, inf: 1, -inf: -1}, "atan": {0: 0, inf: math.pi / 2, -inf: -math.pi / 2},
+             "erf": {0: 0, inf: 1, -inf: -1}, "erfc": {0: 1, inf: 0, -inf: 2},
+             "atan": {0: 0, inf: math.pi / 2, -inf: -math.pi / 2},
              "sin": {0: 0, inf: nan, 1e22: math.sin(float(np.float32(1e22)))}, "cos": {0: 1, -inf: nan}}
     s = NumpyScalars()
     for name, values in cases.items():

@@ -129,3 +129,32 @@ def test_functions_of_placeholders_draw_anew_at_every_call() -> None:
     seen = [[y.tolist() for y in f(np.ones((3, 2), np.float32))] for _ in range(2)]
     st.manual_seed(1)
     assert seen == [[y.tolist() for y in twice(st.ones(3, 2))] for _ in range(2)] and seen[0] != seen[1]
+
+
+def test_random_numbers_that_are_outputs_of_their_own_are_drawn_anew() -> None:
+    x = st.placeholder((2,))
+    noise, w = st.rand(2), st.tensor([1.0, 2.0], requires_grad=True)
+    f = st.function([x], [x + noise, noise, st.randn(2), w])
+    st.manual_seed(3)
+    calls = [[y.tolist() for y in f(st.zeros(2))] for _ in range(3)]
+    st.manual_seed(3)
+    for seen, drawn, normal, weight in calls:
+        assert seen == drawn == st.rand(2).tolist() and normal == st.randn(2).tolist() and weight == [1.0, 2.0]
+    with st.no_grad():
+        w -= 1
+    assert f(st.zeros(2))[3].tolist() == [0.0, 1.0]
+
+
+def test_drawing_goes_on_behind_a_loop_of_open_length_that_draws() -> None:
+    xs = st.placeholder(("n", 2))
+    last, _ = st.scan(lambda s, x: (s + x * st.rand(2), s), st.zeros(2), xs)
+    after = st.rand(2).tolist()
+    f = st.function([xs], [last, st.rand(2)])
+    for n in (3, 5, 3):
+        st.manual_seed(9)
+        summed, drawn = f(st.ones(n, 2))
+        st.manual_seed(9)
+        total = st.zeros(2)
+        for _ in range(n):
+            total = total + st.rand(2)
+        assert np.allclose(summed.numpy(), total.numpy()) and drawn.tolist() == st.rand(2).tolist() != after

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -55,7 +57,7 @@ def test_an_argument_that_nobody_knows_or_that_is_given_twice_is_refused() -> No
 @pytest.mark.parametrize("room, name, message", [
     (st, "cat", r"stele has no 'cat'. Write st.concatenate\(\[x, y\], axis=0\)"),
     (st, "softmx", "stele has no 'softmx'. Did you mean 'softmax'?"), (st, "Relu", "Did you mean 'relu'?"),
-    (X, "norm", r"a tensor has no 'norm'. Write x.square\(\).sum\(\).sqrt\(\)"), (X, "summ", "Did you mean 'sum'?"),
+    (X, "norm", r"a tensor has no 'norm'. Write x.square\(\).sum\(\).sqrt\(\)"),
     (nn, "Conv1D", r"stele.nn has no 'Conv1D'. Write nn.Conv2d on \(N, C, 1, length\)"),
     (nn, "Linar", "Did you mean 'Linear'?"), (optim, "StepLR", "Write optim.StepDecay"),
     (data, "DataLoader", r"Write data.Loader\(\(x, y\), batch_size\)")])
@@ -65,9 +67,15 @@ def test_a_name_that_does_not_exist_is_answered(room: Any, name: str, message: s
     assert not hasattr(room, name) and not hasattr(room, "__array_struct__")
 
 
+def test_a_name_of_a_tensor_that_is_nearly_right_is_answered_by_python() -> None:
+    done = subprocess.run([sys.executable, "-c", "import stele as st; st.ones(3).summ"], capture_output=True, text=True)
+    assert "Did you mean: 'sum'?" in done.stderr
+    assert "sum" in dir(X) and "cuda" not in dir(X)
+
+
 def test_tables_answer_names_that_do_not_exist_with_names_that_do() -> None:
     for room, table in ((st, spellings.FUNCTIONS), (nn, spellings.LAYERS), (optim, spellings.OPTIMIZERS),
-                        (data, spellings.DATA), (X, spellings.METHODS)):
+                        (data, spellings.DATA), (st.linalg, spellings.LINALG), (X, spellings.METHODS)):
         for name, hint in table.items():
             assert not hasattr(room, name), f"{name} exists: take it out of the table"
             for prefix, there in (("st", st), ("nn", nn), ("optim", optim), ("data", data), ("x", X)):

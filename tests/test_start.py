@@ -3,17 +3,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, fields, replace
+from typing import ClassVar
 
 import pytest
 from formats import ROOT
 
 import stele as st
 from stele.cli import COMMANDS
+from stele.ir.record import Record
 from stele.ops import ALL
 from stele.ops.elementwise.arithmetic import Add
 
-OTHERS = {"argparse", "json", "llvmlite", "pathlib", "rich", "safetensors", "urllib"}
+OTHERS = {"argparse", "hashlib", "json", "llvmlite", "ml_dtypes", "pathlib", "rich", "safetensors", "urllib"}
 LATER = ("stele.backend.cpu", "stele.backend.llvm", "stele.cli", "stele.data", "stele.inspect", "stele.kernel",
          "stele.nn", "stele.optim", "stele.rosetta", "stele.saving", "stele.train")
 AT_ONCE = {"stele.transform", "stele.transform.autodiff", "stele.transform.retype"}    # gradients, sizes
@@ -76,3 +78,25 @@ def test_an_op_is_frozen_and_decorated_only_for_fields_of_its_own(name: str) -> 
 def test_ops_without_fields_are_equal_by_class() -> None:
     neg, add = ALL["Neg"], ALL["Add"]
     assert neg() == neg() and neg() != add() and hash(neg()) == hash(neg()) and repr(add()) == "Add()" == repr(Add())
+
+
+def test_records_are_called_as_functions_are() -> None:
+    class Point(Record):
+        x: int
+        y: int = 0
+        origin: ClassVar[str] = "here"
+
+    class Named(Point):
+        name: str = "p"
+
+    assert Point(1) == Point(x=1, y=0) and Point(1) != Point(1, 2) and hash(Point(1)) == hash(Point(y=0, x=1))
+    assert repr(Named(1, name="q")).endswith("Named(x=1, y=0, name='q')") and Named(1) != Point(1)
+    assert replace(Named(1), y=5) == Named(1, 5) and [f.name for f in fields(Named)] == ["x", "y", "name"]
+    match Named(1, 2):
+        case Point(x, y):
+            assert (x, y) == (1, 2)
+    for args, named in (((), {}), ((1, 2, 3), {}), ((1,), {"z": 2}), ((1,), {"x": 2})):
+        with pytest.raises(TypeError, match="Point takes x, y"):
+            Point(*args, **named)
+    with pytest.raises(FrozenInstanceError):
+        del Point(1).x  # type: ignore[misc]

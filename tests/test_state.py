@@ -5,6 +5,7 @@ import os
 import pickle
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,7 @@ from stele.nn.layers import BatchNorm2d, Dropout, Linear
 from stele.nn.module import Module
 from stele.nn.recurrent import GRU
 from stele.optim.optimizers import SGD, Adam
+from stele.pipeline import PASSES
 
 Style = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -658,8 +660,10 @@ def results_kept_as_state(style: Style) -> Any:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_same_numbers_in_every_style(name: str) -> None:
-    plain, compiled = PROGRAMS[name](lambda f: f), PROGRAMS[name](st.compile)
-    assert_equal(plain, compiled)
+    """Those that NumPy gives op by op."""
+    law = PROGRAMS[name](partial(st.compile, backend="reference", without=PASSES))
+    for style in (lambda f: f, st.compile):
+        assert_equal(PROGRAMS[name](style), law)
 
 
 def assert_equal(a: Any, b: Any) -> None:
@@ -739,7 +743,7 @@ def test_second_backward_is_refused_and_can_be_allowed() -> None:
     h = (w * 2).exp()
     loss = h.sum()
     loss.backward()
-    with pytest.raises((RuntimeError, GraphError), match="retain_graph"):
+    with pytest.raises(GraphError, match="retain_graph"):
         h.mean().backward()
     again = (w * 2).exp().sum()
     again.backward(retain_graph=True)

@@ -96,7 +96,7 @@ def test_a_dead_intermediate_costs_no_buffer() -> None:
     d.numpy()
     assert value.data is None and d.value.data is not None
     if config.BACKEND() == "cpu":
-        assert len(EVALUATOR.last.kernels) == 1
+        assert len(EVALUATOR.last.report().kernels) == 1
 
 
 def test_a_live_intermediate_keeps_its_numbers() -> None:
@@ -275,6 +275,13 @@ def test_transpose_takes_the_axes_of_pytorch_and_of_numpy() -> None:
     for axes in ((0, 2), (2, 1, 0), (1, 2, 0), ((1, 0, 2),), ()):
         expected = A.swapaxes(*axes) if len(axes) == 2 else A.transpose(*axes)
         np.testing.assert_array_equal(x.transpose(*axes).numpy(), expected)
+
+
+def test_axes_to_flatten_stand_in_order() -> None:
+    x = st.zeros((2, 3, 4))
+    assert x.flatten(1, -1).shape == (2, 12) and x.flatten(-1, 2).shape == (2, 3, 4)
+    with pytest.raises(ShapeError, match=r"start=2 and end=1 for shape \(2, 3, 4\)"):
+        x.flatten(2, 1)
 
 
 def test_arguments_too_many_are_refused() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import stele as st
-from stele import compiled
+from stele import variants
 from stele.backend.cpu import pool
 
 
@@ -37,23 +37,23 @@ def test_threads_that_begin_a_step_at_once_trace_it_once() -> None:
 
 
 def test_programs_of_a_function_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "PROGRAMS", 4)
+    monkeypatch.setattr(variants, "PROGRAMS", 4)
     f = st.compile(lambda x, n: x * n)
     x = st.ones(3)
     for n in range(2, 14):
         assert f(x, 1.5).tolist() == [1.5] * 3      # in use all the time, and traced once
         assert f(x, n).tolist() == [n] * 3
     assert f.compiles <= 4 and f.traces == 13
-    assert sum(map(len, f.variants.values())) <= 4 and sum(map(len, f.plans.values())) <= 4
+    assert sum(map(len, f.variants.all.values())) <= 4 and sum(map(len, f.variants.at_hand.values())) <= 4
     assert f(x, 2).tolist() == [2] * 3 and f.traces == 14
 
 
 def test_calls_of_many_sizes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "CALLS", 5)
+    monkeypatch.setattr(variants, "CALLS", 5)
     f = st.compile(lambda x: x + 1, dims={"x": {0: "n"}})
     for n in range(1, 30):
         assert f(np.zeros(n, np.float32)).shape == (n,)
-    assert len(f.plans) <= 5 and f.traces == 1
+    assert len(f.variants.at_hand) <= 5 and f.traces == 1
 
 
 def test_pools_come_back_when_their_number_of_threads_does() -> None:

@@ -47,7 +47,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def stele(*words: str, cwd: Path, **flags: str) -> subprocess.CompletedProcess[str]:
     """The command as a process of its own."""
-    return subprocess.run([sys.executable, "-m", "stele.cli", *words], cwd=cwd, capture_output=True, text=True,
+    return subprocess.run([sys.executable, "-m", "stele", *words], cwd=cwd, capture_output=True, text=True,
                           timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT), **flags})
 
 
@@ -167,7 +167,7 @@ def test_as_a_process_without_a_path(tmp_path: Path) -> None:
 
 def test_ctrl_c_leaves_a_usable_run(tmp_path: Path) -> None:
     folder = fashion(tmp_path / "fashion", packed=False, count=6400)
-    process = subprocess.Popen([sys.executable, "-u", "-m", "stele.cli", "train", "cnn", "--data", str(folder),
+    process = subprocess.Popen([sys.executable, "-u", "-m", "stele", "train", "cnn", "--data", str(folder),
                                 "--epochs", "50", "--out", "run"], cwd=tmp_path, text=True, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)})
     try:
@@ -188,7 +188,7 @@ def test_ctrl_c_leaves_a_usable_run(tmp_path: Path) -> None:
 def test_sigterm_saves_first_and_the_run_goes_on(tmp_path: Path) -> None:
     folder = str(fashion(tmp_path / "fashion", packed=False, count=256))
     for name in ("whole", "parts"):
-        command = [sys.executable, "-u", "-m", "stele.cli", "train", "cnn", "--data", folder, "--epochs", "3", "--out",
+        command = [sys.executable, "-u", "-m", "stele", "train", "cnn", "--data", folder, "--epochs", "3", "--out",
                    name]
         process = subprocess.Popen(command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    env={**os.environ, "PYTHONPATH": str(ROOT)})

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,11 @@ from stele.follow import FOLLOWER
 from stele.inspect.tune.contractions import Contraction, Programs
 from stele.inspect.tune.measure import Trial, build, operands
 from stele.inspect.tune.search import Search
+from stele.ir.report import Report
+from stele.pipeline import write
 from stele.train.arguments import run
+from tests.replay.digest import request
+from tests.replay.machines import MACHINES
 
 IMAGES = np.random.default_rng(0).standard_normal((8, 32, 12, 12), np.float32)
 KERNELS = np.random.default_rng(1).standard_normal((48, 32, 3, 3), np.float32)
@@ -48,15 +53,14 @@ def test_questions_and_what_matters_among_them() -> None:
     first = build(one, {})
     about = {question.partition(" ")[0] for question in first.trial.asked}
     assert about and about <= {"direct", "convolution", "winograd2", "winograd4", "tiles"}
-    taken = [{q: asked.names.index("direct")} for q, asked in first.trial.asked.items() if asked.is_algorithm] or [{}]
+    taken = [{q: "direct"} for q, asked in first.trial.asked.items() if asked.is_algorithm] or [{}]
     assert any(question.startswith("direct ") for answer in taken for question in build(one, answer).trial.asked)
     for question, asked in first.trial.asked.items():
         assert asked.prices[asked.taken] == min(asked.prices)
-        for k in range(len(asked.prices)) if asked.is_algorithm else ():
-            other = build(one, {question: k}).trial
-            assert other.asked[question].taken == k
-            taken = other.asked[question].name
-            assert {q.partition(" ")[0] for q in other.relevant} == {"convolution", taken}
+        for name in asked.names if asked.is_algorithm else ():
+            other = build(one, {question: name}).trial
+            assert other.asked[question].name == name
+            assert {q.partition(" ")[0] for q in other.relevant} == {"convolution", name}
 
 
 def test_every_candidate_computes_the_same() -> None:
@@ -64,12 +68,11 @@ def test_every_candidate_computes_the_same() -> None:
     buffers = operands(one)
     first = build(one, {})
     (expected,) = first.program.run(buffers, {})
-    algorithms = [{q: k} for q, asked in first.trial.asked.items() if asked.is_algorithm
-                  for k in range(len(asked.prices))] or [{}]
-    for answer in algorithms:
+    algorithms = [{q: name} for q, asked in first.trial.asked.items() if asked.is_algorithm for name in asked.names]
+    for answer in algorithms or [{}]:
         for question, asked in build(one, answer).trial.relevant.items():
             for k in sorted(range(len(asked.prices)), key=asked.prices.__getitem__)[:3]:
-                (y,) = build(one, answer | {question: k}).program.run(buffers, {})
+                (y,) = build(one, answer | {question: asked.names[k]}).program.run(buffers, {})
                 np.testing.assert_allclose(y.array, expected.array, atol=1e-5 * np.abs(expected.array).max())
 
 
@@ -84,11 +87,11 @@ def test_answers_count_from_the_next_compile_on_and_never_in_strict() -> None:
         pytest.skip("this machine has one algorithm for convolutions")
     ((question, names),) = algorithms()
     results = {}
-    for k, name in enumerate(names):
+    for name in names:
         running = st.compile(convolve)
         before = running(IMAGES, KERNELS).numpy()
-        tuned.remember(detect(), {question: k})
-        assert tuned.tuned(detect()).choices.answers[question] == k
+        tuned.remember(detect(), {question: name})
+        assert tuned.tuned(detect()).choices.answers[question] == name
         np.testing.assert_array_equal(running(IMAGES, KERNELS).numpy(), before)
         results[name] = st.compile(convolve)(IMAGES, KERNELS).numpy()
         results[f"strict beside {name}"] = st.compile(convolve, precision="strict")(IMAGES, KERNELS).numpy()
@@ -101,7 +104,7 @@ def test_answers_count_from_the_next_compile_on_and_never_in_strict() -> None:
 def test_results_of_tuned_programs_do_not_depend_on_threads() -> None:
     (one,) = contractions_of(st.compile(convolve), IMAGES, KERNELS)
     asked = build(one, {}).trial.asked
-    tuned.remember(detect(), {q: sorted(range(len(a.prices)), key=a.prices.__getitem__)[-1 if a.is_algorithm else 1]
+    tuned.remember(detect(), {q: sorted(zip(a.prices, a.names))[-1 if a.is_algorithm else 1][1]
                               for q, a in asked.items() if len(a.prices) > 1})
     f, threads = st.compile(convolve), st.get_threads()
     try:
@@ -114,24 +117,24 @@ def test_results_of_tuned_programs_do_not_depend_on_threads() -> None:
 
 
 def test_answers_belong_to_a_target_and_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tuned.remember(detect(), {"gemm a": 1})
-    tuned.remember(detect(), {"gemm b": 2})
-    assert tuned.tuned(detect()).choices.answers == {"gemm a": 1, "gemm b": 2}
+    tuned.remember(detect(), {"gemm a": "6x2"})
+    tuned.remember(detect(), {"gemm b": "4x3"})
+    assert tuned.tuned(detect()).choices.answers == {"gemm a": "6x2", "gemm b": "4x3"}
     assert tuned.tuned(detect()).key != detect().key and tuned.tuned(detect()) == detect()
     (file,) = (tmp_path / "tuned").iterdir()
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     with pytest.warns(RuntimeWarning, match="damaged"):
         assert tuned.tuned(detect()).choices.answers == {}
-    tuned.remember(detect(), {"gemm a": 1})
+    tuned.remember(detect(), {"gemm a": "6x2"})
     monkeypatch.setenv("STELE_TARGET", "native" if detect().name == "x86-64-v2" else "x86-64-v2")
     assert tuned.tuned(detect()).choices.answers == {}
 
 
 def test_an_answer_that_is_no_candidate_is_no_answer() -> None:
     candidates = [(2.0, "slow"), (1.0, "quick")]
-    for k in (-1, 2, 99):
-        assert Choices({"q": k}).choose("q", candidates) == (1.0, "quick")
-    trial = Trial({"q": 0})
+    for answer in ("", "slower", "1"):
+        assert Choices({"q": answer}).choose("q", candidates) == (1.0, "quick")
+    trial = Trial({"q": "slow"})
     assert trial.choose("q", candidates) == (2.0, "slow") and trial.asked["q"].name == "slow"
 
 
@@ -144,7 +147,7 @@ def test_a_search_keeps_what_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     (one,) = contractions_of(st.compile(lambda x: x @ x), np.ones((64, 64), np.float32))
     found = Search(one).run(float("inf"))
     assert found.after < found.before and found.changed and found.tried > 2
-    assert {q: asked.taken for q, asked in build(one, found.answers).trial.relevant.items()} == found.answers
+    assert {q: asked.name for q, asked in build(one, found.answers).trial.relevant.items()} == found.answers
     unfinished = Search(one).run(0.0)
     assert unfinished.tried == 1 and not unfinished.answers
 
@@ -156,9 +159,9 @@ def test_products_of_a_library_are_candidates() -> None:
     if not names:
         pytest.skip("this process has no BLAS")
     (question,) = (q for q, asked in build(one, {}).trial.asked.items() if asked.is_algorithm)
-    ours, theirs = (build(one, {question: k}) for k in (0, 1))
-    assert [k[0] for k in ours.program.kernels] == ["contraction"]
-    assert [k[0] for k in theirs.program.kernels] == ["library", "nest"]
+    ours, theirs = (build(one, {question: name}) for name in ("gemm", "blas"))
+    assert [k.kind for k in ours.program.report().kernels] == ["contraction"]
+    assert [k.kind for k in theirs.program.report().kernels] == ["library", "nest"]
     (a,), (b,) = (each.program.run(operands(one), {}) for each in (ours, theirs))
     np.testing.assert_allclose(a.array, b.array, rtol=0, atol=1e-5)
 
@@ -189,3 +192,21 @@ def test_a_file_that_cannot_be_tuned(text: str, message: str, tmp_path: Path, ca
     (tmp_path / "script.py").write_text(text)
     assert run(["tune", str(tmp_path / "script.py")], COMMANDS) == 2
     assert message in capsys.readouterr().err
+
+
+def test_schedules_print_each_in_its_own_words() -> None:
+    """A schedule is given by hand as it prints: no two candidates of a question that differ print alike."""
+    seen: list[tuple[str, list[Any]]] = []
+
+    class Listed(Choices):
+        def choose(self, question: str, candidates: Any) -> Any:
+            seen.append((question, [x for _, x in candidates]))
+            return super().choose(question, candidates)
+
+    for name in ("conv 3x3 56", "conv 1x1", "product 1024", "conv strided, gradients", "conv 3x3, gradients"):
+        for machine in MACHINES.values():
+            write(replace(request(name, machine), target=replace(machine, choices=Listed())), lambda module: None,
+                  Report())
+    assert {question.partition(" ")[0] for question, _ in seen} >= {"gemm", "direct", "pointwise", "tiles", "winograd4"}
+    for question, candidates in seen:
+        assert len(set(map(str, candidates))) == len(set(candidates)), question

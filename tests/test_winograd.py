@@ -12,12 +12,12 @@ from llvmlite import ir
 from test_contract import Halved, references
 
 import stele as st
-from stele.backend.cpu.target import detect
-from stele.backend.llvm import algorithms, winograd, winograd_weight
-from stele.backend.llvm.layer import backward, forward
+from stele.backend.contract.code import Sink, Site
+from stele.backend.contract.conv import algorithms, winograd, winograd_weight
+from stele.backend.contract.conv.layer import backward, forward
+from stele.backend.contract.conv.points import F2, F4, Points
+from stele.backend.contract.conv.stencil import Conv
 from stele.backend.llvm.machine import Machine
-from stele.backend.llvm.points import F2, F4, Points
-from stele.backend.llvm.stencil import Conv
 
 HERE = machine_here()
 MACHINES = [m for m in (AVX512, AVX2, SSE4) if m.vector_bytes <= HERE.vector_bytes]
@@ -47,9 +47,9 @@ def weight_bench(case: tuple, points: Points, machine: Machine = HERE, symbolic:
     operands = memory[1].operand(kind is Memory), memory[2].operand(kind is Memory)
 
     def build(module: ir.Module, temp):
-        blocking = winograd_weight.plan(machine, shape, points, operands)[1]
-        around = module, "conv", machine, shape, blocking
-        return winograd_weight.weight_gradient(*around, *operands, memory[0].write, temp)
+        cut = winograd_weight.schedule(machine, shape, points, operands)[1]
+        site = Site(module, "conv", machine, temp)
+        return winograd_weight.gradient(site, shape, cut, *operands, Sink(memory[0].write))
 
     arrays = [guarded(a) for a in (np.full_like(w, np.nan), x, g)]
     return Bench(machine, build, arrays, (n,)), references(shape, x, w, g)[2]
@@ -69,15 +69,15 @@ def bench(case: tuple, points: Points, back: bool, machine: Machine = HERE, symb
 
     def build(module: ir.Module, temp):
         read = memory[1].operand(plain)
-        blocking = winograd.plan(machine, layer, points, read)[1]
-        return winograd.winograd(module, "conv", machine, layer, blocking, read, memory[2].operand(plain),
-                                 memory[0].flat.write, temp)
+        cut = winograd.schedule(machine, layer, points, read)[1]
+        site, sink = Site(module, "conv", machine, temp), Sink(memory[0].flat.write)
+        return winograd.convolve(site, layer, cut, read, memory[2].operand(plain), sink)
 
     return Bench(machine, build, [guarded(a) for a in (np.full_like(out, np.nan), source, w)], (n,)), expected
 
 
 @pytest.mark.parametrize("back", [False, True])
-@pytest.mark.parametrize("points", [F2, F4], ids=lambda p: f"{p.tile}")
+@pytest.mark.parametrize("points", [F2, F4], ids=lambda p: f"{p.side}")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_both_directions(case: tuple, points: Points, back: bool) -> None:
     for symbolic in (False, True):
@@ -85,7 +85,7 @@ def test_both_directions(case: tuple, points: Points, back: bool) -> None:
         assert error(made.check(), expected) < TOLERANCE[points]
 
 
-@pytest.mark.parametrize("points", [F2, F4], ids=lambda p: f"{p.tile}")
+@pytest.mark.parametrize("points", [F2, F4], ids=lambda p: f"{p.side}")
 @pytest.mark.parametrize("case", [*CASES, (19, 3, 4, (8, 8), SAME)], ids=str)
 def test_gradient_of_the_weight(case: tuple, points: Points) -> None:
     for symbolic in (False, True):
@@ -94,7 +94,7 @@ def test_gradient_of_the_weight(case: tuple, points: Points) -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES[1:], ids=lambda m: f"{m.vector_bytes}")
-@pytest.mark.parametrize("points", [F2, F4], ids=lambda p: f"{p.tile}")
+@pytest.mark.parametrize("points", [F2, F4], ids=lambda p: f"{p.side}")
 def test_other_machines(machine: Machine, points: Points) -> None:
     for made, expected in (bench(CASES[1], points, False, machine), weight_bench(CASES[1], points, machine)):
         assert error(made.check(), expected) < TOLERANCE[points]
@@ -126,11 +126,10 @@ def launches(machine: Machine, shape: Conv, precision: str) -> list[str]:
 def test_the_choice() -> None:
     shape = Conv(8, 64, 64, (56, 56), (3, 3), FLOAT, padding=SAME)
     alike = partial(launches, shape=shape)
-    assert alike(AVX512, precision="fast") != alike(AVX512, precision="strict")
-    assert all(alike(m, precision="fast") == alike(m, precision="strict") for m in (AVX2, SSE4))
+    assert all(alike(m, precision="fast") != alike(m, precision="strict") for m in (AVX512, AVX2, SSE4))
     for change in ({"stride": (2, 2)}, {"dilation": (2, 2)}, {"groups": 2}, {"dtype": ir.DoubleType()}):
         other = replace(shape, **change)
-        assert not algorithms.is_small(AVX512, other)
+        assert not algorithms.is_small(other)
 
 
 def test_programs() -> None:
@@ -147,7 +146,7 @@ def test_programs() -> None:
     strict, fast, few = run(6, "strict"), run(6, "fast"), run(2, "fast")
     for a, b in zip(fast, strict):
         assert error(a, b.astype(np.float64)) < 1e-5
-    assert np.array_equal(fast[0], strict[0]) == (detect().vector_bytes < 64)
+    assert not np.array_equal(fast[0], strict[0])
     assert np.array_equal(few[0], fast[0][:2])
     st.set_threads(1)
     alone = run(6, "fast")

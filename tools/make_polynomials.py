@@ -67,6 +67,11 @@ def coefficients(fit: Fit, bits: int) -> tuple[list[mpf], mpf]:
     return found, max(abs(r * v) for r, v in zip(rest, w)) * mpf(2) ** bits
 
 
+def scaled_erfc(a: mpf) -> mpf:
+    """What erfc(a) is beside exp(-a**2) / (1 + 2*a), between 1 and 1.3."""
+    return (1 + 2 * a) * mp.exp(a * a) * mp.erfc(a)
+
+
 FITS = (
     Fit("EXP", "(exp(r) - 1 - r) / r**2 for |r| <= ln(2)/2",
         lambda r: (mp.expm1(r) - r) / r**2, lambda r: abs(r),
@@ -89,6 +94,9 @@ FITS = (
     Fit("ERFC", "log(1 - erf(a)) for 1 <= a <= 4 (float32) or 6 (float64)",
         lambda a: mp.log(mp.erfc(a)), lambda a: mp.erfc(a),
         mpf(1), {24: mpf(4), 53: mpf(6)}, {24: 6, 53: 16}),
+    Fit("ERFCX", "(1 + 2*a) * exp(a**2) * (1 - erf(a)) in (a-2)/(a+2) for 1/2 <= a <= 9.4 (float32) or 27 (float64)",
+        lambda t: scaled_erfc(2 * (1 + t) / (1 - t)), lambda t: mpf(1),
+        mpf(-3) / 5, {24: mpf(37) / 57, 53: mpf(25) / 29}, {24: 8, 53: 22}),
 )
 
 

@@ -1,6 +1,6 @@
 """Writes what type checkers and editors read of the modules whose functions are made of functions of values.
 
-    python tools/make_stubs.py      # writes stele/functions.pyi and stele/tensor.pyi
+    python tools/make_stubs.py      # writes stele/functions.pyi, stele/linalg.pyi and stele/tensor.pyi
 
 What a `def` says is copied; what `lift` makes says its signature itself. A test holds the files current.
 """
@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 HOUSE = Path(__file__).resolve().parents[1] / "stele"
-MODULES = ("functions", "tensor")
+MODULES = ("functions", "linalg", "tensor")
 WIDTH = 120
 INHERITED = {"__hash__": "def __hash__(self) -> int:"}
-NEEDED = {"builtins": "import builtins", "Sequence": "from collections.abc import Sequence"}
+NEEDED = {"builtins": "import builtins", "Sequence": "from collections.abc import Sequence",
+          "Tensor": "from stele.tensor import Tensor", "TensorLike": "from stele.tensor import TensorLike"}
 UNSAID = {"public"}     # decorators that change no signature
 CHANGED = {"__eq__", "__ne__"}      # methods that answer otherwise than those of `object`
 
@@ -29,8 +30,9 @@ def stub(name: str) -> str:
     room = vars(importlib.import_module(f"stele.{name}"))
     body = list(declarations(tree.body, room))
     used = {node.id for line in body for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
-    head = [f'"""{ast.get_docstring(tree)}"""', "# Written by tools/make_stubs.py.",
-            *(line for name, line in NEEDED.items() if name in used), *imports(tree.body, used - NEEDED.keys())]
+    needed = {name: line for name, line in NEEDED.items() if name in used and name not in room}
+    head = [f'"""{ast.get_docstring(tree)}"""', "# Written by tools/make_stubs.py.", *needed.values(),
+            *imports(tree.body, used - needed.keys())]
     return "\n".join([*head, "", *body]) + "\n"
 
 
@@ -68,10 +70,14 @@ def assigned(name: str, node: ast.Assign, value: Any, indent: str) -> Iterator[s
         made = ast.parse(f"def {name}{inspect.signature(f)}: ...").body[0]
         assert isinstance(made, ast.FunctionDef)
         made.args.defaults = [ast.Constant(...) if isinstance(d, ast.Name) else d for d in made.args.defaults]
-        made.body = [*map(ast.Expr, map(ast.Constant, filter(None, [inspect.getdoc(f)]))), *made.body]
+        words = inspect.getdoc(f) or ""
+        words = words.partition("\n")[0] if name.startswith("__") else words   # an operator's are those of its function
+        made.body = [*map(ast.Expr, map(ast.Constant, filter(None, [words]))), *made.body]
         if isinstance(value, property):
             made.decorator_list = [ast.Name("property")]
         yield written(made, indent)
+    elif isinstance(value, list):       # __all__, which type checkers have to read
+        yield textwrap.fill(f"{name} = {value!r}", WIDTH, subsequent_indent="    ")
     elif name in INHERITED:
         yield f"{indent}{INHERITED[name]} ..."
     elif isinstance(value, int | str):
@@ -90,8 +96,10 @@ def written(node: ast.FunctionDef, indent: str) -> str:
     *decorators, head = ast.unparse(ast.fix_missing_locations(node)).splitlines()
     ignored = "  # type: ignore[override]" if node.name in CHANGED else ""
     lines = [indent + d for d in decorators]
-    lines += textwrap.wrap(indent + head + ("" if words else " ..." + ignored), WIDTH,
-                           subsequent_indent=indent + " " * 8, break_long_words=False)
+    kept = head.replace(") -> ", ")\u00a0->\u00a0")      # what a line may not begin with
+    lines += (line.replace("\u00a0", " ") for line in textwrap.wrap(
+        indent + kept + ("" if words else " ..." + ignored), WIDTH, subsequent_indent=indent + " " * 8,
+        break_long_words=False))
     if words and ignored:
         lines[-1] += ignored
     return "\n".join([*lines, *said(words, indent + "    ")])
@@ -112,7 +120,7 @@ def said(words: str | None, indent: str) -> Iterator[str]:
 
 
 def main() -> None:
-    """Writes both stubs."""
+    """Writes all stubs."""
     for name in MODULES:
         (HOUSE / f"{name}.pyi").write_text(stub(name))
 

@@ -44,10 +44,15 @@ def erf(x: Array) -> Array:
     return np.array([np.longdouble(mpmath.nstr(mpmath.erf(mpmath.mpf(float(v))), 25)) for v in x])
 
 
+def erfc(x: Array) -> Array:
+    return np.array([np.longdouble(mpmath.nstr(mpmath.erfc(mpmath.mpf(float(v))), 25)) for v in x])
+
+
 CASES = (
     Case("exp", np.exp, -10, 10), Case("expm1", np.expm1, -2, 2), Case("log", np.log, 0, 4),
     Case("log1p", np.log1p, -1, 3), Case("sin", np.sin, -100, 100), Case("cos", np.cos, -100, 100),
     Case("tanh", np.tanh, -4, 4), Case("sigmoid", sigmoid, -20, 20), Case("erf", erf, -4, 4),
+    Case("erfc", erfc, -2, 10),
     Case("atan", np.arctan, -4, 4), Case("pow", np.power, 0, 4),
 )
 
@@ -110,7 +115,7 @@ def errors(count: int) -> None:
     print("| function | dtype | " + " | ".join(LEVELS) + " | worst x (v4) |\n|---|---|" + "---:|" * (len(LEVELS) + 1))
     for dtype in (float32, float64):
         for case in CASES:
-            most = 1 << (15 if case.name == "erf" else 20 if dtype == float64 or case.name == "pow" else 24)
+            most = 1 << (15 if case.name in ("erf", "erfc") else 20 if dtype == float64 or case.name == "pow" else 24)
             found = [worst(case, dtype, compiled(case, dtype, level), min(count, most)) for level in LEVELS]
             cells = " | ".join(f"{error:.3f}" for error, _ in found)
             print(f"| {case.name} | {dtype} | {cells} | {found[-1][1]:.9g} |", flush=True)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from stele.backend.buffers import Buffer
+from stele.ir.report import Report
 
 Commit = Callable[[list[Buffer]], Any]
 
@@ -17,6 +18,15 @@ products to bfloat16."""
 def itself(results: list[Buffer]) -> list[Buffer]:
     """The commit of a program that has nothing to write back."""
     return results
+
+
+def committed(commit: Commit, results: list[Buffer]) -> Any:
+    """What `commit` makes of results that nothing was overwritten for: once it has begun it comes to its end."""
+    try:
+        return commit(results)
+    except BaseException:
+        commit(results)
+        raise
 
 
 class Run(Protocol):
@@ -41,6 +51,6 @@ class Program(Protocol):
         """The program as a function."""
         ...
 
-    def report(self) -> str:
-        """The program in words: its kernels, its memory, its constants."""
+    def report(self) -> Report:
+        """What the compiler did and why: `print` shows it."""
         ...

@@ -1,4 +1,4 @@
-"""Memory for arrays: blocks from a recycling pool, buffers that hold them, arenas lent to running programs."""
+"""Memory for arrays: blocks from a recycling pool, lent to running programs too, and the buffers that hold them."""
 from __future__ import annotations
 
 import ctypes
@@ -10,12 +10,12 @@ import weakref
 from collections import deque
 from math import prod
 from sys import getrefcount
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from stele.errors import OutOfMemory
-from stele.ir.types import DType, Type, dtype
+from stele.ir.types import HOME, NUMPY, DType, Type, dtype
 
 ALIGNMENT = 64
 SLAB = 1 << 20          # small blocks are cut from slabs of this size; larger ones are mapped on their own
@@ -23,6 +23,7 @@ SIBLINGS = 1 << 8       # and no more of them at once, so that the first small a
 HUGE = 1 << 21
 RECENT, RECENT_BYTES = 2, 1 << 14   # how many buffers a result goes through, and up to which size
 UNSEEN = 2              # references to what one name or buffer alone holds: that one's, getrefcount's
+TYPESTR, BFLOAT16 = {name: kind.str for name, kind in NUMPY.items() if name != "bfloat16"}, "<V2"
 KEEP = 1 << 28          # freed bytes beyond this much, and beyond what was in use, go back to the system
 TOTAL = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else sys.maxsize
 
@@ -40,6 +41,12 @@ class Block:
         return {"version": 3, "shape": (self.bytes,), "typestr": "|u1", "data": (self.address, False)}
 
 
+class Lent:
+    """What a NumPy view is made of, and keeps alive: a block."""
+
+    __slots__ = ("__array_interface__", "block")
+
+
 class Lease(weakref.ref[Block]):
     """A block that was handed out, and its memory."""
 
@@ -50,8 +57,8 @@ class Lease(weakref.ref[Block]):
     source: mmap.mmap
 
 
-class Memory:
-    """The pool: free blocks by size class. Freed memory stays mapped, so that a steady state maps no page.
+class Blocks:
+    """The pool of a device: free blocks by size class. Freed memory stays mapped, so that a steady state maps no page.
 
     A block that dies is noted without a line of Python, where a signal handler's exception would be lost, and taken
     back when the next one is asked for.
@@ -63,6 +70,7 @@ class Memory:
         self.live: set[Lease] = set()
         self.dead: deque[Lease] = deque()
         self.used = self.kept = 0
+        self.idle: list[Block] = []
 
     def block(self, bytes_: int) -> Block:
         """At least `bytes_` bytes, aligned to a cache line; contents are arbitrary."""
@@ -116,6 +124,17 @@ class Memory:
             self.free.setdefault(lease.bytes, []).append((lease.address, lease.source))
         self.used -= lease.bytes
 
+    def lend(self, bytes_: int) -> Block:
+        """A block of at least `bytes_` for temporaries of one running call; the last one given back is lent first."""
+        try:
+            block = self.idle.pop()
+        except IndexError:
+            return self.block(bytes_)
+        return block if block.bytes >= bytes_ else self.block(bytes_)
+
+    def give_back(self, block: Block) -> None:
+        self.idle.append(block)
+
 
 def size_class(bytes_: int) -> int:
     """Rounded up so that few classes waste little: quarters of powers of two, at least one cache line."""
@@ -143,39 +162,47 @@ def map_pages(size: int) -> tuple[int, mmap.mmap]:
     return ctypes.addressof(ctypes.c_char.from_buffer(source)), source
 
 
-MEMORY = Memory()
+MEMORY = Blocks()
 
 
 class Buffer:
-    """The numbers of one array: dense, row-major, in a block that several buffers may share.
+    """The numbers of one array: dense, row-major, in a block of its device that several buffers may share.
 
     >>> Buffer.of(np.arange(3.0)).array
     array([0., 1., 2.])
     """
 
     __slots__ = ("__weakref__", "address", "block", "dtype", "shape")
+    device: ClassVar[str] = HOME
 
     def __init__(self, block: Block, dtype: DType, shape: tuple[int, ...]) -> None:
         self.block, self.dtype, self.shape, self.address = block, dtype, shape, block.address
 
     @classmethod
-    def empty(cls, dtype: DType, shape: tuple[int, ...]) -> Buffer:
+    def empty(cls, dtype: DType, shape: tuple[int, ...], memory: Blocks = MEMORY) -> Buffer:
         """A buffer whose numbers are yet to be written; raises MemoryError where memory for them cannot be had."""
         try:
-            return cls(MEMORY.block(prod(shape) * dtype.bytes), dtype, shape)
+            return cls(memory.block(prod(shape) * dtype.bytes), dtype, shape)
         except OutOfMemory as error:
             raise OutOfMemory(f"an array {dtype}{list(shape)} does not fit: {error.args[0]}") from None
 
     @classmethod
-    def of(cls, array: np.ndarray[Any, Any]) -> Buffer:
+    def of(cls, array: np.ndarray[Any, Any], memory: Blocks = MEMORY) -> Buffer:
         """A copy of an array."""
-        buffer = cls.empty(dtype(array.dtype), array.shape)
+        buffer = cls.empty(dtype(array.dtype), array.shape, memory)
         buffer.writable()[...] = array
         return buffer
 
     def reshaped(self, shape: tuple[int, ...]) -> Buffer:
         """The same memory under another shape."""
         return Buffer(self.block, self.dtype, shape)
+
+    def home(self) -> Buffer:
+        """The same numbers in memory of the host."""
+        return self
+
+    def wait(self) -> None:
+        """Returns once the numbers are there."""
 
     def writable(self) -> np.ndarray[Any, Any]:
         """The numbers, to be written before anybody else sees them."""
@@ -185,23 +212,25 @@ class Buffer:
     @property
     def array(self) -> np.ndarray[Any, Any]:
         """A read-only lease of the numbers."""
-        view = self.writable()
-        view.flags.writeable = False
-        return view
+        lent: Any = Lent()
+        lent.block, typestr = self.block, TYPESTR.get(self.dtype.name, BFLOAT16)
+        lent.__array_interface__ = {"version": 3, "shape": self.shape, "typestr": typestr, "data": (self.address, True)}
+        return np.asarray(lent) if typestr is not BFLOAT16 else np.asarray(lent).view(self.dtype.numpy)
 
 
 class Recent:
     """Memory for one result, call after call: of the last few small buffers, the first that nobody holds any more."""
 
-    __slots__ = ("dtype", "given", "shape", "small")
+    __slots__ = ("dtype", "given", "memory", "shape", "small")
 
-    def __init__(self, dtype: DType, shape: tuple[int, ...]) -> None:
+    def __init__(self, dtype: DType, shape: tuple[int, ...], memory: Blocks = MEMORY) -> None:
         self.dtype, self.shape, self.small = dtype, shape, bytes_of(dtype, shape) <= RECENT_BYTES
+        self.memory = memory
         self.given: list[Buffer] = []
 
     def fresh(self) -> Buffer:
         """A buffer that was never given before."""
-        return Buffer.empty(self.dtype, self.shape)
+        return Buffer.empty(self.dtype, self.shape, self.memory)
 
     def take(self) -> Buffer:
         """A buffer that nobody sees but the caller."""
@@ -213,24 +242,3 @@ class Recent:
         buffer = self.fresh()
         self.given = [buffer, *self.given[:RECENT - 1]]
         return buffer
-
-
-class Arenas:
-    """Memory for temporaries, lent to one running call at a time; the last one given back is lent first."""
-
-    def __init__(self) -> None:
-        self.idle: list[Block] = []
-
-    def lend(self, bytes_: int) -> Block:
-        """A block of at least `bytes_`."""
-        try:
-            block = self.idle.pop()
-        except IndexError:
-            return MEMORY.block(bytes_)
-        return block if block.bytes >= bytes_ else MEMORY.block(bytes_)
-
-    def give_back(self, block: Block) -> None:
-        self.idle.append(block)
-
-
-ARENAS = Arenas()

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stele.backend import reference
-from stele.backend.base import Commit, Program, itself
+from stele.backend.base import Commit, Program, committed, itself
 from stele.backend.buffers import Buffer
 from stele.errors import NotANumber
 from stele.ir.graph import Graph, Parameter, Value, walk
 from stele.ir.origin import is_gradient, lines
+from stele.ir.report import Report
 from stele.ops.control import Scan
 from stele.transform.retype import bind
 
@@ -31,13 +32,9 @@ class Watched:
         made: list[Buffer] = self.program.run(buffers, sizes, frozenset(range(len(buffers))))
         if any(has_nan(b.array) for b in made):
             raise self.error([b.array for b in buffers], sizes)
-        try:
-            return commit(made)
-        except BaseException:
-            commit(made)
-            raise
+        return committed(commit, made)
 
-    def report(self) -> str:
+    def report(self) -> Report:
         return self.program.report()
 
     def error(self, arrays: Sequence[Any], sizes: Mapping[str, int]) -> NotANumber:

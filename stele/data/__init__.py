@@ -22,3 +22,8 @@ if not TYPE_CHECKING:   # or every name would be one to a type checker
         if name.startswith("__"):
             raise AttributeError(name)
         raise unknown("stele.data", name, __all__, DATA)
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return sorted(__all__)

@@ -9,6 +9,8 @@ from stele.data.files import read_bytes
 from stele.data.pickles import read_pickle
 from stele.data.sets import Dataset, Split, split
 from stele.errors import DataError
+from stele.files import located
+from stele.ops.arguments import is_array, is_series
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 TRAIN = tuple(f"data_batch_{k}" for k in range(1, 6))
@@ -27,8 +29,16 @@ def has_python(folder: Path) -> bool:
 
 
 def cifar10(folder: str | Path) -> Dataset:
-    """CIFAR-10 from `cifar-10-batches-bin` or `cifar-10-batches-py`: images (N, 3, 32, 32) uint8."""
-    folder = Path(folder)
+    """CIFAR-10 from the `folder` `cifar-10-batches-bin` or `cifar-10-batches-py`: images (N, 3, 32, 32) uint8.
+
+    Raises DataError for a file that is missing or damaged. `download("cifar10")` makes such a folder.
+
+    >>> for name in ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"):
+    ...     np.zeros((2, 1 + 3 * 32 * 32), np.uint8).tofile(f"{name}.bin")     # a label and its pixels, twice
+    >>> data.cifar10(".").train
+    Split(x=uint8[10, 3, 32, 32], y=int64[10])
+    """
+    folder = located(folder)
     if has_binary(folder):
         read, suffix = _read_binary, ".bin"
     elif has_python(folder):
@@ -66,9 +76,9 @@ def _read_python(path: Path) -> Split:
     if missing:
         raise DataError(f"a CIFAR-10 python batch needs data and labels, got no {missing[0]} in {path}.")
     x, labels = batch["data"], batch["labels"]
-    if not isinstance(x, np.ndarray) or x.ndim != 2 or x.shape[1] != PIXELS:
+    if not is_array(x) or x.ndim != 2 or x.shape[1] != PIXELS:
         shape = getattr(x, "shape", type(x).__name__)
         raise DataError(f"data of a CIFAR-10 batch needs to be (N, {PIXELS}) uint8, got {shape} in {path}.")
-    if not isinstance(labels, list) or not all(type(y) is int and abs(y) < 1 << 31 for y in labels):
+    if not is_series(labels) or not all(type(y) is int and abs(y) < 1 << 31 for y in labels):
         raise DataError(f"labels of a CIFAR-10 batch need to be a list of integers, got something else in {path}.")
     return split(x.reshape(-1, 3, 32, 32), np.array(labels, np.int64), len(CLASSES), str(path))

@@ -16,7 +16,7 @@ from typing import IO, cast
 from stele.config import DATA, OFFLINE
 from stele.data.archives import ARCHIVES, Archive
 from stele.errors import DataError
-from stele.files import make_folder, opened, regular, sweep, write, writing
+from stele.files import located, make_folder, opened, regular, sweep, write, writing
 
 CHUNK = 1 << 18
 UNPACKED, MEMBERS = 1 << 30, 200_000    # bytes and members of an archive: the reviews have 0.4 billion in 100,000
@@ -25,18 +25,24 @@ Advance = Callable[[int], None]
 
 
 def download(name: str, folder: str | Path | None = None) -> Path:
-    """The folder with data set `name` in it, downloaded and unpacked where it is not yet; default: STELE_DATA.
+    """The folder with data set `name` in it, downloaded and unpacked into `folder` where it is not yet.
 
-    Names: cifar10, cifar10-python, imdb, fashion-mnist, mnist. An interrupted download goes on where it stopped;
-    processes that download the same at once do not get into each other's way.
+    The folder is STELE_DATA without one. Names: cifar10, cifar10-python, imdb, fashion-mnist, mnist. An interrupted
+    download goes on where it stopped; processes that download the same at once do not get into each other's way. Raises
+    DataError for another name, without a network, and for files whose SHA-256 is not the one known.
 
     ```
-    train = find_images(download("cifar10")).train
+    train = data.find_images(data.download("cifar10")).train
     ```
+
+    >>> data.download("imagenet")
+    Traceback (most recent call last):
+        ...
+    stele.errors.DataError: download needs one of cifar10, cifar10-python, imdb, fashion-mnist, mnist, got 'imagenet'.
     """
     if name not in ARCHIVES:
         raise DataError(f"download needs one of {', '.join(ARCHIVES)}, got {name!r}.")
-    folder = DATA() if folder is None else Path(folder)
+    folder = DATA() if folder is None else located(folder)
     if not name.endswith("mnist"):
         for archive in ARCHIVES[name]:
             unpack(fetch(archive, folder), folder)

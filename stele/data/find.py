@@ -10,6 +10,7 @@ from stele.data.imdb import has_imdb, imdb
 from stele.data.packaged import fashion_sample, sentence_sample
 from stele.data.sets import Dataset
 from stele.errors import DataError
+from stele.files import located
 
 
 @dataclass(frozen=True)
@@ -33,20 +34,30 @@ TEXTS = (Layout(("aclImdb",), has_imdb, imdb),)
 
 
 def find_images(folder: str | Path | None = None) -> Dataset:
-    """CIFAR-10, Fashion-MNIST or MNIST, the first of these that `folder` is or holds; None: the packaged sample.
+    """The set that `folder` is or holds: CIFAR-10, Fashion-MNIST or MNIST, the first of these.
 
-    Bare idx files in `folder` itself are read as Fashion-MNIST when its name says "fashion", else as MNIST.
+    None is the packaged sample. Bare idx files in `folder` itself are read as Fashion-MNIST when its name says
+    "fashion", else as MNIST. Raises DataError for a folder that holds none of them, naming the files it looked for.
+
+    >>> data.find_images().train
+    Split(x=uint8[10000, 1, 28, 28], y=int64[10000])
     """
     if folder is None:
         return fashion_sample()
-    return _find(Path(folder), IMAGES, "data_batch_1.bin, data_batch_1 or train-images-idx3-ubyte.gz", "cifar10")
+    return _find(located(folder), IMAGES, "data_batch_1.bin, data_batch_1 or train-images-idx3-ubyte.gz", "cifar10")
 
 
 def find_texts(folder: str | Path | None = None) -> Dataset:
-    """The IMDB reviews that `folder` is or holds; None: the packaged sentences."""
+    """The IMDB reviews that `folder` is or holds; for None the packaged sentences.
+
+    Raises DataError for a folder that holds none, naming the files it looked for.
+
+    >>> data.find_texts().name
+    'rt-polarity sample'
+    """
     if folder is None:
         return sentence_sample()
-    return _find(Path(folder), TEXTS, "train/pos and train/neg", "imdb")
+    return _find(located(folder), TEXTS, "train/pos and train/neg", "imdb")
 
 
 def _find(folder: Path, layouts: tuple[Layout, ...], files: str, name: str) -> Dataset:

@@ -8,6 +8,7 @@ import numpy as np
 from stele.data.files import read_bytes
 from stele.data.sets import Dataset, Split, split
 from stele.errors import DataError
+from stele.files import located
 
 DIGITS = tuple("0123456789")
 FASHION = ("t-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
@@ -15,11 +16,15 @@ FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3
 
 
 def read_idx(path: str | Path, ndim: int) -> np.ndarray:
-    """The uint8 array of `ndim` axes in an idx file: 0, 0, 8, ndim, the sizes as big-endian int32, the elements.
+    """The uint8 array of `ndim` axes in the idx file at `path`, plain, .gz or .xz (LeCun's format).
 
-    >>> from stele.data.packaged import SAMPLES
-    >>> read_idx(SAMPLES / "t10k-labels-idx1-ubyte.xz", 1).shape
-    (2000,)
+    The file is 0, 0, 8, ndim, the sizes as big-endian int32, the elements. Raises DataError for a file that is missing,
+    of other axes, or of another length than its sizes say.
+
+    >>> with open("labels", "wb") as file:
+    ...     _ = file.write(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 2, 1]))
+    >>> data.read_idx("labels", 1)
+    array([7, 2, 1], dtype=uint8)
     """
     content = read_bytes(path)
     head = 4 + 4 * ndim
@@ -44,13 +49,32 @@ def has_idx(folder: Path) -> bool:
 
 
 def mnist(folder: str | Path) -> Dataset:
-    """MNIST from the folder of its four idx files: images (N, 1, 28, 28)."""
-    return _idx_set(Path(folder), "MNIST", DIGITS)
+    """MNIST from the `folder` of its four idx files, plain, .gz or .xz: images (N, 1, 28, 28) uint8, labels 0 to 9.
+
+    Raises DataError for a file that is missing or damaged. `download("mnist")` makes such a folder.
+
+    >>> def write(name, *sizes):
+    ...     head = bytes([0, 0, 8, len(sizes)]) + b"".join(n.to_bytes(4, "big") for n in sizes)
+    ...     np.frombuffer(head + bytes(int(np.prod(sizes))), np.uint8).tofile(name)
+    >>> for part, n in (("train", 3), ("t10k", 2)):
+    ...     write(f"{part}-images-idx3-ubyte", n, 28, 28)
+    ...     write(f"{part}-labels-idx1-ubyte", n)
+    >>> data.mnist(".").train
+    Split(x=uint8[3, 1, 28, 28], y=int64[3])
+    """
+    return _idx_set(located(folder), "MNIST", DIGITS)
 
 
 def fashion_mnist(folder: str | Path) -> Dataset:
-    """Fashion-MNIST from the folder of its four idx files: images (N, 1, 28, 28)."""
-    return _idx_set(Path(folder), "Fashion-MNIST", FASHION)
+    """Fashion-MNIST from the `folder` of its four idx files, plain, .gz or .xz: images (N, 1, 28, 28) uint8.
+
+    The format is that of `mnist`, and so are the errors; the classes are ten kinds of clothes (Xiao et al., 2017).
+
+    >>> folder = st.__path__[0] + "/data/samples"
+    >>> data.fashion_mnist(folder).classes[:3]
+    ('t-shirt/top', 'trouser', 'pullover')
+    """
+    return _idx_set(located(folder), "Fashion-MNIST", FASHION)
 
 
 def _idx_set(folder: Path, name: str, classes: tuple[str, ...]) -> Dataset:

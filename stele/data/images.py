@@ -1,6 +1,7 @@
 """Photographs as the arrays that image classifiers take; needs Pillow, the `images` extra."""
 
 import errno
+import io
 import os
 import struct
 import zlib
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stele.errors import DataError
-from stele.files import regular
+from stele.files import located, regular
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -38,7 +39,7 @@ def load_image(path: str | Path) -> np.ndarray:
     x = load_image("cat.jpg")[None]
     ```
     """
-    image = _read(Path(path))
+    image = _read(located(path))
     width, height = image.size
     short = min(width, height)
     resized = image.resize((RESIZE * width // short, RESIZE * height // short), BILINEAR)
@@ -64,7 +65,8 @@ def _read(path: Path) -> "Image.Image":
         with regular(path) as file:
             if os.fstat(file.fileno()).st_size > BYTES:
                 raise DataError(f"an image needs at most {BYTES:,} bytes, got more at {path}. Make it smaller.")
-            with Image.open(file, formats=FORMATS) as image:
+            whole = io.BytesIO(file.read())     # gives no more than there is to a reader that asks for gigabytes
+            with Image.open(whole, formats=FORMATS) as image:
                 _check(*image.size, path)       # of the head alone: nothing is decoded yet
                 return image.convert("RGB")
     except FileNotFoundError:

@@ -10,7 +10,7 @@ import numpy as np
 from stele.data.sets import Dataset, split
 from stele.data.text import encode
 from stele.errors import DataError
-from stele.files import regular
+from stele.files import located, regular
 
 CLASSES = ("negative", "positive")
 LARGEST = 1 << 20   # bytes of one review: the longest of the set has 14,000
@@ -26,9 +26,19 @@ def has_imdb(folder: Path) -> bool:
 def imdb(folder: str | Path, size: int = 30_000, length: int = 150) -> Dataset:
     """IMDB from `aclImdb/{train,test}/{neg,pos}/ID_RATING.txt`: int32 (N, length), labels 0 negative, 1 positive.
 
-    The vocabulary of `size` numbers is counted on the training texts only; see `stele.data.text.encode`.
+    `folder` is aclImdb. The vocabulary of `size` numbers is counted on the training texts only; a row is the last
+    `length` numbers of a text, padded in front. Raises DataError for missing folders and for what is no text.
+
+    >>> import pathlib
+    >>> for name in ("train/neg/0_1", "train/pos/0_9", "test/neg/0_2", "test/pos/0_8"):
+    ...     file = pathlib.Path(name + ".txt")
+    ...     file.parent.mkdir(parents=True, exist_ok=True)
+    ...     _ = file.write_text("good film" if "pos" in name else "bad film")
+    >>> found = data.imdb(".", length=4)
+    >>> found.train.x.tolist(), found.train.y.tolist(), found.vocabulary
+    ([[0, 1, 4, 3], [0, 1, 5, 3]], [0, 1], ('film', 'bad', 'good'))
     """
-    folder = Path(folder)
+    folder = located(folder)
     parts = {part: [_reviews(folder / part / sign) for sign in _SIGNS] for part in ("train", "test")}
     texts = {part: _texts(negative + positive) for part, (negative, positive) in parts.items()}
     train, test, words = encode(texts["train"], texts["test"], size, length)

@@ -13,6 +13,7 @@ import numpy as np
 from stele.data.sets import unit
 from stele.errors import DataError, kind
 from stele.ir.door import public
+from stele.ops.arguments import is_mapping, is_series
 
 Batch = tuple[np.ndarray, ...]
 Transform = Callable[[Batch, np.random.Generator], Batch]
@@ -23,15 +24,16 @@ _ALONE = 2  # references that getrefcount sees when only the list holds an array
 class Loader:
     """Batches of arrays that have the same length: `for x, y in Loader((x, y), 64, shuffle=True)`.
 
-    uint8 arrays of images, (N, channels, height, width) or (N, height, width, channels), come out as float32 in 0..1
-    (`unit`), all others as they are: labels, masks, tokens. `scale=True` asks that of every uint8 array, `scale=False`
-    of none, and `scale=(True, False)` says it array by array. The order of epoch k is a function of (seed, k) alone;
-    every `for` is the next epoch, `batches(k)` is a chosen one. `transform(batch, rng)` runs on the loading thread with
-    a generator of its own for every (seed, epoch, batch). Batches are the reader's to keep: memory is used again only
-    when nothing refers to it. A list of samples, `[(x, y), ...]`, is as good as the arrays. Raises DataError for arrays
-    of different lengths, and where other than uint8 is to be scaled.
+    `arrays` are a tuple of them, or a list of samples, `[(x, y), ...]`; the last batch of `batch_size` may be smaller,
+    or is left out with `drop_last`. uint8 arrays of images, (N, channels, height, width) or (N, height, width,
+    channels), come out as float32 in 0..1 (`unit`), all others as they are: labels, masks, tokens. `scale=True` asks
+    that of every uint8 array, `scale=False` of none, and `scale=(True, False)` says it array by array. With `shuffle`
+    the order of epoch k is a function of (`seed`, k) alone; every `for` is the next epoch, `batches(k)` is a chosen
+    one. `transform(batch, rng)` runs on the loading thread, which is up to `prefetch` batches ahead, with a generator
+    of its own for every (seed, epoch, batch). Batches are the reader's to keep: memory is used again only when nothing
+    refers to it. Raises DataError for arrays of different lengths, and where other than uint8 is to be scaled.
 
-    >>> loader = Loader((np.arange(5), np.arange(5) * 10), batch_size=2)
+    >>> loader = data.Loader((np.arange(5), np.arange(5) * 10), batch_size=2)
     >>> [(x.tolist(), y.tolist()) for x, y in loader]
     [([0, 1], [0, 10]), ([2, 3], [20, 30]), ([4], [40])]
     """
@@ -78,7 +80,7 @@ class Loader:
         The seed is taken over too. Raises DataError if the state is of a loader of other samples or batches.
         """
         own = self.state_dict()
-        if not isinstance(state, Mapping) or state.keys() != own.keys() or {*map(type, state.values())} - {int, bool}:
+        if not is_mapping(state) or state.keys() != own.keys() or {*map(type, state.values())} - {int, bool}:
             raise DataError(f"the state is none of a loader: it needs {', '.join(own)}.")
         for name in ("samples", "batch_size", "shuffle"):
             if state[name] != own[name]:
@@ -212,13 +214,13 @@ def _scaled(arrays: tuple[np.ndarray, ...], scale: bool | Sequence[bool] | None)
 
 def _columns(given: Any) -> tuple[np.ndarray, ...]:
     """The arrays, also of a list of samples, each a tuple of what belongs together."""
-    if isinstance(given, Mapping):
+    if is_mapping(given):
         raise DataError(f"a loader takes a tuple of arrays, got a dict with {', '.join(map(repr, given))}",
                         hint=f"Write Loader(({', '.join(f'd[{name!r}]' for name in given)},), batch_size).")
     if hasattr(given, "ndim"):
         raise DataError(f"a loader takes a tuple of arrays, got one array of shape {tuple(given.shape)}",
                         hint="Write Loader((x,), batch_size), or Loader((x, y), batch_size).")
-    if not isinstance(given, list | tuple):
+    if not is_series(given):
         raise DataError(f"a loader takes a tuple of arrays, or a list of samples, got {kind(given)}",
                         hint="Write Loader([data[k] for k in range(len(data))], batch_size); what is to differ from "
                              "epoch to epoch goes into transform=.")
@@ -239,7 +241,7 @@ def _stacked(k: int, parts: list[Any]) -> np.ndarray:
     return stacked.astype(np.float32) if all(type(part) is float for part in parts) else stacked
 
 
-def _check(arrays: tuple[np.ndarray, ...], batch_size: int, prefetch: int) -> None:
+def _check(arrays: tuple[np.ndarray, ...], batch_size: Any, prefetch: int) -> None:
     if not arrays:
         raise DataError("a loader needs at least one array, got none. Write Loader((x, y), batch_size).")
     lengths = [len(array) if array.ndim else None for array in arrays]

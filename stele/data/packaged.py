@@ -16,16 +16,29 @@ HELD_OUT = 10  # of each class, every tenth sentence is for the test
 
 
 def fashion_sample() -> Dataset:
-    """10,000 training and 2,000 test images of Fashion-MNIST, each class alike, test from the official test set."""
+    """A sample of Fashion-MNIST that comes with the package: 10,000 training and 2,000 test images.
+
+    Images are (N, 1, 28, 28) uint8. Each class has as many as the others, and the test images are of the official test
+    set.
+
+    >>> found = data.fashion_sample()
+    >>> found.train, np.bincount(found.test.y).tolist()
+    (Split(x=uint8[10000, 1, 28, 28], y=int64[10000]), [200, 200, 200, 200, 200, 200, 200, 200, 200, 200])
+    """
     full = fashion_mnist(SAMPLES)
     return Dataset("Fashion-MNIST sample", full.classes, full.train, full.test)
 
 
 def sentence_sample(size: int = 30_000, length: int = 50) -> Dataset:
-    """Movie review sentences (rt-polarity): int32 (N, length), 0 negative, 1 positive.
+    """Sentences of movie reviews that come with the package (rt-polarity): int32 (N, length), 0 negative, 1 positive.
 
-    Sentence k of a class is a test sentence when k % 10 == 9. Training never holds a sentence of the test: sentences of
-    the same words are left out.
+    The vocabulary of `size` numbers is counted on the training texts only; a row is the last `length` numbers of a
+    sentence, padded in front. Sentence k of a class is a test sentence when k % 10 == 9. Training never holds a
+    sentence of the test: sentences of the same words are left out.
+
+    >>> found = data.sentence_sample(size=1000, length=20)
+    >>> found.train, found.vocabulary[:3]
+    (Split(x=int32[9595, 20], y=int64[9595]), ('the', 'a', 'and'))
     """
     lines = [_sentences(SAMPLES / f"{name}.xz") for name in SENTENCES]
     test = [[line for k, line in enumerate(part) if k % HELD_OUT == HELD_OUT - 1] for part in lines]

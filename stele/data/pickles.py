@@ -16,6 +16,7 @@ import numpy as np
 
 from stele.data.files import read_bytes
 from stele.errors import DataError
+from stele.ops.arguments import is_dict, is_series
 
 LARGEST = 1 << 26       # bytes: a batch of CIFAR-10 has 31 million
 INSTRUCTIONS = 1 << 21  # a batch of CIFAR-10 has 50,000
@@ -56,7 +57,7 @@ def read_pickle(path: str | Path) -> dict[str, Any]:
     except (IndexError, TypeError, ValueError, struct.error) as error:  # the stack holds something else
         raise DataError(f"a pickle needs to be whole, got {type(error).__name__} ({error}) in {path}. "
                         "Download the archive again.") from None
-    if not isinstance(value, dict):
+    if not is_dict(value):
         raise DataError(f"a batch needs to be a pickled dict, got {type(value).__name__} in {path}.")
     return {_text(key): item.value if isinstance(item, _Array) else item for key, item in value.items()}
 
@@ -139,7 +140,7 @@ class _Machine:
     def append(self, values: tuple[Any, ...]) -> None:
         if not isinstance(self.stack[-1], list):
             raise TypeError("items are for lists")
-        self.stack[-1].extend(values)
+        self.stack[-1] += values
 
     def insert(self, values: tuple[Any, ...]) -> None:
         if not isinstance(self.stack[-1], dict) or len(values) % 2:
@@ -196,9 +197,9 @@ class _Machine:
 
 
 def _array(state: object) -> np.ndarray:
-    match state:
-        case (_, tuple(shape), dtype, bool(fortran) | int(fortran), bytes(raw)) if dtype is _UINT8 \
-                and len(shape) <= AXES and all(type(n) is int and n >= 0 for n in shape):
+    match state if is_series(state) else ():
+        case (_, shape, dtype, bool(fortran) | int(fortran), bytes(raw)) if dtype is _UINT8 \
+                and is_series(shape) and len(shape) <= AXES and all(type(n) is int and n >= 0 for n in shape):
             if math.prod(shape) != len(raw):
                 raise DataError(f"an array of shape {shape} needs {math.prod(shape)} bytes, got {len(raw)}")
             return np.frombuffer(raw, np.uint8).reshape(shape, order="F" if fortran else "C")

@@ -9,7 +9,12 @@ from stele.errors import DataError
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Split:
-    """Samples `x` (N, ...) and their labels `y` (N,) int64."""
+    """The samples `x` (N, ...) of one part of a data set, and their labels `y` (N,) int64, as NumPy arrays.
+
+    >>> part = data.Split(np.zeros((5, 1, 28, 28), np.uint8), np.arange(5))
+    >>> part, len(part)
+    (Split(x=uint8[5, 1, 28, 28], y=int64[5]), 5)
+    """
 
     x: np.ndarray
     y: np.ndarray
@@ -23,10 +28,15 @@ class Split:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """A training and a test split over the same classes.
+    """A data set under its `name`: the splits `train` and `test` over the same `classes`.
 
-    Images are uint8 (N, C, H, W); `unit` or a `Loader` turns them into float32 in 0..1. Texts are int32 (N, T)
-    word numbers, whose words `vocabulary` lists.
+    Images are uint8 (N, C, H, W); `unit` or a `Loader` turns them into float32 in 0..1. Texts are int32 (N, T) word
+    numbers, whose words `vocabulary` lists from number 3 on (0 pads, 1 starts, 2 is any other word).
+
+    >>> part = data.Split(np.array([[1, 4], [1, 3]], np.int32), np.array([0, 1]))
+    >>> found = data.Dataset("mine", ("bad", "good"), train=part, test=part, vocabulary=("fine", "dull"))
+    >>> found.classes[found.train.y[0]], found.vocabulary[found.train.x[0, 1] - 3]
+    ('bad', 'dull')
     """
 
     name: str
@@ -41,9 +51,9 @@ class Dataset:
 
 
 def unit(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """uint8 0..255 as float32 0..1: x / 255, rounded once.
+    """The bytes x, uint8 from 0 to 255, as float32 from 0 to 1: x / 255, rounded once; written into `out` if given.
 
-    >>> unit(np.array([0, 51, 255], np.uint8))
+    >>> data.unit(np.array([0, 51, 255], np.uint8))
     array([0. , 0.2, 1. ], dtype=float32)
     """
     return np.divide(x, np.float32(255), out=out, dtype=np.float32)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from stele.errors import DTypeError
-from stele.ir.scalars import Number
+from stele.ir.scalars import Number, Scalars
 from stele.ir.types import DType, bool_, uint32
 from stele.kernel.approx import Approximations
 from stele.kernel.exact import product_error, two_sum
@@ -39,7 +39,7 @@ class NumpyScalars(Approximations[Array]):
         if dtype.kind in "iu" and int(value) != value:
             raise DTypeError(f"{value} is no {dtype}; cast the element to a float dtype first")
         wrapped = int(value) % 2**dtype.bits if dtype.kind == "u" else value
-        return self._made(np.asarray(wrapped).astype(dtype.numpy), dtype)
+        return self._made(dtype.array(wrapped), dtype)
 
     def convert(self, x: Element[Array], dtype: DType) -> Element[Array]:
         if dtype == bool_:
@@ -88,6 +88,9 @@ class NumpyScalars(Approximations[Array]):
             return self._made(BINARY[name](x.value, y.value), result_dtype(name, x.dtype))
 
 
+_: type[Scalars[Element[Array]]] = NumpyScalars     # it says every word of the vocabulary
+
+
 def fma32(x: Array, y: Array, z: Array) -> Array:
     """x*y + z of float32, rounded once: the product is exact in float64, the sum is rounded to odd before the last."""
     return sum_to_odd(x.astype(np.float64) * y, z.astype(np.float64)).astype(np.float32)
@@ -97,8 +100,8 @@ def fma64(x: Array, y: Array, z: Array) -> Array:
     """x*y + z of float64, rounded once unless a part of it over- or underflows."""
     product = x * y
     error = product_error(x, y, product)
-    total, rest = two_sum(product, z)
-    missing = sum_to_odd(np.asarray(rest), np.asarray(error))
+    total, rest = map(np.asarray, two_sum(product, z))
+    missing = sum_to_odd(rest, np.asarray(error))
     return np.where(np.isfinite(missing) & (missing != 0), total + missing, total)
 
 

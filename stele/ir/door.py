@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar
 
 from stele import config
 from stele.errors import SteleError
-from stele.ir.origin import here, is_house, lines
+from stele.ir.origin import Where, here, is_house, lines
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,6 +27,15 @@ def leaving(error: Exception, asked: str = "") -> None:
     if trace is None or config.TRACEBACK() == "full" or not (isinstance(error, SteleError) or ends_outside(trace)):
         return
     error.__traceback__ = theirs(trace)
+
+
+def located(error: Exception, name: str, where: Where) -> None:
+    """Tells what an op's own code raised where the user asked for the op, unless it knows."""
+    places = ", ".join(lines(where))
+    if isinstance(error, SteleError):
+        error.where = error.where or places
+    elif not hasattr(error, "__notes__"):
+        error.add_note(f"This was raised by {name} at {places}.")
 
 
 def theirs(trace: TracebackType | None) -> TracebackType | None:

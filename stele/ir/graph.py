@@ -1,50 +1,49 @@
 """The graph: ops applied to values, and walks over them."""
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import FrozenInstanceError, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from stele.errors import DTypeError, GraphError, advice, kind
+from stele.errors import DeviceError, DTypeError, GraphError, advice, kind
 from stele.ir.origin import Where, here
-from stele.ir.types import DType, Guard, TupleType, Type, dtype, holds, unfit
+from stele.ir.record import Record
+from stele.ir.sizes import Dim
+from stele.ir.types import HOME, DType, Guard, TupleType, Type, dtype, holds, unfit
 
-Array = NDArray[Any]
+Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
 Operand = Union["Value", float, int, bool]
+Placed = tuple["Value", bool]
+"""A value with a leading axis of places (True), or the same at all places."""
 
 
-class Frozen:
-    """An object whose attributes are never set: subclasses of a frozen dataclass without fields of their own too."""
+def digest(raw: bytes) -> str:
+    """The SHA-256 of bytes, as hexadecimal digits."""
+    import hashlib  # imported late: 2 ms
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+    return hashlib.sha256(raw).hexdigest()
 
 
-@dataclass(frozen=True)
-class Op(Frozen):
+class Op(Record):
     """An operation: its fields are its attributes, its methods all that the system may ask of it.
-
-    A subclass with fields is a frozen dataclass; one without is a plain class, which inherits all that it needs, and
-    spares each `import stele` the code that the decorator would write.
 
     How it is computed is answered by exactly one of `scalar` (elementwise), `generate` (from the index),
     `source` (movement), `identity`/`combine` (reduction) or `expand` (composite); contractions, control
-    and foreign ops are known to the backends by class.
+    and foreign ops are known to the backends by class. One that answers in none of these ways is a host op: programs
+    call its `reference` in Python.
     """
 
-    family: ClassVar[str] = ""
+    family: ClassVar[str] = "host"
 
     def __call__(self, *args: Any) -> Value:
         x = self.prepare(*args)
         for v in x:
             if isinstance(v.type, TupleType) and not isinstance(self, Item):
                 raise GraphError(f"{self.name} takes arrays, got the tuple {v.type}: take one part with Item(k)")
-        return Value(self, x, self.type(*(v.type for v in x)), here())  # type: ignore[arg-type]
+        return Value(self, x, self.typed(*(v.type for v in x)), here())  # type: ignore[arg-type]
 
     @property
     def name(self) -> str:
@@ -58,16 +57,43 @@ class Op(Frozen):
         """The result's type; raises ShapeError or DTypeError where operands do not fit."""
         raise NotImplementedError(self.name)
 
+    def typed(self, *x: Type) -> Type | TupleType:
+        """The result's type on the device of the operands: of those on the host numbers, and what is made of nothing,
+        follow the others."""
+        y = self.type(*x)
+        away = {t.device for t in x} - {HOME}
+        if len(away) > 1:
+            raise DeviceError(f"{self.name} takes operands of one device, got {' and '.join(map(str, x))}")
+        return y.on(*away) if away else y
+
     def reference(self, *x: Any, **_: Any) -> Any:
-        """The meaning in NumPy: an array, or a tuple of arrays for a tuple op."""
+        """The meaning in NumPy: an array, or a tuple of arrays for a tuple op. Of a host op the operands are read-only
+        views of a program's memory: what is to be kept beyond the call is copied.
+        """
         raise NotImplementedError(self.name)
 
     def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        """Cotangents of the operands, given that of the result (a tuple with None for a tuple op)."""
+        """Cotangents of the operands, given that of the result (a tuple with None for a tuple op). Zero without a rule;
+        a host op has to have one.
+        """
+        self.refuse_zero("vjp", y)
         return tuple(None for _ in x)
 
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
         """Tangent of the result, given those of the operands (None is zero; a tuple op returns a tuple)."""
+        self.refuse_zero("jvp", y)
+        return None
+
+    def refuse_zero(self, rule: str, y: Value) -> None:
+        """Raises where a host op has no such rule for a result that has derivatives."""
+        if self.family == "host" and (isinstance(y.type, TupleType) or y.dtype.is_float):
+            raise GraphError(f"{self.name} has no derivative: its class has no {rule}",
+                             hint=f"Give it one, or cut the derivative off with x.detach() before {self.name}.")
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        """The op at n places at once: its result (a tuple for a tuple op) with a leading axis of n; None where it has
+        no such form. At least one operand has such an axis too; `y` is the op at one place.
+        """
         return None
 
     @classmethod
@@ -128,7 +154,6 @@ class Value:
         return f"<{self.op.name} {self.type}>"
 
 
-@dataclass(frozen=True)
 class Parameter(Op):
     """An input of a graph, or a leaf whose numbers the front holds."""
 
@@ -140,7 +165,6 @@ class Parameter(Op):
         return self.of
 
 
-@dataclass(frozen=True)
 class Literal(Op):
     """A number: shape ().
 
@@ -156,10 +180,9 @@ class Literal(Op):
         return Type(self.dtype)
 
     def reference(self, *x: Array) -> Array:
-        return np.asarray(self.value).astype(self.dtype.numpy)
+        return self.dtype.array(self.value)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Constant(Op):
     """An array known when the graph is made; equal to another with the same bytes."""
 
@@ -174,7 +197,7 @@ class Constant(Op):
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(np.ascontiguousarray(self.array).tobytes()).hexdigest()[:16]
+        return digest(np.ascontiguousarray(self.array).tobytes())[:16]
 
     def key(self) -> tuple[Any, ...]:
         return (self.array.dtype.name, self.array.shape, self.digest)
@@ -189,7 +212,6 @@ class Constant(Op):
         return f"Constant({self.array.dtype.name}, {self.array.shape}, {self.digest})"
 
 
-@dataclass(frozen=True)
 class Item(Op):
     """Part k of a tuple."""
 
@@ -217,7 +239,7 @@ class Graph:
     @property
     def digest(self) -> str:
         """The same for equal graphs, in every process; origins and labels do not count."""
-        return hashlib.sha256("\n".join(canonical(self)).encode()).hexdigest()
+        return digest("\n".join(canonical(self)).encode())
 
     def key(self) -> str:
         return self.digest
@@ -233,6 +255,11 @@ class Graph:
 
     def __iter__(self) -> Iterator[Value]:
         return iter(walk(self.results))
+
+    @property
+    def everything(self) -> Iterator[Value]:
+        """All values in walking order, parameters first, those of nested graphs behind the value that holds them."""
+        return nested(walk([*self.parameters, *self.results]))
 
 
 def canonical(graph: Graph) -> Iterator[str]:
@@ -255,7 +282,10 @@ def literal(value: object, like: DType | None = None) -> Value:
     number: float | int | bool = value.item() if isinstance(value, np.generic) else value  # type: ignore[assignment]
     if not holds(like, number):
         raise unfit(number, like)
-    return Literal(number, like)()
+    if not like.is_float:
+        number = bool(number) if like.kind == "b" else int(number)
+    large = like.is_float and isinstance(number, int) and number.bit_length() > 63      # halves are not made of those
+    return Literal(float(number) if large else number, like)()
 
 
 def number_dtype(value: object) -> DType:
@@ -283,6 +313,23 @@ def walk(results: Iterable[Value], stop: Callable[[Value], bool] | None = None) 
         stack.append((v, True))
         stack.extend((a, False) for a in reversed(v.args) if a not in done)
     return list(done)
+
+
+def nested(values: Iterable[Value]) -> Iterator[Value]:
+    """The values, and behind each one those of the graphs that its op holds."""
+    for v in values:
+        yield v
+        for graph in v.op.graphs:
+            yield from graph.everything
+
+
+def free(values: Iterable[Value]) -> set[Value]:
+    """Those of `values`, operands first, that are made of nothing, such as numbers: every device can make them."""
+    found: set[Value] = set()
+    for v in values:
+        if v.data is None and not isinstance(v.op, Parameter) and all(a in found for a in v.args):
+            found.add(v)
+    return found
 
 
 def users(values: Iterable[Value]) -> dict[Value, list[Value]]:
@@ -315,7 +362,7 @@ def rebuild(v: Value, args: Sequence[Value]) -> Value:
     """The same op on other operands, keeping the origins; the value itself where nothing changed."""
     if all(a is b for a, b in zip(v.args, args)):
         return v
-    return Value(v.op, tuple(args), v.op.type(*(a.type for a in args)), v.where)  # type: ignore[arg-type]
+    return Value(v.op, tuple(args), v.op.typed(*(a.type for a in args)), v.where)  # type: ignore[arg-type]
 
 
 def parameter(label: str, type: Type) -> Value:

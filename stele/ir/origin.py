@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable
 from contextvars import ContextVar
 from functools import lru_cache
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from warnings import warn_explicit
 
 HOUSE = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
@@ -42,24 +41,32 @@ class Scope(NamedTuple):
     inherited: Where | None = None
 
 
+MOST_PLACES = 1 << 12
+PLACES: dict[tuple[int, int, str], Where] = {}     # each entry holds its code object, whose id so stays its own
+
 SCOPE: ContextVar[Scope] = ContextVar("scope", default=Scope())  # noqa: B039 (a NamedTuple of what never changes)
 
 
 def users_frame() -> FrameType:
-    """The nearest frame that runs no code of ours."""
-    frame = sys._getframe(1)  # type: ignore[reportPrivateUsage]
-    while frame.f_back is not None and is_house(frame.f_code.co_filename):
-        frame = frame.f_back
+    """The nearest frame that runs no code of ours; to be asked by a function that is called by one of ours."""
+    frame = sys._getframe(3)  # type: ignore[reportPrivateUsage]
+    while is_house(frame.f_code.co_filename) and (outer := frame.f_back) is not None:
+        frame = outer
     return frame
 
 
 def here() -> Where:
     """The origins of a value made now: inherited ones, or the nearest line that is not ours."""
-    scope = SCOPE.get()
-    if scope.inherited is not None:
-        return scope.inherited
+    layer, inherited = SCOPE.get()
+    if inherited is not None:
+        return inherited
     frame = users_frame()
-    return frozenset((Origin(frame.f_code, frame.f_lasti, scope.layer),))
+    code, offset = frame.f_code, frame.f_lasti
+    if (found := PLACES.get(key := (id(code), offset, layer))) is None:
+        if len(PLACES) >= MOST_PLACES:
+            PLACES.clear()
+        found = PLACES[key] = frozenset((Origin(code, offset, layer),))
+    return found
 
 
 def note(message: str) -> None:
@@ -86,24 +93,23 @@ def is_house(filename: str) -> bool:
     return filename.startswith(HOUSE) and not filename.startswith(GUESTS)
 
 
-@contextmanager
-def inherit(where: Where) -> Generator[None, None, None]:
+class setting:
+    """A context in which a context variable, such as the scope, holds this."""
+
+    def __init__(self, variable: ContextVar[Any], value: Any) -> None:
+        self.variable, self.value = variable, value
+        self.tokens: list[Any] = []
+
+    def __enter__(self) -> None:
+        self.tokens.append(self.variable.set(self.value))
+
+    def __exit__(self, *error: object) -> None:
+        self.variable.reset(self.tokens.pop())
+
+
+def inherit(where: Where) -> setting:
     """Values made inside take these origins: for rewrites and derivatives."""
-    token = SCOPE.set(Scope(SCOPE.get().layer, where))
-    try:
-        yield
-    finally:
-        SCOPE.reset(token)
-
-
-@contextmanager
-def layer(path: str) -> Generator[None, None, None]:
-    """Values made inside belong to this layer."""
-    token = SCOPE.set(SCOPE.get()._replace(layer=path))
-    try:
-        yield
-    finally:
-        SCOPE.reset(token)
+    return setting(SCOPE, Scope(SCOPE.get().layer, where))
 
 
 @lru_cache(maxsize=65536)

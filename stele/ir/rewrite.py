@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 from stele.errors import GraphError
 from stele.ir.graph import Graph, Op, Parameter, Value, parameter, walk
 from stele.ir.origin import NOWHERE, Origin, Where, inherit, lines
+from stele.ir.report import Report
 from stele.ir.types import DTYPES, DType, Shape, Type, float32
 from stele.ir.verify import agree
 
@@ -83,35 +84,6 @@ def rule(example: Example, *, error: float = 0, domain: tuple[float, float] = (-
     names = inspect.signature(example).parameters
     types: dict[str, Shape | Type] = {k: inputs.get(k, (2, 3)) for k in names}
     return lambda match: Rule(match, example, types, error, domain, hard, also, dtypes)
-
-
-@dataclass
-class Report:
-    """What was rewritten: for each rule its firings, each with the user's lines it touched."""
-
-    firings: dict[str, list[Where]] = field(default_factory=dict[str, list[Where]])
-    docs: dict[str, str] = field(default_factory=dict[str, str])
-    unfinished: list[str] = field(default_factory=list[str])
-
-    def add(self, name: str, doc: str, where: Where) -> None:
-        self.firings.setdefault(name, []).append(where)
-        self.docs[name] = doc
-
-    def count(self, name: str) -> int:
-        return len(self.firings.get(name, ()))
-
-    @property
-    def total(self) -> int:
-        return sum(map(len, self.firings.values()))
-
-    def __str__(self) -> str:
-        """One line per rule: how often, what, where; a pass that changed nothing says so."""
-        if not self.firings:
-            return "nothing to rewrite"
-        rows = [f"{len(found):5}x {name:32} {self.docs[name]:48} {', '.join(lines(frozenset[Origin]().union(*found)))}"
-                for name, found in sorted(self.firings.items(), key=lambda item: -len(item[1]))]
-        rows += [f"stopped at its limit, the last rules were {', '.join(self.unfinished)}"] if self.unfinished else []
-        return "\n".join(row.rstrip() for row in rows)
 
 
 def rewrite(graph: Graph, rules: Iterable[Rule], off: Collection[str] = (), report: Report | None = None) -> Graph:
@@ -191,7 +163,7 @@ class Rewriter:
             u.where = where
         if not made and not isinstance(new.op, Parameter) and not where <= new.where:
             self.extra[new] = self.extra.get(new, NOWHERE) | where
-        self.report.add(r.name, r.doc, where)
+        self.report.fired(r.name, r.doc, where)
 
 
 def becomes_or_args(v: Value, becomes: dict[Value, Value]) -> tuple[Value, ...]:

@@ -15,7 +15,7 @@ from stele.ir.graph import Array, Graph, Item, Op, Parameter, Value, parameter, 
 from stele.ir.origin import NOWHERE, Origin, Where, lines
 from stele.ir.sizes import Size, evaluate
 from stele.ir.sizes import parse as parse_size
-from stele.ir.types import DTYPES, DType, Guard, TupleType, Type, dtype
+from stele.ir.types import DTYPES, HOME, DType, Guard, TupleType, Type, dtype
 
 INLINE = 16
 NUMBERS = {"inf": float("inf"), "nan": float("nan")}
@@ -111,7 +111,7 @@ def parse(text: str, ops: Mapping[str, type[Op]]) -> Graph:
 
 
 HEAD = re.compile(r"( *)graph(\d*)\((.*?)\)(?: if (.*))?:$")
-INPUT = re.compile(r"([\w.]+): (\w+\[.*?\](?:@\w+)?)(?:, |$)")
+INPUT = re.compile(r"([\w.]+): (\w+\[.*?\](?:@[\w:]+)?)(?:, |$)")
 LINE = re.compile(r" *(v\d+) = (.*)\(([^()]*)\) : (.+)$")
 ORIGIN = re.compile(r"(.+?)(?: \((.*)\))?$")
 
@@ -208,12 +208,12 @@ def parse_array(of: DType, shape: tuple[int, ...], data: str | tuple[float, ...]
 def parse_type(text: str) -> Any:
     """The type that `str` printed: `float32[n,3]`, or a tuple of those in parentheses."""
     if text.startswith("("):
-        return TupleType(tuple(parse_type(t) for t in re.findall(r"\w+\[.*?\](?:@\w+)?", text)))
-    parts = re.fullmatch(r"(\w+)\[(.*)\](?:@(\w+))?", text)
+        return TupleType(tuple(parse_type(t) for t in re.findall(r"\w+\[.*?\](?:@[\w:]+)?", text)))
+    parts = re.fullmatch(r"(\w+)\[(.*)\](?:@([\w:]+))?", text)
     if not parts:
         raise GraphError(f"cannot read the type {text!r}; write for example 'float32[n,3]'")
     shape = tuple(parse_size(d) for d in parts[2].split(",")) if parts[2] else ()
-    return Type(dtype(parts[1]), shape, parts[3] or "cpu")
+    return Type(dtype(parts[1]), shape, parts[3] or HOME)
 
 
 def parse_guard(text: str) -> Guard:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import reduce
 from operator import eq, ge, lt, ne
+from sys import intern
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from stele.errors import DTypeError, ShapeError
@@ -50,11 +50,22 @@ class DType:
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        return NUMPY[self.name]
+        return NUMPY[self.name] if self.name in NUMPY else NUMPY.setdefault(self.name, brain_float())
 
     @property
     def is_float(self) -> bool:
         return self.kind == "f"
+
+    def array(self, x: Any) -> np.ndarray[Any, Any]:
+        """x in this dtype, as a C-ordered array of its own; bfloat16 is rounded to once, not by way of float32."""
+        made: np.ndarray[Any, Any] = np.asarray(x)
+        if self.name == "bfloat16" and made.dtype.itemsize > 2 and made.dtype != np.float32:
+            wide = made.astype(np.float64)
+            with np.errstate(over="ignore"):
+                near = wide.astype(np.float32)
+            # what is not exact gets an odd last bit
+            made = np.where(near == wide, near, (near.view(np.uint32) - (abs(near) > abs(wide)) | 1).view(np.float32))
+        return np.array(made, self.numpy, order="C")
 
     def __str__(self) -> str:
         return self.name
@@ -73,10 +84,18 @@ float32  = DType("float32", "f", 32)
 float64  = DType("float64", "f", 64)
 
 DTYPES = {d.name: d for d in (bool_, uint8, uint32, int32, int64, float16, bfloat16, float32, float64)}
+HOME = "cpu"             # the device where Python runs, and where arrays are unless something else is said
 MOST_BYTES = (1 << 62) - 1      # of any array, so that no index or count of bytes leaves an int64
-NUMPY = {name: np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name) for name in DTYPES}
+NUMPY = {name: np.dtype(name) for name in DTYPES if name != "bfloat16"}
 PYTHON: dict[type, DType] = {float: float32, int: int64, bool: bool_}
 RANK = {name: rank for rank, name in enumerate(DTYPES)}
+
+
+def brain_float() -> np.dtype[Any]:
+    """NumPy's dtype for bfloat16, which another package gives it."""
+    import ml_dtypes  # imported late: 4 ms
+
+    return np.dtype(ml_dtypes.bfloat16)
 
 
 def dtype(of: object) -> DType:
@@ -160,7 +179,7 @@ def whole_in(integer: DType) -> DType:
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """What an array value is: dtype, shape and device.
+    """What an array value is: dtype, shape and device. Types of one `mark`, which a dict finds quickly, are equal.
 
     >>> str(Type(float32, (2, 3)))
     'float32[2,3]'
@@ -168,7 +187,8 @@ class Type:
 
     dtype: DType
     shape: Shape = ()
-    device: str = "cpu"
+    device: str = HOME
+    mark: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         bytes_ = self.dtype.bytes
@@ -179,6 +199,7 @@ class Type:
                 bytes_ *= n or 1
         if bytes_ > MOST_BYTES:
             raise ShapeError(f"an array {self.dtype}{list(self.shape)} has {bytes_} bytes, more than can be addressed")
+        object.__setattr__(self, "mark", intern(f"{self.dtype.name}{self.shape}{self.device}"))
 
     def __hash__(self) -> int:
         return hash((self.dtype.name, self.shape))
@@ -197,8 +218,12 @@ class Type:
     def with_dtype(self, dtype: DType) -> Type:
         return Type(dtype, self.shape, self.device)
 
+    def on(self, device: str) -> Type:
+        """The same on a device."""
+        return Type(self.dtype, self.shape, device)
+
     def __str__(self) -> str:
-        place = "" if self.device == "cpu" else f"@{self.device}"
+        place = "" if self.device == HOME else f"@{self.device}"
         return f"{self.dtype}[{','.join(map(str, self.shape))}]{place}"
 
 
@@ -207,6 +232,14 @@ class TupleType:
     """The type of an op with several results; `Item(k)` takes one out."""
 
     items: tuple[Type, ...]
+
+    @property
+    def device(self) -> str:
+        return self.items[0].device if self.items else HOME
+
+    def on(self, device: str) -> TupleType:
+        """The same on a device."""
+        return TupleType(tuple(t.on(device) for t in self.items))
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.items))})"

@@ -1,13 +1,13 @@
 """Every invariant of a graph, one check each."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from stele.errors import GraphError, SteleError
-from stele.ir.graph import Graph, Item, Parameter, Value, walk
-from stele.ir.origin import lines
+from stele.ir.graph import Graph, Item, Parameter, Value, free, walk
+from stele.ir.origin import lines, setting
 from stele.ir.sizes import names
-from stele.ir.types import SIZES, Sizes, TupleType, Type
+from stele.ir.types import SIZES, Guard, Sizes, TupleType, Type
 
 
 def is_acyclic(graph: Graph) -> Iterator[str]:
@@ -61,12 +61,22 @@ def has_inferred_types(graph: Graph) -> Iterator[str]:
         if isinstance(v.op, Parameter):
             continue
         try:
-            inferred = v.op.type(*(a.type for a in v.args))  # type: ignore[arg-type]
+            inferred = v.op.typed(*(a.type for a in v.args))  # type: ignore[arg-type]
         except SteleError as error:
             yield f"{told(v)} does not take its operands: {error}"
             continue
         if not agree(inferred, v.type):
             yield f"{told(v)} has the type {v.type}, its op infers {inferred}"
+
+
+def stays_on_its_device(graph: Graph) -> Iterator[str]:
+    """An operand of another device is moved by a Transfer, but for numbers and what is made of nothing."""
+    values = walk(graph.results)
+    made_of_nothing = free(values)
+    for v in values:
+        for a in v.args:
+            if a.type.device != v.type.device and a.shape and v.op.name != "Transfer" and a not in made_of_nothing:
+                yield f"{told(v)} on {v.type.device} takes {a.type}"
 
 
 def agree(a: object, b: object) -> bool:
@@ -104,7 +114,7 @@ def holds_sound_graphs(graph: Graph) -> Iterator[str]:
 
 
 CHECKS = (is_acyclic, has_unique_parameters, has_no_foreign_parameters, takes_items_of_tuples_only,
-          has_inferred_types, knows_where_from, guards_known_sizes, holds_sound_graphs)
+          has_inferred_types, stays_on_its_device, knows_where_from, guards_known_sizes, holds_sound_graphs)
 
 
 def problems(graph: Graph) -> list[str]:
@@ -112,18 +122,17 @@ def problems(graph: Graph) -> list[str]:
     return list(is_acyclic(graph)) or [problem for check in CHECKS[1:] for problem in check(graph)]
 
 
-def verify(graph: Graph, hints: Mapping[str, int] | None = None) -> Graph:
+def verify(graph: Graph, hints: Mapping[str, int] | None = None, guards: Sequence[Guard] | None = None) -> Graph:
     """The graph itself; raises GraphError that lists every broken invariant.
 
-    `hints` are the example sizes of the trace: with them, what types assume of symbolic sizes is held against guards.
+    `hints` are the example sizes of the trace: with them, what types assume of symbolic sizes is held against guards,
+    the graph's own unless others are given.
     """
-    known = Sizes(dict(hints or {}), list(graph.guards))
-    token = SIZES.set(known if hints is not None else None)
-    try:
+    stated = graph.guards if guards is None else guards
+    known = Sizes(dict(hints or {}), list(stated))
+    with setting(SIZES, known if hints is not None else None):
         found = problems(graph)
-    finally:
-        SIZES.reset(token)
-    found += [f"types assume {g}, which no guard states" for g in known.guards[len(graph.guards):]]
+    found += [f"types assume {g}, which no guard states" for g in known.guards[len(stated):]]
     if found:
         raise GraphError(f"this graph breaks {len(found)} invariants: {'; '.join(found[:8])}")
     return graph

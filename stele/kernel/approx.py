@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 
 from stele.kernel import modulo, tables
+from stele.kernel.exact import SPLIT, product_error
 from stele.kernel.far import half_turns
 from stele.kernel.formats import FORMATS, Format
 from stele.kernel.power import power
@@ -103,6 +104,18 @@ class Approximations(Vocabulary[V]):
         near = self.fma(self.polynomial(x * x, tables.ERF[bits]), x, x)
         tail = self.exp(self.polynomial(self.min(a, 4.0 if bits == 32 else 6.0), tables.ERFC[bits]))
         return self.select(a < 1, near, self.with_sign(1 - tail, x))
+
+    def erfc(self, x: Element[V]) -> Element[V]:
+        """Results below a sixteenth of the least normal number are 0."""
+        x, _ = self._float(x)
+        bits = x.dtype.bits
+        a = self.min(abs(x), 10.5 if bits == 32 else 27.5)  # where exp(-a*a) is 0
+        square = a * a
+        rest = self.fma(a, a, -square) if self.fused else product_error(a, a, square, SPLIT[bits])
+        e = self.exp(-square)
+        tail = self.fma(e, -rest, e) * self.polynomial((a - 2) / (a + 2), tables.ERFCX[bits]) / (a + a + 1)
+        near = 1 - self.fma(self.polynomial(x * x, tables.ERF[bits]), x, x)
+        return self.select(abs(x) < 0.5, near, self.select(x < 0, 2 - tail, tail))
 
     def pow(self, x: Element[V], y: Operand) -> Element[V]:
         """x**y as IEEE 754 has it: 1 for y = 0 or x = 1, NaN for negative x unless y is an integer."""

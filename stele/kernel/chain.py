@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stele.ir.types import Shape, product
-from stele.kernel.fuse import Kernel
+from stele.kernel.kinds import Kernel, Nest
 from stele.kernel.slots import Slots
 from stele.kernel.space import is_fold, reduced
 from stele.kernel.tasks import ENOUGH
@@ -21,7 +21,7 @@ def parts(kernels: Sequence[Kernel], slots: Slots) -> int:
     made = {slots.of(v) for kernel in kernels for v in kernel.results}
     owned = all(slots.root(k) in made and slots.table[k].kind in ("temp", "result") for k in made)
     fits = owned and is_product(kernels[0]) and all(
-        (kernel.kind == "nest" or is_product(kernel)) and keeps(kernel, made, slots, lead) for kernel in kernels)
+        (isinstance(kernel, Nest) or is_product(kernel)) and keeps(kernel, made, slots, lead) for kernel in kernels)
     return count if fits and isinstance(count := product(lead), int) and count >= ENOUGH else 0
 
 
@@ -32,7 +32,8 @@ def is_product(kernel: Kernel) -> bool:
 def keeps(kernel: Kernel, made: set[int], slots: Slots, lead: Shape) -> bool:
     """Whether what depends on a product, or on what is `made`, lies in the same part of the leading axes."""
     n = len(lead)
-    moved = {v for v in kernel.inputs if slots.of(v) in made} | ({kernel.anchor} if kernel.anchor else set())
+    moved = {v for v in kernel.inputs if slots.of(v) in made}
+    moved |= {kernel.anchor} if kernel.anchor else set()
     for v in kernel.body:
         if v is kernel.anchor or moved.isdisjoint(v.args):
             continue
@@ -40,7 +41,7 @@ def keeps(kernel: Kernel, made: set[int], slots: Slots, lead: Shape) -> bool:
             case Transpose(axes):           alike = axes[:n] == tuple(range(n))
             case Broadcast():               alike = v.ndim == v.args[0].ndim
             case Reshape() | MatMul():      alike = True
-            case _ if is_fold(v):           alike = reduced(v)[0] >= n
+            case _ if is_fold(v):           alike = min(reduced(v), default=n) >= n
             case _:                         alike = v.op.family == "elementwise"
         if not alike:
             return False

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stele.ir.graph import Literal, Value
+from stele.ir.graph import Literal, Op, Value
 from stele.ir.sizes import Dim, Size
 from stele.ir.types import Shape
 from stele.kernel.index import Opaque, variable
@@ -20,7 +20,7 @@ from stele.ops.linear import Cast, Movement
 
 Facts = dict[Dim | None, Any]
 """What an element is where an expression is not negative, or everywhere (None): a number, or an index expression."""
-COMPARE = {GreaterEqual: (1, 0), Greater: (1, -1), Less: (-1, -1), LessEqual: (-1, 0)}
+COMPARE: dict[type[Op], tuple[int, int]] = {GreaterEqual: (1, 0), Greater: (1, -1), Less: (-1, -1), LessEqual: (-1, 0)}
 """A comparison of x and z holds where `a * (x - z) + b >= 0`."""
 DEEP = 64
 """Ops between a mask and what it tells, at most."""
@@ -61,7 +61,7 @@ class Finding:
         for u in self.users[v]:
             alike = u.op.family == "elementwise" and u.shape == v.shape
             found.append({*self.facts(u, position(u.shape)), *self.ignored(u)} if alike else set())
-        return set.intersection(*found)
+        return set[Dim | None].intersection(*found)
 
     def facts(self, v: Value, index: Index, depth: int = DEEP) -> Facts:
         """What is known of element `index` of v."""

@@ -17,7 +17,7 @@ def widened(s: Any, bits: Any, dtype: DType) -> Any:
 
 
 def to_odd(s: Any, x: Any) -> Any:
-    """float32 from float64, where what is not exact gets an odd last bit: rounded to float16 then, it rounds once."""
+    """float32 from float64, where what is not exact gets an odd last bit: rounded to a half then, it rounds once."""
     near = s.cast(x, float32)
     back, bits = s.cast(near, float64), s.bitcast(near, uint32)
     bits = s.select(abs(back) > abs(x), bits - 1, bits)

@@ -2,53 +2,33 @@
 from __future__ import annotations
 
 from stele.errors import GraphError
-from stele.ir.graph import Constant, Graph, Item, Literal, Value, users, walk
+from stele.ir.graph import Constant, Graph, Item, Value, users, walk
+from stele.ir.report import Report
 from stele.kernel.cost import instructions
 from stele.kernel.index import variable
+from stele.kernel.kinds import Contraction, Host, Library, Nest, Place, Repeat, Role, Scatter, role_of
 from stele.kernel.space import Unfit, follow, measured
-from stele.ops.linear import Broadcast, Cast, Concatenate, Gather, Pad, Reshape, Slice, Transpose
+from stele.ops.gather import Gather
+from stele.ops.linear import Broadcast, Cast, Pad, Reshape, Slice, Transpose
 from stele.ops.windows import Taps, Window
 
 CHEAP = 10
 """What may be computed again for each user, in instructions and loads."""
 LARGEST = 96
 """Values in one kernel at most."""
-
-
-def kind_of(v: Value) -> str:
-    """How a value comes about: "leaf", "number", "inline", "fold", or what kind of kernel is made for it alone."""
-    match v.op.family:
-        case "contraction" if not v.dtype.is_float:
-            return "host"
-        case "leaf":
-            is_number = isinstance(v.op, Literal) or (isinstance(v.op, Constant) and v.op.array.size == 1)
-            return "number" if is_number else "leaf"
-        case "elementwise" | "generate":
-            return "inline"
-        case "movement":
-            return "nest" if isinstance(v.op, Concatenate) else "inline"
-        case "reduction":
-            return "fold"
-        case "indexing":
-            return "inline" if isinstance(v.op, Gather) else "scatter"
-        case "contraction":
-            return "contraction"
-        case "control":
-            return "scan"
-        case "foreign":
-            return "library"
-    return "host"
+ALONE = (Repeat, Host, Library, Scatter)
+"""Kernels that read all their operands from memory."""
 
 
 class Inlining:
-    """For each value of a graph, in `order`, its `kind`; `roots` are kept, `views` show the memory of another value."""
+    """For each value of a graph, in `order`, its `role`; `roots` are kept, `views` show the memory of another value."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, report: Report) -> None:
+        self.graph, self.report = graph, report
         self.order = {v: k for k, v in enumerate(walk(graph.results))}
         self.users = users(self.order)
         parameters = set(graph.parameters)
-        self.kind = {v: "leaf" if v in parameters else kind_of(v) for v in self.order}
+        self.role: dict[Value, Role] = {v: Place.LEAF if v in parameters else role_of(v) for v in self.order}
         self.roots: set[Value] = set()
         self.cost: dict[Value, int] = {}
         self.count: dict[Value, int] = {}
@@ -57,11 +37,11 @@ class Inlining:
 
     def choose(self) -> None:
         """Decides what is in memory: results, operands of what is no loop of ours, sums, what is dear and reused."""
-        for v, kind in self.kind.items():
-            if kind in ("inline", "fold"):
+        for v, role in self.role.items():
+            if role in (Place.INLINE, Place.FOLD):
                 if isinstance(v.op, Gather | Taps):
                     self.keep(v.args[0])
-            elif kind in ("scan", "host", "library", "scatter"):
+            elif role in ALONE:
                 for a in v.args:
                     self.keep(a, even_number=True)
         for v in self.graph.results:
@@ -77,27 +57,28 @@ class Inlining:
     def made(self) -> list[Value]:
         """The values that kernels have to compute, in order."""
         return [v for v in self.order if v not in self.views
-                and (v in self.roots or self.kind[v] not in ("leaf", "number", "inline"))]
+                and (v in self.roots or self.role[v] not in (Place.LEAF, Place.NUMBER, Place.INLINE))]
 
     def keep(self, v: Value, even_number: bool = False) -> None:
         """v has to be in memory; seen through a reshape, what it reshapes has to."""
-        while isinstance(v.op, Reshape) and self.kind[v.args[0]] != "number":
+        while isinstance(v.op, Reshape) and self.role[v.args[0]] is not Place.NUMBER:
             v = v.args[0]
-        if self.kind[v] != "leaf" and (even_number or self.kind[v] != "number") and not isinstance(v.op, Constant):
+        stored = self.role[v] is Place.LEAF or isinstance(v.op, Constant)
+        if not stored and (even_number or self.role[v] is not Place.NUMBER):
             self.roots.add(v)
 
     def in_memory(self, v: Value) -> bool:
-        return v in self.roots or v in self.views or self.kind[v] not in ("inline", "number")
+        return v in self.roots or v in self.views or self.role[v] not in (Place.INLINE, Place.NUMBER)
 
     def weigh(self, v: Value) -> None:
         """Notes what v costs to compute again, and keeps it if that is too much for its users."""
-        if self.kind[v] == "contraction":
+        if self.role[v] is Contraction:
             for a in v.args:
                 if not self.read_through(a):
                     self.keep(a, even_number=True)
         if isinstance(v.op, Reshape) and self.in_memory(v.args[0]):
             self.views[v] = v.args[0]
-        if self.kind[v] not in ("inline", "fold", "nest"):
+        if self.role[v] not in (Place.INLINE, Place.FOLD, Nest):
             self.cost[v], self.count[v] = 1, 0
             return
         self.cost[v] = sum(self.cost[a] for a in v.args) + own_cost(v)
@@ -105,10 +86,13 @@ class Inlining:
         again = len(set(self.users[v])) > 1 or any(repeats(u) for u in self.users[v])
         if v.op.name == "RandomBits":
             self.cost[v] = 1
-        elif self.kind[v] != "inline" or self.count[v] > LARGEST // 2 or (
+        elif self.role[v] is not Place.INLINE or self.count[v] > LARGEST // 2 or (
                 again and (self.cost[v] > CHEAP or self.is_outcome(v))) or self.is_padded_outcome(v):
+            if again and self.cost[v] > CHEAP:
+                self.report.decided("kept", f"{v.op.name} {v.type}", "dear to compute again for each that reads it",
+                                    v.where, self.cost[v], CHEAP)
             self.keep(v)
-        if v in self.roots or self.kind[v] == "fold":
+        if v in self.roots or self.role[v] is Place.FOLD:
             self.cost[v], self.count[v] = 1, 0
 
     def is_outcome(self, v: Value) -> bool:
@@ -125,12 +109,12 @@ class Inlining:
             return False
         if isinstance(x.op, Reshape):
             return self.leads_to(x.args[0], x)
-        return self.kind[x] == "contraction" or (x not in self.roots and self.is_outcome(x))
+        return self.role[x] is Contraction or (x not in self.roots and self.is_outcome(x))
 
     def read_through(self, v: Value) -> bool:
         """Whether a contraction may compute an operand while it reads it: moved, or simple and used nowhere else."""
-        if self.in_memory(v) or self.kind[v] == "number":
-            return self.kind[v] != "number"
+        if self.in_memory(v) or self.role[v] is Place.NUMBER:
+            return self.role[v] is not Place.NUMBER
         body = self.inlined(v)
         simple = all(isinstance(u.op, Broadcast | Transpose | Slice | Reshape | Cast | Taps)
                      or (u.op.family == "elementwise" and len(self.users[u]) == 1) for u in body)
@@ -142,11 +126,11 @@ class Inlining:
 
     def settle(self, v: Value) -> None:
         """Puts reshaped operands in memory until v's inlined operands have a common space with it."""
-        if self.kind[v] in ("leaf", "contraction", "scan", "host", "library", "scatter"):
+        if self.role[v] in (Place.LEAF, Contraction, *ALONE):
             return
         while True:
             body = self.inlined(v)
-            parts = [a for a in v.args if a in body] if self.kind[v] == "nest" else [v]
+            parts = [a for a in v.args if a in body] if self.role[v] is Nest else [v]
             if all(measured([p], body - {v} if p is not v else body) for p in parts):
                 return
             inner = [u.args[0] for u in body if isinstance(u.op, Reshape) and not self.in_memory(u.args[0])]
@@ -160,7 +144,7 @@ class Inlining:
     def inlined(self, v: Value) -> set[Value]:
         """v and all that is computed on the way to it."""
         inside = walk([v], stop=lambda u: u is not v and self.in_memory(u))
-        return {u for u in inside if u is v or not (self.in_memory(u) or self.kind[u] == "number")}
+        return {u for u in inside if u is v or not (self.in_memory(u) or self.role[u] is Place.NUMBER)}
 
     def seen_through(self, v: Value) -> Value:
         """The value whose memory v is a view or a part of."""
@@ -170,7 +154,7 @@ class Inlining:
 
     def weight(self, v: Value) -> int:
         """What v costs where it is computed."""
-        return 2 * CHEAP if self.kind[v] == "fold" else own_cost(v) + sum(self.cost[a] for a in v.args)
+        return 2 * CHEAP if self.role[v] is Place.FOLD else own_cost(v) + sum(self.cost[a] for a in v.args)
 
 
 def own_cost(v: Value) -> int:

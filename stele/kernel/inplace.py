@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from stele.ir.graph import Value
-from stele.kernel.fuse import Kernel
-from stele.kernel.slots import Slots, Step, runs
+from stele.kernel.kinds import Contraction, Kernel, Nest
+from stele.kernel.slots import Crossing, Slots, Step, flat, runs
 
 
 def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
@@ -14,7 +14,7 @@ def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
 
     An input whose memory is also read as another one, reshaped, is left alone.
     """
-    if kernel.kind not in ("nest", "contraction"):
+    if not isinstance(kernel, Nest | Contraction):
         return
     readers = Counter(map(slots.of, kernel.inputs))
     for x in kernel.inputs:
@@ -38,8 +38,10 @@ def fits(y: Value, x: Value) -> bool:
 def share(slots: Slots, steps: Sequence[Step], donated: Mapping[int, int]) -> dict[int, int]:
     """Lets temporaries take over the memory of inputs that die, and donated parameters that of their results.
 
-    `donated` maps result slots to parameter slots; what comes back is the part of it that is possible.
+    `donated` maps result slots to parameter slots; what comes back is the part of it that is possible: nothing is
+    overwritten before the last call into Python, since what that raises leaves everything as it was.
     """
+    crossed = max((step.clock for step in flat(steps) if isinstance(step, Crossing)), default=0)
     pairs: dict[tuple[int, int], int] = {}
     for run in runs(steps):
         clock, taken = run.clock, set[int]()
@@ -53,5 +55,5 @@ def share(slots: Slots, steps: Sequence[Step], donated: Mapping[int, int]) -> di
                 slots.table[root].last = max(slots.table[root].last, slots.table[new].last)
                 taken |= {new, root}
     return {new: old for new, old in donated.items()
-            if slots.table[old].last < slots.table[new].first
-            or slots.table[old].last == slots.table[new].first == pairs.get((new, old), -1)}
+            if slots.table[new].first > crossed and (slots.table[old].last < slots.table[new].first
+            or slots.table[old].last == slots.table[new].first == pairs.get((new, old), -1))}

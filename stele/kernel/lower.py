@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from stele.ir.graph import Constant, Literal, Value
 from stele.ir.sizes import Dim
 from stele.ir.types import DType, Shape, float32, int64, product
+from stele.kernel import kinds
 from stele.kernel.collapse import collapse
-from stele.kernel.fuse import Kernel
 from stele.kernel.index import Splits, linear, regroup, strides, variable, variables
 from stele.kernel.loops import (
     Apply,
@@ -32,15 +32,15 @@ from stele.kernel.loops import (
 )
 from stele.kernel.space import Index, Space, Stage, is_fold, measure, needs, reduced
 from stele.kernel.tasks import cut, strided
-from stele.ops.control import CheckIndex
-from stele.ops.linear import Cast, Concatenate, Gather
+from stele.ops.gather import CheckIndex, Gather
+from stele.ops.linear import Cast, Concatenate
 from stele.ops.random import RandomBits
 
 Bounds = tuple[Bound, ...]
 
 
-def lower(kernel: Kernel) -> list[Nest]:
-    """The loop nests of a kernel of kind "nest", to be run in order."""
+def lower(kernel: kinds.Nest) -> list[Nest]:
+    """The loop nests of a kernel, to be run in order."""
     (result, *_) = kernel.results
     if isinstance(result.op, Concatenate):
         return [nest for k in range(len(result.args)) for nest in cut(collapse(joined(result, k, kernel.body)))]
@@ -89,7 +89,7 @@ def outcome(v: Value, results: Collection[Value], body: Collection[Value], shape
     """What happens to element (%c0, %c1 ...) of v, seen as `shape`: results are computed from it and stored."""
     splits = Splits(f"%c{len(shape) - 1}")
     lowering, index = at_point(frozenset(body) - {v}, shape, splits)
-    given = Given(accumulator(v), frozenset().union(*map(variables, index)))
+    given = Given(accumulator(v), frozenset[str]().union(*map(variables, index)))
     lowering.known[v, regroup(index, shape, v.shape, splits), ()] = lowering.converted(given, v.dtype)
     for r in results:
         at = regroup(index, shape, r.shape, splits)
@@ -111,7 +111,7 @@ class Scope:
     """An open loop: its variables with those around it, and the steps so far."""
 
     variables: frozenset[str]
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list[Step])
 
 
 class Lowering:
@@ -245,7 +245,7 @@ class Lowering:
     def total(self, v: Value) -> Element:
         """The result of a reduction: its loops are written where its rows are known, for all of its class at once."""
         cls = self.space.folds[v]
-        home = self.home(frozenset().union(*map(variables, cls.index)))
+        home = self.home(frozenset[str]().union(*map(variables, cls.index)))
         opened = [Scope(home.variables | frozenset(cls.loops[:k + 1])) for k in range(len(cls.loops))]
         depth = len(self.scopes)
         self.scopes += opened

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from stele.ir.sizes import Dim, names
 from stele.kernel.index import substitute, variables
 from stele.kernel.loops import Axis, Block, Element, Fold, Loop, Nest, Part, Position, Step, Store, inside
+from stele.ops.arguments import is_series
 
 
 class Rebuild:
@@ -52,14 +53,14 @@ class Rebuild:
         if x not in self.elements:
             own = [f.name for f in fields(x) if f.name not in ("dtype", "depends", "op", "value")]
             changed = {name: self.part(getattr(x, name)) for name in own}
-            depends = frozenset().union(*(variables(self.dims[n]) if n in self.dims else {n} for n in x.depends))
+            depends = frozenset[str]().union(*(variables(self.dims[n]) if n in self.dims else {n} for n in x.depends))
             self.elements[x] = replace(x, depends=depends, **changed)
         return self.elements[x]
 
     def part(self, x: object) -> object:
         """A field of an element."""
-        if isinstance(x, tuple):
-            return tuple(self.part(e) for e in x)
+        if is_series(x):
+            return tuple(map(self.part, x))
         if isinstance(x, Element):
             return self.element(x)
         if isinstance(x, Fold):

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from stele.ir.graph import Graph, Literal, Parameter, Value, walk
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import Shape, Type
+from stele.ir.types import Shape, Type, product
+from stele.kernel.kinds import Host, role_of
 from stele.ops.contraction import MatMul
 from stele.ops.control import Scan
 from stele.ops.linear import Broadcast, Concatenate, Reshape, Slice, Sum, Transpose
@@ -20,10 +21,12 @@ class Meets(Exception):
 
 
 def independent(scan: Scan) -> dict[Value, int] | None:
-    """For each value of the body its axis of rows (or NONE), if no row ever looks at another one."""
+    """For each value of the body its axis of rows (or NONE), if no row ever looks at another one, and none needs the
+    calling thread, as Python does: that thread would wait at every step for all the others, which wait for it.
+    """
     body = scan.body
     state = (*body.parameters[:scan.carries + scan.slices], *body.results)
-    if not scan.carries or any(not v.shape for v in state):
+    if not scan.carries or any(not v.shape for v in state) or any(role_of(v) is Host for v in body.everything):
         return None
     axes = Axes(body.parameters[0].shape[0])
     try:
@@ -131,7 +134,8 @@ def through(v: Value, a: Value, axis: int) -> int | None:
         case Transpose(axes):
             return axes.index(axis)
         case Reshape(shape):
-            return 0 if axis == 0 and shape and shape[0] == a.shape[0] else None
+            alone = axis == 0 and shape and shape[0] == a.shape[0] and product(shape[1:]) == product(a.shape[1:])
+            return 0 if alone else None
         case Sum(axes):
             return axis - sum(k % a.ndim < axis for k in axes) if axis not in {k % a.ndim for k in axes} else None
     return None

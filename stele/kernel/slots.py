@@ -9,7 +9,8 @@ from stele.ir.graph import Constant, Graph, Item, Value
 from stele.ir.origin import NOWHERE, Where
 from stele.ir.sizes import Dim, ceil, size
 from stele.ir.types import TupleType, Type
-from stele.kernel.fuse import Fused, Kernel
+from stele.kernel.fuse import Fused
+from stele.kernel.kinds import Host, Kernel, Launched, Repeat
 from stele.kernel.memory import FRESH
 from stele.kernel.rows import independent, with_rows
 from stele.ops.control import Scan, closed
@@ -43,7 +44,15 @@ class Slot:
 class Run:
     """A kernel at its clock."""
 
-    kernel: Kernel
+    kernel: Launched
+    clock: int
+
+
+@dataclass(frozen=True, eq=False)
+class Crossing:
+    """A call into Python at its clock."""
+
+    kernel: Host
     clock: int
 
 
@@ -76,8 +85,8 @@ class Rows:
     grain: int
     first: int
     last: int = 0
-    shifted: dict[int, Dim] = field(default_factory=dict)
-    spaces: dict[int, Dim] = field(default_factory=dict)
+    shifted: dict[int, Dim] = field(default_factory=dict[int, Dim])
+    spaces: dict[int, Dim] = field(default_factory=dict[int, Dim])
 
     @property
     def tasks(self) -> Dim:
@@ -101,22 +110,27 @@ class Loop:
     moving: tuple[tuple[int, int, Dim], ...]
     carries: tuple[Carry, ...]
     copies: tuple[tuple[int, int, Dim], ...]
-    body: tuple[Run | Loop, ...]
+    body: tuple[Step, ...]
     value: Value
     rows: Rows | None
     clock: int
 
 
-Step = Run | Loop
+Step = Run | Crossing | Loop
+
+
+def flat(steps: Sequence[Step]) -> Iterator[Run | Crossing]:
+    """All kernels in order, those inside loops too."""
+    for step in steps:
+        if isinstance(step, Loop):
+            yield from flat(step.body)
+        else:
+            yield step
 
 
 def runs(steps: Sequence[Step]) -> Iterator[Run]:
-    """All kernels, those inside loops too."""
-    for step in steps:
-        if isinstance(step, Loop):
-            yield from runs(step.body)
-        else:
-            yield step
+    """Those of them that are native code."""
+    return (step for step in flat(steps) if isinstance(step, Run))
 
 
 @dataclass(slots=True)
@@ -124,15 +138,15 @@ class Slots:
     """Positions of buffers and named sizes, given out while steps are laid out and kernels are emitted."""
 
     fuse: Callable[[Graph], Fused]
-    table: list[Slot] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    constants: dict[int, Constant] = field(default_factory=dict)
-    sites: list[Value] = field(default_factory=list)
+    table: list[Slot] = field(default_factory=list[Slot])
+    names: list[str] = field(default_factory=list[str])
+    constants: dict[int, Constant] = field(default_factory=dict[int, Constant])
+    sites: list[Value] = field(default_factory=list[Value])
     clock: int = 0
-    at: dict[Key, int] = field(default_factory=dict)
-    views: dict[Value, Value] = field(default_factory=dict)
+    at: dict[Key, int] = field(default_factory=dict[Key, int])
+    views: dict[Value, Value] = field(default_factory=dict[Value, Value])
     rows: Rows | None = None
-    private: dict[str, int] = field(default_factory=dict)
+    private: dict[str, int] = field(default_factory=dict[str, int])
     settled: frozenset[Value] = frozenset()
 
     def base(self, v: Value) -> Key:
@@ -179,7 +193,12 @@ class Slots:
 
     def is_kept(self, kernel: Kernel) -> bool:
         """Whether all that a kernel makes is kept."""
-        return all(self.table[self.of(v)].kind == "kept" for v in kernel.results)
+        return all(self.table[self.at[key]].kind == "kept" for v in kernel.results for key, _ in self.arrays(v))
+
+    def arrays(self, v: Value) -> list[tuple[Key, Type]]:
+        """The arrays that a value is: itself, or the parts of a tuple."""
+        return [((v, k), t) for k, t in enumerate(v.type.items)] if isinstance(v.type, TupleType) else [
+            (self.base(v), v.type)]
 
     def size(self, name: str) -> int:
         """The position of a named size."""
@@ -198,18 +217,18 @@ class Slots:
 
     def step(self, kernel: Kernel) -> Step:
         self.clock += 1
-        if kernel.kind == "scan":
-            assert kernel.anchor is not None
+        if isinstance(kernel, Repeat):
             return self.loop(kernel.anchor)
         keep = self.kept if self.settled.issuperset(kernel.body) and not any(
-            self.base(v) in self.at for v in kernel.results) else self.value
+            key in self.at for v in kernel.results for key, _ in self.arrays(v)) else self.value
         for v in kernel.results:
-            if (key := self.base(v)) not in self.at:
-                self.at[key] = keep(bytes_of(v.type), str(v.type), v.where)
-            self.made(self.at[key])
+            for key, type_ in self.arrays(v):
+                if key not in self.at:
+                    self.at[key] = keep(bytes_of(type_), str(type_), v.where)
+                self.made(self.at[key])
         for v in kernel.inputs:
             self.touch(self.of(v))
-        return Run(kernel, self.clock)
+        return Crossing(kernel, self.clock) if isinstance(kernel, Host) else Run(kernel, self.clock)
 
     def made(self, position: int) -> None:
         slot = self.table[position]

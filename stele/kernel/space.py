@@ -21,7 +21,9 @@ from stele.kernel.index import (
     variables,
 )
 from stele.kernel.loops import Bound
-from stele.ops.linear import Gather, Reshape, Source, Sum
+from stele.ops.gather import Gather
+from stele.ops.linear import Movement, Reshape, Sum
+from stele.ops.reduction import Reduction
 
 Index = tuple[Dim, ...]
 
@@ -45,20 +47,7 @@ class FoldClass:
     index: Index
     operand: Index
     loops: tuple[str, ...]
-    members: list[Value] = field(default_factory=list)
-
-
-@dataclass
-class Space:
-    """Extents of the loop variables; `rows` come first; each stage stores values of one shape at one index."""
-
-    ranges: dict[str, Dim] = field(default_factory=dict)
-    rows: tuple[str, ...] = ()
-    stages: list[Stage] = field(default_factory=list)
-    stores: dict[Value, Index] = field(default_factory=dict)
-    folds: dict[Value, FoldClass] = field(default_factory=dict)
-    once: Callable[[Value], bool] = lambda v: True
-    """Whether no element of a value is computed more than once in any pass over a row."""
+    members: list[Value] = field(default_factory=list[Value])
 
 
 @dataclass(frozen=True)
@@ -69,6 +58,19 @@ class Stage:
     index: Index
     loops: tuple[str, ...]
     sums: tuple[Value, ...] = ()
+
+
+@dataclass
+class Space:
+    """Extents of the loop variables; `rows` come first; each stage stores values of one shape at one index."""
+
+    ranges: dict[str, Dim] = field(default_factory=dict[str, Dim])
+    rows: tuple[str, ...] = ()
+    stages: list[Stage] = field(default_factory=list[Stage])
+    stores: dict[Value, Index] = field(default_factory=dict[Value, Index])
+    folds: dict[Value, FoldClass] = field(default_factory=dict[Value, FoldClass])
+    once: Callable[[Value], bool] = lambda v: True
+    """Whether no element of a value is computed more than once in any pass over a row."""
 
 
 def is_fold(v: Value) -> bool:
@@ -85,7 +87,8 @@ def needs(v: Value, index: Index, ranges: dict[str, Dim]) -> list[Need]:
             at = axis % v.args[0].ndim
             return [Need(v.args[1], index[at:at + v.args[1].ndim])]
     if op.family == "movement":
-        source: Source = op.source(index, v.args[0].type)  # type: ignore[attr-defined]
+        assert isinstance(op, Movement), v      # concatenations have nests of their own
+        source = op.source(index, v.args[0].type)
         at = tuple(0 if n == 1 else i for i, n in zip(source.index, v.args[0].shape))
         return [Need(v.args[0], at, tuple(b for b in source.bounds if not is_inside(b[0], b[1], b[2], ranges)))]
     if op.family == "contraction":
@@ -257,8 +260,8 @@ class Measuring:
         (x,) = v.args if isinstance(v.op, Sum) else (None,)
         if x is None or x.dtype != v.dtype or not v.dtype.is_float or v.dtype.bits < 32 or x.shape != shape[:x.ndim]:
             return False
-        over = frozenset().union(*(variables(index[k]) for k in reduced(v)))
-        return bool(self.found.rows) and over == set(self.found.rows)
+        over = frozenset[str]().union(*(variables(index[k]) for k in reduced(v)))
+        return bool(self.found.rows) and over == frozenset(self.found.rows)
 
     def add_stage(self, group: tuple[Value, ...], index: Index, sums: tuple[Value, ...] = ()) -> None:
         loops = [n for e in index for n in self.found.ranges if n in variables(e)]
@@ -295,13 +298,13 @@ class Measuring:
         every = set(self.found.stages[0].loops) | rows
         for index in (i for i, bounded in self.at[v].items() if not bounded):
             found = self.covering(v, index)
-            if found is not None and found >= rows and (self.found.folds or found == every):
+            if found is not None and found >= rows and (self.found.folds or found == every) and \
+                    all(self.found.ranges[n] != 0 for n in every - found):      # a loop of no steps stores nothing
                 return index
         raise Unfit
 
 
 def reduced(v: Value) -> tuple[int, ...]:
     """The axes that a reduction drops."""
-    op, ndim = v.op, v.args[0].ndim
-    axes = op.axes if hasattr(op, "axes") else (op.axis,)  # type: ignore[attr-defined]
-    return tuple(sorted(a % ndim for a in axes))
+    assert isinstance(v.op, Sum | Reduction), v
+    return tuple(sorted(a % v.args[0].ndim for a in v.op.axes))

@@ -216,7 +216,7 @@ def operands(step: Step) -> tuple[Element, ...]:
             return ()
     found: list[Element] = []
     for name in ("x", "args", "index", "computed"):
-        part = getattr(step, name, ())
+        part: Element | tuple[Element | tuple[Element, Dim], ...] | Dim = getattr(step, name, ())
         found += [part] if isinstance(part, Element) else [e[0] if isinstance(e, tuple) else e for e in part] \
             if isinstance(part, tuple) else []
     return tuple(found)

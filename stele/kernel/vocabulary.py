@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from stele.errors import DTypeError
 from stele.ir.scalars import Number
-from stele.ir.types import DType, bool_, float16, float32, float64, whole_in
+from stele.ir.types import DType, bool_, float32, float64, whole_in
 from stele.kernel.halves import narrowed, to_odd, widened
 
 V = TypeVar("V")
@@ -122,10 +122,9 @@ class Vocabulary(ABC, Generic[V]):
         """
         if x.dtype == dtype:
             return x
-        if dtype == float16 and x.dtype == float64:
-            return self.narrow(to_odd(self, x), dtype)
         if is_half(dtype):
-            return self.narrow(self.cast(x, float32), dtype)
+            exact = x.dtype.bits < 32 or x.dtype == float32
+            return self.narrow(self.cast(x, float32) if exact else to_odd(self, self.cast(x, float64)), dtype)
         x = self.widen(x)
         if x.dtype.is_float and dtype.kind in "iu":
             signed = whole_in(dtype)

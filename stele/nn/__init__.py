@@ -12,6 +12,7 @@ from stele.nn.layers import (
     Dropout,
     Embedding,
     Flatten,
+    GroupNorm,
     LayerNorm,
     Linear,
     MaxPool2d,
@@ -28,8 +29,8 @@ from stele.nn.summary import Summary, summary
 from stele.spellings import LAYERS, unknown
 
 __all__ = [
-    "GELU", "GRU", "LSTM", "AvgPool2d", "BatchNorm2d", "Conv2d", "Dropout", "Embedding", "Flatten", "LayerNorm",
-    "Linear", "MaxPool2d", "Module", "ReLU", "Sequential", "SiLU", "Sigmoid",
+    "GELU", "GRU", "LSTM", "AvgPool2d", "BatchNorm2d", "Conv2d", "Dropout", "Embedding", "Flatten", "GroupNorm",
+    "LayerNorm", "Linear", "MaxPool2d", "Module", "ReLU", "Sequential", "SiLU", "Sigmoid",
     "Summary", "Tanh",
     "binary_cross_entropy_with_logits", "cross_entropy", "init", "mse_loss", "summary",
 ]
@@ -41,3 +42,8 @@ if not TYPE_CHECKING:   # or every name would be one to a type checker
         if name.startswith("__"):
             raise AttributeError(name)
         raise unknown("stele.nn", name, __all__, LAYERS)
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return sorted(__all__)

@@ -5,16 +5,30 @@ from math import prod, sqrt
 from typing import Any
 
 from stele import functions as F
+from stele.errors import ShapeError
+from stele.ir.door import public
+from stele.ops.arguments import shape as sizes
 from stele.random import rand, randn
 from stele.tensor import Tensor
+
+__all__ = ["fans", "he_normal", "he_uniform", "normal", "ones", "uniform", "xavier_normal", "xavier_uniform", "zeros"]
 
 Shape = tuple[Any, ...]
 
 
+@public
 def fans(shape: Shape) -> tuple[int, int]:
-    """(inputs, outputs) that one element of a weight (O, I, *kernel) connects."""
+    """The numbers (inputs, outputs) that one element of a weight of `shape` (O, I, *kernel) connects.
+
+    A convolution's kernel counts with both: inputs are I * KH * KW. Raises ShapeError for fewer than two axes.
+
+    >>> nn.init.fans((10, 4)), nn.init.fans((64, 3, 5, 5))
+    ((4, 10), (75, 1600))
+    """
+    shape = sizes(shape, "a weight")
     if len(shape) < 2:
-        raise ValueError(f"a weight of at least two axes has fans, got shape {shape}")
+        raise ShapeError(f"a weight of at least two axes has fans, got shape {shape}",
+                         hint="Write nn.init.normal(shape, std) for other tensors.")
     return shape[1] * prod(shape[2:]), shape[0] * prod(shape[2:])
 
 
@@ -23,41 +37,100 @@ def parameter(x: Tensor) -> Tensor:
     return x.detach().requires_grad_()
 
 
+@public
 def uniform(shape: Shape, bound: float) -> Tensor:
-    """Uniform in [-bound, bound)."""
+    """A parameter of a `shape` with numbers uniform from -`bound` to bound.
+
+    >>> x = nn.init.uniform((100, 3), 0.5)
+    >>> x.requires_grad, float(abs(x).max()) <= 0.5
+    (True, True)
+    """
     return parameter(rand(shape) * (2 * bound) - bound)
 
 
+@public
 def normal(shape: Shape, std: float = 1.0) -> Tensor:
-    """Normal with mean 0."""
+    """A parameter of a `shape` with normal numbers of mean 0 and standard deviation `std`.
+
+    >>> x = nn.init.normal((100, 100), std=0.02)
+    >>> round(float(x.std()), 3)
+    0.02
+    """
     return parameter(randn(shape) * std)
 
 
+@public
 def zeros(shape: Shape) -> Tensor:
-    """Zeros."""
+    """A parameter of a `shape` that holds zeros: a tensor that requires gradients.
+
+    >>> nn.init.zeros((2,))
+    tensor([0., 0.], requires_grad=True)
+    """
     return parameter(F.zeros(shape))
 
 
+@public
 def ones(shape: Shape) -> Tensor:
-    """Ones."""
+    """A parameter of a `shape` that holds ones: a tensor that requires gradients.
+
+    >>> nn.init.ones((2,))
+    tensor([1., 1.], requires_grad=True)
+    """
     return parameter(F.ones(shape))
 
 
+@public
 def xavier_uniform(shape: Shape, gain: float = 1.0) -> Tensor:
-    """Uniform with variance gain^2 * 2 / (inputs + outputs) (Glorot and Bengio, 2010)."""
+    """A weight of a `shape` (O, I, *kernel), uniform with variance `gain`**2 * 2 / (inputs + outputs).
+
+    For layers before tanh and sigmoid (Glorot and Bengio, 2010, equation 16); see `fans` for inputs and outputs.
+
+    >>> x = nn.init.xavier_uniform((200, 100))
+    >>> round(float(x.std()) * (300 / 2) ** 0.5, 1)
+    1.0
+    """
     return uniform(shape, gain * sqrt(6 / sum(fans(shape))))
 
 
+@public
 def xavier_normal(shape: Shape, gain: float = 1.0) -> Tensor:
-    """Normal with variance gain^2 * 2 / (inputs + outputs) (Glorot and Bengio, 2010)."""
+    """A weight of a `shape` (O, I, *kernel), normal with variance `gain`**2 * 2 / (inputs + outputs).
+
+    For layers before tanh and sigmoid (Glorot and Bengio, 2010, equation 12); see `fans` for inputs and outputs.
+
+    >>> x = nn.init.xavier_normal((200, 100))
+    >>> round(float(x.std()) * (300 / 2) ** 0.5, 1)
+    1.0
+    """
     return normal(shape, gain * sqrt(2 / sum(fans(shape))))
 
 
+@public
 def he_uniform(shape: Shape, gain: float = sqrt(2)) -> Tensor:
-    """Uniform with variance gain^2 / inputs (He et al., 2015)."""
+    """A weight of a `shape` (O, I, *kernel), uniform with variance `gain`**2 / inputs; the gain of relu is sqrt(2).
+
+    For layers before relu (He et al., 2015, section 2.2); see `fans` for inputs.
+
+    >>> x = nn.init.he_uniform((200, 100))
+    >>> round(float(x.std()) * 50 ** 0.5, 1)
+    1.0
+    """
     return uniform(shape, gain * sqrt(3 / fans(shape)[0]))
 
 
+@public
 def he_normal(shape: Shape, gain: float = sqrt(2)) -> Tensor:
-    """Normal with variance gain^2 / inputs (He et al., 2015)."""
+    """A weight of a `shape` (O, I, *kernel), normal with variance `gain`**2 / inputs; the gain of relu is sqrt(2).
+
+    For layers before relu (He et al., 2015, section 2.2); see `fans` for inputs.
+
+    >>> x = nn.init.he_normal((64, 3, 7, 7))
+    >>> round(float(x.std()) * (3 * 7 * 7 / 2) ** 0.5, 1)
+    1.0
+    """
     return normal(shape, gain / sqrt(fans(shape)[0]))
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return sorted(__all__)

@@ -1,7 +1,7 @@
 """Layers without memory of earlier inputs."""
 from __future__ import annotations
 
-from math import sqrt
+from math import gcd, sqrt
 from typing import Any
 
 from stele import functions as F
@@ -9,16 +9,27 @@ from stele.errors import DTypeError, ShapeError
 from stele.ir.door import public
 from stele.nn import init
 from stele.nn.module import Module, given, wrong
+from stele.ops import functional
 from stele.ops.arguments import choice, number, pair, positive, refuse
 from stele.ops.arguments import padding as pads
-from stele.random import chance, dropout
-from stele.tensor import Tensor
+from stele.ops.random import chance
+from stele.random import dropout
+from stele.tensor import Tensor, lift
 
 Pair = tuple[int, int]
+affine = lift(functional.linear)
 
 
 class Linear(Module):
-    """x @ weight.T + bias: (..., in_features) -> (..., out_features); weight (out_features, in_features)."""
+    """An affine map x @ weight.T + bias of the last axis: (..., in_features) -> (..., out_features).
+
+    `weight` is (`out_features`, `in_features`), `bias` (out_features,) unless bias=False; both uniform within
+    1 / sqrt(in_features), PyTorch's default. Raises ShapeError for an input of another last axis.
+
+    >>> layer = nn.Linear(3, 2)
+    >>> layer(st.ones((8, 5, 3))).shape, layer.weight.shape
+    ((8, 5, 2), (2, 3))
+    """
 
     @public
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
@@ -32,9 +43,10 @@ class Linear(Module):
         return f"{inputs}, {outputs}" + ", bias=False" * (self.bias is None)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = given(self, x)
+        if type(x) is not Tensor:
+            x = given(self, x)
         try:
-            return F.affine(x, self.weight) if self.bias is None else F.affine(x, self.weight, self.bias)
+            return affine(x, self.weight) if self.bias is None else affine(x, self.weight, self.bias)
         except ShapeError:
             inputs = self.weight.shape[1]
             raise wrong(self, f"{inputs} features on the last axis", x, {
@@ -57,9 +69,16 @@ def images(layer: Module, x: Any, channels: int | None = None) -> Tensor:
 
 
 class Conv2d(Module):
-    """Convolution (N, in_channels, H, W) -> (N, out_channels, H', W').
+    """A convolution of images (N, in_channels, H, W) -> (N, out_channels, OH, OW), as of `st.conv2d`, plus a bias.
 
-    The weight is (out_channels, in_channels/groups, kernel height, kernel width).
+    `weight` is (`out_channels`, `in_channels`/groups, *`kernel_size`) and `bias` (out_channels,) unless bias=False;
+    both uniform within 1 / sqrt(in_channels/groups * KH * KW), PyTorch's default. `stride`, `padding`, `dilation` and
+    `groups` are those of `st.conv2d`. Raises ShapeError where groups do not divide the channels, and for an input of
+    other channels.
+
+    >>> layer = nn.Conv2d(3, 8, 3, stride=2, padding=1)
+    >>> layer(st.zeros((1, 3, 32, 32))).shape, layer.weight.shape
+    ((1, 8, 16, 16), (8, 3, 3, 3))
     """
 
     @public
@@ -100,7 +119,13 @@ def windows(layer: str, kernel: int | Pair, stride: int | Pair | None, padding: 
 
 
 class MaxPool2d(Module):
-    """The largest of each window of (N, C, H, W)."""
+    """The largest element of each window of images (N, C, H, W) -> (N, C, OH, OW), as of `st.max_pool2d`.
+
+    `kernel_size`, `stride` (the kernel size without one) and `padding` are a number, or one per axis.
+
+    >>> nn.MaxPool2d(2)(st.zeros((8, 3, 32, 32))).shape
+    (8, 3, 16, 16)
+    """
 
     @public
     def __init__(self, kernel_size: int | Pair, stride: int | Pair | None = None, padding: int | Pair = 0) -> None:
@@ -114,7 +139,13 @@ class MaxPool2d(Module):
 
 
 class AvgPool2d(Module):
-    """The mean of each window of (N, C, H, W), padding counted."""
+    """The mean of each window of images (N, C, H, W) -> (N, C, OH, OW), as of `st.avg_pool2d`: padding counts as zeros.
+
+    `kernel_size`, `stride` (the kernel size without one) and `padding` are a number, or one per axis.
+
+    >>> nn.AvgPool2d(2)(st.arange(4.0).reshape(1, 1, 2, 2)).tolist()
+    [[[[1.5]]]]
+    """
 
     @public
     def __init__(self, kernel_size: int | Pair, stride: int | Pair | None = None, padding: int | Pair = 0) -> None:
@@ -128,9 +159,16 @@ class AvgPool2d(Module):
 
 
 class BatchNorm2d(Module):
-    """(x - mean) / sqrt(var + eps) * weight + bias per channel of (N, C, H, W).
+    """Images (N, C, H, W) normalised per channel: (x - mean) / sqrt(var + `eps`) * weight + bias.
 
-    In training, statistics of the batch, and running ones follow with `momentum`; else the running ones.
+    Batch normalisation (Ioffe and Szegedy, 2015): in training, of the batch's own statistics, which `running_mean` and
+    `running_var` follow: running = (1 - momentum) * running + `momentum` * batch, with the unbiased variance (PyTorch's
+    rule); after `eval()` of the running ones. `weight` begins as ones, `bias` as zeros, both (`num_features`,).
+
+    >>> layer = nn.BatchNorm2d(3)
+    >>> y = layer(st.ones((2, 3, 4, 4)) * 10)
+    >>> y.shape, layer.running_mean.tolist()
+    ((2, 3, 4, 4), [1.0, 1.0, 1.0])
     """
 
     optional = ("num_batches_tracked",)     # files from before it was kept, and from elsewhere, do not have it
@@ -167,7 +205,14 @@ class BatchNorm2d(Module):
 
 
 class LayerNorm(Module):
-    """(x - mean) / sqrt(var + eps) * weight + bias over the last axis."""
+    """The last axis normalised: (x - mean) / sqrt(var + `eps`) * weight + bias, as of `st.layer_norm`.
+
+    Layer normalisation (Ba et al., 2016). `weight` begins as ones, `bias` as zeros, both (`normalized_shape`,). Raises
+    ShapeError for an input of another last axis.
+
+    >>> nn.LayerNorm(2, eps=0)(st.tensor([[1.0, 3.0], [10.0, 30.0]])).tolist()
+    [[-1.0, 1.0], [-1.0, 1.0]]
+    """
 
     @public
     def __init__(self, normalized_shape: int, eps: float = 1e-5) -> None:
@@ -186,8 +231,59 @@ class LayerNorm(Module):
         return F.layer_norm(x, self.weight, self.bias, eps=self.eps)
 
 
+class GroupNorm(Module):
+    """Examples (N, C, *) normalised per group of channels: (x - mean) / sqrt(var + `eps`) * weight + bias.
+
+    Group normalisation (Wu and He, 2018): each example's C = `num_channels` channels, in `num_groups` groups of
+    neighbours, are normalised with all that stands behind the channel axis. One group is layer normalisation, as many
+    groups as channels instance normalisation. `weight` begins as ones, `bias` as zeros, both (num_channels,), unless
+    affine=False. Raises ShapeError where the groups do not divide the channels, and for an input of other channels.
+
+    >>> layer = nn.GroupNorm(2, 4)
+    >>> x = st.arange(16.0).reshape(2, 4, 2)
+    >>> layer(x).shape, st.abs(layer(x)[:, :2].mean(axis=(1, 2))).max() < 1e-5
+    ((2, 4, 2), tensor(True))
+    """
+
+    @public
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True) -> None:
+        self.num_groups = positive(num_groups, "num_groups of GroupNorm")
+        self.num_channels = positive(num_channels, "num_channels of GroupNorm")
+        if num_channels % num_groups:
+            raise ShapeError(f"GroupNorm needs groups that divide the channels, got {num_groups} and {num_channels}",
+                             hint=f"{gcd(num_groups, num_channels)} divides both.")
+        self.eps = number(eps, "eps of GroupNorm", 0)
+        self.weight = init.ones((num_channels,)) if affine else None
+        self.bias = init.zeros((num_channels,)) if affine else None
+
+    def extra_repr(self) -> str:
+        plain = "" if self.weight is not None else ", affine=False"
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}{plain}"
+
+    def forward(self, x: Tensor) -> Tensor:
+        x, channels = given(self, x), self.num_channels
+        if x.ndim < 2 or x.shape[1] != channels:
+            raise wrong(self, f"(N, {channels}, *)", x, {
+                "Channels stand on axis 1 here: write st.moveaxis(x, -1, 1).": x.ndim > 2 and x.shape[-1] == channels,
+                "Write x[None] for one example.": x.ndim > 0 and x.shape[0] == channels})
+        n, _, *rest = x.shape
+        groups = x.reshape(n, self.num_groups, channels // self.num_groups, *rest)
+        y = F.normalize(groups, axis=tuple(range(2, groups.ndim)), eps=self.eps).reshape(x.shape)
+        per_channel = (channels, *(1 for _ in rest))
+        if self.weight is None or self.bias is None:
+            return y
+        return y * self.weight.reshape(per_channel) + self.bias.reshape(per_channel)
+
+
 class Dropout(Module):
-    """In training, zeros with probability p and the rest scaled by 1/(1-p); else x itself."""
+    """In training the elements of x, each zero with probability `p` and divided by 1 - p otherwise; else x itself.
+
+    As of `st.dropout`. `model.eval()` turns it off, `model.train()` on again.
+
+    >>> layer = nn.Dropout(0.5)
+    >>> layer.eval()(st.ones(3)).tolist()
+    [1.0, 1.0, 1.0]
+    """
 
     @public
     def __init__(self, p: float = 0.5) -> None:
@@ -202,7 +298,15 @@ class Dropout(Module):
 
 
 class Embedding(Module):
-    """Rows of weight (num_embeddings, embedding_dim) by index: integers of any shape -> (..., embedding_dim)."""
+    """The rows of `weight` at integer indices of any shape: (...) -> (..., embedding_dim), as of `st.embedding`.
+
+    weight is (`num_embeddings`, `embedding_dim`), standard normal, PyTorch's default. Raises DTypeError for other than
+    integers and, when run, IndexOutOfRange for a row that there is not.
+
+    >>> layer = nn.Embedding(100, 8)
+    >>> layer(st.tensor([[1, 2, 99]])).shape
+    (1, 3, 8)
+    """
 
     @public
     def __init__(self, num_embeddings: int, embedding_dim: int) -> None:
@@ -222,19 +326,21 @@ class Embedding(Module):
 
 
 class Sequential(Module):
-    """Modules one after the other, named by their numbers.
+    """The modules `layers` one after the other: each takes what the one before returns.
 
-    >>> model = Sequential(Linear(4, 3), ReLU(), Linear(3, 2))
+    They are named by their numbers; len and model[k] work as of a list.
+
+    >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> [name for name, _ in model.named_parameters()]
     ['0.weight', '0.bias', '2.weight', '2.bias']
-    >>> len(model), type(model[1]).__name__
-    (3, 'ReLU')
+    >>> len(model), model[1], model(st.zeros((8, 4))).shape
+    (3, ReLU(), (8, 2))
     """
 
     @public
     @public
     def __init__(self, *layers: Module) -> None:
-        for layer in layers:
+        for layer in list[Any](layers):
             if isinstance(layer, type):
                 refuse("a layer of Sequential", "a module", layer, f"Make one: {layer.__name__}(...).")
             if not callable(layer):
@@ -259,21 +365,33 @@ class Sequential(Module):
 
 
 class Flatten(Module):
-    """(N, ...) -> (N, features)."""
+    """The axes behind the first one as one: (N, ...) -> (N, features).
+
+    >>> nn.Flatten()(st.zeros((8, 3, 5, 5))).shape
+    (8, 75)
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return given(self, x).flatten(1)
 
 
 class ReLU(Module):
-    """max(x, 0)."""
+    """The rectified linear unit as a layer: max(x, 0) of any shape, as of `st.relu`.
+
+    >>> nn.ReLU()(st.tensor([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.relu(x)
 
 
 class GELU(Module):
-    """x * P(Z <= x) for a standard normal Z; `approximate="tanh"` takes the tanh form."""
+    """The Gaussian error linear unit as a layer, of any shape, as of `st.gelu`; `approximate` is "none" or "tanh".
+
+    >>> nn.GELU(approximate="tanh")(st.tensor([-1.0, 1.0]))
+    tensor([-0.158808,  0.841192])
+    """
 
     @public
     def __init__(self, approximate: str = "none") -> None:
@@ -287,21 +405,33 @@ class GELU(Module):
 
 
 class SiLU(Module):
-    """x * sigmoid(x)."""
+    """The sigmoid linear unit as a layer: x * sigmoid(x) of any shape, as of `st.silu`.
+
+    >>> nn.SiLU()(st.tensor([0.0, 1.0]))
+    tensor([0.       , 0.7310586])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.silu(x)
 
 
 class Tanh(Module):
-    """tanh(x)."""
+    """The hyperbolic tangent as a layer, of any shape, as of `st.tanh`.
+
+    >>> nn.Tanh()(st.tensor([0.0, 1.0]))
+    tensor([0.       , 0.7615942])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.tanh(x)
 
 
 class Sigmoid(Module):
-    """1 / (1 + exp(-x))."""
+    """The logistic function as a layer: 1 / (1 + exp(-x)) of any shape, as of `st.sigmoid`.
+
+    >>> nn.Sigmoid()(st.tensor([0.0, 2.0]))
+    tensor([0.5      , 0.8807971])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.sigmoid(x)

@@ -11,16 +11,19 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
+from stele.backend.devices import is_device
 from stele.errors import DataError, DTypeError, ShapeError, advice
 from stele.follow import FOLLOWER
 from stele.ir.door import leaving, public
 from stele.ir.origin import SCOPE, Scope
-from stele.ops.arguments import refuse
+from stele.ops.arguments import is_dict, is_series, refuse
 from stele.saving import read, save
-from stele.tensor import Tensor, constant, is_here
+from stele.tensor import Tensor, constant
 
 PATHS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()     # of all modules below the one called last from outside,
 LATEST: list[ref[Module]] = []                                  # which stands here
+SCOPES: dict[int, tuple[Any, Scope]] = {}               # of such modules by id, ready-made
+NOBODY: tuple[Any, Scope] = (lambda: None), Scope()
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -35,35 +38,32 @@ class Forward(Protocol[P, R]):
 class Module:
     """A layer or a model: tensors and modules held as attributes (also in lists, tuples and dicts) belong to it.
 
-    A tensor that requires gradients is a parameter, another one a buffer; both are in `state_dict`.
+    A tensor that requires gradients is a parameter, another one a buffer; both are in `state_dict`. A class of its own
+    writes `__init__`, which needs no call of this one, and `forward`, which calling the module runs.
 
-    >>> from stele import nn
     >>> class Net(nn.Module):
     ...     def __init__(self):
     ...         self.fc = nn.Linear(4, 2)
     ...     def forward(self, x):
     ...         return self.fc(x)
-    >>> [name for name, _ in Net().named_parameters()]
-    ['fc.weight', 'fc.bias']
+    >>> model = Net()
+    >>> [name for name, _ in model.named_parameters()], model(st.zeros((8, 4))).shape
+    (['fc.weight', 'fc.bias'], (8, 2))
     """
 
     training = True
     optional: ClassVar[tuple[str, ...]] = ()    # buffers that a state to be loaded may lack
 
     def forward(self, *x: Any, **options: Any) -> Any:
-        """The result for an input: to be written by every module."""
+        """The result for an input, which calling the module returns; every module writes its own."""
         raise NotImplementedError(f"{type(self).__name__} has no forward(self, x)")
 
     def __call__(self: Forward[P, R], *x: P.args, **options: P.kwargs) -> R:
-        own: Any = self
-        scope = SCOPE.get()
-        if not scope.layer and (not LATEST or LATEST[0]() is not own):
-            PATHS.update((module, name) for name, module in own.named_modules())
-            LATEST[:] = [ref(own)]
-        path = PATHS.get(own)
-        if path is None:
-            LATEST.clear()      # a layer that came later: the next call finds its path
-        token = SCOPE.set(Scope(path or type(own).__name__, scope.inherited))
+        layer, inherited = outer = SCOPE.get()
+        known, scope = SCOPES.get(id(self), NOBODY)
+        if known() is not self or inherited is not None or not (layer or (LATEST and LATEST[0]() is self)):
+            scope = scope_of(self, outer)
+        token = SCOPE.set(scope)
         try:
             y = self.forward(*x, **options)
         except Exception as error:
@@ -80,7 +80,7 @@ class Module:
         return vars(self)
 
     def named_members(self, prefix: str = "") -> Iterator[tuple[str, Tensor | Module]]:
-        """(name, tensor or module) of all that this module holds, depth first, each object once."""
+        """All that this module holds as (name, tensor or module), depth first, each object once."""
         seen: set[int] = set()
         stack: list[tuple[str, Any]] = [(prefix, self)]
         while stack:
@@ -93,7 +93,7 @@ class Module:
             stack += [(f"{name}.{key}" if name else str(key), part) for key, part in reversed(parts_of(x).items())]
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """(name, module) of the modules held directly, also in lists, tuples and dicts; one held twice comes twice."""
+        """The modules held directly as (name, module), also in lists, tuples and dicts; one held twice comes twice."""
         stack = list(reversed(self.held().items()))
         while stack:
             name, x = stack.pop()
@@ -103,7 +103,7 @@ class Module:
                 stack += [(f"{name}.{key}", part) for key, part in reversed(parts_of(x).items())]
 
     def extra_repr(self) -> str:
-        """What stands in the brackets of this layer's `repr`: its sizes and options. To be written by layers."""
+        """What stands in the brackets of this layer's `repr`: its sizes and options; layers write their own."""
         return ""
 
     def __repr__(self) -> str:
@@ -120,23 +120,28 @@ class Module:
         return found
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
-        """(path, module), this one first under the empty path."""
+        """All modules as (path, module), this one first under the empty path."""
         return ((name, x) for name, x in self.named_members() if isinstance(x, Module))
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
-        """(path, tensor) of the tensors that require gradients; a tied one once, under its first name."""
+        """The tensors that require gradients as (path, tensor); a tied one once, under its first name."""
         return ((name, x) for name, x in self.named_members() if isinstance(x, Tensor) and x.requires_grad)
 
     def parameters(self) -> list[Tensor]:
-        """The tensors that require gradients."""
+        """The tensors that require gradients, as a list."""
         return [x for _, x in self.named_parameters()]
 
     @public
     def to(self, device: Any) -> Self:
-        """This module, which is on the CPU: the only device. Raises DeviceError for another, DTypeError for a dtype."""
-        if not is_here(device):
+        """This module itself, its tensors and their gradients moved to a device.
+
+        Make its optimiser behind. Raises DeviceError where there is no such device, DTypeError for a dtype.
+        """
+        if not is_device(device):
             raise DTypeError(f"a module keeps the dtype of its parameters, float32; got {device!r}",
                              hint="precision='bf16' of st.compile computes products in bfloat16.")
+        for x in self.state_dict().values():
+            x.move(device)
         return self
 
     def train(self, mode: bool = True) -> Self:
@@ -146,11 +151,11 @@ class Module:
         return self
 
     def eval(self) -> Self:
-        """`train(False)`."""
+        """Switches dropout and batch statistics off, as `train(False)` does; returns the module."""
         return self.train(False)
 
     def zero_grad(self) -> None:
-        """Forgets all gradients."""
+        """Forgets the gradients of all parameters."""
         for x in self.parameters():
             x.grad = None
 
@@ -180,7 +185,7 @@ class Module:
             if array.shape != tuple(own[name].shape):
                 raise DataError(f"{name} has shape {array.shape} in the state, {tuple(own[name].shape)} in the model")
         for name, array in arrays.items():
-            own[name].assign(array.astype(own[name].dtype.numpy))
+            own[name].assign(own[name].dtype.array(array))
 
     def untied(self, own: Mapping[str, Tensor], state: Mapping[str, Any]) -> dict[str, Any]:
         """A state in which each tensor stands under the name that `state_dict` has for it."""
@@ -205,6 +210,26 @@ class Module:
     def load(self, path: str | Path, strict: bool = True) -> None:
         """Reads a safetensors file into this model. Raises DataError if it is missing, damaged or does not fit."""
         self.load_state_dict(read_safetensors(path), strict)
+
+
+def locate(model: Module) -> None:
+    """Notes the paths of a model's modules."""
+    PATHS.update((module, name) for name, module in model.named_modules())
+    SCOPES.clear()
+
+
+def scope_of(module: Any, outer: Scope) -> Scope:
+    """What holds inside of a module that is called where `outer` holds."""
+    if not outer.layer and (not LATEST or LATEST[0]() is not module):
+        locate(module)
+        LATEST[:] = [ref(module)]
+    path = PATHS.get(module)
+    scope = Scope(path or type(module).__name__, outer.inherited)
+    if path is None:
+        LATEST.clear()      # a layer that came later: the next call finds its path
+    elif scope.inherited is None:
+        SCOPES[id(module)] = ref(module), scope
+    return scope
 
 
 def given(layer: Module, x: Any) -> Tensor:
@@ -256,7 +281,7 @@ def parts_of(x: Any) -> dict[Any, Any]:
     """What a module or a container holds, by name or number."""
     if isinstance(x, Module):
         return x.held()
-    return x if isinstance(x, dict) else dict(enumerate(x)) if isinstance(x, list | tuple) else {}
+    return x if is_dict(x) else dict(enumerate(x)) if is_series(x) else {}
 
 
 def near(missing: set[str], unknown: set[str]) -> str | None:

@@ -14,7 +14,7 @@ from stele.tensor import Tensor
 
 
 class Recurrent(Module):
-    """Weights by PyTorch's names and layouts: weight_ih_l0 (gates*hidden_size, input_size), weight_hh_l0 ..."""
+    """The part that GRU and LSTM share: sizes, and weights by PyTorch's names and layouts."""
 
     gates: int
 
@@ -36,7 +36,7 @@ class Recurrent(Module):
             ", batch_first=True" * self.batch_first
 
     def time_first(self, x: Tensor) -> Tensor:
-        """(T, N, features)."""
+        """The input with time first: (T, N, features)."""
         x, inputs = given(self, x), self.weights(0)[0].shape[1]
         if x.ndim != 3 or x.shape[-1] != inputs:
             order, one = ("N, T", "x[None]") if self.batch_first else ("T, N", "x[:, None]")
@@ -47,7 +47,7 @@ class Recurrent(Module):
         return x.permute(1, 0, 2) if self.batch_first else x
 
     def weights(self, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """weight_ih, weight_hh, bias_ih, bias_hh of layer k."""
+        """The tensors weight_ih, weight_hh, bias_ih and bias_hh of layer k."""
         own: dict[str, Any] = vars(self)
         return tuple(own[f"{name}_l{k}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))  # type: ignore[return-value]
 
@@ -57,13 +57,15 @@ class Recurrent(Module):
 
 
 class GRU(Recurrent):
-    """Gated recurrent units (Cho et al., 2014), reset after the product, gates in the order r, z, n.
+    """Gated recurrent units (Cho et al., 2014): x -> (all hidden states of the last layer, last hidden states of all).
 
-    (T, N, input_size), or (N, T, input_size) with `batch_first`, -> all hidden states in the same order, and the last
-    ones (num_layers, N, hidden_size).
+    x is (T, N, `input_size`), or (N, T, input_size) with `batch_first`; states are (T, N, `hidden_size`) in the same
+    order, and (`num_layers`, N, hidden_size). Each step, from h = 0: r, z = sigmoid(x W + h U) in parts,
+    n = tanh(x W + bias + r * (h U + bias)), h = (1 - z) * n + z * h: reset after the product, as PyTorch and cuDNN.
+    Weights are PyTorch's too: weight_ih_l0 (3 hidden_size, input_size), weight_hh_l0, bias_ih_l0, bias_hh_l0 ..., gates
+    in the order r, z, n, uniform within 1 / sqrt(hidden_size). Raises ShapeError for an input of other axes.
 
-    >>> import stele as st
-    >>> y, h = GRU(3, 5)(st.zeros((7, 2, 3)))
+    >>> y, h = nn.GRU(3, 5)(st.zeros((7, 2, 3)))
     >>> y.shape, h.shape
     ((7, 2, 5), (1, 2, 5))
     """
@@ -71,14 +73,14 @@ class GRU(Recurrent):
     gates = 3
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        y, last = self.time_first(x), []
+        y, last = self.time_first(x), list[Tensor]()
         for k in range(self.layers):
             h, y = self.layer(y, *self.weights(k))
             last.append(h)
         return (y.permute(1, 0, 2) if self.batch_first else y), F.stack(last)
 
     def layer(self, x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor) -> tuple[Tensor, Tensor]:
-        """(last hidden state, all of them) for one layer."""
+        """The last hidden state of one layer, and all of them."""
         def step(h: Tensor, gates: Tensor) -> tuple[Tensor, Tensor]:
             (a_r, a_z, a_n), (c_r, c_z, c_n) = self.parts(gates), self.parts(h @ w_hh.T + b_hh)
             r, z = F.sigmoid(a_r + c_r), F.sigmoid(a_z + c_z)
@@ -86,20 +88,28 @@ class GRU(Recurrent):
             h = (1 - z) * n + z * h
             return h, h
 
-        return scan(step, F.zeros((x.shape[1], self.hidden), dtype=x.dtype), x @ w_ih.T + b_ih)
+        return scan(step, F.zeros((x.shape[1], self.hidden), dtype=x.dtype, device=x.device), x @ w_ih.T + b_ih)
 
 
 class LSTM(Recurrent):
-    """Long short-term memory (Hochreiter and Schmidhuber, 1997), gates in the order i, f, g, o.
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997): x -> (all hidden states, (last hidden, last cell)).
 
-    (T, N, input_size), or (N, T, input_size) with `batch_first`, -> all hidden states in the same order, and the last
-    hidden and cell states, each (num_layers, N, hidden_size).
+    x is (T, N, `input_size`), or (N, T, input_size) with `batch_first`; hidden states are (T, N, `hidden_size`) in the
+    same order, those of the last layer; the last ones (`num_layers`, N, hidden_size), of all. Each step, from zeros:
+    i, f, o = sigmoid(x W + h U), g = tanh(x W + h U), c = f * c + i * g, h = o * tanh(c), with the forget gate of Gers
+    et al. (2000). Weights are PyTorch's: weight_ih_l0 (4 hidden_size, input_size), weight_hh_l0, bias_ih_l0, bias_hh_l0
+    ..., gates in the order i, f, g, o, uniform within 1 / sqrt(hidden_size). Raises ShapeError for an input of other
+    axes.
+
+    >>> y, (h, c) = nn.LSTM(3, 5, num_layers=2, batch_first=True)(st.zeros((2, 7, 3)))
+    >>> y.shape, h.shape, c.shape
+    ((2, 7, 5), (2, 2, 5), (2, 2, 5))
     """
 
     gates = 4
 
     def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        y, last = self.time_first(x), []
+        y, last = self.time_first(x), list[tuple[Tensor, Tensor]]()
         for k in range(self.layers):
             state, y = self.layer(y, *self.weights(k))
             last.append(state)
@@ -107,7 +117,7 @@ class LSTM(Recurrent):
         return (y.permute(1, 0, 2) if self.batch_first else y), (hidden, cell)
 
     def layer(self, x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor) -> tuple[Any, Tensor]:
-        """((last hidden state, last cell state), all hidden states) for one layer."""
+        """The last hidden and cell state of one layer, and all hidden states."""
         def step(state: tuple[Tensor, Tensor], gates: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
             h, c = state
             i, f, g, o = self.parts(gates + h @ w_hh.T + b_hh)
@@ -115,5 +125,5 @@ class LSTM(Recurrent):
             h = F.sigmoid(o) * F.tanh(c)
             return (h, c), h
 
-        zeros = F.zeros((x.shape[1], self.hidden), dtype=x.dtype)
+        zeros = F.zeros((x.shape[1], self.hidden), dtype=x.dtype, device=x.device)
         return scan(step, (zeros, zeros), x @ w_ih.T + b_ih)

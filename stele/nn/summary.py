@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from stele import tree
-from stele.backend.locks import RUNNING
 from stele.errors import DataError
 from stele.follow import FOLLOWER, Follower
 from stele.functions import zeros
-from stele.handle import Handle
-from stele.ir.types import Sizes, Type, show
-from stele.nn.module import PATHS, Module
-from stele.signature import leaf_names, shape_of, type_of
+from stele.ir.origin import setting
+from stele.ir.types import show
+from stele.nn.module import PATHS, Module, locate
+from stele.ops.arguments import is_array, is_series
 from stele.tensor import Tensor
-from stele.trace import trace
+from stele.trace import traced_on
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Summary:
-    """A table of layers that prints; `parameters` counts each tensor once, `bytes` is what all tensors take."""
+    """A table of layers that prints, as `summary` makes it.
+
+    `name` is that of the model; `rows` has one for each pass through a layer. `parameters` counts each tensor once,
+    `bytes` is what all tensors take, buffers too.
+
+    >>> found = nn.summary(nn.Linear(4, 3), (8, 4))
+    >>> found.parameters, found.bytes, found.rows[0].shape
+    (15, 60, '(8, 3)')
+    """
 
     name: str
     rows: tuple[Row, ...]
@@ -77,14 +84,13 @@ class Passes(Follower):
 
 
 def summary(model: Module, *inputs: Any) -> Summary:
-    """The layers that the inputs pass, each with the shapes of its results and its number of parameters.
+    """The layers of a `model` that the `inputs` pass, each with the shapes of its results and its number of parameters.
 
     An input is a tensor, a NumPy array, or the shape of a float32 tensor as a tuple of numbers. Nothing is computed,
     and the model's state stays as it is. Without inputs the layers stand in the order in which the model holds them.
     Raises what the model's `forward` raises for these inputs, DataError for an input that is neither array nor shape.
 
-    >>> from stele import nn
-    >>> print(summary(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), (2, 4)))
+    >>> nn.summary(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), (2, 4))
     layer    kind        output  parameters
     0        Linear      (2, 3)          15
     1        ReLU        (2, 3)
@@ -95,7 +101,7 @@ def summary(model: Module, *inputs: Any) -> Summary:
     if inputs:
         follow(model, [given(x) for x in inputs], passes)
     else:
-        PATHS.update((module, name) for name, module in model.named_modules())
+        locate(model)
         passes.seen = [(module, "") for _, module in model.named_modules()]
     counted: set[int] = set()
     rows = tuple(Row(PATHS.get(module, ""), type(module).__name__, shape, own(module, counted))
@@ -115,9 +121,9 @@ def own(module: Module, counted: set[int]) -> int:
 
 def given(x: Any) -> Tensor | np.ndarray[Any, Any]:
     """An input as an array."""
-    if isinstance(x, Tensor | np.ndarray):
+    if isinstance(x, Tensor) or is_array(x):
         return x
-    if isinstance(x, Sequence) and all(isinstance(n, int) for n in x):
+    if is_series(x) and all(isinstance(n, int) for n in x):
         return zeros(tuple(x))
     raise DataError(f"an input is a tensor, an array or a shape such as (1, 3, 32, 32), got {x!r:.60}")
 
@@ -127,11 +133,5 @@ def follow(model: Module, inputs: Sequence[Any], passes: Passes) -> None:
     def run(*x: Any) -> Any: return model(*x)
 
     leaves, spec = tree.flatten((tuple(inputs), {}))
-    types = {k: Type(type_of(x), shape) for k, x in enumerate(leaves)
-             if isinstance(x, Handle | np.ndarray) and (shape := shape_of(x)) is not None}
-    token = FOLLOWER.set(passes)
-    try:
-        with RUNNING:
-            trace(run, spec, leaves, types, leaf_names(run, spec), Sizes({}, []))
-    finally:
-        FOLLOWER.reset(token)
+    with setting(FOLLOWER, passes):
+        traced_on(run, leaves, spec)

@@ -2,13 +2,26 @@
 from __future__ import annotations
 
 from stele.ir.graph import Constant, Item, Literal, Op, Parameter
-from stele.ops import composite, contraction, control, generate, linear, operators, pooling, random, reduction, windows
+from stele.ops import (
+    composite,
+    contraction,
+    control,
+    gather,
+    generate,
+    linalg,
+    linear,
+    operators,
+    pooling,
+    random,
+    reduction,
+    windows,
+)
 from stele.ops.elementwise import arithmetic, binary, unary
 
 __all__ = ["ALL", "operators"]
 
-FAMILIES = (linear, windows, generate, arithmetic, unary, binary, reduction, contraction, random, control, composite,
-            pooling)
+FAMILIES = (linear, windows, generate, arithmetic, unary, binary, gather, reduction, contraction, random, control,
+            composite, pooling, linalg)
 LEAVES: tuple[type[Op], ...] = Parameter, Literal, Constant, Item
 
 ALL: dict[str, type[Op]] = {op.__name__: op for op in (*LEAVES, *(op for family in FAMILIES for op in family.ALL))}

@@ -5,7 +5,7 @@ import difflib
 import operator
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -62,7 +62,27 @@ def sequence(x: Any, what: str, wanted: str, unordered: bool = False) -> tuple[A
     return tuple(x)  # type: ignore[arg-type]
 
 
-def is_many(x: Any) -> bool:
+def is_array(x: object) -> TypeGuard[np.ndarray[Any, Any]]:
+    """Whether x is an array of NumPy."""
+    return isinstance(x, np.ndarray)
+
+
+def is_series(x: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
+    """Whether x is a list or a tuple."""
+    return isinstance(x, list | tuple)
+
+
+def is_mapping(x: object) -> TypeGuard[Mapping[Any, Any]]:
+    """Whether x has values by key."""
+    return isinstance(x, Mapping)
+
+
+def is_dict(x: object) -> TypeGuard[dict[Any, Any]]:
+    """Whether x is a dict."""
+    return isinstance(x, dict)
+
+
+def is_many(x: object) -> TypeGuard[Iterable[Any]]:
     """Whether x has entries; an array of no axes has none."""
     return isinstance(x, Iterable) and getattr(x, "ndim", None) != 0  # type: ignore[reportUnknownArgumentType]
 
@@ -98,6 +118,8 @@ def number(x: Any, what: str, low: float | None = None, high: float | None = Non
         refuse(what, "a number", x)
     x = number_of(x) if isinstance(x, Size) else x
     n = x if isinstance(x, int | float) else x.item() if hasattr(x, "item") else float(x)
+    if isinstance(n, int) and n.bit_length() > 1023:
+        refuse(what, "a number that a float64 holds", x)
     if (low is not None and not n >= low) or (high is not None and not n <= high):
         raise ShapeError(f"{what} must be " + (f"at least {low}" if high is None else f"from {low} to {high}")
                          + f", got {n}")

@@ -3,17 +3,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from stele.ir.graph import Array, Op, Value
-from stele.ir.types import Type, axis_of, bfloat16, float16, float32
-from stele.ops.elementwise.arithmetic import Select
+from stele.ir.graph import Array, Op, Placed, Value
+from stele.ir.sizes import Dim
+from stele.ir.types import Type, axis_of, bfloat16, float16, float32, lowest
+from stele.ops.control import scan
+from stele.ops.elementwise.arithmetic import LessEqual, Select
 from stele.ops.elementwise.base import needs_float
-from stele.ops.elementwise.unary import erf, exp, isfinite, log, rsqrt, sigmoid, square, stop_gradient, tanh
-from stele.ops.linear import broadcast, cast, expand_dims, full, kept_shape, zeros_like
+from stele.ops.elementwise.binary import logical_or
+from stele.ops.elementwise.unary import erf, exp, isfinite, isnan, log, rsqrt, sigmoid, square, stop_gradient, tanh
+from stele.ops.linear import broadcast, cast, expand_dims, full, further, kept_shape, zeros_like
+from stele.ops.shaping import moveaxis
 from stele.ops.statistics import max, mean, over, sum
 
 
@@ -54,12 +58,14 @@ class FloatComposite(Composite):
         needs_float(self, x[0].dtype)
         return x[0]
 
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return self(x[0][0])
+
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         return (cls(), (Type(float32, (2, 3)),)),
 
 
-@dataclass(frozen=True)
 class AlongAxis(FloatComposite):
     """A function of the whole of one axis."""
 
@@ -72,6 +78,9 @@ class AlongAxis(FloatComposite):
     def total(self, x: Value) -> Value:
         """The sum along the axis, in its place."""
         return broadcast(sum(x, axis=self.axis, keepdims=True), x.shape)
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return replace(self, axis=further((self.axis,), x[0][0])[0])(x[0][0])
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
@@ -122,7 +131,6 @@ def largest(x: Value, axis: int | tuple[int, ...]) -> Value:
     return stop_gradient(max(x, axis=axis, keepdims=True))
 
 
-@dataclass(frozen=True)
 class LogSumExp(FloatComposite):
     """log(sum(exp(x))) over axes, which are dropped; no x overflows."""
 
@@ -153,12 +161,48 @@ class LogSumExp(FloatComposite):
     def jvp(self, d: Any, dx: Any, y: Value, *x: Value) -> Value | None:
         return sum(dx[0] * self.weights(y, x[0]), axis=self.axes)
 
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return replace(self, axes=further(self.axes, x[0][0]))(x[0][0])
+
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         return (cls((0, 2)), (Type(float32, (2, 3, 2)),)), (cls((-1,)), (Type(float32, (4,)),))
 
 
-@dataclass(frozen=True)
+class CumMax(Composite):
+    """The largest of all elements up to each one along an axis, NaN from the first NaN on, as a loop over the axis.
+
+    Its derivative goes to the latest of elements that tie, as PyTorch's.
+    """
+
+    axis: int
+
+    def type(self, *x: Type) -> Type:
+        axis_of(self.axis, x[0].ndim)
+        return x[0]
+
+    def reference(self, *x: Array) -> Array: return np.maximum.accumulate(x[0], self.axis)
+
+    def expand(self, *x: Value) -> Value:
+        def step(carries: Sequence[Value], slices: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+            best, now = carries[0], slices[0]
+            is_best = LessEqual()(best, now)
+            best = Select()(logical_or(is_best, isnan(now)) if now.dtype.is_float else is_best, now, best)
+            return [best], [best]
+
+        moved = moveaxis(x[0], self.axis, 0)
+        start = full(moved.shape[1:], lowest(moved.dtype), moved.dtype)
+        return moveaxis(scan(step, [start], [moved])[1][0], 0, self.axis)
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return CumMax(*further((self.axis,), x[0][0]))(x[0][0])
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return ((cls(1), (Type(float32, (2, 4, 3)),)), (cls(-1), (Type(float32, (5,)),)),
+                (cls(0), (np.array([[2, 7], [3, 1], [1, 9]]),)), (cls(0), (np.array([False, True, False]),)))
+
+
 class Normalize(FloatComposite):
     """(x - mean) / sqrt(variance + eps) over axes: the core of layer, group, instance and batch normalisation."""
 
@@ -187,12 +231,14 @@ class Normalize(FloatComposite):
     def jvp(self, d: Any, dx: Any, y: Value, *x: Value) -> Value | None:
         return self.project(dx[0], y, x[0])
 
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return replace(self, axes=further(self.axes, x[0][0]))(x[0][0])
+
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         return (cls((-1,), 1e-5), (Type(float32, (2, 5)),)), (cls((0, 2), 1e-3), (Type(float32, (3, 2, 4)),))
 
 
-@dataclass(frozen=True)
 class Gelu(FloatComposite):
     """x times the normal distribution function of x; `approximate` uses tanh instead of erf."""
 
@@ -225,4 +271,4 @@ class Silu(FloatComposite):
         return x[0] * sigmoid(x[0])
 
 
-ALL = (Softmax, LogSoftmax, LogSumExp, Normalize, Gelu, Silu)
+ALL = (Softmax, LogSoftmax, LogSumExp, CumMax, Normalize, Gelu, Silu)

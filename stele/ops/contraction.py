@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
 
 from stele.errors import DTypeError, ShapeError
-from stele.ir.graph import Array, Op, Value
+from stele.ir.graph import Array, Op, Placed, Value
 from stele.ir.origin import note
 from stele.ir.sizes import Dim
-from stele.ir.types import SIZES, Type, below, broadcast_shapes, float32, float64, promote, same, show
-from stele.ops.linear import broadcast, cast, expand_dims, reshape, swap_last
+from stele.ir.types import SIZES, Type, below, broadcast_shapes, float32, float64, product, promote, same, show
+from stele.ops.linear import along, broadcast, cast, expand_dims, fold, reshape, swap_last, transpose, unfold
 
 Pair = tuple[int, int]
 Padding = tuple[Pair, Pair]
@@ -62,13 +62,19 @@ class MatMul(Contraction):
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return self(g, swap_last(x[1])), self(swap_last(x[0]), g)
 
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        (a, _), (w, is_placed) = x
+        if is_placed or w.ndim > 2:
+            return self(*(along(v, n) for v in x))
+        rows = self(reshape(a, (product(a.shape[:-1]), a.shape[-1])), w)
+        return reshape(rows, (*a.shape[:-1], w.shape[-1]))
+
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         return (cls(), (Type(float32, (3, 4)), Type(float32, (4, 5)))), \
                (cls(), (Type(float32, (2, 3, 4)), Type(float32, (2, 4, 2))))
 
 
-@dataclass(frozen=True)
 class Convolution(Contraction):
     """Cross-correlation over the last two axes of NCHW, and its transposes."""
 
@@ -80,6 +86,20 @@ class Convolution(Contraction):
     @property
     def attributes(self) -> tuple[Pair, Padding, Pair, int]:
         return self.stride, self.padding, self.dilation, self.groups
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        """One convolution of more images under one kernel; else, of known places, of more groups."""
+        (a, is_placed), (w, has_own) = x
+        if is_placed and not has_own and not isinstance(self, Conv2dWeightGrad):
+            return unfold(self(fold(a), w), n)
+        if not isinstance(n, int):
+            return None
+        a, w = (along(v, n) for v in x)
+        more = replace(self, groups=self.groups * n)
+        if isinstance(self, Conv2dWeightGrad):
+            return unfold(more(beside(a), beside(w)), n)
+        made = more(beside(a), fold(w))
+        return transpose(reshape(made, (made.shape[0], n, made.shape[1] // n, *made.shape[2:])), (1, 0, 2, 3, 4))
 
     def out(self, size: tuple[Dim, ...], kernel: tuple[Dim, ...]) -> tuple[Dim, ...]:
         """Height and width of the result for those of the input."""
@@ -107,6 +127,12 @@ class Convolution(Contraction):
         if any(is_empty(n) for n in self.out(x.shape[2:], w.shape[2:])):
             raise ShapeError(f"{self.name}: the kernel {show(w.shape[2:])} with dilation {self.dilation} does not fit "
                              f"in {show(x.shape[2:])} padded by {self.padding}", hint="Use more padding.")
+
+
+def beside(x: Value) -> Value:
+    """Images (n, N, C, H, W) of n places as channels of N images, (N, n*C, H, W)."""
+    moved = transpose(x, (1, 0, 2, 3, 4))
+    return reshape(moved, (moved.shape[0], moved.shape[1] * moved.shape[2], *moved.shape[3:]))
 
 
 def is_empty(n: Dim) -> bool:
@@ -153,7 +179,6 @@ class Conv2d(Convolution):
         return tuple((cls(*a), (Type(float32, x), Type(float32, w))) for a, x, w, _ in CONVOLUTIONS)
 
 
-@dataclass(frozen=True)
 class Conv2dInputGrad(Convolution):
     """The transpose of Conv2d in x: g (N, O, OH, OW) with w -> (N, C, *size)."""
 
@@ -186,7 +211,6 @@ class Conv2dInputGrad(Convolution):
         return tuple((cls(*a, size=x[2:]), (Type(float32, y), Type(float32, w))) for a, x, w, y in CONVOLUTIONS)
 
 
-@dataclass(frozen=True)
 class Conv2dWeightGrad(Convolution):
     """The transpose of Conv2d in w: g (N, O, OH, OW) with x -> (O, C/groups, *kernel)."""
 
@@ -229,9 +253,17 @@ CONVOLUTIONS: tuple[Any, ...] = (
 
 
 def matmul(x: Value, w: Value) -> Value:
-    """The matrix product; vectors count as a row on the left and a column on the right.
+    """The matrix product of x and `w`: (..., n, k) @ (..., k, m) -> (..., n, m), over leading axes that broadcast.
 
-    A matrix `w` under leading axes of `x` is one product of x's rows.
+    A vector counts as a row on the left and as a column on the right, whose axis is dropped. Dtypes meet as in `add`;
+    integers wrap, 16-bit floats are summed in float32. Raises ShapeError where the inner sizes differ, and for a number
+    (write x * w).
+
+    >>> x = st.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> (x @ st.tensor([1.0, 10.0])).tolist(), (x @ x).tolist()
+    ([21.0, 43.0], [[7.0, 10.0], [15.0, 22.0]])
+    >>> st.matmul(st.zeros((8, 2, 3)), st.zeros((3, 5))).shape
+    (8, 2, 5)
     """
     if x.ndim == 0 or w.ndim == 0:
         raise ShapeError(f"matmul needs arrays of one axis or more, got {show(x.shape)} @ {show(w.shape)}",
@@ -270,9 +302,18 @@ def pads(padding: int | Pair | Padding | str, kernel: tuple[Dim, ...], stride: P
 
 def conv2d(x: Value, w: Value, *, stride: int | Pair = 1, padding: int | Pair | Padding | str = 0,
            dilation: int | Pair = 1, groups: int = 1) -> Value:
-    """Cross-correlation of x (N, C, H, W) with w (O, C/groups, KH, KW) -> (N, O, OH, OW).
+    """The cross-correlation of images x (N, C, H, W) with kernels `w` (O, C/groups, KH, KW): (N, O, OH, OW).
 
-    `padding` is a number, one per axis, ((top, bottom), (left, right)), 'valid' or 'same'.
+    OH = (H + top + bottom - `dilation` * (KH - 1) - 1) // `stride` + 1, and so OW. stride and dilation are a number, or
+    one per axis; `padding` with zeros too, or ((top, bottom), (left, right)), "valid", or "same" (of stride 1). With
+    `groups`, each group of C/groups channels makes O/groups. Sums are in float32 at least. Raises ShapeError where
+    channels do not fit or the kernel is larger than the padded image, and DTypeError for other dtypes than floats.
+
+    >>> x, w = st.ones((1, 1, 4, 4)), st.ones((1, 1, 3, 3))
+    >>> st.conv2d(x, w, padding="same")[0, 0].tolist()
+    [[4.0, 6.0, 6.0, 4.0], [6.0, 9.0, 9.0, 6.0], [6.0, 9.0, 9.0, 6.0], [4.0, 6.0, 6.0, 4.0]]
+    >>> st.conv2d(x, w, stride=2, padding=(1, 0)).shape
+    (1, 1, 2, 1)
     """
     if not x.dtype.is_float or not w.dtype.is_float:
         raise DTypeError(f"conv2d needs float operands, got {x.dtype} and {w.dtype}",

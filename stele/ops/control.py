@@ -1,13 +1,13 @@
-"""Loops inside the graph, and checks on values."""
+"""Loops inside the graph."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from stele.errors import GraphError, IndexOutOfRange, ShapeError, TraceError
+from stele.errors import DeviceError, GraphError, ShapeError, TraceError
 from stele.ir.graph import (
     Array,
     Constant,
@@ -16,6 +16,8 @@ from stele.ir.graph import (
     Literal,
     Op,
     Operand,
+    Parameter,
+    Placed,
     Value,
     interpret,
     literal,
@@ -23,37 +25,13 @@ from stele.ir.graph import (
     substitute,
     walk,
 )
+from stele.ir.origin import lines
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, dtype, float32, same
-from stele.ops.elementwise.base import Unary, needs_integer
 from stele.ops.elementwise.unary import tanh
-from stele.ops.linear import Broadcast, Cast, Movement, Reshape, check_index, zeros_like
+from stele.ops.linear import Broadcast, Cast, Movement, Reshape, Transfer, along, transpose, zeros_like
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class CheckIndex(Unary):
-    """x, an integer array; an element outside of 0 <= x < size is an error when the program runs."""
-
-    size: Dim
-
-    def type(self, *x: Type) -> Type:
-        needs_integer(self, x[0].dtype, with_bool=False)
-        if self.size == 0 and 0 not in x[0].shape:
-            raise IndexOutOfRange(f"an axis of 0 elements has none to choose, got indices {x[0]}")
-        return x[0]
-
-    def reference(self, *x: Array) -> Array:
-        check_index(x[0], self.size)
-        return x[0]
-
-    def scalar(self, s: Any, *x: Any) -> Any:
-        return x[0]
-
-    @classmethod
-    def examples(cls) -> tuple[Any, ...]:
-        return (cls(4), (np.array([0, 3, 1]),)),
 
 
 class Parts(NamedTuple):
@@ -64,7 +42,6 @@ class Parts(NamedTuple):
     constants: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
 class Scan(Op):
     """A loop over `length` steps that carries values on and reads and writes one slice of stacked arrays per step.
 
@@ -154,6 +131,16 @@ class Scan(Op):
             tangents[i] = Item(n + k)(done)
         return tuple(tangents)
 
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        """A loop whose body runs at all places, and carries have their axis."""
+        carries, slices, constants = self.split(x)
+        flags = [True] * len(carries) + [is_placed for _, is_placed in (*slices, *constants)]
+        swapped = [swap_first(a) if is_placed else a for a, is_placed in slices]
+        loop = replace(self, body=d.batch(self.body, flags, n))(
+            *(along(a, n) for a in carries), *swapped, *(a for a, _ in constants))
+        parts = [Item(k)(loop) for k in range(len(self.body.results))]
+        return *parts[:self.carries], *map(swap_first, parts[self.carries:])
+
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         h, x, w = (parameter(n, Type(float32, shape)) for n, shape in (("h", (2,)), ("x", (2,)), ("w", (2,))))
@@ -161,6 +148,11 @@ class Scan(Op):
         body = Graph((h, x, w), (new, new * x))
         operands = Type(float32, (2,)), Type(float32, (4, 2)), Type(float32, (2,))
         return (cls(body, 1, 1, 4, False), operands), (cls(body, 1, 1, 4, True), operands)
+
+
+def swap_first(x: Value) -> Value:
+    """x with its first two axes exchanged."""
+    return transpose(x, (1, 0, *range(2, x.ndim)))
 
 
 def stacked(t: Type, length: Dim) -> Type:
@@ -289,6 +281,10 @@ def scan(f: Step, init: Sequence[Operand], xs: Sequence[Value], *, length: Dim |
     constants = tuple(parameter(f"k{k}", v.type) for k, v in enumerate(captured))
     inner = substitute(Graph((*carries, *slices, *captured), results), (*carries, *slices, *constants))
     body = closed((*carries, *slices, *constants), inner)
+    for v in walk(body.results):
+        if isinstance(v.op, Transfer) and any(isinstance(p.op, Parameter) for p in walk(v.args)):
+            raise DeviceError(f"scan: the step moves {v.args[0].type} to {v.op.device}, but a loop runs on one device",
+                              where=", ".join(lines(v.where)), hint="Move what it takes before the loop.")
     done = Scan(body, len(carries), len(slices), steps, reverse)(*start, *xs, *captured)
     items = tuple(Item(k)(done) for k in range(len(results)))
     return items[:len(carries)], items[len(carries):]
@@ -308,4 +304,4 @@ def outside(results: Sequence[Value], inside: Sequence[Value]) -> list[Value]:
     return list(dict.fromkeys(v for v in (*reached, *results) if v not in depends and v not in numbers))
 
 
-ALL = (CheckIndex, Scan)
+ALL = (Scan,)

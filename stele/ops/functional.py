@@ -8,49 +8,124 @@ from stele.ir.graph import Value
 from stele.ir.sizes import Dim
 from stele.ir.types import DType, axis_of, float32, int32, int64, same, show
 from stele.ops.arguments import choice, whole
-from stele.ops.composite import Gelu, LogSoftmax, LogSumExp, Normalize, Silu, Softmax
+from stele.ops.composite import CumMax, Gelu, LogSoftmax, LogSumExp, Normalize, Silu, Softmax
 from stele.ops.contraction import matmul
-from stele.ops.control import CheckIndex
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.unary import softplus, square
+from stele.ops.gather import CheckIndex
 from stele.ops.generate import Iota, iota_like
 from stele.ops.linear import cast, expand_dims, swap_last
 from stele.ops.statistics import Axes, fold, mean, over, sum
 
 
 def softmax(x: Value, *, axis: int = -1) -> Value:
-    """exp(x) / sum(exp(x)) along an axis."""
+    """The probabilities exp(x) / sum(exp(x)) along an axis; of x less its largest element, so that nothing overflows.
+
+    Shape and dtype of x. NaN where all of them are -inf, or one is inf, as in PyTorch. Raises DTypeError for other
+    dtypes than floats. For the logarithm use `log_softmax`, for a loss `cross_entropy`: both take x itself.
+
+    >>> st.softmax(st.tensor([[0.0, 0.0], [1000.0, 0.0]])).tolist()
+    [[0.5, 0.5], [1.0, 0.0]]
+    >>> st.softmax(st.zeros((2, 4)), axis=0)[0].tolist()
+    [0.5, 0.5, 0.5, 0.5]
+    """
     return Softmax(axis_of(axis, x.ndim))(x)
 
 
 def log_softmax(x: Value, *, axis: int = -1) -> Value:
-    """log(softmax(x)) along an axis."""
+    """The logarithm of `softmax(x)` along an axis, without rounding small probabilities to 0. Shape and dtype of x.
+
+    Written out, st.log(st.softmax(x)) is made this too where a program sees both steps. Raises DTypeError for other
+    dtypes than floats.
+
+    >>> st.log_softmax(st.tensor([0.0, -1000.0])).tolist()
+    [0.0, -1000.0]
+    """
     return LogSoftmax(axis_of(axis, x.ndim))(x)
 
 
 def logsumexp(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
-    """log(sum(exp(x))) over axes (all by default)."""
+    """The number log(sum(exp(x))) over one axis, several, or all of them, in the dtype of x; no x overflows.
+
+    -inf of no elements, and where all of them are -inf. Its gradient is `softmax(x)`. Raises DTypeError for other
+    dtypes than floats.
+
+    >>> st.logsumexp(st.tensor([[1000.0, 1000.0], [0.0, 0.0]]), axis=1)
+    tensor([1.0006932e+03, 6.9314718e-01])
+    """
     return fold(LogSumExp, x, axis, keepdims)
 
 
-def gelu(x: Value, *, approximate: bool = False) -> Value:
-    """x times the normal distribution function of x; `approximate` uses tanh instead of erf."""
-    return Gelu(approximate)(x)
+def gelu(x: Value, *, approximate: str = "none") -> Value:
+    """The Gaussian error linear unit: x times the probability that a standard normal number is below x.
+
+    Shape and dtype of x (Hendrycks and Gimpel, 2016); `approximate="tanh"` takes their formula with tanh, any other
+    than "none" raises OptionError. Raises DTypeError for other dtypes than floats.
+
+    >>> x = st.tensor([-1.0, 0.0, 1.0])
+    >>> st.gelu(x)
+    tensor([-0.15865526,  0.        ,  0.8413447 ])
+    >>> st.gelu(x, approximate="tanh")
+    tensor([-0.158808,  0.      ,  0.841192])
+    """
+    return Gelu(choice(approximate, "approximate", ("none", "tanh")) == "tanh")(x)
 
 
 def silu(x: Value) -> Value:
-    """x * sigmoid(x)."""
+    """The sigmoid linear unit x * sigmoid(x), also called swish (Ramachandran et al., 2017), in the dtype of x.
+
+    Raises DTypeError for other dtypes than floats.
+
+    >>> st.silu(st.tensor([-200.0, 0.0, 1.0]))
+    tensor([-0.       ,  0.       ,  0.7310586])
+    """
     return Silu()(x)
 
 
+def cummax(x: Value, *, axis: int | None = None) -> Value:
+    """The largest of all elements up to each one along an axis: y[k] = max(x[0], ..., x[k]), in the type of x.
+
+    Without an axis along that of x, which then has no more than one (the array API standard's rule for
+    `cumulative_sum`). From the first NaN on it is NaN. Values alone, as of `st.max`, NumPy's `maximum.accumulate` and
+    JAX's `cummax`; PyTorch's gives their positions too. The gradient goes to the latest of elements that tie, as
+    PyTorch's. Raises ShapeError for an axis that x does not have.
+
+    >>> x = st.tensor([[3.0, 1.0, 4.0], [1.0, 5.0, 2.0]])
+    >>> st.cummax(x, axis=1).tolist()
+    [[3.0, 3.0, 4.0], [1.0, 5.0, 5.0]]
+    >>> st.grad(lambda x: st.cummax(x, axis=1).sum())(x).tolist()
+    [[2.0, 0.0, 1.0], [1.0, 2.0, 0.0]]
+    """
+    if axis is None and x.ndim > 1:
+        raise ShapeError(f"cummax needs an axis of {show(x.shape)}",
+                         hint="Write axis=0 or another, or cummax(x.flatten()) for all elements one after the other.")
+    axis = axis_of(axis or 0, max(x.ndim, 1))
+    return CumMax(axis)(x) if x.ndim else x
+
+
 def normalize(x: Value, *, axis: Axes = -1, eps: float = 1e-5) -> Value:
-    """(x - mean) / sqrt(variance + eps) over axes."""
+    """The numbers (x - mean) / sqrt(variance + `eps`), with both taken over axis: one, several, or None for all.
+
+    Shape and dtype of x; the variance is divided by n. 16-bit floats are averaged in float32. Raises DTypeError for
+    other dtypes than floats. `layer_norm` is this over the last axes, with a scale.
+
+    >>> st.normalize(st.tensor([[1.0, 3.0], [10.0, 30.0]]), eps=0).tolist()
+    [[-1.0, 1.0], [-1.0, 1.0]]
+    """
     return Normalize(over(axis, x.ndim), eps)(x)
 
 
 def layer_norm(x: Value, weight: Value | None = None, bias: Value | None = None, *, axes: int = 1,
                eps: float = 1e-5) -> Value:
-    """x normalised over its last `axes` axes, times weight, plus bias."""
+    """The elements of x normalised over its last `axes` axes, times `weight`, plus `bias` (Ba et al., 2016).
+
+    (x - mean) / sqrt(variance + `eps`), with the variance divided by n; weight and bias have the shape of those axes.
+    Raises ShapeError where axes is more than x has, and DTypeError for other dtypes than floats.
+
+    >>> x = st.tensor([[1.0, 3.0], [10.0, 30.0]])
+    >>> st.layer_norm(x, weight=st.tensor([1.0, 2.0]), bias=st.ones(2), eps=0).tolist()
+    [[0.0, 3.0], [0.0, 3.0]]
+    """
     y = normalize(x, axis=tuple(range(-whole(axes, "axes of layer_norm", 1, x.ndim), 0)), eps=eps)
     y = y if weight is None else y * weight
     return y if bias is None else y + bias
@@ -63,9 +138,15 @@ def linear(x: Value, weight: Value, bias: Value | None = None) -> Value:
 
 
 def pick(x: Value, labels: Value, *, axis: int = -1) -> Value:
-    """x[..., labels[...]] along an axis: one element for each integer label.
+    """The element of x at each label along an axis: y[i, j] = x[i, `labels`[i, j], j] for axis 1 of three.
 
-    An element is compared with its position, not fetched, so the pick fuses with what made x, and so does its gradient.
+    labels are integers in the shape of x without that axis, which is that of the result. An element is compared with
+    its position, not fetched, so the pick fuses with what made x, and so does its gradient. Raises ShapeError for
+    labels of another shape, DTypeError for other than integers and, when run, IndexOutOfRange for one outside of 0 .. n
+    - 1.
+
+    >>> st.pick(st.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), st.tensor([2, 0])).tolist()
+    [3.0, 4.0]
     """
     axis = axis_of(axis, x.ndim)
     outer = (*x.shape[:axis], *x.shape[axis + 1:])
@@ -86,28 +167,58 @@ def labelled(labels: Value, classes: Dim) -> Value:
 
 
 def one_hot(labels: Value, *, classes: int, dtype: DType = float32) -> Value:
-    """1 where the new last axis of length `classes` stands at the label, else 0."""
+    """The labels as rows of 0 with a 1 at the label: labels.shape + (`classes`,), float32 unless a dtype is given.
+
+    Raises DTypeError for `labels` other than integers and, when run, IndexOutOfRange for one outside of 0 .. classes -
+    1.
+
+    >>> st.one_hot(st.tensor([2, 0]), classes=3).tolist()
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
     checked = expand_dims(labelled(labels, classes), (labels.ndim,))
     return cast(Equal()(Iota((*labels.shape, classes), labels.ndim, int64)(), checked), dtype)
 
 
 def cross_entropy(logits: Value, labels: Value, *, axis: int = -1, reduction: str = "mean") -> Value:
-    """-log(softmax(logits)[label]) for integer labels, averaged, summed ('sum') or one by one ('none').
+    """The mean of -log(softmax(logits)[label]) along an axis, for integer labels (PyTorch's cross_entropy).
 
-    >>> import stele as st
-    >>> st.cross_entropy(st.zeros((8, 10)), st.arange(8), reduction="none").shape
-    (8,)
+    `labels` have the shape of `logits` without the axis of classes. `reduction` is "mean", "sum", or "none" for the
+    losses one by one. Raises ShapeError for labels of another shape, DTypeError for logits that are no floats and
+    labels that are no integers, OptionError for another reduction and, when run, IndexOutOfRange for a label that is no
+    class.
+
+    >>> logits = st.tensor([[0.0, 0.0], [0.0, 1000.0]])
+    >>> st.cross_entropy(logits, st.tensor([0, 1]), reduction="none")
+    tensor([0.6931472, 0.       ])
+    >>> st.cross_entropy(logits, st.tensor([0, 0]))
+    tensor(500.3466)
     """
     return reduced(-pick(log_softmax(logits, axis=axis), labels, axis=axis), reduction)
 
 
 def binary_cross_entropy(logits: Value, targets: Value, *, reduction: str = "mean") -> Value:
-    """-t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x)) from logits, for targets from 0 to 1."""
+    """The mean of -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x)), for `logits` x and `targets` t from 0 to 1.
+
+    Computed as softplus(x) - x t, so that no x overflows: give what goes into a sigmoid, not what comes out. Both
+    broadcast; `reduction` is "mean", "sum", or "none" for the losses one by one (OptionError for another).
+
+    >>> st.binary_cross_entropy(st.tensor([0.0, 1000.0]), st.tensor([1.0, 0.0]), reduction="none")
+    tensor([6.931472e-01, 1.000000e+03])
+    """
     return reduced(softplus(logits) - logits * targets, reduction)
 
 
 def mse(x: Value, target: Value, *, reduction: str = "mean") -> Value:
-    """The squared difference, averaged, summed ('sum') or element by element ('none')."""
+    """The mean squared difference of x and `target`, which broadcast against each other.
+
+    `reduction` is "mean", "sum", or "none" for the squares one by one; OptionError for another. `nn.mse_loss` refuses
+    shapes that differ, where (N, 1) and (N,) would make (N, N).
+
+    >>> st.mse(st.tensor([1.0, 2.0]), st.tensor([1.0, 5.0])).tolist()
+    4.5
+    >>> st.mse(st.zeros((3, 1)), st.zeros(3), reduction="none").shape
+    (3, 3)
+    """
     return reduced(square(x - target), reduction)
 
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from stele.errors import ShapeError
 from stele.ir.graph import Array, Op, Value, literal
+from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim, Size
 from stele.ir.types import DType, Shape, Type, axis_of, below, float32, float64, int64
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Select
@@ -21,12 +21,11 @@ class Generate(Op):
 
     family: ClassVar[str] = "generate"
 
-    def generate(self, s: Any, i: tuple[Any, ...], *x: Any) -> Any:
+    def generate(self, s: Scalars[S], i: tuple[S, ...], *x: S) -> S:
         """The element at multi-index `i` (integer elements of the builder), said to a scalar builder."""
         raise NotImplementedError(self.name)
 
 
-@dataclass(frozen=True)
 class Iota(Generate):
     """The position of each element along `axis`.
 
@@ -47,7 +46,7 @@ class Iota(Generate):
         positions = np.arange(self.shape[self.axis]).astype(self.dtype.numpy)  # type: ignore[arg-type]
         return np.broadcast_to(positions.reshape(column), self.shape)  # type: ignore[arg-type]
 
-    def generate(self, s: Any, i: tuple[Any, ...], *x: Any) -> Any:
+    def generate(self, s: Scalars[S], i: tuple[S, ...], *x: S) -> S:
         return s.cast(i[self.axis], self.dtype)
 
     @classmethod

@@ -11,11 +11,11 @@ from stele.errors import DTypeError, IndexOutOfRange, ShapeError
 from stele.ir.graph import Value, literal
 from stele.ir.sizes import Dim, Size
 from stele.ir.types import Shape, axis_of, below, bool_, int64, number_of, product, show
-from stele.ops.control import CheckIndex
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Select
 from stele.ops.elementwise.base import meet
+from stele.ops.gather import CheckIndex, Gather
 from stele.ops.generate import extent, iota
-from stele.ops.linear import Gather, Slice, broadcast, cast, expand_dims, full, reshape, transpose
+from stele.ops.linear import Slice, broadcast, cast, expand_dims, full, reshape, transpose
 from stele.ops.reduction import Max
 
 Key = int | slice | None | EllipsisType | Value | tuple[Any, ...]
@@ -57,13 +57,15 @@ class Plan:
 
 
 def index(x: Value, key: Key) -> Value:
-    """x[key] for ints, slices, None, Ellipsis and integer arrays, in which negative positions count from the end.
+    """The part x[key], for ints, slices, None, Ellipsis and integer arrays; negative positions count from the end.
 
-    Arrays broadcast against each other; their axes stand where they stood, or in front where slices part them.
+    Arrays broadcast against each other; their axes stand where they stood, or in front where slices part them. Raises
+    IndexOutOfRange for an int outside of its axis at once, for an array when run, and DTypeError for a bool mask, whose
+    result would have a length that depends on numbers.
 
-    >>> import stele as st
-    >>> st.zeros((4, 5, 6))[0, 1::2, None].shape
-    (2, 1, 6)
+    >>> x = st.arange(12).reshape(3, 4)
+    >>> x[0, 1::2].tolist(), x[-1, None].shape, x[st.tensor([2, 0]), 1].tolist()
+    ([1, 3], (1, 4), [9, 1])
     """
     plan = taken_apart(x, key)
     part = plan.part(x)
@@ -191,16 +193,31 @@ def number(n: Dim) -> int | Value:
 
 
 def take(x: Value, i: Value, *, axis: int = 0) -> Value:
-    """Elements `i` of an axis: x.shape[:axis] + i.shape + x.shape[axis+1:]; negative ones count from the end.
+    """The elements `i` of an axis: x.shape[:axis] + i.shape + x.shape[axis+1:]; negative ones count from the end.
 
-    An index outside of the axis raises IndexOutOfRange when the numbers are computed.
+    Elements named twice sum their gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange
+    for an index outside of the axis.
+
+    >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
+    >>> st.take(x, st.tensor([0, -1]), axis=1).tolist()
+    [[1, 3], [4, 6]]
+    >>> st.take(x, st.tensor([[0, 1], [1, 1]])).shape
+    (2, 2, 3)
     """
     axis = axis_of(axis, x.ndim)
     return Gather(axis)(x, wrapped(i, x.shape[axis]))
 
 
 def embedding(table: Value, i: Value) -> Value:
-    """Rows `i` of a table (rows, width): i.shape + (width,)."""
+    """The rows `i` of a `table` (rows, width), integers of any shape: i.shape + (width,), in the table's dtype.
+
+    Rows named twice sum their gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange for a
+    row outside of 0 .. rows - 1; `take` counts negative ones from the end.
+
+    >>> table = st.tensor([[0.0, 0.5], [1.0, 1.5], [2.0, 2.5]])
+    >>> st.embedding(table, st.tensor([2, 0, 2])).tolist()
+    [[2.0, 2.5], [0.0, 0.5], [2.0, 2.5]]
+    """
     return Gather(0)(table, i)
 
 

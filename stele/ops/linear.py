@@ -2,17 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from stele.errors import DTypeError, IndexOutOfRange, ShapeError
-from stele.ir.graph import Array, Op, Value, literal
+from stele.errors import ShapeError
+from stele.ir.graph import Array, Op, Placed, Value, literal
+from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim
 from stele.ir.types import (
+    HOME,
     DType,
     Shape,
     Type,
@@ -54,7 +55,6 @@ class Movement(Linear):
         raise NotImplementedError(self.name)
 
 
-@dataclass(frozen=True)
 class Broadcast(Movement):
     """x repeated to `shape` by NumPy's rule."""
 
@@ -78,6 +78,11 @@ class Broadcast(Movement):
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return unbroadcast(g, x[0].shape),
 
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        (a, _), = x
+        inner = a.shape[1:]
+        return broadcast(reshape(a, (n, *(1,) * (len(self.shape) - len(inner)), *inner)), (n, *self.shape))
+
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         return (cls((4, 2, 3)), (Type(float32, (2, 1)),)), (cls((2,)), (Type(float32),))
@@ -95,7 +100,39 @@ def unbroadcast(g: Value, shape: Shape) -> Value:
     return reshape(Sum(axes)(g), shape) if axes else g
 
 
-@dataclass(frozen=True)
+class Transfer(Movement):
+    """x on another device: the same numbers."""
+
+    device: str
+
+    def type(self, *x: Type) -> Type:
+        return x[0]
+
+    def typed(self, *x: Type) -> Type:
+        return x[0].on(self.device)
+
+    def reference(self, *x: Array) -> Array:
+        return x[0]
+
+    def source(self, i: tuple[Dim, ...], x: Type) -> Source:
+        return Source(i)
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return transfer(g, x[0].type.device),
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return self(x[0][0])
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls("cpu:1"), (Type(float32, (2, 3)),)), (cls(HOME), (Type(float32, (), "cpu:1"),))
+
+
+def transfer(x: Value, device: str) -> Value:
+    """x on a device; x itself where it is there."""
+    return x if x.type.device == device else Transfer(device)(x)
+
+
 class Sum(Linear):
     """Sum over `axes`, which are dropped. bool and small integers add up as int64."""
 
@@ -110,7 +147,7 @@ class Sum(Linear):
     def identity(self, x: Type) -> float:
         return 0
 
-    def combine(self, s: Any, a: Any, b: Any) -> Any:
+    def combine(self, s: Scalars[S], a: S, b: S) -> S:
         return a + b
 
     def reference(self, x: Array) -> Array:
@@ -119,6 +156,9 @@ class Sum(Linear):
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return broadcast(expand_dims(g, self.axes), x[0].shape),
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return Sum(further(self.axes, x[0][0]))(x[0][0])
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
@@ -135,11 +175,12 @@ def expand_dims(x: Value, axes: tuple[int, ...]) -> Value:
     """x with axes of length 1 put in at positions `axes` of the result."""
     ndim = x.ndim + len(axes)
     at = {axis_of(a, ndim) for a in axes}
+    if len(at) < len(axes):
+        raise ShapeError(f"every new axis needs a place of its own, got {axes}")
     kept = iter(x.shape)
     return reshape(x, tuple(1 if k in at else next(kept) for k in range(ndim)))
 
 
-@dataclass(frozen=True)
 class Reshape(Movement):
     """The same elements in row-major order under another shape."""
 
@@ -157,6 +198,9 @@ class Reshape(Movement):
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return reshape(g, x[0].shape),
 
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return reshape(x[0][0], (n, *self.shape))
+
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         return (cls((3, 4)), (Type(float32, (2, 6)),)), (cls(()), (Type(float32, (1,)),))
@@ -172,7 +216,6 @@ def reshape(x: Value, shape: Shape) -> Value:
     return x if x.shape == shape else Reshape(shape)(x)
 
 
-@dataclass(frozen=True)
 class Transpose(Movement):
     """Axis k of the result is axis `axes[k]` of x."""
 
@@ -192,6 +235,9 @@ class Transpose(Movement):
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return Transpose(tuple(self.axes.index(k) for k in range(len(self.axes))))(g),
 
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return transpose(x[0][0], (0, *(k + 1 for k in self.axes)))
+
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         return (cls((2, 0, 1)), (Type(float32, (2, 3, 4)),)),
@@ -204,13 +250,21 @@ def transpose(x: Value, axes: tuple[int, ...]) -> Value:
 
 
 def swap_last(x: Value) -> Value:
-    """x with its last two axes exchanged."""
+    """The array with its last two axes exchanged: each matrix of a stack transposed (`x.mT`).
+
+    Raises ShapeError for fewer than two axes.
+
+    >>> st.matrix_transpose(st.zeros((8, 2, 3))).shape
+    (8, 3, 2)
+    """
     if x.ndim < 2:
         raise ShapeError(f"a matrix transpose needs two axes or more, got {show(x.shape)}")
     return Transpose((*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))(x)
 
 
-@dataclass(frozen=True)
+swap_last.__name__ = "matrix_transpose"     # as users call it, and errors name it
+
+
 class Slice(Movement):
     """Elements start, start+step, ... of each axis, `shape` of them; a negative step walks down."""
 
@@ -241,6 +295,9 @@ class Slice(Movement):
                      for total, a, n, gap in zip(x[0].shape, low, self.shape, gaps))
         return Pad(low, high, gaps)(g),
 
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return Slice((0, *self.starts), (n, *self.shape), (1, *self.steps))(x[0][0])
+
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         x = Type(float32, (4, 5)),
@@ -262,7 +319,6 @@ def slice_axis(x: Value, axis: int, start: Dim, length: Dim, step: int = 1) -> V
                  tuple(step if k == axis else 1 for k in range(x.ndim)))(x)
 
 
-@dataclass(frozen=True)
 class Pad(Movement):
     """Zeros around x: `low` before, `high` behind (negative cuts) and `gaps` between elements of each axis."""
 
@@ -307,13 +363,15 @@ class Pad(Movement):
         starts = tuple(max(0, lo) if isinstance(lo, int) else lo for lo in self.low)
         return Slice(starts, x[0].shape, tuple(gap + 1 for gap in self.gaps))(g),
 
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return Pad((0, *self.low), (0, *self.high), (0, *self.gaps))(x[0][0])
+
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         return (cls((1, 0), (2, 1), (0, 1)), (Type(float32, (2, 3)),)), \
                (cls((-1,), (-1,), (2,)), (Type(float32, (3,)),))
 
 
-@dataclass(frozen=True)
 class Concatenate(Op):
     """The operands one behind the other along `axis`."""
 
@@ -345,6 +403,9 @@ class Concatenate(Op):
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
         return self(*(zeros_like(v) if t is None else t for t, v in zip(dx, x)))
 
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return Concatenate(axis_of(self.axis, y.ndim) + 1)(*(along(a, n) for a in x))
+
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         return (cls(1), (Type(float32, (2, 3)), Type(float32, (2, 1)), Type(float32, (2, 2)))),
@@ -358,78 +419,6 @@ def pad_axis(x: Value, axis: int, low: Dim, high: Dim, gap: int = 0) -> Value:
     return Pad(*((*others[0], n, *others[1]) for n in (low, high)), gaps=(*others[0], gap, *others[1]))(x)
 
 
-@dataclass(frozen=True)
-class Gather(Linear):
-    """Elements `index` of `axis`: x.shape[:axis] + index.shape + x.shape[axis+1:]. An index outside is an error."""
-
-    axis: int
-    family: ClassVar[str] = "indexing"
-
-    def type(self, *x: Type) -> Type:
-        axis = axis_of(self.axis, x[0].ndim)
-        needs_index(self, x[1])
-        return x[0].with_shape((*x[0].shape[:axis], *x[1].shape, *x[0].shape[axis + 1:]))
-
-    def reference(self, x: Array, index: Array) -> Array:
-        check_index(index, x.shape[self.axis])
-        return np.take(x, index, self.axis)
-
-    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        return ScatterAdd(axis_of(self.axis, x[0].ndim), x[0].shape[self.axis])(g, x[1]), None
-
-    @classmethod
-    def examples(cls) -> tuple[Any, ...]:
-        return (cls(1), (Type(float32, (2, 4, 3)), np.array([[3, 0], [3, 1]]))), \
-               (cls(0), (Type(float32, (4,)), np.array(2)))
-
-
-@dataclass(frozen=True)
-class ScatterAdd(Linear):
-    """The transpose of Gather: adds the parts of g to the elements `index` of an axis of `size` zeros, in order."""
-
-    axis: int
-    size: Dim
-    family: ClassVar[str] = "indexing"
-
-    def type(self, *x: Type) -> Type:
-        needs_index(self, x[1])
-        k = self.axis
-        if len(x[0].shape[k: k + x[1].ndim]) != x[1].ndim or \
-                not all(same(a, b) for a, b in zip(x[0].shape[k: k + x[1].ndim], x[1].shape)):
-            raise ShapeError(f"scatter_add along axis {k} needs g.shape[{k}:{k + x[1].ndim}] == index.shape, "
-                             f"got {show(x[0].shape)} and {show(x[1].shape)}")
-        return x[0].with_shape((*x[0].shape[:k], self.size, *x[0].shape[k + x[1].ndim:]))
-
-    def reference(self, g: Array, index: Array) -> Array:
-        check_index(index, self.size)
-        y = np.zeros(self.type(Type(float32, g.shape), Type(int64, index.shape)).shape, g.dtype)  # type: ignore[arg-type]
-        np.add.at(y, (slice(None),) * self.axis + (index,), g)  # type: ignore[arg-type]
-        return y
-
-    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        return Gather(self.axis)(g, x[1]), None
-
-    @classmethod
-    def examples(cls) -> tuple[Any, ...]:
-        return (cls(1, 4), (Type(float32, (2, 2, 2, 3)), np.array([[3, 0], [3, 1]]))), \
-               (cls(0, 4), (Type(float32, (3,)), np.array([1, 1, 2])))
-
-
-def needs_index(op: Op, index: Type) -> None:
-    """Raises DTypeError unless the index is of an integer dtype."""
-    if index.dtype.kind not in "iu":
-        raise DTypeError(f"{op.name} needs an integer index, got {index}",
-                         hint="For a bool mask write st.where(mask, x, other).")
-
-
-def check_index(index: Array, size: Any) -> None:
-    """Raises IndexOutOfRange unless 0 <= index < size everywhere."""
-    outside = (index < 0) | (index >= size)
-    if outside.any():
-        raise IndexOutOfRange(f"index {index[outside].flat[0]} is out of range for an axis of {size}")
-
-
-@dataclass(frozen=True)
 class Cast(Linear):
     """x as another dtype: float to integer truncates, to bool tests != 0.
 
@@ -447,16 +436,19 @@ class Cast(Linear):
             signed = whole_in(self.dtype)
             end, wide = 2.0 ** (signed.bits - 1), x.astype(np.float64)
             x = np.where((wide >= -end) & (wide < end), wide, -end).astype(signed.numpy)
-        return x.astype(self.dtype.numpy)
+        return self.dtype.array(x)
 
-    def scalar(self, s: Any, x: Any) -> Any:
-        return s.cast(x, self.dtype)
+    def scalar(self, s: Scalars[S], *x: S) -> S:
+        return s.cast(x[0], self.dtype)
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return (Cast(x[0].dtype)(g) if x[0].dtype.is_float and self.dtype.is_float else None),
 
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
         return self(dx[0]) if dx[0] is not None and x[0].dtype.is_float and self.dtype.is_float else None
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return self(x[0][0])
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
@@ -474,14 +466,35 @@ def full(shape: Shape, value: float | int | bool, dtype: DType) -> Value:
     return broadcast(literal(value, dtype), shape)
 
 
+def along(x: Placed, n: Dim) -> Value:
+    """An operand with a leading axis of n, repeated where it has none."""
+    a, is_placed = x
+    return a if is_placed else broadcast(a, (n, *a.shape))
+
+
+def further(axes: tuple[int, ...], x: Value) -> tuple[int, ...]:
+    """Axes of one place of x, which has a leading axis of places, as axes of x."""
+    return tuple(axis_of(k, x.ndim - 1) + 1 for k in axes)
+
+
+def fold(x: Value) -> Value:
+    """(n, k, ...) as (n*k, ...)."""
+    return reshape(x, (x.shape[0] * x.shape[1], *x.shape[2:]))
+
+
+def unfold(x: Value, n: Dim) -> Value:
+    """(n*k, ...) as (n, k, ...)."""
+    return reshape(x, (n, x.shape[0] // n, *x.shape[1:]))
+
+
 def zeros_like(x: Value) -> Value:
     """Zeros of the type of x."""
-    return full(x.shape, 0, x.dtype)
+    return transfer(full(x.shape, 0, x.dtype), x.type.device)
 
 
 def ones_like(x: Value) -> Value:
     """Ones of the type of x."""
-    return full(x.shape, 1, x.dtype)
+    return transfer(full(x.shape, 1, x.dtype), x.type.device)
 
 
-ALL = (Broadcast, Sum, Reshape, Transpose, Slice, Pad, Concatenate, Gather, ScatterAdd, Cast)
+ALL = (Broadcast, Transfer, Sum, Reshape, Transpose, Slice, Pad, Concatenate, Cast)

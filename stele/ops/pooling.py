@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from stele.errors import ShapeError
-from stele.ir.graph import Array, Value
+from stele.ir.graph import Array, Placed, Value
+from stele.ir.sizes import Dim
 from stele.ir.types import Type, bool_, float32, int32, lowest, show
 from stele.ops.composite import Composite
 from stele.ops.contraction import Padding, Pair, is_empty, pads, pair
@@ -17,7 +17,7 @@ from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.base import needs_float
 from stele.ops.elementwise.binary import And
 from stele.ops.generate import Iota
-from stele.ops.linear import Sum, broadcast, expand_dims, full
+from stele.ops.linear import Sum, broadcast, expand_dims, fold, full, unfold
 from stele.ops.reduction import Max, Min
 from stele.ops.shaping import pad
 from stele.ops.windows import Window
@@ -25,7 +25,6 @@ from stele.ops.windows import Window
 LAST = (-2, -1)
 
 
-@dataclass(frozen=True)
 class Pool2d(Composite):
     """(N, C, H, W) -> (N, C, OH, OW): windows of `size` every `stride` of the padded image; fields per axis."""
 
@@ -60,6 +59,9 @@ class Pool2d(Composite):
         x = np.pad(x, ((0, 0), (0, 0), *self.padding), constant_values=fill)
         views = np.lib.stride_tricks.sliding_window_view(x, self.size, (2, 3))  # type: ignore[call-overload]
         return views[:, :, ::self.stride[0], ::self.stride[1]]
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return unfold(self(fold(x[0][0])), n)
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
@@ -108,14 +110,32 @@ class AvgPool2d(Pool2d):
 
 def max_pool2d(x: Value, *, size: int | Pair, stride: int | Pair | None = None,
                padding: int | Pair | Padding | str = 0) -> Value:
-    """The largest element of each window of (N, C, H, W); the stride is the window size by default."""
+    """The largest element of each window of images (N, C, H, W): (N, C, OH, OW), in their dtype.
+
+    `size`, `stride` (the size without one) and `padding` are a number, or one per axis;
+    OH = (H + 2 * padding - size) // stride + 1, so a rest is left out. Padding never wins; the gradient goes to the
+    first largest. Raises ShapeError for padding of a window's size or more and for windows that do not fit, DTypeError
+    for other dtypes than floats.
+
+    >>> x = st.arange(16.0).reshape(1, 1, 4, 4)
+    >>> st.max_pool2d(x, 2)[0, 0].tolist(), st.max_pool2d(x, 3, stride=1, padding=1).shape
+    ([[5.0, 7.0], [13.0, 15.0]], (1, 1, 4, 4))
+    """
     size, stride, padding = geometry(size, stride, padding)
     return MaxPool2d(size, stride, padding)(x)
 
 
 def avg_pool2d(x: Value, *, size: int | Pair, stride: int | Pair | None = None,
                padding: int | Pair | Padding | str = 0) -> Value:
-    """The mean of each window of (N, C, H, W); the stride is the window size by default."""
+    """The mean of each window of images (N, C, H, W): (N, C, OH, OW), in their dtype; padding counts as zeros.
+
+    `size`, `stride` (the size without one) and `padding` are as in `max_pool2d`, and so are the errors.
+
+    >>> st.avg_pool2d(st.arange(16.0).reshape(1, 1, 4, 4), 2)[0, 0].tolist()
+    [[2.5, 4.5], [10.5, 12.5]]
+    >>> st.avg_pool2d(st.ones((1, 1, 2, 2)), 2, padding=1)[0, 0].tolist()
+    [[0.25, 0.25], [0.25, 0.25]]
+    """
     size, stride, padding = geometry(size, stride, padding)
     return AvgPool2d(size, stride, padding)(x)
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -11,7 +10,9 @@ import numpy as np
 
 from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Array, Constant, Value
+from stele.ir.scalars import S, Scalars
 from stele.ir.types import DType, Shape, Type, float32, int64, product, uint32
+from stele.ops.arguments import number
 from stele.ops.elementwise.arithmetic import Less, Select
 from stele.ops.elementwise.binary import Xor, shift_right
 from stele.ops.elementwise.unary import cos, log1p, sqrt
@@ -21,6 +22,7 @@ from stele.ops.linear import cast, reshape, slice_axis, zeros_like
 ROUNDS = 10
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 WEYL = 0x9E3779B9, 0xBB67AE85
+DIGITS = {"float16": 11, "bfloat16": 8}    # with more a number just below 1 would be rounded to it
 
 
 def philox(counter: Sequence[Any], key: Sequence[Any], multiply: Any) -> tuple[Any, Any, Any, Any]:
@@ -39,7 +41,6 @@ def philox(counter: Sequence[Any], key: Sequence[Any], multiply: Any) -> tuple[A
     return c0, c1, c2, c3
 
 
-@dataclass(frozen=True)
 class RandomBits(Generate):
     """32 random bits per element from a key (seed low, seed high, stream low, stream high) of uint32.
 
@@ -66,15 +67,16 @@ class RandomBits(Generate):
         stream = (np.broadcast_to(v, e.shape) for v in x[2:])
         return philox((e.astype(np.uint32), (e >> 32).astype(np.uint32), *stream), x[:2], multiply_words)[0]
 
-    def generate(self, s: Any, i: tuple[Any, ...], *x: Any) -> Any:
+    def generate(self, s: Scalars[S], i: tuple[S, ...], *x: S) -> S:
         size = product(self.shape)
         is_small = isinstance(size, int) and size <= 1 << 32
         index = [s.cast(j, uint32 if is_small else int64) for j in i]
         start = index[0] if index else s.constant(0, uint32)
-        e = reduce(lambda a, nj: a * nj[0] + nj[1], zip(self.shape[1:], index[1:]), start)
+        inner = (n for n in self.shape[1:] if isinstance(n, int))
+        e = reduce(lambda a, nj: a * nj[0] + nj[1], zip(inner, index[1:], strict=True), start)
         low, high = (e, s.constant(0, uint32)) if is_small else (s.cast(e, uint32), s.cast(e >> 32, uint32))
 
-        def multiply(word: Any, m: int) -> tuple[Any, Any]:
+        def multiply(word: S, m: int) -> tuple[S, S]:
             return s.mulhi(word, m), word * m
 
         return philox((low, high, *x[2:]), x[:2], multiply)[0]
@@ -103,8 +105,9 @@ def random_bits(key: Value, *, shape: Shape) -> Value:
 
 
 def uniform(key: Value, *, shape: Shape, dtype: DType = float32) -> Value:
-    """Numbers in [0, 1): the top 24 random bits times 2**-24."""
-    return cast(cast(shift_right(random_bits(key, shape=shape), 8), float32) * 2.0**-24, dtype)
+    """Numbers in [0, 1): as many of the top random bits as the dtype has digits, 24 at most, behind the point."""
+    digits = DIGITS.get(dtype.name, 24)
+    return cast(cast(shift_right(random_bits(key, shape=shape), 32 - digits), float32) * 2.0**-digits, dtype)
 
 
 def normal(key: Value, *, shape: Shape, dtype: DType = float32) -> Value:
@@ -134,9 +137,14 @@ def randint(key: Value, *, low: int, high: int, shape: Shape) -> Value:
 
 def dropout(x: Value, key: Value, *, p: float) -> Value:
     """x with each element zero with probability p, the others divided by 1 - p."""
-    if not 0 <= p < 1:
-        raise ShapeError(f"dropout needs 0 <= p < 1, got {p}")
-    return Select()(bernoulli(key, p=1 - p, shape=x.shape), x * (1 / (1 - p)), zeros_like(x)) if p else x
+    return Select()(bernoulli(key, p=1 - chance(p), shape=x.shape), x * (1 / (1 - p)), zeros_like(x)) if p else x
+
+
+def chance(p: float) -> float:
+    """The probability with which dropout sets elements to zero: from 0 to less than 1."""
+    if not 0 <= number(p, "p of dropout") < 1:
+        raise ShapeError(f"dropout needs a probability 0 <= p < 1, got {p}")
+    return p
 
 
 ALL = (RandomBits,)

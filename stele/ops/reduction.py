@@ -3,22 +3,22 @@ from __future__ import annotations
 
 import typing as t
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from stele.errors import ShapeError
-from stele.ir.graph import Array, Op, Value
+from stele.ir.graph import Array, Op, Placed, Value
+from stele.ir.scalars import S, Scalars
+from stele.ir.sizes import Dim
 from stele.ir.types import Type, axis_of, bool_, float32, highest, int64, lowest, show
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.binary import logical_or
 from stele.ops.elementwise.unary import isnan
 from stele.ops.generate import iota_like, quantity
-from stele.ops.linear import Sum, broadcast, cast, expand_dims, zeros_like
+from stele.ops.linear import Sum, broadcast, cast, expand_dims, further, zeros_like
 
 
-@dataclass(frozen=True)
 class Reduction(Op):
     """`combine` folded over `axes`, starting from `identity`; the axes are dropped."""
 
@@ -34,7 +34,7 @@ class Reduction(Op):
         """What combines with any element to that element."""
         raise NotImplementedError(self.name)
 
-    def combine(self, s: t.Any, a: t.Any, b: t.Any) -> t.Any:
+    def combine(self, s: Scalars[S], a: S, b: S) -> S:
         """Two partial results as one, said to a scalar builder."""
         raise NotImplementedError(self.name)
 
@@ -53,6 +53,9 @@ class Reduction(Op):
     def spread(self, y: Value, x: Value) -> Value:
         """y repeated to the shape of x."""
         return broadcast(expand_dims(y, tuple(axis_of(a, x.ndim) for a in self.axes)), x.shape)
+
+    def batch(self, d: t.Any, n: Dim, x: Sequence[Placed], y: Value) -> t.Any:
+        return type(self)(further(self.axes, x[0][0]))(x[0][0])
 
     @classmethod
     def examples(cls) -> tuple[t.Any, ...]:
@@ -77,7 +80,7 @@ class Max(Extreme):
     """The largest element; NaN if any is NaN; ties share the gradient evenly."""
 
     def identity(self, x: Type) -> t.Any: return lowest(x.dtype)
-    def combine(self, s: t.Any, a: t.Any, b: t.Any) -> t.Any: return s.max(a, b)
+    def combine(self, s: Scalars[S], a: S, b: S) -> S: return s.max(a, b)
     def reference(self, *x: Array) -> Array: return np.asarray(x[0].max(axis=self.axes))
 
 
@@ -85,20 +88,23 @@ class Min(Extreme):
     """The smallest element; NaN if any is NaN; ties share the gradient evenly."""
 
     def identity(self, x: Type) -> t.Any: return highest(x.dtype)
-    def combine(self, s: t.Any, a: t.Any, b: t.Any) -> t.Any: return s.min(a, b)
+    def combine(self, s: Scalars[S], a: S, b: S) -> S: return s.min(a, b)
     def reference(self, *x: Array) -> Array: return np.asarray(x[0].min(axis=self.axes))
 
 
 class Prod(Reduction):
-    """The product of the elements, of bool and integers as int64; the gradient is right where one of them is zero."""
+    """The product of the elements, bool and integers as int64, halves in float32; its gradient is right at zero."""
 
     def type(self, *x: Type) -> Type:
         y = super().type(*x)
         return y if y.dtype.is_float else y.with_dtype(int64)
 
     def identity(self, x: Type) -> t.Any: return 1
-    def combine(self, s: t.Any, a: t.Any, b: t.Any) -> t.Any: return a * b
-    def reference(self, *x: Array) -> Array: return np.asarray(x[0].prod(axis=self.axes, dtype=total(x[0])))
+    def combine(self, s: Scalars[S], a: S, b: S) -> S: return a * b
+
+    def reference(self, *x: Array) -> Array:
+        own = np.dtype(np.int64) if x[0].dtype.kind in "biu" else x[0].dtype
+        return np.asarray(x[0].prod(axis=self.axes, dtype=np.float32 if own.itemsize == 2 else own), own)
 
     def partial(self, y: Value, x: Value) -> Value:
         zero = Equal()(x, 0)
@@ -106,11 +112,6 @@ class Prod(Reduction):
         filled = Select()(zero, 1.0, x)
         others = self.spread(self(filled), x) / filled
         return Select()(Equal()(zeros, cast(zero, x.dtype)), others, zeros_like(x))
-
-
-def total(x: Array) -> np.dtype[t.Any]:
-    """The dtype in which NumPy is to add up or multiply elements of an array."""
-    return np.dtype(np.int64) if x.dtype.kind in "biu" else x.dtype
 
 
 class Truth(Reduction):
@@ -131,7 +132,7 @@ class All(Truth):
     """Whether every element is true."""
 
     def identity(self, x: Type) -> t.Any: return True
-    def combine(self, s: t.Any, a: t.Any, b: t.Any) -> t.Any: return a & b
+    def combine(self, s: Scalars[S], a: S, b: S) -> S: return a & b
     def reference(self, *x: Array) -> Array: return np.asarray(x[0].all(axis=self.axes))
 
 
@@ -139,11 +140,10 @@ class Any(Truth):
     """Whether any element is true."""
 
     def identity(self, x: Type) -> t.Any: return False
-    def combine(self, s: t.Any, a: t.Any, b: t.Any) -> t.Any: return a | b
+    def combine(self, s: Scalars[S], a: S, b: S) -> S: return a | b
     def reference(self, *x: Array) -> Array: return np.asarray(x[0].any(axis=self.axes))
 
 
-@dataclass(frozen=True)
 class Position(Op):
     """The position along `axis` of the first best element, as int64; a NaN is best of all."""
 
@@ -160,6 +160,9 @@ class Position(Op):
         hit = Equal()(x, best.spread(best(x), x))
         hit = logical_or(hit, isnan(x)) if x.dtype.is_float else hit
         return Min(best.axes)(Select()(hit, iota_like(x, self.axis), quantity(x.shape[self.axis] - 1)))
+
+    def batch(self, d: t.Any, n: Dim, x: Sequence[Placed], y: Value) -> t.Any:
+        return type(self)(*further((self.axis,), x[0][0]))(x[0][0])
 
     @classmethod
     def examples(cls) -> tuple[t.Any, ...]:

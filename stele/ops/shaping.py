@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import copysign
 
 from stele.errors import ShapeError
 from stele.ir.graph import Value
@@ -14,7 +15,14 @@ from stele.ops.linear import Concatenate, Pad, broadcast, expand_dims, full, res
 
 
 def concatenate(xs: Sequence[Value], *, axis: int = 0) -> Value:
-    """The arrays one behind the other along an axis."""
+    """The arrays `xs`, a list of one or more, one behind the other along an axis; dtypes meet as in `add`.
+
+    Raises ShapeError for no arrays, and where shapes differ along another axis.
+
+    >>> x = st.tensor([[1, 2], [3, 4]])
+    >>> st.concatenate([x, x[:1]]).tolist(), st.concatenate([x, x], axis=-1).shape
+    ([[1, 2], [3, 4], [1, 2]], (2, 4))
+    """
     if not xs:
         raise ShapeError("concatenate needs at least one array, got none")
     joined = Concatenate(axis_of(axis, xs[0].ndim))
@@ -22,7 +30,13 @@ def concatenate(xs: Sequence[Value], *, axis: int = 0) -> Value:
 
 
 def stack(xs: Sequence[Value], *, axis: int = 0) -> Value:
-    """The arrays along a new axis."""
+    """The arrays `xs`, a list of one or more of one shape, side by side along a new axis; dtypes meet as in `add`.
+
+    Raises ShapeError for no arrays, and for shapes that differ.
+
+    >>> st.stack([st.tensor([1, 2]), st.tensor([3, 4])], axis=1).tolist()
+    [[1, 3], [2, 4]]
+    """
     if not xs:
         raise ShapeError("stack needs at least one array, got none")
     axis = axis_of(axis, xs[0].ndim + 1)
@@ -30,7 +44,15 @@ def stack(xs: Sequence[Value], *, axis: int = 0) -> Value:
 
 
 def split(x: Value, size: int | Sequence[int], *, axis: int = 0) -> tuple[Value, ...]:
-    """Parts of `size` elements along an axis (the last may be shorter), or of the sizes given."""
+    """The parts of an array along an axis, as a tuple: of `size` elements each, or of the sizes that it lists.
+
+    The last of equal parts may be shorter. Raises ShapeError for sizes that do not add up to the length of the axis.
+
+    >>> [part.tolist() for part in st.split(st.arange(5), 2)]
+    [[0, 1], [2, 3], [4]]
+    >>> [part.shape for part in st.split(st.zeros((2, 5)), (1, 4), axis=1)]
+    [(2, 1), (2, 4)]
+    """
     axis = axis_of(axis, x.ndim)
     total = x.shape[axis]
     sizes = list(cut(total, positive(size, "size of split"))) if isinstance(size, int | Size) else list(size)
@@ -49,7 +71,14 @@ def cut(total: Dim, size: Dim) -> Iterator[Dim]:
 
 
 def squeeze(x: Value, *, axis: int | Sequence[int] | None = None) -> Value:
-    """x without axes of length 1: the given ones, or all (of a placeholder those that are named stay)."""
+    """The array without axes of length 1: the given ones, or all of them (of a placeholder those that are named stay).
+
+    Raises ShapeError for a given axis of another length, as NumPy; PyTorch would leave it.
+
+    >>> x = st.zeros((1, 3, 1))
+    >>> st.squeeze(x).shape, st.squeeze(x, -1).shape
+    ((3,), (1, 3))
+    """
     def is_one(n: Dim) -> bool: return n == 1 if isinstance(n, int) or SIZES.get() is None else same(n, 1)
     ones = [k for k, n in enumerate(x.shape) if is_one(n)] if axis is None else []
     given = ones if axis is None else [axis] if isinstance(axis, int) else axis
@@ -65,13 +94,24 @@ def permute(x: Value, *axes: int) -> Value:
 
 
 def swapaxes(x: Value, a: int, b: int) -> Value:
-    """x with two axes exchanged."""
+    """The array with its axes `a` and `b` exchanged.
+
+    Raises ShapeError for an axis that x does not have.
+
+    >>> st.swapaxes(st.zeros((2, 3, 5)), 0, -1).shape
+    (5, 3, 2)
+    """
     a, b = axis_of(a, x.ndim), axis_of(b, x.ndim)
     return transpose(x, tuple(b if k == a else a if k == b else k for k in range(x.ndim)))
 
 
 def moveaxis(x: Value, source: int, target: int) -> Value:
-    """x with one axis moved to another place."""
+    """The array with the axis `source` moved to the place `target`; the others keep their order.
+
+    >>> images = st.zeros((8, 32, 32, 3))
+    >>> st.moveaxis(images, -1, 1).shape
+    (8, 3, 32, 32)
+    """
     source, target = axis_of(source, x.ndim), axis_of(target, x.ndim)
     order = [k for k in range(x.ndim) if k != source]
     order.insert(target, source)
@@ -79,7 +119,13 @@ def moveaxis(x: Value, source: int, target: int) -> Value:
 
 
 def roll(x: Value, *, shift: Dim, axis: int) -> Value:
-    """x moved along an axis by `shift` places; what leaves at the end enters at the start."""
+    """The array moved along an axis by `shift` places; what leaves at the end enters at the start.
+
+    A shift may be negative, or longer than the axis.
+
+    >>> st.roll(st.arange(5), 2, 0).tolist(), st.roll(st.arange(5), -1, 0).tolist()
+    ([3, 4, 0, 1, 2], [1, 2, 3, 4, 0])
+    """
     n, k = x.shape[axis_of(axis, x.ndim)], shift
     if same(n, 0):
         return x
@@ -93,7 +139,11 @@ def roll(x: Value, *, shift: Dim, axis: int) -> Value:
 
 
 def repeat(x: Value, *, times: int, axis: int) -> Value:
-    """Each element of an axis `times` times."""
+    """The array with each element of an axis `times` times, one beside the other, as NumPy's repeat.
+
+    >>> st.repeat(st.tensor([[1, 2], [3, 4]]), 2, axis=1).tolist()
+    [[1, 1, 2, 2], [3, 3, 4, 4]]
+    """
     axis = axis_of(axis, x.ndim)
     wide = expand_dims(x, (axis + 1,))
     wide = broadcast(wide, (*wide.shape[:axis + 1], times, *wide.shape[axis + 2:]))
@@ -101,13 +151,21 @@ def repeat(x: Value, *, times: int, axis: int) -> Value:
 
 
 def pad(x: Value, *, widths: Sequence[tuple[Dim, Dim]], value: float = 0.0) -> Value:
-    """x with `value` around it: (before, behind) for each axis."""
+    """The array with `value` around it: `widths` has a pair (before, behind), or one number for both, for each axis.
+
+    x and the value meet in one dtype as in `add`, but 0, the default, takes that of x. Raises ShapeError for another
+    number of pairs, and for negative widths.
+
+    >>> st.pad(st.tensor([[1, 2]]), [(0, 1), (2, 0)], value=9).tolist()
+    [[9, 9, 1, 2], [9, 9, 9, 9]]
+    """
     if len(widths) != x.ndim:
         raise ShapeError(f"pad needs a pair (before, behind) for each axis of {show(x.shape)}, got {widths}")
     if all(w == (0, 0) for w in widths):
         return x
     op = Pad(tuple(lo for lo, _ in widths), tuple(hi for _, hi in widths), (0,) * x.ndim)
-    return op(x) if value == 0 else Select()(op(full(x.shape, True, bool_)), op(x), value)
+    is_zero = value == 0 and (copysign(1, value) > 0 or not x.dtype.is_float)
+    return op(x) if is_zero else Select()(op(full(x.shape, True, bool_)), op(x), value)
 
 
 def triangle(n: Dim, m: Dim, k: int = 0) -> Value:
@@ -123,12 +181,24 @@ def needs_matrices(name: str, x: Value) -> None:
 
 
 def tril(x: Value, *, k: int = 0) -> Value:
-    """x with zeros above diagonal k of its last two axes."""
+    """The lower triangle of x: zeros above diagonal `k` of its last two axes (0 the main one, 1 the one above it).
+
+    Raises ShapeError for fewer than two axes.
+
+    >>> st.tril(st.ones((3, 3), dtype="int64")).tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    """
     needs_matrices("tril", x)
     return Select()(triangle(x.shape[-2], x.shape[-1], k), x, zeros_like(x))
 
 
 def triu(x: Value, *, k: int = 0) -> Value:
-    """x with zeros below diagonal k of its last two axes."""
+    """The upper triangle of x: zeros below diagonal `k` of its last two axes (0 the main one, 1 the one above it).
+
+    Raises ShapeError for fewer than two axes.
+
+    >>> st.triu(st.ones((2, 3), dtype="int64"), k=1).tolist()
+    [[0, 1, 1], [0, 0, 1]]
+    """
     needs_matrices("triu", x)
     return Select()(triangle(x.shape[-2], x.shape[-1], k - 1), zeros_like(x), x)

@@ -29,37 +29,86 @@ def fold(op: Callable[[tuple[int, ...]], Op], x: Value, axis: Axes, keepdims: bo
 
 
 def sum(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
-    """Sum over axes (all by default); bool and integers add up as int64."""
+    """The sum over one axis, several, or all of them; keepdims leaves them with length 1. Of no elements it is 0.
+
+    Bools and integers add up as int64, floats in their dtype. Raises ShapeError for an axis that x does not have.
+
+    >>> x = st.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    >>> st.sum(x).tolist(), st.sum(x, axis=0).tolist()
+    (21.0, [5.0, 7.0, 9.0])
+    >>> st.sum(x, axis=(0, -1), keepdims=True).shape
+    (1, 1)
+    """
     return fold(Sum, x, axis, keepdims)
 
 
 def max(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
-    """The largest element over axes; NaN if any is NaN."""
+    """The largest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
+
+    Elements that tie share the gradient evenly, as of PyTorch's amax. Raises ShapeError where there is no element.
+
+    >>> x = st.tensor([[1.0, 7.0], [7.0, 2.0]])
+    >>> st.max(x).tolist(), st.max(x, axis=1).tolist()
+    (7.0, [7.0, 7.0])
+    >>> st.grad(st.max)(x).tolist()
+    [[0.0, 0.5], [0.5, 0.0]]
+    """
     return fold(Max, x, axis, keepdims)
 
 
 def min(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
-    """The smallest element over axes; NaN if any is NaN."""
+    """The smallest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
+
+    Elements that tie share the gradient evenly, as of PyTorch's amin. Raises ShapeError where there is no element.
+
+    >>> st.min(st.tensor([[1.0, 7.0], [5.0, 2.0]]), axis=0, keepdims=True).tolist()
+    [[1.0, 2.0]]
+    """
     return fold(Min, x, axis, keepdims)
 
 
 def prod(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
-    """The product over axes; bool and integers multiply as int64."""
+    """The product over one axis, several, or all of them, as in `sum`. Of no elements it is 1.
+
+    Bools and integers multiply as int64, and wrap. The gradient of an element is the product of the others, also beside
+    zeros, where dividing the product by the element would be 0 / 0.
+
+    >>> st.prod(st.tensor([2.0, 3.0, 4.0])).tolist()
+    24.0
+    >>> st.grad(st.prod)(st.tensor([0.0, 3.0, 4.0])).tolist()
+    [12.0, 0.0, 0.0]
+    """
     return fold(Prod, x, axis, keepdims)
 
 
 def all(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
-    """Whether every element over axes is true."""
+    """Whether every element over one axis, several, or all of them is true (not 0), as bools. Of no elements: True.
+
+    >>> x = st.tensor([[1, 2], [0, 3]])
+    >>> st.all(x).tolist(), st.all(x, axis=1).tolist()
+    (False, [True, False])
+    """
     return fold(All, x, axis, keepdims)
 
 
 def any(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
-    """Whether any element over axes is true."""
+    """Whether any element over one axis, several, or all of them is true (not 0), as bools. Of no elements: False.
+
+    >>> st.any(st.tensor([[1.0, -2.0], [3.0, 4.0]]) < 0, axis=1).tolist()
+    [True, False]
+    """
     return fold(Any, x, axis, keepdims)
 
 
 def mean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
-    """The arithmetic mean over axes; integers are averaged as float32, and 16-bit floats add up in float32."""
+    """The arithmetic mean over one axis, several, or all of them, as in `sum`. Of no elements it is NaN.
+
+    Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once.
+
+    >>> x = st.tensor([[1, 2], [3, 6]])
+    >>> st.mean(x).tolist(), st.mean(x, axis=1, keepdims=True).tolist()
+    (3.0, [[1.5], [4.5]])
+    """
     wide = widened(x)
     return narrowed(sum(wide, axis=axis, keepdims=keepdims) / count(wide, axis), x)
 
@@ -81,12 +130,27 @@ def count(x: Value, axis: Axes) -> int | Value:
 
 
 def var(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: int = 0) -> Value:
-    """The variance over axes, around the mean, divided by n - correction."""
+    """The variance over one axis, several, or all of them, as in `sum`: the mean square distance from the mean.
+
+    The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
+    estimate; where that is not positive they are divided by 0. Integers and bools become float32; 16-bit floats add up
+    in float32.
+
+    >>> x = st.tensor([1.0, 2.0, 3.0, 4.0])
+    >>> st.var(x), st.var(x, correction=1)
+    (tensor(1.25), tensor(1.6666666))
+    """
     return narrowed(spread(widened(x), axis, keepdims, correction), x)
 
 
 def std(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: int = 0) -> Value:
-    """The standard deviation over axes; its gradient where all elements are equal is 0."""
+    """The standard deviation over one axis, several, or all of them: the root of `var`, with the same `correction`.
+
+    The gradient where all elements are equal is 0, where that of a root would be NaN.
+
+    >>> st.std(st.tensor([[1.0, 3.0], [2.0, 8.0]]), axis=1).tolist()
+    [1.0, 3.0]
+    """
     squared = spread(widened(x), axis, keepdims, correction)
     is_zero = Equal()(squared, 0)
     return narrowed(Select()(is_zero, 0.0, sqrt(Select()(is_zero, 1.0, squared))), x)
@@ -100,10 +164,25 @@ def spread(x: Value, axis: Axes, keepdims: bool, correction: int) -> Value:
 
 
 def argmax(x: Value, *, axis: int | None = None) -> Value:
-    """The position of the first largest element along an axis, or in the flat array."""
+    """The position of the largest element along an axis, which is dropped, or in the flat array, as int64.
+
+    The first of those that tie, and of NaN, which count as largest (NumPy's rules). Raises ShapeError along an axis of
+    length 0.
+
+    >>> x = st.tensor([[1.0, 7.0, 7.0], [9.0, 2.0, 0.0]])
+    >>> st.argmax(x).tolist(), st.argmax(x, axis=1).tolist()
+    (3, [1, 0])
+    """
     return ArgMax(0)(reshape(x, (-1,))) if axis is None else ArgMax(axis_of(axis, x.ndim))(x)
 
 
 def argmin(x: Value, *, axis: int | None = None) -> Value:
-    """The position of the first smallest element along an axis, or in the flat array."""
+    """The position of the smallest element along an axis, which is dropped, or in the flat array, as int64.
+
+    The first of those that tie, and of NaN, which count as smallest (NumPy's rules). Raises ShapeError along an axis of
+    length 0.
+
+    >>> st.argmin(st.tensor([[1.0, 7.0], [9.0, 2.0]]), axis=0).tolist()
+    [0, 1]
+    """
     return ArgMin(0)(reshape(x, (-1,))) if axis is None else ArgMin(axis_of(axis, x.ndim))(x)

@@ -1,20 +1,32 @@
 """Windows along an axis and their transpose."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
 
 from stele.errors import ShapeError
-from stele.ir.graph import Array, Value
+from stele.ir.graph import Array, Placed, Value
 from stele.ir.sizes import Dim, quotient
 from stele.ir.types import Shape, Type, axis_of, bool_, float32, same, show
-from stele.ops.linear import Linear, Movement, Pad, Slice, Source, pad_axis, reshape, slice_axis, transpose
+from stele.ops.linear import (
+    Linear,
+    Movement,
+    Pad,
+    Slice,
+    Source,
+    fold,
+    further,
+    pad_axis,
+    reshape,
+    slice_axis,
+    transpose,
+    unfold,
+)
 
 
-@dataclass(frozen=True)
 class Window(Movement):
     """Windows along `axis` as a new last axis: y[..., o, ..., k] = x[..., o*stride + k*dilation, ...]."""
 
@@ -48,13 +60,16 @@ class Window(Movement):
         size, stride, dilation = int(self.size), int(self.stride), int(self.dilation)
         return Unwindow(self.axis, size, stride, dilation, x[0].shape[self.axis])(g),
 
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        (axis,) = further((self.axis,), x[0][0])
+        return Window(axis, self.size, self.stride, self.dilation)(x[0][0])
+
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         return (cls(1, 3, 1, 1), (Type(float32, (2, 5, 3)),)), (cls(0, 2, 2, 1), (Type(float32, (5, 2)),)), \
                (cls(-1, 2, 1, 3), (Type(float32, (6,)),))
 
 
-@dataclass(frozen=True)
 class Unwindow(Linear):
     """The transpose of Window: adds up what windows along `axis` say of each of its `length` elements."""
 
@@ -96,6 +111,10 @@ class Unwindow(Linear):
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return Window(self.axis, self.size, self.stride, self.dilation)(g),
 
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        axis = axis_of(self.axis, y.ndim) + 1
+        return Unwindow(axis, self.size, self.stride, self.dilation, self.length)(x[0][0])
+
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         return (cls(1, 3, 1, 1, 5), (Type(float32, (2, 3, 3, 3)),)), \
@@ -103,7 +122,6 @@ class Unwindow(Linear):
                (cls(-1, 2, 1, 3, 6), (Type(float32, (3, 2)),))
 
 
-@dataclass(frozen=True)
 class Taps(Movement):
     """What each tap of a kernel meets of images that lie as their phases, (N, C, SH, SW, rows of `width`), at `length`
     positions in a row: y[n, c, a, b, p] = x[n, c, a*dh % SH, b*dw % SW, a*dh // SH * width + b*dw // SW + p].
@@ -144,6 +162,9 @@ class Taps(Movement):
             high = tuple(n - lo - k for n, lo, k in zip(x[0].shape, low, part.shape))
             parts.append(Pad(low, high, (0,) * 5)(part))
         return reduce(lambda a, b: a + b, parts),
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return unfold(self(fold(x[0][0])), n)
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:

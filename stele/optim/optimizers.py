@@ -9,9 +9,11 @@ import numpy as np
 
 from stele import functions as F
 from stele.errors import DataError, GraphError, kind
+from stele.follow import FOLLOWER
 from stele.handle import TRACING, no_grad
 from stele.ir.door import public
-from stele.ops.arguments import is_many, number
+from stele.ir.types import HOME
+from stele.ops.arguments import is_many, is_mapping, is_series, number
 from stele.saving import options_of
 from stele.tensor import Tensor, tensor
 
@@ -19,7 +21,21 @@ Parameters = Iterable[Tensor] | Iterable[tuple[str, Tensor]]
 
 
 class Optimizer:
-    """Parameters and a learning rate, a tensor: `optimizer.lr = 0.1` works between the steps of a compiled function."""
+    """The base of optimisers: `parameters`, leaves that require gradients, and a learning rate `lr`, a tensor.
+
+    `step()` moves every parameter that has a gradient, `zero_grad()` forgets the gradients. `optimizer.lr = 0.1` works
+    between the steps of a compiled function. A class of its own writes `update(k, p, g)`. Raises GraphError for no
+    parameters, for tensors that would never move, and for a negative rate.
+
+    >>> class Signed(optim.Optimizer):
+    ...     def update(self, k, p, g):
+    ...         p.assign(p - self.lr * st.sign(g))
+    >>> x = st.tensor([1.0, -2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> Signed([x], lr=0.5).step()
+    >>> x.tolist()
+    [0.5, -1.5]
+    """
 
     @public
     def __init__(self, parameters: Parameters, lr: float) -> None:
@@ -27,14 +43,14 @@ class Optimizer:
         if not is_many(parameters) or isinstance(parameters, Tensor):
             raise GraphError(f"{name} takes a list of tensors, got {kind(parameters)}",
                              hint="Pass [x]." if isinstance(parameters, Tensor) else "Pass model.parameters().")
-        given = list(parameters.values() if isinstance(parameters, Mapping) else parameters)
+        given: list[Tensor | tuple[str, Tensor]] = list(parameters.values() if is_mapping(parameters) else parameters)
         self.parameters = [checked(p[1] if isinstance(p, tuple) and len(p) == 2 else p, k, name)    # or (name, tensor)
                            for k, p in enumerate(given)]
         if not self.parameters:
             raise GraphError(f"{name} got no parameters", hint="Pass model.parameters().")
         if not number(lr, f"lr of {name}") >= 0:
             raise GraphError(f"{name} needs a learning rate >= 0, got {lr}")
-        self.rate = tensor(float(lr))
+        self.rate = tensor(float(lr), device=HOME)
 
     @property
     def lr(self) -> Tensor:
@@ -57,7 +73,7 @@ class Optimizer:
         for name, x in vars(self).items():
             if isinstance(x, Tensor):
                 state[name] = x
-            elif isinstance(x, list) and name != "parameters":
+            elif is_series(x) and not isinstance(x, tuple) and name != "parameters":
                 state |= {f"{name}.{k}": part for k, part in enumerate(x)}
         return state
 
@@ -83,7 +99,7 @@ class Optimizer:
         vars(self).update(options)
 
     def options(self) -> dict[str, Any]:
-        """Numbers and flags by name."""
+        """The numbers and flags of this optimiser by name."""
         return {name: x for name, x in vars(self).items() if isinstance(x, bool | int | float | tuple)}
 
     def zero_grad(self) -> None:
@@ -93,6 +109,8 @@ class Optimizer:
 
     def step(self) -> None:
         """Moves every parameter that has a gradient."""
+        if (follower := FOLLOWER.get()) is not None:
+            follower.stepped(self)
         with no_grad():
             self.advance()
             for k, p in enumerate(self.parameters):
@@ -108,12 +126,12 @@ class Optimizer:
 
     def like_parameters(self) -> list[Tensor]:
         """A tensor of zeros for each parameter."""
-        return [F.zeros(p.shape, dtype=p.dtype) for p in self.parameters]
+        return [F.zeros_like(p) for p in self.parameters]
 
 
 def checked(p: Any, k: int, optimizer: str) -> Tensor:
     """Parameter k of an optimiser, which has to be a tensor that carries gradients."""
-    if isinstance(p, Mapping):
+    if is_mapping(p):
         raise GraphError(f"{optimizer} takes tensors and no groups of them, got a dict with {', '.join(map(str, p))}",
                          hint="Make an optimizer for each group, and step both.")
     if not isinstance(p, Tensor):
@@ -129,9 +147,20 @@ def checked(p: Any, k: int, optimizer: str) -> Tensor:
 
 
 class SGD(Optimizer):
-    """Stochastic gradient descent: v = momentum*v + g, p -= lr*v; with Nesterov, p -= lr*(g + momentum*v).
+    """Stochastic gradient descent over `parameters`: v = `momentum` * v + g, p -= `lr` * v (PyTorch's form).
 
-    `weight_decay` adds weight_decay*p to the gradient.
+    With `nesterov`, p -= lr * (g + momentum * v) (Sutskever et al., 2013); `weight_decay` adds weight_decay * p to the
+    gradient g first. Raises GraphError for nesterov without a momentum.
+
+    >>> x = st.tensor([4.0], requires_grad=True)
+    >>> optimizer = optim.SGD([x], lr=0.25, momentum=0.5)
+    >>> for _ in range(2):
+    ...     optimizer.zero_grad()
+    ...     (x * x).sum().backward()
+    ...     optimizer.step()
+    ...     print(x.tolist())
+    [2.0]
+    [0.0]
     """
 
     @public
@@ -154,7 +183,19 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Adam (Kingma and Ba, 2015) with bias correction; `weight_decay` adds weight_decay*p to the gradient."""
+    """Adam over `parameters` (Kingma and Ba, 2015, algorithm 1), with moments m and v that begin as zeros.
+
+    For `betas` (b1, b2), m = b1 * m + (1 - b1) * g and v = b2 * v + (1 - b2) * g * g; with both divided by 1 - b**t at
+    step t, p -= `lr` * m / (sqrt(v) + `eps`). `weight_decay` adds weight_decay * p to the gradient g first, as
+    PyTorch's; see `AdamW`. Raises GraphError for betas outside of [0, 1).
+
+    >>> x = st.tensor([4.0, -0.1], requires_grad=True)
+    >>> optimizer = optim.Adam([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> [round(number, 3) for number in x.tolist()]
+    [3.5, 0.4]
+    """
 
     decoupled = False
 
@@ -165,7 +206,7 @@ class Adam(Optimizer):
         if not all(0 <= beta < 1 for beta in betas):
             raise GraphError(f"{type(self).__name__} needs betas in [0, 1), got {betas}")
         self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
-        self.steps = F.zeros(())
+        self.steps = F.zeros((), device=HOME)
         self.mean, self.square = self.like_parameters(), self.like_parameters()
 
     def advance(self) -> None:
@@ -184,7 +225,18 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019): p shrinks by lr*weight_decay*p."""
+    """Adam over `parameters` with decoupled weight decay: each step p shrinks by lr * weight_decay * p.
+
+    (Loshchilov and Hutter, 2019, algorithm 2.) `lr`, `betas` and `eps` are those of `Adam`; `weight_decay` is scaled by
+    the rate and not by the gradients' size (PyTorch's form).
+
+    >>> x = st.tensor([4.0], requires_grad=True)
+    >>> optimizer = optim.AdamW([x], lr=0.5, weight_decay=0.1)
+    >>> x.sum().backward()
+    >>> optimizer.step()
+    >>> [round(number, 3) for number in x.tolist()]
+    [3.3]
+    """
 
     decoupled = True
 
@@ -196,12 +248,21 @@ class AdamW(Adam):
 
 @public
 def clip_grad_norm(parameters: Sequence[Tensor], limit: float) -> Tensor:
-    """Scales all gradients so that their joint Euclidean norm is at most `limit`; returns the norm before."""
+    """The joint Euclidean norm of all gradients of the `parameters`, which are scaled so that it is at most `limit`.
+
+    Between `loss.backward()` and `step()` (Pascanu et al., 2013); the factor is limit / (norm + 1e-6), as PyTorch's.
+    Raises GraphError where no parameter has a gradient.
+
+    >>> x = st.tensor([3.0, 4.0], requires_grad=True)
+    >>> (x * x / 2).sum().backward()
+    >>> optim.clip_grad_norm([x], limit=1.0).tolist(), x.grad.round().tolist()
+    (5.0, [1.0, 1.0])
+    """
     with no_grad():
         held = [(p, g) for p in parameters if (g := p.grad) is not None]
         if not held:
             raise GraphError("clip_grad_norm found no gradient", hint="Call it between loss.backward() and step().")
-        norm = F.sqrt(sum(F.square(g).sum() for _, g in held))
+        norm = F.sqrt(sum(F.square(g).sum().to(HOME) for _, g in held))
         scale = F.minimum(limit / (norm + 1e-6), 1.0)
         for p, g in held:
             p.grad = g * scale
@@ -210,7 +271,14 @@ def clip_grad_norm(parameters: Sequence[Tensor], limit: float) -> Tensor:
 
 @public
 def clip_grad_value(parameters: Sequence[Tensor], limit: float) -> None:
-    """Cuts every element of every gradient to [-limit, limit]."""
+    """Cuts every element of every gradient of the `parameters` to [-`limit`, limit].
+
+    >>> x = st.tensor([3.0, -0.25], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> optim.clip_grad_value([x], limit=1.0)
+    >>> x.grad.tolist()
+    [1.0, -0.5]
+    """
     with no_grad():
         for p in parameters:
             if p.grad is not None:

@@ -11,7 +11,18 @@ from stele.saving import options_of
 
 
 class Schedule:
-    """Sets the learning rate of an optimiser at each `step()`, starting from the rate it has now."""
+    """The base of schedules: each `step()` sets the rate of an `optimizer` to its first rate times `factor(step)`.
+
+    The first rate is the one that the optimiser has when the schedule is made. A class of its own writes `factor`.
+
+    >>> class Halved(optim.Schedule):
+    ...     def factor(self, step):
+    ...         return 0.5 ** step
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = Halved(optimizer)
+    >>> schedule.step(); schedule.step(); optimizer.lr.tolist()
+    0.25
+    """
 
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer, self.base, self.count = optimizer, float(optimizer.lr), 0
@@ -34,17 +45,28 @@ class Schedule:
         return f"{type(self).__name__}({said}; {type(self.optimizer).__name__} at step {self.count})"
 
     def factor(self, step: int) -> float:
-        """What the first rate is multiplied with at a step."""
+        """The number that the first rate is multiplied with at a step."""
         raise NotImplementedError
 
     def step(self) -> None:
-        """One step further."""
+        """Goes one step further and sets the rate."""
         self.count += 1
         self.optimizer.lr = self.base * self.factor(self.count)
 
 
 class StepDecay(Schedule):
-    """Times `gamma` every `every` steps."""
+    """The first rate of an `optimizer` times `gamma` once every so many steps as `every` says.
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = optim.StepDecay(optimizer, every=2, gamma=0.5)
+    >>> for _ in range(4):
+    ...     schedule.step()
+    ...     print(optimizer.lr.tolist())
+    1.0
+    0.5
+    0.5
+    0.25
+    """
 
     def __init__(self, optimizer: Optimizer, every: int, gamma: float = 0.1) -> None:
         super().__init__(optimizer)
@@ -55,7 +77,13 @@ class StepDecay(Schedule):
 
 
 class ExponentialDecay(Schedule):
-    """Times `gamma` every step."""
+    """The first rate of an `optimizer` times `gamma` at every step.
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = optim.ExponentialDecay(optimizer, gamma=0.5)
+    >>> schedule.step(); schedule.step(); optimizer.lr.tolist()
+    0.25
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float) -> None:
         super().__init__(optimizer)
@@ -66,7 +94,21 @@ class ExponentialDecay(Schedule):
 
 
 class CosineDecay(Schedule):
-    """Half a cosine from 1 down to `last` within `steps` (Loshchilov and Hutter, 2017)."""
+    """The first rate of an `optimizer` along half a cosine, from 1 down to `last` within `steps`, then constant.
+
+    last + (1 - last) * (1 + cos(pi * step / steps)) / 2 times the first rate (Loshchilov and Hutter, 2017, equation 5,
+    without restarts).
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = optim.CosineDecay(optimizer, steps=4)
+    >>> for _ in range(4):
+    ...     schedule.step()
+    ...     print(round(optimizer.lr.item(), 3))
+    0.854
+    0.5
+    0.146
+    0.0
+    """
 
     def __init__(self, optimizer: Optimizer, steps: int, last: float = 0.0) -> None:
         super().__init__(optimizer)
@@ -77,7 +119,20 @@ class CosineDecay(Schedule):
 
 
 class LinearWarmup(Schedule):
-    """From 1/steps up to 1 within `steps`, then constant; the first rate is set at once."""
+    """The first rate of an `optimizer` from 1/steps of it up to all of it within `steps`, then constant.
+
+    1/steps of the rate is set at once, when the schedule is made (Goyal et al., 2017, section 2.2).
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = optim.LinearWarmup(optimizer, steps=4)
+    >>> for _ in range(4):
+    ...     print(optimizer.lr.tolist())
+    ...     schedule.step()
+    0.25
+    0.5
+    0.75
+    1.0
+    """
 
     def __init__(self, optimizer: Optimizer, steps: int) -> None:
         super().__init__(optimizer)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from stele import files
 from stele.config import CPUS
 from stele.rosetta.accuracy import run_line
 from stele.rosetta.bench import FULL, QUICK, Bench
+from stele.rosetta.isa import LIMITS, OBEYING, left_out
 from stele.rosetta.machine import measure
 from stele.rosetta.markdown import markdown
 from stele.rosetta.options import BenchOptions
@@ -31,8 +33,11 @@ def bench(options: BenchOptions) -> None:
     status, start = Console(file=sys.stderr), time.monotonic()
     say = lambda line: status.print(f"{time.monotonic() - start:5.0f} s  {line}", highlight=False, style="dim")
     threads, runs = options.threads or CPUS, [run_line(folder) for folder in options.accuracy]
+    names, why = options.frameworks or tuple(FRAMEWORKS), left_out(options.isa)
+    out = {name: why for name in names if why and name not in OBEYING}
+    os.environ |= LIMITS[options.isa]
     say("looking for frameworks")
-    frameworks = installed(options.frameworks or tuple(FRAMEWORKS), options.pythons, 1 if options.quick else 3)
+    frameworks = installed([name for name in names if name not in out], options.pythons, 1 if options.quick else 3)
     say("measuring the peaks of this machine, now and at the end")
     machine = measure(threads)
     with tempfile.TemporaryDirectory(prefix="stele-bench-") as folder:
@@ -42,8 +47,8 @@ def bench(options: BenchOptions) -> None:
             run.run(chosen(options.workloads))
         finally:
             peaks = machine.at_best(measure(threads))
-            deliver(Findings(peaks, frameworks, run.entries, runs, command(sys.argv[1:]), f"{date.today():%-d %B %Y}"),
-                    options)
+            deliver(Findings(peaks, frameworks, run.entries, runs, command(sys.argv[1:]), f"{date.today():%-d %B %Y}",
+                             out), options)
 
 
 FILES = "--accuracy", "--json", "--markdown", "--html"

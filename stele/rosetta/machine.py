@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from stele.backend.contract.code import Code, Ref
+from stele.backend.contract.tile import Tile
 from stele.backend.cpu import image, jit
 from stele.backend.cpu.target import detect
 from stele.backend.llvm.access import size_of
 from stele.backend.llvm.launch import BUFS, SCRATCH, WORDS, i64, word
-from stele.backend.llvm.microkernel import Tile
 from stele.backend.llvm.nest import at, fold, kernel, load, loop
 
 Room = np.ndarray[Any, Any]
@@ -59,10 +60,10 @@ def name() -> str:
 def multiply_adds(threads: int) -> float:
     """FLOP/s of a loop of nothing but multiply-adds in registers, on each thread."""
     tile, module = Tile(detect(), FLOAT, 12, 1), ir.Module("peak")
-    with kernel(module, "peak") as (b, _, scratch, *_):
+    with kernel(module, "peak", Code) as (b, _, scratch, *_):
         *rows, y = (load(b, at(b, scratch, 16 * k, FLOAT), FLOAT, tile.lanes) for k in range(13))
         total = fold(b, DEPTH, tile.zeros(), lambda k, acc: tile.step(b, acc, lambda r: rows[r], lambda v: y))
-        tile.store(b, total, scratch, tile.columns)
+        tile.store(b, total, Ref(b, scratch, FLOAT), tile.columns)
     rooms = [(aligned(64), aligned(64 * 13)) for _ in range(threads)]
     return 2 * DEPTH * tile.size * threads / best(runner(module, rooms, 1))
 

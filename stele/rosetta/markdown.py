@@ -33,7 +33,8 @@ def markdown(found: Findings) -> str:
     """The page, with the command that made it, the machine and the date."""
     parts = ["# Benchmarks", f"Written by `{found.command}` on {found.date}.", f"{about_machine(found)}.", HOW,
              "## Stele beside the best of the others", table(SUMMARY, summary(found)),
-             "## Frameworks", table(FRAMEWORK_HEADS, about_frameworks(found))]
+             "## Frameworks", table(FRAMEWORK_HEADS, about_frameworks(found)),
+             *(f"{name}: {why}." for name, why in found.left_out.items())]
     for name, entries in found.by_row():
         title = WORKLOADS[entries[0].row.workload].title
         lines = [cells(e, found.best(entries, e.precision), found) for e in entries]

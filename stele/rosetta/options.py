@@ -19,3 +19,4 @@ class BenchOptions:
     json: Path | None = None
     markdown: Path | None = None
     html: Path | None = None
+    isa: str = "native"                 # what the frameworks may use: a name in `isa.LIMITS`

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
@@ -29,6 +29,7 @@ class Findings:
     runs: Sequence[tuple[str, ...]] = ()        # of full trainings, as in RUN_HEADS
     command: str = "stele bench"
     date: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict[str, str])     # and why
 
     def by_row(self) -> Iterator[tuple[str, list[Entry]]]:
         """The entries of each row, those that are ranked first, the fastest at the top."""
@@ -176,6 +177,7 @@ def starred(found: Findings) -> bool:
 
 
 def missing(found: Findings) -> list[str]:
-    """A line for each framework that was not found."""
-    return [f"{name}: not installed; pip install {FRAMEWORKS[name].install}, or --python {name}=PATH"
-            for name, about in found.frameworks.items() if about is None]
+    """A line for each framework that was not found, or has no place here."""
+    absent = [f"{name}: not installed; pip install {FRAMEWORKS[name].install}, or --python {name}=PATH"
+              for name, about in found.frameworks.items() if about is None]
+    return [*absent, *(f"{name}: {why}" for name, why in found.left_out.items())]

@@ -93,6 +93,7 @@ FRAMEWORKS = {
     "jax":         Framework("jax", ("jax", "jaxlib", "flax", "optax"), "jax flax optax"),
     "tensorflow":  Framework("tensorflow", ("tensorflow-cpu", "tensorflow"), "tensorflow-cpu"),
     "onnxruntime": Framework("onnxruntime", ("onnxruntime", "onnx"), "onnxruntime onnx"),
+    "openvino":    Framework("openvino", ("openvino",), "openvino"),
     "numpy":       Framework("numpy", ("numpy",), "numpy"),
     "pytensor":    Framework("pytensor", ("pytensor", "numba"), "pytensor numba"),
     "tinygrad":    Framework("tinygrad", ("tinygrad",), "tinygrad"),

@@ -147,7 +147,7 @@ def main(path: str, threads: int) -> None:
     os.sched_setaffinity(0, cpus[:threads])
     folder = Path(sys.path.pop(0))      # this one, whose folders have the names of frameworks
     if Path(path).parent.name == "stele":
-        sys.path.append(str(folder.parents[1]))
+        sys.path.insert(0, str(folder.parents[1]))      # the Stele that the program belongs to, whatever is installed
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)       # whatever the framework prints goes to the errors
     worker = Worker(path)

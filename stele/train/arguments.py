@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -14,7 +15,7 @@ from stele import __version__
 from stele.config import MAX_THREADS
 from stele.errors import SteleError
 from stele.rosetta.options import BenchOptions
-from stele.train.options import FeatureOptions, LintOptions, TrainOptions, TuneOptions
+from stele.train.options import BATCH, SEED, FeatureOptions, LintOptions, TrainOptions, TuneOptions
 from stele.train.stop import Stopped
 
 USAGE, BY_SIGNAL = 2, 128
@@ -33,6 +34,7 @@ BENCH_EXAMPLES = """examples:
   stele bench                                       every workload in every framework of this environment
   stele bench --quick --workloads cnn,matmul-1024 --frameworks stele,pytorch
   stele bench --python pytorch=../torch/bin/python --python jax=../jax/bin/python --html bench.html
+  stele bench --isa avx2 --workloads cnn,resnet50         as a machine without AVX-512 would run them
 """
 LINT_EXAMPLES = """examples:
   stele lint train.py
@@ -46,7 +48,6 @@ TUNE_EXAMPLES = """examples:
 
 _WORDING = (
     (r"the following arguments are required: (.*)", r"needs \1, got nothing there"),
-    (r"unrecognized arguments: (.*)",               r"got \1, which it does not take"),
     (r"argument (\S+): expected one argument",      r"needs a value after \1, got none"),
 )
 
@@ -72,7 +73,10 @@ def parse(arguments: Sequence[str]) -> Options:
     """
     end = arguments.index("--") if "--" in arguments else len(arguments)
     _check_options(arguments[:end])
-    parsed = parser(arguments[:1]).parse_args(arguments[:end], argparse.Namespace(theirs=tuple(arguments[end + 1:])))
+    parsed, more = parser(arguments[:1]).parse_known_args(arguments[:end],
+                                                          argparse.Namespace(theirs=tuple(arguments[end + 1:])))
+    if more:
+        _refuse(parsed.command, more)
     if parsed.theirs and parsed.command not in ("lint", "tune"):
         raise UsageError(f"stele {parsed.command} runs no file that could take arguments, got {arguments[end:]}")
     match parsed.command:
@@ -83,7 +87,8 @@ def parse(arguments: Sequence[str]) -> Options:
                                   _npy(parsed.out), parsed.batch_size, parsed.threads)
         case "bench":
             return BenchOptions(parsed.workloads, parsed.frameworks, dict(parsed.python), parsed.quick, parsed.threads,
-                                tuple(parsed.accuracy), _file(parsed.json), _file(parsed.markdown), _file(parsed.html))
+                                tuple(parsed.accuracy), _file(parsed.json), _file(parsed.markdown), _file(parsed.html),
+                                parsed.isa)
         case "lint":
             return LintOptions(_script(parsed.file), parsed.theirs, frozenset(parsed.without), parsed.json)
         case "tune":
@@ -143,11 +148,12 @@ def _train(train: _Parser) -> None:
                        help="folder of the full set, for cnn CIFAR-10 (binary or python version), Fashion-MNIST or "
                             "MNIST, for gru aclImdb; default: the packaged sample")
     train.add_argument("--epochs", type=_whole("--epochs", 1, 100_000), metavar="N", help="default: the workload's own")
-    train.add_argument("--batch-size", type=_whole("--batch-size", 1, 1 << 20), metavar="N", help="default: 64")
+    train.add_argument("--batch-size", type=_whole("--batch-size", 1, 1 << 20), metavar="N",
+                       help=f"default: {BATCH}")
     train.add_argument("--optimizer", type=_choice("optimizer", "sgd", "adam", "adamw"), metavar="{sgd,adam,adamw}",
                        help="default: sgd (momentum 0.9) for cnn, adam for gru")
     train.add_argument("--lr", type=_rate, metavar="RATE", help="default: 0.01 for sgd, 0.001 for adam and adamw")
-    train.add_argument("--seed", type=_whole("--seed", 0, (1 << 63) - 1), metavar="N", help="default: 0")
+    train.add_argument("--seed", type=_whole("--seed", 0, (1 << 63) - 1), metavar="N", help=f"default: {SEED}")
     train.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N",
                        help="default: one per core")
     train.add_argument("--out", type=Path, metavar="DIR", help="run folder; default: runs/<workload>-<time>")
@@ -164,8 +170,9 @@ def _train_options(parsed: argparse.Namespace) -> TrainOptions:
     if parsed.resume is not None and parsed.out is not None:
         raise UsageError("--resume goes on in the run's own folder, got --out too. Leave --out away.")
     is_new = parsed.resume is None
-    return TrainOptions(parsed.workload, parsed.data, parsed.epochs, parsed.batch_size or (64 if is_new else None),
-                        0 if is_new and parsed.seed is None else parsed.seed, parsed.threads, _new_folder(parsed.out),
+    batch, seed = (BATCH, SEED) if is_new else (None, None)
+    return TrainOptions(parsed.workload, parsed.data, parsed.epochs, parsed.batch_size or batch,
+                        seed if parsed.seed is None else parsed.seed, parsed.threads, _new_folder(parsed.out),
                         parsed.lr, parsed.optimizer, parsed.resume)
 
 
@@ -200,6 +207,8 @@ def _bench(bench: _Parser) -> None:
     bench.add_argument("--quick", action="store_true", help="less time for each, and no finals in fresh processes")
     bench.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N",
                        help="threads of each framework; default: one per core")
+    bench.add_argument("--isa", type=_choice("instruction set", "native", "avx2"), default="native", metavar="NAME",
+                       help="avx2: hold all frameworks to AVX2, as most machines have it; default: native")
     bench.add_argument("--accuracy", type=Path, nargs="+", default=[], metavar="RUN",
                        help="run folders of stele train, whose accuracies are shown too")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write all rows as JSON")
@@ -257,6 +266,19 @@ def _check_options(arguments: Sequence[str]) -> None:
             where = f"stele {command}" if command in COMMANDS else "stele"
             raise UsageError(f"{where} knows {', '.join(options)}, got {name}." + _nearest(name, options)
                              + (" Arguments of the file go behind --." if command in ("lint", "tune") else ""))
+
+
+def _refuse(command: str, words: Sequence[str]) -> NoReturn:
+    """Raises for words that a command does not take, and names the option of which they are values."""
+    asked, value = _Parser(allow_abbrev=False), ",".join(words)
+    COMMANDS[command][1](asked)
+    hint = f"Try: stele {command} --help"
+    for action in asked._actions:
+        if action.option_strings and action.type not in (None, Path) and not value.isdigit():
+            with suppress(UsageError):
+                action.type(value)  # type: ignore[operator]
+                hint = f"Did you mean {action.option_strings[-1]} {value}?"
+    raise UsageError(f"stele {command} got {' '.join(words)}, which it does not take. {hint}")
 
 
 def _options_of(command: str | None) -> list[str]:

@@ -96,7 +96,7 @@ def _grid(across: Axis, up: Axis, title: str) -> Iterator[str]:
 
 
 def _line(one: Series, across: Axis, up: Axis, show: Callable[[float], str]) -> Iterator[str]:
-    path, pen = [], "M"
+    path, pen = list[str](), "M"
     for x, y in zip(one.x, one.y, strict=True):
         if not math.isfinite(y):
             pen = "M"

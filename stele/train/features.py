@@ -7,6 +7,7 @@ import numpy as np
 
 import stele as st
 from stele.data.images import load_images
+from stele.files import replacing
 from stele.nn.module import read_safetensors
 from stele.tensor import Tensor
 from stele.train.models import ResNet50
@@ -30,7 +31,7 @@ def features(options: FeatureOptions) -> None:
 
     run = st.compile(extract, dims={"x": {0: "batch"}})
     parts = [run(images[k:k + options.batch]).numpy() for k in range(0, len(images), options.batch)]
-    with open(options.out, "wb") as out:
+    with replacing(options.out) as out:
         np.save(out, np.concatenate(parts))
     print(f"{options.out}: {len(images)} x 2048 features"
           + ("" if options.weights else "; random weights, since none were given with --weights"))

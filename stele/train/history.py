@@ -5,6 +5,8 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from stele.ops.arguments import is_dict, is_series
+
 POINTS = 400  # the curve of single steps keeps at most twice as many
 
 
@@ -24,10 +26,10 @@ class Epoch:
 class Curve:
     """Losses of single steps at `x` (in epochs): means over `stride` steps, which doubles when there are too many."""
 
-    x: list[float] = field(default_factory=list)
-    loss: list[float] = field(default_factory=list)
+    x: list[float] = field(default_factory=list[float])
+    loss: list[float] = field(default_factory=list[float])
     stride: int = 1
-    _open: list[tuple[float, float]] = field(default_factory=list)
+    _open: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
 
     def add(self, x: float, loss: float) -> None:
         self._open.append((x, loss))
@@ -57,7 +59,7 @@ class History:
     meta: dict[str, Any]
     state: str = "running"
     message: str = ""
-    epochs: list[Epoch] = field(default_factory=list)
+    epochs: list[Epoch] = field(default_factory=list[Epoch])
     curve: Curve = field(default_factory=Curve)
 
     def so_far(self) -> str:
@@ -92,6 +94,6 @@ def _finite(value: Any) -> Any:
     """The same with null for nan and infinities."""
     match value:
         case float():        return value if math.isfinite(value) else None
-        case dict():         return {key: _finite(item) for key, item in value.items()}
-        case list() | tuple(): return [_finite(item) for item in value]
+        case _ if is_dict(value): return {key: _finite(item) for key, item in value.items()}
+        case _ if is_series(value): return [_finite(item) for item in value]
         case _:              return value

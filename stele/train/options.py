@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+BATCH, SEED = 64, 0     # of a run for which nobody asks for others
+
 
 @dataclass(frozen=True)
 class TrainOptions:

@@ -10,8 +10,9 @@ from typing import Any
 import stele as st
 from stele.data import Dataset, Loader
 from stele.errors import DataError
+from stele.ops.arguments import is_dict
 from stele.train.history import Epoch
-from stele.train.options import TrainOptions
+from stele.train.options import BATCH, SEED, TrainOptions
 from stele.train.report import Report, table
 from stele.train.run import Run, default_folder
 from stele.train.stop import Stop, Stopped
@@ -49,7 +50,8 @@ class Training:
         self.model = workload.model(data)
         self.optimizer = OPTIMIZERS[options.optimizer or workload.optimizer](self.model.parameters(), options.lr)
         self.trainer = Trainer(self.model, self.optimizer)
-        self.loader = Loader((data.train.x, data.train.y), options.batch or 64, shuffle=True, seed=options.seed or 0)
+        self.loader = Loader((data.train.x, data.train.y), options.batch or BATCH, shuffle=True,
+                             seed=options.seed or SEED)
         self.stop = Stop()
 
     def parts(self, run: Run) -> dict[str, Any]:
@@ -107,7 +109,7 @@ def train(options: TrainOptions) -> None:
     workload = WORKLOADS[options.workload or ""]
     if options.threads:
         st.set_threads(options.threads)
-    st.manual_seed(options.seed or 0)
+    st.manual_seed(options.seed or SEED)
     data = workload.find(options.data)
     last = options.epochs or (workload.epochs if options.data else workload.sample_epochs)
     training = Training(options, workload, data, last)
@@ -131,7 +133,7 @@ def checkpoint(folder: Path) -> dict[str, Any]:
     if not (folder / CHECKPOINT).is_file():
         raise DataError(f"a run to go on with needs {CHECKPOINT}, got none in {folder}. Is the path right?")
     state = st.load(folder / CHECKPOINT)
-    if not isinstance(state, dict) or not {"options", "epochs"} <= state.keys():
+    if not is_dict(state) or not {"options", "epochs"} <= state.keys():
         raise DataError(f"{folder / CHECKPOINT} is no checkpoint of stele train.")
     return state
 

@@ -9,7 +9,8 @@ from stele.errors import DTypeError, GraphError
 from stele.ir.graph import Graph, Item, Value, parameter, walk
 from stele.ir.origin import asked_here, here, inherit
 from stele.ir.types import TupleType, show
-from stele.ops.linear import zeros_like
+from stele.ops.elementwise.unary import StopGradient
+from stele.ops.linear import transfer, zeros_like
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ def gradients(results: Sequence[Value], cotangents: Sequence[Value | None], wrt:
     def add(v: Value, g: Value | None) -> None:
         if g is not None and v in active:
             check_cotangent(v, g)
+            g = transfer(g, v.type.device)
             total[v] = total[v] + g if v in total else g
 
     for v, g in zip(results, cotangents):
@@ -100,7 +102,7 @@ def dependent(values: Iterable[Value], on: Collection[Value]) -> set[Value]:
     """Those of `values` (operands first) that are differentiable functions of `on`, and `on` itself."""
     found = {v for v in on if is_differentiable(v)}
     for v in values:
-        if is_differentiable(v) and any(a in found for a in v.args):
+        if is_differentiable(v) and any(a in found for a in v.args) and not isinstance(v.op, StopGradient):
             found.add(v)
     return found
 

@@ -1,109 +1,48 @@
-"""One op over all steps of a loop at once: the same op with a leading axis."""
+"""A graph, or one op of it, at many places at once: every op's `batch`, in order."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from types import SimpleNamespace
 
 from stele.errors import GraphError
-from stele.ir.graph import Value
+from stele.ir.graph import Graph, Item, Placed, Value, parameter, walk
 from stele.ir.origin import inherit, lines
 from stele.ir.sizes import Dim
-from stele.ir.types import axis_of, product
-from stele.ops.contraction import Conv2d, Conv2dInputGrad, MatMul
-from stele.ops.elementwise.base import Elementwise
-from stele.ops.linear import (
-    Broadcast,
-    Cast,
-    Concatenate,
-    Gather,
-    Pad,
-    Reshape,
-    Slice,
-    Sum,
-    Transpose,
-    broadcast,
-    reshape,
-    transpose,
-)
-from stele.ops.reduction import Reduction
-from stele.ops.windows import Unwindow, Window
+from stele.ops.linear import along
 
 
 class BatchError(GraphError):
-    """An op has no form for all steps at once."""
+    """An op has no form for all places at once."""
 
 
-Operand = tuple[Value, bool]
+def batched(v: Value, x: Sequence[Placed], n: Dim) -> Placed:
+    """v at n places, given its operands there: each with a leading axis of n (True), or the same everywhere (False).
 
-
-def batched(v: Value, x: Sequence[Operand], n: Dim) -> Operand:
-    """v for all n steps, given its operands: each with a leading axis of n (True), or the same at every step (False).
-
-    Raises BatchError where the op has no such form.
+    Of an op with several results a tuple. Raises BatchError where the op has no such form.
     """
     with inherit(v.where):
-        if not any(stacked for _, stacked in x):
+        if not any(is_placed for _, is_placed in x):
             return v.op(*(a for a, _ in x)), False
-        return over_steps(v, x, n), True
+        y = v.op.batch(SimpleNamespace(batch=batch), n, x, v)
+    if y is None:
+        raise BatchError(f"{v.op.name} at {', '.join(lines(v.where))} has no form for all places at once")
+    return y, True
 
 
-def over_steps(v: Value, x: Sequence[Operand], n: Dim) -> Value:
-    """v with a leading axis, where at least one operand has one."""
-    (a, is_stacked), inner = x[0], v.args[0]
-    match v.op:
-        case Elementwise() | Cast():
-            return v.op(*(along(y, n) for y in x))
-        case Broadcast(shape):
-            return broadcast(reshape(a, (n, *(1,) * (len(shape) - inner.ndim), *inner.shape)), (n, *shape))
-        case Reshape(shape):
-            return reshape(a, (n, *shape))
-        case Transpose(axes):
-            return transpose(a, (0, *(k + 1 for k in axes)))
-        case Slice(starts, shape, steps):
-            return Slice((0, *starts), (n, *shape), (1, *steps))(a)
-        case Pad(low, high, gaps):
-            return Pad((0, *low), (0, *high), (0, *gaps))(a)
-        case Concatenate(axis):
-            return Concatenate(axis_of(axis, v.ndim) + 1)(*(along(y, n) for y in x))
-        case Sum(axes) | Reduction(axes):
-            return type(v.op)(tuple(axis_of(k, inner.ndim) + 1 for k in axes))(a)  # type: ignore[call-arg]
-        case Window() | Unwindow():
-            return replace(v.op, axis=axis_of(v.op.axis, inner.ndim - isinstance(v.op, Unwindow)) + 1)(a)
-        case MatMul():
-            return product_over_steps(v, x, n)
-        case Conv2d() | Conv2dInputGrad() if is_stacked and not x[1][1]:
-            return unfold(v.op(fold(a), x[1][0]), n)
-        case Gather(axis) if is_stacked and not x[1][1]:
-            return Gather(axis_of(axis, inner.ndim) + 1)(a, x[1][0])
-        case Gather(axis) if not is_stacked and axis_of(axis, inner.ndim) == 0:
-            return v.op(a, x[1][0])
-        case _:
-            raise BatchError(f"{v.op.name} at {', '.join(lines(v.where))} has no form for all steps at once; "
-                             f"it stays inside its loop")
+def batch(graph: Graph, placed: Sequence[bool], n: Dim) -> Graph:
+    """The graph at n places at once: parameters that are `placed` and all results have a leading axis of n.
 
-
-def product_over_steps(v: Value, x: Sequence[Operand], n: Dim) -> Value:
-    """A matrix product at every step: one product of more rows where the right side is the same matrix."""
-    (a, _), (w, is_stacked) = x
-    if is_stacked or w.ndim > 2:
-        return MatMul()(*(along(y, n) for y in x))
-    rows = MatMul()(reshape(a, (product(a.shape[:-1]), a.shape[-1])), w)
-    return reshape(rows, (*a.shape[:-1], w.shape[-1]))
-
-
-def along(x: Operand, n: Dim) -> Value:
-    """The operand with a leading axis of n, repeated where it has none."""
-    a, is_stacked = x
-    return a if is_stacked else broadcast(a, (n, *a.shape))
-
-
-def fold(x: Value) -> Value:
-    """(n, k, ...) as (n*k, ...)."""
-    return reshape(x, (x.shape[0] * x.shape[1], *x.shape[2:]))
-
-
-def unfold(x: Value, n: Dim) -> Value:
-    """(n*k, ...) as (n, k, ...)."""
-    return reshape(x, (n, x.shape[0] // n, *x.shape[1:]))
-
-
+    Raises BatchError where an op has no such form.
+    """
+    given = tuple(parameter(p.op.label, p.type.with_shape((n, *p.shape))) if has_axis else p  # type: ignore[attr-defined]
+                  for p, has_axis in zip(graph.parameters, placed, strict=True))
+    known: dict[Value, Placed] = dict(zip(graph.parameters, zip(given, placed)))
+    for v in walk(graph.results):
+        if v in known:
+            continue
+        many = known.get(v.args[0]) if isinstance(v.op, Item) else None
+        if many is not None and many[1]:
+            known[v] = many[0][v.op.k], True    # type: ignore[attr-defined]
+        else:
+            known[v] = batched(v, [known[a] for a in v.args], n) if v.args else (v, False)
+    return Graph(given, tuple(along(known[v], n) for v in graph.results))

@@ -7,6 +7,7 @@ from typing import Any
 from stele.ir.graph import Graph, Value, walk
 from stele.ir.rewrite import everywhere, substituted
 from stele.ir.sizes import Dim
+from stele.ir.types import Shape
 from stele.ir.types import product as size_of
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, Convolution, MatMul, Pair
 from stele.ops.linear import Pad, Sum, broadcast, flip, pad_axis, reshape, slice_axis, swap_last, transpose
@@ -63,13 +64,12 @@ class Walk:
         """Positions from the first result to the last, row behind row."""
         return (self.out[0] - 1) * self.grid[1] + self.out[1]
 
-    def taps(self, x: Value, groups: int, gaps: Pair = (0, 0)) -> Value:
-        """(N, C, H, W), spread by gaps and padded, as (N, groups, C/groups*KH*KW, length)."""
+    def taps(self, x: Value, groups: int) -> Value:
+        """(N, C, H, W), padded, as (N, groups, C/groups*KH*KW, length)."""
         (down, across), (sh, sw), (n, c) = self.grid, self.stride, x.shape[:2]
-        high = tuple(g * s - (h + (h - 1) * gap) - low
-                     for g, s, h, gap, low in zip(self.grid, self.stride, x.shape[2:], gaps, self.low))
-        if any(e != 0 for e in (*self.low, *high, *gaps)):
-            x = Pad((0, 0, *self.low), (0, 0, *high), (0, 0, *gaps))(x)
+        high = tuple(g * s - h - low for g, s, h, low in zip(self.grid, self.stride, x.shape[2:], self.low))
+        if any(e != 0 for e in (*self.low, *high)):
+            x = Pad((0, 0, *self.low), (0, 0, *high), (0,) * 4)(x)
         x = transpose(reshape(x, (n, c, down, sh, across, sw)), (0, 1, 3, 5, 2, 4))
         met = Taps(self.kernel, self.dilation, across, self.length)(reshape(x, (n, c, sh, sw, down * across)))
         return reshape(met, (n, groups, c * self.kernel[0] * self.kernel[1] // groups, self.length))
@@ -85,9 +85,9 @@ class Walk:
         rows = pad_axis(y, 3, 0, self.grid[1] - self.out[1])
         return slice_axis(reshape(rows, (*y.shape[:2], self.out[0] * self.grid[1])), 2, 0, self.length)
 
-    def convolved(self, x: Value, w: Value, groups: int, gaps: Pair = (0, 0)) -> Value:
+    def convolved(self, x: Value, w: Value, groups: int) -> Value:
         """The cross-correlation of images with w (O, C/groups, KH, KW)."""
-        met, rows = self.taps(x, groups, gaps), w.shape[0]
+        met, rows = self.taps(x, groups), w.shape[0]
         w = reshape(w, (1, groups, rows // groups, met.shape[2]))
         y = MatMul()(broadcast(w, (met.shape[0], *w.shape[1:])), met)
         return self.image(reshape(y, (met.shape[0], rows, self.length)))
@@ -108,11 +108,7 @@ def convolution(v: Value) -> Value:
             y = Walk(kernel_of(w), op.stride, op.dilation, low, v.shape[2:]).convolved(x, w, op.groups)
         case Conv2dInputGrad():
             g, w = v.args
-            turned = flip(reshape(w, (op.groups, w.shape[0] // op.groups, *w.shape[1:])), (3, 4))
-            turned = reshape(transpose(turned, (0, 2, 1, 3, 4)), (v.shape[1], w.shape[0] // op.groups, *w.shape[2:]))
-            reach = tuple(d * (k - 1) - n for d, k, n in zip(op.dilation, w.shape[2:], low))
-            across = Walk(kernel_of(w), (1, 1), op.dilation, (reach[0], reach[1]), v.shape[2:])
-            y = across.convolved(g, turned, op.groups, (op.stride[0] - 1, op.stride[1] - 1))
+            y = scattered(op, low, g, w, v.shape)
         case Conv2dWeightGrad():
             g, x = v.args
             over = Walk(kernel_of(v), op.stride, op.dilation, low, g.shape[2:])
@@ -121,3 +117,28 @@ def convolution(v: Value) -> Value:
         case _:
             raise AssertionError(v)
     return reshape(y, v.shape)
+
+
+def scattered(op: Conv2dInputGrad, low: Sides, g: Value, w: Value, shape: Shape) -> Value:
+    """The cotangent of images: for each phase of the stride, a correlation of g with the taps of w that reach it. All
+    phases are channels of one product, and of the images once they are computed.
+    """
+    (sh, sw), dilation, groups = op.stride, op.dilation, op.groups
+    if (sh, sw) != (1, 1):
+        w, dilation = Pad((0,) * 4, (0,) * 4, (0, 0, dilation[0] - 1, dilation[1] - 1))(w), (1, 1)
+    (kh, kw), (o, c) = kernel_of(w), w.shape[:2]
+    ph, pw, down, across = min(kh, sh), min(kw, sw), -(-kh // sh), -(-kw // sw)     # phases with taps, taps of a phase
+    w = Pad((0,) * 4, (0, 0, down * ph - kh, across * pw - kw), (0,) * 4)(w)
+    taps = reshape(w, (groups, o // groups, c, down, ph, across, pw))
+    taps = transpose(flip(taps, (3, 5)), (0, 4, 6, 2, 1, 3, 5))
+    first = [n // s for n, s in zip(low, op.stride)]        # phases that hold the first pixel, and the last one
+    last = [(h - 1 + n) // s for h, n, s in zip(shape[2:], low, op.stride)]
+    rows, columns = (b - a + 1 for a, b in zip(first, last))
+    reach = [d * (k - 1) - a for d, k, a in zip(dilation, (down, across), first)]
+    walk = Walk((down, across), (1, 1), dilation, (reach[0], reach[1]), (rows, columns))
+    y = walk.convolved(g, reshape(taps, (groups * ph * pw * c, o // groups, down, across)), groups)
+    y = transpose(reshape(y, (shape[0], groups, ph, pw, c, rows, columns)), (0, 1, 4, 5, 2, 6, 3))
+    y = pad_axis(pad_axis(y, 4, 0, sh - ph), 6, 0, sw - pw)
+    y = reshape(y, (*shape[:2], rows * sh, columns * sw))
+    starts = [n - a * s for n, a, s in zip(low, first, op.stride)]
+    return slice_axis(slice_axis(y, 2, starts[0], shape[2]), 3, starts[1], shape[3])

@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from stele.ir.graph import Graph, Op, Value
-from stele.ir.rewrite import Report, rewrite, rule
+from stele.ir.report import Report
+from stele.ir.rewrite import rewrite, rule
 from stele.ir.types import Type, int64
 from stele.ops import ALL
 from stele.ops.composite import Softmax

@@ -1,11 +1,11 @@
 """What does not depend on a loop's carries moves before the loop, computed for all steps at once."""
 from __future__ import annotations
 
-from stele.ir.graph import Graph, Value, parameter
+from stele.ir.graph import Graph, Placed, Value, parameter
 from stele.ir.rewrite import substituted
 from stele.ir.types import TupleType
 from stele.ops.linear import Broadcast, Movement, Reshape
-from stele.transform.batch import BatchError, Operand, batched
+from stele.transform.batch import BatchError, batched
 from stele.transform.loops import Loop, Results, changed, items
 from stele.transform.patterns import number
 
@@ -40,12 +40,13 @@ def hoisted(loop: Loop) -> Results | None:
     return {**items(new, {k: places[k] for k in loop.used if k in places}), **gone}
 
 
-def outside(loop: Loop) -> dict[Value, Operand]:
+def outside(loop: Loop) -> dict[Value, Placed]:
     """The values of a body that can be computed before the loop: for all steps (True), or once (False)."""
-    found: dict[Value, Operand] = {p: (x, True) for p, x in zip(loop.inner.slices, loop.outer.slices)}
+    found: dict[Value, Placed] = {p: (x, True) for p, x in zip(loop.inner.slices, loop.outer.slices)}
     found.update((p, (x, False)) for p, x in zip(loop.inner.constants, loop.outer.constants))
     for v in loop.values:
-        if v not in found and v not in loop.late and all(a in found for a in v.args):
+        alone = v not in found and v not in loop.late and v.op.family != "control"
+        if alone and all(a in found for a in v.args):
             try:
                 found[v] = batched(v, [found[a] for a in v.args], loop.scan.length)
             except BatchError:
@@ -53,12 +54,12 @@ def outside(loop: Loop) -> dict[Value, Operand]:
     return found
 
 
-def is_result_outside(v: Value, early: dict[Value, Operand]) -> bool:
+def is_result_outside(v: Value, early: dict[Value, Placed]) -> bool:
     """Whether a loop need not stack v: its stack is computed outside."""
     return v in early and early[v][1] and bool(v.args)
 
 
-def frontier(loop: Loop, early: dict[Value, Operand], stacked: bool) -> list[Value]:
+def frontier(loop: Loop, early: dict[Value, Placed], stacked: bool) -> list[Value]:
     """Early values, stacked or not, that stay in use inside; of stacked ones those that hold a contraction."""
     worth = set[Value]()
     for v in loop.values:

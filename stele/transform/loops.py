@@ -67,7 +67,7 @@ class Loop:
     def added(self, k: int, p: Value) -> Value | None:
         """What each step adds to carry k, where that is all the loop does with it."""
         new = self.body.results[k]
-        if self.users.get(p) != [new] or self.users.get(new) or self.body.results.count(new) > 1:
+        if self.users.get(p) != [new] or self.users.get(new) or sum(y in (p, new) for y in self.body.results) > 1:
             return None
         match new:
             case Value(Add(), [a, b]) if a is p and b is not p: return b

@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 from stele.ir.graph import Graph
+from stele.ir.report import Report
 from stele.ir.rewrite import everywhere
+from stele.transform.contractions import open_contractions
 from stele.transform.hoist import hoist
 from stele.transform.join import join
 from stele.transform.products import join_products
@@ -12,10 +14,13 @@ from stele.transform.simplify import simplify
 from stele.transform.sink import sink
 
 
-def merge(graph: Graph) -> Graph:
-    """The graph with its loops joined, emptied of what does not depend on their carries, and pruned."""
+def merge(graph: Graph, report: Report | None = None) -> Graph:
+    """The graph with its loops joined, emptied of what does not depend on their carries, and pruned.
+
+    The products of all steps of a loop may have several open batch axes, which no kernel takes.
+    """
     after = everywhere(merged, graph)
-    return graph if after is graph else share(simplify(after))
+    return graph if after is graph else share(simplify(open_contractions(after), report=report), report)
 
 
 def merged(graph: Graph) -> Graph:

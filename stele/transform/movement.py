@@ -21,6 +21,7 @@ from stele.ops.linear import (
     Reshape,
     Slice,
     Sum,
+    Transfer,
     Transpose,
     broadcast,
     cast,
@@ -71,9 +72,9 @@ def broadcast_of_leading_ones(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x: Reshape((2, 3))(x), also=(Broadcast, Transpose, Cast, Slice, Pad))
+@rule(lambda x: Reshape((2, 3))(x), also=(Broadcast, Transfer, Transpose, Cast, Slice, Pad))
 def move_nowhere(v: Value) -> Value | None:
-    """a reshape, broadcast, transpose, cast, slice or pad that changes nothing is its operand"""
+    """a reshape, broadcast, transfer, transpose, cast, slice or pad that changes nothing is its operand"""
     (x,) = v.args
     whole: bool
     match v.op:
@@ -293,9 +294,9 @@ def sum_of_negative(v: Value) -> Value | None:
 @rule(lambda x, z, c: Sum((0, 2))(x * broadcast(c, x.shape) * z), error=8, x=(2, 3, 4), z=(2, 3, 4), c=(3, 1),
       dtypes=WIDE)
 def sum_of_multiple(v: Value) -> Value | None:
-    """sum(x * c) = sum(x) * c, where c is the same along the summed axes"""
+    """sum(x * c) = sum(x) * c, where c is the same along the summed axes; a sum of nothing is 0, whatever c"""
     (y,), axes = v.args, axes_of(v)
-    if not isinstance(y.op, Mul):
+    if not isinstance(y.op, Mul) or any(y.shape[a] == 0 for a in axes):
         return None
     parts = [(p, is_steady(p, axes)) for p in factors(y)]
     steady, rest = ([p for p, there in parts if there is wanted] for wanted in (True, False))

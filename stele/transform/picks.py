@@ -5,8 +5,8 @@ from __future__ import annotations
 from stele.ir.graph import Value
 from stele.ir.rewrite import rule
 from stele.ir.types import int32, int64
-from stele.ops.control import CheckIndex
 from stele.ops.elementwise.arithmetic import Equal, GreaterEqual, Select
+from stele.ops.gather import CheckIndex
 from stele.ops.generate import Iota
 from stele.ops.linear import Broadcast, Cast, Reshape, Sum, full, zeros_like
 from stele.transform.movement import is_steady, without_axes

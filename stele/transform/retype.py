@@ -1,15 +1,13 @@
-"""Changes the attributes of all ops of a graph at once: float32 to float64, or named sizes to numbers."""
+"""Changes the attributes of all ops of a graph at once: named sizes to numbers, or one dtype to another."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-import numpy as np
-
-from stele.ir.graph import Array, Graph, Op, Value, interpret
+from stele.ir.graph import Graph, Op, Value, interpret
 from stele.ir.sizes import Size, at
-from stele.ir.types import DType, Type, float32
+from stele.ir.types import Type
 
 Change = Callable[[Any], Any]
 
@@ -24,7 +22,7 @@ def retype(graph: Graph, change: Change) -> Graph:
 def rewritten(v: Value, args: list[Value], change: Change) -> Value:
     """The value under a changed op."""
     op = changed(v.op, change)
-    return Value(op, tuple(args), op.type(*(a.type for a in args)), v.where)
+    return Value(op, tuple(args), op.typed(*(a.type for a in args)), v.where)
 
 
 def changed(attribute: Any, change: Change) -> Any:
@@ -34,7 +32,7 @@ def changed(attribute: Any, change: Change) -> Any:
             new = {f.name: changed(getattr(attribute, f.name), change) for f in fields(attribute)}
             return replace(attribute, **new)
         case Type():
-            return Type(change(attribute.dtype), tuple(change(n) for n in attribute.shape), attribute.device)
+            return Type(change(attribute.dtype), tuple(change(n) for n in attribute.shape), change(attribute.device))
         case Graph():
             return retype(attribute, change)
         case tuple():
@@ -43,24 +41,11 @@ def changed(attribute: Any, change: Change) -> Any:
             return change(attribute)
 
 
-def widen(graph: Graph, dtype: DType) -> Graph:
-    """The same graph computing in `dtype` wherever it says float32.
-
-    >>> from stele.ir.graph import parameter
-    >>> x = parameter("x", Type(float32, (2,)))
-    >>> from stele.ir.types import float64
-    >>> str(widen(Graph((x,), (x,)), float64).results[0].type)
-    'float64[2]'
-    """
-    def change(a: Any) -> Any:
-        if isinstance(a, np.ndarray):
-            array: Array = np.asarray(a)  # type: ignore[reportUnknownArgumentType]
-            return array.astype(dtype.numpy) if array.dtype == np.dtype("float32") else array
-        return dtype if a == float32 else a
-
-    return retype(graph, change)
-
-
 def bind(graph: Graph, sizes: Mapping[str, int]) -> Graph:
     """The same graph with numbers for its named sizes."""
-    return retype(graph, lambda a: at(a, sizes) if isinstance(a, Size) else a)
+    return retype(graph, numbered(sizes))
+
+
+def numbered(sizes: Mapping[str, int]) -> Change:
+    """Numbers for named sizes."""
+    return lambda a: at(a, sizes) if isinstance(a, Size) else a

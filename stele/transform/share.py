@@ -1,24 +1,26 @@
 """One of each: values of equal ops on the same operands become one, dead values go."""
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from stele.ir.graph import Constant, Graph, Literal, Op, Parameter, Value, walk
 from stele.ir.origin import NOWHERE, Where
+from stele.ir.report import Report
 from stele.ir.rewrite import everywhere, with_origins, with_results
 
 SMALL = 4096
 
 
-def share(graph: Graph) -> Graph:
+def share(graph: Graph, report: Report | None = None) -> Graph:
     """The graph with one value for each op and operands, in inner graphs too; origins are united.
 
     Ops are pure, so values may always be shared; what no result needs is not there any more.
     """
-    return everywhere(shared, graph)
+    return everywhere(partial(shared, report=report), graph)
 
 
-def shared(graph: Graph) -> Graph:
+def shared(graph: Graph, report: Report | None = None) -> Graph:
     """One level of `share`."""
     first: dict[tuple[Any, ...], Value] = {}
     meaning: dict[Value, Value] = {p: p for p in graph.parameters}
@@ -29,6 +31,8 @@ def shared(graph: Graph) -> Graph:
         args = tuple(meaning[a] for a in v.args)
         one = first.setdefault((identity(v.op, v), *map(id, args)), v)
         if one is not v:
+            if report and v.args:
+                report.fired("share", "equal values are one", v.where | one.where)
             meaning[v], extra[one] = meaning[one], extra.get(one, NOWHERE) | v.where
         else:
             meaning[v] = v if args == v.args else Value(v.op, args, v.type, v.where)

@@ -7,7 +7,8 @@ from collections.abc import Collection
 import numpy as np
 
 from stele.ir.graph import Graph, Literal, Op, Value, literal
-from stele.ir.rewrite import Report, rewrite, rule
+from stele.ir.report import Report
+from stele.ir.rewrite import rewrite, rule
 from stele.ir.types import Type, bool_
 from stele.ops.elementwise import arithmetic, binary, unary
 from stele.ops.elementwise.arithmetic import (

@@ -2,14 +2,15 @@
 # pyright: reportMatchNotExhaustive=false
 from __future__ import annotations
 
-from stele.ir.graph import Graph, Item, Value, walk
+from stele.ir.graph import Graph, Item, Placed, Value, walk
 from stele.ir.origin import inherit
 from stele.ir.rewrite import substituted
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from stele.ops.control import Scan
 from stele.ops.elementwise.arithmetic import Add, Mul, Neg, Sub
-from stele.ops.linear import Movement, Reshape, ScatterAdd, Sum, Transpose, reshape, swap_last, transpose
-from stele.transform.batch import BatchError, Operand, along, batched, fold
+from stele.ops.gather import ScatterAdd
+from stele.ops.linear import Movement, Reshape, Sum, Transpose, along, fold, reshape, swap_last, transpose
+from stele.transform.batch import BatchError, batched
 from stele.transform.hoist import outside
 from stele.transform.loops import Loop, Results, items, loops, stack_parameter
 from stele.transform.patterns import axes_of, number
@@ -32,7 +33,7 @@ class Sinking:
 
     def __init__(self, loop: Loop) -> None:
         self.loop, self.n = loop, loop.scan.length
-        self.known: dict[Value, Operand] = outside(loop)
+        self.known: dict[Value, Placed] = outside(loop)
         self.emitted: dict[Value, Value] = {}
         self.stacks: dict[Value, Value] = {}
         self.passed: dict[Value, None] = {}

@@ -6,7 +6,8 @@ import math
 from collections.abc import Collection, Sequence
 
 from stele.ir.graph import Graph, Value
-from stele.ir.rewrite import Report, rewrite, rule
+from stele.ir.report import Report
+from stele.ir.rewrite import rewrite, rule
 from stele.ops.composite import LogSoftmax, LogSumExp, Softmax
 from stele.ops.elementwise.arithmetic import Add, Div, Mul, Neg, Sub
 from stele.ops.elementwise.unary import (

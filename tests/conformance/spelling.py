@@ -283,7 +283,8 @@ def batch_norm(x: Any, mean: Any, var: Any, weight: Any = None, bias: Any = None
 SPELLED: dict[str, Call] = {
     **{f.__name__: f for f in (st.ceil, st.cos, st.cosh, st.exp, st.expm1, st.floor, st.log, st.log1p, st.sin,
         st.sinh, st.tan, st.tanh, st.trunc, st.sqrt, st.rsqrt, st.square, st.reciprocal, st.sign, st.sigmoid, st.erf,
-        st.isnan, st.isinf, st.isfinite, st.maximum, st.minimum, st.pow, st.remainder, st.floor_divide, st.matmul)},
+        st.erfc, st.isnan, st.isinf, st.isfinite, st.maximum, st.minimum, st.pow, st.remainder, st.floor_divide,
+        st.matmul)},
     "abs": st.abs, "atan": st.atan,
     "neg": st.negative, "mul": st.multiply, "div": divided, "true_divide": st.divide, "add": scaled(st.add),
     "sub": scaled(st.subtract), "round": lambda x, decimals=0: refuse(decimals, "decimals=") or st.round(x),

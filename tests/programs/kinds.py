@@ -11,6 +11,7 @@ import numpy as np
 import stele as st
 from stele.ir.types import DType
 from stele.ir.types import dtype as type_named
+from tests.host_ops import ordered, running
 from tests.programs import moves, reductions, windows
 from tests.programs.numbers import BOOL, F32, I64, Array, common, wide
 
@@ -114,6 +115,11 @@ def elementwise(f: Callable[..., Array]) -> Callable[..., Array]:
 def sigmoid(x: Array) -> Array: return np.exp(-np.logaddexp(x.dtype.type(0), -x))
 def gelu(x: Array) -> Array: return x * 0.5 * (1 + elementwise(math.erf)(x / math.sqrt(2)))
 def relu(x: Array) -> Array: return np.where(x < 0, np.zeros_like(x), x)
+def power(x: Array, z: Any) -> Array:
+    """As PyTorch has it, half powers are roots, also of -inf and -0."""
+    return np.sqrt(x) if z == 0.5 else 1 / np.sqrt(x) if z == -0.5 else np.power(x, z)
+
+
 def clip(x: Array, low: Any = None, high: Any = None) -> Array: return np.clip(x, low, high)
 def elu(x: Array) -> Array: return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
 
@@ -134,6 +140,7 @@ ELEMENTWISE = (
     floats("sinh", np.sinh, weight=0.5), floats("cosh", np.cosh, weight=0.5), floats("tanh", np.tanh, weight=2.0),
     floats("sigmoid", sigmoid, weight=2.0), floats("log_sigmoid", lambda x: -np.logaddexp(x.dtype.type(0), -x)),
     floats("softplus", lambda x: np.logaddexp(x.dtype.type(0), x)), floats("erf", elementwise(math.erf)),
+    floats("erfc", elementwise(math.erfc)),
     floats("gelu", gelu, domain="f", noise="tail"), floats("silu", lambda x: x * sigmoid(x), domain="f"),
     floats("elu", elu, noise="rounded"), floats("leaky_relu", lambda x: np.where(x >= 0, x, x * 0.01)),
     floats("floor", np.floor, noise="exact", domain="f", smooth=False),
@@ -167,7 +174,7 @@ ELEMENTWISE = (
     binary("logical_xor", np.bitwise_xor, domain="b", smooth=False),
     Kind("shift_left", lambda x, z: x << z, np.left_shift, shifted, INT, smooth=False),
     Kind("shift_right", lambda x, z: x >> z, np.right_shift, shifted, INT, smooth=False),
-    Kind("pow", st.pow, np.power, powered, "if", noise="rounded"),
+    Kind("pow", st.pow, power, powered, "if", noise="rounded"),
     Kind("clip", st.clip, clip, bounded, "iuf"),
     Kind("where", lambda m, x, z: st.where(m, x, z), np.where, tripled, "biuf",
          operands="where", result=lambda d, a: (d[1],), weight=2.0),
@@ -181,6 +188,10 @@ def fold(name: str, numpy: Callable[..., Any], **changes: Any) -> Kind:
     return Kind(name, getattr(st, name), numpy, reductions.axes, **{"noise": "sum", **changes})
 
 
+def running_of(x: Array, axis: int) -> Array:
+    return np.logical_or.accumulate(x, axis) if x.dtype == bool else np.add.accumulate(x, axis)
+
+
 REDUCTIONS = (
     fold("sum", np.sum, result=accumulated, weight=4.0),
     fold("mean", np.mean, operands="float", weight=2.0),
@@ -192,6 +203,7 @@ REDUCTIONS = (
     fold("logsumexp", reductions.logsumexp, domain="f"),
     Kind("argmax", st.argmax, np.argmax, reductions.position, "iuf", result=place, smooth=False, weight=1.5),
     Kind("argmin", st.argmin, np.argmin, reductions.position, "iuf", result=place, smooth=False),
+    Kind("cummax", st.cummax, np.maximum.accumulate, reductions.axis, weight=1.0),
     Kind("softmax", st.softmax, reductions.softmax, reductions.axis, "f", noise="sum", weight=2.0),
     Kind("log_softmax", st.log_softmax, reductions.log_softmax, reductions.axis, "f", noise="sum"),
     Kind("normalize", st.normalize, reductions.normalize, reductions.axis, "f", noise="sum"),
@@ -225,11 +237,26 @@ MOVES = (
     Kind("one_hot", st.one_hot, moves.one_hot_of, moves.one_hot, INT, operands="own", result=named, smooth=False),
 )
 
+def solve(x: Any, z: Any) -> Any:
+    """Of matrices that are far from singular."""
+    n = x.shape[-1]
+    return st.linalg.solve(st.tanh(x) + st.eye(n, dtype=x.dtype) * (2 * st.maximum(n, 1)).astype(x.dtype), z)
+
+
 WINDOWS = (
     Kind("matmul", st.matmul, np.matmul, windows.product, "f", noise="coarse", weight=4.0),
+    Kind("solve", solve, windows.solve, windows.system, "f", noise="coarse", weight=2.0),
     Kind("conv2d", st.conv2d, windows.conv2d, windows.convolution, "f", noise="coarse", weight=3.0),
     Kind("max_pool2d", st.max_pool2d, windows.max_pool2d, windows.pooling, "f", operands="own", weight=2.0),
     Kind("avg_pool2d", st.avg_pool2d, windows.avg_pool2d, windows.pooling, "f", operands="own", noise="sum"),
+)
+
+
+# Ops that have no kernel: Python computes them in the midst of programs.
+HOST = (
+    Kind("running", lambda x, axis: running(x, axis=axis), running_of, moves.axis, operands="own", noise="sum",
+         weight=3.0),
+    Kind("ordered", lambda x: ordered(x)[0], np.sort, alone, operands="own", weight=2.0),
 )
 
 
@@ -270,7 +297,7 @@ IN_PLACE = (
 )
 WRITES = frozenset(k.name for k in IN_PLACE) - {"alias"}
 
-ALL = (*ELEMENTWISE, *REDUCTIONS, *MOVES, *WINDOWS, *IN_PLACE)
+ALL = (*ELEMENTWISE, *REDUCTIONS, *MOVES, *WINDOWS, *HOST, *IN_PLACE)
 KINDS = {k.name: k for k in ALL}
 
 # Steps one behind the other that rewrites look for; a number is the second operand of the step before it.

@@ -21,6 +21,7 @@ class Cell:
 
     array: Array
     dtype: DType
+    exponent: Array | None = None       # what this is exp of
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -28,24 +29,30 @@ class Cell:
 
 
 Env = dict[str, Cell]
+VANISHING_BELOW = 1.5   # of the least normal number: `exp` and `sigmoid` give zero there
+PRODUCTS = ("matmul", "conv2d")     # for programs with these, subnormal numbers are zero (docs/convolution.md)
+VANISHING = ("exp", "sigmoid", "softmax")
 
 
 class Oracle:
     """Runs programs in NumPy.
 
     Without a generator nothing is rounded; with one, every result is off by a few roundings at random, zeros
-    have random signs, and subnormal numbers may be zero. `limits`: what a dtype cannot hold is infinite.
+    have random signs, and what is subnormal or nearly so may be zero. `limits`: what a dtype cannot hold is infinite.
+    `held`: every result is rounded as its dtype does.
     """
 
-    def __init__(self, rng: np.random.Generator | None = None, limits: bool = True) -> None:
-        self.rng, self.limits = rng, limits
+    def __init__(self, rng: np.random.Generator | None = None, limits: bool = True, held: bool = False) -> None:
+        self.rng, self.limits, self.held = rng, limits, held
 
     def run(self, program: Program, arrays: Sequence[Array]) -> tuple[list[Cell], list[Cell]]:
         """The results, and the inputs as they are afterwards."""
         env = {n: held(a) for n, a in zip(program.inputs, arrays)}
-        given = list(env.values())
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
+            if self.rng is not None and any(s.kind in PRODUCTS for s in program.steps):
+                env = {n: self.settled(c.array, c.dtype, False) for n, c in env.items()}
+            given = list(env.values())
             return self.steps(program, env), given
 
     def steps(self, program: Program, env: Env) -> list[Cell]:
@@ -79,21 +86,30 @@ class Oracle:
         if self.rng is not None and kind.noise in ("sum", "coarse"):
             numbers = [self.noisy(x, d, kind.noise == "coarse", x.size ** 0.25) for x, d in zip(numbers, dtypes)]
         y = kind.numpy(*numbers, **attributes)
-        if self.rng is not None and kind.noise in ("sum", "coarse") and overflows(numbers, dtypes):
-            y = np.full_like(y, np.nan, subok=False)
+        is_lost = kind.noise in ("sum", "coarse") and overflows(kind, numbers, dtypes, attributes)
+        if self.rng is not None and is_lost:
+            y = self.rng.choice([np.nan, np.inf, -np.inf, 0], np.shape(y)).astype(np.asarray(y).dtype)
         if self.rng is not None and kind.name in ("equal", "not_equal") and dtypes[0].is_float:
             a, b = numbers
-            near = (a != b) & (np.abs(a - b) <= 4 * epsilon(dtypes[0]) * np.maximum(
-                np.maximum(np.abs(a), np.abs(b)), smallest(dtypes[0])))
+            least = smallest(dtypes[0])
+            room = 4 * epsilon(dtypes[0]) * np.maximum(np.maximum(np.abs(a), np.abs(b)), least)
+            near = (a != b) & (np.abs(a - b) <= room + least * (dtypes[0].name != "float16"))
             y = np.where(near, self.rng.random(y.shape) < 0.5, y)
-        if not self.limits and dtypes[0].is_float and np.shape(y) == numbers[0].shape:  # too large for wide floats
-            y = np.where(np.isfinite(numbers[0]) & (np.abs(numbers[0]) > 700) & np.isinf(y), np.nan, y)
+        if not self.limits and dtypes[0].is_float and not isinstance(y, list) and np.shape(y) == numbers[0].shape:
+            y = unlimited(kind, numbers[0], y)
+            if kind.name == "subtract" and cells[1:] == [1] and cells[0].exponent is not None:
+                y = np.expm1(cells[0].exponent)
+            y = over_own_root(*numbers, y) if kind.name == "divide" or attributes.get("symbol") == "/" else y
         several = isinstance(y, list)
         made = y if several else [y]
         results = kind.result(dtypes, attributes) * (len(made) if several else 1)
-        if self.rng is not None and kind.noise == "tail":
-            made = [y + numbers[0] * epsilon(dtypes[0]) * self.rng.uniform(-2, 2, y.shape)]
-        return [self.settled(np.asarray(a), d, kind.noise != "exact") for a, d in zip(made, results)]
+        if self.rng is not None and not is_lost and dtypes[0].is_float and \
+                (shift := shifts(kind, numbers, attributes, y, dtypes[0])) is not None:
+            made = [self.shifted(y, shift * epsilon(dtypes[0]))]
+        found = [self.settled(np.asarray(a), d, kind.noise != "exact") for a, d in zip(made, results)]
+        if kind.name == "exp":
+            found[0].exponent = numbers[0]
+        return found
 
     def converted(self, c: Any, d: DType) -> Array:
         """An operand in the dtype in which it meets others."""
@@ -110,8 +126,11 @@ class Oracle:
             return Cell(y, d)
         if self.rng is not None:
             y = self.noisy(y, d, False, 1.0) if inexact else y
-            none = (y == 0) | ((np.abs(y) < smallest(d)) & (d.bits > 16) & (self.rng.random(y.shape) < 0.5))
+            may_vanish = (np.abs(y) < VANISHING_BELOW * smallest(d)) & (d.name != "float16")
+            none = (y == 0) | (may_vanish & (self.rng.random(y.shape) < 0.5))
             y = np.where(none, np.copysign(0.0, self.rng.uniform(-1, 1, y.shape)), y)
+        if self.held:
+            y = y.astype(d.numpy).astype(wide(d))
         if self.limits:
             y = np.where(np.abs(y) > largest(d), np.copysign(np.inf, y), y)
         return Cell(y, d)
@@ -120,11 +139,18 @@ class Oracle:
         """Numbers a few roundings away: of their own size, and where `coarse` of the largest."""
         if not d.is_float or self.rng is None:
             return x
-        amount = self.rng.choice([-1.0, 1.0], x.shape) * self.rng.uniform(1, 2, x.shape) * epsilon(d) * times
+        amount = (self.rng.uniform(-2, 2, x.shape) if self.held else away(self.rng, x.shape)) * epsilon(d) * times
         size = np.where(x == 0, 0, np.maximum(np.abs(x), smallest(d)))
         if coarse:
             size = np.maximum(size, 4 * np.max(np.abs(x), initial=0, where=np.isfinite(x)))
         return np.where(np.isfinite(x), x + size * amount, x)
+
+    def shifted(self, y: Array, by: Array) -> Array:
+        """Results off by up to two roundings of the given size; multiples of one where they are held."""
+        if not self.held:
+            return y + by * self.rng.uniform(-2, 2, np.shape(y))  # type: ignore[union-attr]
+        by = np.where(by == 0, 1, by)
+        return by * (np.rint(y / by) + self.rng.integers(-2, 3, np.shape(y)))  # type: ignore[union-attr]
 
     def scan(self, step: Step, env: Env) -> list[Cell]:
         """The loop written out."""
@@ -146,11 +172,56 @@ class Oracle:
         rows = rows[::-1] if step.attributes["reverse"] else rows
         if not rows and len(body.results) > count:
             raise ValueError("a loop of no steps has outputs of no known shape")
-        return [*carry, *(Cell(np.stack([r.array for r in ys]), ys[0].dtype) for ys in zip(*rows))]
+        last = [Cell(c.array, c.dtype) for c in carry]
+        return [*last, *(Cell(np.stack([r.array for r in ys]), ys[0].dtype) for ys in zip(*rows))]
 
 
-def overflows(numbers: Sequence[Array], dtypes: Sequence[DType]) -> bool:
+def away(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Random numbers from 1 to 2, of either sign."""
+    u = rng.uniform(-1, 1, shape)
+    return u + np.copysign(1.0, u)
+
+
+def shifts(kind: Kind, x: Sequence[Array], attributes: dict[str, Any], y: Array, d: DType) -> Any:
+    """What a result's roundings are relative to where that is neither the result nor an operand's element: None
+    elsewhere.
+    """
+    if kind.noise == "tail":
+        return x[0]
+    if kind.name in ("log_softmax", "cross_entropy", "logsumexp"):      # the logarithm of a sum near one
+        return np.asarray(1.0)
+    if kind.name == "silu":                                 # x times a sigmoid that may vanish
+        vanishing = (np.abs(y) < VANISHING_BELOW * smallest(d) * np.abs(x[0])) & (d.name != "float16")
+        return np.abs(y) / np.where(vanishing, epsilon(d), 1)
+    if kind.name == "softmax":                              # all are divided by one sum, with the roundings that it has
+        return np.abs(y) * max(1, x[0].shape[attributes["axis"]] / 16) ** 0.5
+    if kind.name in ("normalize", "layer_norm"):            # what is subtracted is a mean
+        axis = attributes.get("axis", -1)
+        spread = np.sqrt(x[0].var(axis=axis, keepdims=True) + 1e-5)
+        return np.abs(x[0]).max(axis=axis, keepdims=True, initial=0) / spread * (np.abs(x[1]) if len(x) > 1 else 1)
+    return None
+
+
+def unlimited(kind: Kind, x: Array, y: Array) -> Array:
+    """Results of finite numbers, those too large for wide floats as well, and those too small of what is never zero."""
+    far, ends = np.isfinite(x) & (np.abs(x) > 700), np.finfo(np.float64)
+    y = np.where(far & np.isinf(y), np.copysign(ends.max, y), y)
+    return np.where((far | (kind.name == "softmax")) & (kind.name in VANISHING) & (y == 0), ends.tiny, y)
+
+
+def over_own_root(x: Array, z: Array, y: Array) -> Array:
+    """x / sqrt(x) is sqrt(x), which is defined at zero and at infinity too."""
+    is_root = x.shape == z.shape and np.allclose((z * z)[x >= 0], x[x >= 0], rtol=1e-3, atol=0)
+    return np.where((x == z) & np.isnan(y), z, y) if is_root else y
+
+
+def overflows(kind: Kind, numbers: Sequence[Array], dtypes: Sequence[DType], attributes: dict[str, Any]) -> bool:
     """Whether sums of squares or products of operands may be infinite on the way to a finite result, or vanish."""
+    if kind.name == "prod" and dtypes[0].is_float:
+        x, d = numbers[0], F32 if dtypes[0].bits == 16 else dtypes[0]
+        powers = np.log(np.abs(x), out=np.zeros(x.shape), where=np.isfinite(x) & (x != 0))
+        up, down = (side.sum(axis=attributes["axis"]) for side in (np.maximum(powers, 0), np.minimum(powers, 0)))
+        return bool((up > np.log(largest(d))).any() or (down < np.log(smallest(d))).any())
     for x, d in zip(numbers, dtypes):
         if d.is_float and x.size:
             size = np.abs(x[np.isfinite(x) & (x != 0)])

@@ -1,4 +1,4 @@
-"""The same program in every style: op by op, imperative, compiled, symbolic, interpreted, on any number of threads."""
+"""The same program in every style: op by op, imperative, compiled, symbolic, on many threads, on two devices."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -148,6 +148,21 @@ def threaded(program: Program) -> list[Numbers]:
     return found[0]
 
 
+def away(program: Program) -> list[Numbers]:
+    """On the second device, every third result by way of the host; compiled, and then op by op."""
+    def moving(f: Callable[..., Any], *args: Any, **attributes: Any) -> Any:
+        y = f(*args, **attributes)
+        return y.to("cpu").to("cpu:1") if isinstance(y, st.Tensor) and y.ndim % 3 == 1 else y
+
+    loops = any(s.kind == "scan" for s in program.steps)
+    words = WORDS if loops else {**WORDS, **{name: partial(moving, kind.stele) for name, kind in KINDS.items()
+                                             if kind.feature != "in-place"}}
+    f = function_of(program, words)
+    with st.device("cpu:1"):
+        called(f, replace(program, arguments=program.arguments[:1]), program.gradient)
+        return called(st.compile(f), program)
+
+
 def equal(a: Numbers, b: Numbers, what: str) -> None:
     """Raises unless all bits are the same."""
     for k, (x, y) in enumerate(zip(a, b)):
@@ -156,4 +171,4 @@ def equal(a: Numbers, b: Numbers, what: str) -> None:
 
 STYLES: dict[str, Callable[[Program], list[Numbers]]] = {
     "reference": reference, "compiled": compiled, "imperative": imperative, "symbolic": symbolic, "watched": watched,
-    "threaded": threaded}
+    "threaded": threaded, "away": away}

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.patience import patience
 from tests.programs.check import Failure, check
 from tests.programs.grammar import random_program
 from tests.programs.program import parse
@@ -24,6 +25,7 @@ from tests.programs.styles import STYLES
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 60            # processor seconds that one program may take in Python
 PATIENCE = 600          # seconds after which a child that says nothing is taken for hung
+BATCH = 500             # programs that one child checks
 MEMORY = 12 << 30       # bytes of address space
 MARK = "answer: "
 
@@ -61,31 +63,33 @@ class Worker:
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = {**os.environ, "PYTHONWARNINGS": "ignore", **environment}
         self.process: subprocess.Popen[str] | None = None
+        self.left = 0
 
     def check(self, **task: Any) -> Failure | None:
         """The failure of a task, that of the process included."""
+        if not self.left:
+            self.close()
         if self.process is None:
+            self.left = BATCH
             self.process = subprocess.Popen([sys.executable, "-m", "tests.programs.worker"], cwd=ROOT, text=True,
                                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                             env=self.environment)
         process, said = self.process, ""
-        alarm = threading.Timer(PATIENCE, process.kill)
-        alarm.start()
+        self.left -= 1
         try:
-            process.stdin.write(json.dumps(task) + "\n")  # type: ignore[union-attr]
-            process.stdin.flush()  # type: ignore[union-attr]
-            while not said.startswith(MARK):
-                said = process.stdout.readline()  # type: ignore[union-attr]
-                if not said:
-                    raise BrokenPipeError
+            with patience(PATIENCE, process.kill):
+                process.stdin.write(json.dumps(task) + "\n")  # type: ignore[union-attr]
+                process.stdin.flush()  # type: ignore[union-attr]
+                while not said.startswith(MARK):
+                    said = process.stdout.readline()  # type: ignore[union-attr]
+                    if not said:
+                        raise BrokenPipeError
         except BrokenPipeError:
             errors = process.stderr.read()[-500:]  # type: ignore[union-attr]
             code = process.wait()
             self.process = None
             name = signal.Signals(-code).name if code < 0 else f"exit status {code}"
             return Failure(",".join(task["styles"]), f"process ended with {name}", errors)
-        finally:
-            alarm.cancel()
         found = json.loads(said.removeprefix(MARK))
         return found and Failure(**found)
 
@@ -130,11 +134,12 @@ def checked(tasks: Iterable[dict[str, Any]], workers: int, environment: dict[str
             yield item
 
 
-def styles_of(seed: int) -> list[str]:
-    """What a program is checked in where nobody says: by turns the interpreter after all passes, and after none beside
-    a style that compiles."""
+def styles_of(seed: int, every: int = 2) -> list[str]:
+    """What a program is checked in where nobody says: `every` so many in one of the six styles that compile, by turns,
+    and by the interpreter after no pass; the others by the interpreter after every pass.
+    """
     compiling = [n for n in STYLES if n != "reference"]
-    return ["passes"] if seed % 2 else ["reference", compiling[seed // 2 % len(compiling)]]
+    return ["passes"] if seed % every else ["reference", compiling[seed // every % len(compiling)]]
 
 
 if __name__ == "__main__":

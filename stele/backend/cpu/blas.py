@@ -6,28 +6,24 @@ import ctypes
 import functools
 import importlib.util
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 from _cffi_backend import FFI
 
 from stele import config
-from stele.errors import DeviceError, DTypeError, ShapeError
+from stele.errors import DeviceError
 
 ffi = FFI()       # as modules use it that cffi wrote: it parses without pycparser, whose import takes long
 
-_GEMM = "void(*)(int, int, int, int, int, int, {0}, {0} *, int, {0} *, int, {0}, {0} *, int)"
-_ROUTINES = {"sgemm": _GEMM.format("float"), "dgemm": _GEMM.format("double")}
+_ROUTINES = "sgemm", "dgemm"
 _PREFIXES = ("scipy_cblas_", "cblas_")
 _THREADS = ("scipy_openblas_set_num_threads", "openblas_set_num_threads", "MKL_Set_Num_Threads",
             "bli_thread_set_num_threads")
 _CONFIGS = ("scipy_openblas_get_config", "openblas_get_config")
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "OMP_NUM_THREADS")
-_ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
 
 
 @dataclass(frozen=True)
@@ -57,37 +53,12 @@ def address(name: str) -> int:
     return blas.addresses[name] if blas else 0
 
 
-def gemm(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """`a @ b` by the library: (m, k) and (k, n) of one dtype, float32 or float64, rows or columns contiguous."""
-    if a.dtype != b.dtype or a.dtype not in (np.float32, np.float64):
-        raise DTypeError(f"gemm needs two arrays of float32 or two of float64, got {a.dtype} and {b.dtype}")
-    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
-        raise ShapeError(f"gemm needs (m, k) and (k, n), got {a.shape} and {b.shape}")
-    name, scalar = ("sgemm", "float *") if a.dtype == np.float32 else ("dgemm", "double *")
-    if not (where := address(name)):
-        raise DeviceError("there is no BLAS, STELE_BLAS is none", hint="Set STELE_BLAS=openblas.")
-    c = np.empty((a.shape[0], b.shape[1]), a.dtype)
-    ta, lda, a = _operand(a)
-    tb, ldb, b = _operand(b)
-    data = [ffi.cast(scalar, x.ctypes.data) for x in (a, b, c)]
-    call = ffi.cast(_ROUTINES[name], where)
-    call(_ROW_MAJOR, ta, tb, *c.shape, a.shape[1], 1.0, data[0], lda, data[1], ldb, 0.0, data[2], max(c.shape[1], 1))
-    return c
-
-
 def describe() -> dict[str, str]:
     """What `stele doctor` prints."""
     blas = library()
     if blas is None:
         return {"library": "none"}
     return {"library": blas.name, "path": blas.path, "config": blas.config, "threads": "1"}
-
-
-def _operand(x: npt.NDArray[np.floating]) -> tuple[int, int, npt.NDArray[np.floating]]:
-    """Transposition, leading dimension and the array itself, copied only if neither axis is contiguous."""
-    if x.flags.f_contiguous and not x.flags.c_contiguous:
-        return _TRANSPOSED, max(x.shape[0], 1), x
-    return _AS_IS, max(x.shape[1], 1), np.ascontiguousarray(x)
 
 
 @functools.cache
@@ -141,7 +112,7 @@ def _config_text(native: ctypes.CDLL) -> str:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def _one_thread() -> Generator[None]:
     """Libraries start their threads when they are loaded; this keeps them from it."""
     before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))

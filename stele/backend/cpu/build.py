@@ -1,71 +1,84 @@
-"""A graph becomes machine code and a manifest."""
+"""A graph laid out in memory, its kernels written for a machine, and what has to be known to call them."""
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from time import perf_counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from llvmlite import ir
 
 from stele.backend.base import Precision
-from stele.backend.cpu import jit
-from stele.backend.cpu.entry import Entry
-from stele.backend.cpu.image import Image
-from stele.backend.cpu.library import library
-from stele.backend.cpu.manifest import KernelNote, Manifest, Output, SlotNote
+from stele.backend.cpu.entry import Entry, name_sizes
+from stele.backend.cpu.manifest import HostNote, Manifest, Output, pack_report
+from stele.backend.cpu.native import numbers, place
 from stele.backend.cpu.target import Target
+from stele.backend.llvm.emit import Known
 from stele.ir.graph import Constant, Graph, Value, walk
-from stele.ir.origin import Origin
-from stele.ir.sizes import Dim, names
-from stele.ir.stages import show
+from stele.ir.report import BufferNote, Report
 from stele.ir.types import Type
-from stele.kernel.fuse import fuse
+from stele.kernel.fuse import Fused, fuse
 from stele.kernel.inplace import share
-from stele.kernel.memory import FRESH
-from stele.kernel.slots import Slots, bytes_of
+from stele.kernel.memory import FRESH, Place, Plan
+from stele.kernel.slots import Slots, Step, bytes_of
 
 
-@jit.busy()
-def compile_graph(optimise: Callable[[], Graph], donate: Mapping[int, int], steady: Collection[int], target: Target,
-                  precision: Precision, number: Mapping[Origin, int], timed: bool = False
-                  ) -> tuple[Image, Manifest]:
-    """Machine code and manifest of the graph that `optimise` gives; `number` names origins by the values with them.
+@dataclass(frozen=True, eq=False)
+class Laid:
+    """A graph laid out: its steps in order on the table of buffers, where results are, and which of them are written
+    over which parameters."""
 
-    With `timed`, the program adds up the cycles of each kernel.
-    """
-    begun = perf_counter()
-    graph = library(optimise(), target, precision)
-    start = perf_counter()
-    slots = Slots(fuse, settled=settled(graph, steady))
+    graph: Graph
+    slots: Slots
+    steps: tuple[Step, ...]
+    outputs: tuple[Output, ...]
+    in_place: Mapping[int, int]
+
+
+def lay_out(graph: Graph, fused: Fused, donated: Mapping[int, int], steady: Collection[int], report: Report) -> Laid:
+    """The kernels of a graph on a table of buffers. `donated` are results by the parameters that they may be written
+    over; what `steady` parameters alone decide is kept from call to call."""
+    slots = Slots(partial(fuse, report=report), settled=settled(graph, steady))
     for p in graph.parameters:
         slots.at[p] = slots.new("parameter", bytes_of(p.type), str(p.type), p.where)
-    fused = fuse(graph)
     slots.views |= fused.views
     outputs = place_results(graph, slots)
     steps = tuple(map(slots.step, fused.kernels))
-    donated = {outputs[j].slot: k for j, k in donate.items() if outputs[j].source == "slot"}
+    over = {outputs[j].slot: k for k, j in donated.items() if outputs[j].source == "slot"}
     kept = {o.k for o in outputs if o.source == "parameter"}
-    in_place = share(slots, steps, {y: x for y, x in donated.items() if x not in kept})
-    with jit.Modules(target) as modules:
-        entry = Entry(slots, target, precision, modules.add, slots.new("clocks", 8, "cycles") if timed else None)
-        name_sizes(slots, (n for v in (*graph.parameters, *graph.results) for n in v.shape))
-        entry.emit(steps, first_write=min((slots.table[y].first for y in in_place), default=None))
-        emitted = perf_counter()
-    show("llvm", lambda: "\n".join(modules.texts))
-    show("asm", lambda: "\n".join(jit.assembly(text, target) for text in modules.texts))
-    scratch = tuple(launch.scratch for e in entry.emitted for launch in e.launches)
-    name_sizes(slots, (*scratch, *(s.bytes for s in slots.table)))
-    origins = lambda where: tuple(sorted({number[o] for o in where if o in number}))
-    return modules.image, Manifest(
-        parameters=len(graph.parameters),
-        slots=tuple(SlotNote(s.kind, s.bytes, s.what, s.first, s.last, s.home, origins(s.where)) for s in slots.table),
-        names=tuple(slots.names),
-        private=slots.private,
-        outputs=outputs,
-        in_place=in_place,
-        scratch=scratch,
-        sites=tuple(origins(v.where) for v in slots.sites),
-        kernels=tuple(KernelNote(e.kind, e.what, origins(e.where)) for e in entry.emitted),
-        constants={k: c.array for k, c in slots.constants.items()},
-        steady=tuple(sorted(steady)) if FRESH in slots.private else (),
-        seconds={"optimise": start - begun, "emit": emitted - start, "llvm": perf_counter() - emitted})
+    return Laid(graph, slots, steps, outputs, share(slots, steps, {y: x for y, x in over.items() if x not in kept}))
+
+
+def emit(laid: Laid, target: Target, precision: Precision, add: Callable[[ir.Module], None], report: Report,
+         known: Known | None = None, timed: bool = False) -> Entry:
+    """The program that runs the steps, for any target; `add` is given each module of it, a kernel's as soon as it is
+    written. With `timed`, the program adds up the cycles of each kernel."""
+    slots, graph = laid.slots, laid.graph
+    entry = Entry(slots, target, precision, add, report, known, slots.new("clocks", 8, "cycles") if timed else None)
+    name_sizes(slots, (n for v in (*graph.parameters, *graph.results) for n in v.shape))
+    entry.emit(laid.steps, first_write=min((slots.table[y].first for y in laid.in_place), default=None))
+    report.buffers = [BufferNote(s.kind, s.bytes, s.what, s.first, s.last, s.where) for s in slots.table]
+    return entry
+
+
+def planned(laid: Laid, entry: Entry) -> Plan:
+    """The memory of an emitted program."""
+    scratch = tuple(launch.scratch for launch in entry.launched)
+    name_sizes(laid.slots, (*scratch, *(s.bytes for s in laid.slots.table)))
+    places = tuple(Place(s.kind, s.bytes, s.first, s.last, s.home) for s in laid.slots.table)
+    return Plan(places, laid.in_place, scratch, laid.slots.private)
+
+
+def manifest(traced: Graph, optimised: Callable[[], Graph], laid: Laid, entry: Entry, steady: tuple[int, ...],
+             report: Report) -> Manifest:
+    """What has to be known to call an emitted program, and to explain it by the values of the graph as it was traced:
+    an op that Python computes may stand in the optimised one alone."""
+    slots, plan = laid.slots, planned(laid, entry)
+    hosts = tuple(HostNote(place(v, lambda: traced, optimised), slot, reads, makes)
+                  for v, slot, reads, makes in entry.hosts)
+    report.sites = [v.where for v in slots.sites]
+    return Manifest(len(traced.parameters), plan, tuple(slots.names), laid.outputs,
+                    {k: c.array for k, c in slots.constants.items()}, steady if FRESH in slots.private else (),
+                    entry.multiplies, hosts, pack_report(report, numbers(traced)))
 
 
 def settled(graph: Graph, steady: Collection[int]) -> frozenset[Value]:
@@ -76,13 +89,6 @@ def settled(graph: Graph, steady: Collection[int]) -> frozenset[Value]:
         if known and isinstance(v.type, Type) and isinstance(bytes_of(v.type), int):
             found.add(v)
     return frozenset(found)
-
-
-def name_sizes(slots: Slots, dims: Iterable[Dim]) -> None:
-    """Gives a position to each size in some expressions; a loop copies the table of those there are before its body."""
-    for n in dims:
-        for name in sorted(names(n)):
-            slots.size(name)
 
 
 def place_results(graph: Graph, slots: Slots) -> tuple[Output, ...]:

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +97,7 @@ class Cache:
         self._bytes = 0
 
     @contextmanager
-    def _opened(self, make: bool = False) -> Iterator[int | None]:
+    def _opened(self, make: bool = False) -> Generator[int | None]:
         """The folder by number; None where there is none, or none that can be trusted."""
         folder = self._open(make) if self._usable else None
         try:

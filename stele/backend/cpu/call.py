@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-import numpy.typing as npt
 
 from stele.backend.cpu.pool import Pool, current
 from stele.backend.cpu.pool_code import CONTEXT, FINISHED, FLUSHES, POOL
@@ -28,14 +30,16 @@ class Frame:
     """
 
     def __init__(self, buffers: int, sizes: int, scratch_bytes: int = 0, flushes: bool = False) -> None:
-        self.buffers: npt.NDArray[np.uint64] = _lines(max(buffers, 1)).view(np.uint64)
-        self.sizes: npt.NDArray[np.int64] = _lines(max(sizes, 1))
-        self.status: npt.NDArray[np.int64] = _lines(FLUSHES // 8 + 1)
+        self.buffers: np.ndarray[Any, np.dtype[np.uint64]] = _lines(max(buffers, 1)).view(np.uint64)
+        self.sizes: np.ndarray[Any, np.dtype[np.int64]] = _lines(max(sizes, 1))
+        self.status: np.ndarray[Any, np.dtype[np.int64]] = _lines(FLUSHES // 8 + 1)
         self.status[FLUSHES // 8] = flushes
         self.scratch_bytes = -(-scratch_bytes // _LINE) * _LINE
         self.bound: object = None       # whose sizes are in the table
         self.arena = 0                  # which arena its temporaries lie in
         self.threads: Pool | None = None    # who ran it last
+        self.crossings: list[Callable[[], None]] = []   # what the program calls in Python,
+        self.memory: list[object] = []                  # and what keeps its memory while it runs
         self._slots = 0
         self._ctx = _lines(2 * _WORDS).view(np.uint64).reshape(2, CONTEXT // 8)   # to be stopped; not to be stopped
         self._ctx[:, :3] = self.buffers.ctypes.data, self.sizes.ctypes.data, self.status.ctypes.data
@@ -70,7 +74,7 @@ class Frame:
         self._slots = pool.threads
 
 
-def _lines(words: int) -> npt.NDArray[np.int64]:
+def _lines(words: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Zeros that share no cache line with anything else, so that threads which read them are not disturbed."""
     room = np.zeros((-(-words // _WORDS) + 1) * _WORDS, np.int64)
     return room[-room.ctypes.data % _LINE // 8:][:words]

@@ -1,8 +1,8 @@
 """The one native function of a program: its kernels in order, on all threads of the pool."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from llvmlite import ir
 
@@ -11,25 +11,23 @@ from stele.backend.cpu.pool_code import CONTEXT
 from stele.backend.cpu.region import Region
 from stele.backend.cpu.steps import Steps
 from stele.backend.cpu.target import Target
-from stele.backend.llvm.emit import Emitter
+from stele.backend.llvm.emit import Emitter, Known
 from stele.backend.llvm.launch import BUFS, SIZES, STATUS, Launch, i8, i32, i64, pointer, word, word_at
-from stele.ir.origin import Where
+from stele.ir.graph import Value
+from stele.ir.origin import lines
+from stele.ir.report import KernelNote, Report
+from stele.ir.sizes import Dim, names, size
+from stele.ir.stages import show
 from stele.kernel.chain import parts
-from stele.kernel.slots import Loop, Run, Slots, Step, runs
+from stele.kernel.fuse import show_kernel
+from stele.kernel.kinds import Contraction, Library
+from stele.kernel.memory import FRESH
+from stele.kernel.slots import Crossing, Loop, Run, Slots, Step, runs
 
 IDLE = 4096
 """Steps of a loop that starts no kernel from one look at the clock to the next."""
+POOL_CROSS = ir.FunctionType(ir.VoidType(), [pointer, pointer])
 POOL_RUN = ir.FunctionType(ir.VoidType(), [pointer, pointer, pointer, i64])
-
-
-@dataclass(frozen=True)
-class Emitted:
-    """A kernel as emitted, for reports."""
-
-    kind: str
-    what: str
-    where: Where
-    launches: tuple[Launch, ...]
 
 
 @dataclass(frozen=True)
@@ -45,12 +43,15 @@ class Entry(Steps):
     """Emits `i32 program(ctx*, pool*)` into a module, the kernels it calls into others; `written` is given each."""
 
     def __init__(self, slots: Slots, target: Target, precision: Precision, written: Callable[[ir.Module], None],
-                 clocks: int | None = None) -> None:
+                 report: Report, known: Known | None = None, clocks: int | None = None) -> None:
         module = ir.Module("program")
         super().__init__(slots, ir.Function(module, ir.FunctionType(i32, [pointer, pointer]), "program"))
         self.module, self.clocks, self.written = module, clocks, written
-        self.emitter = Emitter(module, slots, target, written, precision)
-        self.emitted: list[Emitted] = []
+        self.emitter = Emitter(module, slots, target, written, precision, report, known)
+        self.kernels = report.kernels
+        self.launched: list[Launch] = []
+        self.multiplies = False
+        self.hosts: list[tuple[Value, int, list[int], list[int]]] = []   # slots: of what is called, reads and makes
         self.pool_run, self.pool_finish = (ir.Function(module, POOL_RUN, name) for name in ("pool_run", "pool_finish"))
         self.pool_poll = ir.Function(module, ir.FunctionType(ir.VoidType(), [pointer, pointer]), "pool_poll")
         self.first_write: int | None = None
@@ -67,24 +68,49 @@ class Entry(Steps):
         self.b.ret(i32(0))
         self.written(self.module)
 
+    def begin(self, step: Run | Crossing) -> None:
+        """Goes to the clock of a kernel, and shows it."""
+        self.slots.clock, kernel = step.clock, step.kernel
+        show("fuse", lambda: f"{show_kernel(kernel)}  # {', '.join(lines(kernel.where))}", f"k{len(self.kernels)}")
+
     def kernel(self, step: Run) -> tuple[Launch, ...]:
         """Emits a kernel's functions."""
-        self.slots.clock = step.clock
-        launches = tuple(self.emitter.emit(f"k{len(self.emitted)}", step.kernel))
+        self.begin(step)
+        launches, asked = self.emitter.emit(f"k{len(self.kernels)}", step.kernel)
         what = " ".join(v.op.name for v in step.kernel.body)
-        self.emitted.append(Emitted(step.kernel.kind, what, step.kernel.where, launches))
-        return launches
+        self.kernels.append(KernelNote(step.kernel.kind, what, asked, step.kernel.where))
+        self.launched += launches
+        self.multiplies = self.multiplies or isinstance(step.kernel, Contraction | Library)
+        return tuple(launches)
 
     def steps(self, steps: Sequence[Step]) -> None:
         super().steps(steps)
         self.run_chain()
 
     def run(self, step: Run) -> None:
-        link = Link(step, self.kernel(step), len(self.emitted) - 1)
+        link = Link(step, self.kernel(step), len(self.kernels) - 1)
         if not (count := self.parts((*self.chain, link))):
             self.run_chain()
         self.chain.append(link)
         self.cut = count
+
+    def cross(self, step: Crossing) -> None:
+        """A call into Python, unless what it makes is kept and made already. What it raises ends the program."""
+        self.run_chain()
+        self.begin(step)
+        slots, v, name = self.slots, step.kernel.anchor, step.kernel.anchor.op.name
+        self.kernels.append(KernelNote(step.kernel.kind, name, (), v.where))
+        position = slots.new("host", 0, name, v.where)
+        self.hosts.append((v, position, [*map(slots.of, v.args)], [slots.at[key] for key, _ in slots.arrays(v)]))
+        name_sizes(slots, (n for t in (*(a.type for a in v.args), *(t for _, t in slots.arrays(v))) for n in t.shape))
+        self.ask()
+        begun = None if self.clocks is None else self.cycles()
+        fresh = self.b.icmp_signed("!=", self.integer(size(FRESH) if slots.is_kept(step.kernel) else 1), i64(0))
+        with self.b.if_then(fresh):
+            self.b.call(self.module.globals.get("pool_cross") or ir.Function(self.module, POOL_CROSS, "pool_cross"),
+                        [self.ctx, self.address(position)])
+        self.count(begun, len(self.kernels) - 1)
+        self.check()
 
     def parts(self, links: Sequence[Link]) -> int:
         """How many parts tasks may take through all of some kernels; 0 if each has to wait for the one before."""
@@ -108,7 +134,7 @@ class Entry(Steps):
                 slot.first, slot.last = min(slot.first, first), max(slot.last, last)
         chain = Launch(f"chain{links[0].number}", count, scratch)
         Region(self.module, chain.function, self.slots, {}).emit_chain(launches, count, spaces)
-        self.emitted[links[-1].number] = replace(self.emitted[links[-1].number], launches=(*links[-1].launches, chain))
+        self.launched.append(chain)
         self.start((chain,), last, links[-1].number)
 
     def spaces(self, first: int, last: int, count: int, start: int) -> tuple[dict[int, tuple[int, int]], int]:
@@ -138,14 +164,14 @@ class Entry(Steps):
         self.slots.rows = rows
         launches = {step: self.kernel(step) for step in runs(loop.body)}
         self.slots.rows = None
-        name = f"loop{len(self.emitted)}"
+        name = f"loop{len(self.kernels)}"
         Region(self.module, name, self.slots, launches).emit(loop, rows)
-        self.emitted.append(Emitted("scan", loop.value.op.name, loop.value.where, ()))
-        self.start((Launch(name, rows.tasks),), rows.first, len(self.emitted) - 1)
+        self.kernels.append(KernelNote("scan", loop.value.op.name, (), loop.value.where))
+        self.start((Launch(name, rows.tasks),), rows.first, len(self.kernels) - 1)
 
     def asks(self, loop: Loop) -> int:
         """A loop that starts no kernel asks for itself: the pool asks before each."""
-        starts = any(isinstance(step, Run) or step.rows for step in loop.body)
+        starts = any(not isinstance(step, Loop) or step.rows for step in loop.body)
         return 0 if starts or self.is_final(loop.clock) else IDLE
 
     def ask(self) -> None:
@@ -184,3 +210,10 @@ class Entry(Steps):
         self.b.position_at_end(leave)
         self.b.ret(self.b.trunc(code, i32))
         self.b.position_at_end(stay)
+
+
+def name_sizes(slots: Slots, dims: Iterable[Dim]) -> None:
+    """Gives a position to each size in some expressions; a loop copies the table of those there are before its body."""
+    for n in dims:
+        for name in sorted(names(n)):
+            slots.size(name)

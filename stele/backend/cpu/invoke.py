@@ -1,4 +1,4 @@
-"""Native programs as a function of Python: the one place where native code speaks CPython's own interface."""
+"""Native programs as a function of Python, and Python called by them: where native code speaks CPython's interface."""
 from __future__ import annotations
 
 import ctypes
@@ -7,14 +7,19 @@ from collections.abc import Callable
 METH_FASTCALL = 0x80
 NAME = "pool_invoke"
 
-# Of CPython's stable interface: an address from an int, an int, and the GIL given back meanwhile.
-PYTHON = frozenset({"PyLong_AsVoidPtr", "PyLong_FromLongLong", "PyEval_SaveThread", "PyEval_RestoreThread"})
+# Of CPython's stable interface: an address from an int, an int, the GIL given back meanwhile, and taken for a call.
+PYTHON = frozenset({"PyLong_AsVoidPtr", "PyLong_FromLongLong", "PyEval_SaveThread", "PyEval_RestoreThread",
+                    "PyGILState_Ensure", "PyGILState_Release", "PyObject_CallNoArgs", "Py_DecRef"})
 
 CODE = """
 declare ptr @PyLong_AsVoidPtr(ptr)
 declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
+declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
+declare ptr @PyObject_CallNoArgs(ptr)
+declare void @Py_DecRef(ptr)
 
 ; pool_invoke(pool, program, ctx, *addresses): the addresses lead the table of buffers, which is written where they are
 ; others than before, then the program runs.
@@ -51,8 +56,30 @@ run:
   %state = call ptr @PyEval_SaveThread()
   %code = call i64 @pool_call(ptr %pool, ptr %program, ptr %ctx)
   call void @PyEval_RestoreThread(ptr %state)
+  %raised = icmp eq i64 %code, $raised
+  br i1 %raised, label %raise, label %return
+raise:
+  ret ptr null
+return:
   %result = call ptr @PyLong_FromLongLong(i64 %code)
   ret ptr %result
+}
+
+; Calls an object of Python in the midst of a program, on the thread that called the program. What it raises stays with
+; that thread: the program leaves, and pool_invoke raises it.
+define void @pool_cross(ptr %ctx, ptr %object) {
+  %mode = call i64 @plain()
+  %gil = call i32 @PyGILState_Ensure()
+  %result = call ptr @PyObject_CallNoArgs(ptr %object)
+  call void @Py_DecRef(ptr %result)
+  %raised = icmp eq ptr %result, null
+  %code = select i1 %raised, i64 $raised, i64 0
+  %at = getelementptr i8, ptr %ctx, i64 16
+  %status = load ptr, ptr %at
+  store i64 %code, ptr %status
+  call void @PyGILState_Release(i32 %gil)
+  call void @set_mode(i64 %mode)
+  ret void
 }
 """
 

@@ -8,7 +8,7 @@ import gc
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -22,17 +22,17 @@ from stele.backend.cpu import symbols
 from stele.backend.cpu.image import Image
 from stele.backend.cpu.link import link
 from stele.backend.cpu.target import Target
-from stele.backend.locks import COMPILING, RUNNING
+from stele.backend.locks import COMPILING
 from stele.errors import CompileError
 
 TURN = 2e-4     # seconds that a thread coming from LLVM waits for the one that writes Python objects, at most
 
 
 @contextmanager
-def busy() -> Iterator[None]:
+def busy() -> Generator[None]:
     """While a program is made: nobody looks for garbage, of which there is little before the end, and threads take
     turns often, so that LLVM's need not wait."""
-    with RUNNING, COMPILING:
+    with COMPILING:
         interval, collects = sys.getswitchinterval(), gc.isenabled()
         sys.setswitchinterval(TURN)
         gc.disable()
@@ -55,7 +55,7 @@ class Times:
     compiled: int = 0
 
     @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
+    def phase(self, name: str) -> Generator[None]:
         start = time.perf_counter()
         yield
         setattr(self, name, getattr(self, name) + (time.perf_counter() - start) * 1e3)

@@ -1,21 +1,22 @@
 """What is kept of a compiled program beside its machine code: plain data that goes to disk and back."""
 from __future__ import annotations
 
-import io
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
+from stele.backend.cpu.cache import apart, together
 from stele.ir import sizes
 from stele.ir.graph import Array
+from stele.ir.origin import NOWHERE, Origin, Where
+from stele.ir.report import BufferNote, Choice, Decision, Fired, KernelNote, Report
 from stele.ir.sizes import Dim
 from stele.ir.types import DTYPES, Type, dtype
-from stele.kernel.memory import Piece
-
-Origins = tuple[int, ...]
+from stele.kernel.memory import Place, Plan
 
 
 @dataclass(frozen=True)
@@ -29,106 +30,98 @@ class Output:
 
 
 @dataclass(frozen=True)
-class KernelNote:
-    """A line of the report: what a kernel is, what it makes and the origins of its values."""
+class HostNote:
+    """A call into Python: the number of the value that it computes, and the slots of the object that is called, of what
+    is read and of what is made."""
 
-    kind: str
-    what: str
-    origins: Origins
-
-
-@dataclass(frozen=True)
-class SlotNote:
-    """A line of the memory plan."""
-
-    kind: str
-    bytes: Dim
-    what: str
-    first: int
-    last: int
-    home: int | None
-    origins: Origins
+    value: int
+    slot: int
+    inputs: Sequence[int]
+    outputs: Sequence[int]
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """All that a loaded program needs to be called and to explain itself.
+    """All that a loaded program needs to be called and, in `report`, to explain itself: read when somebody asks.
 
-    `names` are the sizes by position; those in `private` are set by the program itself, to at most these numbers.
-    What is kept from call to call is made again when one of the parameters in `steady` is another.
+    `names` are the sizes by position. What is kept from call to call is made again when one of the parameters in
+    `steady` is another. `multiplies` says whether it multiplies matrices anywhere.
     """
 
     parameters: int
-    slots: tuple[SlotNote, ...]
+    plan: Plan
     names: tuple[str, ...]
-    private: Mapping[str, int]
     outputs: tuple[Output, ...]
-    in_place: Mapping[int, int]
-    scratch: tuple[Dim, ...]
-    sites: tuple[Origins, ...]
-    kernels: tuple[KernelNote, ...]
     constants: Mapping[int, Array]
     steady: tuple[int, ...]
-    seconds: Mapping[str, float]
-
-    def pieces(self) -> list[Piece]:
-        """What the arena holds."""
-        return [Piece(k, s.bytes, s.first, s.last) for k, s in enumerate(self.slots)
-                if s.kind == "temp" and s.home is None]
-
-    def root(self, position: int) -> int:
-        """The slot whose memory this one lives in."""
-        while (home := self.slots[position].home) is not None:
-            position = home
-        return position
+    multiplies: bool
+    hosts: tuple[HostNote, ...]
+    report: bytes
 
     def pack(self) -> bytes:
-        """As bytes: constants as an .npz whose entry `manifest` is JSON."""
-        plain = {f.name: flat(getattr(self, f.name)) for f in fields(self)}
-        plain["constants"] = {str(k): str(dtype(a.dtype)) for k, a in self.constants.items()}
-        arrays: dict[str, Any] = {f"c{k}": np.ascontiguousarray(a).reshape(a.shape).view(f"u{a.dtype.itemsize}")
-                  for k, a in self.constants.items()}
-        out = io.BytesIO()
-        np.savez(out, manifest=np.frombuffer(json.dumps(plain).encode(), np.uint8), **arrays)
-        return out.getvalue()
+        """As bytes: JSON, the report, and the bytes of each constant."""
+        arrays = [(k, dtype(a.dtype).name, a.shape) for k, a in self.constants.items()]
+        outputs = [(o.slot, o.type.dtype.name, o.type.shape, o.type.device, o.source, o.k) for o in self.outputs]
+        plain = self.parameters, self.plan, self.names, outputs, arrays, self.steady, self.multiplies, self.hosts
+        return together(json.dumps(flat(plain)).encode(), self.report, *(a.tobytes() for a in self.constants.values()))
 
     @staticmethod
     def unpack(data: bytes) -> Manifest:
         """From the bytes that `pack` made."""
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            plain = json.loads(arrays["manifest"].tobytes())
-            constants = {int(k): arrays[f"c{k}"].view(DTYPES[name].numpy) for k, name in plain["constants"].items()}
+        own, report, *raw = apart(data)
+        parameters, plan, names, outputs, arrays, steady, multiplies, hosts = json.loads(own)
+        places, in_place, scratch, private = plan
         return Manifest(
-            plain["parameters"],
-            tuple(SlotNote(**s | {"bytes": dim(s["bytes"]), "origins": tuple(s["origins"])}) for s in plain["slots"]),
-            tuple(plain["names"]),
-            plain["private"],
-            tuple(Output(**o | {"type": type_of(o["type"])}) for o in plain["outputs"]),
-            {int(k): v for k, v in plain["in_place"].items()},
-            tuple(map(dim, plain["scratch"])),
-            tuple(map(tuple, plain["sites"])),
-            tuple(KernelNote(**k | {"origins": tuple(k["origins"])}) for k in plain["kernels"]),
-            constants, tuple(plain["steady"]), plain["seconds"])
+            parameters,
+            Plan(tuple(Place(kind, dim(bytes_), *life) for kind, bytes_, *life in places),
+                 {int(k): v for k, v in in_place.items()}, tuple(map(dim, scratch)), private),
+            tuple(names),
+            tuple(Output(slot, Type(DTYPES[name], tuple(map(dim, shape)), device), source, k)
+                  for slot, name, shape, device, source, k in outputs),
+            {k: np.ndarray(shape, DTYPES[name].numpy, each) for (k, name, shape), each in zip(arrays, raw)},
+            tuple(steady), multiplies, tuple(HostNote(*host) for host in hosts), report)
+
+
+def pack_report(report: Report, number: Mapping[Origin, int]) -> bytes:
+    """A report as bytes; `number` names origins by the values with them."""
+    origins = lambda where: sorted({number[o] for o in where if o in number})
+    records = lambda found: [[flat(x) if name != "where" else origins(x) for name, x in vars(r).items()] for r in found]
+    plain = vars(report) | {"sites": [*map(origins, report.sites)]} | {
+        name: records(found.values() if isinstance(found := getattr(report, name), dict) else found) for name in NOTES}
+    return zlib.compress(json.dumps(plain).encode())
+
+
+def unpack_report(data: bytes, wheres: Sequence[Where]) -> Report:
+    """From the bytes that `pack_report` made, with the origins that values have now, by their numbers."""
+    plain = json.loads(zlib.decompress(data))
+    origins = lambda numbers: NOWHERE.union(*(wheres[k] for k in numbers))
+    for name, kind in NOTES.items():
+        names = [f.name for f in fields(kind)]
+        plain[name] = [kind(*(origins(x) if of == "where" else tupled(x) for of, x in zip(names, each)))
+                       for each in plain[name]]
+    named = {"rules": {r.name: r for r in plain["rules"]}, "choices": {c.question: c for c in plain["choices"]}}
+    return Report(**plain | named | {"sites": [*map(origins, plain["sites"])]})
+
+
+NOTES: dict[str, Any] = {"rules": Fired, "decisions": Decision, "choices": Choice, "kernels": KernelNote,
+                         "buffers": BufferNote}
+"""The records of a report, each of which is a list in its bytes."""
 
 
 def flat(v: Any) -> Any:
-    """Sizes as text, records as dictionaries of their fields."""
+    """Sizes as text, records as the list of their fields."""
     if isinstance(v, sizes.Size):
         return str(v)
     if is_dataclass(v):
-        return {f.name: flat(getattr(v, f.name)) for f in fields(v)}
-    if isinstance(v, Sequence) and not isinstance(v, str):
-        return [flat(x) for x in v]
-    if isinstance(v, Mapping):
-        return {str(k): flat(x) for k, x in v.items() if not isinstance(x, np.ndarray)}
-    return v
+        return [flat(getattr(v, f.name)) for f in fields(v)]
+    return [flat(x) for x in v] if isinstance(v, tuple | list) else v
+
+
+def tupled(x: Any) -> Any:
+    """Lists as the tuples that they were."""
+    return tuple(map(tupled, x)) if isinstance(x, list) else x     # pyright: ignore[reportUnknownVariableType]
 
 
 def dim(x: int | str) -> Dim:
     """The dimension that `flat` wrote."""
     return x if isinstance(x, int) else sizes.parse(x)
-
-
-def type_of(plain: Mapping[str, Any]) -> Type:
-    """The Type that `flat` took apart."""
-    return Type(DTYPES[plain["dtype"]["name"]], tuple(map(dim, plain["shape"])), plain["device"])

@@ -1,22 +1,22 @@
-"""The code of a graph, from disk where the same graph was built before."""
+"""Machine code of graphs, found again in memory or on the disk where the same graph was built before."""
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
+from weakref import WeakValueDictionary
 
 from stele import config
-from stele.backend.base import Precision
 from stele.backend.cpu import cache
 from stele.backend.cpu.image import Image
 from stele.backend.cpu.manifest import Manifest
 from stele.backend.cpu.target import Target
-from stele.ir.graph import Graph, walk
-from stele.ir.origin import Origin, Where
+from stele.ir.graph import Graph, Value
+from stele.ir.origin import Origin
 from stele.ir.stages import are_watched, show
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Native:
     """Machine code, and all that is needed to call it."""
 
@@ -24,40 +24,56 @@ class Native:
     manifest: Manifest
 
 
-def native(traced: Graph, optimise: Callable[[Graph], Graph], donate: Mapping[int, int], steady: Collection[int],
-           target: Target, precision: Precision, options: str = "") -> Native:
-    """The code of a graph: from the disk cache if the same graph was built before, else optimised and compiled now.
-
-    `donate` maps results to the parameters whose memory they may take over; `steady` are the parameters that are likely
-    the same from call to call.
-    """
-    timed = "time" in config.SHOW()
-    key = cache.digest(traced.digest, repr((sorted(donate.items()), sorted(steady))), options, str(timed),
-                       config.BLAS(), target.key, cache.fingerprint())
-    found = None if are_watched() else cache.objects().get(key)
-    show("cache", lambda: f"{'read' if found else 'built'} {key}")
-    if found:
-        manifest, image = cache.apart(found)
-        return Native(Image.unpack(image), Manifest.unpack(manifest))
-    compiler = importlib.import_module("stele.backend.cpu.build")   # many modules, of which a warm start needs none
-    image, manifest = compiler.compile_graph(lambda: optimise(traced), donate, steady, target, precision,
-                                             numbers(traced), timed)
-    cache.objects().put(key, cache.together(manifest.pack(), image.pack()))
-    return Native(image, manifest)
+IN_MEMORY: WeakValueDictionary[str, Native] = WeakValueDictionary()
+"""The code of programs that somebody holds, by key."""
 
 
-def numbers(graph: Graph) -> dict[Origin, int]:
+def key(graph: Graph, text: str, target: Target) -> str:
+    """What code is found by: its graph, what else was asked for, the machine, and Stele itself."""
+    return cache.digest(graph.digest, text, str("time" in config.SHOW()), config.BLAS(), target.key,
+                        cache.fingerprint())
+
+
+def found(key: str) -> Native | None:
+    """The code with this key: in memory, or on the disk; None where every stage is to be seen."""
+    if are_watched():
+        return None
+    if (native := IN_MEMORY.get(key)) is not None:
+        show("cache", lambda: f"shared {key}")
+        return native
+    if (entry := cache.objects().get(key)) is None:
+        return None
+    show("cache", lambda: f"read {key}")
+    manifest, image = cache.apart(entry)
+    native = IN_MEMORY[key] = Native(Image.unpack(image), Manifest.unpack(manifest))
+    return native
+
+
+def kept(key: str, native: Native) -> Native:
+    """The code, to be found again."""
+    show("cache", lambda: f"built {key}")
+    cache.objects().put(key, cache.together(native.manifest.pack(), native.image.pack()))
+    IN_MEMORY[key] = native
+    return native
+
+
+def numbers(graph: Graph) -> Mapping[Origin, int]:
     """Each origin by the number of the first value that has it, counting values of nested graphs too."""
     found: dict[Origin, int] = {}
-    for k, where in enumerate(wheres(graph)):
-        for origin in where:
+    for k, v in enumerate(graph.everything):
+        for origin in v.where:
             found.setdefault(origin, k)
     return found
 
 
-def wheres(graph: Graph) -> Iterator[Where]:
-    """Origins of all values in walking order, those of nested graphs behind the value that holds them."""
-    for v in walk([*graph.parameters, *graph.results]):
-        yield v.where
-        for inner in v.op.graphs:
-            yield from wheres(inner)
+def hosts(code: Native, *graphs: Callable[[], Graph]) -> tuple[Value, ...]:
+    """The values that Python computes, by their numbers: later graphs are made where one is in none of those before."""
+    numbers = [note.value for note in code.manifest.hosts]
+    found = [*islice((v for graph in graphs for v in graph().everything), max(numbers, default=-1) + 1)]
+    return tuple(found[k] for k in numbers)
+
+
+def place(v: Value, *graphs: Callable[[], Graph]) -> int:
+    """The number that `hosts` finds v by: of the first value with an op and types like its."""
+    return next(k for k, u in enumerate(u for graph in graphs for u in graph().everything)
+                if u.op == v.op and u.type == v.type and [a.type for a in u.args] == [a.type for a in v.args])

@@ -10,7 +10,7 @@ import mmap
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,7 +24,7 @@ from stele.errors import Cancelled, ConfigError
 
 ffi = FFI()
 
-_FOR_PROGRAMS = ("pool_run", "pool_finish", "pool_poll", "pool_watch")
+_FOR_PROGRAMS = ("pool_run", "pool_finish", "pool_poll", "pool_watch", "pool_cross")
 _EXIT_SECONDS = 2.0     # how long the interpreter's exit waits for running programs and for workers
 
 _change = threading.RLock()
@@ -116,7 +116,7 @@ def imports() -> dict[str, int]:
 
     `void pool_run(pool*, kernel*, ctx*, i64 tasks)` runs all tasks of a kernel and polls before;
     `void pool_poll(pool*, ctx*)` only polls: for loops that run no kernel. `i64 pool_watch(ctx*, i64 thread)` says
-    inside of kernels that take long whether to leave.
+    inside of kernels that take long whether to leave. `void pool_cross(ctx*, PyObject*)` calls an object of Python.
     """
     native = _native(None)
     return {name: native[name] for name in _FOR_PROGRAMS}
@@ -163,7 +163,7 @@ def stopped() -> BaseException:
 
 
 @contextmanager
-def prepared() -> Iterator[None]:
+def prepared() -> Generator[None]:
     """Around the making of a program: LLVM makes the native half of the pool meanwhile, where it is not there yet."""
     if _native.cache_info().currsize:
         yield
@@ -245,7 +245,7 @@ def _forget() -> None:
     _made.clear()
 
 
-def _leave() -> None:
+def leave() -> None:
     """At exit: stop what runs in other threads, then the workers; never for longer than a few seconds."""
     global _leaving, now
     with _change:
@@ -257,4 +257,4 @@ def _leave() -> None:
 
 
 os.register_at_fork(after_in_child=_forget)
-atexit.register(_leave)
+atexit.register(leave)

@@ -17,6 +17,7 @@ from stele.backend.cpu import events, invoke, stop_code
 
 MAX_CHUNKS = 8          # of one range: a thread that loses its core delays at most this part of its range
 CANCELLED = -1          # the code of a program that was asked to stop
+RAISED = -2             # that of one that called Python, which raised
 POLL_NS = 50_000_000    # how often a program on Python's main thread lets Python look for signals
 
 # Byte offsets in a pool; words that different threads write lie 128 bytes apart, those that one reads or writes after
@@ -50,8 +51,8 @@ def source(triple: str, *, futex: bool = sys.platform == "linux") -> str:
     """The pool as LLVM IR text; without `futex` it waits on a condition variable."""
     return Template(events.template(triple, futex=futex) + stop_code.CODE + _CODE + invoke.CODE).substitute(
         OFFSET | events.constants(triple),
-        slot=SLOT, max_chunks=MAX_CHUNKS, cancelled=CANCELLED, poll_ns=POLL_NS, finished=FINISHED, flushes=FLUSHES,
-        in_ctx=POOL,
+        slot=SLOT, max_chunks=MAX_CHUNKS, cancelled=CANCELLED, raised=RAISED, poll_ns=POLL_NS, finished=FINISHED,
+        flushes=FLUSHES, in_ctx=POOL,
     )
 
 

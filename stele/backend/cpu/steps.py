@@ -9,7 +9,7 @@ from stele.backend.llvm.dims import integer
 from stele.backend.llvm.launch import Builder, i1, i8, i64, pointer, word_at
 from stele.backend.llvm.nest import loop as counted
 from stele.ir.sizes import Dim
-from stele.kernel.slots import Carry, Loop, Run, Slots, Step
+from stele.kernel.slots import Carry, Crossing, Loop, Run, Slots, Step
 
 
 class Steps:
@@ -26,6 +26,10 @@ class Steps:
         """One kernel."""
         raise NotImplementedError
 
+    def cross(self, step: Crossing) -> None:
+        """One call into Python, which only the calling thread makes."""
+        raise NotImplementedError
+
     def loop(self, loop: Loop) -> None:
         """One scan."""
         raise NotImplementedError
@@ -40,10 +44,10 @@ class Steps:
 
     def steps(self, steps: Sequence[Step]) -> None:
         for step in steps:
-            if isinstance(step, Loop):
-                self.loop(step)
-            else:
-                self.run(step)
+            match step:
+                case Run():      self.run(step)
+                case Crossing(): self.cross(step)
+                case Loop():     self.loop(step)
 
     def repeat(self, loop: Loop) -> None:
         """A scan: pointers of slices and carries move, the body runs, `length` times."""

@@ -19,6 +19,16 @@ define internal void @cancel(ptr %ctx) noinline {
   ret void
 }
 
+; Python computes with subnormal numbers: sets that mode, and returns the one before.
+define internal i64 @plain() {
+  %mode = call i64 @mode()
+  %bits = load i64, ptr @flush
+  %others = xor i64 %bits, -1
+  %plain = and i64 %mode, %others
+  call void @set_mode(i64 %plain)
+  ret i64 %mode
+}
+
 ; Between kernels: stop when the interpreter goes down, and let Python's main thread look for signals now and then.
 define void @pool_poll(ptr %pool, ptr %ctx) {
   %closing.at = getelementptr i8, ptr %pool, i64 $closing
@@ -43,11 +53,7 @@ ask:
   store i64 %later, ptr %next.at
   %on_poll.at = getelementptr i8, ptr %pool, i64 $on_poll
   %on_poll = load ptr, ptr %on_poll.at
-  %mode = call i64 @mode()
-  %bits = load i64, ptr @flush
-  %others = xor i64 %bits, -1
-  %plain = and i64 %mode, %others
-  call void @set_mode(i64 %plain)
+  %mode = call i64 @plain()
   %raised = call i64 %on_poll()
   call void @set_mode(i64 %mode)
   %quiet = icmp eq i64 %raised, 0

@@ -48,7 +48,7 @@ class Target(Machine):
         """What compiled code depends on, as text: part of a cache key."""
         code = hashlib.sha256(self.features.encode()).hexdigest()[:16]
         caches, choices = f"l1={self.l1} l2={self.l2} l3={self.l3}", sorted(self.choices.answers.items())
-        prices = f"pace={self.pace} far={self.far} amx={self.amx}"
+        prices = f"pace={self.pace} far={self.far} amx={self.amx} tasks={self.tasks} fork={self.fork}"
         return f"{self.name} {self.triple} {self.cpu} {code} {caches} {prices} {choices}"
 
 

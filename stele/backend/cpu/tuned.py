@@ -1,4 +1,4 @@
-"""Measured choices on disk: one set for each target and version of Stele."""
+"""The machine that programs are made for, with choices measured on it: on disk, a set for each version of Stele."""
 from __future__ import annotations
 
 import json
@@ -6,9 +6,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from stele import config
+from stele.backend.base import Precision
 from stele.backend.cpu import cache
-from stele.backend.cpu.target import Target
+from stele.backend.cpu.target import Target, detect
 from stele.backend.llvm.choice import Choices
+from stele.errors import DeviceError
+
+
+def this_machine(precision: Precision) -> Target:
+    """The target that programs are made for. Raises DeviceError where it has no such precision."""
+    target = tuned(detect())
+    if precision == "bf16" and not target.bf16:
+        raise DeviceError(f"precision='bf16' needs a CPU with AVX512-BF16, got {target.cpu} as {target.name}",
+                          hint="Leave it out: where bfloat16 has to be imitated, float32 is faster and more exact.")
+    return target
 
 
 def tuned(target: Target) -> Target:
@@ -17,7 +28,7 @@ def tuned(target: Target) -> Target:
     return target if (content := store.get(key)) is None else replace(target, choices=Choices(json.loads(content)))
 
 
-def remember(target: Target, answers: Mapping[str, int]) -> None:
+def remember(target: Target, answers: Mapping[str, str]) -> None:
     """Adds answers to those on disk."""
     store, key = place(target)
     store.put(key, json.dumps({**tuned(target).choices.answers, **answers}, sort_keys=True).encode())

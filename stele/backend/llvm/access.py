@@ -80,10 +80,3 @@ def Count(unit: int, terms: tuple[tuple[Extent, int], ...] = ()) -> Dim:
 def size_value(b: Builder, ctx: ir.Value, extent: Extent) -> ir.Value:
     """A size as an i64."""
     return i64(extent) if isinstance(extent, int) else extent.emit(b, ctx)
-
-
-def blocks_of(b: Builder, size: ir.Value, block: int) -> ir.Value:
-    """`ceil(size / block)` as an i64."""
-    if isinstance(size, ir.Constant):
-        return i64(-(-size.constant // block))
-    return b.udiv(b.add(size, i64(block - 1)), i64(block)) if block > 1 else size

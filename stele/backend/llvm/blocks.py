@@ -1,7 +1,7 @@
 """Blocks of the loop IR as LLVM IR: loops in lanes with masked tails, folds over fixed lanes in a fixed tree."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 from llvmlite import ir
@@ -53,7 +53,7 @@ class Blocks(Elements):
         return start, least(self.b, self.b.add(start, i64(length)), stop)
 
     @contextmanager
-    def serial(self, axis: Axis) -> Iterator[None]:
+    def serial(self, axis: Axis) -> Generator[None]:
         """A loop over single elements."""
         with loop(self.b, *self.span(axis)) as i:
             self.frame.at[axis.name] = i
@@ -136,10 +136,13 @@ class Blocks(Elements):
         masks = self.lanes.masks if fold.lane and fold.axes else [None] * len(cells)
         for cell, mask, x in zip(cells, masks, self.spread(self.values[part.x], len(masks))):
             old = self.loaded(cell, part)
-            new = part.op.combine(self.s, old, self.s.cast(x, part.dtype))  # type: ignore[attr-defined]
+            new = self.combined(part, old, self.s.cast(x, part.dtype))
             if mask is not None:
                 new = self.s.select(self.s.element(mask, bool_), new, old)
             self.b.store(self.s.together(new.value, old.value)[0], cell)
+
+    def combined(self, part: Part, x: Scalar, y: Scalar) -> Scalar:
+        return part.op.combine(self.s, x, y)  # type: ignore[attr-defined]
 
     def loaded(self, cell: ir.Value, part: Part) -> Scalar:
         return self.s.element(self.b.load(cell, typ=cell.allocated_type), part.dtype)
@@ -149,13 +152,12 @@ class Blocks(Elements):
         found = [self.loaded(cell, part) for cell in cells]
         if not (fold.lane and fold.axes):
             return found
-        combine = lambda x, y: part.op.combine(self.s, x, y)  # type: ignore[attr-defined]
         while len(found) > 1:
-            found = [combine(x, y) for x, y in zip(found[::2], found[1::2])]
+            found = [self.combined(part, x, y) for x, y in zip(found[::2], found[1::2])]
         (x,), step = found, self.s.lanes
         while step > 1:
             step //= 2
-            x = combine(x, self.turned(x, step))
+            x = self.combined(part, x, self.turned(x, step))
         return [self.s.element(self.b.extract_element(x.value, i32(0)), part.dtype)]
 
     def turned(self, x: Scalar, step: int) -> Scalar:

@@ -5,28 +5,51 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from stele.ir.report import Choice, Report
+
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """Answers by question: the numbers of the candidates to take. A question starts with the algorithm that it is
-    about; it is the same for equal sizes, whatever runs before or behind, and for all batches that are large or open.
+    """Answers by question: the candidates to take, as they print; an answer that is none of the candidates does not
+    count. A question starts with the algorithm that it is about; it is the same for equal sizes, whatever runs before
+    or behind, and for all batches that are large or open.
 
     >>> Choices().choose("gemm 8x8", [(2.0, "wide"), (1.0, "tall")])
     (1.0, 'tall')
-    >>> Choices({"gemm 8x8": 0}).choose("gemm 8x8", [(2.0, "wide"), (1.0, "tall")])
+    >>> Choices({"gemm 8x8": "wide"}).choose("gemm 8x8", [(2.0, "wide"), (1.0, "tall")])
     (2.0, 'wide')
     """
 
-    answers: Mapping[str, int] = field(default_factory=dict[str, int])
+    answers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def choose(self, question: str, candidates: Sequence[tuple[float, T]]) -> tuple[float, T]:
         """The candidate to take of some, each with its price by estimate."""
-        k = self.answers.get(question, -1)
-        return candidates[k] if 0 <= k < len(candidates) else min(candidates, key=lambda c: c[0])
+        if (answer := self.answers.get(question)) is not None:
+            candidates = [c for c in candidates if str(c[1]) == answer] or candidates
+        return min(candidates, key=lambda c: c[0])
 
 
+@dataclass(frozen=True, eq=False)
+class Noted(Choices):
+    """The choices of `given`, each of which is noted in a report with the cheapest of the other candidates, and its
+    question in `asked`."""
+
+    given: Choices = field(default_factory=Choices)
+    report: Report = field(default_factory=Report)
+    asked: list[str] = field(default_factory=list[str])
+
+    def choose(self, question: str, candidates: Sequence[tuple[float, T]]) -> tuple[float, T]:
+        chosen = self.given.choose(question, candidates)
+        self.asked.append(question)
+        others = sorted((c for c in candidates if c is not chosen), key=lambda c: c[0])[:BEATEN]
+        beaten = tuple((str(x), float(price)) for price, x in others)
+        self.report.choices[question] = Choice(question, str(chosen[1]), float(chosen[0]), beaten, len(candidates))
+        return chosen
+
+
+BEATEN = 3
 ESTIMATES = Choices()
 MANY = 16
 

@@ -33,6 +33,9 @@ from stele.kernel.loops import (
     Within,
     inside,
 )
+from stele.ops import generate
+from stele.ops.elementwise.base import Elementwise
+from stele.ops.linear import Cast
 
 AHEAD = 2048
 """Bytes ahead of a load at which a long array is asked for."""
@@ -98,12 +101,12 @@ class Elements:
                 return self.s.constant(step.value, step.dtype)
             case Position():
                 return self.index(step.index, u)
-            case Apply():
-                made = step.op.scalar(self.s, *(self.one(a, u) for a in step.args))  # type: ignore[attr-defined]
+            case Apply(op=Elementwise() | Cast() as op):
+                made = op.scalar(self.s, *(self.one(a, u) for a in step.args))
                 return self.s.cast(made, step.dtype)    # float16 and bfloat16 are rounded after each op
-            case Generate():
+            case Generate(op=generate.Generate() as op):
                 position = tuple(self.one(i, u) for i in step.index)
-                return step.op.generate(self.s, position, *(self.one(a, u) for a in step.args))  # type: ignore[attr-defined]
+                return op.generate(self.s, position, *(self.one(a, u) for a in step.args))
             case Within():
                 x = self.one(step.x, u)
                 return self.s.select(self.s.element(self.within(step.bounds, u), bool_), x, zero_like(self.s, x))
@@ -111,7 +114,8 @@ class Elements:
                 return self.checked(step, u, varies)
             case Load():
                 return self.load_lanes(step, u) if varies else self.load_one(step)
-        raise AssertionError(step)
+            case _:
+                raise AssertionError(step)
 
     def one(self, x: Element, u: int) -> Scalar:
         found = self.values[x]

@@ -3,16 +3,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, assert_never
 
 from llvmlite import ir
 
 from stele.backend.base import Precision
+from stele.backend.contract.glue import emit_contraction
 from stele.backend.llvm import pieces
 from stele.backend.llvm.blocks import Blocks
+from stele.backend.llvm.choice import Noted
 from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Frame, Slots
-from stele.backend.llvm.glue import emit_contraction
 from stele.backend.llvm.launch import (
     BUFS,
     KERNEL,
@@ -32,16 +33,16 @@ from stele.backend.llvm.scalars import LLVMScalars
 from stele.backend.llvm.scatter import emit_scatter
 from stele.ir import stages
 from stele.ir.graph import Value
-from stele.ir.origin import lines
+from stele.ir.report import Report
 from stele.ir.sizes import Dim, Size, of, size
 from stele.ir.types import float64, product
-from stele.kernel.fuse import Kernel, show_kernel
+from stele.kernel import kinds
 from stele.kernel.index import coefficient, plain
+from stele.kernel.kinds import Launched
 from stele.kernel.loops import Load, Nest, Store, Temporary, inside, show
 from stele.kernel.lower import lower
 from stele.kernel.memory import FRESH
 from stele.kernel.slots import Slots as Table
-from stele.ops.linear import ScatterAdd
 
 
 @dataclass
@@ -49,8 +50,8 @@ class Local:
     """The slots of one kernel, counted from 0: values and temporaries by position; names of sizes are the program's."""
 
     slots: Table
-    buffers: list[Value | None] = field(default_factory=list)
-    temps: dict[int, Dim] = field(default_factory=dict)
+    buffers: list[Value | None] = field(default_factory=list[Value | None])
+    temps: dict[int, Dim] = field(default_factory=dict[int, Dim])
     has_sites: bool = False
 
     def of(self, v: Value) -> int:
@@ -73,39 +74,46 @@ class Local:
 
 @dataclass(frozen=True)
 class Shared:
-    """Emitted code: its launches, and what its buffers are for the kernel it was made for."""
+    """Emitted code: its launches, the questions that were asked on the way, and what its buffers are for the kernel it
+    was made for."""
 
     launches: list[Launch]
+    asked: tuple[str, ...]
     local: Local
     values: tuple[Value, ...]
+
+
+Known = dict[tuple[str, ...], Shared]
+"""Emitted code by the structure of its kernels."""
 
 
 class Emitter:
     """Emits the kernels of one program, the code of each into a module of its own, which `written` is then given."""
 
     def __init__(self, module: ir.Module, slots: Table, target: Machine, written: Callable[[ir.Module], None],
-                 precision: Precision = "fast") -> None:
+                 precision: Precision = "fast", report: Report | None = None, known: Known | None = None) -> None:
         self.module, self.slots, self.target, self.written = module, slots, target, written
+        self.report = report or Report()
         self.precision: Precision = precision
-        self.known: dict[tuple[str, ...], Shared] = {}
+        self.known: Known = {} if known is None else known
 
-    def emit(self, name: str, kernel: Kernel) -> list[Launch]:
-        """Adds a kernel; returns its launches, each to be run after the one before."""
-        stages.show("fuse", lambda: f"{show_kernel(kernel)}  # {', '.join(lines(kernel.where))}", name)
+    def emit(self, name: str, kernel: Launched) -> tuple[list[Launch], tuple[str, ...]]:
+        """Adds a kernel; returns its launches, each to be run after the one before, and the questions it was asked."""
         values = (*kernel.inputs, *kernel.body)
         key = structure(kernel, values)
-        if key not in self.known:
+        if (shared := self.known.get(key)) is None:
             local = Local(self.slots)
             code = ir.Module(name)
-            launches = emit_kernel(code, f"{name}.code", kernel, local, self.target, self.precision)
+            noted = Noted(given=self.target.choices, report=self.report)
+            launches = emit_kernel(code, f"{name}.code", kernel, local, replace(self.target, choices=noted),
+                                   self.precision)
             self.written(code)
-            shared = Shared(launches, local, values)
-            if local.has_sites:
-                return self.bound(name, shared, kernel, values)
-            self.known[key] = shared
-        return self.bound(name, self.known[key], kernel, values)
+            shared = Shared(launches, tuple(noted.asked), local, values)
+            if not local.has_sites:
+                self.known[key] = shared
+        return self.bound(name, shared, kernel, values), shared.asked
 
-    def bound(self, name: str, shared: Shared, kernel: Kernel, values: tuple[Value, ...]) -> list[Launch]:
+    def bound(self, name: str, shared: Shared, kernel: Launched, values: tuple[Value, ...]) -> list[Launch]:
         """The launches of shared code on the buffers of other values in the same places; what makes only what is kept
         runs in calls that have to make it."""
         meant, slots, temps = dict(zip(shared.values, values)), self.slots, [*shared.local.temps]
@@ -122,12 +130,14 @@ class Emitter:
         return found
 
 
-def structure(kernel: Kernel, values: tuple[Value, ...]) -> tuple[str, ...]:
+def structure(kernel: Launched, values: tuple[Value, ...]) -> tuple[str, ...]:
     """The same for kernels that differ in nothing but which buffers they work on."""
     number = {v: k for k, v in enumerate(values)}
     outside = {a: a.op for v in kernel.body for a in v.args if a not in number}
-    operands = lambda v: " ".join(str(number.get(a, outside.get(a))) for a in v.args)
-    return (kernel.kind, str(kernel.corners), *(str(v.type) for v in kernel.inputs),
+    def operands(v: Value) -> str: return " ".join(str(number.get(a, outside.get(a))) for a in v.args)
+
+    corners = str(kernel.corners) if isinstance(kernel, kinds.Contraction) else ""
+    return (kernel.kind, corners, *(str(v.type) for v in kernel.inputs),
             *(f"{v.op!r} {operands(v)} : {v.type}" for v in kernel.body),
             " ".join(str(number[v]) for v in kernel.results))
 
@@ -164,15 +174,24 @@ def context(module: ir.Module) -> ir.Function:
     return b.function
 
 
-def emit_kernel(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Machine,
+def emit_kernel(module: ir.Module, name: str, kernel: Launched, slots: Slots, target: Machine,
                 precision: Precision) -> list[Launch]:
     """Adds the functions of a kernel to a module."""
-    if kernel.kind == "contraction":
-        return emit_contraction(module, name, kernel, slots, target, precision)
-    if kernel.kind == "library":
-        return emit_gemm(module, name, kernel, slots)
-    if kernel.anchor is not None and isinstance(kernel.anchor.op, ScatterAdd):
-        return emit_scatter(module, name, kernel, slots, target)
+    match kernel:
+        case kinds.Nest():
+            return emit_nests(module, name, kernel, slots, target)
+        case kinds.Contraction():
+            return emit_contraction(module, name, kernel, slots, target, precision)
+        case kinds.Scatter():
+            return emit_scatter(module, name, kernel, slots, target)
+        case kinds.Library():
+            return emit_gemm(module, name, kernel, slots)
+        case _:
+            assert_never(kernel)
+
+
+def emit_nests(module: ir.Module, name: str, kernel: kinds.Nest, slots: Slots, target: Machine) -> list[Launch]:
+    """Adds the functions of loops of our own."""
     nests = lower(kernel)
     stages.show("loops", lambda: "\n".join(map(show, nests)), name)
     temporaries = {buffer: slots.temp(product(buffer.shape) * buffer.dtype.bytes)

@@ -5,7 +5,7 @@ import operator
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from llvmlite import ir
 
@@ -25,13 +25,13 @@ class Builder(ir.IRBuilder):
         super().__init__(block)
         self._made: dict[tuple[Any, ...], tuple[ir.Value, tuple[ir.Value, ...]]] = {}
 
-    def once(self, what: Hashable, operands: tuple[ir.Value, ...], make: Callable[..., ir.Value]) -> ir.Value:
-        """`make(*operands)`, or what this block has made of the same operands."""
+    def once(self, what: Hashable, operands: tuple[ir.Value, ...], make: Callable[[], ir.Value]) -> ir.Value:
+        """`make()`, or what this block has made of the same operands."""
         numbers = map(known, operands)
         key = self.block, what, *(id(x) if n is None else (n,) for x, n in zip(operands, numbers))
         found = self._made.get(key)
         if found is None:
-            found = self._made[key] = make(*operands), operands     # which stay there, and so do their ids
+            found = self._made[key] = make(), operands     # which stay there, and so do their ids
         return found[0]
 
     def add(self, lhs: ir.Value, rhs: ir.Value, *, flags: Sequence[str] = ()) -> ir.Value:
@@ -52,17 +52,15 @@ class Builder(ir.IRBuilder):
         x, y = known(lhs), known(rhs)
         if x is not None and y is not None:
             return i64(numbers(x, y))
-        return self.once((numbers, *flags), (lhs, rhs), make)
+        return self.once((numbers, *flags), (lhs, rhs), partial(make, lhs, rhs))
 
     def gep(self, ptr: ir.Value, indices: Sequence[ir.Value], *, source_etype: ir.Type | None = None) -> ir.Value:
         if len(indices) == 1 and known(indices[0]) == 0:
             return ptr
-        make = super().gep
-        return self.once(source_etype, (ptr, *indices), lambda x, *at: make(x, at, source_etype=source_etype))
+        return self.once(source_etype, (ptr, *indices), partial(super().gep, ptr, indices, source_etype=source_etype))
 
     def icmp_signed(self, cmpop: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-        make = super().icmp_signed
-        return self.once(cmpop, (lhs, rhs), lambda x, y: make(cmpop, x, y))
+        return self.once(cmpop, (lhs, rhs), partial(super().icmp_signed, cmpop, lhs, rhs))
 
 
 def known(x: int | ir.Value) -> int | None:
@@ -88,16 +86,19 @@ class Launch:
     parts: Dim = 1
 
 
-def new_kernel(module: ir.Module, name: str) -> Builder:
+B = TypeVar("B", bound=Builder)
+
+
+def new_kernel(module: ir.Module, name: str, writer: Callable[[ir.Block], B] = Builder) -> B:
     """A kernel function; the builder stands behind its entry block."""
-    return new_function(module, name, *KERNEL.args)
+    return new_function(module, name, *KERNEL.args, writer=writer)
 
 
-def new_function(module: ir.Module, name: str, *arguments: ir.Type) -> Builder:
+def new_function(module: ir.Module, name: str, *arguments: ir.Type, writer: Callable[[ir.Block], B] = Builder) -> B:
     """A function that returns nothing; the builder stands behind its entry block."""
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
     function.attributes.add("nounwind")
-    b = Builder(function.append_basic_block("entry"))
+    b = writer(function.append_basic_block("entry"))
     start = function.append_basic_block("start")
     b.branch(start)
     b.position_at_end(start)

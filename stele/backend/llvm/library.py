@@ -1,7 +1,6 @@
 """Products by a library: the op that stands for a call, and the call as a kernel over blocks of the result."""
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,7 @@ from stele.backend.llvm.nest import least, loop
 from stele.ir.graph import Array, Op, Value
 from stele.ir.sizes import Dim, ceil
 from stele.ir.types import Type, float32
-from stele.kernel.fuse import Kernel
+from stele.kernel.kinds import Library
 
 ROWS, COLUMNS = 256, 1024
 """The block of the result that is one call: large enough that packing inside of the library is paid for."""
@@ -22,7 +21,6 @@ LONGEST = 1 << 29
 ROW_MAJOR, AS_IS, TRANSPOSED = 101, 111, 112
 
 
-@dataclass(frozen=True)
 class Gemm(Op):
     """x @ w as one call of `cblas_sgemm` or `cblas_dgemm`; an operand may lie in memory transposed."""
 
@@ -38,7 +36,7 @@ class Gemm(Op):
         return np.matmul(x[0].T if self.left else x[0], x[1].T if self.right else x[1])
 
 
-def emit_gemm(module: ir.Module, name: str, kernel: Kernel, slots: Slots) -> list[Launch]:
+def emit_gemm(module: ir.Module, name: str, kernel: Library, slots: Slots) -> list[Launch]:
     """Adds the function that makes blocks of one product, one call each."""
     (y,) = kernel.results
     op = y.op

@@ -9,8 +9,8 @@ from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Frame
 from stele.backend.llvm.launch import i1, i8, i32
 from stele.backend.llvm.nest import Splat, integers, lanes_below, shuffle, suffix
-from stele.backend.llvm.pack import masked_load, masked_store
 from stele.backend.llvm.scalars import TYPES, LLVMScalars, Scalar
+from stele.backend.llvm.vectors import masked_load, masked_store
 from stele.ir.types import DType, bool_
 
 Mask = ir.Value | None

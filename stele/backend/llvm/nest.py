@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache, reduce
+from functools import lru_cache
 
 from llvmlite import ir
 
 from stele.backend.llvm.access import size_of
-from stele.backend.llvm.launch import SCRATCH, SCRATCH_BYTES, Builder, i8, i32, i64, known, new_kernel, word
+from stele.backend.llvm.launch import SCRATCH, SCRATCH_BYTES, B, Builder, i8, i32, i64, known, new_kernel, word
 
 LINE = 64
 """Bytes of a cache line."""
 
 
 @contextmanager
-def kernel(module: ir.Module, name: str) -> Iterator[tuple[Builder, ir.Value, ir.Value, ir.Value, ir.Value]]:
+def kernel(module: ir.Module, name: str, writer: Callable[[ir.Block], B] = Builder
+           ) -> Generator[tuple[B, ir.Value, ir.Value, ir.Value, ir.Value]]:
     """A kernel being written: `(b, ctx, scratch, task, first)`, where `first` is true for the thread's first task."""
-    b = new_kernel(module, name)
+    b = new_kernel(module, name, writer)
     ctx, thread, begin, end = b.function.args
     scratch = b.gep(word(b, ctx, SCRATCH), [b.mul(thread, word(b, ctx, SCRATCH_BYTES))], source_etype=i8)
     with loop(b, begin, end) as task:
@@ -50,7 +51,7 @@ def undefined(dtype: ir.Type, lanes: int) -> ir.Constant:
 
 
 @contextmanager
-def loop(b: Builder, start: int | ir.Value, stop: int | ir.Value, step: int = 1) -> Iterator[ir.Value]:
+def loop(b: Builder, start: int | ir.Value, stop: int | ir.Value, step: int = 1) -> Generator[ir.Value]:
     """`for i in range(start, stop, step)`: the builder stands in the body; no loop where it would run once."""
     first, last = known(start), known(stop)
     if first is not None and last is not None and first < last <= first + step:
@@ -88,17 +89,6 @@ def fold(b: Builder, count: int | ir.Value, carried: list[ir.Value], body: Body)
     return [*phis]
 
 
-def total(b: Builder, *terms: int | ir.Value) -> ir.Value:
-    """The sum of i64 terms."""
-    values = [t for t in terms if not isinstance(t, int)]
-    return reduce(b.add, [*values, number(sum(t for t in terms if isinstance(t, int)))])
-
-
-def scaled(b: Builder, x: int | ir.Value, factor: int | ir.Value) -> ir.Value:
-    """`x * factor` as an i64."""
-    return b.mul(as_value(x), as_value(factor))
-
-
 def least(b: Builder, x: ir.Value, y: ir.Value) -> ir.Value:
     return b.select(b.icmp_signed("<", x, y), x, y)
 
@@ -121,10 +111,6 @@ def at(b: Builder, base: ir.Value, offset: int | ir.Value, dtype: ir.Type) -> ir
     return b.gep(base, [as_value(offset)], source_etype=dtype)
 
 
-def bytes_at(b: Builder, base: ir.Value, offset: int) -> ir.Value:
-    return b.gep(base, [number(offset)], source_etype=i8)
-
-
 def load(b: Builder, address: ir.Value, dtype: ir.Type, lanes: int = 1) -> ir.Value:
     """`lanes` elements at `address` (a scalar if 1)."""
     return b.load(address, typ=dtype if lanes == 1 else vector(dtype, lanes), align=size_of(dtype))
@@ -140,7 +126,7 @@ def prefetch(b: Builder, address: ir.Value, to_write: bool = False, level: int =
 def prefetch_lines(b: Builder, address: ir.Value, start: int, size: int) -> None:
     """Asks for the cache lines of `size` bytes that lie `start` bytes behind an address."""
     for line in range(0, size, LINE):
-        prefetch(b, bytes_at(b, address, start + line))
+        prefetch(b, b.gep(address, [number(start + line)], source_etype=i8))
 
 
 def store(b: Builder, x: ir.Value, address: ir.Value, dtype: ir.Type) -> None:
@@ -162,8 +148,8 @@ def splat(b: Builder, x: ir.Value, lanes: int) -> ir.Value:
     if isinstance(x, ir.Constant):
         return Splat(vector(x.type, lanes), x)
     nothing = undefined(x.type, lanes)
-    return b.once(lanes, (x,), lambda x: b.shuffle_vector(b.insert_element(nothing, x, i32(0)), nothing,
-                                                          zero(i32, lanes)))
+    return b.once(lanes, (x,), lambda: b.shuffle_vector(b.insert_element(nothing, x, i32(0)), nothing,
+                                                        zero(i32, lanes)))
 
 
 def shuffle(b: Builder, x: ir.Value, y: ir.Value, picks: Sequence[int]) -> ir.Value:
@@ -203,3 +189,12 @@ def table(module: ir.Module, name: str, values: Sequence[int]) -> ir.Value:
 
 def round_up(x: int, step: int) -> int:
     return -(-x // step) * step
+
+
+def multiply_add(b: Builder, fma: bool, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
+    """`x * y + z`, rounded once where the machine can."""
+    if not fma:
+        return b.fadd(b.fmul(x, y), z)
+    name = f"llvm.fma.{suffix(x.type)}"
+    kind = ir.FunctionType(x.type, [x.type] * 3)
+    return b.call(b.module.globals.get(name) or b.module.declare_intrinsic(name, fnty=kind), [x, y, z])

@@ -11,9 +11,9 @@ from stele.backend.llvm.library import Gemm
 from stele.backend.llvm.nest import least, most
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim
-from stele.ir.types import Type, product
+from stele.ir.types import TupleType, product
 from stele.kernel.cost import instructions
-from stele.kernel.fuse import Kernel
+from stele.kernel.kinds import Kernel
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 
 PIECE = 1 << 28
@@ -27,7 +27,7 @@ WATCH = ir.FunctionType(i64, [pointer, i64])
 
 def work(kernel: Kernel) -> Dim:
     """About how much work a kernel is."""
-    return sum((work_of(v) for v in kernel.body if isinstance(v.type, Type)), 0)
+    return sum((work_of(v) for v in kernel.body if not isinstance(v.type, TupleType)), 0)
 
 
 def work_of(v: Value) -> Dim:

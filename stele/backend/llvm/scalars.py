@@ -9,7 +9,7 @@ from llvmlite import ir
 from stele.backend.llvm.launch import Builder
 from stele.backend.llvm.nest import splat, suffix, vector
 from stele.errors import DTypeError
-from stele.ir.scalars import Number
+from stele.ir.scalars import Number, Scalars
 from stele.ir.types import DType, bool_, float16, float32, int64, uint32
 from stele.kernel.approx import Approximations
 from stele.kernel.vocabulary import Element, Operand, result_dtype
@@ -85,11 +85,9 @@ class LLVMScalars(Approximations[ir.Value]):
         return self.builder.call(function, values)
 
     def constant(self, value: Number, dtype: DType) -> Scalar:
-        if dtype.is_float and dtype.bits > 16:
-            return self.element(ir.Constant(TYPES[dtype.name], float(value)), dtype)
         if dtype.is_float:
-            bits = int(dtype.numpy.type(value).view("uint16"))
-            return self.element(ir.Constant(TYPES[dtype.name], bits), dtype)
+            number = float(value) if dtype.bits > 16 else int(dtype.array(value).view("uint16"))
+            return self.element(ir.Constant(TYPES[dtype.name], number), dtype)
         if int(value) != value:
             raise DTypeError(f"{value} is no {dtype}; cast the element to a float dtype first")
         return self.element(ir.Constant(TYPES[dtype.name], int(value)), dtype)
@@ -183,6 +181,9 @@ class LLVMScalars(Approximations[ir.Value]):
         if name not in FORMULAS or kind == "b" or (name in ("shl", "shr") and kind == "f"):
             raise DTypeError(f"{name} has no meaning on {x.dtype}; cast the operands first")
         return FORMULAS[name](self, x, y)
+
+
+_: type[Scalars[Scalar]] = LLVMScalars      # it says every word of the vocabulary
 
 
 def _compare(build: Callable[..., ir.Value], sign: str, b: Builder, x: ir.Value, y: ir.Value) -> ir.Value:

@@ -15,15 +15,15 @@ from stele.backend.llvm.scalars import LLVMScalars, Scalar
 from stele.ir.graph import Value
 from stele.ir.sizes import ceil
 from stele.ir.types import int64, product
-from stele.kernel.fuse import Kernel
+from stele.kernel import kinds
 from stele.kernel.loops import Axis
-from stele.ops.linear import ScatterAdd
+from stele.ops.gather import ScatterAdd
 
 TASK = 32768
 """Elements of the result that one task owns."""
 
 
-def emit_scatter(module: ir.Module, name: str, kernel: Kernel, slots: Slots, target: Machine) -> list[Launch]:
+def emit_scatter(module: ir.Module, name: str, kernel: kinds.Scatter, slots: Slots, target: Machine) -> list[Launch]:
     """Adds the function of a ScatterAdd of (pre, index, post) into (pre, size, post)."""
     (y,) = kernel.results
     scatter = Scatter(module, name, y, slots, target)

@@ -1,7 +1,7 @@
 """The checks, one function each: a program in, findings out."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from stele.inspect.lint.finding import Finding, found, spelled
 from stele.inspect.lint.patterns import (
@@ -14,9 +14,9 @@ from stele.inspect.lint.patterns import (
     masked,
     probabilities,
 )
-from stele.inspect.lint.subject import Gradient, Subject
+from stele.inspect.lint.subject import Gradient, Grown, Subject
 from stele.ir.graph import Value
-from stele.ir.origin import Where
+from stele.ir.origin import Origin, Where
 from stele.ir.types import float64, show
 from stele.ops.composite import AlongAxis, Gelu, Normalize, Silu
 from stele.ops.contraction import Contraction
@@ -113,16 +113,44 @@ def permuted(back: Value, subject: Subject) -> Value | None:
 
 def unused_gradient(subject: Subject) -> Iterator[Finding]:
     """a gradient computed for an input nobody asked for"""
-    used = any(g.is_used for g in subject.gradients)
+    used, left_out = any(g.is_used for g in subject.gradients), {id(g) for g in subject.left_out}
     asked = used or not all(g.is_argument for g in subject.gradients)
-    unused = [g for g in subject.gradients if asked and not g.is_used and (used or g.is_argument)]
+    unused = [g for g in subject.gradients if asked and not g.is_used and (used or g.is_argument)
+              and id(g) not in left_out]
     places: dict[Where, list[Gradient]] = {}
     for g in unused:
         places.setdefault(frozenset(o for o in g.value.where if o.gradient) or g.value.where, []).append(g)
     for where, group in places.items():
-        names = ", ".join(g.of for g in group[:3]) + (f" and {len(group) - 3} more" if len(group) > 3 else "")
-        yield found("unused-gradient", where, f"this computes a gradient of {names}, which nothing takes. Leave out "
-                    "requires_grad on data, and detach() what is not to be trained.")
+        yield found("unused-gradient", where, f"this computes a gradient of {several(group)}, which nothing takes. "
+                    "Leave out requires_grad on data, and detach() what is not to be trained.")
+
+
+def left_out(subject: Subject) -> Iterator[Finding]:
+    """an optimiser that does not hold all parameters that gradients are computed of"""
+    if group := subject.left_out:
+        names = " and ".join(dict.fromkeys(type(stepped.optimizer).__name__ for stepped in subject.optimizers))
+        where = frozenset[Origin]().union(*(stepped.where for stepped in subject.optimizers))
+        asked = spelled(frozenset[Origin]().union(*(g.value.where for g in group)))
+        yield found("left-out-parameter", where, f"{names} does not hold {several(group)}: gradients of them are "
+                    f"computed ({asked}), but they never change. Give it all of model.parameters(); what is to "
+                    "stay as it is, detach(), or set its requires_grad to False.")
+
+
+def gradients_not_zeroed(subject: Subject) -> Iterator[Finding]:
+    """gradients that are added to those of earlier steps, as nothing sets them to zero between"""
+    places: dict[Where, list[Grown]] = {}
+    for grown in subject.grown:
+        places.setdefault(grown.where, []).append(grown)
+    for where, group in places.items():
+        yield found("gradients-not-zeroed", where, f"this adds to the gradients of {several(group)} that an earlier "
+                    "step has used, so that each step goes along the sum of all gradients so far. Call "
+                    "optimizer.zero_grad() before loss.backward().")
+
+
+def several(group: Sequence[Gradient | Grown]) -> str:
+    """Whose gradients these are: three names, and how many more."""
+    names = [*dict.fromkeys(g.of for g in group)]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def host_sync(subject: Subject) -> Iterator[Finding]:
@@ -139,6 +167,15 @@ def traced_every_call(subject: Subject) -> Iterator[Finding]:
         yield found("traced-every-call", where, "the function that computes this was traced in every one of its calls, "
                     "which takes many times what running it does. Call st.compile once, before the loop, and pass what "
                     "changes as a tensor; name sizes that change: dims={\"x\": {0: \"batch\"}}.")
+
+
+def host_op(subject: Subject) -> Iterator[Finding]:
+    """an op that Python computes in the midst of a program"""
+    for v in subject.values:
+        if v.op.family == "host":
+            yield found("host-op", v.where, f"{v.op.name} has no kernel: NumPy computes it, on one thread, while the "
+                        "program waits, and nothing joins it. Look whether other functions of st say the same; keep it "
+                        "out of loops; pass all there is at once.")
 
 
 def silent_float64(subject: Subject) -> Iterator[Finding]:
@@ -184,8 +221,11 @@ CHECKS: dict[str, Check] = {
     "activation-before-pooling": activation_before_pooling,
     "layout-ping-pong": layout_ping_pong,
     "unused-gradient": unused_gradient,
+    "left-out-parameter": left_out,
+    "gradients-not-zeroed": gradients_not_zeroed,
     "host-sync": host_sync,
     "traced-every-call": traced_every_call,
+    "host-op": host_op,
     "silent-float64": silent_float64,
     "column-meets-row": column_meets_row,
 }

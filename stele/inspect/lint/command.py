@@ -12,6 +12,7 @@ from stele.follow import FOLLOWER
 from stele.inspect.lint.finding import Finding, grouped
 from stele.inspect.lint.watch import Watch
 from stele.inspect.script import run_script
+from stele.ir.origin import setting
 from stele.train.options import LintOptions
 
 CLEAN, FOUND = 0, 1
@@ -23,12 +24,8 @@ def lint_file(options: LintOptions) -> int:
     Raises DataError for a file that fails, or that makes no program.
     """
     watch = Watch()
-    token = FOLLOWER.set(watch)
-    try:
-        with redirect_stdout(sys.stderr):
-            failure = run_script(options.file, options.arguments)
-    finally:
-        FOLLOWER.reset(token)
+    with setting(FOLLOWER, watch), redirect_stdout(sys.stderr):
+        failure = run_script(options.file, options.arguments)
     found = grouped(finding for finding in watch.findings() if finding.check not in options.without)
     print(json.dumps([asdict(finding) for finding in found], indent=2) if options.json else report(found, watch))
     if failure:

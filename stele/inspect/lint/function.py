@@ -2,30 +2,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any
 
 from stele import tree
-from stele.backend.locks import RUNNING
 from stele.compiled import Compiled, Method, compile
 from stele.errors import TraceError
-from stele.follow import FOLLOWER, Follower
+from stele.follow import FOLLOWER
+from stele.functions import zeros
 from stele.handle import Handle, is_symbolic
 from stele.inspect.lint.checks import CHECKS, check
 from stele.inspect.lint.finding import Finding
-from stele.inspect.lint.subject import Subject, of_traced
+from stele.inspect.lint.gradients import growing
+from stele.inspect.lint.subject import Steps, Subject, of_traced
 from stele.ir.graph import Value, walk
-from stele.ir.origin import Where, here
-from stele.ir.types import Sizes, Type
+from stele.ir.origin import Where, here, setting
 from stele.ops.arguments import choice
-from stele.signature import leaf_names, shape_of, type_of
 from stele.symbolic import Function
-from stele.trace import Traced, trace
+from stele.trace import Traced, traced_on
 
 
-class Looks(Follower):
+class Looks(Steps):
     """The places where a function that is traced asks for numbers that are not there."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.places: list[Where] = []
 
     def looked(self, v: Value) -> None:
@@ -34,15 +35,14 @@ class Looks(Follower):
 
 
 def lint(f: Callable[..., Any], *args: Any, without: Collection[str] = (), **kwargs: Any) -> list[Finding]:
-    """What the checks find in f, traced on these arguments: nothing runs, and state is put back.
+    """The findings of all checks in `f`, traced on `args` and `kwargs`: nothing runs, and state is put back.
 
     f is a function, compiled or not, a module, or what `st.function` made (which takes no arguments here). `without`
-    names checks to leave out; a finding has `check`, `file`, `line` and `message`.
+    names checks to leave out; a finding has `check`, `file`, `line` and `message`. The checks stand in docs/lint.md.
 
-    >>> import stele as st
     >>> def loss(x, y):
     ...     return st.cross_entropy(st.softmax(x), y)
-    >>> [finding.check for finding in lint(loss, st.zeros((2, 3)), st.tensor([0, 2]))]
+    >>> [finding.check for finding in st.lint(loss, st.zeros((2, 3)), st.tensor([0, 2]))]
     ['softmax-twice']
     """
     for name in without:
@@ -53,27 +53,34 @@ def lint(f: Callable[..., Any], *args: Any, without: Collection[str] = (), **kwa
 def findings(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Finding]:
     """What all checks find in f on these arguments."""
     if isinstance(f, Function):
-        return check(of_traced(f.plan.traced, ()))
+        return check(of_traced(f.plan.traced, (), Steps()))
     if isinstance(f, Method):
         f, args = f.compiled, (f.instance, *args)
     compiled = f if isinstance(f, Compiled) else compile(f)
     leaves, spec = tree.flatten((args, kwargs))
     looks = Looks()
-    token = FOLLOWER.set(looks)
     try:
-        traced = traced_on(compiled, leaves, spec)
+        with setting(FOLLOWER, looks):
+            traced = traced_on(compiled.function, leaves, spec)
+            again = traced_again(traced, compiled, leaves, spec)
     except TraceError:
         if not looks.places:
             raise
         return check(Subject(looks=tuple(looks.places)))
+    subject = of_traced(traced, {id(x) for x in leaves if isinstance(x, Handle)}, looks)
+    return check(replace(subject, optimizers=tuple(looks.optimizers.values()), grown=growing(again, looks)))
+
+
+def traced_again(traced: Traced, compiled: Compiled, leaves: list[Any], spec: tree.Spec | None) -> Traced:
+    """The function as a later call finds it: with gradients in `.grad` that the first one has left there."""
+    left = {h for h, part in traced.grads if part.kind == "made"}
+    new = [traced.handles[h] for h, g in traced.grads_read if g is None and h in left]
+    if not new:
+        return traced
+    try:
+        for handle in new:
+            handle._grad = zeros(handle._value.shape, dtype=handle._value.dtype)
+        return traced_on(compiled.function, leaves, spec)
     finally:
-        FOLLOWER.reset(token)
-    return check(of_traced(traced, {id(x) for x in leaves if isinstance(x, Handle)}))
-
-
-def traced_on(compiled: Compiled, leaves: list[Any], spec: tree.Spec | None) -> Traced:
-    """The function on leaves of the shapes they have."""
-    shapes = {k: shape for k, x in enumerate(leaves) if (shape := shape_of(x)) is not None}
-    types = {k: Type(type_of(leaves[k]), shape) for k, shape in shapes.items()}
-    with RUNNING:
-        return trace(compiled.function, spec, leaves, types, leaf_names(compiled.function, spec), Sizes({}, []))
+        for handle in new:
+            handle._grad = None

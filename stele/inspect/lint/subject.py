@@ -1,38 +1,56 @@
 """What the checks look at: one program as it was traced, before any pass."""
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from stele.handle import owner
-from stele.ir.graph import Value, users, walk
-from stele.ir.origin import Where, is_gradient
+from stele.follow import Follower
+from stele.handle import Handle, owner
+from stele.ir.graph import Value, nested, users
+from stele.ir.origin import Where, here, is_gradient
 from stele.trace import Traced
 
 
 class Gradient(NamedTuple):
-    """A gradient that `backward` leaves in `.grad`: whose, its value, whether of an argument, and whether anything
-    takes it.
+    """A gradient that `backward` leaves in `.grad`: whose, its value, its tensor if that is a parameter, whether it is
+    of an argument, and whether anything takes it.
     """
 
     of: str
     value: Value
+    parameter: Handle | None
     is_argument: bool
     is_used: bool
+
+
+class Grown(NamedTuple):
+    """A gradient that was added to one that a step had used: whose, and where."""
+
+    of: str
+    where: Where
+
+
+class Stepped(NamedTuple):
+    """An optimiser whose steps were seen, and where."""
+
+    optimizer: Any
+    where: Where
 
 
 @dataclass(frozen=True)
 class Subject:
     """A program, or a part of what is known of one: its values with those of nested graphs, whether they may still be
-    differentiated, the gradients it leaves, the places where Python asks for numbers in every step, and those of
-    functions that are traced in every call.
+    differentiated, the gradients it leaves, the optimisers that step, the gradients that are never zeroed, the places
+    where Python asks for numbers in every step, and those of functions that are traced in every call.
     """
 
     values: tuple[Value, ...] = ()
     differentiable: bool = False
     gradients: tuple[Gradient, ...] = ()
+    optimizers: tuple[Stepped, ...] = ()
+    grown: tuple[Grown, ...] = ()
     looks: tuple[Where, ...] = ()
     traced: tuple[Where, ...] = ()
 
@@ -47,6 +65,13 @@ class Subject:
         return users(self.forward)
 
     @property
+    def left_out(self) -> tuple[Gradient, ...]:
+        """The gradients that nothing takes, of parameters that none of the optimisers holds."""
+        held = {id(p) for stepped in self.optimizers for p in stepped.optimizer.parameters}
+        return tuple(g for g in self.gradients if held and not g.is_used and g.parameter is not None
+                     and id(g.parameter) not in held)
+
+    @property
     def has_gradients(self) -> bool:
         return len(self.forward) < len(self.values)
 
@@ -56,23 +81,44 @@ class Subject:
         return not (self.differentiable or self.has_gradients)
 
 
-def nested(values: Iterable[Value]) -> Iterator[Value]:
-    """The values, and those of the graphs their ops hold."""
-    for v in values:
-        yield v
-        for graph in v.op.graphs:
-            yield from nested(graph)
+class Steps(Follower):
+    """Sees which optimisers step, and where, and which modules are called, for the names of their parameters."""
+
+    def __init__(self) -> None:
+        self.optimizers: dict[int, Stepped] = {}
+        self.modules: dict[int, Any] = {}
+        self.paths: dict[int, str] = {}
+
+    def stepped(self, optimizer: Any) -> None:
+        self.optimizers.setdefault(id(optimizer), Stepped(optimizer, here()))
+
+    def passed(self, module: Any, y: Any) -> None:
+        if id(module) not in self.modules:
+            self.modules[id(module)] = module
+            for path, p in module.named_parameters():
+                self.paths[id(p)] = max(path, self.paths.get(id(p), ""), key=lambda path: path.count("."))
+
+    def name(self, handle: Handle, otherwise: str) -> str:
+        """The path of a parameter in the outermost module that was called; of others what else they are known by."""
+        path = self.paths.get(id(handle))
+        return otherwise if path is None or otherwise.endswith(f".{path}") else path
+
+    def names(self, traced: Traced) -> dict[int, str]:
+        """What the tensors of a traced function are called, by number."""
+        label = {h: traced.graph.parameters[k].op.label for h, k in traced.read.items()}  # type: ignore[attr-defined]
+        return {h: self.name(x, label.get(h, "a tensor")) for h, x in enumerate(traced.handles)}
 
 
-def of_traced(traced: Traced, arguments: Collection[int]) -> Subject:
-    """A traced function; `arguments` are the identities of the tensors it was called with."""
+def of_traced(traced: Traced, arguments: Collection[int], steps: Steps) -> Subject:
+    """A traced function; `arguments` are the identities of the tensors it was called with, `steps` what was seen."""
     graph = traced.graph
-    values = tuple(nested(walk([*graph.parameters, *graph.results])))
-    label = {h: p.op.label for (kind, h), p in zip(traced.inputs, graph.parameters) if kind == "handle"}  # type: ignore[attr-defined]
+    values = tuple(graph.everything)
+    names = steps.names(traced)
     takers = users(v for v in graph if not is_gradient(v.where))
     left = [(h, graph.results[traced.made[part.what].result]) for h, part in traced.grads if part.kind == "made"]
-    gradients = tuple(Gradient(label.get(h, "a tensor"), g, id(traced.handles[h]) in arguments, bool(takers.get(g)))
-                      for h, g in left)
+    given = {h for h, x in enumerate(traced.handles) if id(x) in arguments}
+    gradients = tuple(Gradient(names[h], g, None if h in given else traced.handles[h], h in given,
+                               bool(takers.get(g))) for h, g in left)
     return Subject(values, any(m.requires_grad for m in traced.made), gradients)
 
 

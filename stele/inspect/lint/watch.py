@@ -5,13 +5,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from stele.follow import Follower
-from stele.handle import TRACING, owner
+from stele.handle import TRACING, Handle, owner
 from stele.inspect.lint.checks import check, training_mode
 from stele.inspect.lint.finding import Finding, spelled
-from stele.inspect.lint.subject import Gradient, Subject, of_evaluated, of_traced
+from stele.inspect.lint.gradients import Gradients
+from stele.inspect.lint.subject import Steps, Subject, of_evaluated, of_traced
 from stele.ir.graph import Value
 from stele.ir.origin import NOWHERE, Where, here
 from stele.plan import Plan
@@ -28,51 +27,40 @@ class Look:
     running: int = 0
 
 
-@dataclass
-class Left:
-    """A gradient that `backward` left in `.grad`, over all steps: its value in one of them, and whether it was used."""
-
-    value: Value
-    is_used: bool = False
-
-
-class Watch(Follower):
+class Watch(Steps):
     """Findings in all programs of a run, and `steps`, the number of those that computed gradients."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.found: set[Finding] = set()
         self.unlearned: set[Finding] = set()
         self.plans: dict[Plan, bool] = {}
         self.new: dict[Where, int] = defaultdict(int)       # programs made in calls running, by line
         self.looks: dict[Where, Look] = defaultdict(Look)
-        self.left: dict[Where, dict[str, Left]] = defaultdict(dict)
-        self.pending: WeakKeyDictionary[Value, Left] = WeakKeyDictionary()
+        self.gradients = Gradients(self)
         self.programs = self.steps = 0
 
     def findings(self) -> list[Finding]:
         """What was found. Without a single gradient in the run, nothing was learned from any of its programs."""
-        gradients = tuple(Gradient(of, left.value, False, left.is_used)
-                          for each in self.left.values() for of, left in each.items())
-        return sorted({*self.found, *check(Subject(gradients=gradients)), *(() if self.steps else self.unlearned)})
+        optimizers = tuple(self.optimizers.values())
+        left = [self.gradients.found(), *(self.of_plan(plan).gradients for plan in self.plans)]
+        whole = (Subject(gradients=found, optimizers=optimizers) for found in left)
+        return sorted({*self.found, *check(Subject(grown=tuple(self.gradients.grown))),
+                       *(finding for subject in whole for finding in check(subject)),
+                       *(() if self.steps else self.unlearned)})
 
     def lint(self, subject: Subject) -> bool:
-        """Adds what is found in one program; whether it computes gradients."""
+        """Adds what is found in one program; whether it computes gradients. What is left of them the end will tell."""
         self.programs += 1
-        self.found.update(check(subject))
+        self.found.update(check(replace(subject, gradients=())))
         if not subject.has_gradients:
             self.unlearned.update(training_mode(replace(subject, differentiable=False)))
         return subject.has_gradients
 
-    def take(self, values: Sequence[Value]) -> None:
-        """A gradient among these is used."""
-        for v in values:
-            if (left := self.pending.get(v)) is not None:
-                left.is_used = True
-
     def looked(self, v: Value) -> None:
         if TRACING.get() is not None:
             return
-        self.take([v])
+        self.gradients.take([v])
         where = here()
         look = self.looks[where]
         if self.steps and look.step != self.steps:
@@ -82,16 +70,14 @@ class Watch(Follower):
                 self.found.update(check(Subject(looks=(where,))))
 
     def evaluated(self, order: Sequence[Value], wanted: Sequence[Value]) -> None:
-        self.take(order)
-        self.steps += self.lint(of_evaluated(order))
-        targets = set(wanted)
+        targets, new = set(wanted), list[tuple[Handle, str, bool]]()
         for v in order:
-            handle = owner(v)
-            if handle is None or not handle.leaf or handle._grad is None or handle._grad._value not in targets:
-                continue
-            g: Value = handle._grad._value
-            of = f"{v.type}" + (f" made at {spelled(v.where)}" if v.where else "")
-            self.pending[g] = self.left[g.where].setdefault(of, Left(g))
+            h = owner(v)
+            if h is not None and h.leaf and h._grad is not None and h._grad._value in targets:
+                made = f"{v.type}" + (f" made at {spelled(v.where)}" if v.where else "")
+                new.append((h, self.name(h, made), id(h) in self.paths))
+        self.gradients.evaluated(order, new)
+        self.steps += self.lint(of_evaluated(order))
 
     def called(self, plan: Plan, handles: Sequence[Any], sizes: Mapping[str, int]) -> None:
         lines = NOWHERE.union(*(v.where for v in plan.traced.graph.results))
@@ -99,7 +85,11 @@ class Watch(Follower):
         if self.new[lines] == EVERY_CALL and lines:
             self.found.update(check(Subject(traced=(lines,))))
         if plan not in self.plans:
-            self.plans[plan] = self.lint(of_traced(plan.traced, {id(plan.traced.handles[h]) for h, (base, _) in
-                                                                 enumerate(plan.getters) if base is None}))
-        self.take([handles[k]._value for kind, k in plan.inputs if kind == "handle"])
+            self.plans[plan] = self.lint(self.of_plan(plan))
+        self.gradients.called(plan, handles)
         self.steps += self.plans[plan]
+
+    def of_plan(self, plan: Plan) -> Subject:
+        """The function behind a plan."""
+        given = {id(plan.traced.handles[h]) for h, (base, _) in enumerate(plan.getters) if base is None}
+        return of_traced(plan.traced, given, self)

@@ -16,6 +16,7 @@ from stele.follow import FOLLOWER
 from stele.inspect.script import run_script
 from stele.inspect.tune.contractions import Programs
 from stele.inspect.tune.search import Outcome, searches
+from stele.ir.origin import setting
 from stele.train.models import Cnn, ResNet50, Sentiment
 from stele.train.options import TuneOptions
 from stele.train.workloads import OPTIMIZERS, WORKLOADS, Trainer
@@ -34,7 +35,7 @@ def tune(options: TuneOptions) -> None:
                         hint="Call the training step or the model at the end of the file, on a batch.")
     end = perf_counter() + options.seconds
     waiting = searches(contractions)
-    answers: dict[str, int] = {}
+    answers: dict[str, str] = {}
     saved = 0.0
     try:
         while waiting:
@@ -60,12 +61,8 @@ def line(found: Outcome) -> str:
 def programs(options: TuneOptions) -> Programs:
     """The programs that a workload or a file runs."""
     seen = Programs()
-    token = FOLLOWER.set(seen)
-    try:
-        with redirect_stdout(sys.stderr):
-            failure = run_script(options.what, options.arguments) if options.what.suffix else run(str(options.what))
-    finally:
-        FOLLOWER.reset(token)
+    with setting(FOLLOWER, seen), redirect_stdout(sys.stderr):
+        failure = run_script(options.what, options.arguments) if options.what.suffix else run(str(options.what))
     if failure:
         raise DataError(f"{options.what} has to run to its end to be measured, but {failure}")
     return seen

@@ -11,6 +11,7 @@ from stele.evaluate import cut_at
 from stele.follow import Follower
 from stele.ir.graph import Graph, Value
 from stele.ir.origin import lines
+from stele.kernel import kinds
 from stele.kernel.fuse import fuse
 from stele.pipeline import Options, optimise
 from stele.plan import Plan, steady
@@ -74,7 +75,7 @@ def contractions(graph: Graph, sizes: Mapping[str, int], same: Collection[Value]
     the values that stay from call to call.
     """
     for kernel in fuse(graph).kernels:
-        if kernel.kind == "contraction" and kernel.anchor is not None:
+        if isinstance(kernel, kinds.Contraction):
             unchanged = tuple(k for k, v in enumerate(kernel.inputs) if v in same)
             yield (structure(kernel, (*kernel.inputs, *kernel.body)), unchanged), \
                 Contraction(cut_at(kernel.inputs, kernel.results), kernel.anchor, sizes, unchanged)

@@ -10,14 +10,13 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from stele.backend.buffers import Buffer
-from stele.backend.cpu.build import compile_graph
-from stele.backend.cpu.native import Native, numbers
 from stele.backend.cpu.program import Program
 from stele.backend.cpu.target import detect
 from stele.backend.llvm.choice import Choices
 from stele.inspect.tune.contractions import Contraction
 from stele.ir.sizes import at
 from stele.ir.types import Type
+from stele.pipeline import PASSES, Options, Request, make
 
 T = TypeVar("T")
 SWEPT = 1 << 26     # bytes that are more than any cache holds
@@ -26,20 +25,17 @@ SECONDS, FEWEST, MOST = 0.25, 3, 31     # how long two builds are timed beside e
 
 
 class Question(NamedTuple):
-    """A choice that was made: the price of each candidate, its name if it is an algorithm, and which was taken."""
+    """A choice that was made: the price of each candidate, how it prints, and which was taken; whether candidates are
+    whole algorithms, each with questions of its own."""
 
     prices: tuple[float, ...]
     names: tuple[str, ...]
     taken: int
+    is_algorithm: bool
 
     @property
     def name(self) -> str:
         return self.names[self.taken]
-
-    @property
-    def is_algorithm(self) -> bool:
-        """Whether candidates are whole algorithms, each with questions of its own."""
-        return bool(self.names[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +47,14 @@ class Trial(Choices):
     def choose(self, question: str, candidates: Sequence[tuple[float, T]]) -> tuple[float, T]:
         chosen = super().choose(question, candidates)
         taken = next(k for k, candidate in enumerate(candidates) if candidate is chosen)
-        names = tuple(x if isinstance(x, str) else "" for _, x in candidates)
-        self.asked[question] = Question(tuple(price for price, _ in candidates), names, taken)
+        prices, names = tuple(price for price, _ in candidates), tuple(str(x) for _, x in candidates)
+        self.asked[question] = Question(prices, names, taken, isinstance(chosen[1], str))
         return chosen
 
     @property
     def relevant(self) -> dict[str, Question]:
         """The questions that matter: not those about an algorithm that was not taken."""
-        given_up = {name for q in self.asked.values() for name in q.names if name != q.name}
+        given_up = {name for q in self.asked.values() if q.is_algorithm for name in q.names if name != q.name}
         return {question: q for question, q in self.asked.items() if question.partition(" ")[0] not in given_up}
 
 
@@ -74,13 +70,12 @@ class Build:
         return self.program.code.image.code
 
 
-def build(contraction: Contraction, answers: Mapping[str, int]) -> Build:
+def build(contraction: Contraction, answers: Mapping[str, str]) -> Build:
     """The program of a contraction under these answers."""
     trial = Trial(answers)
     target = replace(detect(), choices=trial)
-    graph = contraction.graph
-    image, manifest = compile_graph(lambda: graph, {}, contraction.steady, target, "fast", numbers(graph))
-    return Build(trial, Program(graph, Native(image, manifest)))
+    request = Request(contraction.graph, {}, contraction.steady, Options("cpu", frozenset(PASSES)), target)
+    return Build(trial, Program(contraction.graph, make(request)))
 
 
 def operands(contraction: Contraction) -> list[Buffer]:

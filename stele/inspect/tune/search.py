@@ -22,7 +22,7 @@ class Outcome:
     contraction: Contraction
     before: float
     after: float
-    answers: Mapping[str, int]
+    answers: Mapping[str, str]
     tried: int
     changed: tuple[str, ...]
 
@@ -47,10 +47,11 @@ class Search:
         self.end = end
         for question, asked in self.first.trial.asked.items():
             if asked.is_algorithm:
-                self.compare(question, range(len(asked.prices)))
+                self.compare(question, asked.names)
         for question, asked in self.best.trial.relevant.items():
             if not asked.is_algorithm:
-                self.compare(question, sorted(range(len(asked.prices)), key=asked.prices.__getitem__)[:TRIED])
+                cheapest = sorted(range(len(asked.prices)), key=asked.prices.__getitem__)[:TRIED]
+                self.compare(question, [asked.names[k] for k in cheapest])
         if self.best is self.first:
             return self.outcome(self.estimate, self.estimate)
         before, after = seconds((self.first, self.best), self.contraction, self.buffers)
@@ -58,14 +59,14 @@ class Search:
             self.best, after = self.first, before
         return self.outcome(before, after)
 
-    def compare(self, question: str, candidates: Iterable[int]) -> None:
+    def compare(self, question: str, candidates: Iterable[str]) -> None:
         """Times other candidates against the best one, and keeps what is faster, as long as there is time."""
-        for k in candidates:
+        for candidate in candidates:
             if perf_counter() >= self.end:
                 self.finished = False
                 return
-            other = build(self.contraction, {q: asked.taken for q, asked in self.best.trial.relevant.items()}
-                          | {question: k})
+            other = build(self.contraction, {q: asked.name for q, asked in self.best.trial.relevant.items()}
+                          | {question: candidate})
             if other.code in self.codes:
                 continue
             self.codes.add(other.code)
@@ -76,9 +77,9 @@ class Search:
     def outcome(self, before: float, after: float) -> Outcome:
         """What was found."""
         estimated, best = self.first.trial.relevant, self.best.trial.relevant
-        changed = tuple(f"{q.partition(' ')[0]}: {asked.name or asked.taken}" for q, asked in best.items()
-                        if q not in estimated or estimated[q].taken != asked.taken)
-        answers = {q: asked.taken for q, asked in best.items()} if changed or self.finished else {}
+        changed = tuple(f"{q.partition(' ')[0]}: {asked.name}" for q, asked in best.items()
+                        if q not in estimated or estimated[q].name != asked.name)
+        answers = {q: asked.name for q, asked in best.items()} if changed or self.finished else {}
         return Outcome(self.contraction, before, after, answers, len(self.codes), changed)
 
 

@@ -7,39 +7,64 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stele.ir.graph import Array, Value
+from stele.ir.scalars import S, Scalars
 from stele.ir.types import Type, bool_, float32
 from stele.ops.elementwise.base import Binary, Compare, Ternary, Unary, meet
 from stele.ops.linear import broadcast, cast, zeros_like
 
 
 class Add(Binary):
-    """x + z."""
+    """The sum x + z, elementwise, broadcast by NumPy's rule.
+
+    Two arrays meet in the dtype that holds both (int32 and float16 in float16, float16 and bfloat16 in float32); a
+    Python number takes the array's dtype, where a float among integers makes float32. Integers wrap; bools are joined
+    by or. Raises ShapeError where the shapes do not broadcast.
+
+    >>> st.add(st.tensor([[1], [2]]), st.tensor([10, 20])).tolist()
+    [[11, 21], [12, 22]]
+    >>> (st.tensor([1, 2]) + 0.5).dtype
+    float32
+    """
 
     def reference(self, *x: Array) -> Array: return np.add(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return x[0] + x[1]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] + x[1]
     def partials(self, y: Value, *x: Value) -> Any: return 1, 1
 
 
 class Sub(Binary):
-    """x - z."""
+    """The difference x - z, elementwise; shapes and dtypes meet as in `add`. Raises DTypeError for two bools.
+
+    >>> st.subtract(st.tensor([5, 7]), 2).tolist()
+    [3, 5]
+    """
 
     of_bool: ClassVar[bool] = False
 
     def reference(self, *x: Array) -> Array: return np.subtract(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return x[0] - x[1]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] - x[1]
     def partials(self, y: Value, *x: Value) -> Any: return 1, -1
 
 
 class Mul(Binary):
-    """x * z."""
+    """The product x * z, elementwise; shapes and dtypes meet as in `add`. Bools are joined by and.
+
+    >>> st.multiply(st.tensor([[1.0], [2.0]]), st.tensor([3.0, 4.0])).tolist()
+    [[3.0, 4.0], [6.0, 8.0]]
+    """
 
     def reference(self, *x: Array) -> Array: return np.multiply(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return x[0] * x[1]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] * x[1]
     def partials(self, y: Value, *x: Value) -> Any: return x[1], x[0]
 
 
 class Div(Binary):
-    """x / z, in floats."""
+    """The quotient x / z, elementwise, always a float: integers and bools become float32. Shapes meet as in `add`.
+
+    By IEEE 754, x / 0 is an infinity and 0 / 0 is NaN; for whole quotients see `floor_divide`.
+
+    >>> st.divide(st.tensor([1, 2, 0]), st.tensor([2, 0, 0])).tolist()
+    [0.5, inf, nan]
+    """
 
     samples: ClassVar[tuple[float, float]] = (0.3, 3)
 
@@ -47,33 +72,51 @@ class Div(Binary):
         return tuple(v if v.dtype.is_float else cast(v, float32) for v in meet(args))
 
     def reference(self, *x: Array) -> Array: return np.divide(x[0], x[1]).astype(x[0].dtype)
-    def scalar(self, s: Any, *x: Any) -> Any: return x[0] / x[1]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] / x[1]
     def partials(self, y: Value, *x: Value) -> Any: return 1 / x[1], -y / x[1]
 
 
 class Neg(Unary):
-    """The negative, -x."""
+    """The negative of x, in its dtype; unsigned integers wrap. Raises DTypeError for bools.
+
+    >>> st.negative(st.tensor([1.5, -2.0])).tolist()
+    [-1.5, 2.0]
+    """
 
     of_bool: ClassVar[bool] = False
 
     def reference(self, *x: Array) -> Array: return np.negative(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return -x[0]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return -x[0]
     def partials(self, y: Value, *x: Value) -> Any: return -1,
 
 
 class Maximum(Binary):
-    """The larger of x and z; NaN if either is NaN; ties share the gradient evenly."""
+    """The larger of x and z, elementwise; NaN if either is NaN. Shapes and dtypes meet as in `add`.
+
+    Where they tie, each gets half of the gradient, as in PyTorch. For the largest element of one array see `max`.
+
+    >>> st.maximum(st.tensor([1.0, 5.0]), 3.0).tolist()
+    [3.0, 5.0]
+    >>> st.grad(lambda x: st.maximum(x, 3.0).sum())(st.tensor([1.0, 3.0, 5.0])).tolist()
+    [0.0, 0.5, 1.0]
+    """
 
     def reference(self, *x: Array) -> Array: return np.maximum(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.max(x[0], x[1])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.max(x[0], x[1])
     def partials(self, y: Value, *x: Value) -> Any: return winner(x[0], x[1]), winner(x[1], x[0])
 
 
 class Minimum(Binary):
-    """The smaller of x and z; NaN if either is NaN; ties share the gradient evenly."""
+    """The smaller of x and z, elementwise; NaN if either is NaN. Shapes and dtypes meet as in `add`.
+
+    Where they tie, each gets half of the gradient, as in PyTorch. For the smallest element of one array see `min`.
+
+    >>> st.minimum(st.tensor([1.0, 5.0, float("nan")]), 3.0).tolist()
+    [1.0, 3.0, nan]
+    """
 
     def reference(self, *x: Array) -> Array: return np.minimum(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.min(x[0], x[1])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.min(x[0], x[1])
     def partials(self, y: Value, *x: Value) -> Any: return winner(x[1], x[0]), winner(x[0], x[1])
 
 
@@ -83,53 +126,81 @@ def winner(x: Value, z: Value) -> Value:
 
 
 class Less(Compare):
-    """x < z."""
+    """Whether x < z, elementwise, as bools; false where either is NaN. Shapes meet as in `add`.
+
+    Integers are compared with a Python number as they are, whatever it is: nothing is rounded to the array's dtype.
+
+    >>> st.less(st.tensor([1, 2, 3]), 2.5).tolist()
+    [True, True, False]
+    """
 
     rounding: ClassVar[Any] = math.floor, math.ceil
 
     def reference(self, *x: Array) -> Array: return np.less(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return x[0] < x[1]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] < x[1]
 
 
 class LessEqual(Compare):
-    """x <= z."""
+    """Whether x <= z, elementwise, as bools; false where either is NaN. Operands meet as in `less`.
+
+    >>> st.less_equal(st.tensor([1, 2, 3]), 2).tolist()
+    [True, True, False]
+    """
 
     rounding: ClassVar[Any] = math.ceil, math.floor
 
     def reference(self, *x: Array) -> Array: return np.less_equal(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return x[0] <= x[1]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] <= x[1]
 
 
 class Greater(Compare):
-    """x > z."""
+    """Whether x > z, elementwise, as bools; false where either is NaN. Operands meet as in `less`.
+
+    >>> st.greater(st.tensor([1, 2, 3]), st.tensor([[2], [3]])).tolist()
+    [[False, False, True], [False, False, False]]
+    """
 
     rounding: ClassVar[Any] = math.ceil, math.floor
 
     def reference(self, *x: Array) -> Array: return np.greater(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return x[0] > x[1]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] > x[1]
 
 
 class GreaterEqual(Compare):
-    """x >= z."""
+    """Whether x >= z, elementwise, as bools; false where either is NaN. Operands meet as in `less`.
+
+    >>> st.greater_equal(st.tensor([1, 2, 3]), 2).tolist()
+    [False, True, True]
+    """
 
     rounding: ClassVar[Any] = math.floor, math.ceil
 
     def reference(self, *x: Array) -> Array: return np.greater_equal(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return x[0] >= x[1]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] >= x[1]
 
 
 class Equal(Compare):
-    """x == z."""
+    """Whether x == z, elementwise, as bools; NaN equals nothing, not even itself. Operands meet as in `less`.
+
+    >>> st.equal(st.tensor([1, 2]), 2).tolist()
+    [False, True]
+    >>> st.equal(st.tensor([200]).astype("uint8"), 456).tolist()
+    [False]
+    """
 
     def reference(self, *x: Array) -> Array: return np.equal(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.eq(x[0], x[1])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.eq(x[0], x[1])
 
 
 class NotEqual(Compare):
-    """x != z."""
+    """Whether x != z, elementwise, as bools; NaN differs from everything, itself included. Operands meet as in `less`.
+
+    >>> st.not_equal(st.tensor([1.0, float("nan")]), st.tensor([1.0, float("nan")])).tolist()
+    [False, True]
+    """
 
     def reference(self, *x: Array) -> Array: return np.not_equal(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.ne(x[0], x[1])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.ne(x[0], x[1])
 
 
 class Select(Ternary):
@@ -149,7 +220,7 @@ class Select(Ternary):
         return (cls(), (np.array([True, False, True]), Type(float32, (3,)), Type(float32, (3,)))),
 
     def reference(self, *x: Array) -> Array: return np.where(x[0], x[1], x[2])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.select(x[0], x[1], x[2])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.select(x[0], x[1], x[2])
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return None, self(x[0], g, zeros_like(g)), self(x[0], zeros_like(g), g)

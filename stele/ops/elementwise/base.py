@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stele.errors import ArgumentError, DTypeError
-from stele.ir.graph import Literal, Op, Value, literal, number_dtype
+from stele.ir.graph import Literal, Op, Placed, Value, literal, number_dtype
+from stele.ir.scalars import S, Scalars
+from stele.ir.sizes import Dim
 from stele.ir.types import DType, Type, bool_, broadcast_shapes, float32, highest, int64, lowest, promote
-from stele.ops.linear import broadcast, cast
+from stele.ops.linear import along, broadcast, cast
 
 Rounding = Callable[[float], int]
 Operand = Any       # a value, or a number that takes the dtype of the values it meets
@@ -37,6 +39,7 @@ class Elementwise(Op):
     arity: ClassVar[int] = 1
     samples: ClassVar[tuple[float, float]] = (-3, 3)
     of_bool: ClassVar[bool] = True      # whether it has a meaning for bools, as in NumPy
+    of_float: ClassVar[bool] = True     # and for floats
 
     def prepare(self, *args: Any) -> tuple[Value, ...]:
         if len(args) != self.arity:
@@ -44,12 +47,14 @@ class Elementwise(Op):
         return meet(args)
 
     def type(self, *x: Type) -> Type:
+        if not self.of_float:
+            needs_integer(self, x[0].dtype, self.of_bool)
         if not self.of_bool and x[0].dtype == bool_:
             raise DTypeError(f"{self.name} needs numbers, got bool",
                              hint="Convert with .astype('int64'); bools meet in x & y, x | y, x ^ y and ~x.")
         return x[0]
 
-    def scalar(self, s: Any, *x: Any) -> Any:
+    def scalar(self, s: Scalars[S], *x: S) -> S:
         """The result's element from the operands' elements, said to a scalar builder."""
         raise NotImplementedError(self.name)
 
@@ -71,6 +76,10 @@ class Elementwise(Op):
             return None
         parts = [scaled(t, p) for t, p in zip(dx, self.partials(y, *x)) if t is not None and p is not None]
         return reduce(lambda a, b: a + b, parts) if parts else None
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return self(*(along(a, n) for a in x))
+
 
 
 def scaled(g: Value, p: Value | float) -> Value:

@@ -8,7 +8,8 @@ import numpy as np
 
 from stele.errors import ArgumentError, DTypeError
 from stele.ir.graph import Array, Value, literal
-from stele.ir.types import Type, bool_, float32, highest, lowest, uint8
+from stele.ir.scalars import S, Scalars
+from stele.ir.types import bool_, float32, highest, lowest, uint8
 from stele.ops.elementwise.arithmetic import (
     Add,
     Div,
@@ -25,7 +26,7 @@ from stele.ops.elementwise.arithmetic import (
     Select,
     Sub,
 )
-from stele.ops.elementwise.base import Binary, Operand, function, meet, needs_integer
+from stele.ops.elementwise.base import Binary, Operand, function, meet
 from stele.ops.elementwise.unary import log, reciprocal, rsqrt, sqrt, square
 from stele.ops.linear import cast, ones_like, zeros_like
 
@@ -43,7 +44,7 @@ class Pow(Binary):
             return np.power(x[0], x[1])
         return np.where(x[1] >= 0, np.power(x[0], np.abs(x[1])), np.where(np.abs(x[0]) == 1, x[0] ** (x[1] & 1), 0))
 
-    def scalar(self, s: Any, *x: Any) -> Any:
+    def scalar(self, s: Scalars[S], *x: S) -> S:
         return s.pow(x[0], x[1]) if x[0].dtype.is_float else whole_power(s, x[0], x[1])
 
     def partials(self, y: Value, *x: Value) -> Any:
@@ -52,12 +53,12 @@ class Pow(Binary):
             Select()(none, zeros_like(y), y * log(Select()(none, 1.0, x[0])))
 
 
-def whole_power(s: Any, x: Any, z: Any) -> Any:
+def whole_power(s: Scalars[S], x: S, z: S) -> S:
     """Integers to the power of integers: squares of x where z has a bit; few exponents have more than the first six."""
     signed = x.dtype.kind == "i"
     lost = (z < 0) & s.ne(x, 1) & s.ne(x, -1) if signed else None
 
-    def squares(y: Any, x: Any, first: int, last: int) -> tuple[Any, Any]:
+    def squares(y: S, x: S, first: int, last: int) -> tuple[S, S]:
         for k in range(first, last):
             y = s.select(s.ne(z & (1 << k), 0), y * x, y)
             x = x * x
@@ -69,24 +70,36 @@ def whole_power(s: Any, x: Any, z: Any) -> Any:
 
 
 class FloorDivide(Binary):
-    """x / z rounded down to a whole number; of integers 0 where z is 0."""
+    """The quotient x / z rounded down to a whole number, as Python's //; shapes and dtypes meet as in `add`.
+
+    Integers stay integers, and are 0 where z is 0 (NumPy's rule). The derivative is 0. Raises DTypeError for two bools.
+
+    >>> st.floor_divide(st.tensor([7, -7, 7]), st.tensor([2, 2, 0])).tolist()
+    [3, -4, 0]
+    """
 
     samples: ClassVar[tuple[float, float]] = (0.5, 5)
     of_bool: ClassVar[bool] = False
 
     def reference(self, *x: Array) -> Array: return np.floor_divide(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return (s.quotient if x[0].dtype.is_float else s.idiv)(x[0], x[1])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return (s.quotient if x[0].dtype.is_float else s.idiv)(x[0], x[1])
 
 
 class Remainder(Binary):
-    """x - z * floor(x / z): it has the sign of z; of integers 0 where z is 0."""
+    """The remainder x - z * floor(x / z), as Python's %: it has the sign of z. Shapes and dtypes meet as in `add`.
+
+    Where z is 0 integers give 0 and floats NaN (NumPy's rule). Raises DTypeError for two bools.
+
+    >>> st.remainder(st.tensor([7, -7, 7]), st.tensor([3, 3, -3])).tolist()
+    [1, 2, -2]
+    """
 
     samples: ClassVar[tuple[float, float]] = (0.5, 5)
     of_bool: ClassVar[bool] = False
 
     def reference(self, *x: Array) -> Array: return np.remainder(x[0], x[1])
 
-    def scalar(self, s: Any, *x: Any) -> Any:
+    def scalar(self, s: Scalars[S], *x: S) -> S:
         if x[0].dtype.is_float:
             return s.remainder(x[0], x[1])
         return s.select(s.eq(x[1], 0), 0, x[0] - x[1] * s.idiv(x[0], x[1]))
@@ -116,9 +129,7 @@ class AtMost(Minimum):
 class Bits(Binary):
     """Two operands of one bool or integer dtype."""
 
-    def type(self, *x: Type) -> Type:
-        needs_integer(self, x[0].dtype)
-        return x[0]
+    of_float: ClassVar[bool] = False
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
@@ -130,29 +141,27 @@ class And(Bits):
     """Bits that both have."""
 
     def reference(self, *x: Array) -> Array: return np.bitwise_and(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return x[0] & x[1]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] & x[1]
 
 
 class Or(Bits):
     """Bits that either has."""
 
     def reference(self, *x: Array) -> Array: return np.bitwise_or(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return x[0] | x[1]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] | x[1]
 
 
 class Xor(Bits):
     """Bits that differ."""
 
     def reference(self, *x: Array) -> Array: return np.bitwise_xor(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return x[0] ^ x[1]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] ^ x[1]
 
 
 class Shift(Bits):
     """An integer moved by 0 to bits-1 places."""
 
-    def type(self, *x: Type) -> Type:
-        needs_integer(self, x[0].dtype, with_bool=False)
-        return x[0]
+    of_bool: ClassVar[bool] = False
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
@@ -164,14 +173,14 @@ class ShiftLeft(Shift):
     """x * 2**z, wrapping."""
 
     def reference(self, *x: Array) -> Array: return np.left_shift(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return x[0] << x[1]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] << x[1]
 
 
 class ShiftRight(Shift):
     """x / 2**z rounded down; unsigned dtypes shift zeros in."""
 
     def reference(self, *x: Array) -> Array: return np.right_shift(x[0], x[1])
-    def scalar(self, s: Any, *x: Any) -> Any: return x[0] >> x[1]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] >> x[1]
 
 
 add           = function(Add(), "add")
@@ -202,9 +211,14 @@ POWERS: dict[float, Callable[[Value], Value]] = {
 
 
 def pow(x: Operand, z: Operand) -> Value:
-    """x to the power z; a small number as exponent becomes products or roots.
+    """The power x ** z, elementwise; shapes and dtypes meet as in `add`.
 
-    Integers to the power of integers stay integers; a float as exponent makes them float32.
+    Integers to the power of integers stay integers, and wrap; a float exponent makes them float32. A negative base has
+    powers of whole z only, others are NaN; z = 0 gives 1, even of NaN. Raises DTypeError for integers to a negative
+    Python number; by an array of exponents those are 0, but for bases 1 and -1. The gradient in z is 0 where x is 0.
+
+    >>> st.pow(st.tensor([2, 3]), 3).tolist(), st.pow(st.tensor([4, 9]), 0.5).tolist()
+    ([8, 27], [2.0, 3.0])
     """
     z = int(z) if isinstance(z, np.integer) else z  # type: ignore[arg-type]
     if not isinstance(x, Value) or not isinstance(z, int | float):
@@ -223,7 +237,16 @@ def pow(x: Operand, z: Operand) -> Value:
 
 
 def where(condition: Operand, x: Operand | None = None, z: Operand | None = None) -> Value:
-    """x where a condition holds, else z: where(condition, x, z)."""
+    """The elements of x where the condition holds, else those of z: where(condition, x, z), all three broadcast.
+
+    x and z meet in one dtype, as in `add`; a condition of numbers holds where they are not 0. Both sides are computed,
+    and a zero gradient times inf is NaN: where one side is not defined, choose its argument first. Raises ArgumentError
+    without x and z, since how many places a condition names depends on its numbers.
+
+    >>> x = st.tensor([-1.0, 4.0])
+    >>> st.where(x > 0, st.sqrt(st.where(x > 0, x, 1.0)), 0.0).tolist()
+    [0.0, 2.0]
+    """
     if x is None or z is None:
         raise ArgumentError(f"where takes a condition and two operands, got {3 - (x, z).count(None)} of the three",
                             hint="Write st.where(x > 0, x, 0). How many places of a condition hold is known with its "
@@ -232,7 +255,17 @@ def where(condition: Operand, x: Operand | None = None, z: Operand | None = None
 
 
 def clip(x: Value, *, low: Operand | None = None, high: Operand | None = None) -> Value:
-    """x held between low and high; the gradient at a bound is 1. Bounds beyond an integer dtype bound nothing."""
+    """The elements of x held between `low` and `high`, numbers or arrays; None, the default, bounds nothing.
+
+    high where low > high, NaN where x is NaN (NumPy's rules). The derivative is 1 from bound to bound, both included,
+    as in PyTorch. Of integers, a low below their dtype and a high above it bound nothing, and a float bound makes
+    float32.
+
+    >>> st.clip(st.tensor([-2.0, 0.5, 9.0]), 0, 1).tolist()
+    [0.0, 0.5, 1.0]
+    >>> st.clip(st.tensor([1, 5, 9]), low=4).tolist()
+    [4, 5, 9]
+    """
     if low is not None and not (is_whole(x, low) and low <= lowest(x.dtype)):
         x = AtLeast()(x, low)
     if high is not None and not (is_whole(x, high) and high >= highest(x.dtype)):
@@ -246,17 +279,29 @@ def is_whole(x: Value, bound: Any) -> bool:
 
 
 def logical_and(x: Operand, z: Operand) -> Value:
-    """Whether both are true; a number is true unless it is zero."""
+    """Whether both x and z are true, elementwise, as bools; a number is true unless it is zero.
+
+    >>> st.logical_and(st.tensor([0, 1, 2]), st.tensor([True, False, True])).tolist()
+    [False, False, True]
+    """
     return And()(*truths(x, z))
 
 
 def logical_or(x: Operand, z: Operand) -> Value:
-    """Whether either is true; a number is true unless it is zero."""
+    """Whether x or z or both are true, elementwise, as bools; a number is true unless it is zero.
+
+    >>> st.logical_or(st.tensor([0, 1, 2]), st.tensor([False, False, True])).tolist()
+    [False, True, True]
+    """
     return Or()(*truths(x, z))
 
 
 def logical_xor(x: Operand, z: Operand) -> Value:
-    """Whether one is true and the other is not; a number is true unless it is zero."""
+    """Whether one of x and z is true and the other is not, elementwise, as bools; a number is true unless it is zero.
+
+    >>> st.logical_xor(st.tensor([0, 1, 2]), st.tensor([True, False, True])).tolist()
+    [True, True, False]
+    """
     return Xor()(*truths(x, z))
 
 

@@ -7,114 +7,183 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stele.ir.graph import Array, Value, literal
+from stele.ir.scalars import S, Scalars
 from stele.ir.types import Type, bool_, float32
-from stele.ir.types import dtype as named
 from stele.ops.elementwise.arithmetic import LessEqual, Select
-from stele.ops.elementwise.base import FloatUnary, Operand, Unary, function, needs_integer
+from stele.ops.elementwise.base import FloatUnary, Operand, Unary, function
 from stele.ops.linear import cast, zeros_like
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 
 
 class Exp(FloatUnary):
-    """e to the power x."""
+    """The exponential of x, e to the power x. Integers and bools become float32.
+
+    Overflows to inf above 88.7 in float32; errors in units of the last place stand in docs/approximations.md.
+
+    >>> st.exp(st.tensor([0.0, 1.0, 100.0]))
+    tensor([1.       , 2.7182817,       inf])
+    """
 
     def reference(self, *x: Array) -> Array: return np.exp(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.exp(x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.exp(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return y,
 
 
 class Expm1(FloatUnary):
-    """exp(x) - 1, exact for small x."""
+    """The number exp(x) - 1, without cancellation where x is near 0. Integers become float32.
+
+    Written out, st.exp(x) - 1 is made this too where a program sees both steps.
+
+    >>> st.expm1(st.tensor([1e-6, -100.0]))
+    tensor([ 1.0000005e-06, -1.0000000e+00])
+    """
 
     def reference(self, *x: Array) -> Array: return np.expm1(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.expm1(x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.expm1(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return y + 1,
 
 
 class Log(FloatUnary):
-    """Natural logarithm."""
+    """The natural logarithm of x: -inf at 0, NaN below it. Integers and bools become float32.
+
+    The derivative is 1 / x wherever it is asked for, also below 0; at 0 it is inf, which times a zero cotangent is NaN:
+    choose the argument, not the result (see `where`).
+
+    >>> st.log(st.tensor([1.0, 0.0, -1.0])).tolist()
+    [0.0, -inf, nan]
+    """
 
     samples: ClassVar[tuple[float, float]] = (0.1, 5)
     def reference(self, *x: Array) -> Array: return np.log(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.log(x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.log(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return reciprocal(x[0]),
 
 
 class Log1p(FloatUnary):
-    """log(1 + x), exact for small x."""
+    """The number log(1 + x), without losing the digits of a small x to the sum. Integers become float32.
+
+    -inf at -1, NaN below it. Written out, st.log(1 + x) is made this too where a program sees both steps.
+
+    >>> st.log1p(st.tensor([1e-8, -1.0]))
+    tensor([1.e-08,   -inf])
+    >>> float(np.log(np.float32(1) + np.float32(1e-8)))
+    0.0
+    """
 
     samples: ClassVar[tuple[float, float]] = (-0.9, 5)
     def reference(self, *x: Array) -> Array: return np.log1p(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.log1p(x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.log1p(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return reciprocal(x[0] + 1),
 
 
 class Sqrt(FloatUnary):
-    """Square root."""
+    """The square root of x, correctly rounded; NaN below 0. Integers and bools become float32.
+
+    The derivative at 0 is inf, as in PyTorch: add a small number under the root of what may be 0.
+
+    >>> st.sqrt(st.tensor([4, 2]))
+    tensor([2.       , 1.4142135])
+    >>> st.grad(st.sqrt)(st.tensor(0.0)).tolist()
+    inf
+    """
 
     samples: ClassVar[tuple[float, float]] = (0.1, 5)
     def reference(self, *x: Array) -> Array: return np.sqrt(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.sqrt(x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.sqrt(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return 0.5 / y,
 
 
 class Rsqrt(FloatUnary):
-    """1 / sqrt(x)."""
+    """The reciprocal of the square root of x: inf at 0, NaN below it. Integers become float32.
+
+    It is 1 / sqrt(x), two rounded operations, and no approximation of the CPU's.
+
+    >>> st.rsqrt(st.tensor([4.0, 0.0])).tolist()
+    [0.5, inf]
+    """
 
     samples: ClassVar[tuple[float, float]] = (0.1, 5)
     def reference(self, *x: Array) -> Array: return np.reciprocal(np.sqrt(x[0]))
-    def scalar(self, s: Any, *x: Any) -> Any: return 1 / s.sqrt(x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return 1 / s.sqrt(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return y * y * y * -0.5,
 
 
 class Sin(FloatUnary):
-    """Sine of x in radians."""
+    """The sine of x, which is in radians; NaN at infinities. Integers become float32.
+
+    Never leaves [-1, 1]; far arguments are reduced by as many digits of pi as they need.
+
+    >>> st.sin(st.tensor([0.0, 1.0, 1e10]))
+    tensor([ 0.        ,  0.84147096, -0.48750603])
+    """
 
     def reference(self, *x: Array) -> Array: return np.sin(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.sin(x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.sin(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return cos(x[0]),
 
 
 class Cos(FloatUnary):
-    """Cosine of x in radians."""
+    """The cosine of x, which is in radians; NaN at infinities. Integers become float32.
+
+    >>> st.cos(st.tensor([0.0, 3.1415927])).tolist()
+    [1.0, -1.0]
+    """
 
     def reference(self, *x: Array) -> Array: return np.cos(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.cos(x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.cos(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return -sin(x[0]),
 
 
 class Tan(FloatUnary):
-    """Tangent of x in radians."""
+    """The tangent of x, sin(x) / cos(x), with x in radians. Integers become float32.
+
+    >>> st.tan(st.tensor([0.0, 0.5]))
+    tensor([0.       , 0.5463025])
+    """
 
     samples: ClassVar[tuple[float, float]] = (-1.3, 1.3)
     def reference(self, *x: Array) -> Array: return np.tan(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.sin(x[0]) / s.cos(x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.sin(x[0]) / s.cos(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return y * y + 1,
 
 
 class Atan(FloatUnary):
-    """The angle in (-pi/2, pi/2) whose tangent is x."""
+    """The angle in [-pi/2, pi/2], in radians, whose tangent is x. Integers become float32.
+
+    >>> st.atan(st.tensor([0.0, 1.0, float("inf")]))
+    tensor([0.       , 0.7853981, 1.5707964])
+    """
 
     def reference(self, *x: Array) -> Array: return np.arctan(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.atan(x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.atan(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return reciprocal(x[0] * x[0] + 1),
 
 
 class Tanh(FloatUnary):
-    """Hyperbolic tangent."""
+    """The hyperbolic tangent of x, from -1 to 1. Integers and bools become float32.
+
+    The derivative is 1 - y * y of the result y.
+
+    >>> st.tanh(st.tensor([0.0, 1.0, 100.0]))
+    tensor([0.       , 0.7615942, 1.       ])
+    """
 
     def reference(self, *x: Array) -> Array: return np.tanh(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.tanh(x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.tanh(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return 1 - y * y,
 
 
 class Sinh(FloatUnary):
-    """Hyperbolic sine."""
+    """The hyperbolic sine of x, (exp(x) - exp(-x)) / 2, exact to the last digits near 0 too. Integers become float32.
+
+    >>> st.sinh(st.tensor([1e-4, 1.0]))
+    tensor([9.9999990e-05, 1.1752012e+00])
+    """
 
     def reference(self, *x: Array) -> Array: return np.sinh(x[0])
 
-    def scalar(self, s: Any, *x: Any) -> Any:
+    def scalar(self, s: Scalars[S], *x: S) -> S:
         far, near, scale = halved(s, x[0])
         e = s.expm1(near)
         y = s.select(far, e * scale, (e + e / (e + 1)) * 0.5)
@@ -124,11 +193,18 @@ class Sinh(FloatUnary):
 
 
 class Cosh(FloatUnary):
-    """Hyperbolic cosine."""
+    """The hyperbolic cosine of x, (exp(x) + exp(-x)) / 2. Integers become float32.
+
+    Finite wherever the result is, also where exp(x) alone overflows.
+
+    >>> x = st.tensor([0.0, 89.0])
+    >>> st.cosh(x), st.exp(x)
+    (tensor([1.0000000e+00, 2.2448066e+38]), tensor([ 1., inf]))
+    """
 
     def reference(self, *x: Array) -> Array: return np.cosh(x[0])
 
-    def scalar(self, s: Any, *x: Any) -> Any:
+    def scalar(self, s: Scalars[S], *x: S) -> S:
         far, near, scale = halved(s, x[0])
         e = s.exp(near)
         return s.select(far, e * scale, (e + 1 / e) * 0.5)
@@ -136,7 +212,7 @@ class Cosh(FloatUnary):
     def partials(self, y: Value, *x: Value) -> Any: return sinh(x[0]),
 
 
-def halved(s: Any, x: Any) -> tuple[Any, Any, float]:
+def halved(s: Scalars[S], x: S) -> tuple[S, S, float]:
     """Whether |x| is so large that exp(-|x|) does not count; then |x| - 3/4, else |x|; and exp(3/4) / 2.
 
     Half of exp(|x|) is finite where exp(|x|) is not; |x| - 3/4 is exact, and |x| - log(2) would not be.
@@ -147,55 +223,104 @@ def halved(s: Any, x: Any) -> tuple[Any, Any, float]:
 
 
 class Sigmoid(FloatUnary):
-    """1 / (1 + exp(-x))."""
+    """The logistic function 1 / (1 + exp(-x)), from 0 to 1. Integers and bools become float32.
+
+    No x overflows. For the logarithm of it use `log_sigmoid`, for a loss of it `binary_cross_entropy`: both take x
+    itself.
+
+    >>> st.sigmoid(st.tensor([0.0, 2.0, -1000.0]))
+    tensor([0.5      , 0.8807971, 0.       ])
+    """
 
     def reference(self, *x: Array) -> Array: return np.exp(-np.logaddexp(x[0].dtype.type(0), -x[0]))
-    def scalar(self, s: Any, *x: Any) -> Any: return s.sigmoid(x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.sigmoid(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return y * (1 - y),
 
 
 class Erf(FloatUnary):
-    """The error function."""
+    """The error function of x, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x. Integers become float32.
+
+    >>> st.erf(st.tensor([0.0, 1.0, 10.0]))
+    tensor([0.       , 0.8427008, 1.       ])
+    """
 
     def reference(self, *x: Array) -> Array: return np.asarray(ERF(x[0].astype(np.float64))).astype(x[0].dtype)
-    def scalar(self, s: Any, *x: Any) -> Any: return s.erf(x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.erf(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return exp(-square(x[0])) * TWO_OVER_SQRT_PI,
 
 
-ERF = np.frompyfunc(math.erf, 1, 1)
+class Erfc(FloatUnary):
+    """The number 1 - erf(x), accurate also where erf(x) is near 1 and the difference cancels. Integers become float32.
+
+    From 2 at -inf to 0 at inf. It keeps its digits as long as it is a normal number: to 9.19 in float32, to 26.5 in
+    float64.
+
+    >>> x = st.tensor([0.0, 1.0, 9.0])
+    >>> st.erfc(x), 1 - st.erf(x)
+    (tensor([1.0000000e+00, 1.5729921e-01, 4.1370318e-37]), tensor([1.        , 0.15729922, 0.        ]))
+    """
+
+    def reference(self, *x: Array) -> Array: return np.asarray(ERFC(x[0].astype(np.float64))).astype(x[0].dtype)
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.erfc(x[0])
+    def partials(self, y: Value, *x: Value) -> Any: return exp(-square(x[0])) * -TWO_OVER_SQRT_PI,
+
+
+ERF, ERFC = np.frompyfunc(math.erf, 1, 1), np.frompyfunc(math.erfc, 1, 1)
 
 
 class Softplus(FloatUnary):
-    """log(1 + exp(x)), written so that no x overflows."""
+    """The number log(1 + exp(x)), a smooth relu whose derivative is `sigmoid`. Integers become float32.
+
+    Computed as max(x, 0) + log1p(exp(-abs(x))), so that no x overflows.
+
+    >>> st.softplus(st.tensor([-100.0, 0.0, 100.0]))
+    tensor([  0.       ,   0.6931472, 100.       ])
+    """
 
     samples: ClassVar[tuple[float, float]] = (-20, 20)
     def reference(self, *x: Array) -> Array: return np.logaddexp(x[0].dtype.type(0), x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.max(x[0], 0) + s.log1p(s.exp(-abs(x[0])))
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.max(x[0], 0) + s.log1p(s.exp(-abs(x[0])))
     def partials(self, y: Value, *x: Value) -> Any: return sigmoid(x[0]),
 
 
 class Square(Unary):
-    """x * x."""
+    """The square of x, in the dtype of x: integers wrap, bools stay bools.
+
+    >>> st.square(st.tensor([-3, 4])).tolist()
+    [9, 16]
+    """
 
     def reference(self, *x: Array) -> Array: return np.multiply(x[0], x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return x[0] * x[0]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] * x[0]
     def partials(self, y: Value, *x: Value) -> Any: return x[0] * 2,
 
 
 class Reciprocal(FloatUnary):
-    """1 / x."""
+    """The reciprocal 1 / x: inf of the sign of a zero. Integers and bools become float32, unlike NumPy's.
+
+    >>> st.reciprocal(st.tensor([4, 0])).tolist()
+    [0.25, inf]
+    """
 
     samples: ClassVar[tuple[float, float]] = (0.2, 5)
     def reference(self, *x: Array) -> Array: return np.reciprocal(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return 1 / x[0]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return 1 / x[0]
     def partials(self, y: Value, *x: Value) -> Any: return -square(y),
 
 
 class Relu(Unary):
-    """x where it is not negative, else 0; a NaN stays. The gradient at 0 is 0."""
+    """The rectified linear unit: x where it is not negative, else 0, in the dtype of x; a NaN stays.
+
+    The derivative at 0 is 0, as in PyTorch.
+
+    >>> st.relu(st.tensor([-2.0, 0.0, 3.0])).tolist()
+    [0.0, 0.0, 3.0]
+    >>> st.grad(lambda x: st.relu(x).sum())(st.tensor([-2.0, 0.0, 3.0])).tolist()
+    [0.0, 0.0, 1.0]
+    """
 
     def reference(self, *x: Array) -> Array: return np.where(x[0] < 0, x[0].dtype.type(0), x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.select(x[0] < 0, 0, x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.select(x[0] < 0, 0, x[0])
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return Select()(LessEqual()(y, 0), zeros_like(g), g),
@@ -205,21 +330,35 @@ class Relu(Unary):
 
 
 class Abs(Unary):
-    """x without its sign; the gradient at 0 is 0."""
+    """The absolute value of x, in its dtype; the least integer of a dtype stays as it is, since nothing else fits.
+
+    The derivative at 0 is 0, as in PyTorch.
+
+    >>> st.abs(st.tensor([-2.5, 0.0, 1.0])).tolist()
+    [2.5, 0.0, 1.0]
+    >>> st.grad(lambda x: st.abs(x).sum())(st.tensor([-2.5, 0.0, 1.0])).tolist()
+    [-1.0, 0.0, 1.0]
+    """
 
     def reference(self, *x: Array) -> Array: return np.abs(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return abs(x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return abs(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return sign(x[0]),
 
 
 class Sign(Unary):
-    """-1, 0 or 1; a NaN stays."""
+    """The sign of x in its own dtype: -1, 0 or 1; a NaN stays. The derivative is 0.
+
+    Raises DTypeError for bools.
+
+    >>> st.sign(st.tensor([-2.5, -0.0, 7.0])).tolist()
+    [-1.0, 0.0, 1.0]
+    """
 
     of_bool: ClassVar[bool] = False
 
     def reference(self, *x: Array) -> Array: return np.sign(x[0])
 
-    def scalar(self, s: Any, *x: Any) -> Any:
+    def scalar(self, s: Scalars[S], *x: S) -> S:
         zero = x[0] + 0     # of either sign is 0
         return s.select(x[0] > 0, 1, s.select(x[0] < 0, -1 if x[0].dtype.kind != "u" else 0, zero))
 
@@ -235,31 +374,47 @@ class Whole(Unary):
 
 
 class Floor(Whole):
-    """The largest whole number not above x."""
+    """The largest whole number not above x, in the dtype of x; integers stay as they are. The derivative is 0.
+
+    >>> st.floor(st.tensor([1.7, -1.2])).tolist()
+    [1.0, -2.0]
+    """
 
     def rounded(self, x: Array) -> Array: return np.floor(x)
-    def scalar(self, s: Any, *x: Any) -> Any: return s.floor(x[0]) if x[0].dtype.is_float else x[0]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.floor(x[0]) if x[0].dtype.is_float else x[0]
 
 
 class Ceil(Whole):
-    """The smallest whole number not below x."""
+    """The smallest whole number not below x, in the dtype of x; integers stay as they are. The derivative is 0.
+
+    >>> st.ceil(st.tensor([1.2, -1.7])).tolist()
+    [2.0, -1.0]
+    """
 
     def rounded(self, x: Array) -> Array: return np.ceil(x)
-    def scalar(self, s: Any, *x: Any) -> Any: return s.ceil(x[0]) if x[0].dtype.is_float else x[0]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.ceil(x[0]) if x[0].dtype.is_float else x[0]
 
 
 class Round(Whole):
-    """The nearest whole number, ties to even."""
+    """The nearest whole number, a half to the even one (NumPy's rule), in the dtype of x. The derivative is 0.
+
+    >>> st.round(st.tensor([0.5, 1.5, 2.5, -0.7])).tolist()
+    [0.0, 2.0, 2.0, -1.0]
+    """
 
     def rounded(self, x: Array) -> Array: return np.rint(x)
-    def scalar(self, s: Any, *x: Any) -> Any: return s.round(x[0]) if x[0].dtype.is_float else x[0]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.round(x[0]) if x[0].dtype.is_float else x[0]
 
 
 class Trunc(Whole):
-    """x without its fraction."""
+    """The whole number that is x without its fraction, towards 0, in the dtype of x. The derivative is 0.
+
+    >>> st.trunc(st.tensor([1.7, -1.7])).tolist()
+    [1.0, -1.0]
+    """
 
     def rounded(self, x: Array) -> Array: return np.trunc(x)
-    def scalar(self, s: Any, *x: Any) -> Any: return s.trunc(x[0]) if x[0].dtype.is_float else x[0]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.trunc(x[0]) if x[0].dtype.is_float else x[0]
 
 
 class Test(FloatUnary):
@@ -270,35 +425,45 @@ class Test(FloatUnary):
 
 
 class IsNan(Test):
-    """Whether x is not a number."""
+    """Whether each element of x is not a number, as bools; no integer is one of those.
+
+    >>> st.isnan(st.tensor([1.0, float("nan")])).tolist()
+    [False, True]
+    """
 
     def reference(self, *x: Array) -> Array: return np.isnan(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.ne(x[0], x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.ne(x[0], x[0])
 
 
 class IsInf(Test):
-    """Whether x is plus or minus infinity."""
+    """Whether each element of x is plus or minus infinity, as bools.
+
+    >>> st.isinf(st.tensor([1.0, float("-inf"), float("nan")])).tolist()
+    [False, True, False]
+    """
 
     def reference(self, *x: Array) -> Array: return np.isinf(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return s.eq(abs(x[0]), math.inf)
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.eq(abs(x[0]), math.inf)
 
 
 class IsFinite(Test):
-    """Whether x is neither infinite nor NaN."""
+    """Whether each element of x is neither infinite nor NaN, as bools.
+
+    >>> st.isfinite(st.tensor([1.0, float("-inf"), float("nan")])).tolist()
+    [True, False, False]
+    """
 
     def reference(self, *x: Array) -> Array: return np.isfinite(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return abs(x[0]) < math.inf
+    def scalar(self, s: Scalars[S], *x: S) -> S: return abs(x[0]) < math.inf
 
 
 class Not(Unary):
     """Every bit of a bool or an integer turned over."""
 
-    def type(self, *x: Type) -> Type:
-        needs_integer(self, x[0].dtype)
-        return x[0]
+    of_float: ClassVar[bool] = False
 
     def reference(self, *x: Array) -> Array: return np.invert(x[0])
-    def scalar(self, s: Any, *x: Any) -> Any: return ~x[0]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return ~x[0]
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
@@ -306,10 +471,15 @@ class Not(Unary):
 
 
 class StopGradient(Unary):
-    """x, seen as a constant by derivatives."""
+    """The numbers of x as a constant to derivatives: what it was computed from gets no gradient through it.
+
+    >>> x = st.tensor(3.0)
+    >>> st.grad(lambda x: x * x)(x).tolist(), st.grad(lambda x: x * st.stop_gradient(x))(x).tolist()
+    (6.0, 3.0)
+    """
 
     def reference(self, *x: Array) -> Array: return x[0]
-    def scalar(self, s: Any, *x: Any) -> Any: return x[0]
+    def scalar(self, s: Scalars[S], *x: S) -> S: return x[0]
 
 
 exp           = function(Exp())
@@ -327,11 +497,12 @@ cosh          = function(Cosh())
 tanh          = function(Tanh())
 sigmoid       = function(Sigmoid())
 erf           = function(Erf())
+erfc          = function(Erfc())
 softplus      = function(Softplus())
 square        = function(Square())
 reciprocal    = function(Reciprocal())
 relu          = function(Relu())
-absolute      = function(Abs(), "absolute")
+absolute      = function(Abs())
 sign          = function(Sign())
 floor         = function(Floor())
 ceil          = function(Ceil())
@@ -345,29 +516,46 @@ stop_gradient = function(StopGradient(), "stop_gradient")
 
 
 def logical_not(x: Operand) -> Value:
-    """Whether x is false: zero, if it is a number."""
+    """Whether each element of x is false, as bools: a number is false if it is zero, so NaN is true.
+
+    >>> st.logical_not(st.tensor([0.0, 2.0])).tolist()
+    [True, False]
+    """
     return Not()(cast(x if isinstance(x, Value) else literal(x), bool_))
 
 
 def log_sigmoid(x: Value) -> Value:
-    """log(sigmoid(x)), for any x."""
+    """The logarithm of `sigmoid(x)`: -softplus(-x), finite also where the sigmoid rounds to 0. Integers become float32.
+
+    Written out, st.log(st.sigmoid(x)) is made this too where a program sees both steps.
+
+    >>> st.log_sigmoid(st.tensor([0.0, -200.0]))
+    tensor([  -0.6931472, -200.       ])
+    """
     return -softplus(-(x if x.dtype.is_float else cast(x, float32)))
 
 
 def leaky_relu(x: Value, *, slope: float = 0.01) -> Value:
-    """x where it is not negative, else slope * x."""
+    """The leaky rectifier: x where it is not negative, else `slope` * x (Maas et al., 2013). Integers become float32.
+
+    The derivative at 0 is 1, as of JAX's; PyTorch's is slope.
+
+    >>> st.leaky_relu(st.tensor([-2.0, 3.0]), 0.1)
+    tensor([-0.2,  3. ])
+    """
     return Select()(x < 0, x * slope, x)
 
 
 def elu(x: Value, *, alpha: float = 1.0) -> Value:
-    """x where it is positive, else alpha * (exp(x) - 1)."""
+    """The exponential linear unit: x where it is positive, else `alpha` * (exp(x) - 1) (Clevert et al., 2016).
+
+    Integers become float32. The derivative at 0 is alpha, as in PyTorch.
+
+    >>> st.elu(st.tensor([-100.0, -1.0, 2.0]))
+    tensor([-1.        , -0.63212055,  2.        ])
+    """
     return Select()(x > 0, x, expm1(Select()(x > 0, zeros_like(x), x)) * alpha)
 
 
-def astype(x: Value, *, dtype: Any) -> Value:
-    """x as another dtype: float to integer truncates, to bool tests != 0."""
-    return cast(x, named(dtype))
-
-
-ALL = (Exp, Expm1, Log, Log1p, Sqrt, Rsqrt, Sin, Cos, Tan, Atan, Sinh, Cosh, Tanh, Sigmoid, Erf, Softplus, Square,
-       Reciprocal, Relu, Abs, Sign, Floor, Ceil, Round, Trunc, IsNan, IsInf, IsFinite, Not, StopGradient)
+ALL = (Exp, Expm1, Log, Log1p, Sqrt, Rsqrt, Sin, Cos, Tan, Atan, Sinh, Cosh, Tanh, Sigmoid, Erf, Erfc, Softplus,
+       Square, Reciprocal, Relu, Abs, Sign, Floor, Ceil, Round, Trunc, IsNan, IsInf, IsFinite, Not, StopGradient)

@@ -1,0 +1,1 @@
+"""Matrix products and convolutions: sources, tiles, schedules and sinks (docs/contract.md)."""

@@ -1,0 +1,1 @@
+"""Convolutions: sources of products on tiles."""

@@ -1,0 +1,86 @@
+"""Which algorithm computes a convolution: the cheapest by estimate, of shape and machine alone."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from llvmlite import ir
+
+from stele.backend.base import Precision
+from stele.backend.contract.code import Sink, Site
+from stele.backend.contract.conv import direct, direct_weight, pointwise, tile_registers, winograd, winograd_weight
+from stele.backend.contract.conv.layer import Layer, backward, forward
+from stele.backend.contract.conv.points import F2, F4
+from stele.backend.contract.conv.stencil import Conv
+from stele.backend.llvm.access import Address, Near, Operand, Temp, Write, size_of
+from stele.backend.llvm.launch import Launch
+from stele.backend.llvm.machine import Machine
+
+
+def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, w: Operand, write: Write,
+                near: Near, temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
+    """Appends the kernels of `y = x * w`: `x` (n, c, h, w), `w` (o, c / groups, kh, kw), `write` (n, o, h' * w')."""
+    return _layer(Site(module, name, machine, temp), conv, forward(conv), x, w, Sink(write, near), precision)
+
+
+def input_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, g: Operand, w: Operand, write: Write,
+                   near: Near, temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
+    """Appends the kernels of the gradient of x: `g` (n, o, h', w'), `w` as in `convolution`, `write` (n, c, h * w)."""
+    return _layer(Site(module, name, machine, temp), conv, backward(conv), g, w, Sink(write, near), precision)
+
+
+def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, g: Operand, write: Write,
+                    temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
+    """Appends the kernels of the gradient of w (o, c / groups, kh, kw) from `x` (n, c, h, w) and `g` (n, o, h', w')."""
+    site, sink = Site(module, name, machine, temp), Sink(write)
+    if precision != "strict" and is_small(conv):
+        price, cut = winograd_weight.schedule(machine, conv, F4, (x, g))
+        small = cut.sums * size_of(conv.dtype) <= 4 * machine.l2
+        direct_price = _least(machine, forward(conv), [price], lambda: direct_weight.schedule(machine, conv, (x, g))[0])
+        choice = (direct_price, "direct"), (price, "winograd4")
+        if small and machine.choices.choose(f"convolution weight {conv}", choice)[1] != "direct":
+            return winograd_weight.gradient(site, conv, cut, x, g, sink)
+    return direct_weight.gradient(site, conv, direct_weight.schedule(machine, conv, (x, g))[1], x, g, sink)
+
+
+def _layer(site: Site, conv: Conv, layer: Layer, source: Operand, weight: Operand, sink: Sink, precision: Precision
+           ) -> tuple[list[Launch], list[Temp]]:
+    """The kernels of a convolution in one direction."""
+    machine = site.machine
+    others: dict[str, tuple[float, object]] = {}
+    if precision != "strict" and is_small(conv):
+        others = {f"winograd{points.side}": winograd.schedule(machine, layer, points, source) for points in (F2, F4)}
+    if tile_registers.fits(machine, layer, precision):
+        others["tiles"] = tile_registers.schedule(machine, layer, source)
+    if pointwise.fits(layer, source):
+        plans = {"pointwise": pointwise.schedule(machine, layer, precision), **others}
+    else:
+        known = [price for price, _ in others.values()]
+        price = _least(machine, layer, known, lambda: direct.schedule(machine, layer, source)[0]) if others else 0.0
+        plans = {"direct": (price, None), **others}
+    prices = [(price, name) for name, (price, _) in plans.items()]
+    chosen = machine.choices.choose(f"convolution {layer}", prices)[1] if others else prices[0][1]
+    match plans[chosen][1]:
+        case winograd.Schedule() as cut:
+            return winograd.convolve(site, layer, cut, source, weight, sink)
+        case tile_registers.Schedule() as cut:
+            return tile_registers.convolve(site, layer, cut, source, weight, sink)
+        case pointwise.Schedule() as cut:
+            return pointwise.convolve(site, layer, cut, source, weight, sink)
+        case _:
+            return direct.convolve(site, layer, direct.schedule(machine, layer, source)[1], source, weight, sink)
+
+
+def _least(machine: Machine, layer: Layer, others: Sequence[float], price: Callable[[], float]) -> float:
+    """The price of the direct algorithm, or its multiplications alone where those already cost more than others do:
+    its cheapest schedule is not looked for then.
+    """
+    lanes = machine.lanes(size_of(layer.dtype))
+    least = layer.depth * layer.width * prod(layer.kernel) * prod(layer.stencil.target) / lanes
+    return least if least > min(others) else price()
+
+
+def is_small(conv: Conv) -> bool:
+    """Whether Winograd's algorithm can compute a convolution."""
+    fits = conv.kernel == (3, 3) and conv.stride == conv.dilation == (1, 1) and conv.groups == 1
+    return fits and isinstance(conv.dtype, ir.FloatType) and max(conv.padding[0][0], conv.padding[1][0]) <= 2

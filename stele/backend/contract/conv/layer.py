@@ -1,0 +1,140 @@
+"""A convolution in one direction, and its weights packed for tiles of target channels."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from llvmlite import ir
+
+from stele.backend.contract.code import Code, Int, Number, Numbers, Ref, Site, read
+from stele.backend.contract.conv.stencil import Conv, Stencil, backward_stencil, forward_stencil
+from stele.backend.contract.panels import Panel
+from stele.backend.contract.tile import Tile
+from stele.backend.llvm.access import Builder, Count, Extent, Index, Operand, Plain, Temp, size_of
+from stele.backend.llvm.choice import images
+from stele.backend.llvm.launch import Launch
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A convolution in one direction: per group, `depth` source channels make `width` target channels.
+
+    Weights are indexed (target, source) channel, or the other way round if `transposed`.
+    """
+
+    batch: Extent
+    groups: int
+    depth: int
+    width: int
+    stencil: Stencil
+    transposed: bool
+    kernel: tuple[int, int]
+    dtype: ir.Type
+
+    def __str__(self) -> str:
+        s, way = self.stencil, "input" if self.transposed else "output"
+        return f"{way} {images(self.batch)}x{self.groups}x{self.depth}x{s.source} {self.width}x{s.target}" \
+               f"x{self.kernel} {s.phases}{s.spread}{s.low}{s.reach} {self.dtype}"
+
+    @property
+    def taps(self) -> int:
+        """Elements of a kernel."""
+        return prod(self.kernel)
+
+
+def forward(conv: Conv) -> Layer:
+    """The layer that makes y from x."""
+    depth, width = conv.channels // conv.groups, conv.outputs // conv.groups
+    return Layer(conv.batch, conv.groups, depth, width, forward_stencil(conv), False, conv.kernel, conv.dtype)
+
+
+def backward(conv: Conv) -> Layer:
+    """The layer that makes the gradient of x from the gradient of y."""
+    depth, width = conv.outputs // conv.groups, conv.channels // conv.groups
+    return Layer(conv.batch, conv.groups, depth, width, backward_stencil(conv), True, conv.kernel, conv.dtype)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights as `[group][block][source channel][kernel element][row]`: a block has as many rows as the tile."""
+
+    layer: Layer
+    operand: Operand
+    tile: Tile
+
+    @property
+    def size(self) -> int:
+        """Elements of one block; packing may overrun it by `lanes` rows."""
+        return self.tile.rows * (self.layer.depth * self.layer.taps + self.tile.lanes)
+
+    @property
+    def buffer(self) -> int:
+        """Bytes of scratch that packing takes."""
+        return self.tile.lanes * self.tile.lanes * size_of(self.layer.dtype) if self._dense() is not None else 0
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of a group."""
+        return -(-self.layer.width // self.tile.rows)
+
+    def kernel(self, site: Site) -> tuple[Launch, Temp]:
+        """Packs all into temporary 0; a task is one block."""
+        layer = self.layer
+        with site.kernel(".pack") as (b, scratch, task, _):
+            group, block = b.split(task, self.blocks)
+            to = site.room(b, 0, layer.dtype) + task * self.size
+            self.pack(b, group, block * self.tile.rows, to, scratch)
+        blocks = layer.groups * self.blocks
+        launch = Launch(f"{site.name}.pack", Count(blocks), self.buffer, packs=(1, 0))
+        return launch, Temp(Count(blocks * self.size * size_of(layer.dtype)))
+
+    def pack(self, b: Code, group: Int, start: Int, to: Ref, scratch: Ref) -> None:
+        """One block of one group, target channels from `start` on."""
+        dense = self._dense()
+        if dense is not None:
+            self._pack_dense(b, dense, group, start, to, scratch)
+        else:
+            self._pack_any(b, group, start, to)
+
+    def _dense(self) -> Plain | None:
+        """The weights, if they are dense memory."""
+        layer, (kh, kw) = self.layer, self.layer.kernel
+        inner = layer.width if layer.transposed else layer.depth
+        plain = self.operand.plain
+        return plain if plain is not None and plain.strides == (inner * kh * kw, kh * kw, kw, 1) else None
+
+    def _pack_dense(self, b: Code, dense: Plain, group: Int, start: Int, to: Ref, scratch: Ref) -> None:
+        """One block of dense weights, transposed in registers where rows of the block are not neighbours."""
+        layer, tile, taps = self.layer, self.tile, self.layer.taps
+        base = Ref(b, dense.base(b, b.ctx), layer.dtype) + group * (layer.width * layer.depth * taps)
+        slabs, across, deep, depth = 1, layer.depth * taps, 1, layer.depth * taps
+        if layer.transposed and taps == 1:
+            slabs, across, deep, depth = 1, 1, layer.width, layer.depth
+        elif layer.transposed:
+            slabs, across, deep, depth = layer.depth, taps, 1, taps
+        with b.loop(0, slabs) as slab:
+            origin = base + slab * (layer.width * taps)
+
+            def element(_: Builder, ctx: ir.Value, index: Index, lane_axis: int | None, lanes: int,
+                        mask: ir.Value | None) -> ir.Value:
+                x, k = (Int(b, i) for i in index)
+                return (origin + (x * across + k * deep)).load(lanes, mask)
+
+            def index(x: Number, k: Number) -> Numbers:
+                return x, k
+
+            panel = Panel(Operand(element, 0 if across == 1 else 1), 0, index, layer.dtype, tile.lanes, tile.rows)
+            panel.fill(b, to + slab * (taps * tile.rows), (start, layer.width), (0, depth), scratch)
+
+    def _pack_any(self, b: Code, group: Int, start: Int, to: Ref) -> None:
+        """One block of weights, element by element."""
+        layer, tile, (kh, kw) = self.layer, self.tile, self.layer.kernel
+        with b.loop(0, layer.depth) as s, b.loop(0, kh) as y, b.loop(0, kw) as x:
+            row = to + ((s * kh + y) * kw + x) * tile.rows
+            with b.loop(0, tile.rows) as r:
+                channel = b.least(start + r, layer.width - 1)
+                pair = (group * layer.width + channel, s)
+                if layer.transposed:
+                    pair = (group * layer.depth + s, channel)
+                element = read(b, self.operand, (*pair, y, x), None, 1, None)
+                (row + r).store(element)

@@ -1,0 +1,1 @@
+"""Matrix products: how they are cut, and their kernels."""

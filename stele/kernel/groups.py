@@ -1,0 +1,178 @@
+"""Kernels in the making: groups of values, what each reads from memory, and what has to run before it."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from stele.errors import GraphError
+from stele.ir.graph import Graph, Value
+from stele.ir.origin import Origin, Where
+from stele.ir.report import Report
+from stele.ir.sizes import Dim
+from stele.kernel.corners import Finding
+from stele.kernel.inline import Inlining
+from stele.kernel.kinds import Contraction, Kernel, Nest, Place
+from stele.kernel.space import is_fold
+from stele.ops.contraction import MatMul
+
+
+@dataclass(eq=False)
+class Group:
+    """A kernel in the making."""
+
+    results: list[Value]
+    body: set[Value]
+    anchor: Value | None = None
+    inputs: set[Value] = field(default_factory=set[Value])
+
+    def __str__(self) -> str:
+        return ", ".join(f"{v.op.name} {v.type}" for v in self.results)
+
+    @property
+    def where(self) -> Where:
+        return frozenset[Origin]().union(*(v.where for v in self.results))
+
+    @property
+    def domain(self) -> tuple[Dim, ...]:
+        """The shape that its loops go over."""
+        v = self.results[0]
+        return v.args[0].shape if is_fold(v) else v.shape
+
+
+class Groups:
+    """The groups of one graph: one for each value in memory that has to be computed, until some are united."""
+
+    def __init__(self, graph: Graph, report: Report) -> None:
+        self.values, self.report = Inlining(graph, report), report
+        self.order, self.role, self.views = self.values.order, self.values.role, self.values.views
+        self.wanted = {self.values.seen_through(v) for v in graph.results}
+        self.corners = Finding(self.values.users, graph.results)
+        self.groups: dict[Group, None] = {}
+        self.made: dict[Value, Group] = {}
+        self.readers: dict[Value, set[Group]] = {}
+        self.before: dict[Group, set[Group]] = {}
+        self.latest: dict[Group, int] = {}
+        for v in self.values.made():
+            own = isinstance(self.role[v], Place)
+            group = Group([v], self.values.inlined(v), None if own else v)
+            self.groups[group] = None
+            self.made[v] = group
+            self.latest[group] = self.order[v]
+        for group in self.groups:
+            self.connect(group)
+
+    def connect(self, group: Group) -> None:
+        """Notes what a group reads from memory, and who reads what."""
+        group.inputs = {a for v in group.body for a in v.args
+                        if a not in group.body and (self.role[a] is not Place.NUMBER or a in self.values.roots)}
+        for v in group.inputs:
+            self.readers.setdefault(self.values.seen_through(v), set()).add(group)
+
+    def disconnect(self, group: Group) -> None:
+        """Forgets what a group reads."""
+        for v in group.inputs:
+            self.readers[self.values.seen_through(v)].discard(group)
+
+    def maker(self, v: Value) -> Group | None:
+        """The group that computes what v is or is a view of."""
+        return self.made.get(self.values.seen_through(v))
+
+    def needs(self, group: Group) -> set[Group]:
+        """The groups that must run before."""
+        if group not in self.before:
+            self.before[group] = {g for v in group.inputs if (g := self.maker(v)) is not None and g is not group}
+        return self.before[group]
+
+    def comes_before(self, first: Group, then: Group) -> bool:
+        """Whether `then` depends on `first` by a way that has other groups on it."""
+        limit = self.latest[first]
+        seen: set[Group] = set()
+        stack = [g for g in self.needs(then) if g is not first]
+        while stack:
+            g = stack.pop()
+            if g in seen or self.latest[g] < limit:
+                continue
+            seen.add(g)
+            before = self.needs(g)
+            if first in before:
+                return True
+            stack += before
+        return False
+
+    def delay(self, group: Group, latest: int) -> None:
+        """Notes that what a group computes or depends on reaches so far in the order of values, and who depends on it:
+        a group that depends on another one never has less."""
+        stack = [group]
+        while stack:
+            g = stack.pop()
+            if self.latest.get(g, -1) < latest:
+                self.latest[g] = latest
+                stack += (r for v in g.results for r in self.readers.get(v, ()))
+
+    def united_body(self, first: Group, then: Group) -> set[Value]:
+        """All that is computed when `then` no longer reads the results of `first` from memory."""
+        return first.body | then.body | {u for v in then.inputs for u in self.way(v, first)}
+
+    def united_results(self, first: Group, then: Group) -> list[Value]:
+        """What of two groups others need, in order."""
+        kept = [v for v in (*first.results, *then.results)
+                if v in self.wanted or self.readers.get(v, set()) - {first, then}]
+        return sorted(kept, key=self.order.__getitem__)
+
+    def unite(self, first: Group, then: Group, body: set[Value], anchor: Value | None) -> None:
+        """Makes one group of two, in the place of the second."""
+        results = self.united_results(first, then)
+        self.disconnect(first)
+        self.disconnect(then)
+        for v in (*first.results, *then.results):
+            self.made.pop(v)
+        then.results, then.body, then.anchor = results, body, anchor
+        for v in results:
+            self.made[v] = then
+        del self.groups[first]
+        self.connect(then)
+        self.delay(then, max(self.latest.pop(first), self.latest.pop(then)))
+        for group in {then, *(g for v in results for g in self.readers.get(v, ()))}:
+            self.before.pop(group, None)
+
+    def way(self, v: Value, group: Group) -> list[Value]:
+        """The views through which v shows a result of the group."""
+        found: list[Value] = []
+        while v in self.views:
+            found.append(v)
+            v = self.views[v]
+        return found if v in group.results else []
+
+    def kernels(self) -> Iterable[Kernel]:
+        """The groups in an order in which they can run; raises GraphError if they wait for each other."""
+        done: set[Group] = set()
+        waiting: set[Group] = set()
+        for group in sorted(self.groups, key=lambda g: self.order[g.results[-1]]):
+            stack = [group]
+            while stack:
+                top = stack[-1]
+                waits = [g for g in self.needs(top) if g not in done]
+                if waits and top in waiting:
+                    names = ", ".join(f"{v.op.name} : {v.type}" for g in (top, *waits) for v in g.results)
+                    raise GraphError(f"kernels were joined so that they wait for each other: {names}",
+                                     hint="This is a fault of kernel/fuse.py; please report it with the program.")
+                waiting.add(top)
+                stack += sorted(waits, key=lambda g: self.order[g.results[-1]], reverse=True)
+                if not waits:
+                    stack.pop()
+                    if top not in done:
+                        done.add(top)
+                        yield self.kernel(top)
+
+    def kernel(self, group: Group) -> Kernel:
+        body = tuple(sorted(group.body, key=self.order.__getitem__))
+        where: Where = frozenset[Origin]().union(*(v.where for v in body))
+        inputs = tuple(sorted(group.inputs, key=self.order.__getitem__))
+        found, anchor = (tuple(group.results), inputs, body, where), group.anchor
+        made = Nest if anchor is None else self.role[anchor]
+        assert not isinstance(made, Place), "what is computed where it is read has no kernel"
+        if made is Nest or anchor is None:
+            return Nest(*found, anchor)
+        if made is Contraction and isinstance(anchor.op, MatMul):
+            return Contraction(*found, anchor, self.corners.of(anchor))
+        return made(*found, anchor)

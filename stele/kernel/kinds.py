@@ -1,0 +1,97 @@
+"""The kinds of kernels, one class each, and how the values of a graph come about."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from stele.ir.graph import Constant, Literal, Value
+from stele.ir.origin import Where
+from stele.kernel.corners import NONE, Corners
+from stele.ops.gather import Gather
+from stele.ops.linear import Concatenate
+
+Place = Enum("Place", ["LEAF", "NUMBER", "INLINE", "FOLD"])
+"""How a value without a kernel of its own comes about: it is there before, is written into the code that reads it, is
+computed where it is read unless it is kept, is a sum over what is computed there.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """Results computed together: `body` in order, results included; `inputs` are read from memory. `anchor` is the
+    value that the kernel is made for, where others only join it.
+    """
+
+    results: tuple[Value, ...]
+    inputs: tuple[Value, ...]
+    body: tuple[Value, ...]
+    where: Where
+    anchor: Value | None = None
+
+    @property
+    def kind(self) -> str:
+        """The name of its class, for reports."""
+        return type(self).__name__.lower()
+
+
+class Nest(Computed):
+    """Loops of our own: elementwise ops, movement, sums."""
+
+
+class Anchored(Computed):
+    """What is about one value."""
+
+    anchor: Value   # type: ignore[misc]
+
+
+@dataclass(frozen=True, eq=False)
+class Contraction(Anchored):
+    """A product or a convolution, its operands read and its result stored through loops; `corners` are a product's."""
+
+    corners: Corners = NONE
+
+
+class Scatter(Anchored):
+    """Sums at computed indices."""
+
+
+class Library(Anchored):
+    """A call of a library."""
+
+
+class Host(Anchored):
+    """A call of an op's own reference, in Python: of what says in no other way how it is computed."""
+
+
+class Repeat(Anchored):
+    """A loop of the graph, which becomes steps around kernels of its own."""
+
+
+Launched = Nest | Contraction | Scatter | Library
+"""Kernels that are native code, whose tasks run on all threads."""
+Kernel = Launched | Host | Repeat
+Role = Place | type[Kernel]
+"""How a value comes about: by a kernel of this class where it has one of its own."""
+
+
+ROLES: dict[str, Role] = {
+    "leaf": Place.LEAF, "elementwise": Place.INLINE, "generate": Place.INLINE, "movement": Place.INLINE,
+    "reduction": Place.FOLD, "indexing": Scatter, "contraction": Contraction, "control": Repeat, "foreign": Library,
+    "host": Host, "composite": Host}
+
+
+def role_of(v: Value) -> Role:
+    """How a value comes about, inputs apart; by its family, if it is no exception."""
+    match v.op:
+        case Literal():
+            return Place.NUMBER
+        case Constant(array) if array.size == 1:
+            return Place.NUMBER
+        case Concatenate():
+            return Nest
+        case Gather():
+            return Place.INLINE
+        case op if op.family == "contraction" and not v.dtype.is_float:
+            return Host
+        case op:
+            return ROLES[op.family]

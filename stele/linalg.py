@@ -1,0 +1,27 @@
+"""Linear algebra on tensors, under the names of the array API standard's extension."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stele.ops import linalg
+from stele.spellings import LINALG, unknown
+from stele.spoken import publish
+from stele.tensor import lift
+
+__all__ = ["solve"]
+
+solve = lift(linalg.solve)
+
+publish(list(globals().items()), __name__)
+
+if not TYPE_CHECKING:   # or every name would be one to a type checker
+    def __getattr__(name: str) -> Any:
+        """No such name; the error says which one there is."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise unknown("stele.linalg", name, __all__, LINALG)
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return sorted(__all__)

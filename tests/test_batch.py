@@ -1,0 +1,78 @@
+"""Every op at many places at once is what it is at each of them."""
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import CASES, Case
+
+from stele.backend.reference import run
+from stele.ir.graph import Array, Graph, parameter
+from stele.ir.sizes import size
+from stele.ir.types import Type, dtype
+from stele.ops import ALL
+from stele.ops.contraction import matmul
+from stele.ops.control import scan
+from stele.ops.elementwise.unary import tanh
+from stele.transform.batch import BatchError, batch
+
+PLACES = 3
+NO_FORM = {"RandomBits": "one key draws one stream"}
+NO_PLACES = ("Parameter", "Literal", "Constant", "Item", "Iota")
+"""Ops without operands, and the parts of a tuple, which go with it."""
+FIXED = ("Conv2d", "Conv2dInputGrad", "Conv2dWeightGrad")
+"""Ops that need to know how many places there are, where both operands have them."""
+
+
+def places_of(operand: Array, seed: int) -> Array:
+    """Other numbers of the same kind at each place."""
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.permutation(operand.reshape(-1)).reshape(operand.shape) for _ in range(PLACES)])
+
+
+def check(case: Case, placed: tuple[bool, ...], n: Any) -> None:
+    """The batched graph on stacked operands is the stack of the graph's results."""
+    graph = case.graph()
+    many = batch(graph, placed, n)
+    args = [places_of(a, k) if has_axis else a for k, (a, has_axis) in enumerate(zip(case.operands, placed))]
+    found = run(many, args)
+    each = [run(graph, [a[k] if has_axis else a for a, has_axis in zip(args, placed)]) for k in range(PLACES)]
+    for y, *expected in zip(found, *each, strict=True):
+        assert y.shape == (PLACES, *expected[0].shape) and y.dtype == expected[0].dtype
+        np.testing.assert_allclose(y.astype("f8"), np.stack(expected).astype("f8"), rtol=2e-6, atol=2e-6)
+
+
+def test_every_op_has_a_case() -> None:
+    assert {p.values[0].op.name for p in CASES if p.values[0].operands} == set(ALL) - set(NO_PLACES)
+
+
+@pytest.mark.parametrize("case", [p for p in CASES if p.values[0].operands])
+def test_batched_equals_stacked(case: Case) -> None:
+    ways = [way for way in product((False, True), repeat=len(case.operands)) if any(way)]
+    for way in ways[:7]:
+        if case.op.name in NO_FORM:
+            with pytest.raises(BatchError, match="has no form"):
+                batch(case.graph(), way, PLACES)
+        else:
+            check(case, way, PLACES)
+
+
+@pytest.mark.parametrize("case", [p for p in CASES if p.values[0].operands])
+def test_at_any_number_of_places(case: Case) -> None:
+    way = (True,) + (case.op.name not in FIXED,) * (len(case.operands) - 1)
+    if case.op.name not in NO_FORM and case.op.name != "Conv2dWeightGrad":
+        check(case, way, size("n"))
+
+
+def test_graphs_are_batched_whole() -> None:
+    """Loops with what they hold, several results, and what is the same at all places."""
+    x, w = parameter("x", Type(dtype("float32"), (4,))), parameter("w", Type(dtype("float32"), (4, 4)))
+    (last,), ys = scan(lambda c, _: ((tanh(matmul(c[0], w)),), (c[0] + x,)), [x], [], length=5)
+    graph = Graph((x, w), (last, ys[0], w))
+    rng = np.random.default_rng(0)
+    xs, one = rng.normal(size=(PLACES, 4)).astype("f4"), rng.normal(size=(4, 4)).astype("f4")
+    found = run(batch(graph, (True, False), PLACES), [xs, one])
+    for y, *expected in zip(found, *(run(graph, [v, one]) for v in xs), strict=True):
+        np.testing.assert_allclose(y, np.stack(expected), rtol=2e-6, atol=2e-6)
