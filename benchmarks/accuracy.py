@@ -39,9 +39,9 @@ from stele.backend.contract.product.gemm import gemm  # noqa: E402
 from stele.backend.contract.product.schedule import Gemm, schedule  # noqa: E402
 from stele.backend.cpu.target import detect  # noqa: E402
 from stele.backend.llvm.access import Operand, Temp  # noqa: E402
-from stele.backend.llvm.choice import Choices  # noqa: E402
 from stele.backend.llvm.launch import Launch  # noqa: E402
-from stele.backend.llvm.machine import Machine  # noqa: E402
+from stele.kernel.choice import Choices  # noqa: E402
+from stele.kernel.machine import Machine  # noqa: E402
 from stele.rosetta.machine import multiply_adds  # noqa: E402
 
 FLOAT = ir.FloatType()

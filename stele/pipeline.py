@@ -168,9 +168,9 @@ def write(request: Request, add: Callable[[ir.Module], None], report: Report, kn
     with report.phase("library rules"):
         graph = graph if LIBRARY in options.without else library(graph, target, options.precision, report)
     with report.phase("fuse"):
-        fused = fuse(graph, report)
+        fused = fuse(graph, target, report)
     with report.phase("memory layout"):
-        laid = build.lay_out(graph, fused, request.donated, request.steady, report)
+        laid = build.lay_out(graph, fused, request.donated, request.steady, target, report)
     with report.phase("schedule and emit"):
         return laid, build.emit(laid, target, options.precision, add, report, known, "time" in config.SHOW())
 

@@ -17,11 +17,11 @@ from tile_registers import emulated
 from stele.backend.cpu.target import detect
 from stele.backend.llvm.access import Extent, Length, Operand, Plain
 from stele.backend.llvm.launch import BUFS, SIZES, Builder, i64, pointer, word
-from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import at, load, store
 from stele.backend.llvm.vectors import masked_load, masked_store
 from stele.ir.sizes import at as at_sizes
 from stele.ir.sizes import size as named_size
+from stele.kernel.machine import Machine
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()

@@ -14,7 +14,7 @@ from test_contract import corners_hold, product
 
 import stele as st
 from stele.backend.cpu.target import detect
-from stele.backend.llvm.choice import Choices
+from stele.kernel.choice import Choices
 
 pytestmark = pytest.mark.skipif(detect().vector_bytes < 64, reason="AMX comes with AVX-512, which this CPU lacks")
 in_programs = pytest.mark.skipif(not detect().amx, reason="this CPU has no AMX with bfloat16, or Linux withholds it")

@@ -27,10 +27,10 @@ from stele.backend.contract.product.schedule import Gemm
 from stele.backend.contract.tile import Price, Tile
 from stele.backend.llvm.access import Extent
 from stele.backend.llvm.launch import Launch, i64
-from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import kernel, splat
 from stele.backend.llvm.vectors import transpose
 from stele.kernel.corners import NONE, Corner, Corners
+from stele.kernel.machine import Machine
 
 HERE = machine_here()
 MACHINES = [m for m in (AVX512, AVX2, SSE4) if m.vector_bytes <= HERE.vector_bytes]

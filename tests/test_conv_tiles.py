@@ -19,8 +19,8 @@ from stele.backend.contract.conv import algorithms, tile_registers
 from stele.backend.contract.conv.layer import backward, forward
 from stele.backend.contract.conv.stencil import Conv
 from stele.backend.cpu.target import detect
-from stele.backend.llvm.choice import Choices
-from stele.backend.llvm.machine import Machine
+from stele.kernel.choice import Choices
+from stele.kernel.machine import Machine
 
 HERE: Machine = replace(detect(), amx=True)
 FLOAT = ir.FloatType()

@@ -13,6 +13,7 @@ from stele.ir.types import Type, float32, int32, int64
 from stele.kernel.fuse import Fused, fuse, join_epilogues, join_producers, join_siblings
 from stele.kernel.groups import Groups
 from stele.kernel.kinds import Contraction
+from stele.kernel.machine import COMMON
 from stele.ops.contraction import Conv2d, matmul
 from stele.ops.elementwise.binary import maximum
 from stele.ops.elementwise.unary import exp, sin, square, tanh
@@ -102,7 +103,7 @@ def test_random_graphs_have_an_order() -> None:
 def test_latest_is_never_less_than_that_of_what_a_group_needs() -> None:
     """What `comes_before` relies on when it does not look further."""
     for seed in range(40):
-        groups = Groups(random_graph(seed), Report())
+        groups = Groups(random_graph(seed), COMMON, Report())
         for step in (join_producers, join_epilogues, join_siblings):
             step(groups)
             for group in groups.groups:
@@ -112,7 +113,7 @@ def test_latest_is_never_less_than_that_of_what_a_group_needs() -> None:
 
 def test_kernels_that_wait_for_each_other_are_an_error() -> None:
     x = parameter("x", Type(float32, (3,)))
-    groups = Groups(Graph((x,), (Sum((0,))(x), Max((0,))(x))), Report())
+    groups = Groups(Graph((x,), (Sum((0,))(x), Max((0,))(x))), COMMON, Report())
     one, other = groups.groups
     groups.before = {one: {other}, other: {one}}
     with pytest.raises(GraphError, match=r"wait for each other: .*(Sum|Max) : float32\[\], .*(Sum|Max)"):
@@ -125,7 +126,7 @@ def test_depending_by_another_group_is_found_whatever_the_order_of_values() -> N
     early = exp(x)
     reader = tanh(early)
     produced = sin(x)
-    groups = Groups(Graph((x,), (reader, early, produced, square(produced))), Report())
+    groups = Groups(Graph((x,), (reader, early, produced, square(produced))), COMMON, Report())
     mixed, late, first, tail = (groups.made[v] for v in (early, reader, produced, groups.values.graph.results[3]))
     groups.unite(mixed, tail, groups.united_body(mixed, tail), None)
     assert groups.comes_before(first, late)

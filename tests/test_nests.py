@@ -14,12 +14,12 @@ from llvmlite import ir
 
 from stele.backend.buffers import Buffer
 from stele.backend.llvm.emit import Emitter
-from stele.backend.llvm.machine import Machine
 from stele.backend.reference import run
 from stele.ir.graph import Graph, Op, Value, literal, parameter
 from stele.ir.sizes import Dim, size
 from stele.ir.types import DType, Type, bfloat16, bool_, float16, float32, float64, int32, int64, uint8, uint32
 from stele.kernel.fuse import fuse
+from stele.kernel.machine import Machine
 from stele.ops.composite import LogSoftmax, Softmax
 from stele.ops.contraction import Conv2d, MatMul, matmul
 from stele.ops.control import scan

@@ -17,7 +17,7 @@ from stele.backend.contract.conv import algorithms, winograd, winograd_weight
 from stele.backend.contract.conv.layer import backward, forward
 from stele.backend.contract.conv.points import F2, F4, Points
 from stele.backend.contract.conv.stencil import Conv
-from stele.backend.llvm.machine import Machine
+from stele.kernel.machine import Machine
 
 HERE = machine_here()
 MACHINES = [m for m in (AVX512, AVX2, SSE4) if m.vector_bytes <= HERE.vector_bytes]

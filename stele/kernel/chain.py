@@ -7,7 +7,6 @@ from stele.ir.types import Shape, product
 from stele.kernel.kinds import Kernel, Nest
 from stele.kernel.slots import Slots
 from stele.kernel.space import is_fold, reduced
-from stele.kernel.tasks import ENOUGH
 from stele.ops.contraction import MatMul
 from stele.ops.linear import Broadcast, Reshape, Transpose
 
@@ -22,7 +21,7 @@ def parts(kernels: Sequence[Kernel], slots: Slots) -> int:
     owned = all(slots.root(k) in made and slots.table[k].kind in ("temp", "result") for k in made)
     fits = owned and is_product(kernels[0]) and all(
         (isinstance(kernel, Nest) or is_product(kernel)) and keeps(kernel, made, slots, lead) for kernel in kernels)
-    return count if fits and isinstance(count := product(lead), int) and count >= ENOUGH else 0
+    return count if fits and isinstance(count := product(lead), int) and count >= slots.machine.tasks else 0
 
 
 def is_product(kernel: Kernel) -> bool:

@@ -9,15 +9,11 @@ from stele.ir.report import Report
 from stele.ir.types import product
 from stele.kernel.groups import Group, Groups
 from stele.kernel.index import Splits, regroup, variable, variables
-from stele.kernel.inline import CHEAP, LARGEST
+from stele.kernel.inline import LARGEST
 from stele.kernel.kinds import Contraction, Kernel, Place
+from stele.kernel.machine import COMMON, Machine
 from stele.kernel.space import Space, Unfit, follow, measured
 from stele.ops.linear import Pad
-
-WIDE = 1 << 16
-"""Elements of a row that stay in cache between the passes over it; also of what one thread may well do alone."""
-ENOUGH = 16
-"""Rows that keep any machine busy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +46,12 @@ class Refusal(NamedTuple):
     limit: float | None = None
 
 
-def fuse(graph: Graph, report: Report | None = None) -> Fused:
-    """The kernels of a graph without composite ops.
+def fuse(graph: Graph, machine: Machine = COMMON, report: Report | None = None) -> Fused:
+    """The kernels of a graph without composite ops, for a machine.
 
     Two elementwise ops are one kernel: `c = b * a; d = c + 1` makes one with `d` as its only result.
     """
-    groups = Groups(graph, report or Report())
+    groups = Groups(graph, machine, report or Report())
     join_producers(groups)
     join_epilogues(groups)
     join_siblings(groups)
@@ -118,13 +114,13 @@ def join(groups: Groups, first: Group, then: Group) -> bool:
 def refused(groups: Groups, first: Group, then: Group, body: set[Value]) -> Refusal | None:
     """Why two groups may not become one whose body this is."""
     values = groups.values
-    folds = any(groups.role[v] is Place.FOLD for v in body)
+    folds, again = any(groups.role[v] is Place.FOLD for v in body), groups.machine.again
     if product(first.results[-1].shape) != product(then.domain):
         for v in first.results:
             if values.is_padded_outcome(v):
                 return Refusal("a product stores it, and what reads it goes over more")
-            if not folds and values.weight(v) > CHEAP:
-                return Refusal("dear to compute for each element that reads it", values.weight(v), CHEAP)
+            if not folds and values.weight(v) > again:
+                return Refusal("dear to compute for each element that reads it", values.weight(v), again)
     if len(body) > LARGEST:
         return Refusal("too many values for one kernel", len(body), LARGEST)
     if groups.comes_before(first, then) or groups.comes_before(then, first):
@@ -137,9 +133,10 @@ def unpaid(groups: Groups, space: Space, first: Group) -> Refusal | None:
     """Why one pass would not pay: something dear is computed again for each element, or rows are few or too long. Where
     results lie in another order than the rows, each row stores short stretches all over them: only small ones may.
     """
+    machine = groups.machine
     for v in first.results:
-        if (weight := groups.values.weight(v)) > CHEAP and not space.once(v):
-            return Refusal("dear to compute again for each element", weight, CHEAP)
+        if (weight := groups.values.weight(v)) > machine.again and not space.once(v):
+            return Refusal("dear to compute again for each element", weight, machine.again)
     if not space.folds:
         return None
     rows = product(tuple(space.ranges[r] for r in space.rows))
@@ -149,13 +146,13 @@ def unpaid(groups: Groups, space: Space, first: Group) -> Refusal | None:
     one_pass = len(set(map(id, space.folds.values()))) == 1 and not any(s.loops for s in space.stages)
     if one_pass and not kept_inside:
         return None
-    longest, fits = max((w if isinstance(w, int) else 0 for w in work), default=1), WIDE
+    longest, fits = max((w if isinstance(w, int) else 0 for w in work), default=1), machine.resident
     if isinstance(rows, int):
         if not all(isinstance(w, int) for w in work):
             return Refusal("rows of an open length")
         outer = set[str]().union(*(variables(index[0]) for index in space.stores.values() if index))
         apart = bool(space.rows) and not outer <= set(space.rows)
-        fits = WIDE if rows >= ENOUGH and not apart else WIDE // max(rows, 1)
+        fits = fits if rows >= machine.tasks and not apart else fits // max(rows, 1)
     return None if longest <= fits else Refusal("rows are few, or longer than a cache", longest, fits)
 
 

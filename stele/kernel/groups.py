@@ -12,6 +12,7 @@ from stele.ir.sizes import Dim
 from stele.kernel.corners import Finding
 from stele.kernel.inline import Inlining
 from stele.kernel.kinds import Contraction, Kernel, Nest, Place
+from stele.kernel.machine import Machine
 from stele.kernel.space import is_fold
 from stele.ops.contraction import MatMul
 
@@ -42,8 +43,8 @@ class Group:
 class Groups:
     """The groups of one graph: one for each value in memory that has to be computed, until some are united."""
 
-    def __init__(self, graph: Graph, report: Report) -> None:
-        self.values, self.report = Inlining(graph, report), report
+    def __init__(self, graph: Graph, machine: Machine, report: Report) -> None:
+        self.values, self.machine, self.report = Inlining(graph, machine, report), machine, report
         self.order, self.role, self.views = self.values.order, self.values.role, self.values.views
         self.wanted = {self.values.seen_through(v) for v in graph.results}
         self.corners = Finding(self.values.users, graph.results)

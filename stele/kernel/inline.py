@@ -7,13 +7,12 @@ from stele.ir.report import Report
 from stele.kernel.cost import instructions
 from stele.kernel.index import variable
 from stele.kernel.kinds import Contraction, Host, Library, Nest, Place, Repeat, Role, Scatter, role_of
+from stele.kernel.machine import Machine
 from stele.kernel.space import Unfit, follow, measured
 from stele.ops.gather import Gather
 from stele.ops.linear import Broadcast, Cast, Pad, Reshape, Slice, Transpose
 from stele.ops.windows import Taps, Window
 
-CHEAP = 10
-"""What may be computed again for each user, in instructions and loads."""
 LARGEST = 96
 """Values in one kernel at most."""
 ALONE = (Repeat, Host, Library, Scatter)
@@ -23,8 +22,8 @@ ALONE = (Repeat, Host, Library, Scatter)
 class Inlining:
     """For each value of a graph, in `order`, its `role`; `roots` are kept, `views` show the memory of another value."""
 
-    def __init__(self, graph: Graph, report: Report) -> None:
-        self.graph, self.report = graph, report
+    def __init__(self, graph: Graph, machine: Machine, report: Report) -> None:
+        self.graph, self.report, self.again = graph, report, machine.again
         self.order = {v: k for k, v in enumerate(walk(graph.results))}
         self.users = users(self.order)
         parameters = set(graph.parameters)
@@ -87,10 +86,10 @@ class Inlining:
         if v.op.name == "RandomBits":
             self.cost[v] = 1
         elif self.role[v] is not Place.INLINE or self.count[v] > LARGEST // 2 or (
-                again and (self.cost[v] > CHEAP or self.is_outcome(v))) or self.is_padded_outcome(v):
-            if again and self.cost[v] > CHEAP:
+                again and (self.cost[v] > self.again or self.is_outcome(v))) or self.is_padded_outcome(v):
+            if again and self.cost[v] > self.again:
                 self.report.decided("kept", f"{v.op.name} {v.type}", "dear to compute again for each that reads it",
-                                    v.where, self.cost[v], CHEAP)
+                                    v.where, self.cost[v], self.again)
             self.keep(v)
         if v in self.roots or self.role[v] is Place.FOLD:
             self.cost[v], self.count[v] = 1, 0
@@ -122,7 +121,7 @@ class Inlining:
             follow([v], body, tuple(variable(f"c{k}") for k in range(v.ndim)), v.shape, {})
         except Unfit:
             return False
-        return simple and self.cost[v] <= CHEAP
+        return simple and self.cost[v] <= self.again
 
     def settle(self, v: Value) -> None:
         """Puts reshaped operands in memory until v's inlined operands have a common space with it."""
@@ -154,7 +153,7 @@ class Inlining:
 
     def weight(self, v: Value) -> int:
         """What v costs where it is computed."""
-        return 2 * CHEAP if self.role[v] is Place.FOLD else own_cost(v) + sum(self.cost[a] for a in v.args)
+        return 2 * self.again if self.role[v] is Place.FOLD else own_cost(v) + sum(self.cost[a] for a in v.args)
 
 
 def own_cost(v: Value) -> int:

@@ -30,6 +30,7 @@ from stele.kernel.loops import (
     Total,
     Within,
 )
+from stele.kernel.machine import COMMON, Machine
 from stele.kernel.space import Index, Space, Stage, is_fold, measure, needs, reduced
 from stele.kernel.tasks import cut, strided
 from stele.ops.gather import CheckIndex, Gather
@@ -39,16 +40,18 @@ from stele.ops.random import RandomBits
 Bounds = tuple[Bound, ...]
 
 
-def lower(kernel: kinds.Nest) -> list[Nest]:
+def lower(kernel: kinds.Nest, machine: Machine = COMMON) -> list[Nest]:
     """The loop nests of a kernel, to be run in order."""
     (result, *_) = kernel.results
     if isinstance(result.op, Concatenate):
-        return [nest for k in range(len(result.args)) for nest in cut(collapse(joined(result, k, kernel.body)))]
+        parts = [collapse(joined(result, k, kernel.body)) for k in range(len(result.args))]
+        return [nest for part in parts for nest in cut(part, machine)]
     space = measure(kernel.results, frozenset(kernel.body))
     inside = collapse(Lowering(space, kernel.body, False).nest())
     if not space.rows or any(stage.sums for stage in space.stages):
-        return cut(inside)
-    return cut(min(inside, collapse(Lowering(space, kernel.body, True).nest()), key=strided))
+        return cut(inside, machine)
+    across = collapse(Lowering(space, kernel.body, True).nest())
+    return cut(min(inside, across, key=lambda nest: strided(nest, machine)), machine)
 
 
 def joined(v: Value, k: int, body: Collection[Value]) -> Nest:

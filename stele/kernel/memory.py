@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from stele.ir.sizes import Dim, at
+from stele.kernel.machine import LINE
 
-ALIGNMENT = 64
 FRESH = "fresh"
 """The size that is 1 in a call that makes what is kept, and 0 in those that find it made."""
 
@@ -110,5 +110,5 @@ def layout(pieces: Iterable[Piece], sizes: Mapping[str, int]) -> Layout:
 
 
 def rounded(bytes_: int) -> int:
-    """Bytes up to the next boundary; at least one unit, so that no two slots share an address."""
-    return max(ALIGNMENT, -(-bytes_ // ALIGNMENT) * ALIGNMENT)
+    """Bytes up to the next cache line; at least one, so that no two slots share an address."""
+    return max(LINE, -(-bytes_ // LINE) * LINE)

@@ -11,14 +11,12 @@ from stele.ir.sizes import Dim, ceil, size
 from stele.ir.types import TupleType, Type
 from stele.kernel.fuse import Fused
 from stele.kernel.kinds import Host, Kernel, Launched, Repeat
+from stele.kernel.machine import COMMON, LINE, Machine
 from stele.kernel.memory import FRESH
 from stele.kernel.rows import independent, with_rows
 from stele.ops.control import Scan, closed
 
 Key = Value | tuple[Value, int]
-
-GRAIN = 32
-"""Rows of a loop that one task takes."""
 
 
 def bytes_of(type_: Type) -> Dim:
@@ -148,6 +146,7 @@ class Slots:
     rows: Rows | None = None
     private: dict[str, int] = field(default_factory=dict[str, int])
     settled: frozenset[Value] = frozenset()
+    machine: Machine = COMMON
 
     def base(self, v: Value) -> Key:
         """The value whose buffer v is seen through: views and tuple parts resolved."""
@@ -171,7 +170,7 @@ class Slots:
         """A temporary of the kernel that is being emitted; one for each task of the loop it is in, if rows go apart."""
         if self.rows is None:
             return self.new("temp", bytes_, "workspace")
-        each = ceil(sizes.replaced(bytes_, self.rows.name, self.rows.grain), 64) * 64
+        each = ceil(sizes.replaced(bytes_, self.rows.name, self.rows.grain), LINE) * LINE
         position = self.new("temp", each * self.rows.tasks, "workspace")
         self.rows.spaces[position] = each
         self.live(position, self.rows)
@@ -274,7 +273,7 @@ class Slots:
         axes = independent(scan) if self.rows is None else None
         if axes is None:
             return scan.body, None
-        rows = Rows(f"rows{len(self.private)}", scan.body.parameters[0].shape[0], GRAIN, self.clock)
+        rows = Rows(f"rows{len(self.private)}", scan.body.parameters[0].shape[0], self.machine.steps, self.clock)
         body = with_rows(scan.body, axes, size(rows.name))
         steps: dict[int, Dim] = {}
         for position, v in (*zip(given, body.parameters), *zip(outer, body.results)):

@@ -25,39 +25,32 @@ from stele.kernel.loops import (
     Total,
     inside,
 )
+from stele.kernel.machine import Machine
 from stele.kernel.rebuild import Rebuild
 from stele.ops.elementwise.arithmetic import Add
 from stele.ops.linear import Sum
 
-TASK = 16384
-"""Elements that make a task worth its start."""
-ENOUGH = 16
-"""Tasks that keep any machine busy; below, long reductions are split."""
-BLOCK = 64
-"""Adjacent columns that a task of a reduction across rows takes at least: a few vectors side by side."""
 LONG = 1 << 17
 """Elements that one set of accumulators should not sum: rounding errors would add up."""
-BLOCKS = 64
-"""Parts of the rows that add up on their own what is summed over all rows, at most and about."""
-SHORT = 8
-"""Fewer elements than this are not worth lanes of their own."""
+OPEN = 64
+"""About how many steps a loop of open length takes."""
 
 
-def cut(nest: Nest) -> list[Nest]:
+def cut(nest: Nest, machine: Machine) -> list[Nest]:
     """The nests to run one after the other instead of a raw one."""
     sums = [s for s in inside(nest.body) if isinstance(s, Store) and s.adds]
-    return [rows(part) for part in (added(nest, sums) if sums else split(nest))]
+    return [rows(part, machine) for part in (added(nest, sums, machine) if sums else split(nest, machine))]
 
 
-def strided(nest: Nest) -> int:
+def strided(nest: Nest, machine: Machine) -> int:
     """How badly lanes meet memory: accesses in lane loops that are neither contiguous nor the same for all lanes."""
-    found = 0 if any(isinstance(step, Loop | Fold) and lanes_in(step) for step in inside(nest.body)) else SHORT
+    found = 0 if any(isinstance(step, Loop | Fold) and lanes_in(step) for step in inside(nest.body)) else machine.few
     for step in inside(nest.body):
         match step:
             case Loop(axis, body, True):
                 found += crossing(body, axis)
             case Fold(axes, bodies, _, True) if axes:
-                short = isinstance(axes[-1].extent, int) and axes[-1].extent < SHORT and bool(nest.rows)
+                short = isinstance(axes[-1].extent, int) and axes[-1].extent < machine.few and bool(nest.rows)
                 found += crossing(bodies[-1], axes[-1]) + 4 * short
     return found
 
@@ -90,7 +83,7 @@ def core(nest: Nest) -> tuple[tuple[Step, ...], Loop | None]:
     return nest.body.steps, None
 
 
-def split(nest: Nest) -> list[Nest]:
+def split(nest: Nest, machine: Machine) -> list[Nest]:
     """A reduction that is long and has few results, as partial sums of blocks and the sum of those, in index order."""
     steps, across = core(nest)
     folds = [s for s in steps if isinstance(s, Fold)]
@@ -101,18 +94,14 @@ def split(nest: Nest) -> list[Nest]:
         return [nest]
     width = across.axis.extent if across else 1
     work = size_of(fold.axes) * width
-    few = known(size_of(nest.rows), ENOUGH) * ceil_known(width, BLOCK) < ENOUGH
+    tasks = known(size_of(nest.rows), machine.tasks) * known(ceil(width, machine.columns), machine.tasks)
     long = across is None and known(size_of(fold.axes), 0) > LONG
-    if not (few or long) or known(work, 4 * TASK) <= 2 * TASK:
+    if not (tasks < machine.tasks or long) or known(work, 4 * machine.grain) <= 2 * machine.grain:
         return [nest]
-    step = max(1, 2 * TASK // known(size_of(fold.axes[1:]) * width, 1))
+    step = max(1, 2 * machine.grain // known(size_of(fold.axes[1:]) * width, 1))
     if known(fold.axes[0].extent, step + 1) <= step:
         return [nest]
     return partial_sums(nest, steps, fold, across, step)
-
-
-def ceil_known(x: Dim, by: int) -> int:
-    return known(ceil(x, by), ENOUGH)
 
 
 def partial_sums(nest: Nest, steps: tuple[Step, ...], fold: Fold, across: Loop | None, length: int) -> list[Nest]:
@@ -139,12 +128,13 @@ def partial_sums(nest: Nest, steps: tuple[Step, ...], fold: Fold, across: Loop |
             Nest(nest.rows, 1, Block(needed(nest.prelude.steps, (*before, *tail))), wrapped(across, (*before, *tail)))]
 
 
-def added(nest: Nest, sums: list[Store]) -> list[Nest]:
+def added(nest: Nest, sums: list[Store], machine: Machine) -> list[Nest]:
     """The nest with its last rows in blocks, each of which adds up on its own what is summed over all rows, and the
     sums of the blocks in order."""
     *lead, last = nest.rows
-    blocks = max(1, BLOCKS // known(size_of(tuple(lead)), BLOCKS))
-    length = max(1, TASK // work_of(nest.body), -(-known(last.extent, BLOCKS) // blocks))
+    many = 4 * machine.tasks
+    blocks = max(1, many // known(size_of(tuple(lead)), many))
+    length = max(1, machine.grain // work_of(nest.body), -(-known(last.extent, many) // blocks))
     parts = (*lead, Axis("%block", ceil(last.extent, length)))
     memory = {s: Temporary(s.x.dtype, (*(a.extent for a in parts), product(s.value.shape))) for s in sums}
     zeros = [step for s in sums for step in zeroed(memory[s], parts)]
@@ -222,19 +212,19 @@ def operands(step: Step) -> tuple[Element, ...]:
     return tuple(found)
 
 
-def rows(nest: Nest) -> Nest:
+def rows(nest: Nest, machine: Machine) -> Nest:
     """The nest with its outer loops as rows, long lane loops cut, and as many rows to a task as make it worth while."""
     if not nest.rows:
-        nest = tiled(nest) or outward(nest)
+        nest = tiled(nest, machine) or outward(nest, machine)
     if len(nest.body.steps) == 1 and isinstance(loop := nest.body.steps[0], Loop) and loop.lane:
-        nest = blocked(nest, loop)
-    grain = max(1, TASK // work_of(nest.body))
+        nest = blocked(nest, loop, machine)
+    grain = max(1, machine.grain // work_of(nest.body))
     if len(nest.rows) > 1 and isinstance(n := nest.rows[-1].extent, int) and n > grain:
         grain = next(g for g in range(grain, 0, -1) if n % g == 0 or 2 * g < grain)
     return replace(nest, grain=grain)
 
 
-def tiled(nest: Nest) -> Nest | None:
+def tiled(nest: Nest, machine: Machine) -> Nest | None:
     """A transposing nest with the loop that walks through memory next to the lanes, both in blocks that stay in cache.
 
     None where lanes do not jump, or loops are not perfectly nested.
@@ -248,17 +238,18 @@ def tiled(nest: Nest) -> Nest | None:
         return None
     lane, outer = chain[-1], [c.axis for c in chain[:-1]]
     jumps = [s for s in steps if isinstance(s, Load) and not s.computed
-             and known(coefficient(s.offset, lane.axis.name) or 0, BLOCK) > SHORT]
+             and known(coefficient(s.offset, lane.axis.name) or 0, machine.columns) > machine.few]
     near = next((a for s in jumps for a in outer if coefficient(s.offset, a.name) == 1), None)
     if near is None:
         return None
-    across, along = Axis("%across", ceil(near.extent, 4 * BLOCK)), Axis("%piece", ceil(lane.axis.extent, BLOCK))
-    inner = Loop(replace(lane.axis, block=(along.name, BLOCK)), lane.body, True)
-    body = Loop(replace(near, block=(across.name, 4 * BLOCK)), Block((inner,)), False)
+    wide, high = machine.columns, 4 * machine.columns
+    across, along = Axis("%across", ceil(near.extent, high)), Axis("%piece", ceil(lane.axis.extent, wide))
+    inner = Loop(replace(lane.axis, block=(along.name, wide)), lane.body, True)
+    body = Loop(replace(near, block=(across.name, high)), Block((inner,)), False)
     return Nest((*(a for a in outer if a is not near), across, along), 1, nest.prelude, Block((body,)))
 
 
-def outward(nest: Nest) -> Nest:
+def outward(nest: Nest, machine: Machine) -> Nest:
     """The outer loops of a single loop nest as rows; loops stay inside where a row would be too short without them."""
     chain: list[Loop] = []
     steps = nest.body.steps
@@ -268,9 +259,9 @@ def outward(nest: Nest) -> Nest:
         chain.append(loops[0])
         steps = loops[0].body.steps
     inner, count = 1, len(chain)
-    while count > 1 and inner < 512:
+    while count > 1 and inner < machine.stretch:
         count -= 1
-        inner *= known(chain[count].axis.extent, 512)
+        inner *= known(chain[count].axis.extent, machine.stretch)
     if count < 1 or (count == len(chain) and len(chain) > 1):
         return nest
     outer = chain[:count] if len(chain) > 1 else []
@@ -279,10 +270,10 @@ def outward(nest: Nest) -> Nest:
     return Nest(tuple(c.axis for c in outer), 1, nest.prelude, Block(steps))
 
 
-def blocked(nest: Nest, loop: Loop) -> Nest:
+def blocked(nest: Nest, loop: Loop, machine: Machine) -> Nest:
     """A long lane loop in blocks, one more row axis."""
     work = max(1, work_of(loop.body))
-    size = max(BLOCK, TASK // work // BLOCK * BLOCK)
+    size = max(machine.columns, machine.grain // work // machine.columns * machine.columns)
     if known(loop.axis.extent, size + 1) <= size:
         return nest
     block = Axis("%piece", ceil(loop.axis.extent, size))
@@ -304,4 +295,4 @@ def work_of(block: Block) -> int:
 
 def length(axis: Axis) -> int:
     """About how many steps a loop takes."""
-    return known(axis.extent, 64) if axis.block is None else axis.block[1]
+    return known(axis.extent, OPEN) if axis.block is None else axis.block[1]

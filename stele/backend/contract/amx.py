@@ -14,8 +14,9 @@ from stele.backend.contract.code import Code, Number, Numbers, Pair, Ref, Vector
 from stele.backend.contract.pairs import pairs
 from stele.backend.llvm.access import Operand
 from stele.backend.llvm.launch import i8, i32, i64
-from stele.backend.llvm.nest import LINE, splat, table, vector
+from stele.backend.llvm.nest import splat, table, vector
 from stele.backend.llvm.vectors import transpose
+from stele.kernel.machine import LINE
 
 SIDE, DEEP, PIECES = 16, 32, 3
 """Rows and columns of a tile of sums, the depth of the tiles that it sums, and pieces of a number."""

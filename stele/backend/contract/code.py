@@ -10,8 +10,8 @@ from llvmlite import ir
 from stele.backend.llvm import nest
 from stele.backend.llvm.access import Address, Extent, Index, Near, Operand, Write, size_of
 from stele.backend.llvm.launch import Builder, i8, i64
-from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.vectors import masked_load, masked_store, store_lanes
+from stele.kernel.machine import Machine
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,6 @@ from stele.backend.llvm.dims import i64
 from stele.backend.llvm.elements import Lanes
 from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.launch import BUFS, Builder, Launch, pointer
-from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import Splat, prefetch
 from stele.backend.llvm.scalars import LLVMScalars
 from stele.ir.graph import Value
@@ -27,6 +26,7 @@ from stele.kernel.index import coefficient, substitute
 from stele.kernel.kinds import Contraction
 from stele.kernel.loops import Load, Store
 from stele.kernel.lower import Piece, accumulator, operand, outcome
+from stele.kernel.machine import Machine
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, Convolution, MatMul
 
 

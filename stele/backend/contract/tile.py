@@ -10,8 +10,8 @@ from llvmlite import ir
 from stele.backend.contract import amx
 from stele.backend.contract.code import Code, Ref, Vectors
 from stele.backend.llvm.access import Builder, Extent, size_of
-from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import multiply_add, prefetch_lines, splat, zero
+from stele.kernel.machine import Machine
 
 LEFT = 1.1
 """What an element of the left operand costs, in loads of a vector."""
@@ -136,7 +136,8 @@ class Price:
     def costs(self, shape: tuple[int, int], rows: Sequence[int], columns: Sequence[int], depth: int) -> float:
         """The price of products of every number of rows with every number of columns."""
         (r, v), lanes = shape, self.lanes
-        step = max(r * v * (1.0 if self.machine.fma else 2.0), r * self.left + v * self.right, 8.0) + self.step
+        multiplications, loads = r * v * (1.0 if self.machine.fma else 2.0), r * self.left + v * self.right
+        step = max(multiplications, loads, float(self.machine.pending)) + self.step
         tile = depth * (step + v * self.far + 0.02 * (r + 2 * v)) + r * (v * self.drain + self.row) + self.tile
         down, across = sum([-(-n // r) for n in rows]), sum([-(-n // (v * lanes)) for n in columns])
         return down * (across * tile + len(columns) * depth * self.pack * -(-r // lanes))

@@ -18,6 +18,7 @@ from stele.ir.report import BufferNote, Report
 from stele.ir.types import Type
 from stele.kernel.fuse import Fused, fuse
 from stele.kernel.inplace import share
+from stele.kernel.machine import Machine
 from stele.kernel.memory import FRESH, Place, Plan
 from stele.kernel.slots import Slots, Step, bytes_of
 
@@ -34,10 +35,11 @@ class Laid:
     in_place: Mapping[int, int]
 
 
-def lay_out(graph: Graph, fused: Fused, donated: Mapping[int, int], steady: Collection[int], report: Report) -> Laid:
+def lay_out(graph: Graph, fused: Fused, donated: Mapping[int, int], steady: Collection[int], machine: Machine,
+            report: Report) -> Laid:
     """The kernels of a graph on a table of buffers. `donated` are results by the parameters that they may be written
     over; what `steady` parameters alone decide is kept from call to call."""
-    slots = Slots(partial(fuse, report=report), settled=settled(graph, steady))
+    slots = Slots(partial(fuse, machine=machine, report=report), settled=settled(graph, steady), machine=machine)
     for p in graph.parameters:
         slots.at[p] = slots.new("parameter", bytes_of(p.type), str(p.type), p.where)
     slots.views |= fused.views

@@ -7,12 +7,12 @@ from math import prod
 from stele.backend.base import Precision
 from stele.backend.cpu import blas
 from stele.backend.cpu.target import Target
-from stele.backend.llvm.choice import Noted
 from stele.backend.llvm.library import Gemm
 from stele.ir.graph import Graph, Value
 from stele.ir.report import Report
 from stele.ir.rewrite import Rule, rewrite, rule
 from stele.ir.types import Type, float32, float64
+from stele.kernel.choice import Noted
 from stele.ops.contraction import MatMul
 from stele.ops.linear import Transpose
 

@@ -24,7 +24,7 @@ from stele.backend.llvm.nest import least
 from stele.backend.llvm.nest import loop as counted
 from stele.backend.llvm.pieces import PIECE, is_stopped, work
 from stele.ir.sizes import at, names
-from stele.kernel.slots import GRAIN, Loop, Rows, Run, Slots, runs
+from stele.kernel.slots import Loop, Rows, Run, Slots, runs
 
 Launches = Mapping[Run, tuple[Launch, ...]]
 
@@ -107,4 +107,5 @@ class Region(Steps):
     def asks(self, loop: Loop) -> int:
         """Every so many steps that they take some time; a size that is open counts as that of a task."""
         each = sum((work(step.kernel) for step in runs(loop.body)), 1)
-        return 1 << max(0, min(12, (PIECE // at(each, dict.fromkeys(names(each), GRAIN))).bit_length() - 1))
+        known = at(each, dict.fromkeys(names(each), self.slots.machine.steps))
+        return 1 << max(0, min(12, (PIECE // known).bit_length() - 1))

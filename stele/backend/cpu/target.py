@@ -10,13 +10,13 @@ import itertools
 import json
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from stele import config
 from stele.backend.cpu import cache
-from stele.backend.llvm.machine import Machine
 from stele.errors import DeviceError
+from stele.kernel.machine import Machine
 
 # What a level adds to the one before it; the names are LLVM's.
 _LEVELS = {
@@ -47,9 +47,8 @@ class Target(Machine):
     def key(self) -> str:
         """What compiled code depends on, as text: part of a cache key."""
         code = hashlib.sha256(self.features.encode()).hexdigest()[:16]
-        caches, choices = f"l1={self.l1} l2={self.l2} l3={self.l3}", sorted(self.choices.answers.items())
-        prices = f"pace={self.pace} far={self.far} amx={self.amx} tasks={self.tasks} fork={self.fork}"
-        return f"{self.name} {self.triple} {self.cpu} {code} {caches} {prices} {choices}"
+        facts = " ".join(f"{f.name}={getattr(self, f.name)}" for f in fields(Machine) if f.compare)
+        return f"{self.name} {self.triple} {self.cpu} {code} {facts} {sorted(self.choices.answers.items())}"
 
 
 def detect() -> Target:

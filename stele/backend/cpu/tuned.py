@@ -9,8 +9,8 @@ from stele import config
 from stele.backend.base import Precision
 from stele.backend.cpu import cache
 from stele.backend.cpu.target import Target, detect
-from stele.backend.llvm.choice import Choices
 from stele.errors import DeviceError
+from stele.kernel.choice import Choices
 
 
 def this_machine(precision: Precision) -> Target:

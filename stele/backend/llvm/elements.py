@@ -11,7 +11,7 @@ from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Frame
 from stele.backend.llvm.launch import i1, i32
 from stele.backend.llvm.memory import STEPS, Mask, Memory
-from stele.backend.llvm.nest import LINE, prefetch_lines
+from stele.backend.llvm.nest import prefetch_lines
 from stele.backend.llvm.scalars import LLVMScalars, Scalar
 from stele.ir.sizes import Dim, Named, Size, of
 from stele.ir.types import bool_, int64
@@ -33,6 +33,7 @@ from stele.kernel.loops import (
     Within,
     inside,
 )
+from stele.kernel.machine import LINE
 from stele.ops import generate
 from stele.ops.elementwise.base import Elementwise
 from stele.ops.linear import Cast

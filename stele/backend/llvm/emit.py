@@ -11,7 +11,6 @@ from stele.backend.base import Precision
 from stele.backend.contract.glue import emit_contraction
 from stele.backend.llvm import pieces
 from stele.backend.llvm.blocks import Blocks
-from stele.backend.llvm.choice import Noted
 from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.launch import (
@@ -27,7 +26,6 @@ from stele.backend.llvm.launch import (
     word_at,
 )
 from stele.backend.llvm.library import emit_gemm
-from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import at, least, loop, table
 from stele.backend.llvm.scalars import LLVMScalars
 from stele.backend.llvm.scatter import emit_scatter
@@ -37,10 +35,12 @@ from stele.ir.report import Report
 from stele.ir.sizes import Dim, Size, of, size
 from stele.ir.types import float64, product
 from stele.kernel import kinds
+from stele.kernel.choice import Noted
 from stele.kernel.index import coefficient, plain
 from stele.kernel.kinds import Launched
 from stele.kernel.loops import Load, Nest, Store, Temporary, inside, show
 from stele.kernel.lower import lower
+from stele.kernel.machine import Machine
 from stele.kernel.memory import FRESH
 from stele.kernel.slots import Slots as Table
 
@@ -192,7 +192,7 @@ def emit_kernel(module: ir.Module, name: str, kernel: Launched, slots: Slots, ta
 
 def emit_nests(module: ir.Module, name: str, kernel: kinds.Nest, slots: Slots, target: Machine) -> list[Launch]:
     """Adds the functions of loops of our own."""
-    nests = lower(kernel)
+    nests = lower(kernel, target)
     stages.show("loops", lambda: "\n".join(map(show, nests)), name)
     temporaries = {buffer: slots.temp(product(buffer.shape) * buffer.dtype.bytes)
                    for nest in nests for step in inside(nest.body)

@@ -10,9 +10,7 @@ from llvmlite import ir
 
 from stele.backend.llvm.access import size_of
 from stele.backend.llvm.launch import SCRATCH, SCRATCH_BYTES, B, Builder, i8, i32, i64, known, new_kernel, word
-
-LINE = 64
-"""Bytes of a cache line."""
+from stele.kernel.machine import LINE
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from stele.backend.llvm.blocks import Blocks
 from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.launch import Launch, i1, i8, new_kernel
-from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import least, loop
 from stele.backend.llvm.scalars import LLVMScalars, Scalar
 from stele.ir.graph import Value
@@ -17,10 +16,8 @@ from stele.ir.sizes import ceil
 from stele.ir.types import int64, product
 from stele.kernel import kinds
 from stele.kernel.loops import Axis
+from stele.kernel.machine import Machine
 from stele.ops.gather import ScatterAdd
-
-TASK = 32768
-"""Elements of the result that one task owns."""
 
 
 def emit_scatter(module: ir.Module, name: str, kernel: kinds.Scatter, slots: Slots, target: Machine) -> list[Launch]:
@@ -39,7 +36,7 @@ class Scatter:
         self.y, (self.g, self.index), axis = y, y.args, y.op.axis
         self.pre, self.size, self.post = product(y.shape[:axis]), y.shape[axis], product(y.shape[axis + 1:])
         self.count = product(self.index.shape)
-        self.share = max(1, TASK // max(self.post, 1)) if isinstance(self.post, int) else 16
+        self.share = max(1, target.owned // max(self.post, 1)) if isinstance(self.post, int) else 16
         self.frame = Frame(new_kernel(module, name), slots, {})
         self.b = self.frame.b
         self.blocks = Blocks(self.frame, LLVMScalars(self.b, target.vector_bytes // max(4, y.dtype.bytes), target.fma))

@@ -12,10 +12,10 @@ import numpy as np
 from stele.backend.buffers import Buffer
 from stele.backend.cpu.program import Program
 from stele.backend.cpu.target import detect
-from stele.backend.llvm.choice import Choices
 from stele.inspect.tune.contractions import Contraction
 from stele.ir.sizes import at
 from stele.ir.types import Type
+from stele.kernel.choice import Choices
 from stele.pipeline import PASSES, Options, Request, make
 
 T = TypeVar("T")

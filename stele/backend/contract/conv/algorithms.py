@@ -14,7 +14,7 @@ from stele.backend.contract.conv.points import F2, F4
 from stele.backend.contract.conv.stencil import Conv
 from stele.backend.llvm.access import Address, Near, Operand, Temp, Write, size_of
 from stele.backend.llvm.launch import Launch
-from stele.backend.llvm.machine import Machine
+from stele.kernel.machine import Machine
 
 
 def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, w: Operand, write: Write,

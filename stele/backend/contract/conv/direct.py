@@ -13,8 +13,8 @@ from stele.backend.contract.conv.task import Task, Tasks
 from stele.backend.contract.tile import LEFT, Price, Tile, best_tile, shares
 from stele.backend.llvm.access import Operand, Temp, size_of
 from stele.backend.llvm.launch import Launch
-from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import round_up
+from stele.kernel.machine import Machine
 
 
 @dataclass(frozen=True)

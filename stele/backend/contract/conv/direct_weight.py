@@ -12,8 +12,8 @@ from stele.backend.contract.conv.stencil import Conv, Stencil, Tap, forward_sten
 from stele.backend.contract.tile import Price, Tile, best_tile
 from stele.backend.llvm.access import Count, Extent, Operand, Temp, size_of
 from stele.backend.llvm.launch import Launch
-from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import round_up, shuffle, zero
+from stele.kernel.machine import Machine
 
 
 @dataclass(frozen=True)

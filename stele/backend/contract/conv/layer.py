@@ -11,8 +11,8 @@ from stele.backend.contract.conv.stencil import Conv, Stencil, backward_stencil,
 from stele.backend.contract.panels import Panel
 from stele.backend.contract.tile import Tile
 from stele.backend.llvm.access import Builder, Count, Extent, Index, Operand, Plain, Temp, size_of
-from stele.backend.llvm.choice import images
 from stele.backend.llvm.launch import Launch
+from stele.kernel.choice import images
 
 
 @dataclass(frozen=True)

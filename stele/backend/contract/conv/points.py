@@ -16,8 +16,8 @@ from llvmlite import ir
 
 from stele.backend.contract.code import Code, Number, Ref, Vectors
 from stele.backend.llvm.access import Builder, size_of
-from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import multiply_add, splat
+from stele.kernel.machine import Machine
 
 Map = Callable[[Builder, Vectors], Vectors]
 

@@ -17,8 +17,8 @@ from stele.backend.contract.conv.planes import regroup
 from stele.backend.contract.tile import LEFT, Tile, idle, shares
 from stele.backend.llvm.access import Count, Operand, Temp, size_of
 from stele.backend.llvm.launch import Launch
-from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import multiply_add, round_up, splat, zero
+from stele.kernel.machine import Machine
 
 NEAR = 128
 """Bytes of a channel that come from memory together."""
@@ -121,7 +121,7 @@ def _candidate(machine: Machine, layer: Layer, scheme: Scheme, tile: Tile, pixel
     if panels > machine.l2 * 3 // 2 and many > 1:
         return float("inf"), found
     far = 0.35 if panels <= machine.l2 // 2 else 0.7 if panels <= machine.l2 * 3 // 2 else 2.0
-    step = lambda v: max(r * v, LEFT * machine.pace * r + v, 8.0) + far * v + 0.02 * r + 0.25
+    step = lambda v: max(r * v, LEFT * machine.pace * r + v, machine.pending) + far * v + 0.02 * r + 0.25
     sums = sum(count * (depth * step(v) + r * v * 2 + 30) for _, count, v in found.panels)
     if found.few:
         sums += depth * max(found.few * found.across / tile.lanes, 1.5) + 4 * r * found.few

@@ -8,7 +8,7 @@ from functools import cached_property
 from llvmlite import ir
 
 from stele.backend.llvm.access import Extent
-from stele.backend.llvm.choice import images
+from stele.kernel.choice import images
 
 Pair = tuple[int, int]
 

@@ -18,10 +18,10 @@ from stele.backend.contract.conv.stencil import Tap
 from stele.backend.contract.conv.task import Task, Tasks
 from stele.backend.contract.tile import Tile, shares
 from stele.backend.llvm.access import Builder, Count, Index, Operand, Plain, Temp, size_of
-from stele.backend.llvm.choice import MANY
 from stele.backend.llvm.launch import Launch
-from stele.backend.llvm.machine import Machine
-from stele.backend.llvm.nest import LINE, round_up
+from stele.backend.llvm.nest import round_up
+from stele.kernel.choice import MANY
+from stele.kernel.machine import LINE, Machine
 
 STEP = amx.step()
 """Elements of a panel of one chunk of channels."""

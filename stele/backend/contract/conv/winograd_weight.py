@@ -14,9 +14,9 @@ from stele.backend.contract.conv.stencil import Conv
 from stele.backend.contract.tile import Price, Tile, best_tile
 from stele.backend.llvm.access import Count, Extent, Operand, Temp, size_of
 from stele.backend.llvm.launch import Launch
-from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import round_up, zero
 from stele.backend.llvm.vectors import transpose
+from stele.kernel.machine import Machine
 
 PART = 8
 """Images whose products are summed before sums are added: as many parts as there are tasks."""

@@ -14,9 +14,9 @@ from stele.backend.contract.reach import reach
 from stele.backend.contract.tile import Tile
 from stele.backend.llvm.access import Address, Count, Extent, Near, Operand, Temp, Write, size_of
 from stele.backend.llvm.launch import Launch, i64, new_function, pointer
-from stele.backend.llvm.machine import Machine
-from stele.backend.llvm.nest import LINE, round_up, zero
+from stele.backend.llvm.nest import round_up, zero
 from stele.ir.sizes import Dim
+from stele.kernel.machine import LINE, Machine
 
 Span = tuple[Int, Int]
 

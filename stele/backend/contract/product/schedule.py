@@ -13,9 +13,9 @@ from stele.backend.contract import amx
 from stele.backend.contract.bilinear import ONE, STRASSEN, Scheme
 from stele.backend.contract.tile import LEFT, Price, Product, Tile, tiles
 from stele.backend.llvm.access import Extent, Operand, size_of
-from stele.backend.llvm.machine import Machine
 from stele.backend.llvm.nest import round_up
 from stele.kernel.corners import NONE, Corners
+from stele.kernel.machine import Machine
 
 Mode = Literal["in place", "task", "shared"]
 """Where the microkernel finds an operand: in place, packed by each task in scratch, or packed once in a temporary."""
