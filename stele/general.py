@@ -20,7 +20,7 @@ from stele.handle import leaf
 from stele.ir.graph import Constant, Graph, Literal, Op, Value, walk
 from stele.ir.origin import lines, setting
 from stele.ir.sizes import Dim, Size, at, size
-from stele.ir.types import SIZES, Sizes, Type
+from stele.ir.types import SIZES, Sizes, TupleType
 from stele.trace import Traced
 
 
@@ -92,7 +92,7 @@ class Meeting:
         else:
             op = self.merged(ops)
         made = Value(op, tuple(args), op.typed(*(a.type for a in args)), v.where)    # type: ignore[arg-type]
-        demand(not isinstance(v.type, Type) or self.at_hand(made.type.shape) == self.at_hand(v.type.shape))
+        demand(isinstance(v.type, TupleType) or self.at_hand(made.type.shape) == self.at_hand(v.type.shape))
         return made
 
     def constant(self, vs: Sequence[Value]) -> Value:

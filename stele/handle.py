@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from weakref import ref
 
 from stele.errors import TraceError
-from stele.ir.graph import Array, Parameter, Value, walk
+from stele.ir.graph import Array, Parameter, Value, label_of, walk
 from stele.ir.origin import Where, here, lines, setting
 
 P = ParamSpec("P")
@@ -131,7 +131,7 @@ def refuse_symbolic(v: Value, what: str = "its numbers were asked for",
                     ) -> TraceError:
     """The error for looking at a value that stands for numbers of later calls."""
     inputs = (i for i in walk([v], stop=lambda v: v.data is not None) if is_symbolic(i))
-    labels = ", ".join(dict.fromkeys(repr(i.op.label) for i in inputs))  # type: ignore[attr-defined]
+    labels = ", ".join(dict.fromkeys(repr(label_of(i)) for i in inputs))
     return TraceError(f"{what}, but this tensor is symbolic: it depends on {labels}, whose numbers are known "
                       "only when the finished program runs", where=", ".join(lines(here())), hint=hint)
 

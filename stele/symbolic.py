@@ -12,7 +12,7 @@ from stele.errors import DeviceError, DTypeError, GraphError, ShapeError
 from stele.evaluate import cut_at
 from stele.handle import Handle, is_symbolic, owner
 from stele.ir.door import public
-from stele.ir.graph import Graph, Item, Parameter, Value, parameter, substitute, walk
+from stele.ir.graph import Graph, Item, Parameter, Value, label_of, parameter, substitute, walk
 from stele.ir.sizes import Dim, size
 from stele.ir.types import HOME, Type
 from stele.ir.types import dtype as type_named
@@ -54,7 +54,7 @@ class Function:
     def __init__(self, plan: Plan, inputs: Sequence[Tensor]) -> None:
         self.plan = plan
         self.types: list[Type] = [x.value.type for x in inputs]
-        self.names: list[str] = [x.value.op.label for x in inputs]  # type: ignore[attr-defined]
+        self.names: list[str] = [label_of(x.value) for x in inputs]
         self.calls: dict[tuple[int, ...], Call] = {}
 
     @property

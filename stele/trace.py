@@ -17,7 +17,7 @@ from stele.backend.devices import current
 from stele.backend.locks import held
 from stele.errors import TraceError
 from stele.handle import Handle, Tracing, tracing_into
-from stele.ir.graph import Array, Graph, Parameter, Value, parameter, walk
+from stele.ir.graph import Array, Graph, Parameter, Value, label_of, parameter, walk
 from stele.ir.origin import note, setting
 from stele.ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
 from stele.names import UNSEEDED
@@ -144,6 +144,11 @@ class Traced:
         """The handles that are inputs: by the number of each the number of its parameter."""
         return {h: k for k, (kind, h) in enumerate(self.inputs) if kind == "handle"}
 
+    def result(self, part: Part) -> Value | None:
+        """The value that a made leaf holds; None for any other leaf."""
+        which: int | None = part.what if part.kind == "made" else None
+        return None if which is None else self.graph.results[self.made[which].result]
+
 
 def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], shapes: Shapes,
           names: Sequence[str], sizes: Sizes) -> Traced:
@@ -252,7 +257,7 @@ class Collector:
         entries |= {v: ("array", k) for k, (_, v) in enumerate(self.scope.arrays.values()) if v in needed}
         constants = [v for v in needed if v.data is not None and v not in entries]
         for v in needed.keys() - entries.keys() - set(constants):
-            raise TraceError(f"a symbolic tensor ({v.op.label!r}) from outside of this function is used inside it",  # type: ignore[attr-defined]
+            raise TraceError(f"a symbolic tensor ({label_of(v)!r}) from outside of this function is used inside it",
                              hint="Pass it as an argument.")
         graph = Graph((*entries, *constants), tuple(self.results), tuple(guards))  # type: ignore[arg-type]
         return Traced(graph=graph, handles=self.handles, inputs=list(entries.values()), made=self.makes, writes=writes,

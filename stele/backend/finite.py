@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -105,12 +105,16 @@ def within(loop: Scan, operands: Sequence[Any], test: Test) -> Found | None:
 
 def has_nan(x: Any) -> bool:
     """Whether an array, or one of a tuple, holds NaN."""
-    return any(map(has_nan, x)) if isinstance(x, tuple) else x.dtype.kind in "fV" and bool(np.isnan(x).any())
+    if isinstance(x, tuple):
+        return any(map(has_nan, cast(Sequence[Any], x)))
+    return x.dtype.kind in "fV" and bool(np.isnan(x).any())
 
 
 def has_inf(x: Any) -> bool:
     """Whether an array, or one of a tuple, holds an infinity."""
-    return any(map(has_inf, x)) if isinstance(x, tuple) else x.dtype.kind in "fV" and bool(np.isinf(x).any())
+    if isinstance(x, tuple):
+        return any(map(has_inf, cast(Sequence[Any], x)))
+    return x.dtype.kind in "fV" and bool(np.isinf(x).any())
 
 
 def extent(x: Any) -> str:

@@ -368,3 +368,9 @@ def rebuild(v: Value, args: Sequence[Value]) -> Value:
 def parameter(label: str, type: Type) -> Value:
     """A fresh input."""
     return Parameter(label, type)()
+
+
+def label_of(x: Value) -> str:
+    """What a parameter is called."""
+    assert isinstance(x.op, Parameter)
+    return x.op.label

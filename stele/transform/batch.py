@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 
 from stele.errors import GraphError
-from stele.ir.graph import Graph, Item, Placed, Value, parameter, walk
+from stele.ir.graph import Graph, Item, Placed, Value, label_of, parameter, walk
 from stele.ir.origin import inherit, lines
 from stele.ir.sizes import Dim
 from stele.ops.linear import along
@@ -34,7 +34,7 @@ def batch(graph: Graph, placed: Sequence[bool], n: Dim) -> Graph:
 
     Raises BatchError where an op has no such form.
     """
-    given = tuple(parameter(p.op.label, p.type.with_shape((n, *p.shape))) if has_axis else p  # type: ignore[attr-defined]
+    given = tuple(parameter(label_of(p), p.type.with_shape((n, *p.shape))) if has_axis else p
                   for p, has_axis in zip(graph.parameters, placed, strict=True))
     known: dict[Value, Placed] = dict(zip(graph.parameters, zip(given, placed)))
     for v in walk(graph.results):

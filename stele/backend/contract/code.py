@@ -1,7 +1,7 @@
 """What contractions are written in: integers and addresses with operators, loops, folds and kernels."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -114,7 +114,7 @@ class Code(Builder):
         return Int(self, i64(x) if isinstance(x, int) else x.emit(self, self.ctx))
 
     @contextmanager
-    def loop(self, start: Number, stop: Number, step: int = 1) -> Iterator[Int]:
+    def loop(self, start: Number, stop: Number, step: int = 1) -> Generator[Int]:
         """`for i in range(start, stop, step)`."""
         with nest.loop(self, bound(start), bound(stop), step) as i:
             yield Int(self, i)
@@ -162,7 +162,7 @@ class Site:
     temp: Address
 
     @contextmanager
-    def kernel(self, suffix: str = "") -> Iterator[tuple[Code, Ref, Int, ir.Value]]:
+    def kernel(self, suffix: str = "") -> Generator[tuple[Code, Ref, Int, ir.Value]]:
         """A kernel being written: `(b, scratch, task, first)`, where `first` is true for the thread's first task."""
         with nest.kernel(self.module, self.name + suffix, Code) as (b, _, scratch, task, first):
             yield b, Ref(b, scratch, i8), Int(b, task), first

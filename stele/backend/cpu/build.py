@@ -15,7 +15,7 @@ from stele.backend.cpu.target import Target
 from stele.backend.llvm.emit import Known
 from stele.ir.graph import Constant, Graph, Value, walk
 from stele.ir.report import BufferNote, Report
-from stele.ir.types import Type
+from stele.ir.types import TupleType
 from stele.kernel.fuse import Fused, fuse
 from stele.kernel.inplace import share
 from stele.kernel.machine import Machine
@@ -88,7 +88,7 @@ def settled(graph: Graph, steady: Collection[int]) -> frozenset[Value]:
     found = {graph.parameters[k] for k in steady}
     for v in walk(graph.results):
         known = isinstance(v.op, Constant) or (v.args and found.issuperset(v.args))
-        if known and isinstance(v.type, Type) and isinstance(bytes_of(v.type), int):
+        if known and not isinstance(v.type, TupleType) and isinstance(bytes_of(v.type), int):
             found.add(v)
     return frozenset(found)
 

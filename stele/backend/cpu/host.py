@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from math import prod
 from sys import getrefcount
@@ -48,7 +48,7 @@ class Views(dict[int, Array]):
 
 
 @contextmanager
-def lent(frame: Frame, *memory: object) -> Iterator[None]:
+def lent(frame: Frame, *memory: object) -> Generator[None]:
     """Around a call: its memory stays if an op keeps an operand; NumPy computes without warnings, as programs do."""
     frame.memory[:] = [memory]
     try:

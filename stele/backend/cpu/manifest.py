@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -84,17 +84,25 @@ class Manifest:
 
 def pack_report(report: Report, number: Mapping[Origin, int]) -> bytes:
     """A report as bytes; `number` names origins by the values with them."""
-    origins = lambda where: sorted({number[o] for o in where if o in number})
-    records = lambda found: [[flat(x) if name != "where" else origins(x) for name, x in vars(r).items()] for r in found]
-    plain = vars(report) | {"sites": [*map(origins, report.sites)]} | {
-        name: records(found.values() if isinstance(found := getattr(report, name), dict) else found) for name in NOTES}
+    def origins(where: Where) -> list[int]:
+        return sorted({number[o] for o in where if o in number})
+
+    def records(found: Iterable[Any]) -> list[list[Any]]:
+        return [[origins(r.where) if f.name == "where" else flat(getattr(r, f.name)) for f in fields(r)] for r in found]
+
+    plain = vars(report) | {"sites": [*map(origins, report.sites)]}
+    for name in NOTES:
+        found = getattr(report, name)
+        plain[name] = records(found.values() if name in ("rules", "choices") else found)
     return zlib.compress(json.dumps(plain).encode())
 
 
 def unpack_report(data: bytes, wheres: Sequence[Where]) -> Report:
     """From the bytes that `pack_report` made, with the origins that values have now, by their numbers."""
+    def origins(numbers: Sequence[int]) -> Where:
+        return NOWHERE.union(*(wheres[k] for k in numbers))
+
     plain = json.loads(zlib.decompress(data))
-    origins = lambda numbers: NOWHERE.union(*(wheres[k] for k in numbers))
     for name, kind in NOTES.items():
         names = [f.name for f in fields(kind)]
         plain[name] = [kind(*(origins(x) if of == "where" else tupled(x) for of, x in zip(names, each)))
@@ -114,12 +122,12 @@ def flat(v: Any) -> Any:
         return str(v)
     if is_dataclass(v):
         return [flat(getattr(v, f.name)) for f in fields(v)]
-    return [flat(x) for x in v] if isinstance(v, tuple | list) else v
+    return [flat(x) for x in cast(Sequence[Any], v)] if isinstance(v, tuple | list) else v
 
 
 def tupled(x: Any) -> Any:
     """Lists as the tuples that they were."""
-    return tuple(map(tupled, x)) if isinstance(x, list) else x     # pyright: ignore[reportUnknownVariableType]
+    return tuple(map(tupled, cast(list[Any], x))) if isinstance(x, list) else x
 
 
 def dim(x: int | str) -> Dim:

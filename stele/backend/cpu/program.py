@@ -26,7 +26,7 @@ from stele.ir.origin import lines
 from stele.ir.report import Report
 from stele.ir.sizes import at
 from stele.ir.stages import show
-from stele.ir.types import Type
+from stele.ir.types import TupleType
 from stele.ir.types import show as shape_text
 from stele.kernel.memory import FRESH, Layout, Memory
 
@@ -201,7 +201,7 @@ class Program:
 def refuse_negative(graph: Graph, sizes: Mapping[str, int]) -> None:
     """Raises ShapeError where some value would have fewer than no elements at these sizes."""
     for v in walk(graph.results) if sizes else ():
-        shape = tuple(at(n, sizes) for n in v.shape) if isinstance(v.type, Type) else ()
+        shape = () if isinstance(v.type, TupleType) else tuple(at(n, sizes) for n in v.shape)
         if min(shape, default=0) < 0:
             given = ", ".join(f"{name} = {n}" for name, n in sizes.items())
             raise ShapeError(f"{v.op.name} makes {shape_text(v.shape)}, which is {shape_text(shape)} for {given}",

@@ -38,6 +38,8 @@ def lint_file(options: LintOptions) -> int:
 
 def report(found: Sequence[Finding], watch: Watch) -> str:
     """Findings one a line, and a line that counts them."""
-    many = lambda n, what: f"{n} {what}{'' if n == 1 else 's'}"
+    def many(n: int, what: str) -> str:
+        return f"{n} {what}{'' if n == 1 else 's'}"
+
     seen = f"{many(watch.programs, 'program')} and {many(watch.steps, 'training step')}"
     return "\n".join([*map(str, found), f"{many(len(found), 'finding')} in {seen}"])

@@ -56,7 +56,7 @@ def findings(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
         return check(of_traced(f.plan.traced, (), Steps()))
     if isinstance(f, Method):
         f, args = f.compiled, (f.instance, *args)
-    compiled = f if isinstance(f, Compiled) else compile(f)
+    compiled: Compiled[..., Any] = f if isinstance(f, Compiled) else compile(f)
     leaves, spec = tree.flatten((args, kwargs))
     looks = Looks()
     try:
@@ -71,7 +71,7 @@ def findings(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     return check(replace(subject, optimizers=tuple(looks.optimizers.values()), grown=growing(again, looks)))
 
 
-def traced_again(traced: Traced, compiled: Compiled, leaves: list[Any], spec: tree.Spec | None) -> Traced:
+def traced_again(traced: Traced, compiled: Compiled[..., Any], leaves: list[Any], spec: tree.Spec | None) -> Traced:
     """The function as a later call finds it: with gradients in `.grad` that the first one has left there."""
     left = {h for h, part in traced.grads if part.kind == "made"}
     new = [traced.handles[h] for h, g in traced.grads_read if g is None and h in left]

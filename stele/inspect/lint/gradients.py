@@ -29,11 +29,10 @@ class Course(NamedTuple):
 
 def courses(traced: Traced, steps: Steps) -> dict[int, Course]:
     """The course of each gradient that a traced function meets, by the number of its tensor."""
-    results = traced.graph.results
     inputs = {h: traced.graph.parameters[k] for h, k in traced.read.items()}
     found = {h: inputs.get(g) for h, g in traced.grads_read if g is not None}
-    left = {h: results[traced.made[part.what].result] if part.kind == "made" else None for h, part in traced.grads}
-    moved = {h: results[j] for h, j in traced.writes}
+    left = {h: traced.result(part) for h, part in traced.grads}
+    moved = {h: traced.graph.results[j] for h, j in traced.writes}
     of = steps.names(traced)
     return {h: course(of[h], found.get(h), left.get(h), left.get(h, found.get(h)), moved.get(h))
             for h in {**found, **left}}

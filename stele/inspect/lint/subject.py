@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from stele.follow import Follower
 from stele.handle import Handle, owner
-from stele.ir.graph import Value, nested, users
+from stele.ir.graph import Value, label_of, nested, users
 from stele.ir.origin import Where, here, is_gradient
 from stele.trace import Traced
 
@@ -105,7 +105,7 @@ class Steps(Follower):
 
     def names(self, traced: Traced) -> dict[int, str]:
         """What the tensors of a traced function are called, by number."""
-        label = {h: traced.graph.parameters[k].op.label for h, k in traced.read.items()}  # type: ignore[attr-defined]
+        label = {h: label_of(traced.graph.parameters[k]) for h, k in traced.read.items()}
         return {h: self.name(x, label.get(h, "a tensor")) for h, x in enumerate(traced.handles)}
 
 
@@ -115,7 +115,7 @@ def of_traced(traced: Traced, arguments: Collection[int], steps: Steps) -> Subje
     values = tuple(graph.everything)
     names = steps.names(traced)
     takers = users(v for v in graph if not is_gradient(v.where))
-    left = [(h, graph.results[traced.made[part.what].result]) for h, part in traced.grads if part.kind == "made"]
+    left = [(h, g) for h, part in traced.grads if (g := traced.result(part)) is not None]
     given = {h for h, x in enumerate(traced.handles) if id(x) in arguments}
     gradients = tuple(Gradient(names[h], g, None if h in given else traced.handles[h], h in given,
                                bool(takers.get(g))) for h, g in left)

@@ -85,7 +85,7 @@ class Maps:
         pairs, m = self.points.pairs, self.points.side
         halves = [y[1 + 2 * k:3 + 2 * k] for k in range(len(pairs))]
         sums, differences = ([part(plus, minus) for plus, minus in halves] for part in (b.fadd, b.fsub))
-        result = []
+        result: Vectors = []
         for i in range(m):
             value = self.sum(b, [p ** i for p in pairs], differences if i % 2 else sums)
             value = b.fadd(value, y[0]) if i == 0 else value
@@ -103,14 +103,15 @@ class Maps:
 
     def gradient(self, b: Builder, z: Vectors) -> Vectors:
         """The adjoint of `weight`: 3 elements of a kernel's gradient from values at the points."""
-        result = [self.times(b, 1 / prod(-p * p for p in self.points.pairs), z[0]), None, z[-1]]
+        first = self.times(b, 1 / prod(-p * p for p in self.points.pairs), z[0])
+        result: list[ir.Value | None] = [first, None, z[-1]]
         for k, p in enumerate(self.points.pairs):
             plus, minus = z[1 + 2 * k:3 + 2 * k]
             scale = 1 / (2 * p * p * prod(p * p - q * q for q in self.points.pairs if q != p))
             both = b.fadd(plus, minus)
             for i, part in enumerate((both, b.fsub(plus, minus), both)):
                 result[i] = self.times(b, scale * p ** i, part, result[i])
-        return result
+        return [x for x in result if x is not None]
 
     def sum(self, b: Builder, factors: Sequence[float], x: Vectors) -> ir.Value:
         """`factors[0] * x[0] + factors[1] * x[1] + ...`, from the last on."""

@@ -121,7 +121,10 @@ def _candidate(machine: Machine, layer: Layer, scheme: Scheme, tile: Tile, pixel
     if panels > machine.l2 * 3 // 2 and many > 1:
         return float("inf"), found
     far = 0.35 if panels <= machine.l2 // 2 else 0.7 if panels <= machine.l2 * 3 // 2 else 2.0
-    step = lambda v: max(r * v, LEFT * machine.pace * r + v, machine.pending) + far * v + 0.02 * r + 0.25
+
+    def step(v: int) -> float:
+        return max(r * v, LEFT * machine.pace * r + v, machine.pending) + far * v + 0.02 * r + 0.25
+
     sums = sum(count * (depth * step(v) + r * v * 2 + 30) for _, count, v in found.panels)
     if found.few:
         sums += depth * max(found.few * found.across / tile.lanes, 1.5) + 4 * r * found.few
