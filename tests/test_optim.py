@@ -122,6 +122,15 @@ def test_steps_are_those_of_pytorch(name: str) -> None:
         close(x, expected, 2e-6)
 
 
+@pytest.mark.parametrize("betas", [(0.9, 0.999), (0.9, 0.99999), (0.0, 0.0), (0.0, 0.99)])
+def test_the_first_step_of_adam_has_the_length_of_its_rate(betas: tuple[float, float]) -> None:
+    p = st.tensor([0.0, 0.0, 0.0], requires_grad=True)
+    optimizer = optim.Adam([p], 1.0, betas=betas, eps=0.0)
+    (p * st.tensor([3.0, -0.01, 1e-8])).sum().backward()
+    optimizer.step()
+    close(p.numpy(), np.array([-1.0, 1.0, -1.0]), 3e-7)
+
+
 def test_a_parameter_without_gradient_stays() -> None:
     used, unused = parameters()
     optimizer = optim.Adam([used, unused], 0.1)

@@ -212,14 +212,18 @@ class Adam(Optimizer):
     def advance(self) -> None:
         self.steps += 1
 
+    def gathered(self, beta: float) -> Tensor:
+        """1 - beta ** steps, the weight of what a mean has gathered, to its last digits where beta is almost 1."""
+        return -F.expm1(self.steps * (math.log(beta) if beta else -math.inf))
+
     def update(self, k: int, p: Tensor, g: Tensor) -> None:
         (b1, b2), m, v = self.betas, self.mean[k], self.square[k]
         if self.weight_decay and not self.decoupled:
             g = g + self.weight_decay * p
         m.assign(b1 * m + (1 - b1) * g)
         v.assign(b2 * v + (1 - b2) * F.square(g))
-        step = self.lr / (1 - F.pow(b1, self.steps))
-        scale = F.rsqrt(1 - F.pow(b2, self.steps))
+        step = self.lr / self.gathered(b1)
+        scale = F.rsqrt(self.gathered(b2))
         kept = p * (1 - self.lr * self.weight_decay) if self.weight_decay and self.decoupled else p
         p.assign(kept - step * m / (F.sqrt(v) * scale + self.eps))
 
