@@ -200,3 +200,14 @@ def test_numbers_of_threads_are_whole(threads: Any) -> None:
     with pytest.raises(SteleError):
         st.set_threads(threads)
     assert st.get_threads() == before
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: st.sum(x, axis=(0, 0)), lambda x: x.mean(axis=(1, -2)), lambda x: st.var(x, axis=(0, -3)),
+    lambda x: st.max(x, axis=(2, 2)), lambda x: st.logsumexp(x, axis=(0, 0)), lambda x: st.all(x > 0, axis=(0, 0)),
+    lambda x: st.flip(x, (0, 0)), lambda x: st.squeeze(x[:1], (0, -3)), lambda x: st.normalize(x, axis=(1, 1)),
+], ids=["sum", "mean", "var", "max", "logsumexp", "all", "flip", "squeeze", "normalize"])
+@pytest.mark.parametrize("style", [lambda f: f, st.compile], ids=["imperative", "compiled"])
+def test_an_axis_is_named_once(call: Callable[[st.Tensor], st.Tensor], style: Callable[[Any], Any]) -> None:
+    with pytest.raises(ShapeError, match=r"axis [012] is named twice in"):
+        style(call)(st.ones(2, 3, 4))

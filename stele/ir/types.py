@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -352,3 +352,11 @@ def axis_of(axis: int, ndim: int) -> int:
     if not -ndim <= axis < ndim:
         raise ShapeError(f"axis {axis} is out of range for an array of {ndim} dimensions")
     return axis % ndim
+
+
+def axes_of(axes: Iterable[int], ndim: int) -> tuple[int, ...]:
+    """Possibly negative axes as 0..ndim-1, in the order given. Raises ShapeError for one that is named twice."""
+    found = tuple(axis_of(a, ndim) for a in axes)
+    if twice := [a for k, a in enumerate(found) if a in found[:k]]:
+        raise ShapeError(f"axis {twice[0]} is named twice in {tuple(axes)}")
+    return found

@@ -10,7 +10,7 @@ import numpy as np
 
 from stele.ir.graph import Array, Op, Placed, Value
 from stele.ir.sizes import Dim
-from stele.ir.types import Type, axis_of, bfloat16, float16, float32, lowest
+from stele.ir.types import Type, axes_of, axis_of, bfloat16, float16, float32, lowest
 from stele.ops.control import scan
 from stele.ops.elementwise.arithmetic import LessEqual, Select
 from stele.ops.elementwise.base import needs_float
@@ -137,7 +137,7 @@ class LogSumExp(FloatComposite):
     axes: tuple[int, ...]
 
     def type(self, *x: Type) -> Type:
-        axes = {axis_of(a, x[0].ndim) for a in self.axes}
+        axes = axes_of(self.axes, x[0].ndim)
         return super().type(*x).with_shape(tuple(n for k, n in enumerate(x[0].shape) if k not in axes))
 
     def reference(self, *x: Array) -> Array:
@@ -152,11 +152,11 @@ class LogSumExp(FloatComposite):
 
     def weights(self, y: Value, x: Value) -> Value:
         """dy/dx: the softmax over the axes."""
-        axes = tuple(axis_of(a, x.ndim) for a in self.axes)
+        axes = axes_of(self.axes, x.ndim)
         return exp(x - expand_dims(y, axes))
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        return expand_dims(g, tuple(axis_of(a, x[0].ndim) for a in self.axes)) * self.weights(y, x[0]),
+        return expand_dims(g, axes_of(self.axes, x[0].ndim)) * self.weights(y, x[0]),
 
     def jvp(self, d: Any, dx: Any, y: Value, *x: Value) -> Value | None:
         return sum(dx[0] * self.weights(y, x[0]), axis=self.axes)

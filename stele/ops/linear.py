@@ -17,6 +17,7 @@ from stele.ir.types import (
     DType,
     Shape,
     Type,
+    axes_of,
     axis_of,
     bfloat16,
     bool_,
@@ -140,7 +141,7 @@ class Sum(Linear):
     family: ClassVar[str] = "reduction"
 
     def type(self, *x: Type) -> Type:
-        axes = {axis_of(a, x[0].ndim) for a in self.axes}
+        axes = axes_of(self.axes, x[0].ndim)
         kept = x[0].with_shape(tuple(n for k, n in enumerate(x[0].shape) if k not in axes))
         return kept if x[0].dtype.is_float else kept.with_dtype(int64)
 
@@ -174,9 +175,7 @@ def kept_shape(shape: Shape, axes: tuple[int, ...]) -> Shape:
 def expand_dims(x: Value, axes: tuple[int, ...]) -> Value:
     """x with axes of length 1 put in at positions `axes` of the result."""
     ndim = x.ndim + len(axes)
-    at = {axis_of(a, ndim) for a in axes}
-    if len(at) < len(axes):
-        raise ShapeError(f"every new axis needs a place of its own, got {axes}")
+    at = axes_of(axes, ndim)
     kept = iter(x.shape)
     return reshape(x, tuple(1 if k in at else next(kept) for k in range(ndim)))
 
@@ -306,7 +305,7 @@ class Slice(Movement):
 
 def flip(x: Value, axes: tuple[int, ...]) -> Value:
     """x with the order of `axes` reversed."""
-    axes = tuple(axis_of(a, x.ndim) for a in axes)
+    axes = axes_of(axes, x.ndim)
     return Slice(tuple(n - 1 if k in axes else 0 for k, n in enumerate(x.shape)), x.shape,
                  tuple(-1 if k in axes else 1 for k in range(x.ndim)))(x)
 

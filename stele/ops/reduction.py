@@ -11,7 +11,7 @@ from stele.errors import ShapeError
 from stele.ir.graph import Array, Op, Placed, Value
 from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim
-from stele.ir.types import Type, axis_of, bool_, float32, highest, int64, lowest, show
+from stele.ir.types import Type, axes_of, axis_of, bool_, float32, highest, int64, lowest, show
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.binary import logical_or
 from stele.ops.elementwise.unary import isnan
@@ -27,7 +27,7 @@ class Reduction(Op):
     samples: ClassVar[tuple[float, float]] = (-3, 3)
 
     def type(self, *x: Type) -> Type:
-        axes = {axis_of(a, x[0].ndim) for a in self.axes}
+        axes = axes_of(self.axes, x[0].ndim)
         return x[0].with_shape(tuple(n for k, n in enumerate(x[0].shape) if k not in axes))
 
     def identity(self, x: Type) -> t.Any:
@@ -52,7 +52,7 @@ class Reduction(Op):
 
     def spread(self, y: Value, x: Value) -> Value:
         """y repeated to the shape of x."""
-        return broadcast(expand_dims(y, tuple(axis_of(a, x.ndim) for a in self.axes)), x.shape)
+        return broadcast(expand_dims(y, axes_of(self.axes, x.ndim)), x.shape)
 
     def batch(self, d: t.Any, n: Dim, x: Sequence[Placed], y: Value) -> t.Any:
         return type(self)(further(self.axes, x[0][0]))(x[0][0])

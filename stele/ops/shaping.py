@@ -7,7 +7,7 @@ from math import copysign
 from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import SIZES, axis_of, below, bool_, int64, number_of, same, show
+from stele.ir.types import SIZES, axes_of, axis_of, below, bool_, int64, number_of, same, show
 from stele.ops.arguments import positive
 from stele.ops.elementwise.arithmetic import GreaterEqual, Select
 from stele.ops.generate import Iota
@@ -82,9 +82,9 @@ def squeeze(x: Value, *, axis: int | Sequence[int] | None = None) -> Value:
     def is_one(n: Dim) -> bool: return n == 1 if isinstance(n, int) or SIZES.get() is None else same(n, 1)
     ones = [k for k, n in enumerate(x.shape) if is_one(n)] if axis is None else []
     given = ones if axis is None else [axis] if isinstance(axis, int) else axis
-    axes = {axis_of(a, x.ndim) for a in given}
+    axes = axes_of(given, x.ndim)
     if any(not same(x.shape[a], 1) for a in axes):
-        raise ShapeError(f"squeeze drops axes of length 1, got axes {tuple(sorted(axes))} of {show(x.shape)}")
+        raise ShapeError(f"squeeze drops axes of length 1, got axes {axes} of {show(x.shape)}")
     return reshape(x, tuple(n for k, n in enumerate(x.shape) if k not in axes))
 
 

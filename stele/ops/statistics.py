@@ -5,7 +5,7 @@ import builtins
 from collections.abc import Callable
 
 from stele.ir.graph import Op, Value
-from stele.ir.types import axis_of, float32, product
+from stele.ir.types import axes_of, axis_of, float32, product
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.unary import sqrt, square
 from stele.ops.generate import extent
@@ -17,8 +17,7 @@ Axes = int | tuple[int, ...] | None
 
 def over(axis: Axes, ndim: int) -> tuple[int, ...]:
     """The axes meant by an int, a tuple or None (all of them), in order."""
-    axes = range(ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
-    return tuple(sorted({axis_of(a, ndim) for a in axes}))
+    return tuple(sorted(axes_of(range(ndim) if axis is None else (axis,) if isinstance(axis, int) else axis, ndim)))
 
 
 def fold(op: Callable[[tuple[int, ...]], Op], x: Value, axis: Axes, keepdims: bool) -> Value:
