@@ -106,6 +106,20 @@ def _checks(*choices: str) -> Form[frozenset[str]]:
     return Form(f"0, 1 (which is {choices[0]}), {names.says}", parse)
 
 
+def _numbers(*names: str) -> Form[dict[str, float] | None]:
+    """Numbers by name; none of them for "common", None for "measured"."""
+    def parse(text: str) -> dict[str, float] | None:
+        if text in ("measured", "common"):
+            return None if text == "measured" else {}
+        found = {name.strip(): float(x) for name, _, x in (part.partition("=") for part in text.split(","))}
+        if unknown := sorted(found.keys() - set(names)):
+            raise ValueError(f"{unknown[0]!r} is none of them")
+        if not all(0 < x < float("inf") for x in found.values()):
+            raise ValueError("they have to be positive")
+        return found
+    return Form(f"measured, common, or numbers for {', '.join(names)} such as {names[0]}=0.5", parse)
+
+
 MAX_THREADS = 64
 CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -118,12 +132,14 @@ _checked = _checks("graph", "nan")
 _frames = _choice("short", "full")
 _stages = _names("graph", "simplify", "stabilize", "expand", "share", "merge", "fuse", "loops", "llvm", "asm", "memory",
                  "cache", "time", "call")
+_carried = _numbers("pace", "far", "shared", "memory")
 _threads = _integer(1, MAX_THREADS, "a number")
 _spin = _integer(0, 100_000, "microseconds")
 _megabytes = _integer(0, 1_000_000, "megabytes")
 
 # fmt: off
 TARGET     = Flag("STELE_TARGET",     "native",                     _target,    "The instruction set that code is for.")
+MACHINE    = Flag("STELE_MACHINE",    "measured",                   _carried,   "What a core carries, for prices.")
 THREADS    = Flag("STELE_THREADS",    str(min(CPUS, MAX_THREADS)),  _threads,   "Threads of the pool, caller included.")
 SPIN       = Flag("STELE_SPIN",       "200",                        _spin,      "How long an idle thread stays awake.")
 BACKEND    = Flag("STELE_BACKEND",    "cpu",                        _backend,   "Run native code, or NumPy.")
@@ -137,7 +153,7 @@ TRACEBACK  = Flag("STELE_TRACEBACK",  "short",                      _frames,    
 CHECK      = Flag("STELE_CHECK",      "0",                          _checked,   "Verify all passes; find NaN.")
 # fmt: on
 
-ALL: tuple[Flag[object], ...] = (TARGET, THREADS, SPIN, BACKEND, BLAS, CACHE, CACHE_SIZE, DATA, OFFLINE, SHOW,
+ALL: tuple[Flag[object], ...] = (TARGET, MACHINE, THREADS, SPIN, BACKEND, BLAS, CACHE, CACHE_SIZE, DATA, OFFLINE, SHOW,
                                 TRACEBACK, CHECK)
 
 

@@ -110,6 +110,18 @@ def opened(folder: str | Path) -> Generator[int]:
         os.close(number)
 
 
+@contextmanager
+def locked(folder: int) -> Generator[None]:
+    """One process and thread at a time in an open folder, wherever its file system has locks."""
+    with suppress(OSError):
+        fcntl.flock(folder, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            fcntl.flock(folder, fcntl.LOCK_UN)      # a child may have the folder open too
+
+
 def open_trusted(folder: Path) -> int:
     """The number of a folder in which nobody but this user and root can put anything; who closes it is who called.
 

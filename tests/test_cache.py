@@ -17,7 +17,6 @@ import pytest
 from stele import files
 from stele.backend.cpu import tuned
 from stele.backend.cpu.cache import Cache, digest, fingerprint, objects
-from stele.backend.cpu.target import detect
 
 KEYS = [digest(str(k)) for k in range(40)]
 ROOT = Path(__file__).resolve().parent.parent
@@ -271,7 +270,7 @@ def test_an_entry_is_good_for_its_own_key_only(cache: Cache) -> None:
 
 def test_measured_choices_are_kept_as_safely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STELE_CACHE", str(tmp_path / "c"))
-    target = detect()
+    target = tuned.here()
     tuned.remember(target, {"gemm": 3})
     assert tuned.tuned(target).choices.answers == {"gemm": 3}
     (tmp_path / "c" / "tuned").chmod(0o777)

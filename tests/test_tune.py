@@ -90,8 +90,8 @@ def test_answers_count_from_the_next_compile_on_and_never_in_strict() -> None:
     for name in names:
         running = st.compile(convolve)
         before = running(IMAGES, KERNELS).numpy()
-        tuned.remember(detect(), {question: name})
-        assert tuned.tuned(detect()).choices.answers[question] == name
+        tuned.remember(tuned.here(), {question: name})
+        assert tuned.tuned(tuned.here()).choices.answers[question] == name
         np.testing.assert_array_equal(running(IMAGES, KERNELS).numpy(), before)
         results[name] = st.compile(convolve)(IMAGES, KERNELS).numpy()
         results[f"strict beside {name}"] = st.compile(convolve, precision="strict")(IMAGES, KERNELS).numpy()
@@ -104,7 +104,7 @@ def test_answers_count_from_the_next_compile_on_and_never_in_strict() -> None:
 def test_results_of_tuned_programs_do_not_depend_on_threads() -> None:
     (one,) = contractions_of(st.compile(convolve), IMAGES, KERNELS)
     asked = build(one, {}).trial.asked
-    tuned.remember(detect(), {q: sorted(zip(a.prices, a.names))[-1 if a.is_algorithm else 1][1]
+    tuned.remember(tuned.here(), {q: sorted(zip(a.prices, a.names))[-1 if a.is_algorithm else 1][1]
                               for q, a in asked.items() if len(a.prices) > 1})
     f, threads = st.compile(convolve), st.get_threads()
     try:
@@ -117,17 +117,17 @@ def test_results_of_tuned_programs_do_not_depend_on_threads() -> None:
 
 
 def test_answers_belong_to_a_target_and_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tuned.remember(detect(), {"gemm a": "6x2"})
-    tuned.remember(detect(), {"gemm b": "4x3"})
-    assert tuned.tuned(detect()).choices.answers == {"gemm a": "6x2", "gemm b": "4x3"}
-    assert tuned.tuned(detect()).key != detect().key and tuned.tuned(detect()) == detect()
+    tuned.remember(tuned.here(), {"gemm a": "6x2"})
+    tuned.remember(tuned.here(), {"gemm b": "4x3"})
+    assert tuned.tuned(tuned.here()).choices.answers == {"gemm a": "6x2", "gemm b": "4x3"}
+    assert tuned.tuned(tuned.here()).key != tuned.here().key and tuned.tuned(tuned.here()) == tuned.here()
     (file,) = (tmp_path / "tuned").iterdir()
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     with pytest.warns(RuntimeWarning, match="damaged"):
-        assert tuned.tuned(detect()).choices.answers == {}
-    tuned.remember(detect(), {"gemm a": "6x2"})
+        assert tuned.tuned(tuned.here()).choices.answers == {}
+    tuned.remember(tuned.here(), {"gemm a": "6x2"})
     monkeypatch.setenv("STELE_TARGET", "native" if detect().name == "x86-64-v2" else "x86-64-v2")
-    assert tuned.tuned(detect()).choices.answers == {}
+    assert tuned.tuned(tuned.here()).choices.answers == {}
 
 
 def test_an_answer_that_is_no_candidate_is_no_answer() -> None:
@@ -180,7 +180,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert run(["tune", str(file), "--seconds", "60"], COMMANDS) == 0
     out = capsys.readouterr().out
     assert "MatMul float32[batch,32], float32[32,32] -> float32[batch,32]  script.py:4" in out and "answers kept" in out
-    assert any(q.startswith("gemm 1xnx32x32") for q in tuned.tuned(detect()).choices.answers)
+    assert any(q.startswith("gemm 1xnx32x32") for q in tuned.tuned(tuned.here()).choices.answers)
 
 
 @pytest.mark.parametrize(("text", "message"), [

@@ -9,7 +9,7 @@ import llvmlite.binding as llvm
 
 from stele import __version__, config
 from stele.backend.cpu import blas, cache
-from stele.backend.cpu.target import Target, detect
+from stele.backend.cpu.tuned import here
 from stele.errors import SteleError
 
 PACKAGES = ("numpy", "llvmlite", "cffi", "scipy-openblas32", "ml_dtypes", "safetensors", "rich", "pillow")
@@ -49,11 +49,13 @@ def _version(name: str) -> str | None:
 
 
 def _cpu() -> Iterator[tuple[str, str]]:
-    target: Target = detect()
+    target = here()
     yield "cpu", f"{target.cpu}, compiled for {target.name}"
     yield "vectors", f"{target.vector_bytes} bytes, {target.registers} registers, {'with' if target.fma else 'no'} fma"
     yield "tiles", "registers of AMX, for products of float32 in three pieces" if target.amx else "no registers of AMX"
     yield "caches", f"L1 {target.l1 >> 10} KiB, L2 {target.l2 >> 10} KiB"
+    carried = ", ".join(f"{name} {getattr(target, name):g}" for name in ("pace", "far", "shared", "memory"))
+    yield "core", f"{carried} (multiplications, docs/runtime.md)"
     yield "threads", f"{config.THREADS()} of {target.cores} usable cores"
 
 

@@ -14,11 +14,11 @@ class Machine:
     """What decisions depend on; never the number of cores.
 
     Its vectors: so many bytes in each of some registers; so many products of them are `pending` at once, for each takes
-    some time. `pace` is how many of them a core multiplies in the time of a
-    load: less than 1 where vectors are loaded whole and multiplied in halves. `far` is what a vector costs besides
-    where the first cache is too small for a panel of it, in multiplications. `amx` says that there are tile
-    registers, with products of bfloat16. Its caches: their bytes; `resident` elements of a row stay in one between the
-    passes over it, and what costs up to `again` instructions and loads to compute again is dearer to keep in memory.
+    some time. A product of two vectors is the unit of all prices: `pace` is that of a number loaded into all lanes,
+    `far` what a vector costs besides that comes from the second cache, `shared` and `memory` what one costs from the
+    third cache and from memory. `amx` says that there are tile registers, with products of bfloat16. Its caches: their
+    bytes; `resident` elements of a row stay in one between the passes over it, and what costs up to `again`
+    instructions and loads to compute again is dearer to keep in memory.
 
     Its tasks: so many `tasks` keep any machine busy, `grain` elements make one worth its start, `fork` floating-point
     operations a second thread: 3.5 us of one. A task takes at least `columns` adjacent columns, a few vectors side by
@@ -32,6 +32,8 @@ class Machine:
     pending: int = 8
     pace: float = 1.0
     far: float = 0.8
+    shared: float = 4.0
+    memory: float = 8.0
     amx: bool = False
     l1: int = 32 << 10
     l2: int = 1 << 20

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,6 +82,19 @@ class Cache:
                 return
             self.counts.writes += 1
             self._bound(folder, len(content) + _HEADER)
+
+    def once(self, key: str, make: Callable[[], bytes]) -> bytes | None:
+        """What was put under the key; where nothing was, the first who asks makes it, and others wait. None where
+        nothing can be kept, and so would not be found again."""
+        if (found := self.get(key)) is not None:
+            return found
+        with self._opened(make=True) as folder:
+            if folder is None or not os.access(self.folder, os.W_OK):
+                return None
+            with files.locked(folder):
+                if self.get(key) is None:
+                    self.put(key, make())
+                return self.get(key)
 
     def size(self) -> int:
         """Bytes on disk now."""

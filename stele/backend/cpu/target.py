@@ -113,7 +113,6 @@ def _x86(wanted: str, triple: str, host: str, have: dict[str, bool]) -> Target:
         name=level, triple=triple, cpu=host if native else level, features=_flat(have) if native else "",
         vector_bytes={"x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}[level],
         registers=32 if wide else 16, fma=level != "x86-64-v2",
-        pace=0.5 if wide and host == "znver4" else 1.0, far=0.4 if wide and host in ("znver4", "znver5") else 0.8,
         amx=native and wide and bool(have.get("amx-bf16")) and _may_use_tiles(),
         bf16=native and wide and bool(have.get("avx512bf16")),
         cores=config.CPUS, l1=_cache_bytes(1, 32 << 10), l2=_cache_bytes(2, 512 << 10), l3=_cache_bytes(3, 16 << 20),

@@ -10,7 +10,6 @@ import numpy as np
 
 import stele as st
 from stele.backend.cpu import tuned
-from stele.backend.cpu.target import detect
 from stele.errors import DataError
 from stele.follow import FOLLOWER
 from stele.inspect.script import run_script
@@ -46,7 +45,7 @@ def tune(options: TuneOptions) -> None:
             saved += search.weight * (1 - found.after / found.before)
             print(line(found), flush=True)
     finally:
-        tuned.remember(detect(), answers)
+        tuned.remember(tuned.here(), answers)
     print(f"{len(answers)} answers kept, for {saved * 1e3:.2f} ms less in one run of each program on "
           f"{st.get_threads()} threads")
 

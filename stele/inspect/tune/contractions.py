@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from stele.backend.cpu.build import settled
-from stele.backend.cpu.target import detect
+from stele.backend.cpu.tuned import here
 from stele.backend.llvm.emit import structure
 from stele.evaluate import cut_at
 from stele.follow import Follower
@@ -75,7 +75,7 @@ def contractions(graph: Graph, sizes: Mapping[str, int], same: Collection[Value]
     """The contractions of an optimised graph and of its loops, each with what is the same for equal ones; `same` are
     the values that stay from call to call.
     """
-    for kernel in fuse(graph, detect()).kernels:
+    for kernel in fuse(graph, here()).kernels:
         if isinstance(kernel, kinds.Contraction):
             unchanged = tuple(k for k, v in enumerate(kernel.inputs) if v in same)
             yield (structure(kernel, (*kernel.inputs, *kernel.body)), unchanged), \

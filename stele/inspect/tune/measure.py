@@ -11,7 +11,7 @@ import numpy as np
 
 from stele.backend.buffers import Buffer
 from stele.backend.cpu.program import Program
-from stele.backend.cpu.target import detect
+from stele.backend.cpu.tuned import here
 from stele.inspect.tune.contractions import Contraction
 from stele.ir.sizes import at
 from stele.ir.types import Type
@@ -73,7 +73,7 @@ class Build:
 def build(contraction: Contraction, answers: Mapping[str, str]) -> Build:
     """The program of a contraction under these answers."""
     trial = Trial(answers)
-    target = replace(detect(), choices=trial)
+    target = replace(here(), choices=trial)
     request = Request(contraction.graph, {}, contraction.steady, Options("cpu", frozenset(PASSES)), target)
     return Build(trial, Program(contraction.graph, make(request)))
 

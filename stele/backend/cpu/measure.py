@@ -1,0 +1,119 @@
+"""What a core carries, measured by loops of a few microseconds: loads and vectors from afar, in multiplications."""
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Callable, Mapping
+from math import log2
+from time import perf_counter
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+from stele.backend.contract.code import Code, Int, Ref, Vectors
+from stele.backend.contract.tile import Tile
+from stele.backend.cpu import image, jit
+from stele.backend.cpu.target import Target
+from stele.backend.llvm.launch import i64, new_function, pointer
+from stele.backend.llvm.nest import multiply_add, splat
+from stele.backend.locks import COMPILING
+from stele.kernel.machine import LINE
+
+FLOAT, SIZE = ir.FloatType(), 4
+SIDE = 12           # accumulators, and loads of each kind in a step: enough that none waits for another
+STEPS = 1 << 10     # of a loop over what the first cache holds
+TIMES, RARELY = 40, 4       # how often a loop is timed: the least of them counts
+AWAY = 4 << 20      # bytes that lie in the third cache, and in memory once they are flushed
+FLUSHES = {"x86_64": "clflush ($0)", "aarch64": "dc civac, $0"}
+Loop = Callable[[Code, Ref, Int], None]
+
+
+def measure(target: Target) -> Mapping[str, float]:
+    """What a machine carries, by the names that `Machine` has for it, in powers of two or of their roots: coarse, so
+    that what else the machine does seldom moves them.
+    """
+    with COMPILING:     # no fork meanwhile, and nobody else who measures or compiles
+        loops = Loops(target)
+        one = loops.seconds("multiply", STEPS) / SIDE
+        pace = loops.seconds("broadcast", STEPS) / (2 * SIDE * one)
+        near, shared = (loops.seconds("read", size // loops.step) / (SIDE * one) for size in (target.l2 // 4, AWAY))
+        memory = loops.flushed(AWAY // loops.step) / (SIDE * one)
+    return {"pace": coarse(pace, 2), "far": coarse(near * near) / 10, "shared": coarse(shared),
+            "memory": coarse(memory)}
+
+
+def coarse(x: float, parts: int = 1) -> float:
+    """The nearest power of two, or of its root, to three digits.
+
+    >>> coarse(0.66, 2), coarse(6.2)
+    (0.707, 8.0)
+    """
+    return round(2 ** (round(parts * log2(x)) / parts), 3)
+
+
+class Loops:
+    """The loops as machine code, and memory of their own for them."""
+
+    def __init__(self, target: Target) -> None:
+        llvm.initialize_native_asmparser()
+        module, self.target = ir.Module("measure"), target
+        self.tile = Tile(target, FLOAT, SIDE, 1)
+        self.step = SIDE * target.vector_bytes
+        for write in (self.multiply, self.broadcast, self.read, self.flush):
+            b = new_function(module, write.__name__, pointer, i64, writer=Code)
+            place, steps = b.function.args
+            write(b, Ref(b, place, FLOAT), Int(b, steps))
+            b.ret_void()
+        self.code = image.load(jit.compile_module(module, target, times=jit.Times()))
+        self.memory = mmap.mmap(-1, 2 * AWAY)
+        self.memory[:] = bytes(len(self.memory))    # touched, so that the system has given it
+        self.place = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+
+    def multiply(self, b: Code, place: Ref, steps: Int) -> None:
+        """Nothing but multiplications."""
+        x, y = ((place + k * self.tile.lanes).load(self.tile.lanes) for k in range(2))
+        self.sum(b, place, steps, lambda _, acc: self.tile.step(b, acc, lambda r: x, lambda v: y))
+
+    def broadcast(self, b: Code, place: Ref, steps: Int) -> None:
+        """Two single numbers are loaded into all lanes for each multiplication."""
+        def body(k: Int, acc: Vectors) -> Vectors:
+            here = place + (k & 15) * (2 * SIDE)
+            x = [splat(b, (here + r).load(), self.tile.lanes) for r in range(2 * SIDE)]
+            return [multiply_add(b, self.target.fma, x[2 * r], x[2 * r + 1], z) for r, z in enumerate(acc)]
+        self.sum(b, place, steps, body)
+
+    def read(self, b: Code, place: Ref, steps: Int) -> None:
+        """Vectors one behind the other are added up."""
+        self.sum(b, place, steps, lambda k, acc: [
+            b.fadd(z, (place + (k * SIDE + r) * self.tile.lanes).load(self.tile.lanes)) for r, z in enumerate(acc)])
+
+    def sum(self, b: Code, place: Ref, steps: Int, body: Callable[[Int, Vectors], Vectors]) -> None:
+        """What is carried through all steps, so that none is left out."""
+        self.tile.store(b, b.fold(steps, self.tile.zeros(), body), place, self.tile.columns)
+
+    def flush(self, b: Code, place: Ref, steps: Int) -> None:
+        """What all steps of `read` read leaves every cache."""
+        kind = ir.FunctionType(ir.VoidType(), [pointer])
+        with b.loop(0, steps * (self.step // LINE)) as k:
+            b.asm(kind, FLUSHES[self.target.triple.partition("-")[0]], "r,~{memory}",
+                  [(place + k * (LINE // SIZE)).address], side_effect=True)
+
+    def seconds(self, name: str, steps: int) -> float:
+        """What a step takes at least, without what a call does."""
+        few = steps // 4
+        return (self.least(name, steps) - self.least(name, few)) / (steps - few)
+
+    def least(self, name: str, steps: int) -> float:
+        """The least that a call takes."""
+        return min(self.once(name, steps) for _ in range(TIMES))
+
+    def flushed(self, steps: int) -> float:
+        """What a step of reading takes at least that finds nothing in a cache."""
+        return min([self.once("flush", steps), self.once("read", steps)][1] for _ in range(RARELY)) / steps
+
+    def once(self, name: str, steps: int) -> float:
+        """Seconds of one call."""
+        run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(self.code[name])
+        start = perf_counter()
+        run(self.place, steps)
+        return perf_counter() - start
