@@ -13,7 +13,18 @@ from stele.ir.sizes import Size
 from stele.ir.types import Type, int64
 from stele.ir.types import dtype as type_named
 from stele.opensize import plain
-from stele.ops import arguments, contraction, functional, generate, indexing, linear, pooling, shaping, statistics
+from stele.ops import (
+    arguments,
+    contraction,
+    convolution,
+    functional,
+    generate,
+    indexing,
+    linear,
+    pooling,
+    shaping,
+    statistics,
+)
 from stele.ops.elementwise import binary, unary
 from stele.ops.linear import full as filled
 from stele.spoken import publish
@@ -47,7 +58,10 @@ max, min                    = lift(statistics.max), lift(statistics.min)
 var, std                    = lift(statistics.var), lift(statistics.std)
 all, any                    = lift(statistics.all), lift(statistics.any)
 argmax, argmin              = lift(statistics.argmax), lift(statistics.argmin)
-matmul, conv2d              = lift(contraction.matmul), lift(contraction.conv2d)
+matmul                      = lift(contraction.matmul)
+conv1d, conv_transpose1d    = lift(convolution.conv1d), lift(convolution.conv_transpose1d)
+conv2d, conv_transpose2d    = lift(convolution.conv2d), lift(convolution.conv_transpose2d)
+conv3d, conv_transpose3d    = lift(convolution.conv3d), lift(convolution.conv_transpose3d)
 max_pool2d, avg_pool2d      = lift(pooling.max_pool2d), lift(pooling.avg_pool2d)
 softmax, log_softmax        = lift(functional.softmax), lift(functional.log_softmax)
 logsumexp, silu, gelu       = lift(functional.logsumexp), lift(functional.silu), lift(functional.gelu)

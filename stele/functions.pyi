@@ -535,6 +535,30 @@ def matmul(x: TensorLike, w: TensorLike) -> Tensor:
     >>> st.matmul(st.zeros((8, 2, 3)), st.zeros((3, 5))).shape
     (8, 2, 5)
     """
+def conv1d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding: int | Sequence[int | Sequence[int]] |
+        str=0, dilation: int | Sequence[int]=1, groups: int=1) -> Tensor:
+    """The cross-correlation of signals x (N, C, L) with kernels `w` (O, C/groups, K): (N, O, OL).
+
+    OL = (L + before + behind - `dilation` * (K - 1) - 1) // `stride` + 1; the rest is as in `conv2d`: `padding`, in
+    ((before, behind),) too, `groups`, dtypes and errors.
+
+    >>> x = st.tensor([[[1.0, 2.0, 4.0, 8.0]]])
+    >>> st.conv1d(x, st.tensor([[[-1.0, 1.0]]])).tolist()
+    [[[1.0, 2.0, 4.0]]]
+    >>> st.conv1d(x, st.ones((2, 1, 3)), stride=2, padding=1).shape
+    (1, 2, 2)
+    """
+def conv_transpose1d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding: int | Sequence[int |
+        Sequence[int]]=0, output_padding: int | Sequence[int]=0, groups: int=1, dilation: int |
+        Sequence[int]=1) -> Tensor:
+    """The transpose of `conv1d`, signals x (N, C, L) with kernels `w` (C, O/groups, K): (N, O, OL).
+
+    OL = (L - 1) * stride - 2 * padding + dilation * (K - 1) + output_padding + 1; `stride`, `padding`,
+    `output_padding`, `groups`, `dilation` and errors are as in `conv_transpose2d`.
+
+    >>> st.conv_transpose1d(st.tensor([[[1.0, 2.0]]]), st.tensor([[[1.0, 10.0, 100.0]]]), stride=2).tolist()
+    [[[1.0, 10.0, 102.0, 20.0, 200.0]]]
+    """
 def conv2d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding: int | Sequence[int | Sequence[int]] |
         str=0, dilation: int | Sequence[int]=1, groups: int=1) -> Tensor:
     """The cross-correlation of images x (N, C, H, W) with kernels `w` (O, C/groups, KH, KW): (N, O, OH, OW).
@@ -549,6 +573,46 @@ def conv2d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding:
     [[4.0, 6.0, 6.0, 4.0], [6.0, 9.0, 9.0, 6.0], [6.0, 9.0, 9.0, 6.0], [4.0, 6.0, 6.0, 4.0]]
     >>> st.conv2d(x, w, stride=2, padding=(1, 0)).shape
     (1, 1, 2, 1)
+    """
+def conv_transpose2d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding: int | Sequence[int |
+        Sequence[int]]=0, output_padding: int | Sequence[int]=0, groups: int=1, dilation: int |
+        Sequence[int]=1) -> Tensor:
+    """The transpose of `conv2d`, images x (N, C, H, W) with kernels `w` (C, O/groups, KH, KW): (N, O, OH, OW).
+
+    Each element of x adds a kernel, times itself, to the result, `stride` apart. `padding` cuts the result at both ends
+    of an axis, `output_padding`, which is below the stride or the dilation, makes it longer at the end:
+    OH = (H - 1) * stride - 2 * padding + dilation * (KH - 1) + output_padding + 1. All are a number, or one per axis.
+    With `groups`, each group of C/groups channels makes O/groups; `dilation` is as in `conv2d`. It is the gradient of
+    conv2d in x. Raises ShapeError where channels do not fit or nothing is left, DTypeError for others than floats.
+
+    >>> x, w = st.ones((1, 1, 2, 2)), st.ones((1, 1, 2, 2))
+    >>> st.conv_transpose2d(x, w)[0, 0].tolist()
+    [[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]
+    >>> st.conv_transpose2d(st.ones((1, 3, 8, 8)), st.ones((3, 4, 4, 4)), stride=2, padding=1).shape
+    (1, 4, 16, 16)
+    """
+def conv3d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding: int | Sequence[int | Sequence[int]] |
+        str=0, dilation: int | Sequence[int]=1, groups: int=1) -> Tensor:
+    """The cross-correlation of volumes x (N, C, D, H, W) with kernels `w` (O, C/groups, KD, KH, KW).
+
+    It is (N, O, OD, OH, OW). `stride`, `padding`, `dilation` and `groups` are as in `conv2d`, for three axes,
+    and so are dtypes and errors.
+
+    >>> x, w = st.ones((1, 2, 3, 4, 5)), st.ones((6, 2, 3, 3, 3))
+    >>> st.conv3d(x, w, padding=(0, 1, 1)).shape, float(st.conv3d(x, w).max())
+    ((1, 6, 1, 4, 5), 54.0)
+    """
+def conv_transpose3d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding: int | Sequence[int |
+        Sequence[int]]=0, output_padding: int | Sequence[int]=0, groups: int=1, dilation: int |
+        Sequence[int]=1) -> Tensor:
+    """The transpose of `conv3d`, volumes x (N, C, D, H, W) with kernels `w` (C, O/groups, KD, KH, KW).
+
+    It is (N, O, OD, OH, OW). `stride`, `padding`, `output_padding`, `groups`, `dilation` and errors are as in
+    `conv_transpose2d`, for three axes.
+
+    >>> x, w = st.ones((1, 2, 3, 4, 4)), st.ones((2, 5, 3, 3, 3))
+    >>> st.conv_transpose3d(x, w, stride=2, padding=1, output_padding=1).shape
+    (1, 5, 6, 8, 8)
     """
 def max_pool2d(x: TensorLike, size: int | Sequence[int], stride: int | Sequence[int] | None=None, padding: int |
         Sequence[int | Sequence[int]] | str=0) -> Tensor:
@@ -993,9 +1057,10 @@ __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'co
     'sign', 'floor', 'ceil', 'round', 'trunc', 'isnan', 'isinf', 'isfinite', 'logical_not', 'stop_gradient', 'add',
     'subtract', 'multiply', 'divide', 'negative', 'floor_divide', 'remainder', 'pow', 'clip', 'maximum', 'minimum',
     'equal', 'not_equal', 'less', 'less_equal', 'greater', 'greater_equal', 'logical_and', 'logical_or', 'logical_xor',
-    'where', 'sum', 'mean', 'prod', 'max', 'min', 'var', 'std', 'all', 'any', 'argmax', 'argmin', 'matmul', 'conv2d',
-    'max_pool2d', 'avg_pool2d', 'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax', 'normalize',
-    'layer_norm', 'pick', 'one_hot', 'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding', 'reshape',
-    'permute', 'swapaxes', 'flatten', 'squeeze', 'unsqueeze', 'concatenate', 'stack', 'split', 'pad', 'roll', 'repeat',
-    'moveaxis', 'flip', 'tril', 'triu', 'broadcast_to', 'matrix_transpose', 'full', 'zeros', 'ones', 'full_like',
-    'zeros_like', 'ones_like', 'arange', 'linspace', 'eye', 'from_numpy', 'from_dlpack', 'eval']
+    'where', 'sum', 'mean', 'prod', 'max', 'min', 'var', 'std', 'all', 'any', 'argmax', 'argmin', 'matmul', 'conv1d',
+    'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d', 'conv_transpose3d', 'max_pool2d', 'avg_pool2d',
+    'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax', 'normalize', 'layer_norm', 'pick', 'one_hot',
+    'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding', 'reshape', 'permute', 'swapaxes', 'flatten',
+    'squeeze', 'unsqueeze', 'concatenate', 'stack', 'split', 'pad', 'roll', 'repeat', 'moveaxis', 'flip', 'tril',
+    'triu', 'broadcast_to', 'matrix_transpose', 'full', 'zeros', 'ones', 'full_like', 'zeros_like', 'ones_like',
+    'arange', 'linspace', 'eye', 'from_numpy', 'from_dlpack', 'eval']

@@ -66,7 +66,7 @@ METHODS: Mapping[str, str] = {
     "amin": "x.min(axis)", "data_ptr": "x.numpy().ctypes.data", "nbytes": "x.numpy().nbytes", "copy": "x.clone()",
 }
 LAYERS: Mapping[str, str] = {
-    "Conv1D": "nn.Conv2d on (N, C, 1, length)", "Conv1d": "nn.Conv2d on (N, C, 1, length)", "Conv2D": "nn.Conv2d",
+    "Conv1D": "nn.Conv1d", "Conv2D": "nn.Conv2d", "Conv3D": "nn.Conv3d", "Conv2DTranspose": "nn.ConvTranspose2d",
     "Dense": "nn.Linear(in_features, out_features)", "BatchNormalization": "nn.BatchNorm2d",
     "LayerNormalization": "nn.LayerNorm", "MaxPooling2D": "nn.MaxPool2d", "AveragePooling2D": "nn.AvgPool2d",
     "Softmax": "st.softmax(x) in forward", "LogSoftmax": "st.log_softmax(x) in forward",

@@ -19,9 +19,16 @@ WORDS: dict[str, str] = {
     "Sizes":                            "int | Sequence[int]",
     "DType":                            "DTypeLike",
     "Key":                              "Index",
+    "int | Single":                     "int | Sequence[int]",
     "int | Pair":                       "int | Sequence[int]",
+    "int | Triple":                     "int | Sequence[int]",
     "int | Pair | None":                "int | Sequence[int] | None",
+    "int | Single | Padding":           "int | Sequence[int | Sequence[int]]",
+    "int | Pair | Padding":             "int | Sequence[int | Sequence[int]]",
+    "int | Triple | Padding":           "int | Sequence[int | Sequence[int]]",
+    "int | Single | Padding | str":     "int | Sequence[int | Sequence[int]] | str",
     "int | Pair | Padding | str":       "int | Sequence[int | Sequence[int]] | str",
+    "int | Triple | Padding | str":     "int | Sequence[int | Sequence[int]] | str",
     "Sequence[tuple[Dim, Dim]]":        "Sequence[int | Sequence[int]]",
 }
 

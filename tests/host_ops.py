@@ -9,6 +9,7 @@ import numpy as np
 from stele.ir.graph import Array, Item, Op, Value
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, int64
+from stele.ops.contraction import widened
 from stele.ops.linear import Sum
 from stele.tensor import lift
 
@@ -43,7 +44,7 @@ class Ordered(Op):
         return TupleType((x[0], Type(int64, x[0].shape)))
 
     def reference(self, *x: Array, **_: Any) -> tuple[Array, Array]:
-        at = np.argsort(x[0], axis=-1, kind="stable")
+        at = np.argsort(widened(x[0]), axis=-1, kind="stable")      # bfloat16 by itself does not sort NaN
         return np.take_along_axis(x[0], at, -1), at
 
     def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:

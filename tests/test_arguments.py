@@ -134,7 +134,11 @@ def test_an_argument_of_another_kind_is_refused(call: Any) -> None:
 @pytest.mark.parametrize("call", [
     lambda x: st.conv2d(x, x, stride=0), lambda x: st.conv2d(x, x, stride=(1, 0)),
     lambda x: st.conv2d(x, x, dilation=0), lambda x: st.conv2d(x, x, groups=0), lambda x: st.conv2d(x, x, padding=-1),
-    lambda x: st.conv2d(x, x, stride=(1, 1, 1)), lambda x: st.max_pool2d(x, 0), lambda x: st.avg_pool2d(x, 2, 0),
+    lambda x: st.conv2d(x, x, stride=(1, 1, 1)), lambda x: st.conv1d(x[0], x[0], stride=(1, 1)),
+    lambda x: st.conv1d(x[0], x[0], padding=((1, 1), (1, 1))), lambda x: st.conv3d(x[None], x[None], dilation=(1, 2)),
+    lambda x: st.conv_transpose2d(x, x, stride=0), lambda x: st.conv_transpose2d(x, x, groups=0),
+    lambda x: st.conv_transpose2d(x, x, output_padding=-1), lambda x: st.max_pool2d(x, 0),
+    lambda x: st.avg_pool2d(x, 2, 0),
     lambda x: st.max_pool2d(x, -1), lambda x: st.split(x, 0), lambda x: st.split(x, [5, -1]),
     lambda x: nn.Conv2d(3, 4, 3, groups=2), lambda x: nn.Conv2d(3, 4, 3, groups=0), lambda x: nn.MaxPool2d(2, stride=0),
     lambda x: nn.GRU(3, 4, num_layers=0), lambda x: st.arange(0, 1, 0), lambda x: st.arange(0, float("inf")),

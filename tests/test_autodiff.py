@@ -13,8 +13,8 @@ from stele.ir.graph import Graph, Value, parameter, walk
 from stele.ir.origin import Origin, inherit, lines
 from stele.ir.sizes import size
 from stele.ir.types import SIZES, Sizes, Type, dtype, float32, float64, int64
-from stele.ops.contraction import conv2d
 from stele.ops.control import Scan, scan
+from stele.ops.convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from stele.ops.elementwise.binary import maximum
 from stele.ops.elementwise.unary import erfc, exp, log, relu, sigmoid, tanh
 from stele.ops.functional import cross_entropy, cummax, gelu, layer_norm, log_softmax, logsumexp, silu, softmax
@@ -230,11 +230,32 @@ def test_a_counter_is_carried_without_a_cotangent() -> None:
 
 IMAGE, KERNEL, ROWS = (np.random.default_rng(9).normal(size=shape) for shape in ((2, 4, 9, 8), (6, 2, 3, 2), (5, 7)))
 LABELS = np.arange(5) * 3 % 7
+VOLUME, DEEP, BACK = (np.random.default_rng(8).normal(size=shape) for shape in (
+    (2, 4, 5, 6, 4), (6, 2, 3, 2, 3), (4, 3, 3, 2)))
 # fmt: off
 PAIRS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
     "conv2d":        (lambda v, w: conv2d(v, w, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2),
                       lambda f, v, w: f.conv2d(v, w, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2),
                       (IMAGE, KERNEL)),
+    "conv1d":        (lambda v, w: conv1d(v, w, stride=2, padding=3, dilation=2, groups=2),
+                      lambda f, v, w: f.conv1d(v, w, stride=2, padding=3, dilation=2, groups=2),
+                      (IMAGE[..., 0], KERNEL[..., 0])),
+    "conv3d":        (lambda v, w: conv3d(v, w, stride=(2, 1, 3), padding=(1, 0, 2), dilation=(2, 1, 1), groups=2),
+                      lambda f, v, w: f.conv3d(v, w, stride=(2, 1, 3), padding=(1, 0, 2), dilation=(2, 1, 1), groups=2),
+                      (VOLUME, DEEP)),
+    "conv3d_plain":  (lambda v, w: conv3d(v, w, padding=1), lambda f, v, w: f.conv3d(v, w, padding=1),
+                      (VOLUME[:, :2], DEEP)),
+    "conv_transpose1d": (lambda v, w: conv_transpose1d(v, w, stride=3, padding=2, output_padding=1, dilation=2),
+                         lambda f, v, w: f.conv_transpose1d(v, w, stride=3, padding=2, output_padding=1, dilation=2),
+                         (IMAGE[..., 0], BACK[..., 0])),
+    "conv_transpose2d": (lambda v, w: conv_transpose2d(v, w, stride=(2, 1), padding=(1, 0), output_padding=(1, 2),
+                                                       groups=2, dilation=(1, 3)),
+                         lambda f, v, w: f.conv_transpose2d(v, w, stride=(2, 1), padding=(1, 0), output_padding=(1, 2),
+                                                            groups=2, dilation=(1, 3)),
+                         (IMAGE, BACK)),
+    "conv_transpose3d": (lambda v, w: conv_transpose3d(v, w, stride=(2, 1, 2), padding=(1, 1, 0)),
+                         lambda f, v, w: f.conv_transpose3d(v, w, stride=(2, 1, 2), padding=(1, 1, 0)),
+                         (VOLUME, DEEP[:4])),
     "max_pool2d":    (lambda v: max_pool2d(v, size=3, stride=2, padding=1),
                       lambda f, v: f.max_pool2d(v, 3, 2, 1),                               (IMAGE,)),
     "max_of_relu":   (lambda v: max_pool2d(relu(v), size=2), lambda f, v: f.max_pool2d(f.relu(v), 2), (IMAGE,)),

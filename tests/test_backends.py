@@ -11,8 +11,8 @@ from stele.backend.buffers import Buffer
 from stele.backend.reference import run
 from stele.ir.graph import Array, Graph, Value, parameter
 from stele.ir.types import DTYPES, DType, Type, dtype, float32, float64
-from stele.ops.contraction import conv2d
 from stele.ops.control import scan
+from stele.ops.convolution import conv2d
 from stele.ops.elementwise.binary import where
 from stele.ops.elementwise.unary import relu, sigmoid, square, tanh
 from stele.ops.functional import cross_entropy, gelu, layer_norm, normalize, softmax

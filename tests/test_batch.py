@@ -13,7 +13,7 @@ from stele.ir.graph import Array, Graph, parameter
 from stele.ir.sizes import size
 from stele.ir.types import Type, dtype
 from stele.ops import ALL
-from stele.ops.contraction import matmul
+from stele.ops.contraction import KIN, WeightGrad, matmul
 from stele.ops.control import scan
 from stele.ops.elementwise.unary import tanh
 from stele.transform.batch import BatchError, batch
@@ -22,7 +22,7 @@ PLACES = 3
 NO_FORM = {"RandomBits": "one key draws one stream"}
 NO_PLACES = ("Parameter", "Literal", "Constant", "Item", "Iota")
 """Ops without operands, and the parts of a tuple, which go with it."""
-FIXED = ("Conv2d", "Conv2dInputGrad", "Conv2dWeightGrad")
+FIXED = tuple(op.__name__ for kin in KIN.values() for op in kin)
 """Ops that need to know how many places there are, where both operands have them."""
 
 
@@ -62,7 +62,7 @@ def test_batched_equals_stacked(case: Case) -> None:
 @pytest.mark.parametrize("case", [p for p in CASES if p.values[0].operands])
 def test_at_any_number_of_places(case: Case) -> None:
     way = (True,) + (case.op.name not in FIXED,) * (len(case.operands) - 1)
-    if case.op.name not in NO_FORM and case.op.name != "Conv2dWeightGrad":
+    if case.op.name not in NO_FORM and not isinstance(case.op, WeightGrad):
         check(case, way, size("n"))
 
 

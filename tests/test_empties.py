@@ -17,7 +17,7 @@ from stele.ir.graph import Array, Graph, parameter
 from stele.ir.types import Type, float32, int32, int64
 from stele.ops import ALL
 from stele.ops.composite import CumMax
-from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
+from stele.ops.contraction import KIN, Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from stele.ops.control import Scan
 from stele.ops.elementwise.base import Elementwise
 from stele.ops.gather import CheckIndex, Gather, ScatterAdd
@@ -45,6 +45,17 @@ def counting() -> Any:
     """The body of a loop: a carry to which rows are added."""
     carry, row = parameter("c", Type(float32, (2,))), parameter("x", Type(float32, (2,)))
     return Graph((carry, row), (carry + row, carry * row))
+
+
+def without_elements(axes: int) -> list[tuple[Any, list[Any]]]:
+    """The convolutions over so many axes, with operands without images, then channels."""
+    size, kernel, out = (5,) * axes, (3,) * axes, (3,) * axes
+    pairs = [((0, 2), (4, 2)), ((2, 0), (4, 0)), ((2, 2), (0, 2))]
+    none = [((n, o, *out), (o, c, *kernel), (n, c, *size)) for (n, c), (o, _) in pairs]
+    plain = (1,) * axes, ((0, 0),) * axes, (1,) * axes, 1
+    ahead, back, slope = KIN[axes]
+    return [(ahead(*plain), [(x, w) for _, w, x in none]), (back(*plain, size), [(g, w) for g, w, _ in none]),
+            (slope(*plain, kernel), [(g, x) for g, _, x in none])]
 
 
 # For every op that is not elementwise: pairs (op, operands), an operand a shape of float32 or an array.
@@ -87,6 +98,7 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
     "Conv2dWeightGrad": [(Conv2dWeightGrad(*PLAIN, kernel=(3, 2)), (0, 3, 3, 3), (0, 2, 5, 4)),
                          (Conv2dWeightGrad(*PLAIN, kernel=(3, 2)), (2, 0, 3, 3), (2, 2, 5, 4)),
                          (Conv2dWeightGrad(*PLAIN, kernel=(3, 2)), (2, 3, 3, 3), (2, 0, 5, 4))],
+    **{op.name: [(op, *shapes) for shapes in operands] for axes in (1, 3) for op, operands in without_elements(axes)},
     "Scan":             [(Scan(counting(), 1, 1, 0, False), (2,), (0, 2))],
     **{name: [(ALL[name](axes), s) for axes, s in (((0,), (0,)), ((1,), (3, 0)), ((1,), (0, 3)), ((0, 1), (2, 0)))]
        for name in ("Sum", "Prod", "All", "Any", "LogSumExp")},

@@ -106,6 +106,11 @@ def convolved(x: Any, w: Any) -> Any:
     return np.einsum("nchwyx,ocyx->nohw", np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], (2, 3)), w)
 
 
+def spread(x: Any, w: Any) -> Any:
+    (h, v), k = w.shape[2:], [(0, 0), (0, 0)]
+    return convolved(np.pad(x, [*k, (h - 1, h - 1), (v - 1, v - 1)]), w[:, :, ::-1, ::-1].swapaxes(0, 1))
+
+
 PAIRS |= {
     "rsqrt":         (lambda d: st.rsqrt(d.p),                    lambda d: 1 / np.sqrt(d.p)),
     "atan":          (lambda d: st.atan(d.x),                     lambda d: np.arctan(d.x)),
@@ -151,6 +156,15 @@ PAIRS |= {
     "pad":           (lambda d: st.pad(d.x, ((1, 2), (0, 1)), 3.0),
                       lambda d: np.pad(d.x, ((1, 2), (0, 1)), constant_values=3.0)),
     "conv2d":        (lambda d: st.conv2d(d.image, d.kernel),     lambda d: convolved(d.image, d.kernel)),
+    "conv1d":        (lambda d: st.conv1d(d.image[:, :, 0], d.kernel[:, :, 0]),
+                      lambda d: convolved(d.image[:, :, :1], d.kernel[:, :, :1])[:, :, 0]),
+    "conv3d":        (lambda d: st.conv3d(d.image[:, :, None], d.kernel[:, :, None], padding=(1, 0, 0)),
+                      lambda d: np.stack([(y := convolved(d.image, d.kernel)) * 0, y, y * 0], 2)),
+    "conv_transpose1d": (lambda d: st.conv_transpose1d(d.image[:, :, 0], d.kernel[:3, :, 0]),
+                         lambda d: spread(d.image[:, :, :1], d.kernel[:3, :, :1])[:, :, 0]),
+    "conv_transpose2d": (lambda d: st.conv_transpose2d(d.image, d.kernel[:3]), lambda d: spread(d.image, d.kernel[:3])),
+    "conv_transpose3d": (lambda d: st.conv_transpose3d(d.image[:, :, None], d.kernel[:3, :, None]),
+                         lambda d: spread(d.image, d.kernel[:3])[:, :, None]),
     "max_pool2d":    (lambda d: st.max_pool2d(d.image, 2),        lambda d: windows(d.image).max((4, 5))),
     "avg_pool2d":    (lambda d: st.avg_pool2d(d.image, 2),        lambda d: windows(d.image).mean((4, 5))),
     "rand":          (lambda d: (st.rand(len(d.x), 4) < 1).sum(), lambda d: d.x.size),

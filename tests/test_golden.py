@@ -19,8 +19,9 @@ from stele.ir.sizes import Dim, size
 from stele.ir.types import DType, Type, float32, float64, int64
 from stele.kernel.fuse import fuse
 from stele.kernel.kinds import Host, Kernel
-from stele.ops.contraction import MatMul, conv2d
+from stele.ops.contraction import MatMul
 from stele.ops.control import scan
+from stele.ops.convolution import conv2d
 from stele.ops.elementwise.unary import relu, tanh
 from stele.ops.functional import softmax
 from stele.ops.gather import ScatterAdd

@@ -86,7 +86,37 @@ class Case(NamedTuple):
     torch: str
 
 
-IMAGE = normal(2, 4, 7, 6)
+def flat(x: Array) -> Array:
+    """Volumes as images."""
+    return x.swapaxes(1, 2).reshape(-1, x.shape[1], *x.shape[3:])
+
+
+def spread(p: dict[str, Array], x: Array) -> Array:
+    """The transpose of a convolution of stride 2."""
+    w = p["weight"].reshape(*p["weight"].shape[:3], -1)
+    (n, _, h, v), (_, o, kh, kv) = x.shape, w.shape
+    y = np.zeros((n, o, 2 * h + kh - 2, 2 * v + kv - 2))
+    for i, j in np.ndindex(h, v):
+        y[:, :, 2 * i:2 * i + kh, 2 * j:2 * j + kv] += np.einsum("nc,cohw->nohw", x[:, :, i, j], w)
+    return y + p["bias"].reshape(1, -1, 1, 1) if "bias" in p else y
+
+
+def dilated(p: dict[str, Array], x: Array) -> Array:
+    """A convolution of signals by three elements 2 apart, which keeps their length."""
+    wide, n = np.pad(x, [(0, 0), (0, 0), (2, 2)]), x.shape[2]
+    parts = [np.einsum("oc,ncl->nol", p["weight"][..., k], wide[..., 2 * k:2 * k + n]) for k in range(3)]
+    return np.asarray(sum(parts)) + p["bias"][:, None]
+
+
+def between(p: dict[str, Array], x: Array) -> Array:
+    """The transpose of a convolution of stride 2 by kernels 1 deep: every other layer of the result is the bias."""
+    layers = [spread({"weight": p["weight"][:, :, 0], "bias": p["bias"]}, x[:, :, k]) for k in range(x.shape[2])]
+    y = np.zeros((*layers[0].shape[:2], 2 * len(layers) - 1, *layers[0].shape[2:])) + p["bias"].reshape(-1, 1, 1, 1)
+    y[:, :, ::2] = np.stack(layers, 2)
+    return y
+
+
+IMAGE, VOLUME = normal(2, 4, 7, 6), normal(2, 4, 3, 7, 6)
 # fmt: off
 CASES = {
     "linear":        Case(lambda: nn.Linear(5, 3), normal(4, 5), lambda p, x: x @ p["weight"].T + p["bias"],
@@ -100,6 +130,24 @@ CASES = {
                           lambda p, x: convolved(p, x, 2, 1), "Conv2d(4, 6, 3, stride=2, padding=1, bias=False)"),
     "conv_groups":   Case(lambda: nn.Conv2d(4, 6, 3, padding=1, groups=2), IMAGE,
                           lambda p, x: convolved(p, x, 1, 1, 2), "Conv2d(4, 6, 3, padding=1, groups=2)"),
+    "conv_1d":       Case(lambda: nn.Conv1d(4, 6, 3, padding="same", dilation=2), IMAGE[..., 0], dilated,
+                          "Conv1d(4, 6, 3, padding='same', dilation=2)"),
+    "conv_3d":       Case(lambda: nn.Conv3d(4, 6, (2, 3, 3), padding=(0, 1, 1)), VOLUME,
+                          lambda p, x: sum(convolved({"weight": p["weight"][:, :, k]}, flat(x[:, :, k:k + 2]), 1, 1)
+                                           for k in range(2)).reshape(2, 2, 6, 7, 6).swapaxes(1, 2)
+                          + p["bias"].reshape(-1, 1, 1, 1), "Conv3d(4, 6, (2, 3, 3), padding=(0, 1, 1))"),
+    "conv_transpose_1d": Case(lambda: nn.ConvTranspose1d(4, 6, 4, stride=2, padding=1), IMAGE[..., 0],
+                              lambda p, x: spread(p, x[..., None])[:, :, 1:-1, 0], "ConvTranspose1d(4, 6, 4, 2, 1)"),
+    "conv_transpose": Case(lambda: nn.ConvTranspose2d(4, 6, (4, 3), 2, (1, 0), bias=False), IMAGE,
+                           lambda p, x: spread(p, x)[:, :, 1:-1],
+                           "ConvTranspose2d(4, 6, (4, 3), 2, (1, 0), bias=False)"),
+    "conv_transpose_groups": Case(lambda: nn.ConvTranspose2d(4, 6, 3, 2, groups=2), IMAGE,
+                                  lambda p, x: np.concatenate([
+                                      spread({"weight": w, "bias": b}, a) for w, b, a in zip(
+                                          np.split(p["weight"], 2), np.split(p["bias"], 2), np.split(x, 2, 1))], 1),
+                                  "ConvTranspose2d(4, 6, 3, 2, groups=2)"),
+    "conv_transpose_3d": Case(lambda: nn.ConvTranspose3d(4, 6, (1, 2, 2), 2), VOLUME, between,
+                              "ConvTranspose3d(4, 6, (1, 2, 2), 2)"),
     "max_pool":      Case(lambda: nn.MaxPool2d(2), IMAGE, lambda p, x: windows(x, 2, 2, 0, 0).max((-1, -2)),
                           "MaxPool2d(2)"),
     "max_pool_pad":  Case(lambda: nn.MaxPool2d(3, 2, 1), IMAGE, lambda p, x: windows(x, 3, 2, 1, -np.inf).max((-1, -2)),
@@ -295,6 +343,9 @@ REFUSED = [
     (lambda: nn.GRU(3, 2)(st.ones(4, 3)), ShapeError, r"GRU takes \(T, N, 3\), got shape \(4, 3\)"),
     (lambda: nn.GRU(3, 2)(st.ones(4, 2, 5)), ShapeError, "5"),
     (lambda: nn.Conv2d(3, 2, 3)(st.ones(1, 4, 8, 8)), ShapeError, "4"),
+    (lambda: nn.Conv1d(3, 2, 3)(st.ones(1, 8, 3)), ShapeError, r"takes signals \(N, 3, L\).*\n?.*x.permute\(0, 2, 1\)"),
+    (lambda: nn.Conv3d(3, 2, 3)(st.ones(3, 8, 8, 8)), ShapeError, r"takes volumes \(N, 3, D, H, W\).*\n?.*x\[None\]"),
+    (lambda: nn.ConvTranspose2d(3, 4, 3, groups=2), ShapeError, "ConvTranspose2d needs in_channels and out_channels"),
     (lambda: nn.Dropout(1.0), ValueError, "0 <= p < 1, got 1.0"),
     (lambda: nn.cross_entropy(st.ones(2, 3), st.tensor([0, 3])).numpy(), IndexOutOfRange, "index 3 is out of range"),
     (lambda: nn.init.xavier_uniform((3,)), ShapeError, r"at least two axes has fans, got shape \(3,\)"),

@@ -62,6 +62,28 @@ def test_a_convolution_of_open_images_is_one_program(case: tuple[Any, ...]) -> N
     assert f.compiles == 1
 
 
+@pytest.mark.parametrize("name, axes, options, w", [
+    ("conv1d", 1, {"stride": 2, "padding": 1, "groups": 2}, (6, 2, 3)),
+    ("conv_transpose1d", 1, {"stride": 2, "padding": 1, "output_padding": 1}, (4, 3, 3)),
+    ("conv3d", 3, {"padding": 1}, (6, 4, 3, 3, 2)),
+    ("conv3d", 3, {"stride": 2, "dilation": (1, 2, 1)}, (6, 4, 2, 3, 3)),
+    ("conv_transpose3d", 3, {"stride": 2, "padding": (1, 0, 1)}, (4, 3, 3, 2, 3)),
+], ids=str)
+def test_convolutions_of_other_axes_are_one_program(name: str, axes: int, options: dict[str, Any], w: Any) -> None:
+    def both(x: Any, w: Any) -> Any:
+        y = lambda x, w: getattr(st, name)(x, w, **options)
+        return y(x, w), *st.grad(lambda x, w: (y(x, w) ** 2).sum(), (0, 1))(x, w)
+
+    weights = drawn(*w)
+    f = st.compile(both, dims={"x": {0: "n", **{2 + k: f"side{k}" for k in range(axes)}}})
+    law = st.compile(both, backend="reference")
+    for n, size in ((1, (9, 6, 7)), (3, (6, 11, 5))):
+        x = drawn(n, 4, *size[:axes])
+        for a, b in zip(f(x, weights), law(x, weights)):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-4 * np.abs(b.numpy()).max())
+    assert f.compiles == 1
+
+
 def test_a_network_of_convolutions_trains_at_any_image_size() -> None:
     network = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.BatchNorm2d(8), nn.ReLU(),
                             nn.MaxPool2d(2), nn.Conv2d(8, 4, 3, padding=1))

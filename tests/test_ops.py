@@ -16,8 +16,9 @@ from stele.ir import sizes
 from stele.ir.graph import Constant, Graph, Value, parameter
 from stele.ir.types import DTYPES, Type, bool_, float32, int32, int64, uint32
 from stele.ops import ALL
-from stele.ops.contraction import conv2d, matmul
+from stele.ops.contraction import matmul
 from stele.ops.control import Scan, scan
+from stele.ops.convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from stele.ops.elementwise.binary import clip, pow, where
 from stele.ops.elementwise.unary import erfc
 from stele.ops.functional import cross_entropy, cummax, gelu, layer_norm, one_hot, softmax
@@ -276,6 +277,15 @@ ERRORS: list[tuple[Callable[[], Any], str]] = [
     (lambda: conv2d(x(1, 3, 2, 2), x(4, 3, 3, 3)),            r"kernel \(3, 3\).*does not fit.*more padding"),
     (lambda: conv2d(x(3, 8, 8), x(4, 3, 3, 3)),               r"x as \(N, C, H, W\)"),
     (lambda: conv2d(x(1, 3, 8, 8), x(4, 3, 3, 3), padding="same", stride=2), r"'same' with stride 1"),
+    (lambda: conv1d(x(3, 8), x(4, 3, 3)),                     r"needs x as \(N, C, L\) and w as \(O, C/groups, K"),
+    (lambda: conv1d(x(1, 3, 2), x(4, 3, 3)),                  r"Conv1d: the kernel \(3,\).*does not fit in \(2,\)"),
+    (lambda: conv3d(x(1, 3, 4, 4, 4), x(4, 2, 3, 3, 3)),      r"Conv3d .*x.shape\[1\] == w.shape\[1\] \* groups"),
+    (lambda: conv_transpose2d(x(3, 8, 8), x(3, 4, 3, 3)),     r"conv_transpose2d needs x as \(N, C, H, W\)"),
+    (lambda: conv_transpose2d(x(1, 3, 8, 8), x(4, 3, 3, 3)),  r"x.shape\[1\] == w.shape\[0\].*C comes first"),
+    (lambda: conv_transpose1d(x(1, 3, 8), x(3, 4, 3), groups=2), r"groups divide, got \(1, 3, 8\)"),
+    (lambda: conv_transpose1d(x(1, 3, 8), x(3, 4, 3), stride=2, output_padding=2), r"output_padding below one of"),
+    (lambda: conv_transpose3d(x(1, 3, 2, 2, 2), x(3, 4, 1, 1, 1), padding=1), r"leaves nothing.*Use less padding"),
+    (lambda: conv_transpose1d(x(1, 3, 8, dtype=int32), x(3, 4, 3)), r"conv_transpose1d needs float.*got int32"),
     (lambda: max_pool2d(x(3, 8, 8), size=2),                  r"\(N, C, H, W\), got \(3, 8, 8\)"),
     (lambda: max_pool2d(x(1, 3, 8, 8), size=2, padding=2),    r"padding below the window size"),
     (lambda: max_pool2d(x(1, 3, 1, 8), size=2),               r"does not fit in \(1, 8\)"),
@@ -305,12 +315,33 @@ def test_errors_teach(wrong: Callable[[], Any], lesson: str) -> None:
 
 
 IMAGE, KERNEL = (np.random.default_rng(3).normal(size=shape) for shape in ((2, 4, 9, 8), (6, 2, 3, 2)))
+VOLUME, DEEP, BACK = (np.random.default_rng(4).normal(size=shape) for shape in (
+    (2, 4, 5, 6, 4), (6, 2, 3, 2, 3), (4, 3, 3, 2)))
 LABELS = np.arange(9) * 5 % 8
 # fmt: off
 PAIRS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
     "conv2d":        (lambda v, w: conv2d(v, w, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2),
                       lambda f, v, w: f.conv2d(v, w, stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2),
                       (IMAGE, KERNEL)),
+    "conv1d":        (lambda v, w: conv1d(v, w, stride=2, padding=((3, 3),), dilation=2, groups=2),
+                      lambda f, v, w: f.conv1d(v, w, stride=2, padding=3, dilation=2, groups=2),
+                      (IMAGE[..., 0], KERNEL[..., 0])),
+    "conv1d_same":   (lambda v, w: conv1d(v, w, padding="same"), lambda f, v, w: f.conv1d(v, w, padding="same"),
+                      (IMAGE[:, :2, 0], KERNEL[..., 0])),
+    "conv3d":        (lambda v, w: conv3d(v, w, stride=(2, 1, 3), padding=(1, 0, 2), dilation=(2, 1, 1), groups=2),
+                      lambda f, v, w: f.conv3d(v, w, stride=(2, 1, 3), padding=(1, 0, 2), dilation=(2, 1, 1), groups=2),
+                      (VOLUME, DEEP)),
+    "conv_transpose1d": (lambda v, w: conv_transpose1d(v, w, stride=3, padding=2, output_padding=1, dilation=2),
+                         lambda f, v, w: f.conv_transpose1d(v, w, stride=3, padding=2, output_padding=1, dilation=2),
+                         (IMAGE[..., 0], BACK[..., 0])),
+    "conv_transpose2d": (lambda v, w: conv_transpose2d(v, w, stride=(2, 1), padding=(1, 0), output_padding=(1, 2),
+                                                       groups=2, dilation=(1, 3)),
+                         lambda f, v, w: f.conv_transpose2d(v, w, stride=(2, 1), padding=(1, 0), output_padding=(1, 2),
+                                                            groups=2, dilation=(1, 3)),
+                         (IMAGE, BACK)),
+    "conv_transpose3d": (lambda v, w: conv_transpose3d(v, w, stride=(2, 1, 2), padding=(1, 1, 0)),
+                         lambda f, v, w: f.conv_transpose3d(v, w, stride=(2, 1, 2), padding=(1, 1, 0)),
+                         (VOLUME, DEEP[:4])),
     "max_pool2d":    (lambda v: max_pool2d(v, size=3, stride=2, padding=1),
                       lambda f, v: f.max_pool2d(v, 3, 2, 1),                   (IMAGE,)),
     "avg_pool2d":    (lambda v: avg_pool2d(v, size=3, stride=2, padding=1),

@@ -58,7 +58,7 @@ def test_an_argument_that_nobody_knows_or_that_is_given_twice_is_refused() -> No
     (st, "cat", r"stele has no 'cat'. Write st.concatenate\(\[x, y\], axis=0\)"),
     (st, "softmx", "stele has no 'softmx'. Did you mean 'softmax'?"), (st, "Relu", "Did you mean 'relu'?"),
     (X, "norm", r"a tensor has no 'norm'. Write x.square\(\).sum\(\).sqrt\(\)"),
-    (nn, "Conv1D", r"stele.nn has no 'Conv1D'. Write nn.Conv2d on \(N, C, 1, length\)"),
+    (nn, "Conv2DTranspose", r"stele.nn has no 'Conv2DTranspose'. Write nn.ConvTranspose2d"),
     (nn, "Linar", "Did you mean 'Linear'?"), (optim, "StepLR", "Write optim.StepDecay"),
     (data, "DataLoader", r"Write data.Loader\(\(x, y\), batch_size\)")])
 def test_a_name_that_does_not_exist_is_answered(room: Any, name: str, message: str) -> None:

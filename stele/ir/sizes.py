@@ -249,7 +249,7 @@ def evaluate(node: ast.expr, text: str) -> Dim:
 
 def quotient(a: Dim, b: Dim) -> Dim:
     """a // b."""
-    return a // b if isinstance(b, int) else of(a) // b
+    return a // b if isinstance(b, int) else 0 if a == 0 else of(a) // b
 
 
 OPERATORS: dict[type[ast.operator], Callable[[Dim, Dim], Dim]] = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stele.nn import init
+from stele.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from stele.nn.layers import (
     GELU,
     AvgPool2d,
     BatchNorm2d,
-    Conv2d,
     Dropout,
     Embedding,
     Flatten,
@@ -29,9 +29,9 @@ from stele.nn.summary import Summary, summary
 from stele.spellings import LAYERS, unknown
 
 __all__ = [
-    "GELU", "GRU", "LSTM", "AvgPool2d", "BatchNorm2d", "Conv2d", "Dropout", "Embedding", "Flatten", "GroupNorm",
-    "LayerNorm", "Linear", "MaxPool2d", "Module", "ReLU", "Sequential", "SiLU", "Sigmoid",
-    "Summary", "Tanh",
+    "GELU", "GRU", "LSTM", "AvgPool2d", "BatchNorm2d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
+    "ConvTranspose2d", "ConvTranspose3d", "Dropout", "Embedding", "Flatten", "GroupNorm", "LayerNorm", "Linear",
+    "MaxPool2d", "Module", "ReLU", "Sequential", "SiLU", "Sigmoid", "Summary", "Tanh",
     "binary_cross_entropy_with_logits", "cross_entropy", "init", "mse_loss", "summary",
 ]
 

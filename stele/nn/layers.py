@@ -55,61 +55,19 @@ class Linear(Module):
                 "Did you mean x.T?": x.ndim == 2 and x.shape[0] == inputs}) from None
 
 
-def images(layer: Module, x: Any, channels: int | None = None) -> Tensor:
-    """The input of a layer that takes images (N, channels, H, W)."""
-    x = given(layer, x)
-    if x.ndim != 4 or (channels is not None and x.shape[1] != channels):
+def images(layer: Module, x: Any, channels: int | None = None, axes: str = "HW") -> Tensor:
+    """The input of a layer that takes images (N, channels, H, W), or what has other axes."""
+    x, n, them = given(layer, x), len(axes) + 2, ("signals", "images", "volumes")[len(axes) - 1]
+    if x.ndim != n or (channels is not None and x.shape[1] != channels):
+        shape = ", ".join(["N", "C" if channels is None else str(channels), *axes])
         last = x.ndim > 2 and x.shape[-1] == channels
-        raise wrong(layer, f"images ({'N, C' if channels is None else f'N, {channels}'}, H, W)", x, {
-            "Channels stand on axis 1 here: write x.permute(0, 3, 1, 2).": x.ndim == 4 and last,
-            "Channels stand on axis 1 here: write x.permute(2, 0, 1)[None].": x.ndim == 3 and last,
-            "Write x[None] for one image, or x[:, None] for images of one channel.": x.ndim == 3,
-            "Write x.reshape(N, C, H, W).": x.ndim != 4})
+        order = ", ".join(map(str, (n - 1, *range(1, n - 1)))), ", ".join(map(str, (n - 2, *range(n - 2))))
+        raise wrong(layer, f"{them} ({shape})", x, {
+            f"Channels stand on axis 1 here: write x.permute(0, {order[0]}).": x.ndim == n and last,
+            f"Channels stand on axis 1 here: write x.permute({order[1]})[None].": x.ndim == n - 1 and last,
+            f"Write x[None] for one of them, or x[:, None] for {them} of one channel.": x.ndim == n - 1,
+            f"Write x.reshape(N, C, {', '.join(axes)}).": x.ndim != n})
     return x
-
-
-class Conv2d(Module):
-    """A convolution of images (N, in_channels, H, W) -> (N, out_channels, OH, OW), as of `st.conv2d`, plus a bias.
-
-    `weight` is (`out_channels`, `in_channels`/groups, *`kernel_size`) and `bias` (out_channels,) unless bias=False;
-    both uniform within 1 / sqrt(in_channels/groups * KH * KW), PyTorch's default. `stride`, `padding`, `dilation` and
-    `groups` are those of `st.conv2d`. Raises ShapeError where groups do not divide the channels, and for an input of
-    other channels.
-
-    >>> layer = nn.Conv2d(3, 8, 3, stride=2, padding=1)
-    >>> layer(st.zeros((1, 3, 32, 32))).shape, layer.weight.shape
-    ((1, 8, 16, 16), (8, 3, 3, 3))
-    """
-
-    @public
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: int | Pair, stride: int | Pair = 1,
-                 padding: int | Pair = 0, dilation: int | Pair = 1, groups: int = 1, bias: bool = True) -> None:
-        inputs = positive(in_channels, "in_channels of Conv2d")
-        outputs = positive(out_channels, "out_channels of Conv2d")
-        self.groups = positive(groups, "groups of Conv2d")
-        if inputs % groups or outputs % groups:
-            raise ShapeError(f"Conv2d needs in_channels and out_channels that {groups} groups divide, "
-                             f"got {inputs} and {outputs}")
-        shape = (outputs, inputs // groups, *pair(kernel_size, "kernel_size of Conv2d", 1))
-        bound = 1 / sqrt(init.fans(shape)[0])
-        self.stride, self.dilation = pair(stride, "stride of Conv2d", 1), pair(dilation, "dilation of Conv2d", 1)
-        self.padding = pads(padding, "padding of Conv2d")
-        self.weight = init.uniform(shape, bound)
-        self.bias = init.uniform((outputs,), bound) if bias else None
-
-    def extra_repr(self) -> str:
-        outputs, inputs, *kernel = self.weight.shape
-        options = {"stride": (self.stride, (1, 1)), "padding": (self.padding, (0, 0)),
-                   "dilation": (self.dilation, (1, 1)), "groups": (self.groups, 1)}
-        said = [f"{name}={value}" for name, (value, usual) in options.items() if value != usual]
-        return ", ".join([f"{inputs * self.groups}, {outputs}, {tuple(kernel)}", *said]) + \
-            ", bias=False" * (self.bias is None)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = images(self, x, self.weight.shape[1] * self.groups)
-        y = F.conv2d(x, self.weight, stride=self.stride, padding=self.padding, dilation=self.dilation,
-                     groups=self.groups)
-        return y if self.bias is None else y + self.bias.reshape(1, -1, 1, 1)
 
 
 def windows(layer: str, kernel: int | Pair, stride: int | Pair | None, padding: int | Pair) -> tuple[Pair, Pair, Pair]:

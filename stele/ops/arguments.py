@@ -5,6 +5,7 @@ import difflib
 import operator
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
@@ -103,12 +104,19 @@ def shape(x: Any, what: str = "a shape") -> Shape:
     return wholes(x, f"every size of {what}", 0)
 
 
+def each(x: Any, what: str, low: int = 0, axes: int = 2) -> tuple[Any, ...]:
+    """A whole number for so many axes, or one for each."""
+    found = wholes(x, what, low)
+    if len(found) not in (1, axes):
+        several = ("", " or two", " or three")[axes - 1]
+        raise ShapeError(f"{what} must be one whole number{several}, got {len(found)}: {found}")
+    return found * axes if len(found) == 1 else found
+
+
 def pair(x: Any, what: str, low: int = 0) -> tuple[int, int]:
     """A whole number for both axes, or one for each."""
-    two = wholes(x, what, low)
-    if len(two) not in (1, 2):
-        raise ShapeError(f"{what} must be one whole number or two, got {len(two)}: {two}")
-    return (two[0], two[-1])
+    first, second = each(x, what, low)
+    return first, second
 
 
 def number(x: Any, what: str, low: float | None = None, high: float | None = None) -> Any:
@@ -181,15 +189,16 @@ def widths(x: Any, what: str) -> tuple[tuple[Dim, Dim], ...]:
     return tuple(pair(p, f"a pair (before, behind) of {what}") for p in pairs)
 
 
-def padding(x: Any, what: str) -> Any:
-    """A number, one per axis, ((top, bottom), (left, right)), 'valid' or 'same'."""
+def padding(x: Any, what: str, axes: int = 2) -> Any:
+    """A number, one per axis, (before, behind) of each, 'valid' or 'same'."""
     if isinstance(x, str):
         return choice(x, what, ("valid", "same"))
     sides = tuple(x) if is_many(x) else ()
     if not any(map(is_many, sides)):
-        return pair(x, what)
-    if len(sides) != 2:
-        raise ShapeError(f"{what} must be ((top, bottom), (left, right)), got {reprlib.repr(sides)}")
+        return each(x, what, axes=axes)
+    if len(sides) != axes:
+        form = ("((before, behind),)", "((top, bottom), (left, right))", "three pairs (before, behind)")[axes - 1]
+        raise ShapeError(f"{what} must be {form}, got {reprlib.repr(sides)}")
     return tuple(pair(p, what) for p in sides)
 
 
@@ -224,8 +233,15 @@ FORMS: dict[str, Form] = {
     "Operand | None":                   untouched,
     "Sizes":                            untouched,
     "Key":                              untouched,
+    "int | Single":                     partial(each, axes=1),
     "int | Pair":                       pair,
+    "int | Triple":                     partial(each, axes=3),
     "int | Pair | None":                optional(pair),
+    "int | Single | Padding":           partial(padding, axes=1),
+    "int | Pair | Padding":             padding,
+    "int | Triple | Padding":           partial(padding, axes=3),
+    "int | Single | Padding | str":     partial(padding, axes=1),
     "int | Pair | Padding | str":       padding,
+    "int | Triple | Padding | str":     partial(padding, axes=3),
     "Sequence[tuple[Dim, Dim]]":        widths,
 }

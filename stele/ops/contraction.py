@@ -1,4 +1,4 @@
-"""Products that sum over shared axes: matrix product and convolution with its two transposes."""
+"""Products that sum over shared axes: matrix product and convolutions with their two transposes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,15 +8,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stele.errors import DTypeError, ShapeError
+from stele.errors import ShapeError
 from stele.ir.graph import Array, Op, Placed, Value
 from stele.ir.origin import note
 from stele.ir.sizes import Dim
 from stele.ir.types import SIZES, Type, below, broadcast_shapes, float32, float64, product, promote, same, show
-from stele.ops.linear import along, broadcast, cast, expand_dims, fold, reshape, swap_last, transpose, unfold
+from stele.ops.linear import (
+    along,
+    broadcast,
+    cast,
+    expand_dims,
+    flip,
+    fold,
+    pad_axis,
+    reshape,
+    slice_axis,
+    swap_last,
+    transpose,
+    unfold,
+)
+from stele.ops.windows import Unwindow, Window
 
 Pair = tuple[int, int]
-Padding = tuple[Pair, Pair]
 
 
 class Contraction(Op):
@@ -76,48 +89,61 @@ class MatMul(Contraction):
 
 
 class Convolution(Contraction):
-    """Cross-correlation over the last two axes of NCHW, and its transposes."""
+    """Cross-correlation over the axes behind (N, C), and its transposes; fields have an entry for each axis."""
 
-    stride: Pair
-    padding: Padding
-    dilation: Pair
+    stride: tuple[int, ...]
+    padding: tuple[Pair, ...]
+    dilation: tuple[int, ...]
     groups: int
+    axes: ClassVar[str] = "HW"
 
     @property
-    def attributes(self) -> tuple[Pair, Padding, Pair, int]:
+    def attributes(self) -> tuple[Any, Any, Any, int]:
         return self.stride, self.padding, self.dilation, self.groups
+
+    @property
+    def kin(self) -> tuple[Any, Any, Any]:
+        """The convolution of as many axes, its transpose in x and that in w."""
+        return KIN[len(self.axes)]
+
+    @property
+    def letters(self) -> dict[str, str]:
+        """Axes as einsum knows them: positions of the result, elements of the kernel."""
+        rank = len(self.axes)
+        return {"o": "dhw"[-rank:], "k": "zyx"[-rank:]}
 
     def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
         """One convolution of more images under one kernel; else, of known places, of more groups."""
         (a, is_placed), (w, has_own) = x
-        if is_placed and not has_own and not isinstance(self, Conv2dWeightGrad):
+        if is_placed and not has_own and not isinstance(self, WeightGrad):
             return unfold(self(fold(a), w), n)
         if not isinstance(n, int):
             return None
         a, w = (along(v, n) for v in x)
         more = replace(self, groups=self.groups * n)
-        if isinstance(self, Conv2dWeightGrad):
+        if isinstance(self, WeightGrad):
             return unfold(more(beside(a), beside(w)), n)
         made = more(beside(a), fold(w))
-        return transpose(reshape(made, (made.shape[0], n, made.shape[1] // n, *made.shape[2:])), (1, 0, 2, 3, 4))
+        made = reshape(made, (made.shape[0], n, made.shape[1] // n, *made.shape[2:]))
+        return transpose(made, (1, 0, *range(2, made.ndim)))
 
     def out(self, size: tuple[Dim, ...], kernel: tuple[Dim, ...]) -> tuple[Dim, ...]:
-        """Height and width of the result for those of the input."""
+        """Sizes of the result for those of the input."""
         return tuple((n + lo + hi - d * (k - 1) - 1) // s + 1
                      for n, k, s, (lo, hi), d in zip(size, kernel, self.stride, self.padding, self.dilation))
 
     def taps(self, x: Array, kernel: tuple[int, ...], out: tuple[int, ...]) -> Array:
-        """A writable view (KH, KW, N, C, OH, OW) of a padded input: what each tap of the kernel meets."""
-        (sh, sw), (dh, dw) = self.stride, self.dilation
-        n, c, h, w = x.strides
-        return np.lib.stride_tricks.as_strided(x, (*kernel, *x.shape[:2], *out), (h * dh, w * dw, n, c, h * sh, w * sw))
+        """A writable view (*kernel, N, C, *out) of a padded input: what each tap of the kernel meets."""
+        down, across = ([n * k for n, k in zip(x.strides[2:], steps)] for steps in (self.dilation, self.stride))
+        return np.lib.stride_tricks.as_strided(x, (*kernel, *x.shape[:2], *out), (*down, *x.strides[:2], *across))
 
     def check(self, x: Type, w: Type) -> None:
-        """Raises unless x is (N, C, H, W), w is (O, C/groups, KH, KW) and the kernel fits."""
+        """Raises unless x is (N, C, *axes), w is (O, C/groups, *kernel) and the kernel fits."""
+        rank, kernel = len(self.axes), ", ".join(f"K{a}" for a in self.axes)
         if min(*self.stride, *self.dilation, self.groups) < 1:
             raise ShapeError(f"{self.name} needs stride, dilation and groups of 1 or more, got {self}")
-        if x.ndim != 4 or w.ndim != 4:
-            raise ShapeError(f"{self.name} needs x as (N, C, H, W) and w as (O, C/groups, KH, KW), "
+        if x.ndim != rank + 2 or w.ndim != rank + 2:
+            raise ShapeError(f"{self.name} needs x as (N, C, {', '.join(self.axes)}) and w as (O, C/groups, {kernel}), "
                              f"got {show(x.shape)} and {show(w.shape)}")
         if not same(x.shape[1], w.shape[1] * self.groups):
             raise ShapeError(f"{self.name} with groups={self.groups} needs x.shape[1] == w.shape[1] * groups, "
@@ -128,10 +154,15 @@ class Convolution(Contraction):
             raise ShapeError(f"{self.name}: the kernel {show(w.shape[2:])} with dilation {self.dilation} does not fit "
                              f"in {show(x.shape[2:])} padded by {self.padding}", hint="Use more padding.")
 
+    def check_cotangent(self, g: Type, shape: tuple[Dim, ...]) -> None:
+        """Raises ShapeError unless g has the shape of the convolution's result."""
+        if g.ndim != len(shape) or not all(same(a, b) for a, b in zip(g.shape, shape)):
+            raise ShapeError(f"{self.name} needs g of shape {show(shape)}, got {show(g.shape)}")
+
 
 def beside(x: Value) -> Value:
-    """Images (n, N, C, H, W) of n places as channels of N images, (N, n*C, H, W)."""
-    moved = transpose(x, (1, 0, 2, 3, 4))
+    """Images (n, N, C, ...) of n places as channels of N images, (N, n*C, ...)."""
+    moved = transpose(x, (1, 0, *range(2, x.ndim)))
     return reshape(moved, (moved.shape[0], moved.shape[1] * moved.shape[2], *moved.shape[3:]))
 
 
@@ -150,13 +181,13 @@ def grouped(x: Array, axis: int, groups: int) -> Array:
     return x.reshape(*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1:])
 
 
-def padded(x: Array, padding: Padding) -> Array:
-    """x with zeros around its last two axes."""
+def padded(x: Array, padding: Sequence[Pair]) -> Array:
+    """x with zeros around the axes behind (N, C)."""
     return np.ascontiguousarray(np.pad(x, ((0, 0), (0, 0), *padding)))
 
 
-class Conv2d(Convolution):
-    """x (N, C, H, W) with w (O, C/groups, KH, KW) -> (N, O, OH, OW); padding is ((top, bottom), (left, right))."""
+class Correlation(Convolution):
+    """x (N, C, ...) with w (O, C/groups, ...) -> (N, O, ...); padding has the zeros (before, behind) each axis."""
 
     def type(self, *x: Type) -> Type:
         self.check(*x)
@@ -166,21 +197,21 @@ class Conv2d(Convolution):
         y = self.type(*(Type(float32, v.shape) for v in x)).shape
         image, w = map(widened, x)
         taps = self.taps(padded(image, self.padding), w.shape[2:], y[2:])  # type: ignore[arg-type]
-        product = np.einsum("yxngchw,gocyx->ngohw", grouped(taps, 3, self.groups), grouped(w, 0, self.groups),
-                            optimize=True)
+        product = np.einsum("{k}ngc{o},goc{k}->ngo{o}".format(**self.letters),
+                            grouped(taps, 1 + w.ndim - 2, self.groups), grouped(w, 0, self.groups), optimize=True)
         return product.reshape(y).astype(x[0].dtype)  # type: ignore[arg-type]
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        return (Conv2dInputGrad(*self.attributes, x[0].shape[2:])(g, x[1]),
-                Conv2dWeightGrad(*self.attributes, x[1].shape[2:])(g, x[0]))
+        _, back, slope = self.kin
+        return back(*self.attributes, x[0].shape[2:])(g, x[1]), slope(*self.attributes, x[1].shape[2:])(g, x[0])
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
-        return tuple((cls(*a), (Type(float32, x), Type(float32, w))) for a, x, w, _ in CONVOLUTIONS)
+        return tuple((cls(*a), (Type(float32, x), Type(float32, w))) for a, x, w, _ in CONVOLUTIONS[len(cls.axes)])
 
 
-class Conv2dInputGrad(Convolution):
-    """The transpose of Conv2d in x: g (N, O, OH, OW) with w -> (N, C, *size)."""
+class InputGrad(Convolution):
+    """The transpose of a convolution in x: g (N, O, ...) with w -> (N, C, *size)."""
 
     size: tuple[Dim, ...]
 
@@ -188,31 +219,33 @@ class Conv2dInputGrad(Convolution):
         g, w = x
         y = g.with_shape((g.shape[0], w.shape[1] * self.groups, *self.size))
         self.check(y, w)
-        check_cotangent(self, g, (g.shape[0], w.shape[0], *self.out(self.size, w.shape[2:])))
+        self.check_cotangent(g, (g.shape[0], w.shape[0], *self.out(self.size, w.shape[2:])))
         return y
 
     def reference(self, *x: Array) -> Array:
         g, w = map(widened, x)
-        (top, bottom), (left, right) = self.padding
-        height, width = self.size
-        y = np.zeros((g.shape[0], w.shape[1] * self.groups, height + top + bottom, width + left + right), g.dtype)
-        parts = np.einsum("ngohw,gocyx->yxngchw", grouped(g, 1, self.groups), grouped(w, 0, self.groups), optimize=True)
+        whole = [n + lo + hi for n, (lo, hi) in zip(self.size, self.padding)]
+        y = np.zeros((g.shape[0], w.shape[1] * self.groups, *whole), g.dtype)  # type: ignore[arg-type]
+        parts = np.einsum("ngo{o},goc{k}->{k}ngc{o}".format(**self.letters), grouped(g, 1, self.groups),
+                          grouped(w, 0, self.groups), optimize=True)
         taps = self.taps(y, w.shape[2:], g.shape[2:])
         for k in np.ndindex(*w.shape[2:]):
             taps[k] += parts[k].reshape(taps[k].shape)
-        return y[:, :, top: top + height, left: left + width].astype(x[0].dtype)
+        cut: Any = tuple(slice(lo, lo + n) for n, (lo, _) in zip(self.size, self.padding))  # type: ignore[operator]
+        return y[(..., *cut)].astype(x[0].dtype)
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        return (Conv2d(*self.attributes)(g, x[1]),
-                Conv2dWeightGrad(*self.attributes, x[1].shape[2:])(x[0], g))
+        ahead, _, slope = self.kin
+        return ahead(*self.attributes)(g, x[1]), slope(*self.attributes, x[1].shape[2:])(x[0], g)
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
-        return tuple((cls(*a, size=x[2:]), (Type(float32, y), Type(float32, w))) for a, x, w, y in CONVOLUTIONS)
+        return tuple((cls(*a, size=x[2:]), (Type(float32, y), Type(float32, w)))
+                     for a, x, w, y in CONVOLUTIONS[len(cls.axes)])
 
 
-class Conv2dWeightGrad(Convolution):
-    """The transpose of Conv2d in w: g (N, O, OH, OW) with x -> (O, C/groups, *kernel)."""
+class WeightGrad(Convolution):
+    """The transpose of a convolution in w: g (N, O, ...) with x -> (O, C/groups, *kernel)."""
 
     kernel: tuple[Dim, ...]
 
@@ -220,36 +253,149 @@ class Conv2dWeightGrad(Convolution):
         g, v = x
         y = g.with_shape((g.shape[1], v.shape[1] // self.groups, *self.kernel))
         self.check(v, y)
-        check_cotangent(self, g, (v.shape[0], g.shape[1], *self.out(v.shape[2:], self.kernel)))
+        self.check_cotangent(g, (v.shape[0], g.shape[1], *self.out(v.shape[2:], self.kernel)))
         return y
 
     def reference(self, *x: Array) -> Array:
         g, v = map(widened, x)
         taps = self.taps(padded(v, self.padding), self.kernel, g.shape[2:])  # type: ignore[arg-type]
-        product = np.einsum("ngohw,yxngchw->gocyx", grouped(g, 1, self.groups), grouped(taps, 3, self.groups),
-                            optimize=True)
+        product = np.einsum("ngo{o},{k}ngc{o}->goc{k}".format(**self.letters), grouped(g, 1, self.groups),
+                            grouped(taps, 1 + v.ndim - 2, self.groups), optimize=True)
         return product.reshape(g.shape[1], v.shape[1] // self.groups, *self.kernel).astype(x[0].dtype)  # type: ignore[arg-type]
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        return (Conv2d(*self.attributes)(x[1], g),
-                Conv2dInputGrad(*self.attributes, x[1].shape[2:])(x[0], g))
+        ahead, back, _ = self.kin
+        return ahead(*self.attributes)(x[1], g), back(*self.attributes, x[1].shape[2:])(x[0], g)
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
-        return tuple((cls(*a, kernel=w[2:]), (Type(float32, y), Type(float32, x))) for a, x, w, y in CONVOLUTIONS)
+        return tuple((cls(*a, kernel=w[2:]), (Type(float32, y), Type(float32, x)))
+                     for a, x, w, y in CONVOLUTIONS[len(cls.axes)])
 
 
-def check_cotangent(op: Op, g: Type, shape: tuple[Dim, ...]) -> None:
-    """Raises ShapeError unless g has the shape of the convolution's result."""
-    if g.ndim != 4 or not all(same(a, b) for a, b in zip(g.shape, shape)):
-        raise ShapeError(f"{op.name} needs g of shape {show(shape)}, got {show(g.shape)}")
+class Conv2d(Correlation):
+    """x (N, C, H, W) with w (O, C/groups, KH, KW) -> (N, O, OH, OW); padding is ((top, bottom), (left, right))."""
 
 
-CONVOLUTIONS: tuple[Any, ...] = (
-    (((1, 1), ((0, 0), (0, 0)), (1, 1), 1), (2, 3, 5, 4), (4, 3, 3, 2), (2, 4, 3, 3)),
-    (((2, 1), ((1, 0), (1, 2)), (1, 2), 1), (2, 2, 6, 5), (3, 2, 3, 2), (2, 3, 3, 6)),
-    (((1, 2), ((1, 1), (1, 1)), (1, 1), 2), (1, 4, 4, 5), (6, 2, 3, 3), (1, 6, 4, 3)),
-)
+class Conv2dInputGrad(InputGrad):
+    """The transpose of Conv2d in x: g (N, O, OH, OW) with w -> (N, C, *size)."""
+
+
+class Conv2dWeightGrad(WeightGrad):
+    """The transpose of Conv2d in w: g (N, O, OH, OW) with x -> (O, C/groups, *kernel)."""
+
+
+class Line(Convolution):
+    """Over one axis: as over two, of which the first is 1 long."""
+
+    axes: ClassVar[str] = "L"
+    family: ClassVar[str] = "composite"
+
+    def expand(self, *x: Value) -> Value:
+        row = (1, *self.stride), ((0, 0), *self.padding), (1, *self.dilation), self.groups
+        rest = ((1, *more) for more in (getattr(self, "size", None), getattr(self, "kernel", None)) if more)
+        y = KIN[2][self.kin.index(type(self))](*row, *rest)(*(expand_dims(v, (2,)) for v in x))
+        return reshape(y, (*y.shape[:2], y.shape[3]))
+
+
+class Conv1d(Line, Correlation):
+    """x (N, C, L) with w (O, C/groups, K) -> (N, O, OL)."""
+
+
+class Conv1dInputGrad(Line, InputGrad):
+    """The transpose of Conv1d in x: g (N, O, OL) with w -> (N, C, *size)."""
+
+
+class Conv1dWeightGrad(Line, WeightGrad):
+    """The transpose of Conv1d in w: g (N, O, OL) with x -> (O, C/groups, *kernel)."""
+
+
+class Volume(Convolution):
+    """Over three axes: as over two, of images whose channels are what the kernel meets of C channels in depth."""
+
+    axes: ClassVar[str] = "DHW"
+    family: ClassVar[str] = "composite"
+
+    @property
+    def flat(self) -> tuple[Any, Any, Any, int]:
+        """The attributes without depth."""
+        return self.stride[1:], self.padding[1:], self.dilation[1:], self.groups
+
+    def layers(self, x: Value, kernel: Dim, low: Dim, high: Dim, stride: int) -> Value:
+        """(N, C, D, H, W), padded in depth, as images (N*OD, C*kernel, H, W)."""
+        seen = Window(2, kernel, stride, self.dilation[0])(pad_axis(x, 2, low, high))
+        return images(transpose(seen, (0, 1, 5, 2, 3, 4)))
+
+
+def images(x: Value) -> Value:
+    """(N, C, ..., D, H, W) as (N*D, C*..., H, W)."""
+    k = x.ndim - 3
+    moved = transpose(x, (0, k, *range(1, k), k + 1, k + 2))
+    return reshape(moved, (x.shape[0] * x.shape[k], product(x.shape[1:k]), *x.shape[k + 1:]))
+
+
+def volumes(x: Value, n: Dim, depth: Dim) -> Value:
+    """(N*D, C, H, W) as (N, C, D, H, W)."""
+    return transpose(reshape(x, (n, depth, *x.shape[1:])), (0, 2, 1, 3, 4))
+
+
+def thin(w: Value) -> Value:
+    """Kernels (O, C, K, KH, KW) as those (O, C*K, KH, KW) of `layers`."""
+    return reshape(w, (w.shape[0], w.shape[1] * w.shape[2], *w.shape[3:]))
+
+
+class Conv3d(Volume, Correlation):
+    """x (N, C, D, H, W) with w (O, C/groups, KD, KH, KW) -> (N, O, OD, OH, OW)."""
+
+    def expand(self, x: Value, w: Value) -> Value:
+        seen = self.layers(x, w.shape[2], *self.padding[0], self.stride[0])
+        depth, = Correlation.out(self, x.shape[2:3], w.shape[2:3])
+        return volumes(Conv2d(*self.flat)(seen, thin(w)), x.shape[0], depth)
+
+
+class Conv3dInputGrad(Volume, InputGrad):
+    """The transpose of Conv3d in x: g (N, O, OD, OH, OW) with w -> (N, C, *size)."""
+
+    def expand(self, g: Value, w: Value) -> Value:
+        (low, high), (stride, *_), (dilation, *_), k = self.padding[0], self.stride, self.dilation, w.shape[2]
+        depth, *size = self.size
+        back = Conv2dInputGrad(*self.flat, tuple(size))
+        if stride == 1:
+            reach = dilation * (k - 1)
+            seen = self.layers(g, k, reach - low, reach - high, 1)
+            turned = transpose(flip(w, (2,)), (0, 2, 1, 3, 4))
+            return volumes(back(seen, reshape(turned, (w.shape[0] * k, *turned.shape[2:]))), g.shape[0], depth)
+        wide = float32 if g.dtype.bits == 16 else g.dtype
+        y = back(images(cast(g, wide)), thin(cast(w, wide)))
+        y = reshape(y, (g.shape[0], g.shape[2], y.shape[1] // k, k, *size))
+        y = Unwindow(2, int(k), stride, dilation, depth + low + high)(transpose(y, (0, 2, 1, 4, 5, 3)))
+        return cast(slice_axis(y, 2, low, depth), g.dtype)
+
+
+class Conv3dWeightGrad(Volume, WeightGrad):
+    """The transpose of Conv3d in w: g (N, O, OD, OH, OW) with x -> (O, C/groups, *kernel)."""
+
+    def expand(self, g: Value, x: Value) -> Value:
+        k, *kernel = self.kernel
+        seen = self.layers(x, k, *self.padding[0], self.stride[0])
+        y = Conv2dWeightGrad(*self.flat, tuple(kernel))(images(g), seen)
+        return reshape(y, (y.shape[0], x.shape[1] // self.groups, *self.kernel))
+
+
+KIN: dict[int, tuple[Any, Any, Any]] = {
+    1: (Conv1d, Conv1dInputGrad, Conv1dWeightGrad),
+    2: (Conv2d, Conv2dInputGrad, Conv2dWeightGrad),
+    3: (Conv3d, Conv3dInputGrad, Conv3dWeightGrad),
+}
+CONVOLUTIONS: dict[int, tuple[Any, ...]] = {        # attributes, shapes of x, w and the result
+    1: ((((1,), ((0, 0),), (1,), 1), (2, 3, 5), (4, 3, 3), (2, 4, 3)),
+        (((2,), ((1, 2),), (3,), 2), (1, 4, 8), (6, 2, 3), (1, 6, 3))),
+    2: ((((1, 1), ((0, 0), (0, 0)), (1, 1), 1), (2, 3, 5, 4), (4, 3, 3, 2), (2, 4, 3, 3)),
+        (((2, 1), ((1, 0), (1, 2)), (1, 2), 1), (2, 2, 6, 5), (3, 2, 3, 2), (2, 3, 3, 6)),
+        (((1, 2), ((1, 1), (1, 1)), (1, 1), 2), (1, 4, 4, 5), (6, 2, 3, 3), (1, 6, 4, 3))),
+    3: ((((1, 1, 1), ((1, 0), (1, 1), (0, 0)), (2, 1, 1), 1), (2, 2, 4, 3, 4), (2, 2, 3, 3, 2), (2, 2, 1, 3, 3)),
+        (((2, 1, 2), ((1, 1), (0, 0), (1, 0)), (1, 2, 1), 2), (1, 2, 5, 4, 3), (2, 1, 2, 2, 2), (1, 2, 3, 2, 2))),
+}
 
 
 def matmul(x: Value, w: Value) -> Value:
@@ -280,46 +426,4 @@ def matmul(x: Value, w: Value) -> Value:
     return MatMul()(x, w)
 
 
-def pair(n: int | Pair) -> Pair:
-    """A number for both axes, or one for each."""
-    return (n, n) if isinstance(n, int) else (n[0], n[1])
-
-
-def pads(padding: int | Pair | Padding | str, kernel: tuple[Dim, ...], stride: Pair, dilation: Pair) -> Padding:
-    """Padding as ((top, bottom), (left, right)): from a number, one per axis, or 'valid' and 'same' (stride 1)."""
-    if padding == "valid":
-        return (0, 0), (0, 0)
-    if isinstance(padding, str):
-        if padding != "same" or stride != (1, 1):
-            raise ShapeError(f"padding must be a number, a pair, 'valid', or 'same' with stride 1; got {padding!r} "
-                             f"with stride {stride}")
-        reach = [d * (int(k) - 1) for k, d in zip(kernel, dilation)]
-        return (reach[0] // 2, reach[0] - reach[0] // 2), (reach[1] // 2, reach[1] - reach[1] // 2)
-    if isinstance(padding, int):
-        return (padding, padding), (padding, padding)
-    return pair(padding[0]), pair(padding[1])
-
-
-def conv2d(x: Value, w: Value, *, stride: int | Pair = 1, padding: int | Pair | Padding | str = 0,
-           dilation: int | Pair = 1, groups: int = 1) -> Value:
-    """The cross-correlation of images x (N, C, H, W) with kernels `w` (O, C/groups, KH, KW): (N, O, OH, OW).
-
-    OH = (H + top + bottom - `dilation` * (KH - 1) - 1) // `stride` + 1, and so OW. stride and dilation are a number, or
-    one per axis; `padding` with zeros too, or ((top, bottom), (left, right)), "valid", or "same" (of stride 1). With
-    `groups`, each group of C/groups channels makes O/groups. Sums are in float32 at least. Raises ShapeError where
-    channels do not fit or the kernel is larger than the padded image, and DTypeError for other dtypes than floats.
-
-    >>> x, w = st.ones((1, 1, 4, 4)), st.ones((1, 1, 3, 3))
-    >>> st.conv2d(x, w, padding="same")[0, 0].tolist()
-    [[4.0, 6.0, 6.0, 4.0], [6.0, 9.0, 9.0, 6.0], [6.0, 9.0, 9.0, 6.0], [4.0, 6.0, 6.0, 4.0]]
-    >>> st.conv2d(x, w, stride=2, padding=(1, 0)).shape
-    (1, 1, 2, 1)
-    """
-    if not x.dtype.is_float or not w.dtype.is_float:
-        raise DTypeError(f"conv2d needs float operands, got {x.dtype} and {w.dtype}",
-                         hint="Convert with .astype('float32').")
-    stride, dilation = pair(stride), pair(dilation)
-    return Conv2d(stride, pads(padding, w.shape[2:], stride, dilation), dilation, groups)(x, w)
-
-
-ALL = (MatMul, Conv2d, Conv2dInputGrad, Conv2dWeightGrad)
+ALL = (MatMul, *(op for kin in KIN.values() for op in kin))

@@ -12,7 +12,8 @@ from stele.ir.graph import Array, Placed, Value
 from stele.ir.sizes import Dim
 from stele.ir.types import Type, bool_, float32, int32, lowest, show
 from stele.ops.composite import Composite
-from stele.ops.contraction import Padding, Pair, is_empty, pads, pair
+from stele.ops.contraction import Pair, is_empty
+from stele.ops.convolution import Padding, each, pads
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.base import needs_float
 from stele.ops.elementwise.binary import And
@@ -121,8 +122,7 @@ def max_pool2d(x: Value, *, size: int | Pair, stride: int | Pair | None = None,
     >>> st.max_pool2d(x, 2)[0, 0].tolist(), st.max_pool2d(x, 3, stride=1, padding=1).shape
     ([[5.0, 7.0], [13.0, 15.0]], (1, 1, 4, 4))
     """
-    size, stride, padding = geometry(size, stride, padding)
-    return MaxPool2d(size, stride, padding)(x)
+    return MaxPool2d(*geometry(size, stride, padding))(x)
 
 
 def avg_pool2d(x: Value, *, size: int | Pair, stride: int | Pair | None = None,
@@ -136,15 +136,13 @@ def avg_pool2d(x: Value, *, size: int | Pair, stride: int | Pair | None = None,
     >>> st.avg_pool2d(st.ones((1, 1, 2, 2)), 2, padding=1)[0, 0].tolist()
     [[0.25, 0.25], [0.25, 0.25]]
     """
-    size, stride, padding = geometry(size, stride, padding)
-    return AvgPool2d(size, stride, padding)(x)
+    return AvgPool2d(*geometry(size, stride, padding))(x)
 
 
-def geometry(size: int | Pair, stride: int | Pair | None,
-             padding: int | Pair | Padding | str) -> tuple[Pair, Pair, Padding]:
+def geometry(size: int | Pair, stride: int | Pair | None, padding: int | Pair | Padding | str) -> tuple[Any, Any, Any]:
     """Window, stride and padding, one entry per axis."""
-    stride = pair(size if stride is None else stride)
-    return pair(size), stride, pads(padding, pair(size), stride, (1, 1))
+    kernel, steps = each(size, 2), each(size if stride is None else stride, 2)
+    return kernel, steps, pads(padding, kernel, steps, (1, 1))
 
 
 ALL = (MaxPool2d, AvgPool2d)

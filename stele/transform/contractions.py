@@ -101,19 +101,20 @@ def kernel_of(w: Value) -> Pair:
 def convolution(v: Value) -> Value:
     """What a convolution is in other ops."""
     op: Any = v.op
-    low: Sides = op.padding[0][0], op.padding[1][0]
+    stride, padding, dilation, groups = op.attributes
+    low: Sides = padding[0][0], padding[1][0]
     match op:
         case Conv2d():
             x, w = v.args
-            y = Walk(kernel_of(w), op.stride, op.dilation, low, v.shape[2:]).convolved(x, w, op.groups)
+            y = Walk(kernel_of(w), stride, dilation, low, v.shape[2:]).convolved(x, w, groups)
         case Conv2dInputGrad():
             g, w = v.args
             y = scattered(op, low, g, w, v.shape)
         case Conv2dWeightGrad():
             g, x = v.args
-            over = Walk(kernel_of(v), op.stride, op.dilation, low, g.shape[2:])
-            line = reshape(over.line(g), (g.shape[0], op.groups, g.shape[1] // op.groups, over.length))
-            y = Sum((0,))(MatMul()(line, swap_last(over.taps(x, op.groups))))
+            over = Walk(kernel_of(v), stride, dilation, low, g.shape[2:])
+            line = reshape(over.line(g), (g.shape[0], groups, g.shape[1] // groups, over.length))
+            y = Sum((0,))(MatMul()(line, swap_last(over.taps(x, groups))))
         case _:
             raise AssertionError(v)
     return reshape(y, v.shape)
@@ -123,7 +124,7 @@ def scattered(op: Conv2dInputGrad, low: Sides, g: Value, w: Value, shape: Shape)
     """The cotangent of images: for each phase of the stride, a correlation of g with the taps of w that reach it. All
     phases are channels of one product, and of the images once they are computed.
     """
-    (sh, sw), dilation, groups = op.stride, op.dilation, op.groups
+    (sh, sw), _, dilation, groups = op.attributes
     if (sh, sw) != (1, 1):
         w, dilation = Pad((0,) * 4, (0,) * 4, (0, 0, dilation[0] - 1, dilation[1] - 1))(w), (1, 1)
     (kh, kw), (o, c) = kernel_of(w), w.shape[:2]

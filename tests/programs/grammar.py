@@ -259,7 +259,7 @@ def shapes(rng: np.random.Generator, size: str) -> list[tuple[int, ...]]:
             return [numbers.LARGE, numbers.LARGE[1:]]
         case "images":
             n, c, h, w = (int(rng.choice(k)) for k in ((1, 2, 3), (1, 2, 3, 4, 8, 16), (5, 7, 8, 9, 16), (5, 6, 8, 17)))
-            return [(n, c, h, w), (c, 1, 1), (n, c, h, w)]
+            return [(n, c, h, w), (c, 1, 1), (n, c, h, w), (n, c, 3, h, w), (n, c, h)]
         case _:
             full = tuple(int(n) for n in rng.choice(numbers.TINY, int(rng.integers(1, 4))))
             return [full, full, full[1:], tuple(1 if rng.random() < 0.5 else n for n in full), (full[-1], full[-1]), ()]

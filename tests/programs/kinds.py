@@ -246,7 +246,11 @@ def solve(x: Any, z: Any) -> Any:
 WINDOWS = (
     Kind("matmul", st.matmul, np.matmul, windows.product, "f", noise="coarse", weight=4.0),
     Kind("solve", solve, windows.solve, windows.system, "f", noise="coarse", weight=2.0),
-    Kind("conv2d", st.conv2d, windows.conv2d, windows.convolution, "f", noise="coarse", weight=3.0),
+    Kind("conv2d", st.conv2d, windows.convolved, windows.convolution(2), "f", noise="coarse", weight=3.0),
+    Kind("convolution", lambda x, w, **moves: getattr(st, f"conv{x.ndim - 2}d")(x, w, **moves), windows.convolved,
+         windows.convolution(1, 3), "f", noise="coarse", weight=3.0),
+    Kind("conv_transpose", lambda x, w, **moves: getattr(st, f"conv_transpose{x.ndim - 2}d")(x, w, **moves),
+         windows.spread, windows.convolution(1, 2, 3, transposed=True), "f", noise="coarse", weight=3.0),
     Kind("max_pool2d", st.max_pool2d, windows.max_pool2d, windows.pooling, "f", operands="own", weight=2.0),
     Kind("avg_pool2d", st.avg_pool2d, windows.avg_pool2d, windows.pooling, "f", operands="own", noise="sum"),
 )

@@ -57,7 +57,7 @@ def solve(x: Array, z: Array) -> Array:
     return y
 
 
-def sides(g: Growth, kernel: tuple[int, int], most: int = 3) -> Any:
+def sides(g: Growth, kernel: tuple[int, ...], most: int = 3) -> Any:
     """Padding as users write it: a number, one for each axis, or for each side; below the window where it must be."""
     low = [min(most, k - 1) for k in kernel]
     match g.integer(0, 3):
@@ -67,17 +67,24 @@ def sides(g: Growth, kernel: tuple[int, int], most: int = 3) -> Any:
         case _: return tuple((g.integer(0, n), g.integer(0, n)) for n in low)
 
 
-def convolution(g: Growth, x: str) -> Any:
-    """Weights for x as images, and how the window moves."""
-    g.need(g.ndim(x) == 4 and not g.is_open(x, 1))
-    channels = g.shape(x)[1]
-    groups = g.choose([k for k in (1, 1, 1, 2, 3, 4, channels) if channels and channels % k == 0])
-    kernel = g.choose([(1, 1), (3, 3), (3, 3), (2, 3), (5, 5), (1, 4), (7, 2)])
-    out = groups * g.choose([1, 2, 3, 8])
-    w = g.input_for(x, lambda shape: (out, channels // groups, *kernel))
-    room = max(kernel[0], 2), max(kernel[1], 2)
-    return (x, w), {"stride": g.choose([1, 1, 2, 3, (2, 1), (1, 3)]), "padding": sides(g, room, 4), "groups": groups,
-                    "dilation": g.choose([1, 1, 1, 2, (1, 2), (3, 1)])}
+def convolution(*ranks: int, transposed: bool = False) -> Any:
+    """Weights for x as images of as many axes as one of these, and how the window moves."""
+    def make(g: Growth, x: str) -> Any:
+        axes = g.ndim(x) - 2
+        g.need(axes in ranks and not g.is_open(x, 1))
+        channels = g.shape(x)[1]
+        groups = g.choose([k for k in (1, 1, 1, 2, 3, 4, channels) if channels and channels % k == 0])
+        kernel = [(1, 1, 1), (3, 3, 3), (2, 3, 3), (2, 5, 5), (3, 1, 4), (1, 7, 2)][g.integer(0, 5)][-axes:]
+        each = g.choose([1, 2, 3, 8])
+        w = g.input_for(x, lambda shape: (channels, each, *kernel) if transposed else
+                        (groups * each, channels // groups, *kernel))
+        moves = {"stride": g.choose([1, 1, 2, 3, (1, 2, 1)[-axes:], (2, 1, 3)[-axes:]]), "groups": groups,
+                 "dilation": g.choose([1, 1, 1, 2, (2, 1, 2)[-axes:], (1, 3, 1)[-axes:]])}
+        if transposed:
+            return (x, w), {**moves, "padding": g.integer(0, min(2, min(kernel) // 2)),
+                            "output_padding": g.integer(0, min(each_of(moves["stride"], axes)) - 1)}
+        return (x, w), {**moves, "padding": sides(g, tuple(max(n, 2) for n in kernel), 4)}
+    return make
 
 
 def pooling(g: Growth, x: str) -> Any:
@@ -86,29 +93,45 @@ def pooling(g: Growth, x: str) -> Any:
     return (x,), {"size": size, "stride": g.choose([None, 1, 2, (2, 1), (3, 2)]), "padding": sides(g, size)}
 
 
-def pair(n: Any) -> tuple[int, int]:
-    return (n, n) if isinstance(n, int) else n
+def each_of(n: Any, axes: int) -> tuple[int, ...]:
+    """A number for every axis, or one for each."""
+    return (n,) * axes if isinstance(n, int) else n
 
 
-def pads(p: Any) -> Pads:
-    top, left = pair(p)
-    return pair(top), pair(left)
+def slid(x: Array, size: tuple[int, ...], stride: Any, padding: Any, dilation: Any = 1, fill: float = 0) -> Array:
+    """The windows of padded images: (N, C, OH, OW, KH, KW), or with other axes."""
+    axes = len(size)
+    around = [each_of(p, 2) for p in each_of(padding, axes)]
+    x = np.pad(x, ((0, 0), (0, 0), *around), constant_values=fill)
+    dilation = each_of(dilation, axes)
+    reach = [(k - 1) * d + 1 for k, d in zip(size, dilation)]
+    steps = [slice(None, None, n) for n in (*each_of(stride, axes), *dilation)]
+    return np.lib.stride_tricks.sliding_window_view(x, reach, range(2, 2 + axes))[:, :, *steps]
 
 
-def slid(x: Array, size: tuple[int, int], stride: Any, padding: Any, dilation: Any = 1, fill: float = 0) -> Array:
-    """The windows of padded images: (N, C, OH, OW, KH, KW)."""
-    x = np.pad(x, ((0, 0), (0, 0), *pads(padding)), constant_values=fill)
-    (sh, sw), (dh, dw) = pair(stride), pair(dilation)
-    reach = ((size[0] - 1) * dh + 1, (size[1] - 1) * dw + 1)
-    return np.lib.stride_tricks.sliding_window_view(x, reach, (2, 3))[:, :, ::sh, ::sw, ::dh, ::dw]
+def convolved(x: Array, w: Array, stride: Any, padding: Any, dilation: Any, groups: int) -> Array:
+    """A convolution of as many axes as the weights have."""
+    axes = w.ndim - 2
+    v = slid(x, w.shape[2:], stride, padding, dilation)
+    v = v.reshape(len(v), groups, -1, *v.shape[2:])
+    w = w.reshape(groups, w.shape[0] // groups, -1, *w.shape[2:])
+    o, k = "dhw"[-axes:], "ijk"[-axes:]
+    y = np.einsum(f"ngc{o}{k},gzc{k}->ngz{o}", v, w, optimize=True)
+    return y.reshape(len(y), -1, *y.shape[3:])
 
 
-def conv2d(x: Array, w: Array, stride: Any, padding: Any, dilation: Any, groups: int) -> Array:
-    v = slid(x, (w.shape[2], w.shape[3]), stride, padding, dilation)
-    n, c, oh, ow, kh, kw = v.shape
-    v = v.reshape(n, groups, c // groups, oh, ow, kh, kw)
-    w = w.reshape(groups, w.shape[0] // groups, c // groups, kh, kw)
-    return np.einsum("ngchwij,gocij->ngohw", v, w, optimize=True).reshape(n, -1, oh, ow)
+def spread(x: Array, w: Array, stride: Any, padding: int, output_padding: int, dilation: Any, groups: int) -> Array:
+    """The transpose of a convolution: one of x with zeros between its elements, by the kernel turned round."""
+    axes = w.ndim - 2
+    stride, dilation = each_of(stride, axes), each_of(dilation, axes)
+    wide = np.zeros((*x.shape[:2], *((n - 1) * s + 1 for n, s in zip(x.shape[2:], stride))), x.dtype)
+    wide[:, :, *(slice(None, None, s) for s in stride)] = x
+    turned = np.flip(w, range(2, w.ndim)).reshape(groups, -1, *w.shape[1:]).swapaxes(1, 2)
+    reach = [d * (k - 1) - padding for d, k in zip(dilation, w.shape[2:])]
+    around = [(n, n + output_padding) for n in reach]
+    cut = [slice(max(0, -n), s - max(0, -m)) for (n, m), s in zip(around, wide.shape[2:])]
+    return convolved(wide[:, :, *cut], turned.reshape(-1, *turned.shape[2:]), 1,
+                     tuple((max(0, n), max(0, m)) for n, m in around), dilation, groups)
 
 
 def max_pool2d(x: Array, size: Any, stride: Any, padding: Any) -> Array:
