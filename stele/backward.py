@@ -11,15 +11,16 @@ from stele.backend.locks import held
 from stele.errors import GraphError
 from stele.evaluate import evaluate, give, number_of, worked
 from stele.follow import FOLLOWER
-from stele.handle import TRACING, Handle, is_symbolic, owner, result
+from stele.handle import TRACING, Handle, owner
 from stele.ir.graph import Op, Parameter, Value, walk
 from stele.ir.origin import asked_here
+from stele.live import Live, alive, forget, is_symbolic, is_there, result
 from stele.ops.elementwise.unary import StopGradient
 from stele.ops.linear import full
-from stele.replay import FREED, Seen, Store, forget, look
+from stele.replay import FREED, Seen, Store, look
 from stele.transform.autodiff import gradients
 
-Found = list[tuple[Handle, Value]]
+Found = list[tuple[Handle, Live]]
 
 
 @dataclass
@@ -39,7 +40,7 @@ class Pull:
 PULLS: Store[Pull] = Store()
 
 
-def backward(value: Value, seed: Value | None, retain: bool) -> Found:
+def backward(value: Live, seed: Value | None, retain: bool) -> Found:
     """The leaves that a value depends on, each with its gradient added to the one it has; the cotangent of the value is
     one without a seed. Where a structure was seen before they have their numbers; otherwise `settle` is to follow.
     """
@@ -49,7 +50,7 @@ def backward(value: Value, seed: Value | None, retain: bool) -> Found:
         while (seen := look([value], through=True)) is not None:
             before = [None if h._grad is None else h._grad._value for _, h in seen.ends]
             evaluate([*seen.first, *(g for g in before if g is not None)])
-            if all(v.data is None for v in seen.pending):
+            if not any(map(is_there, seen.pending)):
                 break
         else:
             return searched(value, full(value.shape, 1, value.dtype))
@@ -62,11 +63,11 @@ def searched(value: Value, seed: Value) -> Found:
     """`backward` by the rules, as expressions."""
     refuse_freed([value])
     leaves = [h for v in walk([value]) if (h := owner(v)) is not None and h.leaf and h.requires_grad]
-    return [(h, g if h.grad is None else h.grad.value + g)
+    return [(h, alive(g if h.grad is None else h.grad.value + g))
             for h, g in zip(leaves, gradients([value], [seed], [h.value for h in leaves])) if g is not None]
 
 
-def settle(value: Value, pulled: Sequence[Value], retain: bool) -> None:
+def settle(value: Live, pulled: Sequence[Live], retain: bool) -> None:
     """Numbers for a value and its gradients, unless they are symbolic; then the history is freed unless `retain`."""
     if TRACING.get() is not None or any(map(is_symbolic, walk([value]))):
         return
@@ -75,15 +76,15 @@ def settle(value: Value, pulled: Sequence[Value], retain: bool) -> None:
         free([value])
 
 
-def found(value: Value, retain: bool, seen: Seen, before: Sequence[Value | None], key: Any) -> Found:
+def found(value: Live, retain: bool, seen: Seen, before: Sequence[Live | None], key: Any) -> Found:
     """`backward` by the rules, kept for the next expression of this structure."""
     refuse_freed([value])
     number, seen.values = seen.places(), seen.opened()
     places = [k for k, _ in seen.ends]
     pulled = gradients([value], [full(value.shape, 1, value.dtype)], [seen.values[k] for k in places])
-    made = [g if g is None or old is None else old + g for g, old in zip(pulled, before)]
+    made = [g if g is None else alive(g if old is None else old + g) for g, old in zip(pulled, before)]
     wanted = [v for v in dict.fromkeys([value, *(g for g in made if g is not None)]) if v.data is None]
-    order = walk(wanted, stop=lambda v: v.data is not None)
+    order = walk(wanted, stop=is_there)
     work = worked(wanted, order)
     so_far = {g: ~k for k, g in enumerate(before) if g is not None}
     inputs = [*(number.get(v, so_far.get(v, v.data)) for v in work.leaves), *map(number_of, work.literals)]
@@ -112,12 +113,11 @@ def handed(pull: Pull, seen: Seen, made: Sequence[Buffer]) -> Found:
             for leaf, op, k in pull.gradients]
 
 
-def free(results: Iterable[Value]) -> list[Value]:
+def free(results: Iterable[Live]) -> list[Live]:
     """Drops the history behind results, so that what only a gradient needed is released; returns whose it was."""
-    done: list[Value] = []
+    done: list[Live] = []
     for v in walk(results, stop=lambda v: isinstance(v.op, StopGradient)):
-        h = owner(v) if v.args and v.data is not None else None
-        if h is not None and not h.leaf:
+        if v.args and is_there(v) and (h := owner(v)) is not None and not h.leaf:
             forget(v, Parameter(FREED, v.type))
             done.append(v)
     return done

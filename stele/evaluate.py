@@ -10,18 +10,19 @@ from stele.backend.buffers import Buffer
 from stele.backend.locks import HOST, RUNNING, held
 from stele.errors import OutOfMemory
 from stele.follow import FOLLOWER
-from stele.handle import TRACING, is_symbolic, leaf, owner, refuse_symbolic
-from stele.ir.graph import Graph, Literal, Parameter, Value, parameter, walk
+from stele.handle import TRACING, owner, refuse_symbolic
+from stele.ir.graph import Literal, Parameter, Value, parameter, walk
 from stele.ir.origin import lines
 from stele.ir.sizes import at
 from stele.ir.types import TupleType, Type, bfloat16, dtype, float16
+from stele.live import Live, cut_at, forget, is_pending, is_symbolic, is_there, leaf
 from stele.ops.elementwise.arithmetic import Add, Div, Maximum, Minimum, Mul, Neg, Select, Sub
 from stele.ops.elementwise.base import Compare
 from stele.ops.elementwise.binary import Bits, Shift
 from stele.ops.elementwise.unary import Abs, Not, StopGradient
 from stele.ops.linear import Broadcast, Cast, Transfer
 from stele.pipeline import PASSES, Options, build
-from stele.replay import EVALUATIONS, Plan, Seen, forget, look, recognise, recognised
+from stele.replay import EVALUATIONS, Plan, Seen, look, recognise, recognised
 from stele.transform.autodiff import gradients
 
 # An expression of so few values and elements, of exact ops only, is interpreted when new, compiled when seen again.
@@ -51,10 +52,10 @@ class Evaluator:
     recorded: int = 0
     last: Program | None = None
 
-    def program(self, order: Sequence[Value], kept: Sequence[Value]) -> Work:
+    def program(self, order: Sequence[Value], kept: Sequence[Live]) -> Work:
         """What computes `kept`. Numbers in the text are inputs from their second value on."""
-        leaves = [v for v in order if v.data is not None]
-        literals = [v for v in order if isinstance(v.op, Literal) and v.data is None]
+        leaves = [v for v in order if is_there(v)]
+        literals = [v for v in order if isinstance(v.op, Literal) and not is_there(v)]
         numbers: Numbers = tuple(v.op.value or str(v.op.value) for v in literals)  # type: ignore[attr-defined]
         options = Options()
         key = structure(order, kept), options
@@ -81,7 +82,7 @@ class Evaluator:
         try:
             return program.run(buffers, {})
         except OutOfMemory as error:
-            name_largest(error, walk(values, stop=lambda v: v.data is not None))
+            name_largest(error, walk(values, stop=is_there))
             raise
 
 
@@ -89,12 +90,12 @@ class Work(NamedTuple):
     """A program with the values it takes, literal numbers apart, and those it gives. A trial is run once only."""
 
     program: Program
-    leaves: Sequence[Value]
+    leaves: Sequence[Live]
     literals: Sequence[Value]
-    kept: Sequence[Value]
+    kept: Sequence[Live]
     is_trial: bool = False
 
-    def run(self) -> list[Value]:
+    def run(self) -> list[Live]:
         """Gives the kept values their numbers; returns those whose history goes, as nobody needs it."""
         buffers = [*(v.data for v in self.leaves), *map(number_of, self.literals)]
         for v, buffer in zip(self.kept, EVALUATOR.run(self.program, buffers, self.kept)):
@@ -119,7 +120,7 @@ def structure(order: Sequence[Value], kept: Sequence[Value]) -> Any:
     parts: list[Any] = []
     for v in order:
         number[v] = len(number)
-        if v.data is not None:
+        if is_there(v):
             parts.append(v.type)
         elif isinstance(v.op, Literal):
             parts.append(v.op.dtype)
@@ -128,16 +129,7 @@ def structure(order: Sequence[Value], kept: Sequence[Value]) -> Any:
     return tuple(parts), tuple(number[v] for v in kept)
 
 
-def cut_at(inputs: Sequence[Value], results: Sequence[Value]) -> Graph:
-    """The graph of results whose parameters stand for `inputs`, in values of its own: others may lose their history."""
-    meaning = {v: parameter(v.op.label if isinstance(v.op, Parameter) else "x", v.type) for v in inputs}
-    for v in walk(results, stop=meaning.__contains__):
-        if v not in meaning:
-            meaning[v] = Value(v.op, tuple(meaning[a] for a in v.args), v.type, v.where)
-    return Graph(tuple(meaning[v] for v in inputs), tuple(meaning[v] for v in results))
-
-
-def evaluate(targets: Iterable[Value]) -> None:
+def evaluate(targets: Iterable[Live]) -> None:
     """Gives every target its numbers, all in one program."""
     targets = list(targets)
     with HOST if len(RUNNING) == 1 else held(devices(targets)):
@@ -151,14 +143,15 @@ def devices(values: Sequence[Value]) -> set[str]:
     stack = [*values]
     while stack:
         v = stack.pop()
-        if v.data is not None or v.call is not None or isinstance(v.op, Transfer):
+        there, call = is_there(v), v.call if isinstance(v, Live) else None
+        if there or call is not None or isinstance(v.op, Transfer):
             found.add(v.type.device)
-        new = {*(() if v.data is not None else v.args if v.call is None else v.call[1])} - seen
+        new = {*(() if there else v.args if call is None else call[1])} - seen
         stack, seen = [*stack, *new], seen | new
     return found
 
 
-def run(wanted: Sequence[Value]) -> None:
+def run(wanted: Sequence[Live]) -> None:
     """Computes pending values, and stores beside them what live names and later gradients will look at."""
     follower = FOLLOWER.get()
     usual = follower is None and TRACING.get() is None
@@ -168,14 +161,14 @@ def run(wanted: Sequence[Value]) -> None:
     seen = look(wanted) if usual else None
     if seen is not None and seen.first:
         run(seen.first)
-        if any(v.data is not None for v in seen.pending):
+        if any(map(is_there, seen.pending)):
             return run([v for v in wanted if v.data is None])
     if seen is not None and (plan := EVALUATIONS.get(seen.key)) is not None and replay(plan, seen):
         return
-    order = walk(wanted, stop=lambda v: v.data is not None)
+    order = walk(wanted, stop=is_there)
     for v in filter(is_symbolic, order):
         raise refuse_symbolic(v)
-    parameters = [v for v in order if v.data is None and not is_cheap(v) and (h := owner(v)) is not None and h.leaf]
+    parameters = [v for v in order if is_pending(v) and not is_cheap(v) and (h := owner(v)) is not None and h.leaf]
     if parameters and not set(parameters).issuperset(wanted):
         run(parameters)
         return run([v for v in wanted if v.data is None])
@@ -187,9 +180,9 @@ def run(wanted: Sequence[Value]) -> None:
         remember(seen, work, forgotten)
 
 
-def worked(wanted: Sequence[Value], order: Sequence[Value]) -> Work:
+def worked(wanted: Sequence[Live], order: Sequence[Value]) -> Work:
     """What computes the wanted values, those with live names, and those that gradients of wanted ones will need."""
-    named = [v for v in order if v.data is None and not is_cheap(v) and owner(v) is not None]
+    named = [v for v in order if is_pending(v) and not is_cheap(v) and owner(v) is not None]
     differentiable = [v for v in wanted if (h := owner(v)) is not None and h.requires_grad]
     kept = list(dict.fromkeys([*wanted, *named, *(residuals(differentiable, order) if differentiable else ())]))
     return EVALUATOR.program(order, kept)
@@ -208,7 +201,7 @@ def replay(plan: Plan, seen: Seen) -> bool:
     return True
 
 
-def give(plan: Any, program: Any, buffers: Sequence[Buffer], values: Sequence[Value]) -> Sequence[Buffer]:
+def give(plan: Any, program: Any, buffers: Sequence[Buffer], values: Sequence[Any]) -> Sequence[Buffer]:
     """Runs a program of a plan: values get their numbers, and some lose their history. Returns all that was made."""
     made = EVALUATOR.run(program, buffers, values)
     for k, buffer in zip(plan.results, made):
@@ -219,7 +212,7 @@ def give(plan: Any, program: Any, buffers: Sequence[Buffer], values: Sequence[Va
     return made
 
 
-def remember(seen: Seen, work: Work, forgotten: Sequence[Value]) -> None:
+def remember(seen: Seen, work: Work, forgotten: Sequence[Live]) -> None:
     """Keeps how an expression was computed, for the next of its structure."""
     plan, number = EVALUATIONS.get(seen.key), seen.places()
     if plan is None:
@@ -254,7 +247,7 @@ def is_small(order: Sequence[Value]) -> bool:
 def is_exact(v: Value) -> bool:
     """Whether an op has one right result, so that every backend gives the same bits."""
     wide = not isinstance(v.type, TupleType) and v.dtype not in (float16, bfloat16)
-    return wide and (v.data is not None or v.op.family in ("leaf", "movement") or isinstance(v.op, EXACT))
+    return wide and (is_there(v) or v.op.family in ("leaf", "movement") or isinstance(v.op, EXACT))
 
 
 def is_cheap(v: Value) -> bool:
@@ -263,17 +256,17 @@ def is_cheap(v: Value) -> bool:
         isinstance(v.op, Broadcast) and isinstance(v.args[0].op, Literal))
 
 
-def residuals(targets: Sequence[Value], order: Sequence[Value]) -> list[Value]:
+def residuals(targets: Sequence[Live], order: Sequence[Value]) -> list[Live]:
     """The values of `order` that the gradients of `targets` will need."""
     inside = set(order)
-    wrt = [v for v in order if (v.data is not None and v.args) or ((h := owner(v)) is not None and h.leaf)]
+    wrt = [v for v in order if (is_there(v) and v.args) or ((h := owner(v)) is not None and h.leaf)]
     seeds = [parameter("g", v.type) for v in targets]
     found = [g for g in gradients(targets, seeds, wrt) if g is not None]
     needed = walk(found, stop=inside.__contains__)
-    return [v for v in needed if v in inside and v.data is None and not is_cheap(v)]
+    return [v for v in needed if v in inside and is_pending(v) and not is_cheap(v)]
 
 
-def numbers(v: Value) -> Any:
+def numbers(v: Live) -> Any:
     """The buffer of a value, computed now if it is not there. To be called, and used, under its device's lock."""
     if (follower := FOLLOWER.get()) is not None:
         follower.looked(v)
@@ -282,6 +275,6 @@ def numbers(v: Value) -> Any:
     return v.data
 
 
-def known(array: Any, label: str = "value") -> Value:
+def known(array: Any, label: str = "value") -> Live:
     """A leaf that holds a copy of a NumPy array."""
     return leaf(Type(dtype(array.dtype), array.shape), Buffer.of(array), label)

@@ -16,11 +16,11 @@ import numpy as np
 
 from stele.backend.buffers import Buffer
 from stele.errors import ShapeError, SteleError
-from stele.handle import leaf
-from stele.ir.graph import Constant, Graph, Literal, Op, Value, walk
+from stele.ir.graph import Constant, Graph, Literal, Op, Parameter, Value, walk
 from stele.ir.origin import lines, setting
 from stele.ir.sizes import Dim, Size, at, size
 from stele.ir.types import SIZES, Sizes, TupleType
+from stele.live import Live, cut_at
 from stele.trace import Traced
 
 
@@ -48,16 +48,17 @@ class Meeting:
         self.base, self.sizes = traced, sizes
         self.others = list(others.values())
         self.steps = [(size(name), sizes.hints[name]) for name in others]
-        self.constants: list[Value] = []
+        self.constants: list[Live] = []
+        inputs = traced.graph.parameters
+        self.known = dict(zip(inputs[len(inputs) - len(traced.constants):], traced.constants))
 
     def traced(self) -> Traced:
         """The first trace with the graph for all sizes, and the constants that are inputs of it."""
         graph = self.base.graph
         count = len(graph.parameters) - len(self.base.constants)
         inputs, results = self.graph([graph, *(t.graph for t in self.others)], count)
-        self.constants = inputs[count:] + self.constants
-        made = Graph((*inputs[:count], *self.constants), tuple(results), tuple(self.sizes.guards))
-        return replace(self.base, graph=made, constants=self.constants)
+        made = cut_at([*inputs[:count], *self.constants], results)
+        return replace(self.base, graph=replace(made, guards=tuple(self.sizes.guards)), constants=self.constants)
 
     def graph(self, graphs: Sequence[Graph], open_inputs: int) -> tuple[list[Value], list[Value]]:
         """Inputs and results of graphs as one."""
@@ -87,22 +88,20 @@ class Meeting:
         if all(op == ops[0] for op in ops):
             op: Op = ops[0]
         elif all(isinstance(op, Literal | Constant) for op in ops):
-            self.constants.append(self.constant(vs))
-            return self.constants[-1]
+            return self.constant(vs)
         else:
             op = self.merged(ops)
         made = Value(op, tuple(args), op.typed(*(a.type for a in args)), v.where)    # type: ignore[arg-type]
         demand(isinstance(v.type, TupleType) or self.at_hand(made.type.shape) == self.at_hand(v.type.shape))
         return made
 
-    def constant(self, vs: Sequence[Value]) -> Value:
+    def constant(self, vs: Sequence[Value]) -> Live:
         """An input with the numbers of the first of some constants."""
         v = vs[0]
         type = self.merged([u.type for u in vs])
-        data = v.data if v.data is not None else Buffer.of(np.array(v.op.reference(), order="C"))
-        made = leaf(type, data, "constant")
-        made.where = v.where
-        return made
+        data = self.known[v].data if v in self.known else Buffer.of(np.array(v.op.reference(), order="C"))
+        self.constants.append(Live(Parameter("constant", type), (), type, v.where, data))
+        return self.constants[-1]
 
     def merged(self, xs: Sequence[Any]) -> Any:
         """One attribute for several: a number that differs as a line over the sizes that were moved."""

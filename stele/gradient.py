@@ -11,11 +11,12 @@ from stele import tree
 from stele.backward import refuse_freed
 from stele.errors import GraphError, ShapeError
 from stele.functions import eye, stack
-from stele.handle import TRACING, enable_grad, is_symbolic, owner
+from stele.handle import TRACING, enable_grad, owner
 from stele.ir.door import public
 from stele.ir.graph import Value, walk
 from stele.ir.origin import lines
 from stele.ir.sizes import Size
+from stele.live import is_symbolic
 from stele.ops.arguments import function, refuse, sequence, wholes
 from stele.ops.linear import Reshape, full, zeros_like
 from stele.scan import scan

@@ -8,8 +8,9 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from weakref import ref
 
 from stele.errors import TraceError
-from stele.ir.graph import Array, Parameter, Value, label_of, walk
-from stele.ir.origin import Where, here, lines, setting
+from stele.ir.graph import Array, Value, label_of, walk
+from stele.ir.origin import here, lines, setting
+from stele.live import Live, alive, is_symbolic, is_there
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -18,15 +19,15 @@ R = TypeVar("R")
 class Tracing(Protocol):
     """A function being traced: it stands between the handles that existed before and the code that runs now."""
 
-    def read(self, handle: Handle) -> Value: ...    # what a handle from outside means inside
+    def read(self, handle: Handle) -> Live: ...     # what a handle from outside means inside
 
-    def peek(self, handle: Handle) -> Value | None:
+    def peek(self, handle: Handle) -> Live | None:
         """What a handle from outside means inside, where that was asked for before."""
 
-    def write(self, handle: Handle, value: Value) -> None:
+    def write(self, handle: Handle, value: Live) -> None:
         """Rebinds a handle from outside; seen inside only, until the trace is over."""
 
-    def array(self, array: Array) -> Value | None:
+    def array(self, array: Array) -> Live | None:
         """What a NumPy array from outside means inside, if calls can find it again; None for one made inside."""
         return None
 
@@ -50,34 +51,34 @@ class Handle:
 
     __slots__ = ("__weakref__", "_grad", "_requires_grad", "_value", "home", "leaf")
 
-    _value: Value
+    _value: Live
     _grad: Any
     home: Tracing | None
     leaf: bool
     _requires_grad: bool
 
     def __init__(self, value: Value, requires_grad: bool = False, leaf: bool = False) -> None:
-        self._value, self._grad, self._requires_grad, self.leaf = value, None, requires_grad, leaf
+        self._value, self._grad, self._requires_grad, self.leaf = (v := alive(value)), None, requires_grad, leaf
         self.home = TRACING.get()
-        if value.owner is None or value.owner() is None:
-            value.owner = ref(self)
+        if v.owner is None or v.owner() is None:
+            v.owner = ref(self)
 
     @property
-    def value(self) -> Value:
+    def value(self) -> Live:
         """The value this handle stands for now."""
         tracing = TRACING.get()
         return self._value if tracing is None or self.home is tracing else tracing.read(self)
 
     @value.setter
     def value(self, value: Value) -> None:
-        tracing = TRACING.get()
+        tracing, v = TRACING.get(), alive(value)
         if tracing is None or self.home is tracing:
-            self._value = value
+            self._value = v
         else:
-            tracing.write(self, value)
-        other = None if value.owner is None else value.owner()
+            tracing.write(self, v)
+        other = None if v.owner is None else v.owner()
         if other is None or not other.leaf:
-            value.owner = ref(self)
+            v.owner = ref(self)
 
     @property
     def requires_grad(self) -> bool:
@@ -101,7 +102,7 @@ class Handle:
 
 def owner(v: Value) -> Handle | None:
     """The live handle whose value this is, if any."""
-    handle = None if v.owner is None else v.owner()
+    handle = v.owner() if isinstance(v, Live) and v.owner is not None else None
     if handle is None:
         return None
     tracing = TRACING.get()
@@ -109,28 +110,11 @@ def owner(v: Value) -> Handle | None:
     return handle if now is v else None
 
 
-def leaf(type: Any, data: Any, label: str = "value") -> Value:
-    """A value that is nothing but its numbers."""
-    return result(Parameter(label, type), here(), data)
-
-
-def result(op: Parameter, where: Where, data: Any) -> Value:
-    """A value that is nothing but the numbers a program made."""
-    v = Value(op, (), op.of, where)
-    v.data = data
-    return v
-
-
-def is_symbolic(v: Value) -> bool:
-    """Whether a value is an input without numbers: an argument of a trace, or a placeholder."""
-    return v.data is None and isinstance(v.op, Parameter)
-
-
 def refuse_symbolic(v: Value, what: str = "its numbers were asked for",
                     hint: str = "Choose with st.where, and look at results outside of the compiled function."
                     ) -> TraceError:
     """The error for looking at a value that stands for numbers of later calls."""
-    inputs = (i for i in walk([v], stop=lambda v: v.data is not None) if is_symbolic(i))
+    inputs = (i for i in walk([v], stop=is_there) if is_symbolic(i))
     labels = ", ".join(dict.fromkeys(repr(label_of(i)) for i in inputs))
     return TraceError(f"{what}, but this tensor is symbolic: it depends on {labels}, whose numbers are known "
                       "only when the finished program runs", where=", ".join(lines(here())), hint=hint)

@@ -11,10 +11,11 @@ from stele.backend.locks import HOST, RUNNING, held
 from stele.errors import ArgumentError, DTypeError, ShapeError
 from stele.evaluate import devices, numbers
 from stele.follow import FOLLOWER
-from stele.handle import TRACING, Handle, is_symbolic, refuse_symbolic
+from stele.handle import TRACING, Handle, refuse_symbolic
 from stele.ir.door import public
 from stele.ir.graph import Array, Value, walk
 from stele.ir.types import HOME, DType
+from stele.live import is_symbolic, is_there
 from stele.opensize import opened
 
 REDUCED = "Write x.tolist(), take one out with x[0], or make one of them with x.sum() or x.mean()."
@@ -25,7 +26,7 @@ OWN = "Write st.exp(x) for np.exp(x): the functions of st are part of the progra
 
 def is_traced(v: Value) -> bool:
     """Whether a value has no numbers before a program runs."""
-    return v.data is None and any(map(is_symbolic, walk([v], stop=lambda v: v.data is not None)))
+    return not is_there(v) and any(map(is_symbolic, walk([v], stop=is_there)))
 
 
 class Looking(Handle):

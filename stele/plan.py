@@ -10,10 +10,11 @@ import numpy as np
 from stele.backend.base import Program
 from stele.backend.buffers import Buffer
 from stele.evaluate import known
-from stele.handle import Handle, leaf
-from stele.ir.graph import Value, substitute
+from stele.handle import Handle
+from stele.ir.graph import substitute
 from stele.ir.sizes import at
 from stele.ir.types import Type
+from stele.live import Live, alive, leaf
 from stele.tensor import Tensor
 from stele.trace import Traced
 from stele.transform.retype import bind
@@ -99,12 +100,12 @@ class Plan:
                         for k, g in self.traced.grads_read if k == h and (now._grad is None) is not (g is None))
 
     def with_history(self, handles: Sequence[Any], buffers: Sequence[Buffer], made: list[Buffer],
-                     sizes: Mapping[str, int]) -> list[Value]:
+                     sizes: Mapping[str, int]) -> list[Live]:
         """The results as expressions over the inputs that already have their numbers, so that they differentiate."""
         args = [handles[self.inputs[k][1]]._value if k < len(self.inputs) and self.inputs[k][0] == "handle"
                 else leaf(concrete(v.type, sizes), buffers[k]) for k, v in enumerate(self.traced.graph.parameters)]
         graph = bind(self.traced.graph, sizes) if sizes else self.traced.graph
-        values = substitute(graph, args)
+        values = [*map(alive, substitute(graph, args))]
         for v, buffer in zip(values, made):
             if v.data is None:
                 v.data = buffer

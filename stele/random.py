@@ -15,6 +15,7 @@ from stele.ir.graph import Constant, Item, Value
 from stele.ir.sizes import Dim
 from stele.ir.types import HOME, DType
 from stele.ir.types import dtype as type_named
+from stele.live import Live, is_there
 from stele.ops import random
 from stele.ops.arguments import flag, number, whole
 from stele.ops.control import Scan
@@ -55,7 +56,7 @@ class Generator:
             raise DataError("the state is none of a generator: it needs uint32[4] under 'state'")
         self.state.assign(found)
 
-    def key(self) -> Value:
+    def key(self) -> Live:
         """The key of the next draw; the state moves on."""
         key = self.state.value
         if TRACING.get() is not None:
@@ -65,7 +66,7 @@ class Generator:
         self.state.value = known(start.data.array + NEXT)
         return start
 
-    def begin(self) -> Value:
+    def begin(self) -> Live:
         """The key that a draw or a loop of draws outside of a compiled function begins with."""
         evaluate([key := self.state.value])
         return known(key.data.array, DRAW)
@@ -73,7 +74,7 @@ class Generator:
     def settle(self) -> None:
         """Behind a loop outside of a compiled function: what it has drawn is counted, without running it."""
         start, draws = origin(self.state.value)
-        if draws != 0 and start.data is not None:       # as one, where an open length says how many: programs count
+        if draws != 0 and is_there(start):       # as one, where an open length says how many: programs count
             self.state.value = known(start.data.array + NEXT * np.uint32(draws if isinstance(draws, int) else 1))
 
 
@@ -104,7 +105,7 @@ def is_next(step: Value) -> bool:
     return isinstance(step.op, Constant) and np.array_equal(step.op.array, NEXT)
 
 
-def number_of(key: Value) -> int:
+def number_of(key: Live) -> int:
     """Which draw of its stream a key belongs to."""
     return int.from_bytes(key.data.array[2:].tobytes(), sys.byteorder)
 

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from stele import config
 from stele.backend.base import Program
 from stele.ir.graph import Literal, Op, Parameter, Value
+from stele.live import Live, is_there
 
 MOST, MOST_OPS = 1 << 11, 1 << 15
 NAMED, GRADIENTS, LEAF, THERE, GONE, ARITY = 1, 2, 4, 8, 16, 5   # of a value: its live owner, its numbers, its history
@@ -43,16 +44,16 @@ class Seen:
     origins.
     """
 
-    values: list[Value]
+    values: list[Any]
     key: Any = ()
     literals: list[Any] = field(default_factory=list)
     held: list[Op] = field(default_factory=list)
-    first: list[Value] = field(default_factory=list)
+    first: list[Live] = field(default_factory=list)
     ends: list[tuple[int, Any]] = field(default_factory=list)
     pending: list[Value] = field(default_factory=list)
     calls: list[tuple[int, int, Any, Any]] = field(default_factory=list)
 
-    def opened(self) -> list[Value]:
+    def opened(self) -> list[Any]:
         """The values, and behind them those on the way to the results of calls."""
         return self.values + [v for _, _, call, where in self.calls for v in call[0].hidden(call, where)]
 
@@ -71,10 +72,13 @@ def look(wanted: Sequence[Value], through: bool = False) -> Seen | None:
     seen = Seen([*wanted])
     values = seen.values
     for k, v in enumerate(values):      # which grows
-        pending = v.data is None
         if (before := place.setdefault(v, k)) != k:
             key.append(~before)
-        elif not pending and not through:
+        elif not isinstance(v, Live):   # made of nothing
+            seen.pending.append(v)
+            key += alone(v, 0, seen)
+            values += v.args
+        elif not (pending := v.data is None) and not through:
             key.append(v.type.mark)
         else:
             flags, h = (0, None) if v.owner is None else owned(v)
@@ -84,7 +88,7 @@ def look(wanted: Sequence[Value], through: bool = False) -> Seen | None:
                 seen.first.append(v)
                 key += v.type.mark, flags
             elif pending and (call := v.call) is not None and not any(
-                    x.data is not None or x.owner is not None for written in call[2] for x in written):
+                    is_there(x) or x.owner is not None for written in call[2] for x in written):
                 seen.pending.append(v)
                 seen.calls.append((k, flags, call, v.where))
                 seen.literals += call[0].literals
@@ -100,7 +104,7 @@ def look(wanted: Sequence[Value], through: bool = False) -> Seen | None:
     return seen
 
 
-def owned(v: Value) -> tuple[int, Any]:
+def owned(v: Live) -> tuple[int, Any]:
     """What the live owner of a value makes of it, and the owner."""
     h = v.owner()
     if h is None or h._value is not v:
@@ -110,15 +114,15 @@ def owned(v: Value) -> tuple[int, Any]:
 
 def alone(v: Value, flags: int, seen: Seen) -> tuple[Any, ...]:
     """What the key says of a value that is no call; its number or op is noted."""
-    op, args, is_there = v.op, v.args, v.data is not None
-    if is_there and not args:
+    op, args, there = v.op, v.args, is_there(v)
+    if there and not args:
         return v.type.mark, flags | (type(op) is Parameter and op.label == FREED and GONE)
     if type(op) is Literal:
         seen.literals.append(op.value or str(op.value))
         return op.dtype.name, flags
     op = interned(op)
     seen.held.append(op)
-    return id(op), flags | (is_there and THERE) | len(args) << ARITY
+    return id(op), flags | (there and THERE) | len(args) << ARITY
 
 
 class Store(Generic[T]):
@@ -168,13 +172,13 @@ def recognise(plan: Plan, seen: Seen) -> None:
         PATTERNS.put(calls[0][1], [found, *(PATTERNS.get(calls[0][1]) or ())][:FEW], [])
 
 
-def recognised(wanted: Value) -> tuple[Plan, Any, list[Any], list[Value]] | None:
+def recognised(wanted: Live) -> tuple[Plan, Any, list[Any], list[Live]] | None:
     """The plan, program, inputs and values of a pending expression whose pattern is known."""
     for plan, key, calls in (PATTERNS.get(wanted.call[0]) if wanted.call else None) or ():
-        values = [wanted]
+        values: list[Any] = [wanted]
         for k, template in calls:
             v = values[k]
-            call = v.call
+            call = v.call if isinstance(v, Live) else None
             if call is None or call[0] is not template or call[2] or v.data is not None or (
                     k and v.owner() is not None and owned(v)[0]):
                 break
@@ -185,8 +189,3 @@ def recognised(wanted: Value) -> tuple[Plan, Any, list[Any], list[Value]] | None
                     config.BACKEND.text(), owned(wanted)[0]) == key:
                 return plan, plan.exact, buffers, values
     return None
-
-
-def forget(v: Value, op: Op) -> None:
-    """Drops the history of a value that has its numbers: it is a parameter from now on."""
-    v.op, v.args, v.call = op, (), None

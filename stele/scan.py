@@ -10,6 +10,7 @@ from stele.errors import ShapeError, TraceError
 from stele.handle import GRAD, TRACING, Handle, Tracing, tracing_into
 from stele.ir.door import public
 from stele.ir.graph import Array, Value
+from stele.live import Live, alive
 from stele.opensize import plain
 from stele.ops import control
 from stele.ops.arguments import flag, function, size
@@ -33,14 +34,14 @@ class Body(Tracing):
     def __init__(self, f: Step, state: tree.Spec | None, inputs: Callable[[list[Tensor]], Any], outer: Tracing | None,
                  carried: Sequence[Handle]) -> None:
         self.f, self.state, self.inputs, self.outer, self.carried = f, state, inputs, outer, carried
-        self.now: dict[int, Value] = {}     # by id
+        self.now: dict[int, Live] = {}     # by id
         self.missed: list[Handle] = []
         self.differentiable = False
 
     def __call__(self, state: tuple[Value, ...], x: tuple[Value, ...]) -> tuple[list[Value], list[Value]]:
         """One step: the new state, what is carried beside it last, and the outputs that there are."""
         count = len(state) - len(self.carried)
-        self.now = dict(zip(map(id, self.carried), state[count:]))
+        self.now = dict(zip(map(id, self.carried), map(alive, state[count:])))
         with tracing_into(self):
             given = tree.unflatten(self.state, [Tensor(v, GRAD.get()) for v in state[:count]])
             part = self.inputs([Tensor(v, GRAD.get()) for v in x])
@@ -55,26 +56,26 @@ class Body(Tracing):
         return [GENERATOR.begin() if handle is GENERATOR.state and self.outer is None else self.before(handle)
                 for handle in self.carried]
 
-    def read(self, handle: Handle) -> Value:
+    def read(self, handle: Handle) -> Live:
         self.differentiable = self.differentiable or handle.requires_grad
         return self.now[id(handle)] if id(handle) in self.now else self.before(handle)
 
-    def before(self, handle: Handle) -> Value:
+    def before(self, handle: Handle) -> Live:
         """What a handle means before the loop."""
         return handle._value if self.outer is None or handle.home is self.outer else self.outer.read(handle)
 
-    def peek(self, handle: Handle) -> Value | None:
+    def peek(self, handle: Handle) -> Live | None:
         if id(handle) in self.now:
             return self.now[id(handle)]
         return handle._value if self.outer is None or handle.home is self.outer else self.outer.peek(handle)
 
-    def array(self, array: Array) -> Value | None:
+    def array(self, array: Array) -> Live | None:
         return None if self.outer is None else self.outer.array(array)
 
     def place(self) -> str | None:
         return current() if self.outer is None else self.outer.place()
 
-    def write(self, handle: Handle, value: Value) -> None:
+    def write(self, handle: Handle, value: Live) -> None:
         before = self.before(handle)
         if value.dtype != before.dtype or value.shape != before.shape:
             raise TraceError(f"the step of a scan rebinds a tensor {before.type} from outside to one of {value.type}",

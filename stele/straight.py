@@ -14,9 +14,10 @@ from stele.backend.locks import RUNNING
 from stele.backend.source import written
 from stele.evaluate import devices, evaluate
 from stele.follow import FOLLOWER
-from stele.handle import GRAD, result
-from stele.ir.graph import Parameter, Value
+from stele.handle import GRAD
+from stele.ir.graph import Parameter
 from stele.ir.types import HOME
+from stele.live import Live, result
 from stele.plan import Plan, concrete, is_alone
 from stele.state import SCALARS
 from stele.tensor import Tensor
@@ -56,7 +57,7 @@ class Writer:
             "MISS": MISS, "Tensor": Tensor, "Buffer": Buffer, "ndarray": np.ndarray, "plan": plan,
             "sizes": sizes, "grad_mode": GRAD.get, "following": FOLLOWER.get, "evaluate": evaluate,
             "is_alone": is_alone, "result": result, "unflatten": tree.unflatten, "new": object.__new__,
-            "Value": Value, "ref": ref}
+            "Live": Live, "ref": ref}
         self.read = [h for kind, h in plan.inputs if kind == "handle"]
         self.state = [k for k, (base, _) in enumerate(plan.getters) if base is not None]
         self.handles = [f"x{key}" if base is None else f"h{k}" for k, (base, key) in enumerate(plan.getters)]
@@ -179,7 +180,7 @@ class Writer:
             return [f"{t} = Tensor(values[{j}], {requires_grad}, {leaf})"]
         op, where = self.parameter(j)
         return [
-            f"v = new(Value); v.op = {op}; v.args = (); v.type = {op}.of; v.where = {where}; v.data = made[{j}]",
+            f"v = new(Live); v.op = {op}; v.args = (); v.type = {op}.of; v.where = {where}; v.data = made[{j}]",
             "v.call = None",
             f"{t} = new(Tensor); {t}._value = v; {t}._grad = {t}.home = None",
             f"{t}._requires_grad = {requires_grad}; {t}.leaf = {leaf}; v.owner = ref({t})"]

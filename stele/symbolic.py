@@ -9,13 +9,13 @@ from stele.backend.base import Program
 from stele.backend.devices import current, find
 from stele.backward import refuse_freed
 from stele.errors import DeviceError, DTypeError, GraphError, ShapeError
-from stele.evaluate import cut_at
-from stele.handle import Handle, is_symbolic, owner
+from stele.handle import Handle, owner
 from stele.ir.door import public
 from stele.ir.graph import Graph, Item, Parameter, Value, label_of, parameter, substitute, walk
 from stele.ir.sizes import Dim, size
 from stele.ir.types import HOME, Type
 from stele.ir.types import dtype as type_named
+from stele.live import cut_at, is_symbolic, is_there, symbol
 from stele.ops.arguments import refuse, sequence
 from stele.ops.arguments import size as a_size
 from stele.ops.control import Scan
@@ -45,7 +45,7 @@ def placeholder(shape: Sequence[int | str], dtype: Any = "float32", name: str = 
     """
     given = sequence(shape, "shape of placeholder", "a sequence of sizes and names of sizes, such as ('batch', 3)")
     dims: tuple[Dim, ...] = tuple(size(n) if isinstance(n, str) else a_size(n, "every size of shape") for n in given)
-    return Tensor(parameter(name, Type(type_named(dtype), dims, find(device or current() or HOME).name)))
+    return Tensor(symbol(name, Type(type_named(dtype), dims, find(device or current() or HOME).name)))
 
 
 class Function:
@@ -134,10 +134,10 @@ def written(inputs: Sequence[Tensor], outputs: Any, pairs: list[tuple[Tensor, Te
     made = [constant(y) for y in leaves]
     results = [y.value for y in (*made, *(new for _, new in pairs))]
     refuse_freed(results)
-    drawn = {y.value for y in made if not y.leaf
-             and any(map(is_draw, walk([y.value], stop=lambda v: v.data is not None)))}
+    drawn: set[Value] = {y.value for y in made if not y.leaf
+             and any(map(is_draw, walk([y.value], stop=is_there)))}
     held = live(results, {x.value for x in inputs}, changed := {x.value for x, _ in pairs}, drawn - changed)
-    unnamed = [v for v in walk(results, stop=held.__contains__) if v.data is not None and v not in held]
+    unnamed = [v for v in walk(results, stop=held.__contains__) if is_there(v) and v not in held]
     draws = sorted(filter(is_draw, unnamed), key=number_of)
     held |= {v: Tensor(v) for v in unnamed if v not in draws}
     graph = cut_at([*(x.value for x in inputs), *held, *draws], results)

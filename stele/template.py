@@ -9,6 +9,7 @@ from typing import Any
 from stele.ir.graph import Literal, Op, Parameter, Value, walk
 from stele.ir.origin import Where
 from stele.ir.types import DType, TupleType, Type
+from stele.live import Live, is_there
 from stele.replay import interned
 
 MOST = 1 << 10      # templates kept of one function
@@ -18,7 +19,7 @@ Step = tuple[Op, tuple[int, ...], Type]
 Call = tuple["Template", list[Value], list[list[Value]]]
 
 
-class Recorded(Value):
+class Recorded(Live):
     """The result of a call, whose op and args are written out when somebody asks: a class of its own, as a class with
     `__getattr__` is slow to ask for what is there.
     """
@@ -57,7 +58,7 @@ class Template:
         """The values of some steps."""
         values = operands.copy()
         for op, places, type in steps:
-            values.append(Value(op, tuple([values[k] for k in places]), type, where))
+            values.append(Live(op, tuple([values[k] for k in places]), type, where))
         return values[len(operands):]
 
     def hidden(self, call: Call, where: Where) -> list[Value]:
@@ -84,7 +85,7 @@ def template(operands: Sequence[Value], y: Any, carries: bool) -> Template | Non
     steps: list[Step] = []
     for v in walk(results, stop=place.__contains__):
         if v not in place:
-            if v.data is not None or isinstance(v.op, Parameter):
+            if is_there(v) or isinstance(v.op, Parameter):
                 return None
             place[v] = len(place)
             steps.append((v.op if isinstance(v.op, Literal) else interned(v.op), tuple([place[a] for a in v.args]),

@@ -15,13 +15,14 @@ from stele.backend.devices import Device, current, find, is_device
 from stele.backward import backward, settle
 from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
 from stele.evaluate import EVALUATOR, evaluate, known
-from stele.handle import GRAD, TRACING, is_symbolic, owner
+from stele.handle import GRAD, TRACING, owner
 from stele.ir.door import leaving, public
 from stele.ir.graph import Array, Constant, Value, literal, walk
 from stele.ir.origin import Where, here, inherit, lines
 from stele.ir.sizes import Size
 from stele.ir.types import HOME, DType, holds, int64, unfit
 from stele.ir.types import dtype as type_named
+from stele.live import Live, is_symbolic
 from stele.looking import Looking
 from stele.opensize import plain
 from stele.ops import contraction, indexing, linear, shaping, statistics
@@ -257,7 +258,7 @@ def astype(x: Value, *, dtype: DType) -> Value:
 
 def cut(x: Value) -> Value:
     """x as a value of its own, through which no gradient passes."""
-    return Value(CUT, (x,), x.type, x.where)
+    return Live(CUT, (x,), x.type, x.where)
 
 
 class Tensor(Looking):

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -17,9 +17,10 @@ from stele.backend.devices import current
 from stele.backend.locks import held
 from stele.errors import TraceError
 from stele.handle import Handle, Tracing, tracing_into
-from stele.ir.graph import Array, Graph, Parameter, Value, label_of, parameter, walk
+from stele.ir.graph import Array, Graph, Parameter, Value, label_of, walk
 from stele.ir.origin import note, setting
 from stele.ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
+from stele.live import Live, cut_at, is_there, symbol
 from stele.names import UNSEEDED
 from stele.signature import Shapes, device_of, leaf_names, shape_of, type_of
 from stele.state import SCALARS, Record, Slot, State
@@ -33,8 +34,8 @@ class Seen:
     """A handle from outside as the trace sees it: its value at entry, if read, and its value and gradient now."""
 
     handle: Handle
-    entry: Value | None = None
-    value: Value | None = None
+    entry: Live | None = None
+    value: Live | None = None
     grad: Any = UNREAD
     grad_read: bool = False
 
@@ -45,7 +46,7 @@ class Trace(Tracing):
     def __init__(self, labels: dict[int, str], types: dict[int, Type], arrays: dict[int, Slot]) -> None:
         self.labels, self.types, self.slots = labels, types, arrays
         self.seen: dict[int, Seen] = {}
-        self.arrays: dict[int, tuple[Slot, Value]] = {}
+        self.arrays: dict[int, tuple[Slot, Live]] = {}
         self.placed = False     # whether an array was made where `st.device` says
 
     def of(self, handle: Handle) -> Seen:
@@ -57,27 +58,27 @@ class Trace(Tracing):
             self.seen[id(handle)] = Seen(handle)
         return self.seen[id(handle)]
 
-    def read(self, handle: Handle) -> Value:
+    def read(self, handle: Handle) -> Live:
         seen = self.of(handle)
         if seen.value is None:
             type = self.types.get(id(handle), handle._value.type)
-            seen.entry = seen.value = parameter(self.labels.get(id(handle), "state"), type)
+            seen.entry = seen.value = symbol(self.labels.get(id(handle), "state"), type)
             seen.value.owner = ref(handle)
         return seen.value
 
-    def peek(self, handle: Handle) -> Value | None:
+    def peek(self, handle: Handle) -> Live | None:
         seen = self.seen.get(id(handle))
         return None if seen is None else seen.value
 
-    def write(self, handle: Handle, value: Value) -> None:
+    def write(self, handle: Handle, value: Live) -> None:
         self.of(handle).value = value
 
-    def array(self, array: Array) -> Value | None:
+    def array(self, array: Array) -> Live | None:
         slot = self.slots.get(id(array))
         if slot is None or array.dtype.name not in DTYPES:
             return None
         if id(array) not in self.arrays:
-            self.arrays[id(array)] = slot, parameter(slot.path, Type(dtype(array.dtype), array.shape))
+            self.arrays[id(array)] = slot, symbol(slot.path, Type(dtype(array.dtype), array.shape))
         return self.arrays[id(array)][1]
 
     def place(self) -> str | None:
@@ -127,7 +128,7 @@ class Traced:
     made: list[Made]
     writes: list[tuple[int, int]]
     returned: tuple[tree.Spec | None, list[Part]]
-    constants: list[Value] = field(default_factory=list[Value])
+    constants: list[Live] = field(default_factory=list[Live])
     grads: list[tuple[int, Part]] = field(default_factory=list[tuple[int, Part]])
     grads_read: list[tuple[int, int | None]] = field(default_factory=list[tuple[int, int | None]])
     slots: list[tuple[Slot, tree.Spec | None, list[Part]]] = field(
@@ -162,7 +163,7 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
     scope = Trace(labels, {id(x): types[k] for k, x in enumerate(leaves) if isinstance(x, Handle)}, state.arrays)
     try:
         with setting(SIZES, sizes), tracing_into(scope):
-            arrays = {k: Tensor(parameter(names[k], types[k])) for k, x in enumerate(leaves)
+            arrays = {k: Tensor(symbol(names[k], types[k])) for k, x in enumerate(leaves)
                       if isinstance(x, np.ndarray)}
             args, kwargs = tree.unflatten(spec, [arrays.get(k, x) for k, x in enumerate(leaves)])
             before = draws(state)
@@ -255,11 +256,11 @@ class Collector:
         entries |= {s.entry: ("handle", self.place(s.handle)) for s in seen if s.entry in needed}
         entries = dict(sorted(entries.items(), key=lambda entry: self.order(*entry[1])))
         entries |= {v: ("array", k) for k, (_, v) in enumerate(self.scope.arrays.values()) if v in needed}
-        constants = [v for v in needed if v.data is not None and v not in entries]
+        constants = [v for v in needed if is_there(v) and v not in entries]
         for v in needed.keys() - entries.keys() - set(constants):
             raise TraceError(f"a symbolic tensor ({label_of(v)!r}) from outside of this function is used inside it",
                              hint="Pass it as an argument.")
-        graph = Graph((*entries, *constants), tuple(self.results), tuple(guards))  # type: ignore[arg-type]
+        graph = replace(cut_at([*entries, *constants], self.results), guards=tuple(guards))
         return Traced(graph=graph, handles=self.handles, inputs=list(entries.values()), made=self.makes, writes=writes,
                       returned=(spec, parts), constants=constants, grads=grads, grads_read=grads_read, slots=slots,
                       state=self.state, arrays=[slot for slot, _ in self.scope.arrays.values()])

@@ -24,7 +24,7 @@ FLOORS = (
     "kernel",
     "backend",
     "FRONT",
-    "nn optim data train inspect cli __main__ interop rosetta",
+    "nn optim data train inspect saving cli __main__ interop rosetta",
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}
 TOP = FLOORS[-1].split()
@@ -41,7 +41,7 @@ LOADING = "import_module", "__import__"
 # Numbers that a tool writes are data: no line count holds them.
 GENERATED = ("stele/kernel/tables.py",)
 
-CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 20_600, 400, 600, 40, 200
+CORE_LINES, FILE_LINES, FILE_NEVER, FUNCTION_LINES, CLASS_LINES = 20_500, 400, 600, 40, 200
 FILES = sorted(HOUSE.rglob("*.py"))
 
 

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import copy
 import gc
+import math
 import pickle
 import weakref
+from dataclasses import FrozenInstanceError
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,8 @@ import stele as st
 from stele import config
 from stele.errors import DTypeError, GraphError, IndexOutOfRange, ShapeError
 from stele.evaluate import EVALUATOR
+from stele.ir.graph import Value, parameter
+from stele.ir.types import Type
 
 A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -82,6 +86,33 @@ def test_values_never_change() -> None:
     assert x.tolist() == [9, 1, 1]
     with pytest.raises(ValueError, match="read-only"):
         x.numpy()[0] = 1
+
+
+def test_a_value_refuses_assignment() -> None:
+    v = parameter("x", Type(st.float32, (2,))) + 1
+    for name in ("op", "args", "type", "where", "data", "owner"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(v, name, None)
+
+
+def test_graphs_hold_no_values_that_the_front_may_change() -> None:
+    large = np.ones((20, 20), np.float32)
+    w = st.tensor(A[0], requires_grad=True)
+
+    @st.compile(dims={"x": {0: "n"}})
+    def step(x: Any) -> Any:
+        total, sums = st.scan(lambda s, row: (s + row @ w.T, s), st.zeros(3), x)
+        loss = (total.sum() + sums.mean() * len(x)) + st.tensor(large + 1).sum()
+        loss.backward()
+        return loss
+
+    loss = step(st.tensor(A[1]))
+    assert step.graphs and math.isfinite(float(loss)) and w.grad is not None
+    x = st.placeholder(("n", 4))
+    f = st.function([x], st.scan(lambda s, row: (s + row, s), w[0], x))
+    (w * 2).sum().backward()
+    seen = [v for graph in (*step.graphs, f.graph, EVALUATOR.last.graph) for v in graph.everything]
+    assert len(seen) > 20 and {type(v) for v in seen} == {Value}
 
 
 def test_a_dead_intermediate_costs_no_buffer() -> None:

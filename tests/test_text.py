@@ -130,7 +130,7 @@ def faulty(change: str) -> Graph:
     y = exp(x)
     match change:
         case "cycle":
-            y.args = (y,)
+            object.__setattr__(y, "args", (y,))
         case "foreign":
             return Graph((x,), (x + z,))
         case "twice":

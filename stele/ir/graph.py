@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, cast
 
 import numpy as np
@@ -43,7 +43,7 @@ class Op(Record):
         for v in x:
             if isinstance(v.type, TupleType) and not isinstance(self, Item):
                 raise GraphError(f"{self.name} takes arrays, got the tuple {v.type}: take one part with Item(k)")
-        return Value(self, x, self.typed(*(v.type for v in x)), here())  # type: ignore[arg-type]
+        return kind_of(x)(self, x, self.typed(*(v.type for v in x)), here())  # type: ignore[arg-type]
 
     @property
     def name(self) -> str:
@@ -108,26 +108,25 @@ class Op(Record):
 
 
 class Value:
-    """The result of an op: immutable, compared by identity.
+    """The result of an op: immutable, compared by identity. An op makes a value of the `kind` of its operands."""
 
-    Three slots belong to the front: `data`, the numbers it looked at, `owner`, a weak reference to who named it, and
-    `call`, of what it is the result.
-    """
-
-    __slots__ = ("__weakref__", "args", "call", "data", "op", "owner", "type", "where")
+    __slots__ = ("__weakref__", "args", "op", "type", "where")
     __match_args__ = ("op", "args")
 
     op: Op
     args: tuple[Value, ...]
     type: Type
     where: Where
-    data: Any
-    owner: Any
-    call: Any
+    kind: ClassVar[type[Value]]
 
     def __init__(self, op: Op, args: tuple[Value, ...], type: Type, where: Where) -> None:
-        self.op, self.args, self.type, self.where = op, args, type, where
-        self.data = self.owner = self.call = None
+        set_op(self, op)
+        set_args(self, args)
+        set_type(self, type)
+        set_where(self, where)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise FrozenInstanceError(f"cannot assign to {name!r} of a value")
 
     if TYPE_CHECKING:  # given by ops/operators.py
         def __add__(self, other: Operand) -> Value: ...
@@ -154,8 +153,20 @@ class Value:
         return f"<{self.op.name} {self.type}>"
 
 
+Value.kind = Value
+set_op, set_args, set_type, set_where = (vars(Value)[name].__set__ for name in ("op", "args", "type", "where"))
+
+
+def kind_of(values: Iterable[Value]) -> type[Value]:
+    """The class of what is made of these values."""
+    for v in values:
+        if v.kind is not Value:
+            return v.kind
+    return Value
+
+
 class Parameter(Op):
-    """An input of a graph, or a leaf whose numbers the front holds."""
+    """An input of a graph."""
 
     label: str
     of: Type
@@ -327,7 +338,7 @@ def free(values: Iterable[Value]) -> set[Value]:
     """Those of `values`, operands first, that are made of nothing, such as numbers: every device can make them."""
     found: set[Value] = set()
     for v in values:
-        if v.data is None and not isinstance(v.op, Parameter) and all(a in found for a in v.args):
+        if not isinstance(v.op, Parameter) and all(a in found for a in v.args):
             found.add(v)
     return found
 
@@ -362,7 +373,7 @@ def rebuild(v: Value, args: Sequence[Value]) -> Value:
     """The same op on other operands, keeping the origins; the value itself where nothing changed."""
     if all(a is b for a, b in zip(v.args, args)):
         return v
-    return Value(v.op, tuple(args), v.op.typed(*(a.type for a in args)), v.where)  # type: ignore[arg-type]
+    return kind_of(args)(v.op, tuple(args), v.op.typed(*(a.type for a in args)), v.where)  # type: ignore[arg-type]
 
 
 def parameter(label: str, type: Type) -> Value:

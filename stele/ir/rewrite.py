@@ -147,23 +147,24 @@ class Rewriter:
                 self.report.unfinished = sorted(set(self.last))
                 return None
             self.last = [*self.last[-7:], r.name]
-            self.account(r, v, new)
-            return new
+            return self.accounted(r, v, new)
         return None
 
-    def account(self, r: Rule, v: Value, new: Value) -> None:
-        """Gives the origins of what was replaced to what replaces it, and reports the firing."""
+    def accounted(self, r: Rule, v: Value, new: Value) -> Value:
+        """What replaces v, with the origins of what is replaced; the firing is reported."""
         made = [u for u in walk([new], stop=lambda u: u.where is not FRESH) if u.where is FRESH]
         kept = {a for u in made for a in u.args} | {new}
         where, level = v.where | self.extra.get(v, NOWHERE), [v]
         for _ in range(r.depth):
             level = list({a: None for u in level for a in u.args if a not in kept})
             where = where.union(*(u.where | self.extra.get(u, NOWHERE) for u in level))
+        now: dict[Value, Value] = {}
         for u in made:
-            u.where = where
+            now[u] = Value(u.op, tuple(now.get(a, a) for a in u.args), u.type, where)
         if not made and not isinstance(new.op, Parameter) and not where <= new.where:
             self.extra[new] = self.extra.get(new, NOWHERE) | where
         self.report.fired(r.name, r.doc, where)
+        return now.get(new, new)
 
 
 def becomes_or_args(v: Value, becomes: dict[Value, Value]) -> tuple[Value, ...]:

@@ -20,12 +20,13 @@ from stele.ir.graph import (
     Placed,
     Value,
     interpret,
+    kind_of,
     literal,
     parameter,
     substitute,
     walk,
 )
-from stele.ir.origin import lines
+from stele.ir.origin import here, lines
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, dtype, float32, same
 from stele.ops.elementwise.unary import tanh
@@ -270,8 +271,10 @@ def scan(f: Step, init: Sequence[Operand], xs: Sequence[Value], *, length: Dim |
         raise TraceError("scan needs xs to loop over", hint="Or give length=, the number of steps.")
     steps = xs[0].shape[0] if length is None else length
     start = [v if isinstance(v, Value) else literal(v) for v in init]
-    carries = tuple(parameter(f"c{k}", v.type) for k, v in enumerate(start))
-    slices = tuple(parameter(f"x{k}", v.type.with_shape(v.shape[1:])) for k, v in enumerate(xs))
+    types = [*(v.type for v in start), *(v.type.with_shape(v.shape[1:]) for v in xs)]
+    kind = kind_of((*start, *xs))
+    inputs = tuple(kind(Parameter(f"x{k}", type), (), type, here()) for k, type in enumerate(types))
+    carries, slices = inputs[:len(start)], inputs[len(start):]
     new, ys = f(carries, slices)
     if len(new) != len(carries):
         raise TraceError(f"scan: the step takes {len(carries)} carries and returns {len(new)}",

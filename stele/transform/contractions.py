@@ -1,10 +1,12 @@
 """Contractions of open sizes that no kernel takes: convolutions as products that read what each tap of them meets."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from stele.ir.graph import Graph, Value, walk
+from stele.ir.origin import inherit
 from stele.ir.rewrite import everywhere, substituted
 from stele.ir.sizes import Dim
 from stele.ir.types import Shape
@@ -26,21 +28,25 @@ def opened(graph: Graph) -> Graph:
     """The same for one graph."""
     becomes: dict[Value, Value] = {}
     for v in walk(graph.results):
-        if (new := other(v)) is not None:
-            for u in walk([new], stop=v.args.__contains__):
-                u.where = u.where if u in v.args else v.where
-            becomes[v] = new
+        if (make := other(v)) is not None:
+            with inherit(v.where):
+                becomes[v] = make(v)
     return substituted(graph, becomes) if becomes else graph
 
 
-def other(v: Value) -> Value | None:
-    """What a contraction is in other ops, where it needs to be."""
+def other(v: Value) -> Callable[[Value], Value] | None:
+    """What makes a contraction of other ops, where that needs to be."""
     if isinstance(v.op, Convolution) and not all(isinstance(n, int) for x in (v, *v.args) for n in x.shape[1:]):
-        return convolution(v)
+        return convolution
     if isinstance(v.op, MatMul) and not all(isinstance(n, int) for n in v.shape[1:-2]):
-        x, w = (reshape(a, (size_of(a.shape[:-2]), *a.shape[-2:])) for a in v.args)
-        return reshape(MatMul()(x, w), v.shape)
+        return batched
     return None
+
+
+def batched(v: Value) -> Value:
+    """A product of several batch axes as one of a single one."""
+    x, w = (reshape(a, (size_of(a.shape[:-2]), *a.shape[-2:])) for a in v.args)
+    return reshape(MatMul()(x, w), v.shape)
 
 
 @dataclass(frozen=True)

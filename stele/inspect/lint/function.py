@@ -10,13 +10,14 @@ from stele.compiled import Compiled, Method, compile
 from stele.errors import TraceError
 from stele.follow import FOLLOWER
 from stele.functions import zeros
-from stele.handle import Handle, is_symbolic
+from stele.handle import Handle
 from stele.inspect.lint.checks import CHECKS, check
 from stele.inspect.lint.finding import Finding
 from stele.inspect.lint.gradients import growing
 from stele.inspect.lint.subject import Steps, Subject, of_traced
 from stele.ir.graph import Value, walk
 from stele.ir.origin import Where, here, setting
+from stele.live import is_symbolic, is_there
 from stele.ops.arguments import choice
 from stele.symbolic import Function
 from stele.trace import Traced, traced_on
@@ -30,7 +31,7 @@ class Looks(Steps):
         self.places: list[Where] = []
 
     def looked(self, v: Value) -> None:
-        if any(map(is_symbolic, walk([v], stop=lambda v: v.data is not None))):
+        if any(map(is_symbolic, walk([v], stop=is_there))):
             self.places.append(here())
 
 

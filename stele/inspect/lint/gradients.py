@@ -10,6 +10,7 @@ from stele.handle import Handle, owner
 from stele.inspect.lint.subject import Gradient, Grown, Steps
 from stele.ir.graph import Value, walk
 from stele.ir.origin import Where
+from stele.live import is_there
 from stele.ops.elementwise.arithmetic import Add
 from stele.plan import Plan
 from stele.trace import Traced
@@ -119,7 +120,7 @@ class Gradients:
         self.move(order)
         added = {h._grad._value: self.added(h) for h, _, _ in new}
         sums = {g for g, old in added.items() if old is not None}
-        self.take(a for v in order if v.data is None and v not in sums for a in v.args)
+        self.take(a for v in order if not is_there(v) and v not in sums for a in v.args)
         for handle, of, is_held in new:
             g = handle._grad._value
             old = added[g]
@@ -137,10 +138,10 @@ class Gradients:
     def move(self, values: Iterable[Value]) -> None:
         """Tensors whose new values are among these, yet to be computed, move along the gradients in them."""
         for v in values:
-            handle = owner(v) if v.args and v.data is None else None
+            handle = owner(v) if v.args and not is_there(v) else None
             if handle is None or not handle.leaf or not handle.requires_grad:
                 continue
-            behind = dict.fromkeys(walk([v], stop=lambda v: v.data is not None))
+            behind = dict.fromkeys(walk([v], stop=is_there))
             g = None if handle._grad is None else handle._grad._value
             for left in [left for a in behind if (left := self.of(handle, a)) is not None]:
                 self.spend(left)

@@ -10,6 +10,7 @@ from stele.follow import Follower
 from stele.handle import Handle, owner
 from stele.ir.graph import Value, label_of, nested, users
 from stele.ir.origin import Where, here, is_gradient
+from stele.live import is_there
 from stele.trace import Traced
 
 
@@ -125,5 +126,5 @@ def of_traced(traced: Traced, arguments: Collection[int], steps: Steps) -> Subje
 def of_evaluated(order: Sequence[Value]) -> Subject:
     """Pending values that are computed now; a live tensor among them that carries gradients may still get some."""
     live = (h for v in order if v.args and (h := owner(v)) is not None)
-    values = (v for v in order if v.data is None or not is_gradient(v.where))
+    values = (v for v in order if not is_there(v) or not is_gradient(v.where))
     return Subject(tuple(nested(values)), any(h.requires_grad and not h.leaf for h in live))

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from stele.backend.cpu.build import settled
 from stele.backend.cpu.tuned import here
 from stele.backend.llvm.emit import structure
-from stele.evaluate import cut_at
 from stele.follow import Follower
 from stele.ir.graph import Graph, Value
 from stele.ir.origin import lines
 from stele.kernel import kinds
 from stele.kernel.fuse import fuse
+from stele.live import cut_at, is_there
 from stele.pipeline import Options, optimise
 from stele.plan import Plan, steady
 
@@ -51,7 +51,7 @@ class Programs(Follower):
     seen: dict[str, Program] = field(default_factory=dict[str, Program])
 
     def evaluated(self, order: Sequence[Value], wanted: Sequence[Value]) -> None:
-        graph = cut_at([v for v in order if v.data is not None], wanted)
+        graph = cut_at([v for v in order if is_there(v)], wanted)
         self.seen.setdefault(graph.digest, Program(graph, {}))
 
     def called(self, plan: Plan, handles: Sequence[Any], sizes: Mapping[str, int]) -> None:

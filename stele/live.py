@@ -1,0 +1,85 @@
+"""Values that users hold: expressions, and beside them what is known of them."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
+from stele.ir.graph import Graph, Op, Parameter, Value, walk
+from stele.ir.origin import Where, here
+from stele.ir.types import Type
+
+
+class Live(Value):
+    """A value that a tensor may stand for: `data` are the numbers it got, `owner` is a weak reference to who named it,
+    `call` says of what it is the result.
+
+    What ops make of live values is live. One with numbers may `forget` of what they were made, and be a leaf from then
+    on: so graphs hold values of their own, which `cut_at` makes of live ones.
+    """
+
+    __slots__ = ("call", "data", "owner")
+    __setattr__ = object.__setattr__    # type: ignore[assignment]
+
+    data: Any
+    owner: Any
+    call: Any
+
+    def __init__(self, op: Op, args: tuple[Value, ...], type: Type, where: Where, data: Any = None) -> None:
+        self.op, self.args, self.type, self.where = op, args, type, where
+        self.data, self.owner, self.call = data, None, None
+
+
+Live.kind = Live
+
+
+def alive(v: Value) -> Live:
+    """A value as one that a tensor may stand for."""
+    return v if isinstance(v, Live) else Live(v.op, v.args, v.type, v.where)
+
+
+def symbol(label: str, type: Type) -> Live:
+    """An input whose numbers come with a call."""
+    return Live(Parameter(label, type), (), type, here())
+
+
+def leaf(type: Type, data: Any, label: str = "value") -> Live:
+    """A value that is nothing but its numbers."""
+    return result(Parameter(label, type), here(), data)
+
+
+def result(op: Parameter, where: Where, data: Any) -> Live:
+    """A value that is nothing but the numbers a program made."""
+    return Live(op, (), op.of, where, data)
+
+
+def is_there(v: Value) -> TypeGuard[Live]:
+    """Whether a value has its numbers."""
+    return isinstance(v, Live) and v.data is not None
+
+
+def is_pending(v: Value) -> TypeGuard[Live]:
+    """Whether a value is to get numbers, and has none yet."""
+    return isinstance(v, Live) and v.data is None
+
+
+def is_symbolic(v: Value) -> bool:
+    """Whether a value is an input without numbers: an argument of a trace, or a placeholder."""
+    return isinstance(v.op, Parameter) and not is_there(v)
+
+
+def forget(v: Live, op: Op) -> None:
+    """Drops the history of a value that has its numbers: it is a parameter from now on."""
+    v.op, v.args, v.call = op, (), None
+
+
+def cut_at(inputs: Sequence[Value], results: Sequence[Value]) -> Graph:
+    """The graph of results whose parameters stand for `inputs`, in values of its own: live ones may lose their history.
+    """
+    meaning: dict[Value, Value] = {}
+    for v in inputs:
+        op = v.op if isinstance(v.op, Parameter) else Parameter("x", v.type)
+        meaning[v] = Value(op, (), v.type, v.where)
+    for v in walk(results, stop=meaning.__contains__):
+        if v not in meaning:
+            meaning[v] = Value(v.op, tuple(meaning[a] for a in v.args), v.type, v.where)
+    return Graph(tuple(meaning[v] for v in inputs), tuple(meaning[v] for v in results))
