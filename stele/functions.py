@@ -1,8 +1,8 @@
 """The functions of the public interface on tensors."""
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -169,7 +169,7 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTyp
     [1.0, 0.75, 0.5, 0.25]
     """
     ends = (0, start) if stop is None else (start, stop)
-    number = lambda n: arguments.number(n, "every number of arange")
+    number: Callable[[Any], float] = lambda n: arguments.number(n, "every number of arange")
     first, last, by = (n if isinstance(n, Size) else number(n) for n in map(plain, (*ends, step)))
     if generate.are_whole(first, last, by):
         dtype = type_named("int64" if dtype is None else dtype)
@@ -234,7 +234,7 @@ def from_dlpack(x: Any) -> Tensor:
     >>> st.from_dlpack(np.arange(3)).tolist()
     [0, 1, 2]
     """
-    if not hasattr(x, "__dlpack__") or (isinstance(x, np.ndarray) and x.dtype.kind not in "biufc"):
+    if not hasattr(x, "__dlpack__") or (arguments.is_array(x) and x.dtype.kind not in "biufc"):
         arguments.refuse("the argument of from_dlpack", "an array that speaks DLPack", x, "Write st.tensor(x).")
     return tensor(np.from_dlpack(x))
 
@@ -251,7 +251,7 @@ def eval(*tensors: Tensor) -> Any:
     >>> float(y)
     3.0
     """
-    for t in tensors:
+    for t in cast(tuple[Any, ...], tensors):
         if not isinstance(t, Tensor):
             arguments.refuse("every argument of eval", "a tensor", t)
     evaluate([t.value for t in tensors])

@@ -160,7 +160,7 @@ def carries_on(args: Any, loss: Tensor) -> bool:
 
 def renewed(args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[tuple[Any, ...], list[Any]]:
     """The arguments with fresh tensors in the chosen places, and these; of a module its parameters as they are."""
-    new, wrt = list(args), []
+    new, wrt = list(args), list[Any]()
     for k in numbers:
         if isinstance(args[k], tree.Branch):
             wrt.append(tree.expand(args[k]))

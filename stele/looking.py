@@ -115,8 +115,8 @@ class Looking(Handle):
         name = f.__name__
 
         def array(x: Any) -> Any:
-            if isinstance(x, list | tuple):
-                return type(x)(map(array, x)) if type(x) in (list, tuple) else x
+            if type(x) in (list, tuple):
+                return type(x)(map(array, x))
             return x.read(f"np.{name}", f"Write x.{name}(...)." if hasattr(type(x), name) else OWN) \
                 if isinstance(x, Looking) else x
 

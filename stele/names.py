@@ -76,7 +76,7 @@ def names_of(code: CodeType) -> Names:
             keys = constants(code, name, second_argument)
             attributes |= {key for key in keys if key is not None}
             any_attribute |= None in keys
-    called = lambda text: "" if (text[0].opname, text[0].arg) == (CALL, 0) else None
+    called: Finder = lambda text: "" if (text[0].opname, text[0].arg) == (CALL, 0) else None
     methods |= {UNSEEDED for name in {"default_rng", "RandomState"} & mentioned if "" in constants(code, name, called)}
     own = Names(*map(frozenset, found[:MATCH]), any_global=any_global, any_attribute=any_attribute)
     for part in code.co_consts:

@@ -1,4 +1,5 @@
 """Sizes in the hands of the user: comparing an open one is an assumption that is checked at every call."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
 import operator

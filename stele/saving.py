@@ -1,4 +1,5 @@
 """Trees of tensors and plain values as one safetensors file: written whole, found damaged by a digest, data only."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
 import hashlib

@@ -6,7 +6,7 @@ from typing import Any, TypeVar, overload
 
 from stele import tree
 from stele.backend.devices import current
-from stele.errors import ShapeError, TraceError
+from stele.errors import ShapeError, TraceError, kind
 from stele.handle import GRAD, TRACING, Handle, Tracing, tracing_into
 from stele.ir.door import public
 from stele.ir.graph import Array, Value
@@ -123,7 +123,7 @@ def scan(f: Step, init: Any, xs: Any = None, *, length: int | None = None,
     if scalar := next((v for v in stacks if not v.ndim), None):
         raise ShapeError(f"scan walks along the first axis of xs, got {scalar.type}, which has none",
                          hint="Give length= for a loop without inputs.")
-    inputs = lambda x: None if xs is None else tree.unflatten(slice_spec, x)
+    inputs: Callable[[Any], Any] = lambda x: None if xs is None else tree.unflatten(slice_spec, x)
     body = Body(f, carry_spec, inputs, TRACING.get(), ())
     while True:
         last, ys = control.scan(body, [*first, *body.outside()], stacks, length=steps, reverse=reverse)
@@ -142,10 +142,11 @@ def scan(f: Step, init: Any, xs: Any = None, *, length: int | None = None,
 
 def returned(made: Any, carry_spec: tree.Spec | None) -> tuple[list[Any], list[Any], tree.Spec | None]:
     """The leaves of the state and of the output that a step returned, and the structure of the output."""
-    if not isinstance(made, tuple) or len(made) != 2:
-        raise TraceError(f"the step of a scan returns (state, output), got {type(made).__name__}")
-    new, new_spec = tree.flatten(made[0])
+    pair: Sequence[Any] = made if isinstance(made, tuple) else ()
+    if len(pair) != 2:
+        raise TraceError(f"the step of a scan returns (state, output), got {kind(made)}")
+    new, new_spec = tree.flatten(pair[0])
     if new_spec != carry_spec:
         raise TraceError("the step of a scan returns a state of another structure than it was given",
                          hint="Return the same containers with the same keys.")
-    return new, *tree.flatten(made[1])
+    return new, *tree.flatten(pair[1])

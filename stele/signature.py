@@ -1,4 +1,5 @@
 """What of the arguments a compiled function depends on: their structure, their types, and the sizes that stay open."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
 import inspect

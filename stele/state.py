@@ -1,4 +1,5 @@
 """The Python state a function can reach: what it may read or rebind, found through names, attributes and entries."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
 import enum
@@ -18,7 +19,7 @@ from stele.handle import Handle
 from stele.ir.types import DType
 from stele.names import Names, names_of
 
-SCALARS = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, np.generic)
+SCALARS: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, np.generic)
 CONSTRUCTORS = ("__new__", "__init__", "__post_init__")
 SHOWING = ("__repr__", "__str__", "__format__", "__getstate__", "__reduce__", "__del__")    # to look at
 PACKAGES = ("site-packages", "dist-packages")   # of other environments too

@@ -1,7 +1,7 @@
 """The symbolic style: expressions over placeholders, made into functions."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from stele import tree
@@ -16,7 +16,7 @@ from stele.ir.sizes import Dim, size
 from stele.ir.types import HOME, Type
 from stele.ir.types import dtype as type_named
 from stele.live import cut_at, is_symbolic, is_there, symbol
-from stele.ops.arguments import refuse, sequence
+from stele.ops.arguments import is_mapping, refuse, sequence
 from stele.ops.arguments import size as a_size
 from stele.ops.control import Scan
 from stele.pipeline import build, options_of
@@ -121,11 +121,13 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
 
 def checked_updates(updates: Any) -> list[tuple[Tensor, Tensor]]:
     """Pairs of a tensor and what is written to it."""
-    given = updates.items() if isinstance(updates, Mapping) else sequence(updates, "updates", "pairs (tensor, new)")
-    for pair in given:
-        if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], Tensor):
-            refuse("every update", "a pair (tensor, new)", pair)
-    return [(x, constant(new, x.dtype)) for x, new in given]
+    given: Any = tuple(updates.items()) if is_mapping(updates) else updates
+    pairs: list[tuple[Tensor, Tensor]] = []
+    for found in sequence(given, "updates", "pairs (tensor, new)"):
+        match found:
+            case [Tensor() as x, new]: pairs.append((x, constant(new, x.dtype)))
+            case _: refuse("every update", "a pair (tensor, new)", found)
+    return pairs
 
 
 def written(inputs: Sequence[Tensor], outputs: Any, pairs: list[tuple[Tensor, Tensor]]) -> Traced:

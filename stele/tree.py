@@ -1,4 +1,5 @@
 """Nested containers: tuples, lists, dicts and modules taken apart into leaves and put together again."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from stele import tree
 from stele.compiled import Compiled, Method, compile
@@ -56,8 +56,8 @@ def findings(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     if isinstance(f, Function):
         return check(of_traced(f.plan.traced, (), Steps()))
     if isinstance(f, Method):
-        f, args = f.compiled, (f.instance, *args)
-    compiled: Compiled[..., Any] = f if isinstance(f, Compiled) else compile(f)
+        f, args = cast(Any, f.compiled), (f.instance, *args)
+    compiled = cast(Compiled[..., Any], f) if isinstance(f, Compiled) else compile(f)
     leaves, spec = tree.flatten((args, kwargs))
     looks = Looks()
     try:
