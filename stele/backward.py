@@ -87,7 +87,7 @@ def found(value: Live, retain: bool, seen: Seen, before: Sequence[Live | None], 
     order = walk(wanted, stop=is_there)
     work = worked(wanted, order)
     so_far = {g: ~k for k, g in enumerate(before) if g is not None}
-    inputs = [*(number.get(v, so_far.get(v, v.data)) for v in work.leaves), *map(number_of, work.literals)]
+    inputs: list[Any] = [*(number.get(v, so_far.get(v, v.data)) for v in work.leaves), *map(number_of, work.literals)]
     place = {v: k for k, v in enumerate(work.kept)}
     gone = [*work.run(), *(() if retain else free([value]))]
     forgotten = [(number[v], v.op) for v in gone if v in number]

@@ -47,7 +47,7 @@ class Family:
 class Evaluator:
     """Programs of imperative expressions by structure, how many were compiled, and operations since the last ran."""
 
-    families: dict[Any, Family] = field(default_factory=dict)
+    families: dict[Any, Family] = field(default_factory=dict[Any, Family])
     compiles: int = 0
     recorded: int = 0
     last: Program | None = None

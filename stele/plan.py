@@ -1,4 +1,5 @@
 """What one call of a traced function does, as tables: guards, inputs, results."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
 import sys

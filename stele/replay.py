@@ -46,12 +46,12 @@ class Seen:
 
     values: list[Any]
     key: Any = ()
-    literals: list[Any] = field(default_factory=list)
-    held: list[Op] = field(default_factory=list)
-    first: list[Live] = field(default_factory=list)
-    ends: list[tuple[int, Any]] = field(default_factory=list)
-    pending: list[Value] = field(default_factory=list)
-    calls: list[tuple[int, int, Any, Any]] = field(default_factory=list)
+    literals: list[Any] = field(default_factory=list[Any])
+    held: list[Op] = field(default_factory=list[Op])
+    first: list[Live] = field(default_factory=list[Live])
+    ends: list[tuple[int, Any]] = field(default_factory=list[tuple[int, Any]])
+    pending: list[Value] = field(default_factory=list[Value])
+    calls: list[tuple[int, int, Any, Any]] = field(default_factory=list[tuple[int, int, Any, Any]])
 
     def opened(self) -> list[Any]:
         """The values, and behind them those on the way to the results of calls."""
@@ -152,9 +152,9 @@ class Plan:
     results: list[int]
     forgotten: list[tuple[int, Op]]     # with what they are then: a value that is nothing but its numbers
     exact: Program | None = None
-    literals: list[Any] = field(default_factory=list)
+    literals: list[Any] = field(default_factory=list[Any])
     general: Program | None = None
-    numbers: list[int] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list[int])
 
 
 EVALUATIONS: Store[Plan] = Store()

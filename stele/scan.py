@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 from stele import tree
 from stele.backend.devices import current
@@ -142,9 +142,9 @@ def scan(f: Step, init: Any, xs: Any = None, *, length: int | None = None,
 
 def returned(made: Any, carry_spec: tree.Spec | None) -> tuple[list[Any], list[Any], tree.Spec | None]:
     """The leaves of the state and of the output that a step returned, and the structure of the output."""
-    pair: Sequence[Any] = made if isinstance(made, tuple) else ()
+    pair = cast(Sequence[Any], made) if isinstance(made, tuple) else ()
     if len(pair) != 2:
-        raise TraceError(f"the step of a scan returns (state, output), got {kind(made)}")
+        raise TraceError(f"the step of a scan returns (state, output), got {kind(cast(object, made))}")
     new, new_spec = tree.flatten(pair[0])
     if new_spec != carry_spec:
         raise TraceError("the step of a scan returns a state of another structure than it was given",

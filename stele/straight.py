@@ -1,4 +1,5 @@
 """One call of a plan as straight-line Python, written for what its arguments are: guards, the program, results."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,5 @@
 """What a function of values made of operands of some types, made again of others without asking its rules."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,4 +1,6 @@
 """The array a user holds: a handle on a value, with operators, methods, and numbers when somebody looks."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -1,4 +1,5 @@
 """A function becomes a graph: it runs once on symbols, and what it read and rebound is noted."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
 import pickle

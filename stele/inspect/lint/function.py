@@ -56,7 +56,7 @@ def findings(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     if isinstance(f, Function):
         return check(of_traced(f.plan.traced, (), Steps()))
     if isinstance(f, Method):
-        f, args = cast(Any, f.compiled), (f.instance, *args)
+        f, args = cast(Method[..., Any], f).compiled, (f.instance, *args)
     compiled = cast(Compiled[..., Any], f) if isinstance(f, Compiled) else compile(f)
     leaves, spec = tree.flatten((args, kwargs))
     looks = Looks()
