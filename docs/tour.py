@@ -24,6 +24,7 @@ from stele.ir.types import Type, float32
 from stele.kernel.fuse import fuse
 from stele.kernel.loops import show as loops_of
 from stele.kernel.lower import lower
+from stele.kernel.schedule import schedule
 from stele.kernel.slots import Slots, bytes_of
 from stele.ops import ALL
 from stele.ops.contraction import matmul
@@ -185,13 +186,16 @@ assert product_kernel.kind == "contraction", "the tanh and the 2 are in the stor
 
 # 7. Loops -----------------------------------------------------------------------------------------------------------
 #
-# A kernel becomes a nest of loops, still data that prints. Index arithmetic has replaced every movement; `lanes`
-# marks the loop that runs in vectors, `fold` a reduction. The rows are cut into tasks by shape alone, never by the
-# number of threads, so results do not depend on it.
+# A kernel becomes a raw nest of loops, still data that prints. Index arithmetic has replaced every movement; `fold` is
+# a reduction. How it runs on a machine is a value of its own, its schedule: `lanes` then marks the loop that runs in
+# vectors. The rows are cut into tasks by shape alone, never by the number of threads, so results do not depend on it.
 
 chapter("7. Loops")
-(nest,) = lower(kernels[0])
-print(loops_of(nest))
+(raw,) = lower(kernels[0])
+print(raw)
+chosen = schedule(raw, detect())
+print(chosen)
+print(*map(loops_of, chosen.nests(raw)))
 
 
 # 8. LLVM and memory -------------------------------------------------------------------------------------------------

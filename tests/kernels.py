@@ -9,7 +9,7 @@ import numpy as np
 from llvmlite import ir
 
 from stele.backend.cpu import image, jit, pool
-from stele.backend.cpu.target import detect
+from stele.backend.cpu.target import Target, detect
 from stele.backend.llvm.emit import Emitter
 from stele.backend.llvm.launch import Launch
 from stele.ir.graph import Constant, Graph, Value
@@ -61,11 +61,12 @@ class Tables:
 class Compiled:
     """One kernel as native code."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, target: Target | None = None) -> None:
+        target = target or detect()
         module, self.kernel, self.tables = ir.Module(), kernel, Tables()
-        with jit.Modules(detect()) as modules:
+        with jit.Modules(target) as modules:
             self.launches: list[Launch]
-            self.launches, _ = Emitter(module, self.tables, detect(), modules.add).emit("kernel", kernel)
+            self.launches, _ = Emitter(module, self.tables, target, modules.add).emit("kernel", kernel)
             modules.add(module)
         self.code = image.load(modules.image, self.imports())
 

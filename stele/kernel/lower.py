@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
 
-from stele.ir.graph import Constant, Literal, Value
+from stele.ir.graph import Constant, Literal, Value, walk
 from stele.ir.sizes import Dim
 from stele.ir.types import DType, Shape, float32, int64, product
 from stele.kernel import kinds
@@ -29,10 +31,9 @@ from stele.kernel.loops import (
     Store,
     Total,
     Within,
+    show,
 )
-from stele.kernel.machine import COMMON, Machine
 from stele.kernel.space import Index, Space, Stage, is_fold, measure, needs, reduced
-from stele.kernel.tasks import cut, strided
 from stele.ops.gather import CheckIndex, Gather
 from stele.ops.linear import Cast, Concatenate
 from stele.ops.random import RandomBits
@@ -40,28 +41,69 @@ from stele.ops.random import RandomBits
 Bounds = tuple[Bound, ...]
 
 
-def lower(kernel: kinds.Nest, machine: Machine = COMMON) -> list[Nest]:
-    """The loop nests of a kernel, to be run in order."""
+def here(v: Value, index: Index) -> tuple[Value, Index]:
+    """Where a result goes: where it is."""
+    return v, index
+
+
+@dataclass(frozen=True, eq=False)
+class Raw:
+    """All stages of a space one after the other in each row, before anything is decided about how they run; `place`
+    says where results go. Prints as loops."""
+
+    results: tuple[Value, ...]
+    body: frozenset[Value]
+    place: Callable[[Value, Index], tuple[Value, Index]] = here
+    written: dict[bool | None, Nest] = field(default_factory=dict[bool | None, Nest])
+
+    @cached_property
+    def space(self) -> Space:
+        """Its rows and stages."""
+        return measure(self.results, self.body)
+
+    @property
+    def question(self) -> str:
+        """How it runs, as a question: what it computes, and a number for its structure, whatever is around it."""
+        number: dict[Value, int] = {}
+        lines = [str(self.place is here)]
+        for v in walk(self.results, stop=lambda v: v not in self.body):
+            inside = v in self.body or isinstance(v.op, Literal)
+            lines.append(f"{v.op!r} {[number[a] for a in v.args]} : {v.type}" if inside else str(v.type))
+            number[v] = len(number)
+        ops = " ".join(v.op.name for v in number if v in self.body)
+        code = sha256("\n".join(lines).encode()).hexdigest()[:8]
+        return f"nest {ops:.40} -> {', '.join(str(v.type) for v in self.results):.40} {code}"
+
+    def __str__(self) -> str:
+        return show(self.loops())
+
+    @property
+    def crosses(self) -> bool:
+        """Whether lanes may run over the last row axis."""
+        return bool(self.space.rows) and self.place is here and not any(stage.sums for stage in self.space.stages)
+
+    def loops(self, across: bool | None = None) -> Nest:
+        """The nest, with lanes over the last row axis or inside of rows, or without."""
+        if across not in self.written:
+            self.written[across] = collapse(Lowering(self.space, self.body, across).nest(self.place))
+        return self.written[across]
+
+
+def lower(kernel: kinds.Nest) -> list[Raw]:
+    """The raw nests of a kernel, to be run in order."""
     (result, *_) = kernel.results
     if isinstance(result.op, Concatenate):
-        parts = [collapse(joined(result, k, kernel.body)) for k in range(len(result.args))]
-        return [nest for part in parts for nest in cut(part, machine)]
-    space = measure(kernel.results, frozenset(kernel.body))
-    inside = collapse(Lowering(space, kernel.body, False).nest())
-    if not space.rows or any(stage.sums for stage in space.stages):
-        return cut(inside, machine)
-    across = collapse(Lowering(space, kernel.body, True).nest())
-    return cut(min(inside, across, key=lambda nest: strided(nest, machine)), machine)
+        return [joined(result, k, kernel.body) for k in range(len(result.args))]
+    return [Raw(tuple(kernel.results), frozenset(kernel.body))]
 
 
-def joined(v: Value, k: int, body: Collection[Value]) -> Nest:
-    """The nest that writes operand k of a concatenation into its part of the result."""
+def joined(v: Value, k: int, body: Collection[Value]) -> Raw:
+    """The raw nest that writes operand k of a concatenation into its part of the result."""
     part, inner = v.args[k], frozenset(body) - {v}
     axis = v.op.axis % v.ndim  # type: ignore[attr-defined]
     start = sum((a.shape[axis] for a in v.args[:k]), 0)
-    space = measure((part,), inner)
-    return Lowering(space, inner, False).nest(
-        lambda _, index: (v, tuple(i + start if n == axis else i for n, i in enumerate(index))))
+    return Raw((part,), inner,
+               lambda _, index: (v, tuple(i + start if n == axis else i for n, i in enumerate(index))))
 
 
 @dataclass(frozen=True)
@@ -118,16 +160,16 @@ class Scope:
 
 
 class Lowering:
-    """Writes the loops of one space. `across` runs lanes over the last row axis instead of inside rows."""
+    """Writes the loops of one space. `across` runs lanes over the last row axis, False inside of rows, None nowhere."""
 
-    def __init__(self, space: Space, body: Collection[Value], across: bool) -> None:
+    def __init__(self, space: Space, body: Collection[Value], across: bool | None) -> None:
         self.space, self.body, self.across = space, frozenset(body), across
         self.scopes = [Scope(frozenset())]
         self.known: dict[object, Element] = {}
         self.stored: set[Value] = set()
         self.floor = 0
 
-    def nest(self, place: Callable[[Value, Index], tuple[Value, Index]] = lambda v, index: (v, index)) -> Nest:
+    def nest(self, place: Callable[[Value, Index], tuple[Value, Index]]) -> Nest:
         """All stages one after the other in each row; `place` says where results go."""
         rows, extents = self.space.rows, self.space.ranges
         outer = rows[:-1] if self.across else rows
@@ -166,7 +208,7 @@ class Lowering:
             kept = tuple(i for k, i in enumerate(stage.index) if k not in over)
             self.scopes[-1].steps.append(Store(v, linear(kept, v.shape), x, adds=True))
         for k, name in enumerate(reversed(stage.loops)):
-            self.close_loop(name, k == 0 and not self.across)
+            self.close_loop(name, k == 0 and self.across is False)
 
     def store(self, v: Value, index: Index, x: Element) -> None:
         offset = linear(index, v.shape)
@@ -255,7 +297,7 @@ class Lowering:
         parts = tuple(Part(m.op, accumulator(m), self.element(m.args[0], cls.operand)) for m in cls.members)
         del self.scopes[depth:]
         axes = tuple(Axis(n, self.space.ranges[n]) for n in cls.loops)
-        fold = Fold(axes, tuple(Block(tuple(s.steps)) for s in opened), parts, not self.across)
+        fold = Fold(axes, tuple(Block(tuple(s.steps)) for s in opened), parts, self.across is False)
         home.steps.append(fold)
         for k, m in enumerate(cls.members):
             total = self.placed(Total(accumulator(m), home.variables, fold, k))

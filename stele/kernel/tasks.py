@@ -1,4 +1,4 @@
-"""Nests made ready to run: long sums split into partial sums, rows cut into tasks by shape alone."""
+"""What schedules do to nests: long sums split into partial sums, loops as rows, tiles and blocks of lanes."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -25,46 +25,12 @@ from stele.kernel.loops import (
     Total,
     inside,
 )
-from stele.kernel.machine import Machine
 from stele.kernel.rebuild import Rebuild
 from stele.ops.elementwise.arithmetic import Add
 from stele.ops.linear import Sum
 
-LONG = 1 << 17
-"""Elements that one set of accumulators should not sum: rounding errors would add up."""
 OPEN = 64
 """About how many steps a loop of open length takes."""
-
-
-def cut(nest: Nest, machine: Machine) -> list[Nest]:
-    """The nests to run one after the other instead of a raw one."""
-    sums = [s for s in inside(nest.body) if isinstance(s, Store) and s.adds]
-    return [rows(part, machine) for part in (added(nest, sums, machine) if sums else split(nest, machine))]
-
-
-def strided(nest: Nest, machine: Machine) -> int:
-    """How badly lanes meet memory: accesses in lane loops that are neither contiguous nor the same for all lanes."""
-    found = 0 if any(isinstance(step, Loop | Fold) and lanes_in(step) for step in inside(nest.body)) else machine.few
-    for step in inside(nest.body):
-        match step:
-            case Loop(axis, body, True):
-                found += crossing(body, axis)
-            case Fold(axes, bodies, _, True) if axes:
-                short = isinstance(axes[-1].extent, int) and axes[-1].extent < machine.few and bool(nest.rows)
-                found += crossing(bodies[-1], axes[-1]) + 4 * short
-    return found
-
-
-def lanes_in(step: Loop | Fold) -> bool:
-    """Whether a loop runs in lanes."""
-    return step.lane and (isinstance(step, Loop) or bool(step.axes))
-
-
-def crossing(block: Block, lane: Axis) -> int:
-    """Loads and stores of a block that lanes along an axis make jump."""
-    offsets = [(s.offset, s.depends if isinstance(s, Load) else variables(s.offset))
-               for s in inside(block) if isinstance(s, Load | Store)]
-    return sum(lane.name in depends and coefficient(offset, lane.name) not in (0, 1) for offset, depends in offsets)
 
 
 def known(x: Dim, otherwise: int) -> int:
@@ -83,25 +49,16 @@ def core(nest: Nest) -> tuple[tuple[Step, ...], Loop | None]:
     return nest.body.steps, None
 
 
-def split(nest: Nest, machine: Machine) -> list[Nest]:
-    """A reduction that is long and has few results, as partial sums of blocks and the sum of those, in index order."""
+def summed(nest: Nest, length: int | None) -> list[Nest]:
+    """The nests to run one after the other where what is summed over many is summed in blocks of this length first."""
+    sums = [s for s in inside(nest.body) if isinstance(s, Store) and s.adds]
+    if length is None:
+        return [nest]
+    if sums:
+        return added(nest, sums, length)
     steps, across = core(nest)
-    folds = [s for s in steps if isinstance(s, Fold)]
-    if len(folds) != 1 or any(isinstance(s, Loop) for s in steps) or not folds[0].axes:
-        return [nest]
-    (fold,) = folds
-    if any(isinstance(s, Store) for body in fold.bodies for s in body):
-        return [nest]
-    width = across.axis.extent if across else 1
-    work = size_of(fold.axes) * width
-    tasks = known(size_of(nest.rows), machine.tasks) * known(ceil(width, machine.columns), machine.tasks)
-    long = across is None and known(size_of(fold.axes), 0) > LONG
-    if not (tasks < machine.tasks or long) or known(work, 4 * machine.grain) <= 2 * machine.grain:
-        return [nest]
-    step = max(1, 2 * machine.grain // known(size_of(fold.axes[1:]) * width, 1))
-    if known(fold.axes[0].extent, step + 1) <= step:
-        return [nest]
-    return partial_sums(nest, steps, fold, across, step)
+    (fold,) = (s for s in steps if isinstance(s, Fold))
+    return partial_sums(nest, steps, fold, across, length)
 
 
 def partial_sums(nest: Nest, steps: tuple[Step, ...], fold: Fold, across: Loop | None, length: int) -> list[Nest]:
@@ -128,13 +85,10 @@ def partial_sums(nest: Nest, steps: tuple[Step, ...], fold: Fold, across: Loop |
             Nest(nest.rows, 1, Block(needed(nest.prelude.steps, (*before, *tail))), wrapped(across, (*before, *tail)))]
 
 
-def added(nest: Nest, sums: list[Store], machine: Machine) -> list[Nest]:
+def added(nest: Nest, sums: list[Store], length: int) -> list[Nest]:
     """The nest with its last rows in blocks, each of which adds up on its own what is summed over all rows, and the
     sums of the blocks in order."""
     *lead, last = nest.rows
-    many = 4 * machine.tasks
-    blocks = max(1, many // known(size_of(tuple(lead)), many))
-    length = max(1, machine.grain // work_of(nest.body), -(-known(last.extent, many) // blocks))
     parts = (*lead, Axis("%block", ceil(last.extent, length)))
     memory = {s: Temporary(s.x.dtype, (*(a.extent for a in parts), product(s.value.shape))) for s in sums}
     zeros = [step for s in sums for step in zeroed(memory[s], parts)]
@@ -212,20 +166,20 @@ def operands(step: Step) -> tuple[Element, ...]:
     return tuple(found)
 
 
-def rows(nest: Nest, machine: Machine) -> Nest:
-    """The nest with its outer loops as rows, long lane loops cut, and as many rows to a task as make it worth while."""
-    if not nest.rows:
-        nest = tiled(nest, machine) or outward(nest, machine)
-    if len(nest.body.steps) == 1 and isinstance(loop := nest.body.steps[0], Loop) and loop.lane:
-        nest = blocked(nest, loop, machine)
-    grain = max(1, machine.grain // work_of(nest.body))
-    if len(nest.rows) > 1 and isinstance(n := nest.rows[-1].extent, int) and n > grain:
-        grain = next(g for g in range(grain, 0, -1) if n % g == 0 or 2 * g < grain)
-    return replace(nest, grain=grain)
+def chained(nest: Nest) -> list[Loop]:
+    """Loops of which each is all that the one around it does, perhaps behind elements; outermost first."""
+    chain: list[Loop] = []
+    steps = nest.body.steps
+    while loops := [s for s in steps if isinstance(s, Loop)]:
+        if len(loops) > 1 or any(isinstance(s, Store | Fold) for s in steps):
+            break
+        chain.append(loops[0])
+        steps = loops[0].body.steps
+    return chain
 
 
-def tiled(nest: Nest, machine: Machine) -> Nest | None:
-    """A transposing nest with the loop that walks through memory next to the lanes, both in blocks that stay in cache.
+def jumping(nest: Nest, least: int) -> tuple[list[Loop], Axis] | None:
+    """The loops of a transposing nest, and which of them walks through memory where lanes jump by more than `least`.
 
     None where lanes do not jump, or loops are not perfectly nested.
     """
@@ -236,46 +190,35 @@ def tiled(nest: Nest, machine: Machine) -> Nest | None:
         steps = steps[0].body.steps
     if len(chain) < 2 or any(isinstance(s, Loop | Fold) for s in steps):
         return None
-    lane, outer = chain[-1], [c.axis for c in chain[:-1]]
     jumps = [s for s in steps if isinstance(s, Load) and not s.computed
-             and known(coefficient(s.offset, lane.axis.name) or 0, machine.columns) > machine.few]
-    near = next((a for s in jumps for a in outer if coefficient(s.offset, a.name) == 1), None)
-    if near is None:
-        return None
-    wide, high = machine.columns, 4 * machine.columns
+             and known(coefficient(s.offset, chain[-1].axis.name) or 0, least + 1) > least]
+    near = next((c.axis for s in jumps for c in chain[:-1] if coefficient(s.offset, c.axis.name) == 1), None)
+    return None if near is None else (chain, near)
+
+
+def tiled(nest: Nest, chain: list[Loop], near: Axis, block: tuple[int, int]) -> Nest:
+    """A transposing nest with the loop that walks through memory next to the lanes, both in blocks that stay in cache.
+    """
+    lane, outer, (high, wide) = chain[-1], [c.axis for c in chain[:-1]], block
     across, along = Axis("%across", ceil(near.extent, high)), Axis("%piece", ceil(lane.axis.extent, wide))
     inner = Loop(replace(lane.axis, block=(along.name, wide)), lane.body, True)
     body = Loop(replace(near, block=(across.name, high)), Block((inner,)), False)
     return Nest((*(a for a in outer if a is not near), across, along), 1, nest.prelude, Block((body,)))
 
 
-def outward(nest: Nest, machine: Machine) -> Nest:
-    """The outer loops of a single loop nest as rows; loops stay inside where a row would be too short without them."""
-    chain: list[Loop] = []
-    steps = nest.body.steps
-    while loops := [s for s in steps if isinstance(s, Loop)]:
-        if len(loops) > 1 or any(isinstance(s, Store | Fold) for s in steps):
-            break
-        chain.append(loops[0])
-        steps = loops[0].body.steps
-    inner, count = 1, len(chain)
-    while count > 1 and inner < machine.stretch:
-        count -= 1
-        inner *= known(chain[count].axis.extent, machine.stretch)
-    if count < 1 or (count == len(chain) and len(chain) > 1):
-        return nest
-    outer = chain[:count] if len(chain) > 1 else []
+def outward(nest: Nest, count: int) -> Nest:
+    """The nest with so many of its outer loops as rows."""
+    chain = chained(nest)
+    outer = chain[:count]
     hoisted = tuple(s for loop in outer for s in loop.body.steps if not isinstance(s, Loop))
-    steps = (*(s for s in nest.body if not isinstance(s, Loop)), *hoisted, chain[len(outer)])
+    steps = (*(s for s in nest.body if not isinstance(s, Loop)), *hoisted, chain[count])
     return Nest(tuple(c.axis for c in outer), 1, nest.prelude, Block(steps))
 
 
-def blocked(nest: Nest, loop: Loop, machine: Machine) -> Nest:
-    """A long lane loop in blocks, one more row axis."""
-    work = max(1, work_of(loop.body))
-    size = max(machine.columns, machine.grain // work // machine.columns * machine.columns)
-    if known(loop.axis.extent, size + 1) <= size:
-        return nest
+def blocked(nest: Nest, size: int) -> Nest:
+    """The one loop of a nest, in lanes, in blocks of a size: one more row axis."""
+    (loop,) = nest.body.steps
+    assert isinstance(loop, Loop)
     block = Axis("%piece", ceil(loop.axis.extent, size))
     axis = replace(loop.axis, block=(block.name, size))
     return Nest((*nest.rows, block), 1, nest.prelude, Block((Loop(axis, loop.body, True),)))

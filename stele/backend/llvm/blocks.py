@@ -13,8 +13,7 @@ from stele.backend.llvm.memory import Mask
 from stele.backend.llvm.nest import least, loop, shuffle
 from stele.backend.llvm.scalars import Scalar
 from stele.ir.types import Type, bool_
-from stele.kernel.cost import instructions
-from stele.kernel.loops import Apply, Axis, Block, Fold, Generate, Loop, Part, Step, Store, inside
+from stele.kernel.loops import Axis, Block, Fold, Loop, Part, Step, Store
 
 
 class Blocks(Elements):
@@ -31,7 +30,7 @@ class Blocks(Elements):
     def step(self, step: Step) -> None:
         match step:
             case Loop(axis, body, lane) if lane:
-                for _ in self.vectors(axis, unrolled(body)):
+                for _ in self.vectors(axis, self.side[step]):
                     self.block(body)
             case Loop(axis, body, _):
                 with self.serial(axis):
@@ -91,7 +90,7 @@ class Blocks(Elements):
     def fold(self, fold: Fold) -> None:
         """The loops of a fold, and its totals."""
         outer = self.lanes
-        many = unrolled(fold.bodies[-1]) if fold.lane and fold.axes else 1
+        many = self.side[fold] if fold.lane and fold.axes else 1
         cells = [self.cells(part, fold, many) for part in fold.parts]
         self.nested(fold, 0, many, cells)
         self.lanes = outer
@@ -165,10 +164,3 @@ class Blocks(Elements):
         lanes = self.s.lanes
         picks = [(k + step) % lanes for k in range(lanes)]
         return self.s.element(shuffle(self.b, x.value, x.value, picks), x.dtype)
-
-
-def unrolled(body: Block) -> int:
-    """How many vectors run side by side: more where little is computed."""
-    work = sum(instructions(step.op, *(a.dtype for a in step.args)) for step in inside(body) if isinstance(step, Apply))
-    work += sum(64 for step in inside(body) if isinstance(step, Generate) and len(step.args) > 0)
-    return 4 if work <= 8 else 2 if work <= 40 else 1

@@ -1,7 +1,7 @@
 """Elements of the loop IR as registers: one for each vector side by side, or one that is the same for all lanes."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -64,6 +64,7 @@ class Elements:
         self.places: dict[Step, tuple[ir.Value, Dim]] = {}
         self.streams = frozenset[Step]()
         self.long = frozenset[Step]()
+        self.side: Mapping[Step, int] = {}
 
     def advance(self, block: Block) -> None:
         """Moves the address of each access inside as far as the loop variables known here say."""

@@ -32,16 +32,17 @@ from stele.backend.llvm.scatter import emit_scatter
 from stele.ir import stages
 from stele.ir.graph import Value
 from stele.ir.report import Report
-from stele.ir.sizes import Dim, Size, of, size
-from stele.ir.types import float64, product
+from stele.ir.sizes import Dim, size
+from stele.ir.types import product
 from stele.kernel import kinds
 from stele.kernel.choice import Noted
-from stele.kernel.index import coefficient, plain
+from stele.kernel.index import coefficient
 from stele.kernel.kinds import Launched
 from stele.kernel.loops import Load, Nest, Store, Temporary, inside, show
 from stele.kernel.lower import lower
 from stele.kernel.machine import Machine
 from stele.kernel.memory import FRESH
+from stele.kernel.schedule import Rows, in_lanes, schedule
 from stele.kernel.slots import Slots as Table
 
 
@@ -192,15 +193,17 @@ def emit_kernel(module: ir.Module, name: str, kernel: Launched, slots: Slots, ta
 
 def emit_nests(module: ir.Module, name: str, kernel: kinds.Nest, slots: Slots, target: Machine) -> list[Launch]:
     """Adds the functions of loops of our own."""
-    nests = lower(kernel, target)
-    stages.show("loops", lambda: "\n".join(map(show, nests)), name)
+    scheduled = [(raw, schedule(raw, target)) for raw in lower(kernel)]
+    nests = [(nest, rows) for raw, chosen in scheduled for nest, rows in zip(chosen.nests(raw), chosen.rows)]
+    stages.show("loops", lambda: "\n".join((*(f"schedule {chosen}" for _, chosen in scheduled),
+                                            *(show(nest) for nest, _ in nests))), name)
     temporaries = {buffer: slots.temp(product(buffer.shape) * buffer.dtype.bytes)
-                   for nest in nests for step in inside(nest.body)
+                   for nest, _ in nests for step in inside(nest.body)
                    if isinstance(step, Store) and isinstance(buffer := step.value, Temporary)}
     launches: list[Launch] = []
-    for k, nest in enumerate(nests):
+    for k, (nest, rows) in enumerate(nests):
         function = name if len(nests) == 1 else f"{name}.{k}"
-        emit_nest(Frame(new_kernel(module, function), slots, temporaries), nest, target)
+        emit_nest(Frame(new_kernel(module, function), slots, temporaries), nest, rows, target.fma)
         launches.append(Launch(function, nest.tasks, parts=parts_of(nest) if len(nests) == 1 else 1))
     return launches
 
@@ -217,17 +220,18 @@ def parts_of(nest: Nest) -> int:
     return parts
 
 
-def emit_nest(frame: Frame, nest: Nest, target: Machine) -> None:
+def emit_nest(frame: Frame, nest: Nest, rows: Rows, fma: bool) -> None:
     """The function of one nest: its tasks are `grain` rows each."""
-    blocks = Blocks(frame, LLVMScalars(frame.b, lanes_of(nest, target), target.fma))
-    blocks.streams = frozenset(s for s in inside(nest.body) if isinstance(s, Store) and streams(s, target))
-    blocks.long = frozenset(s for s in inside(nest.body) if isinstance(s, Load) and is_long(s, target))
+    blocks = Blocks(frame, LLVMScalars(frame.b, rows.lanes, fma))
+    stores, loads = ([s for s in inside(nest.body) if isinstance(s, kind)] for kind in (Store, Load))
+    blocks.streams, blocks.long = frozenset(stores[k] for k in rows.past), frozenset(loads[k] for k in rows.ahead)
+    blocks.side = dict(zip(in_lanes(nest.body), rows.side, strict=True))
     blocks.block(nest.prelude)
     extents = [frame.integer(axis.extent) for axis in nest.rows]
-    rows = frame.integer(product(tuple(axis.extent for axis in nest.rows)))
+    count = frame.integer(product(tuple(axis.extent for axis in nest.rows)))
     begin, end = frame.tasks
     start = frame.b.mul(begin, i64(nest.grain))
-    stop = least(frame.b, frame.b.mul(end, i64(nest.grain)), rows)
+    stop = least(frame.b, frame.b.mul(end, i64(nest.grain)), count)
     with loop(frame.b, start, stop) as row:
         for axis, extent in zip(reversed(nest.rows[1:]), reversed(extents[1:])):
             frame.at[axis.name] = frame.b.urem(row, extent)
@@ -239,27 +243,3 @@ def emit_nest(frame: Frame, nest: Nest, target: Machine) -> None:
         frame.b.fence("seq_cst")
     frame.b.ret_void()
 
-
-def streams(store: Store, target: Machine) -> bool:
-    """Whether a store goes past the caches: to a value too large to be found there again, in aligned vectors.
-
-    That spares reading what is overwritten. A fence then makes such stores visible before the task is done.
-    """
-    value, lanes = store.value, target.vector_bytes // store.value.dtype.bytes
-    if isinstance(value, Temporary) or not isinstance(size := value.type.size, int) or value.dtype.bytes < 4:
-        return False
-    odd = [term for monomial, k in of(store.offset).terms if k % lanes for term in [Size(((monomial, k),))]]
-    aligned = size % lanes == 0 and len(odd) <= 1 and all(plain(term) for term in odd)
-    return aligned and size * value.dtype.bytes >= target.l3
-
-
-def is_long(load: Load, target: Machine) -> bool:
-    """Whether a load is of an array that the second cache cannot hold, whose rows are taken in order."""
-    size = product(load.value.shape)
-    return not load.computed and (not isinstance(size, int) or size * load.dtype.bytes >= target.l2)
-
-
-def lanes_of(nest: Nest, target: Machine) -> int:
-    """Lanes of a vector: of float64 where most memory is, else of float32."""
-    widths = [step.value.dtype == float64 for step in inside(nest.body) if isinstance(step, Load | Store)]
-    return target.vector_bytes // (8 if 2 * sum(widths) > len(widths) else 4)

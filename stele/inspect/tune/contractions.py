@@ -1,4 +1,4 @@
-"""The products and convolutions of programs, each as a graph of its own with what is fused into it."""
+"""The products, convolutions and large loops of programs, each as a graph of its own with what is fused into it."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -11,8 +11,11 @@ from stele.backend.llvm.emit import structure
 from stele.follow import Follower
 from stele.ir.graph import Graph, Value
 from stele.ir.origin import lines
+from stele.ir.sizes import at, names
+from stele.ir.types import Type
 from stele.kernel import kinds
 from stele.kernel.fuse import fuse
+from stele.kernel.slots import bytes_of
 from stele.live import cut_at, is_there
 from stele.pipeline import Options, optimise
 from stele.plan import Plan, steady
@@ -20,8 +23,8 @@ from stele.plan import Plan, steady
 
 @dataclass(frozen=True)
 class Contraction:
-    """One kernel as a graph, the product it is about, numbers for open sizes, the parameters that stay the same from
-    call to call, and how many kernels are like it.
+    """One kernel as a graph, the product it is about or the last value of its loops, numbers for open sizes, the
+    parameters that stay the same from call to call, and how many kernels are like it.
     """
 
     graph: Graph
@@ -70,16 +73,23 @@ class Programs(Follower):
         return list(found.values())
 
 
-def contractions(graph: Graph, sizes: Mapping[str, int], same: Collection[Value] = ()
+def contractions(program: Graph, sizes: Mapping[str, int], same: Collection[Value] = ()
                  ) -> Iterator[tuple[object, Contraction]]:
-    """The contractions of an optimised graph and of its loops, each with what is the same for equal ones; `same` are
-    the values that stay from call to call.
+    """The contractions and large loops of an optimised graph and of its own loops, each with what is the same for equal
+    ones; `same` are the values that stay from call to call.
     """
-    for kernel in fuse(graph, here()).kernels:
-        if isinstance(kernel, kinds.Contraction):
+    for kernel in fuse(program, here()).kernels:
+        if isinstance(kernel, kinds.Contraction) or (isinstance(kernel, kinds.Nest) and is_large(kernel, sizes)):
             unchanged = tuple(k for k, v in enumerate(kernel.inputs) if v in same)
-            yield (structure(kernel, (*kernel.inputs, *kernel.body)), unchanged), \
-                Contraction(cut_at(kernel.inputs, kernel.results), kernel.anchor, sizes, unchanged)
-    for v in graph:
+            graph, about = cut_at(kernel.inputs, kernel.results), kernel.anchor or kernel.results[-1]
+            yield (structure(kernel, (*kernel.inputs, *kernel.body)), unchanged), Contraction(
+                graph, about, sizes, unchanged)
+    for v in program:
         for inner in v.op.graphs:
             yield from contractions(inner, sizes)
+
+
+def is_large(kernel: kinds.Nest, sizes: Mapping[str, int]) -> bool:
+    """Whether no second cache holds what loops read and write, so that it matters how they run."""
+    shapes = [v.type for v in (*kernel.inputs, *kernel.results) if isinstance(v.type, Type)]
+    return sum(at(bytes_of(t), sizes) for t in shapes if names(bytes_of(t)) <= sizes.keys()) > here().l2
