@@ -12,7 +12,6 @@ from stele.follow import Follower
 from stele.ir.graph import Graph, Value
 from stele.ir.origin import lines
 from stele.ir.sizes import at, names
-from stele.ir.types import Type
 from stele.kernel import kinds
 from stele.kernel.fuse import fuse
 from stele.kernel.slots import bytes_of
@@ -91,5 +90,5 @@ def contractions(program: Graph, sizes: Mapping[str, int], same: Collection[Valu
 
 def is_large(kernel: kinds.Nest, sizes: Mapping[str, int]) -> bool:
     """Whether no second cache holds what loops read and write, so that it matters how they run."""
-    shapes = [v.type for v in (*kernel.inputs, *kernel.results) if isinstance(v.type, Type)]
-    return sum(at(bytes_of(t), sizes) for t in shapes if names(bytes_of(t)) <= sizes.keys()) > here().l2
+    bytes_ = [bytes_of(v.type) for v in (*kernel.inputs, *kernel.results)]
+    return sum(at(n, sizes) for n in bytes_ if names(n) <= sizes.keys()) > here().l2
