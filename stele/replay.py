@@ -175,10 +175,10 @@ def recognise(plan: Plan, seen: Seen) -> None:
 def recognised(wanted: Live) -> tuple[Plan, Any, list[Any], list[Live]] | None:
     """The plan, program, inputs and values of a pending expression whose pattern is known."""
     for plan, key, calls in (PATTERNS.get(wanted.call[0]) if wanted.call else None) or ():
-        values: list[Any] = [wanted]
+        values = [wanted]       # and operands of calls, which are live too
         for k, template in calls:
             v = values[k]
-            call = v.call if isinstance(v, Live) else None
+            call = v.call
             if call is None or call[0] is not template or call[2] or v.data is not None or (
                     k and v.owner() is not None and owned(v)[0]):
                 break
