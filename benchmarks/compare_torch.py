@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import stele as st
+from stele.arrays.tensor import Tensor
 from stele.data import find_images, find_texts, unit
-from stele.tensor import Tensor
 from stele.train.models import ResNet50
 
 PEER = Path(__file__).resolve().parent / "torch_results.py"

@@ -17,9 +17,9 @@ import numpy as np
 
 import stele as st
 from stele import optim
+from stele.arrays.tensor import lift
 from stele.ir.graph import Array, Op, Value
 from stele.ir.types import Type
-from stele.tensor import lift
 from stele.train.models import Cnn
 from stele.train.workloads import Trainer
 

@@ -13,8 +13,8 @@ import numpy as np
 
 import stele as st
 from stele import nn, optim
+from stele.arrays.tensor import Tensor
 from stele.nn import init
-from stele.tensor import Tensor
 
 BATCH, LENGTH, FEATURES, HIDDEN = 64, 150, 125, 100
 

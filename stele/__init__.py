@@ -2,19 +2,29 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from stele import functions
+from stele.arrays import functions
+from stele.arrays.functions import *  # noqa: F403
+from stele.arrays.random import (
+    bernoulli,
+    default_generator,
+    dropout,
+    manual_seed,
+    normal,
+    rand,
+    randint,
+    randn,
+    uniform,
+)
+from stele.arrays.spellings import FUNCTIONS, unknown
+from stele.arrays.tensor import Tensor, tensor
 from stele.backend.devices import find as device
-from stele.compiled import compile
-from stele.functions import *  # noqa: F403
-from stele.gradient import grad, gradients, hessian, jvp, value_and_grad, vjp
-from stele.handle import enable_grad, no_grad
+from stele.call.compiled import compile
+from stele.call.symbolic import function, placeholder
+from stele.eager.handle import enable_grad, no_grad
+from stele.higher.gradient import grad, gradients, hessian, jvp, value_and_grad, vjp
+from stele.higher.scan import scan
 from stele.ir.types import bfloat16, bool_, float16, float32, float64, int32, int64, uint8, uint32
 from stele.pipeline import Options, get_threads, set_threads
-from stele.random import bernoulli, default_generator, dropout, manual_seed, normal, rand, randint, randn, uniform
-from stele.scan import scan
-from stele.spellings import FUNCTIONS, unknown
-from stele.symbolic import function, placeholder
-from stele.tensor import Tensor, tensor
 
 if TYPE_CHECKING:
     from stele import data, linalg, nn, optim

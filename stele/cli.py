@@ -5,9 +5,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from stele.rosetta.options import BenchOptions
-from stele.train.arguments import Commands, Doctor, run
-from stele.train.options import FeatureOptions, LintOptions, TrainOptions, TuneOptions
+from stele.commands.arguments import Commands, Doctor, run
+from stele.commands.options import BenchOptions, FeatureOptions, LintOptions, TrainOptions, TuneOptions
 
 
 def later(module: str, name: str) -> Callable[[Any], int | None]:
@@ -18,10 +17,10 @@ def later(module: str, name: str) -> Callable[[Any], int | None]:
 COMMANDS: Commands = {
     TrainOptions: later("stele.train.training", "train"),
     FeatureOptions: later("stele.train.features", "features"),
-    BenchOptions: later("stele.rosetta.command", "bench"),
-    LintOptions: later("stele.inspect.lint.command", "lint_file"),
-    TuneOptions: later("stele.inspect.tune.command", "tune"),
-    Doctor: later("stele.inspect.doctor", "show"),
+    BenchOptions: later("stele.commands.bench", "bench"),
+    LintOptions: later("stele.commands.lint", "lint_file"),
+    TuneOptions: later("stele.commands.tune", "tune"),
+    Doctor: later("stele.commands.doctor", "show"),
 }
 
 

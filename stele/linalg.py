@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from stele.arrays.spellings import LINALG, unknown
+from stele.arrays.spoken import publish
+from stele.arrays.tensor import lift
 from stele.ops import linalg
-from stele.spellings import LINALG, unknown
-from stele.spoken import publish
-from stele.tensor import lift
 
 __all__ = ["solve"]
 

@@ -1,7 +1,7 @@
 """Linear algebra on tensors, under the names of the array API standard's extension."""
 # Written by tools/make_stubs.py.
-from stele.tensor import Tensor
-from stele.tensor import TensorLike
+from stele.arrays.tensor import Tensor
+from stele.arrays.tensor import TensorLike
 
 __all__ = ['solve']
 def solve(x: TensorLike, b: TensorLike) -> Tensor:

@@ -14,10 +14,10 @@ from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save as pack
 
 from stele import files
+from stele.arrays.tensor import Tensor, tensor
 from stele.errors import DataError
 from stele.ir.graph import Array
 from stele.ir.types import bfloat16
-from stele.tensor import Tensor, tensor
 
 TREE, DIGEST = "stele", "sha256"    # the entries of the file's metadata
 DTYPES: dict[str, Any] = {

@@ -14,9 +14,9 @@ import numpy as np
 import stele as st
 from stele import nn, optim
 from stele.backend.reference import run
+from stele.eager.evaluate import cut_at
+from stele.eager.handle import is_symbolic
 from stele.errors import SteleError
-from stele.evaluate import cut_at
-from stele.handle import is_symbolic
 from stele.ir.graph import Value, walk
 
 LEFT_OUT = {"Options", "Tensor", "load", "save", "lint", "set_threads", "manual_seed", "summary", "enable_grad",

@@ -11,7 +11,7 @@ import stele as st
 from stele import nn
 from stele.backend import reference
 from stele.backend.buffers import Buffer
-from stele.compiled import Compiled
+from stele.call.compiled import Compiled
 from stele.ir.graph import Array
 from stele.ir.types import float64
 from stele.train.models import Cnn, Sentiment

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from stele.arrays.tensor import lift
 from stele.ir.graph import Array, Item, Op, Value
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, int64
 from stele.ops.contraction import widened
 from stele.ops.linear import Sum
-from stele.tensor import lift
 
 
 class Running(Op):

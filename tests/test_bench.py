@@ -15,14 +15,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stele.commands import bench as command
+from stele.commands.options import BenchOptions
 from stele.errors import ConfigError, DataError
-from stele.rosetta import bench, command, isa, probe, rows
+from stele.rosetta import bench, isa, probe, rows
 from stele.rosetta.accuracy import run_line
 from stele.rosetta.bench import SLOW, STEPS, Bench, Effort, Entry, contenders
 from stele.rosetta.compare import Verdict, verdicts
 from stele.rosetta.machine import Machine
 from stele.rosetta.markdown import HOW, markdown
-from stele.rosetta.options import BenchOptions
 from stele.rosetta.page import page
 from stele.rosetta.probe import Installed
 from stele.rosetta.process import KEEPING, Died, Process

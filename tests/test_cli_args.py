@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from stele.commands.arguments import Doctor, parse, run
+from stele.commands.options import BenchOptions, FeatureOptions, LintOptions, TrainOptions, TuneOptions
 from stele.errors import DataError
-from stele.rosetta.options import BenchOptions
-from stele.train.arguments import Doctor, parse, run
-from stele.train.options import FeatureOptions, LintOptions, TrainOptions, TuneOptions
 from stele.train.run import Run
 
 

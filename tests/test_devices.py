@@ -20,12 +20,13 @@ from test_nn import CASES as LAYERS
 from test_nn import first
 
 import stele as st
-from stele import evaluate, nn, optim
+from stele import nn, optim
 from stele.backend import locks, queued
 from stele.backend.buffers import MEMORY, Buffer
 from stele.backend.devices import find
 from stele.backend.parts import cut
 from stele.backend.reference import run
+from stele.eager import evaluate
 from stele.errors import DeviceError, GraphError, IndexOutOfRange
 from stele.ir.graph import Graph, Value, parameter
 from stele.ir.text import parse, show

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stele.inspect.doctor import doctor
+from stele.commands.doctor import doctor
 
 
 def test_doctor_names_what_it_finds(monkeypatch: pytest.MonkeyPatch) -> None:

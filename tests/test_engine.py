@@ -20,13 +20,13 @@ from benchmarks.scan import NormalisedGRU, training
 from stele import nn, ops, optim
 from stele.backend.buffers import MEMORY, Block, Buffer
 from stele.backend.cpu import pool
+from stele.call.plan import donations
+from stele.eager.evaluate import EVALUATOR
 from stele.errors import IndexOutOfRange
-from stele.evaluate import EVALUATOR
 from stele.ir.graph import Array, Op
 from stele.ir.origin import lines
 from stele.ir.text import parse, show
 from stele.pipeline import Options, build
-from stele.plan import donations
 from stele.train.models import Cnn, ResNet50
 from stele.train.workloads import DIMS, Trainer
 from tests.first_steps import SEED, WORKLOADS, distance, gradients_of, images

@@ -17,8 +17,8 @@ import pytest
 
 import stele as st
 from stele import data, nn, optim
+from stele.arrays.spellings import METHODS
 from stele.ir.types import DType
-from stele.spellings import METHODS
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted(m.name for m in pkgutil.walk_packages(st.__path__, "stele."))

@@ -8,10 +8,10 @@ import pytest
 from safetensors.numpy import save_file
 
 import stele as st
+from stele.commands.options import FeatureOptions
 from stele.errors import DataError
 from stele.train.features import features
 from stele.train.models import ResNet20, ResNet50
-from stele.train.options import FeatureOptions
 
 PIL = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 

@@ -19,13 +19,13 @@ import pytest
 from formats import ROOT
 
 import stele as st
+from stele.arrays.tensor import lift
 from stele.backend.buffers import MEMORY
 from stele.backend.reference import run
 from stele.errors import DataError, GraphError, NotANumber
 from stele.ir.graph import Array, Graph, Op, Value, parameter
 from stele.ir.types import DTYPES, Type, dtype, float32
 from stele.ops.linear import along, swap_last
-from stele.tensor import lift
 from stele.transform.batch import batch
 from tests.host_ops import does, ordered, running, spread, squares
 from tests.styles import all_give

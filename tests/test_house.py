@@ -15,7 +15,6 @@ ROOT = Path(__file__).resolve().parents[1]
 HOUSE = ROOT / "stele"
 
 # One row per floor, lowest first; a module may import its own floor (without a cycle) and those below.
-# FRONT stands for every file directly in `stele/` that no other row names.
 FLOORS = (
     "errors config files",
     "ir",
@@ -23,8 +22,13 @@ FLOORS = (
     "transform",
     "kernel",
     "backend",
-    "FRONT",
-    "nn optim data train inspect saving cli __main__ interop rosetta",
+    "pipeline",
+    "eager",
+    "arrays linalg",
+    "tracing",
+    "call",
+    "higher",
+    "nn optim data train inspect saving cli commands __main__ interop rosetta",
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}
 TOP = FLOORS[-1].split()
@@ -32,7 +36,7 @@ TOP = FLOORS[-1].split()
 # Files that may load a module inside a function: passes and backends by name, rooms that load when named, commands and
 # their arguments when they are asked for, devices when they are first named, what measures a machine, a workload's
 # program by name.
-LOADERS = ("stele/pipeline.py", "stele/__init__.py", "stele/cli.py", "stele/train/arguments.py",
+LOADERS = ("stele/pipeline.py", "stele/__init__.py", "stele/cli.py", "stele/commands/arguments.py",
            "stele/backend/devices.py", "stele/backend/cpu/tuned.py", "stele/backend/cpu/pool.py",
            "stele/rosetta/bench.py")
 
@@ -58,8 +62,7 @@ def shown(path: Path) -> str:
 
 def room(name: str) -> str:
     """The part of the house a module belongs to; '' for `stele` itself."""
-    part = [*name.split("."), ""][1]
-    return "FRONT" if part and part not in FLOOR and (HOUSE / f"{part}.py").exists() else part
+    return [*name.split("."), ""][1]
 
 
 MODULES = {module(f): f for f in FILES}

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from stele.cli import COMMANDS
-from stele.follow import FOLLOWER
+from stele.commands.arguments import run
+from stele.eager.follow import FOLLOWER
 from stele.inspect.lint.watch import Watch
-from stele.train.arguments import run
 
 START = """
 import numpy as np

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import stele as st
-from stele.random import GENERATOR
+from stele.arrays.random import GENERATOR
 
 
 def test_a_seed_starts_the_same_stream() -> None:

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import stele as st
-from stele import backward, evaluate, replay
+from stele.eager import backward, evaluate, replay
+from stele.eager.evaluate import EVALUATOR
 from stele.errors import GraphError, IndexOutOfRange
-from stele.evaluate import EVALUATOR
 from stele.ir import origin
 from stele.ir.origin import lines
 from stele.nn.layers import Linear
@@ -24,7 +24,7 @@ from stele.nn.module import Module
 from stele.ops import linear
 from stele.optim.optimizers import SGD, Adam, AdamW
 
-tensor: Any = sys.modules["stele.tensor"]      # whose name in the package is a function's
+tensor: Any = sys.modules["stele.arrays.tensor"]      # whose name in the package is a function's
 RANDOM = np.random.default_rng(0)
 X = RANDOM.standard_normal((8, 6)).astype(np.float32)
 LABELS = RANDOM.integers(0, 3, 8)

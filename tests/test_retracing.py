@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import stele as st
-from stele.names import names_of
+from stele.tracing.names import names_of
 
 PRELUDE = """
 import asyncio, functools, itertools

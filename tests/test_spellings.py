@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import stele as st
-from stele import data, nn, optim, spellings
+from stele import data, nn, optim
+from stele.arrays import spellings
 from stele.errors import ArgumentError, UnknownName
 
 X = st.tensor(np.arange(6.0, dtype=np.float32).reshape(2, 3))

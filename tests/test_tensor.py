@@ -14,8 +14,8 @@ import pytest
 
 import stele as st
 from stele import config
+from stele.eager.evaluate import EVALUATOR
 from stele.errors import DTypeError, GraphError, IndexOutOfRange, ShapeError
-from stele.evaluate import EVALUATOR
 from stele.ir.graph import Value, parameter
 from stele.ir.types import Type
 

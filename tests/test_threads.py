@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import stele as st
-from stele import variants
 from stele.backend.cpu import pool
+from stele.call import variants
 
 
 def test_threads_that_begin_a_step_at_once_trace_it_once() -> None:

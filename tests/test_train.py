@@ -18,11 +18,11 @@ from safetensors.numpy import load_file
 
 import stele as st
 from stele import nn, optim
+from stele.commands.options import TrainOptions
 from stele.data import Dataset, Split, find_images, find_texts
 from stele.errors import DataError
 from stele.train import workloads
 from stele.train.models import Cnn, ResNet20, ResNet50, Sentiment
-from stele.train.options import TrainOptions
 from stele.train.stop import Stop, Stopped
 from stele.train.training import train
 from stele.train.workloads import Trainer

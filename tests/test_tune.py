@@ -13,14 +13,14 @@ import stele as st
 from stele.backend.cpu import tuned
 from stele.backend.cpu.target import detect
 from stele.cli import COMMANDS
-from stele.follow import FOLLOWER
+from stele.commands.arguments import run
+from stele.eager.follow import FOLLOWER
 from stele.inspect.tune.contractions import Contraction, Programs
 from stele.inspect.tune.measure import Trial, build, operands
 from stele.inspect.tune.search import Search
 from stele.ir.report import Report
 from stele.kernel.choice import Choices
 from stele.pipeline import write
-from stele.train.arguments import run
 from tests.replay.digest import request
 from tests.replay.machines import MACHINES
 

@@ -1,6 +1,6 @@
 """Writes what type checkers and editors read of the modules whose functions are made of functions of values.
 
-    python tools/make_stubs.py      # writes stele/functions.pyi, stele/linalg.pyi and stele/tensor.pyi
+    python tools/make_stubs.py      # writes stele/arrays/functions.pyi, stele/linalg.pyi and stele/arrays/tensor.pyi
 
 What a `def` says is copied; what `lift` makes says its signature itself. A test holds the files current.
 """
@@ -15,18 +15,24 @@ from pathlib import Path
 from typing import Any
 
 HOUSE = Path(__file__).resolve().parents[1] / "stele"
-MODULES = ("functions", "linalg", "tensor")
+MODULES = ("arrays.functions", "linalg", "arrays.tensor")
 WIDTH = 120
 INHERITED = {"__hash__": "def __hash__(self) -> int:"}
 NEEDED = {"builtins": "import builtins", "Sequence": "from collections.abc import Sequence",
-          "Tensor": "from stele.tensor import Tensor", "TensorLike": "from stele.tensor import TensorLike"}
+          "Tensor": "from stele.arrays.tensor import Tensor",
+          "TensorLike": "from stele.arrays.tensor import TensorLike"}
 UNSAID = {"public"}     # decorators that change no signature
 CHANGED = {"__eq__", "__ne__"}      # methods that answer otherwise than those of `object`
 
 
+def file(name: str, suffix: str) -> Path:
+    """The file of a module, or its stub."""
+    return (HOUSE / name.replace(".", "/")).with_suffix(suffix)
+
+
 def stub(name: str) -> str:
     """The text of a module's stub."""
-    tree = ast.parse((HOUSE / f"{name}.py").read_text())
+    tree = ast.parse(file(name, ".py").read_text())
     room = vars(importlib.import_module(f"stele.{name}"))
     body = list(declarations(tree.body, room))
     used = {node.id for line in body for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
@@ -122,7 +128,7 @@ def said(words: str | None, indent: str) -> Iterator[str]:
 def main() -> None:
     """Writes all stubs."""
     for name in MODULES:
-        (HOUSE / f"{name}.pyi").write_text(stub(name))
+        file(name, ".pyi").write_text(stub(name))
 
 
 if __name__ == "__main__":

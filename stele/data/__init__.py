@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from stele.arrays.spellings import DATA, unknown
 from stele.data.cifar import cifar10
 from stele.data.download import download
 from stele.data.find import find_images, find_texts
@@ -10,7 +11,6 @@ from stele.data.imdb import imdb
 from stele.data.loader import Loader
 from stele.data.packaged import fashion_sample, sentence_sample
 from stele.data.sets import Dataset, Split, unit
-from stele.spellings import DATA, unknown
 
 __all__ = ["Dataset", "Loader", "Split", "cifar10", "download", "fashion_mnist", "fashion_sample", "find_images",
            "find_texts", "imdb", "mnist", "read_idx", "sentence_sample", "unit"]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from stele.arrays.spellings import LAYERS, unknown
 from stele.nn import init
 from stele.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from stele.nn.layers import (
@@ -26,7 +27,6 @@ from stele.nn.losses import binary_cross_entropy_with_logits, cross_entropy, mse
 from stele.nn.module import Module
 from stele.nn.recurrent import GRU, LSTM
 from stele.nn.summary import Summary, summary
-from stele.spellings import LAYERS, unknown
 
 __all__ = [
     "GELU", "GRU", "LSTM", "AvgPool2d", "BatchNorm2d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",

@@ -4,14 +4,14 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any, ClassVar
 
-from stele import functions as F
+from stele.arrays import functions as F
+from stele.arrays.tensor import Tensor
 from stele.errors import ShapeError
 from stele.ir.door import public
 from stele.nn import init
 from stele.nn.layers import images
 from stele.nn.module import Module
 from stele.ops.arguments import each, padding, positive
-from stele.tensor import Tensor
 
 Each = int | tuple[int, ...]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 from math import prod, sqrt
 from typing import Any
 
-from stele import functions as F
+from stele.arrays import functions as F
+from stele.arrays.random import rand, randn
+from stele.arrays.tensor import Tensor
 from stele.errors import ShapeError
 from stele.ir.door import public
 from stele.ops.arguments import shape as sizes
-from stele.random import rand, randn
-from stele.tensor import Tensor
 
 __all__ = ["fans", "he_normal", "he_uniform", "normal", "ones", "uniform", "xavier_normal", "xavier_uniform", "zeros"]
 

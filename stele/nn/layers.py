@@ -4,7 +4,9 @@ from __future__ import annotations
 from math import gcd, sqrt
 from typing import Any
 
-from stele import functions as F
+from stele.arrays import functions as F
+from stele.arrays.random import dropout
+from stele.arrays.tensor import Tensor, lift
 from stele.errors import DTypeError, ShapeError
 from stele.ir.door import public
 from stele.nn import init
@@ -13,8 +15,6 @@ from stele.ops import functional
 from stele.ops.arguments import choice, number, pair, positive, refuse
 from stele.ops.arguments import padding as pads
 from stele.ops.random import chance
-from stele.random import dropout
-from stele.tensor import Tensor, lift
 
 Pair = tuple[int, int]
 affine = lift(functional.linear)

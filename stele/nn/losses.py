@@ -1,10 +1,10 @@
 """Losses: one number, the mean over the batch."""
 from __future__ import annotations
 
-from stele import functions as F
+from stele.arrays import functions as F
+from stele.arrays.tensor import Tensor, constant
 from stele.errors import ShapeError
 from stele.ir.door import public
-from stele.tensor import Tensor, constant
 
 
 @public

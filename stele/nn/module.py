@@ -11,14 +11,14 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
+from stele.arrays.tensor import Tensor, constant
 from stele.backend.devices import is_device
+from stele.eager.follow import FOLLOWER
 from stele.errors import DataError, DTypeError, ShapeError, advice
-from stele.follow import FOLLOWER
 from stele.ir.door import leaving, public
 from stele.ir.origin import SCOPE, Scope
 from stele.ops.arguments import is_dict, is_series, refuse
 from stele.saving import read, save
-from stele.tensor import Tensor, constant
 
 PATHS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()     # of all modules below the one called last from outside,
 LATEST: list[ref[Module]] = []                                  # which stands here

@@ -4,13 +4,13 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from stele import functions as F
+from stele.arrays import functions as F
+from stele.arrays.tensor import Tensor
+from stele.higher.scan import scan
 from stele.ir.door import public
 from stele.nn import init
 from stele.nn.module import Module, given, wrong
 from stele.ops.arguments import positive
-from stele.scan import scan
-from stele.tensor import Tensor
 
 
 class Recurrent(Module):

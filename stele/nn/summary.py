@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from stele import tree
+from stele.arrays.functions import zeros
+from stele.arrays.tensor import Tensor
+from stele.eager.follow import FOLLOWER, Follower
 from stele.errors import DataError
-from stele.follow import FOLLOWER, Follower
-from stele.functions import zeros
 from stele.ir.origin import setting
 from stele.ir.types import show
 from stele.nn.module import PATHS, Module, locate
 from stele.ops.arguments import is_array, is_series
-from stele.tensor import Tensor
-from stele.trace import traced_on
+from stele.tracing import tree
+from stele.tracing.trace import traced_on
 
 
 @dataclass(frozen=True)

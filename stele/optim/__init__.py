@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from stele.arrays.spellings import OPTIMIZERS, unknown
 from stele.optim.optimizers import SGD, Adam, AdamW, Optimizer, clip_grad_norm, clip_grad_value
 from stele.optim.schedules import CosineDecay, ExponentialDecay, LinearWarmup, Schedule, StepDecay
-from stele.spellings import OPTIMIZERS, unknown
 
 __all__ = ["SGD", "Adam", "AdamW", "CosineDecay", "ExponentialDecay", "LinearWarmup", "Optimizer", "Schedule",
            "StepDecay", "clip_grad_norm", "clip_grad_value"]

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from stele import functions as F
+from stele.arrays import functions as F
+from stele.arrays.tensor import Tensor, tensor
+from stele.eager.follow import FOLLOWER
+from stele.eager.handle import TRACING, no_grad
 from stele.errors import DataError, GraphError, kind
-from stele.follow import FOLLOWER
-from stele.handle import TRACING, no_grad
 from stele.ir.door import public
 from stele.ir.types import HOME
 from stele.ops.arguments import is_many, is_mapping, is_series, number
 from stele.saving import options_of
-from stele.tensor import Tensor, tensor
 
 Parameters = Iterable[Tensor] | Iterable[tuple[str, Tensor]]
 

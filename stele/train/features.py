@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 import stele as st
+from stele.arrays.tensor import Tensor
+from stele.commands.options import FeatureOptions
 from stele.data.images import load_images
 from stele.files import replacing
 from stele.nn.module import read_safetensors
-from stele.tensor import Tensor
 from stele.train.models import ResNet50
-from stele.train.options import FeatureOptions
 
 
 def features(options: FeatureOptions) -> None:

@@ -1,10 +1,10 @@
 """The networks of the Rosetta benchmark, and two residual networks; names and layouts of parameters are PyTorch's."""
 from __future__ import annotations
 
-from stele import functions as F
 from stele import nn
+from stele.arrays import functions as F
+from stele.arrays.tensor import Tensor
 from stele.nn import init
-from stele.tensor import Tensor
 
 
 def xavier(model: nn.Module) -> None:

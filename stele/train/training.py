@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import stele as st
+from stele.commands.options import BATCH, SEED, TrainOptions
 from stele.data import Dataset, Loader
 from stele.errors import DataError
 from stele.ops.arguments import is_dict
 from stele.train.history import Epoch
-from stele.train.options import BATCH, SEED, TrainOptions
 from stele.train.report import Report, table
 from stele.train.run import Run, default_folder
 from stele.train.stop import Stop, Stopped

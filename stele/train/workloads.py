@@ -9,8 +9,8 @@ import numpy as np
 
 import stele as st
 from stele import nn, optim
+from stele.arrays.tensor import Tensor
 from stele.data import Dataset, Loader, find_images, find_texts
-from stele.tensor import Tensor
 from stele.train.models import Cnn, Sentiment
 
 DIMS = {"x": {0: "batch"}, "y": {0: "batch"}}

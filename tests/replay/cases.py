@@ -44,7 +44,7 @@ def asked(call: Callable[[], object]) -> Traced:
               ) -> NoReturn:
         raise Taken(Traced(graph, donate, steady, options))
 
-    with patch.object(sys.modules["stele.variants"], "build", build):
+    with patch.object(sys.modules["stele.call.variants"], "build", build):
         try:
             call()
         except Taken as taken:

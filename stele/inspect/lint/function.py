@@ -5,22 +5,22 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any, cast
 
-from stele import tree
-from stele.compiled import Compiled, Method, compile
+from stele.arrays.functions import zeros
+from stele.call.compiled import Compiled, Method, compile
+from stele.call.symbolic import Function
+from stele.eager.follow import FOLLOWER
+from stele.eager.handle import Handle
+from stele.eager.live import is_symbolic, is_there
 from stele.errors import TraceError
-from stele.follow import FOLLOWER
-from stele.functions import zeros
-from stele.handle import Handle
 from stele.inspect.lint.checks import CHECKS, check
 from stele.inspect.lint.finding import Finding
 from stele.inspect.lint.gradients import growing
 from stele.inspect.lint.subject import Steps, Subject, of_traced
 from stele.ir.graph import Value, walk
 from stele.ir.origin import Where, here, setting
-from stele.live import is_symbolic, is_there
 from stele.ops.arguments import choice
-from stele.symbolic import Function
-from stele.trace import Traced, traced_on
+from stele.tracing import tree
+from stele.tracing.trace import Traced, traced_on
 
 
 class Looks(Steps):

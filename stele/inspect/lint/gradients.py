@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakKeyDictionary, ref
 
-from stele.handle import Handle, owner
+from stele.call.plan import Plan
+from stele.eager.handle import Handle, owner
+from stele.eager.live import is_there
 from stele.inspect.lint.subject import Gradient, Grown, Steps
 from stele.ir.graph import Value, walk
 from stele.ir.origin import Where
-from stele.live import is_there
 from stele.ops.elementwise.arithmetic import Add
-from stele.plan import Plan
-from stele.trace import Traced
+from stele.tracing.trace import Traced
 
 
 class Course(NamedTuple):

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from stele.follow import Follower
-from stele.handle import Handle, owner
+from stele.eager.follow import Follower
+from stele.eager.handle import Handle, owner
+from stele.eager.live import is_there
 from stele.ir.graph import Value, label_of, nested, users
 from stele.ir.origin import Where, here, is_gradient
-from stele.live import is_there
-from stele.trace import Traced
+from stele.tracing.trace import Traced
 
 
 class Gradient(NamedTuple):

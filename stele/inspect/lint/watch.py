@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stele.handle import TRACING, Handle, owner
+from stele.call.plan import Plan
+from stele.eager.handle import TRACING, Handle, owner
 from stele.inspect.lint.checks import check, training_mode
 from stele.inspect.lint.finding import Finding, spelled
 from stele.inspect.lint.gradients import Gradients
 from stele.inspect.lint.subject import Steps, Subject, of_evaluated, of_traced
 from stele.ir.graph import Value
 from stele.ir.origin import NOWHERE, Where, here
-from stele.plan import Plan
 
 EVERY_CALL = 6  # a function that was traced in so many calls running is traced in every call
 EVERY = 3       # a line that has looked at numbers in so many steps running does so in every step

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 from stele.backend.cpu.build import settled
 from stele.backend.cpu.tuned import here
 from stele.backend.llvm.emit import structure
-from stele.follow import Follower
+from stele.call.plan import Plan, steady
+from stele.eager.follow import Follower
+from stele.eager.live import cut_at, is_there
 from stele.ir.graph import Graph, Value
 from stele.ir.origin import lines
 from stele.ir.sizes import at, names
 from stele.kernel import kinds
 from stele.kernel.fuse import fuse
 from stele.kernel.slots import bytes_of
-from stele.live import cut_at, is_there
 from stele.pipeline import Options, optimise
-from stele.plan import Plan, steady
 
 
 @dataclass(frozen=True)

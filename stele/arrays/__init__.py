@@ -1,0 +1,1 @@
+"""The array a user holds, and the functions on it."""

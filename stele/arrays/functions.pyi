@@ -1,0 +1,1066 @@
+"""The functions of the public interface on tensors."""
+# Written by tools/make_stubs.py.
+from collections.abc import Sequence
+from typing import Any
+from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike
+
+def exp(x: TensorLike) -> Tensor:
+    """The exponential of x, e to the power x. Integers and bools become float32.
+
+    Overflows to inf above 88.7 in float32; errors in units of the last place stand in docs/approximations.md.
+
+    >>> st.exp(st.tensor([0.0, 1.0, 100.0]))
+    tensor([1.       , 2.7182817,       inf])
+    """
+def log(x: TensorLike) -> Tensor:
+    """The natural logarithm of x: -inf at 0, NaN below it. Integers and bools become float32.
+
+    The derivative is 1 / x wherever it is asked for, also below 0; at 0 it is inf, which times a zero cotangent is NaN:
+    choose the argument, not the result (see `where`).
+
+    >>> st.log(st.tensor([1.0, 0.0, -1.0])).tolist()
+    [0.0, -inf, nan]
+    """
+def log1p(x: TensorLike) -> Tensor:
+    """The number log(1 + x), without losing the digits of a small x to the sum. Integers become float32.
+
+    -inf at -1, NaN below it. Written out, st.log(1 + x) is made this too where a program sees both steps.
+
+    >>> st.log1p(st.tensor([1e-8, -1.0]))
+    tensor([1.e-08,   -inf])
+    >>> float(np.log(np.float32(1) + np.float32(1e-8)))
+    0.0
+    """
+def expm1(x: TensorLike) -> Tensor:
+    """The number exp(x) - 1, without cancellation where x is near 0. Integers become float32.
+
+    Written out, st.exp(x) - 1 is made this too where a program sees both steps.
+
+    >>> st.expm1(st.tensor([1e-6, -100.0]))
+    tensor([ 1.0000005e-06, -1.0000000e+00])
+    """
+def sqrt(x: TensorLike) -> Tensor:
+    """The square root of x, correctly rounded; NaN below 0. Integers and bools become float32.
+
+    The derivative at 0 is inf, as in PyTorch: add a small number under the root of what may be 0.
+
+    >>> st.sqrt(st.tensor([4, 2]))
+    tensor([2.       , 1.4142135])
+    >>> st.grad(st.sqrt)(st.tensor(0.0)).tolist()
+    inf
+    """
+def rsqrt(x: TensorLike) -> Tensor:
+    """The reciprocal of the square root of x: inf at 0, NaN below it. Integers become float32.
+
+    It is 1 / sqrt(x), two rounded operations, and no approximation of the CPU's.
+
+    >>> st.rsqrt(st.tensor([4.0, 0.0])).tolist()
+    [0.5, inf]
+    """
+def square(x: TensorLike) -> Tensor:
+    """The square of x, in the dtype of x: integers wrap, bools stay bools.
+
+    >>> st.square(st.tensor([-3, 4])).tolist()
+    [9, 16]
+    """
+def sin(x: TensorLike) -> Tensor:
+    """The sine of x, which is in radians; NaN at infinities. Integers become float32.
+
+    Never leaves [-1, 1]; far arguments are reduced by as many digits of pi as they need.
+
+    >>> st.sin(st.tensor([0.0, 1.0, 1e10]))
+    tensor([ 0.        ,  0.84147096, -0.48750603])
+    """
+def cos(x: TensorLike) -> Tensor:
+    """The cosine of x, which is in radians; NaN at infinities. Integers become float32.
+
+    >>> st.cos(st.tensor([0.0, 3.1415927])).tolist()
+    [1.0, -1.0]
+    """
+def tan(x: TensorLike) -> Tensor:
+    """The tangent of x, sin(x) / cos(x), with x in radians. Integers become float32.
+
+    >>> st.tan(st.tensor([0.0, 0.5]))
+    tensor([0.       , 0.5463025])
+    """
+def atan(x: TensorLike) -> Tensor:
+    """The angle in [-pi/2, pi/2], in radians, whose tangent is x. Integers become float32.
+
+    >>> st.atan(st.tensor([0.0, 1.0, float("inf")]))
+    tensor([0.       , 0.7853981, 1.5707964])
+    """
+def sinh(x: TensorLike) -> Tensor:
+    """The hyperbolic sine of x, (exp(x) - exp(-x)) / 2, exact to the last digits near 0 too. Integers become float32.
+
+    >>> st.sinh(st.tensor([1e-4, 1.0]))
+    tensor([9.9999990e-05, 1.1752012e+00])
+    """
+def cosh(x: TensorLike) -> Tensor:
+    """The hyperbolic cosine of x, (exp(x) + exp(-x)) / 2. Integers become float32.
+
+    Finite wherever the result is, also where exp(x) alone overflows.
+
+    >>> x = st.tensor([0.0, 89.0])
+    >>> st.cosh(x), st.exp(x)
+    (tensor([1.0000000e+00, 2.2448066e+38]), tensor([ 1., inf]))
+    """
+def tanh(x: TensorLike) -> Tensor:
+    """The hyperbolic tangent of x, from -1 to 1. Integers and bools become float32.
+
+    The derivative is 1 - y * y of the result y.
+
+    >>> st.tanh(st.tensor([0.0, 1.0, 100.0]))
+    tensor([0.       , 0.7615942, 1.       ])
+    """
+def sigmoid(x: TensorLike) -> Tensor:
+    """The logistic function 1 / (1 + exp(-x)), from 0 to 1. Integers and bools become float32.
+
+    No x overflows. For the logarithm of it use `log_sigmoid`, for a loss of it `binary_cross_entropy`: both take x
+    itself.
+
+    >>> st.sigmoid(st.tensor([0.0, 2.0, -1000.0]))
+    tensor([0.5      , 0.8807971, 0.       ])
+    """
+def log_sigmoid(x: TensorLike) -> Tensor:
+    """The logarithm of `sigmoid(x)`: -softplus(-x), finite also where the sigmoid rounds to 0. Integers become float32.
+
+    Written out, st.log(st.sigmoid(x)) is made this too where a program sees both steps.
+
+    >>> st.log_sigmoid(st.tensor([0.0, -200.0]))
+    tensor([  -0.6931472, -200.       ])
+    """
+def erf(x: TensorLike) -> Tensor:
+    """The error function of x, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x. Integers become float32.
+
+    >>> st.erf(st.tensor([0.0, 1.0, 10.0]))
+    tensor([0.       , 0.8427008, 1.       ])
+    """
+def erfc(x: TensorLike) -> Tensor:
+    """The number 1 - erf(x), accurate also where erf(x) is near 1 and the difference cancels. Integers become float32.
+
+    From 2 at -inf to 0 at inf. It keeps its digits as long as it is a normal number: to 9.19 in float32, to 26.5 in
+    float64.
+
+    >>> x = st.tensor([0.0, 1.0, 9.0])
+    >>> st.erfc(x), 1 - st.erf(x)
+    (tensor([1.0000000e+00, 1.5729921e-01, 4.1370318e-37]), tensor([1.        , 0.15729922, 0.        ]))
+    """
+def relu(x: TensorLike) -> Tensor:
+    """The rectified linear unit: x where it is not negative, else 0, in the dtype of x; a NaN stays.
+
+    The derivative at 0 is 0, as in PyTorch.
+
+    >>> st.relu(st.tensor([-2.0, 0.0, 3.0])).tolist()
+    [0.0, 0.0, 3.0]
+    >>> st.grad(lambda x: st.relu(x).sum())(st.tensor([-2.0, 0.0, 3.0])).tolist()
+    [0.0, 0.0, 1.0]
+    """
+def leaky_relu(x: TensorLike, slope: float=0.01) -> Tensor:
+    """The leaky rectifier: x where it is not negative, else `slope` * x (Maas et al., 2013). Integers become float32.
+
+    The derivative at 0 is 1, as of JAX's; PyTorch's is slope.
+
+    >>> st.leaky_relu(st.tensor([-2.0, 3.0]), 0.1)
+    tensor([-0.2,  3. ])
+    """
+def elu(x: TensorLike, alpha: float=1.0) -> Tensor:
+    """The exponential linear unit: x where it is positive, else `alpha` * (exp(x) - 1) (Clevert et al., 2016).
+
+    Integers become float32. The derivative at 0 is alpha, as in PyTorch.
+
+    >>> st.elu(st.tensor([-100.0, -1.0, 2.0]))
+    tensor([-1.        , -0.63212055,  2.        ])
+    """
+def softplus(x: TensorLike) -> Tensor:
+    """The number log(1 + exp(x)), a smooth relu whose derivative is `sigmoid`. Integers become float32.
+
+    Computed as max(x, 0) + log1p(exp(-abs(x))), so that no x overflows.
+
+    >>> st.softplus(st.tensor([-100.0, 0.0, 100.0]))
+    tensor([  0.       ,   0.6931472, 100.       ])
+    """
+def reciprocal(x: TensorLike) -> Tensor:
+    """The reciprocal 1 / x: inf of the sign of a zero. Integers and bools become float32, unlike NumPy's.
+
+    >>> st.reciprocal(st.tensor([4, 0])).tolist()
+    [0.25, inf]
+    """
+def abs(x: TensorLike) -> Tensor:
+    """The absolute value of x, in its dtype; the least integer of a dtype stays as it is, since nothing else fits.
+
+    The derivative at 0 is 0, as in PyTorch.
+
+    >>> st.abs(st.tensor([-2.5, 0.0, 1.0])).tolist()
+    [2.5, 0.0, 1.0]
+    >>> st.grad(lambda x: st.abs(x).sum())(st.tensor([-2.5, 0.0, 1.0])).tolist()
+    [-1.0, 0.0, 1.0]
+    """
+def sign(x: TensorLike) -> Tensor:
+    """The sign of x in its own dtype: -1, 0 or 1; a NaN stays. The derivative is 0.
+
+    Raises DTypeError for bools.
+
+    >>> st.sign(st.tensor([-2.5, -0.0, 7.0])).tolist()
+    [-1.0, 0.0, 1.0]
+    """
+def floor(x: TensorLike) -> Tensor:
+    """The largest whole number not above x, in the dtype of x; integers stay as they are. The derivative is 0.
+
+    >>> st.floor(st.tensor([1.7, -1.2])).tolist()
+    [1.0, -2.0]
+    """
+def ceil(x: TensorLike) -> Tensor:
+    """The smallest whole number not below x, in the dtype of x; integers stay as they are. The derivative is 0.
+
+    >>> st.ceil(st.tensor([1.2, -1.7])).tolist()
+    [2.0, -1.0]
+    """
+def round(x: TensorLike) -> Tensor:
+    """The nearest whole number, a half to the even one (NumPy's rule), in the dtype of x. The derivative is 0.
+
+    >>> st.round(st.tensor([0.5, 1.5, 2.5, -0.7])).tolist()
+    [0.0, 2.0, 2.0, -1.0]
+    """
+def trunc(x: TensorLike) -> Tensor:
+    """The whole number that is x without its fraction, towards 0, in the dtype of x. The derivative is 0.
+
+    >>> st.trunc(st.tensor([1.7, -1.7])).tolist()
+    [1.0, -1.0]
+    """
+def isnan(x: TensorLike) -> Tensor:
+    """Whether each element of x is not a number, as bools; no integer is one of those.
+
+    >>> st.isnan(st.tensor([1.0, float("nan")])).tolist()
+    [False, True]
+    """
+def isinf(x: TensorLike) -> Tensor:
+    """Whether each element of x is plus or minus infinity, as bools.
+
+    >>> st.isinf(st.tensor([1.0, float("-inf"), float("nan")])).tolist()
+    [False, True, False]
+    """
+def isfinite(x: TensorLike) -> Tensor:
+    """Whether each element of x is neither infinite nor NaN, as bools.
+
+    >>> st.isfinite(st.tensor([1.0, float("-inf"), float("nan")])).tolist()
+    [True, False, False]
+    """
+def logical_not(x: TensorLike) -> Tensor:
+    """Whether each element of x is false, as bools: a number is false if it is zero, so NaN is true.
+
+    >>> st.logical_not(st.tensor([0.0, 2.0])).tolist()
+    [True, False]
+    """
+def stop_gradient(x: TensorLike) -> Tensor:
+    """The numbers of x as a constant to derivatives: what it was computed from gets no gradient through it.
+
+    >>> x = st.tensor(3.0)
+    >>> st.grad(lambda x: x * x)(x).tolist(), st.grad(lambda x: x * st.stop_gradient(x))(x).tolist()
+    (6.0, 3.0)
+    """
+def add(x: TensorLike, z: TensorLike) -> Tensor:
+    """The sum x + z, elementwise, broadcast by NumPy's rule.
+
+    Two arrays meet in the dtype that holds both (int32 and float16 in float16, float16 and bfloat16 in float32); a
+    Python number takes the array's dtype, where a float among integers makes float32. Integers wrap; bools are joined
+    by or. Raises ShapeError where the shapes do not broadcast.
+
+    >>> st.add(st.tensor([[1], [2]]), st.tensor([10, 20])).tolist()
+    [[11, 21], [12, 22]]
+    >>> (st.tensor([1, 2]) + 0.5).dtype
+    float32
+    """
+def subtract(x: TensorLike, z: TensorLike) -> Tensor:
+    """The difference x - z, elementwise; shapes and dtypes meet as in `add`. Raises DTypeError for two bools.
+
+    >>> st.subtract(st.tensor([5, 7]), 2).tolist()
+    [3, 5]
+    """
+def multiply(x: TensorLike, z: TensorLike) -> Tensor:
+    """The product x * z, elementwise; shapes and dtypes meet as in `add`. Bools are joined by and.
+
+    >>> st.multiply(st.tensor([[1.0], [2.0]]), st.tensor([3.0, 4.0])).tolist()
+    [[3.0, 4.0], [6.0, 8.0]]
+    """
+def divide(x: TensorLike, z: TensorLike) -> Tensor:
+    """The quotient x / z, elementwise, always a float: integers and bools become float32. Shapes meet as in `add`.
+
+    By IEEE 754, x / 0 is an infinity and 0 / 0 is NaN; for whole quotients see `floor_divide`.
+
+    >>> st.divide(st.tensor([1, 2, 0]), st.tensor([2, 0, 0])).tolist()
+    [0.5, inf, nan]
+    """
+def negative(x: TensorLike) -> Tensor:
+    """The negative of x, in its dtype; unsigned integers wrap. Raises DTypeError for bools.
+
+    >>> st.negative(st.tensor([1.5, -2.0])).tolist()
+    [-1.5, 2.0]
+    """
+def floor_divide(x: TensorLike, z: TensorLike) -> Tensor:
+    """The quotient x / z rounded down to a whole number, as Python's //; shapes and dtypes meet as in `add`.
+
+    Integers stay integers, and are 0 where z is 0 (NumPy's rule). The derivative is 0. Raises DTypeError for two bools.
+
+    >>> st.floor_divide(st.tensor([7, -7, 7]), st.tensor([2, 2, 0])).tolist()
+    [3, -4, 0]
+    """
+def remainder(x: TensorLike, z: TensorLike) -> Tensor:
+    """The remainder x - z * floor(x / z), as Python's %: it has the sign of z. Shapes and dtypes meet as in `add`.
+
+    Where z is 0 integers give 0 and floats NaN (NumPy's rule). Raises DTypeError for two bools.
+
+    >>> st.remainder(st.tensor([7, -7, 7]), st.tensor([3, 3, -3])).tolist()
+    [1, 2, -2]
+    """
+def pow(x: TensorLike, z: TensorLike) -> Tensor:
+    """The power x ** z, elementwise; shapes and dtypes meet as in `add`.
+
+    Integers to the power of integers stay integers, and wrap; a float exponent makes them float32. A negative base has
+    powers of whole z only, others are NaN; z = 0 gives 1, even of NaN. Raises DTypeError for integers to a negative
+    Python number; by an array of exponents those are 0, but for bases 1 and -1. The gradient in z is 0 where x is 0.
+
+    >>> st.pow(st.tensor([2, 3]), 3).tolist(), st.pow(st.tensor([4, 9]), 0.5).tolist()
+    ([8, 27], [2.0, 3.0])
+    """
+def clip(x: TensorLike, low: TensorLike | None=None, high: TensorLike | None=None) -> Tensor:
+    """The elements of x held between `low` and `high`, numbers or arrays; None, the default, bounds nothing.
+
+    high where low > high, NaN where x is NaN (NumPy's rules). The derivative is 1 from bound to bound, both included,
+    as in PyTorch. Of integers, a low below their dtype and a high above it bound nothing, and a float bound makes
+    float32.
+
+    >>> st.clip(st.tensor([-2.0, 0.5, 9.0]), 0, 1).tolist()
+    [0.0, 0.5, 1.0]
+    >>> st.clip(st.tensor([1, 5, 9]), low=4).tolist()
+    [4, 5, 9]
+    """
+def maximum(x: TensorLike, z: TensorLike) -> Tensor:
+    """The larger of x and z, elementwise; NaN if either is NaN. Shapes and dtypes meet as in `add`.
+
+    Where they tie, each gets half of the gradient, as in PyTorch. For the largest element of one array see `max`.
+
+    >>> st.maximum(st.tensor([1.0, 5.0]), 3.0).tolist()
+    [3.0, 5.0]
+    >>> st.grad(lambda x: st.maximum(x, 3.0).sum())(st.tensor([1.0, 3.0, 5.0])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+def minimum(x: TensorLike, z: TensorLike) -> Tensor:
+    """The smaller of x and z, elementwise; NaN if either is NaN. Shapes and dtypes meet as in `add`.
+
+    Where they tie, each gets half of the gradient, as in PyTorch. For the smallest element of one array see `min`.
+
+    >>> st.minimum(st.tensor([1.0, 5.0, float("nan")]), 3.0).tolist()
+    [1.0, 3.0, nan]
+    """
+def equal(x: TensorLike, z: TensorLike) -> Tensor:
+    """Whether x == z, elementwise, as bools; NaN equals nothing, not even itself. Operands meet as in `less`.
+
+    >>> st.equal(st.tensor([1, 2]), 2).tolist()
+    [False, True]
+    >>> st.equal(st.tensor([200]).astype("uint8"), 456).tolist()
+    [False]
+    """
+def not_equal(x: TensorLike, z: TensorLike) -> Tensor:
+    """Whether x != z, elementwise, as bools; NaN differs from everything, itself included. Operands meet as in `less`.
+
+    >>> st.not_equal(st.tensor([1.0, float("nan")]), st.tensor([1.0, float("nan")])).tolist()
+    [False, True]
+    """
+def less(x: TensorLike, z: TensorLike) -> Tensor:
+    """Whether x < z, elementwise, as bools; false where either is NaN. Shapes meet as in `add`.
+
+    Integers are compared with a Python number as they are, whatever it is: nothing is rounded to the array's dtype.
+
+    >>> st.less(st.tensor([1, 2, 3]), 2.5).tolist()
+    [True, True, False]
+    """
+def less_equal(x: TensorLike, z: TensorLike) -> Tensor:
+    """Whether x <= z, elementwise, as bools; false where either is NaN. Operands meet as in `less`.
+
+    >>> st.less_equal(st.tensor([1, 2, 3]), 2).tolist()
+    [True, True, False]
+    """
+def greater(x: TensorLike, z: TensorLike) -> Tensor:
+    """Whether x > z, elementwise, as bools; false where either is NaN. Operands meet as in `less`.
+
+    >>> st.greater(st.tensor([1, 2, 3]), st.tensor([[2], [3]])).tolist()
+    [[False, False, True], [False, False, False]]
+    """
+def greater_equal(x: TensorLike, z: TensorLike) -> Tensor:
+    """Whether x >= z, elementwise, as bools; false where either is NaN. Operands meet as in `less`.
+
+    >>> st.greater_equal(st.tensor([1, 2, 3]), 2).tolist()
+    [False, True, True]
+    """
+def logical_and(x: TensorLike, z: TensorLike) -> Tensor:
+    """Whether both x and z are true, elementwise, as bools; a number is true unless it is zero.
+
+    >>> st.logical_and(st.tensor([0, 1, 2]), st.tensor([True, False, True])).tolist()
+    [False, False, True]
+    """
+def logical_or(x: TensorLike, z: TensorLike) -> Tensor:
+    """Whether x or z or both are true, elementwise, as bools; a number is true unless it is zero.
+
+    >>> st.logical_or(st.tensor([0, 1, 2]), st.tensor([False, False, True])).tolist()
+    [False, True, True]
+    """
+def logical_xor(x: TensorLike, z: TensorLike) -> Tensor:
+    """Whether one of x and z is true and the other is not, elementwise, as bools; a number is true unless it is zero.
+
+    >>> st.logical_xor(st.tensor([0, 1, 2]), st.tensor([True, False, True])).tolist()
+    [True, True, False]
+    """
+def where(condition: TensorLike, x: TensorLike | None=None, z: TensorLike | None=None) -> Tensor:
+    """The elements of x where the condition holds, else those of z: where(condition, x, z), all three broadcast.
+
+    x and z meet in one dtype, as in `add`; a condition of numbers holds where they are not 0. Both sides are computed,
+    and a zero gradient times inf is NaN: where one side is not defined, choose its argument first. Raises ArgumentError
+    without x and z, since how many places a condition names depends on its numbers.
+
+    >>> x = st.tensor([-1.0, 4.0])
+    >>> st.where(x > 0, st.sqrt(st.where(x > 0, x, 1.0)), 0.0).tolist()
+    [0.0, 2.0]
+    """
+def sum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+    """The sum over one axis, several, or all of them; keepdims leaves them with length 1. Of no elements it is 0.
+
+    Bools and integers add up as int64, floats in their dtype. Raises ShapeError for an axis that x does not have.
+
+    >>> x = st.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    >>> st.sum(x).tolist(), st.sum(x, axis=0).tolist()
+    (21.0, [5.0, 7.0, 9.0])
+    >>> st.sum(x, axis=(0, -1), keepdims=True).shape
+    (1, 1)
+    """
+def mean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+    """The arithmetic mean over one axis, several, or all of them, as in `sum`. Of no elements it is NaN.
+
+    Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once.
+
+    >>> x = st.tensor([[1, 2], [3, 6]])
+    >>> st.mean(x).tolist(), st.mean(x, axis=1, keepdims=True).tolist()
+    (3.0, [[1.5], [4.5]])
+    """
+def prod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+    """The product over one axis, several, or all of them, as in `sum`. Of no elements it is 1.
+
+    Bools and integers multiply as int64, and wrap. The gradient of an element is the product of the others, also beside
+    zeros, where dividing the product by the element would be 0 / 0.
+
+    >>> st.prod(st.tensor([2.0, 3.0, 4.0])).tolist()
+    24.0
+    >>> st.grad(st.prod)(st.tensor([0.0, 3.0, 4.0])).tolist()
+    [12.0, 0.0, 0.0]
+    """
+def max(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+    """The largest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
+
+    Elements that tie share the gradient evenly, as of PyTorch's amax. Raises ShapeError where there is no element.
+
+    >>> x = st.tensor([[1.0, 7.0], [7.0, 2.0]])
+    >>> st.max(x).tolist(), st.max(x, axis=1).tolist()
+    (7.0, [7.0, 7.0])
+    >>> st.grad(st.max)(x).tolist()
+    [[0.0, 0.5], [0.5, 0.0]]
+    """
+def min(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+    """The smallest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
+
+    Elements that tie share the gradient evenly, as of PyTorch's amin. Raises ShapeError where there is no element.
+
+    >>> st.min(st.tensor([[1.0, 7.0], [5.0, 2.0]]), axis=0, keepdims=True).tolist()
+    [[1.0, 2.0]]
+    """
+def var(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: int=0) -> Tensor:
+    """The variance over one axis, several, or all of them, as in `sum`: the mean square distance from the mean.
+
+    The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
+    estimate; where that is not positive they are divided by 0. Integers and bools become float32; 16-bit floats add up
+    in float32.
+
+    >>> x = st.tensor([1.0, 2.0, 3.0, 4.0])
+    >>> st.var(x), st.var(x, correction=1)
+    (tensor(1.25), tensor(1.6666666))
+    """
+def std(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: int=0) -> Tensor:
+    """The standard deviation over one axis, several, or all of them: the root of `var`, with the same `correction`.
+
+    The gradient where all elements are equal is 0, where that of a root would be NaN.
+
+    >>> st.std(st.tensor([[1.0, 3.0], [2.0, 8.0]]), axis=1).tolist()
+    [1.0, 3.0]
+    """
+def all(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+    """Whether every element over one axis, several, or all of them is true (not 0), as bools. Of no elements: True.
+
+    >>> x = st.tensor([[1, 2], [0, 3]])
+    >>> st.all(x).tolist(), st.all(x, axis=1).tolist()
+    (False, [True, False])
+    """
+def any(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+    """Whether any element over one axis, several, or all of them is true (not 0), as bools. Of no elements: False.
+
+    >>> st.any(st.tensor([[1.0, -2.0], [3.0, 4.0]]) < 0, axis=1).tolist()
+    [True, False]
+    """
+def argmax(x: TensorLike, axis: int | None=None) -> Tensor:
+    """The position of the largest element along an axis, which is dropped, or in the flat array, as int64.
+
+    The first of those that tie, and of NaN, which count as largest (NumPy's rules). Raises ShapeError along an axis of
+    length 0.
+
+    >>> x = st.tensor([[1.0, 7.0, 7.0], [9.0, 2.0, 0.0]])
+    >>> st.argmax(x).tolist(), st.argmax(x, axis=1).tolist()
+    (3, [1, 0])
+    """
+def argmin(x: TensorLike, axis: int | None=None) -> Tensor:
+    """The position of the smallest element along an axis, which is dropped, or in the flat array, as int64.
+
+    The first of those that tie, and of NaN, which count as smallest (NumPy's rules). Raises ShapeError along an axis of
+    length 0.
+
+    >>> st.argmin(st.tensor([[1.0, 7.0], [9.0, 2.0]]), axis=0).tolist()
+    [0, 1]
+    """
+def matmul(x: TensorLike, w: TensorLike) -> Tensor:
+    """The matrix product of x and `w`: (..., n, k) @ (..., k, m) -> (..., n, m), over leading axes that broadcast.
+
+    A vector counts as a row on the left and as a column on the right, whose axis is dropped. Dtypes meet as in `add`;
+    integers wrap, 16-bit floats are summed in float32. Raises ShapeError where the inner sizes differ, and for a number
+    (write x * w).
+
+    >>> x = st.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> (x @ st.tensor([1.0, 10.0])).tolist(), (x @ x).tolist()
+    ([21.0, 43.0], [[7.0, 10.0], [15.0, 22.0]])
+    >>> st.matmul(st.zeros((8, 2, 3)), st.zeros((3, 5))).shape
+    (8, 2, 5)
+    """
+def conv1d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding: int | Sequence[int | Sequence[int]] |
+        str=0, dilation: int | Sequence[int]=1, groups: int=1) -> Tensor:
+    """The cross-correlation of signals x (N, C, L) with kernels `w` (O, C/groups, K): (N, O, OL).
+
+    OL = (L + before + behind - `dilation` * (K - 1) - 1) // `stride` + 1; the rest is as in `conv2d`: `padding`, in
+    ((before, behind),) too, `groups`, dtypes and errors.
+
+    >>> x = st.tensor([[[1.0, 2.0, 4.0, 8.0]]])
+    >>> st.conv1d(x, st.tensor([[[-1.0, 1.0]]])).tolist()
+    [[[1.0, 2.0, 4.0]]]
+    >>> st.conv1d(x, st.ones((2, 1, 3)), stride=2, padding=1).shape
+    (1, 2, 2)
+    """
+def conv_transpose1d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding: int | Sequence[int |
+        Sequence[int]]=0, output_padding: int | Sequence[int]=0, groups: int=1, dilation: int |
+        Sequence[int]=1) -> Tensor:
+    """The transpose of `conv1d`, signals x (N, C, L) with kernels `w` (C, O/groups, K): (N, O, OL).
+
+    OL = (L - 1) * stride - 2 * padding + dilation * (K - 1) + output_padding + 1; `stride`, `padding`,
+    `output_padding`, `groups`, `dilation` and errors are as in `conv_transpose2d`.
+
+    >>> st.conv_transpose1d(st.tensor([[[1.0, 2.0]]]), st.tensor([[[1.0, 10.0, 100.0]]]), stride=2).tolist()
+    [[[1.0, 10.0, 102.0, 20.0, 200.0]]]
+    """
+def conv2d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding: int | Sequence[int | Sequence[int]] |
+        str=0, dilation: int | Sequence[int]=1, groups: int=1) -> Tensor:
+    """The cross-correlation of images x (N, C, H, W) with kernels `w` (O, C/groups, KH, KW): (N, O, OH, OW).
+
+    OH = (H + top + bottom - `dilation` * (KH - 1) - 1) // `stride` + 1, and so OW. stride and dilation are a number, or
+    one per axis; `padding` with zeros too, or ((top, bottom), (left, right)), "valid", or "same" (of stride 1). With
+    `groups`, each group of C/groups channels makes O/groups. Sums are in float32 at least. Raises ShapeError where
+    channels do not fit or the kernel is larger than the padded image, and DTypeError for other dtypes than floats.
+
+    >>> x, w = st.ones((1, 1, 4, 4)), st.ones((1, 1, 3, 3))
+    >>> st.conv2d(x, w, padding="same")[0, 0].tolist()
+    [[4.0, 6.0, 6.0, 4.0], [6.0, 9.0, 9.0, 6.0], [6.0, 9.0, 9.0, 6.0], [4.0, 6.0, 6.0, 4.0]]
+    >>> st.conv2d(x, w, stride=2, padding=(1, 0)).shape
+    (1, 1, 2, 1)
+    """
+def conv_transpose2d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding: int | Sequence[int |
+        Sequence[int]]=0, output_padding: int | Sequence[int]=0, groups: int=1, dilation: int |
+        Sequence[int]=1) -> Tensor:
+    """The transpose of `conv2d`, images x (N, C, H, W) with kernels `w` (C, O/groups, KH, KW): (N, O, OH, OW).
+
+    Each element of x adds a kernel, times itself, to the result, `stride` apart. `padding` cuts the result at both ends
+    of an axis, `output_padding`, which is below the stride or the dilation, makes it longer at the end:
+    OH = (H - 1) * stride - 2 * padding + dilation * (KH - 1) + output_padding + 1. All are a number, or one per axis.
+    With `groups`, each group of C/groups channels makes O/groups; `dilation` is as in `conv2d`. It is the gradient of
+    conv2d in x. Raises ShapeError where channels do not fit or nothing is left, DTypeError for others than floats.
+
+    >>> x, w = st.ones((1, 1, 2, 2)), st.ones((1, 1, 2, 2))
+    >>> st.conv_transpose2d(x, w)[0, 0].tolist()
+    [[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]
+    >>> st.conv_transpose2d(st.ones((1, 3, 8, 8)), st.ones((3, 4, 4, 4)), stride=2, padding=1).shape
+    (1, 4, 16, 16)
+    """
+def conv3d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding: int | Sequence[int | Sequence[int]] |
+        str=0, dilation: int | Sequence[int]=1, groups: int=1) -> Tensor:
+    """The cross-correlation of volumes x (N, C, D, H, W) with kernels `w` (O, C/groups, KD, KH, KW).
+
+    It is (N, O, OD, OH, OW). `stride`, `padding`, `dilation` and `groups` are as in `conv2d`, for three axes,
+    and so are dtypes and errors.
+
+    >>> x, w = st.ones((1, 2, 3, 4, 5)), st.ones((6, 2, 3, 3, 3))
+    >>> st.conv3d(x, w, padding=(0, 1, 1)).shape, float(st.conv3d(x, w).max())
+    ((1, 6, 1, 4, 5), 54.0)
+    """
+def conv_transpose3d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding: int | Sequence[int |
+        Sequence[int]]=0, output_padding: int | Sequence[int]=0, groups: int=1, dilation: int |
+        Sequence[int]=1) -> Tensor:
+    """The transpose of `conv3d`, volumes x (N, C, D, H, W) with kernels `w` (C, O/groups, KD, KH, KW).
+
+    It is (N, O, OD, OH, OW). `stride`, `padding`, `output_padding`, `groups`, `dilation` and errors are as in
+    `conv_transpose2d`, for three axes.
+
+    >>> x, w = st.ones((1, 2, 3, 4, 4)), st.ones((2, 5, 3, 3, 3))
+    >>> st.conv_transpose3d(x, w, stride=2, padding=1, output_padding=1).shape
+    (1, 5, 6, 8, 8)
+    """
+def max_pool2d(x: TensorLike, size: int | Sequence[int], stride: int | Sequence[int] | None=None, padding: int |
+        Sequence[int | Sequence[int]] | str=0) -> Tensor:
+    """The largest element of each window of images (N, C, H, W): (N, C, OH, OW), in their dtype.
+
+    `size`, `stride` (the size without one) and `padding` are a number, or one per axis;
+    OH = (H + 2 * padding - size) // stride + 1, so a rest is left out. Padding never wins; the gradient goes to the
+    first largest. Raises ShapeError for padding of a window's size or more and for windows that do not fit, DTypeError
+    for other dtypes than floats.
+
+    >>> x = st.arange(16.0).reshape(1, 1, 4, 4)
+    >>> st.max_pool2d(x, 2)[0, 0].tolist(), st.max_pool2d(x, 3, stride=1, padding=1).shape
+    ([[5.0, 7.0], [13.0, 15.0]], (1, 1, 4, 4))
+    """
+def avg_pool2d(x: TensorLike, size: int | Sequence[int], stride: int | Sequence[int] | None=None, padding: int |
+        Sequence[int | Sequence[int]] | str=0) -> Tensor:
+    """The mean of each window of images (N, C, H, W): (N, C, OH, OW), in their dtype; padding counts as zeros.
+
+    `size`, `stride` (the size without one) and `padding` are as in `max_pool2d`, and so are the errors.
+
+    >>> st.avg_pool2d(st.arange(16.0).reshape(1, 1, 4, 4), 2)[0, 0].tolist()
+    [[2.5, 4.5], [10.5, 12.5]]
+    >>> st.avg_pool2d(st.ones((1, 1, 2, 2)), 2, padding=1)[0, 0].tolist()
+    [[0.25, 0.25], [0.25, 0.25]]
+    """
+def softmax(x: TensorLike, axis: int=-1) -> Tensor:
+    """The probabilities exp(x) / sum(exp(x)) along an axis; of x less its largest element, so that nothing overflows.
+
+    Shape and dtype of x. NaN where all of them are -inf, or one is inf, as in PyTorch. Raises DTypeError for other
+    dtypes than floats. For the logarithm use `log_softmax`, for a loss `cross_entropy`: both take x itself.
+
+    >>> st.softmax(st.tensor([[0.0, 0.0], [1000.0, 0.0]])).tolist()
+    [[0.5, 0.5], [1.0, 0.0]]
+    >>> st.softmax(st.zeros((2, 4)), axis=0)[0].tolist()
+    [0.5, 0.5, 0.5, 0.5]
+    """
+def log_softmax(x: TensorLike, axis: int=-1) -> Tensor:
+    """The logarithm of `softmax(x)` along an axis, without rounding small probabilities to 0. Shape and dtype of x.
+
+    Written out, st.log(st.softmax(x)) is made this too where a program sees both steps. Raises DTypeError for other
+    dtypes than floats.
+
+    >>> st.log_softmax(st.tensor([0.0, -1000.0])).tolist()
+    [0.0, -1000.0]
+    """
+def logsumexp(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+    """The number log(sum(exp(x))) over one axis, several, or all of them, in the dtype of x; no x overflows.
+
+    -inf of no elements, and where all of them are -inf. Its gradient is `softmax(x)`. Raises DTypeError for other
+    dtypes than floats.
+
+    >>> st.logsumexp(st.tensor([[1000.0, 1000.0], [0.0, 0.0]]), axis=1)
+    tensor([1.0006932e+03, 6.9314718e-01])
+    """
+def silu(x: TensorLike) -> Tensor:
+    """The sigmoid linear unit x * sigmoid(x), also called swish (Ramachandran et al., 2017), in the dtype of x.
+
+    Raises DTypeError for other dtypes than floats.
+
+    >>> st.silu(st.tensor([-200.0, 0.0, 1.0]))
+    tensor([-0.       ,  0.       ,  0.7310586])
+    """
+def gelu(x: TensorLike, approximate: str='none') -> Tensor:
+    """The Gaussian error linear unit: x times the probability that a standard normal number is below x.
+
+    Shape and dtype of x (Hendrycks and Gimpel, 2016); `approximate="tanh"` takes their formula with tanh, any other
+    than "none" raises OptionError. Raises DTypeError for other dtypes than floats.
+
+    >>> x = st.tensor([-1.0, 0.0, 1.0])
+    >>> st.gelu(x)
+    tensor([-0.15865526,  0.        ,  0.8413447 ])
+    >>> st.gelu(x, approximate="tanh")
+    tensor([-0.158808,  0.      ,  0.841192])
+    """
+def cummax(x: TensorLike, axis: int | None=None) -> Tensor:
+    """The largest of all elements up to each one along an axis: y[k] = max(x[0], ..., x[k]), in the type of x.
+
+    Without an axis along that of x, which then has no more than one (the array API standard's rule for
+    `cumulative_sum`). From the first NaN on it is NaN. Values alone, as of `st.max`, NumPy's `maximum.accumulate` and
+    JAX's `cummax`; PyTorch's gives their positions too. The gradient goes to the latest of elements that tie, as
+    PyTorch's. Raises ShapeError for an axis that x does not have.
+
+    >>> x = st.tensor([[3.0, 1.0, 4.0], [1.0, 5.0, 2.0]])
+    >>> st.cummax(x, axis=1).tolist()
+    [[3.0, 3.0, 4.0], [1.0, 5.0, 5.0]]
+    >>> st.grad(lambda x: st.cummax(x, axis=1).sum())(x).tolist()
+    [[2.0, 0.0, 1.0], [1.0, 2.0, 0.0]]
+    """
+def normalize(x: TensorLike, axis: int | Sequence[int] | None=-1, eps: float=1e-05) -> Tensor:
+    """The numbers (x - mean) / sqrt(variance + `eps`), with both taken over axis: one, several, or None for all.
+
+    Shape and dtype of x; the variance is divided by n. 16-bit floats are averaged in float32. Raises DTypeError for
+    other dtypes than floats. `layer_norm` is this over the last axes, with a scale.
+
+    >>> st.normalize(st.tensor([[1.0, 3.0], [10.0, 30.0]]), eps=0).tolist()
+    [[-1.0, 1.0], [-1.0, 1.0]]
+    """
+def layer_norm(x: TensorLike, weight: TensorLike | None=None, bias: TensorLike | None=None, axes: int=1, eps:
+        float=1e-05) -> Tensor:
+    """The elements of x normalised over its last `axes` axes, times `weight`, plus `bias` (Ba et al., 2016).
+
+    (x - mean) / sqrt(variance + `eps`), with the variance divided by n; weight and bias have the shape of those axes.
+    Raises ShapeError where axes is more than x has, and DTypeError for other dtypes than floats.
+
+    >>> x = st.tensor([[1.0, 3.0], [10.0, 30.0]])
+    >>> st.layer_norm(x, weight=st.tensor([1.0, 2.0]), bias=st.ones(2), eps=0).tolist()
+    [[0.0, 3.0], [0.0, 3.0]]
+    """
+def pick(x: TensorLike, labels: TensorLike, axis: int=-1) -> Tensor:
+    """The element of x at each label along an axis: y[i, j] = x[i, `labels`[i, j], j] for axis 1 of three.
+
+    labels are integers in the shape of x without that axis, which is that of the result. An element is compared with
+    its position, not fetched, so the pick fuses with what made x, and so does its gradient. Raises ShapeError for
+    labels of another shape, DTypeError for other than integers and, when run, IndexOutOfRange for one outside of 0 .. n
+    - 1.
+
+    >>> st.pick(st.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), st.tensor([2, 0])).tolist()
+    [3.0, 4.0]
+    """
+def one_hot(labels: TensorLike, classes: int, dtype: DTypeLike=...) -> Tensor:
+    """The labels as rows of 0 with a 1 at the label: labels.shape + (`classes`,), float32 unless a dtype is given.
+
+    Raises DTypeError for `labels` other than integers and, when run, IndexOutOfRange for one outside of 0 .. classes -
+    1.
+
+    >>> st.one_hot(st.tensor([2, 0]), classes=3).tolist()
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
+def cross_entropy(logits: TensorLike, labels: TensorLike, axis: int=-1, reduction: str='mean') -> Tensor:
+    """The mean of -log(softmax(logits)[label]) along an axis, for integer labels (PyTorch's cross_entropy).
+
+    `labels` have the shape of `logits` without the axis of classes. `reduction` is "mean", "sum", or "none" for the
+    losses one by one. Raises ShapeError for labels of another shape, DTypeError for logits that are no floats and
+    labels that are no integers, OptionError for another reduction and, when run, IndexOutOfRange for a label that is no
+    class.
+
+    >>> logits = st.tensor([[0.0, 0.0], [0.0, 1000.0]])
+    >>> st.cross_entropy(logits, st.tensor([0, 1]), reduction="none")
+    tensor([0.6931472, 0.       ])
+    >>> st.cross_entropy(logits, st.tensor([0, 0]))
+    tensor(500.3466)
+    """
+def mse(x: TensorLike, target: TensorLike, reduction: str='mean') -> Tensor:
+    """The mean squared difference of x and `target`, which broadcast against each other.
+
+    `reduction` is "mean", "sum", or "none" for the squares one by one; OptionError for another. `nn.mse_loss` refuses
+    shapes that differ, where (N, 1) and (N,) would make (N, N).
+
+    >>> st.mse(st.tensor([1.0, 2.0]), st.tensor([1.0, 5.0])).tolist()
+    4.5
+    >>> st.mse(st.zeros((3, 1)), st.zeros(3), reduction="none").shape
+    (3, 3)
+    """
+def binary_cross_entropy(logits: TensorLike, targets: TensorLike, reduction: str='mean') -> Tensor:
+    """The mean of -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x)), for `logits` x and `targets` t from 0 to 1.
+
+    Computed as softplus(x) - x t, so that no x overflows: give what goes into a sigmoid, not what comes out. Both
+    broadcast; `reduction` is "mean", "sum", or "none" for the losses one by one (OptionError for another).
+
+    >>> st.binary_cross_entropy(st.tensor([0.0, 1000.0]), st.tensor([1.0, 0.0]), reduction="none")
+    tensor([6.931472e-01, 1.000000e+03])
+    """
+def take(x: TensorLike, i: TensorLike, axis: int=0) -> Tensor:
+    """The elements `i` of an axis: x.shape[:axis] + i.shape + x.shape[axis+1:]; negative ones count from the end.
+
+    Elements named twice sum their gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange
+    for an index outside of the axis.
+
+    >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
+    >>> st.take(x, st.tensor([0, -1]), axis=1).tolist()
+    [[1, 3], [4, 6]]
+    >>> st.take(x, st.tensor([[0, 1], [1, 1]])).shape
+    (2, 2, 3)
+    """
+def embedding(table: TensorLike, i: TensorLike) -> Tensor:
+    """The rows `i` of a `table` (rows, width), integers of any shape: i.shape + (width,), in the table's dtype.
+
+    Rows named twice sum their gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange for a
+    row outside of 0 .. rows - 1; `take` counts negative ones from the end.
+
+    >>> table = st.tensor([[0.0, 0.5], [1.0, 1.5], [2.0, 2.5]])
+    >>> st.embedding(table, st.tensor([2, 0, 2])).tolist()
+    [[2.0, 2.5], [0.0, 0.5], [2.0, 2.5]]
+    """
+def reshape(x: TensorLike, *sizes: int | Sequence[int]) -> Tensor:
+    """The same elements in row-major order under another shape, given as one sequence or as several `sizes`.
+
+    One size may be -1: what is left. Raises ShapeError where the numbers of elements differ, or two sizes are -1.
+
+    >>> x = st.arange(6)
+    >>> st.reshape(x, (2, 3)).tolist(), st.reshape(x, 3, -1).shape
+    ([[0, 1, 2], [3, 4, 5]], (3, 2))
+    """
+def permute(x: TensorLike, *axes: int | Sequence[int]) -> Tensor:
+    """The array with its axes in the order of `axes`, one sequence or several numbers; reversed without them.
+
+    Axis k of the result is axis axes[k] of x. Raises ShapeError unless each axis is named once.
+
+    >>> x = st.zeros((2, 3, 5))
+    >>> st.permute(x, 0, 2, 1).shape, st.permute(x).shape
+    ((2, 5, 3), (5, 3, 2))
+    """
+def swapaxes(x: TensorLike, a: int, b: int) -> Tensor:
+    """The array with its axes `a` and `b` exchanged.
+
+    Raises ShapeError for an axis that x does not have.
+
+    >>> st.swapaxes(st.zeros((2, 3, 5)), 0, -1).shape
+    (5, 3, 2)
+    """
+def flatten(x: TensorLike, start: int=0, end: int=-1) -> Tensor:
+    """The array with the axes from `start` to `end`, both included, as one; of no axes it becomes (1,).
+
+    Raises ShapeError for an axis that x does not have, and where end stands before start.
+
+    >>> x = st.zeros((8, 3, 5, 5))
+    >>> st.flatten(x).shape, st.flatten(x, 1).shape, st.flatten(x, 2, 3).shape
+    ((600,), (8, 75), (8, 3, 25))
+    """
+def squeeze(x: TensorLike, axis: int | Sequence[int] | None=None) -> Tensor:
+    """The array without axes of length 1: the given ones, or all of them (of a placeholder those that are named stay).
+
+    Raises ShapeError for a given axis of another length, as NumPy; PyTorch would leave it.
+
+    >>> x = st.zeros((1, 3, 1))
+    >>> st.squeeze(x).shape, st.squeeze(x, -1).shape
+    ((3,), (1, 3))
+    """
+def unsqueeze(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
+    """The array with axes of length 1 put in, at the positions that axis gives them in the result: one, or several.
+
+    Raises ShapeError for a position that the result does not have.
+
+    >>> x = st.zeros((2, 3))
+    >>> st.unsqueeze(x, 0).shape, st.unsqueeze(x, (0, -1)).shape
+    ((1, 2, 3), (1, 2, 3, 1))
+    """
+def concatenate(xs: Sequence[TensorLike], axis: int=0) -> Tensor:
+    """The arrays `xs`, a list of one or more, one behind the other along an axis; dtypes meet as in `add`.
+
+    Raises ShapeError for no arrays, and where shapes differ along another axis.
+
+    >>> x = st.tensor([[1, 2], [3, 4]])
+    >>> st.concatenate([x, x[:1]]).tolist(), st.concatenate([x, x], axis=-1).shape
+    ([[1, 2], [3, 4], [1, 2]], (2, 4))
+    """
+def stack(xs: Sequence[TensorLike], axis: int=0) -> Tensor:
+    """The arrays `xs`, a list of one or more of one shape, side by side along a new axis; dtypes meet as in `add`.
+
+    Raises ShapeError for no arrays, and for shapes that differ.
+
+    >>> st.stack([st.tensor([1, 2]), st.tensor([3, 4])], axis=1).tolist()
+    [[1, 3], [2, 4]]
+    """
+def split(x: TensorLike, size: int | Sequence[int], axis: int=0) -> tuple[Tensor, ...]:
+    """The parts of an array along an axis, as a tuple: of `size` elements each, or of the sizes that it lists.
+
+    The last of equal parts may be shorter. Raises ShapeError for sizes that do not add up to the length of the axis.
+
+    >>> [part.tolist() for part in st.split(st.arange(5), 2)]
+    [[0, 1], [2, 3], [4]]
+    >>> [part.shape for part in st.split(st.zeros((2, 5)), (1, 4), axis=1)]
+    [(2, 1), (2, 4)]
+    """
+def pad(x: TensorLike, widths: Sequence[int | Sequence[int]], value: float=0.0) -> Tensor:
+    """The array with `value` around it: `widths` has a pair (before, behind), or one number for both, for each axis.
+
+    x and the value meet in one dtype as in `add`, but 0, the default, takes that of x. Raises ShapeError for another
+    number of pairs, and for negative widths.
+
+    >>> st.pad(st.tensor([[1, 2]]), [(0, 1), (2, 0)], value=9).tolist()
+    [[9, 9, 1, 2], [9, 9, 9, 9]]
+    """
+def roll(x: TensorLike, shift: int, axis: int) -> Tensor:
+    """The array moved along an axis by `shift` places; what leaves at the end enters at the start.
+
+    A shift may be negative, or longer than the axis.
+
+    >>> st.roll(st.arange(5), 2, 0).tolist(), st.roll(st.arange(5), -1, 0).tolist()
+    ([3, 4, 0, 1, 2], [1, 2, 3, 4, 0])
+    """
+def repeat(x: TensorLike, times: int, axis: int) -> Tensor:
+    """The array with each element of an axis `times` times, one beside the other, as NumPy's repeat.
+
+    >>> st.repeat(st.tensor([[1, 2], [3, 4]]), 2, axis=1).tolist()
+    [[1, 1, 2, 2], [3, 3, 4, 4]]
+    """
+def moveaxis(x: TensorLike, source: int, target: int) -> Tensor:
+    """The array with the axis `source` moved to the place `target`; the others keep their order.
+
+    >>> images = st.zeros((8, 32, 32, 3))
+    >>> st.moveaxis(images, -1, 1).shape
+    (8, 3, 32, 32)
+    """
+def flip(x: TensorLike, axis: int | Sequence[int] | None=None) -> Tensor:
+    """The array with the order along one axis, several, or all of them reversed.
+
+    >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
+    >>> st.flip(x).tolist(), st.flip(x, axis=1).tolist()
+    ([[6, 5, 4], [3, 2, 1]], [[3, 2, 1], [6, 5, 4]])
+    """
+def tril(x: TensorLike, k: int=0) -> Tensor:
+    """The lower triangle of x: zeros above diagonal `k` of its last two axes (0 the main one, 1 the one above it).
+
+    Raises ShapeError for fewer than two axes.
+
+    >>> st.tril(st.ones((3, 3), dtype="int64")).tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    """
+def triu(x: TensorLike, k: int=0) -> Tensor:
+    """The upper triangle of x: zeros below diagonal `k` of its last two axes (0 the main one, 1 the one above it).
+
+    Raises ShapeError for fewer than two axes.
+
+    >>> st.triu(st.ones((2, 3), dtype="int64"), k=1).tolist()
+    [[0, 1, 1], [0, 0, 1]]
+    """
+def broadcast_to(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
+    """The array repeated to a `shape` by NumPy's rule: along axes of length 1, and along new ones in front.
+
+    Nothing is copied where a program reads it. Raises ShapeError where the shapes do not fit.
+
+    >>> st.broadcast_to(st.tensor([1, 2]), (3, 2)).tolist()
+    [[1, 2], [1, 2], [1, 2]]
+    """
+def matrix_transpose(x: TensorLike) -> Tensor:
+    """The array with its last two axes exchanged: each matrix of a stack transposed (`x.mT`).
+
+    Raises ShapeError for fewer than two axes.
+
+    >>> st.matrix_transpose(st.zeros((8, 2, 3))).shape
+    (8, 3, 2)
+    """
+def full(shape: int | Sequence[int], value: float, dtype: DTypeLike | None=None, device: DeviceLike=None) -> Tensor:
+    """A tensor that holds the number `value` everywhere, of a `shape`: a size, or a sequence of sizes.
+
+    Without a dtype it is the number's: float32, int64 or bool. A fraction is dropped for integers; raises DTypeError
+    for a number that the dtype does not hold.
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+
+    >>> st.full((2,), 3.0).tolist(), st.full((2, 3), 7).dtype
+    ([3.0, 3.0], int64)
+    """
+def zeros(*shape: int | Sequence[int], dtype: DTypeLike='float32', device: DeviceLike=None) -> Tensor:
+    """A tensor of zeros, of a `shape` given as one sequence of sizes or as several sizes.
+
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+
+    >>> st.zeros(2, 3).shape, st.zeros((2,), dtype="int64").tolist()
+    ((2, 3), [0, 0])
+    """
+def ones(*shape: int | Sequence[int], dtype: DTypeLike='float32', device: DeviceLike=None) -> Tensor:
+    """A tensor of ones, of a `shape` given as one sequence of sizes or as several sizes.
+
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+
+    >>> st.ones(2).tolist(), st.ones((), dtype="bool").tolist()
+    ([1.0, 1.0], True)
+    """
+def full_like(x: TensorLike, value: float) -> Tensor:
+    """A tensor that holds the number `value` everywhere, in the shape and dtype of x, which may be an array or a list.
+
+    A fraction is dropped for integers.
+
+    >>> st.full_like(st.tensor([[1.0, 2.0]]), 7).tolist()
+    [[7.0, 7.0]]
+    """
+def zeros_like(x: TensorLike) -> Tensor:
+    """A tensor of zeros in the shape and dtype of x, which may be an array or a list.
+
+    >>> st.zeros_like(st.tensor([3, 4])).tolist()
+    [0, 0]
+    """
+def ones_like(x: TensorLike) -> Tensor:
+    """A tensor of ones in the shape and dtype of x, which may be an array or a list.
+
+    >>> st.ones_like(st.tensor([[0.5], [2.5]])).tolist()
+    [[1.0], [1.0]]
+    """
+def arange(start: float, stop: float | None=None, step: float=1, dtype: DTypeLike | None=None, device:
+        DeviceLike=None) -> Tensor:
+    """The numbers `start`, start + `step`, ... before `stop`, in one axis; from 0 where only one number is given.
+
+    int64 if all of them are whole and no floats, else float32. Element k is start + k * step, rounded once. Raises
+    ShapeError for a step of 0 and for numbers that are not finite.
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+
+    >>> st.arange(4).tolist(), st.arange(2, 8, 3).tolist()
+    ([0, 1, 2, 3], [2, 5])
+    >>> st.arange(1, 0, -0.25).tolist()
+    [1.0, 0.75, 0.5, 0.25]
+    """
+def linspace(start: float, stop: float, count: int, dtype: DTypeLike='float32', device: DeviceLike=None) -> Tensor:
+    """As many numbers as `count` says, evenly from `start` to `stop`, both included; one is start alone.
+
+    An integer dtype drops fractions.
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+
+    >>> st.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+def eye(n: int, m: int | None=None, dtype: DTypeLike='float32', device: DeviceLike=None) -> Tensor:
+    """A matrix (`n`, `m`) of zeros with ones on its main diagonal; square without m.
+
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+
+    >>> st.eye(2).tolist(), st.eye(1, 3, dtype="int64").tolist()
+    ([[1.0, 0.0], [0.0, 1.0]], [[1, 0, 0]])
+    """
+def from_numpy(array: Any) -> Tensor:
+    """A tensor holding a copy of a NumPy `array`, in its dtype: float64 stays float64.
+
+    Raises DTypeError for a dtype that tensors do not have, such as complex128.
+
+    >>> x = np.array([1.0, 2.0])
+    >>> y = st.from_numpy(x)
+    >>> x[0] = 7
+    >>> y, y.dtype
+    (tensor([1., 2.], dtype=float64), float64)
+    """
+def from_dlpack(x: Any) -> Tensor:
+    """A tensor holding a copy of x, any array that speaks DLPack: of NumPy, PyTorch, JAX and others, on the CPU.
+
+    Raises ArgumentError for what has no `__dlpack__`.
+
+    >>> st.from_dlpack(np.arange(3)).tolist()
+    [0, 1, 2]
+    """
+def eval(*tensors: Tensor) -> Any:
+    """The `tensors` with their numbers computed now, all in one program: one as it is, several as a tuple.
+
+    Numbers are computed by themselves where they are looked at; several that share work cost less together. Raises
+    ArgumentError for other than tensors.
+
+    >>> x = st.arange(3.0)
+    >>> y, z = st.eval(x.sum(), st.exp(x).sum())
+    >>> float(y)
+    3.0
+    """
+__all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'cos', 'tan', 'atan', 'sinh', 'cosh',
+    'tanh', 'sigmoid', 'log_sigmoid', 'erf', 'erfc', 'relu', 'leaky_relu', 'elu', 'softplus', 'reciprocal', 'abs',
+    'sign', 'floor', 'ceil', 'round', 'trunc', 'isnan', 'isinf', 'isfinite', 'logical_not', 'stop_gradient', 'add',
+    'subtract', 'multiply', 'divide', 'negative', 'floor_divide', 'remainder', 'pow', 'clip', 'maximum', 'minimum',
+    'equal', 'not_equal', 'less', 'less_equal', 'greater', 'greater_equal', 'logical_and', 'logical_or', 'logical_xor',
+    'where', 'sum', 'mean', 'prod', 'max', 'min', 'var', 'std', 'all', 'any', 'argmax', 'argmin', 'matmul', 'conv1d',
+    'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d', 'conv_transpose3d', 'max_pool2d', 'avg_pool2d',
+    'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax', 'normalize', 'layer_norm', 'pick', 'one_hot',
+    'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding', 'reshape', 'permute', 'swapaxes', 'flatten',
+    'squeeze', 'unsqueeze', 'concatenate', 'stack', 'split', 'pad', 'roll', 'repeat', 'moveaxis', 'flip', 'tril',
+    'triu', 'broadcast_to', 'matrix_transpose', 'full', 'zeros', 'ones', 'full_like', 'zeros_like', 'ones_like',
+    'arange', 'linspace', 'eye', 'from_numpy', 'from_dlpack', 'eval']

@@ -1,0 +1,169 @@
+"""Looking at an array: its type at once, its numbers when somebody asks."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+
+from stele.arrays.opensize import opened
+from stele.backend.devices import Device, find
+from stele.backend.locks import HOST, RUNNING, held
+from stele.eager.evaluate import devices, numbers
+from stele.eager.follow import FOLLOWER
+from stele.eager.handle import TRACING, Handle, refuse_symbolic
+from stele.eager.live import is_symbolic, is_there
+from stele.errors import ArgumentError, DTypeError, ShapeError
+from stele.ir.door import public
+from stele.ir.graph import Array, Value, walk
+from stele.ir.types import HOME, DType
+
+REDUCED = "Write x.tolist(), take one out with x[0], or make one of them with x.sum() or x.mean()."
+KEPT = "Keep it a tensor: x * y and st.exp(x) take tensors. Return it, and look at it outside of the function."
+CHOSEN = "Write st.where(x > 0, y, z) for a choice of two, st.scan for a loop; or decide outside of the function."
+OWN = "Write st.exp(x) for np.exp(x): the functions of st are part of the program."
+
+
+def is_traced(v: Value) -> bool:
+    """Whether a value has no numbers before a program runs."""
+    return not is_there(v) and any(map(is_symbolic, walk([v], stop=is_there)))
+
+
+class Looking(Handle):
+    """The part of a tensor that reads: types, numbers, and the protocols by which others take them."""
+
+    __slots__ = ()
+    __array_priority__ = 1000
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes. One that is open compares by assumption: the answer becomes a guard of the program."""
+        return tuple(map(opened, self.value.type.shape))
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.value.type.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The element type, such as st.float32, which also equals "float32" and np.float32."""
+        return self.value.type.dtype
+
+    @property
+    def device(self) -> Device:
+        """Where the numbers lie; it equals its name."""
+        return find(self.value.type.device)
+
+    @property
+    def size(self) -> int:
+        """The number of elements; 1 where there are no axes."""
+        return opened(self.value.type.size)
+
+    @public
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentError("a tensor of no axes has no length; float(x) takes its number out")
+        return int(self.shape[0])
+
+    def __iter__(self) -> Iterator[Self]:
+        return (self[k] for k in range(len(self)))  # type: ignore[index]
+
+    # Looking at the numbers
+
+    def read(self, asked: str, hint: str = "Return it, and look at it outside of the function.") -> Array:
+        """The numbers for what was asked; raises TraceError for a tensor of a function that is being compiled."""
+        v = self._value
+        if TRACING.get() is not None and is_traced(v := self.value):
+            if (follower := FOLLOWER.get()) is not None:
+                follower.looked(v)
+            raise refuse_symbolic(v, f"{asked} asks for its numbers", hint)
+        with HOST if len(RUNNING) == 1 else held(devices([v])):
+            return numbers(v).array
+
+    @public
+    def numpy(self) -> Array:
+        """The numbers as a read-only NumPy array: a lease on the tensor's own memory, no copy but of another device."""
+        return self.read("x.numpy()")
+
+    def one(self, asked: str, many: str, traced: str) -> Any:
+        """The one number of a tensor of one element, with hints for one of many and for a traced one."""
+        if self.size != 1:
+            raise ShapeError(f"{asked} needs a tensor of one element, got shape {self.shape}", hint=many)
+        return self.read(asked, traced).reshape(()).item()
+
+    @public
+    def item(self) -> Any:
+        """The one number of a tensor of one element, as a Python number; ShapeError where there are more."""
+        return self.one("x.item()", REDUCED, KEPT)
+
+    @public
+    def tolist(self) -> Any:
+        """The numbers as nested lists of Python numbers; without axes, as one number."""
+        return self.read("x.tolist()").tolist()
+
+    @public
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        array = self.read("NumPy", OWN)
+        return np.array(array, dtype) if copy or (dtype is not None and array.dtype != dtype) else array
+
+    @public
+    def __array_function__(self, f: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a function of NumPy makes of the numbers."""
+        if f in (np.shape, np.ndim, np.size) and len(args) == 1:
+            return getattr(args[0], f.__name__)
+        name = f.__name__
+
+        def array(x: Any) -> Any:
+            if type(x) in (list, tuple):
+                return type(x)(map(array, x))
+            return x.read(f"np.{name}", f"Write x.{name}(...)." if hasattr(type(x), name) else OWN) \
+                if isinstance(x, Looking) else x
+
+        return f(*map(array, args), **{key: array(x) for key, x in kwargs.items()})
+
+    def __dlpack__(self, *, max_version: tuple[int, int] | None = None, **options: Any) -> Any:
+        if self.dtype.name == "bfloat16":
+            raise DTypeError("DLPack of NumPy has no bfloat16", hint="Hand on x.astype('float32').")
+        readable = max_version is not None and max_version[0] >= 1
+        return (self.numpy() if readable else self.numpy().copy()).__dlpack__(max_version=max_version, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    @public
+    def __bool__(self) -> bool:
+        return bool(self.one("the truth of a tensor (if, while, and, or, not)", "Write (x > 0).all() or (x > 0).any().",
+                             CHOSEN))
+
+    @public
+    def __int__(self) -> int:
+        return int(self.one("int(x)", REDUCED, "Write x.astype('int64'). A length or a count for range() is a Python "
+                            "number: pass it as one, or take it from x.shape."))
+
+    @public
+    def __float__(self) -> float:
+        return float(self.one("float(x)", REDUCED, KEPT))
+
+    @public
+    def __index__(self) -> int:
+        if self.dtype.is_float:
+            raise DTypeError(f"only an integer tensor is an index, got {self.dtype}; write int(x)")
+        return int(self.one("an index or a count", REDUCED,
+                            "Write st.take(x, i, axis) for x[i], and st.scan for a loop; or pass a Python number."))
+
+    @public
+    def __format__(self, form: str) -> str:
+        return format(self.one(f"the format {form!r}", REDUCED, KEPT) if form else str(self), form)
+
+    @public
+    def __repr__(self) -> str:
+        traced = self.value
+        if is_traced(traced):
+            later = "" if TRACING.get() is None else ": it has numbers when the program runs; return it to print them"
+            return f"tensor(symbolic {traced.type}{later})"
+        text = np.array2string(self.numpy(), separator=", ", prefix="tensor(")
+        marks = ("" if self.dtype.name in ("float32", "int64", "bool") else f", dtype={self.dtype}") + \
+                (", requires_grad=True" if self.requires_grad else "") + \
+                ("" if traced.type.device == HOME else f", device={traced.type.device!r}")
+        return f"tensor({text}{marks})"

@@ -1,0 +1,146 @@
+"""Changes of shape in the habits of the user, where they differ from those of values."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stele.arrays.opensize import plain
+from stele.errors import ShapeError
+from stele.ir.graph import Value
+from stele.ir.types import Shape, axis_of, product, show
+from stele.ops import linear, shaping
+from stele.ops.arguments import shape, wholes
+
+Sizes = Any     # whole numbers one by one, or one sequence of them
+
+
+def order_of(given: tuple[Any, ...], what: str = "axis") -> tuple[Any, ...]:
+    """Whole numbers, given as one sequence or as several."""
+    return wholes(plain(given[0] if len(given) == 1 else given), f"every {what}")
+
+
+def shape_of(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A shape, given as one sequence of sizes or as several sizes."""
+    return shape(plain(given[0] if len(given) == 1 else given))
+
+
+def reshape(x: Value, *sizes: Sizes) -> Value:
+    """The same elements in row-major order under another shape, given as one sequence or as several `sizes`.
+
+    One size may be -1: what is left. Raises ShapeError where the numbers of elements differ, or two sizes are -1.
+
+    >>> x = st.arange(6)
+    >>> st.reshape(x, (2, 3)).tolist(), st.reshape(x, 3, -1).shape
+    ([[0, 1, 2], [3, 4, 5]], (3, 2))
+    """
+    wanted = order_of(sizes, "size")
+    if sum(n == -1 for n in wanted) > 1:
+        raise ShapeError(f"reshape to {show(wanted)} leaves more than one size open; write -1 once")
+    return linear.reshape(x, wanted)
+
+
+def permute(x: Value, *axes: Sizes) -> Value:
+    """The array with its axes in the order of `axes`, one sequence or several numbers; reversed without them.
+
+    Axis k of the result is axis axes[k] of x. Raises ShapeError unless each axis is named once.
+
+    >>> x = st.zeros((2, 3, 5))
+    >>> st.permute(x, 0, 2, 1).shape, st.permute(x).shape
+    ((2, 5, 3), (5, 3, 2))
+    """
+    return shaping.permute(x, *order_of(axes))
+
+
+def transpose(x: Value, *axes: Sizes) -> Value:
+    """The array with two axes exchanged, or with all of its `axes` in another order; reversed without any.
+
+    Two numbers are the axes to exchange, as PyTorch's; as many as there are axes are the order, as NumPy's.
+
+    >>> x = st.zeros((2, 3, 5))
+    >>> x.transpose(0, 2).shape, x.transpose(1, 2, 0).shape, x.transpose().shape
+    ((5, 3, 2), (3, 5, 2), (5, 3, 2))
+    """
+    order = order_of(axes)
+    return shaping.swapaxes(x, *order) if len(order) == 2 else shaping.permute(x, *order)
+
+
+def flatten(x: Value, *, start: int = 0, end: int = -1) -> Value:
+    """The array with the axes from `start` to `end`, both included, as one; of no axes it becomes (1,).
+
+    Raises ShapeError for an axis that x does not have, and where end stands before start.
+
+    >>> x = st.zeros((8, 3, 5, 5))
+    >>> st.flatten(x).shape, st.flatten(x, 1).shape, st.flatten(x, 2, 3).shape
+    ((600,), (8, 75), (8, 3, 25))
+    """
+    if x.ndim == 0:
+        return linear.reshape(x, (1,))
+    first, last = axis_of(start, x.ndim), axis_of(end, x.ndim)
+    if last < first:
+        raise ShapeError(f"flatten needs axes in order, got start={start} and end={end} for shape {show(x.shape)}")
+    return linear.reshape(x, (*x.shape[:first], product(x.shape[first: last + 1]), *x.shape[last + 1:]))
+
+
+def unsqueeze(x: Value, *, axis: int | Sequence[int]) -> Value:
+    """The array with axes of length 1 put in, at the positions that axis gives them in the result: one, or several.
+
+    Raises ShapeError for a position that the result does not have.
+
+    >>> x = st.zeros((2, 3))
+    >>> st.unsqueeze(x, 0).shape, st.unsqueeze(x, (0, -1)).shape
+    ((1, 2, 3), (1, 2, 3, 1))
+    """
+    return linear.expand_dims(x, (axis,) if isinstance(axis, int) else tuple(axis))
+
+
+def expand(x: Value, *sizes: Sizes) -> Value:
+    """The array repeated to a shape by NumPy's rule, given as one sequence or as several `sizes`; -1 keeps an axis.
+
+    >>> st.tensor([[1], [2]]).expand(-1, 3).tolist()
+    [[1, 1, 1], [2, 2, 2]]
+    """
+    wanted = order_of(sizes, "size")
+    old = (1,) * (len(wanted) - x.ndim) + x.shape
+    return linear.broadcast(x, tuple(n if w == -1 else w for w, n in zip(wanted, old)))
+
+
+def broadcast_to(x: Value, shape: Shape) -> Value:
+    """The array repeated to a `shape` by NumPy's rule: along axes of length 1, and along new ones in front.
+
+    Nothing is copied where a program reads it. Raises ShapeError where the shapes do not fit.
+
+    >>> st.broadcast_to(st.tensor([1, 2]), (3, 2)).tolist()
+    [[1, 2], [1, 2], [1, 2]]
+    """
+    return linear.broadcast(x, tuple(shape))
+
+
+def flip(x: Value, *, axis: int | Sequence[int] | None = None) -> Value:
+    """The array with the order along one axis, several, or all of them reversed.
+
+    >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
+    >>> st.flip(x).tolist(), st.flip(x, axis=1).tolist()
+    ([[6, 5, 4], [3, 2, 1]], [[3, 2, 1], [6, 5, 4]])
+    """
+    return linear.flip(x, tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis))
+
+
+def transposed(x: Value) -> Value:
+    """The array with its axes reversed: the transpose of a matrix.
+
+    >>> st.tensor([[1, 2, 3], [4, 5, 6]]).T.tolist()
+    [[1, 4], [2, 5], [3, 6]]
+    """
+    return shaping.permute(x)
+
+
+def copied(x: Value) -> Value:
+    """The array itself: values never change, so a copy is the same value under another handle.
+
+    >>> x = st.tensor([1, 2])
+    >>> y = x.clone()
+    >>> y += 1
+    >>> x.tolist(), y.tolist()
+    ([1, 2], [2, 3])
+    """
+    return x

@@ -1,0 +1,604 @@
+"""The array a user holds: a handle on a value, with operators, methods, and numbers when somebody looks."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import wraps
+from itertools import chain, repeat
+from types import EllipsisType
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from stele.arrays import shapes, spoken
+from stele.arrays.looking import Looking
+from stele.arrays.opensize import plain
+from stele.arrays.spellings import METHODS, absent, argument
+from stele.backend.devices import Device, current, find, is_device
+from stele.eager.backward import backward, settle
+from stele.eager.evaluate import EVALUATOR, evaluate, known
+from stele.eager.handle import GRAD, TRACING, owner
+from stele.eager.live import Live, is_symbolic
+from stele.eager.template import MOST, Recorded, Template, template, token_of
+from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
+from stele.ir.door import leaving, public
+from stele.ir.graph import Array, Constant, Value, literal, walk
+from stele.ir.origin import Where, here, inherit, lines
+from stele.ir.sizes import Size
+from stele.ir.types import HOME, DType, holds, int64, unfit
+from stele.ir.types import dtype as type_named
+from stele.ops import contraction, indexing, linear, shaping, statistics
+from stele.ops.arguments import FORMS, choice, flag
+from stele.ops.elementwise import binary, unary
+from stele.ops.elementwise.unary import StopGradient
+from stele.ops.generate import quantity
+from stele.ops.linear import broadcast, cast, full, transfer
+
+PENDING_LIMIT = 1000
+KINDS = "buif"  # of dtypes; an in-place result is not of a later one (NumPy's casting "same_kind")
+CUT = StopGradient()
+new = object.__new__
+SMALL = 64      # elements of an array made while tracing, up to which it is written into the graph
+
+
+def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
+    """A function of values as a function of tensors; keyword-only parameters may also be given by position.
+
+    With `numbers`, a symbolic size among the arguments is an operand: a number known when the program runs.
+    """
+    given, seen_before = Arguments(f), dict[Any, Template]()
+
+    @wraps(f)
+    def lifted(*args: Any, **kwargs: Any) -> Any:
+        operands: list[Value] = []
+        key = kind_of(args, kwargs, operands) if TRACING.get() is None else None
+        if (seen := seen_before.get(key)) is not None:
+            return recorded(seen, operands, here())
+        found = Operands(numbers)
+        try:
+            y = found.cut(given.applied(found, args, kwargs))
+        except SteleError as error:
+            leaving(error, f.__name__)
+            raise
+        carries = found.differentiable and GRAD.get()
+        if key is not None:
+            keep(seen_before, key, template(operands, y, carries))
+        return tensors(y, carries)
+
+    lifted.__signature__, lifted.__annotations__ = given.said, {}     # type: ignore[attr-defined]
+    return lifted
+
+
+class Arguments:
+    """What a function of values takes, and how it is called with what users give: checked, and named."""
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self.f, self.said, parameters = f, spoken.signature(f), spoken.own(f).parameters.values()
+        self.keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+        self.places = len(parameters) - len(self.keywords)
+        self.is_open = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        self.checks = {p.name: (FORMS[p.annotation], f"{p.name} of {f.__name__}") for p in parameters}
+        self.required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+        self.in_order = list(self.checks.values())[:self.places]
+
+    def applied(self, found: Operands, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The function of these arguments."""
+        name, places, checks = self.f.__name__, self.places, self.checks
+        if not self.is_open and len(args) > places:
+            named = dict(zip(self.keywords, args[places:]))
+            if (most := places + len(self.keywords)) < len(args) or named.keys() & kwargs.keys():
+                raise too_many(name, most, args, kwargs)
+            args, kwargs = args[:places], kwargs | named
+        if kwargs.keys() - checks.keys():
+            kwargs = respelled(name, kwargs, checks)
+        if missing := [r for r in self.required[len(args):] if r not in kwargs]:
+            raise ArgumentError(f"{name} needs {' and '.join(missing)}", hint=f"It is {name}{self.said}.")
+        with inherit(here()):
+            forms = chain(self.in_order, repeat(self.in_order[-1]))
+            given = [form(found.value(a), what) for (form, what), a in zip(forms, args)]
+            return self.f(*given, **{k: checks[k][0](found.value(a), checks[k][1]) for k, a in kwargs.items()})
+
+
+def keep(seen_before: dict[Any, Template], key: Any, made: Template | None) -> None:
+    """Keeps a template, if there is one, and the newest so many."""
+    if made is not None:
+        seen_before[key] = made
+        if len(seen_before) > MOST:
+            del seen_before[next(iter(seen_before))]
+
+
+def too_many(function: str, most: int, args: Sequence[Any], named: Collection[str]) -> ArgumentError:
+    """The error for arguments of which some stand in no place, or in one that a name has taken."""
+    return ArgumentError(f"{function} takes at most {most} argument{'s' * (most > 1)}, each once; got {len(args)}"
+                         + "".join(f" and {name}=" for name in named))
+
+
+def respelled(function: str, given: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Arguments under the names they have here, as PyTorch and NumPy spell them too; ArgumentError for other names."""
+    found = {name: a for name, a in given.items() if name in known}
+    for name in given.keys() - found.keys():
+        own = argument(name, known, found)
+        found[own or choice(name, f"an argument of {function}", known, ArgumentError)] = given[name]
+    return found
+
+
+def kind_of(args: Iterable[Any], kwargs: Mapping[str, Any], operands: list[Value]) -> tuple[Any, ...] | None:
+    """What of the arguments a result depends on, besides the operands' numbers: the operands are noted. None where that
+    cannot be said: where open sizes leave guards, and for arrays and objects of other kinds. The last part is 1 where a
+    result carries gradients, 2 where it is cut off from what does.
+    """
+    key: list[Any] = [*kwargs]
+    carries = False
+    for a in (*args, *kwargs.values()) if kwargs else args:
+        kind = type(a)
+        if kind is Tensor:
+            carries = carries or a._requires_grad
+            mark = (v := a._value).type.mark
+            if mark in key and v in operands:
+                key.append(operands.index(v))
+            else:
+                operands.append(v)
+                key.append(mark)
+        else:
+            nested = kind is list or kind is tuple
+            if (inner := kind_of(a, {}, operands) if nested else token_of(a)) is None:
+                return None
+            carries = carries or (nested and inner[-1] > 0)
+            key.append((kind, inner))
+    key.append(0 if not carries else 1 if GRAD.get() else 2)
+    return tuple(key)
+
+
+class Operands:
+    """Takes the values out of tensors, and remembers whether any of them carries gradients, and where they lie."""
+
+    __slots__ = ("differentiable", "first", "numbers")
+
+    differentiable: bool
+    numbers: bool
+
+    def __init__(self, numbers: bool) -> None:
+        self.differentiable, self.numbers = False, numbers
+        self.first: Value | None = None
+
+    def value(self, a: Any) -> Any:
+        """What an op takes for an argument of the user: values for tensors and arrays, also inside of lists."""
+        if isinstance(a, Tensor):
+            self.differentiable = self.differentiable or a._requires_grad
+            return self.beside(a.value)
+        if isinstance(a, np.ndarray):
+            return self.beside(array_value(a))
+        if isinstance(a, Size):
+            return quantity(plain(a)) if self.numbers else plain(a)
+        if isinstance(a, list | tuple) and any(isinstance(part, Tensor | np.ndarray) for part in a):
+            return tuple(self.value(part) for part in a)
+        return plain(a) if isinstance(a, list | tuple | slice) else a
+
+    def beside(self, v: Value) -> Value:
+        """The value itself; raises DeviceError where others lie on another device: numbers of the host alone follow."""
+        if not v.shape and v.type.device == HOME:
+            return v
+        self.first = self.first or v
+        if v.type.device != (place := self.first.type.device):
+            raise DeviceError(f"operands lie on one device, got {self.first.type} on {place} and {v.type} on "
+                              f"{v.type.device}", where=", ".join(lines(here())),
+                              hint=f"Move one of them: x.to({place!r}), or st.tensor(x, device={place!r}) of an array.")
+        return v
+
+    def cut(self, y: Any) -> Any:
+        """Under `no_grad` the results are cut off from what carries gradients."""
+        if GRAD.get() or not self.differentiable:
+            return y
+        if not isinstance(y, Value):
+            return tuple(map(self.cut, y)) if isinstance(y, tuple | list) else y
+        return cut(y) if y.dtype.is_float else y
+
+
+def tensors(y: Any, carries: bool) -> Any:
+    """Results as tensors."""
+    if isinstance(y, Value):
+        return record(Tensor(y, carries and y.dtype.is_float))
+    return tuple([tensors(part, carries) for part in y]) if isinstance(y, tuple | list) else y
+
+
+def recorded(made: Template, operands: list[Value], where: Where) -> Any:
+    """The results of a call outside of any trace: `Tensor(value)`, written out, in half the time."""
+    if not made.form:
+        return tensors(made.fill(operands, where), made.carries)
+    v, x = new(Recorded), new(Tensor)
+    v.type, v.where, v.data = made.type, where, None
+    v.call = made, operands, []
+    x._value, x._grad, x.home = v, None, None
+    x._requires_grad, x.leaf, v.owner = made.carries, False, ref(x)
+    return record(x)
+
+
+def record(x: Tensor) -> Tensor:
+    """The tensor itself; after many operations that nobody looked at its numbers are computed, to bound the history."""
+    EVALUATOR.recorded += 1
+    if EVALUATOR.recorded % PENDING_LIMIT == 0 and TRACING.get() is None and not any(map(is_symbolic, walk([x.value]))):
+        evaluate([x.value])
+    return x
+
+
+def arithmetic(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of operands, which may be symbolic sizes."""
+    return lift(f, numbers=True)
+
+
+def reflected(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A binary function as the method of its second operand."""
+    lifted = arithmetic(f)
+    return speaking(public(lambda z, x: lifted(x, z)), lifted)
+
+
+def rebinding(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A binary function as an in-place operator: its result is what the handle stands for from now on."""
+    lifted = arithmetic(f)
+    return speaking(public(lambda x, z: x.rebind(lifted(x, z))), lifted)
+
+
+def speaking(method: Any, lifted: Any) -> Callable[..., Any]:
+    """A method with the signature and the words of the function it is made of."""
+    method.__signature__, method.__doc__ = lifted.__signature__, lifted.__doc__
+    return method
+
+
+def astype(x: Value, *, dtype: DType) -> Value:
+    """This tensor as another dtype: float to integer truncates, to bool tests != 0.
+
+    NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
+    int32 and int64; uint8 keeps the low bits of the int32, uint32 those of the int64.
+
+    >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
+    [255, 44, 0]
+    """
+    return cast(x, dtype)
+
+
+def cut(x: Value) -> Value:
+    """x as a value of its own, through which no gradient passes."""
+    return Live(CUT, (x,), x.type, x.where)
+
+
+class Tensor(Looking):
+    """An array. Operations record an expression; numbers are computed when somebody looks.
+
+    Made by `st.tensor`. Looking is printing, `x.tolist()`, `x.numpy()`, `float(x)`, `if x:`; inside of a compiled
+    function that raises TraceError. A tensor never changes but by its own in-place operators and `assign`, which rebind
+    the name.
+
+    >>> x = st.tensor([1.0, 2.0])
+    >>> (x * 2 + 1).tolist()
+    [3.0, 5.0]
+    >>> x.shape, x.dtype, x
+    ((2,), float32, tensor([1., 2.]))
+    """
+
+    __slots__ = ()
+
+    grad: Tensor | None  # type: ignore[assignment]
+
+    # Rebinding
+
+    @property
+    def data(self) -> Tensor:
+        """The same numbers without gradients; `x.data = y` rebinds x and leaves its gradient settings alone."""
+        return self.detach()
+
+    @data.setter
+    @public
+    def data(self, new: Any) -> None:
+        self.assign(new)
+
+    @public
+    def assign(self, new: Any) -> Tensor:
+        """Rebinds this tensor to `new` numbers, broadcast to its shape and cast to its dtype, and returns it.
+
+        Works whatever its gradient settings are: this is how optimisers write parameters. Raises ShapeError where the
+        numbers do not broadcast to its shape.
+
+        >>> x = st.zeros(3)
+        >>> x.assign([1, 2, 3]).tolist(), x.assign(7).tolist()
+        ([1.0, 2.0, 3.0], [7.0, 7.0, 7.0])
+        """
+        value = transfer(broadcast(constant(new, self.dtype).value, self.value.shape), self.value.type.device)
+        other = owner(value)
+        shared = other is not None and (self.leaf or other.leaf or other.requires_grad)
+        self.value = cut(value) if shared else value
+        return self
+
+    copy_ = assign
+
+    def move(self, device: DeviceLike) -> None:
+        """Rebinds this tensor and its gradient to the same numbers on a device."""
+        if self.device != (place := find(device)):
+            self.value = cut(transfer(self.value, place.name))
+            self.grad = None if self.grad is None else self.grad.to(place)
+
+    @public
+    def zero_(self) -> Tensor:
+        """Rebinds this tensor to zeros and returns it; its gradient stays."""
+        return self.assign(full(self.value.shape, 0, self.dtype))
+
+    def beside(self, x: Any) -> Tensor:
+        """x as a tensor of this one's dtype; a number or an array on its device."""
+        made = constant(x, self.dtype)
+        return made if isinstance(x, Tensor) else made.to(self.device)
+
+    def rebind(self, new: Tensor) -> Tensor:
+        """This handle, standing for another expression of its type from now on."""
+        if self.leaf and self.requires_grad and GRAD.get():
+            raise GraphError("a tensor that requires gradients is rebound in place, so its gradient would be lost",
+                             hint="Do it inside `with st.no_grad():`, or write y = x + 1.")
+        if new.shape != self.shape:
+            raise ShapeError(f"an in-place operation keeps the shape: {self.shape} cannot become {new.shape}",
+                             hint="Write x = x + y instead.")
+        if KINDS.index(new.dtype.kind) > KINDS.index(self.dtype.kind):
+            raise DTypeError(f"an in-place operation keeps the dtype: {self.dtype} cannot become {new.dtype}",
+                             hint=f"Write x = x / y instead, or convert first with x.astype({new.dtype.name!r}).")
+        self.value = transfer(cast(new.value, self.dtype), self.value.type.device)
+        if self.home is TRACING.get():
+            self._requires_grad = self._requires_grad or new._requires_grad
+        return self
+
+    @public
+    def __setitem__(self, key: Index, new: Any) -> None:
+        self.rebind(replaced(self, self.beside(new), key))
+
+    # Gradients
+
+    @public
+    def requires_grad_(self, on: bool = True) -> Tensor:
+        """Marks this tensor as one whose gradient `backward` accumulates, or no longer; returns it.
+
+        Raises DTypeError for other dtypes than floats.
+        """
+        on = flag(on, "requires_grad")
+        if on and not self.dtype.is_float:
+            raise DTypeError(f"only float tensors carry gradients, got {self.dtype}",
+                             hint="Write st.tensor([1.0, 2.0], requires_grad=True), or x.astype('float32') first.")
+        if self.home is not TRACING.get():
+            raise TraceError("requires_grad_ on a tensor from outside, inside of a compiled function",
+                             hint="Choose what carries gradients before the call.")
+        if on and owner(self.value) is not self:
+            self.value = cut(self.value)
+        self._requires_grad, self.leaf = on, on
+        return self
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether `backward` passes through this tensor, or stops and accumulates at it; setting it makes it a leaf."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    @public
+    def requires_grad(self, on: bool) -> None:
+        self.requires_grad_(on)
+
+    def detach(self) -> Tensor:
+        """The same numbers as a tensor that carries no gradient."""
+        is_cut = not self.requires_grad and TRACING.get() is None
+        return Tensor(self.value if is_cut else cut(self.value))
+
+    @public
+    def backward(self, gradient: Any = None, retain_graph: bool = False) -> None:
+        """Adds the gradient of this number to `.grad` of every tensor it depends on that requires one.
+
+        `gradient` stands for the ones that the derivative starts with, and lets it start from more than one number. The
+        history is let go of afterwards, unless `retain_graph`. Raises GraphError where nothing requires gradients or
+        the history is gone, ShapeError for more than one number without a gradient.
+
+        >>> x = st.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad.tolist()
+        [2.0, 4.0]
+        """
+        if not self.requires_grad:
+            raise GraphError("backward() on a tensor that depends on none that requires gradients",
+                             hint="Make one with st.tensor(..., requires_grad=True), and compute outside of "
+                                  "st.no_grad().")
+        if gradient is None and self.size != 1:
+            raise ShapeError(f"backward() starts from one number, got shape {self.shape}",
+                             hint="Write y.sum().backward().")
+        seed = None if gradient is None else self.beside(gradient).value
+        value = self.value
+        pairs = backward(value, seed, retain_graph)
+        for handle, g in pairs:
+            handle.grad = Tensor(g)
+        settle(value, [g for _, g in pairs], retain_graph)
+
+    # Operators
+
+    __add__, __radd__           = arithmetic(binary.add), reflected(binary.add)
+    __sub__, __rsub__           = arithmetic(binary.subtract), reflected(binary.subtract)
+    __mul__, __rmul__           = arithmetic(binary.multiply), reflected(binary.multiply)
+    __truediv__, __rtruediv__   = arithmetic(binary.divide), reflected(binary.divide)
+    __floordiv__, __rfloordiv__ = arithmetic(binary.floor_divide), reflected(binary.floor_divide)
+    __mod__, __rmod__           = arithmetic(binary.remainder), reflected(binary.remainder)
+    __pow__, __rpow__           = arithmetic(binary.pow), reflected(binary.pow)
+    __matmul__, __rmatmul__     = lift(contraction.matmul), reflected(contraction.matmul)
+    __and__, __rand__           = arithmetic(binary.bitwise_and), reflected(binary.bitwise_and)
+    __or__, __ror__             = arithmetic(binary.bitwise_or), reflected(binary.bitwise_or)
+    __xor__, __rxor__           = arithmetic(binary.bitwise_xor), reflected(binary.bitwise_xor)
+    __lshift__, __rlshift__     = arithmetic(binary.shift_left), reflected(binary.shift_left)
+    __rshift__, __rrshift__     = arithmetic(binary.shift_right), reflected(binary.shift_right)
+    __lt__, __le__              = arithmetic(binary.less), arithmetic(binary.less_equal)
+    __gt__, __ge__              = arithmetic(binary.greater), arithmetic(binary.greater_equal)
+    __eq__, __ne__              = arithmetic(binary.equal), arithmetic(binary.not_equal)  # type: ignore[assignment]
+    __neg__, __abs__            = arithmetic(binary.negative), lift(unary.absolute)
+    __invert__                  = lift(unary.invert)
+    __getitem__                 = lift(indexing.index)
+    __iadd__, __isub__          = rebinding(binary.add), rebinding(binary.subtract)
+    __imul__, __itruediv__      = rebinding(binary.multiply), rebinding(binary.divide)
+    __ifloordiv__, __imod__     = rebinding(binary.floor_divide), rebinding(binary.remainder)
+    __ipow__, __imatmul__       = rebinding(binary.pow), rebinding(contraction.matmul)
+    __iand__, __ior__           = rebinding(binary.bitwise_and), rebinding(binary.bitwise_or)
+    __ixor__                    = rebinding(binary.bitwise_xor)
+    __ilshift__, __irshift__    = rebinding(binary.shift_left), rebinding(binary.shift_right)
+    __hash__                    = object.__hash__
+
+    # Methods
+
+    exp, log, log1p, expm1 = lift(unary.exp), lift(unary.log), lift(unary.log1p), lift(unary.expm1)
+    sqrt, rsqrt, square    = lift(unary.sqrt), lift(unary.rsqrt), lift(unary.square)
+    sin, cos, tan, atan    = lift(unary.sin), lift(unary.cos), lift(unary.tan), lift(unary.atan)
+    tanh, sigmoid, erf     = lift(unary.tanh), lift(unary.sigmoid), lift(unary.erf)
+    relu, abs, sign        = lift(unary.relu), lift(unary.absolute), lift(unary.sign)
+    floor, ceil, round     = lift(unary.floor), lift(unary.ceil), lift(unary.round)
+    isnan, isinf, isfinite = lift(unary.isnan), lift(unary.isinf), lift(unary.isfinite)
+    pow, clip, maximum     = arithmetic(binary.pow), arithmetic(binary.clip), arithmetic(binary.maximum)
+    minimum, matmul        = arithmetic(binary.minimum), lift(contraction.matmul)
+    sum, mean, prod        = lift(statistics.sum), lift(statistics.mean), lift(statistics.prod)
+    max, min               = lift(statistics.max), lift(statistics.min)
+    var, std               = lift(statistics.var), lift(statistics.std)
+    argmax, argmin         = lift(statistics.argmax), lift(statistics.argmin)
+    all, any               = lift(statistics.all), lift(statistics.any)
+    reshape, view          = lift(shapes.reshape), lift(shapes.reshape)
+    permute, transpose     = lift(shapes.permute), lift(shapes.transpose)
+    swapaxes, flatten      = lift(shaping.swapaxes), lift(shapes.flatten)
+    squeeze, unsqueeze     = lift(shaping.squeeze), lift(shapes.unsqueeze)
+    expand, clone          = lift(shapes.expand), lift(shapes.copied)
+    T, mT                  = property(lift(shapes.transposed)), property(lift(linear.swap_last))
+    astype                 = lift(astype)
+
+    @public
+    def to(self, what: DTypeLike | Device) -> Tensor:
+        """This tensor as another dtype, or on a device: itself where it is there, else a copy that gradients pass.
+
+        Raises DeviceError for a device that there is not.
+
+        >>> x = st.ones(2).to("cpu:1")
+        >>> x + x
+        tensor([2., 2.], device='cpu:1')
+        """
+        if not is_device(what):
+            return self.astype(what)
+        device = find(what).name
+        return self if self.value.type.device == device else moved(self, device=device)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in METHODS]
+
+    def __reduce__(self) -> Any:
+        place = () if self.device == HOME else (self.device,)
+        return tensor, (np.array(self.numpy()), None, self.requires_grad and self.leaf, *place)
+
+    def float(self) -> Tensor:
+        """This tensor as float32, as of `astype`."""
+        return self.astype("float32")
+    def double(self) -> Tensor:
+        """This tensor as float64, as of `astype`."""
+        return self.astype("float64")
+    def int(self) -> Tensor:
+        """This tensor as int32, as of `astype`."""
+        return self.astype("int32")
+    def long(self) -> Tensor:
+        """This tensor as int64, as of `astype`."""
+        return self.astype("int64")
+    def bool(self) -> Tensor:
+        """This tensor as bools: whether each element is other than 0."""
+        return self.astype("bool")
+
+
+# What an operand may be, what may stand in x[...], and what may name a dtype or a device.
+TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | float
+Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | None
+Index = Place | tuple[Place, ...]
+DTypeLike = DType | str | type[Any] | np.dtype[Any]
+DeviceLike = Device | str | None
+
+spoken.publish(list(vars(Tensor).items()), __name__, "Tensor")
+for name in METHODS.keys() - vars(Tensor).keys():
+    setattr(Tensor, name, absent("a tensor", name, METHODS))
+converted, moved = lift(astype), lift(linear.transfer)
+replaced = lift(indexing.set_index)
+
+
+def placed(v: Value, device: DeviceLike = None) -> Tensor:
+    """A new array as a tensor on a device: where none is named, on that of the innermost `with st.device(...)`."""
+    if device is None:
+        tracing = TRACING.get()
+        device = (current() if tracing is None else tracing.place()) or HOME
+    return Tensor(transfer(v, find(device).name))
+
+
+def constant(x: Any, like: DType | None = None) -> Tensor:
+    """A tensor as it is; a number, a list or an array as a tensor, of dtype `like` where one is given."""
+    if isinstance(x, Tensor):
+        return x if like is None or x.dtype == like else converted(x, dtype=like)
+    if isinstance(x, Value):
+        return Tensor(x)
+    if isinstance(x, bool | int | float):
+        return Tensor(literal(x, like))
+    return tensor(x, dtype=like)
+
+
+@public
+def tensor(data: Any, dtype: DTypeLike | None = None, requires_grad: bool = False, device: DeviceLike = None
+           ) -> Tensor:
+    """A tensor holding a copy of `data`: a number, nested lists of numbers, an array or another tensor.
+
+    Python floats become float32 and Python integers int64; arrays keep their dtype, and
+    tensors their device unless another is named. With `requires_grad` it is a leaf
+    whose gradient `backward` accumulates. Raises ShapeError for ragged lists, DTypeError for what are no numbers, for
+    integers that the dtype does not hold, and for gradients of integers.
+
+    >>> st.tensor([[1, 2], [3, 4]]).dtype, st.tensor(0.5).dtype
+    (int64, float32)
+    >>> st.tensor([1, 2], dtype="float16", requires_grad=True)
+    tensor([1., 2.], dtype=float16, requires_grad=True)
+    """
+    if isinstance(data, Tensor):
+        made = data.detach() if device is None else data.detach().to(find(device))
+    else:
+        made = placed(array_value(data if isinstance(data, np.ndarray) else array_of(data, dtype)), device)
+    made = made if dtype is None else converted(made, dtype=dtype)
+    return made if requires_grad is False else made.requires_grad_(requires_grad)
+
+
+def array_value(array: Array) -> Value:
+    """The value of an array: its numbers now, or in a traced function an input where calls can find the array again."""
+    tracing = TRACING.get()
+    found = None if tracing is None else tracing.array(array)
+    if found is not None:
+        return found
+    array = array_of(array)
+    return known(array, "array") if tracing is None or array.size > SMALL else Constant(array)()
+
+
+def array_of(data: Any, dtype: Any = None) -> Array:
+    """A fresh C-ordered array of a dtype that Stele has."""
+    if isinstance(data, list | tuple):
+        data = nested(data)
+    elif not isinstance(data, np.ndarray | np.generic | bool | int | float):
+        data = np.asarray(data)
+    own = isinstance(data, np.ndarray | np.generic)
+    array = np.asarray(data)
+    huge = array.dtype == object and all(isinstance(n, int | float) for n in array.flat)    # beyond 64 bits
+    if array.dtype.kind in "OUSmMcV" and array.dtype.name != "bfloat16" and not huge:
+        raise DTypeError(f"a tensor holds numbers, got {array.dtype} from {data!r:.60}")
+    if dtype is not None:
+        wanted = type_named(dtype)
+    elif not own and array.dtype.kind in "uO":
+        wanted = int64
+    else:
+        wanted = type_named(array.dtype) if own or array.dtype.kind != "f" else type_named("float32")
+    if array.size and (huge or (not own and wanted.kind in "ui")):
+        for number in array.flat if huge else (array.min(), array.max()):
+            if not holds(wanted, number):
+                raise unfit(number, wanted)
+    return wanted.array(array)
+
+
+def nested(data: Any) -> Any:
+    """Lists of numbers, arrays and tensors as one array; ragged lists are refused."""
+    parts = [nested(p) if isinstance(p, list | tuple) else np.asarray(p) if isinstance(p, Tensor) else p for p in data]
+    shapes = {() if isinstance(p, type) else np.shape(p) for p in parts}
+    if len(shapes) > 1:
+        raise ShapeError(f"the rows of a tensor need one shape, got {sorted(shapes)}")
+    if any(isinstance(p, np.ndarray | np.generic) for p in parts):
+        return np.stack([np.asarray(p) for p in parts])
+    return parts

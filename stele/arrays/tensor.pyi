@@ -1,0 +1,744 @@
+"""The array a user holds: a handle on a value, with operators, methods, and numbers when somebody looks."""
+# Written by tools/make_stubs.py.
+import builtins
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import EllipsisType
+from typing import Any
+import numpy as np
+from stele.arrays.looking import Looking
+from stele.backend.devices import Device
+from stele.eager.template import Template
+from stele.errors import ArgumentError
+from stele.ir.graph import Array, Value
+from stele.ir.origin import Where
+from stele.ir.types import DType
+from stele.ops.elementwise.unary import StopGradient
+
+PENDING_LIMIT: int
+KINDS: str
+CUT = StopGradient()
+new = object.__new__
+SMALL: int
+def lift(f: Callable[..., Any], numbers: bool=False) -> Callable[..., Any]:
+    """A function of values as a function of tensors; keyword-only parameters may also be given by position.
+
+    With `numbers`, a symbolic size among the arguments is an operand: a number known when the program runs.
+    """
+class Arguments:
+    """What a function of values takes, and how it is called with what users give: checked, and named."""
+    def __init__(self, f: Callable[..., Any]) -> None: ...
+    def applied(self, found: Operands, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The function of these arguments."""
+def keep(seen_before: dict[Any, Template], key: Any, made: Template | None) -> None:
+    """Keeps a template, if there is one, and the newest so many."""
+def too_many(function: str, most: int, args: Sequence[Any], named: Collection[str]) -> ArgumentError:
+    """The error for arguments of which some stand in no place, or in one that a name has taken."""
+def respelled(function: str, given: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Arguments under the names they have here, as PyTorch and NumPy spell them too; ArgumentError for other names."""
+def kind_of(args: Iterable[Any], kwargs: Mapping[str, Any], operands: list[Value]) -> tuple[Any, ...] | None:
+    """What of the arguments a result depends on, besides the operands' numbers: the operands are noted. None where that
+    cannot be said: where open sizes leave guards, and for arrays and objects of other kinds. The last part is 1 where a
+    result carries gradients, 2 where it is cut off from what does.
+    """
+class Operands:
+    """Takes the values out of tensors, and remembers whether any of them carries gradients, and where they lie."""
+    differentiable: bool
+    numbers: bool
+    def __init__(self, numbers: builtins.bool) -> None: ...
+    def value(self, a: Any) -> Any:
+        """What an op takes for an argument of the user: values for tensors and arrays, also inside of lists."""
+    def beside(self, v: Value) -> Value:
+        """The value itself; raises DeviceError where others lie on another device: numbers of the host alone follow."""
+    def cut(self, y: Any) -> Any:
+        """Under `no_grad` the results are cut off from what carries gradients."""
+def tensors(y: Any, carries: bool) -> Any:
+    """Results as tensors."""
+def recorded(made: Template, operands: list[Value], where: Where) -> Any:
+    """The results of a call outside of any trace: `Tensor(value)`, written out, in half the time."""
+def record(x: Tensor) -> Tensor:
+    """The tensor itself; after many operations that nobody looked at its numbers are computed, to bound the history."""
+def arithmetic(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of operands, which may be symbolic sizes."""
+def reflected(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A binary function as the method of its second operand."""
+def rebinding(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A binary function as an in-place operator: its result is what the handle stands for from now on."""
+def speaking(method: Any, lifted: Any) -> Callable[..., Any]:
+    """A method with the signature and the words of the function it is made of."""
+def astype(x: Value, *, dtype: DType) -> Value:
+    """This tensor as another dtype: float to integer truncates, to bool tests != 0.
+
+    NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
+    int32 and int64; uint8 keeps the low bits of the int32, uint32 those of the int64.
+
+    >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
+    [255, 44, 0]
+    """
+def cut(x: Value) -> Value:
+    """x as a value of its own, through which no gradient passes."""
+class Tensor(Looking):
+    """An array. Operations record an expression; numbers are computed when somebody looks.
+
+    Made by `st.tensor`. Looking is printing, `x.tolist()`, `x.numpy()`, `float(x)`, `if x:`; inside of a compiled
+    function that raises TraceError. A tensor never changes but by its own in-place operators and `assign`, which rebind
+    the name.
+
+    >>> x = st.tensor([1.0, 2.0])
+    >>> (x * 2 + 1).tolist()
+    [3.0, 5.0]
+    >>> x.shape, x.dtype, x
+    ((2,), float32, tensor([1., 2.]))
+    """
+    grad: Tensor | None
+    @property
+    def data(self) -> Tensor:
+        """The same numbers without gradients; `x.data = y` rebinds x and leaves its gradient settings alone."""
+    @data.setter
+    def data(self, new: Any) -> None: ...
+    def assign(self, new: Any) -> Tensor:
+        """Rebinds this tensor to `new` numbers, broadcast to its shape and cast to its dtype, and returns it.
+
+        Works whatever its gradient settings are: this is how optimisers write parameters. Raises ShapeError where the
+        numbers do not broadcast to its shape.
+
+        >>> x = st.zeros(3)
+        >>> x.assign([1, 2, 3]).tolist(), x.assign(7).tolist()
+        ([1.0, 2.0, 3.0], [7.0, 7.0, 7.0])
+        """
+    copy_ = assign
+    def move(self, device: DeviceLike) -> None:
+        """Rebinds this tensor and its gradient to the same numbers on a device."""
+    def zero_(self) -> Tensor:
+        """Rebinds this tensor to zeros and returns it; its gradient stays."""
+    def beside(self, x: Any) -> Tensor:
+        """x as a tensor of this one's dtype; a number or an array on its device."""
+    def rebind(self, new: Tensor) -> Tensor:
+        """This handle, standing for another expression of its type from now on."""
+    def __setitem__(self, key: Index, new: Any) -> None: ...
+    def requires_grad_(self, on: builtins.bool=True) -> Tensor:
+        """Marks this tensor as one whose gradient `backward` accumulates, or no longer; returns it.
+
+        Raises DTypeError for other dtypes than floats.
+        """
+    @property
+    def requires_grad(self) -> builtins.bool:
+        """Whether `backward` passes through this tensor, or stops and accumulates at it; setting it makes it a leaf."""
+    @requires_grad.setter
+    def requires_grad(self, on: builtins.bool) -> None: ...
+    def detach(self) -> Tensor:
+        """The same numbers as a tensor that carries no gradient."""
+    def backward(self, gradient: Any=None, retain_graph: builtins.bool=False) -> None:
+        """Adds the gradient of this number to `.grad` of every tensor it depends on that requires one.
+
+        `gradient` stands for the ones that the derivative starts with, and lets it start from more than one number. The
+        history is let go of afterwards, unless `retain_graph`. Raises GraphError where nothing requires gradients or
+        the history is gone, ShapeError for more than one number without a gradient.
+
+        >>> x = st.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad.tolist()
+        [2.0, 4.0]
+        """
+    def __add__(self, z: TensorLike) -> Tensor:
+        """The sum x + z, elementwise, broadcast by NumPy's rule."""
+    def __radd__(self, z: TensorLike) -> Tensor:
+        """The sum x + z, elementwise, broadcast by NumPy's rule."""
+    def __sub__(self, z: TensorLike) -> Tensor:
+        """The difference x - z, elementwise; shapes and dtypes meet as in `add`. Raises DTypeError for two bools."""
+    def __rsub__(self, z: TensorLike) -> Tensor:
+        """The difference x - z, elementwise; shapes and dtypes meet as in `add`. Raises DTypeError for two bools."""
+    def __mul__(self, z: TensorLike) -> Tensor:
+        """The product x * z, elementwise; shapes and dtypes meet as in `add`. Bools are joined by and."""
+    def __rmul__(self, z: TensorLike) -> Tensor:
+        """The product x * z, elementwise; shapes and dtypes meet as in `add`. Bools are joined by and."""
+    def __truediv__(self, z: TensorLike) -> Tensor:
+        """The quotient x / z, elementwise, always a float: integers and bools become float32. Shapes meet as in `add`."""
+    def __rtruediv__(self, z: TensorLike) -> Tensor:
+        """The quotient x / z, elementwise, always a float: integers and bools become float32. Shapes meet as in `add`."""
+    def __floordiv__(self, z: TensorLike) -> Tensor:
+        """The quotient x / z rounded down to a whole number, as Python's //; shapes and dtypes meet as in `add`."""
+    def __rfloordiv__(self, z: TensorLike) -> Tensor:
+        """The quotient x / z rounded down to a whole number, as Python's //; shapes and dtypes meet as in `add`."""
+    def __mod__(self, z: TensorLike) -> Tensor:
+        """The remainder x - z * floor(x / z), as Python's %: it has the sign of z. Shapes and dtypes meet as in `add`."""
+    def __rmod__(self, z: TensorLike) -> Tensor:
+        """The remainder x - z * floor(x / z), as Python's %: it has the sign of z. Shapes and dtypes meet as in `add`."""
+    def __pow__(self, z: TensorLike) -> Tensor:
+        """The power x ** z, elementwise; shapes and dtypes meet as in `add`."""
+    def __rpow__(self, z: TensorLike) -> Tensor:
+        """The power x ** z, elementwise; shapes and dtypes meet as in `add`."""
+    def __matmul__(self, w: TensorLike) -> Tensor:
+        """The matrix product of x and `w`: (..., n, k) @ (..., k, m) -> (..., n, m), over leading axes that broadcast."""
+    def __rmatmul__(self, w: TensorLike) -> Tensor:
+        """The matrix product of x and `w`: (..., n, k) @ (..., k, m) -> (..., n, m), over leading axes that broadcast."""
+    def __and__(self, z: TensorLike) -> Tensor:
+        """Bits that both have."""
+    def __rand__(self, z: TensorLike) -> Tensor:
+        """Bits that both have."""
+    def __or__(self, z: TensorLike) -> Tensor:
+        """Bits that either has."""
+    def __ror__(self, z: TensorLike) -> Tensor:
+        """Bits that either has."""
+    def __xor__(self, z: TensorLike) -> Tensor:
+        """Bits that differ."""
+    def __rxor__(self, z: TensorLike) -> Tensor:
+        """Bits that differ."""
+    def __lshift__(self, z: TensorLike) -> Tensor:
+        """x * 2**z, wrapping."""
+    def __rlshift__(self, z: TensorLike) -> Tensor:
+        """x * 2**z, wrapping."""
+    def __rshift__(self, z: TensorLike) -> Tensor:
+        """x / 2**z rounded down; unsigned dtypes shift zeros in."""
+    def __rrshift__(self, z: TensorLike) -> Tensor:
+        """x / 2**z rounded down; unsigned dtypes shift zeros in."""
+    def __lt__(self, z: TensorLike) -> Tensor:
+        """Whether x < z, elementwise, as bools; false where either is NaN. Shapes meet as in `add`."""
+    def __le__(self, z: TensorLike) -> Tensor:
+        """Whether x <= z, elementwise, as bools; false where either is NaN. Operands meet as in `less`."""
+    def __gt__(self, z: TensorLike) -> Tensor:
+        """Whether x > z, elementwise, as bools; false where either is NaN. Operands meet as in `less`."""
+    def __ge__(self, z: TensorLike) -> Tensor:
+        """Whether x >= z, elementwise, as bools; false where either is NaN. Operands meet as in `less`."""
+    def __eq__(self, z: TensorLike) -> Tensor:  # type: ignore[override]
+        """Whether x == z, elementwise, as bools; NaN equals nothing, not even itself. Operands meet as in `less`."""
+    def __ne__(self, z: TensorLike) -> Tensor:  # type: ignore[override]
+        """Whether x != z, elementwise, as bools; NaN differs from everything, itself included. Operands meet as in `less`."""
+    def __neg__(self) -> Tensor:
+        """The negative of x, in its dtype; unsigned integers wrap. Raises DTypeError for bools."""
+    def __abs__(self) -> Tensor:
+        """The absolute value of x, in its dtype; the least integer of a dtype stays as it is, since nothing else fits."""
+    def __invert__(self) -> Tensor:
+        """Every bit of a bool or an integer turned over."""
+    def __getitem__(self, key: Index) -> Tensor:
+        """The part x[key], for ints, slices, None, Ellipsis and integer arrays; negative positions count from the end."""
+    def __iadd__(self, z: TensorLike) -> Tensor:
+        """The sum x + z, elementwise, broadcast by NumPy's rule."""
+    def __isub__(self, z: TensorLike) -> Tensor:
+        """The difference x - z, elementwise; shapes and dtypes meet as in `add`. Raises DTypeError for two bools."""
+    def __imul__(self, z: TensorLike) -> Tensor:
+        """The product x * z, elementwise; shapes and dtypes meet as in `add`. Bools are joined by and."""
+    def __itruediv__(self, z: TensorLike) -> Tensor:
+        """The quotient x / z, elementwise, always a float: integers and bools become float32. Shapes meet as in `add`."""
+    def __ifloordiv__(self, z: TensorLike) -> Tensor:
+        """The quotient x / z rounded down to a whole number, as Python's //; shapes and dtypes meet as in `add`."""
+    def __imod__(self, z: TensorLike) -> Tensor:
+        """The remainder x - z * floor(x / z), as Python's %: it has the sign of z. Shapes and dtypes meet as in `add`."""
+    def __ipow__(self, z: TensorLike) -> Tensor:
+        """The power x ** z, elementwise; shapes and dtypes meet as in `add`."""
+    def __imatmul__(self, w: TensorLike) -> Tensor:
+        """The matrix product of x and `w`: (..., n, k) @ (..., k, m) -> (..., n, m), over leading axes that broadcast."""
+    def __iand__(self, z: TensorLike) -> Tensor:
+        """Bits that both have."""
+    def __ior__(self, z: TensorLike) -> Tensor:
+        """Bits that either has."""
+    def __ixor__(self, z: TensorLike) -> Tensor:
+        """Bits that differ."""
+    def __ilshift__(self, z: TensorLike) -> Tensor:
+        """x * 2**z, wrapping."""
+    def __irshift__(self, z: TensorLike) -> Tensor:
+        """x / 2**z rounded down; unsigned dtypes shift zeros in."""
+    def __hash__(self) -> int: ...
+    def exp(self) -> Tensor:
+        """The exponential of x, e to the power x. Integers and bools become float32.
+
+        Overflows to inf above 88.7 in float32; errors in units of the last place stand in docs/approximations.md.
+
+        >>> st.exp(st.tensor([0.0, 1.0, 100.0]))
+        tensor([1.       , 2.7182817,       inf])
+        """
+    def log(self) -> Tensor:
+        """The natural logarithm of x: -inf at 0, NaN below it. Integers and bools become float32.
+
+        The derivative is 1 / x wherever it is asked for, also below 0; at 0 it is inf, which times a zero cotangent is NaN:
+        choose the argument, not the result (see `where`).
+
+        >>> st.log(st.tensor([1.0, 0.0, -1.0])).tolist()
+        [0.0, -inf, nan]
+        """
+    def log1p(self) -> Tensor:
+        """The number log(1 + x), without losing the digits of a small x to the sum. Integers become float32.
+
+        -inf at -1, NaN below it. Written out, st.log(1 + x) is made this too where a program sees both steps.
+
+        >>> st.log1p(st.tensor([1e-8, -1.0]))
+        tensor([1.e-08,   -inf])
+        >>> float(np.log(np.float32(1) + np.float32(1e-8)))
+        0.0
+        """
+    def expm1(self) -> Tensor:
+        """The number exp(x) - 1, without cancellation where x is near 0. Integers become float32.
+
+        Written out, st.exp(x) - 1 is made this too where a program sees both steps.
+
+        >>> st.expm1(st.tensor([1e-6, -100.0]))
+        tensor([ 1.0000005e-06, -1.0000000e+00])
+        """
+    def sqrt(self) -> Tensor:
+        """The square root of x, correctly rounded; NaN below 0. Integers and bools become float32.
+
+        The derivative at 0 is inf, as in PyTorch: add a small number under the root of what may be 0.
+
+        >>> st.sqrt(st.tensor([4, 2]))
+        tensor([2.       , 1.4142135])
+        >>> st.grad(st.sqrt)(st.tensor(0.0)).tolist()
+        inf
+        """
+    def rsqrt(self) -> Tensor:
+        """The reciprocal of the square root of x: inf at 0, NaN below it. Integers become float32.
+
+        It is 1 / sqrt(x), two rounded operations, and no approximation of the CPU's.
+
+        >>> st.rsqrt(st.tensor([4.0, 0.0])).tolist()
+        [0.5, inf]
+        """
+    def square(self) -> Tensor:
+        """The square of x, in the dtype of x: integers wrap, bools stay bools.
+
+        >>> st.square(st.tensor([-3, 4])).tolist()
+        [9, 16]
+        """
+    def sin(self) -> Tensor:
+        """The sine of x, which is in radians; NaN at infinities. Integers become float32.
+
+        Never leaves [-1, 1]; far arguments are reduced by as many digits of pi as they need.
+
+        >>> st.sin(st.tensor([0.0, 1.0, 1e10]))
+        tensor([ 0.        ,  0.84147096, -0.48750603])
+        """
+    def cos(self) -> Tensor:
+        """The cosine of x, which is in radians; NaN at infinities. Integers become float32.
+
+        >>> st.cos(st.tensor([0.0, 3.1415927])).tolist()
+        [1.0, -1.0]
+        """
+    def tan(self) -> Tensor:
+        """The tangent of x, sin(x) / cos(x), with x in radians. Integers become float32.
+
+        >>> st.tan(st.tensor([0.0, 0.5]))
+        tensor([0.       , 0.5463025])
+        """
+    def atan(self) -> Tensor:
+        """The angle in [-pi/2, pi/2], in radians, whose tangent is x. Integers become float32.
+
+        >>> st.atan(st.tensor([0.0, 1.0, float("inf")]))
+        tensor([0.       , 0.7853981, 1.5707964])
+        """
+    def tanh(self) -> Tensor:
+        """The hyperbolic tangent of x, from -1 to 1. Integers and bools become float32.
+
+        The derivative is 1 - y * y of the result y.
+
+        >>> st.tanh(st.tensor([0.0, 1.0, 100.0]))
+        tensor([0.       , 0.7615942, 1.       ])
+        """
+    def sigmoid(self) -> Tensor:
+        """The logistic function 1 / (1 + exp(-x)), from 0 to 1. Integers and bools become float32.
+
+        No x overflows. For the logarithm of it use `log_sigmoid`, for a loss of it `binary_cross_entropy`: both take x
+        itself.
+
+        >>> st.sigmoid(st.tensor([0.0, 2.0, -1000.0]))
+        tensor([0.5      , 0.8807971, 0.       ])
+        """
+    def erf(self) -> Tensor:
+        """The error function of x, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x. Integers become float32.
+
+        >>> st.erf(st.tensor([0.0, 1.0, 10.0]))
+        tensor([0.       , 0.8427008, 1.       ])
+        """
+    def relu(self) -> Tensor:
+        """The rectified linear unit: x where it is not negative, else 0, in the dtype of x; a NaN stays.
+
+        The derivative at 0 is 0, as in PyTorch.
+
+        >>> st.relu(st.tensor([-2.0, 0.0, 3.0])).tolist()
+        [0.0, 0.0, 3.0]
+        >>> st.grad(lambda x: st.relu(x).sum())(st.tensor([-2.0, 0.0, 3.0])).tolist()
+        [0.0, 0.0, 1.0]
+        """
+    def abs(self) -> Tensor:
+        """The absolute value of x, in its dtype; the least integer of a dtype stays as it is, since nothing else fits.
+
+        The derivative at 0 is 0, as in PyTorch.
+
+        >>> st.abs(st.tensor([-2.5, 0.0, 1.0])).tolist()
+        [2.5, 0.0, 1.0]
+        >>> st.grad(lambda x: st.abs(x).sum())(st.tensor([-2.5, 0.0, 1.0])).tolist()
+        [-1.0, 0.0, 1.0]
+        """
+    def sign(self) -> Tensor:
+        """The sign of x in its own dtype: -1, 0 or 1; a NaN stays. The derivative is 0.
+
+        Raises DTypeError for bools.
+
+        >>> st.sign(st.tensor([-2.5, -0.0, 7.0])).tolist()
+        [-1.0, 0.0, 1.0]
+        """
+    def floor(self) -> Tensor:
+        """The largest whole number not above x, in the dtype of x; integers stay as they are. The derivative is 0.
+
+        >>> st.floor(st.tensor([1.7, -1.2])).tolist()
+        [1.0, -2.0]
+        """
+    def ceil(self) -> Tensor:
+        """The smallest whole number not below x, in the dtype of x; integers stay as they are. The derivative is 0.
+
+        >>> st.ceil(st.tensor([1.2, -1.7])).tolist()
+        [2.0, -1.0]
+        """
+    def round(self) -> Tensor:
+        """The nearest whole number, a half to the even one (NumPy's rule), in the dtype of x. The derivative is 0.
+
+        >>> st.round(st.tensor([0.5, 1.5, 2.5, -0.7])).tolist()
+        [0.0, 2.0, 2.0, -1.0]
+        """
+    def isnan(self) -> Tensor:
+        """Whether each element of x is not a number, as bools; no integer is one of those.
+
+        >>> st.isnan(st.tensor([1.0, float("nan")])).tolist()
+        [False, True]
+        """
+    def isinf(self) -> Tensor:
+        """Whether each element of x is plus or minus infinity, as bools.
+
+        >>> st.isinf(st.tensor([1.0, float("-inf"), float("nan")])).tolist()
+        [False, True, False]
+        """
+    def isfinite(self) -> Tensor:
+        """Whether each element of x is neither infinite nor NaN, as bools.
+
+        >>> st.isfinite(st.tensor([1.0, float("-inf"), float("nan")])).tolist()
+        [True, False, False]
+        """
+    def pow(self, z: TensorLike) -> Tensor:
+        """The power x ** z, elementwise; shapes and dtypes meet as in `add`.
+
+        Integers to the power of integers stay integers, and wrap; a float exponent makes them float32. A negative base has
+        powers of whole z only, others are NaN; z = 0 gives 1, even of NaN. Raises DTypeError for integers to a negative
+        Python number; by an array of exponents those are 0, but for bases 1 and -1. The gradient in z is 0 where x is 0.
+
+        >>> st.pow(st.tensor([2, 3]), 3).tolist(), st.pow(st.tensor([4, 9]), 0.5).tolist()
+        ([8, 27], [2.0, 3.0])
+        """
+    def clip(self, low: TensorLike | None=None, high: TensorLike | None=None) -> Tensor:
+        """The elements of x held between `low` and `high`, numbers or arrays; None, the default, bounds nothing.
+
+        high where low > high, NaN where x is NaN (NumPy's rules). The derivative is 1 from bound to bound, both included,
+        as in PyTorch. Of integers, a low below their dtype and a high above it bound nothing, and a float bound makes
+        float32.
+
+        >>> st.clip(st.tensor([-2.0, 0.5, 9.0]), 0, 1).tolist()
+        [0.0, 0.5, 1.0]
+        >>> st.clip(st.tensor([1, 5, 9]), low=4).tolist()
+        [4, 5, 9]
+        """
+    def maximum(self, z: TensorLike) -> Tensor:
+        """The larger of x and z, elementwise; NaN if either is NaN. Shapes and dtypes meet as in `add`.
+
+        Where they tie, each gets half of the gradient, as in PyTorch. For the largest element of one array see `max`.
+
+        >>> st.maximum(st.tensor([1.0, 5.0]), 3.0).tolist()
+        [3.0, 5.0]
+        >>> st.grad(lambda x: st.maximum(x, 3.0).sum())(st.tensor([1.0, 3.0, 5.0])).tolist()
+        [0.0, 0.5, 1.0]
+        """
+    def minimum(self, z: TensorLike) -> Tensor:
+        """The smaller of x and z, elementwise; NaN if either is NaN. Shapes and dtypes meet as in `add`.
+
+        Where they tie, each gets half of the gradient, as in PyTorch. For the smallest element of one array see `min`.
+
+        >>> st.minimum(st.tensor([1.0, 5.0, float("nan")]), 3.0).tolist()
+        [1.0, 3.0, nan]
+        """
+    def matmul(self, w: TensorLike) -> Tensor:
+        """The matrix product of x and `w`: (..., n, k) @ (..., k, m) -> (..., n, m), over leading axes that broadcast.
+
+        A vector counts as a row on the left and as a column on the right, whose axis is dropped. Dtypes meet as in `add`;
+        integers wrap, 16-bit floats are summed in float32. Raises ShapeError where the inner sizes differ, and for a number
+        (write x * w).
+
+        >>> x = st.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> (x @ st.tensor([1.0, 10.0])).tolist(), (x @ x).tolist()
+        ([21.0, 43.0], [[7.0, 10.0], [15.0, 22.0]])
+        >>> st.matmul(st.zeros((8, 2, 3)), st.zeros((3, 5))).shape
+        (8, 2, 5)
+        """
+    def sum(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
+        """The sum over one axis, several, or all of them; keepdims leaves them with length 1. Of no elements it is 0.
+
+        Bools and integers add up as int64, floats in their dtype. Raises ShapeError for an axis that x does not have.
+
+        >>> x = st.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> st.sum(x).tolist(), st.sum(x, axis=0).tolist()
+        (21.0, [5.0, 7.0, 9.0])
+        >>> st.sum(x, axis=(0, -1), keepdims=True).shape
+        (1, 1)
+        """
+    def mean(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
+        """The arithmetic mean over one axis, several, or all of them, as in `sum`. Of no elements it is NaN.
+
+        Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once.
+
+        >>> x = st.tensor([[1, 2], [3, 6]])
+        >>> st.mean(x).tolist(), st.mean(x, axis=1, keepdims=True).tolist()
+        (3.0, [[1.5], [4.5]])
+        """
+    def prod(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
+        """The product over one axis, several, or all of them, as in `sum`. Of no elements it is 1.
+
+        Bools and integers multiply as int64, and wrap. The gradient of an element is the product of the others, also beside
+        zeros, where dividing the product by the element would be 0 / 0.
+
+        >>> st.prod(st.tensor([2.0, 3.0, 4.0])).tolist()
+        24.0
+        >>> st.grad(st.prod)(st.tensor([0.0, 3.0, 4.0])).tolist()
+        [12.0, 0.0, 0.0]
+        """
+    def max(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
+        """The largest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
+
+        Elements that tie share the gradient evenly, as of PyTorch's amax. Raises ShapeError where there is no element.
+
+        >>> x = st.tensor([[1.0, 7.0], [7.0, 2.0]])
+        >>> st.max(x).tolist(), st.max(x, axis=1).tolist()
+        (7.0, [7.0, 7.0])
+        >>> st.grad(st.max)(x).tolist()
+        [[0.0, 0.5], [0.5, 0.0]]
+        """
+    def min(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
+        """The smallest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
+
+        Elements that tie share the gradient evenly, as of PyTorch's amin. Raises ShapeError where there is no element.
+
+        >>> st.min(st.tensor([[1.0, 7.0], [5.0, 2.0]]), axis=0, keepdims=True).tolist()
+        [[1.0, 2.0]]
+        """
+    def var(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, correction:
+            builtins.int=0) -> Tensor:
+        """The variance over one axis, several, or all of them, as in `sum`: the mean square distance from the mean.
+
+        The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
+        estimate; where that is not positive they are divided by 0. Integers and bools become float32; 16-bit floats add up
+        in float32.
+
+        >>> x = st.tensor([1.0, 2.0, 3.0, 4.0])
+        >>> st.var(x), st.var(x, correction=1)
+        (tensor(1.25), tensor(1.6666666))
+        """
+    def std(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, correction:
+            builtins.int=0) -> Tensor:
+        """The standard deviation over one axis, several, or all of them: the root of `var`, with the same `correction`.
+
+        The gradient where all elements are equal is 0, where that of a root would be NaN.
+
+        >>> st.std(st.tensor([[1.0, 3.0], [2.0, 8.0]]), axis=1).tolist()
+        [1.0, 3.0]
+        """
+    def argmax(self, axis: builtins.int | None=None) -> Tensor:
+        """The position of the largest element along an axis, which is dropped, or in the flat array, as int64.
+
+        The first of those that tie, and of NaN, which count as largest (NumPy's rules). Raises ShapeError along an axis of
+        length 0.
+
+        >>> x = st.tensor([[1.0, 7.0, 7.0], [9.0, 2.0, 0.0]])
+        >>> st.argmax(x).tolist(), st.argmax(x, axis=1).tolist()
+        (3, [1, 0])
+        """
+    def argmin(self, axis: builtins.int | None=None) -> Tensor:
+        """The position of the smallest element along an axis, which is dropped, or in the flat array, as int64.
+
+        The first of those that tie, and of NaN, which count as smallest (NumPy's rules). Raises ShapeError along an axis of
+        length 0.
+
+        >>> st.argmin(st.tensor([[1.0, 7.0], [9.0, 2.0]]), axis=0).tolist()
+        [0, 1]
+        """
+    def all(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
+        """Whether every element over one axis, several, or all of them is true (not 0), as bools. Of no elements: True.
+
+        >>> x = st.tensor([[1, 2], [0, 3]])
+        >>> st.all(x).tolist(), st.all(x, axis=1).tolist()
+        (False, [True, False])
+        """
+    def any(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
+        """Whether any element over one axis, several, or all of them is true (not 0), as bools. Of no elements: False.
+
+        >>> st.any(st.tensor([[1.0, -2.0], [3.0, 4.0]]) < 0, axis=1).tolist()
+        [True, False]
+        """
+    def reshape(self, *sizes: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """The same elements in row-major order under another shape, given as one sequence or as several `sizes`.
+
+        One size may be -1: what is left. Raises ShapeError where the numbers of elements differ, or two sizes are -1.
+
+        >>> x = st.arange(6)
+        >>> st.reshape(x, (2, 3)).tolist(), st.reshape(x, 3, -1).shape
+        ([[0, 1, 2], [3, 4, 5]], (3, 2))
+        """
+    def view(self, *sizes: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """The same elements in row-major order under another shape, given as one sequence or as several `sizes`.
+
+        One size may be -1: what is left. Raises ShapeError where the numbers of elements differ, or two sizes are -1.
+
+        >>> x = st.arange(6)
+        >>> st.reshape(x, (2, 3)).tolist(), st.reshape(x, 3, -1).shape
+        ([[0, 1, 2], [3, 4, 5]], (3, 2))
+        """
+    def permute(self, *axes: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """The array with its axes in the order of `axes`, one sequence or several numbers; reversed without them.
+
+        Axis k of the result is axis axes[k] of x. Raises ShapeError unless each axis is named once.
+
+        >>> x = st.zeros((2, 3, 5))
+        >>> st.permute(x, 0, 2, 1).shape, st.permute(x).shape
+        ((2, 5, 3), (5, 3, 2))
+        """
+    def transpose(self, *axes: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """The array with two axes exchanged, or with all of its `axes` in another order; reversed without any.
+
+        Two numbers are the axes to exchange, as PyTorch's; as many as there are axes are the order, as NumPy's.
+
+        >>> x = st.zeros((2, 3, 5))
+        >>> x.transpose(0, 2).shape, x.transpose(1, 2, 0).shape, x.transpose().shape
+        ((5, 3, 2), (3, 5, 2), (5, 3, 2))
+        """
+    def swapaxes(self, a: builtins.int, b: builtins.int) -> Tensor:
+        """The array with its axes `a` and `b` exchanged.
+
+        Raises ShapeError for an axis that x does not have.
+
+        >>> st.swapaxes(st.zeros((2, 3, 5)), 0, -1).shape
+        (5, 3, 2)
+        """
+    def flatten(self, start: builtins.int=0, end: builtins.int=-1) -> Tensor:
+        """The array with the axes from `start` to `end`, both included, as one; of no axes it becomes (1,).
+
+        Raises ShapeError for an axis that x does not have, and where end stands before start.
+
+        >>> x = st.zeros((8, 3, 5, 5))
+        >>> st.flatten(x).shape, st.flatten(x, 1).shape, st.flatten(x, 2, 3).shape
+        ((600,), (8, 75), (8, 3, 25))
+        """
+    def squeeze(self, axis: builtins.int | Sequence[builtins.int] | None=None) -> Tensor:
+        """The array without axes of length 1: the given ones, or all of them (of a placeholder those that are named stay).
+
+        Raises ShapeError for a given axis of another length, as NumPy; PyTorch would leave it.
+
+        >>> x = st.zeros((1, 3, 1))
+        >>> st.squeeze(x).shape, st.squeeze(x, -1).shape
+        ((3,), (1, 3))
+        """
+    def unsqueeze(self, axis: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """The array with axes of length 1 put in, at the positions that axis gives them in the result: one, or several.
+
+        Raises ShapeError for a position that the result does not have.
+
+        >>> x = st.zeros((2, 3))
+        >>> st.unsqueeze(x, 0).shape, st.unsqueeze(x, (0, -1)).shape
+        ((1, 2, 3), (1, 2, 3, 1))
+        """
+    def expand(self, *sizes: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """The array repeated to a shape by NumPy's rule, given as one sequence or as several `sizes`; -1 keeps an axis.
+
+        >>> st.tensor([[1], [2]]).expand(-1, 3).tolist()
+        [[1, 1, 1], [2, 2, 2]]
+        """
+    def clone(self) -> Tensor:
+        """The array itself: values never change, so a copy is the same value under another handle.
+
+        >>> x = st.tensor([1, 2])
+        >>> y = x.clone()
+        >>> y += 1
+        >>> x.tolist(), y.tolist()
+        ([1, 2], [2, 3])
+        """
+    @property
+    def T(self) -> Tensor:
+        """The array with its axes reversed: the transpose of a matrix.
+
+        >>> st.tensor([[1, 2, 3], [4, 5, 6]]).T.tolist()
+        [[1, 4], [2, 5], [3, 6]]
+        """
+    @property
+    def mT(self) -> Tensor:
+        """The array with its last two axes exchanged: each matrix of a stack transposed (`x.mT`).
+
+        Raises ShapeError for fewer than two axes.
+
+        >>> st.matrix_transpose(st.zeros((8, 2, 3))).shape
+        (8, 3, 2)
+        """
+    def astype(self, dtype: DTypeLike) -> Tensor:
+        """This tensor as another dtype: float to integer truncates, to bool tests != 0.
+
+        NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
+        int32 and int64; uint8 keeps the low bits of the int32, uint32 those of the int64.
+
+        >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
+        [255, 44, 0]
+        """
+    def to(self, what: DTypeLike | Device) -> Tensor:
+        """This tensor as another dtype, or on a device: itself where it is there, else a copy that gradients pass.
+
+        Raises DeviceError for a device that there is not.
+
+        >>> x = st.ones(2).to("cpu:1")
+        >>> x + x
+        tensor([2., 2.], device='cpu:1')
+        """
+    def __dir__(self) -> list[str]: ...
+    def __reduce__(self) -> Any: ...
+    def float(self) -> Tensor:
+        """This tensor as float32, as of `astype`."""
+    def double(self) -> Tensor:
+        """This tensor as float64, as of `astype`."""
+    def int(self) -> Tensor:
+        """This tensor as int32, as of `astype`."""
+    def long(self) -> Tensor:
+        """This tensor as int64, as of `astype`."""
+    def bool(self) -> Tensor:
+        """This tensor as bools: whether each element is other than 0."""
+TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | float
+Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | None
+Index = Place | tuple[Place, ...]
+DTypeLike = DType | str | type[Any] | np.dtype[Any]
+DeviceLike = Device | str | None
+def converted(x: TensorLike, dtype: DTypeLike) -> Tensor:
+    """This tensor as another dtype: float to integer truncates, to bool tests != 0.
+
+    NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
+    int32 and int64; uint8 keeps the low bits of the int32, uint32 those of the int64.
+
+    >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
+    [255, 44, 0]
+    """
+def moved(x: TensorLike, device: str) -> Tensor:
+    """x on a device; x itself where it is there."""
+def replaced(x: TensorLike, v: Any, key: Index) -> Tensor:
+    """x with x[key] replaced by v, broadcast: a key of `index`, with an integer array alone, or a bool mask.
+
+    Where an integer array names an element twice the last one stays.
+    """
+def placed(v: Value, device: DeviceLike=None) -> Tensor:
+    """A new array as a tensor on a device: where none is named, on that of the innermost `with st.device(...)`."""
+def constant(x: Any, like: DType | None=None) -> Tensor:
+    """A tensor as it is; a number, a list or an array as a tensor, of dtype `like` where one is given."""
+def tensor(data: Any, dtype: DTypeLike | None=None, requires_grad: bool=False, device: DeviceLike=None) -> Tensor:
+    """A tensor holding a copy of `data`: a number, nested lists of numbers, an array or another tensor.
+
+    Python floats become float32 and Python integers int64; arrays keep their dtype, and
+    tensors their device unless another is named. With `requires_grad` it is a leaf
+    whose gradient `backward` accumulates. Raises ShapeError for ragged lists, DTypeError for what are no numbers, for
+    integers that the dtype does not hold, and for gradients of integers.
+
+    >>> st.tensor([[1, 2], [3, 4]]).dtype, st.tensor(0.5).dtype
+    (int64, float32)
+    >>> st.tensor([1, 2], dtype="float16", requires_grad=True)
+    tensor([1., 2.], dtype=float16, requires_grad=True)
+    """
+def array_value(array: Array) -> Value:
+    """The value of an array: its numbers now, or in a traced function an input where calls can find the array again."""
+def array_of(data: Any, dtype: Any=None) -> Array:
+    """A fresh C-ordered array of a dtype that Stele has."""
+def nested(data: Any) -> Any:
+    """Lists of numbers, arrays and tensors as one array; ragged lists are refused."""

@@ -1,0 +1,1 @@
+"""Compiled functions and symbolic ones: their plans, and calls written out."""

@@ -1,0 +1,170 @@
+"""`compile`: a Python function that runs as one program, and what can be asked of it."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from operator import is_
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+
+from stele.backend.base import Program
+from stele.call.straight import MISS, Call
+from stele.call.variants import Variants
+from stele.eager.evaluate import name_largest
+from stele.eager.handle import GRAD, TRACING
+from stele.errors import NotANumber, OutOfMemory
+from stele.ir.door import leaving, public
+from stele.ir.graph import Constant, Graph
+from stele.ir.origin import lines
+from stele.ops.arguments import function
+from stele.pipeline import Options, options_of
+from stele.tracing import tree
+from stele.tracing.signature import Dims, checked_dims, sharing, signature
+from stele.tracing.state import Opaque
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+S = TypeVar("S")
+
+
+class Compiled(Opaque, Generic[P, R]):
+    """A function that is traced at its first call and runs as one program from then on.
+
+    Tensors read inside become inputs, whatever is rebound inside becomes an output that is written back, parameters
+    are updated in place. Python numbers read inside are constants: where one changes, the function is traced again.
+    """
+
+    def __init__(self, function: Callable[P, R], dims: Dims, options: Options) -> None:
+        update_wrapper(self, function)
+        self.function, self.variants = function, Variants(function, dims, options)
+        self.latest: Call = no_call
+
+    def inside(self) -> tuple[Any, ...]:
+        return self.function,
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(self: Compiled[Concatenate[S, Q], R], instance: S, owner: type | None = None) -> Method[Q, R]: ...
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """As a method: the same compiled function with its first argument given."""
+        return self if instance is None else Method(self, instance)
+
+    @property
+    def traces(self) -> int:
+        """How often the function was traced."""
+        return self.variants.traces
+
+    @property
+    def compiles(self) -> int:
+        """How many programs were built."""
+        return len(self.variants.programs)
+
+    @property
+    def programs(self) -> list[Program]:
+        """The programs built so far."""
+        return list(self.variants.programs.values())
+
+    @property
+    def graphs(self) -> list[Graph]:
+        """The traced graphs, as they were before any pass."""
+        return [traced.graph for traced in self.variants.traced]
+
+    @property
+    def guards(self) -> list[str]:
+        """What is checked at every call, in words; where it fails the function is traced again."""
+        found = [f"{slot.path} == {x!r}" for traced in self.variants.traced for slot, x in traced.state.numbers]
+        found += [f"{guard}" for graph in self.graphs for guard in graph.guards]
+        return list(dict.fromkeys(found))
+
+    @property
+    def constants(self) -> list[str]:
+        """Python numbers the function read, and arrays it made while it was traced."""
+        found = [f"{slot.path} = {x!r}" for traced in self.variants.traced for slot, x in traced.state.numbers
+                 if isinstance(x, int | float) and not isinstance(x, bool)]
+        found += [f"{v.type} at {', '.join(lines(v.where))}" for traced in self.variants.traced for v in (
+            *traced.constants, *(v for v in traced.graph if isinstance(v.op, Constant)))]
+        return list(dict.fromkeys(found))
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if TRACING.get() is not None:
+            return self.function(*args, **kwargs)
+        try:
+            if not kwargs and (made := self.latest(args)) is not MISS:
+                return made
+            leaves, spec = tree.flatten((args, kwargs))
+            key = (spec, GRAD.get(), sharing(leaves), *map(signature, leaves))
+            for entry in self.variants.at_hand.get(key, ()):
+                if (made := entry.call(leaves)) is not MISS:
+                    if len(leaves) == len(args) and all(map(is_, leaves, args)):
+                        self.latest = entry.call
+                    return made
+            self.latest = no_call       # whose program may be dropped now
+            return self.variants.call(key, leaves, spec)
+        except Exception as error:
+            if isinstance(error, OutOfMemory):
+                name_largest(error, (v for graph in self.graphs[-1:] for v in graph))
+            if isinstance(error, NotANumber):
+                error.asked = f"call {sum([program.calls for program in self.programs])} of {self.variants.name}"
+            leaving(error)
+            raise
+
+    def __repr__(self) -> str:
+        name, programs, traces = self.variants.name, self.compiles, self.traces
+        made = f"{programs} program{'s' * (programs != 1)} of {traces} trace{'s' * (traces != 1)}"
+        return f"<compiled {name}: {made if traces else 'not called yet'}>"
+
+
+def no_call(args: Any) -> Any:
+    """The call of a plan that there is not."""
+    return MISS
+
+
+class Method(Opaque, Generic[P, R]):
+    """A compiled function with its first argument given."""
+
+    def __init__(self, compiled: Compiled[Any, R], instance: Any) -> None:
+        self.compiled, self.instance = compiled, instance
+
+    def inside(self) -> tuple[Any, ...]:
+        return self.compiled, self.instance
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return self.compiled(self.instance, *args, **kwargs)
+        except Exception as error:
+            leaving(error)
+            raise
+
+
+class Compiler(Protocol):
+    """`compile` with its options given: a decorator."""
+
+    def __call__(self, f: Callable[P, R], /) -> Compiled[P, R]: ...
+
+
+@overload
+def compile(f: Callable[P, R], *, dims: Dims | None = ..., **options: Any) -> Compiled[P, R]: ...
+@overload
+def compile(f: None = None, *, dims: Dims | None = ..., **options: Any) -> Compiler: ...
+@public
+def compile(f: Callable[..., Any] | None = None, *, dims: Dims | None = None, **options: Any) -> Any:
+    """The function `f` as one compiled program; also a decorator, with or without options.
+
+    `dims={"x": {0: "batch"}}` leaves axis 0 of argument x open, so that every batch size runs the same program; an
+    argument inside a container is named by its path, such as "batch.images". `options` are those of `st.Options`.
+    Tensors and NumPy arrays among the arguments are inputs; Python numbers are constants: the function is traced again
+    for others. Raises TraceError where f looks at numbers of its tensors, which no program can hold.
+
+    >>> @st.compile(dims={"x": {0: "n"}})
+    ... def f(x):
+    ...     return x * 2 + 1
+    >>> f(st.tensor([1.0, 2.0])).tolist(), f(st.zeros(3)).tolist(), f.compiles
+    ([3.0, 5.0], [1.0, 1.0, 1.0], 1)
+    """
+    chosen, opened = options_of("compile", options, "dims"), checked_dims(dims)
+
+    def compiled(g: Callable[..., Any]) -> Compiled[..., Any]:
+        return Compiled(function(g, "what compile takes"), opened, chosen)
+
+    return compiled if f is None else compiled(f)

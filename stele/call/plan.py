@@ -1,0 +1,143 @@
+"""What one call of a traced function does, as tables: guards, inputs, results."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from stele.arrays.tensor import Tensor
+from stele.backend.base import Program
+from stele.backend.buffers import Buffer
+from stele.eager.evaluate import known
+from stele.eager.handle import Handle
+from stele.eager.live import Live, alive, leaf
+from stele.ir.graph import substitute
+from stele.ir.sizes import at
+from stele.ir.types import Type
+from stele.tracing.trace import Traced
+from stele.transform.retype import bind
+
+Getter = tuple[Any, Any]
+
+
+def references(handle: Handle) -> tuple[int, int]:
+    """How many hold the handle's value, and how many its buffer."""
+    value = handle._value
+    return sys.getrefcount(value), sys.getrefcount(value.data)
+
+
+ALONE = references(Tensor(known(np.zeros(1))))
+
+
+def is_alone(handle: Handle) -> bool:
+    """Whether nobody but the handle can see its numbers, views handed out aside."""
+    values, buffers = references(handle)
+    return values <= ALONE[0] and buffers <= ALONE[1]
+
+
+class Plan:
+    """What one call does: guards that must hold, where inputs come from, where results go."""
+
+    def __init__(self, traced: Traced, program: Program, leaves: Sequence[Any], donated: Mapping[int, int]) -> None:
+        self.traced, self.program, self.run = traced, program, program.run
+        self.argument = {id(x): k for k, x in enumerate(leaves) if isinstance(x, Handle)}
+        self.getters = [self.getter(h) for h in traced.handles]
+        entry = {h: traced.graph.parameters[k].type for h, k in traced.read.items()}
+        self.types = [(h, type, traced.handles[h].requires_grad) for h, type in entry.items()
+                      if self.getters[h][0] is not None]
+        self.inputs = traced.inputs
+        self.constants = [v.data for v in traced.constants]
+        self.donated = [(k, traced.inputs[k][1]) for k in donated]
+        state = traced.state
+        written = {(id(slot.base), slot.key) for slot, _, _ in traced.slots}
+        self.same = [(slot.base, slot.key, x) for slot, x in state.objects if (id(slot.base), slot.key) not in written]
+        self.equal = [(slot.base, slot.key, x) for slot, x in state.numbers]
+        self.tuples = [(slot.base, slot.key, type(x), len(x)) for slot, x in state.tuples]
+        self.lengths = [(base, n) for base, n, _ in state.lengths]
+        self.arrays = traced.arrays
+        number = {id(h): k for k, h in enumerate(traced.handles)}
+        self.aliases = [(slot.base, slot.key, number[id_]) for id_, slots in state.tensors.items() if id_ in number
+                        for slot in slots]
+        self.differentiable = traced.pure and any(m.requires_grad for m in traced.made)
+
+    def getter(self, handle: Handle) -> Getter:
+        """Where a call finds a handle: among its arguments, in a slot, or always the same one."""
+        if id(handle) in self.argument:
+            return None, self.argument[id(handle)]
+        slots = self.traced.state.tensors.get(id(handle))
+        return (slots[0].base, slots[0].key) if slots else ((handle,), 0)
+
+    def broken(self) -> Iterator[str]:
+        """The guards of state that do not hold now, in words."""
+        state = self.traced.state
+        written = {(id(slot.base), slot.key) for slot, _, _ in self.traced.slots}
+        for slot, x in state.numbers:
+            if (now := slot.held()) is not x and (type(now) is not type(x) or now != x):
+                yield f"{slot.path} was {x!r}, now {now!r}"
+        for base, n, path in state.lengths:
+            if len(base) != n:
+                yield f"{path or 'a container'} had {n} entries, now {len(base)}"
+        for slot, x in (*state.objects, *state.tuples):
+            now = slot.held()
+            fits = type(now) is type(x) and len(now) == len(x) if isinstance(x, tuple) else now is x
+            if not fits and (id(slot.base), slot.key) not in written:
+                same = "another" if type(now) is type(x) else f"{now!r:.40}, no"
+                yield f"{slot.path} is {same} {type(x).__name__}"
+        for h, handle in enumerate(self.traced.handles):
+            slots = state.tensors.get(id(handle)) or ()
+            path, now = (slots[0].path, slots[0].held()) if slots else ("a tensor", handle)
+            yield from (f"{slot.path} and {path} were one tensor" for slot in slots[1:] if slot.held() is not now)
+            if not isinstance(now, Tensor):
+                yield f"{path} was a tensor, now {now!r:.40}"
+                continue
+            yield from (f"{path} was {type}, now {now._value.type}" for k, type, _ in self.types
+                        if k == h and now._value.type != type)
+            yield from (f"requires_grad of {path} was {flag}, now {now._requires_grad}" for k, _, flag in self.types
+                        if k == h and now._requires_grad is not flag)
+            yield from (f"the gradient of {path} was {'None' if g is None else 'there'}, now it is not"
+                        for k, g in self.traced.grads_read if k == h and (now._grad is None) is not (g is None))
+
+    def with_history(self, handles: Sequence[Any], buffers: Sequence[Buffer], made: list[Buffer],
+                     sizes: Mapping[str, int]) -> list[Live]:
+        """The results as expressions over the inputs that already have their numbers, so that they differentiate."""
+        args = [handles[self.inputs[k][1]]._value if k < len(self.inputs) and self.inputs[k][0] == "handle"
+                else leaf(concrete(v.type, sizes), buffers[k]) for k, v in enumerate(self.traced.graph.parameters)]
+        graph = bind(self.traced.graph, sizes) if sizes else self.traced.graph
+        values = [*map(alive, substitute(graph, args))]
+        for v, buffer in zip(values, made):
+            if v.data is None:
+                v.data = buffer
+        return values
+
+
+def concrete(type: Type, sizes: Mapping[str, int]) -> Type:
+    """A type with numbers for its named sizes; the type itself where it has none."""
+    return type if not sizes else type.with_shape(tuple(at(n, sizes) for n in type.shape))
+
+
+def donations(traced: Traced) -> dict[int, int]:
+    """Which parameters' memory a result may take over: what is rebound, unless its old value is a result as well."""
+    results = traced.graph.results
+    number = traced.read
+    found: dict[int, int] = {}
+    for h, j in traced.writes:
+        k = number.get(h)
+        if k is None or (old := traced.graph.parameters[k]) in results:
+            continue
+        if results[j].type == old.type:
+            found[k] = j
+    return found
+
+
+def steady(traced: Traced, leaves: Sequence[Any]) -> tuple[int, ...]:
+    """Which parameters will likely be the same at the next call: state that is only read, and constants. None where
+    gradients are left behind, as state changes between such calls.
+    """
+    if traced.grads:
+        return ()
+    changing = {id(x) for x in leaves} | {id(traced.handles[h]) for h, _ in traced.writes}
+    read = (k for h, k in traced.read.items() if id(traced.handles[h]) not in changing)
+    return (*read, *range(len(traced.inputs), len(traced.graph.parameters)))

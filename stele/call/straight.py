@@ -1,0 +1,207 @@
+"""One call of a plan as straight-line Python, written for what its arguments are: guards, the program, results."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from stele.arrays.tensor import Tensor
+from stele.backend.buffers import Buffer
+from stele.backend.locks import RUNNING
+from stele.backend.source import written
+from stele.call.plan import Plan, concrete, is_alone
+from stele.eager.evaluate import devices, evaluate
+from stele.eager.follow import FOLLOWER
+from stele.eager.handle import GRAD
+from stele.eager.live import Live, result
+from stele.ir.graph import Parameter
+from stele.ir.types import HOME
+from stele.tracing import tree
+from stele.tracing.state import SCALARS
+from stele.tracing.trace import Part
+
+MISS: Any = object()
+Call = Callable[[Sequence[Any]], Any]
+
+
+def straight(plan: Plan, sizes: Mapping[str, int], leaves: Sequence[Any] | None, count_: int) -> Call:
+    """A function of the arguments' leaves that does one call at these sizes, or returns MISS where a guard fails.
+
+    It is written for leaves like `leaves`; without them, for `count_` tensors whose types its caller has checked.
+    STELE_SHOW=call prints it.
+    """
+    text = Writer(plan, sizes)
+    return written("call", [
+        "def call(leaves):",
+        "    try:",
+        *(f"        {line}" for line in text.guards(leaves, count_)),
+        "    except (LookupError, AttributeError, ValueError, TypeError):",
+        "        return MISS",
+        "    while True:",
+        f"        with {text.locks()}:",
+        f"            if {text.there()}:",
+        *(f"                {line}" for line in text.run()),
+        f"        evaluate([{text.all(text.read, '._value')}])"], text.known)
+
+
+class Writer:
+    """Writes the parts of a call; `known` holds the objects that its text names."""
+
+    def __init__(self, plan: Plan, sizes: Mapping[str, int]) -> None:
+        self.plan, self.traced, self.sizes = plan, plan.traced, sizes
+        self.number = count()
+        self.known: dict[str, Any] = {
+            "MISS": MISS, "Tensor": Tensor, "Buffer": Buffer, "ndarray": np.ndarray, "plan": plan,
+            "sizes": sizes, "grad_mode": GRAD.get, "following": FOLLOWER.get, "evaluate": evaluate,
+            "is_alone": is_alone, "result": result, "unflatten": tree.unflatten, "new": object.__new__,
+            "Live": Live, "ref": ref}
+        self.read = [h for kind, h in plan.inputs if kind == "handle"]
+        self.state = [k for k, (base, _) in enumerate(plan.getters) if base is not None]
+        self.handles = [f"x{key}" if base is None else f"h{k}" for k, (base, key) in enumerate(plan.getters)]
+
+    def name(self, x: Any) -> str:
+        """A name for an object of the plan."""
+        name = f"c{next(self.number)}"
+        self.known[name] = x
+        return name
+
+    # What has to hold
+
+    def guards(self, leaves: Sequence[Any] | None, count_: int) -> list[str]:
+        plan, read = self.plan, self.traced.grads_read
+        lines = [f"{''.join(f'x{k}, ' for k in range(count_))}= leaves" if count_ else "() = leaves"]
+        if leaves is not None:
+            tests = [f"grad_mode() is {GRAD.get()}", *(self.like(k, leaves) for k in range(count_))]
+            lines.append(f"if not ({' and '.join(tests)}): return MISS")
+        for table, test in ((plan.same, "base[key] is not x"),
+                            (plan.equal, "(now := base[key]) is not x and (type(now) is not type(x) or now != x)")):
+            if table:
+                lines += [f"for base, key, x in {self.name(table)}:", f"    if {test}: return MISS"]
+        if plan.tuples:
+            lines += [f"for base, key, kind, n in {self.name(plan.tuples)}:",
+                      "    if type(now := base[key]) is not kind or len(now) != n: return MISS"]
+        if plan.lengths:
+            lines += [f"for base, n in {self.name(plan.lengths)}:", "    if len(base) != n: return MISS"]
+        if self.state:
+            places = self.name([plan.getters[k] for k in self.state])
+            lines.append(f"{self.all(self.state)} = [base[key] for base, key in {places}]")
+        lines += [f"if ({self.handles[h]}._grad is None) is not {g is None}: return MISS" for h, g in read]
+        lines += [f"{self.handles[g]} = {self.handles[h]}._grad" for h, g in read if g is not None]
+        if plan.types:
+            hs, types, flags = zip(*plan.types)
+            lines += [f"for x, t, flag in zip(({self.all(hs)}), {self.name(types)}, {self.name(flags)}):",
+                      "    if type(x) is not Tensor or x._requires_grad is not flag: return MISS",
+                      "    if (now := x._value.type) is not t and now != t: return MISS"]
+        if plan.aliases:
+            bases, keys, hs = zip(*plan.aliases)
+            lines += [f"for base, key, x in zip({self.name(bases)}, {self.name(keys)}, ({self.all(hs)})):",
+                      "    if base[key] is not x: return MISS"]
+        if (n := len(self.handles)) == 2:
+            lines.append(f"if {' is '.join(self.handles)}: return MISS")
+        elif n > 2:
+            lines.append(f"if len({{*map(id, ({self.all(range(n))}))}}) != {n}: return MISS")
+        return lines
+
+    def like(self, k: int, leaves: Sequence[Any]) -> str:
+        """Whether a leaf is what one of `leaves` is, as far as the choice of a plan depends on it."""
+        x = leaves[k]
+        if type(x) is Tensor:
+            first = next(j for j, y in enumerate(leaves) if y is x)
+            if first < k:
+                return f"x{k} is x{first}"
+            t = self.name(x._value.type)
+            return (f"type(x{k}) is Tensor and x{k}._requires_grad is {x._requires_grad} "
+                    f"and ((now := x{k}._value.type) is {t} or now == {t})")
+        if isinstance(x, np.ndarray):
+            shape, kind = self.name(x.shape), self.name(x.dtype)
+            return f"isinstance(x{k}, ndarray) and x{k}.shape == {shape} and x{k}.dtype == {kind}"
+        c = self.name(x)
+        return f"(x{k} is {c} or type(x{k}) is type({c}) and x{k} == {c})" if isinstance(x, SCALARS) else f"x{k} is {c}"
+
+    def all(self, hs: Sequence[int], part: str = "") -> str:
+        """Handles, or a part of each, with a comma behind it."""
+        return "".join(f"{self.handles[h]}{part}, " for h in hs)
+
+    # What is done
+
+    def there(self) -> str:
+        """Whether inputs have their numbers; those that have none get them under no lock, as that may take others."""
+        return " and ".join(f"{self.handles[h]}._value.data is not None" for h in self.read) or "True"
+
+    def locks(self) -> str:
+        """The locks of the devices that the program runs on, in their order."""
+        graph = self.traced.graph
+        places = RUNNING if len(RUNNING) == 1 else devices([*graph.parameters, *graph.results]) or {HOME}
+        return ", ".join(self.name(lock) for name, lock in RUNNING.items() if name in places)
+
+    def run(self) -> list[str]:
+        """Inputs, the program, results; what is rebound is rebound even where an exception comes in between."""
+        plan = self.plan
+        handles = ", ".join(self.handles)
+        lines = ["if (follower := following()) is not None:", f"    follower.called(plan, [{handles}], sizes)"]
+        if plan.donated:
+            pairs = "".join(f"({k}, {self.handles[h]}), " for k, h in plan.donated)
+            lines.append(f"keep = frozenset([k for k, x in ({pairs}) if not is_alone(x)])")
+        inputs = [*(self.input(kind, k) for kind, k in plan.inputs), *map(self.name, plan.constants)]
+        lines.append(f"buffers = [{', '.join(inputs)}]")
+        if self.traced.pure:
+            return [*lines, "made = plan.run(buffers, sizes)", *self.results()]
+        return [*lines, "def commit(made):", *(f"    {line}" for line in self.results()),
+                f"return plan.run(buffers, sizes, {'keep' if plan.donated else 'frozenset()'}, commit)"]
+
+    def input(self, kind: str, k: int) -> str:
+        """The buffer of an input."""
+        if kind == "handle":
+            return f"{self.handles[k]}._value.data"
+        return f"Buffer.of(x{k})" if kind == "argument" else f"Buffer.of({self.name(self.plan.arrays[k])}.get())"
+
+    def results(self) -> list[str]:
+        """Tensors for the results, then handles, gradients and slots that are rebound, then what is returned."""
+        traced, lines = self.traced, []
+        if self.plan.differentiable:
+            lines.append(f"values = plan.with_history([{', '.join(self.handles)}], buffers, made, sizes)")
+        for k, m in enumerate(traced.made):
+            lines += self.tensor(f"t{k}", m.result, m.requires_grad and (traced.pure or m.leaf), m.leaf)
+        for h, j in traced.writes:
+            x = self.handles[h]
+            lines += [f"if made[{j}] is not {x}._value.data or {x}._value.args:",
+                      f"    {x}.value = result({', '.join(self.parameter(j))}, made[{j}])"]
+        lines += [f"{self.handles[h]}._grad = {self.part(part)}" for h, part in traced.grads]
+        lines += [f"{self.name(slot.base)}[{self.name(slot.key)}] = {self.tree(spec, parts)}"
+                  for slot, spec, parts in traced.slots]
+        return [*lines, f"return {self.tree(*traced.returned)}"]
+
+    def tensor(self, t: str, j: int, requires_grad: bool, leaf: bool) -> list[str]:
+        """A tensor for a result: `Tensor(result(...), ...)` outside of any trace, written out, in half the time."""
+        if self.plan.differentiable:
+            return [f"{t} = Tensor(values[{j}], {requires_grad}, {leaf})"]
+        op, where = self.parameter(j)
+        return [
+            f"v = new(Live); v.op = {op}; v.args = (); v.type = {op}.of; v.where = {where}; v.data = made[{j}]",
+            "v.call = None",
+            f"{t} = new(Tensor); {t}._value = v; {t}._grad = {t}.home = None",
+            f"{t}._requires_grad = {requires_grad}; {t}.leaf = {leaf}; v.owner = ref({t})"]
+
+    def parameter(self, j: int) -> tuple[str, str]:
+        """What a result is as a value, and where it comes from."""
+        v = self.traced.graph.results[j]
+        return self.name(Parameter("result", concrete(v.type, self.sizes))), self.name(v.where)
+
+    def part(self, part: Part) -> str:
+        """One leaf of what a call returns or stores."""
+        if part.kind == "made":
+            return f"t{part.what}"
+        return self.handles[part.what] if part.kind == "handle" else self.name(part.what)
+
+    def tree(self, spec: tree.Spec | None, parts: Sequence[Part]) -> str:
+        """A container of leaves, made anew at every call."""
+        if spec is None:
+            return self.part(parts[0])
+        leaves = "".join(f"{self.part(p)}, " for p in parts)
+        if spec.kind is tuple and not any(spec.parts):
+            return f"({leaves})"
+        return f"unflatten({self.name(spec)}, [{leaves}])"

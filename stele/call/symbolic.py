@@ -1,0 +1,195 @@
+"""The symbolic style: expressions over placeholders, made into functions."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stele.arrays.random import DRAW, GENERATOR, after, number_of
+from stele.arrays.tensor import DeviceLike, Tensor, constant
+from stele.backend.base import Program
+from stele.backend.devices import current, find
+from stele.call.plan import Plan, donations
+from stele.call.straight import MISS, Call, straight
+from stele.eager.backward import refuse_freed
+from stele.eager.handle import Handle, owner
+from stele.eager.live import cut_at, is_symbolic, is_there, symbol
+from stele.errors import DeviceError, DTypeError, GraphError, ShapeError
+from stele.ir.door import public
+from stele.ir.graph import Graph, Item, Parameter, Value, label_of, parameter, substitute, walk
+from stele.ir.sizes import Dim, size
+from stele.ir.types import HOME, Type
+from stele.ir.types import dtype as type_named
+from stele.ops.arguments import is_mapping, refuse, sequence
+from stele.ops.arguments import size as a_size
+from stele.ops.control import Scan
+from stele.pipeline import build, options_of
+from stele.tracing import tree
+from stele.tracing.signature import match
+from stele.tracing.trace import Made, Part, Traced
+
+
+@public
+def placeholder(shape: Sequence[int | str], dtype: Any = "float32", name: str = "x", device: DeviceLike = None
+                ) -> Tensor:
+    """A tensor that stands for an input of `st.function`: the sizes of its `shape` are numbers, or names of open sizes.
+
+    An open size is any number at a call; one name is one size, in all inputs. `name` is what errors call it.
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+
+    >>> x = st.placeholder(("batch", 3))
+    >>> x.shape
+    (batch, 3)
+    >>> f = st.function([x], x.sum(axis=0))
+    >>> f(st.ones((5, 3))).tolist(), f(st.ones((2, 3))).tolist()
+    ([5.0, 5.0, 5.0], [2.0, 2.0, 2.0])
+    """
+    given = sequence(shape, "shape of placeholder", "a sequence of sizes and names of sizes, such as ('batch', 3)")
+    dims: tuple[Dim, ...] = tuple(size(n) if isinstance(n, str) else a_size(n, "every size of shape") for n in given)
+    return Tensor(symbol(name, Type(type_named(dtype), dims, find(device or current() or HOME).name)))
+
+
+class Function:
+    """A program from placeholders to outputs, with updates of tensors that are written after each call."""
+
+    def __init__(self, plan: Plan, inputs: Sequence[Tensor]) -> None:
+        self.plan = plan
+        self.types: list[Type] = [x.value.type for x in inputs]
+        self.names: list[str] = [label_of(x.value) for x in inputs]
+        self.calls: dict[tuple[int, ...], Call] = {}
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as it was written, before any pass."""
+        return self.plan.traced.graph
+
+    @property
+    def program(self) -> Program:
+        """The program that runs at every call."""
+        return self.plan.program
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{name}: {type}" for name, type in zip(self.names, self.types))
+        return f"<function of {inputs or 'nothing'}>"
+
+    @public
+    def __call__(self, *args: Any) -> Any:
+        if len(args) != len(self.types):
+            raise GraphError(f"this function takes {len(self.types)} inputs ({', '.join(self.names)}), got {len(args)}")
+        leaves = [constant(x) for x in args]
+        for name, x, t in zip(self.names, leaves, self.types):
+            if x.dtype != t.dtype:
+                raise DTypeError(f"the input {name!r} is {t}, got {x.value.type}",
+                                 hint=f"Convert it with .astype({t.dtype.name!r}).")
+            if x.device != t.device:
+                raise DeviceError(f"the input {name!r} is {t} on {t.device}, got {x.value.type}",
+                                  hint=f"Move it with .to({t.device!r}).")
+        sizes = match([t.shape for t in self.types], [x.shape for x in leaves])
+        if sizes is None:
+            raise ShapeError(f"the inputs are {', '.join(map(str, self.types))}, "
+                             f"got {', '.join(str(x.value.type) for x in leaves)}")
+        key = tuple(sizes.values())
+        if key not in self.calls:
+            self.calls[key] = straight(self.plan, sizes, None, len(leaves))
+        if (made := self.calls[key](leaves)) is MISS:
+            raise GraphError("a tensor that this function reads has another type now than when the function was made")
+        return made
+
+
+@public
+def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **options: Any) -> Function:
+    """A callable that computes `outputs` from the `inputs`, a list of placeholders, as one compiled program.
+
+    outputs is a tensor or a container of them; `updates` are pairs (tensor, new expression), written after every call;
+    `options` are those of `st.Options`. Other tensors in the expressions are read anew at every call, so parameters
+    stay live; random numbers are drawn anew. Raises GraphError for an input that is no placeholder.
+
+    >>> x, count = st.placeholder(("n",)), st.tensor(0)
+    >>> f = st.function([x], (x * 2).sum(), updates=[(count, count + 1)])
+    >>> float(f(st.tensor([1.0, 2.0]))), float(f(st.ones(5))), int(count)
+    (6.0, 10.0, 2)
+    """
+    chosen = options_of("function", options, "updates")
+    for x in sequence(inputs, "inputs of function", "a list of placeholders"):
+        if not is_symbolic(constant(x).value):
+            raise GraphError("an input of a function is a placeholder, got a tensor with numbers",
+                             hint="Make it with st.placeholder, or leave it out: tensors are read at every call.")
+    traced = written(inputs, outputs, checked_updates(updates))
+    donated = donations(traced)
+    program = build(traced.graph, donate=donated, options=chosen)
+    return Function(Plan(traced, program, inputs, donated), inputs)
+
+
+def checked_updates(updates: Any) -> list[tuple[Tensor, Tensor]]:
+    """Pairs of a tensor and what is written to it."""
+    given: Any = tuple(updates.items()) if is_mapping(updates) else updates
+    pairs: list[tuple[Tensor, Tensor]] = []
+    for found in sequence(given, "updates", "pairs (tensor, new)"):
+        match found:
+            case [Tensor() as x, new]: pairs.append((x, constant(new, x.dtype)))
+            case _: refuse("every update", "a pair (tensor, new)", found)
+    return pairs
+
+
+def written(inputs: Sequence[Tensor], outputs: Any, pairs: list[tuple[Tensor, Tensor]]) -> Traced:
+    """What a call of a function reads, makes and rebinds."""
+    leaves, spec = tree.flatten(outputs)
+    made = [constant(y) for y in leaves]
+    results = [y.value for y in (*made, *(new for _, new in pairs))]
+    refuse_freed(results)
+    drawn: set[Value] = {y.value for y in made if not y.leaf
+             and any(map(is_draw, walk([y.value], stop=is_there)))}
+    held = live(results, {x.value for x in inputs}, changed := {x.value for x, _ in pairs}, drawn - changed)
+    unnamed = [v for v in walk(results, stop=held.__contains__) if is_there(v) and v not in held]
+    draws = sorted(filter(is_draw, unnamed), key=number_of)
+    held |= {v: Tensor(v) for v in unnamed if v not in draws}
+    graph = cut_at([*(x.value for x in inputs), *held, *draws], results)
+    if draws:
+        graph = drawing(graph, len(draws))
+        held[GENERATOR.state.value] = GENERATOR.state
+        pairs = [*pairs, (GENERATOR.state, GENERATOR.state)]
+    handles: list[Handle] = [*inputs, *held.values(), *(x for x, _ in pairs if x.value not in held)]
+    place = {id(h): k for k, h in enumerate(handles)}
+    return Traced(graph=graph, handles=handles, inputs=[("handle", k) for k in range(len(graph.parameters))],
+                  made=[Made(k, y.requires_grad, False) for k, y in enumerate(made)],
+                  writes=[(place[id(x)], len(made) + k) for k, (x, _) in enumerate(pairs)],
+                  returned=(spec, [Part("made", k) for k in range(len(made))]))
+
+
+def drawing(graph: Graph, draws: int) -> Graph:
+    """The graph with the state of the generator in place of its last parameters, the keys of so many draws; the state
+    after them is its last result."""
+    parameters, drawn = graph.parameters[:-draws], graph.parameters[-draws:]
+    state = parameter("random numbers", graph.parameters[-1].type)
+    behind = {v.args[k]: Item(k)(v) for v in walk(graph.results) if isinstance(v.op, Scan) for k in range(v.op.carries)}
+    keys = [state]
+    for k, key in enumerate(drawn):     # a loop that draws says itself how far it came
+        given, known = (*parameters, *drawn[:k + 1]), (*parameters, *keys)
+        keys += substitute(Graph(given, (behind.get(key, after(key)),)), known)
+    return Graph((*parameters, state), (*substitute(graph, [*parameters, *keys[:-1]]), keys[-1]))
+
+
+def is_draw(v: Value) -> bool:
+    """Whether a value is the key of a draw outside of a compiled function."""
+    return isinstance(v.op, Parameter) and v.op.label == DRAW
+
+
+def live(results: Sequence[Value], inputs: set[Value], updated: set[Value], drawn: set[Value]) -> dict[Value, Handle]:
+    """The values to read at every call, with their tensors: parameters, updated tensors, else the lowest named ones.
+    Outputs that are `drawn` are none of these.
+    """
+    found: dict[Value, Handle] = {}
+    symbolic, above = set(inputs), set[Value]()
+    for v in walk(results, stop=updated.__contains__):
+        if v in inputs:
+            continue
+        if is_symbolic(v):
+            raise GraphError(f"the outputs need the placeholder {v.op.label!r}, which is not among the inputs")  # type: ignore[attr-defined]
+        if any(a in symbolic for a in v.args) and v not in updated:
+            symbolic.add(v)
+            continue
+        handle = None if v in drawn else owner(v)
+        if handle is not None and (handle.leaf or v in updated or not any(a in above for a in v.args)):
+            found[v] = handle
+        if handle is not None or any(a in above for a in v.args):
+            above.add(v)
+    return found

@@ -1,0 +1,208 @@
+"""The plans of one compiled function: found by a call's arguments, made where none fits, dropped when unused."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from stele.backend.base import Program
+from stele.backend.locks import held
+from stele.call.plan import Plan, donations, steady
+from stele.call.straight import MISS, Call, straight
+from stele.errors import TraceError
+from stele.ir.graph import Graph
+from stele.ir.types import Sizes, show
+from stele.pipeline import Options, build
+from stele.tracing import tree
+from stele.tracing.general import general
+from stele.tracing.signature import Dims, Shapes, declare, family, kind, leaf_names, match, shape_of, widen
+from stele.tracing.state import SCALARS
+from stele.tracing.trace import Traced, trace
+
+MANY = 8        # traces of one call pattern after which a changing number is worth a warning
+MOST = 32       # plans kept of one call pattern
+PROGRAMS = 64   # programs kept of one function
+CALLS = 1024    # exact shapes and numbers of arguments whose plans are kept at hand
+
+
+class Variant(NamedTuple):
+    """A plan, and the shapes of its array leaves with the sizes that stay open."""
+
+    plan: Plan
+    shapes: Shapes
+
+
+class Entry(NamedTuple):
+    """A plan, the sizes at which it runs, and its call written for them."""
+
+    plan: Plan
+    sizes: Mapping[str, int]
+    call: Call
+
+
+class Variants:
+    """Plans of a function: `at_hand` by the exact shapes and numbers of arguments, `all` by what of them a graph
+    depends on; `programs` by what they were asked for, and how often each had been `called` when the last was made."""
+
+    def __init__(self, function: Callable[..., Any], dims: Dims, options: Options) -> None:
+        self.function, self.dims, self.options = function, dims, options
+        self.name = getattr(function, "__name__", type(function).__name__)
+        self.at_hand: dict[Any, list[Entry]] = {}
+        self.all: dict[Any, list[Variant]] = {}
+        self.programs: dict[Any, Program] = {}
+        self.called: dict[Any, int] = {}
+        self.history: dict[Any, tuple[int, Plan, dict[str, str]]] = {}
+        self.closed: set[Any] = set()
+        self.traces = 0
+
+    @property
+    def traced(self) -> list[Traced]:
+        """What all traces have shown."""
+        return [variant.plan.traced for variants in self.all.values() for variant in variants]
+
+    def call(self, key: Any, leaves: Sequence[Any], spec: tree.Spec | None) -> Any:
+        """A call whose exact shapes are new, or whose guards have changed: by a plan that there is, or by a new one."""
+        shapes = tuple(shape_of(x) for x in leaves)
+        with held():
+            for entry in self.at_hand.get(key, ()):     # made by another thread, while this one waited
+                if (made := entry.call(leaves)) is not MISS:
+                    return made
+            if (made := self.known(key, leaves, shapes)) is not MISS:
+                return made
+            variants = self.patterns(key, leaves)
+            plan, sizes = self.specialised(variants, spec, leaves, shapes)
+            del variants[:-MOST]
+            call = straight(plan, sizes, leaves, len(leaves))
+            self.enter(key, Entry(plan, sizes, call))
+            self.forget(plan.program)
+        self.count((*key[:3], *map(kind, leaves)), plan, leaves, spec)
+        if (made := call(leaves)) is MISS:
+            raise TraceError(f"{self.name} changed its own inputs while it was traced",
+                             hint="Pass what changes as an argument.")
+        return made
+
+    def patterns(self, key: Any, leaves: Sequence[Any]) -> list[Variant]:
+        """The plans of this call pattern."""
+        return self.all.setdefault((*key[:3], *map(family, leaves)), [])
+
+    def known(self, key: Any, leaves: Sequence[Any], shapes: tuple[Any, ...]) -> Any:
+        """The call by a plan of the same pattern that was not tried for these shapes yet, or MISS."""
+        tried = [entry.plan for entry in self.at_hand.get(key, ())]
+        for variant in [*self.patterns(key, leaves)]:
+            plan, sizes = variant.plan, match(variant.shapes, shapes)
+            if sizes is not None and all(plan is not other for other in tried) \
+                    and all(guard.holds(dict(sizes)) for guard in plan.traced.graph.guards):
+                call = straight(plan, sizes, leaves, len(leaves))
+                if (made := call(leaves)) is not MISS:
+                    self.enter(key, Entry(plan, sizes, call))
+                    return made
+        return MISS
+
+    def enter(self, key: Any, entry: Entry) -> None:
+        """Puts a plan at hand for these exact shapes."""
+        entries = self.at_hand.setdefault(key, [])
+        entries.append(entry)
+        del entries[:-MOST]
+        if len(self.at_hand) > CALLS:
+            del self.at_hand[next(iter(self.at_hand))]
+
+    def forget(self, latest: Program) -> None:
+        """Drops the programs that nobody has called for longest, beyond those that are kept."""
+        for key, program in [*self.programs.items()]:
+            if program is latest or program.calls != self.called.get(key):
+                self.called[key], self.programs[key] = program.calls, self.programs.pop(key)
+        gone = [*self.programs][:-PROGRAMS]
+        if not gone:
+            return
+        kept = {id(program) for key, program in self.programs.items() if key not in gone}
+        for key in gone:
+            del self.programs[key], self.called[key]
+        tables: list[dict[Any, list[Any]]] = [self.at_hand, self.all]
+        for table in tables:
+            for key, ones in [*table.items()]:      # new lists: another thread may be going through the old ones
+                table[key] = [one for one in ones if id(one.plan.program) in kept]
+                if not table[key]:
+                    del table[key]
+
+    def count(self, pattern: Any, plan: Plan, leaves: Sequence[Any], spec: tree.Spec | None) -> None:
+        """Warns where one call pattern is traced again and again."""
+        names = leaf_names(self.function, spec)
+        given = {name: shown(x) for name, x in zip(names, leaves)}
+        count, last, before = self.history.get(pattern, (0, plan, given))
+        self.history[pattern] = count + 1, plan, given
+        if count + 1 == MANY:
+            arguments = (f"{name} was {before[name]}, now {x}" for name, x in given.items() if before.get(name, x) != x)
+            changed = next(chain(arguments, last.broken()), "an object was replaced")
+            warnings.warn(f"{self.name} was traced {MANY} times, since what it reads changes: {changed}. "
+                          "Keep such a number in a tensor, open such a size with dims, and ask for no number of it "
+                          "(len(x), float(n), n ** 0.5), but compute with x.shape.", stacklevel=4)
+
+    def specialised(self, variants: list[Variant], spec: tree.Spec | None, leaves: Sequence[Any],
+                    shapes: tuple[Any, ...]) -> tuple[Plan, Mapping[str, int]]:
+        """A new trace: with the declared sizes open, and those that were seen with a second value."""
+        names = leaf_names(self.function, spec)
+        declared = declare(self.dims, self.name, names, shapes)
+        opened = widen(variants[-1].shapes, declared) if variants else declared
+        failed: tuple[Shapes, Exception] | None = None
+        for pattern in dict.fromkeys((opened, declared)):
+            sizes = match(pattern, shapes)
+            if not sizes or (spec, pattern) in self.closed:
+                continue
+            try:
+                plan = self.make(names, spec, leaves, pattern, sizes)
+            except Exception as error:  # may well run at fixed sizes; what is wrong is wrong there too
+                failed = pattern, error
+                continue
+            if plan is None:
+                break
+            variants.append(Variant(plan, pattern))
+            return plan, sizes
+        plan = self.make(names, spec, leaves, shapes, {})
+        assert plan is not None
+        if failed is not None and all(v.shapes != failed[0] for v in variants):
+            self.note(names, *failed)
+            self.closed.add((spec, failed[0]))
+        variants.append(Variant(plan, shapes))
+        return plan, {}
+
+    def note(self, names: Sequence[str], pattern: Shapes, error: Exception) -> None:
+        """Says once why sizes are not open."""
+        if self.closed:
+            return
+        wanted = ", ".join(f"{name} {show(shape)}" for name, shape in zip(names, pattern)
+                           if shape and not all(isinstance(n, int) for n in shape))
+        warnings.warn(f"{self.name} is compiled for each size, since {wanted} cannot stay open: "
+                      f"{type(error).__name__}: {error}", stacklevel=5)
+
+    def trace(self, *what: Any) -> Traced:
+        """One run of the function on symbols."""
+        self.traces += 1
+        return trace(self.function, *what)
+
+    def make(self, names: Sequence[str], spec: tree.Spec | None, leaves: Sequence[Any], pattern: tuple[Any, ...],
+             sizes: Mapping[str, int]) -> Plan | None:
+        """Traces the function, and builds its program unless an equal one is there; None where that would run at no
+        other sizes."""
+        known = Sizes(dict(sizes), [])
+        traced = self.trace(spec, leaves, pattern, names, known)
+        if any(isinstance(g.right, int) and g.relation == "==" and str(g.left) in sizes.keys() - known.asked.keys()
+               for g in known.guards):
+            return None
+        if known.asked:
+            moved = {name: Sizes({**sizes, name: sizes[name] + 1}, []) for name in known.asked}
+            others = {name: self.trace(spec, leaves, pattern, names, at) for name, at in moved.items()}
+            traced = general(traced, others, known)
+        donated = donations(traced)
+        unchanged = steady(traced, leaves)
+        graph = Graph(traced.graph.parameters, traced.graph.results)    # calls check its guards before it runs
+        key = (graph.digest, tuple(donated.items()), unchanged)
+        if key not in self.programs:
+            self.programs[key] = build(graph, donate=donated, steady=unchanged, options=self.options, sizes=known)
+        return Plan(traced, self.programs[key], leaves, donated)
+
+
+def shown(x: Any) -> str:
+    """What of an argument the choice of a plan depends on, in words."""
+    shape = shape_of(x)
+    return repr(x) if isinstance(x, SCALARS) else f"<{type(x).__name__} {id(x):#x}>" if shape is None else f"{shape}"

@@ -1,0 +1,1 @@
+"""What `stele` answers: each command, and how its arguments are read."""

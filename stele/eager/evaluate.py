@@ -1,0 +1,280 @@
+"""Numbers for pending values: one program for all that is wanted, kept by the structure of the expression."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from stele.backend.base import Program
+from stele.backend.buffers import Buffer
+from stele.backend.locks import HOST, RUNNING, held
+from stele.eager.follow import FOLLOWER
+from stele.eager.handle import TRACING, owner, refuse_symbolic
+from stele.eager.live import Live, cut_at, forget, is_pending, is_symbolic, is_there, leaf
+from stele.eager.replay import EVALUATIONS, Plan, Seen, look, recognise, recognised
+from stele.errors import OutOfMemory
+from stele.ir.graph import Literal, Parameter, Value, parameter, walk
+from stele.ir.origin import lines
+from stele.ir.sizes import at
+from stele.ir.types import TupleType, Type, bfloat16, dtype, float16
+from stele.ops.elementwise.arithmetic import Add, Div, Maximum, Minimum, Mul, Neg, Select, Sub
+from stele.ops.elementwise.base import Compare
+from stele.ops.elementwise.binary import Bits, Shift
+from stele.ops.elementwise.unary import Abs, Not, StopGradient
+from stele.ops.linear import Broadcast, Cast, Transfer
+from stele.pipeline import PASSES, Options, build
+from stele.transform.autodiff import gradients
+
+# An expression of so few values and elements, of exact ops only, is interpreted when new, compiled when seen again.
+FEW_VALUES, FEW_ELEMENTS = 64, 1 << 14
+EXACT = (Add, Sub, Mul, Div, Neg, Maximum, Minimum, Compare, Select, Bits, Shift, Abs, Cast, Not, StopGradient)
+MOST_FAMILIES = 1 << 12
+AS_IS = Options("reference", frozenset(PASSES))
+
+Numbers = tuple[float | int | bool | str, ...]
+
+
+@dataclass
+class Family:
+    """Programs of one structure: for its first literal numbers, and one that takes such numbers as inputs."""
+
+    first: Numbers
+    exact: Program | None = None
+    general: Program | None = None
+
+
+@dataclass
+class Evaluator:
+    """Programs of imperative expressions by structure, how many were compiled, and operations since the last ran."""
+
+    families: dict[Any, Family] = field(default_factory=dict[Any, Family])
+    compiles: int = 0
+    recorded: int = 0
+    last: Program | None = None
+
+    def program(self, order: Sequence[Value], kept: Sequence[Live]) -> Work:
+        """What computes `kept`. Numbers in the text are inputs from their second value on."""
+        leaves = [v for v in order if is_there(v)]
+        literals = [v for v in order if isinstance(v.op, Literal) and not is_there(v)]
+        numbers: Numbers = tuple(v.op.value or str(v.op.value) for v in literals)  # type: ignore[attr-defined]
+        options = Options()
+        key = structure(order, kept), options
+        family = self.families.get(key)
+        if family is None:
+            family = self.families[key] = Family(numbers)
+            if len(self.families) > MOST_FAMILIES:
+                del self.families[next(iter(self.families))]
+            if is_small(order):
+                return Work(build(cut_at(leaves, kept), options=AS_IS), leaves, [], kept, is_trial=True)
+        if family.first == numbers:
+            family.exact = family.exact or self.build(leaves, kept, options)
+            return Work(family.exact, leaves, [], kept)
+        family.general = family.general or self.build([*leaves, *literals], kept, options)
+        return Work(family.general, leaves, literals, kept)
+
+    def build(self, inputs: Sequence[Value], kept: Sequence[Value], options: Options) -> Program:
+        self.compiles += 1
+        return build(cut_at(inputs, kept), options=options)
+
+    def run(self, program: Program, buffers: Sequence[Buffer], values: Iterable[Value]) -> Sequence[Buffer]:
+        """One run of a program for these values."""
+        self.last, self.recorded = program, 0
+        try:
+            return program.run(buffers, {})
+        except OutOfMemory as error:
+            name_largest(error, walk(values, stop=is_there))
+            raise
+
+
+class Work(NamedTuple):
+    """A program with the values it takes, literal numbers apart, and those it gives. A trial is run once only."""
+
+    program: Program
+    leaves: Sequence[Live]
+    literals: Sequence[Value]
+    kept: Sequence[Live]
+    is_trial: bool = False
+
+    def run(self) -> list[Live]:
+        """Gives the kept values their numbers; returns those whose history goes, as nobody needs it."""
+        buffers = [*(v.data for v in self.leaves), *map(number_of, self.literals)]
+        for v, buffer in zip(self.kept, EVALUATOR.run(self.program, buffers, self.kept)):
+            v.data = buffer
+        done = [v for v in self.kept if (h := owner(v)) is not None and (h.leaf or not h.requires_grad)]
+        for v in done:
+            forget(v, Parameter("value", v.type))
+        return done
+
+
+def number_of(v: Value) -> Buffer:
+    """A literal's number in memory."""
+    return Buffer.of(v.op.reference())
+
+
+EVALUATOR = Evaluator()
+
+
+def structure(order: Sequence[Value], kept: Sequence[Value]) -> Any:
+    """A key that is equal for expressions that one program can compute: ops, wiring and types, not literal numbers."""
+    number: dict[Value, int] = {}
+    parts: list[Any] = []
+    for v in order:
+        number[v] = len(number)
+        if is_there(v):
+            parts.append(v.type)
+        elif isinstance(v.op, Literal):
+            parts.append(v.op.dtype)
+        else:
+            parts.append((v.op, *(number[a] for a in v.args)))
+    return tuple(parts), tuple(number[v] for v in kept)
+
+
+def evaluate(targets: Iterable[Live]) -> None:
+    """Gives every target its numbers, all in one program."""
+    targets = list(targets)
+    with HOST if len(RUNNING) == 1 else held(devices(targets)):
+        if wanted := [v for v in dict.fromkeys(targets) if v.data is None]:
+            run(wanted)
+
+
+def devices(values: Sequence[Value]) -> set[str]:
+    """The devices that computing these values takes; calls are not written out for that."""
+    found, seen = {v.type.device for v in values}, {*values}
+    stack = [*values]
+    while stack:
+        v = stack.pop()
+        there, call = is_there(v), v.call if isinstance(v, Live) else None
+        if there or call is not None or isinstance(v.op, Transfer):
+            found.add(v.type.device)
+        new = {*(() if there else v.args if call is None else call[1])} - seen
+        stack, seen = [*stack, *new], seen | new
+    return found
+
+
+def run(wanted: Sequence[Live]) -> None:
+    """Computes pending values, and stores beside them what live names and later gradients will look at."""
+    follower = FOLLOWER.get()
+    usual = follower is None and TRACING.get() is None
+    if usual and len(wanted) == 1 and (found := recognised(wanted[0])) is not None:
+        give(*found)
+        return
+    seen = look(wanted) if usual else None
+    if seen is not None and seen.first:
+        run(seen.first)
+        if any(map(is_there, seen.pending)):
+            return run([v for v in wanted if v.data is None])
+    if seen is not None and (plan := EVALUATIONS.get(seen.key)) is not None and replay(plan, seen):
+        return
+    order = walk(wanted, stop=is_there)
+    for v in filter(is_symbolic, order):
+        raise refuse_symbolic(v)
+    parameters = [v for v in order if is_pending(v) and not is_cheap(v) and (h := owner(v)) is not None and h.leaf]
+    if parameters and not set(parameters).issuperset(wanted):
+        run(parameters)
+        return run([v for v in wanted if v.data is None])
+    if follower is not None:
+        follower.evaluated(order, wanted)
+    work = worked(wanted, order)
+    forgotten = work.run()
+    if seen is not None and not work.is_trial:
+        remember(seen, work, forgotten)
+
+
+def worked(wanted: Sequence[Live], order: Sequence[Value]) -> Work:
+    """What computes the wanted values, those with live names, and those that gradients of wanted ones will need."""
+    named = [v for v in order if is_pending(v) and not is_cheap(v) and owner(v) is not None]
+    differentiable = [v for v in wanted if (h := owner(v)) is not None and h.requires_grad]
+    kept = list(dict.fromkeys([*wanted, *named, *(residuals(differentiable, order) if differentiable else ())]))
+    return EVALUATOR.program(order, kept)
+
+
+def replay(plan: Plan, seen: Seen) -> bool:
+    """Computes an expression as one of its structure was computed before; False where its numbers need a program."""
+    values, program = seen.opened(), plan.exact
+    buffers = [values[k].data for k in plan.inputs]
+    if program is None or plan.literals != seen.literals:
+        program = plan.general
+        buffers += [number_of(values[k]) for k in plan.numbers]
+    if program is None:
+        return False
+    give(plan, program, buffers, values)
+    return True
+
+
+def give(plan: Any, program: Any, buffers: Sequence[Buffer], values: Sequence[Any]) -> Sequence[Buffer]:
+    """Runs a program of a plan: values get their numbers, and some lose their history. Returns all that was made."""
+    made = EVALUATOR.run(program, buffers, values)
+    for k, buffer in zip(plan.results, made):
+        if k is not None:
+            values[k].data = buffer
+    for k, op in plan.forgotten:
+        forget(values[k], op)
+    return made
+
+
+def remember(seen: Seen, work: Work, forgotten: Sequence[Live]) -> None:
+    """Keeps how an expression was computed, for the next of its structure."""
+    plan, number = EVALUATIONS.get(seen.key), seen.places()
+    if plan is None:
+        plan = Plan([number[v] for v in work.leaves], [number[v] for v in work.kept],
+                    [(number[v], v.op) for v in forgotten])
+        EVALUATIONS.put(seen.key, plan, seen.held)
+    if work.literals:
+        plan.general, plan.numbers = work.program, [number[v] for v in work.literals]
+    else:
+        plan.exact, plan.literals = work.program, seen.literals
+        recognise(plan, seen)
+
+
+def name_largest(error: OutOfMemory, values: Iterable[Value]) -> None:
+    """Adds to an error which of the arrays that a program computes is the largest, and the line that made it."""
+    sizes = {v: v.type.size * v.dtype.bytes for v in values if not isinstance(v.type, TupleType) and v.args}
+    known_ones = {v: n for v, n in sizes.items() if isinstance(n, int)}
+    if known_ones and error.hint is None:
+        v = max(known_ones, key=known_ones.__getitem__)
+        error.hint = f"The largest array of this program is {v.type}, made at {', '.join(lines(v.where))}."
+
+
+def is_small(order: Sequence[Value]) -> bool:
+    """Whether interpreting an expression once is quicker than compiling it, and gives the same bits."""
+    if all(map(is_cheap, order)):
+        return True     # zeros and ones, such as what an optimizer starts from
+    if len(order) > FEW_VALUES or not all(map(is_exact, order)):
+        return False
+    return sum(at(v.type.size, {}) for v in order) <= FEW_ELEMENTS
+
+
+def is_exact(v: Value) -> bool:
+    """Whether an op has one right result, so that every backend gives the same bits."""
+    wide = not isinstance(v.type, TupleType) and v.dtype not in (float16, bfloat16)
+    return wide and (is_there(v) or v.op.family in ("leaf", "movement") or isinstance(v.op, EXACT))
+
+
+def is_cheap(v: Value) -> bool:
+    """Whether storing a value costs more than computing it again: numbers, and numbers repeated."""
+    return isinstance(v.type, TupleType) or isinstance(v.op, Literal) or (
+        isinstance(v.op, Broadcast) and isinstance(v.args[0].op, Literal))
+
+
+def residuals(targets: Sequence[Live], order: Sequence[Value]) -> list[Live]:
+    """The values of `order` that the gradients of `targets` will need."""
+    inside = set(order)
+    wrt = [v for v in order if (is_there(v) and v.args) or ((h := owner(v)) is not None and h.leaf)]
+    seeds = [parameter("g", v.type) for v in targets]
+    found = [g for g in gradients(targets, seeds, wrt) if g is not None]
+    needed = walk(found, stop=inside.__contains__)
+    return [v for v in needed if v in inside and is_pending(v) and not is_cheap(v)]
+
+
+def numbers(v: Live) -> Any:
+    """The buffer of a value, computed now if it is not there. To be called, and used, under its device's lock."""
+    if (follower := FOLLOWER.get()) is not None:
+        follower.looked(v)
+    if v.data is None:
+        run([v])
+    return v.data
+
+
+def known(array: Any, label: str = "value") -> Live:
+    """A leaf that holds a copy of a NumPy array."""
+    return leaf(Type(dtype(array.dtype), array.shape), Buffer.of(array), label)

@@ -1,0 +1,277 @@
+"""Derivatives as users ask for them: of functions, and of expressions."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, TypeVarTuple, overload
+
+import numpy as np
+
+from stele.arrays.functions import eye, stack
+from stele.arrays.tensor import Tensor, constant
+from stele.eager.backward import refuse_freed
+from stele.eager.handle import TRACING, enable_grad, owner
+from stele.eager.live import is_symbolic
+from stele.errors import GraphError, ShapeError
+from stele.higher.scan import scan
+from stele.ir.door import public
+from stele.ir.graph import Value, walk
+from stele.ir.origin import lines
+from stele.ir.sizes import Size
+from stele.ops.arguments import function, refuse, sequence, wholes
+from stele.ops.linear import Reshape, full, zeros_like
+from stele.tracing import tree
+from stele.transform import autodiff
+
+A = TypeVarTuple("A")
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+T = TypeVar("T", bound=Tensor | list[Any] | tuple[Any, ...] | dict[str, Any])   # its gradient is of its own kind,
+B = TypeVar("B", bound=tree.Branch)                                             # a dict by parameter name,
+N = TypeVar("N", bound=np.ndarray[Any, Any] | np.generic | float)               # or a tensor
+
+
+class Gradient(Protocol[P]):
+    """What `grad` makes: it takes what the function takes, and gives the gradient of its first argument."""
+
+    @overload
+    def __call__(self: Gradient[Concatenate[T, Q]], x: T, /, *args: Q.args, **kwargs: Q.kwargs) -> T: ...
+    @overload
+    def __call__(self: Gradient[Concatenate[B, Q]], x: B, /, *args: Q.args, **kwargs: Q.kwargs
+                 ) -> dict[str, Tensor]: ...
+    @overload
+    def __call__(self: Gradient[Concatenate[N, Q]], x: N, /, *args: Q.args, **kwargs: Q.kwargs) -> Tensor: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class Both(Protocol[P]):
+    """What `value_and_grad` makes: it gives what the function gives, and the gradient of its first argument."""
+
+    @overload
+    def __call__(self: Both[Concatenate[T, Q]], x: T, /, *args: Q.args, **kwargs: Q.kwargs) -> tuple[Tensor, T]: ...
+    @overload
+    def __call__(self: Both[Concatenate[B, Q]], x: B, /, *args: Q.args, **kwargs: Q.kwargs
+                 ) -> tuple[Tensor, dict[str, Tensor]]: ...
+    @overload
+    def __call__(self: Both[Concatenate[N, Q]], x: N, /, *args: Q.args, **kwargs: Q.kwargs
+                 ) -> tuple[Tensor, Tensor]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+def fresh(x: Any) -> Tensor:
+    """The same numbers under a value of their own, so that only this use of x counts."""
+    x = constant(x)
+    return Tensor(Reshape(x.value.shape)(x.value), True)
+
+
+def seed_of(loss: Any) -> Value:
+    """Ones for a loss of one number; raises for anything else."""
+    if not isinstance(loss, Tensor):
+        raise GraphError(f"a function to differentiate returns a tensor, got {type(loss).__name__}")
+    if not loss.dtype.is_float or loss.size != 1:
+        raise ShapeError(f"a derivative starts from one float number, got {loss.value.type}",
+                         hint="Reduce it first, for example with .sum() or .mean().")
+    return full(loss.value.shape, 1, loss.dtype)
+
+
+@overload
+def gradients(loss: Tensor, wrt: T) -> T: ...
+@overload
+def gradients(loss: Tensor, wrt: tree.Branch) -> dict[str, Tensor]: ...
+@public
+def gradients(loss: Tensor, wrt: Any) -> Any:
+    """The gradient of a number `loss` with respect to each tensor of `wrt`: a tensor, a container of them, or a module.
+
+    Nothing is written to `.grad`, and the history of `loss` stays. Raises GraphError for a tensor that requires no
+    gradients, but inside a compiled function and of placeholders: its history ends where numbers are looked at.
+
+    >>> x = st.tensor([1.0, 2.0], requires_grad=True)
+    >>> st.gradients((x * x).sum(), x).tolist()
+    [2.0, 4.0]
+    """
+    seed = seed_of(loss)
+    leaves, spec = tree.flatten(tree.expand(wrt))
+    for k, x in enumerate(leaves):
+        if not isinstance(x, Tensor):
+            refuse("wrt of gradients", "a tensor, or a container of tensors", x)
+        if not (x.requires_grad or TRACING.get() is not None or is_symbolic(x.value)):
+            raise GraphError(f"tensor {k} of wrt, {x.value.type}, requires no gradients: what is computed of it keeps "
+                             "no history once its numbers are there",
+                             hint="Make it with requires_grad=True before the loss is computed, or use st.grad.")
+    refuse_freed([loss.value])
+    found = autodiff.gradients([loss.value], [seed], [x.value for x in leaves])
+    for k, (x, g) in enumerate(zip(leaves, found)):
+        if g is None:
+            raise GraphError(f"the loss does not depend on tensor {k} of wrt, {x.value.type} "
+                             f"(made at {', '.join(lines(x.value.where))})",
+                             hint="Compute the loss from it, with requires_grad=True, before you look at the loss.")
+    return tree.unflatten(spec, (Tensor(g, loss.requires_grad) for g in found if g is not None))
+
+
+@overload
+def value_and_grad(  # pyright: ignore[reportOverlappingOverload]
+    f: Callable[P, Tensor], argnums: Literal[0] = 0, has_aux: Literal[False] = False) -> Both[P]: ...
+@overload
+def value_and_grad(f: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+                   ) -> Callable[P, tuple[Any, Any]]: ...
+@public
+def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+                   ) -> Callable[..., Any]:
+    """The function that returns (f(...), gradient with respect to the arguments `argnums`), for an `f` of one number.
+
+    An argument may be a tensor, a container of tensors or a module (whose gradient is a dict by parameter name). With
+    `has_aux`, f returns (loss, more) and so does the result: ((loss, more), gradient). Raises ShapeError where f
+    returns more than one number, or no float.
+
+    >>> value, g = st.value_and_grad(lambda x: (x ** 3).sum())(st.tensor([1.0, 2.0]))
+    >>> value.tolist(), g.tolist()
+    (9.0, [3.0, 12.0])
+    """
+    function(f, "what is differentiated")
+    numbers = wholes(argnums, "argnums", 0)
+
+    @public
+    @wraps(f)
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        if max(numbers, default=0) >= len(args):
+            raise GraphError(f"grad with argnums={argnums} needs {max(numbers) + 1} positional arguments, "
+                             f"got {len(args)}")
+        new, wrt = renewed(args, numbers)
+        with enable_grad():
+            y = f(*new, **kwargs)
+        loss, *more = y if has_aux else (y,)
+        leaves, spec = tree.flatten(wrt)
+        found = autodiff.gradients([loss.value], [seed_of(loss)], [x.value for x in leaves])
+        open_ended = loss.requires_grad and carries_on(args, loss)
+        parts = tree.unflatten(spec, [Tensor(zeros_like(x.value) if g is None else g, open_ended)
+                                      for x, g in zip(leaves, found)])
+        loss = Tensor(loss.value, open_ended)
+        return ((loss, *more) if has_aux else loss), (parts[0] if isinstance(argnums, int) else tuple(parts))
+
+    return differentiated
+
+
+def carries_on(args: Any, loss: Tensor) -> bool:
+    """Whether derivatives of the result may be asked for: it depends on tensors from outside that require gradients."""
+    given = any(isinstance(x, Tensor) and x.requires_grad for x in tree.flatten(args)[0])
+    return given or any((h := owner(v)) is not None and h.leaf and h.requires_grad for v in walk([loss.value]))
+
+
+def renewed(args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[tuple[Any, ...], list[Any]]:
+    """The arguments with fresh tensors in the chosen places, and these; of a module its parameters as they are."""
+    new, wrt = list(args), list[Any]()
+    for k in numbers:
+        if isinstance(args[k], tree.Branch):
+            wrt.append(tree.expand(args[k]))
+        else:
+            new[k] = tree.map(fresh, args[k])
+            wrt.append(new[k])
+    return tuple(new), wrt
+
+
+@overload
+def grad(  # pyright: ignore[reportOverlappingOverload]
+    f: Callable[P, Tensor], argnums: Literal[0] = 0, has_aux: Literal[False] = False) -> Gradient[P]: ...
+@overload
+def grad(f: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[P, Any]: ...
+@public
+def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that returns the gradient of `f` with respect to the arguments `argnums`, of any order.
+
+    f returns one number; with `has_aux`, (number, more), and so does the result: (gradient, more). Raises ShapeError
+    where f returns more than one number, or no float.
+
+    >>> st.grad(st.grad(lambda x: x ** 3))(st.tensor(2.0)).tolist()
+    12.0
+    >>> st.grad(lambda x, y: x * y, argnums=(0, 1))(st.tensor(2.0), st.tensor(5.0))
+    (tensor(5.), tensor(2.))
+    """
+    both = value_and_grad(f, argnums, has_aux)
+
+    @public
+    @wraps(f)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        y, g = both(*args, **kwargs)
+        return (g, *y[1:]) if has_aux else g
+
+    return gradient
+
+
+@public
+def vjp(f: Callable[[*A], R], *args: *A) -> tuple[R, Callable[[R], tuple[*A]]]:
+    """The result f(*args), and the function that maps a cotangent of it to cotangents of the arguments `args` of `f`.
+
+    A cotangent has the structure of the result (GraphError for another), and is returned as a tuple, one per argument:
+    it times the Jacobian, in one backward pass whatever its size.
+
+    >>> y, pull = st.vjp(lambda x: x * x, st.tensor([1.0, 2.0]))
+    >>> pull(st.tensor([1.0, 10.0]))[0].tolist()
+    [2.0, 40.0]
+    """
+    inner = tree.map(fresh, args)
+    y = function(f, "what vjp differentiates")(*inner)
+    results, spec = tree.flatten(y)
+    leaves, shape = tree.flatten(inner)
+
+    @public
+    def pull(g: Any) -> tuple[Any, ...]:
+        given, same = tree.flatten(g)
+        if same != spec:
+            raise GraphError("the cotangent must have the structure of the result")
+        seeds = [constant(c, r.dtype).value for c, r in zip(given, results)]
+        found = autodiff.gradients([r.value for r in results], seeds, [x.value for x in leaves])
+        return tree.unflatten(shape, [Tensor(zeros_like(x.value) if d is None else d, x.requires_grad)
+                                      for x, d in zip(leaves, found)])
+
+    return y, pull
+
+
+@public
+def jvp(f: Callable[[*A], R], args: tuple[*A], tangents: tuple[*A]) -> tuple[R, R]:
+    """The result f(*args), and its change along the `tangents` of the arguments `args` of `f`, both tuples.
+
+    The Jacobian times the tangents, in one forward pass. Raises GraphError for another number of tangents.
+
+    >>> y, dy = st.jvp(lambda x: x * x, (st.tensor(3.0),), (st.tensor(1.0),))
+    >>> y.tolist(), dy.tolist()
+    (9.0, 6.0)
+    """
+    args = sequence(args, "the arguments of jvp", "a tuple of tensors")
+    inner = tree.map(fresh, args)
+    y = function(f, "what jvp differentiates")(*inner)
+    results, spec = tree.flatten(y)
+    leaves, given = tree.flatten(inner)[0], tree.flatten(tangents)[0]
+    if len(given) != len(leaves):
+        raise GraphError(f"jvp needs a tangent for each of the {len(leaves)} tensors of the arguments, "
+                         f"got {len(given)}")
+    found = autodiff.tangents([r.value for r in results], [x.value for x in leaves],
+                              [constant(t, x.dtype).value for t, x in zip(given, leaves)])
+    made = [Tensor(zeros_like(r.value) if d is None else d, r.requires_grad) for r, d in zip(results, found)]
+    return y, tree.unflatten(spec, made)
+
+
+@public
+def hessian(f: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """The function that returns the second derivatives of `f` at x, of shape x.shape + x.shape.
+
+    f returns one number. One backward pass for each element of x.
+
+    >>> st.hessian(lambda x: (x ** 3).sum())(st.tensor([1.0, 2.0])).tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
+    @public
+    def second(x: Tensor) -> Tensor:
+        inner = fresh(x)
+        first = grad(f)(inner).reshape(-1)
+        if isinstance(first.value.shape[0], Size):
+            def row(n: Tensor, seed: Tensor) -> tuple[Tensor, Tensor]:
+                (g,) = autodiff.gradients([first.value], [seed.value], [inner.value])
+                return n, Tensor(zeros_like(inner.value) if g is None else g, x.requires_grad)
+
+            return scan(row, constant(0), eye(first.shape[0], dtype=x.dtype))[1].reshape(*x.shape, *x.shape)
+        rows = [autodiff.gradients([g.value], [seed_of(g)], [inner.value])[0] for g in first]
+        made = [Tensor(zeros_like(inner.value) if row is None else row, x.requires_grad) for row in rows]
+        return stack(made).reshape(*x.shape, *x.shape)
+
+    return second

@@ -1,0 +1,318 @@
+"""The Python state a function can reach: what it may read or rebind, found through names, attributes and entries."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+from __future__ import annotations
+
+import enum
+import os
+import sys
+import sysconfig
+from collections import deque
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from itertools import accumulate
+from types import FunctionType, MappingProxyType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stele.eager.handle import Handle
+from stele.ir.types import DType
+from stele.tracing.names import Names, names_of
+
+SCALARS: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, np.generic)
+CONSTRUCTORS = ("__new__", "__init__", "__post_init__")
+SHOWING = ("__repr__", "__str__", "__format__", "__getstate__", "__reduce__", "__del__")    # to look at
+PACKAGES = ("site-packages", "dist-packages")   # of other environments too
+LONG = 256          # containers of numbers longer than this are held to their identity and length only
+NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
+INSIDE = ("stele.nn", "stele.optim", "stele.train", "stele.arrays.random")
+
+
+class Opaque:
+    """An object of ours whose attributes are no state of the user's, but for what `inside` names."""
+
+    def inside(self) -> tuple[Any, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A closure cell that reads and writes like a container of one entry."""
+
+    cell: Any
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.cell.cell_contents
+
+    def __setitem__(self, key: Any, x: Any) -> None:
+        self.cell.cell_contents = x
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The entries of whatever tuple a slot holds now."""
+
+    slot: Slot
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.slot.base[self.slot.key][key]
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """An object with __slots__ that reads and writes like a dict."""
+
+    of: Any
+
+    def __getitem__(self, key: str) -> Any:
+        try:
+            return getattr(self.of, key)
+        except AttributeError:
+            raise KeyError(key) from None
+
+    def __setitem__(self, key: str, x: Any) -> None:
+        setattr(self.of, key, x)
+
+
+class Gone:
+    """What a place holds that is no more."""
+
+    def __repr__(self) -> str:
+        return "gone"
+
+
+GONE = Gone()
+
+
+class Slot(NamedTuple):
+    """A place that holds something: `base[key]`, and its name for messages."""
+
+    base: Any
+    key: Any
+    path: str
+
+    def get(self) -> Any:
+        return self.base[self.key]
+
+    def held(self) -> Any:
+        """What it holds, GONE where it is no more."""
+        try:
+            return self.get()
+        except (LookupError, AttributeError, ValueError, TypeError):
+            return GONE
+
+
+class Record(NamedTuple):
+    """A container as it was before tracing. `names` limits a namespace to the entries a function can mean."""
+
+    base: Any
+    path: str
+    before: dict[Any, Any]
+    names: frozenset[str] | None
+
+    def now(self) -> dict[Any, Any]:
+        return entries(self.base, self.names)
+
+
+def entries(base: Any, names: frozenset[str] | None = None) -> dict[Any, Any]:
+    """The entries of a container by key."""
+    if isinstance(base, list | tuple | deque):
+        return dict(enumerate(base))
+    if isinstance(base, Cell):
+        try:
+            return {0: base[0]}
+        except ValueError:
+            return {}
+    if isinstance(base, Attributes):
+        return {name: x for name in slots_of(type(base.of)) if (x := getattr(base.of, name, base)) is not base}
+    return dict(base) if names is None else {name: base[name] for name in names if name in base}
+
+
+def slots_of(kind: type) -> list[str]:
+    """The names a class and its bases keep in __slots__."""
+    found: list[str] = []
+    for base in kind.__mro__:
+        own = vars(base).get("__slots__", ())
+        found.extend(name for name in ((own,) if isinstance(own, str) else own) if not name.startswith("__"))
+    return found
+
+
+def inherited(kind: type) -> list[str]:
+    """The names of numbers that the user's classes give their objects."""
+    return list({key: None for base in kind.__mro__ if is_state_of(base.__module__)
+                 for key, x in vars(base).items() if isinstance(x, SCALARS) and not key.startswith("__")})
+
+
+class State:
+    """What is reachable from a function and its arguments: tensors, arrays, numbers, and the containers on the way.
+
+    Globals count where the function that could read them looks them up, attributes where some reachable code takes an
+    attribute of their name (numbers: other than to call it), so that data sets, counters, loop variables and other
+    belongings that the function never touches are left alone. Code of the user's that computes names may mean all.
+    """
+
+    def __init__(self, roots: dict[str, Any], everything: bool = False) -> None:
+        self.everything = everything
+        self.tensors: dict[int, list[Slot]] = {}
+        self.arrays: dict[int, Slot] = {}
+        self.numbers: list[tuple[Slot, Any]] = []
+        self.objects: list[tuple[Slot, Any]] = []
+        self.tuples: list[tuple[Slot, tuple[Any, ...]]] = []
+        self.lengths: list[tuple[Any, int, str]] = []
+        self.records: list[Record] = []
+        self.names: set[str] = set()
+        self.called: set[str] = set()
+        self.absent: set[str] = set()       # modules that code imports, and that nobody has imported yet
+        self.waiting: dict[str, list[tuple[Slot, Any]]] = {}
+        self.seen: dict[int, Any] = {}
+        self.queue: list[tuple[Slot | None, Any, str]] = [(None, x, path) for path, x in roots.items()]
+        while self.queue:
+            self.visit(*self.queue.pop())
+
+    def visit(self, slot: Slot | None, x: Any, path: str) -> None:
+        """Notes what a slot holds, and queues what that holds in turn."""
+        if isinstance(x, Handle):
+            self.tensors.setdefault(id(x), []).extend([slot] if slot else [])
+        elif isinstance(x, SCALARS):
+            self.numbers.extend([(slot, x)] if slot else [])
+        elif isinstance(x, np.ndarray):
+            if slot:
+                self.arrays.setdefault(id(x), slot)
+                self.objects.append((slot, x))
+        elif isinstance(x, tuple) and slot:
+            self.tuples.append((slot, x))
+            self.queue += [(Slot(Within(slot), k, f"{path}[{k}]"), part, f"{path}[{k}]") for k, part in enumerate(x)]
+        else:
+            foreign = isinstance(x, FunctionType | type) and not is_state_of(x.__module__)
+            if slot and not (isinstance(x, ModuleType) or foreign):     # nobody rebinds those
+                self.objects.append((slot, x))
+            if id(x) not in self.seen:
+                self.seen[id(x)] = x
+                self.enter(x, path)
+
+    def enter(self, x: Any, path: str) -> None:
+        """Queues the parts of something that is seen for the first time."""
+        if isinstance(x, FunctionType):
+            if is_state_of(x.__module__):
+                self.enter_function(x, path)
+        elif isinstance(x, MethodType):
+            self.queue += [(None, x.__self__, path.rpartition(".")[0] or path), (None, x.__func__, path)]
+        elif isinstance(x, partial):
+            self.queue += [(None, part, path) for part in (x.func, x.args, x.keywords)]
+        elif isinstance(x, Opaque):
+            self.queue += [(None, part, path) for part in x.inside()]
+        elif isinstance(x, property | staticmethod | classmethod | cached_property):
+            part = x.fget if isinstance(x, property) else x.func if isinstance(x, cached_property) else x.__func__
+            self.queue.append((None, part, path))
+        elif isinstance(x, dict | list | tuple | deque):
+            self.enter_entries(x, path)
+        elif isinstance(x, ModuleType):
+            if is_users(x.__name__):
+                self.wait(vars(x), path)
+        elif isinstance(x, type):
+            if is_state_of(x.__module__):
+                self.wait(MappingProxyType(vars(x)), path)
+                made = (f for kind in x.__mro__ if is_users(kind.__module__) for f in vars(kind).values())
+                self.queue += [(None, f, path) for f in made if getattr(f, "__name__", "") in CONSTRUCTORS]
+        elif f"{type(x).__module__}.{type(x).__name__}" in NAMESPACES or is_state_of(type(x).__module__):
+            self.enter_object(x, path)
+
+    def enter_function(self, f: FunctionType, path: str) -> None:
+        """Closure cells, and the globals its code names."""
+        names, own = names_of(f.__code__), is_users(f.__module__ or "__main__")
+        self.learn(names, everything=names.any_attribute and own)
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
+            self.hold(Cell(cell), name, {0: name})
+        above = accumulate((f.__globals__.get("__package__") or "").split("."), "{}.{}".format)
+        imported = {f"{package}.{name}".strip(".") for package in ("", *above) for name in names.modules}
+        self.queue += [(None, sys.modules[name], name) for name in imported & sys.modules.keys()]
+        self.absent |= imported - sys.modules.keys()
+        for default in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
+            self.queue.append((None, default, path))
+        if own:
+            every = frozenset(key for key in f.__globals__ if not key.startswith("__"))
+            self.hold(f.__globals__, "", None, names.globals | every if names.any_global else names.globals)
+
+    def enter_entries(self, x: Any, path: str) -> None:
+        """A list or dict: all entries count; a long one of numbers is held to its length."""
+        parts = entries(x)
+        self.lengths.append((x, len(x), path))
+        if len(parts) > LONG and all(isinstance(part, SCALARS) for part in parts.values()):
+            return
+        self.hold(x, path, {key: f"{path}[{key!r}]" for key in parts})
+
+    def enter_object(self, x: Any, path: str) -> None:
+        """Attributes by name, and the code of its class."""
+        for kind in type(x).__mro__:
+            if is_state_of(kind.__module__):
+                code = {key: part for key, part in vars(kind).items() if not isinstance(part, SCALARS)}
+                self.wait(MappingProxyType(code), path)
+        if slots := [name for name in slots_of(type(x)) if hasattr(x, name)]:
+            self.wait(Attributes(x), path, slots)
+        if hasattr(x, "__dict__"):
+            self.wait(vars(x), path)
+            self.wait(Attributes(x), path, [key for key in inherited(type(x)) if key not in vars(x)])
+
+    def hold(self, base: Any, path: str, paths: dict[Any, str] | None, names: frozenset[str] | None = None) -> None:
+        """Records a container and queues its entries."""
+        before = entries(base, names)
+        self.records.append(Record(base, path, before, names))
+        for key, x in before.items():
+            name = paths[key] if paths is not None else str(key)
+            self.queue.append((Slot(base, key, name), x, name))
+
+    def wait(self, base: Any, path: str, keys: list[str] | None = None) -> None:
+        """Entries of a namespace of which only those count that code mentions by name."""
+        read_only = isinstance(base, MappingProxyType)
+        if not read_only and not (isinstance(base, Attributes) and hasattr(base.of, "__dict__")):
+            self.records.append(Record(base, path, entries(base), None))
+        for key in entries(base) if keys is None else keys:
+            x = base[key]
+            item = (Slot(base, key, f"{path}.{key}" if path else key), x)
+            if self.everything or self.is_taken(key, x) or (read_only and is_implicit(key, x)):
+                self.queue.append((*item, item[0].path))
+            else:
+                self.waiting.setdefault(key, []).append(item)
+
+    def is_taken(self, key: str, x: Any) -> bool:
+        """Whether code that was seen so far takes an attribute of this name: one that can be called, to call it."""
+        return key in self.names or (key in self.called and not isinstance(x, SCALARS))
+
+    def learn(self, names: Names, everything: bool) -> None:
+        """Queues what waited for one of these names, or for any."""
+        new = (names.attributes | names.methods) - self.names
+        self.names |= names.attributes
+        self.called |= names.methods
+        self.everything = self.everything or everything
+        for name in list(self.waiting) if self.everything else new & self.waiting.keys():
+            items = self.waiting.pop(name)
+            taken = [item for item in items if self.everything or self.is_taken(name, item[1])]
+            self.queue += [(slot, x, slot.path) for slot, x in taken]
+            if len(taken) < len(items):
+                self.waiting[name] = [item for item in items if not self.is_taken(name, item[1])]
+
+
+@cache
+def installed() -> tuple[str, ...]:
+    """The folders of Python itself and of what was installed into it."""
+    return tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
+def is_users(module: str) -> bool:
+    """Whether a module is the user's own: not ours, not Python's, not an installed package's."""
+    if module == "__main__":
+        return True
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return file is not None and module.partition(".")[0] != "stele" and not file.startswith(installed()) and \
+        not any(f"{os.sep}{folder}{os.sep}" in file for folder in PACKAGES)
+
+
+def is_implicit(key: str, x: Any) -> bool:
+    """Whether code may call this entry of a class and not name it: an operator. What a dataclass writes reads all."""
+    generated = isinstance(x, FunctionType) and x.__code__.co_qualname.startswith("__create_fn__")
+    return key.startswith("__") and key not in (*CONSTRUCTORS, *SHOWING) and callable(x) and not generated
+
+
+def is_state_of(module: str | None) -> bool:
+    """Whether functions and objects of a module are walked into: the user's, and those of ours that hold state."""
+    return module is not None and (is_users(module) or module.startswith(INSIDE))

@@ -1,0 +1,330 @@
+"""A function becomes a graph: it runs once on symbols, and what it read and rebound is noted."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from types import ModuleType
+from typing import Any, NamedTuple
+from weakref import ref
+
+import numpy as np
+
+from stele.arrays.tensor import Tensor
+from stele.backend.devices import current
+from stele.backend.locks import held
+from stele.eager.handle import Handle, Tracing, tracing_into
+from stele.eager.live import Live, cut_at, is_there, symbol
+from stele.errors import TraceError
+from stele.ir.graph import Array, Graph, Parameter, Value, label_of, walk
+from stele.ir.origin import note, setting
+from stele.ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
+from stele.tracing import tree
+from stele.tracing.names import UNSEEDED
+from stele.tracing.signature import Shapes, device_of, leaf_names, shape_of, type_of
+from stele.tracing.state import SCALARS, Record, Slot, State
+
+UNREAD: Any = object()
+
+
+@dataclass
+class Seen:
+    """A handle from outside as the trace sees it: its value at entry, if read, and its value and gradient now."""
+
+    handle: Handle
+    entry: Live | None = None
+    value: Live | None = None
+    grad: Any = UNREAD
+    grad_read: bool = False
+
+
+class Trace(Tracing):
+    """The overlay over handles that existed before: reads become inputs, rebinds become outputs."""
+
+    def __init__(self, labels: dict[int, str], types: dict[int, Type], arrays: dict[int, Slot]) -> None:
+        self.labels, self.types, self.slots = labels, types, arrays
+        self.seen: dict[int, Seen] = {}
+        self.arrays: dict[int, tuple[Slot, Live]] = {}
+        self.placed = False     # whether an array was made where `st.device` says
+
+    def of(self, handle: Handle) -> Seen:
+        """What is noted of a handle from outside."""
+        if handle.home is not None:
+            raise TraceError("a tensor made while another function was traced is used here, but it has no numbers",
+                             hint="Return it from that function, or keep it in an attribute of an object made before.")
+        if id(handle) not in self.seen:
+            self.seen[id(handle)] = Seen(handle)
+        return self.seen[id(handle)]
+
+    def read(self, handle: Handle) -> Live:
+        seen = self.of(handle)
+        if seen.value is None:
+            type = self.types.get(id(handle), handle._value.type)
+            seen.entry = seen.value = symbol(self.labels.get(id(handle), "state"), type)
+            seen.value.owner = ref(handle)
+        return seen.value
+
+    def peek(self, handle: Handle) -> Live | None:
+        seen = self.seen.get(id(handle))
+        return None if seen is None else seen.value
+
+    def write(self, handle: Handle, value: Live) -> None:
+        self.of(handle).value = value
+
+    def array(self, array: Array) -> Live | None:
+        slot = self.slots.get(id(array))
+        if slot is None or array.dtype.name not in DTYPES:
+            return None
+        if id(array) not in self.arrays:
+            self.arrays[id(array)] = slot, symbol(slot.path, Type(dtype(array.dtype), array.shape))
+        return self.arrays[id(array)][1]
+
+    def place(self) -> str | None:
+        self.placed = True
+        return current()
+
+    def read_grad(self, handle: Handle) -> Any:
+        seen = self.of(handle)
+        if seen.grad is UNREAD:
+            seen.grad, seen.grad_read = handle._grad, True
+        return seen.grad
+
+    def write_grad(self, handle: Handle, grad: Any) -> None:
+        self.of(handle).grad = grad
+
+
+class Places:
+    """What `st.device` says, as a container whose entry a call compares."""
+
+    def __getitem__(self, key: str) -> str | None:
+        return current()
+
+
+class Made(NamedTuple):
+    """A tensor the program makes: which result, and its gradient settings."""
+
+    result: int
+    requires_grad: bool
+    leaf: bool
+
+
+class Part(NamedTuple):
+    """One leaf of what a call returns or stores: a made tensor, a handle from outside, or an object as it is."""
+
+    kind: str
+    what: Any
+
+
+@dataclass(kw_only=True)
+class Traced:
+    """What a call reads, makes and rebinds: a graph, whose parameters are `inputs` and then `constants`, and how
+    handles, slots and what is returned come by its results."""
+
+    graph: Graph
+    handles: list[Handle]
+    inputs: list[tuple[str, int]]
+    made: list[Made]
+    writes: list[tuple[int, int]]
+    returned: tuple[tree.Spec | None, list[Part]]
+    constants: list[Live] = field(default_factory=list[Live])
+    grads: list[tuple[int, Part]] = field(default_factory=list[tuple[int, Part]])
+    grads_read: list[tuple[int, int | None]] = field(default_factory=list[tuple[int, int | None]])
+    slots: list[tuple[Slot, tree.Spec | None, list[Part]]] = field(
+        default_factory=list[tuple[Slot, "tree.Spec | None", list[Part]]])
+    state: State = field(default_factory=lambda: State({}))
+    arrays: list[Slot] = field(default_factory=list[Slot])
+    pure: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pure = not (self.writes or self.grads or self.slots)
+
+    @property
+    def read(self) -> dict[int, int]:
+        """The handles that are inputs: by the number of each the number of its parameter."""
+        return {h: k for k, (kind, h) in enumerate(self.inputs) if kind == "handle"}
+
+    def result(self, part: Part) -> Value | None:
+        """The value that a made leaf holds; None for any other leaf."""
+        which: int | None = part.what if part.kind == "made" else None
+        return None if which is None else self.graph.results[self.made[which].result]
+
+
+def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], shapes: Shapes,
+          names: Sequence[str], sizes: Sizes) -> Traced:
+    """Runs f on symbols for its tensors and arrays, of these shapes; the state it changed is put back in any case."""
+    roots = {name: x for name, x in zip(names, leaves) if not isinstance(x, Handle | np.ndarray)}
+    state = State({"": f, **roots})
+    types = {k: Type(type_of(x), shape, device_of(x)) for k, (x, shape) in enumerate(zip(leaves, shapes))
+             if shape is not None}
+    labels = {handle: slots[0].path for handle, slots in state.tensors.items() if slots}
+    labels.update((id(x), name) for name, x in zip(names, leaves) if isinstance(x, Handle))
+    scope = Trace(labels, {id(x): types[k] for k, x in enumerate(leaves) if isinstance(x, Handle)}, state.arrays)
+    try:
+        with setting(SIZES, sizes), tracing_into(scope):
+            arrays = {k: Tensor(symbol(names[k], types[k])) for k, x in enumerate(leaves)
+                      if isinstance(x, np.ndarray)}
+            args, kwargs = tree.unflatten(spec, [arrays.get(k, x) for k, x in enumerate(leaves)])
+            before = draws(state)
+            if UNSEEDED in state.called:
+                note("a generator of random numbers is made inside of a compiled function, without a seed: its numbers "
+                     "are drawn once, and every call repeats them. Draw with st.rand, st.randn or st.dropout, or pass "
+                     "the numbers.")
+            y = f(*args, **kwargs)
+            refuse_draws(before, draws(state))
+            if scope.placed:
+                state.numbers.append((Slot(Places(), "device", "st.device"), current()))
+            made = Collector(scope, state, arrays, leaves).collect(y, sizes.guards)
+    finally:
+        for record in state.records:
+            restore(record)
+    # once more where f has imported what is to be watched
+    return made if state.absent.isdisjoint(sys.modules) else trace(f, spec, leaves, shapes, names, sizes)
+
+
+def traced_on(f: Callable[..., Any], leaves: Sequence[Any], spec: tree.Spec | None) -> Traced:
+    """The function on leaves of the sizes that they have."""
+    with held():
+        return trace(f, spec, leaves, tuple(map(shape_of, leaves)), leaf_names(f, spec), Sizes({}, []))
+
+
+def draws(state: State) -> dict[str, object]:
+    """The states of the random numbers of NumPy and Python that a function may reach, by name. NumPy loads its own when
+    they are first named: they are loaded here where code names them, so that the first use is seen as any other is.
+    """
+    if "random" in state.names | state.called:
+        import_module("numpy.random")
+        import_module("random")
+    numpy, python = sys.modules.get("numpy.random"), sys.modules.get("random")
+    found: dict[str, object] = {} if python is None else {"random": hash(python.getstate())}
+    if numpy is None:
+        return found
+    generators = {slot.path: x for slot, x in state.objects if isinstance(x, numpy.Generator)}
+    found["np.random"] = pickle.dumps(numpy.get_state(legacy=False))
+    return found | {path: repr(x.bit_generator.state) for path, x in generators.items()}
+
+
+def refuse_draws(before: dict[str, object], after: dict[str, object]) -> None:
+    """Raises where a function drew random numbers that every later call would repeat."""
+    for name, old in before.items():
+        if after[name] != old:
+            raise TraceError(f"{name} was used inside of a compiled function, and later calls would repeat its numbers",
+                             hint="Draw with st.rand, st.randn or st.dropout, or pass the numbers as an argument.")
+
+
+def restore(record: Record) -> None:
+    """Puts a container back to what it held before tracing."""
+    now = record.now()
+    if now.keys() == record.before.keys() and all(now[key] is x for key, x in record.before.items()):
+        return
+    if isinstance(record.base, list):
+        record.base[:] = record.before.values()
+        return
+    for key, x in record.before.items():
+        if now.get(key, UNREAD) is not x:
+            record.base[key] = x
+    for key in now.keys() - record.before.keys():
+        if not isinstance(now[key], ModuleType):    # what an import has bound stays bound
+            del record.base[key]
+
+
+class Collector:
+    """Sorts out what a trace has read, rebound and returned."""
+
+    def __init__(self, scope: Trace, state: State, arrays: dict[int, Tensor], leaves: Sequence[Any]) -> None:
+        self.scope, self.state, self.arrays, self.leaves = scope, state, arrays, leaves
+        self.handles: list[Handle] = []
+        self.places: dict[int, int] = {}
+        self.results: list[Value] = []
+        self.made: dict[int, int] = {}
+        self.makes: list[Made] = []
+
+    def collect(self, y: Any, guards: list[Guard]) -> Traced:
+        """The graph and the plan of effects."""
+        spec, parts = self.template(y, "the result")
+        slots = [self.change(record, key) for record in self.state.records for key in changed(record)]
+        seen = list(self.scope.seen.values())
+        writes = [(self.place(s.handle), self.result(s.value)) for s in seen
+                  if s.value is not None and s.value is not s.entry]
+        grads = [(self.place(s.handle), self.part(s.grad, "a gradient")) for s in seen
+                 if s.grad is not UNREAD and s.grad is not s.handle._grad]
+        grads_read = [(self.place(s.handle), None if s.handle._grad is None else self.place(s.handle._grad))
+                      for s in seen if s.grad_read]
+        needed = dict.fromkeys(v for v in walk(self.results) if isinstance(v.op, Parameter))
+        entries = {t._value: ("argument", k) for k, t in self.arrays.items() if t._value in needed}
+        entries |= {s.entry: ("handle", self.place(s.handle)) for s in seen if s.entry in needed}
+        entries = dict(sorted(entries.items(), key=lambda entry: self.order(*entry[1])))
+        entries |= {v: ("array", k) for k, (_, v) in enumerate(self.scope.arrays.values()) if v in needed}
+        constants = [v for v in needed if is_there(v) and v not in entries]
+        for v in needed.keys() - entries.keys() - set(constants):
+            raise TraceError(f"a symbolic tensor ({label_of(v)!r}) from outside of this function is used inside it",
+                             hint="Pass it as an argument.")
+        graph = replace(cut_at([*entries, *constants], self.results), guards=tuple(guards))
+        return Traced(graph=graph, handles=self.handles, inputs=list(entries.values()), made=self.makes, writes=writes,
+                      returned=(spec, parts), constants=constants, grads=grads, grads_read=grads_read, slots=slots,
+                      state=self.state, arrays=[slot for slot, _ in self.scope.arrays.values()])
+
+    def order(self, kind: str, k: int) -> int:
+        """Where an input stands: arguments as they were given, state behind them."""
+        argument = {id(x): n for n, x in enumerate(self.leaves)}
+        return k if kind == "argument" else argument.get(id(self.handles[k]), len(self.leaves))
+
+    def place(self, handle: Handle) -> int:
+        """The number of a handle from outside among those the program deals with."""
+        if id(handle) not in self.places:
+            self.places[id(handle)] = len(self.handles)
+            self.handles.append(handle)
+        return self.places[id(handle)]
+
+    def result(self, v: Value) -> int:
+        """The number of a value among the graph's results."""
+        self.results.append(v)
+        return len(self.results) - 1
+
+    def template(self, x: Any, path: str) -> tuple[tree.Spec | None, list[Part]]:
+        """How to make a container of tensors anew at every call."""
+        if isinstance(x, list | dict) and id(x) in self.state.seen:
+            return None, [Part("object", x)]
+        leaves, spec = tree.flatten(x)
+        return spec, [self.part(leaf, path) for leaf in leaves]
+
+    def part(self, x: Any, path: str) -> Part:
+        """How to make one leaf at every call."""
+        if isinstance(x, Handle):
+            if x.home is not self.scope:
+                return Part("handle", self.place(x))
+            if id(x) not in self.made:
+                self.made[id(x)] = len(self.makes)
+                self.makes.append(Made(self.result(x._value), x.requires_grad, x.leaf))
+            return Part("made", self.made[id(x)])
+        if not isinstance(x, SCALARS) and id(x) not in self.state.seen and self.holds_symbols(x):
+            raise TraceError(f"{path} keeps a {type(x).__name__} that was made while tracing, with tensors inside",
+                             hint="Make it before the call, so that each call finds it and rebinds its tensors.")
+        return Part("object", x)
+
+    def holds_symbols(self, x: Any) -> bool:
+        """Whether an object made in this trace holds tensors made in it."""
+        inner = State({"": x}, everything=True)
+        return any(slots and slots[0].get().home is self.scope for slots in inner.tensors.values())
+
+    def change(self, record: Record, key: Any) -> tuple[Slot, tree.Spec | None, list[Part]]:
+        """A slot that the function rebound, and what it holds from now on."""
+        now = record.now()
+        path = f"{record.path}[{key!r}]" if isinstance(record.base, list | dict) and record.names is None else str(key)
+        if isinstance(record.base, list) and len(now) != len(record.before):
+            raise TraceError(f"the list {record.path} grew from {len(record.before)} to {len(now)} entries inside of a "
+                             "compiled function, which runs its Python only once",
+                             hint="Return the new entry and append it outside.")
+        if key not in now:
+            raise TraceError(f"{path} was deleted inside of a compiled function, which runs its Python only once",
+                             hint="Set it to None instead.")
+        return (Slot(record.base, key, path), *self.template(now[key], path))
+
+
+def changed(record: Record) -> list[Any]:
+    """The keys of a container whose entries are not what they were."""
+    now = record.now()
+    return [key for key in {**record.before, **now} if now.get(key, UNREAD) is not record.before.get(key, UNREAD)
+            and (key in record.before or not isinstance(now[key], ModuleType))]
