@@ -11,6 +11,7 @@ from stele import config
 from stele.backend.base import Precision, Program
 from stele.backend.buffers import MEMORY, Blocks
 from stele.backend.devices import Device
+from stele.backend.newest import Newest
 from stele.errors import ArgumentError, GraphError
 from stele.ir.door import public
 from stele.ir.graph import Graph, walk
@@ -179,11 +180,8 @@ def memory(request: Request, sizes: Mapping[str, int] = {}) -> Memory:
     """What a call of the program takes at these sizes, from its graph alone: nothing is compiled."""
     from stele.backend.cpu import build
 
-    known = EMITTED.setdefault((request.target.key, request.options.precision), {})
-    memory = build.planned(*write(request, lambda module: None, Report(), known)).at(sizes)
-    if len(known) > MOST:
-        known.clear()
-    return memory
+    known = EMITTED.setdefault((request.target.key, request.options.precision), Newest(MOST))
+    return build.planned(*write(request, lambda module: None, Report(), known)).at(sizes)
 
 
 def optimised(request: Request, report: Report | None = None) -> Graph:

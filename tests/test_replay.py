@@ -5,6 +5,7 @@ import gc
 import sys
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from operator import is_
 from threading import Barrier, Thread
 from typing import Any
@@ -13,6 +14,8 @@ import numpy as np
 import pytest
 
 import stele as st
+from stele.backend.newest import Newest
+from stele.call import symbolic
 from stele.eager import backward, evaluate, replay
 from stele.eager.evaluate import EVALUATOR
 from stele.errors import GraphError, IndexOutOfRange
@@ -40,8 +43,7 @@ class Net(Module):
 
 def forget_all(patch: pytest.MonkeyPatch) -> None:
     """Nothing is replayed."""
-    patch.setattr(replay.Store, "get", lambda self, key: None)
-    patch.setattr(tensor, "template", lambda operands, y: None)
+    patch.setattr(Newest, "get", lambda self, key, none=None: none)
 
 
 def once(patch: pytest.MonkeyPatch, run: Callable[[], list[Any]]) -> tuple[list[Any], list[Any]]:
@@ -222,14 +224,27 @@ def test_replays_hold_no_memory() -> None:
 
 
 def test_stores_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    store: replay.Store[int] = replay.Store(most=3)
+    table: Newest[int, int] = Newest(3)
     for k in range(10):
-        store.put(k, k, [])
-    assert len(store.plans) == 3 and store.get(9) == 9 and store.get(1) is None
+        table[k] = k
+    assert table == {7: 7, 8: 8, 9: 9}
+    table[7] = 0
+    assert table == {7: 0, 8: 8, 9: 9}
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda k: table.__setitem__(k, k), range(40000)))     # raises what a thread raised
+    assert len(table) == 3
     monkeypatch.setattr(replay, "MOST_OPS", 8)
     for n in range(1, 30):
         np.testing.assert_array_equal((st.ones(n) + 1).numpy(), np.full(n, 2, np.float32))
         assert len(replay.OPS) <= 10 and len(replay.INTERNED) <= 10
+
+
+def test_calls_of_a_symbolic_function_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(symbolic, "CALLS", 3)
+    x = st.placeholder(("n",))
+    f = st.function([x], x.sum())
+    assert [float(f(st.ones(n))) for n in (*range(1, 9), 1)] == [*range(1, 9), 1]
+    assert len(f.calls) == 3
 
 
 def test_templates_of_a_function_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

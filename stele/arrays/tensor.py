@@ -17,6 +17,7 @@ from stele.arrays.looking import Looking
 from stele.arrays.opensize import plain
 from stele.arrays.spellings import METHODS, absent, argument
 from stele.backend.devices import Device, current, find, is_device
+from stele.backend.newest import Newest
 from stele.eager.backward import backward, settle
 from stele.eager.evaluate import EVALUATOR, evaluate, known
 from stele.eager.handle import GRAD, TRACING, owner
@@ -48,7 +49,7 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
 
     With `numbers`, a symbolic size among the arguments is an operand: a number known when the program runs.
     """
-    given, seen_before = Arguments(f), dict[Any, Template]()
+    given, seen_before = Arguments(f), Newest[Any, Template](MOST)
 
     @wraps(f)
     def lifted(*args: Any, **kwargs: Any) -> Any:
@@ -63,8 +64,8 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
             leaving(error, f.__name__)
             raise
         carries = found.differentiable and GRAD.get()
-        if key is not None:
-            keep(seen_before, key, template(operands, y, carries))
+        if key is not None and (made := template(operands, y, carries)) is not None:
+            seen_before[key] = made
         return tensors(y, carries)
 
     lifted.__signature__, lifted.__annotations__ = given.said, {}     # type: ignore[attr-defined]
@@ -99,14 +100,6 @@ class Arguments:
             forms = chain(self.in_order, repeat(self.in_order[-1]))
             given = [form(found.value(a), what) for (form, what), a in zip(forms, args)]
             return self.f(*given, **{k: checks[k][0](found.value(a), checks[k][1]) for k, a in kwargs.items()})
-
-
-def keep(seen_before: dict[Any, Template], key: Any, made: Template | None) -> None:
-    """Keeps a template, if there is one, and the newest so many."""
-    if made is not None:
-        seen_before[key] = made
-        if len(seen_before) > MOST:
-            del seen_before[next(iter(seen_before))]
 
 
 def too_many(function: str, most: int, args: Sequence[Any], named: Collection[str]) -> ArgumentError:

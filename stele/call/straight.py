@@ -25,6 +25,7 @@ from stele.tracing.state import SCALARS
 from stele.tracing.trace import Part
 
 MISS: Any = object()
+CALLS = 1024    # calls that are kept of one function, for exact shapes and numbers of arguments
 Call = Callable[[Sequence[Any]], Any]
 
 

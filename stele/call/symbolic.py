@@ -8,8 +8,9 @@ from stele.arrays.random import DRAW, GENERATOR, after, number_of
 from stele.arrays.tensor import DeviceLike, Tensor, constant
 from stele.backend.base import Program
 from stele.backend.devices import current, find
+from stele.backend.newest import Newest
 from stele.call.plan import Plan, donations
-from stele.call.straight import MISS, Call, straight
+from stele.call.straight import CALLS, MISS, Call, straight
 from stele.eager.backward import refuse_freed
 from stele.eager.handle import Handle, owner
 from stele.eager.live import cut_at, is_symbolic, is_there, symbol
@@ -55,7 +56,7 @@ class Function:
         self.plan = plan
         self.types: list[Type] = [x.value.type for x in inputs]
         self.names: list[str] = [label_of(x.value) for x in inputs]
-        self.calls: dict[tuple[int, ...], Call] = {}
+        self.calls: Newest[tuple[int, ...], Call] = Newest(CALLS)
 
     @property
     def graph(self) -> Graph:
@@ -88,9 +89,9 @@ class Function:
             raise ShapeError(f"the inputs are {', '.join(map(str, self.types))}, "
                              f"got {', '.join(str(x.value.type) for x in leaves)}")
         key = tuple(sizes.values())
-        if key not in self.calls:
-            self.calls[key] = straight(self.plan, sizes, None, len(leaves))
-        if (made := self.calls[key](leaves)) is MISS:
+        if (call := self.calls.get(key)) is None:
+            call = self.calls[key] = straight(self.plan, sizes, None, len(leaves))
+        if (made := call(leaves)) is MISS:
             raise GraphError("a tensor that this function reads has another type now than when the function was made")
         return made
 

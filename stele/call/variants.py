@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from stele.backend.base import Program
 from stele.backend.locks import held
+from stele.backend.newest import Newest
 from stele.call.plan import Plan, donations, steady
-from stele.call.straight import MISS, Call, straight
+from stele.call.straight import CALLS, MISS, Call, straight
 from stele.errors import TraceError
 from stele.ir.graph import Graph
 from stele.ir.types import Sizes, show
@@ -23,7 +24,6 @@ from stele.tracing.trace import Traced, trace
 MANY = 8        # traces of one call pattern after which a changing number is worth a warning
 MOST = 32       # plans kept of one call pattern
 PROGRAMS = 64   # programs kept of one function
-CALLS = 1024    # exact shapes and numbers of arguments whose plans are kept at hand
 
 
 class Variant(NamedTuple):
@@ -48,7 +48,7 @@ class Variants:
     def __init__(self, function: Callable[..., Any], dims: Dims, options: Options) -> None:
         self.function, self.dims, self.options = function, dims, options
         self.name = getattr(function, "__name__", type(function).__name__)
-        self.at_hand: dict[Any, list[Entry]] = {}
+        self.at_hand: Newest[Any, list[Entry]] = Newest(CALLS)
         self.all: dict[Any, list[Variant]] = {}
         self.programs: dict[Any, Program] = {}
         self.called: dict[Any, int] = {}
@@ -101,11 +101,7 @@ class Variants:
 
     def enter(self, key: Any, entry: Entry) -> None:
         """Puts a plan at hand for these exact shapes."""
-        entries = self.at_hand.setdefault(key, [])
-        entries.append(entry)
-        del entries[:-MOST]
-        if len(self.at_hand) > CALLS:
-            del self.at_hand[next(iter(self.at_hand))]
+        self.at_hand[key] = [*self.at_hand.get(key, ()), entry][-MOST:]
 
     def forget(self, latest: Program) -> None:
         """Drops the programs that nobody has called for longest, beyond those that are kept."""

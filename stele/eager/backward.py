@@ -8,11 +8,12 @@ from typing import Any
 from stele.backend.base import Program
 from stele.backend.buffers import Buffer
 from stele.backend.locks import held
+from stele.backend.newest import Newest
 from stele.eager.evaluate import evaluate, give, number_of, worked
 from stele.eager.follow import FOLLOWER
 from stele.eager.handle import TRACING, Handle, owner
 from stele.eager.live import Live, alive, forget, is_symbolic, is_there, result
-from stele.eager.replay import FREED, Seen, Store, look
+from stele.eager.replay import FREED, MOST, Seen, look
 from stele.errors import GraphError
 from stele.ir.graph import Op, Parameter, Value, walk
 from stele.ir.origin import asked_here
@@ -27,7 +28,7 @@ Found = list[tuple[Handle, Live]]
 class Pull:
     """How the gradients of an expression are had, values by their numbers: what the program takes (`~k` is the gradient
     that leaf k has so far), which of its results are values, and for each leaf that gets a gradient which result that
-    is, or `~k` for value k. The history of some goes, and what they are then.
+    is, or `~k` for value k. The history of some goes, and what they are then. Ops of its key are `held`.
     """
 
     program: Program
@@ -35,9 +36,10 @@ class Pull:
     results: list[int | None]
     gradients: list[tuple[int, Parameter, int]]
     forgotten: list[tuple[int, Op]]
+    held: list[Op]
 
 
-PULLS: Store[Pull] = Store()
+PULLS: Newest[Any, Pull] = Newest(MOST)
 
 
 def backward(value: Live, seed: Value | None, retain: bool) -> Found:
@@ -93,9 +95,9 @@ def found(value: Live, retain: bool, seen: Seen, before: Sequence[Live | None], 
     forgotten = [(number[v], v.op) for v in gone if v in number]
     from_ = [(k, Parameter("value", g.type), place[g] if g in place else ~number[g])
              for k, g in enumerate(made) if g is not None]
-    pull = Pull(work.program, inputs, [number.get(v) for v in work.kept], from_, forgotten)
+    pull = Pull(work.program, inputs, [number.get(v) for v in work.kept], from_, forgotten, seen.held)
     if not work.is_trial:
-        PULLS.put(key, pull, seen.held)
+        PULLS[key] = pull
     return handed(pull, seen, [v.data for v in work.kept])
 
 

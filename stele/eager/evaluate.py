@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from stele.backend.base import Program
 from stele.backend.buffers import Buffer
 from stele.backend.locks import HOST, RUNNING, held
+from stele.backend.newest import Newest
 from stele.eager.follow import FOLLOWER
 from stele.eager.handle import TRACING, owner, refuse_symbolic
 from stele.eager.live import Live, cut_at, forget, is_pending, is_symbolic, is_there, leaf
-from stele.eager.replay import EVALUATIONS, Plan, Seen, look, recognise, recognised
+from stele.eager.replay import EVALUATIONS, Evaluation, Seen, look, recognise, recognised
 from stele.errors import OutOfMemory
 from stele.ir.graph import Literal, Parameter, Value, parameter, walk
 from stele.ir.origin import lines
@@ -47,7 +48,7 @@ class Family:
 class Evaluator:
     """Programs of imperative expressions by structure, how many were compiled, and operations since the last ran."""
 
-    families: dict[Any, Family] = field(default_factory=dict[Any, Family])
+    families: Newest[Any, Family] = field(default_factory=lambda: Newest(MOST_FAMILIES))
     compiles: int = 0
     recorded: int = 0
     last: Program | None = None
@@ -62,8 +63,6 @@ class Evaluator:
         family = self.families.get(key)
         if family is None:
             family = self.families[key] = Family(numbers)
-            if len(self.families) > MOST_FAMILIES:
-                del self.families[next(iter(self.families))]
             if is_small(order):
                 return Work(build(cut_at(leaves, kept), options=AS_IS), leaves, [], kept, is_trial=True)
         if family.first == numbers:
@@ -163,7 +162,7 @@ def run(wanted: Sequence[Live]) -> None:
         run(seen.first)
         if any(map(is_there, seen.pending)):
             return run([v for v in wanted if v.data is None])
-    if seen is not None and (plan := EVALUATIONS.get(seen.key)) is not None and replay(plan, seen):
+    if seen is not None and (past := EVALUATIONS.get(seen.key)) is not None and replay(past, seen):
         return
     order = walk(wanted, stop=is_there)
     for v in filter(is_symbolic, order):
@@ -188,42 +187,42 @@ def worked(wanted: Sequence[Live], order: Sequence[Value]) -> Work:
     return EVALUATOR.program(order, kept)
 
 
-def replay(plan: Plan, seen: Seen) -> bool:
+def replay(past: Evaluation, seen: Seen) -> bool:
     """Computes an expression as one of its structure was computed before; False where its numbers need a program."""
-    values, program = seen.opened(), plan.exact
-    buffers = [values[k].data for k in plan.inputs]
-    if program is None or plan.literals != seen.literals:
-        program = plan.general
-        buffers += [number_of(values[k]) for k in plan.numbers]
+    values, program = seen.opened(), past.exact
+    buffers = [values[k].data for k in past.inputs]
+    if program is None or past.literals != seen.literals:
+        program = past.general
+        buffers += [number_of(values[k]) for k in past.numbers]
     if program is None:
         return False
-    give(plan, program, buffers, values)
+    give(past, program, buffers, values)
     return True
 
 
-def give(plan: Any, program: Any, buffers: Sequence[Buffer], values: Sequence[Any]) -> Sequence[Buffer]:
-    """Runs a program of a plan: values get their numbers, and some lose their history. Returns all that was made."""
+def give(past: Any, program: Any, buffers: Sequence[Buffer], values: Sequence[Any]) -> Sequence[Buffer]:
+    """Runs a program as before: values get their numbers, and some lose their history. Returns all that was made."""
     made = EVALUATOR.run(program, buffers, values)
-    for k, buffer in zip(plan.results, made):
+    for k, buffer in zip(past.results, made):
         if k is not None:
             values[k].data = buffer
-    for k, op in plan.forgotten:
+    for k, op in past.forgotten:
         forget(values[k], op)
     return made
 
 
 def remember(seen: Seen, work: Work, forgotten: Sequence[Live]) -> None:
     """Keeps how an expression was computed, for the next of its structure."""
-    plan, number = EVALUATIONS.get(seen.key), seen.places()
-    if plan is None:
-        plan = Plan([number[v] for v in work.leaves], [number[v] for v in work.kept],
-                    [(number[v], v.op) for v in forgotten])
-        EVALUATIONS.put(seen.key, plan, seen.held)
+    past, number = EVALUATIONS.get(seen.key), seen.places()
+    if past is None:
+        past = EVALUATIONS[seen.key] = Evaluation(
+            seen.held, [number[v] for v in work.leaves], [number[v] for v in work.kept],
+            [(number[v], v.op) for v in forgotten])
     if work.literals:
-        plan.general, plan.numbers = work.program, [number[v] for v in work.literals]
+        past.general, past.numbers = work.program, [number[v] for v in work.literals]
     else:
-        plan.exact, plan.literals = work.program, seen.literals
-        recognise(plan, seen)
+        past.exact, past.literals = work.program, seen.literals
+        recognise(past, seen)
 
 
 def name_largest(error: OutOfMemory, values: Iterable[Value]) -> None:

@@ -1,12 +1,13 @@
-"""Expressions that were seen before: one walk says what they are, a plan how their numbers were had the last time."""
+"""Expressions that were seen before: one walk says what they are, and how their numbers were had the last time."""
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from stele import config
 from stele.backend.base import Program
+from stele.backend.newest import Newest
 from stele.eager.live import Live, is_there
 from stele.ir.graph import Literal, Op, Parameter, Value
 
@@ -14,8 +15,6 @@ MOST, MOST_OPS = 1 << 11, 1 << 15
 NAMED, GRADIENTS, LEAF, THERE, GONE, ARITY = 1, 2, 4, 8, 16, 5   # of a value: its live owner, its numbers, its history
 FREED = "freed"
 FEW = 4     # patterns kept of results of one template
-T = TypeVar("T")
-
 
 INTERNED: dict[int, Op] = {}
 OPS: dict[str, Op] = {}
@@ -125,29 +124,14 @@ def alone(v: Value, flags: int, seen: Seen) -> tuple[Any, ...]:
     return id(op), flags | (there and THERE) | len(args) << ARITY
 
 
-class Store(Generic[T]):
-    """Plans by key, the newest so many; each holds the ops whose ids its key is made of."""
-
-    def __init__(self, most: int = MOST) -> None:
-        self.most = most
-        self.plans: dict[Any, tuple[T, list[Op]]] = {}
-
-    def get(self, key: Any) -> T | None:
-        found = self.plans.get(key)
-        return None if found is None else found[0]
-
-    def put(self, key: Any, plan: T, ops: list[Op]) -> None:
-        self.plans[key] = plan, ops
-        if len(self.plans) > self.most:
-            del self.plans[next(iter(self.plans))]
-
-
 @dataclass
-class Plan:
+class Evaluation:
     """How the numbers of an expression are had: by numbers of values, what programs take and give, and whose history
-    nobody needs any more. One program is for the literals of its first time, one takes any behind its other inputs.
+    nobody needs any more. One program is for the literals of its first time, one takes any behind its other inputs. Its
+    key is made of ids of ops, which are `held`.
     """
 
+    held: list[Op]
     inputs: list[int]
     results: list[int]
     forgotten: list[tuple[int, Op]]     # with what they are then: a value that is nothing but its numbers
@@ -157,24 +141,25 @@ class Plan:
     numbers: list[int] = field(default_factory=list[int])
 
 
-EVALUATIONS: Store[Plan] = Store()
-PATTERNS: Store[list[tuple[Plan, Any, list[tuple[int, Any]]]]] = Store()
-"""Plans of single results of calls alone, by the template of the last: each with the backend and the result's owner,
-and with the places and templates of the calls, which tell types and numbers too: enough to know it without a walk."""
+EVALUATIONS: Newest[Any, Evaluation] = Newest(MOST)
+PATTERNS: Newest[Any, list[tuple[Evaluation, Any, list[tuple[int, Any]]]]] = Newest(MOST)
+"""Evaluations of single results of calls alone, by the template of the last: each with the backend and the result's
+owner, and with the places and templates of the calls, which tell types and numbers too: enough to know it without a
+walk."""
 
 
-def recognise(plan: Plan, seen: Seen) -> None:
-    """Notes how to know an expression again for which a plan is kept, if it is one result of calls that nobody owns."""
+def recognise(past: Evaluation, seen: Seen) -> None:
+    """Notes how to know an expression again whose evaluation is kept, if it is one result of calls that nobody owns."""
     calls = [(k, call[0]) for k, _, call, _ in seen.calls]
     owners = [flags for _, flags, _, _ in seen.calls]
-    if plan.results == [0] and len(calls) == len(seen.pending) and not any(owners[1:]) and not seen.first:
-        found = plan, (seen.key[0], owners[0]), calls
-        PATTERNS.put(calls[0][1], [found, *(PATTERNS.get(calls[0][1]) or ())][:FEW], [])
+    if past.results == [0] and len(calls) == len(seen.pending) and not any(owners[1:]) and not seen.first:
+        found = past, (seen.key[0], owners[0]), calls
+        PATTERNS[calls[0][1]] = [found, *PATTERNS.get(calls[0][1], ())][:FEW]
 
 
-def recognised(wanted: Live) -> tuple[Plan, Any, list[Any], list[Live]] | None:
-    """The plan, program, inputs and values of a pending expression whose pattern is known."""
-    for plan, key, calls in (PATTERNS.get(wanted.call[0]) if wanted.call else None) or ():
+def recognised(wanted: Live) -> tuple[Evaluation, Any, list[Any], list[Live]] | None:
+    """The evaluation, program, inputs and values of a pending expression whose pattern is known."""
+    for past, key, calls in PATTERNS.get(wanted.call[0], ()) if wanted.call else ():
         values = [wanted]       # and operands of calls, which are live too
         for k, template in calls:
             v = values[k]
@@ -184,8 +169,8 @@ def recognised(wanted: Live) -> tuple[Plan, Any, list[Any], list[Live]] | None:
                 break
             values += call[1]
         else:
-            buffers = [values[k].data for k in plan.inputs]
+            buffers = [values[k].data for k in past.inputs]
             if None not in buffers and len(set(values)) == len(values) and (
                     config.BACKEND.text(), owned(wanted)[0]) == key:
-                return plan, plan.exact, buffers, values
+                return past, past.exact, buffers, values
     return None

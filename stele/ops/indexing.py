@@ -22,7 +22,7 @@ Key = int | slice | None | EllipsisType | Value | tuple[Any, ...]
 
 
 @dataclass
-class Plan:
+class Selection:
     """A key taken apart: a slice of every axis, the axes of the result (None is new), and integer arrays by axis."""
 
     starts: list[Dim] = field(default_factory=list[Dim])
@@ -67,20 +67,20 @@ def index(x: Value, key: Key) -> Value:
     >>> x[0, 1::2].tolist(), x[-1, None].shape, x[st.tensor([2, 0]), 1].tolist()
     ([1, 3], (1, 4), [9, 1])
     """
-    plan = taken_apart(x, key)
-    part = plan.part(x)
-    if not plan.arrays:
-        return reshape(part, plan.result())
-    kept = [a for a in plan.layout if a is not None]
-    axes = [kept.index(a) for a in plan.arrays]
-    if plan.is_apart():
+    selection = taken_apart(x, key)
+    part = selection.part(x)
+    if not selection.arrays:
+        return reshape(part, selection.result())
+    kept = [a for a in selection.layout if a is not None]
+    axes = [kept.index(a) for a in selection.arrays]
+    if selection.is_apart():
         part = transpose(part, (*axes, *(k for k in range(part.ndim) if k not in axes)))
         axes = list(range(len(axes)))
-    y, inner = gathered(part, axes[0], list(plan.arrays.values()))
-    return reshape(y, plan.result(inner))
+    y, inner = gathered(part, axes[0], list(selection.arrays.values()))
+    return reshape(y, selection.result(inner))
 
 
-def taken_apart(x: Value, key: Key) -> Plan:
+def taken_apart(x: Value, key: Key) -> Selection:
     """What a key says of each axis of x."""
     entries = list(key) if isinstance(key, tuple) else [key]
     used = sum(e is not None and e is not Ellipsis for e in entries)
@@ -90,36 +90,36 @@ def taken_apart(x: Value, key: Key) -> Plan:
     if len(spread) > 1:
         raise ShapeError("an index has at most one ...")
     entries[spread[0]: spread[0] + 1] = [slice(None)] * (x.ndim - used)
-    plan = Plan()
+    selection = Selection()
     for e in entries:
-        note(plan, e, x)
-    return plan
+        note(selection, e, x)
+    return selection
 
 
-def note(plan: Plan, e: Any, x: Value) -> None:
-    """One entry of a key, entered into the plan for the axis it meets."""
-    axis = len(plan.starts)
+def note(selection: Selection, e: Any, x: Value) -> None:
+    """One entry of a key, noted for the axis it meets."""
+    axis = len(selection.starts)
     match e:
         case None:
-            plan.layout.append(None)
+            selection.layout.append(None)
             return
         case bool():
             raise DTypeError("an index cannot be True or False", hint="Write st.where(condition, x, other).")
         case slice():
             start, length, step = bounds(e, x.shape[axis])  # type: ignore[arg-type]
-            plan.layout.append(axis)
+            selection.layout.append(axis)
         case Value():
             if e.dtype == bool_:
                 raise DTypeError(f"x[mask] has a shape that depends on numbers, mask is {e.type}",
                                  hint="Write st.where(mask, x, other).")
             start, length, step = 0, x.shape[axis], 1
-            plan.arrays[axis] = e
-            plan.layout.append(axis)
+            selection.arrays[axis] = e
+            selection.layout.append(axis)
         case _:
             start, length, step = position(e, axis, x.shape), 1, 1
-    plan.starts.append(start)
-    plan.shape.append(length)
-    plan.steps.append(step)
+    selection.starts.append(start)
+    selection.shape.append(length)
+    selection.steps.append(step)
 
 
 def bounds(s: slice, n: Dim) -> tuple[Dim, Dim, int]:
@@ -228,24 +228,24 @@ def set_index(x: Value, v: Any, *, key: Key) -> Value:
     """
     if isinstance(key, Value) and key.dtype == bool_:
         return Select()(expand_dims(key, tuple(range(key.ndim, x.ndim))), cast_like(v, x), x)
-    plan = taken_apart(x, key)
-    if plan.arrays:
-        return set_rows(x, v, plan)
+    selection = taken_apart(x, key)
+    if selection.arrays:
+        return set_rows(x, v, selection)
     v = cast_like(v, x)
-    region = reshape(broadcast(v, plan.result()), tuple(plan.shape))
-    if plan.is_whole(x):
+    region = reshape(broadcast(v, selection.result()), tuple(selection.shape))
+    if selection.is_whole(x):
         return region
     here = full(region.shape, True, bool_)
-    (inside,), (moved,) = (plan.slice().vjp(None, part, x, x) for part in (here, region))
+    (inside,), (moved,) = (selection.slice().vjp(None, part, x, x) for part in (here, region))
     return Select()(inside, moved, x)
 
 
-def set_rows(x: Value, v: Any, plan: Plan) -> Value:
+def set_rows(x: Value, v: Any, selection: Selection) -> Value:
     """x with the elements named by one integer array on one axis replaced: the last that names an element stays."""
-    if len(plan.arrays) > 1 or not plan.is_whole(x) or plan.layout != list(range(x.ndim)):
+    if len(selection.arrays) > 1 or not selection.is_whole(x) or selection.layout != list(range(x.ndim)):
         raise ShapeError("x[key] = v takes one integer array and whole axes beside it",
                          hint="Write st.where(mask, v, x) for other places.")
-    ((axis, i),) = plan.arrays.items()
+    ((axis, i),) = selection.arrays.items()
     n = x.shape[axis]
     order = reshape(CheckIndex(n)(wrapped(i, n)), (-1,))
     k = order.shape[0]

@@ -19,6 +19,7 @@ from stele.backend.cpu.host import crossing, lent
 from stele.backend.cpu.image import Image, load
 from stele.backend.cpu.manifest import unpack_report
 from stele.backend.cpu.native import Native
+from stele.backend.newest import Newest
 from stele.backend.source import written
 from stele.errors import IndexOutOfRange, ShapeError
 from stele.ir.graph import Graph, Value, walk
@@ -73,7 +74,7 @@ class Program:
         self.constants = {k: Buffer.of(a, memory) for k, a in self.manifest.constants.items()}
         self.clocks = {k: Buffer.of(np.zeros(len(self.report().kernels), np.int64))
                        for k, place in enumerate(self.places) if place.kind == "clocks"}
-        self.bounds: dict[tuple[int, ...], Bound] = {}
+        self.bounds: Newest[tuple[int, ...], Bound] = Newest(BOUNDS)
         self.frames: list[Frame] = []
         self.own = [j for j, note in enumerate(self.manifest.outputs) if note.source == "slot"]
         self.keeping = [k for k, place in enumerate(self.places) if place.kind == "kept"]
@@ -141,8 +142,6 @@ class Program:
         if (bound := self.bounds.get(key)) is None:
             refuse_negative(self.graph, dict(zip(self.open, key)))
             bound = self.bounds[key] = self.bind({**sizes, **self.manifest.plan.private})
-            if len(self.bounds) > BOUNDS:
-                del self.bounds[next(iter(self.bounds))]
         return bound
 
     def bind(self, sizes: dict[str, int]) -> Bound:
