@@ -8,7 +8,16 @@ from llvmlite import ir
 
 from stele.backend.base import Precision
 from stele.backend.contract.code import Sink, Site
-from stele.backend.contract.conv import direct, direct_weight, pointwise, tile_registers, winograd, winograd_weight
+from stele.backend.contract.conv import (
+    depthwise,
+    direct,
+    direct_weight,
+    lines,
+    pointwise,
+    tile_registers,
+    winograd,
+    winograd_weight,
+)
 from stele.backend.contract.conv.layer import Layer, backward, forward
 from stele.backend.contract.conv.points import F2, F4
 from stele.backend.contract.conv.stencil import Conv
@@ -40,6 +49,7 @@ def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, 
         choice = (direct_price, "direct"), (price, "winograd4")
         if small and machine.choices.choose(f"convolution weight {conv}", choice)[1] != "direct":
             return winograd_weight.gradient(site, conv, cut, x, g, sink)
+    conv, x, g = lines.cut_weight(machine, conv, x, g)
     return direct_weight.gradient(site, conv, direct_weight.schedule(machine, conv, (x, g))[1], x, g, sink)
 
 
@@ -47,11 +57,14 @@ def _layer(site: Site, conv: Conv, layer: Layer, source: Operand, weight: Operan
            ) -> tuple[list[Launch], list[Temp]]:
     """The kernels of a convolution in one direction."""
     machine = site.machine
+    layer, source, sink = lines.cut_layer(machine, layer, source, sink)
     others: dict[str, tuple[float, object]] = {}
     if precision != "strict" and is_small(conv):
         others = {f"winograd{points.side}": winograd.schedule(machine, layer, points, source) for points in (F2, F4)}
     if tile_registers.fits(machine, layer, precision):
         others["tiles"] = tile_registers.schedule(machine, layer, source)
+    if depthwise.fits(layer, source):
+        others["depthwise"] = depthwise.schedule(machine, layer)
     if pointwise.fits(layer, source):
         plans = {"pointwise": pointwise.schedule(machine, layer, precision), **others}
     else:
@@ -65,6 +78,8 @@ def _layer(site: Site, conv: Conv, layer: Layer, source: Operand, weight: Operan
             return winograd.convolve(site, layer, cut, source, weight, sink)
         case tile_registers.Schedule() as cut:
             return tile_registers.convolve(site, layer, cut, source, weight, sink)
+        case depthwise.Schedule() as cut:
+            return depthwise.convolve(site, layer, cut, source, weight, sink)
         case pointwise.Schedule() as cut:
             return pointwise.convolve(site, layer, cut, source, weight, sink)
         case _:
