@@ -19,7 +19,7 @@ from stele.backend.contract.conv.stencil import Pair, Stencil, Tap
 from stele.backend.contract.tile import idle
 from stele.backend.llvm.access import Count, Operand, Temp, size_of
 from stele.backend.llvm.launch import Launch
-from stele.backend.llvm.nest import LINE, multiply_add, round_up, splat, zero
+from stele.backend.llvm.nest import multiply_add, round_up, splat, zero
 from stele.kernel.machine import Machine
 
 MOST, ROWS = 128, (1, 2, 4)
@@ -272,7 +272,7 @@ class _Depthwise:
         """Zeros, which stand for rows above and below an image."""
         kind = ir.ArrayType(self.layer.dtype, self.lanes * self.layer.stencil.phases[1])
         made = ir.GlobalVariable(self.site.module, kind, f"{self.site.name}.nothing")
-        made.linkage, made.global_constant, made.align = "internal", True, LINE
+        made.linkage, made.global_constant = "internal", True
         made.initializer = ir.Constant(kind, None)
         return made
 
