@@ -57,7 +57,7 @@ class Evaluator:
         """What computes `kept`. Numbers in the text are inputs from their second value on."""
         leaves = [v for v in order if is_there(v)]
         literals = [v for v in order if isinstance(v.op, Literal) and not is_there(v)]
-        numbers: Numbers = tuple(v.op.value or str(v.op.value) for v in literals)  # type: ignore[attr-defined]
+        numbers: Numbers = tuple(v.op.token for v in literals if isinstance(v.op, Literal))
         options = Options()
         key = structure(order, kept), options
         family = self.families.get(key)

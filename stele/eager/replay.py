@@ -117,7 +117,7 @@ def alone(v: Value, flags: int, seen: Seen) -> tuple[Any, ...]:
     if there and not args:
         return v.type.mark, flags | (type(op) is Parameter and op.label == FREED and GONE)
     if type(op) is Literal:
-        seen.literals.append(op.value or str(op.value))
+        seen.literals.append(op.token)
         return op.dtype.name, flags
     op = interned(op)
     seen.held.append(op)

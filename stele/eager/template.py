@@ -97,7 +97,7 @@ def template(operands: Sequence[Value], y: Any, carries: bool) -> Template | Non
     used = {k for _, places, _ in steps for k in places}
     if not isinstance(y, Value) or not steps or not used.issuperset(range(len(operands))):
         return Template(tuple(steps), found, carries)
-    literals = tuple([op.value or str(op.value) for op, _, _ in steps if isinstance(op, Literal)])
+    literals = tuple([op.token for op, _, _ in steps if isinstance(op, Literal)])
     text = "; ".join(f"{f'{op.dtype} number' if isinstance(op, Literal) else repr(op)} {places}"
                      for op, places, _ in steps)
     return Template(tuple(steps), found, carries and y.dtype.is_float, text, literals)

@@ -193,6 +193,11 @@ class Literal(Op):
     def reference(self, *x: Array) -> Array:
         return self.dtype.array(self.value)
 
+    @property
+    def token(self) -> float | int | bool | str:
+        """What is equal for equal numbers alone: zeros have signs."""
+        return self.value or str(self.value)
+
 
 class Constant(Op):
     """An array known when the graph is made; equal to another with the same bytes."""

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -11,9 +10,8 @@ import numpy as np
 
 from stele.arrays.functions import zeros
 from stele.arrays.tensor import Tensor
-from stele.eager.follow import FOLLOWER, Follower
+from stele.eager.follow import Follower
 from stele.errors import DataError
-from stele.ir.origin import setting
 from stele.ir.types import show
 from stele.nn.module import PATHS, Module, locate
 from stele.ops.arguments import is_array, is_series
@@ -99,7 +97,7 @@ def summary(model: Module, *inputs: Any) -> Summary:
     """
     passes = Passes()
     if inputs:
-        follow(model, [given(x) for x in inputs], passes)
+        traced_on(lambda *x: model(*x), tuple(map(given, inputs)), {}, passes)
     else:
         locate(model)
         passes.seen = [(module, "") for _, module in model.named_modules()]
@@ -126,12 +124,3 @@ def given(x: Any) -> Tensor | np.ndarray[Any, Any]:
     if is_series(x) and all(isinstance(n, int) for n in x):
         return zeros(tuple(x))
     raise DataError(f"an input is a tensor, an array or a shape such as (1, 3, 32, 32), got {x!r:.60}")
-
-
-def follow(model: Module, inputs: Sequence[Any], passes: Passes) -> None:
-    """Runs the model on symbols of these inputs, told of every layer; state is put back."""
-    def run(*x: Any) -> Any: return model(*x)
-
-    leaves, spec = tree.flatten((tuple(inputs), {}))
-    with setting(FOLLOWER, passes):
-        traced_on(run, leaves, spec)

@@ -12,7 +12,7 @@ from stele.arrays.tensor import Tensor
 from stele.eager.handle import Handle
 from stele.errors import ShapeError, TraceError
 from stele.ir.sizes import Dim, Size, size
-from stele.ir.types import HOME, DType, dtype, show
+from stele.ir.types import Type, dtype, show
 from stele.ops.arguments import refuse, whole
 from stele.tracing import tree
 from stele.tracing.state import SCALARS
@@ -57,12 +57,9 @@ def shape_of(x: Any) -> tuple[Dim, ...] | None:
     return x._value.type.shape if isinstance(x, Handle) else x.shape if isinstance(x, np.ndarray) else None
 
 
-def type_of(x: Any) -> DType:
-    return x._value.type.dtype if isinstance(x, Handle) else dtype(x.dtype)
-
-
-def device_of(x: Any) -> str:
-    return x._value.type.device if isinstance(x, Handle) else HOME
+def type_of(x: Any) -> Type:
+    """The type of an array leaf."""
+    return x._value.type if isinstance(x, Handle) else Type(dtype(x.dtype), x.shape)
 
 
 def leaf_names(f: Callable[..., Any], spec: tree.Spec | None) -> list[str]:

@@ -16,6 +16,7 @@ import numpy as np
 from stele.arrays.tensor import Tensor
 from stele.backend.devices import current
 from stele.backend.locks import held
+from stele.eager.follow import FOLLOWER, Follower
 from stele.eager.handle import Handle, Tracing, tracing_into
 from stele.eager.live import Live, cut_at, is_there, symbol
 from stele.errors import TraceError
@@ -24,7 +25,7 @@ from stele.ir.origin import note, setting
 from stele.ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
 from stele.tracing import tree
 from stele.tracing.names import UNSEEDED
-from stele.tracing.signature import Shapes, device_of, leaf_names, shape_of, type_of
+from stele.tracing.signature import Shapes, leaf_names, shape_of, type_of
 from stele.tracing.state import SCALARS, Record, Slot, State
 
 UNREAD: Any = object()
@@ -157,7 +158,7 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
     """Runs f on symbols for its tensors and arrays, of these shapes; the state it changed is put back in any case."""
     roots = {name: x for name, x in zip(names, leaves) if not isinstance(x, Handle | np.ndarray)}
     state = State({"": f, **roots})
-    types = {k: Type(type_of(x), shape, device_of(x)) for k, (x, shape) in enumerate(zip(leaves, shapes))
+    types = {k: type_of(x).with_shape(shape) for k, (x, shape) in enumerate(zip(leaves, shapes))
              if shape is not None}
     labels = {handle: slots[0].path for handle, slots in state.tensors.items() if slots}
     labels.update((id(x), name) for name, x in zip(names, leaves) if isinstance(x, Handle))
@@ -184,9 +185,10 @@ def trace(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], 
     return made if state.absent.isdisjoint(sys.modules) else trace(f, spec, leaves, shapes, names, sizes)
 
 
-def traced_on(f: Callable[..., Any], leaves: Sequence[Any], spec: tree.Spec | None) -> Traced:
-    """The function on leaves of the sizes that they have."""
-    with held():
+def traced_on(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], follower: Follower) -> Traced:
+    """The function on arguments of the sizes that they have, for one who follows: nothing runs, state is put back."""
+    leaves, spec = tree.flatten((args, kwargs))
+    with held(), setting(FOLLOWER, follower):
         return trace(f, spec, leaves, tuple(map(shape_of, leaves)), leaf_names(f, spec), Sizes({}, []))
 
 

@@ -175,11 +175,12 @@ class Program:
         """What a call takes at these sizes."""
         return self.manifest.plan.at(sizes)
 
-    def memory_text(self, plan: Layout, sizes: Mapping[str, int]) -> str:
+    def memory_text(self, arena: Layout, sizes: Mapping[str, int]) -> str:
         """The arena at these sizes: what is where, from which kernel to which, and the lines that asked for it."""
         notes = self.report().buffers
-        rows = [f"at {offset:12,d}: {notes[k]}" for k, offset in sorted(plan.offsets.items(), key=lambda item: item[1])]
-        return "\n".join([f"arena {plan.bytes:,} bytes" + "".join(f", {k}={n}" for k, n in sizes.items()), *rows])
+        order = sorted(arena.offsets.items(), key=lambda item: item[1])
+        rows = [f"at {offset:12,d}: {notes[k]}" for k, offset in order]
+        return "\n".join([f"arena {arena.bytes:,} bytes" + "".join(f", {k}={n}" for k, n in sizes.items()), *rows])
 
     def timing(self) -> str:
         """The kernels by the time they took so far, where the program was built under STELE_SHOW=time."""

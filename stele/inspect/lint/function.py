@@ -8,7 +8,6 @@ from typing import Any, cast
 from stele.arrays.functions import zeros
 from stele.call.compiled import Compiled, Method, compile
 from stele.call.symbolic import Function
-from stele.eager.follow import FOLLOWER
 from stele.eager.handle import Handle
 from stele.eager.live import is_symbolic, is_there
 from stele.errors import TraceError
@@ -17,7 +16,7 @@ from stele.inspect.lint.finding import Finding
 from stele.inspect.lint.gradients import growing
 from stele.inspect.lint.subject import Steps, Subject, of_traced
 from stele.ir.graph import Value, walk
-from stele.ir.origin import Where, here, setting
+from stele.ir.origin import Where, here
 from stele.ops.arguments import choice
 from stele.tracing import tree
 from stele.tracing.trace import Traced, traced_on
@@ -58,21 +57,21 @@ def findings(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     if isinstance(f, Method):
         f, args = cast(Method[..., Any], f).compiled, (f.instance, *args)
     compiled = cast(Compiled[..., Any], f) if isinstance(f, Compiled) else compile(f)
-    leaves, spec = tree.flatten((args, kwargs))
     looks = Looks()
+    run = lambda: traced_on(compiled.function, args, kwargs, looks)
     try:
-        with setting(FOLLOWER, looks):
-            traced = traced_on(compiled.function, leaves, spec)
-            again = traced_again(traced, compiled, leaves, spec)
+        traced = run()
+        again = traced_again(traced, run)
     except TraceError:
         if not looks.places:
             raise
         return check(Subject(looks=tuple(looks.places)))
-    subject = of_traced(traced, {id(x) for x in leaves if isinstance(x, Handle)}, looks)
+    given = {id(x) for x in tree.flatten((args, kwargs))[0] if isinstance(x, Handle)}
+    subject = of_traced(traced, given, looks)
     return check(replace(subject, optimizers=tuple(looks.optimizers.values()), grown=growing(again, looks)))
 
 
-def traced_again(traced: Traced, compiled: Compiled[..., Any], leaves: list[Any], spec: tree.Spec | None) -> Traced:
+def traced_again(traced: Traced, run: Callable[[], Traced]) -> Traced:
     """The function as a later call finds it: with gradients in `.grad` that the first one has left there."""
     left = {h for h, part in traced.grads if part.kind == "made"}
     new = [traced.handles[h] for h, g in traced.grads_read if g is None and h in left]
@@ -81,7 +80,7 @@ def traced_again(traced: Traced, compiled: Compiled[..., Any], leaves: list[Any]
     try:
         for handle in new:
             handle._grad = zeros(handle._value.shape, dtype=handle._value.dtype)
-        return traced_on(compiled.function, leaves, spec)
+        return run()
     finally:
         for handle in new:
             handle._grad = None
