@@ -14,8 +14,7 @@ import numpy as np
 import stele as st
 from stele import nn, optim
 from stele.backend.reference import run
-from stele.eager.evaluate import cut_at
-from stele.eager.handle import is_symbolic
+from stele.eager.live import cut_at, is_symbolic, is_there
 from stele.errors import SteleError
 from stele.ir.graph import Value, walk
 
@@ -214,11 +213,11 @@ def found(result: Any) -> Iterator[st.Tensor]:
 
 def wrong_value(y: st.Tensor, native: bool) -> str | None:
     """How the numbers of a tensor differ from the reference's, if they are few enough to compute."""
-    order: list[Value] = walk([y.value], stop=lambda v: v.data is not None)
+    order: list[Value] = walk([y.value], stop=is_there)
     sizes = [v.type.size for v in order if hasattr(v.type, "size")]
     if any(map(is_symbolic, order)) or not all(isinstance(n, int) and n <= LARGE for n in sizes):
         return None
-    leaves = [v for v in order if v.data is not None]
+    leaves = [v for v in order if is_there(v)]
     (expected,) = run(cut_at(leaves, [y.value]), [v.data.array for v in leaves])
     if expected.shape != y.shape or expected.dtype != y.dtype.numpy:
         return f"a value {y.value.type} is {expected.dtype}{list(expected.shape)}"
