@@ -32,7 +32,7 @@ class Machine:
     pending: int = 8
     pace: float = 1.0
     far: float = 0.8
-    shared: float = 4.0
+    shared: float = 2.0
     memory: float = 8.0
     amx: bool = False
     l1: int = 32 << 10

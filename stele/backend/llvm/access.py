@@ -51,13 +51,15 @@ class Operand:
     """An operand of a contraction: how it is read, and along which axis reading with lanes is cheap.
 
     `plain` says that it is memory with nothing fused in front, so that it need not be packed;
-    `batched=False` that it does not depend on the first (batch) axis, so that it is packed once.
+    `batched=False` that it does not depend on the first (batch) axis, so that it is packed once; `steady` that it is
+    the same from call to call, so that it is packed by the first of them.
     """
 
     read: Read
     lane_axis: int
     plain: Plain | None = None
     batched: bool = True
+    steady: bool = False
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,10 @@ class Local:
     temps: dict[int, Dim] = field(default_factory=dict[int, Dim])
     has_sites: bool = False
 
+    @property
+    def settled(self) -> frozenset[Value]:
+        return self.slots.settled
+
     def of(self, v: Value) -> int:
         if v not in self.buffers:
             self.buffers.append(v)
@@ -101,7 +105,8 @@ class Emitter:
     def emit(self, name: str, kernel: Launched) -> tuple[list[Launch], tuple[str, ...]]:
         """Adds a kernel; returns its launches, each to be run after the one before, and the questions it was asked."""
         values = (*kernel.inputs, *kernel.body)
-        key = structure(kernel, values)
+        steady = [a in self.slots.settled for a in kernel.anchor.args] if isinstance(kernel, kinds.Contraction) else []
+        key = *structure(kernel, values), str(steady)
         if (shared := self.known.get(key)) is None:
             local = Local(self.slots)
             code = ir.Module(name)

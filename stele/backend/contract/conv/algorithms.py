@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 
 from llvmlite import ir
 
 from stele.backend.base import Precision
+from stele.backend.contract.amx import PIECES
 from stele.backend.contract.code import Sink, Site
 from stele.backend.contract.conv import (
     depthwise,
@@ -23,7 +25,11 @@ from stele.backend.contract.conv.points import F2, F4
 from stele.backend.contract.conv.stencil import Conv
 from stele.backend.llvm.access import Address, Near, Operand, Temp, Write, size_of
 from stele.backend.llvm.launch import Launch
+from stele.kernel.choice import MANY
 from stele.kernel.machine import Machine
+
+WRITTEN = 38.0
+"""What a vector of weights costs that is laid out, its way to a cache left out."""
 
 
 def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, w: Operand, write: Write,
@@ -58,11 +64,15 @@ def _layer(site: Site, conv: Conv, layer: Layer, source: Operand, weight: Operan
     """The kernels of a convolution in one direction."""
     machine = site.machine
     layer, source, sink = lines.cut_layer(machine, layer, source, sink)
+    packing, taps = partial(_packing, machine, layer, weight), prod(layer.kernel)
     others: dict[str, tuple[float, object]] = {}
     if precision != "strict" and is_small(conv):
-        others = {f"winograd{points.side}": winograd.schedule(machine, layer, points, source) for points in (F2, F4)}
+        found = {points: winograd.schedule(machine, layer, points, source) for points in (F2, F4)}
+        others = {f"winograd{points.side}": (price + packing(points.count ** 2), cut)
+                  for points, (price, cut) in found.items()}
     if tile_registers.fits(machine, layer, precision):
-        others["tiles"] = tile_registers.schedule(machine, layer, source)
+        price, cut = tile_registers.schedule(machine, layer, source)
+        others["tiles"] = price + packing(taps * PIECES // 2), cut
     if depthwise.fits(layer, source):
         others["depthwise"] = depthwise.schedule(machine, layer)
     if pointwise.fits(layer, source):
@@ -70,9 +80,10 @@ def _layer(site: Site, conv: Conv, layer: Layer, source: Operand, weight: Operan
     else:
         known = [price for price, _ in others.values()]
         price = _least(machine, layer, known, lambda: direct.schedule(machine, layer, source)[0]) if others else 0.0
-        plans = {"direct": (price, None), **others}
+        plans = {"direct": (price + packing(taps), None), **others}
     prices = [(price, name) for name, (price, _) in plans.items()]
-    chosen = machine.choices.choose(f"convolution {layer}", prices)[1] if others else prices[0][1]
+    question = f"convolution {layer}{'' if weight.steady else ' anew'}"
+    chosen = machine.choices.choose(question, prices)[1] if others else prices[0][1]
     match plans[chosen][1]:
         case winograd.Schedule() as cut:
             return winograd.convolve(site, layer, cut, source, weight, sink)
@@ -84,6 +95,16 @@ def _layer(site: Site, conv: Conv, layer: Layer, source: Operand, weight: Operan
             return pointwise.convolve(site, layer, cut, source, weight, sink)
         case _:
             return direct.convolve(site, layer, direct.schedule(machine, layer, source)[1], source, weight, sink)
+
+
+def _packing(machine: Machine, layer: Layer, weight: Operand, points: int) -> float:
+    """What it costs an image that weights are laid out at so many points: in every call, unless they stay the same.
+    What no cache holds is written to memory, and comes back from there.
+    """
+    count, size = points * layer.depth * layer.width, size_of(layer.dtype)
+    each = WRITTEN + (2 * machine.shared if count * size <= machine.l3 else 8 * machine.memory)
+    images = layer.batch if isinstance(layer.batch, int) else MANY
+    return 0.0 if weight.steady else count / machine.lanes(size) * each / images
 
 
 def _least(machine: Machine, layer: Layer, others: Sequence[float], price: Callable[[], float]) -> float:

@@ -68,9 +68,11 @@ def _candidate(machine: Machine, layer: Layer, points: Points, source: Operand,
     cost += layer.width * (vectors * every * 6 + planes.images * planes.band * points.side * 24)
     held = every * size * (found.matrix(layer.depth) + found.matrix(tile.rows))
     if held > machine.l2 * 7 // 8:
-        cost += every * layer.depth * vectors * (blocks + (4 if held <= 4 * machine.l2 else 60))
-    if every * layer.depth * layer.width * size > machine.l2 // 2:
-        cost += every * layer.depth * layer.width / planes.lanes * (6 if layer.batch == 1 else 2)
+        away = 2 * machine.shared if held <= 4 * machine.l2 else 7.5 * machine.memory
+        cost += every * layer.depth * vectors * (blocks * machine.shared / 2 + away)
+    weights = every * layer.depth * layer.width
+    near = layer.batch != 1 and weights * size <= machine.l3 // 4    # which others use too, as they do memory
+    cost = max(cost, weights / planes.lanes * (machine.shared if near else 2 * machine.memory))
     return Tasks(layer, planes, blocks, found.blocks).price(cost), found
 
 
