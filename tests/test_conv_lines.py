@@ -25,7 +25,7 @@ MACHINES = HERE, *(m for m in (AVX2, SSE4) if m.vector_bytes < HERE.vector_bytes
 
 
 class Alone(Choices):
-    """Takes the algorithm for single channels wherever it can be taken, and candidate `n` of its schedules."""
+    """Takes the algorithms for single channels wherever they can be taken, and candidate `n` of their schedules."""
 
     def __init__(self, n: int = 0) -> None:
         super().__init__()
@@ -50,6 +50,10 @@ SINGLE = (          # n, c, o, (h, w), (kh, kw), and what is not the default
     (1, 2, 2, (30, 140), (7, 7), {"padding": ((3, 3), (3, 3)), "groups": 2}),
     (2, 7, 7, (3, 3), (3, 3), {"groups": 7}),
     (1, 2, 2, (4, 5), (1, 1), {"stride": (2, 2), "groups": 2}),
+    (2, 17, 17, (9, 35), (3, 3), {"padding": ((1, 1), (1, 1)), "groups": 17}),
+    (3, 16, 16, (14, 14), (5, 5), {"padding": ((2, 2), (2, 2)), "groups": 16}),
+    (2, 16, 16, (19, 40), (3, 2), {"padding": ((1, 0), (0, 1)), "stride": (2, 2), "dilation": (1, 2), "groups": 16}),
+    (2, 8, 16, (7, 20), (7, 7), {"padding": ((3, 3), (3, 3)), "groups": 8}),
 )
 LINES = (
     (2, 3, 5, (1, 5000), (1, 9), {"padding": ((0, 0), (4, 4))}),

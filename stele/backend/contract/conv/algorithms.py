@@ -12,6 +12,7 @@ from stele.backend.contract.amx import PIECES
 from stele.backend.contract.code import Sink, Site
 from stele.backend.contract.conv import (
     depthwise,
+    depthwise_weight,
     direct,
     direct_weight,
     lines,
@@ -55,6 +56,11 @@ def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, 
         choice = (direct_price, "direct"), (price, "winograd4")
         if small and machine.choices.choose(f"convolution weight {conv}", choice)[1] != "direct":
             return winograd_weight.gradient(site, conv, cut, x, g, sink)
+    if depthwise_weight.fits(machine, conv, (x, g)):
+        price, cut = depthwise_weight.schedule(machine, conv)
+        choice = (direct_weight.schedule(machine, conv, (x, g))[0], "direct"), (price, "depthwise")
+        if machine.choices.choose(f"convolution weight {conv}", choice)[1] == "depthwise":
+            return depthwise_weight.gradient(site, conv, cut, x, g, sink)
     conv, x, g = lines.cut_weight(machine, conv, x, g)
     return direct_weight.gradient(site, conv, direct_weight.schedule(machine, conv, (x, g))[1], x, g, sink)
 

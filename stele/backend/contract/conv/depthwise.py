@@ -97,6 +97,48 @@ class Steps:
 
 
 @dataclass(frozen=True)
+class Source:
+    """Planes read where they lie: `source(b, plane, top, column, end)(row, phase)` is a vector of a row `row` below
+    `top`, of every column of a phase from `column` on; 0 from column `end` on and beside the image, if there is an end.
+    """
+
+    site: Site
+    stencil: Stencil
+    operand: Operand
+    dtype: ir.Type
+    lanes: int
+
+    def __call__(self, b: Code, plane: Ref, top: Int, column: Int, end: int | None) -> Callable[[int, int], ir.Value]:
+        assert self.operand.plain is not None
+        lanes, pitch = self.lanes, self.operand.plain.strides[2]
+        height, step = self.stencil.source[0], self.stencil.phases[1]
+        masks = [None if end is None else within(b, column + j * lanes, b.int(end), lanes) for j in range(step)]
+
+        @cache
+        def parts(row: int) -> Vectors:
+            line = plane + ((top + row) * pitch + column)
+            if end is not None:
+                inside = b.icmp_unsigned("<", (top + row).value, b.int(height).value)
+                line = Ref(b, b.select(inside, line.address, self._nothing), line.dtype)
+            return [(line + j * lanes).load(lanes, mask) for j, mask in enumerate(masks)]
+
+        @cache
+        def picked(row: int, phase: int) -> ir.Value:
+            return regroup(b, parts(row), lambda l: divmod(l * step + phase, lanes))
+
+        return picked
+
+    @cached_property
+    def _nothing(self) -> ir.Value:
+        """Zeros, which stand for rows above and below an image."""
+        kind = ir.ArrayType(self.dtype, self.lanes * self.stencil.phases[1])
+        made = ir.GlobalVariable(self.site.module, kind, f"{self.site.name}.nothing")
+        made.linkage, made.global_constant = "internal", True
+        made.initializer = ir.Constant(kind, None)
+        return made
+
+
+@dataclass(frozen=True)
 class Schedule:
     """A task makes `band` rows of each target phase of some channels of an image."""
 
@@ -218,6 +260,10 @@ class _Depthwise:
             holds = b.and_(holds, bound)
         return holds
 
+    @cached_property
+    def _source(self) -> Source:
+        return Source(self.site, self.layer.stencil, self.source, self.layer.dtype, self.lanes)
+
     def _step(self, b: Code, at: tuple[Int, Int, Int, Int], weights: Callable[[Number, Pair], ir.Value], is_edge: bool
               ) -> None:
         """Some rows of a vector of columns of a target channel."""
@@ -236,7 +282,8 @@ class _Depthwise:
         acc, (down, across) = [*acc], layer.stencil.phases
         plane = place(b, self.source, (image, channel // layer.width * layer.depth + s), layer.dtype)
         for shift, taps in steps.columns.items():
-            lines = self._lines(b, plane, y * down, (x + shift) * across - layer.stencil.low[1], is_edge)
+            column = (x + shift) * across - layer.stencil.low[1]
+            lines = self._source(b, plane, y * down, column, layer.stencil.source[1] if is_edge else None)
             for f, tap in taps:
                 w = weights(s, tap.kernel)
                 for t in range(steps.rows):
@@ -244,37 +291,6 @@ class _Depthwise:
                     k = f * steps.rows + t
                     acc[k] = multiply_add(b, self.site.machine.fma, w, seen, acc[k])
         return acc
-
-    def _lines(self, b: Code, plane: Ref, top: Int, column: Int, is_edge: bool) -> Callable[[int, int], ir.Value]:
-        """`lines(row, phase)`: every column, or every second one, of a source row from a column on; 0 beside the image.
-        """
-        assert self.source.plain is not None
-        stencil, lanes, pitch = self.layer.stencil, self.lanes, self.source.plain.strides[2]
-        (height, width), step = stencil.source, stencil.phases[1]
-        masks = [within(b, column + j * lanes, b.int(width), lanes) if is_edge else None for j in range(step)]
-
-        @cache
-        def parts(row: int) -> Vectors:
-            line = plane + ((top + row) * pitch + column)
-            if is_edge:
-                inside = b.icmp_unsigned("<", (top + row).value, b.int(height).value)
-                line = Ref(b, b.select(inside, line.address, self._nothing), line.dtype)
-            return [(line + j * lanes).load(lanes, mask) for j, mask in enumerate(masks)]
-
-        @cache
-        def picked(row: int, phase: int) -> ir.Value:
-            return regroup(b, parts(row), lambda l: divmod(l * step + phase, lanes))
-
-        return picked
-
-    @cached_property
-    def _nothing(self) -> ir.Value:
-        """Zeros, which stand for rows above and below an image."""
-        kind = ir.ArrayType(self.layer.dtype, self.lanes * self.layer.stencil.phases[1])
-        made = ir.GlobalVariable(self.site.module, kind, f"{self.site.name}.nothing")
-        made.linkage, made.global_constant = "internal", True
-        made.initializer = ir.Constant(kind, None)
-        return made
 
     def _store(self, b: Code, at: tuple[Int, Int, Int, Int], acc: Vectors, is_edge: bool) -> None:
         """The sums to their destination: columns of all phases side by side."""
