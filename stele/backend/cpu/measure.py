@@ -23,6 +23,8 @@ FLOAT, SIZE = ir.FloatType(), 4
 SIDE = 12           # accumulators, and loads of each kind in a step: enough that none waits for another
 STEPS = 1 << 10     # of a loop over what the first cache holds
 TIMES, RARELY = 40, 4       # how often a loop is timed: the least of them counts
+TICK = 1e-9         # seconds that a loop takes at least
+LEAST, MOST = 1 / 8, 1 << 8
 AWAY = 4 << 20      # bytes that lie in the third cache, and in memory once they are flushed
 FLUSHES = {"x86_64": "clflush ($0)", "aarch64": "dc civac, $0"}
 Loop = Callable[[Code, Ref, Int], None]
@@ -43,12 +45,13 @@ def measure(target: Target) -> Mapping[str, float]:
 
 
 def coarse(x: float, parts: int = 1) -> float:
-    """The nearest power of two, or of its root, to three digits.
+    """The nearest power of two, or of its root, to three digits, within what any core may carry: a clock that stood
+    still meanwhile does no harm.
 
-    >>> coarse(0.66, 2), coarse(6.2)
-    (0.707, 8.0)
+    >>> coarse(0.66, 2), coarse(6.2), coarse(0.0)
+    (0.707, 8.0, 0.125)
     """
-    return round(2 ** (round(parts * log2(x)) / parts), 3)
+    return round(2 ** (round(parts * log2(min(max(x, LEAST), MOST))) / parts), 3)
 
 
 class Loops:
@@ -101,7 +104,7 @@ class Loops:
     def seconds(self, name: str, steps: int) -> float:
         """What a step takes at least, without what a call does."""
         few = steps // 4
-        return (self.least(name, steps) - self.least(name, few)) / (steps - few)
+        return max(self.least(name, steps) - self.least(name, few), TICK) / (steps - few)
 
     def least(self, name: str, steps: int) -> float:
         """The least that a call takes."""
