@@ -29,8 +29,6 @@ class Arguments:
     def __init__(self, f: Callable[..., Any]) -> None: ...
     def applied(self, found: Operands, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The function of these arguments."""
-def keep(seen_before: dict[Any, Template], key: Any, made: Template | None) -> None:
-    """Keeps a template, if there is one, and the newest so many."""
 def too_many(function: str, most: int, args: Sequence[Any], named: Collection[str]) -> ArgumentError:
     """The error for arguments of which some stand in no place, or in one that a name has taken."""
 def respelled(function: str, given: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
