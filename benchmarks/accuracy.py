@@ -32,6 +32,8 @@ from stele.backend.contract.conv import (  # noqa: E402
     winograd,
     winograd_weight,
 )
+from stele.backend.contract.conv.engine import convolve  # noqa: E402
+from stele.backend.contract.conv.gradient import gradient  # noqa: E402
 from stele.backend.contract.conv.layer import Layer, backward, forward  # noqa: E402
 from stele.backend.contract.conv.points import F2, F4, Points  # noqa: E402
 from stele.backend.contract.conv.stencil import Conv  # noqa: E402
@@ -90,7 +92,7 @@ def exact(x: np.ndarray, w: np.ndarray, g: np.ndarray) -> Arrays:
 def in_tiles(module: ir.Module, layer: Layer, left: Operand, right: Operand, write, temp) -> Made:
     """A layer in tile registers."""
     cut = tile_registers.schedule(TILES, layer, left)[1]
-    return tile_registers.convolve(Site(module, "conv", TILES, temp), layer, cut, left, right, Sink(write))
+    return convolve(Site(module, "conv", TILES, temp), cut, left, right, Sink(write))
 
 
 def kernels(points: Points | Machine | None, conv: Conv, which: str) -> Callable[..., Made]:
@@ -102,14 +104,12 @@ def kernels(points: Points | Machine | None, conv: Conv, which: str) -> Callable
         if which == "dw":
             both = left, right
             if points is None:
-                return direct_weight.gradient(site, conv, direct_weight.schedule(MACHINE, conv, both)[1], *both,
-                                              Sink(write))
-            return winograd_weight.gradient(site, conv, winograd_weight.schedule(MACHINE, conv, points, both)[1], *both,
-                                            Sink(write))
+                return gradient(site, direct_weight.schedule(MACHINE, conv, both)[1], *both, Sink(write))
+            return gradient(site, winograd_weight.schedule(MACHINE, conv, points, both)[1], *both, Sink(write))
         if points is None:
-            return direct.convolve(site, layer, direct.schedule(MACHINE, layer, left)[1], left, right, Sink(write))
+            return convolve(site, direct.schedule(MACHINE, layer, left)[1], left, right, Sink(write))
         cut = winograd.schedule(MACHINE, layer, points, left)[1]
-        return winograd.convolve(site, layer, cut, left, right, Sink(write))
+        return convolve(site, cut, left, right, Sink(write))
 
     return build
 
@@ -153,8 +153,8 @@ def pointwise_convolutions(wanted: Callable[[str], bool]) -> Iterator[tuple[str,
         for algorithm, precision in (("direct", "strict"), ("Strassen, one level", "fast")):
             cut = pointwise.schedule(MACHINE if precision == "strict" else IN_PARTS, layer, precision)[1]
             memory = [Memory(i, FLOAT, strides(a.shape)) for i, a in enumerate((y, x, w))]
-            build = lambda module, temp, cut=cut, memory=memory, layer=layer: pointwise.convolve(
-                Site(module, "conv", MACHINE, temp), layer, cut, *(m.operand() for m in memory[1:]),
+            build = lambda module, temp, cut=cut, memory=memory: convolve(
+                Site(module, "conv", MACHINE, temp), cut, *(m.operand() for m in memory[1:]),
                 Sink(*memory[0].stores(False)))
             arrays = [np.zeros(y.shape, np.float32), x.copy(), w.copy()]
             yield f"{name} y", algorithm, Bench(MACHINE, build, arrays, (), THREADS), y, 2 * y.size * channels

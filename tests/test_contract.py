@@ -18,6 +18,7 @@ from stele.backend.contract.bilinear import ONE, STRASSEN
 from stele.backend.contract.code import Sink, Site
 from stele.backend.contract.conv import pointwise
 from stele.backend.contract.conv.algorithms import convolution, input_gradient, weight_gradient
+from stele.backend.contract.conv.engine import convolve
 from stele.backend.contract.conv.layer import forward
 from stele.backend.contract.conv.stencil import Conv
 from stele.backend.contract.product import gemm as products
@@ -371,12 +372,12 @@ def test_pointwise_by_any_scheme(case: tuple) -> None:
     expected, layer = references(conv, x, w, g)[0], forward(conv)
     pixels = conv.target[0] * conv.target[1] // bands
     for scheme, tile in pairs((ONE, STRASSEN), ((4, 1), (5, 2), (7, 3))):
-        cut = pointwise.Schedule(scheme, Tile(HERE, ir.FloatType(), *tile), pixels // scheme.side, 2, c // scheme.side)
+        planes = pointwise.band(layer, HERE.lanes(4), pixels)
+        cut = pointwise.Pointwise(layer, Tile(HERE, ir.FloatType(), *tile), planes, 2, scheme)
 
         def build(module: ir.Module, temp, cut=cut):
             left, right, out = memory[1].operand(), memory[2].operand(), memory[0].flat
-            return pointwise.convolve(Site(module, "conv", HERE, temp), layer, cut, left, right,
-                                      Sink(out.write, out.near))
+            return convolve(Site(module, "conv", HERE, temp), cut, left, right, Sink(out.write, out.near))
 
         bench = Bench(HERE, build, [guarded(a) for a in (np.full_like(g, np.nan), x, w)])
         assert error(bench.check(), expected) < 6e-6

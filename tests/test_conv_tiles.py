@@ -16,6 +16,7 @@ from test_contract import Halved, references
 import stele as st
 from stele.backend.contract.code import Sink, Site
 from stele.backend.contract.conv import algorithms, tile_registers
+from stele.backend.contract.conv.engine import convolve
 from stele.backend.contract.conv.layer import backward, forward
 from stele.backend.contract.conv.stencil import Conv
 from stele.backend.cpu.target import detect
@@ -61,7 +62,7 @@ def bench(conv: Conv, back: bool = False, candidate: int | None = None, symbolic
     def build(module: ir.Module, temp):
         read, weight = (m.operand(kind is Memory) for m in memory[1:])
         cut, sink = tile_registers.schedule(machine, layer, read)[1], Sink(memory[0].flat.write, memory[0].near)
-        return tile_registers.convolve(Site(module, "conv", machine, temp), layer, cut, read, weight, sink)
+        return convolve(Site(module, "conv", machine, temp), cut, read, weight, sink)
 
     arrays = [guarded(a) for a in (np.full_like(out, np.nan), source, w)]
     return Bench(machine, build, arrays, (len(x),), threads), expected
@@ -116,7 +117,7 @@ def test_any_shape(seed: int) -> None:
 
 def test_all_blockings_agree() -> None:
     conv, memory = square(3, 40, 100, 12), Memory(1, FLOAT, strides((3, 40, 12, 12)))
-    first, seen = bench(conv)[0].check(), list[tile_registers.Schedule]()
+    first, seen = bench(conv)[0].check(), list[tile_registers.Tiles]()
     for number in range(12):
         machine = replace(HERE, choices=Nth(number))
         seen.append(tile_registers.schedule(machine, forward(conv), memory.operand())[1])

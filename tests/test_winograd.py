@@ -14,6 +14,8 @@ from test_contract import Halved, references
 import stele as st
 from stele.backend.contract.code import Sink, Site
 from stele.backend.contract.conv import algorithms, winograd, winograd_weight
+from stele.backend.contract.conv.engine import convolve
+from stele.backend.contract.conv.gradient import gradient
 from stele.backend.contract.conv.layer import backward, forward
 from stele.backend.contract.conv.points import F2, F4, Points
 from stele.backend.contract.conv.stencil import Conv
@@ -49,7 +51,7 @@ def weight_bench(case: tuple, points: Points, machine: Machine = HERE, symbolic:
     def build(module: ir.Module, temp):
         cut = winograd_weight.schedule(machine, shape, points, operands)[1]
         site = Site(module, "conv", machine, temp)
-        return winograd_weight.gradient(site, shape, cut, *operands, Sink(memory[0].write))
+        return gradient(site, cut, *operands, Sink(memory[0].write))
 
     arrays = [guarded(a) for a in (np.full_like(w, np.nan), x, g)]
     return Bench(machine, build, arrays, (n,)), references(shape, x, w, g)[2]
@@ -71,7 +73,7 @@ def bench(case: tuple, points: Points, back: bool, machine: Machine = HERE, symb
         read = memory[1].operand(plain)
         cut = winograd.schedule(machine, layer, points, read)[1]
         site, sink = Site(module, "conv", machine, temp), Sink(memory[0].flat.write)
-        return winograd.convolve(site, layer, cut, read, memory[2].operand(plain), sink)
+        return convolve(site, cut, read, memory[2].operand(plain), sink)
 
     return Bench(machine, build, [guarded(a) for a in (np.full_like(out, np.nan), source, w)], (n,)), expected
 

@@ -61,6 +61,7 @@ class GlobalVariable(Value):
     def __init__(self, module: Module, typ: Type, name: str) -> None: ...
 
 class Function(Value):
+    name: str
     attributes: Any
     linkage: str
     args: tuple[Value, ...]

@@ -9,8 +9,9 @@ from llvmlite import ir
 
 from stele.backend.llvm import nest
 from stele.backend.llvm.access import Address, Extent, Index, Near, Operand, Write, size_of
-from stele.backend.llvm.launch import Builder, i8, i64
+from stele.backend.llvm.launch import Builder, Launch, i8, i64
 from stele.backend.llvm.vectors import masked_load, masked_store, store_lanes
+from stele.ir.sizes import Dim
 from stele.kernel.machine import Machine
 
 
@@ -123,6 +124,11 @@ class Code(Builder):
         """The values after `carried = body(i, carried)` for `i` in `range(count)`."""
         return nest.fold(self, bound(count), carried, lambda i, acc: body(Int(self, i), acc))
 
+    def total(self, count: Number, place: Ref, apart: Number, lanes: int, mask: ir.Value | None = None) -> ir.Value:
+        """The sum of so many vectors, each `apart` elements behind the one before, first to last."""
+        return self.fold(count, [nest.zero(place.dtype, lanes)], lambda k, acc: [
+            self.fadd(acc[0], (place + k * apart).load(lanes, mask))])[0]
+
     def least(self, x: Number, y: Number) -> Int:
         return Int(self, nest.least(self, raw(x), raw(y)))
 
@@ -147,9 +153,26 @@ class Code(Builder):
         """The mask of the lanes `l < count`."""
         return nest.lanes_below(self, raw(count), lanes)
 
-    def numbers(self, table: ir.Value) -> Ref:
-        """A table of numbers."""
-        return Ref(self, table, i64)
+    def numbers(self, word: str, values: Sequence[int]) -> Ref:
+        """A constant table of numbers, which the kernel knows by a word."""
+        name = f"{self.function.name}.{word}"
+        return Ref(self, self.module.globals.get(name) or nest.table(self.module, name, values or [0]), i64)
+
+
+class Scratch:
+    """Memory of a thread's own: rooms end to end, as many as are asked for."""
+
+    def __init__(self, start: Ref) -> None:
+        self.start, self.bytes = start, 0
+
+    def room(self, size: int, dtype: ir.Type) -> Ref:
+        """One more, of so many bytes."""
+        self.bytes += size
+        return self.start.bytes(self.bytes - size).of(dtype)
+
+    def rooms(self, sizes: Sequence[int], dtype: ir.Type) -> list[Ref]:
+        """More, of so many bytes each."""
+        return [self.room(size, dtype) for size in sizes]
 
 
 @dataclass(frozen=True)
@@ -162,14 +185,15 @@ class Site:
     temp: Address
 
     @contextmanager
-    def kernel(self, suffix: str = "") -> Generator[tuple[Code, Ref, Int, ir.Value]]:
+    def kernel(self, suffix: str = "") -> Generator[tuple[Code, Scratch, Int, ir.Value]]:
         """A kernel being written: `(b, scratch, task, first)`, where `first` is true for the thread's first task."""
         with nest.kernel(self.module, self.name + suffix, Code) as (b, _, scratch, task, first):
-            yield b, Ref(b, scratch, i8), Int(b, task), first
+            yield b, Scratch(Ref(b, scratch, i8)), Int(b, task), first
 
-    def table(self, word: str, values: Sequence[int]) -> ir.Value:
-        """A constant table of i64."""
-        return nest.table(self.module, f"{self.name}.{word}", values or [0])
+    def launch(self, suffix: str, tasks: Dim, scratch: Scratch, packs: tuple[int, int] | None = None, parts: Dim = 1
+               ) -> Launch:
+        """The start of a kernel that is written."""
+        return Launch(self.name + suffix, tasks, scratch.bytes, packs, parts)
 
     def room(self, b: Code, k: int, dtype: ir.Type) -> Ref:
         """Where temporary `k` begins."""
@@ -207,11 +231,6 @@ def place(b: Code, operand: Operand, index: Numbers, dtype: ir.Type) -> Ref:
     assert operand.plain is not None
     offset = sum(b.int(i) * stride for i, stride in zip(index, operand.plain.strides))
     return Ref(b, operand.plain.base(b, b.ctx), dtype) + offset
-
-
-def rooms(scratch: Ref, sizes: Sequence[int], dtype: ir.Type) -> list[Ref]:
-    """Rooms of so many bytes, end to end."""
-    return [scratch.bytes(sum(sizes[:k])).of(dtype) for k in range(len(sizes))]
 
 
 def memory(count: int, dtype: ir.Type) -> int:

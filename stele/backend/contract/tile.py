@@ -1,14 +1,15 @@
 """The register-blocked tile every contraction runs on, and the cost function that picks its shape."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from llvmlite import ir
 
 from stele.backend.contract import amx
-from stele.backend.contract.code import Code, Ref, Vectors
+from stele.backend.contract.code import Code, Int, Number, Ref, Vectors
 from stele.backend.llvm.access import Builder, Extent, size_of
 from stele.backend.llvm.nest import multiply_add, prefetch_lines, splat, zero
 from stele.kernel.machine import Machine
@@ -58,6 +59,15 @@ class Tile:
         """Bytes of an element in a panel."""
         return 2 * self.pieces or size_of(self.dtype)
 
+    @contextmanager
+    def ready(self, b: Code) -> Generator[None]:
+        """The tile registers, if sums are there, have their shapes meanwhile."""
+        if self.pieces:
+            amx.begin(b)
+        yield
+        if self.pieces:
+            amx.end(b)
+
     def room(self, width: int, depth: int = 1) -> int:
         """Elements of memory that a panel takes, `width` across."""
         return width * depth * self.bytes // size_of(self.dtype)
@@ -81,6 +91,19 @@ class Tile:
         """The step for operands in memory: left elements `across` apart from `row` on, right ones from `column` on."""
         return self.step(b, acc, lambda r: splat(b, (row + r * across).load(), self.lanes),
                          lambda v: (column + v * self.lanes).load(self.lanes))
+
+    def sums(self, b: Code, depth: Number, left: Ref, right: Ref, pitch: int, near: bool = False,
+             acc: Vectors | None = None) -> Vectors:
+        """The sums of a depth, added to those before: left operands lie row by row, right ones `pitch` elements apart,
+        and are asked for early unless they are near."""
+        def step(k: Int, acc: Vectors) -> Vectors:
+            row, column = left + k * self.rows, right + k * pitch
+            self.ahead(row)
+            if not near:
+                self.soon(column, pitch)
+            return self.multiply(b, acc, row, column)
+
+        return b.fold(depth, self.zeros() if acc is None else acc, step)
 
     def ahead(self, row: Ref) -> None:
         """Asks for the left operand of some steps after `row`: what the machine foresees ends with a page."""

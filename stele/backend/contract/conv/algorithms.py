@@ -21,6 +21,8 @@ from stele.backend.contract.conv import (
     winograd,
     winograd_weight,
 )
+from stele.backend.contract.conv.engine import Schedule, convolve
+from stele.backend.contract.conv.gradient import gradient
 from stele.backend.contract.conv.layer import Layer, backward, forward
 from stele.backend.contract.conv.points import F2, F4
 from stele.backend.contract.conv.stencil import Conv
@@ -36,71 +38,64 @@ WRITTEN = 38.0
 def convolution(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, w: Operand, write: Write,
                 near: Near, temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of `y = x * w`: `x` (n, c, h, w), `w` (o, c / groups, kh, kw), `write` (n, o, h' * w')."""
-    return _layer(Site(module, name, machine, temp), conv, forward(conv), x, w, Sink(write, near), precision)
+    return _layer(Site(module, name, machine, temp), forward(conv), is_small(conv), x, w, Sink(write, near), precision)
 
 
 def input_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, g: Operand, w: Operand, write: Write,
                    near: Near, temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of the gradient of x: `g` (n, o, h', w'), `w` as in `convolution`, `write` (n, c, h * w)."""
-    return _layer(Site(module, name, machine, temp), conv, backward(conv), g, w, Sink(write, near), precision)
+    return _layer(Site(module, name, machine, temp), backward(conv), is_small(conv), g, w, Sink(write, near), precision)
 
 
 def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, x: Operand, g: Operand, write: Write,
                     temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of the gradient of w (o, c / groups, kh, kw) from `x` (n, c, h, w) and `g` (n, o, h', w')."""
     site, sink = Site(module, name, machine, temp), Sink(write)
+    plain = lambda: direct_weight.schedule(machine, conv, (x, g))
     if precision != "strict" and is_small(conv):
         price, cut = winograd_weight.schedule(machine, conv, F4, (x, g))
-        small = cut.sums * size_of(conv.dtype) <= 4 * machine.l2
-        direct_price = _least(machine, forward(conv), [price], lambda: direct_weight.schedule(machine, conv, (x, g))[0])
-        choice = (direct_price, "direct"), (price, "winograd4")
-        if small and machine.choices.choose(f"convolution weight {conv}", choice)[1] != "direct":
-            return winograd_weight.gradient(site, conv, cut, x, g, sink)
+        if cut.sums * size_of(conv.dtype) <= 4 * machine.l2:
+            direct_price = _least(machine, forward(conv), [price], lambda: plain()[0])
+            choice = (direct_price, "direct"), (price, "winograd4")
+            if machine.choices.choose(f"convolution weight {conv}", choice)[1] != "direct":
+                return gradient(site, cut, x, g, sink)
     if depthwise_weight.fits(machine, conv, (x, g)):
         price, cut = depthwise_weight.schedule(machine, conv)
-        choice = (direct_weight.schedule(machine, conv, (x, g))[0], "direct"), (price, "depthwise")
+        choice = (plain()[0], "direct"), (price, "depthwise")
         if machine.choices.choose(f"convolution weight {conv}", choice)[1] == "depthwise":
             return depthwise_weight.gradient(site, conv, cut, x, g, sink)
     conv, x, g = lines.cut_weight(machine, conv, x, g)
-    return direct_weight.gradient(site, conv, direct_weight.schedule(machine, conv, (x, g))[1], x, g, sink)
+    return gradient(site, direct_weight.schedule(machine, conv, (x, g))[1], x, g, sink)
 
 
-def _layer(site: Site, conv: Conv, layer: Layer, source: Operand, weight: Operand, sink: Sink, precision: Precision
+def _layer(site: Site, layer: Layer, small: bool, source: Operand, weight: Operand, sink: Sink, precision: Precision
            ) -> tuple[list[Launch], list[Temp]]:
     """The kernels of a convolution in one direction."""
     machine = site.machine
     layer, source, sink = lines.cut_layer(machine, layer, source, sink)
-    packing, taps = partial(_packing, machine, layer, weight), prod(layer.kernel)
-    others: dict[str, tuple[float, object]] = {}
-    if precision != "strict" and is_small(conv):
-        found = {points: winograd.schedule(machine, layer, points, source) for points in (F2, F4)}
-        others = {f"winograd{points.side}": (price + packing(points.count ** 2), cut)
-                  for points, (price, cut) in found.items()}
+    packing, taps = partial(_packing, machine, layer, weight), layer.taps
+    cuts: dict[str, tuple[float, Schedule | depthwise.Schedule]] = {}
+    if pointwise.fits(layer, source):
+        cuts["pointwise"] = pointwise.schedule(machine, layer, precision)
+    for points in (F2, F4) if precision != "strict" and small else ():
+        price, cut = winograd.schedule(machine, layer, points, source)
+        cuts[f"winograd{points.side}"] = price + packing(points.count ** 2), cut
     if tile_registers.fits(machine, layer, precision):
         price, cut = tile_registers.schedule(machine, layer, source)
-        others["tiles"] = price + packing(taps * PIECES // 2), cut
+        cuts["tiles"] = price + packing(taps * PIECES // 2), cut
     if depthwise.fits(layer, source):
-        others["depthwise"] = depthwise.schedule(machine, layer)
-    if pointwise.fits(layer, source):
-        plans = {"pointwise": pointwise.schedule(machine, layer, precision), **others}
-    else:
-        known = [price for price, _ in others.values()]
-        price = _least(machine, layer, known, lambda: direct.schedule(machine, layer, source)[0]) if others else 0.0
-        plans = {"direct": (price + packing(taps), None), **others}
-    prices = [(price, name) for name, (price, _) in plans.items()]
+        cuts["depthwise"] = depthwise.schedule(machine, layer)
+    prices = [(price, name) for name, (price, _) in cuts.items()]
+    if "pointwise" not in cuts:
+        others = [price for price, _ in prices]
+        price = _least(machine, layer, others, lambda: direct.schedule(machine, layer, source)[0]) if others else 0.0
+        prices = [(price + packing(taps), "direct"), *prices]
     question = f"convolution {layer}{'' if weight.steady else ' anew'}"
-    chosen = machine.choices.choose(question, prices)[1] if others else prices[0][1]
-    match plans[chosen][1]:
-        case winograd.Schedule() as cut:
-            return winograd.convolve(site, layer, cut, source, weight, sink)
-        case tile_registers.Schedule() as cut:
-            return tile_registers.convolve(site, layer, cut, source, weight, sink)
-        case depthwise.Schedule() as cut:
-            return depthwise.convolve(site, layer, cut, source, weight, sink)
-        case pointwise.Schedule() as cut:
-            return pointwise.convolve(site, layer, cut, source, weight, sink)
-        case _:
-            return direct.convolve(site, layer, direct.schedule(machine, layer, source)[1], source, weight, sink)
+    chosen = machine.choices.choose(question, prices)[1] if len(prices) > 1 else prices[0][1]
+    cut = direct.schedule(machine, layer, source)[1] if chosen == "direct" else cuts[chosen][1]
+    if isinstance(cut, depthwise.Schedule):
+        return depthwise.convolve(site, layer, cut, source, weight, sink)
+    return convolve(site, cut, source, weight, sink)
 
 
 def _packing(machine: Machine, layer: Layer, weight: Operand, points: int) -> float:

@@ -207,19 +207,20 @@ class _Depthwise:
         layer, cut, stencil = self.layer, self.schedule, self.layer.stencil
         every = layer.groups * layer.width
         blocks = -(-every // cut.channels)
+        size = 0 if self.weight.plain else memory(layer.depth * layer.taps, layer.dtype)
         with self.site.kernel() as (b, scratch, task, _):
+            room = scratch.room(size, layer.dtype)
             image, block, band = b.split(task, blocks, cut.bands)
             first, top = block * cut.channels, band * cut.band
             with b.loop(first, b.least(every, first + cut.channels)) as channel:
-                weights = self._weights(b, channel, scratch.of(layer.dtype))
+                weights = self._weights(b, channel, room)
                 end = b.least(stencil.rows, top + cut.band)
                 with b.loop(top, end, cut.steps.rows) as y, b.loop(0, stencil.width, self.lanes) as x, \
                         b.if_else(self._is_inside(b, y, x)) as (inside, beside):
                     for way, is_edge in ((inside, False), (beside, True)):
                         with way:
                             self._step(b, (image, channel, y, x), weights, is_edge)
-        size = 0 if self.weight.plain else memory(layer.depth * layer.taps, layer.dtype)
-        return Launch(self.site.name, Count(blocks * cut.bands, ((layer.batch, 1),)), size)
+        return self.site.launch("", Count(blocks * cut.bands, ((layer.batch, 1),)), scratch)
 
     def _weights(self, b: Code, channel: Int, scratch: Ref) -> Callable[[Number, Pair], ir.Value]:
         """`weights(s, (ky, kx))`: an element for source channel s of the group in all lanes."""

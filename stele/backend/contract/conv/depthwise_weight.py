@@ -84,7 +84,7 @@ class _Gradient:
         conv, cut, lanes = self.conv, self.schedule, self.lanes
         none = zero(conv.dtype, lanes)
         with self.site.kernel() as (b, scratch, channel, _):
-            sums = scratch.of(conv.dtype)
+            sums = scratch.room(memory(round_up(cut.steps.taps, lanes), conv.dtype), conv.dtype)
             for shifts in cut.passes:
                 taps = cut.taps(shifts)
                 acc = b.fold(b.extent(conv.batch), [none] * len(taps),
@@ -94,7 +94,7 @@ class _Gradient:
                     (sums + k).store(sum_lanes(b, [*part, *[none] * (lanes - len(part))]))
                 for k, tap in enumerate(taps):
                     self.sink.put(b, (channel, b.int(0), *map(b.int, tap.kernel)), None, None, (sums + k).load())
-        return Launch(self.site.name, Count(conv.outputs), memory(round_up(cut.steps.taps, lanes), conv.dtype))
+        return self.site.launch("", Count(conv.outputs), scratch)
 
     def _image(self, b: Code, at: tuple[Int, Int], shifts: Sequence[int], acc: Vectors) -> Vectors:
         """What one image adds to the taps of some columns: some rows at once, then those that are left one by one."""

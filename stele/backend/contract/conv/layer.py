@@ -6,12 +6,11 @@ from math import prod
 
 from llvmlite import ir
 
-from stele.backend.contract.code import Code, Int, Number, Numbers, Ref, Site, read
+from stele.backend.contract.code import Code, Int, Number, Numbers, Ref, read
 from stele.backend.contract.conv.stencil import Conv, Stencil, backward_stencil, forward_stencil
 from stele.backend.contract.panels import Panel
 from stele.backend.contract.tile import Tile
-from stele.backend.llvm.access import Builder, Count, Extent, Index, Operand, Plain, Temp, size_of
-from stele.backend.llvm.launch import Launch
+from stele.backend.llvm.access import Builder, Extent, Index, Operand, Plain
 from stele.kernel.choice import images
 
 
@@ -41,6 +40,10 @@ class Layer:
         """Elements of a kernel."""
         return prod(self.kernel)
 
+    def packed(self, tile: Tile) -> int:
+        """Elements of the weights of a block of channels; packing may overrun them by `lanes` rows."""
+        return tile.rows * (self.depth * self.taps + tile.lanes)
+
 
 def forward(conv: Conv) -> Layer:
     """The layer that makes y from x."""
@@ -56,40 +59,14 @@ def backward(conv: Conv) -> Layer:
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights as `[group][block][source channel][kernel element][row]`: a block has as many rows as the tile."""
+    """Weights as they are packed, block by block: `[source channel][kernel element][row]`, as many rows as the tile."""
 
     layer: Layer
     operand: Operand
     tile: Tile
 
-    @property
-    def size(self) -> int:
-        """Elements of one block; packing may overrun it by `lanes` rows."""
-        return self.tile.rows * (self.layer.depth * self.layer.taps + self.tile.lanes)
-
-    @property
-    def buffer(self) -> int:
-        """Bytes of scratch that packing takes."""
-        return self.tile.lanes * self.tile.lanes * size_of(self.layer.dtype) if self._dense() is not None else 0
-
-    @property
-    def blocks(self) -> int:
-        """Blocks of a group."""
-        return -(-self.layer.width // self.tile.rows)
-
-    def kernel(self, site: Site) -> tuple[Launch, Temp]:
-        """Packs all into temporary 0; a task is one block."""
-        layer = self.layer
-        with site.kernel(".pack") as (b, scratch, task, _):
-            group, block = b.split(task, self.blocks)
-            to = site.room(b, 0, layer.dtype) + task * self.size
-            self.pack(b, group, block * self.tile.rows, to, scratch)
-        blocks = layer.groups * self.blocks
-        launch = Launch(f"{site.name}.pack", Count(blocks), self.buffer, packs=(1, 0))
-        return launch, Temp(Count(blocks * self.size * size_of(layer.dtype)))
-
     def pack(self, b: Code, group: Int, start: Int, to: Ref, scratch: Ref) -> None:
-        """One block of one group, target channels from `start` on."""
+        """One block of one group, target channels from `start` on; `scratch` has room for `lanes * lanes` elements."""
         dense = self._dense()
         if dense is not None:
             self._pack_dense(b, dense, group, start, to, scratch)

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from llvmlite import ir
 
-from stele.backend.contract.code import Code, Int, Number, Ref, Site
+from stele.backend.contract.code import Code, Int, Number, Ref
 from stele.backend.contract.conv.planes import Planes
 from stele.backend.contract.conv.points import Map, square
 from stele.backend.contract.conv.stencil import Stencil, Tap
@@ -64,25 +64,22 @@ class Patches:
             done += len(here)
         return found
 
-    def tables(self, site: Site, prefix: str = "") -> list[ir.Value]:
-        """The vectors as constants of the module, column by column."""
-        return [site.table(prefix + word, column) for word, column in zip(("places", "starts", "lanes"),
-                                                                          zip(*self.vectors))]
-
     def fill_cost(self, operand: Operand, points: int) -> float:
         """An estimate of what a channel takes on its way to the points, in units of one vector multiplication."""
         return self.planes.fill_cost(operand) + len(self.vectors) * (points * 6 + self.read ** 2 * 3)
 
     def fill(self, b: Code, operand: Operand, first: tuple[Int, Int], images: Number, row: Int, scratch: Ref,
-             tables: list[ir.Value], apply: Map, count: int, to: Ref, pitch: int) -> None:
+             apply: Map, count: int, to: Ref, pitch: int) -> None:
         """Channel `first[1]` of the images from `first[0]` on, rows of patches from `row` on: its values at point `k`,
         of `count x count`, come to lie at `k * pitch` elements after `to`, and up to a vector of anything after them.
         """
         planes, lanes = self.planes, self.planes.lanes
         planes.fill(b, operand, scratch, first, (images, 1), row)
+        words = (f"{word}{self.read}" for word in ("places", "starts", "lanes"))
+        tables = [b.numbers(word, column) for word, column in zip(words, zip(*self.vectors))]
         is_dense = all(bits & bits + 1 == 0 for _, _, bits in self.vectors)     # the next one writes over the rest
         with b.loop(0, len(self.vectors)) as q:
-            place, start, bits = ((b.numbers(words) + q).number() for words in tables)
+            place, start, bits = ((table + q).number() for table in tables)
             mask = b.bitcast(b.trunc(bits.value, ir.IntType(lanes)), ir.VectorType(i1, lanes))
             corner, target = scratch + place, to + start
 

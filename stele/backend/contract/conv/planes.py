@@ -78,6 +78,16 @@ class Planes:
         return tuple(tuple(used.index(tap.phase) * self.phase + tap.shift[0] * pitch + tap.shift[1] for tap in taps)
                      for taps in self.stencil.taps)
 
+    @property
+    def taps(self) -> int:
+        """Taps of all target phases."""
+        return sum(map(len, self.stencil.taps))
+
+    def tables(self, b: Code) -> tuple[Ref, Ref]:
+        """By tap of all target phases, where it reads; by phase, its first tap, and how many taps there are behind."""
+        starts = [sum(map(len, self.offsets[:f])) for f in range(len(self.offsets) + 1)]
+        return b.numbers("offsets", [x for phase in self.offsets for x in phase]), b.numbers("starts", starts)
+
     def bytes(self, channels: int, overrun: int) -> int:
         """Room for the planes of `channels` channels when readers run `overrun` elements past the last."""
         return round_up((channels * self.channel + overrun + self.image) * size_of(self.dtype), 64)
@@ -164,16 +174,15 @@ class Planes:
                     picked = regroup(b, vectors, lambda l, fx=phase[1]: divmod(l * step + fx, lanes))
                     (to + (line + x + number * self.phase)).store(picked)
 
-    def compact(self, b: Code, source: Ref, to: Ref, offsets: Ref, counts: Pair, room: int) -> None:
+    def compact(self, b: Code, source: Ref, to: Ref, counts: Pair, room: int) -> None:
         """Copies what each tap reads to `[channel][tap][room]`, target rows end to end, for (images, channels).
 
         A vector past the last is finite.
         """
-        lanes, width, taps = self.lanes, self.stencil.width, sum(map(len, self.stencil.taps))
-        with b.loop(0, counts[1]) as c, b.loop(0, taps) as t:
-            offset = (offsets + t).number()
-            plane = source + (c * self.channel + offset)
-            line = to + (c * taps + t) * room
+        lanes, width, (offsets, _) = self.lanes, self.stencil.width, self.tables(b)
+        with b.loop(0, counts[1]) as c, b.loop(0, self.taps) as t:
+            plane = source + (c * self.channel + (offsets + t).number())
+            line = to + (c * self.taps + t) * room
             (line + b.int(counts[0]) * self.band * width).store(zero(self.dtype, lanes))
             with b.loop(0, counts[0]) as n, b.loop(0, self.band) as q, b.loop(0, width, lanes) as x:
                 seen = plane + (n * self.image + q * self.stencil.pitch + x)

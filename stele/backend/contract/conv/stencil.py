@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from llvmlite import ir
@@ -105,6 +105,11 @@ class Stencil:
         if self.phases[1] > 1:
             return whole
         return max(self.width, whole - self.low[1], self.low[1] + min(self.source[1], whole - self.low[1]))
+
+    def flat(self, rows: int) -> Stencil:
+        """The same pixels in so many rows, where all are read as they lie, end to end."""
+        pixels = self.target[0] * self.target[1]
+        return replace(self, source=(rows, pixels // rows), target=(rows, pixels // rows))
 
 
 def forward_stencil(conv: Conv) -> Stencil:

@@ -6,15 +6,15 @@ from math import prod
 
 from llvmlite import ir
 
-from stele.backend.contract.code import Code, Int, Number, Ref, Sink, Site, memory, rooms
+from stele.backend.contract.code import Code, Int, Number, Ref, Scratch, Sink, memory
+from stele.backend.contract.conv.gradient import Band, Gradient
 from stele.backend.contract.conv.patches import Patches, tiled
 from stele.backend.contract.conv.planes import cuts, several
 from stele.backend.contract.conv.points import Maps, Points, square_in_loops
 from stele.backend.contract.conv.stencil import Conv
-from stele.backend.contract.tile import Price, Tile, best_tile
-from stele.backend.llvm.access import Count, Extent, Operand, Temp, size_of
-from stele.backend.llvm.launch import Launch
-from stele.backend.llvm.nest import round_up, zero
+from stele.backend.contract.tile import Price, best_tile
+from stele.backend.llvm.access import Operand, size_of
+from stele.backend.llvm.nest import round_up
 from stele.backend.llvm.vectors import transpose
 from stele.kernel.machine import Machine
 
@@ -25,18 +25,21 @@ LONGEST = 128
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """Products are made of the patches `x` and `g` of a band of some images at a time; `tile` is outputs x channels."""
+class WinogradWeight(Gradient):
+    """Products are made of the patches `x` and `g` of a band of some images at a time; `tile` is outputs x channels.
+    Sums lie as `[point][output][channel]`, values at the points as `[point][channel][patch]`.
+    """
 
-    tile: Tile
     x: Patches
     g: Patches
     points: Points
-    outputs: int
-    channels: int
 
     def __str__(self) -> str:
-        return f"{self.points}, tiles {self.tile}, {self.x.planes}"
+        return f"{self.points}, tiles {self.tile}, {self.planes}"
+
+    @property
+    def maps(self) -> Maps:
+        return Maps(self.tile.machine, self.points)
 
     @property
     def every(self) -> int:
@@ -49,27 +52,81 @@ class Schedule:
         return round_up(self.x.count, self.tile.lanes)
 
     @property
-    def part(self) -> int:
-        """Images of a task."""
-        return round_up(PART, self.x.planes.images)
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Outputs and channels, up to whole tiles."""
-        return round_up(self.outputs, self.tile.rows), round_up(self.channels, self.tile.columns)
+        return round_up(self.conv.outputs, self.tile.rows), round_up(self.conv.channels, self.tile.columns)
+
+    @property
+    def rows(self) -> int:
+        return self.conv.outputs
 
     @property
     def sums(self) -> int:
-        """Elements of a task's sums."""
         return self.every * prod(self.shape)
 
     def matrix(self, channels: int) -> int:
         """Elements of one point's values in some channels; stores overrun the last channel by less than a vector."""
         return channels * self.pitch + self.tile.lanes
 
+    @property
+    def rooms(self) -> tuple[int, ...]:
+        """Bytes of the planes of one channel, both operands at all points, one point of x turned."""
+        values = (*(self.every * self.matrix(n) for n in self.shape[::-1]), self.pitch * self.shape[1])
+        return (max(side.planes.bytes(1, side.planes.lanes) for side in (self.x, self.g)),
+                *(memory(n, self.conv.dtype) for n in values))
+
+    def add(self, band: Band) -> None:
+        b, (planes, x, g, turned), (outputs, channels) = band.b, band.rooms, self.shape
+        for side, operand, apply, to, count, room in (
+            (self.x, band.x, self.maps.source, x, self.conv.channels, channels),
+            (self.g, band.g, self.maps.cotangent, g, self.conv.outputs, outputs),
+        ):
+            with b.loop(0, count) as channel:
+                side.fill(b, operand, (band.image, channel), band.images, band.row, planes, apply, self.points.count,
+                          to + channel * self.pitch, self.matrix(room))
+        with b.loop(0, self.every) as point:
+            self._turn(b, x + point * self.matrix(channels), turned)
+            self._products(band, g + point * self.matrix(outputs), turned, band.sums + point * (outputs * channels))
+
+    def _turn(self, b: Code, x: Ref, turned: Ref) -> None:
+        """One point of x as `[patch][channel]`."""
+        lanes, channels = self.tile.lanes, self.shape[1]
+        with b.loop(0, channels, lanes) as c, b.loop(0, self.pitch, lanes) as p:
+            rows, to = x + (c * self.pitch + p), turned + (p * channels + c)
+            columns = transpose(b, [(rows + r * self.pitch).load(lanes) for r in range(lanes)])
+            for k, column in enumerate(columns):
+                (to + k * channels).store(column)
+
+    def _products(self, band: Band, left: Ref, right: Ref, sums: Ref) -> None:
+        """All sums over the patches at one point, added to those of the images before."""
+        b, tile, (outputs, channels), none = band.b, self.tile, self.shape, self.tile.zeros()[0]
+        with b.loop(0, channels, tile.columns) as c, b.loop(0, outputs, tile.rows) as o:
+            rows, columns = left + o * self.pitch, right + c
+            acc = b.fold(band.images * self.x.each, tile.zeros(), lambda t, acc: tile.multiply(
+                b, acc, rows + t, columns + t * channels, self.pitch))
+            tile.store(b, acc, sums + (o * channels + c), channels, lambda old: b.select(band.first, none, old))
+
+    def finish(self, b: Code, sums: Ref, row: Int, scratch: Scratch, sink: Sink) -> None:
+        """One output comes back from the points."""
+        conv, lanes, count, (outputs, channels) = self.conv, self.tile.lanes, self.points.count, self.shape
+        here = scratch.room(self.every * lanes * size_of(conv.dtype), conv.dtype)
+        with b.loop(0, conv.channels, lanes) as c:
+            with b.loop(0, self.every) as point:
+                (here + point * lanes).store(self.total(b, sums + (row * channels + point * (outputs * channels) + c)))
+            mask = b.below(conv.channels - c, lanes)
+
+            def write(y: Number, x: Number, value: ir.Value) -> None:
+                (here + y * (conv.kernel[1] * lanes) + x * lanes).store(value)
+
+            square_in_loops(self.maps.gradient, b, count,
+                            lambda y, x: (here + x * lanes + y * (count * lanes)).load(lanes), write)
+            with b.loop(0, prod(conv.kernel)) as tap:
+                y, x = b.split(tap, conv.kernel[1])
+                sink.put(b, (row, c, y, x), 1, mask, (here + tap * lanes).load(lanes))
+
 
 def schedule(machine: Machine, conv: Conv, points: Points, operands: tuple[Operand, Operand]
-             ) -> tuple[float, Schedule]:
+             ) -> tuple[float, WinogradWeight]:
     """The cheapest schedule, by estimate, with its price per image in vector multiplications."""
     lanes, low = machine.lanes(size_of(conv.dtype)), (conv.padding[0][0], conv.padding[1][0])
     x = tiled(conv.size, conv.target, low, points.side, points.count)
@@ -82,10 +139,11 @@ def schedule(machine: Machine, conv: Conv, points: Points, operands: tuple[Opera
 
 
 def _candidate(machine: Machine, conv: Conv, points: Points, operands: tuple[Operand, Operand], x: Patches,
-               g: Patches) -> tuple[float, Schedule]:
+               g: Patches) -> tuple[float, WinogradWeight]:
     """One schedule with its price per image."""
     tile = best_tile(Price(machine, conv.dtype, left=1.0, drain=6.0), (conv.outputs,), (conv.channels,), x.count)
-    found = Schedule(tile, x, g, points, conv.outputs, conv.channels)
+    part = round_up(PART, x.planes.images)
+    found = WinogradWeight(conv, tile, x.planes, part, x, g, points)
     every, size = found.every, size_of(conv.dtype)
     price = Price(machine, conv.dtype, drain=6.0 if found.sums * size <= machine.l2 else 14.0)
     cost = every * price.cost((tile.rows, tile.vectors), conv.outputs, conv.channels, x.count)
@@ -95,120 +153,4 @@ def _candidate(machine: Machine, conv: Conv, points: Points, operands: tuple[Ope
     held = every * found.pitch * (conv.outputs + conv.channels) * size
     if held > machine.l2 * 7 // 8:
         cost += values * (conv.outputs + conv.channels) * (8 if held <= 2 * machine.l2 else 24)
-    return cost * x.planes.bands / x.planes.images + found.sums / tile.lanes * 8 / found.part, found
-
-
-def gradient(site: Site, conv: Conv, cut: Schedule, x: Operand, g: Operand, sink: Sink
-             ) -> tuple[list[Launch], list[Temp]]:
-    """Appends the kernels of the gradient of w (o, c, 3, 3) from `x` (n, c, h, w) and `g` (n, o, h', w')."""
-    parts: tuple[tuple[Extent, int], ...] = ((conv.batch, cut.part),)
-    made = _Gradient(site, conv, cut, Maps(site.machine, cut.points), x, g, sink)
-    sums = Temp(Count(cut.sums * size_of(conv.dtype), parts))
-    return [made.multiply(parts), made.reduce()], [sums]
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where a task keeps: the planes of one channel, both operands at all points, one point of x turned."""
-
-    planes: Ref
-    x: Ref
-    g: Ref
-    turned: Ref
-
-
-@dataclass(frozen=True)
-class _Gradient:
-    """Sums lie as `[part][point][output][channel]`, values at the points as `[point][channel][patch]`."""
-
-    site: Site
-    conv: Conv
-    schedule: Schedule
-    maps: Maps
-    x: Operand
-    g: Operand
-    sink: Sink
-
-    def _rooms(self) -> list[int]:
-        """Bytes of the parts of scratch, in the order of `Places`."""
-        cut, (outputs, channels) = self.schedule, self.schedule.shape
-        return [max(side.planes.bytes(1, side.planes.lanes) for side in (cut.x, cut.g)),
-                *(memory(n, self.conv.dtype) for n in (
-                    cut.every * cut.matrix(channels), cut.every * cut.matrix(outputs), cut.pitch * channels))]
-
-    def multiply(self, parts: tuple[tuple[Extent, int], ...]) -> Launch:
-        """Sums of one part of the images, a few at a time."""
-        conv, cut, planes, sizes = self.conv, self.schedule, self.schedule.x.planes, self._rooms()
-        tables = [side.tables(self.site, f"{word}.") for side, word in zip((cut.x, cut.g), "xg")]
-        with self.site.kernel() as (b, scratch, task, _):
-            batch, begin = b.extent(conv.batch), task * cut.part
-            end = b.least(batch, begin + cut.part)
-            places = Places(*rooms(scratch, sizes, conv.dtype))
-            sums = self.site.room(b, 0, conv.dtype) + task * cut.sums
-            with b.loop(begin, end, planes.images) as image, b.loop(0, planes.stencil.rows, planes.band) as row:
-                images = planes.some(b, image, lambda: end)
-                self._evaluate(b, places, tables, image, images, row)
-                first = b.and_(image.equals(begin), row.equals(0))
-                with b.loop(0, cut.every) as point:
-                    self._turn(b, places, point)
-                    self._products(b, places, point, images * cut.x.each, sums, first)
-        return Launch(self.site.name, Count(1, parts), sum(sizes))
-
-    def _evaluate(self, b: Code, places: Places, tables: list[list[ir.Value]], image: Int, images: Int, row: Int
-                  ) -> None:
-        """All channels of both operands at the points."""
-        cut = self.schedule
-        for side, words, operand, apply, to, count, room in (
-            (cut.x, tables[0], self.x, self.maps.source, places.x, self.conv.channels, cut.shape[1]),
-            (cut.g, tables[1], self.g, self.maps.cotangent, places.g, self.conv.outputs, cut.shape[0]),
-        ):
-            with b.loop(0, count) as channel:
-                side.fill(b, operand, (image, channel), images, row, places.planes, words, apply, cut.points.count,
-                          to + channel * cut.pitch, cut.matrix(room))
-
-    def _turn(self, b: Code, places: Places, point: Int) -> None:
-        """One point of x as `[patch][channel]`."""
-        cut, lanes, channels = self.schedule, self.schedule.tile.lanes, self.schedule.shape[1]
-        source = places.x + point * cut.matrix(channels)
-        with b.loop(0, channels, lanes) as c, b.loop(0, cut.pitch, lanes) as p:
-            rows = source + (c * cut.pitch + p)
-            columns = transpose(b, [(rows + r * cut.pitch).load(lanes) for r in range(lanes)])
-            to = places.turned + (p * channels + c)
-            for k, column in enumerate(columns):
-                (to + k * channels).store(column)
-
-    def _products(self, b: Code, places: Places, point: Int, count: Int, sums: Ref, first: ir.Value) -> None:
-        """All sums over the patches at one point, added to those of the images before."""
-        cut, tile, (outputs, channels) = self.schedule, self.schedule.tile, self.schedule.shape
-        none = tile.zeros()[0]
-        left, to = places.g + point * cut.matrix(outputs), sums + point * (outputs * channels)
-        with b.loop(0, channels, tile.columns) as c, b.loop(0, outputs, tile.rows) as o:
-            rows, columns = left + o * cut.pitch, places.turned + c
-            place = to + (o * channels + c)
-            acc = b.fold(count, tile.zeros(), lambda t, acc: tile.multiply(
-                b, acc, rows + t, columns + t * channels, cut.pitch))
-            tile.store(b, acc, place, channels, lambda old: b.select(first, none, old))
-
-    def reduce(self) -> Launch:
-        """Adds the parts in order and comes back from the points; a task is one output."""
-        conv, cut, lanes, count = self.conv, self.schedule, self.schedule.tile.lanes, self.schedule.points.count
-        outputs, channels = cut.shape
-        with self.site.kernel(".sum") as (b, scratch, output, _):
-            parts, here = b.blocks(b.extent(conv.batch), cut.part), scratch.of(conv.dtype)
-            source = self.site.room(b, 0, conv.dtype) + output * channels
-            with b.loop(0, conv.channels, lanes) as c:
-                with b.loop(0, cut.every) as point:
-                    done = b.fold(parts, [zero(conv.dtype, lanes)], lambda part, acc: [b.fadd(acc[0], (
-                        source + (part * cut.sums + point * (outputs * channels) + c)).load(lanes))])
-                    (here + point * lanes).store(done[0])
-                mask = b.below(conv.channels - c, lanes)
-
-                def write(y: Number, x: Number, value: ir.Value) -> None:
-                    (here + y * (conv.kernel[1] * lanes) + x * lanes).store(value)
-
-                square_in_loops(self.maps.gradient, b, count,
-                                lambda y, x: (here + x * lanes + y * (count * lanes)).load(lanes), write)
-                with b.loop(0, prod(conv.kernel)) as tap:
-                    y, x = b.split(tap, conv.kernel[1])
-                    self.sink.put(b, (output, c, y, x), 1, mask, (here + tap * lanes).load(lanes))
-        return Launch(f"{self.site.name}.sum", Count(conv.outputs), cut.every * lanes * size_of(conv.dtype))
+    return cost * x.planes.bands / x.planes.images + found.sums / tile.lanes * 8 / part, found

@@ -7,14 +7,14 @@ from llvmlite import ir
 
 from stele.backend.base import Precision
 from stele.backend.contract import amx
-from stele.backend.contract.code import Code, Int, Number, Numbers, Ref, Sink, Site, memory, place, read, rooms
+from stele.backend.contract.code import Code, Int, Number, Numbers, Ref, Sink, Site, memory, place, read
 from stele.backend.contract.panels import Panel
 from stele.backend.contract.product.schedule import Gemm, Mode, Schedule, schedule
 from stele.backend.contract.reach import reach
 from stele.backend.contract.tile import Tile
 from stele.backend.llvm.access import Address, Count, Extent, Near, Operand, Temp, Write, size_of
 from stele.backend.llvm.launch import Launch, i64, new_function, pointer
-from stele.backend.llvm.nest import round_up, zero
+from stele.backend.llvm.nest import round_up
 from stele.ir.sizes import Dim
 from stele.kernel.machine import LINE, Machine
 
@@ -118,10 +118,10 @@ class Side:
             extent, depth = b.extent(self.extent), b.extent(spec.k)
             (batch, number), pitch = b.split(task, b.blocks(extent, self.width)), self.pitch(b)
             to = self.site.room(b, self.temp, spec.dtype) + task * products * pitch
-            self.pack(b, batch, to, (number * self.width, extent), (b.int(0), depth), scratch, pitch)
-        return Launch(f"{self.site.name}.pack{self.temp}", Count(1, self._panels),
-                      products * lanes * lanes * size_of(spec.dtype), packs=(self.axis - 1, self.temp),
-                      parts=Count(1, self._panels[:1]))
+            buffer = scratch.room(products * lanes * lanes * size_of(spec.dtype), spec.dtype)
+            self.pack(b, batch, to, (number * self.width, extent), (b.int(0), depth), buffer, pitch)
+        return self.site.launch(f".pack{self.temp}", Count(1, self._panels), scratch, (self.axis - 1, self.temp),
+                                Count(1, self._panels[:1]))
 
     def pack_some(self, b: Code, batch: Int, to: Ref, start: Int, count: Int, end: Int, deep: Span, buffer: Ref
                   ) -> None:
@@ -165,9 +165,8 @@ class _Product:
     def emit(self) -> Launch:
         spec, cut = self.spec, self.schedule
         self._write_drain()
-        with self.site.kernel() as (b, scratch, task, _):
-            if cut.tile.pieces:
-                amx.begin(b)
+        with self.site.kernel() as (b, scratch, task, _), cut.tile.ready(b):
+            rooms = scratch.rooms(self._rooms(), spec.dtype)
             m, n, k = (b.extent(e) for e in (spec.m, spec.n, spec.k))
             down, across = b.blocks(m, cut.m), b.blocks(n, cut.n)
             part, batch, i, j = b.split(task, b.extent(spec.batch), down, across)
@@ -178,16 +177,14 @@ class _Product:
                 k = b.least(k, start + cut.slice)
             corner = (part if cut.slice is not None else batch, i, j)
             if self._single:
-                self._block(b, scratch, batch, corner, (m, n, k), (start, k), start)
+                self._block(b, rooms, batch, corner, (m, n, k), (start, k), start)
             else:
                 past = b.either(start < k, k, start + 1)
                 with b.loop(start, past, cut.k) as k0:
-                    self._block(b, scratch, batch, corner, (m, n, k), (k0, b.least(k, k0 + cut.k)), start)
-            if cut.tile.pieces:
-                amx.end(b)
+                    self._block(b, rooms, batch, corner, (m, n, k), (k0, b.least(k, k0 + cut.k)), start)
         slices = () if cut.slice is None else ((spec.k, cut.slice),)
         terms = ((spec.batch, 1), (spec.m, cut.m), (spec.n, cut.n), *slices)
-        return Launch(self.site.name, Count(1, terms), sum(self._rooms()), parts=Count(1, terms[:1]))
+        return self.site.launch("", Count(1, terms), scratch, parts=Count(1, terms[:1]))
 
     @property
     def _single(self) -> bool:
@@ -218,12 +215,12 @@ class _Product:
                 round_up(cut.m * depth * tile.bytes, 64) if self.left.mode == "task" else self._tail(),
                 many * cut.n * depth * tile.bytes if self.right.mode == "task" else 0)
 
-    def _block(self, b: Code, scratch: Ref, batch: Int, corner: tuple[Int, Int, Int], ends: tuple[Int, Int, Int],
+    def _block(self, b: Code, rooms: list[Ref], batch: Int, corner: tuple[Int, Int, Int], ends: tuple[Int, Int, Int],
                deep: Span, start: Int) -> None:
         """One block of depth: pack what is the task's own, then all tiles."""
         cut, tile, (m, n, k), (i, j) = self.schedule, self.schedule.tile, ends, corner[1:]
         first, last = deep[0].equals(start), deep[1] >= k
-        buffer, sums, *packed = rooms(scratch, self._rooms(), self.spec.dtype)
+        buffer, sums, *packed = rooms
         rows, columns = b.least(cut.m, m - i), b.least(cut.n, n - j)
         for side, to, x, count, end in ((self.left, packed[0], i, rows, m), (self.right, packed[1], j, columns, n)):
             if side.mode == "task":
@@ -362,11 +359,10 @@ class _Partials:
     def reduce(self, sink: Sink) -> Launch:
         """Adds the slices, first to last; a task is one row."""
         spec, lanes = self.spec, self.site.machine.lanes(size_of(self.spec.dtype))
-        with self.site.kernel(".sum") as (b, _, row, _):
+        with self.site.kernel(".sum") as (b, scratch, row, _):
             n, slices = b.extent(spec.n), b.blocks(b.extent(spec.k), self.slice)
             with b.loop(0, n, lanes) as j:
                 mask = b.below(n - j, lanes)
-                done = b.fold(slices, [zero(spec.dtype, lanes)], lambda s, acc: [
-                    b.fadd(acc[0], self._place(b, s, row, j).load(lanes, mask))])
-                sink.put(b, (b.int(0), row, j), 2, mask, done[0])
-        return Launch(f"{self.site.name}.sum", Count(1, ((spec.m, 1),)), 0)
+                first, apart = self._place(b, b.int(0), row, j), b.extent(spec.m) * n
+                sink.put(b, (b.int(0), row, j), 2, mask, b.total(slices, first, apart, lanes, mask))
+        return self.site.launch(".sum", Count(1, ((spec.m, 1),)), scratch)
