@@ -6,6 +6,7 @@ import sys
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from operator import is_
 from threading import Barrier, Thread
 from typing import Any
@@ -319,6 +320,23 @@ def test_patterns_tell_apart_what_differs(name: str, monkeypatch: pytest.MonkeyP
     for a, b in zip(made, again, strict=True):
         for x, y in zip(a, b, strict=True):
             np.testing.assert_array_equal(x, y)
+
+
+def test_wirings_of_one_tree_are_told_apart() -> None:
+    """The same ops over the same types, in every wiring, an operand that several share among them; each several times."""
+    a, c = X, X[:1] + 3
+    given = {"a": a, "h": 1 / (1 + np.exp(-a)), "c": c}
+
+    def made(p: str, q: str, r: str, s: str) -> Any:        # names end here: nobody owns what lies between
+        x: dict[str, Any] = {"a": st.tensor(a), "c": st.tensor(c)}
+        x["h"] = st.sigmoid(x["a"])
+        return (x[p] + x[q]) / (x[r] * x[s] + 0.5)
+
+    wirings = list(product("ahc", repeat=4))
+    for k in RANDOM.permutation(np.repeat(np.arange(len(wirings)), 3)):
+        p, q, r, s = wirings[k]
+        exact = (given[p] + given[q]) / (given[r] * given[s] + 0.5)
+        np.testing.assert_allclose(made(*wirings[k]).numpy(), exact, rtol=1e-4, atol=1e-5, err_msg=str(wirings[k]))
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -149,10 +149,13 @@ walk."""
 
 
 def recognise(past: Evaluation, seen: Seen) -> None:
-    """Notes how to know an expression again whose evaluation is kept, if it is one result of calls that nobody owns."""
+    """Notes how to know an expression again whose evaluation is kept, if it is one result of calls that nobody owns, and
+    a tree: which operands are one value the pattern does not say.
+    """
     calls = [(k, call[0]) for k, _, call, _ in seen.calls]
     owners = [flags for _, flags, _, _ in seen.calls]
-    if past.results == [0] and len(calls) == len(seen.pending) and not any(owners[1:]) and not seen.first:
+    if past.results == [0] and len(calls) == len(seen.pending) and not any(owners[1:]) and not seen.first \
+            and len(set(seen.values)) == len(seen.values):
         found = past, (seen.key[0], owners[0]), calls
         PATTERNS[calls[0][1]] = [found, *PATTERNS.get(calls[0][1], ())][:FEW]
 

@@ -293,13 +293,18 @@ class Measuring:
         return all(c is not None and c >= rows and (bool(self.found.folds) or c == every) for c in covers)
 
     def store_index(self, v: Value) -> Index:
-        """Where on the way a result that others here need is stored: at an index that meets each element once."""
+        """Where on the way a result that others here need is stored: at an index that meets each element once, and is
+        met: a loop around it that may have no steps (an empty axis, an open size) would store nothing.
+        """
         rows = set(self.found.rows)
         every = set(self.found.stages[0].loops) | rows
+        passes = [s.loops for s in self.found.stages] + [f.loops for f in self.found.folds.values()]
         for index in (i for i, bounded in self.at[v].items() if not bounded):
             found = self.covering(v, index)
-            if found is not None and found >= rows and (self.found.folds or found == every) and \
-                    all(self.found.ranges[n] != 0 for n in every - found):      # a loop of no steps stores nothing
+            if found is None or not found >= rows or not (self.found.folds or found == every):
+                continue
+            beside = {n for loops in passes if found & set(loops) for n in loops} - found
+            if all(isinstance(steps := self.found.ranges[n], int) and steps for n in beside):
                 return index
         raise Unfit
 

@@ -21,7 +21,7 @@ class Cell:
 
     array: Array
     dtype: DType
-    exponent: Array | None = None       # what this is exp of
+    logarithm: Array | None = None      # its logarithm, where that is known though this may vanish
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -98,8 +98,9 @@ class Oracle:
             y = np.where(near, self.rng.random(y.shape) < 0.5, y)
         if not self.limits and dtypes[0].is_float and not isinstance(y, list) and np.shape(y) == numbers[0].shape:
             y = unlimited(kind, numbers[0], y)
-            if kind.name == "subtract" and cells[1:] == [1] and cells[0].exponent is not None:
-                y = np.expm1(cells[0].exponent)
+            known = cells[0].logarithm if isinstance(cells[0], Cell) else None
+            if known is not None and (kind.name == "log" or kind.name == "subtract" and cells[1:] == [1]):
+                y = known if kind.name == "log" else np.expm1(known)
             y = over_own_root(*numbers, y) if kind.name == "divide" or attributes.get("symbol") == "/" else y
         several = isinstance(y, list)
         made = y if several else [y]
@@ -108,8 +109,8 @@ class Oracle:
                 (shift := shifts(kind, numbers, attributes, y, dtypes[0])) is not None:
             made = [self.shifted(y, shift * epsilon(dtypes[0]))]
         found = [self.settled(np.asarray(a), d, kind.noise != "exact") for a, d in zip(made, results)]
-        if kind.name == "exp":
-            found[0].exponent = numbers[0]
+        if kind.name in ("exp", "sigmoid"):
+            found[0].logarithm = numbers[0] if kind.name == "exp" else -np.logaddexp(0, -numbers[0])
         return found
 
     def converted(self, c: Any, d: DType) -> Array:
