@@ -285,6 +285,7 @@ ERRORS: list[tuple[Callable[[], Any], str]] = [
     (lambda: conv_transpose1d(x(1, 3, 8), x(3, 4, 3), groups=2), r"groups divide, got \(1, 3, 8\)"),
     (lambda: conv_transpose1d(x(1, 3, 8), x(3, 4, 3), stride=2, output_padding=2), r"output_padding below one of"),
     (lambda: conv_transpose3d(x(1, 3, 2, 2, 2), x(3, 4, 1, 1, 1), padding=1), r"leaves nothing.*Use less padding"),
+    (lambda: conv_transpose2d(x(1, 3, 0, 9), x(3, 4, 5, 5)), "convolution of nothing.*a batch may be empty"),
     (lambda: conv_transpose1d(x(1, 3, 8, dtype=int32), x(3, 4, 3)), r"conv_transpose1d needs float.*got int32"),
     (lambda: max_pool2d(x(3, 8, 8), size=2),                  r"\(N, C, H, W\), got \(3, 8, 8\)"),
     (lambda: max_pool2d(x(1, 3, 8, 8), size=2, padding=2),    r"padding below the window size"),

@@ -62,6 +62,9 @@ def transposed(axes: int, x: Value, w: Value, stride: Each, padding: Each | Padd
                          f"got stride={stride}, dilation={dilation} and output_padding={more}")
     size = [(n - 1) * s - lo - hi + d * (k - 1) + m + 1
             for n, k, s, (lo, hi), m, d in zip(x.shape[2:], w.shape[2:], stride, sides, more, dilation)]
+    if any(map(is_empty, x.shape[2:])):
+        raise ShapeError(f"{name} of {show(x.shape)}: what has no elements on an axis is the convolution of nothing",
+                         hint="An image needs one pixel or more; a batch may be empty.")
     if any(map(is_empty, size)):
         raise ShapeError(f"{name} of {show(x.shape)} by {show(w.shape)} leaves nothing within padding={sides}",
                          hint="Use less padding.")

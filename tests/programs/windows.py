@@ -71,7 +71,7 @@ def convolution(*ranks: int, transposed: bool = False) -> Any:
     """Weights for x as images of as many axes as one of these, and how the window moves."""
     def make(g: Growth, x: str) -> Any:
         axes = g.ndim(x) - 2
-        g.need(axes in ranks and not g.is_open(x, 1))
+        g.need(axes in ranks and not g.is_open(x, 1) and (not transposed or all(g.shape(x)[2:])))
         channels = g.shape(x)[1]
         groups = g.choose([k for k in (1, 1, 1, 2, 3, 4, channels) if channels and channels % k == 0])
         kernel = [(1, 1, 1), (3, 3, 3), (2, 3, 3), (2, 5, 5), (3, 1, 4), (1, 7, 2)][g.integer(0, 5)][-axes:]
