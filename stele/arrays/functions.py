@@ -1,6 +1,7 @@
 """The functions of the public interface on tensors."""
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -34,6 +35,7 @@ from stele.ops import (
     generate,
     indexing,
     linear,
+    parts,
     pooling,
     shaping,
     statistics,
@@ -70,6 +72,8 @@ var, std                    = lift(statistics.var), lift(statistics.std)
 all, any                    = lift(statistics.all), lift(statistics.any)
 argmax, argmin              = lift(statistics.argmax), lift(statistics.argmin)
 matmul                      = lift(contraction.matmul)
+real, imag, conj            = lift(parts.real), lift(parts.imag), lift(parts.conj)
+angle, complex              = lift(parts.angle), lift(parts.complex)
 conv1d, conv_transpose1d    = lift(convolution.conv1d), lift(convolution.conv_transpose1d)
 conv2d, conv_transpose2d    = lift(convolution.conv2d), lift(convolution.conv_transpose2d)
 conv3d, conv_transpose3d    = lift(convolution.conv3d), lift(convolution.conv_transpose3d)
@@ -93,17 +97,18 @@ matrix_transpose            = lift(linear.swap_last)
 
 
 @public
-def full(shape: int | Sequence[int], value: float, dtype: DTypeLike | None = None, device: DeviceLike = None) -> Tensor:
+def full(shape: int | Sequence[int], value: builtins.complex, dtype: DTypeLike | None = None,
+         device: DeviceLike = None) -> Tensor:
     """A tensor that holds the number `value` everywhere, of a `shape`: a size, or a sequence of sizes.
 
-    Without a dtype it is the number's: float32, int64 or bool. A fraction is dropped for integers; raises DTypeError
-    for a number that the dtype does not hold.
+    Without a dtype it is the number's: float32, int64, bool or complex64. A fraction is dropped for integers; raises
+    DTypeError for a number that the dtype does not hold.
     It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
 
     >>> st.full((2,), 3.0).tolist(), st.full((2, 3), 7).dtype
     ([3.0, 3.0], int64)
     """
-    value = arguments.number(value, "value of full")
+    value = value if isinstance(value, builtins.complex) else arguments.number(value, "value of full")
     dtype = type_named(type(value) if dtype is None else dtype)
     return placed(filled(shapes.shape_of((shape,)), value, dtype), device)
 
@@ -133,7 +138,7 @@ def ones(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: Devi
 
 
 @public
-def full_like(x: TensorLike, value: float) -> Tensor:
+def full_like(x: TensorLike, value: builtins.complex) -> Tensor:
     """A tensor that holds the number `value` everywhere, in the shape and dtype of x, which may be an array or a list.
 
     A fraction is dropped for integers.
@@ -225,7 +230,7 @@ def eye(n: int, m: int | None = None, dtype: DTypeLike = "float32", device: Devi
 def from_numpy(array: Any) -> Tensor:
     """A tensor holding a copy of a NumPy `array`, in its dtype: float64 stays float64.
 
-    Raises DTypeError for a dtype that tensors do not have, such as complex128.
+    Raises DTypeError for a dtype that tensors do not have, such as strings.
 
     >>> x = np.array([1.0, 2.0])
     >>> y = st.from_numpy(x)

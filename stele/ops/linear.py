@@ -152,7 +152,8 @@ class Sum(Linear):
         return a + b
 
     def reference(self, x: Array) -> Array:
-        exact = x.sum(axis=self.axes, dtype=np.int64 if x.dtype.kind in "biu" else np.float64)
+        wide = np.int64 if x.dtype.kind in "biu" else np.complex128 if x.dtype.kind == "c" else np.float64
+        exact = x.sum(axis=self.axes, dtype=wide)
         return np.asarray(exact if x.dtype.kind in "biu" else exact.astype(x.dtype))
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
@@ -421,7 +422,8 @@ def pad_axis(x: Value, axis: int, low: Dim, high: Dim, gap: int = 0) -> Value:
 class Cast(Linear):
     """x as another dtype: float to integer truncates, to bool tests != 0.
 
-    NaN and floats that an integer dtype does not hold have one meaning everywhere, that of `whole_in`.
+    NaN and floats that an integer dtype does not hold have one meaning everywhere, that of `whole_in`. What real
+    numbers become of complex ones is their real part.
     """
 
     dtype: DType
@@ -431,6 +433,7 @@ class Cast(Linear):
         return x[0].with_dtype(self.dtype)
 
     def reference(self, x: Array) -> Array:
+        x = x.real if x.dtype.kind == "c" and self.dtype.kind not in "bc" else x
         if x.dtype.kind not in "biu" and self.dtype.kind in "iu":
             signed = whole_in(self.dtype)
             end, wide = 2.0 ** (signed.bits - 1), x.astype(np.float64)
@@ -460,7 +463,7 @@ def cast(x: Value, dtype: DType) -> Value:
     return x if x.dtype == dtype else Cast(dtype)(x)
 
 
-def full(shape: Shape, value: float | int | bool, dtype: DType) -> Value:
+def full(shape: Shape, value: complex, dtype: DType) -> Value:
     """An array that holds one number everywhere."""
     return broadcast(literal(value, dtype), shape)
 
