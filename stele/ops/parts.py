@@ -1,7 +1,7 @@
 """Complex numbers of their parts, and parts of complex numbers; the real part is what `Cast` makes of them."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +11,8 @@ from stele.ir.graph import Array, Op, Placed, Value
 from stele.ir.sizes import Dim
 from stele.ir.types import Type, broadcast_shapes, float32, promote
 from stele.ops.linear import Linear, along, broadcast, cast, zeros_like
+
+Function = Callable[[Array], Array]
 
 
 class Part(Linear):
@@ -133,6 +135,31 @@ def complex(x: Value, z: Value) -> Value:
     [(1+infj), (2+infj)]
     """
     return Complex()(x, z)
+
+
+def near_zero(x: Array, f: Function, near: Callable[[Array, Array], tuple[Array, Array]], far: Function) -> Array:
+    """f(x) of real numbers; of complex ones what `near` makes of the parts of those near 0, and `far` of others, where
+    NumPy loses the digits of small numbers, or has NaN."""
+    if x.dtype.kind != "c":
+        return f(x)
+    wide = x.astype(np.complex128)
+    re, im = near(wide.real, wide.imag)
+    return np.where(np.abs(x) < 0.5, Complex().reference(re, im), far(wide)).astype(x.dtype)
+
+
+def expm1_parts(x: Array, y: Array) -> tuple[Array, Array]:
+    """The parts of exp(x + iy) - 1."""
+    return np.expm1(x) * np.cos(y) - 2 * np.sin(y / 2) ** 2, np.exp(x) * np.sin(y)
+
+
+def log1p_parts(x: Array, y: Array) -> tuple[Array, Array]:
+    """The parts of log(1 + x + iy)."""
+    return np.log1p(x * (x + 2) + y * y) / 2, np.arctan2(y, x + 1)
+
+
+def log_of_next(z: Array) -> Array:
+    """log(1 + z), where the imaginary part keeps the sign of its zero."""
+    return np.log(Complex().reference(z.real + 1, z.imag))
 
 
 ALL: tuple[type[Op], ...] = (Imag, Conj, Angle, Complex)

@@ -12,7 +12,7 @@ from stele.ir.types import Type, bool_, float32
 from stele.ops.elementwise.arithmetic import Equal, LessEqual, Select
 from stele.ops.elementwise.base import FloatUnary, Operand, Unary, function
 from stele.ops.linear import cast, zeros_like
-from stele.ops.parts import conj
+from stele.ops.parts import conj, expm1_parts, log1p_parts, log_of_next, near_zero
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 
@@ -44,7 +44,7 @@ class Expm1(FloatUnary):
 
     of_complex: ClassVar[bool] = True
 
-    def reference(self, *x: Array) -> Array: return np.expm1(x[0])
+    def reference(self, *x: Array) -> Array: return near_zero(x[0], np.expm1, expm1_parts, lambda z: np.exp(z) - 1)
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.expm1(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return y + 1,
 
@@ -79,7 +79,7 @@ class Log1p(FloatUnary):
 
     of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (-0.9, 5)
-    def reference(self, *x: Array) -> Array: return np.log1p(x[0])
+    def reference(self, *x: Array) -> Array: return near_zero(x[0], np.log1p, log1p_parts, log_of_next)
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.log1p(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return reciprocal(x[0] + 1),
 
@@ -113,7 +113,7 @@ class Rsqrt(FloatUnary):
 
     of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (0.1, 5)
-    def reference(self, *x: Array) -> Array: return np.reciprocal(np.sqrt(x[0]))
+    def reference(self, *x: Array) -> Array: return x[0].dtype.type(1) / np.sqrt(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return 1 / s.sqrt(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return y * y * y * -0.5,
 
@@ -328,7 +328,7 @@ class Reciprocal(FloatUnary):
 
     of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (0.2, 5)
-    def reference(self, *x: Array) -> Array: return np.reciprocal(x[0])
+    def reference(self, *x: Array) -> Array: return x[0].dtype.type(1) / x[0]
     def scalar(self, s: Scalars[S], *x: S) -> S: return 1 / x[0]
     def partials(self, y: Value, *x: Value) -> Any: return -square(y),
 
