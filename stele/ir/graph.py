@@ -183,7 +183,7 @@ class Literal(Op):
     Type(dtype=float32, shape=(), device='cpu')
     """
 
-    value: complex
+    value: Any      # a Python number: float, int, bool or complex
     dtype: DType
     family: ClassVar[str] = "leaf"
 
@@ -295,7 +295,7 @@ def literal(value: object, like: DType | None = None) -> Value:
         return Constant(cast(Array, value))()
     own = number_dtype(value)
     like = own if like is None else like
-    number: Any = value.item() if isinstance(value, np.generic) else value
+    number: Any = cast(Any, value).item() if isinstance(value, np.generic) else value
     if not holds(like, number):
         raise unfit(number, like)
     if isinstance(number, complex):

@@ -11,14 +11,13 @@ from stele.errors import GraphError
 from stele.ir.graph import Graph, Op, Parameter, Value, parameter, walk
 from stele.ir.origin import NOWHERE, Origin, Where, inherit, lines
 from stele.ir.report import Report
-from stele.ir.types import DTYPES, DType, Shape, Type, float32
+from stele.ir.types import REAL, DType, Shape, Type, float32
 from stele.ir.verify import agree
 
 Match = Callable[[Value], Value | None]
 Example = Callable[[Value], Value] | Callable[[Value, Value], Value] | Callable[[Value, Value, Value], Value] | \
     Callable[[Value, Value, Value, Value], Value]
 FRESH: Where = frozenset((Origin("rewrite"),))
-REAL = tuple(d for d in DTYPES.values() if not d.is_complex)
 Table = dict[type[Op], dict[str, list["Rule"]]]
 """Rules by the root's op and the dtype of its last operand."""
 

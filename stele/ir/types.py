@@ -102,6 +102,7 @@ complex128 = DType("complex128", "c", 128)
 
 DTYPES = {d.name: d for d in (bool_, uint8, uint32, int32, int64, float16, bfloat16, float32, float64,
                               complex64, complex128)}
+REAL = tuple(d for d in DTYPES.values() if not d.is_complex)
 HOME = "cpu"             # the device where Python runs, and where arrays are unless something else is said
 MOST_BYTES = (1 << 62) - 1      # of any array, so that no index or count of bytes leaves an int64
 NUMPY = {name: np.dtype(name) for name in DTYPES if name != "bfloat16"}

@@ -433,7 +433,7 @@ class Cast(Linear):
         return x[0].with_dtype(self.dtype)
 
     def reference(self, x: Array) -> Array:
-        x = x.real if x.dtype.kind == "c" and self.dtype.kind not in "bc" else x
+        x = np.real(x) if x.dtype.kind == "c" and self.dtype.kind not in "bc" else x
         if x.dtype.kind not in "biu" and self.dtype.kind in "iu":
             signed = whole_in(self.dtype)
             end, wide = 2.0 ** (signed.bits - 1), x.astype(np.float64)

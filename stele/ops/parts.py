@@ -35,7 +35,7 @@ class Imag(Part):
     """The imaginary part of each element."""
 
     def type(self, *x: Type) -> Type: return x[0].with_dtype(x[0].dtype.real)
-    def reference(self, *x: Array) -> Array: return x[0].imag
+    def reference(self, *x: Array) -> Array: return np.imag(x[0])
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return Complex()(zeros_like(g), -g),
@@ -55,7 +55,7 @@ class Angle(Part):
     def type(self, *x: Type) -> Type: return x[0].with_dtype(x[0].dtype.real)
     def reference(self, *x: Array) -> Array: return np.asarray(np.angle(x[0]))
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]: return g * -1j / x[0],
-    def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None: return imag(dx[0] / x[0])
+    def jvp(self, d: Any, dx: Sequence[Any], y: Value, *x: Value) -> Value | None: return imag(dx[0] / x[0])
 
 
 class Complex(Part):
@@ -143,7 +143,7 @@ def near_zero(x: Array, f: Function, near: Callable[[Array, Array], tuple[Array,
     if x.dtype.kind != "c":
         return f(x)
     wide = x.astype(np.complex128)
-    re, im = near(wide.real, wide.imag)
+    re, im = near(np.real(wide), np.imag(wide))
     return np.where(np.abs(x) < 0.5, Complex().reference(re, im), far(wide)).astype(x.dtype)
 
 
@@ -159,7 +159,7 @@ def log1p_parts(x: Array, y: Array) -> tuple[Array, Array]:
 
 def log_of_next(z: Array) -> Array:
     """log(1 + z), where the imaginary part keeps the sign of its zero."""
-    return np.log(Complex().reference(z.real + 1, z.imag))
+    return np.log(Complex().reference(np.real(z) + 1, np.imag(z)))
 
 
 ALL: tuple[type[Op], ...] = (Imag, Conj, Angle, Complex)

@@ -4,6 +4,8 @@ A complex parameter of shape s is the same buffer seen as its parts, of shape (*
 `TABLE` says how each op acts on pairs; a host op has whole complex numbers, put together before it and taken apart
 behind it.
 """
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownVariableType=false
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -47,8 +47,8 @@ def test_creation_parts_and_looking() -> None:
 
 
 @pytest.mark.parametrize("ask", [
-    lambda z: z < z, lambda z: st.maximum(z, 1), lambda z: z.max(), lambda z: st.argmin(z),
-    lambda z: z.astype("float32"), lambda z: float(z[0]), lambda z: int(z[0]), lambda z: z // 2, lambda z: z % 2, lambda z: st.floor(z),
+    lambda z: z < z, lambda z: st.maximum(z, 1), lambda z: z.max(), lambda z: st.argmin(z), lambda z: st.floor(z),
+    lambda z: z.astype("float32"), lambda z: float(z[0]), lambda z: int(z[0]), lambda z: z // 2, lambda z: z % 2,
     lambda z: st.clip(z, 0, 1), lambda z: st.softmax(z), lambda z: z & z, lambda z: st.complex(z, z),
     lambda z: st.tensor([1j], dtype="float32"), lambda z: st.ones(2).__iadd__(z[:2]), lambda z: st.erf(z)])
 def test_what_complex_numbers_have_not_is_refused_and_said(ask: Any) -> None:
