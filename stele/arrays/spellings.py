@@ -35,17 +35,24 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "arrays":         ("xs",),
 }
 
+# What the array API standard, NumPy and PyTorch call functions that there are: another name for the same one.
+ALIASES: Mapping[str, str] = {
+    "cat": "concatenate", "concat": "concatenate", "row_stack": "vstack", "permute_dims": "permute",
+    "transpose": "permute", "movedim": "moveaxis", "swapdims": "swapaxes", "expand_dims": "unsqueeze",
+    "unbind": "unstack", "tensor_split": "array_split", "repeat_interleave": "repeat", "expand": "broadcast_to",
+    "mT": "matrix_transpose", "t": "permute",
+}
+METHOD_ALIASES: Mapping[str, str] = {
+}
+
 # A name that a room does not have, and what to write.
 FUNCTIONS: Mapping[str, str] = {
-    "cat": "st.concatenate([x, y], axis=0)", "concat": "st.concatenate([x, y], axis=0)", "clamp": "st.clip(x, 0, 1)",
-    "vstack": "st.concatenate([x, y], axis=0)", "hstack": "st.concatenate([x, y], axis=1)",
+    "clamp": "st.clip(x, 0, 1)",
     "mm": "x @ y", "bmm": "x @ y", "dot": "x @ y", "mul": "x * y", "sub": "x - y", "div": "x / y", "neg": "-x",
     "true_divide": "x / y", "eq": "x == y", "ne": "x != y", "lt": "x < y", "le": "x <= y", "gt": "x > y",
     "ge": "x >= y", "mod": "x % y", "fmod": "st.remainder(x, y)", "power": "x ** y", "absolute": "st.abs(x)",
-    "transpose": "st.permute(x, 1, 0)", "permute_dims": "st.permute(x, 1, 0)", "t": "x.T", "movedim": "st.moveaxis",
-    "expand": "st.broadcast_to(x, shape)", "expand_dims": "st.unsqueeze(x, 0)", "arctan": "st.atan(x)",
-    "masked_fill": "st.where(mask, value, x)", "amax": "st.max(x, axis)", "amin": "st.min(x, axis)",
-    "gather": "st.take(x, i, axis)", "index_select": "st.take(x, i, axis)", "norm": "st.sqrt(st.square(x).sum())",
+    "arctan": "st.atan(x)", "amax": "st.max(x, axis)", "amin": "st.min(x, axis)",
+    "norm": "st.sqrt(st.square(x).sum())",
     "array": "st.tensor(data)", "asarray": "st.tensor(data)", "as_tensor": "st.tensor(data)", "jit": "st.compile",
     "detach": "st.stop_gradient(x)", "invert": "~x", "bitwise_and": "x & y", "bitwise_or": "x | y",
     "manual_seed_all": "st.manual_seed(seed)", "seed": "st.manual_seed(seed)",

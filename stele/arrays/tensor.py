@@ -13,6 +13,7 @@ from weakref import ref
 import numpy as np
 
 from stele.arrays import shapes, spoken
+from stele.arrays.keys import is_simple, resolved
 from stele.arrays.looking import Looking
 from stele.arrays.opensize import plain
 from stele.arrays.spellings import METHODS, absent, argument
@@ -348,7 +349,17 @@ class Tensor(Looking):
 
     @public
     def __setitem__(self, key: Index, new: Any) -> None:
-        self.rebind(replaced(self, self.beside(new), key))
+        """Rebinds this tensor to itself with x[key] replaced by `new`, broadcast and cast to its dtype.
+
+        Where a key names an element twice the last one stays.
+        """
+        new = self.beside(new)
+        x, key = (self, key) if is_simple(key) else resolved(self, key, constant, new.ndim)
+        made = replaced(x, new, key)
+        self.rebind(made if x is self else made.reshape(self.shape))
+
+    def __getitem__(self, key: Index) -> Tensor:
+        return part(self, key) if is_simple(key) else part(*resolved(self, key, constant))
 
     # Gradients
 
@@ -435,7 +446,6 @@ class Tensor(Looking):
     __eq__, __ne__              = arithmetic(binary.equal), arithmetic(binary.not_equal)  # type: ignore[assignment]
     __neg__, __abs__            = arithmetic(binary.negative), lift(unary.absolute)
     __invert__                  = lift(unary.invert)
-    __getitem__                 = lift(indexing.index)
     __iadd__, __isub__          = rebinding(binary.add), rebinding(binary.subtract)
     __imul__, __itruediv__      = rebinding(binary.multiply), rebinding(binary.divide)
     __ifloordiv__, __imod__     = rebinding(binary.floor_divide), rebinding(binary.remainder)
@@ -512,7 +522,7 @@ class Tensor(Looking):
 
 # What an operand may be, what may stand in x[...], and what may name a dtype or a device.
 TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | complex
-Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | None
+Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | Sequence[Any] | None
 Index = Place | tuple[Place, ...]
 DTypeLike = DType | str | type[Any] | np.dtype[Any]
 DeviceLike = Device | str | None
@@ -521,7 +531,7 @@ spoken.publish(list(vars(Tensor).items()), __name__, "Tensor")
 for name in METHODS.keys() - vars(Tensor).keys():
     setattr(Tensor, name, absent("a tensor", name, METHODS))
 converted, moved = lift(astype), lift(linear.transfer)
-replaced = lift(indexing.set_index)
+part, replaced = lift(indexing.index), lift(indexing.set_index)
 
 
 def placed(v: Value, device: DeviceLike = None) -> Tensor:
