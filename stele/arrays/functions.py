@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from stele.arrays import shapes
-from stele.arrays.opensize import plain
+from stele.arrays.opensize import opened, plain
 from stele.arrays.spoken import publish
 from stele.arrays.tensor import (
     DeviceLike,
@@ -23,6 +23,8 @@ from stele.arrays.tensor import (
     tensor,
 )
 from stele.eager.evaluate import evaluate
+from stele.errors import DTypeError, ShapeError
+from stele.ir import types
 from stele.ir.door import public
 from stele.ir.sizes import Size
 from stele.ir.types import Type, int64
@@ -31,15 +33,18 @@ from stele.ops import (
     arguments,
     contraction,
     convolution,
+    diagonals,
     functional,
     generate,
-    indexing,
+    joining,
     linear,
     parts,
     pooling,
+    selecting,
     shaping,
     statistics,
 )
+from stele.ops import einsum as einsums
 from stele.ops.elementwise import binary, unary
 from stele.ops.linear import full as filled
 
@@ -85,15 +90,35 @@ normalize, layer_norm       = lift(functional.normalize), lift(functional.layer_
 pick, one_hot               = lift(functional.pick), lift(functional.one_hot)
 cross_entropy, mse          = lift(functional.cross_entropy), lift(functional.mse)
 binary_cross_entropy        = lift(functional.binary_cross_entropy)
-take, embedding             = lift(indexing.take), lift(indexing.embedding)
+take, embedding             = lift(selecting.take), lift(selecting.embedding)
+take_along_axis, gather     = lift(selecting.take_along_axis), lift(selecting.gather)
+index_select, index_add     = lift(selecting.index_select), lift(selecting.index_add)
+index_copy, index_fill      = lift(selecting.index_copy), lift(selecting.index_fill)
+index_put, masked_fill      = lift(selecting.index_put), lift(selecting.masked_fill)
+select, narrow              = arithmetic(selecting.select), lift(selecting.narrow)
 reshape, permute, swapaxes  = lift(shapes.reshape), lift(shapes.permute), lift(shaping.swapaxes)
+transpose, moveaxis, flip   = lift(shapes.transpose), lift(shaping.moveaxis), lift(shapes.flip)
 flatten, squeeze, unsqueeze = lift(shapes.flatten), lift(shaping.squeeze), lift(shapes.unsqueeze)
-concatenate, stack, split   = lift(shaping.concatenate), lift(shaping.stack), lift(shaping.split)
-pad, roll, repeat           = lift(shaping.pad), lift(shaping.roll), lift(shaping.repeat)
-moveaxis, flip, tril, triu  = lift(shaping.moveaxis), lift(shapes.flip), lift(shaping.tril), lift(shaping.triu)
+concatenate, stack, append  = lift(joining.concatenate), lift(joining.stack), lift(joining.append)
+hstack, vstack, dstack      = lift(joining.hstack), lift(joining.vstack), lift(joining.dstack)
+column_stack, block_diag    = lift(joining.column_stack), lift(joining.block_diag)
+atleast_1d, atleast_2d      = lift(joining.atleast_1d), lift(joining.atleast_2d)
+atleast_3d, unstack         = lift(joining.atleast_3d), lift(joining.unstack)
+split, array_split, chunk   = lift(joining.split), lift(joining.array_split), lift(joining.chunk)
+hsplit, vsplit, dsplit      = lift(joining.hsplit), lift(joining.vsplit), lift(joining.dsplit)
+insert, delete              = lift(joining.insert), lift(joining.delete)
+cartesian_prod              = lift(joining.cartesian_prod)
+combinations                = lift(joining.combinations)
+pad, roll, tile, rot90      = lift(shaping.pad), lift(shaping.roll), lift(shaping.tile), lift(shaping.rot90)
+fliplr, flipud, unfold      = lift(shaping.fliplr), lift(shaping.flipud), lift(shaping.unfold)
+unflatten, broadcast_arrays = lift(shaping.unflatten), lift(shaping.broadcast_arrays)
 broadcast_to                = lift(shapes.broadcast_to)
+tril, triu, diagonal        = lift(diagonals.tril), lift(diagonals.triu), lift(diagonals.diagonal)
+diag, diag_embed            = lift(diagonals.diag), lift(diagonals.diag_embed)
+einsum, kron, outer, inner  = lift(einsums.einsum), lift(einsums.kron), lift(einsums.outer), lift(einsums.inner)
 matrix_transpose            = lift(linear.swap_last)
 # fmt: on
+repeated = lift(shaping.repeat)
 
 
 @public
@@ -227,6 +252,83 @@ def eye(n: int, m: int | None = None, dtype: DTypeLike = "float32", device: Devi
 
 
 @public
+def repeat(x: TensorLike, repeats: int | Sequence[int] | Tensor, axis: int | None = None) -> Tensor:
+    """A tensor with each element of an axis as often as `repeats` says, one beside the other, as NumPy's repeat.
+
+    repeats is one number for all, or an array of one for each element. Without an axis x is taken flat. The length that
+    an array makes depends on its numbers, which are looked at: in a compiled function they have to be known. Raises
+    ShapeError for negative numbers and another number of them.
+
+    >>> st.repeat(st.tensor([[1, 2], [3, 4]]), 2, axis=1).tolist()
+    [[1, 1, 2, 2], [3, 3, 4, 4]]
+    >>> st.repeat(st.tensor([1, 2, 3]), [2, 0, 1]).tolist()
+    [1, 1, 3]
+    """
+    x, times = constant(x), constant(repeats) if isinstance(repeats, Tensor | np.ndarray | Sequence) else None
+    if times is None or times.size == 1:
+        return repeated(x, repeats if times is None else int(times), axis)
+    x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
+    counts = times.read("repeats of repeat", "Write x[i], with positions i that a program can make, or pass a number.")
+    if counts.shape != (x.shape[axis],) or (counts < 0).any():
+        raise ShapeError(f"repeat needs one number of 0 or more for each of {x.shape[axis]} elements, got {counts}")
+    return take(x, np.repeat(np.arange(counts.size), counts), axis=axis)
+
+
+@public
+def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
+    """The elements of x where `mask` is true, in row-major order, as a vector; both broadcast against each other.
+
+    Its length depends on numbers of the mask, which are looked at: in a compiled function it is refused. Raises
+    DTypeError for other than a bool mask.
+
+    >>> x = st.tensor([[1, 2], [3, 4]])
+    >>> st.masked_select(x, x > 1).tolist(), st.masked_select(x, st.tensor([True, False])).tolist()
+    ([2, 3, 4], [1, 3])
+    """
+    mask = constant(mask)
+    if mask.dtype != "bool":
+        raise DTypeError(f"masked_select needs a bool mask, got {mask.dtype}", hint="Write mask != 0.")
+    x, mask = broadcast_arrays(constant(x), mask)
+    return x[mask]
+
+
+@public
+def broadcast_shapes(*given: int | Sequence[int]) -> tuple[int, ...]:
+    """The shape that arrays of all the `given` shapes broadcast to. Raises ShapeError where they do not fit.
+
+    >>> st.broadcast_shapes((3, 1), (4,), 1)
+    (3, 4)
+    """
+    return tuple(map(opened, types.broadcast_shapes((), *(shapes.shape_of((shape,)) for shape in given))))
+
+
+@public
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, Tensor]:
+    """The rows and the columns of the lower triangle of a matrix (`n`, `m`): on and below diagonal `k`.
+
+    A matrix without m is square.
+
+    >>> [i.tolist() for i in st.tril_indices(2)]
+    [[0, 1, 1], [0, 0, 1]]
+    """
+    rows, columns = np.tril_indices(n, k, m)
+    return tensor(rows), tensor(columns)
+
+
+@public
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, Tensor]:
+    """The rows and the columns of the upper triangle of a matrix (`n`, `m`): on and above diagonal `k`.
+
+    A matrix without m is square.
+
+    >>> [i.tolist() for i in st.triu_indices(2)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
+    rows, columns = np.triu_indices(n, k, m)
+    return tensor(rows), tensor(columns)
+
+
+@public
 def from_numpy(array: Any) -> Tensor:
     """A tensor holding a copy of a NumPy `array`, in its dtype: float64 stays float64.
 
@@ -274,5 +376,5 @@ def eval(*tensors: Tensor) -> Any:
     return tensors[0] if len(tensors) == 1 else tensors
 
 
-publish(list(globals().items()), __name__)
+publish([(name, f) for name, f in globals().items() if name != "repeated"], __name__)
 __all__ = [name for name, f in globals().items() if getattr(f, "__module__", "") == __name__]  # pyright: ignore[reportUnsupportedDunderAll]

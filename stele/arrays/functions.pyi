@@ -1,6 +1,5 @@
 """The functions of the public interface on tensors."""
 # Written by tools/make_stubs.py.
-import builtins
 from collections.abc import Sequence
 from typing import Any
 from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike
@@ -189,8 +188,7 @@ def reciprocal(x: TensorLike) -> Tensor:
 def abs(x: TensorLike) -> Tensor:
     """The absolute value of x, in its dtype; the least integer of a dtype stays as it is, since nothing else fits.
 
-    Of complex numbers it is the distance from 0, a real number, which overflows only where it does not fit itself. The
-    derivative at 0 is 0, as in PyTorch.
+    The derivative at 0 is 0, as in PyTorch.
 
     >>> st.abs(st.tensor([-2.5, 0.0, 1.0])).tolist()
     [2.5, 0.0, 1.0]
@@ -200,13 +198,10 @@ def abs(x: TensorLike) -> Tensor:
 def sign(x: TensorLike) -> Tensor:
     """The sign of x in its own dtype: -1, 0 or 1; a NaN stays. The derivative is 0.
 
-    Of a complex number it is the number of absolute value 1 in its direction, x / abs(x), and 0 of 0 (the array API
-    standard's rule), which has a derivative. Raises DTypeError for bools.
+    Raises DTypeError for bools.
 
     >>> st.sign(st.tensor([-2.5, -0.0, 7.0])).tolist()
     [-1.0, 0.0, 1.0]
-    >>> st.sign(st.tensor([3 + 4j, 0.0]))
-    tensor([0.6+0.8j, 0. +0.j ], dtype=complex64)
     """
 def floor(x: TensorLike) -> Tensor:
     """The largest whole number not above x, in the dtype of x; integers stay as they are. The derivative is 0.
@@ -540,40 +535,6 @@ def matmul(x: TensorLike, w: TensorLike) -> Tensor:
     >>> st.matmul(st.zeros((8, 2, 3)), st.zeros((3, 5))).shape
     (8, 2, 5)
     """
-def real(x: TensorLike) -> Tensor:
-    """The real part of each element, in the dtype of the parts: float32 of complex64. Real numbers stay as they are.
-
-    >>> st.real(st.tensor([1 + 2j, 3.0])).tolist()
-    [1.0, 3.0]
-    """
-def imag(x: TensorLike) -> Tensor:
-    """The imaginary part of each element, in the dtype of the parts: float32 of complex64. Of real numbers it is 0.
-
-    >>> st.imag(st.tensor([1 + 2j, 3.0])).tolist()
-    [2.0, 0.0]
-    """
-def conj(x: TensorLike) -> Tensor:
-    """The complex conjugate of each element: its imaginary part is negated. Real numbers stay as they are.
-
-    >>> st.conj(st.tensor([1 + 2j, -3j])).tolist()
-    [(1-2j), (-0+3j)]
-    """
-def angle(x: TensorLike) -> Tensor:
-    """The angle of each element, in radians from -pi to pi: atan2(imag(x), real(x)), in the dtype of the parts.
-
-    Of real numbers it is 0, or pi where they are negative; integers become float32.
-
-    >>> st.angle(st.tensor([2.0, 3j, -1.0]))
-    tensor([0.       , 1.5707964, 3.1415927])
-    """
-def complex(x: TensorLike, z: TensorLike) -> Tensor:
-    """The complex numbers x + z * 1j of their parts, broadcast: complex128 where one is float64, else complex64.
-
-    Nothing is computed, so that infinities and zeros of either sign stay. Raises DTypeError for complex parts.
-
-    >>> st.complex(st.tensor([1.0, 2.0]), float("inf")).tolist()
-    [(1+infj), (2+infj)]
-    """
 def conv1d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding: int | Sequence[int | Sequence[int]] |
         str=0, dilation: int | Sequence[int]=1, groups: int=1) -> Tensor:
     """The cross-correlation of signals x (N, C, L) with kernels `w` (O, C/groups, K): (N, O, OL).
@@ -836,17 +797,100 @@ def embedding(table: TensorLike, i: TensorLike) -> Tensor:
     >>> st.embedding(table, st.tensor([2, 0, 2])).tolist()
     [[2.0, 2.5], [0.0, 0.5], [2.0, 2.5]]
     """
-def reshape(x: TensorLike, *sizes: int | Sequence[int]) -> Tensor:
-    """The same elements in row-major order under another shape, given as one sequence or as several `sizes`.
+def take_along_axis(x: TensorLike, i: TensorLike, axis: int=-1) -> Tensor:
+    """The elements at positions `i` along an axis, of as many axes as x: y[a, b] = x[a, i[a, b]] for axis 1 of two.
 
-    One size may be -1: what is left. Raises ShapeError where the numbers of elements differ, or two sizes are -1.
+    Other axes broadcast; negative positions count from the end. What `argsort` gives along an axis, this takes. Raises
+    ShapeError for another number of axes, DTypeError for other than integers and, when run, IndexOutOfRange.
+
+    >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
+    >>> st.take_along_axis(x, st.tensor([[2, 0], [-1, 1]]), axis=1).tolist()
+    [[3, 1], [6, 5]]
+    """
+def gather(x: TensorLike, axis: int, i: TensorLike) -> Tensor:
+    """The elements at positions `i` along an axis (PyTorch's gather): as `take_along_axis`, of as much of x as i names.
+
+    Other axes of i may be shorter than those of x, whose rest is not looked at; nothing broadcasts.
+
+    >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
+    >>> st.gather(x, 1, st.tensor([[2, 0]])).tolist()
+    [[3, 1]]
+    """
+def index_select(x: TensorLike, axis: int, i: TensorLike) -> Tensor:
+    """The elements `i` of an axis, a vector of positions: `take` with PyTorch's order of arguments.
+
+    >>> st.index_select(st.tensor([[1, 2], [3, 4]]), 1, st.tensor([1])).tolist()
+    [[2], [4]]
+    """
+def index_add(x: TensorLike, axis: int, i: TensorLike, source: TensorLike, alpha: float=1) -> Tensor:
+    """The array with `alpha` times the parts of `source` added to its elements `i` of an axis, in order.
+
+    source has the shape of x with as many elements along the axis as i, a vector. The dtype is that of x. Raises
+    DTypeError for positions other than integers and, when run, IndexOutOfRange.
+
+    >>> st.index_add(st.zeros(3), 0, st.tensor([1, 1]), st.tensor([1.0, 2.0])).tolist()
+    [0.0, 3.0, 0.0]
+    """
+def index_copy(x: TensorLike, axis: int, i: TensorLike, source: TensorLike) -> Tensor:
+    """The array with its elements `i` of an axis replaced by the parts of `source`; the last of those that name one.
+
+    source broadcasts to the shape of x with as many elements along the axis as i, a vector.
+
+    >>> st.index_copy(st.zeros(3), 0, st.tensor([2, 0]), st.tensor([1.0, 2.0])).tolist()
+    [2.0, 0.0, 1.0]
+    """
+def index_fill(x: TensorLike, axis: int, i: TensorLike, value: float) -> Tensor:
+    """The array with its elements `i` of an axis replaced by the number `value`.
+
+    >>> st.index_fill(st.zeros((2, 2)), 1, st.tensor([1]), 5).tolist()
+    [[0.0, 5.0], [0.0, 5.0]]
+    """
+def index_put(x: TensorLike, indices: Sequence[TensorLike], values: TensorLike, accumulate: bool=False) -> Tensor:
+    """The array with x[indices] replaced by `values`, or with them added if they are to `accumulate`.
+
+    `indices` are integer arrays of the first axes that broadcast against each other. As `x[i, j] = values` of a copy:
+    the last of those that name one element stays; if they accumulate, all count.
+
+    >>> st.index_put(st.zeros(3), (st.tensor([1, 1]),), st.tensor([1.0, 2.0]), accumulate=True).tolist()
+    [0.0, 3.0, 0.0]
+    """
+def masked_fill(x: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor:
+    """The array with the number `value` where `mask`, which broadcasts to its shape, is true; in the dtype of x.
+
+    Raises DTypeError for other than a bool mask, ShapeError for a value of more than one element.
+
+    >>> st.masked_fill(st.tensor([1.0, 2.0]), st.tensor([True, False]), 0).tolist()
+    [0.0, 2.0]
+    """
+def select(conditions: Sequence[TensorLike], choices: Sequence[TensorLike], default: TensorLike=0) -> Tensor:
+    """The element of the first of the `choices` whose condition is true, else of `default` (NumPy's select).
+
+    `conditions`, bool arrays, and choices are lists of one length; all broadcast, and choices meet in one dtype.
+
+    >>> x = st.arange(5)
+    >>> st.select([x < 2, x > 3], [x, x * 10], default=-1).tolist()
+    [0, 1, -1, -1, 40]
+    """
+def narrow(x: TensorLike, axis: int, start: int, length: int) -> Tensor:
+    """The `length` elements of an axis from `start` on, which may count from the end (PyTorch's narrow).
+
+    Raises BadKey where they do not lie within the axis.
+
+    >>> st.narrow(st.arange(5), 0, 1, 3).tolist()
+    [1, 2, 3]
+    """
+def reshape(x: TensorLike, shape: int | Sequence[int], *more: int | Sequence[int], copy: bool | None=None) -> Tensor:
+    """The same elements in row-major order under another `shape`, given as one sequence or as this size and `more`.
+
+    One size may be -1: what is left. Values never change, so it is all the same whether they are to be a `copy`. Raises
+    ShapeError where the numbers of elements differ, or two sizes are -1.
 
     >>> x = st.arange(6)
     >>> st.reshape(x, (2, 3)).tolist(), st.reshape(x, 3, -1).shape
     ([[0, 1, 2], [3, 4, 5]], (3, 2))
     """
-def permute(x: TensorLike, *axes: int | Sequence[int]) -> Tensor:
-    """The array with its axes in the order of `axes`, one sequence or several numbers; reversed without them.
+def permute(x: TensorLike, axes: int | Sequence[int]=(), *more: int | Sequence[int]) -> Tensor:
+    """The array with its axes in the order of `axes`, one sequence or this number and `more`; reversed without them.
 
     Axis k of the result is axis axes[k] of x. Raises ShapeError unless each axis is named once.
 
@@ -861,6 +905,31 @@ def swapaxes(x: TensorLike, a: int, b: int) -> Tensor:
 
     >>> st.swapaxes(st.zeros((2, 3, 5)), 0, -1).shape
     (5, 3, 2)
+    """
+def transpose(x: TensorLike, *axes: int | Sequence[int]) -> Tensor:
+    """The array with two axes exchanged, or with all of its `axes` in another order; reversed without any.
+
+    Two numbers are the axes to exchange, as PyTorch's; as many as there are axes are the order, as NumPy's.
+
+    >>> x = st.zeros((2, 3, 5))
+    >>> st.transpose(x, 0, 2).shape, x.transpose(1, 2, 0).shape, x.transpose().shape
+    ((5, 3, 2), (3, 5, 2), (5, 3, 2))
+    """
+def moveaxis(x: TensorLike, source: int | Sequence[int], target: int | Sequence[int]) -> Tensor:
+    """The array with the axis `source` moved to the place `target`, or several to several; others keep their order.
+
+    Raises ShapeError for axes that x does not have, that are named twice, and for more of the one than of the other.
+
+    >>> images = st.zeros((8, 32, 32, 3))
+    >>> st.moveaxis(images, -1, 1).shape, st.moveaxis(images, (0, 3), (3, 0)).shape
+    ((8, 3, 32, 32), (3, 32, 32, 8))
+    """
+def flip(x: TensorLike, axis: int | Sequence[int] | None=None) -> Tensor:
+    """The array with the order along one axis, several, or all of them reversed.
+
+    >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
+    >>> st.flip(x).tolist(), st.flip(x, axis=1).tolist()
+    ([[6, 5, 4], [3, 2, 1]], [[3, 2, 1], [6, 5, 4]])
     """
 def flatten(x: TensorLike, start: int=0, end: int=-1) -> Tensor:
     """The array with the axes from `start` to `end`, both included, as one; of no axes it becomes (1,).
@@ -889,10 +958,11 @@ def unsqueeze(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
     >>> st.unsqueeze(x, 0).shape, st.unsqueeze(x, (0, -1)).shape
     ((1, 2, 3), (1, 2, 3, 1))
     """
-def concatenate(xs: Sequence[TensorLike], axis: int=0) -> Tensor:
+def concatenate(xs: Sequence[TensorLike], axis: int | None=0) -> Tensor:
     """The arrays `xs`, a list of one or more, one behind the other along an axis; dtypes meet as in `add`.
 
-    Raises ShapeError for no arrays, and where shapes differ along another axis.
+    Without an axis their elements in row-major order. Raises ShapeError for no arrays, and where shapes differ along
+    another axis.
 
     >>> x = st.tensor([[1, 2], [3, 4]])
     >>> st.concatenate([x, x[:1]]).tolist(), st.concatenate([x, x], axis=-1).shape
@@ -906,6 +976,66 @@ def stack(xs: Sequence[TensorLike], axis: int=0) -> Tensor:
     >>> st.stack([st.tensor([1, 2]), st.tensor([3, 4])], axis=1).tolist()
     [[1, 3], [2, 4]]
     """
+def append(x: TensorLike, values: TensorLike, axis: int | None=None) -> Tensor:
+    """The array with `values` behind it along an axis; without one the elements of both in row-major order.
+
+    >>> st.append(st.tensor([1, 2]), st.tensor([[3], [4]])).tolist()
+    [1, 2, 3, 4]
+    """
+def hstack(xs: Sequence[TensorLike]) -> Tensor:
+    """The arrays `xs` beside each other: along the second axis, vectors along their own.
+
+    >>> st.hstack([st.tensor([1, 2]), st.tensor([3])]).tolist()
+    [1, 2, 3]
+    """
+def vstack(xs: Sequence[TensorLike]) -> Tensor:
+    """The arrays `xs` below each other, vectors as rows: along the first axis.
+
+    >>> st.vstack([st.tensor([1, 2]), st.tensor([[3, 4], [5, 6]])]).tolist()
+    [[1, 2], [3, 4], [5, 6]]
+    """
+def dstack(xs: Sequence[TensorLike]) -> Tensor:
+    """The arrays `xs` behind each other: along the third axis, as `atleast_3d` makes them.
+
+    >>> st.dstack([st.zeros(2), st.ones(2)]).shape
+    (1, 2, 2)
+    """
+def column_stack(xs: Sequence[TensorLike]) -> Tensor:
+    """The vectors `xs` as columns of a matrix; arrays of more axes beside them.
+
+    >>> st.column_stack([st.tensor([1, 2]), st.tensor([3, 4])]).tolist()
+    [[1, 3], [2, 4]]
+    """
+def block_diag(*xs: TensorLike) -> Tensor:
+    """The matrices `xs` along the diagonal of one, with zeros elsewhere; a vector is a row, a number (1, 1).
+
+    >>> st.block_diag(st.tensor([[1, 2]]), st.tensor(3)).tolist()
+    [[1, 2, 0], [0, 0, 3]]
+    """
+def atleast_1d(*xs: TensorLike) -> Any:
+    """The arrays `xs` with one axis or more: a number becomes (1,). Of one array it is one, of several a tuple.
+
+    >>> st.atleast_1d(st.tensor(3)).shape
+    (1,)
+    """
+def atleast_2d(*xs: TensorLike) -> Any:
+    """The arrays `xs` with two axes or more: a vector becomes a row (1, n). Of one array it is one, of several a tuple.
+
+    >>> st.atleast_2d(st.zeros(3)).shape
+    (1, 3)
+    """
+def atleast_3d(*xs: TensorLike) -> Any:
+    """The arrays `xs` with three axes or more: (n,) becomes (1, n, 1), and (n, m) becomes (n, m, 1), as in NumPy.
+
+    >>> st.atleast_3d(st.zeros(3)).shape, st.atleast_3d(st.zeros((2, 3))).shape
+    ((1, 3, 1), (2, 3, 1))
+    """
+def unstack(x: TensorLike, axis: int=0) -> tuple[Tensor, ...]:
+    """The parts of an array along an axis, which they lose, as a tuple: the inverse of `stack`.
+
+    >>> [part.tolist() for part in st.unstack(st.tensor([[1, 2], [3, 4]]), axis=1)]
+    [[1, 3], [2, 4]]
+    """
 def split(x: TensorLike, size: int | Sequence[int], axis: int=0) -> tuple[Tensor, ...]:
     """The parts of an array along an axis, as a tuple: of `size` elements each, or of the sizes that it lists.
 
@@ -916,42 +1046,156 @@ def split(x: TensorLike, size: int | Sequence[int], axis: int=0) -> tuple[Tensor
     >>> [part.shape for part in st.split(st.zeros((2, 5)), (1, 4), axis=1)]
     [(2, 1), (2, 4)]
     """
-def pad(x: TensorLike, widths: Sequence[int | Sequence[int]], value: float=0.0) -> Tensor:
-    """The array with `value` around it: `widths` has a pair (before, behind), or one number for both, for each axis.
+def array_split(x: TensorLike, sections: int | Sequence[int], axis: int=0) -> tuple[Tensor, ...]:
+    """The array in so many `sections` along an axis, the first ones longer by one, or cut before each place it lists.
 
-    x and the value meet in one dtype as in `add`, but 0, the default, takes that of x. Raises ShapeError for another
-    number of pairs, and for negative widths.
+    NumPy's array_split, PyTorch's tensor_split; `split` takes the sizes of parts.
+
+    >>> [part.tolist() for part in st.array_split(st.arange(5), 2)]
+    [[0, 1, 2], [3, 4]]
+    >>> [part.tolist() for part in st.array_split(st.arange(5), [1, 3])]
+    [[0], [1, 2], [3, 4]]
+    """
+def chunk(x: TensorLike, chunks: int, axis: int=0) -> tuple[Tensor, ...]:
+    """The array in as many parts as `chunks` along an axis, or fewer: all but the last have ceil(n / chunks) elements.
+
+    >>> [part.tolist() for part in st.chunk(st.arange(5), 3)]
+    [[0, 1], [2, 3], [4]]
+    """
+def hsplit(x: TensorLike, sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """The array in equal `sections` along its second axis (a vector along its own), or cut before the places it lists.
+
+    Raises ShapeError where the axis does not divide.
+
+    >>> [part.shape for part in st.hsplit(st.zeros((2, 4)), 2)]
+    [(2, 2), (2, 2)]
+    """
+def vsplit(x: TensorLike, sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """The array, of two axes or more, in equal `sections` along its first, or cut before the places it lists.
+
+    Raises ShapeError where the axis does not divide.
+
+    >>> [part.shape for part in st.vsplit(st.zeros((4, 2)), [1])]
+    [(1, 2), (3, 2)]
+    """
+def dsplit(x: TensorLike, sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """The array in equal `sections` along its third axis, or cut before the places it lists.
+
+    Raises ShapeError where the axis does not divide.
+
+    >>> [part.shape for part in st.dsplit(st.zeros((2, 2, 4)), 2)]
+    [(2, 2, 2), (2, 2, 2)]
+    """
+def insert(x: TensorLike, i: Any, values: TensorLike, axis: int | None=None) -> Tensor:
+    """The array with `values` put in before its elements `i` of an axis, an int, a list or a slice (NumPy's insert).
+
+    Without an axis x is taken flat. values are cast to the dtype of x and broadcast. Raises BadKey for a place that
+    there is not.
+
+    >>> st.insert(st.tensor([1, 2, 3]), 1, 9).tolist()
+    [1, 9, 2, 3]
+    >>> st.insert(st.zeros((2, 2)), [0, 2], st.ones((2, 1)), axis=1).tolist()
+    [[1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0]]
+    """
+def delete(x: TensorLike, i: Any, axis: int | None=None) -> Tensor:
+    """The array without its elements `i` of an axis, an int, a list or a slice (NumPy's delete); flat without an axis.
+
+    Raises BadKey for a place that there is not.
+
+    >>> st.delete(st.arange(5), [0, -1]).tolist(), st.delete(st.zeros((2, 3)), 1, axis=1).shape
+    ([1, 2, 3], (2, 2))
+    """
+def cartesian_prod(*xs: TensorLike) -> Tensor:
+    """Every choice of one element of each of the vectors `xs`, as rows; of one vector that vector.
+
+    >>> st.cartesian_prod(st.tensor([1, 2]), st.tensor([3, 4])).tolist()
+    [[1, 3], [1, 4], [2, 3], [2, 4]]
+    """
+def combinations(x: TensorLike, r: int=2, with_replacement: bool=False) -> Tensor:
+    """Every choice of `r` elements of a vector in their order, as rows; `with_replacement` one may stand several times.
+
+    >>> st.combinations(st.tensor([1, 2, 3])).tolist()
+    [[1, 2], [1, 3], [2, 3]]
+    """
+def pad(x: TensorLike, widths: Sequence[int | Sequence[int]], value: float=0.0, mode: str='constant') -> Tensor:
+    """The array with something around it: `widths` has a pair (before, behind), or one number for both, for each axis.
+
+    `mode` "constant" puts the number `value` there, "edge" or "replicate" the nearest element, "reflect" the elements
+    from there backwards, "symmetric" the same with the edge twice, "wrap" or "circular" those of the other end. x and
+    the value meet in one dtype as in `add`, but 0, the default, takes that of x. Raises ShapeError for another number
+    of pairs, for negative widths and for an axis of nothing to repeat, OptionError for another mode.
 
     >>> st.pad(st.tensor([[1, 2]]), [(0, 1), (2, 0)], value=9).tolist()
     [[9, 9, 1, 2], [9, 9, 9, 9]]
+    >>> st.pad(st.tensor([1, 2, 3]), [(2, 1)], mode="reflect").tolist()
+    [3, 2, 1, 2, 3, 2]
     """
-def roll(x: TensorLike, shift: int, axis: int) -> Tensor:
+def roll(x: TensorLike, shift: int | Sequence[int], axis: int | Sequence[int] | None=None) -> Tensor:
     """The array moved along an axis by `shift` places; what leaves at the end enters at the start.
 
-    A shift may be negative, or longer than the axis.
+    Several axes each by their shift, or all by one; without an axis the elements in row-major order. A shift may be
+    negative, or longer than the axis. Raises ShapeError for more shifts than axes.
 
-    >>> st.roll(st.arange(5), 2, 0).tolist(), st.roll(st.arange(5), -1, 0).tolist()
+    >>> st.roll(st.arange(5), 2, 0).tolist(), st.roll(st.arange(5), -1).tolist()
     ([3, 4, 0, 1, 2], [1, 2, 3, 4, 0])
+    >>> st.roll(st.arange(4).reshape(2, 2), (1, 1), (0, 1)).tolist()
+    [[3, 2], [1, 0]]
     """
-def repeat(x: TensorLike, times: int, axis: int) -> Tensor:
-    """The array with each element of an axis `times` times, one beside the other, as NumPy's repeat.
+def tile(x: TensorLike, repetitions: int | Sequence[int]) -> Tensor:
+    """The array beside itself along each axis, as often as `repetitions` say: of the last axes, more add axes in front.
 
-    >>> st.repeat(st.tensor([[1, 2], [3, 4]]), 2, axis=1).tolist()
-    [[1, 1, 2, 2], [3, 3, 4, 4]]
+    >>> st.tile(st.tensor([1, 2]), 2).tolist(), st.tile(st.tensor([[1, 2]]), (2, 1)).tolist()
+    ([1, 2, 1, 2], [[1, 2], [1, 2]])
     """
-def moveaxis(x: TensorLike, source: int, target: int) -> Tensor:
-    """The array with the axis `source` moved to the place `target`; the others keep their order.
+def rot90(x: TensorLike, k: int=1, axes: Sequence[int]=(0, 1)) -> Tensor:
+    """The array turned by 90 degrees, `k` times, in the plane of two `axes`: from the first towards the second.
 
-    >>> images = st.zeros((8, 32, 32, 3))
-    >>> st.moveaxis(images, -1, 1).shape
-    (8, 3, 32, 32)
+    Raises ShapeError unless axes are two that x has.
+
+    >>> st.rot90(st.tensor([[1, 2], [3, 4]])).tolist()
+    [[2, 4], [1, 3]]
     """
-def flip(x: TensorLike, axis: int | Sequence[int] | None=None) -> Tensor:
-    """The array with the order along one axis, several, or all of them reversed.
+def fliplr(x: TensorLike) -> Tensor:
+    """The array with the order along its second axis reversed. Raises ShapeError for fewer than two axes.
 
-    >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
-    >>> st.flip(x).tolist(), st.flip(x, axis=1).tolist()
-    ([[6, 5, 4], [3, 2, 1]], [[3, 2, 1], [6, 5, 4]])
+    >>> st.fliplr(st.tensor([[1, 2], [3, 4]])).tolist()
+    [[2, 1], [4, 3]]
+    """
+def flipud(x: TensorLike) -> Tensor:
+    """The array with the order along its first axis reversed. Raises ShapeError for a number.
+
+    >>> st.flipud(st.tensor([[1, 2], [3, 4]])).tolist()
+    [[3, 4], [1, 2]]
+    """
+def unfold(x: TensorLike, axis: int, size: int, step: int=1) -> Tensor:
+    """The windows of `size` elements along an axis, one every `step`, as a new last axis (PyTorch's Tensor.unfold).
+
+    Nothing is copied where a program reads them. Raises ShapeError where not one window fits.
+
+    >>> st.unfold(st.arange(5), 0, 3, step=2).tolist()
+    [[0, 1, 2], [2, 3, 4]]
+    """
+def unflatten(x: TensorLike, axis: int, sizes: Sequence[int]) -> Tensor:
+    """The array with an axis as several, of these `sizes`, one of which may be -1: what is left.
+
+    >>> st.unflatten(st.zeros((2, 6)), 1, (3, -1)).shape
+    (2, 3, 2)
+    """
+def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
+    """The arrays `xs`, each repeated to the shape that all of them broadcast to, as a tuple.
+
+    Raises ShapeError where the shapes do not fit.
+
+    >>> [x.shape for x in st.broadcast_arrays(st.zeros((3, 1)), st.zeros(4))]
+    [(3, 4), (3, 4)]
+    """
+def broadcast_to(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
+    """The array repeated to a `shape` by NumPy's rule: along axes of length 1, and along new ones in front.
+
+    Nothing is copied where a program reads it. Raises ShapeError where the shapes do not fit.
+
+    >>> st.broadcast_to(st.tensor([1, 2]), (3, 2)).tolist()
+    [[1, 2], [1, 2], [1, 2]]
     """
 def tril(x: TensorLike, k: int=0) -> Tensor:
     """The lower triangle of x: zeros above diagonal `k` of its last two axes (0 the main one, 1 the one above it).
@@ -969,13 +1213,69 @@ def triu(x: TensorLike, k: int=0) -> Tensor:
     >>> st.triu(st.ones((2, 3), dtype="int64"), k=1).tolist()
     [[0, 1, 1], [0, 0, 1]]
     """
-def broadcast_to(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
-    """The array repeated to a `shape` by NumPy's rule: along axes of length 1, and along new ones in front.
+def diagonal(x: TensorLike, offset: int=0, axis1: int=0, axis2: int=1) -> Tensor:
+    """The elements x[i, i + `offset`] of the matrices on two axes, `axis1` and `axis2`, as a new last axis.
 
-    Nothing is copied where a program reads it. Raises ShapeError where the shapes do not fit.
+    Raises ShapeError for axes that x does not have, or that are one.
 
-    >>> st.broadcast_to(st.tensor([1, 2]), (3, 2)).tolist()
-    [[1, 2], [1, 2], [1, 2]]
+    >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
+    >>> st.diagonal(x).tolist(), st.diagonal(x, offset=1).tolist(), st.diagonal(x, offset=-1).tolist()
+    ([1, 5], [2, 6], [4])
+    """
+def diag(x: TensorLike, k: int=0) -> Tensor:
+    """Of a vector the matrix that has it on diagonal `k`, of a matrix its diagonal k (0 the main one, 1 above it).
+
+    Raises ShapeError for another number of axes.
+
+    >>> st.diag(st.tensor([1, 2])).tolist(), st.diag(st.tensor([[1, 2], [3, 4]]), k=1).tolist()
+    ([[1, 0], [0, 2]], [2])
+    """
+def diag_embed(x: TensorLike, offset: int=0, axis1: int=-2, axis2: int=-1) -> Tensor:
+    """Matrices with the last axis of x on the diagonal `offset`, and zeros elsewhere.
+
+    They stand on the axes `axis1` and `axis2` of the result. Raises ShapeError for axes that it does not have.
+
+    >>> st.diag_embed(st.tensor([1, 2]), offset=1).tolist()
+    [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
+    """
+def einsum(equation: Any, *operands: Any) -> Tensor:
+    """The sum of products that an `equation` says: "ij,jk->ik" is a matrix product, "ij->j" sums columns.
+
+    Each of the `operands` has a letter for each axis; axes of one letter go along together, those that the result does
+    not name are summed. Without -> the result has the letters that stand once, in the order of the alphabet; `...` are
+    axes that broadcast; a letter twice in one operand is its diagonal; axes of length 1 broadcast. NumPy's other form,
+    einsum(x, [0, 1], y, [1, 2], [0, 2]), works too. Several operands are multiplied two at a time, by the path of
+    fewest products (every one of up to 8 operands is looked at). Operands meet in one dtype, that of the result; bools
+    say whether any product is true. Raises ShapeError where axes of one letter differ, and for letters that do not fit.
+
+    >>> x, y = st.arange(6.0).reshape(2, 3), st.ones((3, 4))
+    >>> st.einsum("ij,jk->ik", x, y).shape, st.einsum("ij->j", x).tolist(), st.einsum("ii", st.eye(3)).tolist()
+    ((2, 4), [3.0, 5.0, 7.0], 3.0)
+    >>> st.einsum("...ij,...jk", st.ones((5, 2, 3)), y).shape
+    (5, 2, 4)
+    """
+def kron(x: TensorLike, z: TensorLike) -> Tensor:
+    """The Kronecker product: each element of x times all of z, in blocks.
+
+    The array of fewer axes gets axes of length 1 in front; an axis of the result is as long as those of x and z
+    together, multiplied.
+
+    >>> st.kron(st.tensor([1, 10]), st.tensor([[1, 2], [3, 4]])).tolist()
+    [[1, 2, 10, 20], [3, 4, 30, 40]]
+    """
+def outer(x: TensorLike, z: TensorLike) -> Tensor:
+    """Every element of x times every one of z, both taken flat: a matrix (x.size, z.size).
+
+    >>> st.outer(st.tensor([1, 2]), st.tensor([3, 4])).tolist()
+    [[3, 4], [6, 8]]
+    """
+def inner(x: TensorLike, z: TensorLike) -> Tensor:
+    """The sums of products over the last axes of x and z: (..., n) and (***, n) -> (..., ***). Of a number x * z.
+
+    Raises ShapeError where the last axes differ.
+
+    >>> st.inner(st.tensor([[1, 2], [3, 4]]), st.tensor([10, 1])).tolist()
+    [12, 34]
     """
 def matrix_transpose(x: TensorLike) -> Tensor:
     """The array with its last two axes exchanged: each matrix of a stack transposed (`x.mT`).
@@ -985,12 +1285,13 @@ def matrix_transpose(x: TensorLike) -> Tensor:
     >>> st.matrix_transpose(st.zeros((8, 2, 3))).shape
     (8, 3, 2)
     """
-def full(shape: int | Sequence[int], value: builtins.complex, dtype: DTypeLike | None=None, device:
-        DeviceLike=None) -> Tensor:
+def repeated(x: TensorLike, times: int, axis: int | None=None) -> Tensor:
+    """x with each element of an axis so many times, one beside the other; flat without an axis."""
+def full(shape: int | Sequence[int], value: float, dtype: DTypeLike | None=None, device: DeviceLike=None) -> Tensor:
     """A tensor that holds the number `value` everywhere, of a `shape`: a size, or a sequence of sizes.
 
-    Without a dtype it is the number's: float32, int64, bool or complex64. A fraction is dropped for integers; raises
-    DTypeError for a number that the dtype does not hold.
+    Without a dtype it is the number's: float32, int64 or bool. A fraction is dropped for integers; raises DTypeError
+    for a number that the dtype does not hold.
     It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
 
     >>> st.full((2,), 3.0).tolist(), st.full((2, 3), 7).dtype
@@ -1012,7 +1313,7 @@ def ones(*shape: int | Sequence[int], dtype: DTypeLike='float32', device: Device
     >>> st.ones(2).tolist(), st.ones((), dtype="bool").tolist()
     ([1.0, 1.0], True)
     """
-def full_like(x: TensorLike, value: builtins.complex) -> Tensor:
+def full_like(x: TensorLike, value: float) -> Tensor:
     """A tensor that holds the number `value` everywhere, in the shape and dtype of x, which may be an array or a list.
 
     A fraction is dropped for integers.
@@ -1062,10 +1363,54 @@ def eye(n: int, m: int | None=None, dtype: DTypeLike='float32', device: DeviceLi
     >>> st.eye(2).tolist(), st.eye(1, 3, dtype="int64").tolist()
     ([[1.0, 0.0], [0.0, 1.0]], [[1, 0, 0]])
     """
+def repeat(x: TensorLike, repeats: int | Sequence[int] | Tensor, axis: int | None=None) -> Tensor:
+    """A tensor with each element of an axis as often as `repeats` says, one beside the other, as NumPy's repeat.
+
+    repeats is one number for all, or an array of one for each element. Without an axis x is taken flat. The length that
+    an array makes depends on its numbers, which are looked at: in a compiled function they have to be known. Raises
+    ShapeError for negative numbers and another number of them.
+
+    >>> st.repeat(st.tensor([[1, 2], [3, 4]]), 2, axis=1).tolist()
+    [[1, 1, 2, 2], [3, 3, 4, 4]]
+    >>> st.repeat(st.tensor([1, 2, 3]), [2, 0, 1]).tolist()
+    [1, 1, 3]
+    """
+def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
+    """The elements of x where `mask` is true, in row-major order, as a vector; both broadcast against each other.
+
+    Its length depends on numbers of the mask, which are looked at: in a compiled function it is refused. Raises
+    DTypeError for other than a bool mask.
+
+    >>> x = st.tensor([[1, 2], [3, 4]])
+    >>> st.masked_select(x, x > 1).tolist(), st.masked_select(x, st.tensor([True, False])).tolist()
+    ([2, 3, 4], [1, 3])
+    """
+def broadcast_shapes(*given: int | Sequence[int]) -> tuple[int, ...]:
+    """The shape that arrays of all the `given` shapes broadcast to. Raises ShapeError where they do not fit.
+
+    >>> st.broadcast_shapes((3, 1), (4,), 1)
+    (3, 4)
+    """
+def tril_indices(n: int, k: int=0, m: int | None=None) -> tuple[Tensor, Tensor]:
+    """The rows and the columns of the lower triangle of a matrix (`n`, `m`): on and below diagonal `k`.
+
+    A matrix without m is square.
+
+    >>> [i.tolist() for i in st.tril_indices(2)]
+    [[0, 1, 1], [0, 0, 1]]
+    """
+def triu_indices(n: int, k: int=0, m: int | None=None) -> tuple[Tensor, Tensor]:
+    """The rows and the columns of the upper triangle of a matrix (`n`, `m`): on and above diagonal `k`.
+
+    A matrix without m is square.
+
+    >>> [i.tolist() for i in st.triu_indices(2)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
 def from_numpy(array: Any) -> Tensor:
     """A tensor holding a copy of a NumPy `array`, in its dtype: float64 stays float64.
 
-    Raises DTypeError for a dtype that tensors do not have, such as strings.
+    Raises DTypeError for a dtype that tensors do not have, such as complex128.
 
     >>> x = np.array([1.0, 2.0])
     >>> y = st.from_numpy(x)
@@ -1097,10 +1442,29 @@ __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'co
     'sign', 'floor', 'ceil', 'round', 'trunc', 'isnan', 'isinf', 'isfinite', 'logical_not', 'stop_gradient', 'add',
     'subtract', 'multiply', 'divide', 'negative', 'floor_divide', 'remainder', 'pow', 'clip', 'maximum', 'minimum',
     'equal', 'not_equal', 'less', 'less_equal', 'greater', 'greater_equal', 'logical_and', 'logical_or', 'logical_xor',
-    'where', 'sum', 'mean', 'prod', 'max', 'min', 'var', 'std', 'all', 'any', 'argmax', 'argmin', 'matmul', 'real',
-    'imag', 'conj', 'angle', 'complex', 'conv1d', 'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d',
-    'conv_transpose3d', 'max_pool2d', 'avg_pool2d', 'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax',
-    'normalize', 'layer_norm', 'pick', 'one_hot', 'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding',
-    'reshape', 'permute', 'swapaxes', 'flatten', 'squeeze', 'unsqueeze', 'concatenate', 'stack', 'split', 'pad', 'roll',
-    'repeat', 'moveaxis', 'flip', 'tril', 'triu', 'broadcast_to', 'matrix_transpose', 'full', 'zeros', 'ones',
-    'full_like', 'zeros_like', 'ones_like', 'arange', 'linspace', 'eye', 'from_numpy', 'from_dlpack', 'eval']
+    'where', 'sum', 'mean', 'prod', 'max', 'min', 'var', 'std', 'all', 'any', 'argmax', 'argmin', 'matmul', 'conv1d',
+    'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d', 'conv_transpose3d', 'max_pool2d', 'avg_pool2d',
+    'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax', 'normalize', 'layer_norm', 'pick', 'one_hot',
+    'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding', 'take_along_axis', 'gather', 'index_select',
+    'index_add', 'index_copy', 'index_fill', 'index_put', 'masked_fill', 'select', 'narrow', 'reshape', 'permute',
+    'swapaxes', 'transpose', 'moveaxis', 'flip', 'flatten', 'squeeze', 'unsqueeze', 'concatenate', 'stack', 'append',
+    'hstack', 'vstack', 'dstack', 'column_stack', 'block_diag', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'unstack',
+    'split', 'array_split', 'chunk', 'hsplit', 'vsplit', 'dsplit', 'insert', 'delete', 'cartesian_prod', 'combinations',
+    'pad', 'roll', 'tile', 'rot90', 'fliplr', 'flipud', 'unfold', 'unflatten', 'broadcast_arrays', 'broadcast_to',
+    'tril', 'triu', 'diagonal', 'diag', 'diag_embed', 'einsum', 'kron', 'outer', 'inner', 'matrix_transpose', 'full',
+    'zeros', 'ones', 'full_like', 'zeros_like', 'ones_like', 'arange', 'linspace', 'eye', 'repeat', 'masked_select',
+    'broadcast_shapes', 'tril_indices', 'triu_indices', 'from_numpy', 'from_dlpack', 'eval', 'cat', 'concat',
+    'row_stack', 'permute_dims', 'movedim', 'ravel', 'take_along_dim', 'swapdims', 'expand_dims', 'unbind',
+    'tensor_split', 'repeat_interleave']
+cat = concatenate
+concat = concatenate
+row_stack = vstack
+permute_dims = permute
+movedim = moveaxis
+ravel = flatten
+take_along_dim = take_along_axis
+swapdims = swapaxes
+expand_dims = unsqueeze
+unbind = unstack
+tensor_split = array_split
+repeat_interleave = repeat

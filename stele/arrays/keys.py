@@ -63,14 +63,14 @@ def is_mask(e: Any) -> bool:
 
 def taken(e: Any) -> int:
     """How many axes an entry meets, but for `...`."""
-    return (e.ndim if isinstance(e, Looking | np.ndarray) else 0) if is_mask(e) else int(e is not None and e is not Ellipsis)
+    return getattr(e, "ndim", 0) if is_mask(e) else int(e is not None and e is not Ellipsis)
 
 
 def fit(mask: Any, met: tuple[Any, ...], axis: int, x: Any) -> None:
     """Raises BadKey unless a mask has the shape of the axes it meets; an axis of length 0 fits any."""
     shape = getattr(mask, "shape", ())
     if len(met) < len(shape) or any(m not in (n, 0) for m, n in zip(shape, met)):
-        raise BadKey(f"a mask has the shape of the axes it chooses from, got {shape} for axes {axis} and on of {x.shape}")
+        raise BadKey(f"a mask has the shape of the axes it chooses from, got {shape} from axis {axis} of {x.shape} on")
 
 
 def places(mask: Any, x: Any, constant: Callable[[Any], Any], is_kept: bool) -> Any:

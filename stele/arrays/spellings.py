@@ -10,7 +10,9 @@ from stele.errors import UnknownName
 # An argument by a name of PyTorch's or NumPy's, and what it is called here; of several names the function has one.
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "dim":            ("axis", "axes"),
-    "dims":           ("axis", "axes"),
+    "dims":           ("axis", "axes", "repetitions"),
+    "dim1":           ("axis1",),
+    "dim2":           ("axis2",),
     "keepdim":        ("keepdims",),
     "input":          ("x", "logits"),
     "a":              ("x",),
@@ -27,22 +29,29 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "negative_slope": ("slope",),
     "diagonal":       ("k",),
     "shifts":         ("shift",),
-    "repeats":        ("times",),
+    "times":          ("repeats",),
+    "reps":           ("repetitions",),
+    "pad_width":      ("widths",),
+    "constant_values": ("value",),
+    "destination":    ("target",),
+    "index":          ("i",),
+    "obj":            ("i",),
     "ddof":           ("correction",),
     "start_dim":      ("start",),
     "end_dim":        ("end",),
     "tensors":        ("xs",),
     "arrays":         ("xs",),
+    "indices_or_sections": ("sections",),
+    "condlist":       ("conditions",),
+    "choicelist":     ("choices",),
 }
 
 # What the array API standard, NumPy and PyTorch call functions that there are: another name for the same one.
 ALIASES: Mapping[str, str] = {
     "cat": "concatenate", "concat": "concatenate", "row_stack": "vstack", "permute_dims": "permute",
-    "transpose": "permute", "movedim": "moveaxis", "swapdims": "swapaxes", "expand_dims": "unsqueeze",
-    "unbind": "unstack", "tensor_split": "array_split", "repeat_interleave": "repeat", "expand": "broadcast_to",
-    "mT": "matrix_transpose", "t": "permute",
-}
-METHOD_ALIASES: Mapping[str, str] = {
+    "movedim": "moveaxis", "ravel": "flatten", "take_along_dim": "take_along_axis", "swapdims": "swapaxes",
+    "expand_dims": "unsqueeze",
+    "unbind": "unstack", "tensor_split": "array_split", "repeat_interleave": "repeat",
 }
 
 # A name that a room does not have, and what to write.
@@ -65,8 +74,8 @@ METHODS: Mapping[str, str] = {
     "mul": "x * y", "div": "x / y", "neg": "-x", "norm": "x.square().sum().sqrt()", "numel": "x.size",
     "dim": "x.ndim", "t": "x.T", "half": "x.astype('float16')", "type": "x.astype('float32')",
     "type_as": "x.astype(y.dtype)", "contiguous": "x", "cpu": "x.to('cpu')", "cuda": "x: programs run on the CPU",
-    "softmax": "st.softmax(x)", "log_softmax": "st.log_softmax(x)", "gather": "st.take(x, i, axis)",
-    "masked_fill": "st.where(mask, value, x)", "repeat": "st.repeat(x, times, axis)", "split": "st.split(x, size)",
+    "softmax": "st.softmax(x)", "log_softmax": "st.log_softmax(x)",
+    "repeat": "st.repeat(x, times, axis), or st.tile(x, times)",
     "expand_as": "x.expand(y.shape)", "view_as": "x.reshape(y.shape)", "add_": "x += y", "mul_": "x *= y",
     "fill_": "x.assign(st.full(x.shape, value))", "backward_": "x.backward()", "permute_dims": "x.permute(1, 0)",
     "flip": "st.flip(x, axis)", "logsumexp": "st.logsumexp(x, axis)", "square_": "x.square()", "amax": "x.max(axis)",

@@ -31,7 +31,7 @@ from stele.ir.origin import Where, here, inherit, lines
 from stele.ir.sizes import Size
 from stele.ir.types import HOME, DType, complex64, float32, holds, int64, unfit
 from stele.ir.types import dtype as type_named
-from stele.ops import contraction, indexing, linear, parts, shaping, statistics
+from stele.ops import contraction, diagonals, indexing, joining, linear, parts, selecting, shaping, statistics
 from stele.ops.arguments import FORMS, choice, flag
 from stele.ops.elementwise import binary, unary
 from stele.ops.elementwise.unary import StopGradient
@@ -476,6 +476,11 @@ class Tensor(Looking):
     swapaxes, flatten      = lift(shaping.swapaxes), lift(shapes.flatten)
     squeeze, unsqueeze     = lift(shaping.squeeze), lift(shapes.unsqueeze)
     expand, clone          = lift(shapes.expand), lift(shapes.copied)
+    take, gather, ravel    = lift(selecting.take), lift(selecting.gather), lift(shapes.flatten)
+    index_select, narrow   = lift(selecting.index_select), lift(selecting.narrow)
+    masked_fill, unfold    = lift(selecting.masked_fill), lift(shaping.unfold)
+    split, chunk, unbind   = lift(joining.split), lift(joining.chunk), lift(joining.unstack)
+    unflatten, diagonal    = lift(shaping.unflatten), lift(diagonals.diagonal)
     T, mT                  = property(lift(shapes.transposed)), property(lift(linear.swap_last))
     real, imag             = property(lift(parts.real)), property(lift(parts.imag))
     conj                   = lift(parts.conj)

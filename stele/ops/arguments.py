@@ -185,7 +185,7 @@ def axes(x: Any, what: str) -> Any:
 
 def widths(x: Any, what: str) -> tuple[tuple[Dim, Dim], ...]:
     """A pair (before, behind) for each axis."""
-    pairs = sequence(x, what, "a list of pairs (before, behind), one for each axis")
+    pairs = [x] if isinstance(x, int) else sequence(x, what, "a list of pairs (before, behind), one for each axis")
     return tuple(pair(p, f"a pair (before, behind) of {what}") for p in pairs)
 
 
@@ -222,10 +222,12 @@ FORMS: dict[str, Form] = {
     "Dim":                              whole,
     "int | Sequence[int]":              axes,
     "int | Sequence[int] | None":       optional(axes),
+    "Sequence[int]":                    wholes,
     "Axes":                             optional(axes),
     "Shape":                            shape,
     "float":                            number,
     "bool":                             flag,
+    "bool | None":                      optional(flag),
     "str":                              untouched,
     "DType":                            lambda x, what: dtype(x),
     "Any":                              untouched,

@@ -9,10 +9,10 @@ from typing import Any
 from stele.errors import BadKey, DTypeError, IndexOutOfRange, ShapeError
 from stele.ir.graph import Value, literal
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import Shape, axis_of, below, bool_, int64, number_of, product, show
+from stele.ir.types import Shape, below, bool_, int64, number_of, product, show
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Select
 from stele.ops.elementwise.base import meet
-from stele.ops.gather import CheckIndex, Gather
+from stele.ops.gather import CheckIndex, Gather, ScatterAdd
 from stele.ops.generate import extent, iota
 from stele.ops.linear import Slice, broadcast, cast, full, reshape, transpose
 from stele.ops.reduction import Max
@@ -52,7 +52,7 @@ class Selection:
         return (*axes, *(k for k in range(len(kept)) if k not in axes)) if self.is_apart() else (*range(len(kept)),)
 
     def place(self) -> int:
-        """Where the axes of the arrays stand in the result: where they stood, or in front where something parts them."""
+        """Where the arrays' axes stand in the result: where they stood, or in front where something parts them."""
         return 0 if self.is_apart() else next((k for k, a in enumerate(self.layout) if a in self.arrays), 0)
 
     def result(self, inner: Shape = ()) -> Shape:
@@ -96,7 +96,8 @@ def front(part: Value, selection: Selection) -> tuple[Value, int]:
     many, order = len(selection.arrays), selection.order()
     first = order.index([a for a in selection.layout if a is not None].index(next(iter(selection.arrays))))
     part = transpose(part, order)
-    return reshape(part, (*part.shape[:first], product(part.shape[first: first + many]), *part.shape[first + many:])), first
+    behind = first + many
+    return reshape(part, (*part.shape[:first], product(part.shape[first: behind]), *part.shape[behind:])), first
 
 
 def taken_apart(x: Value, key: Key) -> Selection:
@@ -126,7 +127,7 @@ def note(selection: Selection, e: Any, x: Value, rest: int) -> None:
             for a in range(axis, axis + rest):
                 met(selection, 0, x.shape[a], 1)
         case bool():
-            raise DTypeError("an index of a program cannot be True or False", hint="Write st.where(condition, x, other).")
+            raise DTypeError("an index of values is not True or False", hint="Write st.where(condition, x, other).")
         case slice():
             met(selection, *bounds(e, x.shape[axis]))  # type: ignore[arg-type]
         case Value():
@@ -214,52 +215,25 @@ def number(n: Dim) -> int | Value:
     return n if isinstance(n, int) else extent(n)
 
 
-def take(x: Value, i: Value, *, axis: int = 0) -> Value:
-    """The elements `i` of an axis: x.shape[:axis] + i.shape + x.shape[axis+1:]; negative ones count from the end.
-
-    Elements named twice sum their gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange
-    for an index outside of the axis.
-
-    >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
-    >>> st.take(x, st.tensor([0, -1]), axis=1).tolist()
-    [[1, 3], [4, 6]]
-    >>> st.take(x, st.tensor([[0, 1], [1, 1]])).shape
-    (2, 2, 3)
-    """
-    axis = axis_of(axis, x.ndim)
-    return Gather(axis)(x, wrapped(i, x.shape[axis]))
-
-
-def embedding(table: Value, i: Value) -> Value:
-    """The rows `i` of a `table` (rows, width), integers of any shape: i.shape + (width,), in the table's dtype.
-
-    Rows named twice sum their gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange for a
-    row outside of 0 .. rows - 1; `take` counts negative ones from the end.
-
-    >>> table = st.tensor([[0.0, 0.5], [1.0, 1.5], [2.0, 2.5]])
-    >>> st.embedding(table, st.tensor([2, 0, 2])).tolist()
-    [[2.0, 2.5], [0.0, 0.5], [2.0, 2.5]]
-    """
-    return Gather(0)(table, i)
-
-
-def set_index(x: Value, v: Any, *, key: Key) -> Value:
+def set_index(x: Value, v: Any, *, key: Key, adds: bool = False) -> Value:
     """x with x[key] replaced by v, broadcast: a key of `index`, in which one array may be a bool mask of one axis.
 
-    Where integer arrays name an element twice the last one stays.
+    Where integer arrays name an element twice the last one stays; if v `adds` to what is there, all of them do.
     """
     selection = taken_apart(x, key)
     v = cast_like(v, x)
-    if not selection.arrays:
-        return written(x, reshape(repeated(v, selection.result()), tuple(selection.shape)), selection)
     part = selection.part(x)
+    if not selection.arrays:
+        v = repeated(v, selection.result())
+        return written(x, reshape(reshape(part, v.shape) + v if adds else v, tuple(selection.shape)), selection)
     merged, first = front(part, selection)
     if any(i.dtype == bool_ for i in selection.arrays.values()):
         made = chosen(merged, first, v, selection)
     else:
         flat, inner = flattened(selection)
-        rows = reshape(repeated(v, selection.result(inner)), (*merged.shape[:first], product(inner), *merged.shape[first + 1:]))
-        made = put(merged, first, reshape(flat, (-1,)), rows)
+        rows = repeated(v, selection.result(inner))
+        rows = reshape(rows, (*merged.shape[:first], product(inner), *merged.shape[first + 1:]))
+        made = (put_sum if adds else put)(merged, first, reshape(flat, (-1,)), rows)
     order = selection.order()
     back = reshape(made, tuple(part.shape[k] for k in order))
     back = transpose(back, tuple(order.index(k) for k in range(part.ndim)))
@@ -311,6 +285,11 @@ def put(x: Value, axis: int, i: Value, rows: Value) -> Value:
     match = Equal()(reshape(iota(n), (-1, 1)), reshape(i, (1, -1)))
     last = Max((1,))(Select()(match, reshape(iota(k), (1, -1)), -1))
     return Select()(reshape(last >= 0, along(axis, x)), Gather(axis)(rows, Maximum()(last, 0)), x)
+
+
+def put_sum(x: Value, axis: int, i: Value, rows: Value) -> Value:
+    """x with `rows` added to its elements i of an axis, in order."""
+    return x + ScatterAdd(axis, x.shape[axis])(rows, i)
 
 
 def cast_like(v: Any, x: Value) -> Value:

@@ -213,6 +213,12 @@ REDUCTIONS = (
     Kind("mse", st.mse, reductions.mse, reductions.alike, "f", noise="sum", weight=0.5),
 )
 
+def added(x: Array, i: Array, v: Array) -> Array:
+    y = x.copy()
+    np.add.at(y, i, v)
+    return y
+
+
 MOVES = (
     Kind("reshape", lambda x, shape: st.reshape(x, *shape), np.reshape, moves.reshape, operands="own", weight=3.0),
     Kind("permute", lambda x, order: st.permute(x, *order), np.transpose, moves.permute, operands="own", weight=2.0),
@@ -233,6 +239,16 @@ MOVES = (
     Kind("getitem", lambda x, key: x[key], lambda x, key: x[key], moves.key, operands="own", weight=5.0),
     Kind("take", st.take, np.take, moves.taken, operands="own", weight=2.0),
     Kind("gather", lambda x, *i: x[i], lambda x, *i: x[i], moves.gathered, operands="own"),
+    Kind("mixed", lambda x, *i, key: x[moves.key_of(key, i)], lambda x, *i, key: x[moves.key_of(key, i)],
+         moves.mixed_read, operands="own", weight=2.0),
+    Kind("take_along_axis", st.take_along_axis, np.take_along_axis, moves.along, operands="own"),
+    Kind("index_add", lambda x, i, v: st.index_add(x, 0, i, v), lambda x, i, v: added(x, i, v), moves.rows_added, "iuf",
+         operands="own", noise="sum"),
+    Kind("tile", st.tile, lambda x, repetitions: np.tile(x, repetitions), moves.tile, operands="own"),
+    Kind("rot90", st.rot90, np.rot90, moves.rot90, operands="own", weight=0.5),
+    Kind("diagonal", st.diagonal, np.diagonal, moves.diagonal, operands="own"),
+    Kind("diag_embed", st.diag_embed, moves.diag_embed_of, moves.embedded, operands="own"),
+    Kind("extend", st.pad, lambda x, widths, mode: np.pad(x, widths, mode), moves.extended, operands="own"),
     Kind("pick", st.pick, moves.pick_of, moves.picked, operands="own"),
     Kind("one_hot", st.one_hot, moves.one_hot_of, moves.one_hot, INT, operands="own", result=named, smooth=False),
 )
@@ -244,6 +260,8 @@ def solve(x: Any, z: Any) -> Any:
 
 
 WINDOWS = (
+    Kind("einsum", lambda *x, equation: st.einsum(equation, *x), lambda *x, equation: np.einsum(equation, *x),
+         moves.einsum, "f", noise="coarse", weight=2.0),
     Kind("matmul", st.matmul, np.matmul, windows.product, "f", noise="coarse", weight=4.0),
     Kind("solve", solve, windows.solve, windows.system, "f", noise="coarse", weight=2.0),
     Kind("conv2d", st.conv2d, windows.convolved, windows.convolution(2), "f", noise="coarse", weight=3.0),
@@ -295,6 +313,9 @@ IN_PLACE = (
     Kind("setitem", setitem, keyed, moves.replaced, operands="target", weight=3.0, feature="in-place"),
     Kind("set_mask", set_at, lambda x, v, i: keyed(x, v, i), moves.masked, operands="target", feature="in-place"),
     Kind("set_rows", set_at, lambda x, v, i: keyed(x, v, i), moves.rows, operands="target", feature="in-place"),
+    Kind("set_mixed", lambda x, v, *i, key: setitem(x, v, moves.key_of(key, i)),
+         lambda x, v, *i, key: keyed(x, v, moves.key_of(key, i)), moves.mixed_written, operands="target", weight=1.0,
+         feature="in-place"),
     Kind("update", updated, lambda x, z, symbol: UPDATES[symbol](x, z), moves.update, "iuf", operands="common",
          noise="rounded", weight=3.0, feature="in-place"),
     Kind("alias", lambda x: x, lambda x: x, alone, operands="own", weight=1.0, feature="in-place"),
