@@ -45,7 +45,7 @@ ABOUT_NO_ARRAYS = """Options Tensor compile device enable_grad eval from_dlpack 
 gradients lint load manual_seed no_grad placeholder save set_threads tensor
 broadcast_shapes masked_select"""     # or about arrays that no trace has
 
-PROGRAMS = {"roll": 2}       # a shift of the size and more is another program
+PROGRAMS = {"roll": 2, "diagonal": 2}       # a shift of the size and more, and a matrix taller than wide
 
 for name in UNARY.split():
     BOTH[name] = lambda m, d, name=name: getattr(m, name)(d.z if name.startswith("is") else d.x)
@@ -98,10 +98,10 @@ BOTH |= {
     "atleast_2d":       lambda m, d: m.atleast_2d(d.v),
     "atleast_3d":       lambda m, d: (m.atleast_3d(d.v), m.atleast_3d(d.x)),
     "unstack":          lambda m, d: m.unstack(d.x, axis=1),
-    "array_split":      lambda m, d: m.array_split(d.x, 3, axis=1),
-    "hsplit":           lambda m, d: m.hsplit(d.x, 2),
-    "vsplit":           lambda m, d: m.vsplit(d.x.T, [1]),
-    "dsplit":           lambda m, d: m.dsplit(d.x[None], 2),
+    "array_split":      lambda m, d: tuple(m.array_split(d.x, 3, axis=1)),
+    "hsplit":           lambda m, d: tuple(m.hsplit(d.x, 2)),
+    "vsplit":           lambda m, d: tuple(m.vsplit(d.x.T, [1])),
+    "dsplit":           lambda m, d: tuple(m.dsplit(d.x[None], 2)),
     "insert":           lambda m, d: (m.insert(d.x, 1, 5.0, axis=1), m.insert(d.x, 0, d.v, axis=1)),
     "delete":           lambda m, d: m.delete(d.x, [0, -1], axis=1),
     "tile":             lambda m, d: m.tile(d.x, (2, 1, 3)),
@@ -115,8 +115,8 @@ BOTH |= {
     "inner":            lambda m, d: (m.inner(d.x, d.y), m.inner(d.v, d.v)),
     "einsum":           lambda m, d: (m.einsum("ij,jk,i->k", d.x, d.w, d.v), m.einsum("bnc->nb", d.cube)),
     "select":           lambda m, d: m.select([d.x > 0, d.y > 0], [d.x, d.y], default=-1.0),
-    "tril_indices":     lambda m, d: d.x[:1][(0, *m.tril_indices(1, 0))],
-    "triu_indices":     lambda m, d: d.x[:1][(0, *m.triu_indices(1, 0))],
+    "tril_indices":     lambda m, d: d.w[m.tril_indices(3)],
+    "triu_indices":     lambda m, d: d.w[m.triu_indices(3)],
     "zeros":            lambda m, d: m.zeros(d.x.shape) + d.x,
     "ones":             lambda m, d: m.ones((d.x.shape[0], 2)),
     "full":             lambda m, d: m.full((d.x.shape[0], 2), 7.0),

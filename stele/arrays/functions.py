@@ -264,7 +264,9 @@ def repeat(x: TensorLike, repeats: int | Sequence[int] | Tensor, axis: int | Non
     >>> st.repeat(st.tensor([1, 2, 3]), [2, 0, 1]).tolist()
     [1, 1, 3]
     """
-    x, times = constant(x), constant(repeats) if isinstance(repeats, Tensor | np.ndarray | Sequence) else None
+    x, times = constant(x), constant(repeats) if isinstance(repeats, Tensor | np.ndarray | list | tuple) else None
+    if times is not None and times.size and times.dtype.kind not in "iu":
+        arguments.refuse("repeats of repeat", "whole numbers", repeats)
     if times is None or times.size == 1:
         return repeated(x, repeats if times is None else int(times), axis)
     x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
@@ -288,8 +290,8 @@ def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
     mask = constant(mask)
     if mask.dtype != "bool":
         raise DTypeError(f"masked_select needs a bool mask, got {mask.dtype}", hint="Write mask != 0.")
-    x, mask = broadcast_arrays(constant(x), mask)
-    return x[mask]
+    whole, places = broadcast_arrays(constant(x), mask)
+    return whole[places]
 
 
 @public

@@ -1012,19 +1012,19 @@ def block_diag(*xs: TensorLike) -> Tensor:
     >>> st.block_diag(st.tensor([[1, 2]]), st.tensor(3)).tolist()
     [[1, 2, 0], [0, 0, 3]]
     """
-def atleast_1d(*xs: TensorLike) -> Any:
+def atleast_1d(*xs: TensorLike) -> Tensor | tuple[Tensor, ...]:
     """The arrays `xs` with one axis or more: a number becomes (1,). Of one array it is one, of several a tuple.
 
     >>> st.atleast_1d(st.tensor(3)).shape
     (1,)
     """
-def atleast_2d(*xs: TensorLike) -> Any:
+def atleast_2d(*xs: TensorLike) -> Tensor | tuple[Tensor, ...]:
     """The arrays `xs` with two axes or more: a vector becomes a row (1, n). Of one array it is one, of several a tuple.
 
     >>> st.atleast_2d(st.zeros(3)).shape
     (1, 3)
     """
-def atleast_3d(*xs: TensorLike) -> Any:
+def atleast_3d(*xs: TensorLike) -> Tensor | tuple[Tensor, ...]:
     """The arrays `xs` with three axes or more: (n,) becomes (1, n, 1), and (n, m) becomes (n, m, 1), as in NumPy.
 
     >>> st.atleast_3d(st.zeros(3)).shape, st.atleast_3d(st.zeros((2, 3))).shape
@@ -1086,7 +1086,7 @@ def dsplit(x: TensorLike, sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     >>> [part.shape for part in st.dsplit(st.zeros((2, 2, 4)), 2)]
     [(2, 2, 2), (2, 2, 2)]
     """
-def insert(x: TensorLike, i: Any, values: TensorLike, axis: int | None=None) -> Tensor:
+def insert(x: TensorLike, i: int | slice | Sequence[int], values: TensorLike, axis: int | None=None) -> Tensor:
     """The array with `values` put in before its elements `i` of an axis, an int, a list or a slice (NumPy's insert).
 
     Without an axis x is taken flat. values are cast to the dtype of x and broadcast. Raises BadKey for a place that
@@ -1097,7 +1097,7 @@ def insert(x: TensorLike, i: Any, values: TensorLike, axis: int | None=None) -> 
     >>> st.insert(st.zeros((2, 2)), [0, 2], st.ones((2, 1)), axis=1).tolist()
     [[1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0]]
     """
-def delete(x: TensorLike, i: Any, axis: int | None=None) -> Tensor:
+def delete(x: TensorLike, i: int | slice | Sequence[int], axis: int | None=None) -> Tensor:
     """The array without its elements `i` of an axis, an int, a list or a slice (NumPy's delete); flat without an axis.
 
     Raises BadKey for a place that there is not.
@@ -1238,7 +1238,7 @@ def diag_embed(x: TensorLike, offset: int=0, axis1: int=-2, axis2: int=-1) -> Te
     >>> st.diag_embed(st.tensor([1, 2]), offset=1).tolist()
     [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
     """
-def einsum(equation: Any, *operands: Any) -> Tensor:
+def einsum(equation: str | TensorLike, *operands: TensorLike | Sequence[int]) -> Tensor:
     """The sum of products that an `equation` says: "ij,jk->ik" is a matrix product, "ij->j" sums columns.
 
     Each of the `operands` has a letter for each axis; axes of one letter go along together, those that the result does

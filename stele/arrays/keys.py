@@ -1,4 +1,5 @@
 """What users write in x[...]: lists become arrays, and bool masks positions on their axes taken as one."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
 from collections.abc import Callable

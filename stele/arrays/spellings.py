@@ -133,8 +133,8 @@ def argument(name: str, known: Collection[str], given: Collection[str] = ()) -> 
 def unknown(room: str, name: str, known: Collection[str], elsewhere: Mapping[str, str]) -> UnknownName:
     """The error for a name that a room does not have: what to write, or the nearest name there is.
 
-    >>> print(unknown("stele", "cat", ["concatenate"], FUNCTIONS))
-    stele has no 'cat'. Write st.concatenate([x, y], axis=0).
+    >>> print(unknown("stele", "jit", ["compile"], FUNCTIONS))
+    stele has no 'jit'. Write st.compile.
     """
     if name in elsewhere:
         return UnknownName(f"{room} has no {name!r}", hint=f"Write {elsewhere[name]}.")

@@ -527,7 +527,7 @@ class Tensor(Looking):
 
 # What an operand may be, what may stand in x[...], and what may name a dtype or a device.
 TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | complex
-Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | Sequence[Any] | None
+Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | list[Any] | range | None
 Index = Place | tuple[Place, ...]
 DTypeLike = DType | str | type[Any] | np.dtype[Any]
 DeviceLike = Device | str | None

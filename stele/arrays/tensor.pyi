@@ -802,7 +802,7 @@ class Tensor(Looking):
     def bool(self) -> Tensor:
         """This tensor as bools: whether each element is other than 0."""
 TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | float
-Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | Sequence[Any] | None
+Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | list[Any] | range | None
 Index = Place | tuple[Place, ...]
 DTypeLike = DType | str | type[Any] | np.dtype[Any]
 DeviceLike = Device | str | None

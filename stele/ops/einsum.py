@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import reduce
 from itertools import combinations
 from math import prod
@@ -12,12 +12,15 @@ from stele.errors import ArgumentError, ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim, at
 from stele.ir.types import SIZES, DType, bool_, int32, product, promote, same, show
+from stele.ops.arguments import sequence, whole
 from stele.ops.contraction import MatMul
 from stele.ops.diagonals import diagonal
 from stele.ops.elementwise.arithmetic import Mul
 from stele.ops.linear import Sum, cast, expand_dims, reshape, swap_last, transpose
 
 Letters = tuple[str, ...]
+Equation = Any      # text, or an operand
+Terms = Any         # an operand, or whole numbers that stand for its letters
 MOST = 8        # operands of which every path is looked at; of more the next pair is the one that grows least
 UNKNOWN = 256   # what a size counts for that only a call tells
 
@@ -29,7 +32,7 @@ class Term(NamedTuple):
     letters: Letters
 
 
-def einsum(equation: Any, *operands: Any) -> Value:
+def einsum(equation: Equation, *operands: Terms) -> Value:
     """The sum of products that an `equation` says: "ij,jk->ik" is a matrix product, "ij->j" sums columns.
 
     Each of the `operands` has a letter for each axis; axes of one letter go along together, those that the result does
@@ -80,7 +83,8 @@ def parsed(equation: Any, operands: Sequence[Any]) -> tuple[list[Letters], Lette
 def interleaved(args: Sequence[Any]) -> tuple[list[Any], str]:
     """The operands and the equation of einsum(x, [0, 1], y, [1, 2], [0, 2])."""
     def text(sub: Any) -> str:
-        return "".join("..." if k is Ellipsis else chr(ord("A") + k + 6 * (k > 25)) for k in sub)
+        return "".join("..." if k is Ellipsis else chr(ord("A") + whole(k, "a letter of einsum", 0, 51) + 6 * (k > 25))
+                       for k in sequence(sub, "letters of einsum", "a list of whole numbers"))
     pairs = len(args) // 2
     return [*args[:2 * pairs:2]], ",".join(map(text, args[1: 2 * pairs: 2])) + \
         (f"->{text(args[-1])}" if len(args) % 2 else "")
@@ -141,7 +145,7 @@ def alone(term: Term, sizes: dict[str, Dim]) -> Term:
     return Term(x, letters)
 
 
-def summed(term: Term, needed: set[str], dtype: DType) -> Term:
+def summed(term: Term, needed: Set[str], dtype: DType) -> Term:
     """An operand without the axes that nothing else names."""
     axes = tuple(k for k, c in enumerate(term.letters) if c not in needed)
     return Term(cast(Sum(axes)(term.x), dtype), tuple(c for c in term.letters if c in needed)) if axes else term
@@ -246,7 +250,7 @@ def product_of(x: Term, z: Term, needed: frozenset[str], output: Letters, dtype:
         own = [c for c in letters if c in a.letters]
         return expand_dims(transpose(a.x, tuple(a.letters.index(c) for c in own)),
                            tuple(k for k, c in enumerate(letters) if c not in a.letters))
-    return summed(Term(Mul()(aligned(x), aligned(z)), (*letters,)), set(needed), dtype)
+    return summed(Term(Mul()(aligned(x), aligned(z)), (*letters,)), needed, dtype)
 
 
 def moves(letters: Letters, batch: list[str], inner: list[str], outer: list[str]) -> bool:

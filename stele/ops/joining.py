@@ -1,4 +1,5 @@
 """Arrays joined into one and split into several, as users write them."""
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,8 @@ from stele.ir.types import axis_of, below, number_of, same, show
 from stele.ops.arguments import positive, whole
 from stele.ops.gather import Gather
 from stele.ops.linear import Concatenate, broadcast, cast, expand_dims, pad_axis, reshape, slice_axis, transpose
+
+Places = Any        # an int, a slice, or a list of ints or bools
 
 
 def concatenate(xs: Sequence[Value], *, axis: int | None = 0) -> Value:
@@ -83,13 +86,13 @@ def least(x: Value, ndim: int) -> Value:
     return reshape(wide, (*wide.shape, *(1,) * (ndim - wide.ndim))) if wide.ndim < ndim else wide
 
 
-def at_least(ndim: int, xs: Sequence[Value]) -> Any:
+def at_least(ndim: int, xs: Sequence[Value]) -> Value | tuple[Value, ...]:
     """One array or several, each with as many axes or more."""
     wide = tuple(least(x, ndim) for x in xs)
     return wide[0] if len(wide) == 1 else wide
 
 
-def atleast_1d(*xs: Value) -> Any:
+def atleast_1d(*xs: Value) -> Value | tuple[Value, ...]:
     """The arrays `xs` with one axis or more: a number becomes (1,). Of one array it is one, of several a tuple.
 
     >>> st.atleast_1d(st.tensor(3)).shape
@@ -98,7 +101,7 @@ def atleast_1d(*xs: Value) -> Any:
     return at_least(1, xs)
 
 
-def atleast_2d(*xs: Value) -> Any:
+def atleast_2d(*xs: Value) -> Value | tuple[Value, ...]:
     """The arrays `xs` with two axes or more: a vector becomes a row (1, n). Of one array it is one, of several a tuple.
 
     >>> st.atleast_2d(st.zeros(3)).shape
@@ -107,7 +110,7 @@ def atleast_2d(*xs: Value) -> Any:
     return at_least(2, xs)
 
 
-def atleast_3d(*xs: Value) -> Any:
+def atleast_3d(*xs: Value) -> Value | tuple[Value, ...]:
     """The arrays `xs` with three axes or more: (n,) becomes (1, n, 1), and (n, m) becomes (n, m, 1), as in NumPy.
 
     >>> st.atleast_3d(st.zeros(3)).shape, st.atleast_3d(st.zeros((2, 3))).shape
@@ -285,7 +288,7 @@ def is_mask(i: Any) -> bool:
     return isinstance(i, Sequence) and len(i) > 0 and all(isinstance(k, bool) for k in i)   # type: ignore[reportUnknownVariableType]
 
 
-def delete(x: Value, i: Any, *, axis: int | None = None) -> Value:
+def delete(x: Value, i: Places, *, axis: int | None = None) -> Value:
     """The array without its elements `i` of an axis, an int, a list or a slice (NumPy's delete); flat without an axis.
 
     Raises BadKey for a place that there is not.
@@ -297,7 +300,7 @@ def delete(x: Value, i: Any, *, axis: int | None = None) -> Value:
     return Gather(axis)(x, places(x.shape[axis], lambda k: np.delete(k, i), "delete"))
 
 
-def insert(x: Value, i: Any, values: Value, *, axis: int | None = None) -> Value:
+def insert(x: Value, i: Places, values: Value, *, axis: int | None = None) -> Value:
     """The array with `values` put in before its elements `i` of an axis, an int, a list or a slice (NumPy's insert).
 
     Without an axis x is taken flat. values are cast to the dtype of x and broadcast. Raises BadKey for a place that

@@ -191,10 +191,8 @@ def select(conditions: Sequence[Value], choices: Sequence[Value], *, default: Op
     """
     if len(conditions) != len(choices):
         raise ShapeError(f"select needs a choice for each condition, got {len(conditions)} and {len(choices)}")
-    y = default
-    for condition, choice in reversed(list(zip(conditions, choices))):
-        y = Select()(condition, choice, y)
-    return y
+    pairs = reversed(list(zip(conditions, choices)))
+    return reduce(lambda y, pair: Select()(*pair, y), pairs, default)   # type: ignore[return-value]
 
 
 def narrow(x: Value, axis: int, start: Dim, length: Dim) -> Value:

@@ -21,7 +21,7 @@ from stele.ir.types import (
     same,
     show,
 )
-from stele.ops.arguments import choice, positive
+from stele.ops.arguments import choice, is_many, positive
 from stele.ops.elementwise.arithmetic import Select
 from stele.ops.joining import concatenate
 from stele.ops.linear import Pad, broadcast, expand_dims, flip, full, reshape, slice_axis, transpose
@@ -83,7 +83,7 @@ def moveaxis(x: Value, source: int | Sequence[int], target: int | Sequence[int])
 
 def several(n: Any) -> Sequence[Any]:
     """One or several as several."""
-    return n if isinstance(n, Sequence) else (n,)
+    return n if is_many(n) else (n,)  # type: ignore[return-value]
 
 
 def roll(x: Value, *, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Value:

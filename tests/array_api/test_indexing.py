@@ -88,7 +88,11 @@ def test_assignments_are_numpys(case: tuple[tuple[int, ...], Key], how: str) -> 
     part = np.asarray(right[key]).shape
     v = {"number": 7.0, "all": drawn(part, 1), "ones": drawn((1,) * len(part), 1),
          "leading": drawn((1, *part), 1)}[how]
-    right[key] = v
+    try:
+        right[key] = v
+    except (TypeError, ValueError):     # more axes of length 1 in front than NumPy takes of this key
+        assume(how != "leading")
+        raise
     x[key] = v
     np.testing.assert_array_equal(x.numpy(), right)
 
