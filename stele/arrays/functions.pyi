@@ -1,5 +1,6 @@
 """The functions of the public interface on tensors."""
 # Written by tools/make_stubs.py.
+import builtins
 from collections.abc import Sequence
 from typing import Any
 from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike
@@ -188,7 +189,8 @@ def reciprocal(x: TensorLike) -> Tensor:
 def abs(x: TensorLike) -> Tensor:
     """The absolute value of x, in its dtype; the least integer of a dtype stays as it is, since nothing else fits.
 
-    The derivative at 0 is 0, as in PyTorch.
+    Of complex numbers it is the distance from 0, a real number, which overflows only where it does not fit itself. The
+    derivative at 0 is 0, as in PyTorch.
 
     >>> st.abs(st.tensor([-2.5, 0.0, 1.0])).tolist()
     [2.5, 0.0, 1.0]
@@ -198,10 +200,13 @@ def abs(x: TensorLike) -> Tensor:
 def sign(x: TensorLike) -> Tensor:
     """The sign of x in its own dtype: -1, 0 or 1; a NaN stays. The derivative is 0.
 
-    Raises DTypeError for bools.
+    Of a complex number it is the number of absolute value 1 in its direction, x / abs(x), and 0 of 0 (the array API
+    standard's rule), which has a derivative. Raises DTypeError for bools.
 
     >>> st.sign(st.tensor([-2.5, -0.0, 7.0])).tolist()
     [-1.0, 0.0, 1.0]
+    >>> st.sign(st.tensor([3 + 4j, 0.0]))
+    tensor([0.6+0.8j, 0. +0.j ], dtype=complex64)
     """
 def floor(x: TensorLike) -> Tensor:
     """The largest whole number not above x, in the dtype of x; integers stay as they are. The derivative is 0.
@@ -534,6 +539,40 @@ def matmul(x: TensorLike, w: TensorLike) -> Tensor:
     ([21.0, 43.0], [[7.0, 10.0], [15.0, 22.0]])
     >>> st.matmul(st.zeros((8, 2, 3)), st.zeros((3, 5))).shape
     (8, 2, 5)
+    """
+def real(x: TensorLike) -> Tensor:
+    """The real part of each element, in the dtype of the parts: float32 of complex64. Real numbers stay as they are.
+
+    >>> st.real(st.tensor([1 + 2j, 3.0])).tolist()
+    [1.0, 3.0]
+    """
+def imag(x: TensorLike) -> Tensor:
+    """The imaginary part of each element, in the dtype of the parts: float32 of complex64. Of real numbers it is 0.
+
+    >>> st.imag(st.tensor([1 + 2j, 3.0])).tolist()
+    [2.0, 0.0]
+    """
+def conj(x: TensorLike) -> Tensor:
+    """The complex conjugate of each element: its imaginary part is negated. Real numbers stay as they are.
+
+    >>> st.conj(st.tensor([1 + 2j, -3j])).tolist()
+    [(1-2j), (-0+3j)]
+    """
+def angle(x: TensorLike) -> Tensor:
+    """The angle of each element, in radians from -pi to pi: atan2(imag(x), real(x)), in the dtype of the parts.
+
+    Of real numbers it is 0, or pi where they are negative; integers become float32.
+
+    >>> st.angle(st.tensor([2.0, 3j, -1.0]))
+    tensor([0.       , 1.5707964, 3.1415927])
+    """
+def complex(x: TensorLike, z: TensorLike) -> Tensor:
+    """The complex numbers x + z * 1j of their parts, broadcast: complex128 where one is float64, else complex64.
+
+    Nothing is computed, so that infinities and zeros of either sign stay. Raises DTypeError for complex parts.
+
+    >>> st.complex(st.tensor([1.0, 2.0]), float("inf")).tolist()
+    [(1+infj), (2+infj)]
     """
 def conv1d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding: int | Sequence[int | Sequence[int]] |
         str=0, dilation: int | Sequence[int]=1, groups: int=1) -> Tensor:
@@ -1287,11 +1326,12 @@ def matrix_transpose(x: TensorLike) -> Tensor:
     """
 def repeated(x: TensorLike, times: int, axis: int | None=None) -> Tensor:
     """x with each element of an axis so many times, one beside the other; flat without an axis."""
-def full(shape: int | Sequence[int], value: float, dtype: DTypeLike | None=None, device: DeviceLike=None) -> Tensor:
+def full(shape: int | Sequence[int], value: builtins.complex, dtype: DTypeLike | None=None, device:
+        DeviceLike=None) -> Tensor:
     """A tensor that holds the number `value` everywhere, of a `shape`: a size, or a sequence of sizes.
 
-    Without a dtype it is the number's: float32, int64 or bool. A fraction is dropped for integers; raises DTypeError
-    for a number that the dtype does not hold.
+    Without a dtype it is the number's: float32, int64, bool or complex64. A fraction is dropped for integers; raises
+    DTypeError for a number that the dtype does not hold.
     It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
 
     >>> st.full((2,), 3.0).tolist(), st.full((2, 3), 7).dtype
@@ -1313,7 +1353,7 @@ def ones(*shape: int | Sequence[int], dtype: DTypeLike='float32', device: Device
     >>> st.ones(2).tolist(), st.ones((), dtype="bool").tolist()
     ([1.0, 1.0], True)
     """
-def full_like(x: TensorLike, value: float) -> Tensor:
+def full_like(x: TensorLike, value: builtins.complex) -> Tensor:
     """A tensor that holds the number `value` everywhere, in the shape and dtype of x, which may be an array or a list.
 
     A fraction is dropped for integers.
@@ -1410,7 +1450,7 @@ def triu_indices(n: int, k: int=0, m: int | None=None) -> tuple[Tensor, Tensor]:
 def from_numpy(array: Any) -> Tensor:
     """A tensor holding a copy of a NumPy `array`, in its dtype: float64 stays float64.
 
-    Raises DTypeError for a dtype that tensors do not have, such as complex128.
+    Raises DTypeError for a dtype that tensors do not have, such as strings.
 
     >>> x = np.array([1.0, 2.0])
     >>> y = st.from_numpy(x)
@@ -1442,20 +1482,20 @@ __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'co
     'sign', 'floor', 'ceil', 'round', 'trunc', 'isnan', 'isinf', 'isfinite', 'logical_not', 'stop_gradient', 'add',
     'subtract', 'multiply', 'divide', 'negative', 'floor_divide', 'remainder', 'pow', 'clip', 'maximum', 'minimum',
     'equal', 'not_equal', 'less', 'less_equal', 'greater', 'greater_equal', 'logical_and', 'logical_or', 'logical_xor',
-    'where', 'sum', 'mean', 'prod', 'max', 'min', 'var', 'std', 'all', 'any', 'argmax', 'argmin', 'matmul', 'conv1d',
-    'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d', 'conv_transpose3d', 'max_pool2d', 'avg_pool2d',
-    'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax', 'normalize', 'layer_norm', 'pick', 'one_hot',
-    'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding', 'take_along_axis', 'gather', 'index_select',
-    'index_add', 'index_copy', 'index_fill', 'index_put', 'masked_fill', 'select', 'narrow', 'reshape', 'permute',
-    'swapaxes', 'transpose', 'moveaxis', 'flip', 'flatten', 'squeeze', 'unsqueeze', 'concatenate', 'stack', 'append',
-    'hstack', 'vstack', 'dstack', 'column_stack', 'block_diag', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'unstack',
-    'split', 'array_split', 'chunk', 'hsplit', 'vsplit', 'dsplit', 'insert', 'delete', 'cartesian_prod', 'combinations',
-    'pad', 'roll', 'tile', 'rot90', 'fliplr', 'flipud', 'unfold', 'unflatten', 'broadcast_arrays', 'broadcast_to',
-    'tril', 'triu', 'diagonal', 'diag', 'diag_embed', 'einsum', 'kron', 'outer', 'inner', 'matrix_transpose', 'full',
-    'zeros', 'ones', 'full_like', 'zeros_like', 'ones_like', 'arange', 'linspace', 'eye', 'repeat', 'masked_select',
-    'broadcast_shapes', 'tril_indices', 'triu_indices', 'from_numpy', 'from_dlpack', 'eval', 'cat', 'concat',
-    'row_stack', 'permute_dims', 'movedim', 'ravel', 'take_along_dim', 'swapdims', 'expand_dims', 'unbind',
-    'tensor_split', 'repeat_interleave']
+    'where', 'sum', 'mean', 'prod', 'max', 'min', 'var', 'std', 'all', 'any', 'argmax', 'argmin', 'matmul', 'real',
+    'imag', 'conj', 'angle', 'complex', 'conv1d', 'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d',
+    'conv_transpose3d', 'max_pool2d', 'avg_pool2d', 'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax',
+    'normalize', 'layer_norm', 'pick', 'one_hot', 'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding',
+    'take_along_axis', 'gather', 'index_select', 'index_add', 'index_copy', 'index_fill', 'index_put', 'masked_fill',
+    'select', 'narrow', 'reshape', 'permute', 'swapaxes', 'transpose', 'moveaxis', 'flip', 'flatten', 'squeeze',
+    'unsqueeze', 'concatenate', 'stack', 'append', 'hstack', 'vstack', 'dstack', 'column_stack', 'block_diag',
+    'atleast_1d', 'atleast_2d', 'atleast_3d', 'unstack', 'split', 'array_split', 'chunk', 'hsplit', 'vsplit', 'dsplit',
+    'insert', 'delete', 'cartesian_prod', 'combinations', 'pad', 'roll', 'tile', 'rot90', 'fliplr', 'flipud', 'unfold',
+    'unflatten', 'broadcast_arrays', 'broadcast_to', 'tril', 'triu', 'diagonal', 'diag', 'diag_embed', 'einsum', 'kron',
+    'outer', 'inner', 'matrix_transpose', 'full', 'zeros', 'ones', 'full_like', 'zeros_like', 'ones_like', 'arange',
+    'linspace', 'eye', 'repeat', 'masked_select', 'broadcast_shapes', 'tril_indices', 'triu_indices', 'from_numpy',
+    'from_dlpack', 'eval', 'cat', 'concat', 'row_stack', 'permute_dims', 'movedim', 'ravel', 'take_along_dim',
+    'swapdims', 'expand_dims', 'unbind', 'tensor_split', 'repeat_interleave']
 cat = concatenate
 concat = concatenate
 row_stack = vstack
