@@ -313,8 +313,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, Tens
     >>> [i.tolist() for i in st.tril_indices(2)]
     [[0, 1, 1], [0, 0, 1]]
     """
-    rows, columns = np.tril_indices(n, k, m)
-    return tensor(rows), tensor(columns)
+    return corner(np.tril_indices, n, k, m)
 
 
 @public
@@ -326,7 +325,13 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, Tens
     >>> [i.tolist() for i in st.triu_indices(2)]
     [[0, 0, 1], [0, 1, 1]]
     """
-    rows, columns = np.triu_indices(n, k, m)
+    return corner(np.triu_indices, n, k, m)
+
+
+def corner(f: Callable[..., Any], n: int, k: int, m: int | None) -> tuple[Tensor, Tensor]:
+    """What a function of NumPy says of the triangles of matrices of a size."""
+    sizes = arguments.size(n, "n of a triangle"), arguments.size(n if m is None else m, "m of a triangle")
+    rows, columns = f(sizes[0], arguments.whole(k, "k of a triangle"), sizes[1])
     return tensor(rows), tensor(columns)
 
 
@@ -378,5 +383,6 @@ def eval(*tensors: Tensor) -> Any:
     return tensors[0] if len(tensors) == 1 else tensors
 
 
-publish([(name, f) for name, f in globals().items() if name != "repeated"], __name__)
-__all__ = [name for name, f in globals().items() if getattr(f, "__module__", "") == __name__]  # pyright: ignore[reportUnsupportedDunderAll]
+INNER = "repeated", "corner"     # what the functions are made of
+publish([(name, f) for name, f in globals().items() if name not in INNER], __name__)
+__all__ = [name for name, f in globals().items() if getattr(f, "__module__", "") == __name__ and name not in INNER]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -1,7 +1,7 @@
 """The functions of the public interface on tensors."""
 # Written by tools/make_stubs.py.
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike
 
@@ -1447,6 +1447,8 @@ def triu_indices(n: int, k: int=0, m: int | None=None) -> tuple[Tensor, Tensor]:
     >>> [i.tolist() for i in st.triu_indices(2)]
     [[0, 0, 1], [0, 1, 1]]
     """
+def corner(f: Callable[..., Any], n: int, k: int, m: int | None) -> tuple[Tensor, Tensor]:
+    """What a function of NumPy says of the triangles of matrices of a size."""
 def from_numpy(array: Any) -> Tensor:
     """A tensor holding a copy of a NumPy `array`, in its dtype: float64 stays float64.
 
@@ -1493,9 +1495,9 @@ __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'co
     'insert', 'delete', 'cartesian_prod', 'combinations', 'pad', 'roll', 'tile', 'rot90', 'fliplr', 'flipud', 'unfold',
     'unflatten', 'broadcast_arrays', 'broadcast_to', 'tril', 'triu', 'diagonal', 'diag', 'diag_embed', 'einsum', 'kron',
     'outer', 'inner', 'matrix_transpose', 'full', 'zeros', 'ones', 'full_like', 'zeros_like', 'ones_like', 'arange',
-    'linspace', 'eye', 'repeat', 'masked_select', 'broadcast_shapes', 'tril_indices', 'triu_indices', 'from_numpy',
-    'from_dlpack', 'eval', 'cat', 'concat', 'row_stack', 'permute_dims', 'movedim', 'ravel', 'take_along_dim',
-    'swapdims', 'expand_dims', 'unbind', 'tensor_split', 'repeat_interleave']
+    'linspace', 'eye', 'repeat', 'masked_select', 'broadcast_shapes', 'tril_indices', 'triu_indices', 'corner',
+    'from_numpy', 'from_dlpack', 'eval', 'cat', 'concat', 'row_stack', 'permute_dims', 'movedim', 'ravel',
+    'take_along_dim', 'swapdims', 'expand_dims', 'unbind', 'tensor_split', 'repeat_interleave']
 cat = concatenate
 concat = concatenate
 row_stack = vstack
