@@ -32,7 +32,7 @@ from stele.ir.types import HOME, DType, complex64, float32, holds, int64, unfit
 from stele.ir.types import dtype as type_named
 from stele.ops import contraction, indexing, linear, parts, shaping, statistics
 from stele.ops.arguments import FORMS, choice, flag
-from stele.ops.elementwise import binary, unary
+from stele.ops.elementwise import binary, signs, unary
 from stele.ops.elementwise.unary import StopGradient
 from stele.ops.generate import quantity
 from stele.ops.linear import broadcast, cast, full, transfer
@@ -434,7 +434,7 @@ class Tensor(Looking):
     __gt__, __ge__              = arithmetic(binary.greater), arithmetic(binary.greater_equal)
     __eq__, __ne__              = arithmetic(binary.equal), arithmetic(binary.not_equal)  # type: ignore[assignment]
     __neg__, __abs__            = arithmetic(binary.negative), lift(unary.absolute)
-    __invert__                  = lift(unary.invert)
+    __invert__, __pos__         = lift(unary.invert), lift(signs.positive)
     __getitem__                 = lift(indexing.index)
     __iadd__, __isub__          = rebinding(binary.add), rebinding(binary.subtract)
     __imul__, __itruediv__      = rebinding(binary.multiply), rebinding(binary.divide)

@@ -225,6 +225,7 @@ FORMS: dict[str, Form] = {
     "Axes":                             optional(axes),
     "Shape":                            shape,
     "float":                            number,
+    "float | None":                     optional(number),
     "bool":                             flag,
     "str":                              untouched,
     "DType":                            lambda x, what: dtype(x),
