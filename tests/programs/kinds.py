@@ -82,7 +82,7 @@ def tripled(g: Growth, x: str) -> Made:
 
 def bounded(g: Growth, x: str) -> Made:
     low, high = sorted(g.integer(-2, 3) if g.dtype(x).kind == "i" else g.integer(0, 3) for _ in range(2))
-    return (x,), g.choose([{"low": low, "high": high}, {"low": low}, {"high": high}])
+    return (x,), g.choose([{"min": low, "max": high}, {"min": low}, {"max": high}])
 
 
 def shifted(g: Growth, x: str) -> Made:
@@ -120,7 +120,7 @@ def power(x: Array, z: Any) -> Array:
     return np.sqrt(x) if z == 0.5 else 1 / np.sqrt(x) if z == -0.5 else np.power(x, z)
 
 
-def clip(x: Array, low: Any = None, high: Any = None) -> Array: return np.clip(x, low, high)
+def clip(x: Array, min: Any = None, max: Any = None) -> Array: return np.clip(x, min, max)
 def elu(x: Array) -> Array: return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from stele.ir.graph import Array, Value
 from stele.ir.scalars import S, Scalars
-from stele.ir.types import float32
+from stele.ir.types import float32, float64
 from stele.ops.elementwise.base import Binary, FloatUnary, function, meet
 from stele.ops.elementwise.unary import cosh, reciprocal, rsqrt, sigmoid, square
 from stele.ops.linear import cast
@@ -183,8 +183,10 @@ class LogAddExp(FloatBinary):
     def reference(self, *x: Array) -> Array: return np.logaddexp(x[0], x[1])
 
     def scalar(self, s: Scalars[S], *x: S) -> S:
-        apart = s.select(s.eq(x[0], x[1]), 0.0, abs(x[0] - x[1]))
-        return s.max(x[0], x[1]) + s.log1p(s.exp(-apart))
+        u, v = (s.cast(e, float64) for e in x)      # the sum cancels where the result is near 0
+        apart = s.select(s.eq(u, v), 0.0, abs(u - v))
+        y = s.max(u, v) + s.log1p(s.exp(-apart))
+        return y if x[0].dtype == float64 else s.cast(y, float32)
 
     def partials(self, y: Value, *x: Value) -> Any: return sigmoid(x[0] - x[1]), sigmoid(x[1] - x[0])
 

@@ -29,7 +29,11 @@ def elementwise(f: Callable[..., float], poles: float = math.nan) -> Callable[..
             return poles
 
     made = np.frompyfunc(one, 1, 1)
-    return lambda x: np.asarray(made(x.astype(np.float64)), np.float64).astype(x.dtype)
+
+    def apply(x: Array) -> Array:
+        return np.asarray(made(x.astype(np.float64)), np.float64).astype(x.dtype)
+
+    return apply
 
 
 lgamma = elementwise(math.lgamma, math.inf)
@@ -130,21 +134,40 @@ def inverse_erf(x: float) -> float:
     return math.copysign(y - error * math.sqrt(math.pi) / 2 * math.exp(y * y), x)
 
 
-erfinv = elementwise(inverse_erf)
-ndtri = elementwise(lambda p: NORMAL.inv_cdf(p) if 0 < p < 1 else {0: -math.inf, 1: math.inf}.get(p, math.nan))
-ndtr = elementwise(lambda x: math.erfc(-x * math.sqrt(0.5)) / 2)
+def quantile(p: float) -> float:
+    """The inverse of the normal distribution function."""
+    return NORMAL.inv_cdf(p) if 0 < p < 1 else -math.inf if p == 0 else math.inf if p == 1 else math.nan
+
+
+def normal(x: float) -> float:
+    """The normal distribution function."""
+    return math.erfc(-x * math.sqrt(0.5)) / 2
 
 
 def scaled_erfc(x: float) -> float:
     """exp(x * x) erfc(x), by a continued fraction (7.9.1) where erfc is small."""
     if x < 2 or x != x:
-        return math.exp(min(x * x, 800)) * math.erfc(x) if x > -26.7 else math.inf
+        return math.inf if x < -26.7 else math.exp(x * x) * math.erfc(x)
     y = x
     for k in range(120, 0, -1):
         y = x + k / 2 / y
     return 1 / (y * math.sqrt(math.pi))
 
 
-erfcx = elementwise(scaled_erfc, math.inf)
-log_ndtr = elementwise(lambda x: -x * x / 2 + math.log(scaled_erfc(-x * math.sqrt(0.5)) / 2) if x < -1
-                       else math.log1p(-math.erfc(x * math.sqrt(0.5)) / 2), -math.inf)
+def log_normal(x: float) -> float:
+    """The logarithm of the normal distribution function."""
+    if x < -1:
+        return -x * x / 2 + math.log(scaled_erfc(-x * math.sqrt(0.5)) / 2)
+    return math.log1p(-math.erfc(x * math.sqrt(0.5)) / 2)
+
+
+def sinc(x: Array) -> Array:
+    """sin(pi x) / (pi x) of what is left of x after whole numbers."""
+    v = np.where(np.isinf(x), 1, x.astype(np.float64))
+    n = np.rint(v)
+    y = np.sin(np.pi * (v - n)) * np.where(n % 2 == 0, 1, -1) / (np.pi * v)
+    return np.where(v == 0, 1, y).astype(x.dtype)
+
+
+erfinv, ndtri, ndtr = elementwise(inverse_erf), elementwise(quantile), elementwise(normal)
+erfcx, log_ndtr = elementwise(scaled_erfc, math.inf), elementwise(log_normal, -math.inf)
