@@ -120,15 +120,14 @@ def zeta(x: Any, q: Any) -> Any: return ((q[..., None] + np.arange(400)) ** -x[.
 def scaled_i0(x: Any) -> Any: return np.i0(x) * np.exp(-np.abs(x))
 def i1(x: Any) -> Any: return (np.i0(x + 1e-3) - np.i0(x - 1e-3)) / 2e-3
 def ndtr(x: Any) -> Any: return ERFC(-x / math.sqrt(2)) / 2
-def inside(d: Any) -> Any: return d.p / (d.p + 1)     # between 0 and 1
 
 
 PAIRS |= {
-    "asin":          (lambda d: st.asin(inside(d)),               lambda d: np.arcsin(inside(d))),
-    "acos":          (lambda d: st.acos(inside(d)),               lambda d: np.arccos(inside(d))),
+    "asin":          (lambda d: st.asin(d.p / (d.p + 1)),         lambda d: np.arcsin(d.p / (d.p + 1))),
+    "acos":          (lambda d: st.acos(d.p / (d.p + 1)),         lambda d: np.arccos(d.p / (d.p + 1))),
     "asinh":         (lambda d: st.asinh(d.x),                    lambda d: np.arcsinh(d.x)),
     "acosh":         (lambda d: st.acosh(d.p + 1),                lambda d: np.arccosh(d.p + 1)),
-    "atanh":         (lambda d: st.atanh(inside(d)),              lambda d: np.arctanh(inside(d))),
+    "atanh":         (lambda d: st.atanh(d.p / (d.p + 1)),        lambda d: np.arctanh(d.p / (d.p + 1))),
     "atan2":         (lambda d: st.atan2(d.x, d.y),               lambda d: np.arctan2(d.x, d.y)),
     "bitwise_invert": (lambda d: st.bitwise_invert(d.t),          lambda d: ~d.t),
     "frac":          (lambda d: st.frac(d.x),                     lambda d: d.x - np.trunc(d.x)),
@@ -136,7 +135,7 @@ PAIRS |= {
     "ldexp":         (lambda d: st.ldexp(d.v, d.t),               lambda d: np.ldexp(d.v, d.t)),
     "lerp":          (lambda d: st.lerp(d.x, d.y, 0.25),          lambda d: d.x + 0.25 * (d.y - d.x)),
     "lgamma":        (lambda d: st.lgamma(d.p),                   lambda d: LGAMMA(d.p)),
-    "digamma":       (lambda d: st.digamma(d.p),                  lambda d: digamma(d.p)),
+    "digamma":       (lambda d: st.digamma(d.p),                  lambda d: digamma(d.p.astype("f8"))),
     "polygamma":     (lambda d: st.polygamma(2, d.p + 1),         lambda d: -2 * zeta(d.p * 0 + 3, d.p + 1)),
     "zeta":          (lambda d: st.zeta(d.p + 3, d.p),            lambda d: zeta(d.p + 3, d.p)),
     "i0e":           (lambda d: st.i0e(d.x),                      lambda d: scaled_i0(d.x)),

@@ -60,7 +60,8 @@ def check(formula: Formula, dtypes: list[DType], result: DType, level: str, lane
 
 FUNCTIONS = ["exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "sigmoid", "erf", "erfc", "atan", "tan", "asin",
              "acos", "sinh", "cosh", "asinh", "acosh", "atanh", "exp2", "log2", "log10", "cbrt", "sinc", "lgamma",
-             "digamma", "i0", "i0e", "i1", "i1e", "erfinv", "erfcx", "ndtr", "ndtri", "log_ndtr", "sqrt", "floor", "ceil", "trunc", "round"]
+             "digamma", "i0", "i0e", "i1", "i1e", "erfinv", "erfcx", "ndtr", "ndtri", "log_ndtr", "sqrt",
+             "floor", "ceil", "trunc", "round"]
 OF_TWO = ["pow", "atan2", "hypot", "zeta", "fmod", "remainder", "quotient"]
 OPERATIONS = {"f": ["add", "sub", "mul", "div", "idiv", "max", "min"],
               "i": ["add", "sub", "mul", "idiv", "max", "min", "and", "or", "xor", "shl", "shr"],
