@@ -72,6 +72,8 @@ BOTH |= {
     "where":            lambda m, d: (m.where(d.b, d.x, d.y), m.where(d.b, d.x, d.v[:, None])),
     "matmul":           lambda m, d: (m.matmul(d.x, d.w), m.matmul(d.x.T, d.x), m.matmul(d.x, d.x.T),
                                       m.matmul(d.v, d.v)),
+    "vecdot":           lambda m, d: (m.vecdot(d.x, d.y), m.vecdot(d.x, d.y, axis=0)),
+    "tensordot":        lambda m, d: (m.tensordot(d.x, d.y, ([0], [0])), m.tensordot(d.cube, d.w.T, 1)),
     "matrix_transpose": lambda m, d: m.matrix_transpose(d.cube),
     "concatenate":      lambda m, d: (m.concatenate([d.x, d.y, d.x[:1]]), m.concatenate([d.x, d.y], axis=1)),
     "stack":            lambda m, d: (m.stack([d.x, d.y]), m.stack([d.x, d.y], axis=1)),

@@ -37,6 +37,7 @@ from stele.ops import (
     linear,
     parts,
     pooling,
+    products,
     shaping,
     statistics,
 )
@@ -96,7 +97,7 @@ var, std                    = lift(statistics.var), lift(statistics.std)
 allclose                    = arithmetic(statistics.allclose)
 all, any                    = lift(statistics.all), lift(statistics.any)
 argmax, argmin              = lift(statistics.argmax), lift(statistics.argmin)
-matmul                      = lift(contraction.matmul)
+matmul, vecdot, tensordot   = lift(contraction.matmul), lift(products.vecdot), lift(products.tensordot)
 real, imag, conj            = lift(parts.real), lift(parts.imag), lift(parts.conj)
 angle, complex              = lift(parts.angle), lift(parts.complex)
 conv1d, conv_transpose1d    = lift(convolution.conv1d), lift(convolution.conv_transpose1d)

@@ -943,6 +943,24 @@ def matmul(x: TensorLike, w: TensorLike) -> Tensor:
     >>> st.matmul(st.zeros((8, 2, 3)), st.zeros((3, 5))).shape
     (8, 2, 5)
     """
+def vecdot(x: TensorLike, z: TensorLike, axis: int=-1) -> Tensor:
+    """The sum of products along an axis, which both have in one size; the other axes broadcast.
+
+    Dtypes meet as in `multiply`, and stay: integers wrap. Raises ShapeError where the sizes differ.
+
+    >>> st.vecdot(st.tensor([[1, 2], [3, 4]]), st.tensor([1, 10])).tolist()
+    [21, 43]
+    """
+def tensordot(x: TensorLike, z: TensorLike, axes: Any=2) -> Tensor:
+    """The sum of products over `axes`: the last so many of x with the first of z, or a pair of lists of axes.
+
+    The other axes of x stand first, then those of z. Dtypes meet as in `matmul`. Raises ShapeError where the axes do
+    not pair up, or differ in size.
+
+    >>> x, z = st.ones(2, 3, 4), st.ones(4, 3, 5)
+    >>> st.tensordot(x, z, axes=1).shape, st.tensordot(x, z, axes=([1, 2], [1, 0])).shape
+    ((2, 3, 3, 5), (2, 5))
+    """
 def real(x: TensorLike) -> Tensor:
     """The real part of each element, in the dtype of the parts: float32 of complex64. Real numbers stay as they are.
 
@@ -1506,10 +1524,10 @@ __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'co
     'pow', 'clip', 'maximum', 'minimum', 'equal', 'not_equal', 'less', 'less_equal', 'greater', 'greater_equal',
     'logical_and', 'logical_or', 'bitwise_and', 'bitwise_or', 'bitwise_xor', 'bitwise_invert', 'bitwise_left_shift',
     'bitwise_right_shift', 'logical_xor', 'where', 'sum', 'mean', 'prod', 'max', 'min', 'var', 'std', 'allclose', 'all',
-    'any', 'argmax', 'argmin', 'matmul', 'real', 'imag', 'conj', 'angle', 'complex', 'conv1d', 'conv_transpose1d',
-    'conv2d', 'conv_transpose2d', 'conv3d', 'conv_transpose3d', 'max_pool2d', 'avg_pool2d', 'softmax', 'log_softmax',
-    'logsumexp', 'silu', 'gelu', 'cummax', 'normalize', 'layer_norm', 'pick', 'one_hot', 'cross_entropy', 'mse',
-    'binary_cross_entropy', 'take', 'embedding', 'reshape', 'permute', 'swapaxes', 'flatten', 'squeeze', 'unsqueeze',
-    'concatenate', 'stack', 'split', 'pad', 'roll', 'repeat', 'moveaxis', 'flip', 'tril', 'triu', 'broadcast_to',
-    'matrix_transpose', 'full', 'zeros', 'ones', 'full_like', 'zeros_like', 'ones_like', 'arange', 'linspace', 'eye',
-    'from_numpy', 'from_dlpack', 'eval']
+    'any', 'argmax', 'argmin', 'matmul', 'vecdot', 'tensordot', 'real', 'imag', 'conj', 'angle', 'complex', 'conv1d',
+    'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d', 'conv_transpose3d', 'max_pool2d', 'avg_pool2d',
+    'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax', 'normalize', 'layer_norm', 'pick', 'one_hot',
+    'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding', 'reshape', 'permute', 'swapaxes', 'flatten',
+    'squeeze', 'unsqueeze', 'concatenate', 'stack', 'split', 'pad', 'roll', 'repeat', 'moveaxis', 'flip', 'tril',
+    'triu', 'broadcast_to', 'matrix_transpose', 'full', 'zeros', 'ones', 'full_like', 'zeros_like', 'ones_like',
+    'arange', 'linspace', 'eye', 'from_numpy', 'from_dlpack', 'eval']

@@ -81,8 +81,9 @@ LAYERS: Mapping[str, str] = {
     "BCELoss": "nn.binary_cross_entropy_with_logits(logits, targets)", "RNN": "nn.GRU or nn.LSTM",
 }
 LINALG: Mapping[str, str] = {
-    "inv": "st.linalg.solve(x, st.eye(n))", "matmul": "x @ w", "multi_dot": "x @ y @ z", "vecdot": "(x * z).sum(-1)",
-    "lstsq": "st.linalg.solve(x.mT @ x, x.mT @ b)", "matrix_transpose": "x.mT", "vector_norm": "st.sqrt((x * x).sum())",
+    "tensorinv": "st.linalg.inv(x.reshape(n, n))", "tensorsolve": "st.linalg.solve(x.reshape(n, n), b.flatten())",
+    "matrix_exp": "st.linalg.expm(x)", "cholesky_solve": "st.linalg.cho_solve(factor, b)", "inner": "x @ y",
+    "dot": "x @ y", "triangular_solve": "st.linalg.solve_triangular(x, b)", "norms": "st.linalg.vector_norm(x)",
 }
 OPTIMIZERS: Mapping[str, str] = {
     "Momentum": "optim.SGD(parameters, lr, momentum=0.9)", "sgd": "optim.SGD", "adam": "optim.Adam",

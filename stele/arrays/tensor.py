@@ -22,7 +22,7 @@ from stele.eager.backward import backward, settle
 from stele.eager.evaluate import EVALUATOR, evaluate, known
 from stele.eager.handle import GRAD, TRACING, owner
 from stele.eager.live import Live, is_symbolic
-from stele.eager.template import MOST, Recorded, Template, template, token_of
+from stele.eager.template import MOST, Recorded, Template, alike, template, token_of
 from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
 from stele.ir.door import leaving, public
 from stele.ir.graph import Array, Constant, Value, literal, walk
@@ -185,7 +185,7 @@ class Operands:
         if GRAD.get() or not self.differentiable:
             return y
         if not isinstance(y, Value):
-            return tuple(map(self.cut, y)) if isinstance(y, tuple | list) else y
+            return alike(y, [self.cut(part) for part in y]) if isinstance(y, tuple | list) else y
         return cut(y) if y.dtype.is_float else y
 
 
@@ -193,7 +193,7 @@ def tensors(y: Any, carries: bool) -> Any:
     """Results as tensors."""
     if isinstance(y, Value):
         return record(Tensor(y, carries and y.dtype.is_float))
-    return tuple([tensors(part, carries) for part in y]) if isinstance(y, tuple | list) else y
+    return alike(y, [tensors(part, carries) for part in y]) if isinstance(y, tuple | list) else y
 
 
 def recorded(made: Template, operands: list[Value], where: Where) -> Any:

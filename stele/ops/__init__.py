@@ -6,9 +6,10 @@ from stele.ops import (
     composite,
     contraction,
     control,
+    factors,
     gather,
     generate,
-    linalg,
+    lapack,
     linear,
     operators,
     parts,
@@ -22,7 +23,8 @@ from stele.ops.elementwise import arithmetic, binary, elementary, signs, special
 __all__ = ["ALL", "operators"]
 
 FAMILIES = (linear, parts, windows, generate, arithmetic, unary, binary, elementary, signs, special, gather, reduction,
-            contraction, random, control, composite, pooling, linalg)
+            contraction, random, control, composite, pooling, lapack,
+            factors)
 LEAVES: tuple[type[Op], ...] = Parameter, Literal, Constant, Item
 
 ALL: dict[str, type[Op]] = {op.__name__: op for op in (*LEAVES, *(op for family in FAMILIES for op in family.ALL))}

@@ -229,6 +229,7 @@ FORMS: dict[str, Form] = {
     "bool":                             flag,
     "str":                              untouched,
     "DType":                            lambda x, what: dtype(x),
+    "DType | None":                     optional(lambda x, what: dtype(x)),
     "Any":                              untouched,
     "Operand":                          untouched,
     "Operand | None":                   untouched,

@@ -12,7 +12,7 @@ import stele as st
 from stele.ir.types import DType
 from stele.ir.types import dtype as type_named
 from tests.host_ops import ordered, running
-from tests.programs import moves, reductions, windows
+from tests.programs import matrices, moves, reductions, windows
 from tests.programs.numbers import BOOL, F32, I64, Array, common, wide
 
 if TYPE_CHECKING:
@@ -245,15 +245,20 @@ MOVES = (
     Kind("one_hot", st.one_hot, moves.one_hot_of, moves.one_hot, INT, operands="own", result=named, smooth=False),
 )
 
-def solve(x: Any, z: Any) -> Any:
-    """Of matrices that are far from singular."""
-    n = x.shape[-1]
-    return st.linalg.solve(st.tanh(x) + st.eye(n, dtype=x.dtype) * (2 * st.maximum(n, 1)).astype(x.dtype), z)
-
+LINEAR = (
+    Kind("solve", lambda x, z: st.linalg.solve(matrices.dominant(x), z), matrices.solve, matrices.system, "f",
+         noise="coarse", weight=2.0),
+    Kind("solve_triangular", lambda x, z: st.linalg.solve_triangular(matrices.dominant(x), z, upper=False),
+         matrices.triangular, matrices.system, "f", noise="coarse"),
+    Kind("inv", lambda x: st.linalg.inv(matrices.dominant(x)), matrices.inv, matrices.square, "f", noise="coarse"),
+    Kind("slogdet", lambda x: st.linalg.slogdet(matrices.dominant(x)).logabsdet, matrices.slogdet, matrices.square, "f",
+         noise="coarse"),
+    Kind("cholesky", lambda x: st.linalg.cholesky(matrices.definite(x)), matrices.cholesky, matrices.square, "f",
+         noise="coarse"),
+)
 
 WINDOWS = (
     Kind("matmul", st.matmul, np.matmul, windows.product, "f", noise="coarse", weight=4.0),
-    Kind("solve", solve, windows.solve, windows.system, "f", noise="coarse", weight=2.0),
     Kind("conv2d", st.conv2d, windows.convolved, windows.convolution(2), "f", noise="coarse", weight=3.0),
     Kind("convolution", lambda x, w, **moves: getattr(st, f"conv{x.ndim - 2}d")(x, w, **moves), windows.convolved,
          windows.convolution(1, 3), "f", noise="coarse", weight=3.0),
@@ -309,7 +314,7 @@ IN_PLACE = (
 )
 WRITES = frozenset(k.name for k in IN_PLACE) - {"alias"}
 
-ALL = (*ELEMENTWISE, *REDUCTIONS, *MOVES, *WINDOWS, *HOST, *IN_PLACE)
+ALL = (*ELEMENTWISE, *REDUCTIONS, *MOVES, *LINEAR, *WINDOWS, *HOST, *IN_PLACE)
 KINDS = {k.name: k for k in ALL}
 
 # Steps one behind the other that rewrites look for; a number is the second operand of the step before it.
