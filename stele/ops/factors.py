@@ -267,6 +267,8 @@ class Eigh(Factor):
     Derivatives: Giles, Collected matrix derivative results, 2008. Of eigenvectors they hold where eigenvalues differ.
     """
 
+    is_spectral: ClassVar[bool] = True
+
     def type(self, *x: Type) -> TupleType:
         squares(self.called, x[0])
         return TupleType((x[0].with_shape(x[0].shape[:-1]), x[0]))
@@ -291,6 +293,8 @@ class Eigh(Factor):
 
 class Eigvalsh(Lapack):
     """The eigenvalues of the symmetric part of matrices, ascending."""
+
+    is_spectral: ClassVar[bool] = True
 
     def type(self, *x: Type) -> Type:
         squares(self.called, x[0])
@@ -322,6 +326,7 @@ class Svd(Factor):
     """
 
     full: bool
+    is_spectral: ClassVar[bool] = True
 
     def type(self, *x: Type) -> TupleType:
         needs_matrices(self.called, x[0])
@@ -389,6 +394,8 @@ def moved(t: Value, u: Value, s: Value, v: Value) -> Value:
 
 class Svdvals(Lapack):
     """The singular values of matrices, descending."""
+
+    is_spectral: ClassVar[bool] = True
 
     def type(self, *x: Type) -> Type:
         needs_matrices(self.called, x[0])
