@@ -83,7 +83,7 @@ LAYERS: Mapping[str, str] = {
 LINALG: Mapping[str, str] = {
     "tensorinv": "st.linalg.inv(x.reshape(n, n))", "tensorsolve": "st.linalg.solve(x.reshape(n, n), b.flatten())",
     "matrix_exp": "st.linalg.expm(x)", "cholesky_solve": "st.linalg.cho_solve(factor, b)", "inner": "x @ y",
-    "dot": "x @ y", "triangular_solve": "st.linalg.solve_triangular(x, b)", "norms": "st.linalg.vector_norm(x)",
+    "dot": "x @ y", "triangular_solve": "st.linalg.solve_triangular(x, b)",
 }
 OPTIMIZERS: Mapping[str, str] = {
     "Momentum": "optim.SGD(parameters, lr, momentum=0.9)", "sgd": "optim.SGD", "adam": "optim.Adam",

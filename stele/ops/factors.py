@@ -186,14 +186,14 @@ class Lu(Factor):
     def compute(self, *x: Array) -> tuple[Array, ...]:
         *lead, m, n = x[0].shape
         many, k = np.arange(prod(lead)), min(m, n)
-        a = x[0].reshape(len(many), m, n).copy()
+        a: Array = x[0].reshape(len(many), m, n).copy()
         swaps: Array = np.zeros((len(many), k), np.int64)
         rows: Array = np.tile(np.arange(m), (len(many), 1))     # type: ignore[reportUnknownArgumentType]
         for start in range(0, k, PANEL):
             stop = min(start + PANEL, k)
             for j in range(start, stop):
                 swaps[:, j] = p = j + abs(a[:, j:, j]).argmax(1)
-                for held in (a, rows):      # type: ignore[reportUnknownVariableType]
+                for held in (a, rows):
                     held[many, j], held[many, p] = held[many, p], held[many, j]
                 a[:, j + 1:, j] /= np.where(a[:, j, j] == 0, 1, a[:, j, j])[:, None]
                 a[:, j + 1:, j + 1:stop] -= a[:, j + 1:, j, None] * a[:, j, None, j + 1:stop]
@@ -250,7 +250,8 @@ class Exchanged(Lapack):
 
     def compute(self, *x: Array) -> Array:
         (swaps,) = x
-        rows: Array = np.zeros((*swaps.shape[:-1], self.n), np.int64) + np.arange(self.n)   # type: ignore[arg-type]
+        rows: Array = np.empty((*swaps.shape[:-1], self.n), np.int64)     # type: ignore[arg-type]
+        rows[...] = np.arange(self.n)   # type: ignore[arg-type]
         for i in np.ndindex(*swaps.shape[:-1]):
             for k, p in enumerate(swaps[i]):
                 rows[(*i, k)], rows[(*i, p)] = rows[(*i, p)], rows[(*i, k)]

@@ -91,7 +91,8 @@ def pair_norm(x: Value, ord: Any, pair: tuple[int, ...]) -> Value:
     if ord in ("nuc", 2, -2):
         others = (k for k in range(x.ndim) if k not in pair)
         return best(Svdvals()(transpose(x, (*others, *pair))), axis=-1)
-    return best(sum(absolute(x), axis=pair[abs(ord) != 1], keepdims=True), axis=pair)
+    added = pair[0] if ord in (1, -1) else pair[1]
+    return best(sum(absolute(x), axis=added, keepdims=True), axis=pair)
 
 
 def norm(x: Value, *, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Value:
