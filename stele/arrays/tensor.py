@@ -23,7 +23,7 @@ from stele.eager.backward import backward, settle
 from stele.eager.evaluate import EVALUATOR, evaluate, known
 from stele.eager.handle import GRAD, TRACING, owner
 from stele.eager.live import Live, is_symbolic
-from stele.eager.template import MOST, Recorded, Template, template, token_of
+from stele.eager.template import MOST, Recorded, Template, alike, template, token_of
 from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
 from stele.ir.door import leaving, public
 from stele.ir.graph import Array, Constant, Value, literal, walk
@@ -33,7 +33,7 @@ from stele.ir.types import HOME, DType, complex64, float32, holds, int64, unfit
 from stele.ir.types import dtype as type_named
 from stele.ops import contraction, diagonals, indexing, joining, linear, parts, selecting, shaping, statistics
 from stele.ops.arguments import FORMS, choice, flag
-from stele.ops.elementwise import binary, unary
+from stele.ops.elementwise import binary, signs, unary
 from stele.ops.elementwise.unary import StopGradient
 from stele.ops.generate import quantity
 from stele.ops.linear import broadcast, cast, full, transfer
@@ -186,7 +186,7 @@ class Operands:
         if GRAD.get() or not self.differentiable:
             return y
         if not isinstance(y, Value):
-            return tuple(map(self.cut, y)) if isinstance(y, tuple | list) else y
+            return alike(y, [self.cut(part) for part in y]) if isinstance(y, tuple | list) else y
         return cut(y) if y.dtype.is_float else y
 
 
@@ -194,7 +194,7 @@ def tensors(y: Any, carries: bool) -> Any:
     """Results as tensors."""
     if isinstance(y, Value):
         return record(Tensor(y, carries and y.dtype.is_float))
-    return tuple([tensors(part, carries) for part in y]) if isinstance(y, tuple | list) else y
+    return alike(y, [tensors(part, carries) for part in y]) if isinstance(y, tuple | list) else y
 
 
 def recorded(made: Template, operands: list[Value], where: Where) -> Any:
@@ -445,7 +445,7 @@ class Tensor(Looking):
     __gt__, __ge__              = arithmetic(binary.greater), arithmetic(binary.greater_equal)
     __eq__, __ne__              = arithmetic(binary.equal), arithmetic(binary.not_equal)  # type: ignore[assignment]
     __neg__, __abs__            = arithmetic(binary.negative), lift(unary.absolute)
-    __invert__                  = lift(unary.invert)
+    __invert__, __pos__         = lift(unary.invert), lift(signs.positive)
     __iadd__, __isub__          = rebinding(binary.add), rebinding(binary.subtract)
     __imul__, __itruediv__      = rebinding(binary.multiply), rebinding(binary.divide)
     __ifloordiv__, __imod__     = rebinding(binary.floor_divide), rebinding(binary.remainder)

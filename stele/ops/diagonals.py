@@ -4,22 +4,18 @@ from __future__ import annotations
 from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim
-from stele.ir.types import axis_of, below, int64, show
+from stele.ir.types import axis_of, int64, show
+from stele.ops import products
 from stele.ops.elementwise.arithmetic import Equal, GreaterEqual, Select
 from stele.ops.generate import Iota
-from stele.ops.linear import expand_dims, pad_axis, reshape, slice_axis, transpose, zeros_like
+from stele.ops.linear import expand_dims, pad_axis, transpose, zeros_like
+from stele.ops.shaping import needs_matrices
 
 
 def triangle(n: Dim, m: Dim, k: int = 0) -> Value:
     """A bool matrix (n, m), true on and below diagonal k; no matrix has a diagonal beyond 2**62."""
     k = max(-1 << 62, min(k, 1 << 62))
     return GreaterEqual()(Iota((n, m), 0, int64)() + k, Iota((n, m), 1, int64)())
-
-
-def needs_matrices(name: str, x: Value) -> None:
-    """Raises ShapeError unless x has two axes or more."""
-    if x.ndim < 2:
-        raise ShapeError(f"{name} needs an array of two axes or more, got {show(x.shape)}")
 
 
 def tril(x: Value, *, k: int = 0) -> Value:
@@ -60,20 +56,7 @@ def diagonal(x: Value, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Va
     if a == b:
         raise ShapeError(f"diagonal needs two axes, got axis {a} twice")
     x = transpose(x, (*(k for k in range(x.ndim) if k not in (a, b)), a, b))
-    (*lead, n, m), down, right = x.shape, max(-offset, 0), max(offset, 0)
-    length = shorter(n - down, m - right)
-    flat = reshape(x, (*lead, n * m))
-    if isinstance(m, int):
-        return slice_axis(flat, -1, down * m + right if length != 0 else 0, length, m + 1)
-    behind = slice_axis(flat, -1, down * m + right, n * m - down * m - right)     # as rows of m + 1, one an element
-    rows = pad_axis(behind, x.ndim - 2, 0, length * (m + 1) - behind.shape[-1])
-    return reshape(slice_axis(reshape(rows, (*lead, length, m + 1)), -1, 0, 1), (*lead, length))
-
-
-def shorter(n: Dim, m: Dim) -> Dim:
-    """The smaller of two sizes, 0 where it is negative."""
-    least = n if below(n, m) else m
-    return 0 if below(least, 0) else least
+    return products.diagonal(x, offset=offset)
 
 
 def diag_embed(x: Value, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Value:

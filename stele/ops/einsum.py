@@ -268,21 +268,6 @@ def matrices(a: Term, batch: list[str], inner: list[str], outer: list[str]) -> V
     return swap_last(x) if is_turned else x
 
 
-def kron(x: Value, z: Value) -> Value:
-    """The Kronecker product: each element of x times all of z, in blocks.
-
-    The array of fewer axes gets axes of length 1 in front; an axis of the result is as long as those of x and z
-    together, multiplied.
-
-    >>> st.kron(st.tensor([1, 10]), st.tensor([[1, 2], [3, 4]])).tolist()
-    [[1, 2, 10, 20], [3, 4, 30, 40]]
-    """
-    ndim = max(x.ndim, z.ndim)
-    a, b = ((*(1,) * (ndim - v.ndim), *v.shape) for v in (x, z))
-    y = Mul()(reshape(x, tuple(k for n in a for k in (n, 1))), reshape(z, tuple(k for n in b for k in (1, n))))
-    return reshape(y, tuple(n * k for n, k in zip(a, b)))
-
-
 def outer(x: Value, z: Value) -> Value:
     """Every element of x times every one of z, both taken flat: a matrix (x.size, z.size).
 

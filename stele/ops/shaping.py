@@ -11,6 +11,7 @@ from stele.ir.sizes import Dim, quotient
 from stele.ir.types import (
     SIZES,
     Shape,
+    Type,
     axes_of,
     axis_of,
     below,
@@ -275,3 +276,9 @@ def beyond(x: Value, axis: int, width: Dim, mode: str) -> list[Value]:
         parts.append(slice_axis(x, axis, edge, length))
         width = width - length
     return parts
+
+
+def needs_matrices(name: str, x: Value | Type) -> None:
+    """Raises ShapeError unless x has two axes or more."""
+    if x.ndim < 2:
+        raise ShapeError(f"{name} needs an array of two axes or more, got {show(x.shape)}")
