@@ -23,7 +23,21 @@ from stele.call.symbolic import function, placeholder
 from stele.eager.handle import enable_grad, no_grad
 from stele.higher.gradient import grad, gradients, hessian, jvp, value_and_grad, vjp
 from stele.higher.scan import scan
-from stele.ir.types import bfloat16, bool_, float16, float32, float64, int32, int64, uint8, uint32
+from stele.ir.types import (
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 from stele.pipeline import Options, get_threads, set_threads
 
 if TYPE_CHECKING:
@@ -38,11 +52,11 @@ ROOMS = ("data", "linalg", "nn", "optim")
 LATER = {"lint": "stele.inspect.lint.function", "load": "stele.saving", "save": "stele.saving"}
 
 __all__ = [
-    "Options", "Tensor", "bernoulli", "bfloat16", "bool_", "compile", "data", "default_generator", "device",
-    "dropout", "enable_grad", "float16", "float32", "float64", "function", "get_threads", "grad", "gradients",
-    "hessian", "int32", "int64", "jvp", "linalg", "lint", "load", "manual_seed", "nn", "no_grad", "normal", "optim",
-    "placeholder", "rand", "randint", "randn", "save", "scan", "set_threads", "tensor", "uint8", "uint32",
-    "uniform", "value_and_grad", "vjp",
+    "Options", "Tensor", "bernoulli", "bfloat16", "bool_", "compile", "data", "default_generator", "device", "dropout",
+    "enable_grad", "float16", "float32", "float64", "function", "get_threads", "grad", "gradients", "hessian", "int8",
+    "int16", "int32", "int64", "jvp", "linalg", "lint", "load", "manual_seed", "nn", "no_grad", "normal", "optim",
+    "placeholder", "rand", "randint", "randn", "save", "scan", "set_threads", "tensor", "uint8", "uint16", "uint32",
+    "uint64", "uniform", "value_and_grad", "vjp",
 ]
 __all__ += functions.__all__
 

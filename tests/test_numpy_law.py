@@ -15,7 +15,7 @@ from stele.inspect.numpy_scalars import NumpyScalars
 from stele.ir.types import DTYPES
 from tests.styles import all_give, all_raise
 
-INTEGERS = ["uint8", "uint32", "int32", "int64"]
+INTEGERS = [n for n, d in DTYPES.items() if d.kind in "iu"]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 COMPARISONS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
 

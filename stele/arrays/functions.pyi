@@ -424,7 +424,8 @@ def where(condition: TensorLike, x: TensorLike | None=None, z: TensorLike | None
 def sum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
     """The sum over one axis, several, or all of them; keepdims leaves them with length 1. Of no elements it is 0.
 
-    Bools and integers add up as int64, floats in their dtype. Raises ShapeError for an axis that x does not have.
+    Bools and signed integers add up as int64, unsigned ones as uint64, floats in their dtype. Raises ShapeError for an
+    axis that x does not have.
 
     >>> x = st.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     >>> st.sum(x).tolist(), st.sum(x, axis=0).tolist()
@@ -444,7 +445,7 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fa
 def prod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
     """The product over one axis, several, or all of them, as in `sum`. Of no elements it is 1.
 
-    Bools and integers multiply as int64, and wrap. The gradient of an element is the product of the others, also beside
+    Integers multiply as they add up, and wrap. The gradient of an element is the product of the others, also beside
     zeros, where dividing the product by the element would be 0 / 0.
 
     >>> st.prod(st.tensor([2.0, 3.0, 4.0])).tolist()

@@ -99,7 +99,7 @@ class Oracle:
         if not self.limits and dtypes[0].is_float and not isinstance(y, list) and np.shape(y) == numbers[0].shape:
             y = unlimited(kind, numbers[0], y)
             known = cells[0].logarithm if isinstance(cells[0], Cell) else None
-            if known is not None and (kind.name == "log" or kind.name == "subtract" and cells[1:] == [1]):
+            if known is not None and (kind.name == "log" or (kind.name == "subtract" and cells[1:] == [1])):
                 y = known if kind.name == "log" else np.expm1(known)
             y = over_own_root(*numbers, y) if kind.name == "divide" or attributes.get("symbol") == "/" else y
         several = isinstance(y, list)

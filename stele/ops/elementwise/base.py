@@ -11,7 +11,7 @@ from stele.errors import ArgumentError, DTypeError
 from stele.ir.graph import Literal, Op, Placed, Value, literal, number_dtype
 from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim
-from stele.ir.types import DType, Type, bool_, broadcast_shapes, float32, highest, int64, lowest, promote
+from stele.ir.types import DType, Type, bool_, broadcast_shapes, float32, highest, int64, lowest, promote, uint64
 from stele.ops.linear import along, broadcast, cast
 
 Rounding = Callable[[float], int]
@@ -114,10 +114,22 @@ class Compare(Binary):
     """To what whole number a fraction may move as the first and as the second operand; None where nothing equals it."""
 
     def prepare(self, *args: Any) -> tuple[Value, ...]:
-        return super().prepare(*(exact(self.rounding, args) if len(args) == 2 else args))
+        return super().prepare(*(exact(self.rounding, apart(*args)) if len(args) == 2 else args))
 
     def type(self, *x: Type) -> Type:
         return x[0].with_dtype(bool_)
+
+
+def apart(x: Any, z: Any) -> tuple[Any, Any]:
+    """Operands of the same answer where uint64 meets a signed integer: no integer dtype holds both."""
+    if not isinstance(x, Value) or not isinstance(z, Value):
+        return x, z
+    if x.dtype.kind == "i" and z.dtype == uint64:
+        return apart(z, x)[::-1]
+    if x.dtype != uint64 or z.dtype.kind != "i":
+        return x, z
+    below = z < 0
+    return x | cast(below, uint64), cast(z * cast(~below, z.dtype), uint64)
 
 
 def exact(rounding: tuple[Rounding, Rounding] | None, args: tuple[Any, ...]) -> tuple[Any, ...]:
