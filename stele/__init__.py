@@ -2,8 +2,11 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from stele.arrays import functions
+from stele.arrays import creation, functions, namespace
+from stele.arrays.creation import *  # noqa: F403
 from stele.arrays.functions import *  # noqa: F403
+from stele.arrays.namespace import *  # noqa: F403
+from stele.arrays.namespace import namespace_info as __array_namespace_info__  # noqa: F401
 from stele.arrays.random import (
     bernoulli,
     default_generator,
@@ -38,6 +41,7 @@ from stele.ir.types import (
     uint32,
     uint64,
 )
+from stele.ir.types import bool_ as bool
 from stele.pipeline import Options, get_threads, set_threads
 
 if TYPE_CHECKING:
@@ -46,19 +50,22 @@ if TYPE_CHECKING:
     from stele.saving import load, save
 
 __version__ = "0.1.0"
+__array_api_version__ = "2025.12"
 
 # Loaded when they are first named: rooms of the public interface, and functions by their module.
 ROOMS = ("data", "linalg", "nn", "optim")
 LATER = {"lint": "stele.inspect.lint.function", "load": "stele.saving", "save": "stele.saving"}
 
 __all__ = [
-    "Options", "Tensor", "bernoulli", "bfloat16", "bool_", "compile", "data", "default_generator", "device", "dropout",
-    "enable_grad", "float16", "float32", "float64", "function", "get_threads", "grad", "gradients", "hessian", "int8",
-    "int16", "int32", "int64", "jvp", "linalg", "lint", "load", "manual_seed", "nn", "no_grad", "normal", "optim",
-    "placeholder", "rand", "randint", "randn", "save", "scan", "set_threads", "tensor", "uint8", "uint16", "uint32",
-    "uint64", "uniform", "value_and_grad", "vjp",
+    "Options", "Tensor", "bernoulli", "bfloat16", "bool", "bool_", "compile", "data", "default_generator", "device",
+    "dropout", "enable_grad", "float16", "float32", "float64", "function", "get_threads", "grad", "gradients",
+    "hessian", "int8", "int16", "int32", "int64", "jvp", "linalg", "lint", "load", "manual_seed", "nn", "no_grad",
+    "normal", "optim", "placeholder", "rand", "randint", "randn", "save", "scan", "set_threads", "tensor", "uint8",
+    "uint16", "uint32", "uint64", "uniform", "value_and_grad", "vjp",
 ]
 __all__ += functions.__all__
+__all__ += creation.__all__
+__all__ += namespace.__all__
 
 
 if not TYPE_CHECKING:   # or every name would be one to a type checker

@@ -1,8 +1,9 @@
 """The functions of the public interface on tensors."""
 # Written by tools/make_stubs.py.
 from collections.abc import Sequence
+from stele.arrays.tensor import TensorLike
 from typing import Any
-from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike
+from stele.arrays.tensor import Tensor
 
 def exp(x: TensorLike) -> Tensor:
     """The exponential of x, e to the power x. Integers and bools become float32.
@@ -939,6 +940,16 @@ def broadcast_to(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
     >>> st.broadcast_to(st.tensor([1, 2]), (3, 2)).tolist()
     [[1, 2], [1, 2], [1, 2]]
     """
+def meshgrid(*arrays: TensorLike, indexing: str='xy') -> tuple[Tensor, ...]:
+    """The coordinates of the points of a grid, as a tuple of one array for each of the `arrays` of one axis, or none.
+
+    With `indexing` "ij" array k lies along axis k of all results; with "xy" the first two are exchanged, as of a
+    picture whose first axis counts rows. Raises ShapeError for arrays of more axes, OptionError for another indexing.
+
+    >>> x, y = st.meshgrid(st.tensor([1, 2, 3]), st.tensor([10, 20]))
+    >>> x.tolist(), y.tolist()
+    ([[1, 2, 3], [1, 2, 3]], [[10, 10, 10], [20, 20, 20]])
+    """
 def matrix_transpose(x: TensorLike) -> Tensor:
     """The array with its last two axes exchanged: each matrix of a stack transposed (`x.mT`).
 
@@ -946,101 +957,6 @@ def matrix_transpose(x: TensorLike) -> Tensor:
 
     >>> st.matrix_transpose(st.zeros((8, 2, 3))).shape
     (8, 3, 2)
-    """
-def full(shape: int | Sequence[int], value: float, dtype: DTypeLike | None=None, device: DeviceLike=None) -> Tensor:
-    """A tensor that holds the number `value` everywhere, of a `shape`: a size, or a sequence of sizes.
-
-    Without a dtype it is the number's: float32, int64 or bool. A fraction is dropped for integers; raises DTypeError
-    for a number that the dtype does not hold.
-    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
-
-    >>> st.full((2,), 3.0).tolist(), st.full((2, 3), 7).dtype
-    ([3.0, 3.0], int64)
-    """
-def zeros(*shape: int | Sequence[int], dtype: DTypeLike='float32', device: DeviceLike=None) -> Tensor:
-    """A tensor of zeros, of a `shape` given as one sequence of sizes or as several sizes.
-
-    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
-
-    >>> st.zeros(2, 3).shape, st.zeros((2,), dtype="int64").tolist()
-    ((2, 3), [0, 0])
-    """
-def ones(*shape: int | Sequence[int], dtype: DTypeLike='float32', device: DeviceLike=None) -> Tensor:
-    """A tensor of ones, of a `shape` given as one sequence of sizes or as several sizes.
-
-    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
-
-    >>> st.ones(2).tolist(), st.ones((), dtype="bool").tolist()
-    ([1.0, 1.0], True)
-    """
-def full_like(x: TensorLike, value: float) -> Tensor:
-    """A tensor that holds the number `value` everywhere, in the shape and dtype of x, which may be an array or a list.
-
-    A fraction is dropped for integers.
-
-    >>> st.full_like(st.tensor([[1.0, 2.0]]), 7).tolist()
-    [[7.0, 7.0]]
-    """
-def zeros_like(x: TensorLike) -> Tensor:
-    """A tensor of zeros in the shape and dtype of x, which may be an array or a list.
-
-    >>> st.zeros_like(st.tensor([3, 4])).tolist()
-    [0, 0]
-    """
-def ones_like(x: TensorLike) -> Tensor:
-    """A tensor of ones in the shape and dtype of x, which may be an array or a list.
-
-    >>> st.ones_like(st.tensor([[0.5], [2.5]])).tolist()
-    [[1.0], [1.0]]
-    """
-def arange(start: float, stop: float | None=None, step: float=1, dtype: DTypeLike | None=None, device:
-        DeviceLike=None) -> Tensor:
-    """The numbers `start`, start + `step`, ... before `stop`, in one axis; from 0 where only one number is given.
-
-    int64 if all of them are whole and no floats, else float32. Element k is start + k * step, rounded once. Raises
-    ShapeError for a step of 0 and for numbers that are not finite.
-    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
-
-    >>> st.arange(4).tolist(), st.arange(2, 8, 3).tolist()
-    ([0, 1, 2, 3], [2, 5])
-    >>> st.arange(1, 0, -0.25).tolist()
-    [1.0, 0.75, 0.5, 0.25]
-    """
-def linspace(start: float, stop: float, count: int, dtype: DTypeLike='float32', device: DeviceLike=None) -> Tensor:
-    """As many numbers as `count` says, evenly from `start` to `stop`, both included; one is start alone.
-
-    An integer dtype drops fractions.
-    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
-
-    >>> st.linspace(0, 1, 5).tolist()
-    [0.0, 0.25, 0.5, 0.75, 1.0]
-    """
-def eye(n: int, m: int | None=None, dtype: DTypeLike='float32', device: DeviceLike=None) -> Tensor:
-    """A matrix (`n`, `m`) of zeros with ones on its main diagonal; square without m.
-
-    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
-
-    >>> st.eye(2).tolist(), st.eye(1, 3, dtype="int64").tolist()
-    ([[1.0, 0.0], [0.0, 1.0]], [[1, 0, 0]])
-    """
-def from_numpy(array: Any) -> Tensor:
-    """A tensor holding a copy of a NumPy `array`, in its dtype: float64 stays float64.
-
-    Raises DTypeError for a dtype that tensors do not have, such as complex128.
-
-    >>> x = np.array([1.0, 2.0])
-    >>> y = st.from_numpy(x)
-    >>> x[0] = 7
-    >>> y, y.dtype
-    (tensor([1., 2.], dtype=float64), float64)
-    """
-def from_dlpack(x: Any) -> Tensor:
-    """A tensor holding a copy of x, any array that speaks DLPack: of NumPy, PyTorch, JAX and others, on the CPU.
-
-    Raises ArgumentError for what has no `__dlpack__`.
-
-    >>> st.from_dlpack(np.arange(3)).tolist()
-    [0, 1, 2]
     """
 def eval(*tensors: Tensor) -> Any:
     """The `tensors` with their numbers computed now, all in one program: one as it is, several as a tuple.
@@ -1063,5 +979,4 @@ __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'co
     'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax', 'normalize', 'layer_norm', 'pick', 'one_hot',
     'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding', 'reshape', 'permute', 'swapaxes', 'flatten',
     'squeeze', 'unsqueeze', 'concatenate', 'stack', 'split', 'pad', 'roll', 'repeat', 'moveaxis', 'flip', 'tril',
-    'triu', 'broadcast_to', 'matrix_transpose', 'full', 'zeros', 'ones', 'full_like', 'zeros_like', 'ones_like',
-    'arange', 'linspace', 'eye', 'from_numpy', 'from_dlpack', 'eval']
+    'triu', 'broadcast_to', 'meshgrid', 'matrix_transpose', 'eval']

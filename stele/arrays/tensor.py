@@ -13,7 +13,7 @@ from weakref import ref
 import numpy as np
 
 from stele.arrays import shapes, spoken
-from stele.arrays.looking import Looking
+from stele.arrays.exchange import Exchange
 from stele.arrays.opensize import plain
 from stele.arrays.spellings import METHODS, absent, argument
 from stele.backend.devices import Device, current, find, is_device
@@ -239,11 +239,12 @@ def speaking(method: Any, lifted: Any) -> Callable[..., Any]:
     return method
 
 
-def astype(x: Value, *, dtype: DType) -> Value:
-    """This tensor as another dtype: float to integer truncates, to bool tests != 0.
+def astype(x: Value, *, dtype: DType, copy: bool = True) -> Value:
+    """This tensor as another dtype: float to integer truncates, to bool tests != 0. `copy` changes nothing: values are
+    never written to, and the result is a tensor of its own.
 
     NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
-    int32 and int64; uint8 keeps the low bits of the int32, uint32 those of the int64.
+    int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64.
 
     >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
     [255, 44, 0]
@@ -256,7 +257,7 @@ def cut(x: Value) -> Value:
     return Live(CUT, (x,), x.type, x.where)
 
 
-class Tensor(Looking):
+class Tensor(Exchange):
     """An array. Operations record an expression; numbers are computed when somebody looks.
 
     Made by `st.tensor`. Looking is printing, `x.tolist()`, `x.numpy()`, `float(x)`, `if x:`; inside of a compiled
@@ -422,6 +423,7 @@ class Tensor(Looking):
     __gt__, __ge__              = arithmetic(binary.greater), arithmetic(binary.greater_equal)
     __eq__, __ne__              = arithmetic(binary.equal), arithmetic(binary.not_equal)  # type: ignore[assignment]
     __neg__, __abs__            = arithmetic(binary.negative), lift(unary.absolute)
+    __pos__                     = lift(shapes.copied)
     __invert__                  = lift(unary.invert)
     __getitem__                 = lift(indexing.index)
     __iadd__, __isub__          = rebinding(binary.add), rebinding(binary.subtract)
@@ -472,6 +474,13 @@ class Tensor(Looking):
         device = find(what).name
         return self if self.value.type.device == device else moved(self, device=device)
 
+    def to_device(self, device: DeviceLike, *, stream: Any = None) -> Tensor:
+        """This tensor on a device, as of `to`; `stream`, the standard's, is that of the innermost `with` or none."""
+        if stream is not None:
+            with stream:
+                return self.to(find(device))
+        return self.to(find(device))
+
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if name not in METHODS]
 
@@ -510,12 +519,13 @@ converted, moved = lift(astype), lift(linear.transfer)
 replaced = lift(indexing.set_index)
 
 
-def placed(v: Value, device: DeviceLike = None) -> Tensor:
+def placed(v: Value, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """A new array as a tensor on a device: where none is named, on that of the innermost `with st.device(...)`."""
     if device is None:
         tracing = TRACING.get()
         device = (current() if tracing is None else tracing.place()) or HOME
-    return Tensor(transfer(v, find(device).name))
+    made = Tensor(transfer(v, find(device).name))
+    return made if requires_grad is False else made.requires_grad_(requires_grad)
 
 
 def constant(x: Any, like: DType | None = None) -> Tensor:

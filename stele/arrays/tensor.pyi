@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any
 import numpy as np
-from stele.arrays.looking import Looking
+from stele.arrays.exchange import Exchange
 from stele.backend.devices import Device
 from stele.eager.template import Template
 from stele.errors import ArgumentError
@@ -63,18 +63,19 @@ def rebinding(f: Callable[..., Any]) -> Callable[..., Any]:
     """A binary function as an in-place operator: its result is what the handle stands for from now on."""
 def speaking(method: Any, lifted: Any) -> Callable[..., Any]:
     """A method with the signature and the words of the function it is made of."""
-def astype(x: Value, *, dtype: DType) -> Value:
-    """This tensor as another dtype: float to integer truncates, to bool tests != 0.
+def astype(x: Value, *, dtype: DType, copy: bool=True) -> Value:
+    """This tensor as another dtype: float to integer truncates, to bool tests != 0. `copy` changes nothing: values are
+    never written to, and the result is a tensor of its own.
 
     NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
-    int32 and int64; uint8 keeps the low bits of the int32, uint32 those of the int64.
+    int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64.
 
     >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
     [255, 44, 0]
     """
 def cut(x: Value) -> Value:
     """x as a value of its own, through which no gradient passes."""
-class Tensor(Looking):
+class Tensor(Exchange):
     """An array. Operations record an expression; numbers are computed when somebody looks.
 
     Made by `st.tensor`. Looking is printing, `x.tolist()`, `x.numpy()`, `float(x)`, `if x:`; inside of a compiled
@@ -205,6 +206,8 @@ class Tensor(Looking):
         """The negative of x, in its dtype; unsigned integers wrap. Raises DTypeError for bools."""
     def __abs__(self) -> Tensor:
         """The absolute value of x, in its dtype; the least integer of a dtype stays as it is, since nothing else fits."""
+    def __pos__(self) -> Tensor:
+        """The array itself: values never change, so a copy is the same value under another handle."""
     def __invert__(self) -> Tensor:
         """Every bit of a bool or an integer turned over."""
     def __getitem__(self, key: Index) -> Tensor:
@@ -667,11 +670,12 @@ class Tensor(Looking):
         >>> st.matrix_transpose(st.zeros((8, 2, 3))).shape
         (8, 3, 2)
         """
-    def astype(self, dtype: DTypeLike) -> Tensor:
-        """This tensor as another dtype: float to integer truncates, to bool tests != 0.
+    def astype(self, dtype: DTypeLike, copy: builtins.bool=True) -> Tensor:
+        """This tensor as another dtype: float to integer truncates, to bool tests != 0. `copy` changes nothing: values are
+        never written to, and the result is a tensor of its own.
 
         NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
-        int32 and int64; uint8 keeps the low bits of the int32, uint32 those of the int64.
+        int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64.
 
         >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
         [255, 44, 0]
@@ -685,6 +689,8 @@ class Tensor(Looking):
         >>> x + x
         tensor([2., 2.], device='cpu:1')
         """
+    def to_device(self, device: DeviceLike, *, stream: Any=None) -> Tensor:
+        """This tensor on a device, as of `to`; `stream`, the standard's, is that of the innermost `with` or none."""
     def __dir__(self) -> list[str]: ...
     def __reduce__(self) -> Any: ...
     def float(self) -> Tensor:
@@ -702,11 +708,12 @@ Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | Ellipsis
 Index = Place | tuple[Place, ...]
 DTypeLike = DType | str | type[Any] | np.dtype[Any]
 DeviceLike = Device | str | None
-def converted(x: TensorLike, dtype: DTypeLike) -> Tensor:
-    """This tensor as another dtype: float to integer truncates, to bool tests != 0.
+def converted(x: TensorLike, dtype: DTypeLike, copy: bool=True) -> Tensor:
+    """This tensor as another dtype: float to integer truncates, to bool tests != 0. `copy` changes nothing: values are
+    never written to, and the result is a tensor of its own.
 
     NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
-    int32 and int64; uint8 keeps the low bits of the int32, uint32 those of the int64.
+    int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64.
 
     >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
     [255, 44, 0]
@@ -718,7 +725,7 @@ def replaced(x: TensorLike, v: Any, key: Index) -> Tensor:
 
     Where an integer array names an element twice the last one stays.
     """
-def placed(v: Value, device: DeviceLike=None) -> Tensor:
+def placed(v: Value, device: DeviceLike=None, requires_grad: bool=False) -> Tensor:
     """A new array as a tensor on a device: where none is named, on that of the innermost `with st.device(...)`."""
 def constant(x: Any, like: DType | None=None) -> Tensor:
     """A tensor as it is; a number, a list or an array as a tensor, of dtype `like` where one is given."""

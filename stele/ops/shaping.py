@@ -7,8 +7,8 @@ from math import copysign
 from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import SIZES, axes_of, axis_of, below, bool_, int64, number_of, same, show
-from stele.ops.arguments import positive
+from stele.ir.types import SIZES, axes_of, axis_of, below, bool_, broadcast_shapes, int64, number_of, same, show
+from stele.ops.arguments import choice, positive
 from stele.ops.elementwise.arithmetic import GreaterEqual, Select
 from stele.ops.generate import Iota
 from stele.ops.linear import Concatenate, Pad, broadcast, expand_dims, full, reshape, slice_axis, transpose, zeros_like
@@ -41,6 +41,27 @@ def stack(xs: Sequence[Value], *, axis: int = 0) -> Value:
         raise ShapeError("stack needs at least one array, got none")
     axis = axis_of(axis, xs[0].ndim + 1)
     return concatenate([expand_dims(x, (axis,)) for x in xs], axis=axis)
+
+
+def meshgrid(*arrays: Value, indexing: str = "xy") -> tuple[Value, ...]:
+    """The coordinates of the points of a grid, as a tuple of one array for each of the `arrays` of one axis, or none.
+
+    With `indexing` "ij" array k lies along axis k of all results; with "xy" the first two are exchanged, as of a
+    picture whose first axis counts rows. Raises ShapeError for arrays of more axes, OptionError for another indexing.
+
+    >>> x, y = st.meshgrid(st.tensor([1, 2, 3]), st.tensor([10, 20]))
+    >>> x.tolist(), y.tolist()
+    ([[1, 2, 3], [1, 2, 3]], [[10, 10, 10], [20, 20, 20]])
+    """
+    for x in arrays:
+        if x.ndim > 1:
+            raise ShapeError(f"meshgrid takes arrays of one axis, got {show(x.shape)}", hint="Write x.flatten().")
+    axes = [*range(len(arrays))]
+    if choice(indexing, "indexing of meshgrid", ("xy", "ij")) == "xy":
+        axes[:2] = axes[:2][::-1]
+    lines = [reshape(x, (-1, *(1,) * (len(axes) - 1 - k))) for x, k in zip(arrays, axes)]
+    shape = broadcast_shapes(*(line.shape for line in lines)) if lines else ()
+    return tuple(broadcast(line, shape) for line in lines)
 
 
 def split(x: Value, size: int | Sequence[int], *, axis: int = 0) -> tuple[Value, ...]:

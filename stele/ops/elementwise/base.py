@@ -20,16 +20,19 @@ Operand = Any       # a value, or a number that takes the dtype of the values it
 
 def meet(args: Sequence[Any]) -> tuple[Value, ...]:
     """Operands of one dtype and shape: Python numbers take the arrays' dtype (a float among integers makes float32)."""
-    arrays = [a for a in args if isinstance(a, Value)]
-    numbers = [number_dtype(a) for a in args if not isinstance(a, Value)]
-    dtype = reduce(promote, [a.dtype for a in arrays] or numbers)
-    if any(n.is_float for n in numbers) and not dtype.is_float:
-        dtype = float32
-    elif dtype == bool_:
-        dtype = reduce(promote, numbers, dtype)
+    dtype = met([a.dtype for a in args if isinstance(a, Value)],
+                [number_dtype(a) for a in args if not isinstance(a, Value)])
     values = [cast(a, dtype) if isinstance(a, Value) else literal(a, dtype) for a in args]
     shape = broadcast_shapes(*(v.shape for v in values))
     return tuple(broadcast(v, shape) for v in values)
+
+
+def met(arrays: Sequence[DType], numbers: Sequence[DType]) -> DType:
+    """The dtype in which arrays of these dtypes and Python numbers of those meet."""
+    dtype = reduce(promote, arrays or numbers)
+    if any(n.is_float for n in numbers) and not dtype.is_float:
+        return float32
+    return reduce(promote, numbers, dtype) if dtype == bool_ else dtype
 
 
 class Elementwise(Op):
