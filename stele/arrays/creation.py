@@ -33,6 +33,11 @@ def named(dtype: DTypeLike | None, usual: DTypeLike = "float32") -> DType:
     return type_named(usual if dtype is None else dtype)
 
 
+def together(shape: Any, sizes: tuple[int, ...]) -> Any:
+    """A shape given as one sequence of sizes, or as a size and further ones."""
+    return (shape, *sizes) if sizes else shape
+
+
 @public
 def full(shape: int | Sequence[int], fill_value: float, dtype: DTypeLike | None = None, device: DeviceLike = None,
          requires_grad: bool = False) -> Tensor:
@@ -46,8 +51,8 @@ def full(shape: int | Sequence[int], fill_value: float, dtype: DTypeLike | None 
     >>> st.full((2,), 3.0).tolist(), st.full((2, 3), 7).dtype
     ([3.0, 3.0], int64)
     """
-    number = arguments.number(fill_value, "fill_value of full")
-    dtype = type_named(type(number) if dtype is None else dtype)
+    number: float = arguments.number(fill_value, "fill_value of full")
+    dtype = named(dtype, type(number))
     return placed(filled(shapes.shape_of((shape,)), number, dtype), device, requires_grad)
 
 
@@ -61,7 +66,7 @@ def zeros(shape: int | Sequence[int] = (), *sizes: int, dtype: DTypeLike | None 
     >>> st.zeros(2, 3).shape, st.zeros((2,), dtype="int64").tolist()
     ((2, 3), [0, 0])
     """
-    return full((shape, *sizes) if sizes else shape, 0, named(dtype), device, requires_grad)
+    return full(together(shape, sizes), 0, named(dtype), device, requires_grad)
 
 
 @public
@@ -74,20 +79,21 @@ def ones(shape: int | Sequence[int] = (), *sizes: int, dtype: DTypeLike | None =
     >>> st.ones(2).tolist(), st.ones((), dtype="bool").tolist()
     ([1.0, 1.0], True)
     """
-    return full((shape, *sizes) if sizes else shape, 1, named(dtype), device, requires_grad)
+    return full(together(shape, sizes), 1, named(dtype), device, requires_grad)
 
 
 @public
 def empty(shape: int | Sequence[int] = (), *sizes: int, dtype: DTypeLike | None = None, device: DeviceLike = None,
           requires_grad: bool = False) -> Tensor:
-    """A tensor of a `shape` whose numbers do not matter, given as of `zeros`: they are zeros, which cost nothing here.
+    """A tensor of a `shape` whose numbers do not matter: they are zeros, which cost nothing here.
 
+    The shape is one sequence of sizes, or a size and further `sizes`.
     float32 without a `dtype`; `device` and `requires_grad` as of `full`.
 
     >>> st.empty((2, 3), dtype="int8").shape
     (2, 3)
     """
-    return full((shape, *sizes) if sizes else shape, 0, named(dtype), device, requires_grad)
+    return full(together(shape, sizes), 0, named(dtype), device, requires_grad)
 
 
 @public
@@ -108,8 +114,9 @@ def full_like(x: TensorLike, fill_value: float, dtype: DTypeLike | None = None, 
 @public
 def zeros_like(x: TensorLike, dtype: DTypeLike | None = None, device: DeviceLike = None, requires_grad: bool = False
                ) -> Tensor:
-    """A tensor of zeros in the shape of x, which may be an array or a list; `dtype`, `device` and `requires_grad` as
-    of `full_like`.
+    """A tensor of zeros in the shape of x, which may be an array or a list.
+
+    `dtype`, `device` and `requires_grad` as of `full_like`.
 
     >>> st.zeros_like(st.tensor([3, 4])).tolist()
     [0, 0]
@@ -120,8 +127,9 @@ def zeros_like(x: TensorLike, dtype: DTypeLike | None = None, device: DeviceLike
 @public
 def ones_like(x: TensorLike, dtype: DTypeLike | None = None, device: DeviceLike = None, requires_grad: bool = False
               ) -> Tensor:
-    """A tensor of ones in the shape of x, which may be an array or a list; `dtype`, `device` and `requires_grad` as of
-    `full_like`.
+    """A tensor of ones in the shape of x, which may be an array or a list.
+
+    `dtype`, `device` and `requires_grad` as of `full_like`.
 
     >>> st.ones_like(st.tensor([[0.5], [2.5]])).tolist()
     [[1.0], [1.0]]
@@ -132,8 +140,9 @@ def ones_like(x: TensorLike, dtype: DTypeLike | None = None, device: DeviceLike 
 @public
 def empty_like(x: TensorLike, dtype: DTypeLike | None = None, device: DeviceLike = None, requires_grad: bool = False
                ) -> Tensor:
-    """A tensor in the shape of x whose numbers do not matter, as of `empty`; `dtype`, `device` and `requires_grad` as
-    of `full_like`.
+    """A tensor in the shape of x whose numbers do not matter, as of `empty`.
+
+    `dtype`, `device` and `requires_grad` as of `full_like`.
 
     >>> st.empty_like(st.tensor([[1.0, 2.0]]), dtype="uint16").dtype
     uint16
@@ -211,13 +220,13 @@ def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: DTypeLike | N
 
 @public
 def asarray(obj: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None, copy: bool | None = None) -> Tensor:
-    """What `obj` holds as a tensor: a number, nested lists of numbers and tensors, an array, anything with a buffer or
-    with DLPack. A tensor stays itself where dtype and device are its own.
+    """A tensor of what `obj` holds, which is obj itself where it is a tensor of that dtype and on that device.
 
-    Without a `dtype`, Python numbers become int64, float32 or bool, and arrays keep theirs. With `copy=True` the result
-    shares nothing; with False it shares the memory of the array, whose owner is not to write to it while expressions of
-    it wait to be computed, and CopyError is raised where that cannot be. None, the default, copies all but tensors. It
-    is made on `device`, where none is named on that of the innermost `with st.device(...)`, or where the tensor lies.
+    It may be a number, nested lists of numbers and tensors, an array, anything with a buffer or with DLPack. Without a
+    `dtype`, Python numbers become int64, float32 or bool, and arrays keep theirs. With `copy=True` the result shares
+    nothing; with False it shares the memory of the array, whose owner is not to write to it while expressions of it
+    wait to be computed, and CopyError is raised where that cannot be. None, the default, copies all but tensors. It is
+    made on `device`, where none is named on that of the innermost `with st.device(...)`, or where the tensor lies.
 
     >>> x = st.asarray([[1, 2], [3, 4]])
     >>> x.dtype, st.asarray(x) is x, st.asarray(x, copy=True) is x, st.asarray([x[0], x[1] * 2]).tolist()
@@ -244,9 +253,9 @@ def has_tensor(x: Any) -> bool:
 
 def shared(x: Any, dtype: DTypeLike | None, device: DeviceLike) -> Tensor:
     """A tensor on the memory of an array; CopyError where there cannot be one."""
-    array = x if isinstance(x, np.ndarray) else None if isinstance(x, np.generic | bool | int | float) \
-        or arguments.is_series(x) else np.asarray(x)
-    if array is None or not is_plain(array) or named(dtype, array.dtype) != array.dtype:
+    is_loose = isinstance(x, np.generic | bool | int | float) or arguments.is_series(x)
+    array: Array = np.asarray(x)
+    if is_loose or not is_plain(array) or named(dtype, array.dtype) != array.dtype:
         raise CopyError("copy=False is for arrays whose elements lie in order, in one of the dtypes here, "
                         f"got {x!r:.60}", hint="Leave copy=False out.")
     made = wrapped(array)

@@ -9,6 +9,7 @@ import numpy as np
 from stele.errors import DeviceError
 from stele.ir.graph import Array
 from stele.ir.types import bfloat16
+from stele.ops.arguments import is_array
 
 CPU, PINNED = 1, 3              # kinds of memory that the host reads (dlpack.h: DLDeviceType)
 UNSIGNED, BRAIN = 1, 4          # codes of dtypes (dlpack.h: DLDataTypeCode)
@@ -59,7 +60,7 @@ def taken(x: Any, copy: bool | None) -> Array:
     if kind not in (CPU, PINNED):
         raise DeviceError(f"DLPack has an array in memory of kind {int(kind)}, which the CPU does not read",
                           hint="Move it first: x.cpu() in PyTorch, jax.device_get(x) in JAX.")
-    if isinstance(x, np.ndarray):
+    if is_array(x):
         return x.copy() if copy else x
     try:
         capsule = x.__dlpack__(max_version=VERSION, copy=copy)

@@ -137,7 +137,8 @@ class Exchange(Looking):
         """The numbers as memory that may not be written to (PEP 688)."""
         if self.dtype.name == "bfloat16":
             raise DTypeError("a buffer has no format for bfloat16", hint="Hand on x.astype('float32').")
-        return memoryview(self.numpy())
+        array: Any = self.numpy()
+        return memoryview(array)
 
 
 def numbers_of(x: Any) -> Any:

@@ -2,6 +2,7 @@
 # Written by tools/make_stubs.py.
 from collections.abc import Sequence
 from stele.arrays.tensor import TensorLike
+from stele.arrays.tensor import DTypeLike
 from typing import Any
 from stele.arrays.tensor import Tensor
 

@@ -32,8 +32,10 @@ PARTS = {"complex64": "float32", "complex128": "float64"}
 
 @dataclass(frozen=True)
 class FloatInfo:
-    """The limits of a float dtype: `eps` is the distance from 1 to the next number, `smallest_normal` the least that
-    has all digits."""
+    """The limits of a float dtype, as `finfo` gives them.
+
+    `eps` is the distance from 1 to the next number, `smallest_normal` the least that has all digits.
+    """
 
     bits: int
     eps: float

@@ -46,7 +46,7 @@ FUNCTIONS: Mapping[str, str] = {
     "expand": "st.broadcast_to(x, shape)", "expand_dims": "st.unsqueeze(x, 0)", "arctan": "st.atan(x)",
     "masked_fill": "st.where(mask, value, x)", "amax": "st.max(x, axis)", "amin": "st.min(x, axis)",
     "gather": "st.take(x, i, axis)", "index_select": "st.take(x, i, axis)", "norm": "st.sqrt(st.square(x).sum())",
-    "array": "st.tensor(data)", "asarray": "st.tensor(data)", "as_tensor": "st.tensor(data)", "jit": "st.compile",
+    "array": "st.tensor(data)", "as_tensor": "st.asarray(data)", "jit": "st.compile",
     "detach": "st.stop_gradient(x)", "invert": "~x", "bitwise_and": "x & y", "bitwise_or": "x | y",
     "manual_seed_all": "st.manual_seed(seed)", "seed": "st.manual_seed(seed)",
     "set_num_threads": "st.set_threads(n)", "get_num_threads": "st.get_threads()", "mse_loss": "st.mse(x, y)",

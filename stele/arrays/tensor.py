@@ -240,9 +240,9 @@ def speaking(method: Any, lifted: Any) -> Callable[..., Any]:
 
 
 def astype(x: Value, *, dtype: DType, copy: bool = True) -> Value:
-    """This tensor as another dtype: float to integer truncates, to bool tests != 0. `copy` changes nothing: values are
-    never written to, and the result is a tensor of its own.
+    """This tensor as another dtype: float to integer truncates, to bool tests != 0.
 
+    `copy` changes nothing: values are never written to, and the result is a tensor of its own.
     NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
     int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64.
 

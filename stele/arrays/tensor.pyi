@@ -64,9 +64,9 @@ def rebinding(f: Callable[..., Any]) -> Callable[..., Any]:
 def speaking(method: Any, lifted: Any) -> Callable[..., Any]:
     """A method with the signature and the words of the function it is made of."""
 def astype(x: Value, *, dtype: DType, copy: bool=True) -> Value:
-    """This tensor as another dtype: float to integer truncates, to bool tests != 0. `copy` changes nothing: values are
-    never written to, and the result is a tensor of its own.
+    """This tensor as another dtype: float to integer truncates, to bool tests != 0.
 
+    `copy` changes nothing: values are never written to, and the result is a tensor of its own.
     NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
     int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64.
 
@@ -671,9 +671,9 @@ class Tensor(Exchange):
         (8, 3, 2)
         """
     def astype(self, dtype: DTypeLike, copy: builtins.bool=True) -> Tensor:
-        """This tensor as another dtype: float to integer truncates, to bool tests != 0. `copy` changes nothing: values are
-        never written to, and the result is a tensor of its own.
+        """This tensor as another dtype: float to integer truncates, to bool tests != 0.
 
+        `copy` changes nothing: values are never written to, and the result is a tensor of its own.
         NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
         int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64.
 
@@ -709,9 +709,9 @@ Index = Place | tuple[Place, ...]
 DTypeLike = DType | str | type[Any] | np.dtype[Any]
 DeviceLike = Device | str | None
 def converted(x: TensorLike, dtype: DTypeLike, copy: bool=True) -> Tensor:
-    """This tensor as another dtype: float to integer truncates, to bool tests != 0. `copy` changes nothing: values are
-    never written to, and the result is a tensor of its own.
+    """This tensor as another dtype: float to integer truncates, to bool tests != 0.
 
+    `copy` changes nothing: values are never written to, and the result is a tensor of its own.
     NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
     int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64.
 
