@@ -10,7 +10,7 @@ import numpy as np
 
 from stele.arrays import dlpack
 from stele.arrays.looking import Looking
-from stele.errors import ArgumentError, CopyError, DTypeError, OptionError
+from stele.errors import ArgumentError, CopyError, DTypeError, OptionError, ShapeError
 from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.types import HOME
@@ -43,18 +43,41 @@ OTHER = {
     "absolute": "abs", "fabs": "abs", "power": "pow", "amax": "max", "amin": "min", "rint": "round", "arctan": "atan",
     "arcsin": "asin", "arccos": "acos", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
     "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift", "invert": "bitwise_invert",
-    "conjugate": "conj", "transpose": "permute", "array": "asarray", "concat": "concatenate", "permute_dims": "permute",
-    "around": "round", "round": "round", "cumsum": "cumulative_sum", "cumprod": "cumulative_prod",
+    "conjugate": "conj", "array": "asarray", "concat": "concatenate", "around": "round", "round": "round",
+    "cumsum": "cumulative_sum", "cumprod": "cumulative_prod",
+}
+# What takes other arguments here.
+ADAPTED: dict[str, Callable[..., Any]] = {
+    "transpose":    lambda a, axes=None: stele().permute(a, *(axes or ())),
+    "permute_dims": lambda a, axes=None: stele().permute(a, *(axes or ())),
+    "ravel":        lambda a: a.flatten(),
+    "copy":         lambda a: a.clone(),
+    "split":        lambda ary, indices_or_sections, axis=0: stele().split(
+                        ary, sections(ary.shape[axis], indices_or_sections), axis=axis),
+    "take":         lambda a, indices, axis=None: stele().take(
+                        a.flatten() if axis is None else a, indices, axis=0 if axis is None else axis),
 }
 LOOKS, SAME = frozenset(LOOKING.split()), frozenset(NAMESAKES.split())
 REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
            "logical_or": "any"}
 
 
+def sections(n: int, at: Any) -> list[int]:
+    """The sizes of the parts of an axis of n that NumPy cuts at positions, or into so many equal ones."""
+    if isinstance(at, int):
+        if n % at:
+            raise ShapeError(f"an axis of {n} does not fall into {at} equal parts")
+        return [n // at] * at
+    ends = [*(min(max(k + n if k < 0 else k, 0), n) for k in at), n]
+    return [max(end - start, 0) for start, end in zip([0, *ends], ends)]
+
+
 def counterpart(f: Any, name: str) -> Callable[..., Any]:
     """The function here of a function of NumPy; raises ArgumentError where there is none."""
     room: Any = stele()
     where = getattr(f, "__module__", "") or ""
+    if name in ADAPTED:
+        return ADAPTED[name]
     if where in ("numpy.linalg", "numpy.fft"):
         room = getattr(room, where.rpartition(".")[2], None)
         own = name if name in getattr(room, "__all__", ()) else ""

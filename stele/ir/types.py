@@ -53,6 +53,11 @@ class DType:
         return NUMPY[self.name] if self.name in NUMPY else NUMPY.setdefault(self.name, brain_float())
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """What NumPy looks for where it is given this as a dtype: np.zeros(3, x.dtype)."""
+        return self.numpy
+
+    @property
     def is_float(self) -> bool:
         return self.kind == "f"
 

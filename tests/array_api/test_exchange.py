@@ -189,7 +189,14 @@ FUNCTIONS = {
     "where":     lambda x: np.where(x > 0, x, -x),
     "clip":      lambda x: np.clip(x, -1, 1),
     "reshape":   lambda x: np.reshape(x, (4, 3)),
-    "transpose": lambda x: np.transpose(x, (1, 0)),
+    "transpose": lambda x: np.transpose(x, axes=(1, 0)),
+    "turned":    lambda x: np.transpose(x),
+    "ravel":     lambda x: np.ravel(x),
+    "copy":      lambda x: np.copy(x),
+    "split":     lambda x: np.concatenate(np.split(x, 2, axis=1)[::-1], axis=1),
+    "cut":       lambda x: np.split(x, [1, -1])[1],
+    "take":      lambda x: np.take(x, np.array([5, 0])),
+    "taken":     lambda x: np.take(x, np.array([2, 0]), axis=1),
     "zeros":     lambda x: np.zeros_like(x),
     "add":       lambda x: np.add(x, 1),
     "power":     lambda x: np.power(np.absolute(x), 2.0),
@@ -250,7 +257,7 @@ def test_arrays_of_numpy_take_tensors_in_place() -> None:
 
 def test_every_name_that_numpy_dispatches_means_the_same_here() -> None:
     """Names of the table are functions of NumPy, and what they are called here means that."""
-    named = exchange.SAME | exchange.OTHER.keys() | exchange.LOOKS
+    named = exchange.SAME | exchange.OTHER.keys() | exchange.LOOKS | exchange.ADAPTED.keys()
     known = {n for n in named if hasattr(np, n)}
     standard = {"cumulative_sum", "cumulative_prod", "unique_all", "unique_counts", "unique_inverse", "unique_values"}
     assert named - known <= standard, "no function of NumPy"

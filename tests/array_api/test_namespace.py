@@ -66,6 +66,11 @@ def test_kinds_of_dtypes(name: str) -> None:
         st.isdtype(DTYPES[name], "integer")
 
 
+@pytest.mark.parametrize("name", DTYPES)
+def test_numpy_takes_our_dtypes(name: str) -> None:
+    assert np.dtype(DTYPES[name]) == np.zeros(2, DTYPES[name]).dtype == DTYPES[name].numpy  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("name", FLOATS)
 def test_limits_of_floats(name: str) -> None:
     want = ml_dtypes.finfo(DTYPES[name].numpy)
