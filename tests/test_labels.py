@@ -49,6 +49,6 @@ def test_every_integer_dtype_names_an_element(form: str, dtype: str) -> None:
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "one_hot"])
 def test_a_position_outside_is_named_whatever_its_dtype(form: str, dtype: str) -> None:
     f, _ = FORMS[form]
-    for outside in (77, 200):
+    for outside in (77, 100 if dtype == "int8" else 200):
         with pytest.raises(IndexOutOfRange, match=str(outside)):
             f(st.tensor(X), st.tensor(np.array([0, outside, 1, 2]).astype(dtype))).numpy()

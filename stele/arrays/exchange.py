@@ -1,4 +1,5 @@
 """Tensors among the arrays of others: the standard's namespace, NumPy's functions, DLPack, buffers."""
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
 import sys

@@ -28,7 +28,7 @@ from stele.ir.door import leaving, public
 from stele.ir.graph import Array, Constant, Value, literal, walk
 from stele.ir.origin import Where, here, inherit, lines
 from stele.ir.sizes import Size
-from stele.ir.types import HOME, DType, holds, int64, unfit
+from stele.ir.types import HOME, DType, holds, int64, uint64, unfit
 from stele.ir.types import dtype as type_named
 from stele.ops import contraction, indexing, linear, shaping, statistics
 from stele.ops.arguments import FORMS, choice, flag
@@ -580,6 +580,8 @@ def array_of(data: Any, dtype: Any = None) -> Array:
         data = np.asarray(data)
     own = isinstance(data, np.ndarray | np.generic)
     array = np.asarray(data)
+    if dtype == uint64 and not own and array.dtype.kind == "f":     # what NumPy makes of numbers on both sides of 2**63
+        array = np.asarray(data, object)
     huge = array.dtype == object and all(isinstance(n, int | float) for n in array.flat)    # beyond 64 bits
     if array.dtype.kind in "OUSmMcV" and array.dtype.name != "bfloat16" and not huge:
         raise DTypeError(f"a tensor holds numbers, got {array.dtype} from {data!r:.60}")
