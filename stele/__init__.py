@@ -29,6 +29,8 @@ from stele.higher.scan import scan
 from stele.ir.types import (
     bfloat16,
     bool_,
+    complex64,
+    complex128,
     float16,
     float32,
     float64,
@@ -57,11 +59,11 @@ ROOMS = ("data", "linalg", "nn", "optim")
 LATER = {"lint": "stele.inspect.lint.function", "load": "stele.saving", "save": "stele.saving"}
 
 __all__ = [
-    "Options", "Tensor", "bernoulli", "bfloat16", "bool", "bool_", "compile", "data", "default_generator", "device",
-    "dropout", "enable_grad", "float16", "float32", "float64", "function", "get_threads", "grad", "gradients",
-    "hessian", "int8", "int16", "int32", "int64", "jvp", "linalg", "lint", "load", "manual_seed", "nn", "no_grad",
-    "normal", "optim", "placeholder", "rand", "randint", "randn", "save", "scan", "set_threads", "tensor", "uint8",
-    "uint16", "uint32", "uint64", "uniform", "value_and_grad", "vjp",
+    "Options", "Tensor", "bernoulli", "bfloat16", "bool", "bool_", "compile", "complex64", "complex128", "data",
+    "default_generator", "device", "dropout", "enable_grad", "float16", "float32", "float64", "function",
+    "get_threads", "grad", "gradients", "hessian", "int8", "int16", "int32", "int64", "jvp", "linalg", "lint", "load",
+    "manual_seed", "nn", "no_grad", "normal", "optim", "placeholder", "rand", "randint", "randn", "save", "scan",
+    "set_threads", "tensor", "uint8", "uint16", "uint32", "uint64", "uniform", "value_and_grad", "vjp",
 ]
 __all__ += functions.__all__
 __all__ += creation.__all__

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -33,7 +33,8 @@ if TYPE_CHECKING:   # what compiles is loaded with the first program, and what m
 Pass = Callable[..., Graph]
 
 # In order. A pass is the function of its name in `transform/NAME.py`, from a graph to a graph, which notes in a report.
-PASSES = ("share", "simplify", "stabilize", "expand", "share", "merge", "simplify", "share")
+# The reference backend leaves out the first: NumPy has complex numbers, and they are the law.
+PASSES = ("pairs", "share", "simplify", "stabilize", "expand", "share", "merge", "simplify", "share")
 LIBRARY = "library"
 MOST = 1 << 10      # kernels whose memory is known
 EMITTED: dict[Any, Known] = {}
@@ -120,7 +121,8 @@ def build(graph: Graph, *, donate: Mapping[int, int] = {}, steady: Collection[in
     else:
         from stele.backend.interpreter import Interpreted
         report = Report()
-        program = Interpreted(optimise(graph, options, sizes, report), report, memory)
+        plain = replace(options, without=options.without | {PASSES[0]})
+        program = Interpreted(optimise(graph, plain, sizes, report), report, memory)
     if "nan" in config.CHECK():
         from stele.backend.finite import Watched
         return Watched(program, graph)

@@ -76,6 +76,8 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
                          (ScatterAdd(0, 3), (), index())],
     "Cast":             [(Cast(int32), s) for s in SHAPES],
     "Transfer":         [(Transfer("cpu:1"), s) for s in SHAPES],
+    **{name: [(ALL[name](), np.ones(s, "c8")) for s in SHAPES] for name in ("Imag", "Conj", "Angle")},
+    "Complex":          [(ALL["Complex"](), s, s) for s in SHAPES],
     "Window":           [(Window(1, 2, 1, 1), (0, 4)), (Window(0, 2, 2, 1), (4, 0))],
     "Taps":             [(Taps((2, 3), (1, 1), 5, 8), (0, 3, 1, 1, 15)), (Taps((2, 3), (1, 1), 5, 8),
                          (2, 0, 1, 1, 15))],

@@ -39,19 +39,20 @@ def together(shape: Any, sizes: tuple[int, ...]) -> Any:
 
 
 @public
-def full(shape: int | Sequence[int], fill_value: float, dtype: DTypeLike | None = None, device: DeviceLike = None,
+def full(shape: int | Sequence[int], fill_value: complex, dtype: DTypeLike | None = None, device: DeviceLike = None,
          requires_grad: bool = False) -> Tensor:
     """A tensor that holds the number `fill_value` everywhere, of a `shape`: a size, or a sequence of sizes.
 
-    Without a dtype it is the number's: float32, int64 or bool. A fraction is dropped for integers; raises DTypeError
-    for a number that the dtype does not hold.
+    Without a dtype it is the number's: float32, int64, bool or complex64. A fraction is dropped for integers; raises
+    DTypeError for a number that the dtype does not hold.
     It is made on `device`, where none is named on that of the innermost `with st.device(...)`. With `requires_grad`,
     here as in all functions that make tensors, it is a leaf whose gradient `backward` accumulates.
 
     >>> st.full((2,), 3.0).tolist(), st.full((2, 3), 7).dtype
     ([3.0, 3.0], int64)
     """
-    number: float = arguments.number(fill_value, "fill_value of full")
+    is_pair = isinstance(fill_value, complex)
+    number: complex = fill_value if is_pair else arguments.number(fill_value, "fill_value of full")
     dtype = named(dtype, type(number))
     return placed(filled(shapes.shape_of((shape,)), number, dtype), device, requires_grad)
 
@@ -97,7 +98,7 @@ def empty(shape: int | Sequence[int] = (), *sizes: int, dtype: DTypeLike | None 
 
 
 @public
-def full_like(x: TensorLike, fill_value: float, dtype: DTypeLike | None = None, device: DeviceLike = None,
+def full_like(x: TensorLike, fill_value: complex, dtype: DTypeLike | None = None, device: DeviceLike = None,
               requires_grad: bool = False) -> Tensor:
     """A tensor that holds the number `fill_value` everywhere, in the shape of x, which may be an array or a list.
 
@@ -253,7 +254,7 @@ def has_tensor(x: Any) -> bool:
 
 def shared(x: Any, dtype: DTypeLike | None, device: DeviceLike) -> Tensor:
     """A tensor on the memory of an array; CopyError where there cannot be one."""
-    is_loose = isinstance(x, np.generic | bool | int | float) or arguments.is_series(x)
+    is_loose = isinstance(x, np.generic | complex | int | float) or arguments.is_series(x)
     array: Array = np.asarray(x)
     if is_loose or not is_plain(array) or named(dtype, array.dtype) != array.dtype:
         raise CopyError("copy=False is for arrays whose elements lie in order, in one of the dtypes here, "
@@ -278,7 +279,7 @@ def wrapped(array: Array) -> Tensor:
 def from_numpy(array: Any) -> Tensor:
     """A tensor holding a copy of a NumPy `array`, in its dtype: float64 stays float64.
 
-    Raises DTypeError for a dtype that tensors do not have, such as complex128.
+    Raises DTypeError for a dtype that tensors do not have, such as strings.
 
     >>> x = np.array([1.0, 2.0])
     >>> y = st.from_numpy(x)

@@ -15,6 +15,7 @@ from stele.ops import (
     functional,
     indexing,
     linear,
+    parts,
     pooling,
     shaping,
     statistics,
@@ -50,6 +51,8 @@ var, std                    = lift(statistics.var), lift(statistics.std)
 all, any                    = lift(statistics.all), lift(statistics.any)
 argmax, argmin              = lift(statistics.argmax), lift(statistics.argmin)
 matmul                      = lift(contraction.matmul)
+real, imag, conj            = lift(parts.real), lift(parts.imag), lift(parts.conj)
+angle, complex              = lift(parts.angle), lift(parts.complex)
 conv1d, conv_transpose1d    = lift(convolution.conv1d), lift(convolution.conv_transpose1d)
 conv2d, conv_transpose2d    = lift(convolution.conv2d), lift(convolution.conv_transpose2d)
 conv3d, conv_transpose3d    = lift(convolution.conv3d), lift(convolution.conv_transpose3d)

@@ -190,7 +190,8 @@ def reciprocal(x: TensorLike) -> Tensor:
 def abs(x: TensorLike) -> Tensor:
     """The absolute value of x, in its dtype; the least integer of a dtype stays as it is, since nothing else fits.
 
-    The derivative at 0 is 0, as in PyTorch.
+    Of complex numbers it is the distance from 0, a real number, which overflows only where it does not fit itself. The
+    derivative at 0 is 0, as in PyTorch.
 
     >>> st.abs(st.tensor([-2.5, 0.0, 1.0])).tolist()
     [2.5, 0.0, 1.0]
@@ -200,10 +201,13 @@ def abs(x: TensorLike) -> Tensor:
 def sign(x: TensorLike) -> Tensor:
     """The sign of x in its own dtype: -1, 0 or 1; a NaN stays. The derivative is 0.
 
-    Raises DTypeError for bools.
+    Of a complex number it is the number of absolute value 1 in its direction, x / abs(x), and 0 of 0 (the array API
+    standard's rule), which has a derivative. Raises DTypeError for bools.
 
     >>> st.sign(st.tensor([-2.5, -0.0, 7.0])).tolist()
     [-1.0, 0.0, 1.0]
+    >>> st.sign(st.tensor([3 + 4j, 0.0]))
+    tensor([0.6+0.8j, 0. +0.j ], dtype=complex64)
     """
 def floor(x: TensorLike) -> Tensor:
     """The largest whole number not above x, in the dtype of x; integers stay as they are. The derivative is 0.
@@ -537,6 +541,40 @@ def matmul(x: TensorLike, w: TensorLike) -> Tensor:
     ([21.0, 43.0], [[7.0, 10.0], [15.0, 22.0]])
     >>> st.matmul(st.zeros((8, 2, 3)), st.zeros((3, 5))).shape
     (8, 2, 5)
+    """
+def real(x: TensorLike) -> Tensor:
+    """The real part of each element, in the dtype of the parts: float32 of complex64. Real numbers stay as they are.
+
+    >>> st.real(st.tensor([1 + 2j, 3.0])).tolist()
+    [1.0, 3.0]
+    """
+def imag(x: TensorLike) -> Tensor:
+    """The imaginary part of each element, in the dtype of the parts: float32 of complex64. Of real numbers it is 0.
+
+    >>> st.imag(st.tensor([1 + 2j, 3.0])).tolist()
+    [2.0, 0.0]
+    """
+def conj(x: TensorLike) -> Tensor:
+    """The complex conjugate of each element: its imaginary part is negated. Real numbers stay as they are.
+
+    >>> st.conj(st.tensor([1 + 2j, -3j])).tolist()
+    [(1-2j), (-0+3j)]
+    """
+def angle(x: TensorLike) -> Tensor:
+    """The angle of each element, in radians from -pi to pi: atan2(imag(x), real(x)), in the dtype of the parts.
+
+    Of real numbers it is 0, or pi where they are negative; integers become float32.
+
+    >>> st.angle(st.tensor([2.0, 3j, -1.0]))
+    tensor([0.       , 1.5707964, 3.1415927])
+    """
+def complex(x: TensorLike, z: TensorLike) -> Tensor:
+    """The complex numbers x + z * 1j of their parts, broadcast: complex128 where one is float64, else complex64.
+
+    Nothing is computed, so that infinities and zeros of either sign stay. Raises DTypeError for complex parts.
+
+    >>> st.complex(st.tensor([1.0, 2.0]), float("inf")).tolist()
+    [(1+infj), (2+infj)]
     """
 def conv1d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding: int | Sequence[int | Sequence[int]] |
         str=0, dilation: int | Sequence[int]=1, groups: int=1) -> Tensor:
@@ -975,9 +1013,9 @@ __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'co
     'sign', 'floor', 'ceil', 'round', 'trunc', 'isnan', 'isinf', 'isfinite', 'logical_not', 'stop_gradient', 'add',
     'subtract', 'multiply', 'divide', 'negative', 'floor_divide', 'remainder', 'pow', 'clip', 'maximum', 'minimum',
     'equal', 'not_equal', 'less', 'less_equal', 'greater', 'greater_equal', 'logical_and', 'logical_or', 'logical_xor',
-    'where', 'sum', 'mean', 'prod', 'max', 'min', 'var', 'std', 'all', 'any', 'argmax', 'argmin', 'matmul', 'conv1d',
-    'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d', 'conv_transpose3d', 'max_pool2d', 'avg_pool2d',
-    'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax', 'normalize', 'layer_norm', 'pick', 'one_hot',
-    'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding', 'reshape', 'permute', 'swapaxes', 'flatten',
-    'squeeze', 'unsqueeze', 'concatenate', 'stack', 'split', 'pad', 'roll', 'repeat', 'moveaxis', 'flip', 'tril',
-    'triu', 'broadcast_to', 'meshgrid', 'matrix_transpose', 'eval']
+    'where', 'sum', 'mean', 'prod', 'max', 'min', 'var', 'std', 'all', 'any', 'argmax', 'argmin', 'matmul', 'real',
+    'imag', 'conj', 'angle', 'complex', 'conv1d', 'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d',
+    'conv_transpose3d', 'max_pool2d', 'avg_pool2d', 'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax',
+    'normalize', 'layer_norm', 'pick', 'one_hot', 'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding',
+    'reshape', 'permute', 'swapaxes', 'flatten', 'squeeze', 'unsqueeze', 'concatenate', 'stack', 'split', 'pad', 'roll',
+    'repeat', 'moveaxis', 'flip', 'tril', 'triu', 'broadcast_to', 'meshgrid', 'matrix_transpose', 'eval']

@@ -106,13 +106,21 @@ class Looking(Handle):
         return bool(self.one("the truth of a tensor (if, while, and, or, not)", "Write (x > 0).all() or (x > 0).any().",
                              CHOSEN))
 
+    def refuse_complex(self, asked: str) -> None:
+        """Raises DTypeError where a real number is asked for and the tensor holds complex ones."""
+        if self.dtype.is_complex:
+            raise DTypeError(f"{asked} needs a real number, got {self.dtype}",
+                             hint="Write complex(z), or float(z.real).")
+
     @public
     def __int__(self) -> int:
+        self.refuse_complex("int(x)")
         return int(self.one("int(x)", REDUCED, "Write x.astype('int64'). A length or a count for range() is a Python "
                             "number: pass it as one, or take it from x.shape."))
 
     @public
     def __float__(self) -> float:
+        self.refuse_complex("float(x)")
         return float(self.one("float(x)", REDUCED, KEPT))
 
     @public

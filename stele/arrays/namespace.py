@@ -27,7 +27,6 @@ DEFAULTS = {"real floating": "float32", "complex floating": "complex64", "integr
 DIMENSIONS = 64     # axes of an array: as many as NumPy's have, which show its numbers
 FORMATS = {"float16": (10, 15), "bfloat16": (7, 127), "float32": (23, 127), "float64": (52, 1023)}
 """Binary digits behind the point, and the largest exponent (IEEE 754-2019, table 3.5)."""
-PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,7 @@ def finfo(type: DTypeLike | TensorLike) -> FloatInfo:
     >>> st.finfo(st.float32).eps == 2.0**-23, st.finfo("float64").max
     (True, 1.7976931348623157e+308)
     """
-    dtype = dtype_of(type)
-    dtype = DTYPES[PARTS.get(dtype.name, dtype.name)]
+    dtype = dtype_of(type).real
     if dtype.name not in FORMATS:
         raise DTypeError(f"finfo is for float dtypes, got {dtype}", hint=f"Write st.iinfo({dtype.name!r}).")
     digits, exponent = FORMATS[dtype.name]
@@ -168,7 +166,7 @@ class Info:
 
     def default_dtypes(self, *, device: DeviceLike = None) -> dict[str, DType]:
         """The dtypes of numbers that say none, on every device."""
-        return {kind: DTYPES[name] for kind, name in DEFAULTS.items() if name in DTYPES}
+        return {kind: DTYPES[name] for kind, name in DEFAULTS.items()}
 
     def dtypes(self, *, device: DeviceLike = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
         """The dtypes of the standard by name, of a kind or several, on every device."""

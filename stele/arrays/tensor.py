@@ -28,9 +28,9 @@ from stele.ir.door import leaving, public
 from stele.ir.graph import Array, Constant, Value, literal, walk
 from stele.ir.origin import Where, here, inherit, lines
 from stele.ir.sizes import Size
-from stele.ir.types import HOME, DType, holds, int64, uint64, unfit
+from stele.ir.types import HOME, DType, complex64, float32, holds, int64, uint64, unfit
 from stele.ir.types import dtype as type_named
-from stele.ops import contraction, indexing, linear, shaping, statistics
+from stele.ops import contraction, indexing, linear, parts, shaping, statistics
 from stele.ops.arguments import FORMS, choice, flag
 from stele.ops.elementwise import binary, unary
 from stele.ops.elementwise.unary import StopGradient
@@ -38,7 +38,7 @@ from stele.ops.generate import quantity
 from stele.ops.linear import broadcast, cast, full, transfer
 
 PENDING_LIMIT = 1000
-KINDS = "buif"  # of dtypes; an in-place result is not of a later one (NumPy's casting "same_kind")
+KINDS = "buifc"  # of dtypes; an in-place result is not of a later one (NumPy's casting "same_kind")
 CUT = StopGradient()
 new = object.__new__
 SMALL = 64      # elements of an array made while tracing, up to which it is written into the graph
@@ -244,12 +244,21 @@ def astype(x: Value, *, dtype: DType, copy: bool = True) -> Value:
 
     `copy` changes nothing: values are never written to, and the result is a tensor of its own.
     NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
-    int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64.
+    int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64. Raises DTypeError
+    for complex numbers to real ones.
 
     >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
     [255, 44, 0]
     """
-    return cast(x, dtype)
+    return cast(x, whole(x.dtype, dtype))
+
+
+def whole(own: DType, wanted: DType) -> DType:
+    """The dtype that is wanted of numbers of another; raises DTypeError where half of each would be lost."""
+    if own.is_complex and not wanted.is_complex and wanted.kind != "b":
+        raise DTypeError(f"{own} cannot become {wanted}: half of each number would be lost",
+                         hint=f"Write z.real, z.imag or st.abs(z), then .astype({wanted.name!r}).")
+    return wanted
 
 
 def cut(x: Value) -> Value:
@@ -397,6 +406,9 @@ class Tensor(Exchange):
         if gradient is None and self.size != 1:
             raise ShapeError(f"backward() starts from one number, got shape {self.shape}",
                              hint="Write y.sum().backward().")
+        if gradient is None and self.dtype.is_complex:
+            raise DTypeError(f"backward() starts from a real number, got {self.dtype}",
+                             hint="Write z.real.backward(), or give the gradient: z.backward(gradient=1).")
         seed = None if gradient is None else self.beside(gradient).value
         value = self.value
         pairs = backward(value, seed, retain_graph)
@@ -457,6 +469,8 @@ class Tensor(Exchange):
     squeeze, unsqueeze     = lift(shaping.squeeze), lift(shapes.unsqueeze)
     expand, clone          = lift(shapes.expand), lift(shapes.copied)
     T, mT                  = property(lift(shapes.transposed)), property(lift(linear.swap_last))
+    real, imag             = property(lift(parts.real)), property(lift(parts.imag))
+    conj                   = lift(parts.conj)
     astype                 = lift(astype)
 
     @public
@@ -506,7 +520,7 @@ class Tensor(Exchange):
 
 
 # What an operand may be, what may stand in x[...], and what may name a dtype or a device.
-TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | float
+TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | complex
 Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | None
 Index = Place | tuple[Place, ...]
 DTypeLike = DType | str | type[Any] | np.dtype[Any]
@@ -534,7 +548,7 @@ def constant(x: Any, like: DType | None = None) -> Tensor:
         return x if like is None or x.dtype == like else converted(x, dtype=like)
     if isinstance(x, Value):
         return Tensor(x)
-    if isinstance(x, bool | int | float):
+    if isinstance(x, bool | int | float | complex):
         return Tensor(literal(x, like))
     return tensor(x, dtype=like)
 
@@ -544,7 +558,7 @@ def tensor(data: Any, dtype: DTypeLike | None = None, requires_grad: bool = Fals
            ) -> Tensor:
     """A tensor holding a copy of `data`: a number, nested lists of numbers, an array or another tensor.
 
-    Python floats become float32 and Python integers int64; arrays keep their dtype, and
+    Python floats become float32, complex numbers complex64 and integers int64; arrays keep their dtype, and
     tensors their device unless another is named. With `requires_grad` it is a leaf
     whose gradient `backward` accumulates. Raises ShapeError for ragged lists, DTypeError for what are no numbers, for
     integers that the dtype does not hold, and for gradients of integers.
@@ -576,21 +590,22 @@ def array_of(data: Any, dtype: Any = None) -> Array:
     """A fresh C-ordered array of a dtype that Stele has."""
     if isinstance(data, list | tuple):
         data = nested(data)
-    elif not isinstance(data, np.ndarray | np.generic | bool | int | float):
+    elif not isinstance(data, np.ndarray | np.generic | bool | int | float | complex):
         data = np.asarray(data)
     own = isinstance(data, np.ndarray | np.generic)
     array = np.asarray(data)
     if dtype == uint64 and not own and array.dtype.kind == "f":     # what NumPy makes of numbers on both sides of 2**63
         array = np.asarray(data, object)
     huge = array.dtype == object and all(isinstance(n, int | float) for n in array.flat)    # beyond 64 bits
-    if array.dtype.kind in "OUSmMcV" and array.dtype.name != "bfloat16" and not huge:
+    if array.dtype.kind in "OUSmMV" and array.dtype.name != "bfloat16" and not huge:
         raise DTypeError(f"a tensor holds numbers, got {array.dtype} from {data!r:.60}")
     if dtype is not None:
-        wanted = type_named(dtype)
+        wanted = whole(type_named(array.dtype if array.dtype.kind == "c" else bool), type_named(dtype))
     elif not own and array.dtype.kind in "uO":
         wanted = int64
     else:
-        wanted = type_named(array.dtype) if own or array.dtype.kind != "f" else type_named("float32")
+        wanted = type_named(array.dtype)
+        wanted = wanted if own or not wanted.is_float else complex64 if wanted.is_complex else float32
     if array.size and (huge or (not own and wanted.kind in "ui")):
         for number in array.flat if huge else (array.min(), array.max()):
             if not holds(wanted, number):

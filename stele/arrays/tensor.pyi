@@ -68,11 +68,14 @@ def astype(x: Value, *, dtype: DType, copy: bool=True) -> Value:
 
     `copy` changes nothing: values are never written to, and the result is a tensor of its own.
     NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
-    int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64.
+    int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64. Raises DTypeError
+    for complex numbers to real ones.
 
     >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
     [255, 44, 0]
     """
+def whole(own: DType, wanted: DType) -> DType:
+    """The dtype that is wanted of numbers of another; raises DTypeError where half of each would be lost."""
 def cut(x: Value) -> Value:
     """x as a value of its own, through which no gradient passes."""
 class Tensor(Exchange):
@@ -360,7 +363,8 @@ class Tensor(Exchange):
     def abs(self) -> Tensor:
         """The absolute value of x, in its dtype; the least integer of a dtype stays as it is, since nothing else fits.
 
-        The derivative at 0 is 0, as in PyTorch.
+        Of complex numbers it is the distance from 0, a real number, which overflows only where it does not fit itself. The
+        derivative at 0 is 0, as in PyTorch.
 
         >>> st.abs(st.tensor([-2.5, 0.0, 1.0])).tolist()
         [2.5, 0.0, 1.0]
@@ -370,10 +374,13 @@ class Tensor(Exchange):
     def sign(self) -> Tensor:
         """The sign of x in its own dtype: -1, 0 or 1; a NaN stays. The derivative is 0.
 
-        Raises DTypeError for bools.
+        Of a complex number it is the number of absolute value 1 in its direction, x / abs(x), and 0 of 0 (the array API
+        standard's rule), which has a derivative. Raises DTypeError for bools.
 
         >>> st.sign(st.tensor([-2.5, -0.0, 7.0])).tolist()
         [-1.0, 0.0, 1.0]
+        >>> st.sign(st.tensor([3 + 4j, 0.0]))
+        tensor([0.6+0.8j, 0. +0.j ], dtype=complex64)
         """
     def floor(self) -> Tensor:
         """The largest whole number not above x, in the dtype of x; integers stay as they are. The derivative is 0.
@@ -670,12 +677,33 @@ class Tensor(Exchange):
         >>> st.matrix_transpose(st.zeros((8, 2, 3))).shape
         (8, 3, 2)
         """
+    @property
+    def real(self) -> Tensor:
+        """The real part of each element, in the dtype of the parts: float32 of complex64. Real numbers stay as they are.
+
+        >>> st.real(st.tensor([1 + 2j, 3.0])).tolist()
+        [1.0, 3.0]
+        """
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary part of each element, in the dtype of the parts: float32 of complex64. Of real numbers it is 0.
+
+        >>> st.imag(st.tensor([1 + 2j, 3.0])).tolist()
+        [2.0, 0.0]
+        """
+    def conj(self) -> Tensor:
+        """The complex conjugate of each element: its imaginary part is negated. Real numbers stay as they are.
+
+        >>> st.conj(st.tensor([1 + 2j, -3j])).tolist()
+        [(1-2j), (-0+3j)]
+        """
     def astype(self, dtype: DTypeLike, copy: builtins.bool=True) -> Tensor:
         """This tensor as another dtype: float to integer truncates, to bool tests != 0.
 
         `copy` changes nothing: values are never written to, and the result is a tensor of its own.
         NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
-        int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64.
+        int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64. Raises DTypeError
+        for complex numbers to real ones.
 
         >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
         [255, 44, 0]
@@ -703,7 +731,7 @@ class Tensor(Exchange):
         """This tensor as int64, as of `astype`."""
     def bool(self) -> Tensor:
         """This tensor as bools: whether each element is other than 0."""
-TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | float
+TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | complex
 Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | None
 Index = Place | tuple[Place, ...]
 DTypeLike = DType | str | type[Any] | np.dtype[Any]
@@ -713,7 +741,8 @@ def converted(x: TensorLike, dtype: DTypeLike, copy: bool=True) -> Tensor:
 
     `copy` changes nothing: values are never written to, and the result is a tensor of its own.
     NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
-    int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64.
+    int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64. Raises DTypeError
+    for complex numbers to real ones.
 
     >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
     [255, 44, 0]
@@ -732,7 +761,7 @@ def constant(x: Any, like: DType | None=None) -> Tensor:
 def tensor(data: Any, dtype: DTypeLike | None=None, requires_grad: bool=False, device: DeviceLike=None) -> Tensor:
     """A tensor holding a copy of `data`: a number, nested lists of numbers, an array or another tensor.
 
-    Python floats become float32 and Python integers int64; arrays keep their dtype, and
+    Python floats become float32, complex numbers complex64 and integers int64; arrays keep their dtype, and
     tensors their device unless another is named. With `requires_grad` it is a leaf
     whose gradient `backward` accumulates. Raises ShapeError for ragged lists, DTypeError for what are no numbers, for
     integers that the dtype does not hold, and for gradients of integers.

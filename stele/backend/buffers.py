@@ -193,9 +193,9 @@ class Buffer:
         buffer.writable()[...] = array
         return buffer
 
-    def reshaped(self, shape: tuple[int, ...]) -> Buffer:
-        """The same memory under another shape."""
-        return Buffer(self.block, self.dtype, shape)
+    def seen(self, dtype: DType, shape: tuple[int, ...]) -> Buffer:
+        """The same memory under another shape; complex numbers may be seen as their parts."""
+        return Buffer(self.block, dtype, shape)
 
     def home(self) -> Buffer:
         """The same numbers in memory of the host."""

@@ -107,14 +107,14 @@ def has_nan(x: Any) -> bool:
     """Whether an array, or one of a tuple, holds NaN."""
     if isinstance(x, tuple):
         return any(map(has_nan, cast(Sequence[Any], x)))
-    return x.dtype.kind in "fV" and bool(np.isnan(x).any())
+    return x.dtype.kind in "fcV" and bool(np.isnan(x).any())
 
 
 def has_inf(x: Any) -> bool:
     """Whether an array, or one of a tuple, holds an infinity."""
     if isinstance(x, tuple):
         return any(map(has_inf, cast(Sequence[Any], x)))
-    return x.dtype.kind in "fV" and bool(np.isinf(x).any())
+    return x.dtype.kind in "fcV" and bool(np.isinf(x).any())
 
 
 def extent(x: Any) -> str:

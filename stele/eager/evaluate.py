@@ -246,6 +246,7 @@ def is_small(order: Sequence[Value]) -> bool:
 def is_exact(v: Value) -> bool:
     """Whether an op has one right result, so that every backend gives the same bits."""
     wide = not isinstance(v.type, TupleType) and v.dtype not in (float16, bfloat16)
+    wide = wide and not any(not isinstance(a.type, TupleType) and a.dtype.is_complex for a in (v, *v.args))
     return wide and (is_there(v) or v.op.family in ("leaf", "movement") or isinstance(v.op, EXACT))
 
 

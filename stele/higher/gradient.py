@@ -13,7 +13,7 @@ from stele.arrays.tensor import Tensor, constant
 from stele.eager.backward import refuse_freed
 from stele.eager.handle import TRACING, enable_grad, owner
 from stele.eager.live import is_symbolic
-from stele.errors import GraphError, ShapeError
+from stele.errors import DTypeError, GraphError, ShapeError
 from stele.higher.scan import scan
 from stele.ir.door import public
 from stele.ir.graph import Value, walk
@@ -70,6 +70,9 @@ def seed_of(loss: Any) -> Value:
     """Ones for a loss of one number; raises for anything else."""
     if not isinstance(loss, Tensor):
         raise GraphError(f"a function to differentiate returns a tensor, got {type(loss).__name__}")
+    if loss.dtype.is_complex:
+        raise DTypeError(f"a derivative starts from a real number, got {loss.value.type}",
+                         hint="Take st.abs(z), z.real or z.imag first; st.vjp takes cotangents that are complex.")
     if not loss.dtype.is_float or loss.size != 1:
         raise ShapeError(f"a derivative starts from one float number, got {loss.value.type}",
                          hint="Reduce it first, for example with .sum() or .mean().")

@@ -15,7 +15,7 @@ from stele.ir.types import HOME, DType, Guard, TupleType, Type, dtype, holds, un
 
 Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
-Operand = Union["Value", float, int, bool]
+Operand = Union["Value", complex]
 Placed = tuple["Value", bool]
 """A value with a leading axis of places (True), or the same at all places."""
 
@@ -183,7 +183,7 @@ class Literal(Op):
     Type(dtype=float32, shape=(), device='cpu')
     """
 
-    value: float | int | bool
+    value: Any      # a Python number: float, int, bool or complex
     dtype: DType
     family: ClassVar[str] = "leaf"
 
@@ -196,7 +196,7 @@ class Literal(Op):
     @property
     def token(self) -> float | int | bool | str:
         """What is equal for equal numbers alone: zeros have signs."""
-        return self.value or str(self.value)
+        return str(self.value) if isinstance(self.value, complex) else self.value or str(self.value)
 
 
 class Constant(Op):
@@ -295,9 +295,11 @@ def literal(value: object, like: DType | None = None) -> Value:
         return Constant(cast(Array, value))()
     own = number_dtype(value)
     like = own if like is None else like
-    number: float | int | bool = value.item() if isinstance(value, np.generic) else value  # type: ignore[assignment]
+    number: Any = cast(Any, value).item() if isinstance(value, np.generic) else value
     if not holds(like, number):
         raise unfit(number, like)
+    if isinstance(number, complex):
+        return Literal(number, like)()
     if not like.is_float:
         number = bool(number) if like.kind == "b" else int(number)
     large = like.is_float and isinstance(number, int) and number.bit_length() > 63      # halves are not made of those
@@ -308,7 +310,7 @@ def number_dtype(value: object) -> DType:
     """The dtype of a Python or NumPy number by itself."""
     if isinstance(value, np.generic | np.ndarray):
         return dtype(cast(Array, value).dtype)
-    if not isinstance(value, bool | int | float):
+    if not isinstance(value, bool | int | float | complex):
         shown = " ".join(repr(value).split())
         raise DTypeError(f"an operand must be a tensor, an array or a number, got {kind(value)}: {shown:.60}",
                          hint=advice(value))

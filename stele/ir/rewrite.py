@@ -11,7 +11,7 @@ from stele.errors import GraphError
 from stele.ir.graph import Graph, Op, Parameter, Value, parameter, walk
 from stele.ir.origin import NOWHERE, Origin, Where, inherit, lines
 from stele.ir.report import Report
-from stele.ir.types import DTYPES, DType, Shape, Type, float32
+from stele.ir.types import REAL, DType, Shape, Type, float32
 from stele.ir.verify import agree
 
 Match = Callable[[Value], Value | None]
@@ -31,7 +31,8 @@ class Rule:
     epsilon; 0 promises the same bits. `hard`, if given, is an `x` at which the original loses its digits, and the true
     result there (of each row, other inputs being 1), which the replacement must give.
     The rule is tried on values of the example's root op, and on those of the ops in `also`, where the last operand is
-    of one of `dtypes`: those for which the identity holds whatever the numbers are, integers that wrap included.
+    of one of `dtypes`: those for which the identity holds whatever the numbers are, integers that wrap included. Of
+    complex numbers there are no rules: programs hold none (`transform/pairs.py`).
     """
 
     match: Match
@@ -72,7 +73,7 @@ class Rule:
 
 def rule(example: Example, *, error: float = 0, domain: tuple[float, float] = (-3, 3),
          hard: tuple[float, float | tuple[float, ...]] | None = None, also: tuple[type[Op], ...] = (),
-         dtypes: tuple[DType, ...] = tuple(DTYPES.values()), **inputs: Shape | Type) -> Callable[[Match], Rule]:
+         dtypes: tuple[DType, ...] = REAL, **inputs: Shape | Type) -> Callable[[Match], Rule]:
     """Makes a function a rule, given a graph on which it must fire; its parameters are (2, 3) unless said otherwise.
 
     >>> @rule(lambda x: log(exp(x)), error=8)

@@ -74,6 +74,8 @@ def literal_of(x: object, graphs: list[Graph]) -> str:
         case Graph():
             graphs.append(x)
             return f"graph({len(graphs) - 1})"
+        case complex():
+            return f"complex({str(x)!r})"
         case bool() | int() | float() | None | Size() | DType():
             return repr(x)
         case str():
@@ -92,7 +94,7 @@ def literal_of(x: object, graphs: list[Graph]) -> str:
 
 def array_text(x: Array) -> str:
     """An array: its numbers where they are few and print exactly, else its bytes in base64."""
-    if x.size <= INLINE and not np.isnan(x.astype(np.float64)).any():
+    if x.size <= INLINE and x.dtype.kind != "c" and not np.isnan(x.astype(np.float64)).any():
         numbers = [e.item() if x.dtype.kind in "biuf" else float(e) for e in x.ravel()]
         return f"array({x.dtype.name}, {x.shape}, {numbers})"
     return f"array({x.dtype.name}, {x.shape}, '{base64.b64encode(np.ascontiguousarray(x).tobytes()).decode()}')"
@@ -190,6 +192,8 @@ def attribute(node: ast.expr, graphs: list[Graph]) -> Any:
             return -attribute(x, graphs)
         case ast.Call(ast.Name("graph"), [ast.Constant(int(k))]) if k < len(graphs):
             return graphs[k]
+        case ast.Call(ast.Name("complex"), [ast.Constant(str(text))]):
+            return complex(text)
         case ast.Call(ast.Name("type"), [ast.Constant(str(text))]):
             return parse_type(text)
         case ast.Call(ast.Name("array"), [ast.Name(name), shape, data]):

@@ -22,7 +22,7 @@ Shape = tuple[Dim, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DType:
-    """An element type: `kind` is one of 'b' (bool), 'u', 'i', 'f'; `bits` its width in memory.
+    """An element type: `kind` is one of 'b' (bool), 'u', 'i', 'f', 'c' (complex); `bits` its width in memory.
 
     It equals its name and NumPy's dtype and scalar type too.
 
@@ -59,7 +59,22 @@ class DType:
 
     @property
     def is_float(self) -> bool:
-        return self.kind == "f"
+        """Whether it holds fractions: real numbers, or complex ones."""
+        return self.kind in "fc"
+
+    @property
+    def is_complex(self) -> bool:
+        return self.kind == "c"
+
+    @property
+    def real(self) -> DType:
+        """The dtype of the real part of its numbers."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    @property
+    def complex(self) -> DType:
+        """The complex dtype whose parts hold its numbers."""
+        return self if self.is_complex else complex128 if self == float64 else complex64
 
     def array(self, x: Any) -> np.ndarray[Any, Any]:
         """x in this dtype, as a C-ordered array of its own; bfloat16 is rounded to once, not by way of float32."""
@@ -91,13 +106,16 @@ float16  = DType("float16", "f", 16)
 bfloat16 = DType("bfloat16", "f", 16)
 float32  = DType("float32", "f", 32)
 float64  = DType("float64", "f", 64)
+complex64  = DType("complex64", "c", 64)
+complex128 = DType("complex128", "c", 128)
 
 DTYPES = {d.name: d for d in (bool_, int8, uint8, int16, uint16, int32, uint32, int64, uint64, float16, bfloat16,
-                              float32, float64)}
+                              float32, float64, complex64, complex128)}
+REAL = tuple(d for d in DTYPES.values() if not d.is_complex)
 HOME = "cpu"             # the device where Python runs, and where arrays are unless something else is said
 MOST_BYTES = (1 << 62) - 1      # of any array, so that no index or count of bytes leaves an int64
 NUMPY = {name: np.dtype(name) for name in DTYPES if name != "bfloat16"}
-PYTHON: dict[type, DType] = {float: float32, int: int64, bool: bool_}
+PYTHON: dict[type, DType] = {float: float32, int: int64, bool: bool_, complex: complex64}
 RANK = {name: rank for rank, name in enumerate(DTYPES)}
 
 
@@ -145,14 +163,15 @@ def highest(dtype: DType) -> float | int | bool:
     return dtype == bool_ or (1 << (dtype.bits - (dtype.kind == "i"))) - 1
 
 
-def holds(dtype: DType, value: float | int | bool) -> bool:
+def holds(dtype: DType, value: complex) -> bool:
     """Whether a number is one of a dtype once rounded: integers drop a fraction, nothing wraps (NumPy 2's rule).
+    A complex one is none of a real dtype.
 
     >>> holds(uint8, 255), holds(uint8, -1), holds(int32, math.nan), holds(float32, 1e300)
     (True, False, False, True)
     """
-    if dtype == bool_:
-        return True
+    if isinstance(value, complex) or dtype == bool_:
+        return dtype.is_complex or not isinstance(value, complex)
     try:
         number = float(value) if dtype.is_float else int(value)
     except (OverflowError, ValueError):  # a whole number beyond every float; no whole number at all
@@ -162,6 +181,9 @@ def holds(dtype: DType, value: float | int | bool) -> bool:
 
 def unfit(value: object, dtype: DType) -> DTypeError:
     """The error for a number that a dtype does not hold."""
+    if isinstance(value, complex):
+        return DTypeError(f"{value} does not fit in {dtype}, which holds real numbers",
+                          hint=f"Write dtype={dtype.complex.name!r}, or take a part of it: z.real.")
     room = "" if dtype.is_float else f", which holds whole numbers from {int(lowest(dtype))} to {int(highest(dtype))}"
     return DTypeError(f"{value!s:.60} does not fit in {dtype}{room}",
                       hint="Choose a dtype that holds it: dtype='float32', or x.astype('int64') before the operation.")
@@ -171,10 +193,10 @@ def promote(a: DType, b: DType) -> DType:
     """The dtype two arrays meet in: float over integer over bool, then the wider; float16 with bfloat16 is float32.
 
     An unsigned integer and a signed one meet in the least signed one that holds both; uint64 has none and meets the
-    signed ones in float64, as in NumPy.
+    signed ones in float64, as in NumPy. A complex number's parts are what its real part and the other meet in.
 
-    >>> promote(int8, uint8), promote(int64, uint16), promote(uint64, int8)
-    (int16, int64, float64)
+    >>> promote(int8, uint8), promote(int64, uint16), promote(uint64, int8), promote(float64, complex64)
+    (int16, int64, float64, complex128)
     """
     if a == b:
         return a
@@ -183,6 +205,8 @@ def promote(a: DType, b: DType) -> DType:
     if {a.kind, b.kind} == {"u", "i"}:
         room = max(d.bits + (d.kind == "u") for d in (a, b))
         return next((d for d in (int16, int32, int64) if d.bits >= room), float64)
+    if a.is_complex or b.is_complex:
+        return promote(a.real, b.real).complex
     return max(a, b, key=lambda d: RANK[d.name])
 
 

@@ -180,7 +180,7 @@ class Module:
                 hint=near(missing, unknown))
         arrays = {name: np.asarray(state[name]) for name in own if name in state}
         for name, array in arrays.items():
-            if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+            if array.dtype.kind not in "biufc" and array.dtype.name != "bfloat16":
                 raise DataError(f"{name} holds no numbers in the state, but {array.dtype}")
             if array.shape != tuple(own[name].shape):
                 raise DataError(f"{name} has shape {array.shape} in the state, {tuple(own[name].shape)} in the model")

@@ -11,6 +11,7 @@ from stele.ops import (
     linalg,
     linear,
     operators,
+    parts,
     pooling,
     random,
     reduction,
@@ -20,8 +21,8 @@ from stele.ops.elementwise import arithmetic, binary, unary
 
 __all__ = ["ALL", "operators"]
 
-FAMILIES = (linear, windows, generate, arithmetic, unary, binary, gather, reduction, contraction, random, control,
-            composite, pooling, linalg)
+FAMILIES = (linear, parts, windows, generate, arithmetic, unary, binary, gather, reduction, contraction, random,
+            control, composite, pooling, linalg)
 LEAVES: tuple[type[Op], ...] = Parameter, Literal, Constant, Item
 
 ALL: dict[str, type[Op]] = {op.__name__: op for op in (*LEAVES, *(op for family in FAMILIES for op in family.ALL))}

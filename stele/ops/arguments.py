@@ -165,7 +165,7 @@ def operand(x: Any, what: str) -> Value:
     """An array of the graph; a number is one of no axes."""
     if isinstance(x, Value):
         return x
-    if not isinstance(x, bool | int | float | np.generic | np.ndarray):
+    if not isinstance(x, bool | int | float | complex | np.generic | np.ndarray):
         refuse(what, "a tensor, an array or a number", x, advice(x))
     return literal(x)  # type: ignore[reportUnknownArgumentType]
 

@@ -157,7 +157,8 @@ class Sum(Linear):
 
     def reference(self, x: Array) -> Array:
         own = summed_in(type_named(x.dtype))
-        return np.asarray(x.sum(axis=self.axes, dtype=np.float64 if own.is_float else own.numpy).astype(own.numpy))
+        wide = np.complex128 if own.is_complex else np.float64 if own.is_float else own.numpy
+        return np.asarray(x.sum(axis=self.axes, dtype=wide).astype(own.numpy))
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return broadcast(expand_dims(g, self.axes), x[0].shape),
@@ -435,7 +436,8 @@ def whole(x: Array, dtype: DType) -> Array:
 class Cast(Linear):
     """x as another dtype: float to integer truncates, to bool tests != 0.
 
-    NaN and floats that an integer dtype does not hold have one meaning everywhere, that of `whole_in`.
+    NaN and floats that an integer dtype does not hold have one meaning everywhere, that of `whole_in`. What real
+    numbers become of complex ones is their real part.
     """
 
     dtype: DType
@@ -445,6 +447,7 @@ class Cast(Linear):
         return x[0].with_dtype(self.dtype)
 
     def reference(self, x: Array) -> Array:
+        x = np.real(x) if x.dtype.kind == "c" and self.dtype.kind not in "bc" else x
         return self.dtype.array(x if x.dtype.kind in "biu" or self.dtype.kind not in "iu" else whole(x, self.dtype))
 
     def scalar(self, s: Scalars[S], *x: S) -> S:
@@ -470,7 +473,7 @@ def cast(x: Value, dtype: DType) -> Value:
     return x if x.dtype == dtype else Cast(dtype)(x)
 
 
-def full(shape: Shape, value: float | int | bool, dtype: DType) -> Value:
+def full(shape: Shape, value: complex, dtype: DType) -> Value:
     """An array that holds one number everywhere."""
     return broadcast(literal(value, dtype), shape)
 

@@ -13,6 +13,7 @@ from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim
 from stele.ir.types import Type, axes_of, axis_of, bool_, dtype, float32, highest, int64, lowest, show, summed_in
 from stele.ops.elementwise.arithmetic import Equal, Select
+from stele.ops.elementwise.base import needs_real
 from stele.ops.elementwise.binary import logical_or
 from stele.ops.elementwise.unary import isnan
 from stele.ops.generate import iota_like, quantity
@@ -66,6 +67,7 @@ class Extreme(Reduction):
     """The best element; ties share the gradient evenly."""
 
     def type(self, *x: Type) -> Type:
+        needs_real(self, x[0].dtype)
         y = super().type(*x)
         if any(x[0].shape[a] == 0 for a in self.axes):
             raise ShapeError(f"{self.name} over axes {self.axes} of {show(x[0].shape)} has nothing to choose from")

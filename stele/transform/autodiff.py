@@ -11,6 +11,7 @@ from stele.ir.origin import asked_here, here, inherit
 from stele.ir.types import TupleType, show
 from stele.ops.elementwise.unary import StopGradient
 from stele.ops.linear import transfer, zeros_like
+from stele.ops.parts import conj
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ def gradients(results: Sequence[Value], cotangents: Sequence[Value | None], wrt:
     Rules run only on paths from `wrt` to `results`; cotangents that meet are added in walking order. Values of the
     gradient have the origins of the forward value they belong to and of the caller. Nothing behind `stop` is visited.
 
+    The gradient of a real number L in a complex z = x + iy is dL/dx + i dL/dy, the direction of steepest ascent:
+    PyTorch's convention, which is the conjugate of JAX's. Rules beside the ops are written in JAX's: the cotangent of y
+    times the derivative of y in z, without conjugates anywhere, so that one rule serves real and complex numbers
+    (`sum of (g * dz).real`, over all z, is the change of L). What comes in here and goes out is conjugated.
+
     >>> from stele.ir.types import Type, float32
     >>> x = parameter("x", Type(float32, (3,)))
     >>> y = x * x
@@ -38,6 +44,13 @@ def gradients(results: Sequence[Value], cotangents: Sequence[Value | None], wrt:
     >>> str(dx.type)
     'float32[3]'
     """
+    found = cotangents_of(results, [None if g is None else conj(g) for g in cotangents], wrt, stop)
+    return [None if g is None else conj(g) for g in found]
+
+
+def cotangents_of(results: Sequence[Value], cotangents: Sequence[Value | None], wrt: Sequence[Value],
+                  stop: Collection[Value] = ()) -> list[Value | None]:
+    """What `gradients` gives, by the convention of the rules that stand beside the ops."""
     caller = asked_here()
     values = walk(results, stop.__contains__ if stop else None)
     active = dependent(values, wrt)
@@ -95,7 +108,7 @@ def tangents(results: Sequence[Value], wrt: Sequence[Value], given: Sequence[Val
 
 def derivatives(wanted: tuple[bool, ...]) -> Derivatives:
     """This module as a rule sees it."""
-    return Derivatives(wanted, gradients, tangents, vjp, jvp)
+    return Derivatives(wanted, cotangents_of, tangents, vjp, jvp)
 
 
 def dependent(values: Iterable[Value], on: Collection[Value]) -> set[Value]:
@@ -124,7 +137,7 @@ def vjp(graph: Graph) -> Graph:
     """Parameters and one cotangent per float result -> one cotangent per float parameter."""
     g = [parameter(f"g{k}", y.type) for k, y in enumerate(graph.results) if y.dtype.is_float]
     wrt = [v for v in graph.parameters if v.dtype.is_float]
-    found = gradients([y for y in graph.results if y.dtype.is_float], g, wrt)
+    found = cotangents_of([y for y in graph.results if y.dtype.is_float], g, wrt)
     return Graph((*graph.parameters, *g), filled(found, wrt), graph.guards)
 
 

@@ -11,7 +11,7 @@ from stele.ops.elementwise.arithmetic import Mul
 from stele.ops.linear import Broadcast, Reshape, Transpose
 
 Number = float | int | bool
-NUMBERS = tuple(d for d in DTYPES.values() if d.kind != "b")
+NUMBERS = tuple(d for d in DTYPES.values() if d.kind not in "bc")
 SIGNED = tuple(d for d in NUMBERS if d.kind != "u")
 FLOATS = tuple(d for d in NUMBERS if d.is_float)
 WIDE = tuple(d for d in FLOATS if d.bits > 16)
@@ -25,9 +25,9 @@ def number(v: Value) -> Number | None:
     while isinstance(v.op, Broadcast | Reshape | Transpose):
         v = v.args[0]
     match v.op:
-        case Literal(value):
+        case Literal(value) if not isinstance(value, complex):
             return value
-        case Constant(array) if array.size == 1:
+        case Constant(array) if array.size == 1 and array.dtype.kind != "c":
             return array.item()
         case _:
             return None
@@ -51,7 +51,7 @@ def holds(wide: DType, narrow: DType) -> bool:
     if narrow.is_float:
         return wide.is_float and (wide.bits > narrow.bits)
     if wide.is_float:
-        return {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}[wide.name] >= narrow.bits
+        return {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}[wide.real.name] >= narrow.bits
     return wide.bits > narrow.bits and (wide.kind == "i" or narrow.kind == "u")
 
 

@@ -46,7 +46,7 @@ def identity(op: Op, v: Value) -> Any:
         case Parameter():
             return v
         case Literal(value, dtype):
-            return Literal, repr(float(value) if dtype.is_float else value), dtype
+            return Literal, repr(complex(value) if dtype.is_float else value), dtype
         case Constant(array) if array.nbytes > SMALL:
             return Constant, id(array)
         case _:

@@ -21,7 +21,7 @@ KINDS = {
 }
 KINDS["integral"] = KINDS["signed integer"] + KINDS["unsigned integer"]
 KINDS["numeric"] = KINDS["integral"] + KINDS["real floating"] + KINDS["complex floating"]
-FLOATS = [d.name for d in DTYPES.values() if d.is_float]
+FLOATS = [d.name for d in DTYPES.values() if d.kind == "f"]
 INTEGERS = KINDS["integral"]
 
 
@@ -80,6 +80,7 @@ def test_limits_of_floats(name: str) -> None:
         assert found.dtype is DTYPES[name]
     with pytest.raises(DTypeError, match="finfo"):
         st.iinfo(name)
+    assert st.finfo("complex64") == st.finfo("float32") and st.finfo(st.ones(1, dtype="complex128")).bits == 64
 
 
 @pytest.mark.parametrize("name", INTEGERS)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from stele.ir.types import DTYPES, DType, highest
+from stele.ir.types import REAL, DType, highest
 from stele.ir.types import dtype as type_named
 from tests.programs import numbers
 from tests.programs.kinds import ALL, IDIOMS, IN_PLACE, WRITES, Kind
@@ -95,7 +95,7 @@ class Growth:
 
     def indices(self, x: str, axis: int, shape: Reshape, negative: bool = True) -> str:
         """New integers that name elements of an axis of x."""
-        of = self.choose([d for d in DTYPES.values() if d.kind in "iu"])
+        of = self.choose([d for d in REAL if d.kind in "iu"])
         made = []
         for env in self.envs:
             n = env[x].shape[axis]
@@ -276,7 +276,7 @@ def random_program(seed: int, features: frozenset[str] = FEATURES) -> Program:
     special = float(rng.choice([0, 0, 0.02, 0.2])) if "special" in features and not gradient else 0.0
     halves = "half" in features
     main = main if halves or main not in ("float16", "bfloat16") else "float32"
-    dtypes = [main, main, *(d for d in DTYPES if halves or d not in ("float16", "bfloat16"))]
+    dtypes = [main, main, *(d for d in map(str, REAL) if halves or d not in ("float16", "bfloat16"))]
     opened = "open" in features and size in ("tiny", "images") and rng.random() < 0.25
     chosen = shapes(rng, size)
     counts = [chosen[0][0], *(int(n) for n in rng.choice([1, 2, 3, 5, 9, 16], 2))] if opened and chosen[0] else [None]

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from llvmlite import ir
@@ -78,7 +78,8 @@ def manifest(traced: Graph, optimised: Callable[[], Graph], laid: Laid, entry: E
     hosts = tuple(HostNote(place(v, lambda: traced, optimised), slot, reads, makes)
                   for v, slot, reads, makes in entry.hosts)
     report.sites = [v.where for v in slots.sites]
-    return Manifest(len(traced.parameters), plan, tuple(slots.names), laid.outputs,
+    outputs = tuple(replace(o, type=v.type) if v.dtype.is_complex else o for o, v in zip(laid.outputs, traced.results))
+    return Manifest(len(traced.parameters), plan, tuple(slots.names), outputs,
                     {k: c.array for k, c in slots.constants.items()}, steady if FRESH in slots.private else (),
                     entry.multiplies, hosts, pack_report(report, numbers(traced)))
 

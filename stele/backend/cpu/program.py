@@ -113,9 +113,9 @@ class Program:
                 k = self.manifest.plan.in_place.get(note.slot)
                 made.append(recent.take() if k is None else self.taken(buffers[k], k in keep) or recent.fresh())
             elif note.source == "constant":
-                made.append(self.constants[note.slot].reshaped(recent.shape))
+                made.append(self.constants[note.slot].seen(recent.dtype, recent.shape))
             else:
-                made.append((buffers if note.source == "parameter" else made)[note.k].reshaped(recent.shape))
+                made.append((buffers if note.source == "parameter" else made)[note.k].seen(recent.dtype, recent.shape))
         return made
 
     def taken(self, buffer: Buffer, kept: bool) -> Buffer | None:

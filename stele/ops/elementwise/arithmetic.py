@@ -26,6 +26,8 @@ class Add(Binary):
     float32
     """
 
+    of_complex: ClassVar[bool] = True
+
     def reference(self, *x: Array) -> Array: return np.add(x[0], x[1])
     def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] + x[1]
     def partials(self, y: Value, *x: Value) -> Any: return 1, 1
@@ -38,6 +40,7 @@ class Sub(Binary):
     [3, 5]
     """
 
+    of_complex: ClassVar[bool] = True
     of_bool: ClassVar[bool] = False
 
     def reference(self, *x: Array) -> Array: return np.subtract(x[0], x[1])
@@ -51,6 +54,8 @@ class Mul(Binary):
     >>> st.multiply(st.tensor([[1.0], [2.0]]), st.tensor([3.0, 4.0])).tolist()
     [[3.0, 4.0], [6.0, 8.0]]
     """
+
+    of_complex: ClassVar[bool] = True
 
     def reference(self, *x: Array) -> Array: return np.multiply(x[0], x[1])
     def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] * x[1]
@@ -66,6 +71,7 @@ class Div(Binary):
     [0.5, inf, nan]
     """
 
+    of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (0.3, 3)
 
     def prepare(self, *args: Any) -> tuple[Value, ...]:
@@ -83,6 +89,7 @@ class Neg(Unary):
     [-1.5, 2.0]
     """
 
+    of_complex: ClassVar[bool] = True
     of_bool: ClassVar[bool] = False
 
     def reference(self, *x: Array) -> Array: return np.negative(x[0])
@@ -188,6 +195,8 @@ class Equal(Compare):
     [False]
     """
 
+    of_complex: ClassVar[bool] = True
+
     def reference(self, *x: Array) -> Array: return np.equal(x[0], x[1])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.eq(x[0], x[1])
 
@@ -199,12 +208,16 @@ class NotEqual(Compare):
     [False, True]
     """
 
+    of_complex: ClassVar[bool] = True
+
     def reference(self, *x: Array) -> Array: return np.not_equal(x[0], x[1])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.ne(x[0], x[1])
 
 
 class Select(Ternary):
     """x where the condition holds, else z: Select()(condition, x, z)."""
+
+    of_complex: ClassVar[bool] = True
 
     def prepare(self, *args: Any) -> tuple[Value, ...]:
         x, z = meet(args[1:])

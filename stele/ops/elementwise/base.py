@@ -30,6 +30,8 @@ def meet(args: Sequence[Any]) -> tuple[Value, ...]:
 def met(arrays: Sequence[DType], numbers: Sequence[DType]) -> DType:
     """The dtype in which arrays of these dtypes and Python numbers of those meet."""
     dtype = reduce(promote, arrays or numbers)
+    if any(n.is_complex for n in numbers):
+        return dtype.complex
     if any(n.is_float for n in numbers) and not dtype.is_float:
         return float32
     return reduce(promote, numbers, dtype) if dtype == bool_ else dtype
@@ -43,6 +45,7 @@ class Elementwise(Op):
     samples: ClassVar[tuple[float, float]] = (-3, 3)
     of_bool: ClassVar[bool] = True      # whether it has a meaning for bools, as in NumPy
     of_float: ClassVar[bool] = True     # and for floats
+    of_complex: ClassVar[bool] = False  # and for complex numbers
 
     def prepare(self, *args: Any) -> tuple[Value, ...]:
         if len(args) != self.arity:
@@ -52,6 +55,8 @@ class Elementwise(Op):
     def type(self, *x: Type) -> Type:
         if not self.of_float:
             needs_integer(self, x[0].dtype, self.of_bool)
+        if not self.of_complex:
+            needs_real(self, x[0].dtype)
         if not self.of_bool and x[0].dtype == bool_:
             raise DTypeError(f"{self.name} needs numbers, got bool",
                              hint="Convert with .astype('int64'); bools meet in x & y, x | y, x ^ y and ~x.")
@@ -78,7 +83,7 @@ class Elementwise(Op):
         if not y.dtype.is_float:
             return None
         parts = [scaled(t, p) for t, p in zip(dx, self.partials(y, *x)) if t is not None and p is not None]
-        return reduce(lambda a, b: a + b, parts) if parts else None
+        return cast(reduce(lambda a, b: a + b, parts), y.dtype) if parts else None
 
     def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
         return self(*(along(a, n) for a in x))
@@ -120,7 +125,7 @@ class Compare(Binary):
         return super().prepare(*(exact(self.rounding, apart(*args)) if len(args) == 2 else args))
 
     def type(self, *x: Type) -> Type:
-        return x[0].with_dtype(bool_)
+        return super().type(*x).with_dtype(bool_)
 
 
 def apart(x: Any, z: Any) -> tuple[Any, Any]:
@@ -160,8 +165,17 @@ class Ternary(Elementwise):
     arity: ClassVar[int] = 3
 
 
+def needs_real(op: Op, dtype: DType) -> None:
+    """Raises DTypeError where dtype is complex."""
+    if dtype.is_complex:
+        raise DTypeError(f"{op.name} needs real numbers, got {dtype}",
+                         hint="Complex numbers have no order, and not every function is defined for them: take "
+                              "st.abs(z), st.angle(z), z.real or z.imag.")
+
+
 def needs_float(op: Op, dtype: DType) -> None:
-    """Raises DTypeError unless dtype is a float."""
+    """Raises DTypeError unless dtype is a float of real numbers."""
+    needs_real(op, dtype)
     if not dtype.is_float:
         raise DTypeError(f"{op.name} needs a float dtype, got {dtype}", hint="Convert with .astype('float32').")
 

@@ -34,6 +34,7 @@ from stele.ops.linear import cast, ones_like, zeros_like
 class Pow(Binary):
     """x to the power z. Integers wrap; to a negative power they are 0, but for 1 and -1."""
 
+    of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (0.2, 3)
 
     def prepare(self, *args: Any) -> tuple[Value, ...]:

@@ -9,9 +9,10 @@ import numpy as np
 from stele.ir.graph import Array, Value, literal
 from stele.ir.scalars import S, Scalars
 from stele.ir.types import Type, bool_, float32
-from stele.ops.elementwise.arithmetic import LessEqual, Select
+from stele.ops.elementwise.arithmetic import Equal, LessEqual, Select
 from stele.ops.elementwise.base import FloatUnary, Operand, Unary, function
 from stele.ops.linear import cast, zeros_like
+from stele.ops.parts import conj, expm1_parts, log1p_parts, log_of_next, near_zero
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 
@@ -24,6 +25,8 @@ class Exp(FloatUnary):
     >>> st.exp(st.tensor([0.0, 1.0, 100.0]))
     tensor([1.       , 2.7182817,       inf])
     """
+
+    of_complex: ClassVar[bool] = True
 
     def reference(self, *x: Array) -> Array: return np.exp(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.exp(x[0])
@@ -39,7 +42,9 @@ class Expm1(FloatUnary):
     tensor([ 1.0000005e-06, -1.0000000e+00])
     """
 
-    def reference(self, *x: Array) -> Array: return np.expm1(x[0])
+    of_complex: ClassVar[bool] = True
+
+    def reference(self, *x: Array) -> Array: return near_zero(x[0], np.expm1, expm1_parts, lambda z: np.exp(z) - 1)
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.expm1(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return y + 1,
 
@@ -54,6 +59,7 @@ class Log(FloatUnary):
     [0.0, -inf, nan]
     """
 
+    of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (0.1, 5)
     def reference(self, *x: Array) -> Array: return np.log(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.log(x[0])
@@ -71,8 +77,9 @@ class Log1p(FloatUnary):
     0.0
     """
 
+    of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (-0.9, 5)
-    def reference(self, *x: Array) -> Array: return np.log1p(x[0])
+    def reference(self, *x: Array) -> Array: return near_zero(x[0], np.log1p, log1p_parts, log_of_next)
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.log1p(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return reciprocal(x[0] + 1),
 
@@ -88,6 +95,7 @@ class Sqrt(FloatUnary):
     inf
     """
 
+    of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (0.1, 5)
     def reference(self, *x: Array) -> Array: return np.sqrt(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.sqrt(x[0])
@@ -103,8 +111,9 @@ class Rsqrt(FloatUnary):
     [0.5, inf]
     """
 
+    of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (0.1, 5)
-    def reference(self, *x: Array) -> Array: return np.reciprocal(np.sqrt(x[0]))
+    def reference(self, *x: Array) -> Array: return x[0].dtype.type(1) / np.sqrt(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return 1 / s.sqrt(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return y * y * y * -0.5,
 
@@ -118,6 +127,8 @@ class Sin(FloatUnary):
     tensor([ 0.        ,  0.84147096, -0.48750603])
     """
 
+    of_complex: ClassVar[bool] = True
+
     def reference(self, *x: Array) -> Array: return np.sin(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.sin(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return cos(x[0]),
@@ -129,6 +140,8 @@ class Cos(FloatUnary):
     >>> st.cos(st.tensor([0.0, 3.1415927])).tolist()
     [1.0, -1.0]
     """
+
+    of_complex: ClassVar[bool] = True
 
     def reference(self, *x: Array) -> Array: return np.cos(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.cos(x[0])
@@ -142,6 +155,7 @@ class Tan(FloatUnary):
     tensor([0.       , 0.5463025])
     """
 
+    of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (-1.3, 1.3)
     def reference(self, *x: Array) -> Array: return np.tan(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.sin(x[0]) / s.cos(x[0])
@@ -154,6 +168,8 @@ class Atan(FloatUnary):
     >>> st.atan(st.tensor([0.0, 1.0, float("inf")]))
     tensor([0.       , 0.7853981, 1.5707964])
     """
+
+    of_complex: ClassVar[bool] = True
 
     def reference(self, *x: Array) -> Array: return np.arctan(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.atan(x[0])
@@ -169,6 +185,8 @@ class Tanh(FloatUnary):
     tensor([0.       , 0.7615942, 1.       ])
     """
 
+    of_complex: ClassVar[bool] = True
+
     def reference(self, *x: Array) -> Array: return np.tanh(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.tanh(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return 1 - y * y,
@@ -180,6 +198,8 @@ class Sinh(FloatUnary):
     >>> st.sinh(st.tensor([1e-4, 1.0]))
     tensor([9.9999990e-05, 1.1752012e+00])
     """
+
+    of_complex: ClassVar[bool] = True
 
     def reference(self, *x: Array) -> Array: return np.sinh(x[0])
 
@@ -201,6 +221,8 @@ class Cosh(FloatUnary):
     >>> st.cosh(x), st.exp(x)
     (tensor([1.0000000e+00, 2.2448066e+38]), tensor([ 1., inf]))
     """
+
+    of_complex: ClassVar[bool] = True
 
     def reference(self, *x: Array) -> Array: return np.cosh(x[0])
 
@@ -290,6 +312,8 @@ class Square(Unary):
     [9, 16]
     """
 
+    of_complex: ClassVar[bool] = True
+
     def reference(self, *x: Array) -> Array: return np.multiply(x[0], x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] * x[0]
     def partials(self, y: Value, *x: Value) -> Any: return x[0] * 2,
@@ -302,8 +326,9 @@ class Reciprocal(FloatUnary):
     [0.25, inf]
     """
 
+    of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (0.2, 5)
-    def reference(self, *x: Array) -> Array: return np.reciprocal(x[0])
+    def reference(self, *x: Array) -> Array: return x[0].dtype.type(1) / x[0]
     def scalar(self, s: Scalars[S], *x: S) -> S: return 1 / x[0]
     def partials(self, y: Value, *x: Value) -> Any: return -square(y),
 
@@ -332,7 +357,8 @@ class Relu(Unary):
 class Abs(Unary):
     """The absolute value of x, in its dtype; the least integer of a dtype stays as it is, since nothing else fits.
 
-    The derivative at 0 is 0, as in PyTorch.
+    Of complex numbers it is the distance from 0, a real number, which overflows only where it does not fit itself. The
+    derivative at 0 is 0, as in PyTorch.
 
     >>> st.abs(st.tensor([-2.5, 0.0, 1.0])).tolist()
     [2.5, 0.0, 1.0]
@@ -340,19 +366,16 @@ class Abs(Unary):
     [-1.0, 0.0, 1.0]
     """
 
+    of_complex: ClassVar[bool] = True
+
+    def type(self, *x: Type) -> Type: return x[0].with_dtype(x[0].dtype.real)
     def reference(self, *x: Array) -> Array: return np.abs(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return abs(x[0])
-    def partials(self, y: Value, *x: Value) -> Any: return sign(x[0]),
+    def partials(self, y: Value, *x: Value) -> Any: return conj(sign(x[0])),
 
 
 class Sign(Unary):
-    """The sign of x in its own dtype: -1, 0 or 1; a NaN stays. The derivative is 0.
-
-    Raises DTypeError for bools.
-
-    >>> st.sign(st.tensor([-2.5, -0.0, 7.0])).tolist()
-    [-1.0, 0.0, 1.0]
-    """
+    """The sign of a real number in its own dtype: -1, 0 or 1; a NaN stays."""
 
     of_bool: ClassVar[bool] = False
 
@@ -402,6 +425,8 @@ class Round(Whole):
     [0.0, 2.0, 2.0, -1.0]
     """
 
+    of_complex: ClassVar[bool] = True
+
     def rounded(self, x: Array) -> Array: return np.rint(x)
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.round(x[0]) if x[0].dtype.is_float else x[0]
 
@@ -431,6 +456,8 @@ class IsNan(Test):
     [False, True]
     """
 
+    of_complex: ClassVar[bool] = True
+
     def reference(self, *x: Array) -> Array: return np.isnan(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.ne(x[0], x[0])
 
@@ -442,6 +469,8 @@ class IsInf(Test):
     [False, True, False]
     """
 
+    of_complex: ClassVar[bool] = True
+
     def reference(self, *x: Array) -> Array: return np.isinf(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.eq(abs(x[0]), math.inf)
 
@@ -452,6 +481,8 @@ class IsFinite(Test):
     >>> st.isfinite(st.tensor([1.0, float("-inf"), float("nan")])).tolist()
     [True, False, False]
     """
+
+    of_complex: ClassVar[bool] = True
 
     def reference(self, *x: Array) -> Array: return np.isfinite(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return abs(x[0]) < math.inf
@@ -478,6 +509,8 @@ class StopGradient(Unary):
     (6.0, 3.0)
     """
 
+    of_complex: ClassVar[bool] = True
+
     def reference(self, *x: Array) -> Array: return x[0]
     def scalar(self, s: Scalars[S], *x: S) -> S: return x[0]
 
@@ -503,7 +536,6 @@ square        = function(Square())
 reciprocal    = function(Reciprocal())
 relu          = function(Relu())
 absolute      = function(Abs())
-sign          = function(Sign())
 floor         = function(Floor())
 ceil          = function(Ceil())
 round         = function(Round())
@@ -513,6 +545,23 @@ isinf         = function(IsInf())
 isfinite      = function(IsFinite())
 invert        = function(Not(), "invert")
 stop_gradient = function(StopGradient(), "stop_gradient")
+
+
+def sign(x: Operand) -> Value:
+    """The sign of x in its own dtype: -1, 0 or 1; a NaN stays. The derivative is 0.
+
+    Of a complex number it is the number of absolute value 1 in its direction, x / abs(x), and 0 of 0 (the array API
+    standard's rule), which has a derivative. Raises DTypeError for bools.
+
+    >>> st.sign(st.tensor([-2.5, -0.0, 7.0])).tolist()
+    [-1.0, 0.0, 1.0]
+    >>> st.sign(st.tensor([3 + 4j, 0.0]))
+    tensor([0.6+0.8j, 0. +0.j ], dtype=complex64)
+    """
+    if not isinstance(x, Value) or not x.dtype.is_complex:
+        return Sign()(x)
+    size = absolute(x)
+    return x / Select()(Equal()(size, 0), 1.0, size)
 
 
 def logical_not(x: Operand) -> Value:
