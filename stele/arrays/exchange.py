@@ -22,7 +22,7 @@ OWN = "Write st.exp(x) for np.exp(x): the functions of st are part of the progra
 
 # Functions of NumPy that look at numbers, or at the type, and give no array.
 LOOKING = """
-shape ndim size array_equal array_equiv array_repr array_str array2string save savez savetxt may_share_memory
+shape ndim size allclose array_equal array_equiv array_repr array_str array2string save savez savetxt may_share_memory
 shares_memory iscomplexobj isrealobj can_cast result_type common_type min_scalar_type copyto
 """
 
@@ -36,7 +36,7 @@ argmin clip where concatenate stack reshape swapaxes squeeze moveaxis flip roll 
 zeros_like ones_like full_like empty_like asarray zeros ones full empty arange linspace eye cumulative_sum
 cumulative_prod sort argsort unique unique_all unique_counts unique_inverse unique_values nonzero searchsorted tile
 kron outer cross diag trace tensordot einsum diff trapezoid interp convolve median percentile quantile cov corrcoef
-histogram bincount isclose allclose count_nonzero isin meshgrid broadcast_arrays nan_to_num nanmean nansum nanmax
+histogram bincount isclose count_nonzero isin meshgrid broadcast_arrays nan_to_num nanmean nansum nanmax
 nanmin nanstd nanvar nanmedian vstack hstack dot take_along_axis rot90 flatnonzero argwhere conj real imag angle i0
 sinc matrix_transpose unstack
 """
