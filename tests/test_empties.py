@@ -20,9 +20,10 @@ from stele.ops.composite import CumMax
 from stele.ops.contraction import KIN, Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from stele.ops.control import Scan
 from stele.ops.elementwise.base import Elementwise
+from stele.ops.factors import Exchanged, Qr
 from stele.ops.gather import CheckIndex, Gather, ScatterAdd
 from stele.ops.generate import Iota
-from stele.ops.linalg import Solve
+from stele.ops.lapack import Pinv, Solve, SolveTriangular
 from stele.ops.linear import Broadcast, Cast, Concatenate, Pad, Reshape, Slice, Transfer, Transpose
 from stele.ops.random import RandomBits
 from stele.ops.windows import Taps, Unwindow, Window
@@ -90,6 +91,15 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
                          (MatMul(), index(3, 0), index(0, 4))],
     "CumMax":           [(CumMax(0), (0,)), (CumMax(0), (0, 3)), (CumMax(1), (0, 3)), (CumMax(-1), (2, 0))],
     "Solve":            [(Solve(), (0, 0), (0, 3)), (Solve(), (3, 3), (3, 0)), (Solve(), (0, 2, 2), (0, 2, 1))],
+    "SolveTriangular":  [(SolveTriangular(True, False), (0, 0), (0, 3)), (SolveTriangular(False, True), (3, 3), (3, 0)),
+                         (SolveTriangular(True, False), (0, 2, 2), (0, 2, 1))],
+    **{name: [(ALL[name](), s) for s in ((0, 0), (0, 3, 3), (2, 0, 0))]
+       for name in ("Inv", "Det", "Cofactors", "Slogdet", "Expm", "Cholesky", "Eigh", "Eigvalsh")},
+    **{name: [(ALL[name](*how), s) for how in ways for s in ((0, 0), (0, 3), (3, 0), (0, 3, 2), (2, 3, 0), (2, 0, 3))]
+       for name, ways in (("Svdvals", [()]), ("Lu", [()]), ("Svd", [(True,), (False,)]))},
+    "Qr":               [(Qr(False), s) for s in ((0, 0), (3, 0), (0, 3, 2), (2, 3, 0))] + [(Qr(True), (0, 2, 2))],
+    "Pinv":             [(Pinv(), s, np.float32(0)) for s in ((0, 0), (0, 3), (3, 0), (0, 3, 2), (2, 0, 3))],
+    "Exchanged":        [(Exchanged(3), index(0)), (Exchanged(0), index(0)), (Exchanged(3), index(0, 2))],
     "Conv2d":           [(Conv2d(*PLAIN), x, (3, x[1], 3, 2)) for x in IMAGES] + [
                          (Conv2d(*PADDED), x, (4, x[1] // 2, 3, 3)) for x in IMAGES] + [
                          (Conv2d(*PLAIN), (2, 3, 5, 4), (0, 3, 1, 1)), (Conv2d(*PLAIN), (0, 3, 5, 4), (4, 3, 1, 1)),

@@ -36,10 +36,11 @@ BOTH: dict[str, Callable[[Any, Any], Any]] = {}     # one text for both: m is st
 PAIRS: dict[str, tuple[Side, Side]] = {}            # of Stele, of NumPy
 
 UNARY = """exp expm1 sin cos tan sinh cosh tanh abs sign floor ceil round trunc square isnan isinf isfinite negative
-zeros_like ones_like"""
+zeros_like ones_like positive signbit cbrt exp2 sinc i0 rad2deg deg2rad isposinf isneginf nan_to_num"""
 BINARY = """add subtract multiply divide floor_divide remainder maximum minimum equal not_equal less less_equal greater
-greater_equal"""
-POSITIVE, LOGICAL = "log log1p sqrt reciprocal", "logical_and logical_or logical_xor"
+greater_equal copysign nextafter hypot logaddexp logaddexp2 fmod fmax fmin heaviside isclose allclose float_power"""
+POSITIVE, LOGICAL = "log log1p sqrt reciprocal log2 log10", "logical_and logical_or logical_xor"
+BITS = "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift"
 REDUCTION, TRUTH, PLACE = "sum mean prod max min var std", "all any", "argmax argmin"
 # or about arrays that no trace has
 ABOUT_NO_ARRAYS = """Options Tensor can_cast compile device enable_grad eval finfo from_dlpack from_numpy function
@@ -53,6 +54,8 @@ for name in POSITIVE.split():
     BOTH[name] = lambda m, d, name=name: getattr(m, name)(d.p)
 for name in BINARY.split():
     BOTH[name] = lambda m, d, name=name: (getattr(m, name)(d.x, d.p), getattr(m, name)(d.x, d.p[:1]))
+for name in BITS.split():
+    BOTH[name] = lambda m, d, name=name: getattr(m, name)(d.t, d.t[:1])
 for name in LOGICAL.split():
     BOTH[name] = lambda m, d, name=name: getattr(m, name)(d.b, d.c)
 for name in REDUCTION.split():
@@ -70,6 +73,8 @@ BOTH |= {
     "where":            lambda m, d: (m.where(d.b, d.x, d.y), m.where(d.b, d.x, d.v[:, None])),
     "matmul":           lambda m, d: (m.matmul(d.x, d.w), m.matmul(d.x.T, d.x), m.matmul(d.x, d.x.T),
                                       m.matmul(d.v, d.v)),
+    "vecdot":           lambda m, d: (m.vecdot(d.x, d.y), m.vecdot(d.x, d.y, axis=0)),
+    "tensordot":        lambda m, d: (m.tensordot(d.x, d.y, ([0], [0])), m.tensordot(d.cube, d.w.T, 1)),
     "matrix_transpose": lambda m, d: m.matrix_transpose(d.cube),
     "concatenate":      lambda m, d: (m.concatenate([d.x, d.y, d.x[:1]]), m.concatenate([d.x, d.y], axis=1)),
     "stack":            lambda m, d: (m.stack([d.x, d.y]), m.stack([d.x, d.y], axis=1)),
@@ -117,7 +122,42 @@ def spread(x: Any, w: Any) -> Any:
     return convolved(np.pad(x, [*k, (h - 1, h - 1), (v - 1, v - 1)]), w[:, :, ::-1, ::-1].swapaxes(0, 1))
 
 
+LGAMMA = np.vectorize(math.lgamma)
+def digamma(x: Any) -> Any: return (LGAMMA(x + 1e-4) - LGAMMA(x - 1e-4)) / 2e-4
+def zeta(x: Any, q: Any) -> Any: return ((q[..., None] + np.arange(400)) ** -x[..., None]).sum(-1)
+def scaled_i0(x: Any) -> Any: return np.i0(x) * np.exp(-np.abs(x))
+def i1(x: Any) -> Any: return (np.i0(x + 1e-3) - np.i0(x - 1e-3)) / 2e-3
+def ndtr(x: Any) -> Any: return ERFC(-x / math.sqrt(2)) / 2
+
+
 PAIRS |= {
+    "asin":          (lambda d: st.asin(d.p / (d.p + 1)),         lambda d: np.arcsin(d.p / (d.p + 1))),
+    "acos":          (lambda d: st.acos(d.p / (d.p + 1)),         lambda d: np.arccos(d.p / (d.p + 1))),
+    "asinh":         (lambda d: st.asinh(d.x),                    lambda d: np.arcsinh(d.x)),
+    "acosh":         (lambda d: st.acosh(d.p + 1),                lambda d: np.arccosh(d.p + 1)),
+    "atanh":         (lambda d: st.atanh(d.p / (d.p + 1)),        lambda d: np.arctanh(d.p / (d.p + 1))),
+    "atan2":         (lambda d: st.atan2(d.x, d.y),               lambda d: np.arctan2(d.x, d.y)),
+    "bitwise_invert": (lambda d: st.bitwise_invert(d.t),          lambda d: ~d.t),
+    "frac":          (lambda d: st.frac(d.x),                     lambda d: d.x - np.trunc(d.x)),
+    "frexp":         (lambda d: st.frexp(d.x),                    lambda d: np.frexp(d.x)),
+    "ldexp":         (lambda d: st.ldexp(d.v, d.t),               lambda d: np.ldexp(d.v, d.t)),
+    "lerp":          (lambda d: st.lerp(d.x, d.y, 0.25),          lambda d: d.x + 0.25 * (d.y - d.x)),
+    "lgamma":        (lambda d: st.lgamma(d.p),                   lambda d: LGAMMA(d.p)),
+    "digamma":       (lambda d: st.digamma(d.p),                  lambda d: digamma(d.p.astype("f8"))),
+    "polygamma":     (lambda d: st.polygamma(2, d.p + 1),         lambda d: -2 * zeta(d.p * 0 + 3, d.p + 1)),
+    "zeta":          (lambda d: st.zeta(d.p + 3, d.p),            lambda d: zeta(d.p + 3, d.p)),
+    "i0e":           (lambda d: st.i0e(d.x),                      lambda d: scaled_i0(d.x)),
+    "i1":            (lambda d: st.i1(d.x),                       lambda d: i1(d.x.astype("f8"))),
+    "i1e":           (lambda d: st.i1e(d.x),                      lambda d: i1(d.x.astype("f8")) * np.exp(-abs(d.x))),
+    "erfinv":        (lambda d: st.erfinv(st.erf(d.x)),           lambda d: d.x),
+    "erfcx":         (lambda d: st.erfcx(d.x),                    lambda d: np.exp(d.x ** 2) * ERFC(d.x)),
+    "ndtr":          (lambda d: st.ndtr(d.x),                     lambda d: ndtr(d.x)),
+    "ndtri":         (lambda d: st.ndtri(st.ndtr(d.x)),           lambda d: d.x),
+    "log_ndtr":      (lambda d: st.log_ndtr(d.x),                 lambda d: np.log(ndtr(d.x))),
+    "logit":         (lambda d: st.logit(st.sigmoid(d.x)),        lambda d: d.x),
+    "entr":          (lambda d: st.entr(d.p),                     lambda d: -d.p * np.log(d.p)),
+    "xlogy":         (lambda d: st.xlogy(d.x, d.p),               lambda d: d.x * np.log(d.p)),
+    "xlog1py":       (lambda d: st.xlog1py(d.x, d.p),             lambda d: d.x * np.log1p(d.p)),
     "rsqrt":         (lambda d: st.rsqrt(d.p),                    lambda d: 1 / np.sqrt(d.p)),
     "atan":          (lambda d: st.atan(d.x),                     lambda d: np.arctan(d.x)),
     "sigmoid":       (lambda d: st.sigmoid(d.x),                  lambda d: sigmoid(d.x)),

@@ -245,7 +245,7 @@ def test_scan_backwards_and_without_slices() -> None:
 def test_small_powers_are_products() -> None:
     names = [pow(x(3), k).op.name for k in (2, 0.5, -1)]
     assert names == ["Square", "Sqrt", "Reciprocal"] and pow(x(3), 2.5).op.name == "Pow"
-    np.testing.assert_allclose(compute(lambda v: clip(v, low=3, high=50), X), X.clip(3, 50))
+    np.testing.assert_allclose(compute(lambda v: clip(v, min=3, max=50), X), X.clip(3, 50))
     np.testing.assert_array_equal(compute(lambda v: where(v > 50, v, 0), X), np.where(X > 50, X, 0))
 
 

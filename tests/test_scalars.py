@@ -58,8 +58,11 @@ def check(formula: Formula, dtypes: list[DType], result: DType, level: str, lane
     assert not wrong.any(), f"{wrong.sum()} elements differ: inputs, LLVM, NumPy = {shown}"
 
 
-FUNCTIONS = ["exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "sigmoid", "erf", "erfc", "atan",
-             "sqrt", "floor", "ceil", "trunc", "round"]
+FUNCTIONS = ["exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "sigmoid", "erf", "erfc", "atan", "tan", "asin",
+             "acos", "sinh", "cosh", "asinh", "acosh", "atanh", "exp2", "log2", "log10", "cbrt", "sinc", "lgamma",
+             "digamma", "i0", "i0e", "i1", "i1e", "erfinv", "erfcx", "ndtr", "ndtri", "log_ndtr", "sqrt",
+             "floor", "ceil", "trunc", "round"]
+OF_TWO = ["pow", "atan2", "hypot", "zeta", "fmod", "remainder", "quotient"]
 OPERATIONS = {"f": ["add", "sub", "mul", "div", "idiv", "max", "min"],
               "i": ["add", "sub", "mul", "idiv", "max", "min", "and", "or", "xor", "shl", "shr"],
               "b": ["and", "or", "xor"]}
@@ -68,9 +71,9 @@ OPERATIONS["u"] = OPERATIONS["i"]
 
 @pytest.mark.parametrize("level", HERE)
 @pytest.mark.parametrize("dtype", [float32, float64], ids=str)
-@pytest.mark.parametrize("name", [*FUNCTIONS, "pow"])
+@pytest.mark.parametrize("name", [*FUNCTIONS, *OF_TWO])
 def test_functions_have_the_bits_of_numpy(name: str, dtype: DType, level: str) -> None:
-    check(lambda s, *x: getattr(s, name)(*x), [dtype] * (2 if name == "pow" else 1), dtype, level)
+    check(lambda s, *x: getattr(s, name)(*x), [dtype] * (2 if name in OF_TWO else 1), dtype, level)
 
 
 @pytest.mark.parametrize("level", HERE)

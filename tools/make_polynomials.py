@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from mpmath import mp, mpf
 
@@ -72,6 +73,38 @@ def scaled_erfc(a: mpf) -> mpf:
     return (1 + 2 * a) * mp.exp(a * a) * mp.erfc(a)
 
 
+ROOT = mp.findroot(mp.digamma, mpf("1.4616321449683623412626595423257213")) - 1
+
+
+def stirling(w: mpf) -> mpf:
+    """What Stirling's formula lacks of log(gamma(x)), times x, for w = 1/x**2."""
+    x = 1 / mp.sqrt(w)
+    return (mp.loggamma(x) - (x - mpf(1) / 2) * mp.log(x) + x - mp.log(2 * mp.pi) / 2) * x
+
+
+def less_digamma(x: mpf) -> mpf:
+    return (mp.log(x) - mp.digamma(x)) * x
+
+
+def grown(order: int, v: mpf) -> mpf:
+    """exp(-x) * sqrt(x) times a modified Bessel function, for v = 16/x - 1."""
+    x = 16 / (v + 1)
+    return mp.besseli(order, x) * mp.exp(-x) * mp.sqrt(x)
+
+
+@cache
+def inverse(w: mpf) -> mpf:
+    """The positive number of which erf squared is 1 - exp(-w)."""
+    if w < 5:
+        return mp.erfinv(mp.sqrt(-mp.expm1(-w)))
+    q = -mp.expm1(mp.log1p(-mp.exp(-w)) / 2)
+    return mp.findroot(lambda y: mp.log(mp.erfc(y)) - mp.log(q), mp.sqrt(w - mp.log(w * mp.pi) / 2))
+
+
+def beside_root(s: mpf) -> mpf:
+    return inverse(s * s) / s
+
+
 FITS = (
     Fit("EXP", "(exp(r) - 1 - r) / r**2 for |r| <= ln(2)/2",
         lambda r: (mp.expm1(r) - r) / r**2, lambda r: abs(r),
@@ -97,12 +130,74 @@ FITS = (
     Fit("ERFCX", "(1 + 2*a) * exp(a**2) * (1 - erf(a)) in (a-2)/(a+2) for 1/2 <= a <= 9.4 (float32) or 27 (float64)",
         lambda t: scaled_erfc(2 * (1 + t) / (1 - t)), lambda t: mpf(1),
         mpf(-3) / 5, {24: mpf(37) / 57, 53: mpf(25) / 29}, {24: 8, 53: 22}),
+    Fit("EXP2", "(2**r - 1) / r for |r| <= 1/2",
+        lambda r: (mpf(2) ** r - 1) / r, lambda r: abs(r) / mpf(2) ** r,
+        -mpf(1) / 2, both(mpf(1) / 2), {24: 5, 53: 10}),
+    Fit("TAN", "(tan(r) - r) / r**3 in r**2 for |r| <= pi/4",
+        lambda z: (mp.tan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z * mp.sqrt(z) / mp.tan(mp.sqrt(z)),
+        mpf(0), both((mp.pi / 4) ** 2), {24: 6, 53: 14}),
+    Fit("ASIN", "(asin(r) - r) / r**3 in r**2 for |r| <= 0.55",
+        lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z * mp.sqrt(z) / mp.asin(mp.sqrt(z)),
+        mpf(0), both(mpf("0.3026")), {24: 5, 53: 13}),
+    Fit("ASINH", "(asinh(r) - r) / r**3 in r**2 for |r| <= 1/2",
+        lambda z: (mp.asinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z * mp.sqrt(z) / mp.asinh(mp.sqrt(z)),
+        mpf(0), both(mpf(1) / 4), {24: 4, 53: 10}),
+    Fit("ACOSH", "(acosh(1+t) / sqrt(2*t) - 1) / t for 0 <= t <= 1/2",
+        lambda t: (mp.acosh(1 + t) / mp.sqrt(2 * t) - 1) / t, lambda t: t * mp.sqrt(2 * t) / mp.acosh(1 + t),
+        mpf(0), both(mpf(1) / 2), {24: 4, 53: 10}),
+    Fit("ATANH_NEAR", "(atanh(r) - r) / r**3 in r**2 for |r| <= 1/2",
+        lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z * mp.sqrt(z) / mp.atanh(mp.sqrt(z)),
+        mpf(0), both(mpf(1) / 4), {24: 5, 53: 12}),
+    Fit("SINH", "(sinh(r) - r) / r**3 in r**2 for |r| <= 1",
+        lambda z: (mp.sinh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z * mp.sqrt(z) / mp.sinh(mp.sqrt(z)),
+        mpf(0), both(mpf(1)), {24: 3, 53: 7}),
+    Fit("LGAMMA_1", "log(gamma(1+u)) / (u*(u-1)) for 0 <= u <= 1",
+        lambda u: mp.loggamma(1 + u) / (u * (u - 1)), lambda u: u * (u - 1) / mp.loggamma(1 + u),
+        mpf(0), both(mpf(1)), {53: 20}),
+    Fit("LGAMMA_2", "log(gamma(2+u)) / u for 0 <= u <= 2",
+        lambda u: mp.loggamma(2 + u) / u, lambda u: u / mp.loggamma(2 + u),
+        mpf(0), both(mpf(2)), {53: 20}),
+    Fit("STIRLING", "(log(gamma(x)) - (x-1/2)*log(x) + x - log(2*pi)/2) * x in 1/x**2 for x >= 4",
+        stirling, lambda w: mpf(1) / 16,
+        mpf(0), both(mpf(1) / 16), {53: 8}),
+    Fit("DIGAMMA_1", "psi(1+u) / (u - u0) for 0 <= u <= 1, where psi(1+u0) = 0",
+        lambda u: mp.digamma(1 + u) / (u - ROOT), lambda u: (u - ROOT) / mp.digamma(1 + u),
+        mpf(0), both(mpf(1)), {53: 22}),
+    Fit("DIGAMMA_2", "(log(x) - psi(x)) * x in (x-4)/(x+4) for x >= 2",
+        lambda t: less_digamma(4 * (1 + t) / (1 - t)), lambda t: mpf(1),
+        -mpf(1) / 3, both(mpf(1)), {53: 27}),
+    Fit("I0_NEAR", "I0(2*sqrt(t)) for 0 <= t <= 16",
+        lambda t: mp.besseli(0, 2 * mp.sqrt(t)), lambda t: 1 / mp.besseli(0, 2 * mp.sqrt(t)),
+        mpf(0), both(mpf(16)), {53: 17}),
+    Fit("I0_FAR", "exp(-x) * sqrt(x) * I0(x) in 16/x - 1 for x >= 8",
+        lambda v: grown(0, v), lambda v: 1 / grown(0, v),
+        mpf(-1), both(mpf(1)), {53: 23}),
+    Fit("I1_NEAR", "I1(2*sqrt(t)) / sqrt(t) for 0 <= t <= 16",
+        lambda t: mp.besseli(1, 2 * mp.sqrt(t)) / mp.sqrt(t), lambda t: mp.sqrt(t) / mp.besseli(1, 2 * mp.sqrt(t)),
+        mpf(0), both(mpf(16)), {53: 17}),
+    Fit("I1_FAR", "exp(-x) * sqrt(x) * I1(x) in 16/x - 1 for x >= 8",
+        lambda v: grown(1, v), lambda v: 1 / grown(1, v),
+        mpf(-1), both(mpf(1)), {53: 23}),
+    Fit("ERFINV_NEAR", "y/x in w - 5/2 for 0 <= w <= 5, where erf(y) = x and 1 - x**2 = exp(-w)",
+        lambda w: inverse(w + mpf(5) / 2) / mp.sqrt(-mp.expm1(-w - mpf(5) / 2)),
+        lambda w: mp.sqrt(-mp.expm1(-w - mpf(5) / 2)) / inverse(w + mpf(5) / 2),
+        mpf(-5) / 2, both(mpf(5) / 2), {53: 22}),
+    Fit("ERFINV_FAR", "y/s in (s-4)/(s+4) for sqrt(5) <= s <= 6.5, where 1 - erf(y)**2 = exp(-s**2)",
+        lambda t: beside_root(4 * (1 + t) / (1 - t)), lambda t: mpf(1),
+        (mp.sqrt(5) - 4) / (mp.sqrt(5) + 4), both(mpf(5) / 21), {53: 26}),
+    Fit("ERFINV_END", "y/s in (s-13)/(s+13) for 6.5 <= s <= 27.5",
+        lambda t: beside_root(13 * (1 + t) / (1 - t)), lambda t: mpf(1),
+        mpf(-1) / 3, both(mpf(29) / 81), {53: 23}),
 )
 
 
 # Constants in parts: each part but the last has so few bits that its product with a small integer is exact.
 PARTS = (
     ("LN2",          mp.log(2),     {24: (16, 24), 53: (42, 53)}),
+    ("LOG2_E",       1 / mp.log(2), {24: (24, 24), 53: (53, 53)}),
+    ("LOG10_E",      1 / mp.log(10), {24: (24, 24), 53: (53, 53)}),
+    ("LOG10_2",      mp.log10(2),   {24: (16, 24), 53: (42, 53)}),
+    ("DIGAMMA_ROOT", ROOT,          {53: (53, 53)}),
     ("TWO_THIRDS",   mpf(2) / 3,    {53: (53, 53)}),
     ("HALF_PI",      mp.pi / 2,     {24: (24, 24, 24), 53: (53, 53, 53)}),
     ("HALF_PI_CUT",  mp.pi / 2,     {24: (11, 11, 11, 24), 53: (24, 24, 24, 53)}),
@@ -127,8 +222,8 @@ def main() -> None:
         for bits in fit.degree:
             values, error = coefficients(fit, bits)
             print(f"    {WIDTH[bits]}: (  # the fit is off by {float(error):.3f} ulp at most")
-            for value in values:
-                print(f"        {float(value)!r},")
+            for k in range(0, len(values), 4):
+                print(f"        {', '.join(repr(float(value)) for value in values[k:k + 4])},")
             print("    ),")
         print("}")
     print("\n# Constants in parts, the largest first.")

@@ -19,9 +19,8 @@ MODULES = ("arrays.functions", "linalg", "arrays.tensor")
 WIDTH = 120
 INHERITED = {"__hash__": "def __hash__(self) -> int:"}
 NEEDED = {"builtins": "import builtins", "Sequence": "from collections.abc import Sequence",
-          "Tensor": "from stele.arrays.tensor import Tensor",
-          "TensorLike": "from stele.arrays.tensor import TensorLike",
-          "DTypeLike": "from stele.arrays.tensor import DTypeLike"}
+          "DTypeLike": "from stele.arrays.tensor import DTypeLike", "Tensor": "from stele.arrays.tensor import Tensor",
+          "TensorLike": "from stele.arrays.tensor import TensorLike"}
 UNSAID = {"public"}     # decorators that change no signature
 CHANGED = {"__eq__", "__ne__"}      # methods that answer otherwise than those of `object`
 

@@ -34,49 +34,79 @@ class Case:
     truth: Callable[..., Array]
     low: float
     high: float
+    operands: int = 1
+    slow: bool = False
 
 
 def sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
-def erf(x: Array) -> Array:
-    return np.array([np.longdouble(mpmath.nstr(mpmath.erf(mpmath.mpf(float(v))), 25)) for v in x])
+def digits(f: Callable[..., Any]) -> Callable[..., Array]:
+    """A function of mpmath on arrays, in 40 digits; NaN where it has no real value."""
+    def one(*x: Any) -> Any:
+        try:
+            with mpmath.workdps(40):
+                y = f(*(mpmath.mpf(float(v)) for v in x))
+            return np.longdouble(mpmath.nstr(y, 25)) if isinstance(y, mpmath.mpf) else np.longdouble("nan")
+        except (ValueError, ZeroDivisionError, mpmath.libmp.NoConvergence, OverflowError):
+            return np.longdouble("nan")
+
+    return lambda *x: np.array([one(*v) for v in zip(*x)], np.longdouble)
 
 
-def erfc(x: Array) -> Array:
-    return np.array([np.longdouble(mpmath.nstr(mpmath.erfc(mpmath.mpf(float(v))), 25)) for v in x])
+def ndtri(p: Any) -> Any:
+    """-sqrt(2) times what erfc makes 2 p."""
+    if not 0 < p < 1:
+        return mpmath.nan
+    q = 2 * min(p, 1 - p)
+    y = mpmath.erfinv(1 - q) if q > 0.01 else mpmath.findroot(lambda y: mpmath.log(mpmath.erfc(y) / q),
+                                                              mpmath.sqrt(-mpmath.log(q)))
+    return y * mpmath.sqrt(2) * (1 if p > 0.5 else -1)
 
 
 CASES = (
     Case("exp", np.exp, -10, 10), Case("expm1", np.expm1, -2, 2), Case("log", np.log, 0, 4),
     Case("log1p", np.log1p, -1, 3), Case("sin", np.sin, -100, 100), Case("cos", np.cos, -100, 100),
-    Case("tanh", np.tanh, -4, 4), Case("sigmoid", sigmoid, -20, 20), Case("erf", erf, -4, 4),
-    Case("erfc", erfc, -2, 10),
-    Case("atan", np.arctan, -4, 4), Case("pow", np.power, 0, 4),
+    Case("tanh", np.tanh, -4, 4), Case("sigmoid", sigmoid, -20, 20), Case("erf", digits(mpmath.erf), -4, 4),
+    Case("erfc", digits(mpmath.erfc), -2, 10),
+    Case("atan", np.arctan, -4, 4), Case("pow", np.power, 0, 4, 2),
+    Case("tan", np.tan, -10, 10), Case("asin", np.arcsin, -1, 1), Case("acos", np.arccos, -1, 1),
+    Case("sinh", np.sinh, -4, 4), Case("cosh", np.cosh, -4, 4), Case("asinh", np.arcsinh, -4, 4),
+    Case("acosh", np.arccosh, 1, 4), Case("atanh", np.arctanh, -1, 1), Case("exp2", np.exp2, -10, 10),
+    Case("log2", np.log2, 0, 4), Case("log10", np.log10, 0, 4), Case("cbrt", np.cbrt, -4, 4),
+    Case("atan2", np.arctan2, -4, 4, 2), Case("hypot", np.hypot, -4, 4, 2),
+    *(Case(name, digits(f), low, high, slow=True) for name, f, low, high in (
+        ("sinc", mpmath.sincpi, -10, 10), ("lgamma", lambda x: mpmath.re(mpmath.loggamma(abs(x))), 0, 10),
+        ("digamma", lambda x: mpmath.digamma(abs(x)), 0, 10),
+        ("i0", lambda x: mpmath.besseli(0, x), -20, 20), ("i1", lambda x: mpmath.besseli(1, x), -20, 20),
+        ("i0e", lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)), -20, 20),
+        ("i1e", lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)), -20, 20),
+        ("erfinv", mpmath.erfinv, -1, 1), ("ndtri", ndtri, 0, 1),
+        ("erfcx", lambda x: mpmath.exp(x * x) * mpmath.erfc(x), -4, 30),
+        ("ndtr", mpmath.ncdf, -38, 8), ("log_ndtr", lambda x: mpmath.log(mpmath.ncdf(x)), -40, 8))),
 )
 
 
 def samples(case: Case, dtype: DType, count: int) -> Iterator[tuple[Array, ...]]:
     """Chunks of arguments."""
     rng = np.random.default_rng(11)
-    operands = 2 if case.name == "pow" else 1
     for start in range(0, count, CHUNK):
         size = min(CHUNK, count - start)
-        yield tuple(rng.uniform(case.low, case.high, size).astype(dtype.numpy) for _ in range(operands))
+        yield tuple(rng.uniform(case.low, case.high, size).astype(dtype.numpy) for _ in range(case.operands))
         if dtype == float32:
             step = 2**32 // count
             patterns = np.arange(start * step, (start + size) * step, step, dtype=np.uint64) + rng.integers(step)
             every = patterns.astype(np.uint32).view(np.float32)
         else:
             every = rng.uniform(-1, 1, size) * np.exp2(rng.uniform(-300, 62, size))
-        yield (every, rng.permutation(every))[:operands]
+        yield (every, rng.permutation(every))[:case.operands]
 
 
 def worst(case: Case, dtype: DType, run: Probe, count: int) -> tuple[float, float]:
     """The largest error in units of the last place, and where it is."""
     largest, place = 0.0, 0.0
-    wide = np.float64 if dtype == float32 and case.name != "pow" else np.longdouble
+    wide = np.float64 if dtype == float32 and case.operands == 1 else np.longdouble
     tiny = np.finfo(dtype.numpy).tiny
     for x in samples(case, dtype, count):
         got = run(*x)
@@ -107,7 +137,7 @@ def nanoseconds(run: Probe, dtype: DType) -> float:
 
 
 def compiled(case: Case, dtype: DType, level: str) -> Probe:
-    return probe(lambda s, *x: getattr(s, case.name)(*x), [dtype] * (2 if case.name == "pow" else 1), dtype, level)
+    return probe(lambda s, *x: getattr(s, case.name)(*x), [dtype] * case.operands, dtype, level)
 
 
 def errors(count: int) -> None:
@@ -115,7 +145,7 @@ def errors(count: int) -> None:
     print("| function | dtype | " + " | ".join(LEVELS) + " | worst x (v4) |\n|---|---|" + "---:|" * (len(LEVELS) + 1))
     for dtype in (float32, float64):
         for case in CASES:
-            most = 1 << (15 if case.name in ("erf", "erfc") else 20 if dtype == float64 or case.name == "pow" else 24)
+            most = 1 << (15 if case.name in ("erf", "erfc") else 20 if dtype == float64 or case.operands > 1 else 24)
             found = [worst(case, dtype, compiled(case, dtype, level), min(count, most)) for level in LEVELS]
             cells = " | ".join(f"{error:.3f}" for error, _ in found)
             print(f"| {case.name} | {dtype} | {cells} | {found[-1][1]:.9g} |", flush=True)

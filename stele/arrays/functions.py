@@ -17,16 +17,37 @@ from stele.ops import (
     linear,
     parts,
     pooling,
+    products,
     shaping,
     statistics,
 )
-from stele.ops.elementwise import binary, unary
+from stele.ops.elementwise import binary, elementary, signs, special, unary
 
 # fmt: off
 exp, log, log1p, expm1      = lift(unary.exp), lift(unary.log), lift(unary.log1p), lift(unary.expm1)
 sqrt, rsqrt, square         = lift(unary.sqrt), lift(unary.rsqrt), lift(unary.square)
 sin, cos, tan, atan         = lift(unary.sin), lift(unary.cos), lift(unary.tan), lift(unary.atan)
 sinh, cosh, tanh            = lift(unary.sinh), lift(unary.cosh), lift(unary.tanh)
+asin, acos, cbrt            = lift(elementary.asin), lift(elementary.acos), lift(elementary.cbrt)
+asinh, acosh, atanh         = lift(elementary.asinh), lift(elementary.acosh), lift(elementary.atanh)
+exp2, log2, log10           = lift(elementary.exp2), lift(elementary.log2), lift(elementary.log10)
+atan2, hypot                = arithmetic(elementary.atan2), arithmetic(elementary.hypot)
+logaddexp, heaviside        = arithmetic(elementary.logaddexp), arithmetic(signs.heaviside)
+signbit, copysign           = lift(signs.signbit), arithmetic(signs.copysign)
+nextafter, positive         = arithmetic(signs.nextafter), lift(signs.positive)
+fmod, fmax, fmin            = arithmetic(signs.fmod), arithmetic(signs.fmax), arithmetic(signs.fmin)
+frac, frexp, ldexp          = lift(signs.frac), lift(signs.frexp), lift(signs.ldexp)
+isclose, nan_to_num         = arithmetic(signs.isclose), lift(signs.nan_to_num)
+isposinf, isneginf          = lift(signs.isposinf), lift(signs.isneginf)
+lerp, float_power           = arithmetic(signs.lerp), arithmetic(signs.float_power)
+rad2deg, deg2rad            = lift(signs.rad2deg), lift(signs.deg2rad)
+lgamma, digamma, polygamma  = lift(special.lgamma), lift(special.digamma), lift(special.polygamma)
+zeta, sinc, logit, entr     = arithmetic(special.zeta), lift(special.sinc), lift(special.logit), lift(special.entr)
+i0, i0e, i1, i1e            = lift(special.i0), lift(special.i0e), lift(special.i1), lift(special.i1e)
+erfinv, erfcx               = lift(special.erfinv), lift(special.erfcx)
+ndtr, ndtri, log_ndtr       = lift(special.ndtr), lift(special.ndtri), lift(special.log_ndtr)
+xlogy, xlog1py              = arithmetic(special.xlogy), arithmetic(special.xlog1py)
+logaddexp2                  = arithmetic(special.logaddexp2)
 sigmoid, log_sigmoid        = lift(unary.sigmoid), lift(unary.log_sigmoid)
 erf, erfc                   = lift(unary.erf), lift(unary.erfc)
 relu, leaky_relu, elu       = lift(unary.relu), lift(unary.leaky_relu), lift(unary.elu)
@@ -44,13 +65,18 @@ equal, not_equal            = arithmetic(binary.equal), arithmetic(binary.not_eq
 less, less_equal            = arithmetic(binary.less), arithmetic(binary.less_equal)
 greater, greater_equal      = arithmetic(binary.greater), arithmetic(binary.greater_equal)
 logical_and, logical_or     = arithmetic(binary.logical_and), arithmetic(binary.logical_or)
+bitwise_and, bitwise_or     = arithmetic(binary.bitwise_and), arithmetic(binary.bitwise_or)
+bitwise_xor, bitwise_invert = arithmetic(binary.bitwise_xor), lift(unary.invert)
+bitwise_left_shift          = arithmetic(binary.shift_left)
+bitwise_right_shift         = arithmetic(binary.shift_right)
 logical_xor, where          = arithmetic(binary.logical_xor), arithmetic(binary.where)
 sum, mean, prod             = lift(statistics.sum), lift(statistics.mean), lift(statistics.prod)
 max, min                    = lift(statistics.max), lift(statistics.min)
 var, std                    = lift(statistics.var), lift(statistics.std)
+allclose                    = arithmetic(statistics.allclose)
 all, any                    = lift(statistics.all), lift(statistics.any)
 argmax, argmin              = lift(statistics.argmax), lift(statistics.argmin)
-matmul                      = lift(contraction.matmul)
+matmul, vecdot, tensordot   = lift(contraction.matmul), lift(products.vecdot), lift(products.tensordot)
 real, imag, conj            = lift(parts.real), lift(parts.imag), lift(parts.conj)
 angle, complex              = lift(parts.angle), lift(parts.complex)
 conv1d, conv_transpose1d    = lift(convolution.conv1d), lift(convolution.conv_transpose1d)

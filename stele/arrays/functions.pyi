@@ -1,8 +1,8 @@
 """The functions of the public interface on tensors."""
 # Written by tools/make_stubs.py.
 from collections.abc import Sequence
-from stele.arrays.tensor import TensorLike
 from stele.arrays.tensor import DTypeLike
+from stele.arrays.tensor import TensorLike
 from typing import Any
 from stele.arrays.tensor import Tensor
 
@@ -113,6 +113,354 @@ def tanh(x: TensorLike) -> Tensor:
 
     >>> st.tanh(st.tensor([0.0, 1.0, 100.0]))
     tensor([0.       , 0.7615942, 1.       ])
+    """
+def asin(x: TensorLike) -> Tensor:
+    """The angle in [-pi/2, pi/2], in radians, whose sine is x; NaN outside of [-1, 1]. Integers become float32.
+
+    >>> st.asin(st.tensor([0.0, 0.5, 1.0, 2.0]))
+    tensor([0.       , 0.5235988, 1.5707964,       nan])
+    """
+def acos(x: TensorLike) -> Tensor:
+    """The angle in [0, pi], in radians, whose cosine is x; NaN outside of [-1, 1]. Integers become float32.
+
+    >>> st.acos(st.tensor([1.0, 0.5, -1.0, 2.0]))
+    tensor([0.       , 1.0471976, 3.1415927,       nan])
+    """
+def cbrt(x: TensorLike) -> Tensor:
+    """The cube root of x, negative where x is. Integers become float32. The derivative at 0 is inf.
+
+    >>> st.cbrt(st.tensor([27.0, -8.0])).tolist()
+    [3.0, -2.0]
+    """
+def asinh(x: TensorLike) -> Tensor:
+    """The number whose hyperbolic sine is x, log(x + sqrt(x * x + 1)), without cancellation. Integers become float32.
+
+    >>> st.asinh(st.tensor([0.0, 1.0, -1e30]))
+    tensor([  0.       ,   0.8813736, -69.7707   ])
+    """
+def acosh(x: TensorLike) -> Tensor:
+    """The number of 0 or more whose hyperbolic cosine is x; NaN below 1. Integers become float32.
+
+    >>> st.acosh(st.tensor([1.0, 2.0, 0.5]))
+    tensor([0.       , 1.3169579,       nan])
+    """
+def atanh(x: TensorLike) -> Tensor:
+    """The number whose hyperbolic tangent is x: an infinity at 1 and -1, NaN beyond. Integers become float32.
+
+    >>> st.atanh(st.tensor([0.0, 0.5, -1.0, 2.0]))
+    tensor([0.       , 0.5493061,      -inf,       nan])
+    """
+def exp2(x: TensorLike) -> Tensor:
+    """The power 2 ** x, exact for whole x. Integers and bools become float32.
+
+    >>> st.exp2(st.tensor([-1.0, 0.5, 10.0]))
+    tensor([5.0000000e-01, 1.4142135e+00, 1.0240000e+03])
+    """
+def log2(x: TensorLike) -> Tensor:
+    """The logarithm of x to base 2: -inf at 0, NaN below it. Integers and bools become float32.
+
+    Exact for powers of 2.
+
+    >>> st.log2(st.tensor([8.0, 0.0, -1.0])).tolist()
+    [3.0, -inf, nan]
+    """
+def log10(x: TensorLike) -> Tensor:
+    """The logarithm of x to base 10: -inf at 0, NaN below it. Integers and bools become float32.
+
+    >>> st.log10(st.tensor([1000.0, 0.0, -1.0])).tolist()
+    [3.0, -inf, nan]
+    """
+def atan2(x: TensorLike, z: TensorLike) -> Tensor:
+    """The angle in [-pi, pi], in radians, of the point (z, x): atan(x / z), in the quadrant that both signs say.
+
+    Shapes and dtypes meet as in `add`; integers become float32. A zero has its sign: atan2(0.0, -0.0) is pi.
+
+    >>> st.atan2(st.tensor([1.0, 1.0, -0.0]), st.tensor([1.0, -1.0, -1.0]))
+    tensor([ 0.7853982,  2.3561945, -3.1415927])
+    """
+def hypot(x: TensorLike, z: TensorLike) -> Tensor:
+    """The length sqrt(x * x + z * z), without an over- or underflow of the squares. Integers become float32.
+
+    inf where either is an infinity, even beside NaN. Shapes and dtypes meet as in `add`.
+
+    >>> st.hypot(st.tensor([3.0, 3e30]), st.tensor([4.0, 4e30])).tolist()[0]
+    5.0
+    """
+def logaddexp(x: TensorLike, z: TensorLike) -> Tensor:
+    """The number log(exp(x) + exp(z)), where no x or z overflows. Integers become float32.
+
+    Shapes and dtypes meet as in `add`. For more than two along an axis see `logsumexp`.
+
+    >>> st.logaddexp(st.tensor([0.0, 1000.0]), st.tensor([0.0, 1000.0]))
+    tensor([6.9314718e-01, 1.0006932e+03])
+    """
+def heaviside(x: TensorLike, z: TensorLike) -> Tensor:
+    """The step function of x: 0 below 0, 1 above it, z at 0, NaN of NaN. Shapes and dtypes meet as in `add`.
+
+    The derivative is 0, and 1 in z where x is 0.
+
+    >>> st.heaviside(st.tensor([-1.0, 0.0, 2.0]), 0.5).tolist()
+    [0.0, 0.5, 1.0]
+    """
+def signbit(x: TensorLike) -> Tensor:
+    """Whether the sign bit of x is set, as bools: true for -0.0 too, and for a NaN that has one.
+
+    Integers are true below 0.
+
+    >>> st.signbit(st.tensor([-2.5, -0.0, 0.0, 7.0])).tolist()
+    [True, True, False, False]
+    """
+def copysign(x: TensorLike, z: TensorLike) -> Tensor:
+    """The magnitude of x with the sign of z, which a zero and a NaN have too. Integers become float32.
+
+    Shapes and dtypes meet as in `add`. The gradient in z is 0, and in x 0 where x is 0, as in PyTorch.
+
+    >>> st.copysign(st.tensor([1.0, -2.0]), st.tensor([-0.0, 3.0])).tolist()
+    [-1.0, 2.0]
+    """
+def nextafter(x: TensorLike, z: TensorLike) -> Tensor:
+    """The number of the dtype that is next to x on the way to z: z where they are equal, NaN if either is.
+
+    Shapes and dtypes meet as in `add`; integers become float32. The gradient is that of x.
+
+    >>> st.nextafter(st.tensor([1.0, 0.0]), st.tensor([2.0, -1.0])).tolist()
+    [1.0000001192092896, -1.401298464324817e-45]
+    """
+def positive(x: TensorLike) -> Tensor:
+    """The elements of x themselves: +x. Raises DTypeError for bools.
+
+    >>> (+st.tensor([1.5, -2.0])).tolist(), st.positive(st.tensor([3])).tolist()
+    ([1.5, -2.0], [3])
+    """
+def fmod(x: TensorLike, z: TensorLike) -> Tensor:
+    """The remainder x - z * trunc(x / z), as C's fmod: it has the sign of x. Shapes and dtypes meet as in `add`.
+
+    Where z is 0 integers give 0 and floats NaN. Raises DTypeError for two bools. For Python's % see `remainder`.
+
+    >>> st.fmod(st.tensor([7, -7, 7]), st.tensor([3, 3, -3])).tolist()
+    [1, -1, 1]
+    """
+def fmax(x: TensorLike, z: TensorLike) -> Tensor:
+    """The larger of x and z, elementwise; the other one where one is NaN. Shapes and dtypes meet as in `add`.
+
+    >>> st.fmax(st.tensor([1.0, float("nan"), 5.0]), 3.0).tolist()
+    [3.0, 3.0, 5.0]
+    """
+def fmin(x: TensorLike, z: TensorLike) -> Tensor:
+    """The smaller of x and z, elementwise; the other one where one is NaN. Shapes and dtypes meet as in `add`.
+
+    >>> st.fmin(st.tensor([1.0, float("nan"), 5.0]), 3.0).tolist()
+    [1.0, 3.0, 3.0]
+    """
+def frac(x: TensorLike) -> Tensor:
+    """The fraction x - trunc(x), of the sign of x; 0 of integers. The derivative is 1.
+
+    >>> st.frac(st.tensor([1.75, -1.25])).tolist()
+    [0.75, -0.25]
+    """
+def frexp(x: TensorLike) -> tuple[Tensor, Tensor]:
+    """The mantissas m and exponents e with x = m * 2**e and 1/2 <= |m| < 1; e is int32. Integers become float32.
+
+    Zeros, infinities and NaN are their own mantissas, with exponent 0. The gradient goes through the mantissas.
+
+    >>> m, e = st.frexp(st.tensor([8.0, -0.75]))
+    >>> m.tolist(), e.tolist()
+    ([0.5, -0.75], [4, 0])
+    """
+def ldexp(x: TensorLike, z: TensorLike) -> Tensor:
+    """The number x * 2**z, for whole z, which may be an array; exact where the result is a normal number.
+
+    Integers become float32; x and z broadcast.
+
+    >>> st.ldexp(st.tensor([0.5, -0.75]), st.tensor([4, 0])).tolist()
+    [8.0, -0.75]
+    """
+def isclose(x: TensorLike, z: TensorLike, rtol: float=1e-05, atol: float=1e-08, equal_nan: bool=False) -> Tensor:
+    """Whether |x - z| <= `atol` + `rtol` * |z|, elementwise, as bools; infinities are close to themselves alone.
+
+    A NaN is close to nothing, but to a NaN with `equal_nan`. Shapes and dtypes meet as in `add`.
+
+    >>> st.isclose(st.tensor([1.0, 2.0, float("inf")]), st.tensor([1.000001, 2.1, float("inf")])).tolist()
+    [True, False, True]
+    """
+def nan_to_num(x: TensorLike, nan: float=0.0, posinf: float | None=None, neginf: float | None=None) -> Tensor:
+    """The elements of x, with `nan` for NaN, `posinf` and `neginf` for infinities: the ends of the dtype unless given.
+
+    Integers stay as they are.
+
+    >>> st.nan_to_num(st.tensor([float("nan"), float("inf"), 1.0]), posinf=9).tolist()
+    [0.0, 9.0, 1.0]
+    """
+def isposinf(x: TensorLike) -> Tensor:
+    """Whether each element of x is plus infinity, as bools.
+
+    >>> st.isposinf(st.tensor([float("inf"), float("-inf"), 1.0])).tolist()
+    [True, False, False]
+    """
+def isneginf(x: TensorLike) -> Tensor:
+    """Whether each element of x is minus infinity, as bools.
+
+    >>> st.isneginf(st.tensor([float("inf"), float("-inf"), 1.0])).tolist()
+    [False, True, False]
+    """
+def lerp(x: TensorLike, z: TensorLike, weight: TensorLike) -> Tensor:
+    """The number x + `weight` * (z - x) on the way from x to z, exact at both ends. Shapes and dtypes meet as in `add`.
+
+    >>> st.lerp(st.tensor([0.0, 10.0]), st.tensor([4.0, 20.0]), 0.25).tolist()
+    [1.0, 12.5]
+    """
+def float_power(x: TensorLike, z: TensorLike) -> Tensor:
+    """The power x ** z in float64, whatever the dtypes of x and z.
+
+    >>> st.float_power(st.tensor([2, 3]), -1).dtype
+    float64
+    """
+def rad2deg(x: TensorLike) -> Tensor:
+    """Angles in degrees of angles x in radians, x * (180 / pi). Integers become float32.
+
+    >>> st.rad2deg(st.tensor([0.0, 3.1415927]))
+    tensor([  0., 180.])
+    """
+def deg2rad(x: TensorLike) -> Tensor:
+    """Angles in radians of angles x in degrees, x * (pi / 180). Integers become float32.
+
+    >>> st.deg2rad(st.tensor([0.0, 180.0]))
+    tensor([0.       , 3.1415927])
+    """
+def lgamma(x: TensorLike) -> Tensor:
+    """The logarithm of the absolute value of the gamma function: inf at 0, -1, -2, ... Integers become float32.
+
+    Its derivative is `digamma`.
+
+    >>> st.lgamma(st.tensor([1.0, 5.0, -0.5, 0.0]))
+    tensor([0.       , 3.1780539, 1.2655121,       inf])
+    """
+def digamma(x: TensorLike) -> Tensor:
+    """The derivative of `lgamma`: -inf at 0, NaN at -1, -2, ... Integers become float32.
+
+    >>> st.digamma(st.tensor([1.0, 2.0, 0.0, -1.0]))
+    tensor([-0.5772157 ,  0.42278433,        -inf,         nan])
+    """
+def polygamma(n: int, x: TensorLike) -> Tensor:
+    """Derivative number `n` of `digamma`: itself for 0, trigamma for 1. Integers become float32.
+
+    Raises ShapeError for an n below 0.
+
+    >>> st.polygamma(1, st.tensor([1.0, 2.0]))
+    tensor([1.644934 , 0.644934])
+    """
+def zeta(x: TensorLike, z: TensorLike) -> Tensor:
+    """The sum of 1 / (k + z) ** x over k = 0, 1, 2, ..., the zeta function of Hurwitz; Riemann's for z = 1.
+
+    inf at x = 1 and, for x above 1, at z = 0; NaN for x below 1 and for z below 0. Shapes and dtypes meet as in `add`;
+    integers become float32.
+
+    >>> st.zeta(st.tensor([2.0, 4.0, 1.0]), 1.0)
+    tensor([1.6449341, 1.0823232,       inf])
+    """
+def sinc(x: TensorLike) -> Tensor:
+    """The quotient sin(pi x) / (pi x), and 1 at 0: 0 at every other whole number. Integers become float32.
+
+    >>> st.sinc(st.tensor([0.0, 0.5, 1.0]))
+    tensor([1.        , 0.63661975, 0.        ])
+    """
+def logit(x: TensorLike, eps: float | None=None) -> Tensor:
+    """The number whose `sigmoid` is x, log(x / (1 - x)): infinities at 0 and 1, NaN outside of them.
+
+    With `eps`, x is first held between eps and 1 - eps. Integers become float32.
+
+    >>> st.logit(st.tensor([0.5, 0.0, 0.9]))
+    tensor([0.       ,      -inf, 2.1972244])
+    """
+def entr(x: TensorLike) -> Tensor:
+    """The entropy -x * log(x) of each element: 0 at 0, -inf below. Integers become float32.
+
+    >>> st.entr(st.tensor([0.0, 0.5, 1.0]))
+    tensor([ 0.        ,  0.34657359, -0.        ])
+    """
+def i0(x: TensorLike) -> Tensor:
+    """The modified Bessel function of the first kind and order 0. Integers become float32.
+
+    Overflows to inf beyond 91.9 in float32: for large x see `i0e`.
+
+    >>> st.i0(st.tensor([0.0, 1.0, -10.0]))
+    tensor([1.0000000e+00, 1.2660659e+00, 2.8157168e+03])
+    """
+def i0e(x: TensorLike) -> Tensor:
+    """The product exp(-|x|) * i0(x), which overflows nowhere. Integers become float32.
+
+    >>> st.i0e(st.tensor([0.0, 1.0, 1000.0]))
+    tensor([1.        , 0.46575963, 0.01261724])
+    """
+def i1(x: TensorLike) -> Tensor:
+    """The modified Bessel function of the first kind and order 1, the derivative of `i0`. Integers become float32.
+
+    >>> st.i1(st.tensor([0.0, 1.0, -10.0]))
+    tensor([ 0.0000000e+00,  5.6515908e-01, -2.6709883e+03])
+    """
+def i1e(x: TensorLike) -> Tensor:
+    """The product exp(-|x|) * i1(x), which overflows nowhere. Integers become float32.
+
+    >>> st.i1e(st.tensor([0.0, 1.0, 1000.0]))
+    tensor([0.        , 0.20791042, 0.01261093])
+    """
+def erfinv(x: TensorLike) -> Tensor:
+    """The number whose `erf` is x: infinities at 1 and -1, NaN beyond. Integers become float32.
+
+    >>> st.erfinv(st.tensor([0.0, 0.5, -1.0, 2.0]))
+    tensor([0.        , 0.47693628,       -inf,        nan])
+    """
+def erfcx(x: TensorLike) -> Tensor:
+    """The product exp(x * x) * erfc(x), which falls as 1 / x where erfc vanishes. Integers become float32.
+
+    >>> st.erfcx(st.tensor([0.0, 1.0, 1000.0]))
+    tensor([1.0000000e+00, 4.2758358e-01, 5.6418933e-04])
+    """
+def ndtr(x: TensorLike) -> Tensor:
+    """The probability that a standard normal number is below x. Integers become float32.
+
+    >>> st.ndtr(st.tensor([0.0, 1.0, -10.0]))
+    tensor([5.0000000e-01, 8.4134477e-01, 7.6198530e-24])
+    """
+def ndtri(x: TensorLike) -> Tensor:
+    """The number below which a standard normal one is with probability x: the inverse of `ndtr`.
+
+    -inf at 0, inf at 1, NaN outside of them. Integers become float32.
+
+    >>> st.ndtri(st.tensor([0.5, 0.975, 0.0]))
+    tensor([0.      , 1.959964,     -inf])
+    """
+def log_ndtr(x: TensorLike) -> Tensor:
+    """The logarithm of the probability that a standard normal number is below x. Integers become float32.
+
+    Finite also where `ndtr(x)` is 0.
+
+    >>> st.log_ndtr(st.tensor([0.0, -100.0]))
+    tensor([-6.9314718e-01, -5.0055244e+03])
+    """
+def xlogy(x: TensorLike, z: TensorLike) -> Tensor:
+    """The product x * log(z), and 0 where x is 0, unless z is NaN. Shapes and dtypes meet as in `add`.
+
+    Integers become float32. The gradient in x is 0 where x is 0 and z is not positive, as in PyTorch.
+
+    >>> st.xlogy(st.tensor([0.0, 2.0]), st.tensor([0.0, 1.0])).tolist()
+    [0.0, 0.0]
+    """
+def xlog1py(x: TensorLike, z: TensorLike) -> Tensor:
+    """The product x * log(1 + z), and 0 where x is 0, unless z is NaN. Shapes and dtypes meet as in `add`.
+
+    Integers become float32. The gradient in x is 0 where x is 0 and z is -1 or less, as in PyTorch.
+
+    >>> st.xlog1py(st.tensor([0.0, 2.0]), st.tensor([-1.0, 1e-8]))
+    tensor([0.e+00, 2.e-08])
+    """
+def logaddexp2(x: TensorLike, z: TensorLike) -> Tensor:
+    """The number log2(2 ** x + 2 ** z), where no x or z overflows. Integers become float32.
+
+    Shapes and dtypes meet as in `add`.
+
+    >>> st.logaddexp2(st.tensor([0.0, 2000.0]), st.tensor([0.0, 2000.0])).tolist()
+    [1.0, 2001.0]
     """
 def sigmoid(x: TensorLike) -> Tensor:
     """The logistic function 1 / (1 + exp(-x)), from 0 to 1. Integers and bools become float32.
@@ -305,7 +653,8 @@ def negative(x: TensorLike) -> Tensor:
 def floor_divide(x: TensorLike, z: TensorLike) -> Tensor:
     """The quotient x / z rounded down to a whole number, as Python's //; shapes and dtypes meet as in `add`.
 
-    Integers stay integers, and are 0 where z is 0 (NumPy's rule). The derivative is 0. Raises DTypeError for two bools.
+    Integers stay integers, and are 0 where z is 0 (NumPy's rule); an infinity over a number stays one (the array API
+    standard's rule, where NumPy has NaN). The derivative is 0. Raises DTypeError for two bools.
 
     >>> st.floor_divide(st.tensor([7, -7, 7]), st.tensor([2, 2, 0])).tolist()
     [3, -4, 0]
@@ -328,16 +677,16 @@ def pow(x: TensorLike, z: TensorLike) -> Tensor:
     >>> st.pow(st.tensor([2, 3]), 3).tolist(), st.pow(st.tensor([4, 9]), 0.5).tolist()
     ([8, 27], [2.0, 3.0])
     """
-def clip(x: TensorLike, low: TensorLike | None=None, high: TensorLike | None=None) -> Tensor:
-    """The elements of x held between `low` and `high`, numbers or arrays; None, the default, bounds nothing.
+def clip(x: TensorLike, min: TensorLike | None=None, max: TensorLike | None=None) -> Tensor:
+    """The elements of x held between `min` and `max`, numbers or arrays; None, the default, bounds nothing.
 
-    high where low > high, NaN where x is NaN (NumPy's rules). The derivative is 1 from bound to bound, both included,
-    as in PyTorch. Of integers, a low below their dtype and a high above it bound nothing, and a float bound makes
+    max where min > max, NaN where x is NaN (NumPy's rules). The derivative is 1 from bound to bound, both included,
+    as in PyTorch. Of integers, a min below their dtype and a max above it bound nothing, and a float bound makes
     float32.
 
     >>> st.clip(st.tensor([-2.0, 0.5, 9.0]), 0, 1).tolist()
     [0.0, 0.5, 1.0]
-    >>> st.clip(st.tensor([1, 5, 9]), low=4).tolist()
+    >>> st.clip(st.tensor([1, 5, 9]), min=4).tolist()
     [4, 5, 9]
     """
 def maximum(x: TensorLike, z: TensorLike) -> Tensor:
@@ -409,6 +758,52 @@ def logical_or(x: TensorLike, z: TensorLike) -> Tensor:
 
     >>> st.logical_or(st.tensor([0, 1, 2]), st.tensor([False, False, True])).tolist()
     [False, True, True]
+    """
+def bitwise_and(x: TensorLike, z: TensorLike) -> Tensor:
+    """The bits that both x and z have, of one bool or integer dtype: x & z. Shapes and dtypes meet as in `add`.
+
+    Raises DTypeError for floats.
+
+    >>> st.bitwise_and(st.tensor([12, 5]), 10).tolist()
+    [8, 0]
+    """
+def bitwise_or(x: TensorLike, z: TensorLike) -> Tensor:
+    """The bits that x or z has, of one bool or integer dtype: x | z. Shapes and dtypes meet as in `add`.
+
+    Raises DTypeError for floats.
+
+    >>> st.bitwise_or(st.tensor([12, 5]), 10).tolist()
+    [14, 15]
+    """
+def bitwise_xor(x: TensorLike, z: TensorLike) -> Tensor:
+    """The bits that one of x and z has and the other has not: x ^ z. Shapes and dtypes meet as in `add`.
+
+    Raises DTypeError for floats.
+
+    >>> st.bitwise_xor(st.tensor([12, 5]), 10).tolist()
+    [6, 15]
+    """
+def bitwise_invert(x: TensorLike) -> Tensor:
+    """Every bit of a bool or an integer turned over: ~x. Raises DTypeError for floats.
+
+    >>> st.bitwise_invert(st.tensor([0, 5])).tolist(), (~st.tensor([True, False])).tolist()
+    ([-1, -6], [False, True])
+    """
+def bitwise_left_shift(x: TensorLike, z: TensorLike) -> Tensor:
+    """The integer x * 2**z, whose bits move to the left by z places; those that leave the dtype are lost: x << z.
+
+    A shift by the width of the dtype or more leaves 0. Raises DTypeError for floats and bools.
+
+    >>> st.bitwise_left_shift(st.tensor([1, -3]), 4).tolist()
+    [16, -48]
+    """
+def bitwise_right_shift(x: TensorLike, z: TensorLike) -> Tensor:
+    """The integer x / 2**z rounded down, whose bits move to the right by z places: x >> z.
+
+    Signed dtypes keep their sign, unsigned ones shift zeros in. Raises DTypeError for floats and bools.
+
+    >>> st.bitwise_right_shift(st.tensor([17, -3]), 1).tolist()
+    [8, -2]
     """
 def logical_xor(x: TensorLike, z: TensorLike) -> Tensor:
     """Whether one of x and z is true and the other is not, elementwise, as bools; a number is true unless it is zero.
@@ -497,6 +892,14 @@ def std(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fal
     >>> st.std(st.tensor([[1.0, 3.0], [2.0, 8.0]]), axis=1).tolist()
     [1.0, 3.0]
     """
+def allclose(x: TensorLike, z: TensorLike, rtol: float=1e-05, atol: float=1e-08, equal_nan: bool=False) -> Tensor:
+    """Whether all of |x - z| <= `atol` + `rtol` * |z|, with x and z broadcast, as one bool; see `isclose`.
+
+    A NaN is close to nothing, but to a NaN with `equal_nan`.
+
+    >>> st.allclose(st.tensor([1.0, 2.0]), st.tensor([1.000001, 2.0])).tolist()
+    True
+    """
 def all(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
     """Whether every element over one axis, several, or all of them is true (not 0), as bools. Of no elements: True.
 
@@ -541,6 +944,24 @@ def matmul(x: TensorLike, w: TensorLike) -> Tensor:
     ([21.0, 43.0], [[7.0, 10.0], [15.0, 22.0]])
     >>> st.matmul(st.zeros((8, 2, 3)), st.zeros((3, 5))).shape
     (8, 2, 5)
+    """
+def vecdot(x: TensorLike, z: TensorLike, axis: int=-1) -> Tensor:
+    """The sum of products along an axis, which both have in one size; the other axes broadcast.
+
+    Dtypes meet as in `multiply`, and stay: integers wrap. Raises ShapeError where the sizes differ.
+
+    >>> st.vecdot(st.tensor([[1, 2], [3, 4]]), st.tensor([1, 10])).tolist()
+    [21, 43]
+    """
+def tensordot(x: TensorLike, z: TensorLike, axes: Any=2) -> Tensor:
+    """The sum of products over `axes`: the last so many of x with the first of z, or a pair of lists of axes.
+
+    The other axes of x stand first, then those of z. Dtypes meet as in `matmul`. Raises ShapeError where the axes do
+    not pair up, or differ in size.
+
+    >>> x, z = st.ones(2, 3, 4), st.ones(4, 3, 5)
+    >>> st.tensordot(x, z, axes=1).shape, st.tensordot(x, z, axes=([1, 2], [1, 0])).shape
+    ((2, 3, 3, 5), (2, 5))
     """
 def real(x: TensorLike) -> Tensor:
     """The real part of each element, in the dtype of the parts: float32 of complex64. Real numbers stay as they are.
@@ -1009,13 +1430,19 @@ def eval(*tensors: Tensor) -> Any:
     3.0
     """
 __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'cos', 'tan', 'atan', 'sinh', 'cosh',
-    'tanh', 'sigmoid', 'log_sigmoid', 'erf', 'erfc', 'relu', 'leaky_relu', 'elu', 'softplus', 'reciprocal', 'abs',
-    'sign', 'floor', 'ceil', 'round', 'trunc', 'isnan', 'isinf', 'isfinite', 'logical_not', 'stop_gradient', 'add',
-    'subtract', 'multiply', 'divide', 'negative', 'floor_divide', 'remainder', 'pow', 'clip', 'maximum', 'minimum',
-    'equal', 'not_equal', 'less', 'less_equal', 'greater', 'greater_equal', 'logical_and', 'logical_or', 'logical_xor',
-    'where', 'sum', 'mean', 'prod', 'max', 'min', 'var', 'std', 'all', 'any', 'argmax', 'argmin', 'matmul', 'real',
-    'imag', 'conj', 'angle', 'complex', 'conv1d', 'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d',
-    'conv_transpose3d', 'max_pool2d', 'avg_pool2d', 'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax',
-    'normalize', 'layer_norm', 'pick', 'one_hot', 'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding',
-    'reshape', 'permute', 'swapaxes', 'flatten', 'squeeze', 'unsqueeze', 'concatenate', 'stack', 'split', 'pad', 'roll',
-    'repeat', 'moveaxis', 'flip', 'tril', 'triu', 'broadcast_to', 'meshgrid', 'matrix_transpose', 'eval']
+    'tanh', 'asin', 'acos', 'cbrt', 'asinh', 'acosh', 'atanh', 'exp2', 'log2', 'log10', 'atan2', 'hypot', 'logaddexp',
+    'heaviside', 'signbit', 'copysign', 'nextafter', 'positive', 'fmod', 'fmax', 'fmin', 'frac', 'frexp', 'ldexp',
+    'isclose', 'nan_to_num', 'isposinf', 'isneginf', 'lerp', 'float_power', 'rad2deg', 'deg2rad', 'lgamma', 'digamma',
+    'polygamma', 'zeta', 'sinc', 'logit', 'entr', 'i0', 'i0e', 'i1', 'i1e', 'erfinv', 'erfcx', 'ndtr', 'ndtri',
+    'log_ndtr', 'xlogy', 'xlog1py', 'logaddexp2', 'sigmoid', 'log_sigmoid', 'erf', 'erfc', 'relu', 'leaky_relu', 'elu',
+    'softplus', 'reciprocal', 'abs', 'sign', 'floor', 'ceil', 'round', 'trunc', 'isnan', 'isinf', 'isfinite',
+    'logical_not', 'stop_gradient', 'add', 'subtract', 'multiply', 'divide', 'negative', 'floor_divide', 'remainder',
+    'pow', 'clip', 'maximum', 'minimum', 'equal', 'not_equal', 'less', 'less_equal', 'greater', 'greater_equal',
+    'logical_and', 'logical_or', 'bitwise_and', 'bitwise_or', 'bitwise_xor', 'bitwise_invert', 'bitwise_left_shift',
+    'bitwise_right_shift', 'logical_xor', 'where', 'sum', 'mean', 'prod', 'max', 'min', 'var', 'std', 'allclose', 'all',
+    'any', 'argmax', 'argmin', 'matmul', 'vecdot', 'tensordot', 'real', 'imag', 'conj', 'angle', 'complex', 'conv1d',
+    'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d', 'conv_transpose3d', 'max_pool2d', 'avg_pool2d',
+    'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax', 'normalize', 'layer_norm', 'pick', 'one_hot',
+    'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding', 'reshape', 'permute', 'swapaxes', 'flatten',
+    'squeeze', 'unsqueeze', 'concatenate', 'stack', 'split', 'pad', 'roll', 'repeat', 'moveaxis', 'flip', 'tril',
+    'triu', 'broadcast_to', 'meshgrid', 'matrix_transpose', 'eval']

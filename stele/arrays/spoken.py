@@ -18,6 +18,7 @@ WORDS: dict[str, str] = {
     "Shape":                            "int | Sequence[int]",
     "Sizes":                            "int | Sequence[int]",
     "DType":                            "DTypeLike",
+    "DType | None":                     "DTypeLike | None",
     "Key":                              "Index",
     "int | Single":                     "int | Sequence[int]",
     "int | Pair":                       "int | Sequence[int]",

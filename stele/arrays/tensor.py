@@ -22,7 +22,7 @@ from stele.eager.backward import backward, settle
 from stele.eager.evaluate import EVALUATOR, evaluate, known
 from stele.eager.handle import GRAD, TRACING, owner
 from stele.eager.live import Live, is_symbolic
-from stele.eager.template import MOST, Recorded, Template, template, token_of
+from stele.eager.template import MOST, Recorded, Template, alike, template, token_of
 from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
 from stele.ir.door import leaving, public
 from stele.ir.graph import Array, Constant, Value, literal, walk
@@ -32,7 +32,7 @@ from stele.ir.types import HOME, DType, complex64, float32, holds, int64, uint64
 from stele.ir.types import dtype as type_named
 from stele.ops import contraction, indexing, linear, parts, shaping, statistics
 from stele.ops.arguments import FORMS, choice, flag
-from stele.ops.elementwise import binary, unary
+from stele.ops.elementwise import binary, signs, unary
 from stele.ops.elementwise.unary import StopGradient
 from stele.ops.generate import quantity
 from stele.ops.linear import broadcast, cast, full, transfer
@@ -185,7 +185,7 @@ class Operands:
         if GRAD.get() or not self.differentiable:
             return y
         if not isinstance(y, Value):
-            return tuple(map(self.cut, y)) if isinstance(y, tuple | list) else y
+            return alike(y, [self.cut(part) for part in y]) if isinstance(y, tuple | list) else y
         return cut(y) if y.dtype.is_float else y
 
 
@@ -193,7 +193,7 @@ def tensors(y: Any, carries: bool) -> Any:
     """Results as tensors."""
     if isinstance(y, Value):
         return record(Tensor(y, carries and y.dtype.is_float))
-    return tuple([tensors(part, carries) for part in y]) if isinstance(y, tuple | list) else y
+    return alike(y, [tensors(part, carries) for part in y]) if isinstance(y, tuple | list) else y
 
 
 def recorded(made: Template, operands: list[Value], where: Where) -> Any:
@@ -435,8 +435,7 @@ class Tensor(Exchange):
     __gt__, __ge__              = arithmetic(binary.greater), arithmetic(binary.greater_equal)
     __eq__, __ne__              = arithmetic(binary.equal), arithmetic(binary.not_equal)  # type: ignore[assignment]
     __neg__, __abs__            = arithmetic(binary.negative), lift(unary.absolute)
-    __pos__                     = lift(shapes.copied)
-    __invert__                  = lift(unary.invert)
+    __invert__, __pos__         = lift(unary.invert), lift(signs.positive)
     __getitem__                 = lift(indexing.index)
     __iadd__, __isub__          = rebinding(binary.add), rebinding(binary.subtract)
     __imul__, __itruediv__      = rebinding(binary.multiply), rebinding(binary.divide)

@@ -174,25 +174,25 @@ class Tensor(Exchange):
     def __rmatmul__(self, w: TensorLike) -> Tensor:
         """The matrix product of x and `w`: (..., n, k) @ (..., k, m) -> (..., n, m), over leading axes that broadcast."""
     def __and__(self, z: TensorLike) -> Tensor:
-        """Bits that both have."""
+        """The bits that both x and z have, of one bool or integer dtype: x & z. Shapes and dtypes meet as in `add`."""
     def __rand__(self, z: TensorLike) -> Tensor:
-        """Bits that both have."""
+        """The bits that both x and z have, of one bool or integer dtype: x & z. Shapes and dtypes meet as in `add`."""
     def __or__(self, z: TensorLike) -> Tensor:
-        """Bits that either has."""
+        """The bits that x or z has, of one bool or integer dtype: x | z. Shapes and dtypes meet as in `add`."""
     def __ror__(self, z: TensorLike) -> Tensor:
-        """Bits that either has."""
+        """The bits that x or z has, of one bool or integer dtype: x | z. Shapes and dtypes meet as in `add`."""
     def __xor__(self, z: TensorLike) -> Tensor:
-        """Bits that differ."""
+        """The bits that one of x and z has and the other has not: x ^ z. Shapes and dtypes meet as in `add`."""
     def __rxor__(self, z: TensorLike) -> Tensor:
-        """Bits that differ."""
+        """The bits that one of x and z has and the other has not: x ^ z. Shapes and dtypes meet as in `add`."""
     def __lshift__(self, z: TensorLike) -> Tensor:
-        """x * 2**z, wrapping."""
+        """The integer x * 2**z, whose bits move to the left by z places; those that leave the dtype are lost: x << z."""
     def __rlshift__(self, z: TensorLike) -> Tensor:
-        """x * 2**z, wrapping."""
+        """The integer x * 2**z, whose bits move to the left by z places; those that leave the dtype are lost: x << z."""
     def __rshift__(self, z: TensorLike) -> Tensor:
-        """x / 2**z rounded down; unsigned dtypes shift zeros in."""
+        """The integer x / 2**z rounded down, whose bits move to the right by z places: x >> z."""
     def __rrshift__(self, z: TensorLike) -> Tensor:
-        """x / 2**z rounded down; unsigned dtypes shift zeros in."""
+        """The integer x / 2**z rounded down, whose bits move to the right by z places: x >> z."""
     def __lt__(self, z: TensorLike) -> Tensor:
         """Whether x < z, elementwise, as bools; false where either is NaN. Shapes meet as in `add`."""
     def __le__(self, z: TensorLike) -> Tensor:
@@ -209,10 +209,10 @@ class Tensor(Exchange):
         """The negative of x, in its dtype; unsigned integers wrap. Raises DTypeError for bools."""
     def __abs__(self) -> Tensor:
         """The absolute value of x, in its dtype; the least integer of a dtype stays as it is, since nothing else fits."""
-    def __pos__(self) -> Tensor:
-        """The array itself: values never change, so a copy is the same value under another handle."""
     def __invert__(self) -> Tensor:
-        """Every bit of a bool or an integer turned over."""
+        """Every bit of a bool or an integer turned over: ~x. Raises DTypeError for floats."""
+    def __pos__(self) -> Tensor:
+        """The elements of x themselves: +x. Raises DTypeError for bools."""
     def __getitem__(self, key: Index) -> Tensor:
         """The part x[key], for ints, slices, None, Ellipsis and integer arrays; negative positions count from the end."""
     def __iadd__(self, z: TensorLike) -> Tensor:
@@ -232,15 +232,15 @@ class Tensor(Exchange):
     def __imatmul__(self, w: TensorLike) -> Tensor:
         """The matrix product of x and `w`: (..., n, k) @ (..., k, m) -> (..., n, m), over leading axes that broadcast."""
     def __iand__(self, z: TensorLike) -> Tensor:
-        """Bits that both have."""
+        """The bits that both x and z have, of one bool or integer dtype: x & z. Shapes and dtypes meet as in `add`."""
     def __ior__(self, z: TensorLike) -> Tensor:
-        """Bits that either has."""
+        """The bits that x or z has, of one bool or integer dtype: x | z. Shapes and dtypes meet as in `add`."""
     def __ixor__(self, z: TensorLike) -> Tensor:
-        """Bits that differ."""
+        """The bits that one of x and z has and the other has not: x ^ z. Shapes and dtypes meet as in `add`."""
     def __ilshift__(self, z: TensorLike) -> Tensor:
-        """x * 2**z, wrapping."""
+        """The integer x * 2**z, whose bits move to the left by z places; those that leave the dtype are lost: x << z."""
     def __irshift__(self, z: TensorLike) -> Tensor:
-        """x / 2**z rounded down; unsigned dtypes shift zeros in."""
+        """The integer x / 2**z rounded down, whose bits move to the right by z places: x >> z."""
     def __hash__(self) -> int: ...
     def exp(self) -> Tensor:
         """The exponential of x, e to the power x. Integers and bools become float32.
@@ -428,16 +428,16 @@ class Tensor(Exchange):
         >>> st.pow(st.tensor([2, 3]), 3).tolist(), st.pow(st.tensor([4, 9]), 0.5).tolist()
         ([8, 27], [2.0, 3.0])
         """
-    def clip(self, low: TensorLike | None=None, high: TensorLike | None=None) -> Tensor:
-        """The elements of x held between `low` and `high`, numbers or arrays; None, the default, bounds nothing.
+    def clip(self, min: TensorLike | None=None, max: TensorLike | None=None) -> Tensor:
+        """The elements of x held between `min` and `max`, numbers or arrays; None, the default, bounds nothing.
 
-        high where low > high, NaN where x is NaN (NumPy's rules). The derivative is 1 from bound to bound, both included,
-        as in PyTorch. Of integers, a low below their dtype and a high above it bound nothing, and a float bound makes
+        max where min > max, NaN where x is NaN (NumPy's rules). The derivative is 1 from bound to bound, both included,
+        as in PyTorch. Of integers, a min below their dtype and a max above it bound nothing, and a float bound makes
         float32.
 
         >>> st.clip(st.tensor([-2.0, 0.5, 9.0]), 0, 1).tolist()
         [0.0, 0.5, 1.0]
-        >>> st.clip(st.tensor([1, 5, 9]), low=4).tolist()
+        >>> st.clip(st.tensor([1, 5, 9]), min=4).tolist()
         [4, 5, 9]
         """
     def maximum(self, z: TensorLike) -> Tensor:

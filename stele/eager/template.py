@@ -53,7 +53,7 @@ class Template:
     def fill(self, operands: list[Value], where: Where) -> Value | tuple[Value, ...]:
         """The results for other operands of the same types, as made at `where`."""
         values, results = [*operands, *self.made(self.steps, operands, where)], self.results
-        return values[results] if isinstance(results, int) else tuple([values[k] for k in results])
+        return values[results] if isinstance(results, int) else alike(results, [values[k] for k in results])
 
     def made(self, steps: tuple[Step, ...], operands: list[Value], where: Where) -> list[Value]:
         """The values of some steps."""
@@ -77,6 +77,15 @@ class Template:
         return tuple([values[k] for k in self.steps[-1][1]])
 
 
+def alike(results: Any, parts: Sequence[Any]) -> tuple[Any, ...]:
+    """Parts as a tuple, of the class that results have if that is a named one.
+
+    >>> alike([1, 2], "ab")
+    ('a', 'b')
+    """
+    return tuple(parts) if type(results) in (tuple, list) else type(results)(*parts)
+
+
 def template(operands: Sequence[Value], y: Any, carries: bool) -> Template | None:
     """The template of a result, a value or several; None where it depends on more than the operands' types."""
     results = (y,) if isinstance(y, Value) else y
@@ -93,7 +102,7 @@ def template(operands: Sequence[Value], y: Any, carries: bool) -> Template | Non
                           v.type))
     if not all(map(is_closed, [v.type for v in place])):
         return None
-    found = place[y] if isinstance(y, Value) else tuple([place[v] for v in results])
+    found = place[y] if isinstance(y, Value) else alike(results, [place[v] for v in results])
     used = {k for _, places, _ in steps for k in places}
     if not isinstance(y, Value) or not steps or not used.issuperset(range(len(operands))):
         return Template(tuple(steps), found, carries)

@@ -9,15 +9,15 @@ import numpy as np
 from stele.errors import DTypeError
 from stele.ir.scalars import Number, Scalars
 from stele.ir.types import DType, bool_, uint32
-from stele.kernel.approx import Approximations
 from stele.kernel.exact import product_error, two_sum
+from stele.kernel.functions import Functions
 from stele.kernel.vocabulary import Element, Operand, result_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[[Array, Array], Array]
 
 
-class NumpyScalars(Approximations[Array]):
+class NumpyScalars(Functions[Array]):
     """Computes at once what other builders write down; with `fused` the same bits as a machine with fma.
 
     >>> s = NumpyScalars()

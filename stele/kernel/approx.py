@@ -56,15 +56,19 @@ class Approximations(Vocabulary[V]):
         r = self.fma(n, -LN2, a)
         y = self.fma(r * r, self.polynomial(r, tables.EXP[x.dtype.bits]), r)
         part = self.fma(y, half, half - 0.5)
-        return self.with_sign(part / (part + 1), x)
+        total = part + 1
+        y = part / total
+        if self.fused:      # what the sum and the quotient lost; 1 / total is 1 - y
+            y = self.fma(self.fma(-y, total, part) - y * (part - (total - 1)), 1 - y, y)
+        return self.with_sign(y, x)
 
     def log(self, x: Element[V]) -> Element[V]:
         x, form = self._float(x)
         lift = form.fraction + 1
         is_small = x < form.least
         exponent, mantissa = self.split(self.select(is_small, x * 2.0**lift, x), form)
-        y = self._log_near(mantissa - 1, self.select(is_small, exponent - lift, exponent))
-        return self._log_ends(x, y, x)
+        y = self.log_near(mantissa - 1, self.select(is_small, exponent - lift, exponent))
+        return self.log_ends(x, y, x)
 
     def log1p(self, x: Element[V]) -> Element[V]:
         x, form = self._float(x)
@@ -72,20 +76,20 @@ class Approximations(Vocabulary[V]):
         # (1 + x) / 2**e - 1 with one rounding; 4 / 2**e and not 1 / 2**e, which would be denormal for the largest x.
         four = self.bitcast((form.bias + 2 - exponent) << form.fraction, form.dtype)
         near = self.fma(x * 0.25, four, four * 0.25 - 1)
-        y = self.select(abs(x) < 2.0 ** (-form.fraction - 2), x, self._log_near(near, exponent))
-        return self._log_ends(x, y, 1 + x)
+        y = self.select(abs(x) < 2.0 ** (-form.fraction - 2), x, self.log_near(near, exponent))
+        return self.log_ends(x, y, 1 + x)
 
     def sin(self, x: Element[V]) -> Element[V]:
         x, form = self._float(x)
         t = self.fma(x, 1 / math.pi, form.magic)
         r = self._minus_half_pi(x, (t - form.magic) * 2)
-        return self._or_far(x, 0.0, self._sin_near(r, self.bitcast(t, form.integer), form))
+        return self._or_far(x, 0.0, self.sin_near(r, self.bitcast(t, form.integer), form))
 
     def cos(self, x: Element[V]) -> Element[V]:
         x, form = self._float(x)
         t = self.fma(x, 1 / math.pi, -0.5) + form.magic
         r = self._minus_half_pi(x, self.fma(t - form.magic, 2.0, 1.0))
-        return self._or_far(x, 0.5, self._sin_near(r, self.bitcast(t, form.integer) + 1, form))
+        return self._or_far(x, 0.5, self.sin_near(r, self.bitcast(t, form.integer) + 1, form))
 
     def atan(self, x: Element[V]) -> Element[V]:
         x, _ = self._float(x)
@@ -171,7 +175,7 @@ class Approximations(Vocabulary[V]):
         bits_of_magic = (form.bias + form.fraction) << form.fraction | 1 << form.fraction - 1
         return self.bitcast(k + bits_of_magic, form.dtype) - form.magic
 
-    def _log_near(self, f: Element[V], exponent: Element[V]) -> Element[V]:
+    def log_near(self, f: Element[V], exponent: Element[V]) -> Element[V]:
         """log(1 + f) + exponent * ln(2) for sqrt(1/2) <= 1 + f <= sqrt(2)."""
         high, low = tables.LN2[f.dtype.bits]
         exponent = self.small_integer(exponent, FORMATS[f.dtype.bits])
@@ -179,7 +183,7 @@ class Approximations(Vocabulary[V]):
         tail = self.fma(f * square, self.polynomial(f, tables.LOG[f.dtype.bits]), exponent * low)
         return self.fma(exponent, high, f + self.fma(square, -0.5, tail))
 
-    def _log_ends(self, x: Element[V], y: Element[V], argument: Element[V]) -> Element[V]:
+    def log_ends(self, x: Element[V], y: Element[V], argument: Element[V]) -> Element[V]:
         """y, but what a logarithm of `argument` is where that is 0, negative, infinite or NaN."""
         end = self.select(self.eq(argument, 0), -INF, self.select(argument < 0, math.nan, x))
         return self.select((argument > 0) & (argument < INF), y, end)
@@ -190,7 +194,7 @@ class Approximations(Vocabulary[V]):
             x = self.fma(n, -part, x)
         return x
 
-    def _sin_near(self, r: Element[V], turns: Element[V], form: Format) -> Element[V]:
+    def sin_near(self, r: Element[V], turns: Element[V], form: Format) -> Element[V]:
         """sin(r) for |r| <= pi/2, negated where turns is odd."""
         a, z = abs(r), r * r
         y = self.min(self.fma(z * self.polynomial(z, tables.SIN[r.dtype.bits]), a, a), 1.0)
@@ -209,4 +213,4 @@ class Approximations(Vocabulary[V]):
         near = turns + low
         pi, pi_rest = (2 * part for part in tables.HALF_PI[64][:2])
         r = self.fma(near, pi, self.fma(near, pi_rest, (low - (near - turns)) * pi))
-        return self.cast(self._sin_near(r, self.bitcast(t, form.integer), form), x.dtype)
+        return self.cast(self.sin_near(r, self.bitcast(t, form.integer), form), x.dtype)

@@ -6,14 +6,14 @@ from functools import lru_cache
 
 from stele.ir.graph import Op
 from stele.ir.types import DType, float32, uint32
-from stele.kernel.approx import Approximations
+from stele.kernel.functions import Functions
 from stele.kernel.vocabulary import Element, Operand, is_half, result_dtype
 
 SLOW = {"div": 4, "sqrt": 4, "idiv": 8}
 """Instructions that take as long as several others."""
 
 
-class Counter(Approximations[None]):
+class Counter(Functions[None]):
     """Counts instructions; paths that few elements take are free."""
 
     fused = True

@@ -26,7 +26,7 @@ def quotient(s: Any, x: Any, y: Any) -> Any:
     down = s.floor(whole)
     down = s.select(whole - down > 0.5, down + 1, down)
     zero = s.with_sign(abs(whole - whole), ratio)
-    return s.select(s.eq(y, 0), ratio, s.select(s.eq(whole, 0), zero, down))
+    return s.select(s.eq(y, 0) | s.eq(abs(x), math.inf), ratio, s.select(s.eq(whole, 0), zero, down))
 
 
 def truncated(s: Any, x: Any, y: Any) -> Any:

@@ -6,9 +6,10 @@ from stele.ops import (
     composite,
     contraction,
     control,
+    factors,
     gather,
     generate,
-    linalg,
+    lapack,
     linear,
     operators,
     parts,
@@ -17,12 +18,12 @@ from stele.ops import (
     reduction,
     windows,
 )
-from stele.ops.elementwise import arithmetic, binary, unary
+from stele.ops.elementwise import arithmetic, binary, elementary, signs, special, unary
 
 __all__ = ["ALL", "operators"]
 
-FAMILIES = (linear, parts, windows, generate, arithmetic, unary, binary, gather, reduction, contraction, random,
-            control, composite, pooling, linalg)
+FAMILIES = (linear, parts, windows, generate, arithmetic, unary, binary, elementary, signs, special, gather, reduction,
+            contraction, random, control, composite, pooling, lapack, factors)
 LEAVES: tuple[type[Op], ...] = Parameter, Literal, Constant, Item
 
 ALL: dict[str, type[Op]] = {op.__name__: op for op in (*LEAVES, *(op for family in FAMILIES for op in family.ALL))}

@@ -1,61 +1,115 @@
-"""Linear algebra that LAPACK computes, through NumPy, in the midst of programs."""
+"""Linear algebra as users write it: factors, solutions and spectra of matrices and of stacks of them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stele.errors import ShapeError
-from stele.ir.graph import Array, Op, Placed, Value
+from stele.ir.graph import Value
 from stele.ir.sizes import Dim
-from stele.ir.types import Type, broadcast_shapes, float32, float64, promote, same, show
+from stele.ir.types import below, float32, number_of, promote, same, show
+from stele.ops.arguments import choice
 from stele.ops.contraction import matmul
-from stele.ops.linear import along, broadcast, cast, expand_dims, reshape, swap_last
+from stele.ops.elementwise.arithmetic import Maximum
+from stele.ops.elementwise.base import Operand
+from stele.ops.elementwise.unary import square, stop_gradient
+from stele.ops.factors import (
+    Cholesky,
+    Eigh,
+    Eigvalsh,
+    Exchanged,
+    Lu,
+    Qr,
+    Svd,
+    Svdvals,
+    exchange,
+    first,
+    identity,
+)
+from stele.ops.generate import quantity
+from stele.ops.lapack import Det, Expm, Inv, Pinv, Slogdet, Solve, SolveTriangular, adjoint, items, squares
+from stele.ops.linear import broadcast, cast, expand_dims, reshape, slice_axis
+from stele.ops.shaping import concatenate, needs_matrices, tril, triu
+from stele.ops.statistics import max as largest
+from stele.ops.statistics import sum
 
 
-class Solve(Op):
-    """The y with x @ y = b, for matrices x (..., n, n) and b (..., n, k); leading axes broadcast."""
+class QRResult(NamedTuple):
+    """x = Q @ R."""
 
-    def prepare(self, *args: Any) -> tuple[Value, ...]:
-        x, b = super().prepare(*args)
-        dtype = float64 if float64 in (x.dtype, b.dtype) else float32     # what LAPACK has
-        lead = broadcast_shapes(x.shape[:-2], b.shape[:-2])
-        return tuple(broadcast(cast(v, dtype), (*lead, *v.shape[-2:])) for v in (x, b))
+    Q: Any
+    R: Any
 
-    def type(self, *x: Type) -> Type:
-        a, b = x
-        if not same(a.shape[-2], a.shape[-1]):
-            raise ShapeError(f"solve needs square matrices, got {show(a.shape)}",
-                             hint="With more rows than columns, least squares are st.linalg.solve(x.mT @ x, x.mT @ b).")
-        if not same(a.shape[-1], b.shape[-2]):
-            raise ShapeError(f"solve needs x.shape[-1] == b.shape[-2], got {show(a.shape)} and {show(b.shape)}",
-                             hint="A stack of vectors b (..., n) is one of matrices of one column: b[..., None].")
-        return b
 
-    def reference(self, *x: Array, **_: Any) -> Array:
-        try:
-            return np.linalg.solve(*x)
-        except np.linalg.LinAlgError:
-            raise np.linalg.LinAlgError(f"solve needs matrices that have an inverse; of {show(x[0].shape)} one is "
-                                        "singular. Add a little to its diagonal: x + 1e-6 * st.eye(n).") from None
+class LUResult(NamedTuple):
+    """x = P @ L @ U."""
 
-    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        back = self(swap_last(x[0]), g)
-        return -matmul(back, swap_last(y)), back
+    P: Any
+    L: Any
+    U: Any
 
-    def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
-        da, db = dx
-        moved = None if da is None else -matmul(da, y)
-        return self(x[0], db if moved is None else moved if db is None else db + moved)
 
-    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
-        return self(*(along(a, n) for a in x))
+class LUFactorResult(NamedTuple):
+    """L below and U on and above the diagonal of one matrix, and the row that each row was exchanged for."""
 
-    @classmethod
-    def examples(cls) -> tuple[Any, ...]:
-        return (cls(), (Type(float32, (3, 3)), Type(float32, (3, 2)))), \
-               (cls(), (Type(float32, (2, 2, 2)), Type(float32, (2, 2, 1))))
+    LU: Any
+    pivots: Any
+
+
+class EighResult(NamedTuple):
+    """x @ eigenvectors = eigenvectors * eigenvalues[..., None, :]."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class SVDResult(NamedTuple):
+    """x = U @ diag(S) @ Vh."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+class SlogdetResult(NamedTuple):
+    """det(x) = sign * exp(logabsdet)."""
+
+    sign: Any
+    logabsdet: Any
+
+
+class LstsqResult(NamedTuple):
+    """The solution, what is left over of each right side, the rank, and the singular values."""
+
+    solution: Any
+    residuals: Any
+    rank: Any
+    singular_values: Any
+
+
+def cholesky(x: Value, *, upper: bool = False) -> Value:
+    """The triangular y with y @ y.mT = x, for symmetric positive definite matrices x (..., n, n), by LAPACK.
+
+    y is lower triangular, and of x the lower triangle is read; with `upper` the other ones, and y.mT @ y = x. The
+    gradient is that among symmetric matrices, a symmetric one (PyTorch's and NumPy's conventions). float64 stays, other
+    dtypes become float32; 16-bit floats raise DTypeError. Raises ShapeError unless x is square and, when run, NumPy's
+    LinAlgError where a matrix is not positive definite.
+
+    >>> x = st.tensor([[4.0, 2.0], [2.0, 5.0]])
+    >>> st.linalg.cholesky(x).tolist()
+    [[2.0, 0.0], [1.0, 2.0]]
+    """
+    y = Cholesky()(whole(x, not upper, "cholesky"))
+    return adjoint(y) if upper else y
+
+
+def whole(x: Value, lower: bool, called: str) -> Value:
+    """The symmetric matrices of which one triangle is that of x; gradients are those of the whole."""
+    squares(called, x)
+    half, rest = (tril(x), tril(x, k=-1)) if lower else (triu(x), triu(x, k=1))
+    return stop_gradient(half + adjoint(rest)) + (x - stop_gradient(x))
 
 
 def solve(x: Value, b: Value) -> Value:
@@ -71,16 +125,353 @@ def solve(x: Value, b: Value) -> Value:
     >>> np.allclose(y, [2, 3])
     True
     """
-    if x.ndim < 2 or b.ndim < 1:
-        raise ShapeError(f"solve needs matrices and what they are to give, got {show(x.shape)} and {show(b.shape)}",
-                         hint="Of numbers it is b / x.")
     met = promote(x.dtype, b.dtype)
-    if b.ndim == 1:
-        y = Solve()(x, expand_dims(b, (1,)))
-        y = reshape(y, y.shape[:-1])
-    else:
-        y = Solve()(x, b)
+    y = system(Solve(), *(cast(v, float32) if v.dtype.bits == 16 else v for v in (x, b)))
     return cast(y, met) if met.is_float else y
 
 
-ALL = (Solve,)
+def system(op: Solve | SolveTriangular, x: Value, b: Value) -> Value:
+    """The solution for right sides that are matrices, or one vector."""
+    if x.ndim < 2 or b.ndim < 1:
+        raise ShapeError(f"{op.called} needs matrices and what they are to give, got {show(x.shape)} and "
+                         f"{show(b.shape)}", hint="Of numbers it is b / x.")
+    if b.ndim > 1:
+        return op(x, b)
+    y = op(x, expand_dims(b, (1,)))
+    return reshape(y, y.shape[:-1])
+
+
+def solve_triangular(x: Value, b: Value, *, upper: bool = True, left: bool = True, unitriangular: bool = False
+                     ) -> Value:
+    """The y with x @ y = `b` for triangular matrices x (..., n, n) and b (..., n, k) or (n,); leading axes broadcast.
+
+    Only the triangle that `upper` names is read; with `unitriangular` the diagonal is taken to be ones. Without `left`
+    it is the y with y @ x = b, of b (..., k, n). Raises as `solve`.
+
+    >>> x = st.tensor([[2.0, 0.0], [1.0, 4.0]])
+    >>> st.linalg.solve_triangular(x, st.tensor([2.0, 9.0]), upper=False).tolist()
+    [1.0, 2.0]
+    """
+    if left:
+        return system(SolveTriangular(not upper, unitriangular), x, b)
+    needs_matrices("solve_triangular", b)
+    return adjoint(system(SolveTriangular(upper, unitriangular), adjoint(x), adjoint(b)))
+
+
+def cho_solve(x: Value, b: Value, *, upper: bool = False) -> Value:
+    """The y with a @ y = `b`, where x is the Cholesky factor of a: lower triangular, or with `upper` upper triangular.
+
+    Shapes are those of `solve`, and so are the errors.
+
+    >>> a, b = st.tensor([[4.0, 2.0], [2.0, 5.0]]), st.tensor([8.0, 12.0])
+    >>> y = st.linalg.cho_solve(st.linalg.cholesky(a), b)
+    >>> np.allclose(a @ y, b)
+    True
+    """
+    y = solve_triangular(adjoint(x) if upper else x, b, upper=False)
+    return solve_triangular(x if upper else adjoint(x), y, upper=True)
+
+
+def inv(x: Value) -> Value:
+    """The inverses of square matrices x (..., n, n), by LAPACK.
+
+    To solve equations write `solve`, which is faster and more exact. Dtypes as in `cholesky`. Raises ShapeError unless
+    x is square and, when run, NumPy's LinAlgError where a matrix is exactly singular.
+
+    >>> st.linalg.inv(st.tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    return Inv()(x)
+
+
+def det(x: Value) -> Value:
+    """The determinants (...) of square matrices (..., n, n), by LAPACK. Their gradients hold for singular ones too.
+
+    Dtypes as in `cholesky`. Raises ShapeError unless x is square.
+
+    >>> st.linalg.det(st.tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    8.0
+    """
+    return Det()(x)
+
+
+def slogdet(x: Value) -> SlogdetResult:
+    """The `sign` of the determinants of square matrices (..., n, n), and `logabsdet`, the log of their absolute values.
+
+    Of a singular matrix they are 0 and -inf. Dtypes as in `cholesky`. Raises ShapeError unless x is square; a gradient
+    raises LinAlgError where a matrix is singular.
+
+    >>> sign, logabsdet = st.linalg.slogdet(st.tensor([[0.0, 1.0], [1.0, 0.0]]))
+    >>> sign.tolist(), logabsdet.tolist()
+    (-1.0, 0.0)
+    """
+    return SlogdetResult(*items(Slogdet()(x)))
+
+
+def qr(x: Value, *, mode: str = "reduced") -> QRResult:
+    """`Q`, whose columns are orthonormal, and the upper triangular `R` with Q @ R = x, of x (..., m, n); by LAPACK.
+
+    In mode "reduced" Q is (..., m, k) and R (..., k, n), k the smaller of m and n; in mode "complete" k is m. Signs are
+    LAPACK's. Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes, OptionError for another mode.
+    Gradients hold where the first k columns of x are linearly independent; mode "complete" has none where m > n.
+
+    >>> x = st.tensor([[3.0, 1.0], [4.0, 2.0], [0.0, 5.0]])
+    >>> Q, R = st.linalg.qr(x)
+    >>> np.allclose(Q @ R, x, atol=1e-6), Q.shape, R.shape
+    (True, (3, 2), (2, 2))
+    """
+    complete = choice(mode, "mode of qr", ("reduced", "complete")) == "complete"
+    needs_matrices("qr", x)
+    m, n = x.shape[-2:]
+    if not below(m, n):
+        return QRResult(*items(Qr(complete)(x)))
+    q, r = items(Qr(False)(first(x, m)))        # the columns behind follow from q
+    return QRResult(q, concatenate([r, adjoint(q) @ cast(slice_axis(x, -1, m, n - m), q.dtype)], axis=-1))
+
+
+def lu(x: Value) -> LUResult:
+    """`P`, a permutation, `L` lower triangular with ones on its diagonal and `U` upper triangular, with P @ L @ U = x.
+
+    Of x (..., m, n), P is (..., m, m), L (..., m, k) and U (..., k, n), k the smaller of m and n. Rows are exchanged so
+    that no entry of L exceeds 1. Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes.
+
+    >>> P, L, U = st.linalg.lu(st.tensor([[1.0, 2.0], [4.0, 4.0]]))
+    >>> P.tolist(), L.tolist(), U.tolist()
+    ([[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.25, 1.0]], [[4.0, 4.0], [0.0, 1.0]])
+    """
+    y, _, rows = items(Lu()(x))
+    m, n = y.shape[-2:]
+    k = m if below(m, n) else n
+    unit = first(identity(m, y), k)
+    return LUResult(exchange(rows, y), tril(first(y, k), k=-1) + unit, slice_axis(triu(y), -2, 0, k))
+
+
+def lu_factor(x: Value) -> LUFactorResult:
+    """`LU`, which holds L below and U on and above its diagonal, and `pivots`, for `lu_solve`: of x (..., m, n).
+
+    Row k was exchanged for row pivots[..., k], one after the other, counted from 0 (SciPy's and JAX's convention;
+    PyTorch counts from 1). Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes.
+
+    >>> LU, pivots = st.linalg.lu_factor(st.tensor([[1.0, 2.0], [4.0, 4.0]]))
+    >>> LU.tolist(), pivots.tolist()
+    ([[4.0, 4.0], [0.25, 1.0]], [1, 1])
+    """
+    return LUFactorResult(*items(Lu()(x))[:2])
+
+
+def lu_solve(x: Value, pivots: Value, b: Value) -> Value:
+    """The y with a @ y = `b`, where x and `pivots` are what `lu_factor` makes of a; shapes and errors as in `solve`.
+
+    >>> a, b = st.tensor([[1.0, 2.0], [4.0, 4.0]]), st.tensor([5.0, 12.0])
+    >>> y = st.linalg.lu_solve(*st.linalg.lu_factor(a), b)
+    >>> np.allclose(a @ y, b)
+    True
+    """
+    p = exchange(Exchanged(x.shape[-1])(pivots), x)
+    y = system(SolveTriangular(True, True), x, matmul(adjoint(p), b))
+    return system(SolveTriangular(False, False), x, y)
+
+
+def eigh(x: Value, *, UPLO: str = "L") -> EighResult:
+    """`eigenvalues` (..., n), ascending, and `eigenvectors` (..., n, n), as columns, of symmetric matrices (..., n, n).
+
+    Of x the triangle that `UPLO` names is read, "L" or "U"; gradients are symmetric, as of `cholesky`, which also says
+    the dtypes. Eigenvectors have length 1, their signs are LAPACK's: gradients of what depends on such a choice mean
+    nothing. Gradients of eigenvectors hold where eigenvalues differ; parts that belong to equal ones are left out,
+    where PyTorch and JAX give NaN. Raises ShapeError unless x is square, OptionError for another UPLO and, when run,
+    NumPy's LinAlgError for NaN and infinities.
+
+    >>> w, v = st.linalg.eigh(st.tensor([[2.0, 0.0], [0.0, 1.0]]))
+    >>> w.tolist(), st.abs(v).tolist()
+    ([1.0, 2.0], [[0.0, 1.0], [1.0, 0.0]])
+    """
+    return EighResult(*items(Eigh()(whole(x, is_lower(UPLO), "eigh"))))
+
+
+def is_lower(triangle: str) -> bool:
+    """Whether the lower triangle is meant."""
+    return choice(triangle, "UPLO", ("L", "U")) == "L"
+
+
+def eigvalsh(x: Value, *, UPLO: str = "L") -> Value:
+    """The eigenvalues (..., n), ascending, of symmetric matrices x (..., n, n), of which one triangle is read.
+
+    `UPLO`, gradients and errors are those of `eigh`.
+
+    >>> st.linalg.eigvalsh(st.tensor([[2.0, 0.0], [0.0, 1.0]])).tolist()
+    [1.0, 2.0]
+    """
+    return Eigvalsh()(whole(x, is_lower(UPLO), "eigvalsh"))
+
+
+def svd(x: Value, *, full_matrices: bool = True) -> SVDResult:
+    """`U`, the singular values `S` (..., k), descending, and `Vh` with U * S @ Vh = x, of matrices x (..., m, n).
+
+    k is the smaller of m and n. U is (..., m, m) and Vh (..., n, n); without `full_matrices` U is (..., m, k) and Vh
+    (..., k, n). Signs are LAPACK's. Gradients of what depends on such a choice mean nothing; those of U and Vh hold
+    where singular values differ and none is 0, and parts that belong to equal ones are left out, where PyTorch and JAX
+    give NaN. Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes and, when run, NumPy's LinAlgError for
+    NaN and infinities.
+
+    >>> U, S, Vh = st.linalg.svd(st.tensor([[0.0, 2.0], [3.0, 0.0]]))
+    >>> S.tolist(), np.allclose(U * S @ Vh, [[0, 2], [3, 0]])
+    ([3.0, 2.0], True)
+    """
+    return SVDResult(*items(Svd(full_matrices)(x)))
+
+
+def svdvals(x: Value) -> Value:
+    """The singular values (..., k), descending, of matrices x (..., m, n), k the smaller of m and n; as of `svd`.
+
+    >>> st.linalg.svdvals(st.tensor([[0.0, 2.0], [3.0, 0.0]])).tolist()
+    [3.0, 2.0]
+    """
+    return Svdvals()(x)
+
+
+def tolerance(x: Value, rtol: Operand | None) -> Value:
+    """Which part of the largest singular value counts as zero: what was asked for, or what rounding makes of zeros."""
+    dtype = x.dtype if x.dtype.is_float else float32
+    if rtol is not None:
+        return cast(rtol, dtype) if isinstance(rtol, Value) else quantity(1, dtype) * float(rtol)
+    sizes = (quantity(n, dtype) for n in x.shape[-2:])
+    return Maximum()(*sizes) * float(np.finfo(dtype.numpy).eps)
+
+
+def pinv(x: Value, *, rtol: Operand | None = None) -> Value:
+    """The pseudo-inverses (..., n, m) of matrices x (..., m, n), by singular values.
+
+    Those up to `rtol`, a number or an array (...), times the largest one count as zero; without it max(m, n) times the
+    epsilon of the dtype. Dtypes as in `cholesky`. Gradients hold where the rank does not change. Raises ShapeError for
+    fewer than two axes and, when run, NumPy's LinAlgError for NaN and infinities.
+
+    >>> st.linalg.pinv(st.tensor([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    needs_matrices("pinv", x)
+    return Pinv()(x, tolerance(x, rtol))
+
+
+def matrix_rank(x: Value, *, rtol: Operand | None = None) -> Value:
+    """How many singular values of matrices x (..., m, n) exceed `rtol` times the largest one, as int64 (...).
+
+    `rtol` is a number or an array (...), without it max(m, n) times the epsilon of the dtype. Raises as `svd`.
+
+    >>> st.linalg.matrix_rank(st.tensor([[1.0, 2.0], [2.0, 4.0]])).tolist()
+    1
+    """
+    s = Svdvals()(x)
+    top = largest(s, axis=-1) if s.shape[-1] != 0 else sum(s, axis=-1)
+    return sum(s > expand_dims(tolerance(x, rtol) * top, (s.ndim - 1,)), axis=-1)
+
+
+def lstsq(x: Value, b: Value, *, rtol: Operand | None = None) -> LstsqResult:
+    """The y for which x @ y is nearest to `b`, the shortest of several: x (..., m, n), b (..., m, k) or (m,).
+
+    It is `solution` (..., n, k) or (n,); `residuals` are the sums of squares of b - x @ y (..., k) or (), `rank` and
+    `singular_values` those of x. Singular values up to `rtol` times the largest one count as zero, as in `pinv`, of
+    which this is the product with b. What nobody looks at is not computed. Raises ShapeError where the sizes do not
+    fit and, when run, NumPy's LinAlgError for NaN and infinities.
+
+    >>> x = st.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+    >>> y = st.linalg.lstsq(x, st.tensor([1.0, 3.0, 5.0]))
+    >>> np.allclose(y.solution, [1, 2]), y.rank.tolist()
+    (True, 2)
+    """
+    if b.ndim == 1:
+        y = lstsq(x, expand_dims(b, (1,)), rtol=rtol)
+        return y._replace(solution=y.solution[..., 0], residuals=y.residuals[..., 0])
+    needs_matrices("lstsq", x)
+    if b.ndim == 0 or not same(x.shape[-2], b.shape[-2]):
+        raise ShapeError(f"lstsq needs x.shape[-2] == b.shape[-2], got {show(x.shape)} and {show(b.shape)}",
+                         hint="A stack of vectors b (..., m) is one of matrices of one column: b[..., None].")
+    y = pinv(x, rtol=rtol) @ b
+    return LstsqResult(y, sum(square(b - x @ y), axis=-2), matrix_rank(x, rtol=rtol), svdvals(x))
+
+
+def expm(x: Value) -> Value:
+    """The exponentials of square matrices x (..., n, n), by scaling and squaring (Higham 2005), computed in float64.
+
+    Dtypes as in `cholesky`. Raises ShapeError unless x is square.
+
+    >>> st.linalg.expm(st.zeros(2, 2)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return Expm()(x)
+
+
+def matrix_power(x: Value, n: int) -> Value:
+    """The product of `n` times the same square matrix x (..., k, k); of 0 times the unit matrix, below 0 of inverses.
+
+    Raises ShapeError unless x is square and, below 0, what `inv` raises.
+
+    >>> st.linalg.matrix_power(st.tensor([[1, 1], [0, 1]]), 5).tolist()
+    [[1, 5], [0, 1]]
+    """
+    squares("matrix_power", x)
+    if n < 0:
+        return matrix_power(inv(x), -n)
+    found: Value | None = None
+    while n:
+        if n % 2:
+            found = x if found is None else found @ x
+        n //= 2
+        x = x @ x if n else x
+    return broadcast(identity(x.shape[-1], x), x.shape) if found is None else found
+
+
+def householder_product(x: Value, tau: Value) -> Value:
+    """The first n columns of the product of the reflections I - tau[k] v v.T, of x (..., m, n) and `tau` (..., k).
+
+    Each v is a column of x with a one on the diagonal and zeros above it, as LAPACK's geqrf leaves them. Raises
+    ShapeError for fewer than two axes of x.
+
+    >>> st.linalg.householder_product(st.tensor([[0.0], [1.0]]), st.tensor([1.0])).tolist()
+    [[0.0], [-1.0]]
+    """
+    needs_matrices("householder_product", x)
+    m, n = x.shape[-2:]
+    unit = broadcast(first(identity(m, x), n), x.shape)
+    reflectors, y = tril(x, k=-1) + unit, unit
+    for k in reversed(range(number_of(tau.shape[-1]))):
+        v = slice_axis(reflectors, -1, k, 1)
+        y = y - expand_dims(slice_axis(tau, -1, k, 1), (tau.ndim,)) * (v @ (adjoint(v) @ y))
+    return y
+
+
+def multi_dot(xs: Sequence[Value]) -> Value:
+    """The product of several matrices `xs` in the order that costs least; the first and the last may be vectors.
+
+    Where sizes are open they are multiplied from the left. Raises ShapeError for no matrices, and where sizes differ.
+
+    >>> x, y, z = st.ones(2, 30), st.ones(30, 3), st.ones(3)
+    >>> st.linalg.multi_dot([x, y, z]).tolist()
+    [90.0, 90.0]
+    """
+    if not xs:
+        raise ShapeError("multi_dot needs at least one matrix, got none")
+    for v in xs[1:-1]:
+        needs_matrices("multi_dot", v)
+    sizes: list[Dim] = [1 if xs[0].ndim == 1 else xs[0].shape[-2], *(v.shape[-1] for v in xs)]
+    if xs[-1].ndim == 1:
+        sizes[-1] = 1
+    return grouped(list(xs), cuts(sizes) if all(isinstance(n, int) for n in sizes) else {}, 0, len(xs))
+
+
+def cuts(n: Sequence[Any]) -> dict[tuple[int, int], int]:
+    """Where to part the product of matrices (n[0], n[1]), (n[1], n[2]), ...: for each range of them the best place."""
+    last = len(n) - 1
+    cost, best = {(k, k + 1): 0 for k in range(last)}, dict[tuple[int, int], int]()
+    for length in range(2, last + 1):
+        for i in range(last - length + 1):
+            j = i + length
+            cost[i, j], best[i, j] = min((cost[i, k] + cost[k, j] + n[i] * n[k] * n[j], k) for k in range(i + 1, j))
+    return best
+
+
+def grouped(xs: Sequence[Value], best: dict[tuple[int, int], int], i: int, j: int) -> Value:
+    """The product of the matrices i..j-1, parted where it is best, else before the last."""
+    if j - i == 1:
+        return xs[i]
+    k = best.get((i, j), j - 1)
+    return matmul(grouped(xs, best, i, k), grouped(xs, best, k, j))

@@ -7,7 +7,7 @@ from math import copysign
 from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import SIZES, axes_of, axis_of, below, bool_, broadcast_shapes, int64, number_of, same, show
+from stele.ir.types import SIZES, Type, axes_of, axis_of, below, bool_, broadcast_shapes, int64, number_of, same, show
 from stele.ops.arguments import choice, positive
 from stele.ops.elementwise.arithmetic import GreaterEqual, Select
 from stele.ops.generate import Iota
@@ -195,7 +195,7 @@ def triangle(n: Dim, m: Dim, k: int = 0) -> Value:
     return GreaterEqual()(Iota((n, m), 0, int64)() + k, Iota((n, m), 1, int64)())
 
 
-def needs_matrices(name: str, x: Value) -> None:
+def needs_matrices(name: str, x: Value | Type) -> None:
     """Raises ShapeError unless x has two axes or more."""
     if x.ndim < 2:
         raise ShapeError(f"{name} needs an array of two axes or more, got {show(x.shape)}")

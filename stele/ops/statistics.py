@@ -7,6 +7,8 @@ from collections.abc import Callable
 from stele.ir.graph import Op, Value
 from stele.ir.types import axes_of, axis_of, float32, product
 from stele.ops.elementwise.arithmetic import Equal, Select
+from stele.ops.elementwise.base import Operand
+from stele.ops.elementwise.signs import isclose
 from stele.ops.elementwise.unary import sqrt, square
 from stele.ops.generate import extent
 from stele.ops.linear import Sum, cast, kept_shape, reshape
@@ -98,6 +100,17 @@ def any(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     [True, False]
     """
     return fold(Any, x, axis, keepdims)
+
+
+def allclose(x: Operand, z: Operand, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
+    """Whether all of |x - z| <= `atol` + `rtol` * |z|, with x and z broadcast, as one bool; see `isclose`.
+
+    A NaN is close to nothing, but to a NaN with `equal_nan`.
+
+    >>> st.allclose(st.tensor([1.0, 2.0]), st.tensor([1.000001, 2.0])).tolist()
+    True
+    """
+    return all(isclose(x, z, rtol=rtol, atol=atol, equal_nan=equal_nan))
 
 
 def mean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:

@@ -73,7 +73,9 @@ def cotangents_of(results: Sequence[Value], cotangents: Sequence[Value | None], 
             if isinstance(v.op, Item):
                 if v in total:
                     (of,) = v.args
-                    parts.setdefault(of, [None] * len(of.type.items))[v.op.k] = total[v]  # type: ignore[attr-defined]
+                    found = parts.setdefault(of, [None] * len(of.type.items))  # type: ignore[attr-defined]
+                    seen = found[v.op.k]        # of one part there may be several values
+                    found[v.op.k] = total[v] if seen is None else seen + total[v]
             elif (g := parts.get(v) or total.get(v)) is not None:
                 for a, ga in zip(v.args, v.op.vjp(derivatives(wanted), g, v, *v.args)):
                     add(a, ga)

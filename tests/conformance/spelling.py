@@ -279,6 +279,68 @@ def batch_norm(x: Any, mean: Any, var: Any, weight: Any = None, bias: Any = None
     return y if bias is None else y + st.reshape(bias, shape)
 
 
+def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """PyTorch's older norm: over all axes where none are named, and of numbers along an axis of one."""
+    refuse(dtype, "dtype=")
+    if not x.ndim:
+        return st.linalg.vector_norm(x, ord=p if p != "fro" else 2)
+    if p == "nuc" or (p == "fro" and dim is not None):
+        return st.linalg.norm(x, p, dim, keepdim)
+    return st.linalg.vector_norm(x, 2 if p == "fro" else p, dim, keepdim)
+
+
+def linalg_norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    refuse(dtype, "dtype=")
+    return st.linalg.norm(x, ord, tuple(dim) if isinstance(dim, list) else dim, keepdim)
+
+
+def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    x = x if dtype is None else x.astype(kind(dtype))
+    return st.linalg.vector_norm(x, ord, dim, keepdim) if x.ndim else st.linalg.vector_norm(x, ord)
+
+
+def pinv(x: Any, z: Any = None, rtol: Any = None) -> Any:
+    """Of a matrix, or of the product of two that its variant for singular ones takes."""
+    return st.linalg.pinv(x if z is None else x @ z.mT, rtol=rtol)
+
+
+def matrix_rank(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+    """An absolute tolerance is the same part of the largest singular value."""
+    if atol is None or not builtins.min(x.shape[-2:]):
+        return st.linalg.matrix_rank(x, rtol=rtol)
+    part = atol / st.max(st.linalg.svdvals(x), axis=-1)
+    return st.linalg.matrix_rank(x, rtol=part if rtol is None else st.maximum(part, rtol))
+
+
+def lstsq(x: Any, b: Any, driver: str) -> Any:
+    """PyTorch's drivers leave out what they do not compute."""
+    y, nothing = st.linalg.lstsq(x, b), st.zeros(0)
+    has_rank, has_values = driver != "gels", driver in ("gelss", "gelsd")
+    return (y.solution, y.residuals if x.shape[-2] > x.shape[-1] and driver != "gelsy" else nothing,
+            y.rank if has_rank else nothing.astype("int64"), y.singular_values if has_values else nothing)
+
+
+def solve(x: Any, b: Any) -> Any:
+    """A stack of vectors is known by its shape."""
+    if b.ndim == x.ndim - 1 and b.shape == x.shape[:-1]:
+        return st.linalg.solve(x, b[..., None])[..., 0]
+    return st.linalg.solve(x, b)
+
+
+def tensordot(x: Any, z: Any, dims: Any = 2) -> Any:
+    """Axes of length 1 repeat."""
+    if isinstance(dims, list | tuple):
+        sizes = list(x.shape)
+        for i, j in zip(*dims):
+            sizes[i] = builtins.max(sizes[i], z.shape[j])
+        x = st.broadcast_to(x, sizes)
+    return st.tensordot(x, z, axes=dims)
+
+
+def qr(x: Any, mode: str = "reduced") -> Any:
+    return (st.zeros(0), st.linalg.qr(x).R) if mode == "r" else st.linalg.qr(x, mode)
+
+
 # fmt: off
 SPELLED: dict[str, Call] = {
     **{f.__name__: f for f in (st.ceil, st.cos, st.cosh, st.exp, st.expm1, st.floor, st.log, st.log1p, st.sin,
@@ -307,14 +369,23 @@ SPELLED: dict[str, Call] = {
                            **{n: v for n, v in k.items() if n in ("dim", "keepdim")})),
     "softmax": along(st.softmax), "log_softmax": along(st.log_softmax),
     "nn.functional.softmin": along(lambda x, axis: st.softmax(-x, axis=axis)),
-    "trace": lambda x: (x * st.eye(*x.shape, dtype=x.dtype)).sum(),
+    "trace": st.linalg.trace, "tensordot": tensordot,
+    "diagonal": lambda x, offset=0, dim1=0, dim2=1: st.linalg.diagonal(moved(x, (dim1, dim2), (-2, -1)), offset),
     # products
     "mm": st.matmul, "bmm": st.matmul, "mv": st.matmul, "dot": st.matmul, "vdot": st.matmul,
     "inner": lambda x, z: x * z if not x.ndim or not z.ndim else x @ (z.mT if z.ndim > 1 else z),
-    "outer": lambda x, z: st.reshape(x, (-1, 1)) * z, "linalg.vecdot": lambda x, z, dim=-1: (x * z).sum(axis=dim),
+    "outer": st.linalg.outer, "kron": st.linalg.kron, "linalg.vecdot": st.vecdot,
+    "cross": lambda x, z, dim=-1: st.linalg.cross(x, z, dim), "norm": norm, "linalg.norm": linalg_norm,
+    "linalg.vector_norm": vector_norm, "linalg.matrix_norm": st.linalg.matrix_norm,
+    "linalg.cholesky": st.linalg.cholesky, "linalg.inv": st.linalg.inv, "linalg.det": st.linalg.det,
+    "linalg.slogdet": st.linalg.slogdet, "linalg.qr": qr,
+    "linalg.solve": solve, "linalg.solve_triangular": st.linalg.solve_triangular,
+    "linalg.eigh": st.linalg.eigh, "linalg.eigvalsh": st.linalg.eigvalsh,
+    "linalg.svd": st.linalg.svd, "linalg.svdvals": st.linalg.svdvals, "linalg.pinv": pinv, "linalg.lstsq": lstsq,
+    "linalg.matrix_rank": matrix_rank, "linalg.matrix_power": st.linalg.matrix_power,
     "addmm": lambda c, x, z, alpha=1, beta=1: c * beta + (x @ z) * alpha,
     "baddbmm": lambda c, x, z, alpha=1, beta=1: c * beta + (x @ z) * alpha,
-    "linalg.multi_dot": lambda xs: xs[0] if len(xs) == 1 else SPELLED["linalg.multi_dot"]([xs[0] @ xs[1], *xs[2:]]),
+    "linalg.multi_dot": st.linalg.multi_dot,
     "nn.functional.linear": linear, "nn.functional.conv2d": conv2d, "nn.functional.conv1d": conv1d,
     "nn.functional.max_pool2d": pool(st.max_pool2d), "nn.functional.avg_pool2d": pool(st.avg_pool2d),
     "nn.functional.scaled_dot_product_attention": attention,
@@ -360,6 +431,8 @@ SPELLED: dict[str, Call] = {
     "zeros_like": like(st.zeros_like), "ones_like": like(st.ones_like), "full_like": like(st.full_like),
 }
 # Samples, by op and number, in which PyTorch is not the truth.
-CONVENTIONS = {("nn.functional.layer_norm", 2): "one element is 0 when normalised: PyTorch's is off by a rounding"}
-LIMITED = {"nn.functional.pad": ("constant",)}   # variants that have words; the others have none
+CONVENTIONS = {("nn.functional.layer_norm", 2): "one element is 0 when normalised: PyTorch's is off by a rounding",
+               ("linalg.svd", 200): "columns of U beyond the singular values turn with the others: PyTorch leaves them"}
+# Variants that have words, where others have none.
+LIMITED = {"nn.functional.pad": ("constant",), "linalg.lstsq": ("",), "linalg.pinv": ("", "singular")}
 # fmt: on

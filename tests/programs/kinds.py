@@ -12,7 +12,7 @@ import stele as st
 from stele.ir.types import DType, summed_in
 from stele.ir.types import dtype as type_named
 from tests.host_ops import ordered, running
-from tests.programs import moves, reductions, windows
+from tests.programs import matrices, moves, reductions, windows
 from tests.programs.numbers import BOOL, F32, I64, Array, common, wide
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def tripled(g: Growth, x: str) -> Made:
 
 def bounded(g: Growth, x: str) -> Made:
     low, high = sorted(g.integer(-2, 3) if g.dtype(x).kind == "i" else g.integer(0, 3) for _ in range(2))
-    return (x,), g.choose([{"low": low, "high": high}, {"low": low}, {"high": high}])
+    return (x,), g.choose([{"min": low, "max": high}, {"min": low}, {"max": high}])
 
 
 def shifted(g: Growth, x: str) -> Made:
@@ -120,7 +120,7 @@ def power(x: Array, z: Any) -> Array:
     return np.sqrt(x) if z == 0.5 else 1 / np.sqrt(x) if z == -0.5 else np.power(x, z)
 
 
-def clip(x: Array, low: Any = None, high: Any = None) -> Array: return np.clip(x, low, high)
+def clip(x: Array, min: Any = None, max: Any = None) -> Array: return np.clip(x, min, max)
 def elu(x: Array) -> Array: return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
 
 
@@ -141,6 +141,10 @@ ELEMENTWISE = (
     floats("sigmoid", sigmoid, weight=2.0), floats("log_sigmoid", lambda x: -np.logaddexp(x.dtype.type(0), -x)),
     floats("softplus", lambda x: np.logaddexp(x.dtype.type(0), x)), floats("erf", elementwise(math.erf)),
     floats("erfc", elementwise(math.erfc)),
+    *(floats(name, getattr(np, of), weight=0.3) for name, of in (
+        ("asin", "arcsin"), ("acos", "arccos"), ("asinh", "arcsinh"), ("acosh", "arccosh"), ("atanh", "arctanh"),
+        ("log2", "log2"), ("log10", "log10"), ("exp2", "exp2"), ("cbrt", "cbrt"))),
+    floats("signbit", np.signbit, noise="exact", domain="f", result=truth, smooth=False),
     floats("gelu", gelu, domain="f", noise="tail"), floats("silu", lambda x: x * sigmoid(x), domain="f"),
     floats("elu", elu, noise="rounded"), floats("leaky_relu", lambda x: np.where(x >= 0, x, x * 0.01)),
     floats("floor", np.floor, noise="exact", domain="f", smooth=False),
@@ -160,6 +164,10 @@ ELEMENTWISE = (
     binary("subtract", np.subtract, domain="iuf", noise="rounded", weight=4.0),
     binary("multiply", np.multiply, domain="iuf", noise="rounded", weight=5.0),
     binary("divide", np.divide, operands="float", noise="rounded"),
+    binary("logaddexp", np.logaddexp, operands="float", noise="rounded", weight=0.5),
+    binary("hypot", np.hypot, operands="float", noise="rounded", weight=0.5),
+    binary("fmax", np.fmax, domain="iuf", weight=0.3), binary("fmin", np.fmin, domain="iuf", weight=0.3),
+    binary("fmod", np.fmod, domain="iu", smooth=False, weight=0.5),
     binary("maximum", np.maximum, domain="iuf"), binary("minimum", np.minimum, domain="iuf"),
     binary("floor_divide", np.floor_divide, domain="iu", smooth=False),
     binary("remainder", np.remainder, domain="iu", smooth=False),
@@ -237,15 +245,20 @@ MOVES = (
     Kind("one_hot", st.one_hot, moves.one_hot_of, moves.one_hot, INT, operands="own", result=named, smooth=False),
 )
 
-def solve(x: Any, z: Any) -> Any:
-    """Of matrices that are far from singular."""
-    n = x.shape[-1]
-    return st.linalg.solve(st.tanh(x) + st.eye(n, dtype=x.dtype) * (2 * st.maximum(n, 1)).astype(x.dtype), z)
-
+LINEAR = (
+    Kind("solve", lambda x, z: st.linalg.solve(matrices.dominant(x), z), matrices.solve, matrices.system, "f",
+         noise="coarse", weight=2.0),
+    Kind("solve_triangular", lambda x, z: st.linalg.solve_triangular(matrices.dominant(x), z, upper=False),
+         matrices.triangular, matrices.system, "f", noise="coarse"),
+    Kind("inv", lambda x: st.linalg.inv(matrices.dominant(x)), matrices.inv, matrices.square, "f", noise="coarse"),
+    Kind("slogdet", lambda x: st.linalg.slogdet(matrices.dominant(x)).logabsdet, matrices.slogdet, matrices.square, "f",
+         noise="coarse"),
+    Kind("cholesky", lambda x: st.linalg.cholesky(matrices.definite(x)), matrices.cholesky, matrices.square, "f",
+         noise="coarse"),
+)
 
 WINDOWS = (
     Kind("matmul", st.matmul, np.matmul, windows.product, "iuf", noise="coarse", weight=4.0),
-    Kind("solve", solve, windows.solve, windows.system, "f", noise="coarse", weight=2.0),
     Kind("conv2d", st.conv2d, windows.convolved, windows.convolution(2), "f", noise="coarse", weight=3.0),
     Kind("convolution", lambda x, w, **moves: getattr(st, f"conv{x.ndim - 2}d")(x, w, **moves), windows.convolved,
          windows.convolution(1, 3), "f", noise="coarse", weight=3.0),
@@ -301,7 +314,7 @@ IN_PLACE = (
 )
 WRITES = frozenset(k.name for k in IN_PLACE) - {"alias"}
 
-ALL = (*ELEMENTWISE, *REDUCTIONS, *MOVES, *WINDOWS, *HOST, *IN_PLACE)
+ALL = (*ELEMENTWISE, *REDUCTIONS, *MOVES, *LINEAR, *WINDOWS, *HOST, *IN_PLACE)
 KINDS = {k.name: k for k in ALL}
 
 # Steps one behind the other that rewrites look for; a number is the second operand of the step before it.

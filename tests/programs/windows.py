@@ -30,33 +30,6 @@ def product(g: Growth, x: str) -> Any:
     return (x, g.choose(found)), {}
 
 
-def system(g: Growth, x: str) -> Any:
-    """Square matrices, which the kind makes ones that are far from singular, and right sides for them."""
-    a = g.shape(x)
-    g.need(len(a) > 1 and a[-1] == a[-2] and g.dtype(x).bits > 16)
-    (_, z), _ = product(g, x)
-    g.need(g.ndim(z) == 1 or g.shape(z)[-2] == a[-1])
-    return (x, z), {}
-
-
-def dominant(x: Array) -> Array:
-    n = x.shape[-1]
-    return np.tanh(x) + np.eye(n, dtype=x.dtype) * x.dtype.type(2 * max(n, 1))
-
-
-def solve(x: Array, z: Array) -> Array:
-    """NumPy solves in float64 at most: what is left over is solved for again, which such systems bear."""
-    if z.ndim == 1:
-        return solve(x, z[:, None])[..., 0]
-    a = dominant(x)
-    narrow = a.astype(np.float64)
-    y = np.linalg.solve(narrow, z.astype(np.float64)).astype(a.dtype)
-    for _ in range(2):
-        rest = z - a @ y
-        y = y + np.linalg.solve(narrow, np.where(np.isfinite(rest), rest, 0).astype(np.float64))
-    return y
-
-
 def sides(g: Growth, kernel: tuple[int, ...], most: int = 3) -> Any:
     """Padding as users write it: a number, one for each axis, or for each side; below the window where it must be."""
     low = [min(most, k - 1) for k in kernel]

@@ -11,7 +11,7 @@ from stele.backend.llvm.nest import splat, suffix, vector
 from stele.errors import DTypeError
 from stele.ir.scalars import Number, Scalars
 from stele.ir.types import DTYPES, DType, bool_, float16, float32, int64, uint32
-from stele.kernel.approx import Approximations
+from stele.kernel.functions import Functions
 from stele.kernel.vocabulary import Element, Operand, result_dtype
 
 Scalar = Element[ir.Value]
@@ -27,7 +27,7 @@ COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 INTRINSIC = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "roundeven", "abs": "fabs"}
 
 
-class LLVMScalars(Approximations[ir.Value]):
+class LLVMScalars(Functions[ir.Value]):
     """Builds at the builder's position; elements are `<lanes x T>`, or plain T when lanes is 1 or the value is uniform.
 
     bool lives in registers as i1, float16 and bfloat16 as their bits in i16. `fma` says whether the target has it:

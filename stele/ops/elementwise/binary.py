@@ -73,7 +73,8 @@ def whole_power(s: Scalars[S], x: S, z: S) -> S:
 class FloorDivide(Binary):
     """The quotient x / z rounded down to a whole number, as Python's //; shapes and dtypes meet as in `add`.
 
-    Integers stay integers, and are 0 where z is 0 (NumPy's rule). The derivative is 0. Raises DTypeError for two bools.
+    Integers stay integers, and are 0 where z is 0 (NumPy's rule); an infinity over a number stays one (the array API
+    standard's rule, where NumPy has NaN). The derivative is 0. Raises DTypeError for two bools.
 
     >>> st.floor_divide(st.tensor([7, -7, 7]), st.tensor([2, 2, 0])).tolist()
     [3, -4, 0]
@@ -82,7 +83,10 @@ class FloorDivide(Binary):
     samples: ClassVar[tuple[float, float]] = (0.5, 5)
     of_bool: ClassVar[bool] = False
 
-    def reference(self, *x: Array) -> Array: return np.floor_divide(x[0], x[1])
+    def reference(self, *x: Array) -> Array:
+        y = np.floor_divide(x[0], x[1])
+        return np.where(np.isinf(x[0]), x[0] / x[1], y).astype(y.dtype) if floats(x) else y
+
     def scalar(self, s: Scalars[S], *x: S) -> S: return (s.quotient if x[0].dtype.is_float else s.idiv)(x[0], x[1])
 
 
@@ -139,21 +143,39 @@ class Bits(Binary):
 
 
 class And(Bits):
-    """Bits that both have."""
+    """The bits that both x and z have, of one bool or integer dtype: x & z. Shapes and dtypes meet as in `add`.
+
+    Raises DTypeError for floats.
+
+    >>> st.bitwise_and(st.tensor([12, 5]), 10).tolist()
+    [8, 0]
+    """
 
     def reference(self, *x: Array) -> Array: return np.bitwise_and(x[0], x[1])
     def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] & x[1]
 
 
 class Or(Bits):
-    """Bits that either has."""
+    """The bits that x or z has, of one bool or integer dtype: x | z. Shapes and dtypes meet as in `add`.
+
+    Raises DTypeError for floats.
+
+    >>> st.bitwise_or(st.tensor([12, 5]), 10).tolist()
+    [14, 15]
+    """
 
     def reference(self, *x: Array) -> Array: return np.bitwise_or(x[0], x[1])
     def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] | x[1]
 
 
 class Xor(Bits):
-    """Bits that differ."""
+    """The bits that one of x and z has and the other has not: x ^ z. Shapes and dtypes meet as in `add`.
+
+    Raises DTypeError for floats.
+
+    >>> st.bitwise_xor(st.tensor([12, 5]), 10).tolist()
+    [6, 15]
+    """
 
     def reference(self, *x: Array) -> Array: return np.bitwise_xor(x[0], x[1])
     def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] ^ x[1]
@@ -171,14 +193,26 @@ class Shift(Bits):
 
 
 class ShiftLeft(Shift):
-    """x * 2**z, wrapping."""
+    """The integer x * 2**z, whose bits move to the left by z places; those that leave the dtype are lost: x << z.
+
+    A shift by the width of the dtype or more leaves 0. Raises DTypeError for floats and bools.
+
+    >>> st.bitwise_left_shift(st.tensor([1, -3]), 4).tolist()
+    [16, -48]
+    """
 
     def reference(self, *x: Array) -> Array: return np.left_shift(x[0], x[1])
     def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] << x[1]
 
 
 class ShiftRight(Shift):
-    """x / 2**z rounded down; unsigned dtypes shift zeros in."""
+    """The integer x / 2**z rounded down, whose bits move to the right by z places: x >> z.
+
+    Signed dtypes keep their sign, unsigned ones shift zeros in. Raises DTypeError for floats and bools.
+
+    >>> st.bitwise_right_shift(st.tensor([17, -3]), 1).tolist()
+    [8, -2]
+    """
 
     def reference(self, *x: Array) -> Array: return np.right_shift(x[0], x[1])
     def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] >> x[1]
@@ -202,8 +236,8 @@ remainder     = function(Remainder(), "remainder")
 bitwise_and   = function(And(), "bitwise_and")
 bitwise_or    = function(Or(), "bitwise_or")
 bitwise_xor   = function(Xor(), "bitwise_xor")
-shift_left    = function(ShiftLeft(), "shift_left")
-shift_right   = function(ShiftRight(), "shift_right")
+shift_left    = function(ShiftLeft(), "bitwise_left_shift")
+shift_right   = function(ShiftRight(), "bitwise_right_shift")
 
 POWERS: dict[float, Callable[[Value], Value]] = {
     0.5: sqrt, -0.5: rsqrt, 1: lambda x: x, 2: square, 3: lambda x: square(x) * x, -1: reciprocal,
@@ -255,22 +289,22 @@ def where(condition: Operand, x: Operand | None = None, z: Operand | None = None
     return Select()(condition, x, z)
 
 
-def clip(x: Value, *, low: Operand | None = None, high: Operand | None = None) -> Value:
-    """The elements of x held between `low` and `high`, numbers or arrays; None, the default, bounds nothing.
+def clip(x: Value, *, min: Operand | None = None, max: Operand | None = None) -> Value:
+    """The elements of x held between `min` and `max`, numbers or arrays; None, the default, bounds nothing.
 
-    high where low > high, NaN where x is NaN (NumPy's rules). The derivative is 1 from bound to bound, both included,
-    as in PyTorch. Of integers, a low below their dtype and a high above it bound nothing, and a float bound makes
+    max where min > max, NaN where x is NaN (NumPy's rules). The derivative is 1 from bound to bound, both included,
+    as in PyTorch. Of integers, a min below their dtype and a max above it bound nothing, and a float bound makes
     float32.
 
     >>> st.clip(st.tensor([-2.0, 0.5, 9.0]), 0, 1).tolist()
     [0.0, 0.5, 1.0]
-    >>> st.clip(st.tensor([1, 5, 9]), low=4).tolist()
+    >>> st.clip(st.tensor([1, 5, 9]), min=4).tolist()
     [4, 5, 9]
     """
-    if low is not None and not (is_whole(x, low) and low <= lowest(x.dtype)):
-        x = AtLeast()(x, low)
-    if high is not None and not (is_whole(x, high) and high >= highest(x.dtype)):
-        x = AtMost()(x, high)
+    if min is not None and not (is_whole(x, min) and min <= lowest(x.dtype)):
+        x = AtLeast()(x, min)
+    if max is not None and not (is_whole(x, max) and max >= highest(x.dtype)):
+        x = AtMost()(x, max)
     return x
 
 

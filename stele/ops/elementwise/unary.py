@@ -158,7 +158,7 @@ class Tan(FloatUnary):
     of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (-1.3, 1.3)
     def reference(self, *x: Array) -> Array: return np.tan(x[0])
-    def scalar(self, s: Scalars[S], *x: S) -> S: return s.sin(x[0]) / s.cos(x[0])
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.tan(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return y * y + 1,
 
 
@@ -202,13 +202,7 @@ class Sinh(FloatUnary):
     of_complex: ClassVar[bool] = True
 
     def reference(self, *x: Array) -> Array: return np.sinh(x[0])
-
-    def scalar(self, s: Scalars[S], *x: S) -> S:
-        far, near, scale = halved(s, x[0])
-        e = s.expm1(near)
-        y = s.select(far, e * scale, (e + e / (e + 1)) * 0.5)
-        return s.select(x[0] > 0, y, s.select(x[0] < 0, -y, x[0]))
-
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.sinh(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return cosh(x[0]),
 
 
@@ -226,22 +220,8 @@ class Cosh(FloatUnary):
 
     def reference(self, *x: Array) -> Array: return np.cosh(x[0])
 
-    def scalar(self, s: Scalars[S], *x: S) -> S:
-        far, near, scale = halved(s, x[0])
-        e = s.exp(near)
-        return s.select(far, e * scale, (e + 1 / e) * 0.5)
-
+    def scalar(self, s: Scalars[S], *x: S) -> S: return s.cosh(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return sinh(x[0]),
-
-
-def halved(s: Scalars[S], x: S) -> tuple[S, S, float]:
-    """Whether |x| is so large that exp(-|x|) does not count; then |x| - 3/4, else |x|; and exp(3/4) / 2.
-
-    Half of exp(|x|) is finite where exp(|x|) is not; |x| - 3/4 is exact, and |x| - log(2) would not be.
-    """
-    a = abs(x)
-    far = a > 40
-    return far, s.select(far, a - 0.75, a), math.exp(0.75) / 2
 
 
 class Sigmoid(FloatUnary):
@@ -489,7 +469,11 @@ class IsFinite(Test):
 
 
 class Not(Unary):
-    """Every bit of a bool or an integer turned over."""
+    """Every bit of a bool or an integer turned over: ~x. Raises DTypeError for floats.
+
+    >>> st.bitwise_invert(st.tensor([0, 5])).tolist(), (~st.tensor([True, False])).tolist()
+    ([-1, -6], [False, True])
+    """
 
     of_float: ClassVar[bool] = False
 
@@ -543,7 +527,7 @@ trunc         = function(Trunc())
 isnan         = function(IsNan())
 isinf         = function(IsInf())
 isfinite      = function(IsFinite())
-invert        = function(Not(), "invert")
+invert        = function(Not(), "bitwise_invert")
 stop_gradient = function(StopGradient(), "stop_gradient")
 
 

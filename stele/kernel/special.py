@@ -1,0 +1,256 @@
+"""Special functions in float64, said to a builder `s`; float32 goes through float64 and is rounded once.
+
+Formulas are those of the Digital Library of Mathematical Functions (dlmf.nist.gov), by number; the polynomials between
+their ends are fitted by tools/make_polynomials.py.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from stele.ir.types import float64
+from stele.kernel import tables
+from stele.kernel.elementary import product_rest, tan_near
+from stele.kernel.formats import FORMATS
+from stele.kernel.power import log_parts
+from stele.ops.elementwise.references import bernoulli, cotangents
+
+INF = math.inf
+ROOT_HALF = math.sqrt(0.5)
+STEPS = 12           # terms of a zeta function that are summed before the rest is an integral
+
+
+def wide(s: Any, f: Callable[..., Any], *x: Any) -> Any:
+    """f in float64, rounded to the dtype of x."""
+    x = s.meet(*x)
+    return s.cast(f(s, *(s.cast(v, float64) for v in x)), x[0].dtype)
+
+
+def sinpi(s: Any, x: Any) -> Any:
+    """sin(pi x): pi times what is left of x after whole numbers, in two parts."""
+    n = s.round(x)
+    half = n * 0.5
+    r = x - n
+    pi, pi_rest = (2 * part for part in tables.HALF_PI[64][:2])
+    angle = r * pi
+    rest = product_rest(s, r, s.constant(pi, float64), angle) + r * pi_rest
+    y = s.sin_near(angle, s.bitcast(angle * 0, FORMATS[64].integer) & 0, FORMATS[64])
+    y = s.fma(rest, 1 - angle * angle * 0.5, y)
+    return s.select(s.ne(s.trunc(half), half), -y, y)
+
+
+def tanpi(s: Any, x: Any) -> Any:
+    """tan(pi x), with its sign and its poles, for |x| < 2**50."""
+    t = x + x + FORMATS[64].magic
+    r = x - (t - FORMATS[64].magic) * 0.5
+    pi, pi_rest = (2 * part for part in tables.HALF_PI[64][:2])
+    angle = r * pi
+    rest = product_rest(s, r, s.constant(pi, float64), angle) + r * pi_rest
+    return tan_near(s, angle, rest, s.bitcast(t, FORMATS[64].integer))
+
+
+def sinc(s: Any, x: Any) -> Any:
+    """sin(pi x) / (pi x), 1 at 0 and 0 at infinities."""
+    y = sinpi(s, x) / (x * math.pi)
+    return s.select(s.eq(x, 0), 1.0, s.select(s.eq(abs(x), INF), 0.0, y))
+
+
+def lgamma(s: Any, x: Any) -> Any:
+    """log|gamma(x)|: a polynomial on [1, 2] and on [2, 4], Stirling's series (5.11.1) from 4, one step (5.5.1) below 1.
+
+    Below 0 by reflection (5.5.3): near the zeros between two whole numbers the error is one of log(pi / sin), not of
+    the result.
+    """
+    a = abs(x)
+    u = s.select(a < 1, a, a - 1)
+    low = u * (u - 1) * s.polynomial(s.min(u, 1.0), tables.LGAMMA_1[64])
+    middle = (a - 2) * s.polynomial(s.min(a, 4.0) - 2, tables.LGAMMA_2[64])
+    y = s.select(a < 2, s.select(a < 1, low - s.log(a), low), s.select(a < 4, middle, stirling(s, s.max(a, 4.0))))
+    mirrored = s.select(a < 1e-17, -s.log(a), math.log(math.pi) - s.log(a * abs(sinpi(s, a))) - y)
+    return s.select(s.eq(a, INF), INF, s.select(x < 0, mirrored, y))
+
+
+def stirling(s: Any, x: Any) -> Any:
+    """(x - 1/2) (log(x) - 1) + log(2 pi)/2 - 1/2 + c(x)/x, the product in two parts."""
+    high, low = log_parts(s, x)
+    factor = x - 0.5
+    less = high - 1
+    rest = (high - (less + 1)) + low
+    product = factor * less
+    last = product_rest(s, factor, less, product) + factor * rest
+    r = 1 / x
+    y = product + (last + s.fma(s.polynomial(r * r, tables.STIRLING[64]), r, (math.log(2 * math.pi) - 1) / 2))
+    return s.select(s.eq(product, INF), product, y)
+
+
+def digamma(s: Any, x: Any) -> Any:
+    """The derivative of lgamma: (x - root) P(x) on [1, 2], log(x) - h(x)/x above, one step (5.5.2) below.
+
+    Below 0 by reflection (5.5.4): near its zeros there the error is one of pi / tan, not of the result.
+    """
+    a = abs(x)
+    u = s.min(s.select(a < 1, a, a - 1), 1.0)
+    root, root_rest = tables.DIGAMMA_ROOT[64]
+    near = ((u - root) - root_rest) * s.polynomial(u, tables.DIGAMMA_1[64])
+    far = s.log(a) - s.polynomial(1 - 8 / (a + 4), tables.DIGAMMA_2[64]) / a
+    is_small = a < 1
+    y = s.select(a < 2, near, far)                                    # psi(1 + a) where a is small
+    positive = s.select(is_small, y - 1 / a, y)
+    tangent = tanpi(s, a)
+    mirrored = s.select(is_small, y, y + 1 / a) + math.pi / tangent
+    mirrored = s.select(s.eq(tangent, 0) & (a > 0) | (a > 2.0**50), math.nan, mirrored)
+    return s.select(s.bitcast(x, FORMATS[64].integer) < 0, mirrored, positive)
+
+
+def zeta(s: Any, x: Any, q: Any) -> Any:
+    """The sum of (q + k)**-x over k >= 0: some terms, and the rest by Euler and Maclaurin (25.11.5)."""
+    end, last = q + STEPS, shifted(s, x, q, STEPS)
+    r = 1 / end
+    series, factor = s.constant(0.0, float64), x * r
+    for k, b in enumerate(bernoulli(STEPS)):
+        series = series + factor * b
+        factor = factor * (x + (2 * k + 1)) * (x + (2 * k + 2)) * (r * r)
+    rest = last * (end / (x - 1) + 0.5 + s.select(series < INF, series, 0.0))
+    y = s.select(s.eq(last, 0), 0.0, rest)
+    for k in reversed(range(STEPS)):
+        y = y + shifted(s, x, q, k)
+    y = s.select((x < 1) | (q < 0) | s.ne(x, x) | s.ne(q, q), math.nan, y)
+    return s.select(s.eq(x, 1) | (s.eq(q, 0) & (x > 1)), INF, y)
+
+
+def shifted(s: Any, x: Any, q: Any, k: int) -> Any:
+    """(q + k)**-x, where the rounding of the sum does not count x times."""
+    end = q + k
+    y = s.pow(end, -x)
+    lost = (q - (end - k)) * x / end
+    return s.select(abs(lost) < 1, s.fma(-y, lost, y), y) if k else y
+
+
+def polygamma(s: Any, x: Any, n: int) -> Any:
+    """Derivative number n >= 1 of digamma: (-1)**(n+1) n! zeta(n + 1, x) (5.15.1), below 0 by reflection (5.15.6)."""
+    sign, scale = (-1.0) ** (n + 1), float(math.factorial(n))
+    at = s.select(x < 0, 1 - x, x)
+    y = powers(s, at, n + 1) * (sign * scale)
+    angle = 1 / tanpi(s, x)
+    mirrored = s.polynomial(angle, cotangents(n)) * -(math.pi ** (n + 1)) - y * sign
+    return s.select(x < 0, mirrored, y)
+
+
+def powers(s: Any, q: Any, n: int) -> Any:
+    """zeta(n, q) for a whole n >= 2."""
+    steps = STEPS + n
+    is_far = q >= steps
+    end = s.select(is_far, q, q + steps)
+    r = 1 / end
+    square, factor, series = r * r, float(n), s.constant(0.0, float64)
+    terms: list[float] = []
+    for k, b in enumerate(bernoulli(STEPS)):
+        terms.append(factor * b)
+        factor *= (n + 2 * k + 1) * (n + 2 * k + 2)
+    for term in reversed(terms):
+        series = s.fma(series, square, term)
+    y = (end * (1 / (n - 1)) + 0.5 + series * r) / raised(end, n)
+    y = s.select(end < INF, y, 0.0)
+    for k in reversed(range(steps)):
+        y = s.select(is_far, y, y + 1 / raised(q + k, n))
+    return y
+
+
+def raised(x: Any, n: int) -> Any:
+    """x**n for a whole n >= 1, by squares."""
+    y = x
+    for bit in f"{n:b}"[1:]:
+        y = y * y * x if bit == "1" else y * y
+    return y
+
+
+def i0e(s: Any, x: Any) -> Any:
+    """exp(-a) I0(a) of a = |x|: a polynomial in a**2 (10.25.2) up to 8, beyond sqrt(1/a) times one in 1/a (10.40.1)."""
+    near, far = bessel(s, abs(x), tables.I0_NEAR[64], tables.I0_FAR[64])
+    return s.select(abs(x) <= 8, near * s.exp(-s.min(abs(x), 8.0)), far)
+
+
+def i1e(s: Any, x: Any) -> Any:
+    """exp(-a) I1(a) of a = |x|, with the sign of x."""
+    near, far = bessel(s, abs(x), tables.I1_NEAR[64], tables.I1_FAR[64])
+    a = s.min(abs(x), 8.0)
+    return s.with_sign(s.select(abs(x) <= 8, near * (a * 0.5) * s.exp(-a), far), x)
+
+
+def i0(s: Any, x: Any) -> Any:
+    """I0(x)."""
+    near, far = bessel(s, abs(x), tables.I0_NEAR[64], tables.I0_FAR[64])
+    return s.select(abs(x) <= 8, near, grown(s, far, abs(x)))
+
+
+def i1(s: Any, x: Any) -> Any:
+    """I1(x)."""
+    near, far = bessel(s, abs(x), tables.I1_NEAR[64], tables.I1_FAR[64])
+    return s.with_sign(s.select(abs(x) <= 8, near * (abs(x) * 0.5), grown(s, far, abs(x))), x)
+
+
+def bessel(s: Any, a: Any, near: tuple[float, ...], far: tuple[float, ...]) -> tuple[Any, Any]:
+    """What is fitted up to 8, and beyond, where exp(-a) is in it."""
+    t = s.min(a, 8.0) * 0.5
+    b = s.max(a, 8.0)
+    return s.polynomial(t * t, near), s.polynomial(16 / b - 1, far) / s.sqrt(b)
+
+
+def grown(s: Any, y: Any, a: Any) -> Any:
+    """y exp(a), finite where exp(a) alone is not: a - 4.5 is exact."""
+    return s.select(s.eq(a, INF), INF, y * math.exp(4.5) * s.exp(a - 4.5))
+
+
+def erfinv(s: Any, x: Any) -> Any:
+    """The number whose erf is x."""
+    return s.with_sign(inverse(s, abs(x), 1 - abs(x)), x)
+
+
+def ndtri(s: Any, p: Any) -> Any:
+    """The number below which a standard normal one is with probability p."""
+    is_left = p < 0.5
+    q = s.select(is_left, p, 1 - p)
+    y = inverse(s, (0.5 - q) * 2, q + q) * math.sqrt(2)
+    return s.select(is_left, -y, y)
+
+
+def inverse(s: Any, x: Any, q: Any) -> Any:
+    """The inverse of erf at x = 1 - q >= 0: polynomials in w = -log(1 - x**2) and in its root (after Giles, 2012)."""
+    w = -s.log(q * (2 - q))
+    near = x * s.polynomial(s.min(w, 5.0) - 2.5, tables.ERFINV_NEAR[64])
+    root = s.sqrt(s.max(w, 5.0))
+    far = s.polynomial(1 - 8 / (s.min(root, 6.5) + 4), tables.ERFINV_FAR[64])
+    end = s.polynomial(1 - 26 / (root + 13), tables.ERFINV_END[64])
+    y = s.select(w <= 5, near, root * s.select(root <= 6.5, far, end))
+    return s.select(s.eq(q, 0), INF, s.select((q > 0) & (q <= 1), y, math.nan))
+
+
+def erfcx(s: Any, x: Any) -> Any:
+    """exp(x**2) erfc(x): the polynomial of erfc from 1/2 on, 1/(x sqrt(pi)) and six terms more (7.12.1) from 27."""
+    a = abs(x)
+    b = s.min(a, 27.0)
+    fitted = s.polynomial((b - 2) / (b + 2), tables.ERFCX[64]) / (b + b + 1)
+    far = s.polynomial((0.5 / a) / a, (1.0, -1.0, 3.0, -15.0, 105.0, -945.0, 10395.0)) / (a * math.sqrt(math.pi))
+    far = s.select(a > 27, far, fitted)
+    square = x * x
+    e = s.exp(square)
+    e = s.select(e < INF, s.fma(e, product_rest(s, x, x, square), e), e)
+    return s.select(x > 0.5, far, s.select(x < -0.5, e + e - far, e * s.erfc(x)))
+
+
+def ndtr(s: Any, x: Any) -> Any:
+    """The probability that a standard normal number is below x: exp(-x**2/2) of x**2 in two parts on the left."""
+    a = s.min(abs(x), 40.0)
+    square = a * a
+    e = s.exp(square * -0.5)
+    tail = s.fma(e, product_rest(s, a, a, square) * -0.5, e) * erfcx(s, a * ROOT_HALF) * 0.5
+    near = s.fma(s.erf(x * ROOT_HALF), 0.5, 0.5)
+    return s.select(abs(x) < 0.7, near, s.select(x < 0, tail, 1 - tail))
+
+
+def log_ndtr(s: Any, x: Any) -> Any:
+    """The logarithm of ndtr: -x**2/2 + log(erfcx(-x/sqrt(2))/2) on the left, log1p of what is missing on the right."""
+    a = abs(x)
+    left = x * x * -0.5 + s.log(erfcx(s, a * ROOT_HALF) * 0.5)
+    return s.select(x < -0.7, left, s.log1p(-ndtr(s, -x)))

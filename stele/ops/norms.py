@@ -1,0 +1,133 @@
+"""Norms of vectors and matrices, as users write them."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from stele.errors import OptionError, ShapeError
+from stele.ir.graph import Value
+from stele.ir.types import axes_of, show
+from stele.ops.arguments import number
+from stele.ops.elementwise.arithmetic import Equal, NotEqual, Select
+from stele.ops.elementwise.binary import pow
+from stele.ops.elementwise.unary import absolute, square
+from stele.ops.factors import Svdvals
+from stele.ops.lapack import Inv
+from stele.ops.linear import cast, expand_dims, transpose
+from stele.ops.shaping import needs_matrices
+from stele.ops.statistics import Axes, max, min, narrowed, over, sum, widened
+
+ORDERS = {"fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf}
+
+
+def vector_norm(x: Value, *, ord: float = 2, axis: Axes = None, keepdims: bool = False) -> Value:
+    """The norm of all entries, or of those along an axis or several: sum(abs(x) ** `ord`) ** (1 / ord).
+
+    `ord` inf is the largest absolute value, -inf the smallest, 0 the number of entries that are not 0. Integers and
+    bools become float32; 16-bit floats add up in float32. Where a norm is 0 its gradient is 0 (PyTorch's choice).
+    Raises ShapeError for an axis that x does not have, and for the smallest of nothing.
+
+    >>> x = st.tensor([[3.0, 4.0], [0.0, -2.0]])
+    >>> st.linalg.vector_norm(x, axis=1).tolist(), st.linalg.vector_norm(x, ord=1).tolist()
+    ([5.0, 2.0], 9.0)
+    """
+    p = number(ord, "ord of vector_norm")
+    axes = over(axis, x.ndim)
+    y = power_norm(widened(x), float(p), axes)
+    return narrowed(expand_dims(y, axes) if keepdims else y, x)
+
+
+def power_norm(x: Value, p: float, axes: tuple[int, ...]) -> Value:
+    """The norm of order p of wide floats over some axes."""
+    size = absolute(x)
+    if p == math.inf:
+        return sum(size, axis=axes) if any(x.shape[a] == 0 for a in axes) else max(size, axis=axes)
+    if p == -math.inf:
+        return min(size, axis=axes)
+    if p == 0:
+        return sum(cast(NotEqual()(x, 0), x.dtype), axis=axes)
+    if p == 1:
+        return sum(size, axis=axes)
+    if p == 2:
+        return guarded(sum(square(x), axis=axes), 0.5)
+    none = 0.0 if p > 0 else math.inf
+    return guarded(sum(guarded(size, p, none), axis=axes), 1 / p, none)
+
+
+def guarded(x: Value, p: float, none: float = 0.0) -> Value:
+    """x to the power of p, and `none` where x is 0, without a derivative there."""
+    is_zero = Equal()(x, 0)
+    return Select()(is_zero, none, pow(Select()(is_zero, 1.0, x), p))
+
+
+def matrix_norm(x: Value, *, ord: Any = "fro", axis: int | Sequence[int] = (-2, -1), keepdims: bool = False) -> Value:
+    """The norms of matrices x (..., m, n), whose rows and columns lie along a pair of axes.
+
+    `ord` is "fro", the root of the sum of squares; "nuc", the sum of singular values; 2 or -2, the largest or smallest
+    of them; 1 or -1, the largest or smallest sum of absolute values of a column; inf or -inf that of a row. Dtypes as
+    in `vector_norm`. Raises ShapeError for fewer than two axes, OptionError for another order.
+
+    >>> x = st.tensor([[3.0, 0.0], [4.0, 0.0]])
+    >>> st.linalg.matrix_norm(x).tolist(), st.linalg.matrix_norm(x, ord=1).tolist()
+    (5.0, 7.0)
+    """
+    needs_matrices("matrix_norm", x)
+    if not isinstance(ord, str | int | float) or ord not in ORDERS:
+        raise OptionError(f"ord of matrix_norm must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {ord!r}")
+    both = (axis,) if isinstance(axis, int) else tuple(axis)
+    if len(both) != 2:
+        raise ShapeError(f"axis of matrix_norm must be a pair, of rows and of columns, got {axis}")
+    pair = axes_of(both, x.ndim)
+    y = pair_norm(widened(x), ord, pair)
+    return narrowed(expand_dims(y, pair) if keepdims else y, x)
+
+
+def pair_norm(x: Value, ord: Any, pair: tuple[int, ...]) -> Value:
+    """The norm of wide floats over a pair of axes, of rows and of columns."""
+    if ord == "fro":
+        return power_norm(x, 2, pair)
+    best: Any = sum if ord == "nuc" else max if ord > 0 else min
+    if ord in ("nuc", 2, -2):
+        others = (k for k in range(x.ndim) if k not in pair)
+        return best(Svdvals()(transpose(x, (*others, *pair))), axis=-1)
+    added = pair[0] if ord in (1, -1) else pair[1]
+    return best(sum(absolute(x), axis=added, keepdims=True), axis=pair)
+
+
+def norm(x: Value, *, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Value:
+    """The `matrix_norm` over a pair of axes, or the `vector_norm` over one, as NumPy and PyTorch choose between them.
+
+    Without `ord` it is the root of the sum of squares, over all axes where none are named; with it and without axes x
+    is a vector or a matrix. Raises ShapeError for other axes, and as those do.
+
+    >>> x = st.tensor([[3.0, 0.0], [4.0, 0.0]])
+    >>> st.linalg.norm(x).tolist(), st.linalg.norm(x, 1).tolist(), st.linalg.norm(x, axis=0).tolist()
+    (5.0, 7.0, [5.0, 0.0])
+    """
+    if axis is None and ord is None:
+        return vector_norm(x, keepdims=keepdims)
+    axes = tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    if len(axes) == 1:
+        return vector_norm(x, ord=2 if ord is None else ord, axis=axes, keepdims=keepdims)
+    if len(axes) == 2:
+        return matrix_norm(x, ord="fro" if ord is None else ord, axis=axes, keepdims=keepdims)
+    raise ShapeError(f"norm is over one axis or over a pair of them, got axis={axis} for {show(x.shape)}",
+                     hint="st.linalg.vector_norm takes any axes.")
+
+
+def cond(x: Value, *, p: Any = None) -> Value:
+    """The condition numbers of matrices x (..., m, n): the largest singular value by the smallest; `p` is 2 or None.
+
+    With p = -2 it is the inverse of that; any other order of `matrix_norm` is the norm of x times that of its inverse,
+    which raises as `inv`.
+
+    >>> st.linalg.cond(st.tensor([[4.0, 0.0], [0.0, 2.0]])).tolist()
+    2.0
+    """
+    needs_matrices("cond", x)
+    if p not in (None, 2, -2):
+        return matrix_norm(x, ord=p) * matrix_norm(Inv()(x), ord=p)
+    s = Svdvals()(x)
+    ends = max(s, axis=-1), min(s, axis=-1)
+    return ends[1] / ends[0] if p == -2 else ends[0] / ends[1]
