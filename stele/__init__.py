@@ -2,8 +2,12 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from stele.arrays import functions
+from stele.arrays import counting, creation, functions, namespace
+from stele.arrays.counting import *  # noqa: F403
+from stele.arrays.creation import *  # noqa: F403
 from stele.arrays.functions import *  # noqa: F403
+from stele.arrays.namespace import *  # noqa: F403
+from stele.arrays.namespace import namespace_info as __array_namespace_info__  # noqa: F401
 from stele.arrays.random import (
     bernoulli,
     default_generator,
@@ -31,11 +35,16 @@ from stele.ir.types import (
     float16,
     float32,
     float64,
+    int8,
+    int16,
     int32,
     int64,
     uint8,
+    uint16,
     uint32,
+    uint64,
 )
+from stele.ir.types import bool_ as bool
 from stele.pipeline import Options, get_threads, set_threads
 
 if TYPE_CHECKING:
@@ -44,19 +53,23 @@ if TYPE_CHECKING:
     from stele.saving import load, save
 
 __version__ = "0.1.0"
+__array_api_version__ = "2025.12"
 
 # Loaded when they are first named: rooms of the public interface, and functions by their module.
 ROOMS = ("data", "linalg", "nn", "optim")
 LATER = {"lint": "stele.inspect.lint.function", "load": "stele.saving", "save": "stele.saving"}
 
 __all__ = [
-    "Options", "Tensor", "bernoulli", "bfloat16", "bool_", "compile", "complex64", "complex128", "data",
+    "Options", "Tensor", "bernoulli", "bfloat16", "bool", "bool_", "compile", "complex64", "complex128", "data",
     "default_generator", "device", "dropout", "enable_grad", "float16", "float32", "float64", "function",
-    "get_threads", "grad", "gradients", "hessian", "int32", "int64", "jvp", "linalg", "lint", "load", "manual_seed",
-    "nn", "no_grad", "normal", "optim", "placeholder", "rand", "randint", "randn", "save", "scan", "set_threads",
-    "tensor", "uint8", "uint32", "uniform", "value_and_grad", "vjp",
+    "get_threads", "grad", "gradients", "hessian", "int8", "int16", "int32", "int64", "jvp", "linalg", "lint", "load",
+    "manual_seed", "nn", "no_grad", "normal", "optim", "placeholder", "rand", "randint", "randn", "save", "scan",
+    "set_threads", "tensor", "uint8", "uint16", "uint32", "uint64", "uniform", "value_and_grad", "vjp",
 ]
 __all__ += functions.__all__
+__all__ += counting.__all__
+__all__ += creation.__all__
+__all__ += namespace.__all__
 
 
 if not TYPE_CHECKING:   # or every name would be one to a type checker

@@ -47,6 +47,7 @@ class CompileError(SteleError, RuntimeError):   """LLVM refused a module, or an 
 class IndexOutOfRange(SteleError, IndexError):  """An index lies outside of its axis."""
 class BadAxis(ShapeError, IndexError):          """An axis that the array does not have."""
 class BadKey(ShapeError, IndexError):           """What stands in x[...] does not fit the axes of x."""
+class CopyError(SteleError, BufferError, ValueError): """A copy would be needed where none may be made."""
 class Cancelled(SteleError, RuntimeError):      """A running program was asked to stop."""
 class NotANumber(SteleError, FloatingPointError): """A program made NaN, where STELE_CHECK=nan looks for it."""
 class OutOfMemory(SteleError, MemoryError):     """There is no memory for an array of so many bytes."""

@@ -42,9 +42,10 @@ greater_equal copysign nextafter hypot logaddexp logaddexp2 fmod fmax fmin heavi
 POSITIVE, LOGICAL = "log log1p sqrt reciprocal log2 log10", "logical_and logical_or logical_xor"
 BITS = "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift"
 REDUCTION, TRUTH, PLACE = "sum mean prod max min var std", "all any", "argmax argmin"
-ABOUT_NO_ARRAYS = """Options Tensor compile device enable_grad eval from_dlpack from_numpy function get_threads
-gradients lint load manual_seed no_grad placeholder save set_threads tensor
-broadcast_shapes masked_select"""     # or about arrays that no trace has
+# or about arrays that no trace has
+ABOUT_NO_ARRAYS = """Options Tensor can_cast compile device enable_grad eval finfo from_dlpack from_numpy function
+get_threads gradients iinfo isdtype lint load manual_seed no_grad placeholder result_type save set_threads tensor
+broadcast_shapes masked_select"""
 
 PROGRAMS = {"roll": 2, "diagonal": 2}       # a shift of the size and more, and a matrix taller than wide
 
@@ -126,6 +127,11 @@ BOTH |= {
     "ones":             lambda m, d: m.ones((d.x.shape[0], 2)),
     "full":             lambda m, d: m.full((d.x.shape[0], 2), 7.0),
     "full_like":        lambda m, d: m.full_like(d.x, 3),
+    "empty":            lambda m, d: m.ones(m.empty(d.x.shape).shape) + d.x,
+    "empty_like":       lambda m, d: m.ones(m.empty_like(d.x).shape) + d.x,
+    "asarray":          lambda m, d: m.asarray(d.x) + 1,
+    "astype":           lambda m, d: m.astype(d.x, "float64"),
+    "meshgrid":         lambda m, d: (*m.meshgrid(d.v, d.w[0]), *m.meshgrid(d.v, d.x[:, 0], indexing="ij")),
     "eye":              lambda m, d: (m.eye(len(d.x)), m.eye(3, d.x.shape[0])),
     "linspace":         lambda m, d: m.linspace(-1, 1, d.x.shape[0]),
     "arange":           lambda m, d: (m.arange(d.x.shape[0]), m.arange(1, 2 * d.x.shape[0], 2),

@@ -10,9 +10,11 @@ import pytest
 import stele as st
 from stele import nn
 from stele.errors import IndexOutOfRange
+from stele.ir.types import DTYPES
 
 X = np.linspace(-2, 2, 20, dtype=np.float32).reshape(4, 5)
 PLACES = np.array([3, 0, 2, 3])
+INTEGERS = [n for n, d in DTYPES.items() if d.kind in "iu"]
 FORMS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
     "pick": (st.pick, lambda x, i: x[np.arange(4), i]),
     "cross_entropy": (lambda x, i: st.cross_entropy(x, i, reduction="none"),
@@ -27,7 +29,7 @@ FORMS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = 
 }
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int32", "uint32", "int64"])
+@pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("form", FORMS)
 def test_every_integer_dtype_names_an_element(form: str, dtype: str) -> None:
     f, expected = FORMS[form]
@@ -43,10 +45,10 @@ def test_every_integer_dtype_names_an_element(form: str, dtype: str) -> None:
     assert np.array_equal(x.grad.numpy(), reference.grad.numpy())
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int32", "uint32", "int64"])
+@pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "one_hot"])
 def test_a_position_outside_is_named_whatever_its_dtype(form: str, dtype: str) -> None:
     f, _ = FORMS[form]
-    for outside in (77, 200):
+    for outside in (77, 100 if dtype == "int8" else 200):
         with pytest.raises(IndexOutOfRange, match=str(outside)):
             f(st.tensor(X), st.tensor(np.array([0, outside, 1, 2]).astype(dtype))).numpy()

@@ -15,7 +15,7 @@ from stele.inspect.numpy_scalars import NumpyScalars
 from stele.ir.types import DTYPES
 from tests.styles import all_give, all_raise
 
-INTEGERS = ["uint8", "uint32", "int32", "int64"]
+INTEGERS = [n for n, d in DTYPES.items() if d.kind in "iu"]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 COMPARISONS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
 
@@ -148,10 +148,11 @@ def test_logic_of_python_numbers() -> None:
 
 
 @pytest.mark.parametrize("name", ["bool", *INTEGERS])
-def test_sums_and_products_of_integers_are_int64(name: str) -> None:
+def test_sums_and_products_of_integers_are_of_64_bits(name: str) -> None:
     x = np.array([[200, 3, 1], [7, 9, 1]]).astype(name)
-    one, wide = x[0, 0].copy(), x.astype(np.int64)
-    want = [wide.sum(), one.astype(np.int64), wide, wide[0], wide.prod(), wide.prod(1), one.astype(np.int64), wide]
+    kind = np.uint64 if x.dtype.kind == "u" else np.int64
+    one, wide = x[0, 0].copy(), x.astype(kind)
+    want = [wide.sum(), one.astype(kind), wide, wide[0], wide.prod(), wide.prod(1), one.astype(kind), wide]
     all_give(want, lambda x, one: [x.sum(), one.sum(), x.sum(axis=()), x[0].sum(axis=(), keepdims=True), x.prod(),
                                    x.prod(1), one.prod(), x.prod(axis=())], x, one)
 

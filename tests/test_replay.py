@@ -323,7 +323,7 @@ def test_patterns_tell_apart_what_differs(name: str, monkeypatch: pytest.MonkeyP
 
 
 def test_wirings_of_one_tree_are_told_apart() -> None:
-    """The same ops over the same types, in every wiring, an operand that several share among them; each several times."""
+    """The same ops over the same types, in every wiring, an operand that several share among them, several times."""
     a, c = X, X[:1] + 3
     given = {"a": a, "h": 1 / (1 + np.exp(-a)), "c": c}
 

@@ -17,6 +17,7 @@ from safetensors.numpy import load_file, save_file
 import stele as st
 from stele import data, nn, optim
 from stele.errors import DataError, StorageError
+from stele.ir.types import REAL
 
 X = np.random.default_rng(0).standard_normal((40, 6)).astype(np.float32)
 Y = np.random.default_rng(1).integers(0, 3, 40)
@@ -44,8 +45,7 @@ def test_plain_values_come_back_as_they_were(tree: Any, tmp_path_factory: pytest
     assert same(st.load(path), tree)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "uint32", "int64", "float16", "bfloat16", "float32",
-                                   "float64"])
+@pytest.mark.parametrize("dtype", [d.name for d in REAL])
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0), (5,), (2, 3)])
 def test_tensors_of_every_dtype_and_shape(dtype: str, shape: tuple[int, ...], tmp_path: Path) -> None:
     x = st.tensor(np.arange(int(np.prod(shape))).reshape(shape) % 2, dtype=dtype)

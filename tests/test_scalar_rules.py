@@ -22,7 +22,8 @@ SPECIAL = [0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0]
 FULL_RANGE = ["Exp", "Expm1", "Log", "Log1p", "Sqrt", "Sin", "Cos", "Atan", "Tan", "Asin", "Acos", "Sinh", "Cosh",
               "Asinh", "Acosh", "Atanh", "Exp2", "Log2", "Log10", "Cbrt", "SignBit", "Exponent", "Lgamma", "I0", "I0e",
               "I1", "I1e", "Erfinv", "Erfcx", "Ndtr", "LogNdtr", "Ndtri", "Sinc", "Logit", "Tanh", "Sigmoid", "Erf",
-              "Erfc", "Relu", "Abs", "Sign", "Floor", "Ceil", "Round", "Trunc", "IsNan", "IsInf", "IsFinite", "Neg", "Square"]
+              "Erfc", "Relu", "Abs", "Sign", "Floor", "Ceil", "Round", "Trunc", "IsNan", "IsInf", "IsFinite", "Neg",
+              "Square"]
 
 BITS = ["And", "Or", "Xor", "Not", "ShiftLeft", "ShiftRight"]
 

@@ -15,7 +15,7 @@ from stele.ir.graph import Graph
 from stele.ir.types import DTYPES
 from tests.styles import Array, all_give, styles
 
-INTEGERS = ["uint8", "uint32", "int32", "int64"]
+INTEGERS = [n for n, d in DTYPES.items() if d.kind in "iu"]
 OUTSIDE = [np.nan, np.inf, -np.inf, 300.0, -1.0, -2.7, 3e9, 2.0**31, -(2.0**31), -(2.0**31) - 1000, 2.0**32, 2.0**63,
            1e30]
 
@@ -42,11 +42,16 @@ def test_the_least_integer_over_minus_one_wraps() -> None:
 def test_floats_that_fit_no_integer_have_one_meaning(source: str, name: str) -> None:
     with np.errstate(all="ignore"):
         x = np.tile(np.array(OUTSIDE), 7).astype(DTYPES[source].numpy)
-    bits, way = (32, "i4") if name in ("uint8", "int32") else (64, "i8")
+    bits, way = (64, "i8") if name in ("uint32", "int64", "uint64") else (32, "i4")
     low, high = -(2 ** (bits - 1)), 2 ** (bits - 1)
-    wide = [int(v) if np.isfinite(v) and low <= int(v) < high else low for v in x.astype(np.float64)]
-    all_give(np.array(wide, way).astype(name), lambda x: x.astype(name), x)
-    all_give(np.array(wide, way).astype(name).sum(dtype=np.int64), lambda x: x.astype(name).sum(), x)
+    if name == "uint64":
+        wide = [0 if v >= 2.0**64 else int(v) % 2**64 if abs(v) < 2.0**64 and v >= low else 2**63 for v in x.tolist()]
+        want = np.array(wide, np.uint64)
+    else:
+        wide = [int(v) if np.isfinite(v) and low <= int(v) < high else low for v in x.astype(np.float64)]
+        want = np.array(wide, way).astype(name)
+    all_give(want, lambda x: x.astype(name), x)
+    all_give(want.sum(), lambda x: x.astype(name).sum(), x)
 
 
 def test_floats_that_fit_no_integer_mean_what_numpy_says_on_x86() -> None:

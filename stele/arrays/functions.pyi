@@ -1,9 +1,10 @@
 """The functions of the public interface on tensors."""
 # Written by tools/make_stubs.py.
-import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from stele.arrays.tensor import DTypeLike
+from stele.arrays.tensor import TensorLike
 from typing import Any
-from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike
+from stele.arrays.tensor import Tensor
 
 def exp(x: TensorLike) -> Tensor:
     """The exponential of x, e to the power x. Integers and bools become float32.
@@ -824,7 +825,8 @@ def where(condition: TensorLike, x: TensorLike | None=None, z: TensorLike | None
 def sum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
     """The sum over one axis, several, or all of them; keepdims leaves them with length 1. Of no elements it is 0.
 
-    Bools and integers add up as int64, floats in their dtype. Raises ShapeError for an axis that x does not have.
+    Bools and signed integers add up as int64, unsigned ones as uint64, floats in their dtype. Raises ShapeError for an
+    axis that x does not have.
 
     >>> x = st.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     >>> st.sum(x).tolist(), st.sum(x, axis=0).tolist()
@@ -844,7 +846,7 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fa
 def prod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
     """The product over one axis, several, or all of them, as in `sum`. Of no elements it is 1.
 
-    Bools and integers multiply as int64, and wrap. The gradient of an element is the product of the others, also beside
+    Integers multiply as they add up, and wrap. The gradient of an element is the product of the others, also beside
     zeros, where dividing the product by the element would be 0 / 0.
 
     >>> st.prod(st.tensor([2.0, 3.0, 4.0])).tolist()
@@ -1657,6 +1659,16 @@ def broadcast_to(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
     >>> st.broadcast_to(st.tensor([1, 2]), (3, 2)).tolist()
     [[1, 2], [1, 2], [1, 2]]
     """
+def meshgrid(*arrays: TensorLike, indexing: str='xy') -> tuple[Tensor, ...]:
+    """The coordinates of the points of a grid, as a tuple of one array for each of the `arrays` of one axis, or none.
+
+    With `indexing` "ij" array k lies along axis k of all results; with "xy" the first two are exchanged, as of a
+    picture whose first axis counts rows. Raises ShapeError for arrays of more axes, OptionError for another indexing.
+
+    >>> x, y = st.meshgrid(st.tensor([1, 2, 3]), st.tensor([10, 20]))
+    >>> x.tolist(), y.tolist()
+    ([[1, 2, 3], [1, 2, 3]], [[10, 10, 10], [20, 20, 20]])
+    """
 def tril(x: TensorLike, k: int=0) -> Tensor:
     """The lower triangle of x: zeros above diagonal `k` of its last two axes (0 the main one, 1 the one above it).
 
@@ -1742,150 +1754,6 @@ def matrix_transpose(x: TensorLike) -> Tensor:
     >>> st.matrix_transpose(st.zeros((8, 2, 3))).shape
     (8, 3, 2)
     """
-def repeated(x: TensorLike, times: int, axis: int | None=None) -> Tensor:
-    """x with each element of an axis so many times, one beside the other; flat without an axis."""
-def full(shape: int | Sequence[int], value: builtins.complex, dtype: DTypeLike | None=None, device:
-        DeviceLike=None) -> Tensor:
-    """A tensor that holds the number `value` everywhere, of a `shape`: a size, or a sequence of sizes.
-
-    Without a dtype it is the number's: float32, int64, bool or complex64. A fraction is dropped for integers; raises
-    DTypeError for a number that the dtype does not hold.
-    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
-
-    >>> st.full((2,), 3.0).tolist(), st.full((2, 3), 7).dtype
-    ([3.0, 3.0], int64)
-    """
-def zeros(*shape: int | Sequence[int], dtype: DTypeLike='float32', device: DeviceLike=None) -> Tensor:
-    """A tensor of zeros, of a `shape` given as one sequence of sizes or as several sizes.
-
-    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
-
-    >>> st.zeros(2, 3).shape, st.zeros((2,), dtype="int64").tolist()
-    ((2, 3), [0, 0])
-    """
-def ones(*shape: int | Sequence[int], dtype: DTypeLike='float32', device: DeviceLike=None) -> Tensor:
-    """A tensor of ones, of a `shape` given as one sequence of sizes or as several sizes.
-
-    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
-
-    >>> st.ones(2).tolist(), st.ones((), dtype="bool").tolist()
-    ([1.0, 1.0], True)
-    """
-def full_like(x: TensorLike, value: builtins.complex) -> Tensor:
-    """A tensor that holds the number `value` everywhere, in the shape and dtype of x, which may be an array or a list.
-
-    A fraction is dropped for integers.
-
-    >>> st.full_like(st.tensor([[1.0, 2.0]]), 7).tolist()
-    [[7.0, 7.0]]
-    """
-def zeros_like(x: TensorLike) -> Tensor:
-    """A tensor of zeros in the shape and dtype of x, which may be an array or a list.
-
-    >>> st.zeros_like(st.tensor([3, 4])).tolist()
-    [0, 0]
-    """
-def ones_like(x: TensorLike) -> Tensor:
-    """A tensor of ones in the shape and dtype of x, which may be an array or a list.
-
-    >>> st.ones_like(st.tensor([[0.5], [2.5]])).tolist()
-    [[1.0], [1.0]]
-    """
-def arange(start: float, stop: float | None=None, step: float=1, dtype: DTypeLike | None=None, device:
-        DeviceLike=None) -> Tensor:
-    """The numbers `start`, start + `step`, ... before `stop`, in one axis; from 0 where only one number is given.
-
-    int64 if all of them are whole and no floats, else float32. Element k is start + k * step, rounded once. Raises
-    ShapeError for a step of 0 and for numbers that are not finite.
-    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
-
-    >>> st.arange(4).tolist(), st.arange(2, 8, 3).tolist()
-    ([0, 1, 2, 3], [2, 5])
-    >>> st.arange(1, 0, -0.25).tolist()
-    [1.0, 0.75, 0.5, 0.25]
-    """
-def linspace(start: float, stop: float, count: int, dtype: DTypeLike='float32', device: DeviceLike=None) -> Tensor:
-    """As many numbers as `count` says, evenly from `start` to `stop`, both included; one is start alone.
-
-    An integer dtype drops fractions.
-    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
-
-    >>> st.linspace(0, 1, 5).tolist()
-    [0.0, 0.25, 0.5, 0.75, 1.0]
-    """
-def eye(n: int, m: int | None=None, dtype: DTypeLike='float32', device: DeviceLike=None) -> Tensor:
-    """A matrix (`n`, `m`) of zeros with ones on its main diagonal; square without m.
-
-    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
-
-    >>> st.eye(2).tolist(), st.eye(1, 3, dtype="int64").tolist()
-    ([[1.0, 0.0], [0.0, 1.0]], [[1, 0, 0]])
-    """
-def repeat(x: TensorLike, repeats: int | Sequence[int] | Tensor, axis: int | None=None) -> Tensor:
-    """A tensor with each element of an axis as often as `repeats` says, one beside the other, as NumPy's repeat.
-
-    repeats is one number for all, or an array of one for each element. Without an axis x is taken flat. The length that
-    an array makes depends on its numbers, which are looked at: in a compiled function they have to be known. Raises
-    ShapeError for negative numbers and another number of them.
-
-    >>> st.repeat(st.tensor([[1, 2], [3, 4]]), 2, axis=1).tolist()
-    [[1, 1, 2, 2], [3, 3, 4, 4]]
-    >>> st.repeat(st.tensor([1, 2, 3]), [2, 0, 1]).tolist()
-    [1, 1, 3]
-    """
-def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
-    """The elements of x where `mask` is true, in row-major order, as a vector; both broadcast against each other.
-
-    Its length depends on numbers of the mask, which are looked at: in a compiled function it is refused. Raises
-    DTypeError for other than a bool mask.
-
-    >>> x = st.tensor([[1, 2], [3, 4]])
-    >>> st.masked_select(x, x > 1).tolist(), st.masked_select(x, st.tensor([True, False])).tolist()
-    ([2, 3, 4], [1, 3])
-    """
-def broadcast_shapes(*given: int | Sequence[int]) -> tuple[int, ...]:
-    """The shape that arrays of all the `given` shapes broadcast to. Raises ShapeError where they do not fit.
-
-    >>> st.broadcast_shapes((3, 1), (4,), 1)
-    (3, 4)
-    """
-def tril_indices(n: int, k: int=0, m: int | None=None) -> tuple[Tensor, Tensor]:
-    """The rows and the columns of the lower triangle of a matrix (`n`, `m`): on and below diagonal `k`.
-
-    A matrix without m is square.
-
-    >>> [i.tolist() for i in st.tril_indices(2)]
-    [[0, 1, 1], [0, 0, 1]]
-    """
-def triu_indices(n: int, k: int=0, m: int | None=None) -> tuple[Tensor, Tensor]:
-    """The rows and the columns of the upper triangle of a matrix (`n`, `m`): on and above diagonal `k`.
-
-    A matrix without m is square.
-
-    >>> [i.tolist() for i in st.triu_indices(2)]
-    [[0, 0, 1], [0, 1, 1]]
-    """
-def corner(f: Callable[..., Any], n: int, k: int, m: int | None) -> tuple[Tensor, Tensor]:
-    """What a function of NumPy says of the triangles of matrices of a size."""
-def from_numpy(array: Any) -> Tensor:
-    """A tensor holding a copy of a NumPy `array`, in its dtype: float64 stays float64.
-
-    Raises DTypeError for a dtype that tensors do not have, such as strings.
-
-    >>> x = np.array([1.0, 2.0])
-    >>> y = st.from_numpy(x)
-    >>> x[0] = 7
-    >>> y, y.dtype
-    (tensor([1., 2.], dtype=float64), float64)
-    """
-def from_dlpack(x: Any) -> Tensor:
-    """A tensor holding a copy of x, any array that speaks DLPack: of NumPy, PyTorch, JAX and others, on the CPU.
-
-    Raises ArgumentError for what has no `__dlpack__`.
-
-    >>> st.from_dlpack(np.arange(3)).tolist()
-    [0, 1, 2]
-    """
 def eval(*tensors: Tensor) -> Any:
     """The `tensors` with their numbers computed now, all in one program: one as it is, several as a tuple.
 
@@ -1897,7 +1765,6 @@ def eval(*tensors: Tensor) -> Any:
     >>> float(y)
     3.0
     """
-INNER = ('repeated', 'corner')
 __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'cos', 'tan', 'atan', 'sinh', 'cosh',
     'tanh', 'asin', 'acos', 'cbrt', 'asinh', 'acosh', 'atanh', 'exp2', 'log2', 'log10', 'atan2', 'hypot', 'logaddexp',
     'heaviside', 'signbit', 'copysign', 'nextafter', 'positive', 'fmod', 'fmax', 'fmin', 'frac', 'frexp', 'ldexp',
@@ -1918,11 +1785,9 @@ __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'co
     'hstack', 'vstack', 'dstack', 'column_stack', 'block_diag', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'unstack',
     'split', 'array_split', 'chunk', 'hsplit', 'vsplit', 'dsplit', 'insert', 'delete', 'cartesian_prod', 'combinations',
     'pad', 'roll', 'tile', 'rot90', 'fliplr', 'flipud', 'unfold', 'unflatten', 'broadcast_arrays', 'broadcast_to',
-    'tril', 'triu', 'diagonal', 'diag', 'diag_embed', 'einsum', 'kron', 'outer', 'inner', 'matrix_transpose', 'full',
-    'zeros', 'ones', 'full_like', 'zeros_like', 'ones_like', 'arange', 'linspace', 'eye', 'repeat', 'masked_select',
-    'broadcast_shapes', 'tril_indices', 'triu_indices', 'from_numpy', 'from_dlpack', 'eval', 'cat', 'concat',
-    'row_stack', 'permute_dims', 'movedim', 'ravel', 'take_along_dim', 'swapdims', 'expand_dims', 'unbind',
-    'tensor_split', 'repeat_interleave']
+    'meshgrid', 'tril', 'triu', 'diagonal', 'diag', 'diag_embed', 'einsum', 'kron', 'outer', 'inner',
+    'matrix_transpose', 'eval', 'cat', 'concat', 'row_stack', 'permute_dims', 'movedim', 'ravel', 'take_along_dim',
+    'swapdims', 'expand_dims', 'unbind', 'tensor_split']
 cat = concatenate
 concat = concatenate
 row_stack = vstack
@@ -1934,4 +1799,3 @@ swapdims = swapaxes
 expand_dims = unsqueeze
 unbind = unstack
 tensor_split = array_split
-repeat_interleave = repeat

@@ -21,7 +21,6 @@ from stele.ir.types import HOME, DType
 REDUCED = "Write x.tolist(), take one out with x[0], or make one of them with x.sum() or x.mean()."
 KEPT = "Keep it a tensor: x * y and st.exp(x) take tensors. Return it, and look at it outside of the function."
 CHOSEN = "Write st.where(x > 0, y, z) for a choice of two, st.scan for a loop; or decide outside of the function."
-OWN = "Write st.exp(x) for np.exp(x): the functions of st are part of the program."
 
 
 def is_traced(v: Value) -> bool:
@@ -103,35 +102,6 @@ class Looking(Handle):
         return self.read("x.tolist()").tolist()
 
     @public
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        array = self.read("NumPy", OWN)
-        return np.array(array, dtype) if copy or (dtype is not None and array.dtype != dtype) else array
-
-    @public
-    def __array_function__(self, f: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What a function of NumPy makes of the numbers."""
-        if f in (np.shape, np.ndim, np.size) and len(args) == 1:
-            return getattr(args[0], f.__name__)
-        name = f.__name__
-
-        def array(x: Any) -> Any:
-            if type(x) in (list, tuple):
-                return type(x)(map(array, x))
-            return x.read(f"np.{name}", f"Write x.{name}(...)." if hasattr(type(x), name) else OWN) \
-                if isinstance(x, Looking) else x
-
-        return f(*map(array, args), **{key: array(x) for key, x in kwargs.items()})
-
-    def __dlpack__(self, *, max_version: tuple[int, int] | None = None, **options: Any) -> Any:
-        if self.dtype.name == "bfloat16":
-            raise DTypeError("DLPack of NumPy has no bfloat16", hint="Hand on x.astype('float32').")
-        readable = max_version is not None and max_version[0] >= 1
-        return (self.numpy() if readable else self.numpy().copy()).__dlpack__(max_version=max_version, **options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
-
-    @public
     def __bool__(self) -> bool:
         return bool(self.one("the truth of a tensor (if, while, and, or, not)", "Write (x > 0).all() or (x > 0).any().",
                              CHOSEN))
@@ -149,17 +119,17 @@ class Looking(Handle):
                             "number: pass it as one, or take it from x.shape."))
 
     @public
-    def __complex__(self) -> complex:
-        return complex(self.one("complex(x)", REDUCED, KEPT))
-
-    @public
     def __float__(self) -> float:
         self.refuse_complex("float(x)")
         return float(self.one("float(x)", REDUCED, KEPT))
 
     @public
+    def __complex__(self) -> complex:
+        return complex(self.one("complex(x)", REDUCED, KEPT))
+
+    @public
     def __index__(self) -> int:
-        if self.dtype.is_float:
+        if self.dtype.kind not in "iu":
             raise DTypeError(f"only an integer tensor is an index, got {self.dtype}; write int(x)")
         return int(self.one("an index or a count", REDUCED,
                             "Write st.take(x, i, axis) for x[i], and st.scan for a loop; or pass a Python number."))

@@ -148,11 +148,12 @@ def float_named(dtype: Any) -> DType:
 
 
 @public
-def rand(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: DeviceLike = None) -> Tensor:
+def rand(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: DeviceLike = None,
+         requires_grad: bool = False) -> Tensor:
     """Random numbers uniform in [0, 1), of a `shape` given as one sequence of sizes or as several sizes.
 
     They are multiples of 2**-24 (2**-11 in float16, 2**-8 in bfloat16), from the generator that `manual_seed` starts.
-    Raises DTypeError for other dtypes than floats.
+    Raises DTypeError for other dtypes than floats. With `requires_grad` it is a leaf that accumulates gradients.
     It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
 
     >>> st.manual_seed(0)
@@ -160,14 +161,17 @@ def rand(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: Devi
     >>> x.shape, bool(((0 <= x) & (x < 1)).all()), abs(float(x.mean()) - 0.5) < 0.05
     ((2, 1000), True, True)
     """
-    return Tensor(random.uniform(drawn(device), shape=shape_of(shape), dtype=float_named(dtype)))
+    made = Tensor(random.uniform(drawn(device), shape=shape_of(shape), dtype=float_named(dtype)))
+    return made.requires_grad_(requires_grad)
 
 
 @public
-def randn(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: DeviceLike = None) -> Tensor:
+def randn(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: DeviceLike = None,
+          requires_grad: bool = False) -> Tensor:
     """Random numbers of the standard normal distribution, of a `shape` given as one sequence or as several sizes.
 
-    By Box and Muller (1958) from two uniform ones. Raises DTypeError for other dtypes than floats.
+    By Box and Muller (1958) from two uniform ones. Raises DTypeError for other dtypes than floats. With
+    `requires_grad` it is a leaf that accumulates gradients.
     It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
 
     >>> st.manual_seed(0)
@@ -175,7 +179,8 @@ def randn(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: Dev
     >>> abs(float(x.mean())) < 0.05, abs(float(x.std()) - 1) < 0.05
     (True, True)
     """
-    return Tensor(random.normal(drawn(device), shape=shape_of(shape), dtype=float_named(dtype)))
+    made = Tensor(random.normal(drawn(device), shape=shape_of(shape), dtype=float_named(dtype)))
+    return made.requires_grad_(requires_grad)
 
 
 @public

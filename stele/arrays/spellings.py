@@ -62,7 +62,7 @@ FUNCTIONS: Mapping[str, str] = {
     "ge": "x >= y", "mod": "x % y", "power": "x ** y", "absolute": "st.abs(x)",
     "arctan": "st.atan(x)", "amax": "st.max(x, axis)", "amin": "st.min(x, axis)",
     "norm": "st.sqrt(st.square(x).sum())",
-    "array": "st.tensor(data)", "asarray": "st.tensor(data)", "as_tensor": "st.tensor(data)", "jit": "st.compile",
+    "array": "st.tensor(data)", "as_tensor": "st.asarray(data)", "jit": "st.compile",
     "detach": "st.stop_gradient(x)", "invert": "~x", "bitwise_not": "~x", "left_shift": "x << y",
     "right_shift": "x >> y", "arcsin": "st.asin(x)", "arccos": "st.acos(x)", "arctan2": "st.atan2(x, y)",
     "arcsinh": "st.asinh(x)", "arccosh": "st.acosh(x)", "arctanh": "st.atanh(x)", "fix": "st.trunc(x)",

@@ -13,8 +13,8 @@ from weakref import ref
 import numpy as np
 
 from stele.arrays import shapes, spoken
+from stele.arrays.exchange import Exchange
 from stele.arrays.keys import is_simple, resolved
-from stele.arrays.looking import Looking
 from stele.arrays.opensize import plain
 from stele.arrays.spellings import METHODS, absent, argument
 from stele.backend.devices import Device, current, find, is_device
@@ -29,7 +29,7 @@ from stele.ir.door import leaving, public
 from stele.ir.graph import Array, Constant, Value, literal, walk
 from stele.ir.origin import Where, here, inherit, lines
 from stele.ir.sizes import Size
-from stele.ir.types import HOME, DType, complex64, float32, holds, int64, unfit
+from stele.ir.types import HOME, DType, complex64, float32, holds, int64, uint64, unfit
 from stele.ir.types import dtype as type_named
 from stele.ops import contraction, diagonals, indexing, joining, linear, parts, selecting, shaping, statistics
 from stele.ops.arguments import FORMS, choice, flag
@@ -240,12 +240,13 @@ def speaking(method: Any, lifted: Any) -> Callable[..., Any]:
     return method
 
 
-def astype(x: Value, *, dtype: DType) -> Value:
+def astype(x: Value, *, dtype: DType, copy: bool = True) -> Value:
     """This tensor as another dtype: float to integer truncates, to bool tests != 0.
 
+    `copy` changes nothing: values are never written to, and the result is a tensor of its own.
     NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
-    int32 and int64; uint8 keeps the low bits of the int32, uint32 those of the int64. Raises DTypeError for complex
-    numbers to real ones.
+    int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64. Raises DTypeError
+    for complex numbers to real ones.
 
     >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
     [255, 44, 0]
@@ -266,7 +267,7 @@ def cut(x: Value) -> Value:
     return Live(CUT, (x,), x.type, x.where)
 
 
-class Tensor(Looking):
+class Tensor(Exchange):
     """An array. Operations record an expression; numbers are computed when somebody looks.
 
     Made by `st.tensor`. Looking is printing, `x.tolist()`, `x.numpy()`, `float(x)`, `if x:`; inside of a compiled
@@ -501,6 +502,13 @@ class Tensor(Looking):
         device = find(what).name
         return self if self.value.type.device == device else moved(self, device=device)
 
+    def to_device(self, device: DeviceLike, *, stream: Any = None) -> Tensor:
+        """This tensor on a device, as of `to`; `stream`, the standard's, is that of the innermost `with` or none."""
+        if stream is not None:
+            with stream:
+                return self.to(find(device))
+        return self.to(find(device))
+
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if name not in METHODS]
 
@@ -539,12 +547,13 @@ converted, moved = lift(astype), lift(linear.transfer)
 part, replaced = lift(indexing.index), lift(indexing.set_index)
 
 
-def placed(v: Value, device: DeviceLike = None) -> Tensor:
+def placed(v: Value, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """A new array as a tensor on a device: where none is named, on that of the innermost `with st.device(...)`."""
     if device is None:
         tracing = TRACING.get()
         device = (current() if tracing is None else tracing.place()) or HOME
-    return Tensor(transfer(v, find(device).name))
+    made = Tensor(transfer(v, find(device).name))
+    return made if requires_grad is False else made.requires_grad_(requires_grad)
 
 
 def constant(x: Any, like: DType | None = None) -> Tensor:
@@ -599,6 +608,8 @@ def array_of(data: Any, dtype: Any = None) -> Array:
         data = np.asarray(data)
     own = isinstance(data, np.ndarray | np.generic)
     array = np.asarray(data)
+    if dtype == uint64 and not own and array.dtype.kind == "f":     # what NumPy makes of numbers on both sides of 2**63
+        array = np.asarray(data, object)
     huge = array.dtype == object and all(isinstance(n, int | float) for n in array.flat)    # beyond 64 bits
     if array.dtype.kind in "OUSmMV" and array.dtype.name != "bfloat16" and not huge:
         raise DTypeError(f"a tensor holds numbers, got {array.dtype} from {data!r:.60}")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any
 import numpy as np
-from stele.arrays.looking import Looking
+from stele.arrays.exchange import Exchange
 from stele.backend.devices import Device
 from stele.eager.template import Template
 from stele.errors import ArgumentError
@@ -63,12 +63,13 @@ def rebinding(f: Callable[..., Any]) -> Callable[..., Any]:
     """A binary function as an in-place operator: its result is what the handle stands for from now on."""
 def speaking(method: Any, lifted: Any) -> Callable[..., Any]:
     """A method with the signature and the words of the function it is made of."""
-def astype(x: Value, *, dtype: DType) -> Value:
+def astype(x: Value, *, dtype: DType, copy: bool=True) -> Value:
     """This tensor as another dtype: float to integer truncates, to bool tests != 0.
 
+    `copy` changes nothing: values are never written to, and the result is a tensor of its own.
     NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
-    int32 and int64; uint8 keeps the low bits of the int32, uint32 those of the int64. Raises DTypeError for complex
-    numbers to real ones.
+    int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64. Raises DTypeError
+    for complex numbers to real ones.
 
     >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
     [255, 44, 0]
@@ -77,7 +78,7 @@ def whole(own: DType, wanted: DType) -> DType:
     """The dtype that is wanted of numbers of another; raises DTypeError where half of each would be lost."""
 def cut(x: Value) -> Value:
     """x as a value of its own, through which no gradient passes."""
-class Tensor(Looking):
+class Tensor(Exchange):
     """An array. Operations record an expression; numbers are computed when somebody looks.
 
     Made by `st.tensor`. Looking is printing, `x.tolist()`, `x.numpy()`, `float(x)`, `if x:`; inside of a compiled
@@ -476,7 +477,8 @@ class Tensor(Looking):
     def sum(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
         """The sum over one axis, several, or all of them; keepdims leaves them with length 1. Of no elements it is 0.
 
-        Bools and integers add up as int64, floats in their dtype. Raises ShapeError for an axis that x does not have.
+        Bools and signed integers add up as int64, unsigned ones as uint64, floats in their dtype. Raises ShapeError for an
+        axis that x does not have.
 
         >>> x = st.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
         >>> st.sum(x).tolist(), st.sum(x, axis=0).tolist()
@@ -496,7 +498,7 @@ class Tensor(Looking):
     def prod(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
         """The product over one axis, several, or all of them, as in `sum`. Of no elements it is 1.
 
-        Bools and integers multiply as int64, and wrap. The gradient of an element is the product of the others, also beside
+        Integers multiply as they add up, and wrap. The gradient of an element is the product of the others, also beside
         zeros, where dividing the product by the element would be 0 / 0.
 
         >>> st.prod(st.tensor([2.0, 3.0, 4.0])).tolist()
@@ -800,12 +802,13 @@ class Tensor(Looking):
         >>> st.conj(st.tensor([1 + 2j, -3j])).tolist()
         [(1-2j), (-0+3j)]
         """
-    def astype(self, dtype: DTypeLike) -> Tensor:
+    def astype(self, dtype: DTypeLike, copy: builtins.bool=True) -> Tensor:
         """This tensor as another dtype: float to integer truncates, to bool tests != 0.
 
+        `copy` changes nothing: values are never written to, and the result is a tensor of its own.
         NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
-        int32 and int64; uint8 keeps the low bits of the int32, uint32 those of the int64. Raises DTypeError for complex
-        numbers to real ones.
+        int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64. Raises DTypeError
+        for complex numbers to real ones.
 
         >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
         [255, 44, 0]
@@ -819,6 +822,8 @@ class Tensor(Looking):
         >>> x + x
         tensor([2., 2.], device='cpu:1')
         """
+    def to_device(self, device: DeviceLike, *, stream: Any=None) -> Tensor:
+        """This tensor on a device, as of `to`; `stream`, the standard's, is that of the innermost `with` or none."""
     def __dir__(self) -> list[str]: ...
     def __reduce__(self) -> Any: ...
     def float(self) -> Tensor:
@@ -836,12 +841,13 @@ Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | Ellipsis
 Index = Place | tuple[Place, ...]
 DTypeLike = DType | str | type[Any] | np.dtype[Any]
 DeviceLike = Device | str | None
-def converted(x: TensorLike, dtype: DTypeLike) -> Tensor:
+def converted(x: TensorLike, dtype: DTypeLike, copy: bool=True) -> Tensor:
     """This tensor as another dtype: float to integer truncates, to bool tests != 0.
 
+    `copy` changes nothing: values are never written to, and the result is a tensor of its own.
     NaN and floats that do not fit become what NumPy makes of them on x86-64, whatever the machine: the least number of
-    int32 and int64; uint8 keeps the low bits of the int32, uint32 those of the int64. Raises DTypeError for complex
-    numbers to real ones.
+    int32 and int64; integers of fewer bits keep the low bits of the int32, uint32 those of the int64. Raises DTypeError
+    for complex numbers to real ones.
 
     >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
     [255, 44, 0]
@@ -865,7 +871,7 @@ def replaced(x: TensorLike, v: Any, key: Index, adds: bool=False) -> Tensor:
 
     Where integer arrays name an element twice the last one stays; if v `adds` to what is there, all of them do.
     """
-def placed(v: Value, device: DeviceLike=None) -> Tensor:
+def placed(v: Value, device: DeviceLike=None, requires_grad: bool=False) -> Tensor:
     """A new array as a tensor on a device: where none is named, on that of the innermost `with st.device(...)`."""
 def constant(x: Any, like: DType | None=None) -> Tensor:
     """A tensor as it is; a number, a list or an array as a tensor, of dtype `like` where one is given."""

@@ -218,6 +218,26 @@ class Buffer:
         return np.asarray(lent) if typestr is not BFLOAT16 else np.asarray(lent).view(self.dtype.numpy)
 
 
+class Foreign(Block):
+    """Memory of somebody else, which `source` keeps alive; never handed out, and never written to."""
+
+    __slots__ = ()
+
+
+class Borrowed(Buffer):
+    """A buffer on the memory of an array. It holds its block twice, so that no call finds it to be the last who does,
+    and overwrites it."""
+
+    __slots__ = ("held",)
+
+    def __init__(self, array: np.ndarray[Any, Any], block: Block | None = None) -> None:
+        self.held = Foreign(array.ctypes.data, array.nbytes, array) if block is None else block  # type: ignore[arg-type]
+        super().__init__(self.held, dtype(array.dtype), array.shape)
+
+    def reshaped(self, shape: tuple[int, ...]) -> Buffer:
+        return Borrowed(self.array.reshape(shape), self.held)
+
+
 class Recent:
     """Memory for one result, call after call: of the last few small buffers, the first that nobody holds any more."""
 

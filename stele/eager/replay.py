@@ -149,8 +149,8 @@ walk."""
 
 
 def recognise(past: Evaluation, seen: Seen) -> None:
-    """Notes how to know an expression again whose evaluation is kept, if it is one result of calls that nobody owns, and
-    a tree: which operands are one value the pattern does not say.
+    """Notes how to know an expression again whose evaluation is kept, if it is one result of calls that nobody owns,
+    and a tree: which operands are one value the pattern does not say.
     """
     calls = [(k, call[0]) for k, _, call, _ in seen.calls]
     owners = [flags for _, flags, _, _ in seen.calls]

@@ -7,7 +7,8 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, Type
 
 import numpy as np
 
-from stele.arrays.functions import eye, stack
+from stele.arrays.creation import eye
+from stele.arrays.functions import stack
 from stele.arrays.tensor import Tensor, constant
 from stele.eager.backward import refuse_freed
 from stele.eager.handle import TRACING, enable_grad, owner

@@ -53,6 +53,11 @@ class DType:
         return NUMPY[self.name] if self.name in NUMPY else NUMPY.setdefault(self.name, brain_float())
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """What NumPy looks for where it is given this as a dtype: np.zeros(3, x.dtype)."""
+        return self.numpy
+
+    @property
     def is_float(self) -> bool:
         """Whether it holds fractions: real numbers, or complex ones."""
         return self.kind in "fc"
@@ -89,10 +94,14 @@ class DType:
 
 
 bool_    = DType("bool", "b", 8)
+int8     = DType("int8", "i", 8)
 uint8    = DType("uint8", "u", 8)
-uint32   = DType("uint32", "u", 32)
+int16    = DType("int16", "i", 16)
+uint16   = DType("uint16", "u", 16)
 int32    = DType("int32", "i", 32)
+uint32   = DType("uint32", "u", 32)
 int64    = DType("int64", "i", 64)
+uint64   = DType("uint64", "u", 64)
 float16  = DType("float16", "f", 16)
 bfloat16 = DType("bfloat16", "f", 16)
 float32  = DType("float32", "f", 32)
@@ -100,8 +109,8 @@ float64  = DType("float64", "f", 64)
 complex64  = DType("complex64", "c", 64)
 complex128 = DType("complex128", "c", 128)
 
-DTYPES = {d.name: d for d in (bool_, uint8, uint32, int32, int64, float16, bfloat16, float32, float64,
-                              complex64, complex128)}
+DTYPES = {d.name: d for d in (bool_, int8, uint8, int16, uint16, int32, uint32, int64, uint64, float16, bfloat16,
+                              float32, float64, complex64, complex128)}
 REAL = tuple(d for d in DTYPES.values() if not d.is_complex)
 HOME = "cpu"             # the device where Python runs, and where arrays are unless something else is said
 MOST_BYTES = (1 << 62) - 1      # of any array, so that no index or count of bytes leaves an int64
@@ -181,26 +190,39 @@ def unfit(value: object, dtype: DType) -> DTypeError:
 
 
 def promote(a: DType, b: DType) -> DType:
-    """The dtype two arrays meet in: float over integer over bool, then the wider; float16 with bfloat16 is float32,
-    and a complex number's parts are what its real part and the other meet in."""
+    """The dtype two arrays meet in: float over integer over bool, then the wider; float16 with bfloat16 is float32.
+
+    An unsigned integer and a signed one meet in the least signed one that holds both; uint64 has none and meets the
+    signed ones in float64, as in NumPy. A complex number's parts are what its real part and the other meet in.
+
+    >>> promote(int8, uint8), promote(int64, uint16), promote(uint64, int8), promote(float64, complex64)
+    (int16, int64, float64, complex128)
+    """
     if a == b:
         return a
     if {a.name, b.name} == {"float16", "bfloat16"}:
         return float32
+    if {a.kind, b.kind} == {"u", "i"}:
+        room = max(d.bits + (d.kind == "u") for d in (a, b))
+        return next((d for d in (int16, int32, int64) if d.bits >= room), float64)
     if a.is_complex or b.is_complex:
         return promote(a.real, b.real).complex
-    if {a.name, b.name} == {"uint32", "int32"}:
-        return int64
     return max(a, b, key=lambda d: RANK[d.name])
+
+
+def summed_in(dtype: DType) -> DType:
+    """What elements add up and multiply as: bools and signed integers as int64, unsigned ones as uint64."""
+    return dtype if dtype.is_float else uint64 if dtype.kind == "u" else int64
 
 
 def whole_in(integer: DType) -> DType:
     """The signed integer that a float becomes on its way to an integer dtype, which keeps the low bits of it.
 
     A float is truncated; NaN, infinities and what does not fit are the least number. That is what NumPy answers on
-    x86-64, except for uint32 beyond 2**32, where its answer depends on the length of the array.
+    x86-64, except for uint32 beyond 2**32 and uint64, where its answer depends on the length of the array. Of uint64
+    the upper half goes that way less 2**63, which comes back behind it.
     """
-    return int32 if integer.bits == 8 else int64 if integer == uint32 else integer
+    return int32 if integer.bits < 32 else int64 if integer.kind == "u" else integer
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from stele.errors import DTypeError
 from stele.ir.scalars import Number
-from stele.ir.types import DType, bool_, float32, float64, whole_in
+from stele.ir.types import DType, bool_, float32, float64, lowest, uint64, whole_in
 from stele.kernel.halves import narrowed, to_odd, widened
 
 V = TypeVar("V")
@@ -127,10 +127,17 @@ class Vocabulary(ABC, Generic[V]):
             return self.narrow(self.cast(x, float32) if exact else to_odd(self, self.cast(x, float64)), dtype)
         x = self.widen(x)
         if x.dtype.is_float and dtype.kind in "iu":
-            signed = whole_in(dtype)
-            end = 2.0 ** (signed.bits - 1)
-            x = self.convert(self.select((x >= -end) & (x < end), x, -end), signed)
+            x = self.whole(x, dtype)
         return x if x.dtype == dtype else self.convert(x, dtype)
+
+    def whole(self, x: Element[V], dtype: DType) -> Element[V]:
+        """A float as the signed integer it becomes on its way to an integer dtype."""
+        signed = whole_in(dtype)
+        end = 2.0 ** (signed.bits - 1)
+        upper = x >= end if dtype == uint64 else None
+        x = x if upper is None else self.select(upper, x - end, x)
+        y = self.convert(self.select((x >= -end) & (x < end), x, -end), signed)
+        return y if upper is None else self.select(upper, y ^ int(lowest(signed)), y)
 
     def widen(self, x: Element[V]) -> Element[V]:
         """x ready to compute with: float16 and bfloat16 become float32, anything else stays."""

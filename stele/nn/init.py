@@ -4,7 +4,7 @@ from __future__ import annotations
 from math import prod, sqrt
 from typing import Any
 
-from stele.arrays import functions as F
+from stele.arrays.creation import full
 from stele.arrays.random import rand, randn
 from stele.arrays.tensor import Tensor
 from stele.errors import ShapeError
@@ -66,7 +66,7 @@ def zeros(shape: Shape) -> Tensor:
     >>> nn.init.zeros((2,))
     tensor([0., 0.], requires_grad=True)
     """
-    return parameter(F.zeros(shape))
+    return parameter(full(shape, 0.0))
 
 
 @public
@@ -76,7 +76,7 @@ def ones(shape: Shape) -> Tensor:
     >>> nn.init.ones((2,))
     tensor([1., 1.], requires_grad=True)
     """
-    return parameter(F.ones(shape))
+    return parameter(full(shape, 1.0))
 
 
 @public

@@ -5,6 +5,7 @@ from math import gcd, sqrt
 from typing import Any
 
 from stele.arrays import functions as F
+from stele.arrays.creation import ones, zeros
 from stele.arrays.random import dropout
 from stele.arrays.tensor import Tensor, lift
 from stele.errors import DTypeError, ShapeError
@@ -137,8 +138,8 @@ class BatchNorm2d(Module):
         self.eps = number(eps, "eps of BatchNorm2d", 0)
         self.momentum = number(momentum, "momentum of BatchNorm2d", 0, 1)
         self.weight, self.bias = init.ones((channels,)), init.zeros((channels,))
-        self.running_mean, self.running_var = F.zeros((channels,)), F.ones((channels,))
-        self.num_batches_tracked = F.zeros((), dtype="int64")
+        self.running_mean, self.running_var = zeros((channels,)), ones((channels,))
+        self.num_batches_tracked = zeros((), dtype="int64")
 
     def extra_repr(self) -> str:
         return f"{self.weight.shape[0]}, eps={self.eps}, momentum={self.momentum}"

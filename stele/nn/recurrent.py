@@ -5,6 +5,7 @@ from math import sqrt
 from typing import Any
 
 from stele.arrays import functions as F
+from stele.arrays.creation import zeros
 from stele.arrays.tensor import Tensor
 from stele.higher.scan import scan
 from stele.ir.door import public
@@ -88,7 +89,7 @@ class GRU(Recurrent):
             h = (1 - z) * n + z * h
             return h, h
 
-        return scan(step, F.zeros((x.shape[1], self.hidden), dtype=x.dtype, device=x.device), x @ w_ih.T + b_ih)
+        return scan(step, zeros((x.shape[1], self.hidden), dtype=x.dtype, device=x.device), x @ w_ih.T + b_ih)
 
 
 class LSTM(Recurrent):
@@ -125,5 +126,5 @@ class LSTM(Recurrent):
             h = F.sigmoid(o) * F.tanh(c)
             return (h, c), h
 
-        zeros = F.zeros((x.shape[1], self.hidden), dtype=x.dtype, device=x.device)
-        return scan(step, (zeros, zeros), x @ w_ih.T + b_ih)
+        none = zeros((x.shape[1], self.hidden), dtype=x.dtype, device=x.device)
+        return scan(step, (none, none), x @ w_ih.T + b_ih)

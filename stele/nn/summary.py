@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stele.arrays.functions import zeros
+from stele.arrays.creation import zeros
 from stele.arrays.tensor import Tensor
 from stele.eager.follow import Follower
 from stele.errors import DataError

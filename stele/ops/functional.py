@@ -175,7 +175,7 @@ def one_hot(labels: Value, *, classes: int, dtype: DType = float32) -> Value:
     >>> st.one_hot(st.tensor([2, 0]), classes=3).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
-    checked = expand_dims(labelled(labels, classes), (labels.ndim,))
+    checked = expand_dims(cast(labelled(labels, classes), int64), (labels.ndim,))
     return cast(Equal()(Iota((*labels.shape, classes), labels.ndim, int64)(), checked), dtype)
 
 

@@ -11,7 +11,7 @@ from stele.errors import ShapeError
 from stele.ir.graph import Array, Op, Value, literal
 from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import DType, Shape, Type, axis_of, below, float32, float64, int64
+from stele.ir.types import DType, Shape, Type, axis_of, below, float32, float64, int64, uint64
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Select
 from stele.ops.linear import cast, reshape, slice_axis
 
@@ -109,14 +109,16 @@ def arange(start: Dim, stop: Dim, step: int = 1, *, dtype: DType = int64) -> Val
     """
     n = count(start, stop, step)
     wide = dtype if dtype.is_float and dtype.bits >= 32 else int64   # a step may be negative, an end beyond the dtype
+    if dtype == uint64 and isinstance(start, int):
+        wide, start, step = uint64, start % 2**64, step % 2**64
     line = Iota((n,), 0, wide)()
     scaled = line if step == 1 else line * step
     return cast(scaled if start == 0 else scaled + quantity(start, wide), dtype)
 
 
-def linspace(start: float, stop: float, count: Dim, *, dtype: DType = float32) -> Value:
-    """`count` numbers evenly from start to stop, both included, computed in float64; count may be open."""
-    place, last = iota(count), Maximum()(quantity(count - 1), 1)
+def linspace(start: float, stop: float, count: Dim, *, dtype: DType = float32, endpoint: bool = True) -> Value:
+    """`count` numbers evenly from start to stop, which is the last with `endpoint`, in float64; count may be open."""
+    place, last = iota(count), Maximum()(quantity(count - endpoint), 1)
     line = cast(place, float64) * ((stop - start) / cast(last, float64)) + start
     return cast(Select()(Equal()(place, last), float(stop), line), dtype)
 

@@ -24,12 +24,16 @@ from stele.ir.types import (
     broadcast_shapes,
     float32,
     int64,
+    lowest,
     product,
     promote,
     same,
     show,
+    summed_in,
+    uint64,
     whole_in,
 )
+from stele.ir.types import dtype as type_named
 
 
 class Source(NamedTuple):
@@ -135,7 +139,7 @@ def transfer(x: Value, device: str) -> Value:
 
 
 class Sum(Linear):
-    """Sum over `axes`, which are dropped. bool and small integers add up as int64."""
+    """Sum over `axes`, which are dropped. Bools and integers add up as `summed_in` says."""
 
     axes: tuple[int, ...]
     family: ClassVar[str] = "reduction"
@@ -143,7 +147,7 @@ class Sum(Linear):
     def type(self, *x: Type) -> Type:
         axes = axes_of(self.axes, x[0].ndim)
         kept = x[0].with_shape(tuple(n for k, n in enumerate(x[0].shape) if k not in axes))
-        return kept if x[0].dtype.is_float else kept.with_dtype(int64)
+        return kept.with_dtype(summed_in(x[0].dtype))
 
     def identity(self, x: Type) -> float:
         return 0
@@ -152,9 +156,9 @@ class Sum(Linear):
         return a + b
 
     def reference(self, x: Array) -> Array:
-        wide = np.int64 if x.dtype.kind in "biu" else np.complex128 if x.dtype.kind == "c" else np.float64
-        exact = x.sum(axis=self.axes, dtype=wide)
-        return np.asarray(exact if x.dtype.kind in "biu" else exact.astype(x.dtype))
+        own = summed_in(type_named(x.dtype))
+        wide = np.complex128 if own.is_complex else np.float64 if own.is_float else own.numpy
+        return np.asarray(x.sum(axis=self.axes, dtype=wide).astype(own.numpy))
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return broadcast(expand_dims(g, self.axes), x[0].shape),
@@ -419,6 +423,16 @@ def pad_axis(x: Value, axis: int, low: Dim, high: Dim, gap: int = 0) -> Value:
     return Pad(*((*others[0], n, *others[1]) for n in (low, high)), gaps=(*others[0], gap, *others[1]))(x)
 
 
+def whole(x: Array, dtype: DType) -> Array:
+    """Floats as the signed integers they become on their way to an integer dtype."""
+    signed, wide = whole_in(dtype), x.astype(np.float64)
+    end = 2.0 ** (signed.bits - 1)
+    upper = (wide >= end) & (dtype == uint64)
+    wide = np.where(upper, wide - end, wide)
+    y = np.where((wide >= -end) & (wide < end), wide, -end).astype(signed.numpy)
+    return np.where(upper, y ^ signed.numpy.type(lowest(signed)), y)
+
+
 class Cast(Linear):
     """x as another dtype: float to integer truncates, to bool tests != 0.
 
@@ -434,11 +448,7 @@ class Cast(Linear):
 
     def reference(self, x: Array) -> Array:
         x = np.real(x) if x.dtype.kind == "c" and self.dtype.kind not in "bc" else x
-        if x.dtype.kind not in "biu" and self.dtype.kind in "iu":
-            signed = whole_in(self.dtype)
-            end, wide = 2.0 ** (signed.bits - 1), x.astype(np.float64)
-            x = np.where((wide >= -end) & (wide < end), wide, -end).astype(signed.numpy)
-        return self.dtype.array(x)
+        return self.dtype.array(x if x.dtype.kind in "biu" or self.dtype.kind not in "iu" else whole(x, self.dtype))
 
     def scalar(self, s: Scalars[S], *x: S) -> S:
         return s.cast(x[0], self.dtype)

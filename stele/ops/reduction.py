@@ -11,7 +11,7 @@ from stele.errors import ShapeError
 from stele.ir.graph import Array, Op, Placed, Value
 from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim
-from stele.ir.types import Type, axes_of, axis_of, bool_, float32, highest, int64, lowest, show
+from stele.ir.types import Type, axes_of, axis_of, bool_, dtype, float32, highest, int64, lowest, show, summed_in
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.base import needs_real
 from stele.ops.elementwise.binary import logical_or
@@ -95,17 +95,16 @@ class Min(Extreme):
 
 
 class Prod(Reduction):
-    """The product of the elements, bool and integers as int64, halves in float32; its gradient is right at zero."""
+    """The product of the elements, integers as `summed_in`, halves in float32; its gradient is right at zero."""
 
     def type(self, *x: Type) -> Type:
-        y = super().type(*x)
-        return y if y.dtype.is_float else y.with_dtype(int64)
+        return super().type(*x).with_dtype(summed_in(x[0].dtype))
 
     def identity(self, x: Type) -> t.Any: return 1
     def combine(self, s: Scalars[S], a: S, b: S) -> S: return a * b
 
     def reference(self, *x: Array) -> Array:
-        own = np.dtype(np.int64) if x[0].dtype.kind in "biu" else x[0].dtype
+        own = summed_in(dtype(x[0].dtype)).numpy
         return np.asarray(x[0].prod(axis=self.axes, dtype=np.float32 if own.itemsize == 2 else own), own)
 
     def partial(self, y: Value, x: Value) -> Value:

@@ -216,6 +216,27 @@ def broadcast_arrays(*xs: Value) -> tuple[Value, ...]:
     return tuple(broadcast(x, shape) for x in xs)
 
 
+def meshgrid(*arrays: Value, indexing: str = "xy") -> tuple[Value, ...]:
+    """The coordinates of the points of a grid, as a tuple of one array for each of the `arrays` of one axis, or none.
+
+    With `indexing` "ij" array k lies along axis k of all results; with "xy" the first two are exchanged, as of a
+    picture whose first axis counts rows. Raises ShapeError for arrays of more axes, OptionError for another indexing.
+
+    >>> x, y = st.meshgrid(st.tensor([1, 2, 3]), st.tensor([10, 20]))
+    >>> x.tolist(), y.tolist()
+    ([[1, 2, 3], [1, 2, 3]], [[10, 10, 10], [20, 20, 20]])
+    """
+    for x in arrays:
+        if x.ndim > 1:
+            raise ShapeError(f"meshgrid takes arrays of one axis, got {show(x.shape)}", hint="Write x.flatten().")
+    axes = [*range(len(arrays))]
+    if choice(indexing, "indexing of meshgrid", ("xy", "ij")) == "xy":
+        axes[:2] = axes[:2][::-1]
+    lines = [reshape(x, (-1, *(1,) * (len(axes) - 1 - k))) for x, k in zip(arrays, axes)]
+    shape = broadcast_shapes(*(line.shape for line in lines)) if lines else ()
+    return tuple(broadcast(line, shape) for line in lines)
+
+
 # How an axis goes on beyond its end, by the names of NumPy and PyTorch: `turned` back and forth, without its `edge`.
 MODES: dict[str, tuple[bool, int]] = {"reflect": (True, 1), "symmetric": (True, 0), "wrap": (False, 0),
                                       "circular": (False, 0)}

@@ -32,7 +32,8 @@ def fold(op: Callable[[tuple[int, ...]], Op], x: Value, axis: Axes, keepdims: bo
 def sum(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     """The sum over one axis, several, or all of them; keepdims leaves them with length 1. Of no elements it is 0.
 
-    Bools and integers add up as int64, floats in their dtype. Raises ShapeError for an axis that x does not have.
+    Bools and signed integers add up as int64, unsigned ones as uint64, floats in their dtype. Raises ShapeError for an
+    axis that x does not have.
 
     >>> x = st.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     >>> st.sum(x).tolist(), st.sum(x, axis=0).tolist()
@@ -71,7 +72,7 @@ def min(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
 def prod(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     """The product over one axis, several, or all of them, as in `sum`. Of no elements it is 1.
 
-    Bools and integers multiply as int64, and wrap. The gradient of an element is the product of the others, also beside
+    Integers multiply as they add up, and wrap. The gradient of an element is the product of the others, also beside
     zeros, where dividing the product by the element would be 0 / 0.
 
     >>> st.prod(st.tensor([2.0, 3.0, 4.0])).tolist()

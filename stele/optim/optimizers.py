@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stele.arrays import functions as F
+from stele.arrays.creation import zeros, zeros_like
 from stele.arrays.tensor import Tensor, tensor
 from stele.eager.follow import FOLLOWER
 from stele.eager.handle import TRACING, no_grad
@@ -126,7 +127,7 @@ class Optimizer:
 
     def like_parameters(self) -> list[Tensor]:
         """A tensor of zeros for each parameter."""
-        return [F.zeros_like(p) for p in self.parameters]
+        return [zeros_like(p) for p in self.parameters]
 
 
 def checked(p: Any, k: int, optimizer: str) -> Tensor:
@@ -206,7 +207,7 @@ class Adam(Optimizer):
         if not all(0 <= beta < 1 for beta in betas):
             raise GraphError(f"{type(self).__name__} needs betas in [0, 1), got {betas}")
         self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
-        self.steps = F.zeros((), device=HOME)
+        self.steps = zeros((), device=HOME)
         self.mean, self.square = self.like_parameters(), self.like_parameters()
 
     def advance(self) -> None:

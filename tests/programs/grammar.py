@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from stele.ir.types import REAL, DType
+from stele.ir.types import REAL, DType, highest
 from stele.ir.types import dtype as type_named
 from tests.programs import numbers
 from tests.programs.kinds import ALL, IDIOMS, IN_PLACE, WRITES, Kind
@@ -95,13 +95,13 @@ class Growth:
 
     def indices(self, x: str, axis: int, shape: Reshape, negative: bool = True) -> str:
         """New integers that name elements of an axis of x."""
-        of = self.choose(["int64", "int32", "uint8"])
+        of = self.choose([d for d in REAL if d.kind in "iu"])
         made = []
         for env in self.envs:
             n = env[x].shape[axis]
-            self.need(0 < n < 256 or of != "uint8")
-            low = -n if negative and of != "uint8" else 0
-            made.append(self.rng.integers(low, n, shape(env[x].shape)).astype(of))
+            self.need(0 < n <= highest(of))
+            low = -n if negative and of.kind == "i" else 0
+            made.append(self.rng.integers(low, n, shape(env[x].shape)).astype(of.numpy))
         return self.added("i", made)
 
     def input_for(self, x: str, shape: Reshape, open_axis: int | None = None) -> str:
@@ -246,7 +246,8 @@ class Growth:
             self.take(Step((), "add", (c, 1)))
 
 
-MAIN = ("float32",) * 8 + ("float64",) * 2 + ("float16", "bfloat16") * 2 + ("int32", "int64", "uint8", "uint32", "bool")
+MAIN = ("float32",) * 8 + ("float64",) * 2 + ("float16", "bfloat16") * 2 + (
+    "int32", "int64", "uint8", "uint32", "bool", "int8", "int16", "uint16", "uint64")
 
 
 def shapes(rng: np.random.Generator, size: str) -> list[tuple[int, ...]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import stele as st
-from stele.ir.types import DType
+from stele.ir.types import DType, summed_in
 from stele.ir.types import dtype as type_named
 from tests.host_ops import ordered, running
 from tests.programs import matrices, moves, reductions, windows
@@ -49,8 +49,8 @@ class Kind:
 
 
 def accumulated(d: list[DType], a: dict[str, Any]) -> tuple[DType, ...]:
-    """Integers and bools add up as int64."""
-    return (d[0] if d[0].is_float else I64),
+    """What integers and bools add up as."""
+    return summed_in(d[0]),
 
 
 def named(d: list[DType], a: dict[str, Any]) -> tuple[DType, ...]:
@@ -86,7 +86,7 @@ def bounded(g: Growth, x: str) -> Made:
 
 
 def shifted(g: Growth, x: str) -> Made:
-    return (x, g.integer(0, g.dtype(x).bits - 1)), {}
+    return (x, g.integer(0, g.dtype(x).bits + 2)), {}
 
 
 def retyped(g: Growth, x: str) -> Made:
@@ -157,7 +157,7 @@ ELEMENTWISE = (
     Kind("square", st.square, np.square, alone, "iuf", noise="rounded"),
     Kind("relu", st.relu, relu, alone, "iuf"),
     Kind("abs", st.abs, np.abs, alone, "iuf"),
-    Kind("sign", st.sign, np.sign, alone, "if", smooth=False),
+    Kind("sign", st.sign, np.sign, alone, "iuf", smooth=False),
     Kind("negative", st.negative, np.negative, alone, "iuf"),
     Kind("logical_not", st.logical_not, np.logical_not, alone, "b", result=truth, smooth=False),
     binary("add", np.add, domain="iuf", noise="rounded", weight=5.0),
@@ -182,7 +182,7 @@ ELEMENTWISE = (
     binary("logical_xor", np.bitwise_xor, domain="b", smooth=False),
     Kind("shift_left", lambda x, z: x << z, np.left_shift, shifted, INT, smooth=False),
     Kind("shift_right", lambda x, z: x >> z, np.right_shift, shifted, INT, smooth=False),
-    Kind("pow", st.pow, power, powered, "if", noise="rounded"),
+    Kind("pow", st.pow, power, powered, "iuf", noise="rounded"),
     Kind("clip", st.clip, clip, bounded, "iuf"),
     Kind("where", lambda m, x, z: st.where(m, x, z), np.where, tripled, "biuf",
          operands="where", result=lambda d, a: (d[1],), weight=2.0),
@@ -276,7 +276,7 @@ LINEAR = (
 WINDOWS = (
     Kind("einsum", lambda *x, equation: st.einsum(equation, *x), lambda *x, equation: np.einsum(equation, *x),
          moves.einsum, "f", noise="coarse", weight=2.0),
-    Kind("matmul", st.matmul, np.matmul, windows.product, "f", noise="coarse", weight=4.0),
+    Kind("matmul", st.matmul, np.matmul, windows.product, "iuf", noise="coarse", weight=4.0),
     Kind("conv2d", st.conv2d, windows.convolved, windows.convolution(2), "f", noise="coarse", weight=3.0),
     Kind("convolution", lambda x, w, **moves: getattr(st, f"conv{x.ndim - 2}d")(x, w, **moves), windows.convolved,
          windows.convolution(1, 3), "f", noise="coarse", weight=3.0),

@@ -44,7 +44,8 @@ def specials(d: DType) -> list[Any]:
         return [0.0, -0.0, 1.0, -1.0, float("inf"), -float("inf"), float("nan"), m, -m, s, -s, s / 2, 1 + e, 1 - e / 2,
                 0.5, -0.5, 1.5, 2.5, 88.7, -103.9, 3e4, 1e-7]
     low, high = int(np.iinfo(d.numpy).min), int(np.iinfo(d.numpy).max)
-    return [v for v in (low, high, low + 1, high - 1, 0, 1, 2, 3, -1, -2, 127, 128, 255, 256, 32767, 65535, 2**24 + 1)
+    return [v for v in (low, high, low + 1, high - 1, 0, 1, 2, 3, -1, -2, 127, 128, 255, 256, 32767, 65535, 2**24 + 1,
+                        2**53 + 1, 2**63 - 1, 2**63)
             if low <= v <= high]
 
 
@@ -58,10 +59,11 @@ def draw(rng: np.random.Generator, d: DType, shape: tuple[int, ...], special: fl
     else:
         bounds = np.iinfo(d.numpy)
         low, high = (0, 5) if tame else [(0, 5), (-9, 9), (-1000, 1000), (bounds.min, bounds.max)][int(rng.integers(4))]
-        x = rng.integers(max(low, int(bounds.min)), min(high, int(bounds.max)), shape, np.int64, endpoint=True)
+        x = rng.integers(max(low, int(bounds.min)), min(high, int(bounds.max)), shape,
+                         np.uint64 if d.kind == "u" else np.int64, endpoint=True)
     x = np.asarray(x).astype(d.numpy)
     if special and x.size:
-        flat, values = x.reshape(-1), np.array(specials(d)).astype(d.numpy)
+        flat, values = x.reshape(-1), np.array(specials(d), d.numpy)
         chosen = rng.random(flat.size) < special
         flat[chosen] = rng.choice(values, int(chosen.sum()))
     return x

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from stele.backend.base import Run, itself
-from stele.backend.buffers import MEMORY, UNSEEN, Block, Blocks, Buffer, Recent
+from stele.backend.buffers import MEMORY, UNSEEN, Block, Blocks, Buffer, Foreign, Recent
 from stele.backend.cpu import blas, pool
 from stele.backend.cpu.call import Frame
 from stele.backend.cpu.host import crossing, lent
@@ -97,7 +97,7 @@ class Program:
     def keep(self, buffers: Sequence[Buffer], frame: Frame) -> Kept:
         """What is kept, in the tables of this call; to be made by it where a source is another."""
         sources, kept = tuple([buffers[k].block for k in self.manifest.steady]), self.kept
-        fresh = kept is None or not all(map(is_, kept.sources, sources))
+        fresh = kept is None or not all(map(is_, kept.sources, sources)) or any(isinstance(s, Foreign) for s in sources)
         if kept is None or fresh:
             self.kept = None
             kept = Kept(self.blocks.block(self.kept_bytes), sources)

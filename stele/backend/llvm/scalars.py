@@ -10,7 +10,7 @@ from stele.backend.llvm.launch import Builder
 from stele.backend.llvm.nest import splat, suffix, vector
 from stele.errors import DTypeError
 from stele.ir.scalars import Number, Scalars
-from stele.ir.types import DType, bool_, float16, float32, int64, uint32
+from stele.ir.types import DTYPES, DType, bool_, float16, float32, int64, uint32
 from stele.kernel.functions import Functions
 from stele.kernel.vocabulary import Element, Operand, result_dtype
 
@@ -19,9 +19,8 @@ Scalar = Element[ir.Value]
 Build = Callable[[Builder, ir.Value, ir.Value], ir.Value]
 
 TYPES: dict[str, ir.Type] = {
-    "bool": ir.IntType(1), "uint8": ir.IntType(8), "uint32": ir.IntType(32), "int32": ir.IntType(32),
-    "int64": ir.IntType(64), "float16": ir.IntType(16), "bfloat16": ir.IntType(16),
-    "float32": ir.FloatType(), "float64": ir.DoubleType(),
+    "bool": ir.IntType(1), **{d.name: ir.IntType(d.bits) for d in DTYPES.values() if d.kind in "iu"},
+    "float16": ir.IntType(16), "bfloat16": ir.IntType(16), "float32": ir.FloatType(), "float64": ir.DoubleType(),
 }
 HALF = ir.HalfType()
 COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any, cast
 
-from stele.arrays.functions import zeros
+from stele.arrays.creation import zeros
 from stele.call.compiled import Compiled, Method, compile
 from stele.call.symbolic import Function
 from stele.eager.handle import Handle

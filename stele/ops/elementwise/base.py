@@ -11,7 +11,7 @@ from stele.errors import ArgumentError, DTypeError
 from stele.ir.graph import Literal, Op, Placed, Value, literal, number_dtype
 from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim
-from stele.ir.types import DType, Type, bool_, broadcast_shapes, float32, highest, int64, lowest, promote
+from stele.ir.types import DType, Type, bool_, broadcast_shapes, float32, highest, int64, lowest, promote, uint64
 from stele.ops.linear import along, broadcast, cast
 
 Rounding = Callable[[float], int]
@@ -20,18 +20,21 @@ Operand = Any       # a value, or a number that takes the dtype of the values it
 
 def meet(args: Sequence[Any]) -> tuple[Value, ...]:
     """Operands of one dtype and shape: Python numbers take the arrays' dtype (a float among integers makes float32)."""
-    arrays = [a for a in args if isinstance(a, Value)]
-    numbers = [number_dtype(a) for a in args if not isinstance(a, Value)]
-    dtype = reduce(promote, [a.dtype for a in arrays] or numbers)
-    if any(n.is_complex for n in numbers):
-        dtype = dtype.complex
-    elif any(n.is_float for n in numbers) and not dtype.is_float:
-        dtype = float32
-    elif dtype == bool_:
-        dtype = reduce(promote, numbers, dtype)
+    dtype = met([a.dtype for a in args if isinstance(a, Value)],
+                [number_dtype(a) for a in args if not isinstance(a, Value)])
     values = [cast(a, dtype) if isinstance(a, Value) else literal(a, dtype) for a in args]
     shape = broadcast_shapes(*(v.shape for v in values))
     return tuple(broadcast(v, shape) for v in values)
+
+
+def met(arrays: Sequence[DType], numbers: Sequence[DType]) -> DType:
+    """The dtype in which arrays of these dtypes and Python numbers of those meet."""
+    dtype = reduce(promote, arrays or numbers)
+    if any(n.is_complex for n in numbers):
+        return dtype.complex
+    if any(n.is_float for n in numbers) and not dtype.is_float:
+        return float32
+    return reduce(promote, numbers, dtype) if dtype == bool_ else dtype
 
 
 class Elementwise(Op):
@@ -119,10 +122,22 @@ class Compare(Binary):
     """To what whole number a fraction may move as the first and as the second operand; None where nothing equals it."""
 
     def prepare(self, *args: Any) -> tuple[Value, ...]:
-        return super().prepare(*(exact(self.rounding, args) if len(args) == 2 else args))
+        return super().prepare(*(exact(self.rounding, apart(*args)) if len(args) == 2 else args))
 
     def type(self, *x: Type) -> Type:
         return super().type(*x).with_dtype(bool_)
+
+
+def apart(x: Any, z: Any) -> tuple[Any, Any]:
+    """Operands of the same answer where uint64 meets a signed integer: no integer dtype holds both."""
+    if not isinstance(x, Value) or not isinstance(z, Value):
+        return x, z
+    if x.dtype.kind == "i" and z.dtype == uint64:
+        return apart(z, x)[::-1]
+    if x.dtype != uint64 or z.dtype.kind != "i":
+        return x, z
+    below = z < 0
+    return x | cast(below, uint64), cast(z * cast(~below, z.dtype), uint64)
 
 
 def exact(rounding: tuple[Rounding, Rounding] | None, args: tuple[Any, ...]) -> tuple[Any, ...]:
