@@ -2,8 +2,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from stele.arrays import counting, creation, functions, namespace
-from stele.arrays.counting import *  # noqa: F403
+from stele.arrays import creation, functions, namespace, sized
 from stele.arrays.creation import *  # noqa: F403
 from stele.arrays.functions import *  # noqa: F403
 from stele.arrays.namespace import *  # noqa: F403
@@ -19,6 +18,7 @@ from stele.arrays.random import (
     randn,
     uniform,
 )
+from stele.arrays.sized import *  # noqa: F403
 from stele.arrays.spellings import ALIASES, FUNCTIONS, unknown
 from stele.arrays.tensor import Tensor, tensor
 from stele.backend.devices import find as device
@@ -67,9 +67,9 @@ __all__ = [
     "set_threads", "tensor", "uint8", "uint16", "uint32", "uint64", "uniform", "value_and_grad", "vjp",
 ]
 __all__ += functions.__all__
-__all__ += counting.__all__
 __all__ += creation.__all__
 __all__ += namespace.__all__
+__all__ += sized.__all__
 
 
 if not TYPE_CHECKING:   # or every name would be one to a type checker

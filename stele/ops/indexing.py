@@ -9,13 +9,12 @@ from typing import Any
 from stele.errors import BadKey, DTypeError, IndexOutOfRange, ShapeError
 from stele.ir.graph import Value, literal
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import Shape, below, bool_, int64, number_of, product, show
+from stele.ir.types import SIZES, Shape, below, bool_, int64, number_of, product, same, show
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Select
 from stele.ops.elementwise.base import meet
-from stele.ops.gather import CheckIndex, Gather, ScatterAdd
+from stele.ops.gather import CheckIndex, Gather, ScatterAdd, ScatterMax
 from stele.ops.generate import extent, iota
 from stele.ops.linear import Slice, broadcast, cast, full, reshape, transpose
-from stele.ops.reduction import Max
 
 Key = int | slice | None | EllipsisType | Value | tuple[Any, ...]
 
@@ -277,13 +276,12 @@ def along(axis: int, x: Value) -> Shape:
 def put(x: Value, axis: int, i: Value, rows: Value) -> Value:
     """x with its elements i of an axis replaced by `rows`: of those that name one the last stays."""
     n, k = x.shape[axis], i.shape[0]
-    if k == 0:
+    if k == 0 or (isinstance(k, Size) and SIZES.get() is not None and same(k, 0)):
         return x
     i = CheckIndex(n)(i)
     if k == 1:
         return Select()(reshape(Equal()(iota(n), i), along(axis, x)), rows, x)
-    match = Equal()(reshape(iota(n), (-1, 1)), reshape(i, (1, -1)))
-    last = Max((1,))(Select()(match, reshape(iota(k), (1, -1)), -1))
+    last = ScatterMax(0, n)(iota(k), i)     # the lowest number where none names it
     return Select()(reshape(last >= 0, along(axis, x)), Gather(axis)(rows, Maximum()(last, 0)), x)
 
 

@@ -7,12 +7,12 @@ from functools import reduce
 from stele.errors import BadKey, DTypeError, ShapeError
 from stele.ir.graph import Operand, Value
 from stele.ir.sizes import Dim
-from stele.ir.types import axis_of, below, bool_, broadcast_shapes, int64, show
+from stele.ir.types import axis_of, below, bool_, show
 from stele.ops.elementwise.arithmetic import Select
-from stele.ops.gather import CheckIndex, Gather
-from stele.ops.generate import iota
-from stele.ops.indexing import cast_like, number, put, put_sum, repeated, set_index, wrapped
-from stele.ops.linear import broadcast, cast, reshape, slice_axis
+from stele.ops.gather import Gather
+from stele.ops.indexing import cast_like, put, repeated, set_index, wrapped
+from stele.ops.linear import cast, reshape, slice_axis
+from stele.ops.sorting import take_along_axis
 
 
 def take(x: Value, i: Value, *, axis: int = 0) -> Value:
@@ -44,43 +44,6 @@ def embedding(table: Value, i: Value) -> Value:
     return Gather(0)(table, i)
 
 
-def take_along_axis(x: Value, i: Value, *, axis: int = -1) -> Value:
-    """The elements at positions `i` along an axis, of as many axes as x: y[a, b] = x[a, i[a, b]] for axis 1 of two.
-
-    Other axes broadcast; negative positions count from the end. What `argsort` gives along an axis, this takes. Raises
-    ShapeError for another number of axes, DTypeError for other than integers and, when run, IndexOutOfRange.
-
-    >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
-    >>> st.take_along_axis(x, st.tensor([[2, 0], [-1, 1]]), axis=1).tolist()
-    [[3, 1], [6, 5]]
-    """
-    axis = same_axes("take_along_axis", x, i, axis)
-    rest = broadcast_shapes(*((*v.shape[:axis], 1, *v.shape[axis + 1:]) for v in (x, i)))
-    wide = broadcast(i, (*rest[:axis], i.shape[axis], *rest[axis + 1:]))
-    whole = broadcast(x, (*rest[:axis], x.shape[axis], *rest[axis + 1:]))
-    return Gather(0)(reshape(whole, (-1,)), lines(wide, whole.shape, axis))
-
-
-def same_axes(name: str, x: Value, i: Value, axis: int) -> int:
-    """The axis as a position. Raises ShapeError unless the positions have as many axes as x."""
-    if x.ndim != i.ndim:
-        raise ShapeError(f"{name} needs positions of as many axes as x, got {show(x.shape)} and {show(i.shape)}",
-                         hint="Write st.take(x, i, axis) for the same positions everywhere.")
-    return axis_of(axis, x.ndim)
-
-
-def lines(i: Value, shape: tuple[Dim, ...], axis: int) -> Value:
-    """Positions along an axis of an array of a shape as positions in its row-major order."""
-    flat = cast(CheckIndex(shape[axis])(wrapped(i, shape[axis])), int64)
-    parts: list[Value] = []
-    step: Dim = 1
-    for a in reversed(range(len(shape))):
-        own = flat if a == axis else reshape(iota(i.shape[a]), tuple(-1 if a == b else 1 for b in range(len(shape))))
-        parts.append(own if step == 1 else own * number(step))
-        step = shape[a] * step
-    return reduce(lambda a, b: a + b, parts)
-
-
 def gather(x: Value, axis: int, i: Value) -> Value:
     """The elements at positions `i` along an axis (PyTorch's gather): as `take_along_axis`, of as much of x as i names.
 
@@ -90,7 +53,7 @@ def gather(x: Value, axis: int, i: Value) -> Value:
     >>> st.gather(x, 1, st.tensor([[2, 0]])).tolist()
     [[3, 1]]
     """
-    axis = same_axes("gather", x, i, axis)
+    axis = axis_of(axis, x.ndim)
     for a, n in enumerate(i.shape):
         if a != axis:
             if below(x.shape[a], n):
@@ -115,21 +78,6 @@ def rows_at(name: str, x: Value, axis: int, i: Value) -> tuple[int, Value]:
     if i.ndim > 1:
         raise ShapeError(f"{name} takes a vector of positions, got {show(i.shape)}")
     return axis, reshape(wrapped(i, x.shape[axis]), (-1,))
-
-
-def index_add(x: Value, axis: int, i: Value, source: Value, *, alpha: float = 1) -> Value:
-    """The array with `alpha` times the parts of `source` added to its elements `i` of an axis, in order.
-
-    source has the shape of x with as many elements along the axis as i, a vector. The dtype is that of x. Raises
-    DTypeError for positions other than integers and, when run, IndexOutOfRange.
-
-    >>> st.index_add(st.zeros(3), 0, st.tensor([1, 1]), st.tensor([1.0, 2.0])).tolist()
-    [0.0, 3.0, 0.0]
-    """
-    axis, i = rows_at("index_add", x, axis, i)
-    rows = cast_like(source, x)
-    rows = repeated(rows if alpha == 1 else rows * alpha, (*x.shape[:axis], i.shape[0], *x.shape[axis + 1:]))
-    return put_sum(x, axis, i, cast(rows, x.dtype))
 
 
 def index_copy(x: Value, axis: int, i: Value, source: Value) -> Value:

@@ -212,6 +212,12 @@ REDUCTIONS = (
     Kind("argmax", st.argmax, np.argmax, reductions.position, "iuf", result=place, smooth=False, weight=1.5),
     Kind("argmin", st.argmin, np.argmin, reductions.position, "iuf", result=place, smooth=False),
     Kind("cummax", st.cummax, np.maximum.accumulate, reductions.axis, weight=1.0),
+    Kind("cummin", st.cummin, np.minimum.accumulate, reductions.axis, weight=0.5),
+    Kind("cumulative_sum", st.cumulative_sum, np.cumsum, reductions.axis, result=accumulated, noise="sum"),
+    Kind("cumulative_prod", st.cumulative_prod, np.cumprod, reductions.axis, result=accumulated, noise="sum",
+         weight=0.5),
+    Kind("logcumsumexp", st.logcumsumexp, np.logaddexp.accumulate, reductions.axis, "f", noise="sum", weight=0.5),
+    Kind("median", st.median, np.median, reductions.position, "f", noise="sum", weight=0.5),
     Kind("softmax", st.softmax, reductions.softmax, reductions.axis, "f", noise="sum", weight=2.0),
     Kind("log_softmax", st.log_softmax, reductions.log_softmax, reductions.axis, "f", noise="sum"),
     Kind("normalize", st.normalize, reductions.normalize, reductions.axis, "f", noise="sum"),
@@ -221,10 +227,9 @@ REDUCTIONS = (
     Kind("mse", st.mse, reductions.mse, reductions.alike, "f", noise="sum", weight=0.5),
 )
 
-def added(x: Array, i: Array, v: Array) -> Array:
-    y = x.copy()
-    np.add.at(y, i, v)
-    return y
+def scattered(x: Any, i: Any, axis: int, mode: str) -> Any:
+    """What stands at positions, put there in the opposite order."""
+    return st.scatter(x, i, st.flip(st.take_along_axis(x, i, axis), axis), axis, mode)
 
 
 MOVES = (
@@ -249,14 +254,17 @@ MOVES = (
     Kind("gather", lambda x, *i: x[i], lambda x, *i: x[i], moves.gathered, operands="own"),
     Kind("mixed", lambda x, *i, key: x[moves.key_of(key, i)], lambda x, *i, key: x[moves.key_of(key, i)],
          moves.mixed_read, operands="own", weight=2.0),
-    Kind("take_along_axis", st.take_along_axis, np.take_along_axis, moves.along, operands="own"),
-    Kind("index_add", lambda x, i, v: st.index_add(x, 0, i, v), lambda x, i, v: added(x, i, v), moves.rows_added, "iuf",
-         operands="own", noise="sum"),
     Kind("tile", st.tile, lambda x, repetitions: np.tile(x, repetitions), moves.tile, operands="own"),
     Kind("rot90", st.rot90, np.rot90, moves.rot90, operands="own", weight=0.5),
     Kind("diagonal", st.diagonal, np.diagonal, moves.diagonal, operands="own"),
     Kind("diag_embed", st.diag_embed, moves.diag_embed_of, moves.embedded, operands="own"),
     Kind("extend", st.pad, lambda x, widths, mode: np.pad(x, widths, mode), moves.extended, operands="own"),
+    Kind("sort", st.sort, moves.sort_of, moves.ordered, operands="own", weight=2.0),
+    Kind("argsort", st.argsort, moves.argsort_of, moves.ordered, operands="own", result=place, smooth=False),
+    Kind("take_along_axis", st.take_along_axis, np.take_along_axis, moves.taken_along, operands="own"),
+    Kind("scatter", scattered, moves.scatter_of, moves.scattered, "iuf", operands="own", noise="sum"),
+    Kind("index_add", lambda x, i, axis: st.index_add(x, i, st.take(x, i, axis), axis), moves.index_add_of,
+         moves.added, "iuf", operands="own", noise="sum"),
     Kind("pick", st.pick, moves.pick_of, moves.picked, operands="own"),
     Kind("one_hot", st.one_hot, moves.one_hot_of, moves.one_hot, INT, operands="own", result=named, smooth=False),
 )
