@@ -84,7 +84,8 @@ CASES = (
         ("i1e", lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)), -20, 20),
         ("erfinv", mpmath.erfinv, -1, 1), ("ndtri", ndtri, 0, 1),
         ("erfcx", lambda x: mpmath.exp(x * x) * mpmath.erfc(x), -4, 30),
-        ("ndtr", mpmath.ncdf, -38, 8), ("log_ndtr", lambda x: mpmath.log1p(-mpmath.ncdf(-x)) if x > 0 else mpmath.log(mpmath.ncdf(x)), -40, 8))),
+        ("ndtr", mpmath.ncdf, -38, 8),
+        ("log_ndtr", lambda x: mpmath.log1p(-mpmath.ncdf(-x)) if x > 0 else mpmath.log(mpmath.ncdf(x)), -40, 8))),
 )
 
 
