@@ -66,6 +66,8 @@ FUNCTIONS: Mapping[str, str] = {
     "detach": "st.stop_gradient(x)", "invert": "~x", "bitwise_not": "~x", "left_shift": "x << y",
     "right_shift": "x >> y", "arcsin": "st.asin(x)", "arccos": "st.acos(x)", "arctan2": "st.atan2(x, y)",
     "arcsinh": "st.asinh(x)", "arccosh": "st.acosh(x)", "arctanh": "st.atanh(x)", "fix": "st.trunc(x)",
+    "gammaln": "st.lgamma(x)", "psi": "st.digamma(x)", "expit": "st.sigmoid(x)", "degrees": "st.rad2deg(x)",
+    "radians": "st.deg2rad(x)",
     "manual_seed_all": "st.manual_seed(seed)", "seed": "st.manual_seed(seed)",
     "set_num_threads": "st.set_threads(n)", "get_num_threads": "st.get_threads()", "mse_loss": "st.mse(x, y)",
     "nll_loss": "st.cross_entropy(logits, labels)", "swish": "st.silu(x)", "item": "float(x)", "numel": "x.size",
