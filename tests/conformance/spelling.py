@@ -5,9 +5,8 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 import stele as st
+from tests.conformance.moving import MOVED
 from tests.conformance.ordering import ORDERED
 from tests.conformance.words import kind, refuse
 
@@ -158,13 +157,6 @@ def pool(f: Call) -> Call:
     return call
 
 
-def pad(x: Any, widths: Any, mode: str = "constant", value: Any = 0.0) -> Any:
-    pairs = [(widths[k], widths[k + 1]) for k in range(0, len(widths), 2)]
-    refuse(builtins.any(n < 0 for p in pairs for n in p), "negative padding")
-    full = [(0, 0)] * (x.ndim - len(pairs)) + pairs[::-1]
-    return st.pad(x, widths=full, value=0.0 if value is None else value)
-
-
 def layer_norm(x: Any, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     return st.layer_norm(x, weight, bias, axes=len(shape), eps=eps)
 
@@ -178,11 +170,6 @@ def prelu(x: Any, weight: Any) -> Any:
 def softplus(x: Any, beta: float = 1, threshold: float = 20) -> Any:
     y = st.softplus(x * beta) / beta
     return st.where(x * beta > threshold, x, y)
-
-
-def getitem(x: Any, key: Any) -> Any:
-    def entry(e: Any) -> Any: return np.array(e) if isinstance(e, list) else e
-    return x[tuple(map(entry, key)) if isinstance(key, tuple) else entry(key)]
 
 
 def repeated(x: Any, times: Any) -> Any:
@@ -424,17 +411,14 @@ SPELLED: dict[str, Call] = {
     "triu": lambda x, diagonal=0: st.triu(x, diagonal), "unsqueeze": lambda x, dim: st.unsqueeze(x, axis=dim),
     "squeeze": squeezed, "broadcast_to": st.broadcast_to, "expand": lambda x, shape: x.expand(*shape),
     "cat": lambda xs, dim=0: st.concatenate(xs, axis=dim), "stack": lambda xs, dim=0: st.stack(xs, axis=dim),
-    "hstack": lambda xs: st.concatenate(xs, axis=0 if xs[0].ndim < 2 else 1),
-    "vstack": lambda xs: st.concatenate([st.reshape(x, (1, -1)) if x.ndim < 2 else x for x in xs], axis=0),
     "split": lambda x, size, dim=0: st.split(x, size, axis=dim), "chunk": chunked,
     "unbind": lambda x, dim=0: tuple(x[(*[slice(None)] * (dim % x.ndim), k)] for k in range(x.shape[dim])),
     "select": lambda x, dim, k: x[(*[slice(None)] * (dim % x.ndim), k)],
-    "repeat": repeated, "tile": tiled, "nn.functional.pad": pad, "__getitem__": getitem,
+    "repeat": repeated, "tile": tiled,
     "index_select": lambda x, dim, i: st.take(x, i, axis=dim),
     "take": lambda x, i: st.take(st.reshape(x, -1), i),
-    "repeat_interleave": lambda x, repeats, dim=None, output_size=None: refuse(not isinstance(repeats, int), "an array")
-        or st.repeat(st.reshape(x, -1) if dim is None else x, times=repeats, axis=0 if dim is None else dim),
     **ORDERED,
+    **MOVED,
     # made from nothing
     "arange": arange, "eye": lambda n, m=None, dtype=None, **rest: st.eye(n, m, dtype=kind(dtype) or "float32"),
     "full": full, "ones": lambda shape, dtype=None, **rest: st.ones(shape, dtype=kind(dtype)),
@@ -448,5 +432,5 @@ CONVENTIONS = {**{("logcumsumexp", k): "of elements of 10,000 float32 has no dig
                ("special.ndtr", 2): "far on the left PyTorch's is 0, where a float32 holds the probability",
                ("linalg.svd", 200): "columns of U beyond the singular values turn with the others: PyTorch leaves them"}
 # Variants that have words, where others have none.
-LIMITED = {"nn.functional.pad": ("constant",), "linalg.lstsq": ("",), "linalg.pinv": ("", "singular")}
+LIMITED: dict[str, tuple[str, ...]] = {}    # variants of an op that have words, where others have none
 # fmt: on
