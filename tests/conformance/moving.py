@@ -10,11 +10,16 @@ Call = Callable[..., Any]
 
 
 def pad(x: Any, widths: Any, mode: str = "constant", value: Any = 0.0) -> Any:
-    """PyTorch names the last axis first; negative widths cut."""
+    """PyTorch names the last axis first; negative widths cut, before what goes around is repeated."""
     pairs = [(widths[k], widths[k + 1]) for k in range(0, len(widths), 2)]
     whole = [(0, 0)] * (x.ndim - len(pairs)) + pairs[::-1]
-    y = st.pad(x, [(max(a, 0), max(b, 0)) for a, b in whole], value=0.0 if value is None else value, mode=mode)
-    return y[tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(y.shape, whole))] if x.ndim else y
+    wide = [(max(a, 0), max(b, 0)) for a, b in whole]
+
+    def cut(y: Any) -> Any:
+        return y[tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(y.shape, whole))]
+    if mode == "circular":
+        return st.pad(cut(x), wide, mode=mode)
+    return cut(st.pad(x, wide, value=0.0 if value is None else value, mode=mode))
 
 
 def repeat_interleave(x: Any, repeats: Any, dim: int | None = None, output_size: Any = None) -> Any:
