@@ -92,9 +92,19 @@ class Raw:
 def lower(kernel: kinds.Nest) -> list[Raw]:
     """The raw nests of a kernel, to be run in order."""
     (result, *_) = kernel.results
-    if isinstance(result.op, Concatenate):
+    if isinstance(result.op, Concatenate) and kernel.anchor is result:
         return [joined(result, k, kernel.body) for k in range(len(result.args))]
-    return [Raw(tuple(kernel.results), frozenset(kernel.body))]
+    turns = {part: (v, k) for v in kernel.results for k, part in enumerate(kinds.woven(v))}
+    if not turns:
+        return [Raw(tuple(kernel.results), frozenset(kernel.body))]
+    wholes = {v for v, _ in turns.values()}
+    return [Raw(kinds.unwoven(kernel.results), frozenset(kernel.body) - wholes, lambda v, index: taking_turns(
+        *turns[v], index) if v in turns else (v, index))]
+
+
+def taking_turns(v: Value, k: int, index: Index) -> tuple[Value, Index]:
+    """Where an element of part k of a woven value goes."""
+    return v, (*index[:-1], k)
 
 
 def joined(v: Value, k: int, body: Collection[Value]) -> Raw:

@@ -23,8 +23,12 @@ class Blocks(Elements):
         """The steps of a block, for the values that its loop variables have here."""
         before, self.places = self.places, dict(self.places)
         self.advance(block)
+        twins = self.twins(block)
         for step in block:
-            self.step(step)
+            if step in twins:
+                self.store_both(twins[step], step)
+            elif step not in twins.values():
+                self.step(step)
         self.places = before
 
     def step(self, step: Step) -> None:
