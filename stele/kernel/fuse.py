@@ -65,7 +65,8 @@ def join_parts(groups: Groups) -> None:
     """Joins groups whose results take turns in memory: one pass stores both."""
     for _, makers in weaves(groups):
         if len(makers) == 2:
-            join(groups, *sorted(makers, key=lambda g: groups.order[g.results[-1]]))
+            first, then = sorted(makers, key=lambda g: groups.order[g.results[-1]])
+            join(groups, first, then)
 
 
 def weave(groups: Groups) -> None:
@@ -74,8 +75,9 @@ def weave(groups: Groups) -> None:
         if len(makers) != 1 or groups.comes_before(*makers, group):
             continue
         (made,) = makers
-        body = groups.united_body(made, group)
-        if measured(unwoven(groups.united_results(made, group)), body) is not None:
+        body, results = groups.united_body(made, group), groups.united_results(made, group)
+        alone = len(set(parts := unwoven(results))) == len(parts)     # nobody else reads what takes turns
+        if alone and measured(parts, body) is not None:
             groups.unite(made, group, body, anchor=None)
 
 

@@ -177,17 +177,19 @@ class Lowering:
         self.scopes = [Scope(frozenset())]
         self.known: dict[object, Element] = {}
         self.stored: set[Value] = set()
+        self.place = here
         self.floor = 0
 
     def nest(self, place: Callable[[Value, Index], tuple[Value, Index]]) -> Nest:
         """All stages one after the other in each row; `place` says where results go."""
+        self.place = place
         rows, extents = self.space.rows, self.space.ranges
         outer = rows[:-1] if self.across else rows
         self.open(*outer)
         if self.across:
             self.open(rows[-1])
         for stage in self.space.stages:
-            self.stage(stage, place)
+            self.stage(stage)
         if self.across:
             self.close_loop(rows[-1], True)
         body, prelude = self.close(), self.close()
@@ -207,12 +209,12 @@ class Lowering:
         body = self.close()
         self.scopes[-1].steps.append(Loop(Axis(name, self.space.ranges[name]), body, lane))
 
-    def stage(self, stage: Stage, place: Callable[[Value, Index], tuple[Value, Index]]) -> None:
+    def stage(self, stage: Stage) -> None:
         for name in stage.loops:
             self.open(name)
         for v in stage.results:
             x = self.element(v, stage.index)
-            self.store(*place(v, stage.index), x)
+            self.store(*self.place(v, stage.index), x)
         for v in stage.sums:
             x, over = self.element(v.args[0], stage.index), reduced(v)
             kept = tuple(i for k, i in enumerate(stage.index) if k not in over)
@@ -242,7 +244,7 @@ class Lowering:
             self.known[key] = self.computed(v, index, bounds) if inside else self.read(v, index, bounds)
         if not bounds and v not in self.stored and self.space.stores.get(v) == index:
             self.stored.add(v)
-            self.store(v, index, self.known[key])
+            self.store(*self.place(v, index), self.known[key])
         return self.known[key]
 
     def read(self, v: Value, index: Index, bounds: Bounds) -> Element:

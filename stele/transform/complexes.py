@@ -103,7 +103,7 @@ def expm1(x: Value, y: Value) -> Parts:
     _, im = exp(x, y)
     re = real_expm1(x) * real_cos(y) - half * half * 2
     re = where(Equal()(x, -math.inf), -1.0, repaired(re, Equal()(x, math.inf), math.inf))
-    return where(Equal()(y, 0), real_expm1(x) + 0, re), im
+    return where(Equal()(y, 0), where(Equal()(x, 0), 0.0, real_expm1(x)), re), im
 
 
 def log_of_size(x: Value, y: Value) -> Value:
