@@ -72,9 +72,9 @@ def join_parts(groups: Groups) -> None:
 def weave(groups: Groups) -> None:
     """Lets a group of two results that take turns in memory store them there itself."""
     for group, makers in weaves(groups):
-        if len(makers) != 1 or groups.comes_before(*makers, group):
+        made, *more = makers
+        if more or groups.comes_before(made, group):
             continue
-        (made,) = makers
         body, results = groups.united_body(made, group), groups.united_results(made, group)
         alone = len(set(parts := unwoven(results))) == len(parts)     # nobody else reads what takes turns
         if alone and measured(parts, body) is not None:

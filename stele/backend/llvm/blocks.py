@@ -25,9 +25,11 @@ class Blocks(Elements):
         self.advance(block)
         twins = self.twins(block)
         for step in block:
-            if step in twins:
+            if step in twins.values():
+                continue    # its gaps are filled by one that comes later
+            if isinstance(step, Store) and step in twins:
                 self.store_both(twins[step], step)
-            elif step not in twins.values():
+            else:
                 self.step(step)
         self.places = before
 

@@ -229,9 +229,9 @@ class Elements:
                 self.memory.scatter(address, self.s.splat(self.lane_offsets(rest, stride, u)).value, mask, value)
 
 
-    def twins(self, block: Block) -> dict[Step, Store]:
+    def twins(self, block: Block) -> dict[Store, Store]:
         """Stores of lanes two elements apart, each by the one that fills the gaps, which comes later."""
-        found: dict[Step, Store] = {}
+        found: dict[Store, Store] = {}
         stores = [s for s in block if isinstance(s, Store) and coefficient(s.offset, self.lanes.name) == 2]
         for first, then in pairwise(stores):
             if first.value is then.value and then.offset - first.offset == 1 and first not in found:
