@@ -34,6 +34,7 @@ from stele.ir.types import TupleType, Type, bool_
 from stele.ops import contraction, linear, windows
 from stele.ops.contraction import MatMul
 from stele.ops.control import Scan
+from stele.ops.cumulative import CumProd, CumSum
 from stele.ops.elementwise.arithmetic import Add, Div, Equal, Mul, Neg, NotEqual, Select, Sub
 from stele.ops.elementwise.binary import Pow
 from stele.ops.elementwise.elementary import (
@@ -70,7 +71,7 @@ from stele.ops.elementwise.unary import (
     Tan,
     Tanh,
 )
-from stele.ops.gather import Gather, ScatterAdd
+from stele.ops.gather import Gather, ScatterAdd, ScatterMul
 from stele.ops.linear import Cast, Concatenate, cast, expand_dims, reshape, slice_axis, zeros_like
 from stele.ops.parts import Angle, Complex, Conj, Imag
 from stele.ops.reduction import Prod
@@ -261,7 +262,7 @@ def flat(x: Sequence[Any]) -> list[Value]:
 
 TABLE: dict[type[Op], Callable[..., Parts]] = {
     **{op: each for family in (linear, windows) for op in family.ALL},
-    **{op: bilinear for op in contraction.ALL},
+    **dict.fromkeys(contraction.ALL, bilinear),
     **{op: of_parts(f) for op, f in {
         Mul: complexes.multiply, Div: complexes.divide, Square: complexes.square, Reciprocal: complexes.reciprocal,
         Exp: complexes.exp, Expm1: complexes.expm1, Log: complexes.log, Log1p: complexes.log1p_of,
@@ -271,13 +272,13 @@ TABLE: dict[type[Op], Callable[..., Parts]] = {
         Asinh: complexes.asinh, Acosh: complexes.acosh, Atanh: complexes.atanh,
         Asin: complexes.turned(complexes.asinh), Acos: complexes.acos, Atan: complexes.turned(complexes.atanh),
         Pow: complexes.power}.items()},
-    **{op: each for op in (Add, Sub, Neg, Round, Select, StopGradient, Gather, ScatterAdd)},
+    **dict.fromkeys((Add, Sub, Neg, Round, Select, StopGradient, Gather, ScatterAdd, CumSum), each),
     Literal:  number,
     Constant: constant,
     Cast:     converted,
     MatMul:   product,
     Scan:     looped,
-    Prod:     hosted,
+    **dict.fromkeys((Prod, CumProd, ScatterMul), hosted),
     Imag:     lambda v, x: x.im,
     Conj:     lambda v, x: Pair(x.re, -x.im),
     Angle:    lambda v, x: atan2(x.im, x.re),
