@@ -1,7 +1,9 @@
 """Complex numbers: what the array API standard says of them, NumPy's arithmetic as the law, PyTorch's gradients."""
 from __future__ import annotations
 
+import runpy
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -362,3 +364,9 @@ def test_they_are_saved_drawn_and_moved(tmp_path: Any) -> None:
     assert abs(float(x.real.var()) - 0.5) < 0.05 and st.rand(3, dtype="complex128").dtype == "complex128"
     away = st.tensor(Z, device="cpu:1")
     np.testing.assert_allclose((away * away).numpy(), Z * Z, rtol=1e-6)
+
+
+def test_the_mandelbrot_set_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(Path(__file__).parents[2] / "docs" / "mandelbrot.py"), run_name="__main__")
+    rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == 28 and rows == rows[::-1] and sum(row.count("@") for row in rows) > 250
