@@ -305,7 +305,7 @@ def logcumsumexp(x: Value, *, axis: int | None = None) -> Value:
     ShapeError for an axis that x does not have.
 
     >>> st.logcumsumexp(st.tensor([1000.0, 1000.0]))
-    tensor([1000.    , 1000.6931])
+    tensor([1000.    , 1000.6932])
     """
     axis = the_axis(x, axis, "logcumsumexp")
     return LogCumSumExp(axis)(x) if x.ndim else x
