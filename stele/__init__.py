@@ -2,7 +2,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from stele.arrays import creation, functions, namespace
+from stele.arrays import creation, functions, namespace, sized
 from stele.arrays.creation import *  # noqa: F403
 from stele.arrays.functions import *  # noqa: F403
 from stele.arrays.namespace import *  # noqa: F403
@@ -18,6 +18,7 @@ from stele.arrays.random import (
     randn,
     uniform,
 )
+from stele.arrays.sized import *  # noqa: F403
 from stele.arrays.spellings import FUNCTIONS, unknown
 from stele.arrays.tensor import Tensor, tensor
 from stele.backend.devices import find as device
@@ -68,6 +69,7 @@ __all__ = [
 __all__ += functions.__all__
 __all__ += creation.__all__
 __all__ += namespace.__all__
+__all__ += sized.__all__
 
 
 if not TYPE_CHECKING:   # or every name would be one to a type checker

@@ -15,9 +15,10 @@ from stele.ir.sizes import size
 from stele.ir.types import SIZES, Sizes, Type, dtype, float32, float64, int64
 from stele.ops.control import Scan, scan
 from stele.ops.convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from stele.ops.cumulative import cummax
 from stele.ops.elementwise.binary import maximum
 from stele.ops.elementwise.unary import erfc, exp, log, relu, sigmoid, tanh
-from stele.ops.functional import cross_entropy, cummax, gelu, layer_norm, log_softmax, logsumexp, silu, softmax
+from stele.ops.functional import cross_entropy, gelu, layer_norm, log_softmax, logsumexp, silu, softmax
 from stele.ops.indexing import take
 from stele.ops.linalg import solve
 from stele.ops.linear import Sum, full, ones_like

@@ -16,16 +16,16 @@ from stele.errors import IndexOutOfRange, ShapeError
 from stele.ir.graph import Array, Graph, parameter
 from stele.ir.types import Type, float32, int32, int64
 from stele.ops import ALL
-from stele.ops.composite import CumMax
 from stele.ops.contraction import KIN, Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from stele.ops.control import Scan
 from stele.ops.elementwise.base import Elementwise
 from stele.ops.factors import Exchanged, Qr
-from stele.ops.gather import CheckIndex, Gather, ScatterAdd
+from stele.ops.gather import CheckCount, CheckIndex, Gather
 from stele.ops.generate import Iota
 from stele.ops.lapack import Pinv, Solve, SolveTriangular
 from stele.ops.linear import Broadcast, Cast, Concatenate, Pad, Reshape, Slice, Transfer, Transpose
 from stele.ops.random import RandomBits
+from stele.ops.sorting import Search
 from stele.ops.windows import Taps, Unwindow, Window
 from stele.pipeline import Options, build
 from stele.transform.autodiff import vjp
@@ -73,8 +73,8 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
                          (0,))],
     "Gather":           [(Gather(0), (3, 2), index(0)), (Gather(0), (0, 2), index(0)), (Gather(1), (0, 2), index()),
                          (Gather(0), (3,), index(2, 0))],
-    "ScatterAdd":       [(ScatterAdd(0, 3), (0, 2), index(0)), (ScatterAdd(0, 0), (0,), index(0)),
-                         (ScatterAdd(0, 3), (), index())],
+    **{name: [(ALL[name](0, 3), (0, 2), index(0)), (ALL[name](0, 0), (0,), index(0)), (ALL[name](0, 3), (), index())]
+       for name in ("ScatterAdd", "ScatterMul", "ScatterMax", "ScatterMin")},
     "Cast":             [(Cast(int32), s) for s in SHAPES],
     "Transfer":         [(Transfer("cpu:1"), s) for s in SHAPES],
     **{name: [(ALL[name](), np.ones(s, "c8")) for s in SHAPES] for name in ("Imag", "Conj", "Angle")},
@@ -86,10 +86,15 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
     "Iota":             [(Iota((0,), 0, int64),), (Iota((2, 0), 0, float32),), (Iota((0, 3), 1, int64),)],
     "RandomBits":       [(RandomBits(s), np.arange(4, dtype=np.uint32)) for s in SHAPES],
     "CheckIndex":       [(CheckIndex(3), index(0)), (CheckIndex(0), index(0, 2)), (CheckIndex(1), index())],
+    "CheckCount":       [(CheckCount(1), index(0)), (CheckCount(1), index())],
+    "Search":           [(Search(False), (0,), (3,)), (Search(True), (3,), (0,)), (Search(True), (0, 3), (0, 2)),
+                         (Search(False), (2, 0), (2, 3))],
     "MatMul":           [(MatMul(), (3, 0), (0, 4)), (MatMul(), (0, 3), (3, 4)), (MatMul(), (3, 3), (3, 0)),
                          (MatMul(), (2, 3, 0), (2, 0, 4)), (MatMul(), (0, 2, 3), (0, 3, 2)), (MatMul(), (0, 0), (0, 0)),
                          (MatMul(), index(3, 0), index(0, 4))],
-    "CumMax":           [(CumMax(0), (0,)), (CumMax(0), (0, 3)), (CumMax(1), (0, 3)), (CumMax(-1), (2, 0))],
+    **{name: [(ALL[name](axis), s) for axis, s in ((0, (0,)), (0, (0, 3)), (1, (0, 3)), (-1, (2, 0)))]
+       for name in ("CumSum", "CumProd", "CumMax", "CumMin", "LogCumSumExp")},
+    **{name: [(ALL[name](), s) for s in ((0,), (3, 0), (0, 3))] for name in ("Sort", "ArgSort")},
     "Solve":            [(Solve(), (0, 0), (0, 3)), (Solve(), (3, 3), (3, 0)), (Solve(), (0, 2, 2), (0, 2, 1))],
     "SolveTriangular":  [(SolveTriangular(True, False), (0, 0), (0, 3)), (SolveTriangular(False, True), (3, 3), (3, 0)),
                          (SolveTriangular(True, False), (0, 2, 2), (0, 2, 1))],

@@ -128,6 +128,28 @@ def zeta(x: Any, q: Any) -> Any: return ((q[..., None] + np.arange(400)) ** -x[.
 def scaled_i0(x: Any) -> Any: return np.i0(x) * np.exp(-np.abs(x))
 def i1(x: Any) -> Any: return (np.i0(x + 1e-3) - np.i0(x - 1e-3)) / 2e-3
 def ndtr(x: Any) -> Any: return ERFC(-x / math.sqrt(2)) / 2
+def put(x: Any, i: Any, v: Any) -> Any:
+    y = x.copy()
+    np.put_along_axis(y, i, v[:, :1], 1)
+    return y
+
+
+def distinct(x: Any) -> Any:
+    """What there is, five times: filled with the smallest, which is there 0 times more."""
+    values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    rest = 5 - len(values)
+    return (np.append(values, [values[0]] * rest), np.append(first, [first[0]] * rest), inverse,
+            np.append(counts, [0] * rest))
+
+
+def spread_of(x: Any) -> Any:
+    centred = x - x.mean(1, keepdims=True)
+    return centred @ centred.T / x.shape[1]
+
+
+def gaps(m: Any, x: Any, y: Any) -> Any:
+    """Numbers with NaN among them."""
+    return m.where((x > y + 1) & (y > 0), math.nan, x)
 
 
 PAIRS |= {
@@ -177,6 +199,70 @@ PAIRS |= {
     "pow":           (lambda d: st.pow(d.p, d.x),                 lambda d: d.p ** d.x),
     "cummax":        (lambda d: (st.cummax(d.x, axis=0), st.cummax(d.x, axis=1)),
                       lambda d: (np.maximum.accumulate(d.x, 0), np.maximum.accumulate(d.x, 1))),
+    "cummin":        (lambda d: (st.cummin(d.x, axis=0), st.cummin(d.x, axis=1)),
+                      lambda d: (np.minimum.accumulate(d.x, 0), np.minimum.accumulate(d.x, 1))),
+    "cumulative_sum": (lambda d: (st.cumulative_sum(d.x, axis=0), st.cumulative_sum(d.v, include_initial=True)),
+                      lambda d: (np.cumsum(d.x, 0), np.append(0, np.cumsum(d.v)))),
+    "cumulative_prod": (lambda d: (st.cumulative_prod(d.x, axis=0), st.cumulative_prod(d.x, axis=1)),
+                      lambda d: (np.cumprod(d.x, 0), np.cumprod(d.x, 1))),
+    "logcumsumexp":  (lambda d: st.logcumsumexp(d.x, axis=0), lambda d: np.logaddexp.accumulate(d.x, 0)),
+    "sort":          (lambda d: (st.sort(d.x, axis=0), st.sort(d.v)), lambda d: (np.sort(d.x, 0), np.sort(d.v))),
+    "argsort":       (lambda d: (st.argsort(d.x, axis=0), st.argsort(d.t)),
+                      lambda d: (np.argsort(d.x, 0), np.argsort(d.t, kind="stable"))),
+    "topk":          (lambda d: st.topk(d.x, 2), lambda d: (-np.sort(-d.x)[:, :2], np.argsort(-d.x)[:, :2])),
+    "kthvalue":      (lambda d: st.kthvalue(d.x, 2), lambda d: (np.sort(d.x)[:, 1], np.argsort(d.x)[:, 1])),
+    "searchsorted":  (lambda d: (st.searchsorted(st.sort(d.v), d.x), st.searchsorted(st.tensor([-1.0, 0, 1]), d.x)),
+                      lambda d: (np.searchsorted(np.sort(d.v), d.x), np.searchsorted([-1, 0, 1], d.x))),
+    "isin":          (lambda d: (st.isin(d.t, d.k), st.isin(d.k, d.t)),
+                      lambda d: (np.isin(d.t, d.k), np.isin(d.k, d.t))),
+    "take_along_axis": (lambda d: st.take_along_axis(d.x, d.t[:, None], axis=1),
+                      lambda d: np.take_along_axis(d.x, d.t[:, None], 1)),
+    "scatter":       (lambda d: (st.scatter(d.x, d.t[:, None], d.y, axis=1), st.scatter(d.v, d.k, 2.0, mode="add")),
+                      lambda d: (put(d.x, d.t[:, None], d.y), d.v + 2 * np.bincount(d.k, minlength=len(d.v)))),
+    "index_add":     (lambda d: st.index_add(d.w, d.t, d.x[:, :3]),
+                      lambda d: d.w + np.eye(4)[d.t].T @ d.x[:, :3]),
+    "segment_sum":   (lambda d: st.segment_sum(d.x, d.t, 4), lambda d: np.eye(4)[d.t].T @ d.x),
+    "segment_prod":  (lambda d: st.segment_prod(d.v, d.t, 4),
+                      lambda d: np.array([d.v[d.t == k].prod() for k in range(4)])),
+    "segment_max":   (lambda d: st.segment_max(d.v, d.t, 4),
+                      lambda d: np.array([d.v[d.t == k].max(initial=-np.inf) for k in range(4)])),
+    "segment_min":   (lambda d: st.segment_min(d.v, d.t, 4),
+                      lambda d: np.array([d.v[d.t == k].min(initial=np.inf) for k in range(4)])),
+    "count_nonzero": (lambda d: (st.count_nonzero(d.b), st.count_nonzero(d.t)),
+                      lambda d: (np.count_nonzero(d.b), np.count_nonzero(d.t))),
+    "nonzero":       (lambda d: st.nonzero(d.b, size=200, fill=-1), lambda d: tuple(
+                      np.append(i, np.full(200 - len(i), -1)) for i in np.nonzero(d.b))),
+    "bincount":      (lambda d: st.bincount(d.t, size=6), lambda d: np.bincount(d.t, minlength=6)),
+    "unique_values": (lambda d: st.unique_values(d.t, size=5), lambda d: distinct(d.t)[0]),
+    "unique_counts": (lambda d: tuple(st.unique_counts(d.t, size=5)), lambda d: distinct(d.t)[::3]),
+    "unique_inverse": (lambda d: tuple(st.unique_inverse(d.t, size=5)), lambda d: distinct(d.t)[::2]),
+    "unique_all":    (lambda d: tuple(st.unique_all(d.t, size=5)), lambda d: distinct(d.t)),
+    "histogram":     (lambda d: (st.histogram(d.x, 5, range=(-1, 1))[0], *st.histogram(d.x, 3)),
+                      lambda d: (np.histogram(d.x, 5, (-1, 1))[0], *np.histogram(d.x, 3))),
+    "diff":          (lambda d: (st.diff(d.x), st.diff(d.x, axis=0, prepend=0.0)),
+                      lambda d: (np.diff(d.x), np.diff(d.x, axis=0, prepend=0))),
+    "trapezoid":     (lambda d: (st.trapezoid(d.x, axis=0), st.trapezoid(d.x, d.y)),
+                      lambda d: (np.trapezoid(d.x, axis=0), np.trapezoid(d.x, d.y))),
+    "median":        (lambda d: (st.median(d.x), st.median(d.x, axis=0)),
+                      lambda d: (np.median(d.x), np.median(d.x, 0))),
+    "quantile":      (lambda d: st.quantile(d.x, [0.1, 0.5], axis=0), lambda d: np.quantile(d.x, [0.1, 0.5], 0)),
+    "percentile":    (lambda d: st.percentile(d.cube, 30, axis=(0, 1)), lambda d: np.percentile(d.cube, 30, (0, 1))),
+    "cov":           (lambda d: (st.cov(d.x, correction=0), st.cov(d.x.T, correction=0)),
+                      lambda d: (spread_of(d.x), spread_of(d.x.T))),
+    "corrcoef":      (lambda d: st.corrcoef(d.x), lambda d: np.corrcoef(d.x).reshape(len(d.x), len(d.x))),
+    "interp":        (lambda d: (st.interp(d.x, st.tensor([-1.0, 0.5]), st.tensor([3.0, 7.0])),
+                      st.interp(d.w, st.sort(d.v), d.v)),
+                      lambda d: (np.interp(d.x, [-1, 0.5], [3, 7]), np.interp(d.w, np.sort(d.v), d.v))),
+    "convolve":      (lambda d: st.convolve(d.v, st.tensor([1.0, 2.0])) if len(d.v) > 0 else d.v,
+                      lambda d: np.convolve(d.v, [1, 2])),
+    **{f.__name__: (lambda d, f=f: (f(gaps(st, d.x, d.y)), f(gaps(st, d.x, d.y), axis=1)),
+                    lambda d, f=law: (f(gaps(np, d.x, d.y)), f(gaps(np, d.x, d.y), axis=1)))
+       for f, law in ((st.nansum, np.nansum), (st.nanprod, np.nanprod), (st.nanmean, np.nanmean),
+                      (st.nanmax, np.nanmax), (st.nanmin, np.nanmin), (st.nanvar, np.nanvar), (st.nanstd, np.nanstd),
+                      (st.nanmedian, np.nanmedian))},
+    **{name: (lambda d, name=name: getattr(st, name)(gaps(st, d.x, d.y), 0.3, axis=1),
+              lambda d, name=name: getattr(np, name)(gaps(np, d.x, d.y), 0.3, axis=1)) for name in
+       ("nanquantile", "nanpercentile")},
     "softmax":       (lambda d: (st.softmax(d.x), st.softmax(d.x, axis=0)),
                       lambda d: (softmax(d.x), softmax(d.x, 0))),
     "log_softmax":   (lambda d: st.log_softmax(d.x, axis=0),      lambda d: np.log(softmax(d.x, 0))),

@@ -19,9 +19,10 @@ from stele.ops import ALL
 from stele.ops.contraction import matmul
 from stele.ops.control import Scan, scan
 from stele.ops.convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from stele.ops.cumulative import cummax
 from stele.ops.elementwise.binary import clip, pow, where
 from stele.ops.elementwise.unary import erfc
-from stele.ops.functional import cross_entropy, cummax, gelu, layer_norm, one_hot, softmax
+from stele.ops.functional import cross_entropy, gelu, layer_norm, one_hot, softmax
 from stele.ops.gather import ScatterAdd
 from stele.ops.generate import arange, extent
 from stele.ops.indexing import embedding, index, set_index, take

@@ -12,13 +12,18 @@ from stele.ops import (
     arguments,
     contraction,
     convolution,
+    counting,
+    cumulative,
     functional,
     indexing,
     linear,
     parts,
     pooling,
     products,
+    quantiles,
+    scattering,
     shaping,
+    sorting,
     statistics,
 )
 from stele.ops.elementwise import binary, elementary, signs, special, unary
@@ -85,7 +90,27 @@ conv3d, conv_transpose3d    = lift(convolution.conv3d), lift(convolution.conv_tr
 max_pool2d, avg_pool2d      = lift(pooling.max_pool2d), lift(pooling.avg_pool2d)
 softmax, log_softmax        = lift(functional.softmax), lift(functional.log_softmax)
 logsumexp, silu, gelu       = lift(functional.logsumexp), lift(functional.silu), lift(functional.gelu)
-cummax                      = lift(functional.cummax)
+cummax, cummin              = lift(cumulative.cummax), lift(cumulative.cummin)
+cumulative_sum              = lift(cumulative.cumulative_sum)
+cumulative_prod             = lift(cumulative.cumulative_prod)
+logcumsumexp, diff          = lift(cumulative.logcumsumexp), lift(cumulative.diff)
+trapezoid                   = lift(cumulative.trapezoid)
+sort, argsort, topk         = lift(sorting.sort), lift(sorting.argsort), lift(sorting.topk)
+kthvalue, isin              = lift(sorting.kthvalue), lift(sorting.isin)
+searchsorted                = lift(sorting.searchsorted)
+take_along_axis             = lift(sorting.take_along_axis)
+scatter, index_add          = lift(scattering.scatter), lift(scattering.index_add)
+segment_sum, segment_prod   = lift(scattering.segment_sum), lift(scattering.segment_prod)
+segment_max, segment_min    = lift(scattering.segment_max), lift(scattering.segment_min)
+count_nonzero, histogram    = lift(counting.count_nonzero), lift(counting.histogram)
+median, nanmedian           = lift(quantiles.median), lift(quantiles.nanmedian)
+quantile, nanquantile       = lift(quantiles.quantile), lift(quantiles.nanquantile)
+percentile, nanpercentile   = lift(quantiles.percentile), lift(quantiles.nanpercentile)
+nansum, nanprod, nanmean    = lift(quantiles.nansum), lift(quantiles.nanprod), lift(quantiles.nanmean)
+nanmax, nanmin              = lift(quantiles.nanmax), lift(quantiles.nanmin)
+nanvar, nanstd              = lift(quantiles.nanvar), lift(quantiles.nanstd)
+cov, corrcoef               = lift(quantiles.cov), lift(quantiles.corrcoef)
+interp, convolve            = lift(quantiles.interp), lift(quantiles.convolve)
 normalize, layer_norm       = lift(functional.normalize), lift(functional.layer_norm)
 pick, one_hot               = lift(functional.pick), lift(functional.one_hot)
 cross_entropy, mse          = lift(functional.cross_entropy), lift(functional.mse)

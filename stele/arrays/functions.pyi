@@ -822,11 +822,12 @@ def where(condition: TensorLike, x: TensorLike | None=None, z: TensorLike | None
     >>> st.where(x > 0, st.sqrt(st.where(x > 0, x, 1.0)), 0.0).tolist()
     [0.0, 2.0]
     """
-def sum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+def sum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike |
+        None=None) -> Tensor:
     """The sum over one axis, several, or all of them; keepdims leaves them with length 1. Of no elements it is 0.
 
-    Bools and signed integers add up as int64, unsigned ones as uint64, floats in their dtype. Raises ShapeError for an
-    axis that x does not have.
+    Bools and signed integers add up as int64, unsigned ones as uint64, floats in their dtype, unless a `dtype` is
+    given. Raises ShapeError for an axis that x does not have.
 
     >>> x = st.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     >>> st.sum(x).tolist(), st.sum(x, axis=0).tolist()
@@ -843,11 +844,12 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fa
     >>> st.mean(x).tolist(), st.mean(x, axis=1, keepdims=True).tolist()
     (3.0, [[1.5], [4.5]])
     """
-def prod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+def prod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike |
+        None=None) -> Tensor:
     """The product over one axis, several, or all of them, as in `sum`. Of no elements it is 1.
 
-    Integers multiply as they add up, and wrap. The gradient of an element is the product of the others, also beside
-    zeros, where dividing the product by the element would be 0 / 0.
+    Integers multiply as they add up, and wrap, unless a `dtype` is given. The gradient of an element is the product of
+    the others, also beside zeros, where dividing the product by the element would be 0 / 0.
 
     >>> st.prod(st.tensor([2.0, 3.0, 4.0])).tolist()
     24.0
@@ -873,7 +875,7 @@ def min(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fal
     >>> st.min(st.tensor([[1.0, 7.0], [5.0, 2.0]]), axis=0, keepdims=True).tolist()
     [[1.0, 2.0]]
     """
-def var(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: int=0) -> Tensor:
+def var(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0) -> Tensor:
     """The variance over one axis, several, or all of them, as in `sum`: the mean square distance from the mean.
 
     The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
@@ -884,7 +886,7 @@ def var(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fal
     >>> st.var(x), st.var(x, correction=1)
     (tensor(1.25), tensor(1.6666666))
     """
-def std(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: int=0) -> Tensor:
+def std(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0) -> Tensor:
     """The standard deviation over one axis, several, or all of them: the root of `var`, with the same `correction`.
 
     The gradient where all elements are equal is 0, where that of a root would be NaN.
@@ -913,20 +915,22 @@ def any(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fal
     >>> st.any(st.tensor([[1.0, -2.0], [3.0, 4.0]]) < 0, axis=1).tolist()
     [True, False]
     """
-def argmax(x: TensorLike, axis: int | None=None) -> Tensor:
-    """The position of the largest element along an axis, which is dropped, or in the flat array, as int64.
+def argmax(x: TensorLike, axis: int | None=None, keepdims: bool=False) -> Tensor:
+    """The position of the largest element along an axis, or in the flat array, as int64.
 
-    The first of those that tie, and of NaN, which count as largest (NumPy's rules). Raises ShapeError along an axis of
+    The axis is dropped, or left with length 1 by `keepdims`. The first of those that tie, and of NaN, which count as
+    largest (NumPy's rules). Raises ShapeError along an axis of
     length 0.
 
     >>> x = st.tensor([[1.0, 7.0, 7.0], [9.0, 2.0, 0.0]])
     >>> st.argmax(x).tolist(), st.argmax(x, axis=1).tolist()
     (3, [1, 0])
     """
-def argmin(x: TensorLike, axis: int | None=None) -> Tensor:
-    """The position of the smallest element along an axis, which is dropped, or in the flat array, as int64.
+def argmin(x: TensorLike, axis: int | None=None, keepdims: bool=False) -> Tensor:
+    """The position of the smallest element along an axis, or in the flat array, as int64.
 
-    The first of those that tie, and of NaN, which count as smallest (NumPy's rules). Raises ShapeError along an axis of
+    The axis is dropped, or left with length 1 by `keepdims`. The first of those that tie, and of NaN, which count as
+    smallest (NumPy's rules). Raises ShapeError along an axis of
     length 0.
 
     >>> st.argmin(st.tensor([[1.0, 7.0], [9.0, 2.0]]), axis=0).tolist()
@@ -1152,16 +1156,380 @@ def gelu(x: TensorLike, approximate: str='none') -> Tensor:
 def cummax(x: TensorLike, axis: int | None=None) -> Tensor:
     """The largest of all elements up to each one along an axis: y[k] = max(x[0], ..., x[k]), in the type of x.
 
-    Without an axis along that of x, which then has no more than one (the array API standard's rule for
-    `cumulative_sum`). From the first NaN on it is NaN. Values alone, as of `st.max`, NumPy's `maximum.accumulate` and
-    JAX's `cummax`; PyTorch's gives their positions too. The gradient goes to the latest of elements that tie, as
-    PyTorch's. Raises ShapeError for an axis that x does not have.
+    The axis may be left out where there is no more than one. From the first NaN on it is NaN. Values alone, as of
+    `st.max`, NumPy's `maximum.accumulate` and JAX's `cummax`; PyTorch's gives their positions too. The gradient goes to
+    the latest of elements that tie, as PyTorch's. Raises ShapeError for an axis that x does not have.
 
     >>> x = st.tensor([[3.0, 1.0, 4.0], [1.0, 5.0, 2.0]])
     >>> st.cummax(x, axis=1).tolist()
     [[3.0, 3.0, 4.0], [1.0, 5.0, 5.0]]
     >>> st.grad(lambda x: st.cummax(x, axis=1).sum())(x).tolist()
     [[2.0, 0.0, 1.0], [1.0, 2.0, 0.0]]
+    """
+def cummin(x: TensorLike, axis: int | None=None) -> Tensor:
+    """The smallest of all elements up to each one along an axis: y[k] = min(x[0], ..., x[k]), in the type of x.
+
+    Axis, NaN, ties and errors as of `cummax`.
+
+    >>> st.cummin(st.tensor([[3, 1, 4], [1, 5, 2]]), axis=1).tolist()
+    [[3, 1, 1], [1, 1, 1]]
+    """
+def cumulative_sum(x: TensorLike, axis: int | None=None, dtype: DTypeLike | None=None, include_initial:
+        bool=False) -> Tensor:
+    """The sum of all elements up to each one along an axis: y[k] = x[0] + ... + x[k].
+
+    The shape of x, with one element more along the axis where `include_initial` puts a 0 in front. Integers and bools
+    add up in the dtype of their `sum` and floats in their own, unless a `dtype` is given. The axis may be left out
+    where there is no more than one (the array API standard's rule). Elements are added in an order that depends on the
+    shape alone. Raises ShapeError for an axis that x does not have.
+
+    >>> st.cumulative_sum(st.tensor([1, 2, 3])).tolist()
+    [1, 3, 6]
+    >>> st.cumulative_sum(st.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0, include_initial=True).tolist()
+    [[0.0, 0.0], [1.0, 2.0], [4.0, 6.0]]
+    """
+def cumulative_prod(x: TensorLike, axis: int | None=None, dtype: DTypeLike | None=None, include_initial:
+        bool=False) -> Tensor:
+    """The product of all elements up to each one along an axis: y[k] = x[0] * ... * x[k].
+
+    Shape, dtype, axis, `dtype` and `include_initial`, which puts a 1 in front, as of `cumulative_sum`. The gradient is
+    right where elements are 0 too.
+
+    >>> st.cumulative_prod(st.tensor([2.0, 3.0, 4.0])).tolist()
+    [2.0, 6.0, 24.0]
+    >>> st.grad(lambda x: st.cumulative_prod(x).sum())(st.tensor([0.0, 3.0, 4.0])).tolist()
+    [16.0, 0.0, 0.0]
+    """
+def logcumsumexp(x: TensorLike, axis: int | None=None) -> Tensor:
+    """The numbers log(exp(x[0]) + ... + exp(x[k])) along an axis, in the type of x; no x overflows.
+
+    The axis may be left out where there is no more than one. Raises DTypeError for other dtypes than floats, and
+    ShapeError for an axis that x does not have.
+
+    >>> st.logcumsumexp(st.tensor([1000.0, 1000.0]))
+    tensor([1000.    , 1000.6931])
+    """
+def diff(x: TensorLike, axis: int=-1, n: int=1, prepend: TensorLike | None=None, append: TensorLike |
+        None=None) -> Tensor:
+    """The differences of neighbours along an axis, x[k + 1] - x[k], taken `n` times over.
+
+    `prepend` and `append` are joined to x first, unless n is 0: arrays that fit it but along the axis, or numbers. The
+    axis is shorter by n, at least empty; integers keep their dtype and wrap, bools tell whether neighbours differ.
+    Raises ShapeError for an axis that x does not have and for n < 0.
+
+    >>> st.diff(st.tensor([1, 4, 9, 16])).tolist(), st.diff(st.tensor([1, 4, 9, 16]), n=2).tolist()
+    ([3, 5, 7], [2, 2])
+    >>> st.diff(st.tensor([1, 4, 9]), prepend=st.tensor([0])).tolist()
+    [1, 3, 5]
+    """
+def trapezoid(y: TensorLike, x: TensorLike | None=None, dx: float=1.0, axis: int=-1) -> Tensor:
+    """The integral of `y` along an axis by the trapezoidal rule: the sum of (y[k] + y[k + 1]) / 2 times their distance.
+
+    The distance is `dx`, or that of neighbours of `x`, which holds positions in the shape of y or of its axis alone.
+    Integers become float32. Raises ShapeError for an axis that y does not have.
+
+    >>> st.trapezoid(st.tensor([1.0, 2.0, 3.0])).tolist()
+    4.0
+    >>> st.trapezoid(st.tensor([1.0, 2.0, 3.0]), st.tensor([4.0, 6.0, 8.0])).tolist()
+    8.0
+    """
+def sort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True) -> Tensor:
+    """The elements along an axis in ascending order, or `descending`; shape and dtype of x.
+
+    NaN is larger than any number: last of ascending, first of descending elements. 0.0 and -0.0 are equal, and equal
+    elements stay in the order they have, `stable` or not. The gradient goes where the elements came from. Raises
+    ShapeError for an axis that x does not have, and DTypeError for complex numbers.
+
+    >>> st.sort(st.tensor([3.0, float("nan"), 1.0])).tolist()
+    [1.0, 3.0, nan]
+    >>> st.sort(st.tensor([[3, 1], [2, 4]]), axis=0, descending=True).tolist()
+    [[3, 4], [2, 1]]
+    """
+def argsort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True) -> Tensor:
+    """The positions along an axis of the elements in order, as int64: x at these positions is `sort(x)`.
+
+    Order, ties, arguments and errors as of `sort`.
+
+    >>> st.argsort(st.tensor([30, 10, 20, 10])).tolist()
+    [1, 3, 2, 0]
+    """
+def topk(x: TensorLike, k: int, axis: int=-1, largest: bool=True) -> tuple[Tensor, Tensor]:
+    """The `k` largest elements along an axis, largest first, and their positions; or the smallest, not `largest`.
+
+    Both have the shape of x but for k along the axis; positions are int64. NaN counts as largest, and of equal elements
+    the first come first. Raises ShapeError for an axis that x does not have, and unless k is from 0 to its length.
+
+    >>> values, positions = st.topk(st.tensor([1.0, 9.0, 3.0, 9.0]), 3)
+    >>> values.tolist(), positions.tolist()
+    ([9.0, 9.0, 3.0], [1, 3, 2])
+    """
+def kthvalue(x: TensorLike, k: int, axis: int=-1, keepdims: bool=False) -> tuple[Tensor, Tensor]:
+    """The element along an axis that is the `k`-th in ascending order, from 1 on, and its position, as int64.
+
+    The axis is dropped, or left with length 1 by `keepdims`. Order as of `sort`. Raises ShapeError unless k is from 1
+    to the length of the axis.
+
+    >>> value, position = st.kthvalue(st.tensor([30.0, 10.0, 20.0]), 2)
+    >>> float(value), int(position)
+    (20.0, 2)
+    """
+def isin(x: TensorLike, z: TensorLike, assume_unique: bool=False, invert: bool=False) -> Tensor:
+    """Whether each element of x is one of the elements of `z`, or with `invert` none of them, as bools in x's shape.
+
+    NaN is no element of anything. Dtypes meet as in `equal`; `assume_unique` changes nothing. One of both is an array.
+
+    >>> st.isin(st.tensor([[1, 2], [3, 4]]), st.tensor([4, 1])).tolist()
+    [[True, False], [False, True]]
+    """
+def searchsorted(x: TensorLike, z: TensorLike, side: str='left', sorter: TensorLike | None=None) -> Tensor:
+    """Where the elements of `z` would go into sorted x so that it stays sorted: positions from 0 to n, as int64.
+
+    Of equal elements in front of the first ("left") or behind the last (`side` "right"). x is one row (n,), in
+    ascending order, or in that of the positions `sorter`; z has any shape, which is that of the result. Rows x (..., n)
+    are searched for rows z (..., m) each (PyTorch's form). Order as of `sort`; dtypes meet as in `add`. Raises
+    OptionError for another side, and ShapeError for a number x and for other numbers of rows.
+
+    >>> x = st.tensor([10, 20, 20, 30])
+    >>> st.searchsorted(x, st.tensor([20, 35])).tolist(), st.searchsorted(x, 20, side="right").tolist()
+    ([1, 4], 3)
+    """
+def take_along_axis(x: TensorLike, i: TensorLike, axis: int=-1) -> Tensor:
+    """The elements of x at the positions `i` along an axis, an own position for each place beside it.
+
+    y[a, k, b] = x[a, i[a, k, b], b] for an axis in the middle: `argsort` gives such positions. x and i broadcast
+    against each other beside the axis; negative positions count from the end. Positions named twice sum their
+    gradients. Raises ShapeError where the numbers of axes differ, DTypeError for other than integers and, when run,
+    IndexOutOfRange for a position outside of the axis.
+
+    >>> x = st.tensor([[30, 10, 20], [1, 3, 2]])
+    >>> st.take_along_axis(x, st.argsort(x), axis=1).tolist()
+    [[10, 20, 30], [1, 2, 3]]
+    """
+def scatter(x: TensorLike, i: TensorLike, v: TensorLike, axis: int=0, mode: str='set') -> Tensor:
+    """The array x with the elements of `v` put in at the positions `i` along an axis, or combined with what is there.
+
+    What `take_along_axis` reads at i: y[a, i[a, k, b], b] becomes v[a, k, b] under `mode` "set", and the sum, product,
+    maximum or minimum of x's element and all those of v under "add", "mul", "max" and "min". i has as many axes as x,
+    each but `axis` no longer than that of x, v the shape of i at least (PyTorch's rule) or is a number. Where i names
+    an element twice the last one stays, and others combine in order: the result is the same on every number of threads.
+    Negative positions count from the end. Raises ShapeError for shapes that do not fit, OptionError for another mode
+    and, when run, IndexOutOfRange for a position outside of the axis.
+
+    >>> i = st.tensor([0, 2, 0])
+    >>> st.scatter(st.zeros(3), i, st.tensor([1.0, 2.0, 3.0]), mode="add").tolist()
+    [4.0, 0.0, 2.0]
+    >>> st.scatter(st.zeros(3), i, st.tensor([1.0, 2.0, 3.0])).tolist()
+    [3.0, 0.0, 2.0]
+    """
+def index_add(x: TensorLike, i: TensorLike, v: TensorLike, axis: int=0) -> Tensor:
+    """The array x with the parts of `v` along an axis added at the positions `i` of that axis, integers (k,).
+
+    v has the shape of x but for k along the axis. Positions may repeat, and negative ones count from the end; sums are
+    made in order. Raises ShapeError for shapes that do not fit and, when run, IndexOutOfRange.
+
+    >>> st.index_add(st.zeros((2, 2)), st.tensor([1, 1]), st.ones((2, 2))).tolist()
+    [[0.0, 0.0], [2.0, 2.0]]
+    """
+def segment_sum(x: TensorLike, i: TensorLike, segments: int) -> Tensor:
+    """The sum of those rows of x whose entry of `i` names the same of so many `segments`: (segments, ...), in order.
+
+    i holds integers from 0 to segments - 1, one for each row of x (n, ...), sorted or not. 0 where a segment has none.
+    Raises ShapeError where i does not fit and, when run, IndexOutOfRange for another segment.
+
+    >>> st.segment_sum(st.tensor([1.0, 2.0, 3.0]), st.tensor([0, 0, 2]), 3).tolist()
+    [3.0, 0.0, 3.0]
+    """
+def segment_prod(x: TensorLike, i: TensorLike, segments: int) -> Tensor:
+    """The product of those rows of x whose entry of `i` names the same segment; 1 where it has none.
+
+    Shapes, order and errors as of `segment_sum`, of so many `segments`.
+
+    >>> st.segment_prod(st.tensor([2.0, 3.0, 4.0]), st.tensor([0, 0, 2]), 3).tolist()
+    [6.0, 1.0, 4.0]
+    """
+def segment_max(x: TensorLike, i: TensorLike, segments: int) -> Tensor:
+    """The largest of those rows of x whose entry of `i` names the same segment, element by element; NaN if one is.
+
+    Where a segment has none it is -inf, of integers the lowest number. Shapes and errors as of `segment_sum`, of so
+    many `segments`; elements that tie share the gradient.
+
+    >>> st.segment_max(st.tensor([1, 5, 3]), st.tensor([0, 0, 1]), 2).tolist()
+    [5, 3]
+    """
+def segment_min(x: TensorLike, i: TensorLike, segments: int) -> Tensor:
+    """The smallest of those rows of x whose entry of `i` names the same segment, element by element; NaN if one is.
+
+    Where a segment has none it is inf, of integers the highest number. Shapes and errors as of `segment_sum`, of so
+    many `segments`; elements that tie share the gradient.
+
+    >>> st.segment_min(st.tensor([1, 5, 3]), st.tensor([0, 0, 1]), 2).tolist()
+    [1, 3]
+    """
+def count_nonzero(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+    """How many elements over one axis, several, or all of them are not 0, as int64; NaN is not 0.
+
+    >>> st.count_nonzero(st.tensor([[0, 1], [2, 3]]), axis=0).tolist()
+    [1, 2]
+    """
+def histogram(x: TensorLike, bins: TensorLike=10, range: TensorLike | None=None, weights: TensorLike | None=None,
+        density: bool=False) -> tuple[Tensor, Tensor]:
+    """How many elements of x fall into each of `bins`, and the edges of the bins (NumPy's histogram).
+
+    bins is a number of equal bins between the two ends `range`, the smallest and the largest element where it is not
+    given, or the edges themselves, ascending. A bin holds its left edge, the last its right one too. Counts are int64;
+    with `weights`, of the shape of x, they are sums of these; `density` divides them by their sum and by the widths of
+    bins. Elements outside, and NaN, count nowhere. Raises ShapeError for no bins, and for a range that is not two.
+
+    >>> counts, edges = st.histogram(st.tensor([1.0, 2.0, 1.0, 4.0]), 3)
+    >>> counts.tolist(), edges.tolist()
+    ([2, 1, 1], [1.0, 2.0, 3.0, 4.0])
+    """
+def median(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+    """The median over one axis, several, or all of them: of an even number of elements the mean of two in the middle.
+
+    So has NumPy; PyTorch's is the lower of the two, `kthvalue(x, (n + 1) // 2)`. NaN where an element is NaN. Integers
+    become float32. Raises ShapeError where there is no element.
+
+    >>> st.median(st.tensor([[1.0, 9.0, 2.0, 3.0]])).tolist()
+    2.5
+    """
+def nanmedian(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+    """The median of those elements that are not NaN, as of `median`; NaN where all of them are.
+
+    >>> st.nanmedian(st.tensor([1.0, float("nan"), 9.0])).tolist()
+    5.0
+    """
+def quantile(x: TensorLike, q: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, method:
+        str='linear') -> Tensor:
+    """The quantiles `q` (0 to 1: a number, or an array of them) over one axis, several, or all of them.
+
+    q.shape, then the shape of x without the axes, which `keepdims` leaves with length 1. `method` says what stands
+    between two elements, in NumPy's words: "linear" (the default), "lower", "higher", "midpoint", "nearest" and those
+    of Hyndman and Fan (1996). NaN where an element is NaN; `nanquantile` leaves them out. Integers become float32.
+    Raises OptionError for another method, and ShapeError where there is no element.
+
+    >>> x = st.tensor([[1.0, 2.0], [3.0, 10.0]])
+    >>> st.quantile(x, 0.5).tolist(), st.quantile(x, st.tensor([0.0, 1.0]), axis=1).tolist()
+    (2.5, [[1.0, 3.0], [2.0, 10.0]])
+    """
+def nanquantile(x: TensorLike, q: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, method:
+        str='linear') -> Tensor:
+    """The quantiles `q` of those elements that are not NaN, as of `quantile`; NaN where all of them are.
+
+    Shape, `method` and errors as of `quantile`.
+
+    >>> st.nanquantile(st.tensor([1.0, float("nan"), 3.0]), 0.5).tolist()
+    2.0
+    """
+def percentile(x: TensorLike, q: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, method:
+        str='linear') -> Tensor:
+    """The percentiles `q` (0 to 100) over one axis, several, or all of them: `quantile(x, q / 100)`.
+
+    Shape, `method` and errors as of `quantile`.
+
+    >>> st.percentile(st.arange(101), 25).tolist()
+    25.0
+    """
+def nanpercentile(x: TensorLike, q: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, method:
+        str='linear') -> Tensor:
+    """The percentiles `q` (0 to 100) of those elements that are not NaN: `nanquantile(x, q / 100)`.
+
+    Shape, `method` and errors as of `quantile`.
+
+    >>> st.nanpercentile(st.tensor([float("nan"), 4.0]), 25).tolist()
+    4.0
+    """
+def nansum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+    """The sum of those elements that are not NaN over one axis, several, or all of them, as of `sum`; 0 of none.
+
+    >>> st.nansum(st.tensor([1.0, float("nan"), 3.0])).tolist()
+    4.0
+    """
+def nanprod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+    """The product of those elements that are not NaN over one axis, several, or all of them, as of `prod`; 1 of none.
+
+    >>> st.nanprod(st.tensor([2.0, float("nan"), 3.0])).tolist()
+    6.0
+    """
+def nanmean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+    """The mean of those elements that are not NaN over one axis, several, or all of them, as of `mean`; NaN of none.
+
+    >>> st.nanmean(st.tensor([1.0, float("nan"), 3.0])).tolist()
+    2.0
+    """
+def nanmax(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+    """The largest of those elements that are not NaN over one axis, several, or all of them, as of `max`.
+
+    NaN where all of them are. Raises ShapeError where there is no element.
+
+    >>> st.nanmax(st.tensor([1.0, float("nan"), 3.0])).tolist()
+    3.0
+    """
+def nanmin(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+    """The smallest of those elements that are not NaN over one axis, several, or all of them, as of `min`.
+
+    NaN where all of them are. Raises ShapeError where there is no element.
+
+    >>> st.nanmin(st.tensor([1.0, float("nan"), 3.0])).tolist()
+    1.0
+    """
+def nanvar(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0) -> Tensor:
+    """The variance of those elements that are not NaN over one axis, several, or all of them, as of `var`.
+
+    The squares are divided by how many there are, less `correction`; NaN where that is not positive.
+
+    >>> st.nanvar(st.tensor([1.0, float("nan"), 3.0])).tolist()
+    1.0
+    """
+def nanstd(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0) -> Tensor:
+    """The standard deviation of those elements that are not NaN over one axis, several, or all of them, as of `std`.
+
+    It is the root of `nanvar`, with the same `correction`.
+
+    >>> st.nanstd(st.tensor([1.0, float("nan"), 5.0])).tolist()
+    2.0
+    """
+def cov(x: TensorLike, rowvar: bool=True, correction: int=1, fweights: TensorLike | None=None, aweights: TensorLike |
+        None=None) -> Tensor:
+    """The covariances of variables, of which each row of x holds the observations (each column, not `rowvar`).
+
+    (n, n) for n variables, a number for one axis. The products are divided by the number of observations less
+    `correction`: 1, the default, is unbiased. `fweights` says how often each observation is there, `aweights` how much
+    it weighs (NumPy's formulas). Integers become float32. Raises ShapeError for more than two axes.
+
+    >>> st.cov(st.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+def corrcoef(x: TensorLike, rowvar: bool=True) -> Tensor:
+    """The correlation coefficients of variables, of which each row of x holds the observations: from -1 to 1.
+
+    (n, n) for n variables, a number for one axis; columns, not `rowvar`. NaN for a variable that does not vary.
+    Integers become float32. Raises ShapeError for more than two axes.
+
+    >>> st.corrcoef(st.tensor([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+def interp(x: TensorLike, xp: TensorLike, fp: TensorLike, left: TensorLike | None=None, right: TensorLike |
+        None=None) -> Tensor:
+    """The values at x of the line through the points (`xp`, `fp`), whose xp (n,) ascend; in the shape of x.
+
+    Before the first point it is `left`, behind the last one `right`: the first and the last of fp, if not given.
+    Integers become float32. Raises ShapeError unless xp and fp are two rows of one length, of 1 or more.
+
+    >>> st.interp(st.tensor([0.0, 1.5, 9.0]), st.tensor([1.0, 2.0]), st.tensor([10.0, 20.0])).tolist()
+    [10.0, 15.0, 20.0]
+    """
+def convolve(x: TensorLike, v: TensorLike, mode: str='full') -> Tensor:
+    """The convolution of the rows x (n,) and `v` (m,): y[k] is the sum of x[i] * v[k - i].
+
+    n + m - 1 elements under `mode` "full", those in the middle of them: as many as the longer row has under "same",
+    those for which all of the shorter row is needed under "valid". Dtypes meet as in `add`, and integers stay so. For
+    images and stacks of rows there are `conv1d` and `conv2d`. Raises ShapeError unless both are rows of 1 or more.
+
+    >>> st.convolve(st.tensor([1, 2, 3]), st.tensor([0, 1])).tolist()
+    [0, 1, 2, 3]
+    >>> st.convolve(st.tensor([1, 2, 3]), st.tensor([1, 1]), mode="valid").tolist()
+    [3, 5]
     """
 def normalize(x: TensorLike, axis: int | Sequence[int] | None=-1, eps: float=1e-05) -> Tensor:
     """The numbers (x - mean) / sqrt(variance + `eps`), with both taken over axis: one, several, or None for all.
@@ -1442,7 +1810,11 @@ __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'co
     'bitwise_right_shift', 'logical_xor', 'where', 'sum', 'mean', 'prod', 'max', 'min', 'var', 'std', 'allclose', 'all',
     'any', 'argmax', 'argmin', 'matmul', 'vecdot', 'tensordot', 'real', 'imag', 'conj', 'angle', 'complex', 'conv1d',
     'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d', 'conv_transpose3d', 'max_pool2d', 'avg_pool2d',
-    'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax', 'normalize', 'layer_norm', 'pick', 'one_hot',
-    'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding', 'reshape', 'permute', 'swapaxes', 'flatten',
-    'squeeze', 'unsqueeze', 'concatenate', 'stack', 'split', 'pad', 'roll', 'repeat', 'moveaxis', 'flip', 'tril',
-    'triu', 'broadcast_to', 'meshgrid', 'matrix_transpose', 'eval']
+    'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax', 'cummin', 'cumulative_sum', 'cumulative_prod',
+    'logcumsumexp', 'diff', 'trapezoid', 'sort', 'argsort', 'topk', 'kthvalue', 'isin', 'searchsorted',
+    'take_along_axis', 'scatter', 'index_add', 'segment_sum', 'segment_prod', 'segment_max', 'segment_min',
+    'count_nonzero', 'histogram', 'median', 'nanmedian', 'quantile', 'nanquantile', 'percentile', 'nanpercentile',
+    'nansum', 'nanprod', 'nanmean', 'nanmax', 'nanmin', 'nanvar', 'nanstd', 'cov', 'corrcoef', 'interp', 'convolve',
+    'normalize', 'layer_norm', 'pick', 'one_hot', 'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding',
+    'reshape', 'permute', 'swapaxes', 'flatten', 'squeeze', 'unsqueeze', 'concatenate', 'stack', 'split', 'pad', 'roll',
+    'repeat', 'moveaxis', 'flip', 'tril', 'triu', 'broadcast_to', 'meshgrid', 'matrix_transpose', 'eval']

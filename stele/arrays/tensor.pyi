@@ -471,11 +471,12 @@ class Tensor(Exchange):
         >>> st.matmul(st.zeros((8, 2, 3)), st.zeros((3, 5))).shape
         (8, 2, 5)
         """
-    def sum(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
+    def sum(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, dtype:
+            DTypeLike | None=None) -> Tensor:
         """The sum over one axis, several, or all of them; keepdims leaves them with length 1. Of no elements it is 0.
 
-        Bools and signed integers add up as int64, unsigned ones as uint64, floats in their dtype. Raises ShapeError for an
-        axis that x does not have.
+        Bools and signed integers add up as int64, unsigned ones as uint64, floats in their dtype, unless a `dtype` is
+        given. Raises ShapeError for an axis that x does not have.
 
         >>> x = st.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
         >>> st.sum(x).tolist(), st.sum(x, axis=0).tolist()
@@ -492,11 +493,12 @@ class Tensor(Exchange):
         >>> st.mean(x).tolist(), st.mean(x, axis=1, keepdims=True).tolist()
         (3.0, [[1.5], [4.5]])
         """
-    def prod(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
+    def prod(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, dtype:
+            DTypeLike | None=None) -> Tensor:
         """The product over one axis, several, or all of them, as in `sum`. Of no elements it is 1.
 
-        Integers multiply as they add up, and wrap. The gradient of an element is the product of the others, also beside
-        zeros, where dividing the product by the element would be 0 / 0.
+        Integers multiply as they add up, and wrap, unless a `dtype` is given. The gradient of an element is the product of
+        the others, also beside zeros, where dividing the product by the element would be 0 / 0.
 
         >>> st.prod(st.tensor([2.0, 3.0, 4.0])).tolist()
         24.0
@@ -523,7 +525,7 @@ class Tensor(Exchange):
         [[1.0, 2.0]]
         """
     def var(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, correction:
-            builtins.int=0) -> Tensor:
+            builtins.float=0) -> Tensor:
         """The variance over one axis, several, or all of them, as in `sum`: the mean square distance from the mean.
 
         The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
@@ -535,7 +537,7 @@ class Tensor(Exchange):
         (tensor(1.25), tensor(1.6666666))
         """
     def std(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, correction:
-            builtins.int=0) -> Tensor:
+            builtins.float=0) -> Tensor:
         """The standard deviation over one axis, several, or all of them: the root of `var`, with the same `correction`.
 
         The gradient where all elements are equal is 0, where that of a root would be NaN.
@@ -543,20 +545,22 @@ class Tensor(Exchange):
         >>> st.std(st.tensor([[1.0, 3.0], [2.0, 8.0]]), axis=1).tolist()
         [1.0, 3.0]
         """
-    def argmax(self, axis: builtins.int | None=None) -> Tensor:
-        """The position of the largest element along an axis, which is dropped, or in the flat array, as int64.
+    def argmax(self, axis: builtins.int | None=None, keepdims: builtins.bool=False) -> Tensor:
+        """The position of the largest element along an axis, or in the flat array, as int64.
 
-        The first of those that tie, and of NaN, which count as largest (NumPy's rules). Raises ShapeError along an axis of
+        The axis is dropped, or left with length 1 by `keepdims`. The first of those that tie, and of NaN, which count as
+        largest (NumPy's rules). Raises ShapeError along an axis of
         length 0.
 
         >>> x = st.tensor([[1.0, 7.0, 7.0], [9.0, 2.0, 0.0]])
         >>> st.argmax(x).tolist(), st.argmax(x, axis=1).tolist()
         (3, [1, 0])
         """
-    def argmin(self, axis: builtins.int | None=None) -> Tensor:
-        """The position of the smallest element along an axis, which is dropped, or in the flat array, as int64.
+    def argmin(self, axis: builtins.int | None=None, keepdims: builtins.bool=False) -> Tensor:
+        """The position of the smallest element along an axis, or in the flat array, as int64.
 
-        The first of those that tie, and of NaN, which count as smallest (NumPy's rules). Raises ShapeError along an axis of
+        The axis is dropped, or left with length 1 by `keepdims`. The first of those that tie, and of NaN, which count as
+        smallest (NumPy's rules). Raises ShapeError along an axis of
         length 0.
 
         >>> st.argmin(st.tensor([[1.0, 7.0], [9.0, 2.0]]), axis=0).tolist()

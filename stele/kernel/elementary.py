@@ -72,7 +72,7 @@ def atan2(s: Any, y: Any, x: Any) -> Any:
 def asinh(s: Any, x: Any) -> Any:
     """log(a + sqrt(a**2 + 1)) of a = |x|; log(2 a) where the 1 does not count, a polynomial near 0."""
     a = abs(x)
-    return s.select(a < 0.5, odd(s, x, tables.ASINH), s.with_sign(log_of_sum(s, a, 1.0), x))
+    return s.with_sign(s.select(a < 0.5, odd(s, a, tables.ASINH), log_of_sum(s, a, 1.0)), x)
 
 
 def acosh(s: Any, x: Any) -> Any:

@@ -55,6 +55,10 @@ class Scatter(Anchored):
     """Sums at computed indices."""
 
 
+class Ordered(Anchored):
+    """Running totals, sorts and searches: loops written for one op."""
+
+
 class Library(Anchored):
     """A call of a library."""
 
@@ -67,7 +71,7 @@ class Repeat(Anchored):
     """A loop of the graph, which becomes steps around kernels of its own."""
 
 
-Launched = Nest | Contraction | Scatter | Library
+Launched = Nest | Contraction | Scatter | Ordered | Library
 """Kernels that are native code, whose tasks run on all threads."""
 Kernel = Launched | Host | Repeat
 Role = Place | type[Kernel]
@@ -77,7 +81,7 @@ Role = Place | type[Kernel]
 ROLES: dict[str, Role] = {
     "leaf": Place.LEAF, "elementwise": Place.INLINE, "generate": Place.INLINE, "movement": Place.INLINE,
     "reduction": Place.FOLD, "indexing": Scatter, "contraction": Contraction, "control": Repeat, "foreign": Library,
-    "host": Host, "composite": Host}
+    "host": Host, "composite": Host, "ordered": Ordered}
 
 
 def role_of(v: Value) -> Role:
@@ -92,6 +96,8 @@ def role_of(v: Value) -> Role:
         case Gather():
             return Place.INLINE
         case op if op.family == "contraction" and not v.dtype.is_float:
+            return Host
+        case op if op.family == "ordered" and v.args[0].dtype.kind == "c":
             return Host
         case op:
             return ROLES[op.family]

@@ -6,6 +6,7 @@ from stele.ops import (
     composite,
     contraction,
     control,
+    cumulative,
     factors,
     gather,
     generate,
@@ -16,6 +17,7 @@ from stele.ops import (
     pooling,
     random,
     reduction,
+    sorting,
     windows,
 )
 from stele.ops.elementwise import arithmetic, binary, elementary, signs, special, unary
@@ -23,7 +25,7 @@ from stele.ops.elementwise import arithmetic, binary, elementary, signs, special
 __all__ = ["ALL", "operators"]
 
 FAMILIES = (linear, parts, windows, generate, arithmetic, unary, binary, elementary, signs, special, gather, reduction,
-            contraction, random, control, composite, pooling, lapack, factors)
+            contraction, random, control, composite, pooling, lapack, factors, cumulative, sorting)
 LEAVES: tuple[type[Op], ...] = Parameter, Literal, Constant, Item
 
 ALL: dict[str, type[Op]] = {op.__name__: op for op in (*LEAVES, *(op for family in FAMILIES for op in family.ALL))}

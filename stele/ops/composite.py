@@ -10,14 +10,11 @@ import numpy as np
 
 from stele.ir.graph import Array, Op, Placed, Value
 from stele.ir.sizes import Dim
-from stele.ir.types import Type, axes_of, axis_of, bfloat16, float16, float32, lowest
-from stele.ops.control import scan
-from stele.ops.elementwise.arithmetic import LessEqual, Select
+from stele.ir.types import Type, axes_of, axis_of, bfloat16, float16, float32
+from stele.ops.elementwise.arithmetic import Select
 from stele.ops.elementwise.base import needs_float
-from stele.ops.elementwise.binary import logical_or
-from stele.ops.elementwise.unary import erf, exp, isfinite, isnan, log, rsqrt, sigmoid, square, stop_gradient, tanh
+from stele.ops.elementwise.unary import erf, exp, isfinite, log, rsqrt, sigmoid, square, stop_gradient, tanh
 from stele.ops.linear import broadcast, cast, expand_dims, full, further, kept_shape, zeros_like
-from stele.ops.shaping import moveaxis
 from stele.ops.statistics import max, mean, over, sum
 
 
@@ -169,40 +166,6 @@ class LogSumExp(FloatComposite):
         return (cls((0, 2)), (Type(float32, (2, 3, 2)),)), (cls((-1,)), (Type(float32, (4,)),))
 
 
-class CumMax(Composite):
-    """The largest of all elements up to each one along an axis, NaN from the first NaN on, as a loop over the axis.
-
-    Its derivative goes to the latest of elements that tie, as PyTorch's.
-    """
-
-    axis: int
-
-    def type(self, *x: Type) -> Type:
-        axis_of(self.axis, x[0].ndim)
-        return x[0]
-
-    def reference(self, *x: Array) -> Array: return np.maximum.accumulate(x[0], self.axis)
-
-    def expand(self, *x: Value) -> Value:
-        def step(carries: Sequence[Value], slices: Sequence[Value]) -> tuple[list[Value], list[Value]]:
-            best, now = carries[0], slices[0]
-            is_best = LessEqual()(best, now)
-            best = Select()(logical_or(is_best, isnan(now)) if now.dtype.is_float else is_best, now, best)
-            return [best], [best]
-
-        moved = moveaxis(x[0], self.axis, 0)
-        start = full(moved.shape[1:], lowest(moved.dtype), moved.dtype)
-        return moveaxis(scan(step, [start], [moved])[1][0], 0, self.axis)
-
-    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
-        return CumMax(*further((self.axis,), x[0][0]))(x[0][0])
-
-    @classmethod
-    def examples(cls) -> tuple[Any, ...]:
-        return ((cls(1), (Type(float32, (2, 4, 3)),)), (cls(-1), (Type(float32, (5,)),)),
-                (cls(0), (np.array([[2, 7], [3, 1], [1, 9]]),)), (cls(0), (np.array([False, True, False]),)))
-
-
 class Normalize(FloatComposite):
     """(x - mean) / sqrt(variance + eps) over axes: the core of layer, group, instance and batch normalisation."""
 
@@ -271,4 +234,4 @@ class Silu(FloatComposite):
         return x[0] * sigmoid(x[0])
 
 
-ALL = (Softmax, LogSoftmax, LogSumExp, CumMax, Normalize, Gelu, Silu)
+ALL = (Softmax, LogSoftmax, LogSumExp, Normalize, Gelu, Silu)

@@ -8,7 +8,7 @@ from stele.ir.graph import Value
 from stele.ir.sizes import Dim
 from stele.ir.types import DType, axis_of, float32, int32, int64, same, show
 from stele.ops.arguments import choice, whole
-from stele.ops.composite import CumMax, Gelu, LogSoftmax, LogSumExp, Normalize, Silu, Softmax
+from stele.ops.composite import Gelu, LogSoftmax, LogSumExp, Normalize, Silu, Softmax
 from stele.ops.contraction import matmul
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.unary import softplus, square
@@ -80,27 +80,6 @@ def silu(x: Value) -> Value:
     tensor([-0.       ,  0.       ,  0.7310586])
     """
     return Silu()(x)
-
-
-def cummax(x: Value, *, axis: int | None = None) -> Value:
-    """The largest of all elements up to each one along an axis: y[k] = max(x[0], ..., x[k]), in the type of x.
-
-    Without an axis along that of x, which then has no more than one (the array API standard's rule for
-    `cumulative_sum`). From the first NaN on it is NaN. Values alone, as of `st.max`, NumPy's `maximum.accumulate` and
-    JAX's `cummax`; PyTorch's gives their positions too. The gradient goes to the latest of elements that tie, as
-    PyTorch's. Raises ShapeError for an axis that x does not have.
-
-    >>> x = st.tensor([[3.0, 1.0, 4.0], [1.0, 5.0, 2.0]])
-    >>> st.cummax(x, axis=1).tolist()
-    [[3.0, 3.0, 4.0], [1.0, 5.0, 5.0]]
-    >>> st.grad(lambda x: st.cummax(x, axis=1).sum())(x).tolist()
-    [[2.0, 0.0, 1.0], [1.0, 2.0, 0.0]]
-    """
-    if axis is None and x.ndim > 1:
-        raise ShapeError(f"cummax needs an axis of {show(x.shape)}",
-                         hint="Write axis=0 or another, or cummax(x.flatten()) for all elements one after the other.")
-    axis = axis_of(axis or 0, max(x.ndim, 1))
-    return CumMax(axis)(x) if x.ndim else x
 
 
 def normalize(x: Value, *, axis: Axes = -1, eps: float = 1e-5) -> Value:

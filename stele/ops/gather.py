@@ -10,8 +10,8 @@ from stele.errors import DTypeError, IndexOutOfRange, ShapeError
 from stele.ir.graph import Array, Op, Placed, Value
 from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim
-from stele.ir.types import Type, axis_of, float32, int64, same, show
-from stele.ops.elementwise.arithmetic import Add, Mul
+from stele.ir.types import Type, axis_of, dtype, float32, highest, int64, lowest, same, show
+from stele.ops.elementwise.arithmetic import Add, Div, Equal, Mul, Select
 from stele.ops.elementwise.base import Unary, needs_integer
 from stele.ops.generate import iota_like, quantity
 from stele.ops.linear import Linear, along, cast, fold, transpose, unfold
@@ -55,44 +55,133 @@ class Gather(Linear):
                (cls(0), (Type(float32, (4,)), np.array(2)))
 
 
-class ScatterAdd(Linear):
-    """The transpose of Gather: adds the parts of g to the elements `index` of an axis of `size` zeros, in order."""
+class Scatter(Op):
+    """`combine` of the parts of g at the elements `index` of an axis of `size`, in order; `identity` where none is.
+
+    The transpose of a Gather's movement: g has the shape of what that gives.
+    """
 
     axis: int
     size: Dim
     family: ClassVar[str] = "indexing"
+    samples: ClassVar[tuple[float, float]] = (-3, 3)
+    ufunc: ClassVar[np.ufunc]
 
     def type(self, *x: Type) -> Type:
         needs_index(self, x[1])
         k = self.axis
         if len(x[0].shape[k: k + x[1].ndim]) != x[1].ndim or \
                 not all(same(a, b) for a, b in zip(x[0].shape[k: k + x[1].ndim], x[1].shape)):
-            raise ShapeError(f"scatter_add along axis {k} needs g.shape[{k}:{k + x[1].ndim}] == index.shape, "
+            raise ShapeError(f"a scatter along axis {k} needs g.shape[{k}:{k + x[1].ndim}] == index.shape, "
                              f"got {show(x[0].shape)} and {show(x[1].shape)}")
         return x[0].with_shape((*x[0].shape[:k], self.size, *x[0].shape[k + x[1].ndim:]))
 
+    def identity(self, x: Type) -> Any:
+        """What combines with any element to that element."""
+        raise NotImplementedError(self.name)
+
+    def combine(self, s: Scalars[S], a: S, b: S) -> S:
+        """Two partial results as one, said to a scalar builder."""
+        raise NotImplementedError(self.name)
+
     def reference(self, g: Array, index: Array) -> Array:
         check_index(index, self.size)
-        y = np.zeros(self.type(Type(float32, g.shape), Type(int64, index.shape)).shape, g.dtype)  # type: ignore[arg-type]
-        np.add.at(y, (slice(None),) * self.axis + (index,), g)  # type: ignore[arg-type]
+        shape = (*g.shape[:self.axis], self.size, *g.shape[self.axis + index.ndim:])
+        y = np.full(shape, self.identity(Type(dtype(g.dtype))), g.dtype)  # type: ignore[arg-type]
+        self.ufunc.at(y, (slice(None),) * self.axis + (index,), g)  # type: ignore[arg-type]
         return y
 
+    def found(self, y: Value, index: Value) -> Value:
+        """Each element of the result where it came from."""
+        return Gather(self.axis)(y, index)
+
+    def partial(self, y: Value, g: Value, index: Value) -> Value:
+        """The derivative of the element of y that a part of g goes to by that part, in the shape of g."""
+        raise NotImplementedError(self.name)
+
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        return Gather(self.axis)(g, x[1]), None
+        return Mul()(self.found(g, x[1]), self.partial(y, *x)), None
+
+    def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
+        return None if dx[0] is None else ScatterAdd(self.axis, self.size)(Mul()(dx[0], self.partial(y, *x)), x[1])
 
     def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
         (g, is_placed), (index, has_own) = x
+        op = type(self)
         if not has_own:
-            return ScatterAdd(self.axis + 1, self.size)(g, index)
+            return op(self.axis + 1, self.size)(g, index)
         g, k, many = along((g, is_placed), n), self.axis + 1, index.ndim - 1
         first = transpose(g, (0, *range(k, k + many), *range(1, k), *range(k + many, g.ndim)))
-        added = unfold(ScatterAdd(0, n * self.size)(first, apart(index, n, self.size)), n)
+        added = unfold(op(0, n * self.size)(first, apart(index, n, self.size)), n)
         return transpose(added, (0, *range(2, k + 1), 1, *range(k + 1, added.ndim)))
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         return (cls(1, 4), (Type(float32, (2, 2, 2, 3)), np.array([[3, 0], [3, 1]]))), \
                (cls(0, 4), (Type(float32, (3,)), np.array([1, 1, 2])))
+
+
+class ScatterAdd(Scatter):
+    """The transpose of Gather: adds the parts of g to the elements `index` of an axis of `size` zeros, in order."""
+
+    ufunc = np.add
+
+    def identity(self, x: Type) -> Any: return 0
+    def combine(self, s: Scalars[S], a: S, b: S) -> S: return a + b
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return self.found(g, x[1]), None
+
+    def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
+        return None if dx[0] is None else self(dx[0], x[1])
+
+
+class ScatterExtreme(Scatter):
+    """The best of the parts at each element; those that tie share the derivative evenly."""
+
+    def partial(self, y: Value, g: Value, index: Value) -> Value:
+        best = cast(Equal()(g, self.found(y, index)), g.dtype)
+        return Div()(best, self.found(ScatterAdd(self.axis, self.size)(best, index), index))
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(1, 2), (Type(float32, (2, 2, 2, 3)), np.array([[1, 0], [1, 1]]))), \
+               (cls(0, 2), (Type(float32, (3,)), np.array([1, 1, 0])))
+
+
+class ScatterMax(ScatterExtreme):
+    """The largest of the parts at each element, the lowest number of the dtype where there is none."""
+
+    ufunc = np.maximum
+
+    def identity(self, x: Type) -> Any: return lowest(x.dtype)
+    def combine(self, s: Scalars[S], a: S, b: S) -> S: return s.max(a, b)
+
+
+class ScatterMin(ScatterExtreme):
+    """The smallest of the parts at each element, the highest number of the dtype where there is none."""
+
+    ufunc = np.minimum
+
+    def identity(self, x: Type) -> Any: return highest(x.dtype)
+    def combine(self, s: Scalars[S], a: S, b: S) -> S: return s.min(a, b)
+
+
+class ScatterMul(Scatter):
+    """The product of the parts at each element, 1 where there is none; its derivative is right at zero."""
+
+    ufunc = np.multiply
+
+    def identity(self, x: Type) -> Any: return 1
+    def combine(self, s: Scalars[S], a: S, b: S) -> S: return a * b
+
+    def partial(self, y: Value, g: Value, index: Value) -> Value:
+        """The product of the others: none of them is 0 where as many parts are as this one is."""
+        is_zero = Equal()(g, 0)
+        filled, zeros = Select()(is_zero, 1, g), cast(is_zero, g.dtype)
+        others = Div()(self.found(self(filled, index), index), filled)
+        among = self.found(ScatterAdd(self.axis, self.size)(zeros, index), index)
+        return Select()(Equal()(among, zeros), others, 0)
 
 
 def apart(index: Value, n: Dim, size: Dim) -> Value:
@@ -138,4 +227,23 @@ class CheckIndex(Unary):
         return (cls(4), (np.array([0, 3, 1]),)),
 
 
-ALL = (Gather, ScatterAdd, CheckIndex)
+class CheckCount(CheckIndex):
+    """x, a count of what was found; `size` of them or more are an error when the program runs."""
+
+    def type(self, *x: Type) -> Type:
+        needs_integer(self, x[0].dtype, with_bool=False)
+        return x[0]
+
+    def reference(self, *x: Array) -> Array:
+        if (x[0] >= self.size).any():
+            raise too_many(int(x[0].max()))
+        return x[0]
+
+
+def too_many(count: int, where: str | None = None) -> ShapeError:
+    """The error for more elements than a result was made for."""
+    return ShapeError(f"{count} elements were found, more than size= has room for", where=where,
+                      hint=f"Write size={count} or more: the size of a compiled result is said beforehand.")
+
+
+ALL = (Gather, ScatterAdd, ScatterMax, ScatterMin, ScatterMul, CheckIndex, CheckCount)

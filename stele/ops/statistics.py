@@ -5,14 +5,14 @@ import builtins
 from collections.abc import Callable
 
 from stele.ir.graph import Op, Value
-from stele.ir.types import axes_of, axis_of, float32, product
+from stele.ir.types import DType, axes_of, axis_of, float32, product
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.base import Operand
 from stele.ops.elementwise.signs import isclose
 from stele.ops.elementwise.unary import sqrt, square
 from stele.ops.generate import extent
 from stele.ops.linear import Sum, cast, kept_shape, reshape
-from stele.ops.reduction import All, Any, ArgMax, ArgMin, Max, Min, Prod
+from stele.ops.reduction import All, Any, ArgMax, ArgMin, Max, Min, Position, Prod
 
 Axes = int | tuple[int, ...] | None
 
@@ -29,11 +29,16 @@ def fold(op: Callable[[tuple[int, ...]], Op], x: Value, axis: Axes, keepdims: bo
     return reshape(y, kept_shape(x.shape, axes)) if keepdims else y
 
 
-def sum(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+def in_dtype(op: Callable[[tuple[int, ...]], Op], x: Value, axis: Axes, keepdims: bool, dtype: DType | None) -> Value:
+    """A reduction in a dtype, where one is given."""
+    return fold(op, x, axis, keepdims) if dtype is None else cast(fold(op, cast(x, dtype), axis, keepdims), dtype)
+
+
+def sum(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Value:
     """The sum over one axis, several, or all of them; keepdims leaves them with length 1. Of no elements it is 0.
 
-    Bools and signed integers add up as int64, unsigned ones as uint64, floats in their dtype. Raises ShapeError for an
-    axis that x does not have.
+    Bools and signed integers add up as int64, unsigned ones as uint64, floats in their dtype, unless a `dtype` is
+    given. Raises ShapeError for an axis that x does not have.
 
     >>> x = st.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     >>> st.sum(x).tolist(), st.sum(x, axis=0).tolist()
@@ -41,7 +46,7 @@ def sum(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     >>> st.sum(x, axis=(0, -1), keepdims=True).shape
     (1, 1)
     """
-    return fold(Sum, x, axis, keepdims)
+    return in_dtype(Sum, x, axis, keepdims, dtype)
 
 
 def max(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
@@ -69,18 +74,18 @@ def min(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     return fold(Min, x, axis, keepdims)
 
 
-def prod(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+def prod(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Value:
     """The product over one axis, several, or all of them, as in `sum`. Of no elements it is 1.
 
-    Integers multiply as they add up, and wrap. The gradient of an element is the product of the others, also beside
-    zeros, where dividing the product by the element would be 0 / 0.
+    Integers multiply as they add up, and wrap, unless a `dtype` is given. The gradient of an element is the product of
+    the others, also beside zeros, where dividing the product by the element would be 0 / 0.
 
     >>> st.prod(st.tensor([2.0, 3.0, 4.0])).tolist()
     24.0
     >>> st.grad(st.prod)(st.tensor([0.0, 3.0, 4.0])).tolist()
     [12.0, 0.0, 0.0]
     """
-    return fold(Prod, x, axis, keepdims)
+    return in_dtype(Prod, x, axis, keepdims, dtype)
 
 
 def all(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
@@ -142,7 +147,7 @@ def count(x: Value, axis: Axes) -> int | Value:
     return n if isinstance(n, int) else extent(n, x.dtype)
 
 
-def var(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: int = 0) -> Value:
+def var(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> Value:
     """The variance over one axis, several, or all of them, as in `sum`: the mean square distance from the mean.
 
     The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
@@ -156,7 +161,7 @@ def var(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: int 
     return narrowed(spread(widened(x), axis, keepdims, correction), x)
 
 
-def std(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: int = 0) -> Value:
+def std(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> Value:
     """The standard deviation over one axis, several, or all of them: the root of `var`, with the same `correction`.
 
     The gradient where all elements are equal is 0, where that of a root would be NaN.
@@ -169,33 +174,42 @@ def std(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: int 
     return narrowed(Select()(is_zero, 0.0, sqrt(Select()(is_zero, 1.0, squared))), x)
 
 
-def spread(x: Value, axis: Axes, keepdims: bool, correction: int) -> Value:
+def spread(x: Value, axis: Axes, keepdims: bool, correction: float) -> Value:
     """The variance of wide floats."""
     n = count(x, axis) - correction
     centred = x - mean(x, axis=axis, keepdims=True)
     return sum(square(centred), axis=axis, keepdims=keepdims) / (n if isinstance(n, Value) else builtins.max(n, 0))
 
 
-def argmax(x: Value, *, axis: int | None = None) -> Value:
-    """The position of the largest element along an axis, which is dropped, or in the flat array, as int64.
+def argmax(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
+    """The position of the largest element along an axis, or in the flat array, as int64.
 
-    The first of those that tie, and of NaN, which count as largest (NumPy's rules). Raises ShapeError along an axis of
+    The axis is dropped, or left with length 1 by `keepdims`. The first of those that tie, and of NaN, which count as
+    largest (NumPy's rules). Raises ShapeError along an axis of
     length 0.
 
     >>> x = st.tensor([[1.0, 7.0, 7.0], [9.0, 2.0, 0.0]])
     >>> st.argmax(x).tolist(), st.argmax(x, axis=1).tolist()
     (3, [1, 0])
     """
-    return ArgMax(0)(reshape(x, (-1,))) if axis is None else ArgMax(axis_of(axis, x.ndim))(x)
+    return placed(ArgMax, x, axis, keepdims)
 
 
-def argmin(x: Value, *, axis: int | None = None) -> Value:
-    """The position of the smallest element along an axis, which is dropped, or in the flat array, as int64.
+def argmin(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
+    """The position of the smallest element along an axis, or in the flat array, as int64.
 
-    The first of those that tie, and of NaN, which count as smallest (NumPy's rules). Raises ShapeError along an axis of
+    The axis is dropped, or left with length 1 by `keepdims`. The first of those that tie, and of NaN, which count as
+    smallest (NumPy's rules). Raises ShapeError along an axis of
     length 0.
 
     >>> st.argmin(st.tensor([[1.0, 7.0], [9.0, 2.0]]), axis=0).tolist()
     [0, 1]
     """
-    return ArgMin(0)(reshape(x, (-1,))) if axis is None else ArgMin(axis_of(axis, x.ndim))(x)
+    return placed(ArgMin, x, axis, keepdims)
+
+
+def placed(op: type[Position], x: Value, axis: int | None, keepdims: bool) -> Value:
+    """A position along an axis, or in the flat array."""
+    y = op(0)(reshape(x, (-1,))) if axis is None else op(axis_of(axis, x.ndim))(x)
+    axes = range(x.ndim) if axis is None else (axis_of(axis, x.ndim),)
+    return reshape(y, kept_shape(x.shape, tuple(axes))) if keepdims else y

@@ -12,7 +12,8 @@ import numpy as np
 
 import stele as st
 from stele.errors import GraphError, SteleError
-from tests.conformance.spelling import CONVENTIONS, LIMITED, SPELLED, NoSpelling
+from tests.conformance.spelling import CONVENTIONS, LIMITED, SPELLED
+from tests.conformance.words import NoSpelling
 
 HERE = Path(__file__).resolve().parents[2]
 TOLERANCE = 1e-4        # of the largest element

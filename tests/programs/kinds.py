@@ -212,6 +212,12 @@ REDUCTIONS = (
     Kind("argmax", st.argmax, np.argmax, reductions.position, "iuf", result=place, smooth=False, weight=1.5),
     Kind("argmin", st.argmin, np.argmin, reductions.position, "iuf", result=place, smooth=False),
     Kind("cummax", st.cummax, np.maximum.accumulate, reductions.axis, weight=1.0),
+    Kind("cummin", st.cummin, np.minimum.accumulate, reductions.axis, weight=0.5),
+    Kind("cumulative_sum", st.cumulative_sum, np.cumsum, reductions.axis, result=accumulated, noise="sum"),
+    Kind("cumulative_prod", st.cumulative_prod, np.cumprod, reductions.axis, result=accumulated, noise="sum",
+         weight=0.5),
+    Kind("logcumsumexp", st.logcumsumexp, np.logaddexp.accumulate, reductions.axis, "f", noise="sum", weight=0.5),
+    Kind("median", st.median, np.median, reductions.position, "f", noise="sum", weight=0.5),
     Kind("softmax", st.softmax, reductions.softmax, reductions.axis, "f", noise="sum", weight=2.0),
     Kind("log_softmax", st.log_softmax, reductions.log_softmax, reductions.axis, "f", noise="sum"),
     Kind("normalize", st.normalize, reductions.normalize, reductions.axis, "f", noise="sum"),
@@ -220,6 +226,11 @@ REDUCTIONS = (
          noise="sum"),
     Kind("mse", st.mse, reductions.mse, reductions.alike, "f", noise="sum", weight=0.5),
 )
+
+def scattered(x: Any, i: Any, axis: int, mode: str) -> Any:
+    """What stands at positions, put there in the opposite order."""
+    return st.scatter(x, i, st.flip(st.take_along_axis(x, i, axis), axis), axis, mode)
+
 
 MOVES = (
     Kind("reshape", lambda x, shape: st.reshape(x, *shape), np.reshape, moves.reshape, operands="own", weight=3.0),
@@ -241,6 +252,12 @@ MOVES = (
     Kind("getitem", lambda x, key: x[key], lambda x, key: x[key], moves.key, operands="own", weight=5.0),
     Kind("take", st.take, np.take, moves.taken, operands="own", weight=2.0),
     Kind("gather", lambda x, *i: x[i], lambda x, *i: x[i], moves.gathered, operands="own"),
+    Kind("sort", st.sort, moves.sort_of, moves.ordered, operands="own", weight=2.0),
+    Kind("argsort", st.argsort, moves.argsort_of, moves.ordered, operands="own", result=place, smooth=False),
+    Kind("take_along_axis", st.take_along_axis, np.take_along_axis, moves.taken_along, operands="own"),
+    Kind("scatter", scattered, moves.scatter_of, moves.scattered, "iuf", operands="own", noise="sum"),
+    Kind("index_add", lambda x, i, axis: st.index_add(x, i, st.take(x, i, axis), axis), moves.index_add_of,
+         moves.added, "iuf", operands="own", noise="sum"),
     Kind("pick", st.pick, moves.pick_of, moves.picked, operands="own"),
     Kind("one_hot", st.one_hot, moves.one_hot_of, moves.one_hot, INT, operands="own", result=named, smooth=False),
 )

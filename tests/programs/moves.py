@@ -131,6 +131,59 @@ def taken(g: Growth, x: str) -> Any:
     return (x, g.indices(x, k, lambda shape: inner)), {"axis": k}
 
 
+def taken_along(g: Growth, x: str) -> Any:
+    """An own position for each place beside an axis."""
+    g.need(g.ndim(x) > 0)
+    k, count = g.integer(0, g.ndim(x) - 1), g.choose([1, 3])
+    return (x, g.indices(x, k, lambda shape: (*shape[:k], count, *shape[k + 1:]))), {"axis": k}
+
+
+def scattered(g: Growth, x: str) -> Any:
+    (x, i), axis = taken_along(g, x)
+    return (x, i), axis | {"mode": g.choose(["set", "add", "max", "min"])}
+
+
+def scatter_of(x: Array, i: Array, axis: int, mode: str) -> Array:
+    """What stands at positions, put there in the opposite order."""
+    y, v = x.copy(), np.flip(np.take_along_axis(x, i, axis), axis)
+    places = tuple(i if k == axis else np.arange(n).reshape([-1 if j == k else 1 for j in range(x.ndim)])
+                   for k, n in enumerate(x.shape))
+    match mode:
+        case "add": np.add.at(y, places, v)
+        case "max": np.maximum.at(y, places, v)
+        case "min": np.minimum.at(y, places, v)
+        case _: y[places] = v
+    return y
+
+
+def added(g: Growth, x: str) -> Any:
+    g.need(g.ndim(x) > 0)
+    k, count = g.integer(0, g.ndim(x) - 1), g.choose([1, 5])
+    return (x, g.indices(x, k, lambda shape: (count,))), {"axis": k}
+
+
+def index_add_of(x: Array, i: Array, axis: int) -> Array:
+    y = np.moveaxis(x.copy(), axis, 0)
+    np.add.at(y, i, np.moveaxis(x, axis, 0)[i])
+    return np.moveaxis(y, 0, axis)
+
+
+def ordered(g: Growth, x: str) -> Any:
+    return (x,), {"axis": g.axis(x), "descending": g.coin()}
+
+
+def argsort_of(x: Array, axis: int, descending: bool) -> Array:
+    """Equal elements in the order they have, NaN the largest."""
+    if not descending:
+        return np.argsort(x, axis, kind="stable")
+    back = np.argsort(np.flip(x, axis), axis, kind="stable")
+    return np.flip(x.shape[axis] - 1 - back, axis)
+
+
+def sort_of(x: Array, axis: int, descending: bool) -> Array:
+    return np.take_along_axis(x, argsort_of(x, axis, descending), axis)
+
+
 def gathered(g: Growth, x: str) -> Any:
     g.need(g.ndim(x) > 0)
     count = g.choose([1, 4])

@@ -30,8 +30,9 @@ from stele.ir.stages import show
 from stele.ir.types import TupleType
 from stele.ir.types import show as shape_text
 from stele.kernel.memory import FRESH, Layout, Memory
+from stele.ops.gather import too_many
 
-INDEX_OUT_OF_RANGE = 1
+INDEX_OUT_OF_RANGE, TOO_MANY = 1, 2
 BOUNDS = 1024
 """Memory plans kept of one program whose sizes are open."""
 
@@ -160,8 +161,10 @@ class Program:
     def fail(self, code: int, status: np.ndarray[Any, Any]) -> NoReturn:
         """Raises what a signal handler raised, or what a status code means, at the user's line."""
         pool.interrupted(code)
-        if code == INDEX_OUT_OF_RANGE:
+        if code in (INDEX_OUT_OF_RANGE, TOO_MANY):
             where = ", ".join(lines(self.report().sites[int(status[1])]))
+            if code == TOO_MANY:
+                raise too_many(int(status[2]), where)
             raise IndexOutOfRange(f"index {int(status[2])} is out of range", where=where,
                                   hint="Indices and labels run from 0 to the size of their axis - 1.")
         raise pool.stopped()

@@ -36,6 +36,7 @@ from stele.kernel.loops import (
 from stele.kernel.machine import LINE
 from stele.ops import generate
 from stele.ops.elementwise.base import Elementwise
+from stele.ops.gather import CheckCount
 from stele.ops.linear import Cast
 
 AHEAD = 2048
@@ -164,7 +165,7 @@ class Elements:
             lane = self.b.cttz(bits, i1(0))
             worst = self.b.extract_element(self.s.splat(x).value, lane)
         with self.b.if_then(found, likely=False):
-            self.frame.report(1, step.value, worst)
+            self.frame.report(2 if isinstance(step.value.op, CheckCount) else 1, step.value, worst)
         return self.s.cast(self.s.select(bad, 0, x), step.dtype)
 
     def load_one(self, step: Load) -> Scalar:

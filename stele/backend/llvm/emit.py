@@ -27,6 +27,7 @@ from stele.backend.llvm.launch import (
 )
 from stele.backend.llvm.library import emit_gemm
 from stele.backend.llvm.nest import at, least, loop, table
+from stele.backend.llvm.ordered.emit import emit_ordered
 from stele.backend.llvm.scalars import LLVMScalars
 from stele.backend.llvm.scatter import emit_scatter
 from stele.ir import stages
@@ -190,6 +191,8 @@ def emit_kernel(module: ir.Module, name: str, kernel: Launched, slots: Slots, ta
             return emit_contraction(module, name, kernel, slots, target, precision)
         case kinds.Scatter():
             return emit_scatter(module, name, kernel, slots, target)
+        case kinds.Ordered():
+            return emit_ordered(module, name, kernel, slots, target)
         case kinds.Library():
             return emit_gemm(module, name, kernel, slots)
         case _:

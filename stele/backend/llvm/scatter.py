@@ -1,4 +1,4 @@
-"""Sums of rows at computed indices: each task owns a range of target rows and adds to them in index order."""
+"""Rows combined at computed indices: each task owns a range of target rows and adds to them in index order."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,11 +17,12 @@ from stele.ir.types import int64, product
 from stele.kernel import kinds
 from stele.kernel.loops import Axis
 from stele.kernel.machine import Machine
+from stele.ops.gather import Scatter as Op
 from stele.ops.gather import ScatterAdd
 
 
 def emit_scatter(module: ir.Module, name: str, kernel: kinds.Scatter, slots: Slots, target: Machine) -> list[Launch]:
-    """Adds the function of a ScatterAdd of (pre, index, post) into (pre, size, post)."""
+    """Adds the function of a scatter of (pre, index, post) into (pre, size, post)."""
     (y,) = kernel.results
     scatter = Scatter(module, name, y, slots, target)
     scatter.emit()
@@ -29,10 +30,11 @@ def emit_scatter(module: ir.Module, name: str, kernel: kinds.Scatter, slots: Slo
 
 
 class Scatter:
-    """The one function of a ScatterAdd. A task is one element of `pre` and `share` rows of the result."""
+    """The one function of a scatter. A task is one element of `pre` and `share` rows of the result."""
 
     def __init__(self, module: ir.Module, name: str, y: Value, slots: Slots, target: Machine) -> None:
-        assert isinstance(y.op, ScatterAdd)
+        assert isinstance(y.op, Op)
+        self.op = y.op
         self.y, (self.g, self.index), axis = y, y.args, y.op.axis
         self.pre, self.size, self.post = product(y.shape[:axis]), y.shape[axis], product(y.shape[axis + 1:])
         self.count = product(self.index.shape)
@@ -62,6 +64,11 @@ class Scatter:
         return self.memory.offset(base, self.b.mul(k, self.width), self.y.dtype)
 
     def clear(self, address: ir.Value, elements: ir.Value) -> None:
+        if not isinstance(self.op, ScatterAdd):
+            start = self.s.constant(self.op.identity(self.y.type), self.y.dtype)
+            with loop(self.b, i64(0), elements) as at:
+                self.memory.store(self.memory.offset(address, at, self.y.dtype), start)
+            return
         size = self.b.mul(elements, i64(self.y.dtype.bytes))
         memset = self.b.module.declare_intrinsic("llvm.memset", [address.type, i64])
         self.b.call(memset, [address, i8(0), size, i1(0)])
@@ -110,4 +117,4 @@ class Scatter:
             for u, mask in enumerate(self.blocks.lanes.masks):
                 places = [self.memory.offset(p, self.b.add(at, i64(u * self.s.lanes)), dtype) for p in (to, source)]
                 x, z = (self.memory.load_lanes(p, mask, dtype) for p in places)
-                self.memory.store_lanes(places[0], mask, self.s.cast(x + z, dtype))
+                self.memory.store_lanes(places[0], mask, self.s.cast(self.op.combine(self.s, x, z), dtype))

@@ -8,7 +8,7 @@ import numpy as np
 
 from stele.ir.graph import Array, Value
 from stele.ir.scalars import S, Scalars
-from stele.ir.types import DTYPES, DType, Type, float32, float64, int32
+from stele.ir.types import DTYPES, DType, Type, float32, float64, int32, uint32
 from stele.ops.elementwise.arithmetic import Div, Equal, Greater, LessEqual, NotEqual, Select, Sub
 from stele.ops.elementwise.base import Binary, FloatUnary, Operand, function, meet
 from stele.ops.elementwise.binary import And, FloorDivide, Or, Pow, maximum, minimum
@@ -72,16 +72,18 @@ class NextAfter(FloatBinary):
     [1.0000001192092896, -1.401298464324817e-45]
     """
 
-    def reference(self, *x: Array) -> Array: return np.nextafter(x[0], x[1])
+    def reference(self, *x: Array) -> Array: return np.where(x[0] == x[1], x[1], np.nextafter(x[0], x[1]))
 
     def scalar(self, s: Scalars[S], *x: S) -> S:
-        here, there = bits(s, x[0]), x[1]
-        is_below, is_positive = x[0] < there, here >= 0
+        half = x[0].dtype.bits == 16
+        here = s.cast(s.unpack(x[0]), int32) if half else bits(s, x[0])
+        sign = 1 << 15 if half else -(1 << here.dtype.bits - 1)
+        is_below, is_positive = x[0] < x[1], s.eq(here & sign, 0)
         step = s.select(is_below ^ is_positive, here - 1, here + 1)
-        from_zero = s.select(is_below, s.constant(1, here.dtype), -(1 << here.dtype.bits - 1) + 1)
-        y = s.bitcast(s.select(s.eq(x[0], 0), from_zero, step), x[0].dtype)
-        y = s.select(s.eq(x[0], there), there, y)
-        return s.select(s.eq(x[0], x[0]) & s.eq(there, there), y, math.nan)
+        step = s.select(s.eq(x[0], 0), s.select(is_below, s.constant(1, here.dtype), sign + 1), step)
+        y = s.pack(s.cast(step, uint32), x[0].dtype) if half else s.bitcast(step, x[0].dtype)
+        y = s.select(s.eq(x[0], x[1]), x[1], y)
+        return s.select(s.eq(x[0], x[0]) & s.eq(x[1], x[1]), y, math.nan)
 
     def partials(self, y: Value, *x: Value) -> Any: return 1, None
 

@@ -359,7 +359,7 @@ class Sign(Unary):
 
     of_bool: ClassVar[bool] = False
 
-    def reference(self, *x: Array) -> Array: return np.sign(x[0])
+    def reference(self, *x: Array) -> Array: return np.sign(x[0]) + x[0].dtype.type(0)
 
     def scalar(self, s: Scalars[S], *x: S) -> S:
         zero = x[0] + 0     # of either sign is 0

@@ -1,0 +1,172 @@
+"""Functions whose results are as long as the numbers say: imperatively as they come, in programs of a stated size."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from stele.arrays.opensize import plain
+from stele.arrays.tensor import Tensor, TensorLike, constant, lift, tensor
+from stele.ir.door import public
+from stele.ops import arguments, counting
+
+__all__ = ["bincount", "nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+
+places, weighed = lift(counting.nonzero), lift(counting.bincount)
+distinct, distinct_values = lift(counting.distinct), lift(counting.distinct_values)
+SAID = "Say how many there are at most: {}, in which what is left is filled."
+
+
+class UniqueAll(NamedTuple):
+    """Distinct elements, where each was first, the array in their numbers, and how often each is."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    """Distinct elements, and how often each is."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    """Distinct elements, and the array in their numbers."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+def room(size: Any, what: str) -> Any:
+    """A stated size."""
+    return arguments.size(plain(size), f"size of {what}")
+
+
+def counted(count: Tensor, what: str) -> int:
+    """How many were found; where that is known only when a program runs, the error says what to write."""
+    return int(count.one(f"the size of what {what} finds", "", SAID.format(f"st.{what}(x, size=n)")))
+
+
+def first(x: Tensor, n: int) -> Tensor:
+    """The first elements of a row whose numbers are there, as a tensor of its own: its length makes no program."""
+    return tensor(x.numpy()[:n].copy(), device=x.device)
+
+
+@public
+def nonzero(x: TensorLike, size: int | None = None, fill: int = 0) -> tuple[Tensor, ...]:
+    """The positions of the elements of x that are not 0: for each axis a row of int64, in row-major order.
+
+    As long as there are such elements. In a compiled function that is not known beforehand: there `size` says how long
+    the rows are, `fill` what stands behind those that there are. Raises ShapeError for an array of no axes and, when
+    run, where there are more than size; TraceError in a compiled function without a size.
+
+    >>> rows, columns = st.nonzero(st.tensor([[0, 7], [8, 0], [0, 9]]))
+    >>> rows.tolist(), columns.tolist()
+    ([0, 1, 2], [1, 0, 1])
+    >>> st.compile(lambda x: st.nonzero(x, size=3, fill=-1))(st.tensor([0, 5, 5, 0]))[0].tolist()
+    [1, 2, -1]
+    """
+    x, fill = constant(x), arguments.whole(fill, "fill of nonzero")
+    if size is not None or not x.ndim:
+        return places(x, room(size or 0, "nonzero"), fill)
+    n = counted(counting_of(x), "nonzero")
+    return tuple(first(row, n) for row in places(x, x.size, fill))
+
+
+counting_of = lift(counting.count_nonzero)
+
+
+def unique(x: TensorLike, size: int | None, what: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Distinct elements and all that is known of them."""
+    x = constant(x)
+    if size is not None:
+        return distinct(x, room(size, what))[:4]
+    values, indices, inverse, counts, count = distinct(x, x.size)
+    n = counted(count, what)
+    values = taken(x, first(indices, n)) if x.requires_grad else first(values, n)
+    return values, first(indices, n), inverse, first(counts, n)
+
+
+def taken(x: Tensor, i: Tensor) -> Tensor:
+    """Elements of the flat array, which gradients reach."""
+    return x.reshape(-1)[i]
+
+
+@public
+def unique_all(x: TensorLike, size: int | None = None) -> UniqueAll:
+    """The distinct elements of x in ascending order, with `indices`, `inverse_indices` and `counts`.
+
+    indices say where each stands first in the flat array, inverse_indices (in the shape of x) which of them each
+    element of x is, counts how often each is there, all of int64. NaN is distinct from NaN, 0.0 equal to -0.0. In a
+    compiled function `size` says how many there are at most: behind those that there are stands the smallest again, 0
+    times. Raises ShapeError, when run, where there are more; TraceError in a compiled function without a size.
+
+    >>> found = st.unique_all(st.tensor([3, 1, 3, 3]))
+    >>> found.values.tolist(), found.indices.tolist(), found.inverse_indices.tolist(), found.counts.tolist()
+    ([1, 3], [1, 0], [1, 0, 1, 1], [1, 3])
+    """
+    return UniqueAll(*unique(x, size, "unique_all"))
+
+
+@public
+def unique_counts(x: TensorLike, size: int | None = None) -> UniqueCounts:
+    """The distinct elements of x in ascending order, and how often each is there, as int64.
+
+    Order, `size` and errors as of `unique_all`.
+
+    >>> st.unique_counts(st.tensor([3, 1, 3])).counts.tolist()
+    [1, 2]
+    """
+    found = unique(x, size, "unique_counts")
+    return UniqueCounts(found[0], found[3])
+
+
+@public
+def unique_inverse(x: TensorLike, size: int | None = None) -> UniqueInverse:
+    """The distinct elements of x in ascending order, and which of them each element of x is, as int64 in its shape.
+
+    Order, `size` and errors as of `unique_all`.
+
+    >>> st.unique_inverse(st.tensor([[3, 1], [3, 9]])).inverse_indices.tolist()
+    [[1, 0], [1, 2]]
+    """
+    found = unique(x, size, "unique_inverse")
+    return UniqueInverse(found[0], found[2])
+
+
+@public
+def unique_values(x: TensorLike, size: int | None = None) -> Tensor:
+    """The distinct elements of x in ascending order, a row in the dtype of x.
+
+    Order, `size` and errors as of `unique_all`.
+
+    >>> st.unique_values(st.tensor([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    x = constant(x)
+    if size is not None:
+        return distinct_values(x, room(size, "unique_values"))[0]
+    if x.requires_grad:
+        return unique(x, None, "unique_values")[0]
+    values, count = distinct_values(x, x.size)
+    return first(values, counted(count, "unique_values"))
+
+
+@public
+def bincount(x: TensorLike, weights: TensorLike | None = None, minlength: int = 0, size: int | None = None) -> Tensor:
+    """How often each of 0, 1, ... is among the integers x (n,), as int64; or the sums of their `weights` (n,).
+
+    As long as the largest of x says, at least `minlength`; in a compiled function `size` says how long. Raises
+    ShapeError for other than one axis, DTypeError for other than integers, IndexOutOfRange for negative ones and, when
+    run, for those that size leaves no room for; TraceError in a compiled function without a size.
+
+    >>> st.bincount(st.tensor([0, 2, 2])).tolist()
+    [1, 0, 2]
+    >>> st.bincount(st.tensor([0, 2, 2]), st.tensor([0.5, 1.0, 2.0]), minlength=4).tolist()
+    [0.5, 0.0, 3.0, 0.0]
+    """
+    x, least = constant(x), arguments.whole(minlength, "minlength of bincount", 0)
+    if size is None:
+        size = max(least, counted(x.max() + 1, "bincount") if x.size else 0)
+    return weighed(x, weights, room(size, "bincount"))

@@ -1,0 +1,1 @@
+"""Running totals, sorts and searches: loops written for one op."""

@@ -1,0 +1,30 @@
+"""The kernel of each op whose loops are written for it alone."""
+from __future__ import annotations
+
+from llvmlite import ir
+
+from stele.backend.llvm.frame import Slots
+from stele.backend.llvm.launch import Launch
+from stele.backend.llvm.ordered.network import emit_network, is_short
+from stele.backend.llvm.ordered.radix import emit_radix
+from stele.backend.llvm.ordered.running import emit_running
+from stele.backend.llvm.ordered.search import emit_search
+from stele.ir.types import product
+from stele.kernel import kinds
+from stele.kernel.machine import Machine
+from stele.ops.cumulative import Cumulative
+from stele.ops.sorting import Search
+
+
+def emit_ordered(module: ir.Module, name: str, kernel: kinds.Ordered, slots: Slots, target: Machine) -> list[Launch]:
+    """Adds the functions of a kernel; each launch needs what the one before has made."""
+    (y,) = kernel.results
+    match y.op:
+        case Cumulative():
+            return emit_running(module, name, y, slots, target)
+        case Search():
+            return emit_search(module, name, y, slots, target)
+        case _ if is_short(y.shape[-1], product(y.shape[:-1])):
+            return emit_network(module, name, y, slots, target)
+        case _:
+            return emit_radix(module, name, y, slots, target)

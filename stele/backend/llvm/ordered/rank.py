@@ -1,0 +1,44 @@
+"""Elements as unsigned integers of the same order: NaN is largest, zeros are equal."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from stele.backend.llvm.launch import Builder
+from stele.backend.llvm.nest import splat
+from stele.ir.types import DType
+
+INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F80_0000, "float64": 0x7FF0_0000_0000_0000}
+"""The bits of infinity: of NaN, without the sign, there are more."""
+
+
+@dataclass(frozen=True)
+class Rank:
+    """How elements of a dtype become ranks; of `descending` order the complement."""
+
+    dtype: DType
+    descending: bool
+
+    @property
+    def bits(self) -> ir.IntType:
+        """An element in memory."""
+        return ir.IntType(self.dtype.bits)
+
+    def of(self, b: Builder, x: ir.Value, wide: ir.IntType) -> ir.Value:
+        """The ranks of bits, one or a vector of them, as integers of a width."""
+        kind, lanes = x.type, getattr(x.type, "count", 1)
+        n, top = self.dtype.bits, 1 << (self.dtype.bits - 1)
+
+        def number(k: int) -> ir.Value:
+            return splat(b, ir.Constant(self.bits, k), lanes)
+
+        if self.dtype.is_float:
+            twice, sign = b.shl(x, number(1)), b.ashr(x, number(n - 1))
+            y = b.xor(x, b.or_(sign, number(top)))
+            y = b.select(b.icmp_unsigned("==", twice, number(0)), number(top), y)
+            y = b.select(b.icmp_unsigned(">", twice, number(2 * INFINITY[self.dtype.name])), number(2 * top - 1), y)
+        else:
+            y = b.xor(x, number(top)) if self.dtype.kind == "i" else x
+        y = b.xor(y, number(2 * top - 1)) if self.descending else y
+        return y if wide == self.bits else b.zext(y, ir.VectorType(wide, lanes) if kind != self.bits else wide)

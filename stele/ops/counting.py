@@ -1,0 +1,155 @@
+"""What is found in an array, where how much that is depends on its numbers: places, distinct elements, counts."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from stele.errors import ShapeError
+from stele.ir.graph import Value, literal
+from stele.ir.sizes import Dim
+from stele.ir.types import bool_, float32, int64, product, promote, show
+from stele.ops.along import put_along
+from stele.ops.arguments import number, positive
+from stele.ops.cumulative import CumSum, diff
+from stele.ops.elementwise.arithmetic import Equal, Maximum, NotEqual, Select
+from stele.ops.elementwise.base import Operand
+from stele.ops.elementwise.binary import logical_and, logical_or
+from stele.ops.gather import CheckCount, Gather, ScatterAdd
+from stele.ops.generate import iota, quantity
+from stele.ops.linear import Sum, cast, full, pad_axis, reshape, slice_axis
+from stele.ops.sorting import ArgSort, Search, Sort
+from stele.ops.statistics import Axes, max, min, sum
+
+
+def count_nonzero(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+    """How many elements over one axis, several, or all of them are not 0, as int64; NaN is not 0.
+
+    >>> st.count_nonzero(st.tensor([[0, 1], [2, 3]]), axis=0).tolist()
+    [1, 2]
+    """
+    return sum(cast(truth(x), int64), axis=axis, keepdims=keepdims)
+
+
+def truth(x: Value) -> Value:
+    """Whether each element is not 0."""
+    return x if x.dtype == bool_ else NotEqual()(x, 0)
+
+
+class Found(NamedTuple):
+    """The places where a row of bools holds: as many as asked for, n where there are no more; which of them there are,
+    and how many hold in all."""
+
+    at: Value
+    is_one: Value
+    count: Value
+    running: Value
+
+
+def found(mask: Value, size: Dim) -> Found:
+    """The first `size` places of a mask (n,); more are an error when the program runs."""
+    count = Sum((0,))(cast(mask, int64))
+    count = count if size == mask.shape[0] else CheckCount(size + 1)(count)
+    running = CumSum(0)(cast(mask, int64))
+    order = iota(size)
+    return Found(Search(False)(running, order + 1), order < count, count, running)
+
+
+def nonzero(x: Value, *, size: Dim, fill: int = 0) -> tuple[Value, ...]:
+    """The positions of elements that are not 0, for each axis a row int64[size], in row-major order; behind them
+    `fill`."""
+    if not x.ndim:
+        raise ShapeError("nonzero needs an array of one axis or more, got a number",
+                         hint="Write st.nonzero(x.reshape(1)).")
+    places = found(reshape(truth(x), (-1,)), size)
+    rows: list[Value] = []
+    for k, n in enumerate(x.shape):
+        inner = product(x.shape[k + 1:])
+        at = places.at if inner == 1 else places.at // times(inner)
+        rows.append(Select()(places.is_one, at if k == 0 else at % times(n), fill))
+    return tuple(rows)
+
+
+def times(n: Dim) -> int | Value:
+    """A size as an operand that is divided by: at least 1."""
+    return n if isinstance(n, int) and n else Maximum()(quantity(n), 1)
+
+
+def distinct(x: Value, *, size: Dim) -> tuple[Value, ...]:
+    """Distinct elements in order [size], where each was first, x in their numbers, how often each is, how many there
+    are. Behind them stands the smallest again, as often as 0."""
+    row = reshape(x, (-1,))
+    n = row.shape[0]
+    order = ArgSort()(row)
+    inside = Gather(0)(row, order)
+    places = found(is_first(inside), size)
+    after = Search(False)(places.running, iota(size) + 2)
+    at = Select()(places.is_one, places.at, 0)
+    inverse = put_along(places.running - 1, order, 0, (n,))
+    return (Gather(0)(inside, at), Gather(0)(order, at), reshape(inverse, x.shape), after - places.at, places.count)
+
+
+def distinct_values(x: Value, *, size: Dim) -> tuple[Value, ...]:
+    """Distinct elements in order [size], and how many there are."""
+    row = Sort()(reshape(x, (-1,)))
+    places = found(is_first(row), size)
+    return Gather(0)(row, Select()(places.is_one, places.at, 0)), places.count
+
+
+def is_first(row: Value) -> Value:
+    """Whether each element of a sorted row differs from the one before."""
+    return logical_or(Equal()(iota(row.shape[0]), 0), NotEqual()(row, pad_axis(row, 0, 1, -1)))
+
+
+def bincount(x: Value, weights: Value | None, size: Dim) -> Value:
+    """How often each of 0 .. size - 1 is among the integers x (n,), as int64; or the sums of their `weights` (n,)."""
+    if x.ndim != 1:
+        raise ShapeError(f"bincount needs one axis, got {show(x.shape)}", hint="Write x.flatten().")
+    return ScatterAdd(0, size)(full(x.shape, 1, int64) if weights is None else weights, x)
+
+
+def histogram(x: Value, bins: Operand = 10, *, range: Operand | None = None, weights: Value | None = None,
+              density: bool = False) -> tuple[Value, Value]:
+    """How many elements of x fall into each of `bins`, and the edges of the bins (NumPy's histogram).
+
+    bins is a number of equal bins between the two ends `range`, the smallest and the largest element where it is not
+    given, or the edges themselves, ascending. A bin holds its left edge, the last its right one too. Counts are int64;
+    with `weights`, of the shape of x, they are sums of these; `density` divides them by their sum and by the widths of
+    bins. Elements outside, and NaN, count nowhere. Raises ShapeError for no bins, and for a range that is not two.
+
+    >>> counts, edges = st.histogram(st.tensor([1.0, 2.0, 1.0, 4.0]), 3)
+    >>> counts.tolist(), edges.tolist()
+    ([2, 1, 1], [1.0, 2.0, 3.0, 4.0])
+    """
+    row = reshape(x if x.dtype.is_float else cast(x, float32), (-1,))
+    edges = bins if isinstance(bins, Value) else even_edges(row, positive(bins, "bins of histogram"), range)
+    if edges.ndim != 1:
+        raise ShapeError(f"histogram needs edges (n + 1,) of its bins, got {show(edges.shape)}")
+    dtype = promote(edges.dtype, row.dtype)
+    edges, row = cast(edges, dtype), cast(row, dtype)
+    n = edges.shape[0] - 1
+    last = slice_axis(edges, 0, n, 1)
+    at = Search(True)(edges, row) - 1
+    at = Select()(Equal()(row, last), quantity(n - 1), at)
+    is_inside = logical_and(at >= 0, row <= last)
+    parts = full(row.shape, 1, int64) if weights is None else reshape(weights, (-1,))
+    counts = slice_axis(ScatterAdd(0, n + 1)(parts, Select()(is_inside, at, quantity(n))), 0, 0, n)
+    if density:
+        counts = cast(counts, dtype) / sum(cast(counts, dtype)) / diff(edges)
+    return counts, edges
+
+
+def even_edges(row: Value, bins: int, ends: Operand | None) -> Value:
+    """The edges of equal bins from one end to the other."""
+    if ends is not None:
+        pair: Sequence[Any] = ends
+        low, high = (literal(number(n, "every end of range"), row.dtype) for n in pair)
+    elif row.shape[0] == 0:
+        low, high = (literal(n, row.dtype) for n in (0, 1))
+    else:
+        low, high = min(row), max(row)
+    is_point = Equal()(low, high)
+    low, high = Select()(is_point, low - 0.5, low), Select()(is_point, high + 0.5, high)
+    place = iota(bins + 1)
+    line = low + (high - low) * (cast(place, row.dtype) / bins)
+    return Select()(Equal()(place, bins), high, line)
+

@@ -1,0 +1,360 @@
+"""Statistics of order, and those that leave NaN out; covariances, interpolation."""
+from __future__ import annotations
+
+import math
+from functools import reduce
+
+import numpy as np
+
+from stele.errors import ShapeError
+from stele.ir.graph import Array, Value, literal
+from stele.ir.types import below, float32, float64, int64, product, promote, show
+from stele.ops.along import take_along
+from stele.ops.arguments import choice
+from stele.ops.contraction import matmul
+from stele.ops.elementwise.arithmetic import Equal, Maximum, Minimum, Select
+from stele.ops.elementwise.base import Operand
+from stele.ops.elementwise.unary import Ceil, Floor, Round, isnan, logical_not, sqrt, square
+from stele.ops.gather import Gather
+from stele.ops.generate import iota, quantity
+from stele.ops.linear import (
+    Sum,
+    broadcast,
+    cast,
+    flip,
+    full,
+    kept_shape,
+    pad_axis,
+    reshape,
+    slice_axis,
+    swap_last,
+    transpose,
+)
+from stele.ops.shaping import moveaxis
+from stele.ops.sorting import Search, Sort
+from stele.ops.statistics import Axes, all, max, mean, min, narrowed, over, prod, sum, var, widened
+from stele.ops.windows import Window
+
+# Where in n ordered numbers the quantile q is: element q * (n + 1 - a - b) + a, counted from 1, as Hyndman and Fan
+# (1996) have it, by their a = b or (a, b).
+BETWEEN: dict[str, tuple[float, float]] = {
+    "linear": (1, 1), "interpolated_inverted_cdf": (0, 1), "hazen": (0.5, 0.5), "weibull": (0, 0),
+    "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8)}
+METHODS = (*BETWEEN, "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf",
+           "closest_observation")
+
+
+def place_of(q: Value, n: Value, method: str) -> Value:
+    """Where the quantile q stands among n ordered numbers, from 0 on: at one of them, or between two."""
+    if method in BETWEEN:
+        a, b = BETWEEN[method]
+        return q * (n + (1 - a - b)) + (a - 1)
+    at, past = q * (n - 1), q * n
+    match method:
+        case "lower": return Floor()(at)
+        case "higher": return Ceil()(at)
+        case "nearest": return Round()(at)
+        case "midpoint": return (Floor()(at) + Ceil()(at)) * 0.5
+        case "inverted_cdf": return Ceil()(past) - 1
+        case "closest_observation": return Round()(past) - 1
+        case _: return Select()(Equal()(Floor()(past), past), past - 0.5, Ceil()(past) - 1)
+
+
+def quantile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = False, method: str = "linear") -> Value:
+    """The quantiles `q` (0 to 1: a number, or an array of them) over one axis, several, or all of them.
+
+    q.shape, then the shape of x without the axes, which `keepdims` leaves with length 1. `method` says what stands
+    between two elements, in NumPy's words: "linear" (the default), "lower", "higher", "midpoint", "nearest" and those
+    of Hyndman and Fan (1996). NaN where an element is NaN; `nanquantile` leaves them out. Integers become float32.
+    Raises OptionError for another method, and ShapeError where there is no element.
+
+    >>> x = st.tensor([[1.0, 2.0], [3.0, 10.0]])
+    >>> st.quantile(x, 0.5).tolist(), st.quantile(x, st.tensor([0.0, 1.0]), axis=1).tolist()
+    (2.5, [[1.0, 3.0], [2.0, 10.0]])
+    """
+    return ordered(x, q, axis, keepdims, method, skips=False)
+
+
+def nanquantile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = False, method: str = "linear") -> Value:
+    """The quantiles `q` of those elements that are not NaN, as of `quantile`; NaN where all of them are.
+
+    Shape, `method` and errors as of `quantile`.
+
+    >>> st.nanquantile(st.tensor([1.0, float("nan"), 3.0]), 0.5).tolist()
+    2.0
+    """
+    return ordered(x, q, axis, keepdims, method, skips=True)
+
+
+def percentile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = False, method: str = "linear") -> Value:
+    """The percentiles `q` (0 to 100) over one axis, several, or all of them: `quantile(x, q / 100)`.
+
+    Shape, `method` and errors as of `quantile`.
+
+    >>> st.percentile(st.arange(101), 25).tolist()
+    25.0
+    """
+    return quantile(x, hundredth(q), axis=axis, keepdims=keepdims, method=method)
+
+
+def nanpercentile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = False, method: str = "linear") -> Value:
+    """The percentiles `q` (0 to 100) of those elements that are not NaN: `nanquantile(x, q / 100)`.
+
+    Shape, `method` and errors as of `quantile`.
+
+    >>> st.nanpercentile(st.tensor([float("nan"), 4.0]), 25).tolist()
+    4.0
+    """
+    return nanquantile(x, hundredth(q), axis=axis, keepdims=keepdims, method=method)
+
+
+def hundredth(q: Operand) -> Operand:
+    """A hundredth of a number, or of an array; lists become arrays."""
+    return (q if isinstance(q, Value) else np.asarray(q, np.float64)) / 100
+
+
+def median(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+    """The median over one axis, several, or all of them: of an even number of elements the mean of two in the middle.
+
+    So has NumPy; PyTorch's is the lower of the two, `kthvalue(x, (n + 1) // 2)`. NaN where an element is NaN. Integers
+    become float32. Raises ShapeError where there is no element.
+
+    >>> st.median(st.tensor([[1.0, 9.0, 2.0, 3.0]])).tolist()
+    2.5
+    """
+    return ordered(x, 0.5, axis, keepdims, "linear", skips=False)
+
+
+def nanmedian(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+    """The median of those elements that are not NaN, as of `median`; NaN where all of them are.
+
+    >>> st.nanmedian(st.tensor([1.0, float("nan"), 9.0])).tolist()
+    5.0
+    """
+    return ordered(x, 0.5, axis, keepdims, "linear", skips=True)
+
+
+def ordered(x: Value, q: Operand, axis: Axes, keepdims: bool, method: str, skips: bool) -> Value:
+    """Quantiles of all numbers, or of those that are not NaN."""
+    choice(method, "method", METHODS)
+    x = x if x.dtype.is_float else cast(x, float32)
+    axes = over(axis, x.ndim)
+    if any(x.shape[a] == 0 for a in axes):
+        raise ShapeError(f"there is no quantile of no elements, over axes {axes} of {show(x.shape)}")
+    rest = tuple(k for k in range(x.ndim) if k not in axes)
+    outer = tuple(x.shape[k] for k in rest)
+    rows = Sort()(reshape(transpose(x, (*rest, *axes)), (*outer, product(tuple(x.shape[a] for a in axes)))))
+    q = q if isinstance(q, Value) else literal(fractions(q))
+    y = between(rows, cast(reshape(q, (-1,)), float64), method, skips)
+    y = reshape(moveaxis(y, y.ndim - 1, 0), (*q.shape, *outer))
+    return reshape(y, (*q.shape, *kept_shape(x.shape, axes))) if keepdims else y
+
+
+def fractions(q: Operand) -> Array:
+    """Numbers from 0 to 1 as an array."""
+    array = np.asarray(q, np.float64)
+    if not ((array >= 0) & (array <= 1)).all():
+        raise ShapeError(f"a quantile is from 0 to 1, got {q}", hint="Percentiles from 0 to 100 are of st.percentile.")
+    return array
+
+
+def between(rows: Value, q: Value, method: str, skips: bool) -> Value:
+    """The quantiles q (k,) of sorted rows (..., n), in which NaN is last: (..., k)."""
+    n, last = rows.shape[-1], rows.ndim - 1
+    count = sum(cast(logical_not(isnan(rows)), int64), axis=last, keepdims=True) if skips else quantity(n)
+    most = Maximum()(cast(count, float64) - 1, 0.0)
+    at = Maximum()(Minimum()(place_of(q, cast(count, float64), method), most), 0.0)
+    shape = (*rows.shape[:-1], q.shape[0])
+    low = Floor()(at)
+    first, second = (take_along(rows, broadcast(cast(i, int64), shape), last) for i in (low, Ceil()(at)))
+    y = Select()(Equal()(first, second), first, first + (second - first) * cast(at - low, rows.dtype))
+    return y if skips else Select()(isnan(slice_axis(rows, last, n - 1, 1)), math.nan, y)
+
+
+def nansum(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+    """The sum of those elements that are not NaN over one axis, several, or all of them, as of `sum`; 0 of none.
+
+    >>> st.nansum(st.tensor([1.0, float("nan"), 3.0])).tolist()
+    4.0
+    """
+    return sum(without_nan(x, 0), axis=axis, keepdims=keepdims)
+
+
+def nanprod(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+    """The product of those elements that are not NaN over one axis, several, or all of them, as of `prod`; 1 of none.
+
+    >>> st.nanprod(st.tensor([2.0, float("nan"), 3.0])).tolist()
+    6.0
+    """
+    return prod(without_nan(x, 1), axis=axis, keepdims=keepdims)
+
+
+def nanmax(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+    """The largest of those elements that are not NaN over one axis, several, or all of them, as of `max`.
+
+    NaN where all of them are. Raises ShapeError where there is no element.
+
+    >>> st.nanmax(st.tensor([1.0, float("nan"), 3.0])).tolist()
+    3.0
+    """
+    return unless_none(max(without_nan(x, -math.inf), axis=axis, keepdims=keepdims), x, axis, keepdims)
+
+
+def nanmin(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+    """The smallest of those elements that are not NaN over one axis, several, or all of them, as of `min`.
+
+    NaN where all of them are. Raises ShapeError where there is no element.
+
+    >>> st.nanmin(st.tensor([1.0, float("nan"), 3.0])).tolist()
+    1.0
+    """
+    return unless_none(min(without_nan(x, math.inf), axis=axis, keepdims=keepdims), x, axis, keepdims)
+
+
+def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+    """The mean of those elements that are not NaN over one axis, several, or all of them, as of `mean`; NaN of none.
+
+    >>> st.nanmean(st.tensor([1.0, float("nan"), 3.0])).tolist()
+    2.0
+    """
+    if not x.dtype.is_float:
+        return mean(x, axis=axis, keepdims=keepdims)
+    wide = widened(x)
+    return narrowed(nansum(wide, axis=axis, keepdims=keepdims) / numbers(wide, axis, keepdims), x)
+
+
+def nanvar(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> Value:
+    """The variance of those elements that are not NaN over one axis, several, or all of them, as of `var`.
+
+    The squares are divided by how many there are, less `correction`; NaN where that is not positive.
+
+    >>> st.nanvar(st.tensor([1.0, float("nan"), 3.0])).tolist()
+    1.0
+    """
+    if not x.dtype.is_float:
+        return var(x, axis=axis, keepdims=keepdims, correction=correction)
+    wide = widened(x)
+    centred = wide - nanmean(wide, axis=axis, keepdims=True)
+    n = numbers(wide, axis, keepdims) - correction
+    squared = nansum(square(centred), axis=axis, keepdims=keepdims)
+    return narrowed(squared / Select()(n > 0, n, math.nan), x)
+
+
+def nanstd(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> Value:
+    """The standard deviation of those elements that are not NaN over one axis, several, or all of them, as of `std`.
+
+    It is the root of `nanvar`, with the same `correction`.
+
+    >>> st.nanstd(st.tensor([1.0, float("nan"), 5.0])).tolist()
+    2.0
+    """
+    return sqrt(nanvar(x, axis=axis, keepdims=keepdims, correction=correction))
+
+
+def without_nan(x: Value, instead: float) -> Value:
+    """x with a number in the place of NaN."""
+    return Select()(isnan(x), instead, x) if x.dtype.is_float else x
+
+
+def numbers(x: Value, axis: Axes, keepdims: bool) -> Value:
+    """How many elements are not NaN, in the dtype of x."""
+    return sum(cast(logical_not(isnan(x)), x.dtype), axis=axis, keepdims=keepdims)
+
+
+def unless_none(y: Value, x: Value, axis: Axes, keepdims: bool) -> Value:
+    """y, or NaN where all elements are."""
+    return Select()(all(isnan(x), axis=axis, keepdims=keepdims), math.nan, y) if x.dtype.is_float else y
+
+
+def cov(x: Value, *, rowvar: bool = True, correction: int = 1, fweights: Value | None = None,
+        aweights: Value | None = None) -> Value:
+    """The covariances of variables, of which each row of x holds the observations (each column, not `rowvar`).
+
+    (n, n) for n variables, a number for one axis. The products are divided by the number of observations less
+    `correction`: 1, the default, is unbiased. `fweights` says how often each observation is there, `aweights` how much
+    it weighs (NumPy's formulas). Integers become float32. Raises ShapeError for more than two axes.
+
+    >>> st.cov(st.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    if x.ndim > 2:
+        raise ShapeError(f"cov needs variables in rows (n, k), got {show(x.shape)}")
+    rows = x if x.ndim == 2 else reshape(x, (1, -1))
+    rows = swap_last(rows) if x.ndim == 2 and not rowvar else rows
+    rows = rows if rows.dtype.is_float else cast(rows, float32)
+    given = [cast(w, rows.dtype) for w in (fweights, aweights) if w is not None]
+    w = reduce(lambda a, b: a * b, given) if given else full((rows.shape[1],), 1, rows.dtype)
+    total = sum(w)
+    less = total - correction if aweights is None else total - sum(w * cast(aweights, rows.dtype)) * correction / total
+    centred = rows - sum(rows * w, axis=1, keepdims=True) / total
+    y = matmul(centred * w, swap_last(centred)) / Maximum()(less, 0)
+    return y if x.ndim == 2 and y.shape != (1, 1) else reshape(y, ())
+
+
+def corrcoef(x: Value, *, rowvar: bool = True) -> Value:
+    """The correlation coefficients of variables, of which each row of x holds the observations: from -1 to 1.
+
+    (n, n) for n variables, a number for one axis; columns, not `rowvar`. NaN for a variable that does not vary.
+    Integers become float32. Raises ShapeError for more than two axes.
+
+    >>> st.corrcoef(st.tensor([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    c = cov(x, rowvar=rowvar)
+    if not c.ndim:
+        return c / c
+    n = c.shape[0]
+    place = iota(n)
+    on = Equal()(reshape(place, (-1, 1)), place)
+    spread = sqrt(sum(Select()(on, c, 0), axis=0))
+    return Maximum()(Minimum()(c / reshape(spread, (-1, 1)) / spread, 1), -1)
+
+
+def interp(x: Value, xp: Value, fp: Value, *, left: Operand | None = None, right: Operand | None = None) -> Value:
+    """The values at x of the line through the points (`xp`, `fp`), whose xp (n,) ascend; in the shape of x.
+
+    Before the first point it is `left`, behind the last one `right`: the first and the last of fp, if not given.
+    Integers become float32. Raises ShapeError unless xp and fp are two rows of one length, of 1 or more.
+
+    >>> st.interp(st.tensor([0.0, 1.5, 9.0]), st.tensor([1.0, 2.0]), st.tensor([10.0, 20.0])).tolist()
+    [10.0, 15.0, 20.0]
+    """
+    n = xp.shape[0] if xp.ndim == 1 else 0
+    if n == 0 or xp.shape != fp.shape:
+        raise ShapeError(f"interp needs points xp (n,) and fp (n,), got {show(xp.shape)} and {show(fp.shape)}")
+    dtype = reduce(promote, (v.dtype for v in (x, xp, fp)))
+    x, xp, fp = (cast(v, dtype if dtype.is_float else float32) for v in (x, xp, fp))
+    row = reshape(x, (-1,))
+    i = Maximum()(Minimum()(Search(True)(xp, row) - 1, quantity(n - 2)), 0)
+    after = Minimum()(i + 1, quantity(n - 1))
+    x0, x1, y0, y1 = (Gather(0)(v, at) for v in (xp, fp) for at in (i, after))
+    apart = x1 - x0
+    y = y0 + (y1 - y0) * ((row - x0) / Select()(Equal()(apart, 0), 1, apart))
+    ends = (slice_axis(v, 0, k, 1) for k in (0, n - 1) for v in (xp, fp))
+    first, start, last, end = ends
+    y = Select()(row < first, start if left is None else left, y)
+    y = Select()(row > last, end if right is None else right, y)
+    return reshape(Select()(isnan(row), math.nan, y), x.shape)
+
+
+def convolve(x: Value, v: Value, *, mode: str = "full") -> Value:
+    """The convolution of the rows x (n,) and `v` (m,): y[k] is the sum of x[i] * v[k - i].
+
+    n + m - 1 elements under `mode` "full", those in the middle of them: as many as the longer row has under "same",
+    those for which all of the shorter row is needed under "valid". Dtypes meet as in `add`, and integers stay so. For
+    images and stacks of rows there are `conv1d` and `conv2d`. Raises ShapeError unless both are rows of 1 or more.
+
+    >>> st.convolve(st.tensor([1, 2, 3]), st.tensor([0, 1])).tolist()
+    [0, 1, 2, 3]
+    >>> st.convolve(st.tensor([1, 2, 3]), st.tensor([1, 1]), mode="valid").tolist()
+    [3, 5]
+    """
+    choice(mode, "mode of convolve", ("full", "same", "valid"))
+    if x.ndim != 1 or v.ndim != 1 or 0 in (*x.shape, *v.shape):
+        raise ShapeError(f"convolve needs two rows of 1 element or more, got {show(x.shape)} and {show(v.shape)}")
+    x, v = (v, x) if mode != "full" and below(x.shape[0], v.shape[0]) else (x, v)
+    dtype, m = promote(x.dtype, v.dtype), v.shape[0]
+    around = {"full": (m - 1, m - 1), "same": (m // 2, (m - 1) // 2), "valid": (0, 0)}[mode]
+    windows = Window(0, m, 1, 1)(pad_axis(cast(x, dtype), 0, *around))
+    return cast(Sum((windows.ndim - 1,))(windows * flip(cast(v, dtype), (0,))), dtype)
+
