@@ -50,8 +50,9 @@ def test_einops_rearranges(pattern: str) -> None:
 
     sizes = {"d": 2} if "d" in pattern else {}
     want = einops.rearrange(X, pattern, **sizes)
-    for f in (lambda x: einops.rearrange(x, pattern, **sizes), st.compile(lambda x: einops.rearrange(x, pattern, **sizes))):
-        assert np.array_equal(f(st.tensor(X)).numpy(), want)
+    def f(x: st.Tensor) -> Any: return einops.rearrange(x, pattern, **sizes)
+    for call in (f, st.compile(f)):
+        assert np.array_equal(call(st.tensor(X)).numpy(), want)
 
 
 def test_einops_reduces_repeats_and_packs() -> None:
@@ -65,7 +66,8 @@ def test_einops_reduces_repeats_and_packs() -> None:
     assert np.array_equal(einops.repeat(x, "a b c -> a n b (c m)", n=2, m=3).numpy(),
                           einops.repeat(X, "a b c -> a n b (c m)", n=2, m=3))
     packed, shapes = einops.pack([x, x[:, 0]], "a * c")
-    assert packed.shape == (2, 4, 4) and [p.shape for p in einops.unpack(packed, shapes, "a * c")] == [(2, 3, 4), (2, 4)]
+    assert packed.shape == (2, 4, 4)
+    assert [p.shape for p in einops.unpack(packed, shapes, "a * c")] == [(2, 3, 4), (2, 4)]
     g = st.grad(lambda x: einops.reduce(x, "a b c -> a", "sum")[1])(x)
     assert g.tolist() == np.stack([np.zeros((3, 4)), np.ones((3, 4))]).tolist()
 
