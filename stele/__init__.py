@@ -19,7 +19,7 @@ from stele.arrays.random import (
     uniform,
 )
 from stele.arrays.sized import *  # noqa: F403
-from stele.arrays.spellings import FUNCTIONS, unknown
+from stele.arrays.spellings import ALIASES, FUNCTIONS, unknown
 from stele.arrays.tensor import Tensor, tensor
 from stele.backend.devices import find as device
 from stele.call.compiled import compile
@@ -79,6 +79,8 @@ if not TYPE_CHECKING:   # or every name would be one to a type checker
             return importlib.import_module(f"stele.{name}")
         if name in LATER:
             return globals().setdefault(name, getattr(importlib.import_module(LATER[name]), name))
+        if name in ALIASES:
+            return globals().setdefault(name, globals()[ALIASES[name]])
         if name.startswith("__"):
             raise AttributeError(name)
         raise unknown("stele", name, __all__, FUNCTIONS)

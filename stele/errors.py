@@ -45,6 +45,8 @@ class DataError(SteleError, ValueError):        """Data from outside (a file, an
 class DeviceError(SteleError, RuntimeError):    """A device is missing, or does not have what was asked of it."""
 class CompileError(SteleError, RuntimeError):   """LLVM refused a module, or an object refers to a forbidden symbol."""
 class IndexOutOfRange(SteleError, IndexError):  """An index lies outside of its axis."""
+class BadAxis(ShapeError, IndexError):          """An axis that the array does not have."""
+class BadKey(ShapeError, IndexError):           """What stands in x[...] does not fit the axes of x."""
 class CopyError(SteleError, BufferError, ValueError): """A copy would be needed where none may be made."""
 class Cancelled(SteleError, RuntimeError):      """A running program was asked to stop."""
 class NotANumber(SteleError, FloatingPointError): """A program made NaN, where STELE_CHECK=nan looks for it."""

@@ -117,7 +117,7 @@ def test_memory_that_the_system_refuses_is_a_memory_error() -> None:
     lambda x: st.sum(x, axis="a"), lambda x: st.sum(x, axis=1.5), lambda x: x.sum(axis=[0, None]),
     lambda x: x.sum(keepdims=3), lambda x: st.softmax([1.0, 2.0]), lambda x: st.relu("a"), lambda x: x.reshape("ab"),
     lambda x: x.permute(1.0, 0), lambda x: st.concatenate(x), lambda x: st.concatenate(3), lambda x: x.sum(axes=1),
-    lambda x: st.roll(x, "a", 0), lambda x: st.pad(x, 3), lambda x: st.pad(x, [1, (2, "b")]),
+    lambda x: st.roll(x, "a", 0), lambda x: st.pad(x, "a"), lambda x: st.pad(x, [1, (2, "b")]),
     lambda x: st.normalize(x, eps="a"), lambda x: st.flip(x, axis={0}), lambda x: st.take(x, "a"),
     lambda x: st.softmax(x, axis=0, dim=1), lambda x: x.sum(0, False, 3),
     lambda x: st.dropout(x, "a"), lambda x: st.manual_seed("a"), lambda x: st.bernoulli("a", 3),

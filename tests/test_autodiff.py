@@ -19,10 +19,10 @@ from stele.ops.cumulative import cummax
 from stele.ops.elementwise.binary import maximum
 from stele.ops.elementwise.unary import erfc, exp, log, relu, sigmoid, tanh
 from stele.ops.functional import cross_entropy, gelu, layer_norm, log_softmax, logsumexp, silu, softmax
-from stele.ops.indexing import take
 from stele.ops.linalg import solve
 from stele.ops.linear import Sum, full, ones_like
 from stele.ops.pooling import avg_pool2d, max_pool2d
+from stele.ops.selecting import take
 from stele.ops.statistics import max as max_of
 from stele.ops.statistics import mean, prod, std
 from stele.ops.statistics import sum as total_of

@@ -13,14 +13,16 @@ from stele.ir.graph import Array, Graph, Value, parameter
 from stele.ir.types import REAL, DType, Type, dtype, float32, float64
 from stele.ops.control import scan
 from stele.ops.convolution import conv2d
+from stele.ops.diagonals import triangle
 from stele.ops.elementwise.binary import where
 from stele.ops.elementwise.unary import relu, sigmoid, square, tanh
 from stele.ops.functional import cross_entropy, gelu, layer_norm, normalize, softmax
-from stele.ops.indexing import take
+from stele.ops.joining import split
 from stele.ops.linear import Cast, full, reshape
 from stele.ops.pooling import max_pool2d
 from stele.ops.random import dropout
-from stele.ops.shaping import permute, split, triangle
+from stele.ops.selecting import take
+from stele.ops.shaping import permute
 from stele.ops.statistics import mean
 from stele.pipeline import Options, build
 from stele.transform.autodiff import gradients, jvp, vjp

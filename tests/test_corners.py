@@ -14,11 +14,12 @@ from stele.kernel.fuse import fuse
 from stele.kernel.kinds import Contraction
 from stele.ops import operators  # noqa: F401
 from stele.ops.contraction import matmul
+from stele.ops.diagonals import triangle, tril, triu
 from stele.ops.elementwise.arithmetic import Select
 from stele.ops.functional import softmax
 from stele.ops.generate import arange
+from stele.ops.joining import concatenate
 from stele.ops.linear import expand_dims, full, swap_last
-from stele.ops.shaping import concatenate, triangle, tril, triu
 from stele.ops.statistics import sum as total
 from stele.transform.expand import expand
 from tests.first_steps import distance, in_float64

@@ -44,9 +44,10 @@ BITS = "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shif
 REDUCTION, TRUTH, PLACE = "sum mean prod max min var std", "all any", "argmax argmin"
 # or about arrays that no trace has
 ABOUT_NO_ARRAYS = """Options Tensor can_cast compile device enable_grad eval finfo from_dlpack from_numpy function
-get_threads gradients iinfo isdtype lint load manual_seed no_grad placeholder result_type save set_threads tensor"""
+get_threads gradients iinfo isdtype lint load manual_seed no_grad placeholder result_type save set_threads tensor
+broadcast_shapes masked_select"""
 
-PROGRAMS = {"roll": 2}       # a shift of the size and more is another program
+PROGRAMS = {"roll": 2, "diagonal": 2}       # a shift of the size and more, and a matrix taller than wide
 
 for name in UNARY.split():
     BOTH[name] = lambda m, d, name=name: getattr(m, name)(d.z if name.startswith("is") else d.x)
@@ -91,6 +92,35 @@ BOTH |= {
     "triu":             lambda m, d: (m.triu(d.x), m.triu(d.x @ d.x.T, k=1)),
     "broadcast_to":     lambda m, d: (m.broadcast_to(d.v, (3, *d.v.shape)), m.broadcast_to(d.w[0], (len(d.x), 3))),
     "take":             lambda m, d: (m.take(d.x, d.k, axis=0), m.take(d.w, d.t, axis=0)),
+    "transpose":        lambda m, d: m.transpose(d.cube, (2, 0, 1)),
+    "append":           lambda m, d: (m.append(d.x, d.y), m.append(d.x, d.y, axis=1)),
+    "hstack":           lambda m, d: (m.hstack([d.x, d.y]), m.hstack([d.v, d.v])),
+    "vstack":           lambda m, d: (m.vstack([d.x, d.y]), m.vstack([d.v, d.v])),
+    "dstack":           lambda m, d: (m.dstack([d.x, d.y]), m.dstack([d.v, d.v])),
+    "column_stack":     lambda m, d: m.column_stack([d.v, d.x]),
+    "atleast_1d":       lambda m, d: m.atleast_1d(d.v),
+    "atleast_2d":       lambda m, d: m.atleast_2d(d.v),
+    "atleast_3d":       lambda m, d: (m.atleast_3d(d.v), m.atleast_3d(d.x)),
+    "unstack":          lambda m, d: m.unstack(d.x, axis=1),
+    "array_split":      lambda m, d: tuple(m.array_split(d.x, 3, axis=1)),
+    "hsplit":           lambda m, d: tuple(m.hsplit(d.x, 2)),
+    "vsplit":           lambda m, d: tuple(m.vsplit(d.x.T, [1])),
+    "dsplit":           lambda m, d: tuple(m.dsplit(d.x[None], 2)),
+    "insert":           lambda m, d: (m.insert(d.x, 1, 5.0, axis=1), m.insert(d.x, 0, d.v, axis=1)),
+    "delete":           lambda m, d: m.delete(d.x, [0, -1], axis=1),
+    "tile":             lambda m, d: m.tile(d.x, (2, 1, 3)),
+    "rot90":            lambda m, d: (m.rot90(d.x), m.rot90(d.x, 2), m.rot90(d.x, -1)),
+    "fliplr":           lambda m, d: m.fliplr(d.x),
+    "flipud":           lambda m, d: m.flipud(d.x),
+    "broadcast_arrays": lambda m, d: m.broadcast_arrays(d.x[:, :1], d.y),
+    "diag":             lambda m, d: (m.diag(d.v), m.diag(d.v, -1), m.diag(d.x @ d.x.T)),
+    "kron":             lambda m, d: (m.kron(d.x, d.w), m.kron(d.w, d.v)),
+    "outer":            lambda m, d: m.outer(d.x, d.v),
+    "inner":            lambda m, d: (m.inner(d.x, d.y), m.inner(d.v, d.v)),
+    "einsum":           lambda m, d: (m.einsum("ij,jk,i->k", d.x, d.w, d.v), m.einsum("bnc->nb", d.cube)),
+    "select":           lambda m, d: m.select([d.x > 0, d.y > 0], [d.x, d.y], default=-1.0),
+    "tril_indices":     lambda m, d: d.w[m.tril_indices(3)],
+    "triu_indices":     lambda m, d: d.w[m.triu_indices(3)],
     "zeros":            lambda m, d: m.zeros(d.x.shape) + d.x,
     "ones":             lambda m, d: m.ones((d.x.shape[0], 2)),
     "full":             lambda m, d: m.full((d.x.shape[0], 2), 7.0),
@@ -112,6 +142,7 @@ def softmax(x: Any, axis: int = -1) -> Any: return np.exp(x) / np.exp(x).sum(axi
 def normal(x: Any, axis: Any = -1) -> Any:
     return (x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + 1e-5)
 def picked(x: Any, t: Any) -> Any: return x[np.arange(len(t)), t]
+def counts(d: Any) -> Any: return np.bincount(d.k, minlength=len(d.x))[:, None]
 def windows(x: Any) -> Any: return np.lib.stride_tricks.sliding_window_view(x, (2, 2), (2, 3))[:, :, ::2, ::2]
 def convolved(x: Any, w: Any) -> Any:
     return np.einsum("nchwyx,ocyx->nohw", np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], (2, 3)), w)
@@ -287,6 +318,27 @@ PAIRS |= {
                       lambda d: (d.x[1:], d.x[:, 2:])),
     "pad":           (lambda d: st.pad(d.x, ((1, 2), (0, 1)), 3.0),
                       lambda d: np.pad(d.x, ((1, 2), (0, 1)), constant_values=3.0)),
+    "gather":        (lambda d: st.gather(d.x, 1, d.t[:, None]),  lambda d: np.take_along_axis(d.x, d.t[:, None], 1)),
+    "index_select":  (lambda d: st.index_select(d.x, 0, d.k),     lambda d: d.x[d.k]),
+    "index_copy":    (lambda d: st.index_copy(d.x, 0, d.k, d.y[:1]), lambda d: np.where(counts(d) > 0, d.y[:1], d.x)),
+    "index_fill":    (lambda d: st.index_fill(d.x, 0, d.k, 3),    lambda d: np.where(counts(d) > 0, 3, d.x)),
+    "index_put":     (lambda d: st.index_put(d.x, (d.k,), d.x[:1], accumulate=True),
+                      lambda d: d.x + d.x[:1] * counts(d)),
+    "masked_fill":   (lambda d: st.masked_fill(d.x, d.b, 2),      lambda d: np.where(d.b, 2, d.x)),
+    "narrow":        (lambda d: st.narrow(d.x, 1, 1, 2),          lambda d: d.x[:, 1:3]),
+    "block_diag":    (lambda d: st.block_diag(d.x, d.w[:1]),
+                      lambda d: np.block([[d.x, np.zeros((len(d.x), 3))], [np.zeros((1, 4)), d.w[:1]]])),
+    "chunk":         (lambda d: st.chunk(d.x, 2, axis=1),         lambda d: (d.x[:, :2], d.x[:, 2:])),
+    "cartesian_prod": (lambda d: st.cartesian_prod(d.v, d.w[0]),
+                      lambda d: np.stack([np.repeat(d.v, 3), np.tile(d.w[0], len(d.v))], 1)),
+    "combinations":  (lambda d: st.combinations(d.x[0]),          lambda d: d.x[0][np.stack(np.triu_indices(4, 1), 1)]),
+    "unfold":        (lambda d: (st.unfold(d.x, 0, 1), st.unfold(d.x, 1, 2, 2)),
+                      lambda d: (d.x[:, :, None], d.x.reshape(-1, 2, 2))),
+    "unflatten":     (lambda d: (st.unflatten(d.x, 1, (2, -1)), st.unflatten(d.x, 0, (1, -1))),
+                      lambda d: (d.x.reshape(-1, 2, 2), d.x[None])),
+    "diagonal":      (lambda d: (st.diagonal(d.x), st.diagonal(d.x @ d.x.T), st.diagonal(d.cube, axis1=2, axis2=1)),
+                      lambda d: (np.diagonal(d.x), (d.x ** 2).sum(1), np.diagonal(d.cube, axis1=2, axis2=1))),
+    "diag_embed":    (lambda d: st.diag_embed(d.x.T),             lambda d: d.x.T[:, :, None] * np.eye(len(d.x))),
     "conv2d":        (lambda d: st.conv2d(d.image, d.kernel),     lambda d: convolved(d.image, d.kernel)),
     "conv1d":        (lambda d: st.conv1d(d.image[:, :, 0], d.kernel[:, :, 0]),
                       lambda d: convolved(d.image[:, :, :1], d.kernel[:, :, :1])[:, :, 0]),

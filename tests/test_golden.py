@@ -25,8 +25,8 @@ from stele.ops.convolution import conv2d
 from stele.ops.elementwise.unary import relu, tanh
 from stele.ops.functional import softmax
 from stele.ops.gather import ScatterAdd
+from stele.ops.joining import concatenate
 from stele.ops.linear import Sum
-from stele.ops.shaping import concatenate
 from stele.pipeline import LIBRARY, Options, Request, optimise, write
 from stele.transform.autodiff import gradients
 from tests.replay.digest import plan

@@ -20,17 +20,20 @@ from stele.ops.contraction import matmul
 from stele.ops.control import Scan, scan
 from stele.ops.convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from stele.ops.cumulative import cummax
+from stele.ops.diagonals import tril
 from stele.ops.elementwise.binary import clip, pow, where
 from stele.ops.elementwise.unary import erfc
 from stele.ops.functional import cross_entropy, gelu, layer_norm, one_hot, softmax
 from stele.ops.gather import ScatterAdd
 from stele.ops.generate import arange, extent
-from stele.ops.indexing import embedding, index, set_index, take
+from stele.ops.indexing import index, set_index
+from stele.ops.joining import concatenate, split, stack
 from stele.ops.linear import Broadcast, Pad, Slice, reshape, transpose
 from stele.ops.pooling import avg_pool2d, max_pool2d
 from stele.ops.random import RandomBits, dropout, multiply_words, normal, philox, randint, uniform
 from stele.ops.reduction import ArgMax, Max
-from stele.ops.shaping import concatenate, pad, repeat, roll, split, stack, tril
+from stele.ops.selecting import embedding, take
+from stele.ops.shaping import pad, repeat, roll
 from stele.ops.statistics import any as any_of
 from stele.ops.statistics import argmax, mean, std, var
 
@@ -107,7 +110,7 @@ def test_integer_arrays_gather_and_the_last_write_stays() -> None:
     np.testing.assert_array_equal(compute(lambda v, i, j: index(v, (i, j)), X, i, j), X[i, j])
     np.testing.assert_array_equal(compute(lambda v, i, j: index(v, (i, slice(1, 3), j)), X, i, j), X[i, 1:3, j])
     mixed = compute(lambda v, j: index(v, (0, slice(1, 3), j, None)), X, j)
-    np.testing.assert_array_equal(mixed, X[0][1:3][:, j, None])
+    np.testing.assert_array_equal(mixed, X[0, 1:3, j, None])
     np.testing.assert_array_equal(compute(lambda v, i: take(v, i, axis=2), X, i), X[:, :, i])
     np.testing.assert_array_equal(compute(embedding, X, np.array([1, 1])), X[[1, 1]])
     rows = np.stack([X[:, 0] * 0 + 7, X[:, 0] * 0 + 8], 1)

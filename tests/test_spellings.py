@@ -56,7 +56,7 @@ def test_an_argument_that_nobody_knows_or_that_is_given_twice_is_refused() -> No
 
 
 @pytest.mark.parametrize("room, name, message", [
-    (st, "cat", r"stele has no 'cat'. Write st.concatenate\(\[x, y\], axis=0\)"),
+    (st, "jit", "stele has no 'jit'. Write st.compile"),
     (st, "softmx", "stele has no 'softmx'. Did you mean 'softmax'?"), (st, "Relu", "Did you mean 'relu'?"),
     (X, "norm", r"a tensor has no 'norm'. Write x.square\(\).sum\(\).sqrt\(\)"),
     (nn, "Conv2DTranspose", r"stele.nn has no 'Conv2DTranspose'. Write nn.ConvTranspose2d"),

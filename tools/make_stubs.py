@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from stele.arrays.spellings import ALIASES
+
 HOUSE = Path(__file__).resolve().parents[1] / "stele"
 MODULES = ("arrays.functions", "linalg", "arrays.tensor")
 WIDTH = 120
@@ -33,8 +35,10 @@ def file(name: str, suffix: str) -> Path:
 def stub(name: str) -> str:
     """The text of a module's stub."""
     tree = ast.parse(file(name, ".py").read_text())
-    room = vars(importlib.import_module(f"stele.{name}"))
-    body = list(declarations(tree.body, room))
+    room = dict(vars(importlib.import_module(f"stele.{name}")))
+    other = {alias: own for alias, own in ALIASES.items() if name == "arrays.functions" and own in room}
+    room["__all__"] = [*room.get("__all__", ()), *other]
+    body = [*declarations(tree.body, room), *(f"{alias} = {own}" for alias, own in other.items())]
     used = {node.id for line in body for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
     needed = {name: line for name, line in NEEDED.items() if name in used and name not in room}
     head = [f'"""{ast.get_docstring(tree)}"""', "# Written by tools/make_stubs.py.", *needed.values(),

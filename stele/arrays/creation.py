@@ -19,12 +19,12 @@ from stele.ir.graph import Array
 from stele.ir.sizes import Size
 from stele.ir.types import DType, Type, int64
 from stele.ir.types import dtype as type_named
-from stele.ops import arguments, generate, shaping
+from stele.ops import arguments, generate, joining
 from stele.ops.elementwise.arithmetic import Equal
 from stele.ops.linear import cast
 from stele.ops.linear import full as filled
 
-stacked = lift(shaping.stack)
+stacked = lift(joining.stack)
 MOST = 1 << 62     # beyond every diagonal
 
 

@@ -14,18 +14,21 @@ from stele.ops import (
     convolution,
     counting,
     cumulative,
+    diagonals,
     functional,
-    indexing,
+    joining,
     linear,
     parts,
     pooling,
     products,
     quantiles,
     scattering,
+    selecting,
     shaping,
     sorting,
     statistics,
 )
+from stele.ops import einsum as einsums
 from stele.ops.elementwise import binary, elementary, signs, special, unary
 
 # fmt: off
@@ -115,13 +118,31 @@ normalize, layer_norm       = lift(functional.normalize), lift(functional.layer_
 pick, one_hot               = lift(functional.pick), lift(functional.one_hot)
 cross_entropy, mse          = lift(functional.cross_entropy), lift(functional.mse)
 binary_cross_entropy        = lift(functional.binary_cross_entropy)
-take, embedding             = lift(indexing.take), lift(indexing.embedding)
+take, embedding             = lift(selecting.take), lift(selecting.embedding)
+gather, index_select        = lift(selecting.gather), lift(selecting.index_select)
+index_copy, index_fill      = lift(selecting.index_copy), lift(selecting.index_fill)
+index_put, masked_fill      = lift(selecting.index_put), lift(selecting.masked_fill)
+select, narrow              = arithmetic(selecting.select), lift(selecting.narrow)
 reshape, permute, swapaxes  = lift(shapes.reshape), lift(shapes.permute), lift(shaping.swapaxes)
+transpose, moveaxis, flip   = lift(shapes.transpose), lift(shaping.moveaxis), lift(shapes.flip)
 flatten, squeeze, unsqueeze = lift(shapes.flatten), lift(shaping.squeeze), lift(shapes.unsqueeze)
-concatenate, stack, split   = lift(shaping.concatenate), lift(shaping.stack), lift(shaping.split)
-pad, roll, repeat           = lift(shaping.pad), lift(shaping.roll), lift(shaping.repeat)
-moveaxis, flip, tril, triu  = lift(shaping.moveaxis), lift(shapes.flip), lift(shaping.tril), lift(shaping.triu)
+concatenate, stack, append  = lift(joining.concatenate), lift(joining.stack), lift(joining.append)
+hstack, vstack, dstack      = lift(joining.hstack), lift(joining.vstack), lift(joining.dstack)
+column_stack, block_diag    = lift(joining.column_stack), lift(joining.block_diag)
+atleast_1d, atleast_2d      = lift(joining.atleast_1d), lift(joining.atleast_2d)
+atleast_3d, unstack         = lift(joining.atleast_3d), lift(joining.unstack)
+split, array_split, chunk   = lift(joining.split), lift(joining.array_split), lift(joining.chunk)
+hsplit, vsplit, dsplit      = lift(joining.hsplit), lift(joining.vsplit), lift(joining.dsplit)
+insert, delete              = lift(joining.insert), lift(joining.delete)
+cartesian_prod              = lift(joining.cartesian_prod)
+combinations                = lift(joining.combinations)
+pad, roll, tile, rot90      = lift(shaping.pad), lift(shaping.roll), lift(shaping.tile), lift(shaping.rot90)
+fliplr, flipud, unfold      = lift(shaping.fliplr), lift(shaping.flipud), lift(shaping.unfold)
+unflatten, broadcast_arrays = lift(shaping.unflatten), lift(shaping.broadcast_arrays)
 broadcast_to, meshgrid      = lift(shapes.broadcast_to), lift(shaping.meshgrid)
+tril, triu, diagonal        = lift(diagonals.tril), lift(diagonals.triu), lift(diagonals.diagonal)
+diag, diag_embed            = lift(diagonals.diag), lift(diagonals.diag_embed)
+einsum, kron, outer, inner  = lift(einsums.einsum), lift(products.kron), lift(einsums.outer), lift(einsums.inner)
 matrix_transpose            = lift(linear.swap_last)
 # fmt: on
 

@@ -1627,17 +1627,81 @@ def embedding(table: TensorLike, i: TensorLike) -> Tensor:
     >>> st.embedding(table, st.tensor([2, 0, 2])).tolist()
     [[2.0, 2.5], [0.0, 0.5], [2.0, 2.5]]
     """
-def reshape(x: TensorLike, *sizes: int | Sequence[int]) -> Tensor:
-    """The same elements in row-major order under another shape, given as one sequence or as several `sizes`.
+def gather(x: TensorLike, axis: int, i: TensorLike) -> Tensor:
+    """The elements at positions `i` along an axis (PyTorch's gather): as `take_along_axis`, of as much of x as i names.
 
-    One size may be -1: what is left. Raises ShapeError where the numbers of elements differ, or two sizes are -1.
+    Other axes of i may be shorter than those of x, whose rest is not looked at; nothing broadcasts.
+
+    >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
+    >>> st.gather(x, 1, st.tensor([[2, 0]])).tolist()
+    [[3, 1]]
+    """
+def index_select(x: TensorLike, axis: int, i: TensorLike) -> Tensor:
+    """The elements `i` of an axis, a vector of positions: `take` with PyTorch's order of arguments.
+
+    >>> st.index_select(st.tensor([[1, 2], [3, 4]]), 1, st.tensor([1])).tolist()
+    [[2], [4]]
+    """
+def index_copy(x: TensorLike, axis: int, i: TensorLike, source: TensorLike) -> Tensor:
+    """The array with its elements `i` of an axis replaced by the parts of `source`; the last of those that name one.
+
+    source broadcasts to the shape of x with as many elements along the axis as i, a vector.
+
+    >>> st.index_copy(st.zeros(3), 0, st.tensor([2, 0]), st.tensor([1.0, 2.0])).tolist()
+    [2.0, 0.0, 1.0]
+    """
+def index_fill(x: TensorLike, axis: int, i: TensorLike, value: float) -> Tensor:
+    """The array with its elements `i` of an axis replaced by the number `value`.
+
+    >>> st.index_fill(st.zeros((2, 2)), 1, st.tensor([1]), 5).tolist()
+    [[0.0, 5.0], [0.0, 5.0]]
+    """
+def index_put(x: TensorLike, indices: Sequence[TensorLike], values: TensorLike, accumulate: bool=False) -> Tensor:
+    """The array with x[indices] replaced by `values`, or with them added if they are to `accumulate`.
+
+    `indices` are integer arrays of the first axes that broadcast against each other. As `x[i, j] = values` of a copy:
+    the last of those that name one element stays; if they accumulate, all count.
+
+    >>> st.index_put(st.zeros(3), (st.tensor([1, 1]),), st.tensor([1.0, 2.0]), accumulate=True).tolist()
+    [0.0, 3.0, 0.0]
+    """
+def masked_fill(x: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor:
+    """The array with the number `value` where `mask`, which broadcasts to its shape, is true; in the dtype of x.
+
+    Raises DTypeError for other than a bool mask, ShapeError for a value of more than one element.
+
+    >>> st.masked_fill(st.tensor([1.0, 2.0]), st.tensor([True, False]), 0).tolist()
+    [0.0, 2.0]
+    """
+def select(conditions: Sequence[TensorLike], choices: Sequence[TensorLike], default: TensorLike=0) -> Tensor:
+    """The element of the first of the `choices` whose condition is true, else of `default` (NumPy's select).
+
+    `conditions`, bool arrays, and choices are lists of one length; all broadcast, and choices meet in one dtype.
+
+    >>> x = st.arange(5)
+    >>> st.select([x < 2, x > 3], [x, x * 10], default=-1).tolist()
+    [0, 1, -1, -1, 40]
+    """
+def narrow(x: TensorLike, axis: int, start: int, length: int) -> Tensor:
+    """The `length` elements of an axis from `start` on, which may count from the end (PyTorch's narrow).
+
+    Raises BadKey where they do not lie within the axis.
+
+    >>> st.narrow(st.arange(5), 0, 1, 3).tolist()
+    [1, 2, 3]
+    """
+def reshape(x: TensorLike, shape: int | Sequence[int], *more: int | Sequence[int], copy: bool | None=None) -> Tensor:
+    """The same elements in row-major order under another `shape`, given as one sequence or as this size and `more`.
+
+    One size may be -1: what is left. Values never change, so it is all the same whether they are to be a `copy`. Raises
+    ShapeError where the numbers of elements differ, or two sizes are -1.
 
     >>> x = st.arange(6)
     >>> st.reshape(x, (2, 3)).tolist(), st.reshape(x, 3, -1).shape
     ([[0, 1, 2], [3, 4, 5]], (3, 2))
     """
-def permute(x: TensorLike, *axes: int | Sequence[int]) -> Tensor:
-    """The array with its axes in the order of `axes`, one sequence or several numbers; reversed without them.
+def permute(x: TensorLike, axes: int | Sequence[int]=(), *more: int | Sequence[int]) -> Tensor:
+    """The array with its axes in the order of `axes`, one sequence or this number and `more`; reversed without them.
 
     Axis k of the result is axis axes[k] of x. Raises ShapeError unless each axis is named once.
 
@@ -1652,6 +1716,31 @@ def swapaxes(x: TensorLike, a: int, b: int) -> Tensor:
 
     >>> st.swapaxes(st.zeros((2, 3, 5)), 0, -1).shape
     (5, 3, 2)
+    """
+def transpose(x: TensorLike, *axes: int | Sequence[int]) -> Tensor:
+    """The array with two axes exchanged, or with all of its `axes` in another order; reversed without any.
+
+    Two numbers are the axes to exchange, as PyTorch's; as many as there are axes are the order, as NumPy's.
+
+    >>> x = st.zeros((2, 3, 5))
+    >>> st.transpose(x, 0, 2).shape, x.transpose(1, 2, 0).shape, x.transpose().shape
+    ((5, 3, 2), (3, 5, 2), (5, 3, 2))
+    """
+def moveaxis(x: TensorLike, source: int | Sequence[int], target: int | Sequence[int]) -> Tensor:
+    """The array with the axis `source` moved to the place `target`, or several to several; others keep their order.
+
+    Raises ShapeError for axes that x does not have, that are named twice, and for more of the one than of the other.
+
+    >>> images = st.zeros((8, 32, 32, 3))
+    >>> st.moveaxis(images, -1, 1).shape, st.moveaxis(images, (0, 3), (3, 0)).shape
+    ((8, 3, 32, 32), (3, 32, 32, 8))
+    """
+def flip(x: TensorLike, axis: int | Sequence[int] | None=None) -> Tensor:
+    """The array with the order along one axis, several, or all of them reversed.
+
+    >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
+    >>> st.flip(x).tolist(), st.flip(x, axis=1).tolist()
+    ([[6, 5, 4], [3, 2, 1]], [[3, 2, 1], [6, 5, 4]])
     """
 def flatten(x: TensorLike, start: int=0, end: int=-1) -> Tensor:
     """The array with the axes from `start` to `end`, both included, as one; of no axes it becomes (1,).
@@ -1680,10 +1769,11 @@ def unsqueeze(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
     >>> st.unsqueeze(x, 0).shape, st.unsqueeze(x, (0, -1)).shape
     ((1, 2, 3), (1, 2, 3, 1))
     """
-def concatenate(xs: Sequence[TensorLike], axis: int=0) -> Tensor:
+def concatenate(xs: Sequence[TensorLike], axis: int | None=0) -> Tensor:
     """The arrays `xs`, a list of one or more, one behind the other along an axis; dtypes meet as in `add`.
 
-    Raises ShapeError for no arrays, and where shapes differ along another axis.
+    Without an axis their elements in row-major order. Raises ShapeError for no arrays, and where shapes differ along
+    another axis.
 
     >>> x = st.tensor([[1, 2], [3, 4]])
     >>> st.concatenate([x, x[:1]]).tolist(), st.concatenate([x, x], axis=-1).shape
@@ -1697,6 +1787,66 @@ def stack(xs: Sequence[TensorLike], axis: int=0) -> Tensor:
     >>> st.stack([st.tensor([1, 2]), st.tensor([3, 4])], axis=1).tolist()
     [[1, 3], [2, 4]]
     """
+def append(x: TensorLike, values: TensorLike, axis: int | None=None) -> Tensor:
+    """The array with `values` behind it along an axis; without one the elements of both in row-major order.
+
+    >>> st.append(st.tensor([1, 2]), st.tensor([[3], [4]])).tolist()
+    [1, 2, 3, 4]
+    """
+def hstack(xs: Sequence[TensorLike]) -> Tensor:
+    """The arrays `xs` beside each other: along the second axis, vectors along their own.
+
+    >>> st.hstack([st.tensor([1, 2]), st.tensor([3])]).tolist()
+    [1, 2, 3]
+    """
+def vstack(xs: Sequence[TensorLike]) -> Tensor:
+    """The arrays `xs` below each other, vectors as rows: along the first axis.
+
+    >>> st.vstack([st.tensor([1, 2]), st.tensor([[3, 4], [5, 6]])]).tolist()
+    [[1, 2], [3, 4], [5, 6]]
+    """
+def dstack(xs: Sequence[TensorLike]) -> Tensor:
+    """The arrays `xs` behind each other: along the third axis, as `atleast_3d` makes them.
+
+    >>> st.dstack([st.zeros(2), st.ones(2)]).shape
+    (1, 2, 2)
+    """
+def column_stack(xs: Sequence[TensorLike]) -> Tensor:
+    """The vectors `xs` as columns of a matrix; arrays of more axes beside them.
+
+    >>> st.column_stack([st.tensor([1, 2]), st.tensor([3, 4])]).tolist()
+    [[1, 3], [2, 4]]
+    """
+def block_diag(*xs: TensorLike) -> Tensor:
+    """The matrices `xs` along the diagonal of one, with zeros elsewhere; a vector is a row, a number (1, 1).
+
+    >>> st.block_diag(st.tensor([[1, 2]]), st.tensor(3)).tolist()
+    [[1, 2, 0], [0, 0, 3]]
+    """
+def atleast_1d(*xs: TensorLike) -> Tensor | tuple[Tensor, ...]:
+    """The arrays `xs` with one axis or more: a number becomes (1,). Of one array it is one, of several a tuple.
+
+    >>> st.atleast_1d(st.tensor(3)).shape
+    (1,)
+    """
+def atleast_2d(*xs: TensorLike) -> Tensor | tuple[Tensor, ...]:
+    """The arrays `xs` with two axes or more: a vector becomes a row (1, n). Of one array it is one, of several a tuple.
+
+    >>> st.atleast_2d(st.zeros(3)).shape
+    (1, 3)
+    """
+def atleast_3d(*xs: TensorLike) -> Tensor | tuple[Tensor, ...]:
+    """The arrays `xs` with three axes or more: (n,) becomes (1, n, 1), and (n, m) becomes (n, m, 1), as in NumPy.
+
+    >>> st.atleast_3d(st.zeros(3)).shape, st.atleast_3d(st.zeros((2, 3))).shape
+    ((1, 3, 1), (2, 3, 1))
+    """
+def unstack(x: TensorLike, axis: int=0) -> tuple[Tensor, ...]:
+    """The parts of an array along an axis, which they lose, as a tuple: the inverse of `stack`.
+
+    >>> [part.tolist() for part in st.unstack(st.tensor([[1, 2], [3, 4]]), axis=1)]
+    [[1, 3], [2, 4]]
+    """
 def split(x: TensorLike, size: int | Sequence[int], axis: int=0) -> tuple[Tensor, ...]:
     """The parts of an array along an axis, as a tuple: of `size` elements each, or of the sizes that it lists.
 
@@ -1707,58 +1857,148 @@ def split(x: TensorLike, size: int | Sequence[int], axis: int=0) -> tuple[Tensor
     >>> [part.shape for part in st.split(st.zeros((2, 5)), (1, 4), axis=1)]
     [(2, 1), (2, 4)]
     """
-def pad(x: TensorLike, widths: Sequence[int | Sequence[int]], value: float=0.0) -> Tensor:
-    """The array with `value` around it: `widths` has a pair (before, behind), or one number for both, for each axis.
+def array_split(x: TensorLike, sections: int | Sequence[int], axis: int=0) -> tuple[Tensor, ...]:
+    """The array in so many `sections` along an axis, the first ones longer by one, or cut before each place it lists.
 
-    x and the value meet in one dtype as in `add`, but 0, the default, takes that of x. Raises ShapeError for another
-    number of pairs, and for negative widths.
+    NumPy's array_split, PyTorch's tensor_split; `split` takes the sizes of parts.
+
+    >>> [part.tolist() for part in st.array_split(st.arange(5), 2)]
+    [[0, 1, 2], [3, 4]]
+    >>> [part.tolist() for part in st.array_split(st.arange(5), [1, 3])]
+    [[0], [1, 2], [3, 4]]
+    """
+def chunk(x: TensorLike, chunks: int, axis: int=0) -> tuple[Tensor, ...]:
+    """The array in as many parts as `chunks` along an axis, or fewer: all but the last have ceil(n / chunks) elements.
+
+    >>> [part.tolist() for part in st.chunk(st.arange(5), 3)]
+    [[0, 1], [2, 3], [4]]
+    """
+def hsplit(x: TensorLike, sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """The array in equal `sections` along its second axis (a vector along its own), or cut before the places it lists.
+
+    Raises ShapeError where the axis does not divide.
+
+    >>> [part.shape for part in st.hsplit(st.zeros((2, 4)), 2)]
+    [(2, 2), (2, 2)]
+    """
+def vsplit(x: TensorLike, sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """The array, of two axes or more, in equal `sections` along its first, or cut before the places it lists.
+
+    Raises ShapeError where the axis does not divide.
+
+    >>> [part.shape for part in st.vsplit(st.zeros((4, 2)), [1])]
+    [(1, 2), (3, 2)]
+    """
+def dsplit(x: TensorLike, sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """The array in equal `sections` along its third axis, or cut before the places it lists.
+
+    Raises ShapeError where the axis does not divide.
+
+    >>> [part.shape for part in st.dsplit(st.zeros((2, 2, 4)), 2)]
+    [(2, 2, 2), (2, 2, 2)]
+    """
+def insert(x: TensorLike, i: int | slice | Sequence[int], values: TensorLike, axis: int | None=None) -> Tensor:
+    """The array with `values` put in before its elements `i` of an axis, an int, a list or a slice (NumPy's insert).
+
+    Without an axis x is taken flat. values are cast to the dtype of x and broadcast. Raises BadKey for a place that
+    there is not.
+
+    >>> st.insert(st.tensor([1, 2, 3]), 1, 9).tolist()
+    [1, 9, 2, 3]
+    >>> st.insert(st.zeros((2, 2)), [0, 2], st.ones((2, 1)), axis=1).tolist()
+    [[1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0]]
+    """
+def delete(x: TensorLike, i: int | slice | Sequence[int], axis: int | None=None) -> Tensor:
+    """The array without its elements `i` of an axis, an int, a list or a slice (NumPy's delete); flat without an axis.
+
+    Raises BadKey for a place that there is not.
+
+    >>> st.delete(st.arange(5), [0, -1]).tolist(), st.delete(st.zeros((2, 3)), 1, axis=1).shape
+    ([1, 2, 3], (2, 2))
+    """
+def cartesian_prod(*xs: TensorLike) -> Tensor:
+    """Every choice of one element of each of the vectors `xs`, as rows; of one vector that vector.
+
+    >>> st.cartesian_prod(st.tensor([1, 2]), st.tensor([3, 4])).tolist()
+    [[1, 3], [1, 4], [2, 3], [2, 4]]
+    """
+def combinations(x: TensorLike, r: int=2, with_replacement: bool=False) -> Tensor:
+    """Every choice of `r` elements of a vector in their order, as rows; `with_replacement` one may stand several times.
+
+    >>> st.combinations(st.tensor([1, 2, 3])).tolist()
+    [[1, 2], [1, 3], [2, 3]]
+    """
+def pad(x: TensorLike, widths: Sequence[int | Sequence[int]], value: float=0.0, mode: str='constant') -> Tensor:
+    """The array with something around it: `widths` has a pair (before, behind), or one number for both, for each axis.
+
+    `mode` "constant" puts the number `value` there, "edge" or "replicate" the nearest element, "reflect" the elements
+    from there backwards, "symmetric" the same with the edge twice, "wrap" or "circular" those of the other end. x and
+    the value meet in one dtype as in `add`, but 0, the default, takes that of x. Raises ShapeError for another number
+    of pairs, for negative widths and for an axis of nothing to repeat, OptionError for another mode.
 
     >>> st.pad(st.tensor([[1, 2]]), [(0, 1), (2, 0)], value=9).tolist()
     [[9, 9, 1, 2], [9, 9, 9, 9]]
+    >>> st.pad(st.tensor([1, 2, 3]), [(2, 1)], mode="reflect").tolist()
+    [3, 2, 1, 2, 3, 2]
     """
-def roll(x: TensorLike, shift: int, axis: int) -> Tensor:
+def roll(x: TensorLike, shift: int | Sequence[int], axis: int | Sequence[int] | None=None) -> Tensor:
     """The array moved along an axis by `shift` places; what leaves at the end enters at the start.
 
-    A shift may be negative, or longer than the axis.
+    Several axes each by their shift, or all by one; without an axis the elements in row-major order. A shift may be
+    negative, or longer than the axis. Raises ShapeError for more shifts than axes.
 
-    >>> st.roll(st.arange(5), 2, 0).tolist(), st.roll(st.arange(5), -1, 0).tolist()
+    >>> st.roll(st.arange(5), 2, 0).tolist(), st.roll(st.arange(5), -1).tolist()
     ([3, 4, 0, 1, 2], [1, 2, 3, 4, 0])
+    >>> st.roll(st.arange(4).reshape(2, 2), (1, 1), (0, 1)).tolist()
+    [[3, 2], [1, 0]]
     """
-def repeat(x: TensorLike, times: int, axis: int) -> Tensor:
-    """The array with each element of an axis `times` times, one beside the other, as NumPy's repeat.
+def tile(x: TensorLike, repetitions: int | Sequence[int]) -> Tensor:
+    """The array beside itself along each axis, as often as `repetitions` say: of the last axes, more add axes in front.
 
-    >>> st.repeat(st.tensor([[1, 2], [3, 4]]), 2, axis=1).tolist()
-    [[1, 1, 2, 2], [3, 3, 4, 4]]
+    >>> st.tile(st.tensor([1, 2]), 2).tolist(), st.tile(st.tensor([[1, 2]]), (2, 1)).tolist()
+    ([1, 2, 1, 2], [[1, 2], [1, 2]])
     """
-def moveaxis(x: TensorLike, source: int, target: int) -> Tensor:
-    """The array with the axis `source` moved to the place `target`; the others keep their order.
+def rot90(x: TensorLike, k: int=1, axes: Sequence[int]=(0, 1)) -> Tensor:
+    """The array turned by 90 degrees, `k` times, in the plane of two `axes`: from the first towards the second.
 
-    >>> images = st.zeros((8, 32, 32, 3))
-    >>> st.moveaxis(images, -1, 1).shape
-    (8, 3, 32, 32)
+    Raises ShapeError unless axes are two that x has.
+
+    >>> st.rot90(st.tensor([[1, 2], [3, 4]])).tolist()
+    [[2, 4], [1, 3]]
     """
-def flip(x: TensorLike, axis: int | Sequence[int] | None=None) -> Tensor:
-    """The array with the order along one axis, several, or all of them reversed.
+def fliplr(x: TensorLike) -> Tensor:
+    """The array with the order along its second axis reversed. Raises ShapeError for fewer than two axes.
 
-    >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
-    >>> st.flip(x).tolist(), st.flip(x, axis=1).tolist()
-    ([[6, 5, 4], [3, 2, 1]], [[3, 2, 1], [6, 5, 4]])
+    >>> st.fliplr(st.tensor([[1, 2], [3, 4]])).tolist()
+    [[2, 1], [4, 3]]
     """
-def tril(x: TensorLike, k: int=0) -> Tensor:
-    """The lower triangle of x: zeros above diagonal `k` of its last two axes (0 the main one, 1 the one above it).
+def flipud(x: TensorLike) -> Tensor:
+    """The array with the order along its first axis reversed. Raises ShapeError for a number.
 
-    Raises ShapeError for fewer than two axes.
-
-    >>> st.tril(st.ones((3, 3), dtype="int64")).tolist()
-    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    >>> st.flipud(st.tensor([[1, 2], [3, 4]])).tolist()
+    [[3, 4], [1, 2]]
     """
-def triu(x: TensorLike, k: int=0) -> Tensor:
-    """The upper triangle of x: zeros below diagonal `k` of its last two axes (0 the main one, 1 the one above it).
+def unfold(x: TensorLike, axis: int, size: int, step: int=1) -> Tensor:
+    """The windows of `size` elements along an axis, one every `step`, as a new last axis (PyTorch's Tensor.unfold).
 
-    Raises ShapeError for fewer than two axes.
+    Nothing is copied where a program reads them. Raises ShapeError where not one window fits.
 
-    >>> st.triu(st.ones((2, 3), dtype="int64"), k=1).tolist()
-    [[0, 1, 1], [0, 0, 1]]
+    >>> st.unfold(st.arange(5), 0, 3, step=2).tolist()
+    [[0, 1, 2], [2, 3, 4]]
+    """
+def unflatten(x: TensorLike, axis: int, sizes: Sequence[int]) -> Tensor:
+    """The array with an axis as several, of these `sizes`, one of which may be -1: what is left.
+
+    >>> st.unflatten(st.zeros((2, 6)), 1, (3, -1)).shape
+    (2, 3, 2)
+    """
+def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
+    """The arrays `xs`, each repeated to the shape that all of them broadcast to, as a tuple.
+
+    Raises ShapeError where the shapes do not fit.
+
+    >>> [x.shape for x in st.broadcast_arrays(st.zeros((3, 1)), st.zeros(4))]
+    [(3, 4), (3, 4)]
     """
 def broadcast_to(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
     """The array repeated to a `shape` by NumPy's rule: along axes of length 1, and along new ones in front.
@@ -1777,6 +2017,83 @@ def meshgrid(*arrays: TensorLike, indexing: str='xy') -> tuple[Tensor, ...]:
     >>> x, y = st.meshgrid(st.tensor([1, 2, 3]), st.tensor([10, 20]))
     >>> x.tolist(), y.tolist()
     ([[1, 2, 3], [1, 2, 3]], [[10, 10, 10], [20, 20, 20]])
+    """
+def tril(x: TensorLike, k: int=0) -> Tensor:
+    """The lower triangle of x: zeros above diagonal `k` of its last two axes (0 the main one, 1 the one above it).
+
+    Raises ShapeError for fewer than two axes.
+
+    >>> st.tril(st.ones((3, 3), dtype="int64")).tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    """
+def triu(x: TensorLike, k: int=0) -> Tensor:
+    """The upper triangle of x: zeros below diagonal `k` of its last two axes (0 the main one, 1 the one above it).
+
+    Raises ShapeError for fewer than two axes.
+
+    >>> st.triu(st.ones((2, 3), dtype="int64"), k=1).tolist()
+    [[0, 1, 1], [0, 0, 1]]
+    """
+def diagonal(x: TensorLike, offset: int=0, axis1: int=0, axis2: int=1) -> Tensor:
+    """The elements x[i, i + `offset`] of the matrices on two axes, `axis1` and `axis2`, as a new last axis.
+
+    Raises ShapeError for axes that x does not have, or that are one.
+
+    >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
+    >>> st.diagonal(x).tolist(), st.diagonal(x, offset=1).tolist(), st.diagonal(x, offset=-1).tolist()
+    ([1, 5], [2, 6], [4])
+    """
+def diag(x: TensorLike, k: int=0) -> Tensor:
+    """Of a vector the matrix that has it on diagonal `k`, of a matrix its diagonal k (0 the main one, 1 above it).
+
+    Raises ShapeError for another number of axes.
+
+    >>> st.diag(st.tensor([1, 2])).tolist(), st.diag(st.tensor([[1, 2], [3, 4]]), k=1).tolist()
+    ([[1, 0], [0, 2]], [2])
+    """
+def diag_embed(x: TensorLike, offset: int=0, axis1: int=-2, axis2: int=-1) -> Tensor:
+    """Matrices with the last axis of x on the diagonal `offset`, and zeros elsewhere.
+
+    They stand on the axes `axis1` and `axis2` of the result. Raises ShapeError for axes that it does not have.
+
+    >>> st.diag_embed(st.tensor([1, 2]), offset=1).tolist()
+    [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
+    """
+def einsum(equation: str | TensorLike, *operands: TensorLike | Sequence[int]) -> Tensor:
+    """The sum of products that an `equation` says: "ij,jk->ik" is a matrix product, "ij->j" sums columns.
+
+    Each of the `operands` has a letter for each axis; axes of one letter go along together, those that the result does
+    not name are summed. Without -> the result has the letters that stand once, in the order of the alphabet; `...` are
+    axes that broadcast; a letter twice in one operand is its diagonal; axes of length 1 broadcast. NumPy's other form,
+    einsum(x, [0, 1], y, [1, 2], [0, 2]), works too. Several operands are multiplied two at a time, by the path of
+    fewest products (every one of up to 8 operands is looked at). Operands meet in one dtype, that of the result; bools
+    say whether any product is true. Raises ShapeError where axes of one letter differ, and for letters that do not fit.
+
+    >>> x, y = st.arange(6.0).reshape(2, 3), st.ones((3, 4))
+    >>> st.einsum("ij,jk->ik", x, y).shape, st.einsum("ij->j", x).tolist(), st.einsum("ii", st.eye(3)).tolist()
+    ((2, 4), [3.0, 5.0, 7.0], 3.0)
+    >>> st.einsum("...ij,...jk", st.ones((5, 2, 3)), y).shape
+    (5, 2, 4)
+    """
+def kron(x: TensorLike, z: TensorLike) -> Tensor:
+    """The Kronecker product: each entry of x times all of z, sizes multiplied; axes count from the last.
+
+    >>> st.linalg.kron(st.tensor([[1, 2]]), st.tensor([[1], [10]])).tolist()
+    [[1, 2], [10, 20]]
+    """
+def outer(x: TensorLike, z: TensorLike) -> Tensor:
+    """Every element of x times every one of z, both taken flat: a matrix (x.size, z.size).
+
+    >>> st.outer(st.tensor([1, 2]), st.tensor([3, 4])).tolist()
+    [[3, 4], [6, 8]]
+    """
+def inner(x: TensorLike, z: TensorLike) -> Tensor:
+    """The sums of products over the last axes of x and z: (..., n) and (***, n) -> (..., ***). Of a number x * z.
+
+    Raises ShapeError where the last axes differ.
+
+    >>> st.inner(st.tensor([[1, 2], [3, 4]]), st.tensor([10, 1])).tolist()
+    [12, 34]
     """
 def matrix_transpose(x: TensorLike) -> Tensor:
     """The array with its last two axes exchanged: each matrix of a stack transposed (`x.mT`).
@@ -1816,5 +2133,22 @@ __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'co
     'count_nonzero', 'histogram', 'median', 'nanmedian', 'quantile', 'nanquantile', 'percentile', 'nanpercentile',
     'nansum', 'nanprod', 'nanmean', 'nanmax', 'nanmin', 'nanvar', 'nanstd', 'cov', 'corrcoef', 'interp', 'convolve',
     'normalize', 'layer_norm', 'pick', 'one_hot', 'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding',
-    'reshape', 'permute', 'swapaxes', 'flatten', 'squeeze', 'unsqueeze', 'concatenate', 'stack', 'split', 'pad', 'roll',
-    'repeat', 'moveaxis', 'flip', 'tril', 'triu', 'broadcast_to', 'meshgrid', 'matrix_transpose', 'eval']
+    'gather', 'index_select', 'index_copy', 'index_fill', 'index_put', 'masked_fill', 'select', 'narrow', 'reshape',
+    'permute', 'swapaxes', 'transpose', 'moveaxis', 'flip', 'flatten', 'squeeze', 'unsqueeze', 'concatenate', 'stack',
+    'append', 'hstack', 'vstack', 'dstack', 'column_stack', 'block_diag', 'atleast_1d', 'atleast_2d', 'atleast_3d',
+    'unstack', 'split', 'array_split', 'chunk', 'hsplit', 'vsplit', 'dsplit', 'insert', 'delete', 'cartesian_prod',
+    'combinations', 'pad', 'roll', 'tile', 'rot90', 'fliplr', 'flipud', 'unfold', 'unflatten', 'broadcast_arrays',
+    'broadcast_to', 'meshgrid', 'tril', 'triu', 'diagonal', 'diag', 'diag_embed', 'einsum', 'kron', 'outer', 'inner',
+    'matrix_transpose', 'eval', 'cat', 'concat', 'row_stack', 'permute_dims', 'movedim', 'ravel', 'take_along_dim',
+    'swapdims', 'expand_dims', 'unbind', 'tensor_split']
+cat = concatenate
+concat = concatenate
+row_stack = vstack
+permute_dims = permute
+movedim = moveaxis
+ravel = flatten
+take_along_dim = take_along_axis
+swapdims = swapaxes
+expand_dims = unsqueeze
+unbind = unstack
+tensor_split = array_split

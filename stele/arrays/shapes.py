@@ -24,23 +24,24 @@ def shape_of(given: tuple[Any, ...]) -> tuple[Any, ...]:
     return shape(plain(given[0] if len(given) == 1 else given))
 
 
-def reshape(x: Value, *sizes: Sizes) -> Value:
-    """The same elements in row-major order under another shape, given as one sequence or as several `sizes`.
+def reshape(x: Value, shape: Sizes, *more: Sizes, copy: bool | None = None) -> Value:
+    """The same elements in row-major order under another `shape`, given as one sequence or as this size and `more`.
 
-    One size may be -1: what is left. Raises ShapeError where the numbers of elements differ, or two sizes are -1.
+    One size may be -1: what is left. Values never change, so it is all the same whether they are to be a `copy`. Raises
+    ShapeError where the numbers of elements differ, or two sizes are -1.
 
     >>> x = st.arange(6)
     >>> st.reshape(x, (2, 3)).tolist(), st.reshape(x, 3, -1).shape
     ([[0, 1, 2], [3, 4, 5]], (3, 2))
     """
-    wanted = order_of(sizes, "size")
+    wanted = order_of((shape, *more), "size")
     if sum(n == -1 for n in wanted) > 1:
         raise ShapeError(f"reshape to {show(wanted)} leaves more than one size open; write -1 once")
     return linear.reshape(x, wanted)
 
 
-def permute(x: Value, *axes: Sizes) -> Value:
-    """The array with its axes in the order of `axes`, one sequence or several numbers; reversed without them.
+def permute(x: Value, axes: Sizes = (), *more: Sizes) -> Value:
+    """The array with its axes in the order of `axes`, one sequence or this number and `more`; reversed without them.
 
     Axis k of the result is axis axes[k] of x. Raises ShapeError unless each axis is named once.
 
@@ -48,7 +49,7 @@ def permute(x: Value, *axes: Sizes) -> Value:
     >>> st.permute(x, 0, 2, 1).shape, st.permute(x).shape
     ((2, 5, 3), (5, 3, 2))
     """
-    return shaping.permute(x, *order_of(axes))
+    return shaping.permute(x, *order_of((axes, *more)))
 
 
 def transpose(x: Value, *axes: Sizes) -> Value:
@@ -57,7 +58,7 @@ def transpose(x: Value, *axes: Sizes) -> Value:
     Two numbers are the axes to exchange, as PyTorch's; as many as there are axes are the order, as NumPy's.
 
     >>> x = st.zeros((2, 3, 5))
-    >>> x.transpose(0, 2).shape, x.transpose(1, 2, 0).shape, x.transpose().shape
+    >>> st.transpose(x, 0, 2).shape, x.transpose(1, 2, 0).shape, x.transpose().shape
     ((5, 3, 2), (3, 5, 2), (5, 3, 2))
     """
     order = order_of(axes)

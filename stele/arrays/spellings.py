@@ -10,7 +10,9 @@ from stele.errors import UnknownName
 # An argument by a name of PyTorch's or NumPy's, and what it is called here; of several names the function has one.
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "dim":            ("axis", "axes"),
-    "dims":           ("axis", "axes"),
+    "dims":           ("axis", "axes", "repetitions"),
+    "dim1":           ("axis1",),
+    "dim2":           ("axis2",),
     "keepdim":        ("keepdims",),
     "input":          ("x", "logits"),
     "a":              ("x",),
@@ -27,29 +29,45 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "negative_slope": ("slope",),
     "diagonal":       ("k",),
     "shifts":         ("shift",),
-    "repeats":        ("times",),
+    "times":          ("repeats",),
+    "reps":           ("repetitions",),
+    "pad_width":      ("widths",),
+    "constant_values": ("value",),
+    "destination":    ("target",),
+    "index":          ("i",),
+    "obj":            ("i",),
     "ddof":           ("correction",),
     "start_dim":      ("start",),
     "end_dim":        ("end",),
     "tensors":        ("xs",),
     "arrays":         ("xs",),
+    "indices_or_sections": ("sections",),
+    "condlist":       ("conditions",),
+    "choicelist":     ("choices",),
+}
+
+# What the array API standard, NumPy and PyTorch call functions that there are: another name for the same one.
+ALIASES: Mapping[str, str] = {
+    "cat": "concatenate", "concat": "concatenate", "row_stack": "vstack", "permute_dims": "permute",
+    "movedim": "moveaxis", "ravel": "flatten", "take_along_dim": "take_along_axis", "swapdims": "swapaxes",
+    "expand_dims": "unsqueeze",
+    "unbind": "unstack", "tensor_split": "array_split", "repeat_interleave": "repeat",
 }
 
 # A name that a room does not have, and what to write.
 FUNCTIONS: Mapping[str, str] = {
-    "cat": "st.concatenate([x, y], axis=0)", "concat": "st.concatenate([x, y], axis=0)", "clamp": "st.clip(x, 0, 1)",
-    "vstack": "st.concatenate([x, y], axis=0)", "hstack": "st.concatenate([x, y], axis=1)",
+    "clamp": "st.clip(x, 0, 1)",
     "mm": "x @ y", "bmm": "x @ y", "dot": "x @ y", "mul": "x * y", "sub": "x - y", "div": "x / y", "neg": "-x",
     "true_divide": "x / y", "eq": "x == y", "ne": "x != y", "lt": "x < y", "le": "x <= y", "gt": "x > y",
     "ge": "x >= y", "mod": "x % y", "power": "x ** y", "absolute": "st.abs(x)",
-    "transpose": "st.permute(x, 1, 0)", "permute_dims": "st.permute(x, 1, 0)", "t": "x.T", "movedim": "st.moveaxis",
-    "expand": "st.broadcast_to(x, shape)", "expand_dims": "st.unsqueeze(x, 0)", "arctan": "st.atan(x)",
-    "masked_fill": "st.where(mask, value, x)", "amax": "st.max(x, axis)", "amin": "st.min(x, axis)",
-    "gather": "st.take(x, i, axis)", "index_select": "st.take(x, i, axis)", "norm": "st.sqrt(st.square(x).sum())",
+    "arctan": "st.atan(x)", "amax": "st.max(x, axis)", "amin": "st.min(x, axis)",
+    "norm": "st.sqrt(st.square(x).sum())",
     "array": "st.tensor(data)", "as_tensor": "st.asarray(data)", "jit": "st.compile",
     "detach": "st.stop_gradient(x)", "invert": "~x", "bitwise_not": "~x", "left_shift": "x << y",
     "right_shift": "x >> y", "arcsin": "st.asin(x)", "arccos": "st.acos(x)", "arctan2": "st.atan2(x, y)",
     "arcsinh": "st.asinh(x)", "arccosh": "st.acosh(x)", "arctanh": "st.atanh(x)", "fix": "st.trunc(x)",
+    "gammaln": "st.lgamma(x)", "psi": "st.digamma(x)", "expit": "st.sigmoid(x)", "degrees": "st.rad2deg(x)",
+    "radians": "st.deg2rad(x)",
     "manual_seed_all": "st.manual_seed(seed)", "seed": "st.manual_seed(seed)",
     "set_num_threads": "st.set_threads(n)", "get_num_threads": "st.get_threads()", "mse_loss": "st.mse(x, y)",
     "nll_loss": "st.cross_entropy(logits, labels)", "swish": "st.silu(x)", "item": "float(x)", "numel": "x.size",
@@ -60,8 +78,8 @@ METHODS: Mapping[str, str] = {
     "mul": "x * y", "div": "x / y", "neg": "-x", "norm": "x.square().sum().sqrt()", "numel": "x.size",
     "dim": "x.ndim", "t": "x.T", "half": "x.astype('float16')", "type": "x.astype('float32')",
     "type_as": "x.astype(y.dtype)", "contiguous": "x", "cpu": "x.to('cpu')", "cuda": "x: programs run on the CPU",
-    "softmax": "st.softmax(x)", "log_softmax": "st.log_softmax(x)", "gather": "st.take(x, i, axis)",
-    "masked_fill": "st.where(mask, value, x)", "repeat": "st.repeat(x, times, axis)", "split": "st.split(x, size)",
+    "softmax": "st.softmax(x)", "log_softmax": "st.log_softmax(x)",
+    "repeat": "st.repeat(x, times, axis), or st.tile(x, times)",
     "expand_as": "x.expand(y.shape)", "view_as": "x.reshape(y.shape)", "add_": "x += y", "mul_": "x *= y",
     "fill_": "x.assign(st.full(x.shape, value))", "backward_": "x.backward()", "permute_dims": "x.permute(1, 0)",
     "flip": "st.flip(x, axis)", "logsumexp": "st.logsumexp(x, axis)", "square_": "x.square()", "amax": "x.max(axis)",
@@ -120,8 +138,8 @@ def argument(name: str, known: Collection[str], given: Collection[str] = ()) -> 
 def unknown(room: str, name: str, known: Collection[str], elsewhere: Mapping[str, str]) -> UnknownName:
     """The error for a name that a room does not have: what to write, or the nearest name there is.
 
-    >>> print(unknown("stele", "cat", ["concatenate"], FUNCTIONS))
-    stele has no 'cat'. Write st.concatenate([x, y], axis=0).
+    >>> print(unknown("stele", "jit", ["compile"], FUNCTIONS))
+    stele has no 'jit'. Write st.compile.
     """
     if name in elsewhere:
         return UnknownName(f"{room} has no {name!r}", hint=f"Write {elsewhere[name]}.")

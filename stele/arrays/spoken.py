@@ -20,6 +20,9 @@ WORDS: dict[str, str] = {
     "DType":                            "DTypeLike",
     "DType | None":                     "DTypeLike | None",
     "Key":                              "Index",
+    "Equation":                         "str | TensorLike",
+    "Terms":                            "TensorLike | Sequence[int]",
+    "Places":                           "int | slice | Sequence[int]",
     "int | Single":                     "int | Sequence[int]",
     "int | Pair":                       "int | Sequence[int]",
     "int | Triple":                     "int | Sequence[int]",
@@ -50,7 +53,7 @@ def signature(f: Callable[..., Any]) -> inspect.Signature:
 
     >>> from stele.ops import statistics
     >>> signature(statistics.argmax)
-    <Signature (x: TensorLike, axis: int | None = None) -> Tensor>
+    <Signature (x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor>
     """
     parameters = own(f).parameters.values()
     placed = all(p.kind is not p.VAR_POSITIONAL for p in parameters)

@@ -14,6 +14,7 @@ import numpy as np
 
 from stele.arrays import shapes, spoken
 from stele.arrays.exchange import Exchange
+from stele.arrays.keys import is_simple, resolved
 from stele.arrays.opensize import plain
 from stele.arrays.spellings import METHODS, absent, argument
 from stele.backend.devices import Device, current, find, is_device
@@ -30,7 +31,7 @@ from stele.ir.origin import Where, here, inherit, lines
 from stele.ir.sizes import Size
 from stele.ir.types import HOME, DType, complex64, float32, holds, int64, uint64, unfit
 from stele.ir.types import dtype as type_named
-from stele.ops import contraction, indexing, linear, parts, shaping, statistics
+from stele.ops import contraction, diagonals, indexing, joining, linear, parts, selecting, shaping, statistics
 from stele.ops.arguments import FORMS, choice, flag
 from stele.ops.elementwise import binary, signs, unary
 from stele.ops.elementwise.unary import StopGradient
@@ -349,7 +350,17 @@ class Tensor(Exchange):
 
     @public
     def __setitem__(self, key: Index, new: Any) -> None:
-        self.rebind(replaced(self, self.beside(new), key))
+        """Rebinds this tensor to itself with x[key] replaced by `new`, broadcast and cast to its dtype.
+
+        Where a key names an element twice the last one stays.
+        """
+        new = self.beside(new)
+        x, key = (self, key) if is_simple(key) else resolved(self, key, constant, new.ndim)
+        made = replaced(x, new, key)
+        self.rebind(made if x is self else made.reshape(self.shape))
+
+    def __getitem__(self, key: Index) -> Tensor:
+        return part(self, key) if is_simple(key) else part(*resolved(self, key, constant))
 
     # Gradients
 
@@ -436,7 +447,6 @@ class Tensor(Exchange):
     __eq__, __ne__              = arithmetic(binary.equal), arithmetic(binary.not_equal)  # type: ignore[assignment]
     __neg__, __abs__            = arithmetic(binary.negative), lift(unary.absolute)
     __invert__, __pos__         = lift(unary.invert), lift(signs.positive)
-    __getitem__                 = lift(indexing.index)
     __iadd__, __isub__          = rebinding(binary.add), rebinding(binary.subtract)
     __imul__, __itruediv__      = rebinding(binary.multiply), rebinding(binary.divide)
     __ifloordiv__, __imod__     = rebinding(binary.floor_divide), rebinding(binary.remainder)
@@ -467,6 +477,11 @@ class Tensor(Exchange):
     swapaxes, flatten      = lift(shaping.swapaxes), lift(shapes.flatten)
     squeeze, unsqueeze     = lift(shaping.squeeze), lift(shapes.unsqueeze)
     expand, clone          = lift(shapes.expand), lift(shapes.copied)
+    take, gather, ravel    = lift(selecting.take), lift(selecting.gather), lift(shapes.flatten)
+    index_select, narrow   = lift(selecting.index_select), lift(selecting.narrow)
+    masked_fill, unfold    = lift(selecting.masked_fill), lift(shaping.unfold)
+    split, chunk, unbind   = lift(joining.split), lift(joining.chunk), lift(joining.unstack)
+    unflatten, diagonal    = lift(shaping.unflatten), lift(diagonals.diagonal)
     T, mT                  = property(lift(shapes.transposed)), property(lift(linear.swap_last))
     real, imag             = property(lift(parts.real)), property(lift(parts.imag))
     conj                   = lift(parts.conj)
@@ -520,7 +535,7 @@ class Tensor(Exchange):
 
 # What an operand may be, what may stand in x[...], and what may name a dtype or a device.
 TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | complex
-Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | None
+Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | list[Any] | range | None
 Index = Place | tuple[Place, ...]
 DTypeLike = DType | str | type[Any] | np.dtype[Any]
 DeviceLike = Device | str | None
@@ -529,7 +544,7 @@ spoken.publish(list(vars(Tensor).items()), __name__, "Tensor")
 for name in METHODS.keys() - vars(Tensor).keys():
     setattr(Tensor, name, absent("a tensor", name, METHODS))
 converted, moved = lift(astype), lift(linear.transfer)
-replaced = lift(indexing.set_index)
+part, replaced = lift(indexing.index), lift(indexing.set_index)
 
 
 def placed(v: Value, device: DeviceLike = None, requires_grad: bool = False) -> Tensor:

@@ -116,7 +116,12 @@ class Tensor(Exchange):
         """x as a tensor of this one's dtype; a number or an array on its device."""
     def rebind(self, new: Tensor) -> Tensor:
         """This handle, standing for another expression of its type from now on."""
-    def __setitem__(self, key: Index, new: Any) -> None: ...
+    def __setitem__(self, key: Index, new: Any) -> None:
+        """Rebinds this tensor to itself with x[key] replaced by `new`, broadcast and cast to its dtype.
+
+        Where a key names an element twice the last one stays.
+        """
+    def __getitem__(self, key: Index) -> Tensor: ...
     def requires_grad_(self, on: builtins.bool=True) -> Tensor:
         """Marks this tensor as one whose gradient `backward` accumulates, or no longer; returns it.
 
@@ -213,8 +218,6 @@ class Tensor(Exchange):
         """Every bit of a bool or an integer turned over: ~x. Raises DTypeError for floats."""
     def __pos__(self) -> Tensor:
         """The elements of x themselves: +x. Raises DTypeError for bools."""
-    def __getitem__(self, key: Index) -> Tensor:
-        """The part x[key], for ints, slices, None, Ellipsis and integer arrays; negative positions count from the end."""
     def __iadd__(self, z: TensorLike) -> Tensor:
         """The sum x + z, elementwise, broadcast by NumPy's rule."""
     def __isub__(self, z: TensorLike) -> Tensor:
@@ -579,26 +582,31 @@ class Tensor(Exchange):
         >>> st.any(st.tensor([[1.0, -2.0], [3.0, 4.0]]) < 0, axis=1).tolist()
         [True, False]
         """
-    def reshape(self, *sizes: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """The same elements in row-major order under another shape, given as one sequence or as several `sizes`.
+    def reshape(self, shape: builtins.int | Sequence[builtins.int], *more: builtins.int | Sequence[builtins.int], copy:
+            builtins.bool | None=None) -> Tensor:
+        """The same elements in row-major order under another `shape`, given as one sequence or as this size and `more`.
 
-        One size may be -1: what is left. Raises ShapeError where the numbers of elements differ, or two sizes are -1.
-
-        >>> x = st.arange(6)
-        >>> st.reshape(x, (2, 3)).tolist(), st.reshape(x, 3, -1).shape
-        ([[0, 1, 2], [3, 4, 5]], (3, 2))
-        """
-    def view(self, *sizes: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """The same elements in row-major order under another shape, given as one sequence or as several `sizes`.
-
-        One size may be -1: what is left. Raises ShapeError where the numbers of elements differ, or two sizes are -1.
+        One size may be -1: what is left. Values never change, so it is all the same whether they are to be a `copy`. Raises
+        ShapeError where the numbers of elements differ, or two sizes are -1.
 
         >>> x = st.arange(6)
         >>> st.reshape(x, (2, 3)).tolist(), st.reshape(x, 3, -1).shape
         ([[0, 1, 2], [3, 4, 5]], (3, 2))
         """
-    def permute(self, *axes: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """The array with its axes in the order of `axes`, one sequence or several numbers; reversed without them.
+    def view(self, shape: builtins.int | Sequence[builtins.int], *more: builtins.int | Sequence[builtins.int], copy:
+            builtins.bool | None=None) -> Tensor:
+        """The same elements in row-major order under another `shape`, given as one sequence or as this size and `more`.
+
+        One size may be -1: what is left. Values never change, so it is all the same whether they are to be a `copy`. Raises
+        ShapeError where the numbers of elements differ, or two sizes are -1.
+
+        >>> x = st.arange(6)
+        >>> st.reshape(x, (2, 3)).tolist(), st.reshape(x, 3, -1).shape
+        ([[0, 1, 2], [3, 4, 5]], (3, 2))
+        """
+    def permute(self, axes: builtins.int | Sequence[builtins.int]=(), *more: builtins.int |
+            Sequence[builtins.int]) -> Tensor:
+        """The array with its axes in the order of `axes`, one sequence or this number and `more`; reversed without them.
 
         Axis k of the result is axis axes[k] of x. Raises ShapeError unless each axis is named once.
 
@@ -612,7 +620,7 @@ class Tensor(Exchange):
         Two numbers are the axes to exchange, as PyTorch's; as many as there are axes are the order, as NumPy's.
 
         >>> x = st.zeros((2, 3, 5))
-        >>> x.transpose(0, 2).shape, x.transpose(1, 2, 0).shape, x.transpose().shape
+        >>> st.transpose(x, 0, 2).shape, x.transpose(1, 2, 0).shape, x.transpose().shape
         ((5, 3, 2), (3, 5, 2), (5, 3, 2))
         """
     def swapaxes(self, a: builtins.int, b: builtins.int) -> Tensor:
@@ -664,6 +672,103 @@ class Tensor(Exchange):
         >>> y += 1
         >>> x.tolist(), y.tolist()
         ([1, 2], [2, 3])
+        """
+    def take(self, i: TensorLike, axis: builtins.int=0) -> Tensor:
+        """The elements `i` of an axis: x.shape[:axis] + i.shape + x.shape[axis+1:]; negative ones count from the end.
+
+        Elements named twice sum their gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange
+        for an index outside of the axis.
+
+        >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
+        >>> st.take(x, st.tensor([0, -1]), axis=1).tolist()
+        [[1, 3], [4, 6]]
+        >>> st.take(x, st.tensor([[0, 1], [1, 1]])).shape
+        (2, 2, 3)
+        """
+    def gather(self, axis: builtins.int, i: TensorLike) -> Tensor:
+        """The elements at positions `i` along an axis (PyTorch's gather): as `take_along_axis`, of as much of x as i names.
+
+        Other axes of i may be shorter than those of x, whose rest is not looked at; nothing broadcasts.
+
+        >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
+        >>> st.gather(x, 1, st.tensor([[2, 0]])).tolist()
+        [[3, 1]]
+        """
+    def ravel(self, start: builtins.int=0, end: builtins.int=-1) -> Tensor:
+        """The array with the axes from `start` to `end`, both included, as one; of no axes it becomes (1,).
+
+        Raises ShapeError for an axis that x does not have, and where end stands before start.
+
+        >>> x = st.zeros((8, 3, 5, 5))
+        >>> st.flatten(x).shape, st.flatten(x, 1).shape, st.flatten(x, 2, 3).shape
+        ((600,), (8, 75), (8, 3, 25))
+        """
+    def index_select(self, axis: builtins.int, i: TensorLike) -> Tensor:
+        """The elements `i` of an axis, a vector of positions: `take` with PyTorch's order of arguments.
+
+        >>> st.index_select(st.tensor([[1, 2], [3, 4]]), 1, st.tensor([1])).tolist()
+        [[2], [4]]
+        """
+    def narrow(self, axis: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+        """The `length` elements of an axis from `start` on, which may count from the end (PyTorch's narrow).
+
+        Raises BadKey where they do not lie within the axis.
+
+        >>> st.narrow(st.arange(5), 0, 1, 3).tolist()
+        [1, 2, 3]
+        """
+    def masked_fill(self, mask: TensorLike, value: TensorLike) -> Tensor:
+        """The array with the number `value` where `mask`, which broadcasts to its shape, is true; in the dtype of x.
+
+        Raises DTypeError for other than a bool mask, ShapeError for a value of more than one element.
+
+        >>> st.masked_fill(st.tensor([1.0, 2.0]), st.tensor([True, False]), 0).tolist()
+        [0.0, 2.0]
+        """
+    def unfold(self, axis: builtins.int, size: builtins.int, step: builtins.int=1) -> Tensor:
+        """The windows of `size` elements along an axis, one every `step`, as a new last axis (PyTorch's Tensor.unfold).
+
+        Nothing is copied where a program reads them. Raises ShapeError where not one window fits.
+
+        >>> st.unfold(st.arange(5), 0, 3, step=2).tolist()
+        [[0, 1, 2], [2, 3, 4]]
+        """
+    def split(self, size: builtins.int | Sequence[builtins.int], axis: builtins.int=0) -> tuple[Tensor, ...]:
+        """The parts of an array along an axis, as a tuple: of `size` elements each, or of the sizes that it lists.
+
+        The last of equal parts may be shorter. Raises ShapeError for sizes that do not add up to the length of the axis.
+
+        >>> [part.tolist() for part in st.split(st.arange(5), 2)]
+        [[0, 1], [2, 3], [4]]
+        >>> [part.shape for part in st.split(st.zeros((2, 5)), (1, 4), axis=1)]
+        [(2, 1), (2, 4)]
+        """
+    def chunk(self, chunks: builtins.int, axis: builtins.int=0) -> tuple[Tensor, ...]:
+        """The array in as many parts as `chunks` along an axis, or fewer: all but the last have ceil(n / chunks) elements.
+
+        >>> [part.tolist() for part in st.chunk(st.arange(5), 3)]
+        [[0, 1], [2, 3], [4]]
+        """
+    def unbind(self, axis: builtins.int=0) -> tuple[Tensor, ...]:
+        """The parts of an array along an axis, which they lose, as a tuple: the inverse of `stack`.
+
+        >>> [part.tolist() for part in st.unstack(st.tensor([[1, 2], [3, 4]]), axis=1)]
+        [[1, 3], [2, 4]]
+        """
+    def unflatten(self, axis: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
+        """The array with an axis as several, of these `sizes`, one of which may be -1: what is left.
+
+        >>> st.unflatten(st.zeros((2, 6)), 1, (3, -1)).shape
+        (2, 3, 2)
+        """
+    def diagonal(self, offset: builtins.int=0, axis1: builtins.int=0, axis2: builtins.int=1) -> Tensor:
+        """The elements x[i, i + `offset`] of the matrices on two axes, `axis1` and `axis2`, as a new last axis.
+
+        Raises ShapeError for axes that x does not have, or that are one.
+
+        >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
+        >>> st.diagonal(x).tolist(), st.diagonal(x, offset=1).tolist(), st.diagonal(x, offset=-1).tolist()
+        ([1, 5], [2, 6], [4])
         """
     @property
     def T(self) -> Tensor:
@@ -736,7 +841,7 @@ class Tensor(Exchange):
     def bool(self) -> Tensor:
         """This tensor as bools: whether each element is other than 0."""
 TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | complex
-Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | None
+Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | list[Any] | range | None
 Index = Place | tuple[Place, ...]
 DTypeLike = DType | str | type[Any] | np.dtype[Any]
 DeviceLike = Device | str | None
@@ -753,10 +858,22 @@ def converted(x: TensorLike, dtype: DTypeLike, copy: bool=True) -> Tensor:
     """
 def moved(x: TensorLike, device: str) -> Tensor:
     """x on a device; x itself where it is there."""
-def replaced(x: TensorLike, v: Any, key: Index) -> Tensor:
-    """x with x[key] replaced by v, broadcast: a key of `index`, with an integer array alone, or a bool mask.
+def part(x: TensorLike, key: Index) -> Tensor:
+    """The part x[key], for ints, slices, None, Ellipsis and integer arrays; negative positions count from the end.
 
-    Where an integer array names an element twice the last one stays.
+    Arrays broadcast against each other; their axes stand where they stood, or in front where slices part them, from
+    each other or from ints (NumPy's rule). Raises IndexOutOfRange for an int outside of its axis at once, for an array
+    when run, BadKey for more entries than axes, and DTypeError for a bool mask of a program, whose
+    result would have a length that depends on numbers.
+
+    >>> x = st.arange(12).reshape(3, 4)
+    >>> x[0, 1::2].tolist(), x[-1, None].shape, x[st.tensor([2, 0]), 1].tolist()
+    ([1, 3], (1, 4), [9, 1])
+    """
+def replaced(x: TensorLike, v: Any, key: Index, adds: bool=False) -> Tensor:
+    """x with x[key] replaced by v, broadcast: a key of `index`, in which one array may be a bool mask of one axis.
+
+    Where integer arrays name an element twice the last one stays; if v `adds` to what is there, all of them do.
     """
 def placed(v: Value, device: DeviceLike=None, requires_grad: bool=False) -> Tensor:
     """A new array as a tensor on a device: where none is named, on that of the innermost `with st.device(...)`."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from stele.errors import DTypeError, ShapeError
+from stele.errors import BadAxis, DTypeError, ShapeError
 from stele.ir.origin import Where, here, lines
 from stele.ir.sizes import Dim, at, names
 
@@ -398,7 +398,7 @@ def show(shape: Shape) -> str:
 def axis_of(axis: int, ndim: int) -> int:
     """A possibly negative axis as 0..ndim-1."""
     if not -ndim <= axis < ndim:
-        raise ShapeError(f"axis {axis} is out of range for an array of {ndim} dimensions")
+        raise BadAxis(f"axis {axis} is out of range for an array of {ndim} dimensions")
     return axis % ndim
 
 

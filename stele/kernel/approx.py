@@ -59,7 +59,8 @@ class Approximations(Vocabulary[V]):
         total = part + 1
         y = part / total
         if self.fused:      # what the sum and the quotient lost; 1 / total is 1 - y
-            y = self.fma(self.fma(-y, total, part) - y * (part - (total - 1)), 1 - y, y)
+            lost = self.fma(-y, total, part) - y * (part - (total - 1))
+            y = self.select(part < 1, self.fma(lost, 1 - y, y), y)
         return self.with_sign(y, x)
 
     def log(self, x: Element[V]) -> Element[V]:

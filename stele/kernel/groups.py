@@ -10,7 +10,7 @@ from stele.ir.origin import Origin, Where
 from stele.ir.report import Report
 from stele.ir.sizes import Dim
 from stele.kernel.corners import Finding
-from stele.kernel.inline import Inlining
+from stele.kernel.inline import ALONE, Inlining
 from stele.kernel.kinds import Contraction, Kernel, Nest, Place
 from stele.kernel.machine import Machine
 from stele.kernel.space import is_fold
@@ -64,8 +64,9 @@ class Groups:
 
     def connect(self, group: Group) -> None:
         """Notes what a group reads from memory, and who reads what."""
-        group.inputs = {a for v in group.body for a in v.args
-                        if a not in group.body and (self.role[a] is not Place.NUMBER or a in self.values.roots)}
+        is_alone = group.anchor is not None and self.role[group.anchor] in ALONE    # then no number is written into it
+        group.inputs = {a for v in group.body for a in v.args if a not in group.body and (
+                        self.role[a] is not Place.NUMBER or a in self.values.roots or is_alone)}
         for v in group.inputs:
             self.readers.setdefault(self.values.seen_through(v), set()).add(group)
 

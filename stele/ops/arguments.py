@@ -185,7 +185,7 @@ def axes(x: Any, what: str) -> Any:
 
 def widths(x: Any, what: str) -> tuple[tuple[Dim, Dim], ...]:
     """A pair (before, behind) for each axis."""
-    pairs = sequence(x, what, "a list of pairs (before, behind), one for each axis")
+    pairs = [x] if isinstance(x, int) else sequence(x, what, "a list of pairs (before, behind), one for each axis")
     return tuple(pair(p, f"a pair (before, behind) of {what}") for p in pairs)
 
 
@@ -222,11 +222,13 @@ FORMS: dict[str, Form] = {
     "Dim":                              whole,
     "int | Sequence[int]":              axes,
     "int | Sequence[int] | None":       optional(axes),
+    "Sequence[int]":                    wholes,
     "Axes":                             optional(axes),
     "Shape":                            shape,
     "float":                            number,
     "float | None":                     optional(number),
     "bool":                             flag,
+    "bool | None":                      optional(flag),
     "str":                              untouched,
     "DType":                            lambda x, what: dtype(x),
     "DType | None":                     optional(lambda x, what: dtype(x)),
@@ -235,6 +237,9 @@ FORMS: dict[str, Form] = {
     "Operand | None":                   untouched,
     "Sizes":                            untouched,
     "Key":                              untouched,
+    "Equation":                         untouched,
+    "Terms":                            untouched,
+    "Places":                           untouched,
     "int | Single":                     partial(each, axes=1),
     "int | Pair":                       pair,
     "int | Triple":                     partial(each, axes=3),

@@ -17,6 +17,7 @@ from stele.ops.elementwise.binary import logical_and, logical_or
 from stele.ops.gather import CheckCount, Gather, ScatterAdd
 from stele.ops.generate import iota, quantity
 from stele.ops.linear import Sum, cast, full, pad_axis, reshape, slice_axis
+from stele.ops.parts import imag, real
 from stele.ops.sorting import ArgSort, Search, Sort
 from stele.ops.statistics import Axes, max, min, sum
 
@@ -79,7 +80,7 @@ def distinct(x: Value, *, size: Dim) -> tuple[Value, ...]:
     are. Behind them stands the smallest again, as often as 0."""
     row = reshape(x, (-1,))
     n = row.shape[0]
-    order = ArgSort()(row)
+    order = order_of(row)
     inside = Gather(0)(row, order)
     places = found(is_first(inside), size)
     after = Search(False)(places.running, iota(size) + 2)
@@ -90,9 +91,18 @@ def distinct(x: Value, *, size: Dim) -> tuple[Value, ...]:
 
 def distinct_values(x: Value, *, size: Dim) -> tuple[Value, ...]:
     """Distinct elements in order [size], and how many there are."""
-    row = Sort()(reshape(x, (-1,)))
+    row = reshape(x, (-1,))
+    row = Gather(0)(row, order_of(row)) if row.dtype.kind == "c" else Sort()(row)
     places = found(is_first(row), size)
     return Gather(0)(row, Select()(places.is_one, places.at, 0)), places.count
+
+
+def order_of(row: Value) -> Value:
+    """Where the elements of a row stand in order: complex ones by their real parts, then by their imaginary ones."""
+    if row.dtype.kind != "c":
+        return ArgSort()(row)
+    below = ArgSort()(imag(row))
+    return Gather(0)(below, ArgSort()(Gather(0)(real(row), below)))
 
 
 def is_first(row: Value) -> Value:

@@ -11,12 +11,14 @@ from stele.errors import GraphError
 from stele.ir.graph import Array, Value
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, below, float32, int64, same, show
+from stele.ops.diagonals import tril, triu
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.generate import Iota
+from stele.ops.joining import concatenate
 from stele.ops.lapack import Lapack, SolveTriangular, adjoint, items, plus, squares, substituted
 from stele.ops.linear import broadcast, cast, expand_dims, pad_axis, slice_axis, transfer
 from stele.ops.products import diagonal
-from stele.ops.shaping import concatenate, needs_matrices, tril, triu
+from stele.ops.shaping import needs_matrices
 from stele.ops.statistics import sum
 
 PANEL = 16      # columns that are eliminated one after the other

@@ -2,34 +2,35 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import EllipsisType
 from typing import Any
 
-from stele.errors import DTypeError, IndexOutOfRange, ShapeError
+from stele.errors import BadKey, DTypeError, IndexOutOfRange, ShapeError
 from stele.ir.graph import Value, literal
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import Shape, axis_of, below, bool_, int64, number_of, product, show
+from stele.ir.types import SIZES, Shape, below, bool_, int64, number_of, product, same, show
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Select
 from stele.ops.elementwise.base import meet
-from stele.ops.gather import CheckIndex, Gather
+from stele.ops.gather import CheckIndex, Gather, ScatterAdd, ScatterMax
 from stele.ops.generate import extent, iota
-from stele.ops.linear import Slice, broadcast, cast, expand_dims, full, reshape, transpose
-from stele.ops.reduction import Max
+from stele.ops.linear import Slice, broadcast, cast, full, reshape, transpose
 
 Key = int | slice | None | EllipsisType | Value | tuple[Any, ...]
 
 
 @dataclass
 class Selection:
-    """A key taken apart: a slice of every axis, the axes of the result (None is new), and integer arrays by axis."""
+    """A key taken apart: a slice of every axis, the axes of the result (None is new), arrays by axis, and of each entry
+    in order whether it is an array or an int.
+    """
 
     starts: list[Dim] = field(default_factory=list[Dim])
     shape:  list[Dim] = field(default_factory=list[Dim])
     steps:  list[int] = field(default_factory=list[int])
     layout: list[int | None] = field(default_factory=list[int | None])
     arrays: dict[int, Value] = field(default_factory=dict[int, Value])
+    points: list[bool] = field(default_factory=list[bool])
 
     def part(self, x: Value) -> Value:
         """What the slices leave of x, without the axes that ints drop."""
@@ -43,24 +44,33 @@ class Selection:
         """Whether the slices leave x as it is."""
         return all(s == 0 for s in self.starts) and all(s == 1 for s in self.steps) and tuple(self.shape) == x.shape
 
+    def order(self) -> tuple[int, ...]:
+        """The axes of `part` with those of the arrays beside each other: in front where something parts the arrays."""
+        kept = [a for a in self.layout if a is not None]
+        axes = [kept.index(a) for a in self.arrays]
+        return (*axes, *(k for k in range(len(kept)) if k not in axes)) if self.is_apart() else (*range(len(kept)),)
+
+    def place(self) -> int:
+        """Where the arrays' axes stand in the result: where they stood, or in front where something parts them."""
+        return 0 if self.is_apart() else next((k for k, a in enumerate(self.layout) if a in self.arrays), 0)
+
     def result(self, inner: Shape = ()) -> Shape:
-        """The shape of the result: `inner` in the place of the arrays, or in front where something parts them."""
-        places = [k for k, a in enumerate(self.layout) if a in self.arrays]
-        dims = [(1 if a is None else self.shape[a],) for a in self.layout if a not in self.arrays]
-        at = places[0] if places and not self.is_apart() else 0
-        return tuple(n for part in (*dims[:at], inner, *dims[at:]) for n in part)
+        """The shape of the result, with `inner` in the place of the arrays."""
+        dims = [1 if a is None else self.shape[a] for a in self.layout if a not in self.arrays]
+        return (*dims[:self.place()], *inner, *dims[self.place():])
 
     def is_apart(self) -> bool:
-        """Whether something stands between the arrays of the key."""
-        places = [k for k, a in enumerate(self.layout) if a in self.arrays]
-        return bool(places) and places[-1] - places[0] >= len(places)
+        """Whether something stands between the arrays and ints of a key with arrays."""
+        places = [k for k, is_point in enumerate(self.points) if is_point]
+        return bool(self.arrays) and places[-1] - places[0] >= len(places)
 
 
 def index(x: Value, key: Key) -> Value:
     """The part x[key], for ints, slices, None, Ellipsis and integer arrays; negative positions count from the end.
 
-    Arrays broadcast against each other; their axes stand where they stood, or in front where slices part them. Raises
-    IndexOutOfRange for an int outside of its axis at once, for an array when run, and DTypeError for a bool mask, whose
+    Arrays broadcast against each other; their axes stand where they stood, or in front where slices part them, from
+    each other or from ints (NumPy's rule). Raises IndexOutOfRange for an int outside of its axis at once, for an array
+    when run, BadKey for more entries than axes, and DTypeError for a bool mask of a program, whose
     result would have a length that depends on numbers.
 
     >>> x = st.arange(12).reshape(3, 4)
@@ -71,13 +81,22 @@ def index(x: Value, key: Key) -> Value:
     part = selection.part(x)
     if not selection.arrays:
         return reshape(part, selection.result())
-    kept = [a for a in selection.layout if a is not None]
-    axes = [kept.index(a) for a in selection.arrays]
-    if selection.is_apart():
-        part = transpose(part, (*axes, *(k for k in range(part.ndim) if k not in axes)))
-        axes = list(range(len(axes)))
-    y, inner = gathered(part, axes[0], list(selection.arrays.values()))
-    return reshape(y, selection.result(inner))
+    if any(i.dtype == bool_ for i in selection.arrays.values()):
+        raise DTypeError("x[mask] has a shape that depends on numbers, which a program knows only when it runs",
+                         hint="Write x[st.nonzero(mask, size=n)] with the most there may be, st.where(mask, x, other) "
+                              "to keep the shape, or st.where(mask, x + 1, x) for x[mask] += 1.")
+    merged, first = front(part, selection)
+    flat, inner = flattened(selection)
+    return reshape(Gather(first)(merged, flat), selection.result(inner))
+
+
+def front(part: Value, selection: Selection) -> tuple[Value, int]:
+    """What slices leave, with the axes of arrays as one, and which it is."""
+    many, order = len(selection.arrays), selection.order()
+    first = order.index([a for a in selection.layout if a is not None].index(next(iter(selection.arrays))))
+    part = transpose(part, order)
+    behind = first + many
+    return reshape(part, (*part.shape[:first], product(part.shape[first: behind]), *part.shape[behind:])), first
 
 
 def taken_apart(x: Value, key: Key) -> Selection:
@@ -85,38 +104,42 @@ def taken_apart(x: Value, key: Key) -> Selection:
     entries = list(key) if isinstance(key, tuple) else [key]
     used = sum(e is not None and e is not Ellipsis for e in entries)
     if used > x.ndim:
-        raise ShapeError(f"{used} indices for an array of {x.ndim} axes {show(x.shape)}")
-    spread = [k for k, e in enumerate(entries) if e is Ellipsis] or [len(entries)]
-    if len(spread) > 1:
-        raise ShapeError("an index has at most one ...")
-    entries[spread[0]: spread[0] + 1] = [slice(None)] * (x.ndim - used)
+        raise BadKey(f"{used} indices for an array of {x.ndim} axes {show(x.shape)}")
+    if sum(e is Ellipsis for e in entries) > 1:
+        raise BadKey("an index has at most one ...")
+    if not any(e is Ellipsis for e in entries):
+        entries.append(...)
     selection = Selection()
     for e in entries:
-        note(selection, e, x)
+        note(selection, e, x, x.ndim - used)
     return selection
 
 
-def note(selection: Selection, e: Any, x: Value) -> None:
-    """One entry of a key, noted for the axis it meets."""
+def note(selection: Selection, e: Any, x: Value, rest: int) -> None:
+    """One entry of a key, noted for the axis it meets; `...` meets the `rest` of the axes."""
     axis = len(selection.starts)
+    selection.points.append(isinstance(e, Value) or not (e is None or e is Ellipsis or isinstance(e, slice)))
     match e:
         case None:
             selection.layout.append(None)
-            return
+        case EllipsisType():
+            for a in range(axis, axis + rest):
+                met(selection, 0, x.shape[a], 1)
         case bool():
-            raise DTypeError("an index cannot be True or False", hint="Write st.where(condition, x, other).")
+            raise DTypeError("an index of values is not True or False", hint="Write st.where(condition, x, other).")
         case slice():
-            start, length, step = bounds(e, x.shape[axis])  # type: ignore[arg-type]
-            selection.layout.append(axis)
+            met(selection, *bounds(e, x.shape[axis]))  # type: ignore[arg-type]
         case Value():
-            if e.dtype == bool_:
-                raise DTypeError(f"x[mask] has a shape that depends on numbers, mask is {e.type}",
-                                 hint="Write st.where(mask, x, other).")
-            start, length, step = 0, x.shape[axis], 1
             selection.arrays[axis] = e
-            selection.layout.append(axis)
+            met(selection, 0, x.shape[axis], 1)
         case _:
-            start, length, step = position(e, axis, x.shape), 1, 1
+            met(selection, position(e, axis, x.shape), 1, 1, is_kept=False)
+
+
+def met(selection: Selection, start: Dim, length: Dim, step: int, is_kept: bool = True) -> None:
+    """A slice of the next axis, noted."""
+    if is_kept:
+        selection.layout.append(len(selection.starts))
     selection.starts.append(start)
     selection.shape.append(length)
     selection.steps.append(step)
@@ -162,18 +185,17 @@ def position(e: Any, axis: int, shape: Shape) -> Dim:
     return place
 
 
-def gathered(x: Value, first: int, arrays: Sequence[Value]) -> tuple[Value, Shape]:
-    """x read at integer arrays on the axes from `first` on, broadcast against each other, and their shape."""
-    sizes = x.shape[first: first + len(arrays)]
-    parts = [wrapped(i, n) for i, n in zip(arrays, sizes)]
+def flattened(selection: Selection) -> tuple[Value, Shape]:
+    """Positions on the axes of arrays taken as one, from arrays broadcast against each other, and their shape."""
+    sizes = [selection.shape[a] for a in selection.arrays]
+    parts = [wrapped(i, n) for i, n in zip(selection.arrays.values(), sizes)]
     if len(parts) == 1:
-        return Gather(first)(x, parts[0]), parts[0].shape
+        return parts[0], parts[0].shape
     parts = meet([cast(CheckIndex(n)(i), int64) for i, n in zip(parts, sizes)])
     flat = parts[0]
     for n, part in zip(sizes[1:], parts[1:]):
         flat = flat * number(n) + part
-    merged = reshape(x, (*x.shape[:first], product(sizes), *x.shape[first + len(sizes):]))
-    return Gather(first)(merged, flat), flat.shape
+    return flat, flat.shape
 
 
 def wrapped(i: Value, n: Dim) -> Value:
@@ -192,47 +214,40 @@ def number(n: Dim) -> int | Value:
     return n if isinstance(n, int) else extent(n)
 
 
-def take(x: Value, i: Value, *, axis: int = 0) -> Value:
-    """The elements `i` of an axis: x.shape[:axis] + i.shape + x.shape[axis+1:]; negative ones count from the end.
+def set_index(x: Value, v: Any, *, key: Key, adds: bool = False) -> Value:
+    """x with x[key] replaced by v, broadcast: a key of `index`, in which one array may be a bool mask of one axis.
 
-    Elements named twice sum their gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange
-    for an index outside of the axis.
-
-    >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
-    >>> st.take(x, st.tensor([0, -1]), axis=1).tolist()
-    [[1, 3], [4, 6]]
-    >>> st.take(x, st.tensor([[0, 1], [1, 1]])).shape
-    (2, 2, 3)
+    Where integer arrays name an element twice the last one stays; if v `adds` to what is there, all of them do.
     """
-    axis = axis_of(axis, x.ndim)
-    return Gather(axis)(x, wrapped(i, x.shape[axis]))
-
-
-def embedding(table: Value, i: Value) -> Value:
-    """The rows `i` of a `table` (rows, width), integers of any shape: i.shape + (width,), in the table's dtype.
-
-    Rows named twice sum their gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange for a
-    row outside of 0 .. rows - 1; `take` counts negative ones from the end.
-
-    >>> table = st.tensor([[0.0, 0.5], [1.0, 1.5], [2.0, 2.5]])
-    >>> st.embedding(table, st.tensor([2, 0, 2])).tolist()
-    [[2.0, 2.5], [0.0, 0.5], [2.0, 2.5]]
-    """
-    return Gather(0)(table, i)
-
-
-def set_index(x: Value, v: Any, *, key: Key) -> Value:
-    """x with x[key] replaced by v, broadcast: a key of `index`, with an integer array alone, or a bool mask.
-
-    Where an integer array names an element twice the last one stays.
-    """
-    if isinstance(key, Value) and key.dtype == bool_:
-        return Select()(expand_dims(key, tuple(range(key.ndim, x.ndim))), cast_like(v, x), x)
     selection = taken_apart(x, key)
-    if selection.arrays:
-        return set_rows(x, v, selection)
     v = cast_like(v, x)
-    region = reshape(broadcast(v, selection.result()), tuple(selection.shape))
+    part = selection.part(x)
+    if not selection.arrays:
+        v = repeated(v, selection.result())
+        return written(x, reshape(reshape(part, v.shape) + v if adds else v, tuple(selection.shape)), selection)
+    merged, first = front(part, selection)
+    if any(i.dtype == bool_ for i in selection.arrays.values()):
+        made = chosen(merged, first, v, selection)
+    else:
+        flat, inner = flattened(selection)
+        rows = repeated(v, selection.result(inner))
+        rows = reshape(rows, (*merged.shape[:first], product(inner), *merged.shape[first + 1:]))
+        made = (put_sum if adds else put)(merged, first, reshape(flat, (-1,)), rows)
+    order = selection.order()
+    back = reshape(made, tuple(part.shape[k] for k in order))
+    back = transpose(back, tuple(order.index(k) for k in range(part.ndim)))
+    return written(x, reshape(back, tuple(selection.shape)), selection)
+
+
+def repeated(v: Value, shape: Shape) -> Value:
+    """v broadcast to a shape; axes of length 1 in front, beyond those of the shape, are dropped."""
+    while v.ndim > len(shape) and v.shape[0] == 1:
+        v = reshape(v, v.shape[1:])
+    return broadcast(v, shape)
+
+
+def written(x: Value, region: Value, selection: Selection) -> Value:
+    """x with what slices leave of it replaced."""
     if selection.is_whole(x):
         return region
     here = full(region.shape, True, bool_)
@@ -240,21 +255,39 @@ def set_index(x: Value, v: Any, *, key: Key) -> Value:
     return Select()(inside, moved, x)
 
 
-def set_rows(x: Value, v: Any, selection: Selection) -> Value:
-    """x with the elements named by one integer array on one axis replaced: the last that names an element stays."""
-    if len(selection.arrays) > 1 or not selection.is_whole(x) or selection.layout != list(range(x.ndim)):
-        raise ShapeError("x[key] = v takes one integer array and whole axes beside it",
-                         hint="Write st.where(mask, v, x) for other places.")
-    ((axis, i),) = selection.arrays.items()
-    n = x.shape[axis]
-    order = reshape(CheckIndex(n)(wrapped(i, n)), (-1,))
-    k = order.shape[0]
-    match = Equal()(reshape(iota(n), (-1, 1)), reshape(order, (1, -1)))
-    last = Max((1,))(Select()(match, reshape(iota(k), (1, -1)), -1))
-    rows = broadcast(cast_like(v, x), (*x.shape[:axis], *i.shape, *x.shape[axis + 1:]))
-    rows = reshape(rows, (*x.shape[:axis], k, *x.shape[axis + 1:]))
-    named = reshape(last >= 0, tuple(n if a == axis else 1 for a in range(x.ndim)))
-    return Select()(named, Gather(axis)(rows, Maximum()(last, 0)), x)
+def chosen(x: Value, axis: int, v: Value, selection: Selection) -> Value:
+    """x with v where a mask of an axis is true: one value for all of them, or one row for each in order."""
+    mask, *others = selection.arrays.values()
+    behind = len(selection.result()) - selection.place()
+    if others or (v.ndim > behind and v.shape[-1 - behind] != 1):
+        raise DTypeError("x[mask] = v takes one value for all places of a mask whose numbers a program knows only when "
+                         "it runs, and no other array beside it",
+                         hint="Write x[st.nonzero(mask, size=n)] = v with the most there may be, or "
+                              "st.where(mask, v, x).")
+    rows = reshape(repeated(v, selection.result((1,))), (*x.shape[:axis], 1, *x.shape[axis + 1:]))
+    return Select()(reshape(mask, along(axis, x)), rows, x)
+
+
+def along(axis: int, x: Value) -> Shape:
+    """The shape of one number for each element of an axis of x."""
+    return tuple(-1 if a == axis else 1 for a in range(x.ndim))
+
+
+def put(x: Value, axis: int, i: Value, rows: Value) -> Value:
+    """x with its elements i of an axis replaced by `rows`: of those that name one the last stays."""
+    n, k = x.shape[axis], i.shape[0]
+    if k == 0 or (isinstance(k, Size) and SIZES.get() is not None and same(k, 0)):
+        return x
+    i = CheckIndex(n)(i)
+    if k == 1:
+        return Select()(reshape(Equal()(iota(n), i), along(axis, x)), rows, x)
+    last = ScatterMax(0, n)(iota(k), i)     # the lowest number where none names it
+    return Select()(reshape(last >= 0, along(axis, x)), Gather(axis)(rows, Maximum()(last, 0)), x)
+
+
+def put_sum(x: Value, axis: int, i: Value, rows: Value) -> Value:
+    """x with `rows` added to its elements i of an axis, in order."""
+    return x + ScatterAdd(axis, x.shape[axis])(rows, i)
 
 
 def cast_like(v: Any, x: Value) -> Value:

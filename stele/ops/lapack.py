@@ -13,8 +13,9 @@ from stele.ir.graph import Array, Item, Op, Placed, Value
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, broadcast_shapes, float32, promote, same, show
 from stele.ops.contraction import matmul
+from stele.ops.diagonals import tril, triu
 from stele.ops.linear import Concatenate, along, broadcast, cast, expand_dims, slice_axis, swap_last, zeros_like
-from stele.ops.shaping import needs_matrices, tril, triu
+from stele.ops.shaping import needs_matrices
 from stele.ops.statistics import sum
 
 LinAlgError = np.linalg.LinAlgError

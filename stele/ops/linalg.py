@@ -12,6 +12,7 @@ from stele.ir.sizes import Dim
 from stele.ir.types import below, float32, number_of, promote, same, show
 from stele.ops.arguments import choice
 from stele.ops.contraction import matmul
+from stele.ops.diagonals import tril, triu
 from stele.ops.elementwise.arithmetic import Maximum
 from stele.ops.elementwise.base import Operand
 from stele.ops.elementwise.unary import square, stop_gradient
@@ -29,9 +30,10 @@ from stele.ops.factors import (
     identity,
 )
 from stele.ops.generate import quantity
+from stele.ops.joining import concatenate
 from stele.ops.lapack import Det, Expm, Inv, Pinv, Slogdet, Solve, SolveTriangular, adjoint, items, squares
 from stele.ops.linear import broadcast, cast, expand_dims, reshape, slice_axis
-from stele.ops.shaping import concatenate, needs_matrices, tril, triu
+from stele.ops.shaping import needs_matrices
 from stele.ops.statistics import max as largest
 from stele.ops.statistics import sum
 

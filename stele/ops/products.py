@@ -12,8 +12,9 @@ from stele.ops.arguments import sequence, whole, wholes
 from stele.ops.contraction import is_empty, matmul
 from stele.ops.gather import Gather
 from stele.ops.generate import iota, quantity
+from stele.ops.joining import concatenate
 from stele.ops.linear import Slice, cast, expand_dims, reshape, slice_axis, transfer, transpose
-from stele.ops.shaping import concatenate, needs_matrices
+from stele.ops.shaping import needs_matrices
 from stele.ops.statistics import sum
 
 

@@ -1,94 +1,32 @@
-"""Shapes and layouts as users write them: joining, splitting, padding, turning."""
+"""Shapes and layouts as users write them: padding, turning, repeating."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import copysign
+from typing import Any
 
 from stele.errors import ShapeError
 from stele.ir.graph import Value
-from stele.ir.sizes import Dim, Size
-from stele.ir.types import SIZES, Type, axes_of, axis_of, below, bool_, broadcast_shapes, int64, number_of, same, show
-from stele.ops.arguments import choice, positive
-from stele.ops.elementwise.arithmetic import GreaterEqual, Select
-from stele.ops.generate import Iota
-from stele.ops.linear import Concatenate, Pad, broadcast, expand_dims, full, reshape, slice_axis, transpose, zeros_like
-
-
-def concatenate(xs: Sequence[Value], *, axis: int = 0) -> Value:
-    """The arrays `xs`, a list of one or more, one behind the other along an axis; dtypes meet as in `add`.
-
-    Raises ShapeError for no arrays, and where shapes differ along another axis.
-
-    >>> x = st.tensor([[1, 2], [3, 4]])
-    >>> st.concatenate([x, x[:1]]).tolist(), st.concatenate([x, x], axis=-1).shape
-    ([[1, 2], [3, 4], [1, 2]], (2, 4))
-    """
-    if not xs:
-        raise ShapeError("concatenate needs at least one array, got none")
-    joined = Concatenate(axis_of(axis, xs[0].ndim))
-    return xs[0] if len(xs) == 1 else joined(*xs)
-
-
-def stack(xs: Sequence[Value], *, axis: int = 0) -> Value:
-    """The arrays `xs`, a list of one or more of one shape, side by side along a new axis; dtypes meet as in `add`.
-
-    Raises ShapeError for no arrays, and for shapes that differ.
-
-    >>> st.stack([st.tensor([1, 2]), st.tensor([3, 4])], axis=1).tolist()
-    [[1, 3], [2, 4]]
-    """
-    if not xs:
-        raise ShapeError("stack needs at least one array, got none")
-    axis = axis_of(axis, xs[0].ndim + 1)
-    return concatenate([expand_dims(x, (axis,)) for x in xs], axis=axis)
-
-
-def meshgrid(*arrays: Value, indexing: str = "xy") -> tuple[Value, ...]:
-    """The coordinates of the points of a grid, as a tuple of one array for each of the `arrays` of one axis, or none.
-
-    With `indexing` "ij" array k lies along axis k of all results; with "xy" the first two are exchanged, as of a
-    picture whose first axis counts rows. Raises ShapeError for arrays of more axes, OptionError for another indexing.
-
-    >>> x, y = st.meshgrid(st.tensor([1, 2, 3]), st.tensor([10, 20]))
-    >>> x.tolist(), y.tolist()
-    ([[1, 2, 3], [1, 2, 3]], [[10, 10, 10], [20, 20, 20]])
-    """
-    for x in arrays:
-        if x.ndim > 1:
-            raise ShapeError(f"meshgrid takes arrays of one axis, got {show(x.shape)}", hint="Write x.flatten().")
-    axes = [*range(len(arrays))]
-    if choice(indexing, "indexing of meshgrid", ("xy", "ij")) == "xy":
-        axes[:2] = axes[:2][::-1]
-    lines = [reshape(x, (-1, *(1,) * (len(axes) - 1 - k))) for x, k in zip(arrays, axes)]
-    shape = broadcast_shapes(*(line.shape for line in lines)) if lines else ()
-    return tuple(broadcast(line, shape) for line in lines)
-
-
-def split(x: Value, size: int | Sequence[int], *, axis: int = 0) -> tuple[Value, ...]:
-    """The parts of an array along an axis, as a tuple: of `size` elements each, or of the sizes that it lists.
-
-    The last of equal parts may be shorter. Raises ShapeError for sizes that do not add up to the length of the axis.
-
-    >>> [part.tolist() for part in st.split(st.arange(5), 2)]
-    [[0, 1], [2, 3], [4]]
-    >>> [part.shape for part in st.split(st.zeros((2, 5)), (1, 4), axis=1)]
-    [(2, 1), (2, 4)]
-    """
-    axis = axis_of(axis, x.ndim)
-    total = x.shape[axis]
-    sizes = list(cut(total, positive(size, "size of split"))) if isinstance(size, int | Size) else list(size)
-    if not same(sum(sizes), total):
-        raise ShapeError(f"split sizes {sizes} add up to {sum(sizes)}, but axis {axis} of {show(x.shape)} has {total}")
-    return tuple(slice_axis(x, axis, sum(sizes[:k]), n) for k, n in enumerate(sizes))
-
-
-def cut(total: Dim, size: Dim) -> Iterator[Dim]:
-    """Sizes that add up to the total, all but the last of them `size`."""
-    while below(size, total):
-        yield size
-        total = total - size
-    if below(0, total):
-        yield total
+from stele.ir.sizes import Dim, quotient
+from stele.ir.types import (
+    SIZES,
+    Shape,
+    Type,
+    axes_of,
+    axis_of,
+    below,
+    bool_,
+    broadcast_shapes,
+    number_of,
+    product,
+    same,
+    show,
+)
+from stele.ops.arguments import choice, is_many, positive
+from stele.ops.elementwise.arithmetic import Select
+from stele.ops.joining import concatenate
+from stele.ops.linear import Pad, broadcast, expand_dims, flip, full, reshape, slice_axis, transpose
+from stele.ops.windows import Window
 
 
 def squeeze(x: Value, *, axis: int | Sequence[int] | None = None) -> Value:
@@ -126,28 +64,53 @@ def swapaxes(x: Value, a: int, b: int) -> Value:
     return transpose(x, tuple(b if k == a else a if k == b else k for k in range(x.ndim)))
 
 
-def moveaxis(x: Value, source: int, target: int) -> Value:
-    """The array with the axis `source` moved to the place `target`; the others keep their order.
+def moveaxis(x: Value, source: int | Sequence[int], target: int | Sequence[int]) -> Value:
+    """The array with the axis `source` moved to the place `target`, or several to several; others keep their order.
+
+    Raises ShapeError for axes that x does not have, that are named twice, and for more of the one than of the other.
 
     >>> images = st.zeros((8, 32, 32, 3))
-    >>> st.moveaxis(images, -1, 1).shape
-    (8, 3, 32, 32)
+    >>> st.moveaxis(images, -1, 1).shape, st.moveaxis(images, (0, 3), (3, 0)).shape
+    ((8, 3, 32, 32), (3, 32, 32, 8))
     """
-    source, target = axis_of(source, x.ndim), axis_of(target, x.ndim)
-    order = [k for k in range(x.ndim) if k != source]
-    order.insert(target, source)
+    sources, targets = (axes_of(several(a), x.ndim) for a in (source, target))
+    if len(sources) != len(targets):
+        raise ShapeError(f"moveaxis needs a place for each axis, got {sources} and {targets}")
+    order = [k for k in range(x.ndim) if k not in sources]
+    for place, axis in sorted(zip(targets, sources)):
+        order.insert(place, axis)
     return transpose(x, tuple(order))
 
 
-def roll(x: Value, *, shift: Dim, axis: int) -> Value:
+def several(n: Any) -> Sequence[Any]:
+    """One or several as several."""
+    return n if is_many(n) else (n,)  # type: ignore[return-value]
+
+
+def roll(x: Value, *, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Value:
     """The array moved along an axis by `shift` places; what leaves at the end enters at the start.
 
-    A shift may be negative, or longer than the axis.
+    Several axes each by their shift, or all by one; without an axis the elements in row-major order. A shift may be
+    negative, or longer than the axis. Raises ShapeError for more shifts than axes.
 
-    >>> st.roll(st.arange(5), 2, 0).tolist(), st.roll(st.arange(5), -1, 0).tolist()
+    >>> st.roll(st.arange(5), 2, 0).tolist(), st.roll(st.arange(5), -1).tolist()
     ([3, 4, 0, 1, 2], [1, 2, 3, 4, 0])
+    >>> st.roll(st.arange(4).reshape(2, 2), (1, 1), (0, 1)).tolist()
+    [[3, 2], [1, 0]]
     """
-    n, k = x.shape[axis_of(axis, x.ndim)], shift
+    if axis is None:
+        return reshape(rolled(reshape(x, (-1,)), sum(several(shift)), 0), x.shape)
+    shifts, axes = several(shift), [axis_of(a, x.ndim) for a in several(axis)]
+    if len(shifts) not in (1, len(axes)):
+        raise ShapeError(f"roll needs one shift, or one for each axis, got {shifts} for axes {axes}")
+    for k, a in zip((*shifts,) * (len(axes) if len(shifts) == 1 else 1), axes):
+        x = rolled(x, k, a)
+    return x
+
+
+def rolled(x: Value, k: Dim, axis: int) -> Value:
+    """x moved along one axis by k places."""
+    n = x.shape[axis]
     if same(n, 0):
         return x
     if below(k, 0):
@@ -159,29 +122,148 @@ def roll(x: Value, *, shift: Dim, axis: int) -> Value:
     return concatenate([slice_axis(x, axis, n - k, k), slice_axis(x, axis, 0, n - k)], axis=axis)
 
 
-def repeat(x: Value, *, times: int, axis: int) -> Value:
-    """The array with each element of an axis `times` times, one beside the other, as NumPy's repeat.
-
-    >>> st.repeat(st.tensor([[1, 2], [3, 4]]), 2, axis=1).tolist()
-    [[1, 1, 2, 2], [3, 3, 4, 4]]
-    """
-    axis = axis_of(axis, x.ndim)
+def repeat(x: Value, *, times: Dim, axis: int | None = None) -> Value:
+    """x with each element of an axis so many times, one beside the other; flat without an axis."""
+    x, axis = (reshape(x, (-1,)), 0) if axis is None else (x, axis_of(axis, x.ndim))
     wide = expand_dims(x, (axis + 1,))
     wide = broadcast(wide, (*wide.shape[:axis + 1], times, *wide.shape[axis + 2:]))
     return reshape(wide, (*x.shape[:axis], x.shape[axis] * times, *x.shape[axis + 1:]))
 
 
-def pad(x: Value, *, widths: Sequence[tuple[Dim, Dim]], value: float = 0.0) -> Value:
-    """The array with `value` around it: `widths` has a pair (before, behind), or one number for both, for each axis.
+def tile(x: Value, *, repetitions: Shape) -> Value:
+    """The array beside itself along each axis, as often as `repetitions` say: of the last axes, more add axes in front.
 
-    x and the value meet in one dtype as in `add`, but 0, the default, takes that of x. Raises ShapeError for another
-    number of pairs, and for negative widths.
+    >>> st.tile(st.tensor([1, 2]), 2).tolist(), st.tile(st.tensor([[1, 2]]), (2, 1)).tolist()
+    ([1, 2, 1, 2], [[1, 2], [1, 2]])
+    """
+    ndim = max(x.ndim, len(repetitions))
+    shape = (*(1,) * (ndim - x.ndim), *x.shape)
+    times = (*(1,) * (ndim - len(repetitions)), *repetitions)
+    wide = reshape(x, tuple(k for n in shape for k in (1, n)))
+    wide = broadcast(wide, tuple(k for pair in zip(times, shape) for k in pair))
+    return reshape(wide, tuple(k * n for k, n in zip(times, shape)))
+
+
+def rot90(x: Value, *, k: int = 1, axes: Sequence[int] = (0, 1)) -> Value:
+    """The array turned by 90 degrees, `k` times, in the plane of two `axes`: from the first towards the second.
+
+    Raises ShapeError unless axes are two that x has.
+
+    >>> st.rot90(st.tensor([[1, 2], [3, 4]])).tolist()
+    [[2, 4], [1, 3]]
+    """
+    plane = axes_of(axes, x.ndim)
+    if len(plane) != 2:
+        raise ShapeError(f"rot90 turns in a plane of two axes, got {tuple(axes)}")
+    a, b = plane
+    turned = {0: (), 1: (b,), 2: (a, b), 3: (a,)}[k % 4]
+    y = flip(x, turned) if turned else x
+    return swapaxes(y, a, b) if k % 2 else y
+
+
+def fliplr(x: Value) -> Value:
+    """The array with the order along its second axis reversed. Raises ShapeError for fewer than two axes.
+
+    >>> st.fliplr(st.tensor([[1, 2], [3, 4]])).tolist()
+    [[2, 1], [4, 3]]
+    """
+    return flip(x, (1,))
+
+
+def flipud(x: Value) -> Value:
+    """The array with the order along its first axis reversed. Raises ShapeError for a number.
+
+    >>> st.flipud(st.tensor([[1, 2], [3, 4]])).tolist()
+    [[3, 4], [1, 2]]
+    """
+    return flip(x, (0,))
+
+
+def unflatten(x: Value, axis: int, sizes: Sequence[int]) -> Value:
+    """The array with an axis as several, of these `sizes`, one of which may be -1: what is left.
+
+    >>> st.unflatten(st.zeros((2, 6)), 1, (3, -1)).shape
+    (2, 3, 2)
+    """
+    axis = axis_of(axis, x.ndim)
+    known = product(tuple(n for n in sizes if n != -1))
+    if known == 0 or list(sizes).count(-1) > 1:
+        raise ShapeError(f"cannot tell what -1 stands for in {tuple(sizes)}, of an axis of {x.shape[axis]}")
+    inner = tuple(quotient(x.shape[axis], known) if n == -1 else n for n in sizes)
+    return reshape(x, (*x.shape[:axis], *inner, *x.shape[axis + 1:]))
+
+
+def unfold(x: Value, axis: int, size: int, step: int = 1) -> Value:
+    """The windows of `size` elements along an axis, one every `step`, as a new last axis (PyTorch's Tensor.unfold).
+
+    Nothing is copied where a program reads them. Raises ShapeError where not one window fits.
+
+    >>> st.unfold(st.arange(5), 0, 3, step=2).tolist()
+    [[0, 1, 2], [2, 3, 4]]
+    """
+    return Window(axis_of(axis, x.ndim), positive(size, "size of unfold"), positive(step, "step of unfold"), 1)(x)
+
+
+def broadcast_arrays(*xs: Value) -> tuple[Value, ...]:
+    """The arrays `xs`, each repeated to the shape that all of them broadcast to, as a tuple.
+
+    Raises ShapeError where the shapes do not fit.
+
+    >>> [x.shape for x in st.broadcast_arrays(st.zeros((3, 1)), st.zeros(4))]
+    [(3, 4), (3, 4)]
+    """
+    shape = broadcast_shapes(*(x.shape for x in xs)) if xs else ()
+    return tuple(broadcast(x, shape) for x in xs)
+
+
+def meshgrid(*arrays: Value, indexing: str = "xy") -> tuple[Value, ...]:
+    """The coordinates of the points of a grid, as a tuple of one array for each of the `arrays` of one axis, or none.
+
+    With `indexing` "ij" array k lies along axis k of all results; with "xy" the first two are exchanged, as of a
+    picture whose first axis counts rows. Raises ShapeError for arrays of more axes, OptionError for another indexing.
+
+    >>> x, y = st.meshgrid(st.tensor([1, 2, 3]), st.tensor([10, 20]))
+    >>> x.tolist(), y.tolist()
+    ([[1, 2, 3], [1, 2, 3]], [[10, 10, 10], [20, 20, 20]])
+    """
+    for x in arrays:
+        if x.ndim > 1:
+            raise ShapeError(f"meshgrid takes arrays of one axis, got {show(x.shape)}", hint="Write x.flatten().")
+    axes = [*range(len(arrays))]
+    if choice(indexing, "indexing of meshgrid", ("xy", "ij")) == "xy":
+        axes[:2] = axes[:2][::-1]
+    lines = [reshape(x, (-1, *(1,) * (len(axes) - 1 - k))) for x, k in zip(arrays, axes)]
+    shape = broadcast_shapes(*(line.shape for line in lines)) if lines else ()
+    return tuple(broadcast(line, shape) for line in lines)
+
+
+# How an axis goes on beyond its end, by the names of NumPy and PyTorch: `turned` back and forth, without its `edge`.
+MODES: dict[str, tuple[bool, int]] = {"reflect": (True, 1), "symmetric": (True, 0), "wrap": (False, 0),
+                                      "circular": (False, 0)}
+EDGE = ("edge", "replicate")
+
+
+def pad(x: Value, *, widths: Sequence[tuple[Dim, Dim]], value: float = 0.0, mode: str = "constant") -> Value:
+    """The array with something around it: `widths` has a pair (before, behind), or one number for both, for each axis.
+
+    `mode` "constant" puts the number `value` there, "edge" or "replicate" the nearest element, "reflect" the elements
+    from there backwards, "symmetric" the same with the edge twice, "wrap" or "circular" those of the other end. x and
+    the value meet in one dtype as in `add`, but 0, the default, takes that of x. Raises ShapeError for another number
+    of pairs, for negative widths and for an axis of nothing to repeat, OptionError for another mode.
 
     >>> st.pad(st.tensor([[1, 2]]), [(0, 1), (2, 0)], value=9).tolist()
     [[9, 9, 1, 2], [9, 9, 9, 9]]
+    >>> st.pad(st.tensor([1, 2, 3]), [(2, 1)], mode="reflect").tolist()
+    [3, 2, 1, 2, 3, 2]
     """
+    if len(widths) == 1 and x.ndim > 1:
+        widths = tuple(widths) * x.ndim
     if len(widths) != x.ndim:
         raise ShapeError(f"pad needs a pair (before, behind) for each axis of {show(x.shape)}, got {widths}")
+    if choice(mode, "mode of pad", ("constant", *MODES, *EDGE)) != "constant":
+        for axis, (low, high) in enumerate(widths):
+            x = extended(x, axis, low, high, mode)
+        return x
     if all(w == (0, 0) for w in widths):
         return x
     op = Pad(tuple(lo for lo, _ in widths), tuple(hi for _, hi in widths), (0,) * x.ndim)
@@ -189,37 +271,35 @@ def pad(x: Value, *, widths: Sequence[tuple[Dim, Dim]], value: float = 0.0) -> V
     return op(x) if is_zero else Select()(op(full(x.shape, True, bool_)), op(x), value)
 
 
-def triangle(n: Dim, m: Dim, k: int = 0) -> Value:
-    """A bool matrix (n, m), true on and below diagonal k; no matrix has a diagonal beyond 2**62."""
-    k = max(-1 << 62, min(k, 1 << 62))
-    return GreaterEqual()(Iota((n, m), 0, int64)() + k, Iota((n, m), 1, int64)())
+def extended(x: Value, axis: int, low: Dim, high: Dim, mode: str) -> Value:
+    """x with its own elements before and behind an axis."""
+    if low == 0 and high == 0:
+        return x
+    if same(x.shape[axis], 0):
+        raise ShapeError(f"mode {mode!r} of pad repeats elements, and axis {axis} of {show(x.shape)} has none")
+    before = [flip(part, (axis,)) for part in beyond(flip(x, (axis,)), axis, low, mode)]
+    return concatenate([*before[::-1], x, *beyond(x, axis, high, mode)], axis=axis)
+
+
+def beyond(x: Value, axis: int, width: Dim, mode: str) -> list[Value]:
+    """What stands behind the end of an axis, for `width` elements, in parts."""
+    n = x.shape[axis]
+    if mode in EDGE:
+        edge = slice_axis(x, axis, n - 1, 1)
+        return [broadcast(edge, tuple(width if a == axis else k for a, k in enumerate(x.shape)))] * (width != 0)
+    is_turned, edge = MODES[mode]
+    if same(n, 1):
+        edge = 0        # an axis of one element is that element everywhere
+    parts: list[Value] = []
+    while width != 0:
+        x = flip(x, (axis,)) if is_turned else x
+        length = n - edge if below(n - edge, width) else width
+        parts.append(slice_axis(x, axis, edge, length))
+        width = width - length
+    return parts
 
 
 def needs_matrices(name: str, x: Value | Type) -> None:
     """Raises ShapeError unless x has two axes or more."""
     if x.ndim < 2:
         raise ShapeError(f"{name} needs an array of two axes or more, got {show(x.shape)}")
-
-
-def tril(x: Value, *, k: int = 0) -> Value:
-    """The lower triangle of x: zeros above diagonal `k` of its last two axes (0 the main one, 1 the one above it).
-
-    Raises ShapeError for fewer than two axes.
-
-    >>> st.tril(st.ones((3, 3), dtype="int64")).tolist()
-    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
-    """
-    needs_matrices("tril", x)
-    return Select()(triangle(x.shape[-2], x.shape[-1], k), x, zeros_like(x))
-
-
-def triu(x: Value, *, k: int = 0) -> Value:
-    """The upper triangle of x: zeros below diagonal `k` of its last two axes (0 the main one, 1 the one above it).
-
-    Raises ShapeError for fewer than two axes.
-
-    >>> st.triu(st.ones((2, 3), dtype="int64"), k=1).tolist()
-    [[0, 1, 1], [0, 0, 1]]
-    """
-    needs_matrices("triu", x)
-    return Select()(triangle(x.shape[-2], x.shape[-1], k - 1), zeros_like(x), x)

@@ -10,7 +10,7 @@ import numpy as np
 from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Array, Op, Placed, Value, literal
 from stele.ir.sizes import Dim
-from stele.ir.types import DType, Type, axis_of, broadcast_shapes, float32, int64, product, promote, same, show
+from stele.ir.types import DType, Type, axis_of, bool_, broadcast_shapes, float32, int64, product, promote, same, show
 from stele.ops.along import put_along, take_along
 from stele.ops.arguments import choice, whole
 from stele.ops.elementwise.arithmetic import Equal, Minimum
@@ -19,7 +19,8 @@ from stele.ops.elementwise.unary import logical_not
 from stele.ops.gather import CheckIndex, Gather
 from stele.ops.generate import quantity
 from stele.ops.indexing import wrapped
-from stele.ops.linear import along, broadcast, cast, full, reshape, slice_axis
+from stele.ops.linear import along, broadcast, cast, expand_dims, full, reshape, slice_axis
+from stele.ops.reduction import Any as Any_
 from stele.ops.shaping import moveaxis
 
 
@@ -226,7 +227,10 @@ def isin(x: Operand, z: Operand, *, assume_unique: bool = False, invert: bool = 
     """
     x, z = operands_of(x, z)
     if same(product(z.shape), 0):
-        return full(x.shape, invert, Equal()(x, x).dtype)
+        return full(x.shape, invert, bool_)
+    if x.dtype.kind == "c":
+        is_one = Any_((x.ndim,))(Equal()(expand_dims(x, (x.ndim,)), reshape(z, (-1,))))
+        return logical_not(is_one) if invert else is_one
     row, wanted = Sort()(reshape(z, (-1,))), reshape(x, (-1,))
     at = Minimum()(Search(False)(row, wanted), quantity(row.shape[0] - 1))
     found = reshape(Equal()(Gather(0)(row, at), wanted), x.shape)

@@ -8,11 +8,12 @@ from itertools import accumulate
 from stele.ir.graph import Op, Value
 from stele.ir.rewrite import rule
 from stele.ir.sizes import Dim
-from stele.ir.types import Shape, Type, axis_of, float32, float64, int64, product
+from stele.ir.types import Shape, Type, axis_of, float32, float64, int32, int64, product, uint8, uint32
 from stele.ops.contraction import MatMul
 from stele.ops.elementwise import arithmetic, binary, unary
 from stele.ops.elementwise.arithmetic import Add, Mul, Neg
 from stele.ops.elementwise.unary import exp
+from stele.ops.gather import Gather
 from stele.ops.linear import (
     Broadcast,
     Cast,
@@ -104,6 +105,13 @@ def move_of_number(v: Value) -> Value | None:
     if n is None or (isinstance(v.op, Broadcast) and v.args[0].ndim == 0):
         return None
     return full(v.shape, n, v.dtype)
+
+
+@rule(lambda i: Gather(1)(full((2, 3), 7, float32), i), i=Type(int64, (0,)),
+      dtypes=(int64, int32, uint32, uint8))
+def gather_of_nothing(v: Value) -> Value | None:
+    """x[i] without elements = zeros of that shape: no index is there to be read"""
+    return full(v.shape, 0, v.dtype) if 0 in v.shape else None
 
 
 @rule(lambda x: Transpose((1, 0, 2))(x), x=(2, 1, 3))
@@ -365,7 +373,8 @@ def swapped(x: Value) -> Value:
 
 
 RULES = (reshape_twice, transpose_twice, broadcast_twice, broadcast_of_leading_ones, move_nowhere, cast_through_wider,
-         move_of_number, transpose_of_unit_axes, slice_twice, slice_of_pad, slice_of_concatenate, concatenate_of_slices,
+         move_of_number, gather_of_nothing, transpose_of_unit_axes, slice_twice, slice_of_pad, slice_of_concatenate,
+         concatenate_of_slices,
          add_of_pads, elementwise_of_reshape, elementwise_of_broadcast, reduce_twice, extreme_twice, reduce_nothing,
          sum_of_broadcast, reduce_of_transpose, sum_of_negative, sum_of_multiple, reduce_of_widened,
          transpose_of_product)

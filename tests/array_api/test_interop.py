@@ -1,4 +1,4 @@
-"""The real libraries on tensors, where they are installed: `pip install stele[interop]`."""
+"""The real libraries on tensors, where they are installed: `pip install -e '.[interop]'`."""
 from __future__ import annotations
 
 import os
@@ -16,7 +16,7 @@ X = np.arange(24.0, dtype="f4").reshape(2, 3, 4)
 
 def installed(name: str) -> Any:
     """A library, or the reason why its tests are skipped."""
-    return pytest.importorskip(name, reason=f"{name} is not installed: pip install stele[interop]")
+    return pytest.importorskip(name, reason=f"{name} is not installed: pip install -e '.[interop]'")
 
 
 def test_array_api_compat() -> None:

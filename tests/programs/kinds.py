@@ -252,6 +252,13 @@ MOVES = (
     Kind("getitem", lambda x, key: x[key], lambda x, key: x[key], moves.key, operands="own", weight=5.0),
     Kind("take", st.take, np.take, moves.taken, operands="own", weight=2.0),
     Kind("gather", lambda x, *i: x[i], lambda x, *i: x[i], moves.gathered, operands="own"),
+    Kind("mixed", lambda x, *i, key: x[moves.key_of(key, i)], lambda x, *i, key: x[moves.key_of(key, i)],
+         moves.mixed_read, operands="own", weight=2.0),
+    Kind("tile", st.tile, lambda x, repetitions: np.tile(x, repetitions), moves.tile, operands="own"),
+    Kind("rot90", st.rot90, np.rot90, moves.rot90, operands="own", weight=0.5),
+    Kind("diagonal", st.diagonal, np.diagonal, moves.diagonal, operands="own"),
+    Kind("diag_embed", st.diag_embed, moves.diag_embed_of, moves.embedded, operands="own"),
+    Kind("extend", st.pad, lambda x, widths, mode: np.pad(x, widths, mode), moves.extended, operands="own"),
     Kind("sort", st.sort, moves.sort_of, moves.ordered, operands="own", weight=2.0),
     Kind("argsort", st.argsort, moves.argsort_of, moves.ordered, operands="own", result=place, smooth=False),
     Kind("take_along_axis", st.take_along_axis, np.take_along_axis, moves.taken_along, operands="own"),
@@ -275,6 +282,8 @@ LINEAR = (
 )
 
 WINDOWS = (
+    Kind("einsum", lambda *x, equation: st.einsum(equation, *x), lambda *x, equation: np.einsum(equation, *x),
+         moves.einsum, "f", noise="coarse", weight=2.0),
     Kind("matmul", st.matmul, np.matmul, windows.product, "iuf", noise="coarse", weight=4.0),
     Kind("conv2d", st.conv2d, windows.convolved, windows.convolution(2), "f", noise="coarse", weight=3.0),
     Kind("convolution", lambda x, w, **moves: getattr(st, f"conv{x.ndim - 2}d")(x, w, **moves), windows.convolved,
@@ -325,6 +334,9 @@ IN_PLACE = (
     Kind("setitem", setitem, keyed, moves.replaced, operands="target", weight=3.0, feature="in-place"),
     Kind("set_mask", set_at, lambda x, v, i: keyed(x, v, i), moves.masked, operands="target", feature="in-place"),
     Kind("set_rows", set_at, lambda x, v, i: keyed(x, v, i), moves.rows, operands="target", feature="in-place"),
+    Kind("set_mixed", lambda x, v, *i, key: setitem(x, v, moves.key_of(key, i)),
+         lambda x, v, *i, key: keyed(x, v, moves.key_of(key, i)), moves.mixed_written, operands="target", weight=1.0,
+         feature="in-place"),
     Kind("update", updated, lambda x, z, symbol: UPDATES[symbol](x, z), moves.update, "iuf", operands="common",
          noise="rounded", weight=3.0, feature="in-place"),
     Kind("alias", lambda x: x, lambda x: x, alone, operands="own", weight=1.0, feature="in-place"),

@@ -190,6 +190,101 @@ def gathered(g: Growth, x: str) -> Any:
     return (x, *(g.indices(x, k, lambda shape: (count,)) for k in range(g.integer(1, min(2, g.ndim(x)))))), {}
 
 
+def mixed(g: Growth, x: str) -> Any:
+    """A key of integer arrays that broadcast, named "0", "1", ..., among slices, ints, None and Ellipsis."""
+    g.need(g.ndim(x) > 0)
+    count = g.choose([1, 4])
+    arrays: list[str] = []
+    parts: list[Any] = []
+    for k, n in enumerate(g.shape(x)):
+        if n and len(arrays) < 3 and g.coin():
+            inner = g.choose([(), (count,), (2, 1), (2, count)])
+            parts.append(str(len(arrays)))
+            arrays.append(g.indices(x, k, lambda shape, inner=inner: inner))
+        else:
+            parts.append(g.integer(-n, n - 1) if n and g.rng.random() < 0.2 and not g.is_open(x, k) else part(g, n))
+    if g.rng.random() < 0.2:
+        parts.insert(g.integer(0, len(parts)), g.choose([None, ...]))
+    g.need(len(arrays) > 0)
+    return arrays, tuple(parts)
+
+
+def mixed_read(g: Growth, x: str) -> Any:
+    arrays, parts = mixed(g, x)
+    return (x, *arrays), {"key": parts}
+
+
+def mixed_written(g: Growth, x: str) -> Any:
+    g.need(math.prod(g.shape(x)) < 20_000)
+    arrays, parts = mixed(g, x)
+    shape = np.empty(g.shape(x), bool)[key_of(parts, [g.cell(i).array for i in arrays])].shape
+    return (x, source(g, x, shape), *arrays), {"key": parts}
+
+
+def key_of(parts: tuple[Any, ...], arrays: Any) -> Any:
+    """A key with arrays in their places."""
+    return tuple(arrays[int(p)] if isinstance(p, str) else p for p in parts)
+
+
+def tile(g: Growth, x: str) -> Any:
+    times = tuple(g.integer(1, 3) for _ in range(g.integer(1, g.ndim(x) + (g.ndim(x) < 4))))
+    return (x,), {"repetitions": times}
+
+
+def rot90(g: Growth, x: str) -> Any:
+    g.need(g.ndim(x) >= 2)
+    a, b = (int(k) for k in g.rng.permutation(g.ndim(x))[:2])
+    return (x,), {"k": g.integer(-1, 3), "axes": (a, b)}
+
+
+def diagonal(g: Growth, x: str) -> Any:
+    g.need(g.ndim(x) >= 2)
+    a, b = (int(k) for k in g.rng.permutation(g.ndim(x))[:2])
+    g.need(not g.is_open(x, a) and not g.is_open(x, b))
+    return (x,), {"offset": g.integer(-2, 2), "axis1": a, "axis2": b}
+
+
+def embedded(g: Growth, x: str) -> Any:
+    g.need(0 < g.ndim(x) < 4 and g.shape(x)[-1] < 40)
+    return (x,), {"offset": g.integer(-2, 2)}
+
+
+def diag_embed_of(x: Array, offset: int) -> Array:
+    n = x.shape[-1] + abs(offset)
+    y = np.zeros((*x.shape[:-1], n, n), x.dtype)
+    k = np.arange(x.shape[-1])
+    y[..., k + max(-offset, 0), k + max(offset, 0)] = x
+    return y
+
+
+def extended(g: Growth, x: str) -> Any:
+    """A pad that repeats what is there."""
+    g.need(g.ndim(x) > 0 and not any(g.is_open(x, k) for k in range(g.ndim(x))) and 0 not in g.shape(x))
+    widths = tuple((g.integer(0, 3), g.integer(0, 3)) if g.coin() else (0, 0) for _ in g.shape(x))
+    return (x,), {"widths": widths, "mode": g.choose(["reflect", "symmetric", "edge", "wrap"])}
+
+
+def einsum(g: Growth, x: str) -> Any:
+    """One, two or three operands under random letters, those of one length under one."""
+    operands = [x, *(g.choose(g.names(lambda z: g.dtype(z) == g.dtype(x) and g.ndim(z) < 4 and
+                                      math.prod(g.shape(z)) < 2000)) for _ in range(g.integer(0, 2)))]
+    g.need(all(g.ndim(z) < 4 and math.prod(g.shape(z)) < 2000 for z in operands))
+    sizes: dict[str, tuple[int, ...]] = {}
+    terms: list[str] = []
+    for z in operands:
+        term = ""
+        for k in range(g.ndim(z)):
+            lengths = tuple(env[z].shape[k] for env in g.envs)
+            free = [c for c in "abcdefghijkl" if c not in sizes][:1]
+            term += g.choose([c for c, n in sizes.items() if n == lengths and c not in term] + free)
+            sizes[term[-1]] = lengths
+        terms.append(term)
+    letters = "".join(g.choose([*sizes]) for _ in range(g.integer(0, 3))) if sizes else ""
+    out = "".join(dict.fromkeys(letters))
+    g.need(math.prod(n[0] for n in sizes.values()) < 100_000)
+    return tuple(operands), {"equation": ",".join(terms) + "->" + out}
+
+
 def picked(g: Growth, x: str) -> Any:
     g.need(g.ndim(x) > 0)
     return (x, g.indices(x, g.ndim(x) - 1, lambda shape: shape[:-1], negative=False)), {}

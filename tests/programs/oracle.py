@@ -30,7 +30,7 @@ class Cell:
 
 Env = dict[str, Cell]
 VANISHING_BELOW = 1.5   # of the least normal number: `exp` and `sigmoid` give zero there
-PRODUCTS = ("matmul", "conv2d", "convolution", "conv_transpose")
+PRODUCTS = ("matmul", "einsum", "conv2d", "convolution", "conv_transpose")
 """For programs with these, subnormal numbers are zero (docs/convolution.md)."""
 VANISHING = ("exp", "sigmoid", "softmax")
 

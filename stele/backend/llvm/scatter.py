@@ -83,8 +83,16 @@ class Scatter:
             self.check(k, mask)
             mine = (k >= self.s.element(low, int64)) & (k < self.s.element(high, int64))
             bits = b.bitcast(b.and_(mine.value, mask), ir.IntType(lanes))
-            self.each(bits, lambda lane: self.add(self.row(into, b.extract_element(k.value, lane)),
+            self.each(bits, lambda lane: self.add(self.row(into, self.found(k, at, lane)),
                                                   self.row(source, b.add(at, b.zext(lane, i64)))))
+
+    def found(self, k: Scalar, at: ir.Value, lane: ir.Value) -> ir.Value:
+        """The index in a lane: of short rows it is read again, which takes less than to take it out of a vector."""
+        if self.post != 1:
+            return self.b.extract_element(k.value, lane)
+        place = self.memory.offset(self.frame.buffer(self.index), self.b.add(at, self.b.zext(lane, i64)),
+                                   self.index.dtype)
+        return self.s.cast(self.memory.load(place, self.index.dtype), int64).value
 
     def check(self, k: Scalar, mask: ir.Value) -> None:
         """Reports the first index that is outside."""
@@ -110,8 +118,12 @@ class Scatter:
         b.position_at_end(after)
 
     def add(self, to: ir.Value, source: ir.Value) -> None:
-        """Adds one row to another."""
+        """Adds one row to another, or one element."""
         dtype = self.y.dtype
+        if self.post == 1:
+            x, z = (self.memory.load(p, dtype) for p in (to, source))
+            self.memory.store(to, self.s.cast(self.op.combine(self.s, x, z), dtype))
+            return
         for _ in self.blocks.vectors(Axis("%q", self.post), 4):
             at = self.frame.at["%q"]
             for u, mask in enumerate(self.blocks.lanes.masks):

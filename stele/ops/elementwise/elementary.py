@@ -21,7 +21,9 @@ class Asin(FloatUnary):
     tensor([0.       , 0.5235988, 1.5707964,       nan])
     """
 
+    of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (-0.9, 0.9)
+
     def reference(self, *x: Array) -> Array: return np.arcsin(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.asin(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return rsqrt((1 - x[0]) * (x[0] + 1)),
@@ -34,7 +36,9 @@ class Acos(FloatUnary):
     tensor([0.       , 1.0471976, 3.1415927,       nan])
     """
 
+    of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (-0.9, 0.9)
+
     def reference(self, *x: Array) -> Array: return np.arccos(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.acos(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return -rsqrt((1 - x[0]) * (x[0] + 1)),
@@ -46,6 +50,8 @@ class Asinh(FloatUnary):
     >>> st.asinh(st.tensor([0.0, 1.0, -1e30]))
     tensor([  0.       ,   0.8813736, -69.7707   ])
     """
+
+    of_complex: ClassVar[bool] = True
 
     def reference(self, *x: Array) -> Array: return np.arcsinh(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.asinh(x[0])
@@ -59,7 +65,9 @@ class Acosh(FloatUnary):
     tensor([0.       , 1.3169579,       nan])
     """
 
+    of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (1.1, 5)
+
     def reference(self, *x: Array) -> Array: return np.arccosh(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.acosh(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return rsqrt(x[0] - 1) * rsqrt(x[0] + 1),
@@ -72,7 +80,9 @@ class Atanh(FloatUnary):
     tensor([0.       , 0.5493061,      -inf,       nan])
     """
 
+    of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (-0.9, 0.9)
+
     def reference(self, *x: Array) -> Array: return np.arctanh(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.atanh(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return reciprocal((1 - x[0]) * (x[0] + 1)),
@@ -87,7 +97,9 @@ class Log2(FloatUnary):
     [3.0, -inf, nan]
     """
 
+    of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (0.1, 5)
+
     def reference(self, *x: Array) -> Array: return np.log2(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.log2(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return reciprocal(x[0]) * (1 / math.log(2)),
@@ -100,7 +112,9 @@ class Log10(FloatUnary):
     [3.0, -inf, nan]
     """
 
+    of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (0.1, 5)
+
     def reference(self, *x: Array) -> Array: return np.log10(x[0])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.log10(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return reciprocal(x[0]) * (1 / math.log(10)),
