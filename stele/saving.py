@@ -24,7 +24,7 @@ DTYPES: dict[str, Any] = {
     "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "U16": np.uint16, "I16": np.int16, "U32": np.uint32,
     "I32": np.int32, "U64": np.uint64, "I64": np.int64, "F16": np.float16, "BF16": bfloat16.numpy, "F32": np.float32,
     "F64": np.float64, "C64": np.complex64}
-TAGS = ("$tensor", "$tuple", "$float")
+TAGS = ("$tensor", "$complex", "$tuple", "$float")
 HINT = "A checkpoint holds tensors, arrays, numbers, strings, None, lists, tuples, dicts, and what has a state_dict()."
 
 
@@ -100,8 +100,11 @@ def packed(x: Any, path: str, arrays: dict[str, Array]) -> Any:
         name = path or "value"
         while name in arrays:
             name += "'"
-        arrays[name] = np.asarray(x.numpy() if isinstance(x, Tensor) else x, order="C")
-        return {"$tensor": name}
+        array = arrays[name] = np.asarray(x.numpy() if isinstance(x, Tensor) else x, order="C")
+        if array.dtype != np.complex128:
+            return {"$tensor": name}
+        arrays[name] = array[..., None].view(np.float64)    # the format has no such dtype: their parts
+        return {"$complex": name}
     if isinstance(x, dict):
         if strange := [key for key in x if not isinstance(key, str) or key in TAGS]:
             raise DataError(f"a checkpoint's keys are strings, got {strange[0]!r} at {path or 'the top'}")
@@ -121,6 +124,8 @@ def unpacked(x: Any, arrays: Mapping[str, Array]) -> Any:
     match x:
         case {"$tensor": str(name), **rest} if not rest and name in arrays: return tensor(arrays[name])
         case {"$tuple": list(parts), **rest} if not rest: return tuple(unpacked(part, arrays) for part in parts)
+        case {"$complex": str(name), **rest} if not rest and name in arrays:
+            return tensor(arrays[name].view(np.complex128)[..., 0])
         case {"$float": "nan" | "inf" | "-inf" as text, **rest} if not rest: return float(text)
         case dict() if not x.keys() & set(TAGS): return {key: unpacked(part, arrays) for key, part in x.items()}
         case list(): return [unpacked(part, arrays) for part in x]

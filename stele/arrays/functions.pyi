@@ -1207,7 +1207,7 @@ def logcumsumexp(x: TensorLike, axis: int | None=None) -> Tensor:
     ShapeError for an axis that x does not have.
 
     >>> st.logcumsumexp(st.tensor([1000.0, 1000.0]))
-    tensor([1000.    , 1000.6931])
+    tensor([1000.    , 1000.6932])
     """
 def diff(x: TensorLike, axis: int=-1, n: int=1, prepend: TensorLike | None=None, append: TensorLike |
         None=None) -> Tensor:
@@ -1248,7 +1248,7 @@ def sort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True)
 def argsort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True) -> Tensor:
     """The positions along an axis of the elements in order, as int64: x at these positions is `sort(x)`.
 
-    Order, ties, arguments and errors as of `sort`.
+    Order, ties, `descending`, `stable` and errors as of `sort`.
 
     >>> st.argsort(st.tensor([30, 10, 20, 10])).tolist()
     [1, 3, 2, 0]

@@ -1,8 +1,9 @@
 """Random numbers from a counter: a seed and a number of draws, kept in a tensor that compiled functions carry along."""
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,13 @@ from stele.errors import DataError, DTypeError
 from stele.ir.door import public
 from stele.ir.graph import Constant, Item, Value
 from stele.ir.sizes import Dim
-from stele.ir.types import HOME, DType
+from stele.ir.types import HOME, DType, Shape
 from stele.ir.types import dtype as type_named
 from stele.ops import random
 from stele.ops.arguments import flag, number, whole
 from stele.ops.control import Scan
 from stele.ops.elementwise.arithmetic import Add
+from stele.ops.parts import complex
 
 NEXT = np.array([0, 0, 1, 0], np.uint32)
 DRAW = "draw"       # label of a key that was drawn outside of a compiled function
@@ -147,13 +149,22 @@ def float_named(dtype: Any) -> DType:
     return found
 
 
+def numbers(draw: Callable[..., Value], key: Value, shape: Shape, dtype: DType) -> Tensor:
+    """What is drawn with a key, the parts of complex numbers apart."""
+    if not dtype.is_complex:
+        return Tensor(draw(key, shape=shape, dtype=dtype))
+    parts = draw(key, shape=(2, *shape), dtype=dtype.real)
+    return Tensor(complex(parts[0], parts[1]))
+
+
 @public
 def rand(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: DeviceLike = None,
          requires_grad: bool = False) -> Tensor:
     """Random numbers uniform in [0, 1), of a `shape` given as one sequence of sizes or as several sizes.
 
-    They are multiples of 2**-24 (2**-11 in float16, 2**-8 in bfloat16), from the generator that `manual_seed` starts.
-    Raises DTypeError for other dtypes than floats. With `requires_grad` it is a leaf that accumulates gradients.
+    They are multiples of 2**-24 (2**-11 in float16, 2**-8 in bfloat16), from the generator that `manual_seed` starts;
+    so is each part of complex ones. Raises DTypeError for other dtypes than floats. With `requires_grad` it is a leaf
+    that accumulates gradients.
     It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
 
     >>> st.manual_seed(0)
@@ -161,8 +172,7 @@ def rand(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: Devi
     >>> x.shape, bool(((0 <= x) & (x < 1)).all()), abs(float(x.mean()) - 0.5) < 0.05
     ((2, 1000), True, True)
     """
-    made = Tensor(random.uniform(drawn(device), shape=shape_of(shape), dtype=float_named(dtype)))
-    return made.requires_grad_(requires_grad)
+    return numbers(random.uniform, drawn(device), shape_of(shape), float_named(dtype)).requires_grad_(requires_grad)
 
 
 @public
@@ -170,8 +180,9 @@ def randn(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: Dev
           requires_grad: bool = False) -> Tensor:
     """Random numbers of the standard normal distribution, of a `shape` given as one sequence or as several sizes.
 
-    By Box and Muller (1958) from two uniform ones. Raises DTypeError for other dtypes than floats. With
-    `requires_grad` it is a leaf that accumulates gradients.
+    By Box and Muller (1958) from two uniform ones. The parts of complex numbers have the variance 1/2 each, so that
+    the numbers have 1, as in PyTorch. Raises DTypeError for other dtypes than floats. With `requires_grad` it is a leaf
+    that accumulates gradients.
     It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
 
     >>> st.manual_seed(0)
@@ -179,8 +190,9 @@ def randn(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: Dev
     >>> abs(float(x.mean())) < 0.05, abs(float(x.std()) - 1) < 0.05
     (True, True)
     """
-    made = Tensor(random.normal(drawn(device), shape=shape_of(shape), dtype=float_named(dtype)))
-    return made.requires_grad_(requires_grad)
+    dtype = float_named(dtype)
+    made = numbers(random.normal, drawn(device), shape_of(shape), dtype)
+    return (made * math.sqrt(0.5) if dtype.is_complex else made).requires_grad_(requires_grad)
 
 
 @public

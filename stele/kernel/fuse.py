@@ -1,6 +1,7 @@
 """Which values become one kernel: producers join their readers where one pass over rows serves all."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from stele.ir.types import product
 from stele.kernel.groups import Group, Groups
 from stele.kernel.index import Splits, regroup, variable, variables
 from stele.kernel.inline import LARGEST
-from stele.kernel.kinds import Contraction, Kernel, Place
+from stele.kernel.kinds import Contraction, Kernel, Place, unwoven, woven
 from stele.kernel.machine import COMMON, Machine
 from stele.kernel.space import Space, Unfit, follow, measured
 from stele.ops.linear import Pad
@@ -52,10 +53,41 @@ def fuse(graph: Graph, machine: Machine = COMMON, report: Report | None = None) 
     Two elementwise ops are one kernel: `c = b * a; d = c + 1` makes one with `d` as its only result.
     """
     groups = Groups(graph, machine, report or Report())
+    join_parts(groups)
     join_producers(groups)
     join_epilogues(groups)
     join_siblings(groups)
+    weave(groups)
     return Fused(tuple(groups.kernels()), groups.views)
+
+
+def join_parts(groups: Groups) -> None:
+    """Joins groups whose results take turns in memory: one pass stores both."""
+    for _, makers in weaves(groups):
+        if len(makers) == 2:
+            first, then = sorted(makers, key=lambda g: groups.order[g.results[-1]])
+            join(groups, first, then)
+
+
+def weave(groups: Groups) -> None:
+    """Lets a group of two results that take turns in memory store them there itself."""
+    for group, makers in weaves(groups):
+        made, *more = makers
+        if more or groups.comes_before(made, group):
+            continue
+        body, results = groups.united_body(made, group), groups.united_results(made, group)
+        alone = len(set(parts := unwoven(results))) == len(parts)     # nobody else reads what takes turns
+        if alone and measured(parts, body) is not None:
+            groups.unite(made, group, body, anchor=None)
+
+
+def weaves(groups: Groups) -> Iterator[tuple[Group, set[Group]]]:
+    """Groups that lay two results side by side, with those that loops of ours compute them in, if that is all."""
+    for group in [*groups.groups]:
+        if group in groups.groups and (v := group.anchor) is not None and (parts := woven(v)):
+            makers = [groups.maker(a) for a in parts]
+            if all(g is not None and g.anchor is None for g in makers):
+                yield group, {g for g in makers if g is not None}
 
 
 def join_producers(groups: Groups) -> None:

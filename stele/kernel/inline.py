@@ -6,7 +6,7 @@ from stele.ir.graph import Constant, Graph, Item, Value, users, walk
 from stele.ir.report import Report
 from stele.kernel.cost import instructions
 from stele.kernel.index import variable
-from stele.kernel.kinds import Contraction, Host, Library, Nest, Ordered, Place, Repeat, Role, Scatter, role_of
+from stele.kernel.kinds import Contraction, Host, Library, Nest, Ordered, Place, Repeat, Role, Scatter, role_of, woven
 from stele.kernel.machine import Machine
 from stele.kernel.space import Unfit, follow, measured
 from stele.ops.gather import Gather
@@ -43,6 +43,8 @@ class Inlining:
             elif role in ALONE:
                 for a in v.args:
                     self.keep(a, even_number=True)
+            for a in woven(v):
+                self.keep(a)
         for v in self.graph.results:
             self.keep(v, even_number=True)
         for v in self.order:

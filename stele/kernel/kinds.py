@@ -1,6 +1,7 @@
 """The kinds of kernels, one class each, and how the values of a graph come about."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -82,6 +83,20 @@ ROLES: dict[str, Role] = {
     "leaf": Place.LEAF, "elementwise": Place.INLINE, "generate": Place.INLINE, "movement": Place.INLINE,
     "reduction": Place.FOLD, "indexing": Scatter, "contraction": Contraction, "control": Repeat, "foreign": Library,
     "host": Host, "composite": Host, "ordered": Ordered}
+
+
+def woven(v: Value) -> tuple[Value, ...]:
+    """The two parts of a concatenation whose elements take turns, such as the parts of complex numbers; else none."""
+    match v:
+        case Value(Concatenate(axis), [x, z]) if x is not z and axis % v.ndim == v.ndim - 1 and v.dtype.bytes >= 4:
+            return (x, z) if x.shape[-1] == z.shape[-1] == 1 else ()
+        case _:
+            return ()
+
+
+def unwoven(results: Sequence[Value]) -> tuple[Value, ...]:
+    """Results, with the parts of those that take turns in their place."""
+    return tuple(part for v in results for part in woven(v) or (v,))
 
 
 def role_of(v: Value) -> Role:

@@ -92,9 +92,19 @@ class Raw:
 def lower(kernel: kinds.Nest) -> list[Raw]:
     """The raw nests of a kernel, to be run in order."""
     (result, *_) = kernel.results
-    if isinstance(result.op, Concatenate):
+    if isinstance(result.op, Concatenate) and kernel.anchor is result:
         return [joined(result, k, kernel.body) for k in range(len(result.args))]
-    return [Raw(tuple(kernel.results), frozenset(kernel.body))]
+    turns = {part: (v, k) for v in kernel.results for k, part in enumerate(kinds.woven(v))}
+    if not turns:
+        return [Raw(tuple(kernel.results), frozenset(kernel.body))]
+    wholes = {v for v, _ in turns.values()}
+    return [Raw(kinds.unwoven(kernel.results), frozenset(kernel.body) - wholes, lambda v, index: taking_turns(
+        *turns[v], index) if v in turns else (v, index))]
+
+
+def taking_turns(v: Value, k: int, index: Index) -> tuple[Value, Index]:
+    """Where an element of part k of a woven value goes."""
+    return v, (*index[:-1], k)
 
 
 def joined(v: Value, k: int, body: Collection[Value]) -> Raw:
@@ -167,17 +177,19 @@ class Lowering:
         self.scopes = [Scope(frozenset())]
         self.known: dict[object, Element] = {}
         self.stored: set[Value] = set()
+        self.place = here
         self.floor = 0
 
     def nest(self, place: Callable[[Value, Index], tuple[Value, Index]]) -> Nest:
         """All stages one after the other in each row; `place` says where results go."""
+        self.place = place
         rows, extents = self.space.rows, self.space.ranges
         outer = rows[:-1] if self.across else rows
         self.open(*outer)
         if self.across:
             self.open(rows[-1])
         for stage in self.space.stages:
-            self.stage(stage, place)
+            self.stage(stage)
         if self.across:
             self.close_loop(rows[-1], True)
         body, prelude = self.close(), self.close()
@@ -197,12 +209,12 @@ class Lowering:
         body = self.close()
         self.scopes[-1].steps.append(Loop(Axis(name, self.space.ranges[name]), body, lane))
 
-    def stage(self, stage: Stage, place: Callable[[Value, Index], tuple[Value, Index]]) -> None:
+    def stage(self, stage: Stage) -> None:
         for name in stage.loops:
             self.open(name)
         for v in stage.results:
             x = self.element(v, stage.index)
-            self.store(*place(v, stage.index), x)
+            self.store(*self.place(v, stage.index), x)
         for v in stage.sums:
             x, over = self.element(v.args[0], stage.index), reduced(v)
             kept = tuple(i for k, i in enumerate(stage.index) if k not in over)
@@ -232,7 +244,7 @@ class Lowering:
             self.known[key] = self.computed(v, index, bounds) if inside else self.read(v, index, bounds)
         if not bounds and v not in self.stored and self.space.stores.get(v) == index:
             self.stored.add(v)
-            self.store(v, index, self.known[key])
+            self.store(*self.place(v, index), self.known[key])
         return self.known[key]
 
     def read(self, v: Value, index: Index, bounds: Bounds) -> Element:

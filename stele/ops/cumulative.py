@@ -16,7 +16,7 @@ from stele.ops.along import put_along, take_along
 from stele.ops.arguments import whole
 from stele.ops.control import scan
 from stele.ops.elementwise.arithmetic import Equal, NotEqual, Select
-from stele.ops.elementwise.base import needs_float
+from stele.ops.elementwise.base import needs_float, needs_real
 from stele.ops.elementwise.binary import logical_and, logical_or
 from stele.ops.elementwise.unary import exp, isnan, log
 from stele.ops.generate import iota_like, quantity
@@ -112,6 +112,10 @@ class CumProd(Cumulative):
 class CumulativeExtreme(Cumulative):
     """The best of all elements up to each one, NaN from the first NaN on; the latest of those that tie has the
     derivative, as PyTorch's."""
+
+    def type(self, *x: Type) -> Type:
+        needs_real(self, x[0].dtype)
+        return super().type(*x)
 
     def chosen(self, y: Value, x: Value) -> Value:
         """The position along the axis of the element that each result is."""
@@ -301,7 +305,7 @@ def logcumsumexp(x: Value, *, axis: int | None = None) -> Value:
     ShapeError for an axis that x does not have.
 
     >>> st.logcumsumexp(st.tensor([1000.0, 1000.0]))
-    tensor([1000.    , 1000.6931])
+    tensor([1000.    , 1000.6932])
     """
     axis = the_axis(x, axis, "logcumsumexp")
     return LogCumSumExp(axis)(x) if x.ndim else x

@@ -12,7 +12,7 @@ from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim
 from stele.ir.types import Type, axis_of, dtype, float32, highest, int64, lowest, same, show
 from stele.ops.elementwise.arithmetic import Add, Div, Equal, Mul, Select
-from stele.ops.elementwise.base import Unary, needs_integer
+from stele.ops.elementwise.base import Unary, needs_integer, needs_real
 from stele.ops.generate import iota_like, quantity
 from stele.ops.linear import Linear, along, cast, fold, transpose, unfold
 
@@ -138,6 +138,10 @@ class ScatterAdd(Scatter):
 
 class ScatterExtreme(Scatter):
     """The best of the parts at each element; those that tie share the derivative evenly."""
+
+    def type(self, *x: Type) -> Type:
+        needs_real(self, x[0].dtype)
+        return super().type(*x)
 
     def partial(self, y: Value, g: Value, index: Value) -> Value:
         best = cast(Equal()(g, self.found(y, index)), g.dtype)

@@ -149,7 +149,7 @@ def near_zero(x: Array, f: Function, near: Callable[[Array, Array], tuple[Array,
 
 def expm1_parts(x: Array, y: Array) -> tuple[Array, Array]:
     """The parts of exp(x + iy) - 1."""
-    return np.expm1(x) * np.cos(y) - 2 * np.sin(y / 2) ** 2, np.exp(x) * np.sin(y)
+    return np.expm1(x) * np.cos(y) - 2 * np.sin(y / 2) ** 2 + 0.0, np.exp(x) * np.sin(y)
 
 
 def log1p_parts(x: Array, y: Array) -> tuple[Array, Array]:

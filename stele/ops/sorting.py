@@ -139,7 +139,7 @@ def sort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool = T
 def argsort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Value:
     """The positions along an axis of the elements in order, as int64: x at these positions is `sort(x)`.
 
-    Order, ties, arguments and errors as of `sort`.
+    Order, ties, `descending`, `stable` and errors as of `sort`.
 
     >>> st.argsort(st.tensor([30, 10, 20, 10])).tolist()
     [1, 3, 2, 0]

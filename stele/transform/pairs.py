@@ -8,7 +8,7 @@ behind it.
 # pyright: reportUnknownVariableType=false
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +31,51 @@ from stele.ir.graph import (
 from stele.ir.origin import inherit
 from stele.ir.report import Report
 from stele.ir.types import TupleType, Type, bool_
+from stele.ops import contraction, linear, windows
+from stele.ops.contraction import MatMul
+from stele.ops.control import Scan
+from stele.ops.cumulative import CumProd, CumSum
+from stele.ops.elementwise.arithmetic import Add, Div, Equal, Mul, Neg, NotEqual, Select, Sub
+from stele.ops.elementwise.binary import Pow
+from stele.ops.elementwise.elementary import (
+    Acos,
+    Acosh,
+    Asin,
+    Asinh,
+    Atanh,
+    Log2,
+    Log10,
+    atan2,
+    hypot,
+)
+from stele.ops.elementwise.unary import (
+    Abs,
+    Atan,
+    Cos,
+    Cosh,
+    Exp,
+    Expm1,
+    IsFinite,
+    IsInf,
+    IsNan,
+    Log,
+    Log1p,
+    Reciprocal,
+    Round,
+    Rsqrt,
+    Sin,
+    Sinh,
+    Sqrt,
+    Square,
+    StopGradient,
+    Tan,
+    Tanh,
+)
+from stele.ops.gather import Gather, ScatterAdd, ScatterMul
 from stele.ops.linear import Cast, Concatenate, cast, expand_dims, reshape, slice_axis, zeros_like
-from stele.ops.parts import Complex, Conj, Imag
+from stele.ops.parts import Angle, Complex, Conj, Imag
+from stele.ops.reduction import Prod
+from stele.transform import complexes
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +168,7 @@ def parted(v: Value, x: list[Parts]) -> Parts:
     if not is_complex(v) and all(isinstance(a, Value) for a in x):
         return rebuild(v, x)    # type: ignore[arg-type]
     with inherit(v.where):
-        return TABLE.get(type(v.op), hosted)(v, *x)
+        return TABLE.get(type(v.op), expanded if v.op.family == "composite" else hosted)(v, *x)
 
 
 def hosted(v: Value, *x: Parts) -> Parts:
@@ -164,11 +207,86 @@ def converted(v: Value, x: Part) -> Part:
     return cast(x.re, bool_) | cast(x.im, bool_) if v.dtype == bool_ else cast(x.re, v.dtype)
 
 
+def bilinear(v: Value, x: Pair, w: Pair) -> Pair:
+    """A contraction: four of real operands."""
+    return Pair(v.op(x.re, w.re) - v.op(x.im, w.im), v.op(x.re, w.im) + v.op(x.im, w.re))
+
+
+def product(v: Value, x: Pair, w: Pair) -> Pair:
+    """A product of matrices as one of real ones: x as it lies in memory, (..., m, 2k), with (..., 2k, 2n), where the
+    number w is the matrix [[re, im], [-im, re]]; the result is the product as it lies in memory."""
+    left, right = joined(x), joined(w)
+    turned = joined(Pair(-w.im, w.re))
+    lead, (m, k), n = left.shape[:-3], left.shape[-3:-1], right.shape[-2]
+    rows = [expand_dims(a, (a.ndim - 2,)) for a in (right, turned)]
+    right = reshape(Concatenate(len(lead) + 1)(*rows), (*lead, k * 2, n * 2))
+    return split(reshape(MatMul()(reshape(left, (*lead, m, k * 2)), right), (*lead, m, n, 2)))
+
+
+def of_parts(f: Callable[..., tuple[Value, Value]]) -> Callable[..., Pair]:
+    """An elementwise function of `complexes`."""
+    return lambda v, *x: Pair(*f(*(part for a in x for part in (a.re, a.im))))
+
+
+def expanded(v: Value, *x: Parts) -> Parts:
+    """A composite op: what its expansion makes of pairs."""
+    given = tuple(parameter("x", a.type) for a in v.args)
+    (y,) = interpret(Graph(given, (v.op.expand(*given),)), x, parted)    # type: ignore[attr-defined]
+    return y
+
+
+def looped(v: Value, *x: Part) -> tuple[Part, ...]:
+    """A loop that carries, reads and writes the parts apart."""
+    loop, body = v.op, v.op.body     # type: ignore[attr-defined]
+    given = [alone(p) for p in body.parameters]
+    results = interpret(body, given, parted)
+    inner = Graph(tuple(flat(given)), tuple(flat(results)))
+    carries, slices, _ = (len(flat(role)) for role in loop.split(given))     # type: ignore[attr-defined]
+    y = Scan(inner, carries, slices, loop.length, loop.reverse)(*flat(x))    # type: ignore[attr-defined]
+    parts = (Item(k)(y) for k in range(len(inner.results)))
+    return tuple(Pair(next(parts), next(parts)) if isinstance(r, Pair) else next(parts) for r in results)
+
+
+def alone(p: Value) -> Part:
+    """A parameter, or two for the parts of a complex one."""
+    if not is_complex(p):
+        return p
+    part = p.type.with_dtype(p.dtype.real)
+    return Pair(parameter(f"{label_of(p)}.re", part), parameter(f"{label_of(p)}.im", part))
+
+
+def flat(x: Sequence[Any]) -> list[Value]:
+    """Values, with the parts of pairs one behind the other."""
+    return [part for a in x for part in ((a.re, a.im) if isinstance(a, Pair) else (a,))]
+
+
 TABLE: dict[type[Op], Callable[..., Parts]] = {
+    **{op: each for family in (linear, windows) for op in family.ALL},
+    **dict.fromkeys(contraction.ALL, bilinear),
+    **{op: of_parts(f) for op, f in {
+        Mul: complexes.multiply, Div: complexes.divide, Square: complexes.square, Reciprocal: complexes.reciprocal,
+        Exp: complexes.exp, Expm1: complexes.expm1, Log: complexes.log, Log1p: complexes.log1p_of,
+        Log2: complexes.logarithm(2), Log10: complexes.logarithm(10), Sqrt: complexes.sqrt, Rsqrt: complexes.rsqrt,
+        Sinh: complexes.sinh, Cosh: complexes.cosh, Tanh: complexes.tanh,
+        Sin: complexes.turned(complexes.sinh), Cos: complexes.cos, Tan: complexes.turned(complexes.tanh),
+        Asinh: complexes.asinh, Acosh: complexes.acosh, Atanh: complexes.atanh,
+        Asin: complexes.turned(complexes.asinh), Acos: complexes.acos, Atan: complexes.turned(complexes.atanh),
+        Pow: complexes.power}.items()},
+    **dict.fromkeys((Add, Sub, Neg, Round, Select, StopGradient, Gather, ScatterAdd, CumSum), each),
     Literal:  number,
     Constant: constant,
     Cast:     converted,
+    MatMul:   product,
+    Scan:     looped,
+    **dict.fromkeys((Prod, CumProd, ScatterMul), hosted),
     Imag:     lambda v, x: x.im,
     Conj:     lambda v, x: Pair(x.re, -x.im),
+    Angle:    lambda v, x: atan2(x.im, x.re),
     Complex:  lambda v, re, im: Pair(re, im),
+    Abs:      lambda v, x: hypot(x.re, x.im),
+    Equal:    lambda v, x, z: Equal()(x.re, z.re) & Equal()(x.im, z.im),
+    NotEqual: lambda v, x, z: NotEqual()(x.re, z.re) | NotEqual()(x.im, z.im),
+    IsNan:    lambda v, x: IsNan()(x.re) | IsNan()(x.im),
+    IsInf:    lambda v, x: IsInf()(x.re) | IsInf()(x.im),
+    IsFinite: lambda v, x: IsFinite()(x.re) & IsFinite()(x.im),
 }

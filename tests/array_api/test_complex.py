@@ -1,13 +1,27 @@
 """Complex numbers: what the array API standard says of them, NumPy's arithmetic as the law, PyTorch's gradients."""
 from __future__ import annotations
 
+import runpy
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cases import CASES, Case
+from peer import torch_gives
 
 import stele as st
+from stele.backend.buffers import Buffer
+from stele.backend.reference import run
 from stele.errors import DTypeError, SteleError
+from stele.ir.graph import Graph
+from stele.ir.types import DTYPES, float32
+from stele.ops import ALL, factors, lapack
+from stele.pipeline import Options, build
+from stele.transform.autodiff import jvp, vjp
+from stele.transform.pairs import TABLE
+from stele.transform.retype import changed
 
 Z = np.array([1 + 2j, 3 - 1j, -2 + 0.5j, 0.25 - 4j], np.complex64)
 
@@ -72,3 +86,287 @@ def test_the_gradient_is_the_direction_of_steepest_ascent() -> None:
     z = st.tensor(Z, requires_grad=True)
     (st.abs(z) ** 2).sum().backward()
     np.testing.assert_allclose(z.grad.numpy(), 2 * Z, rtol=1e-6)
+
+
+# Every op that takes complex numbers
+
+def turned(case: Case, kind: str) -> Case | None:
+    """The case with complex numbers for its floats; None where its op refuses them."""
+    rng = np.random.default_rng(len(case.operands))
+    operands = tuple(
+        (a + 1j * rng.uniform(-1, 1, a.shape)).astype(kind) if a.dtype.kind in "fc" else a for a in case.operands)
+    made = Case(changed(case.op, lambda a: DTYPES[kind] if a == float32 else a), operands)
+    try:
+        made.graph()
+    except DTypeError:
+        return None
+    return made
+
+
+def complex_cases(kind: str) -> list[Any]:
+    """The cases whose ops take complex numbers, of a dtype."""
+    own = {op.__name__ for op in (*lapack.ALL, *factors.ALL)}       # have tests of their own
+    made = [(p, turned(p.values[0], kind)) for p in CASES if p.values[0].op.name not in own]
+    return [pytest.param(case, id=p.id) for p, case in made
+            if case is not None and any(a.dtype.kind == "c" for a in case.operands)]
+
+
+COMPLEX = complex_cases("complex128")
+TAKEN = {p.values[0].op.name for p in COMPLEX}
+
+
+def test_which_ops_take_complex_numbers() -> None:
+    """Those that the table has, host ops, which have them whole, and composite ones, by their expansion."""
+    assert {"Add", "Div", "Exp", "Pow", "MatMul", "Sum", "Prod", "Gather", "Scan", "Conv2d", "Angle", "Select"} <= TAKEN
+    for name in TAKEN:
+        assert ALL[name] in TABLE or ALL[name].family in ("host", "composite"), name
+    assert not {"Max", "Less", "Floor", "Softmax", "ArgMax", "Remainder"} & TAKEN
+
+
+@pytest.mark.parametrize("case", [*COMPLEX, *complex_cases("complex64")])
+def test_native_code_computes_what_numpy_does(case: Case) -> None:
+    graph = case.graph()
+    program = build(graph, options=Options(backend="cpu"))
+    for y, want in zip(program.run([Buffer.of(a) for a in case.operands], {}), run(graph, case.operands), strict=True):
+        assert y.array.dtype == want.dtype and y.array.shape == want.shape
+        eps = 4e-6 if case.operands[0].dtype.itemsize == 8 else 1e-13
+        np.testing.assert_allclose(y.array, want, rtol=eps, atol=eps)
+
+
+def moved(graph: Graph, args: Sequence[Any], dx: Sequence[Any]) -> list[Any]:
+    """The change of the float results along complex tangents, by central differences."""
+    step, floats = 1e-6, [k for k, a in enumerate(args) if a.dtype.kind in "fc"]
+    ends: list[list[Any]] = []
+    for sign in (1, -1):
+        at = list(args)
+        for k, t in zip(floats, dx):
+            at[k] = (at[k] + sign * step * t).astype(at[k].dtype)
+        ends.append(run(graph, at))
+    return [(a - b) / (2 * step) for a, b in zip(*ends) if a.dtype.kind in "fc"]
+
+
+def directions(arrays: Sequence[Any], seed: int) -> list[Any]:
+    """Random numbers of the dtypes and shapes of the float ones."""
+    rng = np.random.default_rng(seed)
+    wide = [rng.normal(size=a.shape) + 1j * rng.normal(size=a.shape) for a in arrays if a.dtype.kind in "fc"]
+    return [w if a.dtype.kind == "c" else w.real for w, a in zip(wide, (a for a in arrays if a.dtype.kind in "fc"))]
+
+
+SMOOTH = [p for p in COMPLEX if p.values[0].op.name not in ("StopGradient", "Round") and all(
+    y.dtype.is_float and y.dtype.bits > 16 for y in p.values[0].graph().results)]
+
+
+@pytest.mark.parametrize("case", SMOOTH)
+def test_derivatives_of_both_modes(case: Case) -> None:
+    """Tangents are differences; cotangents their transpose: the real part of sum(g * dy) is that of sum(dx' * dx)."""
+    graph, args = case.graph(), case.operands
+    dx = directions(args, 1)
+    tangents = run(jvp(graph), [*args, *dx])
+    for t, d in zip(tangents, moved(graph, args, dx), strict=True):
+        np.testing.assert_allclose(t, d, rtol=1e-5, atol=1e-6)
+    g = directions(tangents, 2)
+    back = run(vjp(graph), [*args, *g])
+    left = sum(float(np.real(a * b).sum()) for a, b in zip(g, tangents, strict=True))
+    right = sum(float(np.real(a * b).sum()) for a, b in zip(back, dx, strict=True))
+    np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-9)
+
+
+# Special values, as the standard writes them: z, f(z); the sign of what it leaves open is not compared
+
+INF, NAN, PI, C = float("inf"), float("nan"), np.pi, complex
+TABLES: dict[str, list[tuple[complex, complex]]] = {
+    "exp": [(C(0, 0), 1), (C(-0.0, 0), 1), (C(2, INF), C(NAN, NAN)),
+            (C(2, NAN), C(NAN, NAN)), (C(INF, 0), C(INF, 0)), (C(-INF, 1), 0),
+            (C(INF, 2), C(-INF, INF)), (C(-INF, INF), 0), (C(INF, INF), C(INF, NAN)),
+            (C(-INF, NAN), 0), (C(INF, NAN), C(INF, NAN)), (C(NAN, 0), C(NAN, 0)),
+            (C(NAN, 1), C(NAN, NAN)), (C(NAN, NAN), C(NAN, NAN))],
+    "expm1": [(0, 0), (C(-0.0, 0), 0), (C(1, INF), C(NAN, NAN)), (C(1, NAN), C(NAN, NAN)),
+              (C(INF, 0), C(INF, 0)), (C(-INF, 1), -1), (C(-INF, INF), -1),
+              (C(INF, 2), C(-INF, INF)), (C(INF, INF), C(INF, NAN)), (C(-INF, NAN), -1),
+              (C(INF, NAN), C(INF, NAN)), (C(NAN, 0), C(NAN, 0)),
+              (C(NAN, 1), C(NAN, NAN))],
+    "log": [(C(-0.0, 0), C(-INF, PI)), (0, C(-INF, 0)), (C(1, INF), C(INF, PI / 2)),
+            (C(1, NAN), C(NAN, NAN)), (C(-INF, 1), C(INF, PI)), (C(INF, 1), INF),
+            (C(-INF, INF), C(INF, 3 * PI / 4)), (C(INF, INF), C(INF, PI / 4)),
+            (C(INF, NAN), C(INF, NAN)), (C(NAN, 1), C(NAN, NAN)),
+            (C(NAN, INF), C(INF, NAN)), (C(NAN, NAN), C(NAN, NAN))],
+    "log1p": [(C(-1, 0), C(-INF, 0)), (C(1, INF), C(INF, PI / 2)),
+              (C(1, NAN), C(NAN, NAN)), (C(-INF, 1), C(INF, PI)), (C(INF, 1), INF),
+              (C(-INF, INF), C(INF, 3 * PI / 4)), (C(INF, INF), C(INF, PI / 4)),
+              (C(INF, NAN), C(INF, NAN)), (C(NAN, 1), C(NAN, NAN)),
+              (C(NAN, INF), C(INF, NAN))],
+    "sqrt": [(0, 0), (C(-0.0, 0), 0), (C(1, INF), C(INF, INF)), (C(NAN, INF), C(INF, INF)),
+             (C(1, NAN), C(NAN, NAN)), (C(-INF, 1), C(0, INF)), (C(INF, 1), INF),
+             (C(-INF, NAN), C(NAN, INF)), (C(INF, NAN), C(INF, NAN)),
+             (C(NAN, 1), C(NAN, NAN))],
+    "sinh": [(0, 0), (C(0, INF), C(0, NAN)), (C(0, NAN), C(0, NAN)),
+             (C(1, INF), C(NAN, NAN)), (C(1, NAN), C(NAN, NAN)), (INF, INF),
+             (C(INF, 2), C(-INF, INF)), (C(INF, INF), C(INF, NAN)),
+             (C(INF, NAN), C(INF, NAN)), (C(NAN, 0), C(NAN, 0)),
+             (C(NAN, 1), C(NAN, NAN))],
+    "cosh": [(0, 1), (C(0, INF), C(NAN, 0)), (C(0, NAN), C(NAN, 0)),
+             (C(1, INF), C(NAN, NAN)), (C(1, NAN), C(NAN, NAN)), (INF, INF),
+             (C(INF, 2), C(-INF, INF)), (C(INF, INF), C(INF, NAN)),
+             (C(INF, NAN), C(INF, NAN)), (C(NAN, 0), C(NAN, 0)),
+             (C(NAN, 1), C(NAN, NAN))],
+    "tanh": [(0, 0), (C(1, INF), C(NAN, NAN)), (C(0, INF), C(0, NAN)),
+             (C(1, NAN), C(NAN, NAN)), (C(0, NAN), C(0, NAN)), (C(INF, 1), 1),
+             (C(INF, INF), 1), (C(INF, NAN), 1), (C(NAN, 0), C(NAN, 0)),
+             (C(NAN, 1), C(NAN, NAN)), (C(30, INF), C(NAN, NAN))],
+    "asinh": [(0, 0), (C(1, INF), C(INF, PI / 2)), (C(1, NAN), C(NAN, NAN)),
+              (C(INF, 1), INF), (C(INF, INF), C(INF, PI / 4)), (C(INF, NAN), C(INF, NAN)),
+              (C(NAN, 0), C(NAN, 0)), (C(NAN, 1), C(NAN, NAN)),
+              (C(NAN, INF), C(INF, NAN))],
+    "acos": [(0, C(PI / 2, -0.0)), (C(0, NAN), C(PI / 2, NAN)), (C(1, INF), C(PI / 2, -INF)),
+             (C(1, NAN), C(NAN, NAN)), (C(-INF, 1), C(PI, -INF)), (C(INF, 1), C(0, -INF)),
+             (C(-INF, INF), C(3 * PI / 4, -INF)), (C(INF, INF), C(PI / 4, -INF)),
+             (C(INF, NAN), C(NAN, INF)), (C(NAN, 1), C(NAN, NAN)),
+             (C(NAN, INF), C(NAN, -INF))],
+    "acosh": [(0, C(0, PI / 2)), (C(1, INF), C(INF, PI / 2)), (C(0, NAN), C(NAN, PI / 2)),
+              (C(1, NAN), C(NAN, NAN)), (C(-INF, 1), C(INF, PI)), (C(INF, 1), INF),
+              (C(-INF, INF), C(INF, 3 * PI / 4)), (C(INF, INF), C(INF, PI / 4)),
+              (C(INF, NAN), C(INF, NAN)), (C(NAN, 1), C(NAN, NAN)),
+              (C(NAN, INF), C(INF, NAN))],
+    "atanh": [(0, 0), (C(0, NAN), C(0, NAN)), (1, INF), (C(1, INF), C(0, PI / 2)),
+              (C(1, NAN), C(NAN, NAN)), (C(INF, 1), C(0, PI / 2)),
+              (C(INF, INF), C(0, PI / 2)), (C(INF, NAN), C(0, NAN)),
+              (C(NAN, 1), C(NAN, NAN)), (C(NAN, INF), C(0, PI / 2))],
+    "abs": [(C(INF, NAN), INF), (C(NAN, -INF), INF), (C(1, NAN), NAN), (C(-0.0, -0.0), 0)],
+    "sign": [(0, 0), (C(NAN, 1), C(NAN, NAN)), (C(3, -4), C(0.6, -0.8))],
+}
+OPEN = {("exp", -INF), ("expm1", -INF), ("sinh", INF), ("sinh", 0), ("cosh", 0), ("cosh", NAN), ("tanh", INF),
+        ("acos", INF), ("acosh", 0), ("asinh", NAN), ("atanh", NAN), ("sqrt", -INF), ("exp", INF), ("expm1", INF),
+        ("cosh", INF)}
+"""Where the standard leaves the sign of a part open, by the real part of z."""
+
+
+@pytest.mark.parametrize("kind", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", TABLES)
+def test_special_values_are_the_standard_s(name: str, kind: str) -> None:
+    """At z, and by symmetry at conj(z): f(conj(z)) = conj(f(z))."""
+    z, want = (np.array(column, "c16") for column in zip(*TABLES[name]))
+    for backend in ("cpu", "reference"):
+        f = st.compile(getattr(st, name), backend=backend)
+        both = f(st.tensor(np.concatenate([z, z.conj()]).astype(kind)))
+        for got, expected in zip(np.split(both.numpy(), 2), (want, want.conj())):
+            for at, a, b in zip(z, np.atleast_1d(got), np.asarray(expected, "c16")):
+                for p, q in ((a.real, b.real), (a.imag, b.imag)):
+                    assert np.isclose(abs(p), abs(q), rtol=1e-6, atol=0, equal_nan=True), (backend, at, a, b)
+                    is_open = any(name == f and str(at.real) == str(float(r)) for f, r in OPEN) or np.isnan(q)
+                    assert is_open or np.signbit(p) == np.signbit(q) or not np.iscomplexobj(got), (backend, at, a, b)
+
+
+# Gradients as PyTorch's
+
+LOSSES: dict[str, Any] = {
+    "abs":     lambda f, z, w: f.abs(z * w).sum(),
+    "angle":   lambda f, z, w: (f.angle(z) * f.abs(w)).sum(),
+    "real":    lambda f, z, w: f.real(z * z * w).sum(),
+    "conj":    lambda f, z, w: f.imag(f.conj(z) * w / z).sum(),
+    "exp":     lambda f, z, w: f.abs(f.exp(z) - f.sin(w)).sum(),
+    "log":     lambda f, z, w: f.real(f.log(z) * f.sqrt(w)).sum(),
+    "tanh":    lambda f, z, w: f.imag(f.tanh(z) + f.tan(w)).sum(),
+    "inverse": lambda f, z, w: f.real(f.asinh(z) * f.acos(w) + f.atan(z)).sum(),
+    "power":   lambda f, z, w: f.abs(z ** w).sum(),
+    "matmul":  lambda f, z, w: f.abs(z.reshape(2, 2) @ w.reshape(2, 2)).sum(),
+    "sign":    lambda f, z, w: f.real(f.sgn(z) * w if hasattr(f, "sgn") else f.sign(z) * w).sum(),
+    "prod":    lambda f, z, w: f.imag(f.prod(z) * f.sum(w)),
+}
+W = np.array([0.5 - 1j, 2 + 0.25j, 1j, -1.5 + 1j])
+
+
+def asked_of_torch(torch: Any, loss: Any) -> list[Any]:
+    """Gradients in z and w, and of the size of the first in z again."""
+    z, w = (torch.tensor(a.astype("c16"), requires_grad=True) for a in (Z, W))
+    first = torch.autograd.grad(loss(torch, z, w), (z, w), create_graph=True)
+    second = torch.autograd.grad((torch.abs(first[0]) ** 2).sum(), z, allow_unused=True)[0]
+    return [*(g.detach().resolve_conj().numpy() for g in first),
+            np.zeros(4, "c16") if second is None else second.resolve_conj().numpy()]
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_gradients_are_pytorch_s(name: str) -> None:
+    """Of first and second order, imperatively and compiled."""
+    loss = LOSSES[name]
+    want = torch_gives(f"gradient_complex_{name}", lambda torch: asked_of_torch(torch, loss))
+    first = st.grad(lambda z, w: loss(st, z, w), argnums=(0, 1))
+    second = st.grad(lambda z, w: (st.abs(first(z, w)[0]) ** 2).sum())
+    z, w = st.tensor(Z.astype("c16")), st.tensor(W)
+    for f in (first, st.compile(first)):
+        for g, expected in zip(f(z, w), want[:2], strict=True):
+            np.testing.assert_allclose(g.numpy(), expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(st.compile(second)(z, w).numpy(), want[2], rtol=1e-9, atol=1e-12)
+
+
+def test_forward_mode_is_the_change() -> None:
+    """The change of a real result is the real part of the conjugate gradient times that of its argument."""
+    z, dz = st.tensor(Z.astype("c16")), st.tensor(W)
+    f = lambda z: st.abs(st.exp(z) * z.conj()).sum()
+    change = st.jvp(f, (z,), (dz,))[1]
+    np.testing.assert_allclose(float(change), float((st.grad(f)(z).conj() * dz).real.sum()), rtol=1e-12)
+
+
+def test_descent_along_the_gradient_finds_the_least() -> None:
+    z = st.tensor([3 + 4j, -1j], requires_grad=True)
+    step = st.optim.SGD([z], lr=0.25)
+    for _ in range(40):
+        step.zero_grad()
+        (st.abs(z - (1 - 2j)) ** 2).sum().backward()
+        step.step()
+    np.testing.assert_allclose(z.numpy(), 1 - 2j, rtol=1e-5)
+
+
+# Every style
+
+def fused(z: Any, w: Any) -> Any:
+    """Elementwise functions, sums and products of complex numbers, and parts of them."""
+    y = st.exp(z * 1j) * w + st.conj(z) / 2
+    return y, st.abs(y).sum(axis=0), (y @ w.mT).real, st.where(st.abs(y) > 1, y, 0), y.mean(axis=1)
+
+
+@pytest.mark.parametrize("kind", ["complex64", "complex128"])
+def test_styles_agree(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    z, w = ((rng.normal(size=(5, 7)) + 1j * rng.normal(size=(5, 7))).astype(kind) for _ in range(2))
+    law = st.compile(fused, backend="reference")(z, w)
+    a, b = (st.placeholder((5, 7), kind) for _ in range(2))
+    for made in (fused(st.tensor(z), st.tensor(w)), st.compile(fused)(z, w), st.function([a, b], fused(a, b))(z, w)):
+        for y, want in zip(made, law, strict=True):
+            assert y.dtype == want.dtype
+            np.testing.assert_allclose(y.numpy(), want.numpy(), rtol=3e-5, atol=3e-5 if kind == "complex64" else 1e-12)
+
+
+def test_sizes_stay_open() -> None:
+    f = st.compile(lambda z: (z * z.conj() + st.sqrt(z)).sum(axis=0) + st.concatenate([z, z])[-1],
+                   dims={"z": {0: "n"}})
+    for n in (1, 2, 3, 17, 100):
+        z = (np.arange(n * 3).reshape(n, 3) * (1 + 0.5j)).astype("c8")
+        np.testing.assert_allclose(f(z).numpy(), (z * z.conj() + np.sqrt(z)).sum(0) + z[-1], rtol=1e-4)
+
+
+def test_loops_carry_and_stack_them() -> None:
+    z = st.tensor(Z)
+    total, sums = st.scan(lambda c, x: (c * x, c + x.real), st.tensor(1j), z)
+    np.testing.assert_allclose(complex(total), 1j * np.prod(Z), rtol=1e-5)
+    np.testing.assert_allclose(sums.numpy(), np.cumprod(np.r_[1j, Z[:-1]]) + Z.real, rtol=1e-5)
+    g = st.grad(lambda z: st.abs(st.scan(lambda c, x: (c * x, c), st.tensor(1j), z)[0]))(z)
+    np.testing.assert_allclose(g.numpy(), np.abs(np.prod(Z)) / np.abs(Z) * Z / np.abs(Z), rtol=1e-5)
+
+
+def test_they_are_saved_drawn_and_moved(tmp_path: Any) -> None:
+    state = {"c8": st.tensor(Z), "c16": st.tensor(Z.astype("c16"))}
+    st.save(state, tmp_path / "z.safetensors")
+    for name, x in st.load(tmp_path / "z.safetensors").items():
+        assert x.dtype == state[name].dtype and x.tolist() == state[name].tolist()
+    st.manual_seed(0)
+    x = st.randn(20000, dtype="complex64")
+    assert x.dtype == "complex64" and abs(float((st.abs(x) ** 2).mean()) - 1) < 0.05
+    assert abs(float(x.real.var()) - 0.5) < 0.05 and st.rand(3, dtype="complex128").dtype == "complex128"
+    away = st.tensor(Z, device="cpu:1")
+    np.testing.assert_allclose((away * away).numpy(), Z * Z, rtol=1e-6)
+
+
+def test_the_mandelbrot_set_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(Path(__file__).parents[2] / "docs" / "mandelbrot.py"), run_name="__main__")
+    rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == 28 and rows == rows[::-1] and sum(row.count("@") for row in rows) > 250

@@ -23,8 +23,14 @@ class Blocks(Elements):
         """The steps of a block, for the values that its loop variables have here."""
         before, self.places = self.places, dict(self.places)
         self.advance(block)
+        twins = self.twins(block)
         for step in block:
-            self.step(step)
+            if step in twins.values():
+                continue    # its gaps are filled by one that comes later
+            if isinstance(step, Store) and step in twins:
+                self.store_both(twins[step], step)
+            else:
+                self.step(step)
         self.places = before
 
     def step(self, step: Step) -> None:

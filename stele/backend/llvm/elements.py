@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 
 from llvmlite import ir
 
@@ -226,6 +227,29 @@ class Elements:
                 self.memory.store_lanes(place, mask, value, step in self.streams)
             else:
                 self.memory.scatter(address, self.s.splat(self.lane_offsets(rest, stride, u)).value, mask, value)
+
+
+    def twins(self, block: Block) -> dict[Store, Store]:
+        """Stores of lanes two elements apart, each by the one that fills the gaps, which comes later."""
+        found: dict[Store, Store] = {}
+        stores = [s for s in block if isinstance(s, Store) and coefficient(s.offset, self.lanes.name) == 2]
+        for first, then in pairwise(stores):
+            if first.value is then.value and then.offset - first.offset == 1 and first not in found:
+                found[then] = first
+        return found
+
+    def store_both(self, first: Store, then: Store) -> None:
+        """Two elements that lie side by side, of each lane."""
+        (address, _), lanes, dtype = self.places[first], self.s.lanes, first.value.dtype
+        evens, odds = (self.spread(self.values[s.x], len(self.lanes.masks)) for s in (first, then))
+        for u, mask in enumerate(self.lanes.masks):
+            x, z = (self.s.splat(self.s.cast(part[u], dtype)).value for part in (evens, odds))
+            for half in (0, 1):
+                at = [half * lanes // 2 + k // 2 for k in range(lanes)]
+                value = self.memory.picked(x, z, [lane + lanes * (k % 2) for k, lane in enumerate(at)])
+                inside = None if mask is None else self.memory.picked(mask, mask, at)
+                place = self.memory.offset(address, i64((2 * u + half) * lanes), dtype)
+                self.memory.store_lanes(place, inside, self.s.element(value, dtype))
 
 
 def zero_like(s: LLVMScalars, x: Scalar) -> Scalar:

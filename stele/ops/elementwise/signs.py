@@ -116,7 +116,7 @@ class Fmod(Binary):
 class Exponent(FloatUnary):
     """The whole number e for which x is m * 2**e with 1/2 <= |m| < 1, as int32; 0 of zeros, infinities and NaN."""
 
-    def type(self, *x: Type) -> Type: return x[0].with_dtype(int32)
+    def type(self, *x: Type) -> Type: return super().type(*x).with_dtype(int32)
     def reference(self, *x: Array) -> Array: return np.frexp(x[0].astype(np.float64))[1] * np.isfinite(x[0])
 
     def scalar(self, s: Scalars[S], *x: S) -> S:

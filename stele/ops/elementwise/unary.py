@@ -426,7 +426,7 @@ class Test(FloatUnary):
     """One float operand, a bool result."""
 
     def type(self, *x: Type) -> Type:
-        return x[0].with_dtype(bool_)
+        return super().type(*x).with_dtype(bool_)
 
 
 class IsNan(Test):
