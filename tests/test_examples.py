@@ -21,7 +21,8 @@ from stele.arrays.spellings import METHODS
 from stele.ir.types import DType
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = sorted(m.name for m in pkgutil.walk_packages(st.__path__, "stele."))
+MODULES = sorted(m.name for m in pkgutil.walk_packages(st.__path__, "stele.")
+                 if not m.name.startswith("stele.interop."))     # which need the libraries that they are about
 
 
 # What examples may name beside what they make; parameters whose name says all; classes that st makes in another way.

@@ -171,9 +171,9 @@ TEACHING: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "None to a layer": (lambda: nn.Flatten()(None), ["Flatten", "None", "return nothing"]),
     "to a device": (lambda: x24.to("cuda"), ["'cuda'", "CPU", "Leave .to(...) out"]),
     "model to a device": (lambda: linear.to("cuda:0"), ["'cuda:0'", "CPU", "Leave .to(...) out"]),
-    "np.exp": (traced(lambda x: np.exp(x)), ["NumPy", "depends on 'x'", "st.exp(x)"]),
-    "np.sum": (traced(lambda x: np.sum(x), 2), ["np.sum", "depends on 'x'", "x.sum(...)"]),
-    "np.stack": (traced(lambda x: np.stack([x, x]), 2), ["np.stack", "depends on 'x'", "functions of st"]),
+    "np.asarray": (traced(lambda x: np.asarray(x)), ["NumPy", "depends on 'x'", "st.exp(x)"]),
+    "np.array_equal": (traced(lambda x: np.array_equal(x, x), 2), ["NumPy", "depends on 'x'", "functions of st"]),
+    "np.gcd": (traced(lambda x: np.gcd(x, x)), ["np.gcd has no counterpart", "np.gcd(x.numpy(), ...)"]),
     "float of many": (lambda: float(x24), ["float(x)", "one element", "(2, 4)", "x.mean()"]),
     "float": (traced(lambda x: float(x)), ["float(x)", "depends on 'x'", "Keep it a tensor"]),
     "int": (traced(lambda x: int(x)), ["int(x)", "depends on 'x'", "x.astype('int64')"]),
@@ -232,7 +232,7 @@ def test_memory_that_is_exhausted_is_a_memory_error() -> None:
 
 def test_functions_of_numpy_take_tensors(capsys: pytest.CaptureFixture[str]) -> None:
     x = st.tensor([[1.0, 2.0], [3.0, 4.0]])
-    np.testing.assert_array_equal(np.exp(x), np.exp(x.numpy()))
+    np.testing.assert_allclose(np.exp(x), np.exp(x.numpy()), rtol=1e-6)
     assert np.sum(x) == 10 and np.mean(x, axis=0).tolist() == [2, 3]
     np.testing.assert_array_equal(np.stack([x, x]), np.stack([x.numpy()] * 2))
     np.testing.assert_array_equal(np.where(x > 2, x, 0), [[0, 0], [3, 4]])

@@ -86,8 +86,9 @@ def counterpart(f: Any, name: str) -> Callable[..., Any]:
         own = name if name in SAME else OTHER.get(name, "")
         own = own if own in room.__all__ else ""
     if not own:
-        raise ArgumentError(f"{where or 'numpy'}.{name} has no counterpart on tensors",
-                            hint=f"Write {where or 'np'}.{name}(x.numpy(), ...) to leave the program.")
+        called = f"{where or 'numpy'}.{name}".replace("numpy.", "np.", 1)
+        raise ArgumentError(f"{called} has no counterpart on tensors",
+                            hint=f"Write {called}(x.numpy(), ...) to leave the program.")
     return getattr(room, own)
 
 

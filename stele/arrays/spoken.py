@@ -53,7 +53,7 @@ def signature(f: Callable[..., Any]) -> inspect.Signature:
 
     >>> from stele.ops import statistics
     >>> signature(statistics.argmax)
-    <Signature (x: TensorLike, axis: int | None = None) -> Tensor>
+    <Signature (x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor>
     """
     parameters = own(f).parameters.values()
     placed = all(p.kind is not p.VAR_POSITIONAL for p in parameters)

@@ -234,7 +234,7 @@ def test_functions_without_a_counterpart_say_so() -> None:
                  lambda: np.add.at(x, [0], 1), lambda: np.linalg.nothing_of_this_name):
         with pytest.raises((TypeError, AttributeError)):
             call()
-    with pytest.raises(ArgumentError, match=r"numpy\.gcd has no counterpart.*x\.numpy\(\)"):
+    with pytest.raises(ArgumentError, match=r"np\.gcd has no counterpart.*x\.numpy\(\)"):
         np.gcd(x, x)
     with pytest.raises(ArgumentError, match=r"np\.subtract\.accumulate has no counterpart"):
         np.subtract.accumulate(x)
