@@ -1,6 +1,6 @@
 """Writes what type checkers and editors read of the modules whose functions are made of functions of values.
 
-    python tools/make_stubs.py      # writes stele/arrays/functions.pyi, linalg.pyi, fft.pyi and arrays/tensor.pyi in stele
+    python tools/make_stubs.py      # writes the .pyi beside the modules below
 
 What a `def` says is copied; what `lift` makes says its signature itself. A test holds the files current.
 """

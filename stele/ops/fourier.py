@@ -231,9 +231,9 @@ def irfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backwa
     ([1.0, 0.0, -1.0, 0.0], [1.0, 1.0, 1.0])
     """
     m = x.shape[axis_of(axis, x.ndim)]
-    n = (m - 1) * 2 if n is None else positive(n, "n of irfft")
-    whole = last(cast(resized(x, axis, n // 2 + 1), x.dtype.complex), axis)
-    return last(Irfft(n, direction(norm, "irfft"))(whole), axis)
+    count: Dim = (m - 1) * 2 if n is None else positive(n, "n of irfft")
+    half = last(cast(resized(x, axis, count // 2 + 1), x.dtype.complex), axis)
+    return last(Irfft(count, direction(norm, "irfft"))(half), axis)
 
 
 def rfftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Value:
