@@ -13,6 +13,7 @@ from stele.ir.types import Type, axes_of, axis_of, below, float32, same, show
 from stele.ops.arguments import choice, positive
 from stele.ops.contraction import is_empty
 from stele.ops.elementwise.arithmetic import Equal, Select
+from stele.ops.elementwise.base import needs_real
 from stele.ops.elementwise.binary import logical_or
 from stele.ops.generate import iota, quantity
 from stele.ops.linear import Linear, cast, pad_axis, slice_axis, transfer
@@ -68,6 +69,7 @@ class Rfft(Fourier):
     norm: str
 
     def type(self, *x: Type) -> Type:
+        needs_real(self, x[0].dtype)
         self.check(x[0], (-1,))
         return x[0].with_dtype(x[0].dtype.complex).with_shape((*x[0].shape[:-1], x[0].shape[-1] // 2 + 1))
 
