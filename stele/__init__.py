@@ -48,7 +48,7 @@ from stele.ir.types import bool_ as bool
 from stele.pipeline import Options, get_threads, set_threads
 
 if TYPE_CHECKING:
-    from stele import data, linalg, nn, optim
+    from stele import data, fft, linalg, nn, optim
     from stele.inspect.lint.function import lint
     from stele.saving import load, save
 
@@ -56,12 +56,12 @@ __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
 
 # Loaded when they are first named: rooms of the public interface, and functions by their module.
-ROOMS = ("data", "linalg", "nn", "optim")
+ROOMS = ("data", "fft", "linalg", "nn", "optim")
 LATER = {"lint": "stele.inspect.lint.function", "load": "stele.saving", "save": "stele.saving"}
 
 __all__ = [
     "Options", "Tensor", "bernoulli", "bfloat16", "bool", "bool_", "compile", "complex64", "complex128", "data",
-    "default_generator", "device", "dropout", "enable_grad", "float16", "float32", "float64", "function",
+    "default_generator", "device", "dropout", "enable_grad", "fft", "float16", "float32", "float64", "function",
     "get_threads", "grad", "gradients", "hessian", "int8", "int16", "int32", "int64", "jvp", "linalg", "lint", "load",
     "manual_seed", "nn", "no_grad", "normal", "optim", "placeholder", "rand", "randint", "randn", "save", "scan",
     "set_threads", "tensor", "uint8", "uint16", "uint32", "uint64", "uniform", "value_and_grad", "vjp",

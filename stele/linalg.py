@@ -9,6 +9,7 @@ from stele.arrays.tensor import lift
 from stele.ops import contraction, linalg, linear, norms, products
 from stele.ops.linalg import (
     EighResult,
+    EigResult,
     LstsqResult,
     LUFactorResult,
     LUResult,
@@ -18,11 +19,11 @@ from stele.ops.linalg import (
 )
 
 __all__ = [
-    "EighResult", "LUFactorResult", "LUResult", "LstsqResult", "QRResult", "SVDResult", "SlogdetResult", "cho_solve",
-    "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "expm", "householder_product", "inv", "kron",
-    "lstsq", "lu", "lu_factor", "lu_solve", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose",
-    "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals", "tensordot",
-    "trace", "vecdot", "vector_norm",
+    "EigResult", "EighResult", "LUFactorResult", "LUResult", "LstsqResult", "QRResult", "SVDResult",
+    "SlogdetResult", "cho_solve", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals",
+    "eigvalsh", "expm", "householder_product", "inv", "kron", "lstsq", "lu", "lu_factor", "lu_solve", "matmul",
+    "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr",
+    "slogdet", "solve", "solve_triangular", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]
 
 # fmt: off
@@ -31,6 +32,7 @@ solve, solve_triangular          = lift(linalg.solve), lift(linalg.solve_triangu
 inv, det, slogdet                = lift(linalg.inv), lift(linalg.det), lift(linalg.slogdet)
 qr, lu                           = lift(linalg.qr), lift(linalg.lu)
 lu_factor, lu_solve              = lift(linalg.lu_factor), lift(linalg.lu_solve)
+eig, eigvals                     = lift(linalg.eig), lift(linalg.eigvals)
 eigh, eigvalsh                   = lift(linalg.eigh), lift(linalg.eigvalsh)
 svd, svdvals                     = lift(linalg.svd), lift(linalg.svdvals)
 pinv, matrix_rank, lstsq         = lift(linalg.pinv), lift(linalg.matrix_rank), lift(linalg.lstsq)

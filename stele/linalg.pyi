@@ -5,19 +5,20 @@ from stele.arrays.tensor import DTypeLike
 from stele.arrays.tensor import Tensor
 from stele.arrays.tensor import TensorLike
 from typing import Any
-from stele.ops.linalg import EighResult, LstsqResult, LUFactorResult, LUResult, QRResult, SlogdetResult, SVDResult
+from stele.ops.linalg import EighResult, EigResult, LstsqResult, LUFactorResult, LUResult, QRResult, SlogdetResult, SVDResult
 
-__all__ = ['EighResult', 'LUFactorResult', 'LUResult', 'LstsqResult', 'QRResult', 'SVDResult', 'SlogdetResult',
-    'cho_solve', 'cholesky', 'cond', 'cross', 'det', 'diagonal', 'eigh', 'eigvalsh', 'expm', 'householder_product',
-    'inv', 'kron', 'lstsq', 'lu', 'lu_factor', 'lu_solve', 'matmul', 'matrix_norm', 'matrix_power', 'matrix_rank',
-    'matrix_transpose', 'multi_dot', 'norm', 'outer', 'pinv', 'qr', 'slogdet', 'solve', 'solve_triangular', 'svd',
-    'svdvals', 'tensordot', 'trace', 'vecdot', 'vector_norm']
+__all__ = ['EigResult', 'EighResult', 'LUFactorResult', 'LUResult', 'LstsqResult', 'QRResult', 'SVDResult',
+    'SlogdetResult', 'cho_solve', 'cholesky', 'cond', 'cross', 'det', 'diagonal', 'eig', 'eigh', 'eigvals', 'eigvalsh',
+    'expm', 'householder_product', 'inv', 'kron', 'lstsq', 'lu', 'lu_factor', 'lu_solve', 'matmul', 'matrix_norm',
+    'matrix_power', 'matrix_rank', 'matrix_transpose', 'multi_dot', 'norm', 'outer', 'pinv', 'qr', 'slogdet', 'solve',
+    'solve_triangular', 'svd', 'svdvals', 'tensordot', 'trace', 'vecdot', 'vector_norm']
 def cholesky(x: TensorLike, upper: bool=False) -> Tensor:
     """The triangular y with y @ y.mT = x, for symmetric positive definite matrices x (..., n, n), by LAPACK.
 
     y is lower triangular, and of x the lower triangle is read; with `upper` the other ones, and y.mT @ y = x. The
-    gradient is that among symmetric matrices, a symmetric one (PyTorch's and NumPy's conventions). float64 stays, other
-    dtypes become float32; 16-bit floats raise DTypeError. Raises ShapeError unless x is square and, when run, NumPy's
+    gradient is that among symmetric matrices, a symmetric one (PyTorch's and NumPy's conventions). Of complex numbers
+    the matrices are Hermitian, and .mT is a conjugate transpose. float64 and complex dtypes stay, others become
+    float32; 16-bit floats raise DTypeError. Raises ShapeError unless x is square and, when run, NumPy's
     LinAlgError where a matrix is not positive definite.
 
     >>> x = st.tensor([[4.0, 2.0], [2.0, 5.0]])
@@ -124,6 +125,23 @@ def lu_solve(x: TensorLike, pivots: TensorLike, b: TensorLike) -> Tensor:
     >>> y = st.linalg.lu_solve(*st.linalg.lu_factor(a), b)
     >>> np.allclose(a @ y, b)
     True
+    """
+def eig(x: TensorLike) -> EigResult:
+    """`eigenvalues` (..., n) and `eigenvectors` (..., n, n), as columns, of square matrices x (..., n, n).
+
+    Both are complex, in no order; eigenvectors have length 1. Gradients of what depends on their phase mean nothing;
+    those of eigenvectors hold where eigenvalues differ. Dtypes, made complex, as in `cholesky`. Raises ShapeError
+    unless x is square and, when run, NumPy's LinAlgError for NaN and infinities.
+
+    >>> w, v = st.linalg.eig(st.tensor([[0.0, 1.0], [-1.0, 0.0]]))
+    >>> w.tolist()
+    [1j, -1j]
+    """
+def eigvals(x: TensorLike) -> Tensor:
+    """The eigenvalues (..., n), complex and in no order, of square matrices x (..., n, n); errors are those of `eig`.
+
+    >>> st.linalg.eigvals(st.tensor([[0.0, 1.0], [-1.0, 0.0]])).tolist()
+    [1j, -1j]
     """
 def eigh(x: TensorLike, UPLO: str='L') -> EighResult:
     """`eigenvalues` (..., n), ascending, and `eigenvectors` (..., n, n), as columns, of symmetric matrices (..., n, n).
@@ -252,7 +270,7 @@ def matrix_transpose(x: TensorLike) -> Tensor:
     (8, 3, 2)
     """
 def vecdot(x: TensorLike, z: TensorLike, axis: int=-1) -> Tensor:
-    """The sum of products along an axis, which both have in one size; the other axes broadcast.
+    """The sum of conj(x) * z along an axis, which both have in one size; the other axes broadcast.
 
     Dtypes meet as in `multiply`, and stay: integers wrap. Raises ShapeError where the sizes differ.
 

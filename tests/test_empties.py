@@ -20,6 +20,7 @@ from stele.ops.contraction import KIN, Conv2d, Conv2dInputGrad, Conv2dWeightGrad
 from stele.ops.control import Scan
 from stele.ops.elementwise.base import Elementwise
 from stele.ops.factors import Exchanged, Qr
+from stele.ops.fourier import Fft, Irfft, Rfft
 from stele.ops.gather import CheckCount, CheckIndex, Gather
 from stele.ops.generate import Iota
 from stele.ops.lapack import Pinv, Solve, SolveTriangular
@@ -99,10 +100,14 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
     "SolveTriangular":  [(SolveTriangular(True, False), (0, 0), (0, 3)), (SolveTriangular(False, True), (3, 3), (3, 0)),
                          (SolveTriangular(True, False), (0, 2, 2), (0, 2, 1))],
     **{name: [(ALL[name](), s) for s in ((0, 0), (0, 3, 3), (2, 0, 0))]
-       for name in ("Inv", "Det", "Cofactors", "Slogdet", "Expm", "Cholesky", "Eigh", "Eigvalsh")},
+       for name in ("Inv", "Det", "Cofactors", "Slogdet", "Expm", "Cholesky", "Eigh", "Eigvalsh", "Eig", "Eigvals")},
     **{name: [(ALL[name](*how), s) for how in ways for s in ((0, 0), (0, 3), (3, 0), (0, 3, 2), (2, 3, 0), (2, 0, 3))]
        for name, ways in (("Svdvals", [()]), ("Lu", [()]), ("Svd", [(True,), (False,)]))},
     "Qr":               [(Qr(False), s) for s in ((0, 0), (3, 0), (0, 3, 2), (2, 3, 0))] + [(Qr(True), (0, 2, 2))],
+    "Fft":              [(Fft((-1,), False, "ortho"), np.zeros((0, 3), np.complex64)),
+                         (Fft((-2, -1), True, "backward"), np.zeros((0, 3, 2), np.complex128))],
+    "Rfft":             [(Rfft("backward"), (0, 3)), (Rfft("ortho"), (2, 0, 1))],
+    "Irfft":            [(Irfft(4, "backward"), np.zeros((0, 3), np.complex64))],
     "Pinv":             [(Pinv(), s, np.float32(0)) for s in ((0, 0), (0, 3), (3, 0), (0, 3, 2), (2, 0, 3))],
     "Exchanged":        [(Exchanged(3), index(0)), (Exchanged(0), index(0)), (Exchanged(3), index(0, 2))],
     "Conv2d":           [(Conv2d(*PLAIN), x, (3, x[1], 3, 2)) for x in IMAGES] + [

@@ -34,7 +34,7 @@ NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?")
 
 def public() -> Iterator[tuple[str, Any]]:
     """What users import, with its name."""
-    for module in (st, nn, nn.init, optim, data, st.linalg):
+    for module in (st, nn, nn.init, optim, data, st.linalg, st.fft):
         for name in module.__all__:
             x = getattr(module, name)
             if callable(x) and not isinstance(x, DType):
@@ -108,7 +108,7 @@ def test_public_names_have_a_contract(name: str) -> None:
     assert not list(lacks(name, PUBLIC[name]))
 
 
-@pytest.mark.parametrize("room", [nn, nn.init, optim, data, st.linalg], ids=lambda room: room.__name__)
+@pytest.mark.parametrize("room", [nn, nn.init, optim, data, st.linalg, st.fft], ids=lambda room: room.__name__)
 def test_a_room_shows_its_public_names_and_no_others(room: ModuleType) -> None:
     assert dir(room) == sorted(room.__all__) and dir(room) == [n for n in dir(room) if hasattr(room, n)]
 

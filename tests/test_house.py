@@ -24,7 +24,7 @@ FLOORS = (
     "backend",
     "pipeline",
     "eager",
-    "arrays linalg",
+    "arrays linalg fft",
     "tracing",
     "call",
     "higher",

@@ -1,6 +1,6 @@
 """Writes what type checkers and editors read of the modules whose functions are made of functions of values.
 
-    python tools/make_stubs.py      # writes stele/arrays/functions.pyi, stele/linalg.pyi and stele/arrays/tensor.pyi
+    python tools/make_stubs.py      # writes the .pyi beside the modules below
 
 What a `def` says is copied; what `lift` makes says its signature itself. A test holds the files current.
 """
@@ -17,7 +17,7 @@ from typing import Any
 from stele.arrays.spellings import ALIASES
 
 HOUSE = Path(__file__).resolve().parents[1] / "stele"
-MODULES = ("arrays.functions", "linalg", "arrays.tensor")
+MODULES = ("arrays.functions", "linalg", "fft", "arrays.tensor")
 WIDTH = 120
 INHERITED = {"__hash__": "def __hash__(self) -> int:"}
 NEEDED = {"builtins": "import builtins", "Sequence": "from collections.abc import Sequence",

@@ -950,7 +950,7 @@ def matmul(x: TensorLike, w: TensorLike) -> Tensor:
     (8, 2, 5)
     """
 def vecdot(x: TensorLike, z: TensorLike, axis: int=-1) -> Tensor:
-    """The sum of products along an axis, which both have in one size; the other axes broadcast.
+    """The sum of conj(x) * z along an axis, which both have in one size; the other axes broadcast.
 
     Dtypes meet as in `multiply`, and stay: integers wrap. Raises ShapeError where the sizes differ.
 

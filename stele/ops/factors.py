@@ -15,8 +15,9 @@ from stele.ops.diagonals import tril, triu
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.generate import Iota
 from stele.ops.joining import concatenate
-from stele.ops.lapack import Lapack, SolveTriangular, adjoint, items, plus, squares, substituted
+from stele.ops.lapack import Lapack, Solve, SolveTriangular, adjoint, items, plus, squares, substituted
 from stele.ops.linear import broadcast, cast, expand_dims, pad_axis, slice_axis, transfer
+from stele.ops.parts import conj, imag, real
 from stele.ops.products import diagonal
 from stele.ops.shaping import needs_matrices
 from stele.ops.statistics import sum
@@ -59,7 +60,7 @@ def symmetric(x: Value) -> Value:
 
 def balanced(x: Array) -> Array:
     """The same of arrays; neither half overflows."""
-    return x / 2 + x.swapaxes(-1, -2) / 2
+    return x / 2 + np.conj(x.swapaxes(-1, -2)) / 2
 
 
 def lower_half(x: Value) -> Value:
@@ -80,17 +81,17 @@ def right(b: Value, x: Value, lower: bool = True, unit: bool = False) -> Value:
 class Factor(Lapack):
     """What has several results: those whose derivatives are asked for are there as a tuple."""
 
-    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        return self.pull(g, items(y), x[0]),
+    def pull(self, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return self.pulled(g, items(y), x[0]),
 
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Any:
-        return None if dx[0] is None else self.push(dx[0], items(y), x[0])
+        return None if dx[0] is None else self.pushed(dx[0], items(y), x[0])
 
-    def pull(self, g: Sequence[Value | None], y: tuple[Value, ...], x: Value) -> Value | None:
+    def pulled(self, g: Sequence[Value | None], y: tuple[Value, ...], x: Value) -> Value | None:
         """The cotangent of x, given those of the results."""
         raise NotImplementedError(self.name)
 
-    def push(self, t: Value, y: tuple[Value, ...], x: Value) -> tuple[Value | None, ...]:
+    def pushed(self, t: Value, y: tuple[Value, ...], x: Value) -> tuple[Value | None, ...]:
         """The tangents of the results, given that of x."""
         raise NotImplementedError(self.name)
 
@@ -111,7 +112,7 @@ class Cholesky(Lapack):
     def compute(self, *x: Array) -> Array:
         return np.linalg.cholesky(balanced(x[0]))
 
-    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+    def pull(self, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
         inner = right(lower_half(adjoint(y) @ g), y)
         return symmetric(left(adjoint(y), inner, lower=False)),
 
@@ -149,21 +150,21 @@ class Qr(Factor):
             raise GraphError(f"qr of {show(x.shape)} with mode='complete' has no derivative: the last columns of q are "
                              "any that are orthogonal to the first", hint="Write mode='reduced'.")
 
-    def pull(self, g: Sequence[Value | None], y: tuple[Value, ...], x: Value) -> Value | None:
+    def pulled(self, g: Sequence[Value | None], y: tuple[Value, ...], x: Value) -> Value | None:
         self.check(x)
         (gq, gr), (q, r) = g, y
         m = plus(None if gr is None else r @ adjoint(gr), None if gq is None else -(adjoint(gq) @ q))
         assert m is not None
-        total = plus(gq, q @ (tril(m) + adjoint(tril(m, k=-1))))
+        total = plus(gq, q @ (lower_half(m) + adjoint(lower_half(m))))
         assert total is not None
         return right(total, adjoint(r))
 
-    def push(self, t: Value, y: tuple[Value, ...], x: Value) -> tuple[Value | None, ...]:
+    def pushed(self, t: Value, y: tuple[Value, ...], x: Value) -> tuple[Value | None, ...]:
         self.check(x)
         q, r = y
         moved = right(t, r, lower=False)
         within = adjoint(q) @ moved
-        turn = tril(within, k=-1) - adjoint(tril(within, k=-1))
+        turn = lower_half(within) - adjoint(lower_half(within))
         return moved - q @ (within - turn), (within - turn) @ r
 
     @classmethod
@@ -216,14 +217,14 @@ class Lu(Factor):
             lower, upper = pad_axis(lower, y.ndim - 1, 0, m - n), slice_axis(upper, -2, 0, n)
         return lower + identity(m, y), upper
 
-    def pull(self, g: Sequence[Value | None], y: tuple[Value, ...], x: Value) -> Value | None:
+    def pulled(self, g: Sequence[Value | None], y: tuple[Value, ...], x: Value) -> Value | None:
         if g[0] is None:
             return None
         lower, upper = self.squares(y[0])
         inner = tril(adjoint(lower) @ g[0], k=-1) + triu(g[0] @ adjoint(upper))
         return exchange(y[2], x) @ right(left(adjoint(lower), inner, lower=False, unit=True), adjoint(upper))
 
-    def push(self, t: Value, y: tuple[Value, ...], x: Value) -> tuple[Value | None, ...]:
+    def pushed(self, t: Value, y: tuple[Value, ...], x: Value) -> tuple[Value | None, ...]:
         lower, upper = self.squares(y[0])
         inner = right(left(lower, adjoint(exchange(y[2], x)) @ t, unit=True), upper, lower=False)
         return lower @ tril(inner, k=-1) + triu(inner) @ upper, None, None
@@ -274,20 +275,20 @@ class Eigh(Factor):
 
     def type(self, *x: Type) -> TupleType:
         squares(self.called, x[0])
-        return TupleType((x[0].with_shape(x[0].shape[:-1]), x[0]))
+        return TupleType((x[0].with_shape(x[0].shape[:-1]).with_dtype(x[0].dtype.real), x[0]))
 
     def compute(self, *x: Array) -> tuple[Array, ...]:
         return tuple(np.linalg.eigh(balanced(x[0])))
 
-    def pull(self, g: Sequence[Value | None], y: tuple[Value, ...], x: Value) -> Value | None:
+    def pulled(self, g: Sequence[Value | None], y: tuple[Value, ...], x: Value) -> Value | None:
         (gw, gv), (w, v) = g, y
         inner = plus(None if gw is None else spread(gw), None if gv is None else gaps(w) * (adjoint(v) @ gv))
         return None if inner is None else symmetric(v @ inner @ adjoint(v))
 
-    def push(self, t: Value, y: tuple[Value, ...], x: Value) -> tuple[Value | None, ...]:
+    def pushed(self, t: Value, y: tuple[Value, ...], x: Value) -> tuple[Value | None, ...]:
         w, v = y
         inner = adjoint(v) @ symmetric(t) @ v
-        return diagonal(inner), v @ (gaps(w) * inner)
+        return real(diagonal(inner)), v @ (gaps(w) * inner)
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
@@ -301,12 +302,12 @@ class Eigvalsh(Lapack):
 
     def type(self, *x: Type) -> Type:
         squares(self.called, x[0])
-        return x[0].with_shape(x[0].shape[:-1])
+        return x[0].with_shape(x[0].shape[:-1]).with_dtype(x[0].dtype.real)
 
     def compute(self, *x: Array) -> Array:
         return np.linalg.eigvalsh(balanced(x[0]))
 
-    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+    def pull(self, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
         _, v = items(Eigh()(x[0]))
         return symmetric((v * columns(g)) @ adjoint(v)),
 
@@ -314,11 +315,74 @@ class Eigvalsh(Lapack):
         if dx[0] is None:
             return None
         _, v = items(Eigh()(x[0]))
-        return sum(v * (symmetric(dx[0]) @ v), axis=-2)
+        return real(sum(conj(v) * (symmetric(dx[0]) @ v), axis=-2))
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         return Eigh.examples.__func__(cls)      # type: ignore[attr-defined]
+
+
+class Eig(Factor):
+    """The eigenvalues of matrices, in no order, and their eigenvectors as columns: complex numbers.
+
+    Derivatives: Giles, Collected matrix derivative results, 2008, less what changes the length of eigenvectors. They
+    hold where eigenvalues differ.
+    """
+
+    is_spectral: ClassVar[bool] = True
+
+    def type(self, *x: Type) -> TupleType:
+        squares(self.called, x[0])
+        v = x[0].with_dtype(x[0].dtype.complex)
+        return TupleType((v.with_shape(v.shape[:-1]), v))
+
+    def compute(self, *x: Array) -> tuple[Array, ...]:
+        return tuple(part.astype(np.result_type(x[0], np.complex64)) for part in np.linalg.eig(x[0]))
+
+    def pulled(self, g: Sequence[Value | None], y: tuple[Value, ...], x: Value) -> Value | None:
+        (gw, gv), (w, v) = g, y
+        inner = None if gw is None else spread(gw)
+        if gv is not None:
+            along = adjoint(v) @ gv
+            inner = plus(inner, conj(gaps(w)) * (along - (adjoint(v) @ v) * columns(real(diagonal(along)))))
+        return None if inner is None else Solve()(adjoint(v), inner @ adjoint(v))
+
+    def pushed(self, t: Value, y: tuple[Value, ...], x: Value) -> tuple[Value | None, ...]:
+        w, v = y
+        inner = Solve()(v, t @ v)
+        dv = v @ (gaps(w) * inner)
+        return diagonal(inner), dv - v * columns(real(sum(conj(v) * dv, axis=-2)))
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(), (Type(float32, (3, 3)),)), (cls(), (np.array([[1, 2j, 0], [1, 1, 3], [0, 1 - 1j, -2]]),))
+
+
+class Eigvals(Lapack):
+    """The eigenvalues of matrices, in no order: complex numbers."""
+
+    is_spectral: ClassVar[bool] = True
+
+    def type(self, *x: Type) -> Type:
+        squares(self.called, x[0])
+        return x[0].with_dtype(x[0].dtype.complex).with_shape(x[0].shape[:-1])
+
+    def compute(self, *x: Array) -> Array:
+        return np.linalg.eigvals(x[0]).astype(np.result_type(x[0], np.complex64))
+
+    def pull(self, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        _, v = items(Eig()(x[0]))
+        return Solve()(adjoint(v), expand_dims(g, (g.ndim,)) * adjoint(v)),
+
+    def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
+        if dx[0] is None:
+            return None
+        _, v = items(Eig()(x[0]))
+        return diagonal(Solve()(v, dx[0] @ v))
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return Eig.examples.__func__(cls)      # type: ignore[attr-defined]
 
 
 class Svd(Factor):
@@ -335,25 +399,26 @@ class Svd(Factor):
         needs_matrices(self.called, x[0])
         *lead, m, n = x[0].shape
         k = m if below(m, n) else n
-        return TupleType((x[0].with_shape((*lead, m, m if self.full else k)), x[0].with_shape((*lead, k)),
+        s = x[0].with_shape((*lead, k)).with_dtype(x[0].dtype.real)
+        return TupleType((x[0].with_shape((*lead, m, m if self.full else k)), s,
                           x[0].with_shape((*lead, n if self.full else k, n))))
 
     def compute(self, *x: Array) -> tuple[Array, ...]:
         return tuple(np.linalg.svd(x[0], full_matrices=self.full))
 
-    def pull(self, g: Sequence[Value | None], y: tuple[Value, ...], x: Value) -> Value | None:
+    def pulled(self, g: Sequence[Value | None], y: tuple[Value, ...], x: Value) -> Value | None:
         (gu, gs, gv), (u, s, v) = g, y
         if gu is None and gv is None:
             k = s.shape[-1]
             return None if gs is None else (first(u, k) * columns(gs)) @ slice_axis(v, -2, 0, k)
-        return plus(self.pull((None, gs, None), y, x), None if gu is None else turned(gu, u, s, v),
+        return plus(self.pulled((None, gs, None), y, x), None if gu is None else turned(gu, u, s, v),
                     None if gv is None else adjoint(turned(adjoint(gv), adjoint(v), s, adjoint(u))))
 
-    def push(self, t: Value, y: tuple[Value, ...], x: Value) -> tuple[Value | None, ...]:
+    def pushed(self, t: Value, y: tuple[Value, ...], x: Value) -> tuple[Value | None, ...]:
         u, s, v = y
         k = s.shape[-1]
         inner = adjoint(first(u, k)) @ t @ adjoint(v)
-        return moved(t, u, s, v), diagonal(first(inner, k)), adjoint(moved(adjoint(t), adjoint(v), s, adjoint(u)))
+        return moved(t, u, s, v), real(diagonal(first(inner, k))), adjoint(moved(adjoint(t), adjoint(v), s, adjoint(u)))
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
@@ -371,7 +436,7 @@ def turned(g: Value, u: Value, s: Value, v: Value) -> Value:
     a, ga, b = first(u, k), first(g, k), slice_axis(v, -2, 0, k)
     within = adjoint(a) @ ga
     slope = gaps(s * s) * within
-    total = a @ ((slope + adjoint(slope)) * columns(s))
+    total = a @ ((slope + adjoint(slope)) * columns(s) + phase(within, s))
     if same(k, m):
         return total @ b
     beyond = ga - a @ within
@@ -380,12 +445,17 @@ def turned(g: Value, u: Value, s: Value, v: Value) -> Value:
     return (total + beyond * columns(reciprocals(s))) @ b
 
 
+def phase(within: Value, s: Value) -> Value | float:
+    """How columns of u and v turn together, by half of an angle each, where they are complex."""
+    return spread(imag(diagonal(within)) * reciprocals(s) * 0.5j) if within.dtype.is_complex else 0.0
+
+
 def moved(t: Value, u: Value, s: Value, v: Value) -> Value:
     """The tangent of u, given that of u @ s @ v."""
     k, m = s.shape[-1], u.shape[-2]
     a, b = first(u, k), adjoint(slice_axis(v, -2, 0, k))
     within = adjoint(a) @ t @ b
-    du = a @ (gaps(s * s) * (within * columns(s) + adjoint(within * columns(s))))
+    du = a @ (gaps(s * s) * (within * columns(s) + adjoint(within * columns(s))) + phase(within, s))
     if same(k, m):
         return du
     beyond = (t @ b) * columns(reciprocals(s))
@@ -403,12 +473,12 @@ class Svdvals(Lapack):
     def type(self, *x: Type) -> Type:
         needs_matrices(self.called, x[0])
         *lead, m, n = x[0].shape
-        return x[0].with_shape((*lead, m if below(m, n) else n))
+        return x[0].with_shape((*lead, m if below(m, n) else n)).with_dtype(x[0].dtype.real)
 
     def compute(self, *x: Array) -> Array:
         return np.linalg.svd(x[0], compute_uv=False)
 
-    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+    def pull(self, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
         u, _, v = items(Svd(False)(x[0]))
         return (u * columns(g)) @ v,
 
@@ -416,11 +486,11 @@ class Svdvals(Lapack):
         if dx[0] is None:
             return None
         u, _, v = items(Svd(False)(x[0]))
-        return sum(u * (dx[0] @ adjoint(v)), axis=-2)
+        return real(sum(conj(u) * (dx[0] @ adjoint(v)), axis=-2))
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         return tuple((cls(), (Type(float32, shape),)) for shape in ((4, 2), (2, 2, 3)))
 
 
-ALL = (Cholesky, Qr, Lu, Exchanged, Eigh, Eigvalsh, Svd, Svdvals)
+ALL = (Cholesky, Qr, Lu, Exchanged, Eigh, Eigvalsh, Eig, Eigvals, Svd, Svdvals)

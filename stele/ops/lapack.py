@@ -15,6 +15,7 @@ from stele.ir.types import TupleType, Type, broadcast_shapes, float32, promote, 
 from stele.ops.contraction import matmul
 from stele.ops.diagonals import tril, triu
 from stele.ops.linear import Concatenate, along, broadcast, cast, expand_dims, slice_axis, swap_last, zeros_like
+from stele.ops.parts import conj, imag, real
 from stele.ops.shaping import needs_matrices
 from stele.ops.statistics import sum
 
@@ -23,7 +24,7 @@ ROWS = 16       # of a triangular system that are solved for one after the other
 
 
 class Lapack(Op):
-    """An op on the last two axes of its operands, stacks of matrices: of one dtype, float32 or float64."""
+    """An op on the last two axes of its operands, stacks of matrices of real or complex floats, single or double."""
 
     refusal: ClassVar[str] = "which it does not converge for"
     """Why there may be no result, if all numbers are finite."""
@@ -39,7 +40,7 @@ class Lapack(Op):
         x = super().prepare(*args)
         dtype = reduce(promote, (v.dtype for v in x))
         if dtype.bits == 16 and dtype.is_float:
-            raise DTypeError(f"{self.called} needs float32 or float64, got {dtype}",
+            raise DTypeError(f"{self.called} needs float32, float64 or complex numbers, got {dtype}",
                              hint="Sixteen bits are too few to take a matrix apart: write x.astype('float32').")
         return tuple(cast(v, dtype if dtype.is_float else float32) for v in x)
 
@@ -53,6 +54,16 @@ class Lapack(Op):
 
     def compute(self, *x: Array) -> Any:
         """The result of arrays, or NumPy's LinAlgError where there is none."""
+        raise NotImplementedError(self.name)
+
+    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        """By `pull`; rules beside the ops know no conjugates (`transform/autodiff.py`), matrices are full of them."""
+        turned = [None if p is None else conj(p) for p in g] if isinstance(y.type, TupleType) else conj(g)
+        return tuple(None if v is None else conj(v) if a.dtype.is_complex else real(v)
+                     for v, a in zip(self.pull(turned, y, *x), x))
+
+    def pull(self, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        """What the operands move by where the results are to move by g: the adjoint of the derivative."""
         raise NotImplementedError(self.name)
 
     def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
@@ -74,8 +85,8 @@ def items(y: Value) -> tuple[Value, ...]:
 
 
 def adjoint(x: Value) -> Value:
-    """The transpose of each matrix of a stack."""
-    return swap_last(x)
+    """The conjugate transpose of each matrix of a stack."""
+    return conj(swap_last(x))
 
 
 def matrix_of(g: Value) -> Value:
@@ -118,7 +129,7 @@ class System(Lapack):
         """What is read of matrices."""
         return x
 
-    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+    def pull(self, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
         back = self.adjoint()(adjoint(x[0]), g)
         return self.part(-matmul(back, adjoint(y))), back
 
@@ -202,7 +213,7 @@ class Inv(Lapack):
     def compute(self, *x: Array) -> Array:
         return np.linalg.inv(x[0])
 
-    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+    def pull(self, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return -(adjoint(y) @ g @ adjoint(y)),
 
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
@@ -223,8 +234,8 @@ class Det(Lapack):
     def compute(self, *x: Array) -> Array:
         return np.asarray(np.linalg.det(x[0]))
 
-    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        return matrix_of(g) * Cofactors()(x[0]),
+    def pull(self, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return matrix_of(g) * conj(Cofactors()(x[0])),
 
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
         return None if dx[0] is None else inner(dx[0], Cofactors()(x[0]))
@@ -255,18 +266,18 @@ class Cofactors(Lapack):
             u, s, v = np.linalg.svd(a[is_singular])
             others = np.stack([np.delete(s, k, -1).prod(-1) for k in range(s.shape[-1])], -1)
             turn = np.linalg.det(u) * np.linalg.det(v)
-            y[is_singular] = (u * others[:, None, :]) @ v * turn[:, None, None]
+            y[is_singular] = (np.conj(u) * others[:, None, :]) @ np.conj(v) * turn[:, None, None]
         return y
 
-    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+    def pull(self, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
         t = adjoint(Inv()(x[0]))
-        return matrix_of(inner(g, y)) * t - t @ adjoint(g) @ y,
+        return matrix_of(inner(g, conj(y))) * t - t @ swap_last(g) @ conj(y),
 
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
         if dx[0] is None:
             return None
-        t = adjoint(Inv()(x[0]))
-        return matrix_of(inner(dx[0], t)) * y - y @ adjoint(dx[0]) @ t
+        t = swap_last(Inv()(x[0]))
+        return matrix_of(inner(dx[0], t)) * y - y @ swap_last(dx[0]) @ t
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
@@ -278,16 +289,23 @@ class Slogdet(Lapack):
 
     def type(self, *x: Type) -> TupleType:
         squares(self.called, x[0])
-        return TupleType((x[0].with_shape(x[0].shape[:-2]),) * 2)
+        sign = x[0].with_shape(x[0].shape[:-2])
+        return TupleType((sign, sign.with_dtype(sign.dtype.real)))
 
     def compute(self, *x: Array) -> tuple[Array, ...]:
         return tuple(np.linalg.slogdet(x[0]))
 
-    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        return None if g[1] is None else matrix_of(g[1]) * adjoint(Inv()(x[0])),
+    def pull(self, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        sign, _ = items(y)
+        turn = None if g[0] is None or not sign.dtype.is_complex else imag(sign * conj(g[0])) * -1j
+        total = plus(g[1], turn)
+        return None if total is None else matrix_of(total) * adjoint(Inv()(x[0])),
 
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Any:
-        return None if dx[0] is None else (None, inner(dx[0], adjoint(Inv()(x[0]))))
+        if dx[0] is None:
+            return None
+        (sign, _), t = items(y), inner(dx[0], swap_last(Inv()(x[0])))
+        return sign * (imag(t) * 1j) if sign.dtype.is_complex else None, real(t)
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
@@ -304,9 +322,9 @@ class Pinv(Lapack):
     is_spectral: ClassVar[bool] = True
 
     def prepare(self, *args: Any) -> tuple[Value, ...]:
-        x, rtol = super().prepare(*args)
+        (x,), rtol = super().prepare(args[0]), args[1]
         needs_matrices(self.called, x)
-        return x, broadcast(rtol, x.shape[:-2])
+        return x, broadcast(cast(rtol, x.dtype.real), x.shape[:-2])
 
     def type(self, *x: Type) -> Type:
         return x[0].with_shape((*x[0].shape[:-2], x[0].shape[-1], x[0].shape[-2]))
@@ -314,7 +332,7 @@ class Pinv(Lapack):
     def compute(self, *x: Array) -> Array:
         return np.linalg.pinv(x[0], rtol=x[1])
 
-    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+    def pull(self, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
         a, h = x[0], adjoint(g)
         over, under = y @ adjoint(y), adjoint(y) @ y
         return (h - a @ (y @ h)) @ over + under @ (h - (h @ y) @ a) - adjoint(y) @ g @ adjoint(y), None
@@ -339,7 +357,7 @@ REACH = 5.371920351148152
 
 
 class Expm(Lapack):
-    """The exponentials of square matrices, computed in float64.
+    """The exponentials of square matrices, computed in double precision.
 
     The derivative in a direction e is the corner of exp of [[x, e], [0, x]] (Higham, Functions of matrices, 2008,
     theorem 3.6), and its transpose that of the transposed matrix.
@@ -350,10 +368,10 @@ class Expm(Lapack):
         return x[0]
 
     def compute(self, *x: Array) -> Array:
-        a = x[0].astype(np.float64)
+        a = x[0].astype(np.result_type(x[0], np.float64))
         size = np.abs(a).sum(-2).max(-1, initial=0) / REACH
         halvings = np.ceil(np.log2(np.where(np.isfinite(size) & (size > 1), size, 1))).astype(int)[..., None, None]
-        a = np.ldexp(a, -halvings)
+        a = a * np.ldexp(1.0, -halvings)
         power, even, odd = np.eye(a.shape[-1]), np.zeros_like(a), np.zeros_like(a)
         for k in range(0, 14, 2):
             even, odd = even + PADE[k] * power, odd + PADE[k + 1] * power
@@ -370,7 +388,7 @@ class Expm(Lapack):
         rows = Concatenate(x.ndim - 1)(x, e), Concatenate(x.ndim - 1)(zeros_like(x), x)
         return slice_axis(slice_axis(self(Concatenate(x.ndim - 2)(*rows)), -2, 0, n), -1, n, n)
 
-    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+    def pull(self, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
         return self.corner(adjoint(x[0]), g),
 
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:

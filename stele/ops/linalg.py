@@ -15,10 +15,12 @@ from stele.ops.contraction import matmul
 from stele.ops.diagonals import tril, triu
 from stele.ops.elementwise.arithmetic import Maximum
 from stele.ops.elementwise.base import Operand
-from stele.ops.elementwise.unary import square, stop_gradient
+from stele.ops.elementwise.unary import stop_gradient
 from stele.ops.factors import (
     Cholesky,
+    Eig,
     Eigh,
+    Eigvals,
     Eigvalsh,
     Exchanged,
     Lu,
@@ -33,6 +35,7 @@ from stele.ops.generate import quantity
 from stele.ops.joining import concatenate
 from stele.ops.lapack import Det, Expm, Inv, Pinv, Slogdet, Solve, SolveTriangular, adjoint, items, squares
 from stele.ops.linear import broadcast, cast, expand_dims, reshape, slice_axis
+from stele.ops.norms import squared
 from stele.ops.shaping import needs_matrices
 from stele.ops.statistics import max as largest
 from stele.ops.statistics import sum
@@ -58,6 +61,13 @@ class LUFactorResult(NamedTuple):
 
     LU: Any
     pivots: Any
+
+
+class EigResult(NamedTuple):
+    """x @ eigenvectors = eigenvectors * eigenvalues[..., None, :]."""
+
+    eigenvalues: Any
+    eigenvectors: Any
 
 
 class EighResult(NamedTuple):
@@ -95,8 +105,9 @@ def cholesky(x: Value, *, upper: bool = False) -> Value:
     """The triangular y with y @ y.mT = x, for symmetric positive definite matrices x (..., n, n), by LAPACK.
 
     y is lower triangular, and of x the lower triangle is read; with `upper` the other ones, and y.mT @ y = x. The
-    gradient is that among symmetric matrices, a symmetric one (PyTorch's and NumPy's conventions). float64 stays, other
-    dtypes become float32; 16-bit floats raise DTypeError. Raises ShapeError unless x is square and, when run, NumPy's
+    gradient is that among symmetric matrices, a symmetric one (PyTorch's and NumPy's conventions). Of complex numbers
+    the matrices are Hermitian, and .mT is a conjugate transpose. float64 and complex dtypes stay, others become
+    float32; 16-bit floats raise DTypeError. Raises ShapeError unless x is square and, when run, NumPy's
     LinAlgError where a matrix is not positive definite.
 
     >>> x = st.tensor([[4.0, 2.0], [2.0, 5.0]])
@@ -274,6 +285,29 @@ def lu_solve(x: Value, pivots: Value, b: Value) -> Value:
     return system(SolveTriangular(False, False), x, y)
 
 
+def eig(x: Value) -> EigResult:
+    """`eigenvalues` (..., n) and `eigenvectors` (..., n, n), as columns, of square matrices x (..., n, n).
+
+    Both are complex, in no order; eigenvectors have length 1. Gradients of what depends on their phase mean nothing;
+    those of eigenvectors hold where eigenvalues differ. Dtypes, made complex, as in `cholesky`. Raises ShapeError
+    unless x is square and, when run, NumPy's LinAlgError for NaN and infinities.
+
+    >>> w, v = st.linalg.eig(st.tensor([[0.0, 1.0], [-1.0, 0.0]]))
+    >>> w.tolist()
+    [1j, -1j]
+    """
+    return EigResult(*items(Eig()(x)))
+
+
+def eigvals(x: Value) -> Value:
+    """The eigenvalues (..., n), complex and in no order, of square matrices x (..., n, n); errors are those of `eig`.
+
+    >>> st.linalg.eigvals(st.tensor([[0.0, 1.0], [-1.0, 0.0]])).tolist()
+    [1j, -1j]
+    """
+    return Eigvals()(x)
+
+
 def eigh(x: Value, *, UPLO: str = "L") -> EighResult:
     """`eigenvalues` (..., n), ascending, and `eigenvectors` (..., n, n), as columns, of symmetric matrices (..., n, n).
 
@@ -333,7 +367,7 @@ def svdvals(x: Value) -> Value:
 
 def tolerance(x: Value, rtol: Operand | None) -> Value:
     """Which part of the largest singular value counts as zero: what was asked for, or what rounding makes of zeros."""
-    dtype = x.dtype if x.dtype.is_float else float32
+    dtype = x.dtype.real if x.dtype.is_float else float32
     if rtol is not None:
         return cast(rtol, dtype) if isinstance(rtol, Value) else quantity(1, dtype) * float(rtol)
     sizes = (quantity(n, dtype) for n in x.shape[-2:])
@@ -388,7 +422,7 @@ def lstsq(x: Value, b: Value, *, rtol: Operand | None = None) -> LstsqResult:
         raise ShapeError(f"lstsq needs x.shape[-2] == b.shape[-2], got {show(x.shape)} and {show(b.shape)}",
                          hint="A stack of vectors b (..., m) is one of matrices of one column: b[..., None].")
     y = pinv(x, rtol=rtol) @ b
-    return LstsqResult(y, sum(square(b - x @ y), axis=-2), matrix_rank(x, rtol=rtol), svdvals(x))
+    return LstsqResult(y, sum(squared(b - x @ y), axis=-2), matrix_rank(x, rtol=rtol), svdvals(x))
 
 
 def expm(x: Value) -> Value:

@@ -15,8 +15,9 @@ from stele.ops.elementwise.unary import absolute, square
 from stele.ops.factors import Svdvals
 from stele.ops.lapack import Inv
 from stele.ops.linear import cast, expand_dims, transpose
+from stele.ops.parts import imag, real
 from stele.ops.shaping import needs_matrices
-from stele.ops.statistics import Axes, max, min, narrowed, over, sum, widened
+from stele.ops.statistics import Axes, max, min, over, sum, widened
 
 ORDERS = {"fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf}
 
@@ -35,7 +36,12 @@ def vector_norm(x: Value, *, ord: float = 2, axis: Axes = None, keepdims: bool =
     p = number(ord, "ord of vector_norm")
     axes = over(axis, x.ndim)
     y = power_norm(widened(x), float(p), axes)
-    return narrowed(expand_dims(y, axes) if keepdims else y, x)
+    return rounded(expand_dims(y, axes) if keepdims else y, x)
+
+
+def rounded(y: Value, x: Value) -> Value:
+    """A norm of x in its dtype, if that is a float of 16 bits."""
+    return cast(y, x.dtype) if x.dtype.is_float and x.dtype.bits == 16 else y
 
 
 def power_norm(x: Value, p: float, axes: tuple[int, ...]) -> Value:
@@ -46,13 +52,18 @@ def power_norm(x: Value, p: float, axes: tuple[int, ...]) -> Value:
     if p == -math.inf:
         return min(size, axis=axes)
     if p == 0:
-        return sum(cast(NotEqual()(x, 0), x.dtype), axis=axes)
+        return sum(cast(NotEqual()(x, 0), x.dtype.real), axis=axes)
     if p == 1:
         return sum(size, axis=axes)
     if p == 2:
-        return guarded(sum(square(x), axis=axes), 0.5)
+        return guarded(sum(squared(x), axis=axes), 0.5)
     none = 0.0 if p > 0 else math.inf
     return guarded(sum(guarded(size, p, none), axis=axes), 1 / p, none)
+
+
+def squared(x: Value) -> Value:
+    """The squares of absolute values."""
+    return square(real(x)) + square(imag(x)) if x.dtype.is_complex else square(x)
 
 
 def guarded(x: Value, p: float, none: float = 0.0) -> Value:
@@ -80,7 +91,7 @@ def matrix_norm(x: Value, *, ord: Any = "fro", axis: int | Sequence[int] = (-2, 
         raise ShapeError(f"axis of matrix_norm must be a pair, of rows and of columns, got {axis}")
     pair = axes_of(both, x.ndim)
     y = pair_norm(widened(x), ord, pair)
-    return narrowed(expand_dims(y, pair) if keepdims else y, x)
+    return rounded(expand_dims(y, pair) if keepdims else y, x)
 
 
 def pair_norm(x: Value, ord: Any, pair: tuple[int, ...]) -> Value:

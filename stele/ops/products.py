@@ -14,6 +14,7 @@ from stele.ops.gather import Gather
 from stele.ops.generate import iota, quantity
 from stele.ops.joining import concatenate
 from stele.ops.linear import Slice, cast, expand_dims, reshape, slice_axis, transfer, transpose
+from stele.ops.parts import conj
 from stele.ops.shaping import needs_matrices
 from stele.ops.statistics import sum
 
@@ -53,7 +54,7 @@ def trace(x: Value, *, offset: int = 0, dtype: DType | None = None) -> Value:
 
 
 def vecdot(x: Value, z: Value, *, axis: int = -1) -> Value:
-    """The sum of products along an axis, which both have in one size; the other axes broadcast.
+    """The sum of conj(x) * z along an axis, which both have in one size; the other axes broadcast.
 
     Dtypes meet as in `multiply`, and stay: integers wrap. Raises ShapeError where the sizes differ.
 
@@ -62,7 +63,7 @@ def vecdot(x: Value, z: Value, *, axis: int = -1) -> Value:
     """
     behind = axis_of(axis, builtins.max(x.ndim, z.ndim)) - builtins.max(x.ndim, z.ndim)
     needs_axis("vecdot", x, z, behind)
-    y = x * z
+    y = conj(x) * z
     return cast(sum(y, axis=behind), y.dtype)
 
 

@@ -228,7 +228,7 @@ def subtract_negative(v: Value) -> Value | None:
 def even_of_negative(v: Value) -> Value | None:
     """abs(-x) = abs(abs(x)) = abs(x); square likewise"""
     match v:
-        case Value(Abs() | Square() as op, [Value(Neg() | Abs(), [x])]): return op(x)
+        case Value(Abs() | Square() as op, [Value(Neg() | Abs(), [x])]) if op.type(x.type) == v.type: return op(x)
     return None
 
 
