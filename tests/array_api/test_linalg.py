@@ -14,7 +14,7 @@ from stele import linalg
 from stele.errors import DTypeError, GraphError, OptionError, ShapeError
 
 Array = np.ndarray[Any, Any]
-EXTENSION = """cholesky cross det diagonal eigh eigvalsh inv matmul matrix_norm matrix_power matrix_rank
+EXTENSION = """cholesky cross det diagonal eig eigvals eigh eigvalsh inv matmul matrix_norm matrix_power matrix_rank
 matrix_transpose outer pinv qr slogdet solve svd svdvals tensordot trace vecdot vector_norm"""
 FLOATS = some.sampled_from(["float32", "float64"])
 LEADS = some.lists(some.integers(0, 3), max_size=2).map(tuple)
@@ -487,3 +487,49 @@ def test_errors_teach(call: Callable[[], Any], error: type[Exception], lesson: s
 def test_integers_are_computed_in_float32() -> None:
     assert linalg.inv(st.tensor([[2, 0], [0, 4]])).dtype == "float32"
     assert linalg.matrix_power(st.tensor([[1, 1], [1, 0]]), 10).tolist() == [[89, 55], [55, 34]]
+
+
+# Complex numbers
+
+Z = np.random.default_rng(4).normal(size=(4, 4)) + 1j * np.random.default_rng(5).normal(size=(4, 4))
+HERMITIAN = Z @ Z.conj().T + np.eye(4)
+COMPLEX: dict[str, tuple[Array, Callable[..., Any]]] = {
+    "cholesky": (HERMITIAN, lambda x: (st.abs(linalg.cholesky(x)) ** 3).sum() + linalg.cholesky(x)[2, 1].real),
+    "eigh":     (HERMITIAN, lambda x: st.abs(linalg.eigh(x).eigenvectors[0, 1]) ** 2 + (linalg.eigvalsh(x) ** 3).sum()),
+    "eig":      (Z, lambda x: (st.abs(linalg.eig(x).eigenvectors[0]) ** 2).sum() + (linalg.eigvals(x) ** 3).sum().imag),
+    "det":      (Z, lambda x: (linalg.det(x) * (1 + 2j)).real + (linalg.slogdet(x).sign * (2 - 1j)).imag),
+    "inv":      (Z, lambda x: (linalg.inv(x) ** 2).sum().real + linalg.slogdet(x).logabsdet),
+    "svd":      (Z[:, :3], lambda x: (linalg.svd(x).U[0, 0] * linalg.svd(x).Vh[0, 1]).real + linalg.svdvals(x)[1]),
+    "qr":       (Z[:, :3], lambda x: (linalg.qr(x).Q[0, 1] * linalg.qr(x).R[1, 2]).real),
+    "lu":       (Z, lambda x: (linalg.lu(x).U ** 2).sum().real + (linalg.lu(x).L ** 3).sum().imag),
+    "pinv":     (Z[:, :2], lambda x: (linalg.pinv(x) ** 2).sum().real),
+    "norms":    (Z, lambda x: linalg.vector_norm(x, ord=3) + linalg.matrix_norm(x) + linalg.cond(x)
+                 + st.vecdot(x, x * x).sum().imag + (linalg.expm(x / 4) ** 2).sum().real),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_gradients_of_complex_matrices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch's convention; both modes against differences."""
+    monkeypatch.setenv("STELE_BACKEND", "reference")
+    x, f = COMPLEX[name]
+    rng = np.random.default_rng(6)
+    v = rng.normal(size=x.shape) + 1j * rng.normal(size=x.shape)
+    v = v + v.conj().T if x is HERMITIAN else v
+    numeric = (float(f(st.tensor(x + 1e-5 * v))) - float(f(st.tensor(x - 1e-5 * v)))) / 2e-5
+    made = [float((st.grad(f)(st.tensor(x)).numpy().conj() * v).sum().real),
+            float(st.jvp(f, (st.tensor(x),), (st.tensor(v),))[1])]
+    np.testing.assert_allclose(made, numeric, rtol=1e-5, atol=1e-6 * max(1, abs(numeric)))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_matrices_come_apart(dtype: str) -> None:
+    x, h, eps = st.tensor(Z.astype(dtype)), st.tensor(HERMITIAN.astype(dtype)), 1e-4 if dtype == "complex64" else 1e-10
+    w, v = linalg.eig(x)
+    U, S, Vh = linalg.svd(x)
+    y, real = linalg.cholesky(h), "float32" if dtype == "complex64" else "float64"
+    assert w.dtype == v.dtype == U.dtype == y.dtype == dtype
+    assert S.dtype == linalg.eigvalsh(h).dtype == linalg.slogdet(x).logabsdet.dtype == linalg.norm(x).dtype == real
+    for made, law in ((x @ v, v * w[None]), (U * S @ Vh, x), (y @ y.mT.conj(), h), (linalg.inv(x) @ x, np.eye(4)),
+                      (linalg.qr(x).Q @ linalg.qr(x).R, x)):
+        np.testing.assert_allclose(made.numpy(), np.asarray(law), rtol=eps, atol=eps * 10)
