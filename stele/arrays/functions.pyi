@@ -957,7 +957,7 @@ def vecdot(x: TensorLike, z: TensorLike, axis: int=-1) -> Tensor:
     >>> st.vecdot(st.tensor([[1, 2], [3, 4]]), st.tensor([1, 10])).tolist()
     [21, 43]
     """
-def tensordot(x: TensorLike, z: TensorLike, axes: Any=2) -> Tensor:
+def tensordot(x: TensorLike, z: TensorLike, axes: int | Sequence[int | Sequence[int]]=2) -> Tensor:
     """The sum of products over `axes`: the last so many of x with the first of z, or a pair of lists of axes.
 
     The other axes of x stand first, then those of z. Dtypes meet as in `matmul`. Raises ShapeError where the axes do

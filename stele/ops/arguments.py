@@ -223,6 +223,7 @@ FORMS: dict[str, Form] = {
     "int | Sequence[int]":              axes,
     "int | Sequence[int] | None":       optional(axes),
     "Sequence[int]":                    wholes,
+    "int | Sequence[int | Sequence[int]]": untouched,
     "Axes":                             optional(axes),
     "Shape":                            shape,
     "float":                            number,

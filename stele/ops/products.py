@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import Any
 
 from stele.errors import ShapeError
 from stele.ir.graph import Value
@@ -119,7 +118,7 @@ def kron(x: Value, z: Value) -> Value:
     return reshape(rows * reshape(z, tuple(n for k in b for n in (1, k))), tuple(n * k for n, k in zip(a, b)))
 
 
-def tensordot(x: Value, z: Value, *, axes: Any = 2) -> Value:
+def tensordot(x: Value, z: Value, *, axes: int | Sequence[int | Sequence[int]] = 2) -> Value:
     """The sum of products over `axes`: the last so many of x with the first of z, or a pair of lists of axes.
 
     The other axes of x stand first, then those of z. Dtypes meet as in `matmul`. Raises ShapeError where the axes do
@@ -141,7 +140,7 @@ def tensordot(x: Value, z: Value, *, axes: Any = 2) -> Value:
     return reshape(y, (*left, *right))
 
 
-def paired(x: Value, z: Value, axes: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def paired(x: Value, z: Value, axes: int | Sequence[int | Sequence[int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The axes of each operand that a tensordot sums over."""
     if not isinstance(axes, Sequence):
         n = whole(axes, "axes of tensordot", 0, builtins.min(x.ndim, z.ndim))
