@@ -22,11 +22,13 @@ from stele.kernel.kinds import Host, Kernel
 from stele.ops.contraction import MatMul
 from stele.ops.control import scan
 from stele.ops.convolution import conv2d
+from stele.ops.cumulative import cumulative_sum
 from stele.ops.elementwise.unary import relu, tanh
 from stele.ops.functional import softmax
 from stele.ops.gather import ScatterAdd
 from stele.ops.joining import concatenate
 from stele.ops.linear import Sum
+from stele.ops.sorting import sort
 from stele.pipeline import LIBRARY, Options, Request, optimise, write
 from stele.transform.autodiff import gradients
 from tests.replay.digest import plan
@@ -81,8 +83,14 @@ def recurrence() -> tuple[list[Value], list[Value]]:
     return [xs, w], [last, dw]
 
 
+def order() -> tuple[list[Value], list[Value]]:
+    """Running totals of what is put in order."""
+    a = x("a", 6, 5)
+    return [a], [cumulative_sum(sort(a * 2), axis=1)]
+
+
 PROGRAMS: dict[str, Callable[[], tuple[list[Value], list[Value]]]] = {
-    f.__name__: f for f in (product, convolution, rows, column, scatter, library, recurrence)}
+    f.__name__: f for f in (product, convolution, rows, column, scatter, library, recurrence, order)}
 
 
 def graph_of(name: str) -> Graph:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import wraps
 from itertools import chain, repeat
 from types import EllipsisType
@@ -17,7 +18,7 @@ from stele.arrays.exchange import Exchange
 from stele.arrays.keys import is_simple, resolved
 from stele.arrays.opensize import plain
 from stele.arrays.spellings import METHODS, absent, argument
-from stele.backend.devices import Device, current, find, is_device
+from stele.backend.devices import Device, Stream, current, find, is_device
 from stele.backend.newest import Newest
 from stele.eager.backward import backward, settle
 from stele.eager.evaluate import EVALUATOR, evaluate, known
@@ -503,11 +504,14 @@ class Tensor(Exchange):
         return self if self.value.type.device == device else moved(self, device=device)
 
     def to_device(self, device: DeviceLike, *, stream: Any = None) -> Tensor:
-        """This tensor on a device, as of `to`; `stream`, the standard's, is that of the innermost `with` or none."""
-        if stream is not None:
-            with stream:
-                return self.to(find(device))
-        return self.to(find(device))
+        """This tensor on a device, as of `to`, in the order of a `stream` of that device where one is given.
+
+        Raises ArgumentError for a stream that is none.
+        """
+        if stream is not None and not isinstance(stream, Stream):
+            raise ArgumentError(f"stream of to_device must be a Stream or None, got {type(stream).__name__}")
+        with stream or nullcontext():
+            return self.to(find(device))
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if name not in METHODS]

@@ -827,7 +827,10 @@ class Tensor(Exchange):
         tensor([2., 2.], device='cpu:1')
         """
     def to_device(self, device: DeviceLike, *, stream: Any=None) -> Tensor:
-        """This tensor on a device, as of `to`; `stream`, the standard's, is that of the innermost `with` or none."""
+        """This tensor on a device, as of `to`, in the order of a `stream` of that device where one is given.
+
+        Raises ArgumentError for a stream that is none.
+        """
     def __dir__(self) -> list[str]: ...
     def __reduce__(self) -> Any: ...
     def float(self) -> Tensor:

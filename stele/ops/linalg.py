@@ -42,14 +42,22 @@ from stele.ops.statistics import sum
 
 
 class QRResult(NamedTuple):
-    """x = Q @ R."""
+    """What `qr` gives: x = Q @ R.
+
+    >>> isinstance(st.linalg.qr(st.eye(2)), st.linalg.QRResult)
+    True
+    """
 
     Q: Any
     R: Any
 
 
 class LUResult(NamedTuple):
-    """x = P @ L @ U."""
+    """What `lu` gives: x = P @ L @ U.
+
+    >>> isinstance(st.linalg.lu(st.eye(2)), st.linalg.LUResult)
+    True
+    """
 
     P: Any
     L: Any
@@ -57,28 +65,46 @@ class LUResult(NamedTuple):
 
 
 class LUFactorResult(NamedTuple):
-    """L below and U on and above the diagonal of one matrix, and the row that each row was exchanged for."""
+    """What `lu_factor` gives: L and U in one matrix, and what rows were exchanged.
+
+    LU has L below and U on and above its diagonal, `pivots` the row that each row was exchanged for.
+
+    >>> isinstance(st.linalg.lu_factor(st.eye(2)), st.linalg.LUFactorResult)
+    True
+    """
 
     LU: Any
     pivots: Any
 
 
 class EigResult(NamedTuple):
-    """x @ eigenvectors = eigenvectors * eigenvalues[..., None, :]."""
+    """What `eig` gives: x @ eigenvectors = eigenvectors * eigenvalues[..., None, :].
+
+    >>> isinstance(st.linalg.eig(st.eye(2)), st.linalg.EigResult)
+    True
+    """
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class EighResult(NamedTuple):
-    """x @ eigenvectors = eigenvectors * eigenvalues[..., None, :]."""
+    """What `eigh` gives: x @ eigenvectors = eigenvectors * eigenvalues[..., None, :].
+
+    >>> isinstance(st.linalg.eigh(st.eye(2)), st.linalg.EighResult)
+    True
+    """
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class SVDResult(NamedTuple):
-    """x = U @ diag(S) @ Vh."""
+    """What `svd` gives: x = U @ diag(S) @ Vh.
+
+    >>> isinstance(st.linalg.svd(st.eye(2)), st.linalg.SVDResult)
+    True
+    """
 
     U: Any
     S: Any
@@ -86,14 +112,24 @@ class SVDResult(NamedTuple):
 
 
 class SlogdetResult(NamedTuple):
-    """det(x) = sign * exp(logabsdet)."""
+    """What `slogdet` gives: det(x) = sign * exp(logabsdet).
+
+    >>> isinstance(st.linalg.slogdet(st.eye(2)), st.linalg.SlogdetResult)
+    True
+    """
 
     sign: Any
     logabsdet: Any
 
 
 class LstsqResult(NamedTuple):
-    """The solution, what is left over of each right side, the rank, and the singular values."""
+    """What `lstsq` gives: the solution, the rank of the matrix and its `singular_values`.
+
+    In `residuals` stands what is left over of each right side.
+
+    >>> isinstance(st.linalg.lstsq(st.eye(2), st.ones(2, 1)), st.linalg.LstsqResult)
+    True
+    """
 
     solution: Any
     residuals: Any

@@ -10,7 +10,7 @@ from stele.errors import ShapeError
 from stele.ir.graph import Array, Value, literal
 from stele.ir.types import below, float32, float64, int64, product, promote, show
 from stele.ops.along import take_along
-from stele.ops.arguments import choice
+from stele.ops.arguments import choice, refuse
 from stele.ops.contraction import matmul
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Minimum, Select
 from stele.ops.elementwise.base import Operand
@@ -110,7 +110,12 @@ def nanpercentile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = F
 
 def hundredth(q: Operand) -> Operand:
     """A hundredth of a number, or of an array; lists become arrays."""
-    return (q if isinstance(q, Value) else np.asarray(q, np.float64)) / 100
+    if isinstance(q, Value):
+        return q / 100
+    try:
+        return np.asarray(q, np.float64) / 100
+    except (TypeError, ValueError):
+        refuse("q", "a number from 0 to 100, or several", q)
 
 
 def median(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:

@@ -431,6 +431,6 @@ CONVENTIONS = {**{("logcumsumexp", k): "of elements of 10,000 float32 has no dig
                ("nn.functional.layer_norm", 2): "one element is 0 when normalised: PyTorch's is off by a rounding",
                ("special.ndtr", 2): "far on the left PyTorch's is 0, where a float32 holds the probability",
                ("linalg.svd", 200): "columns of U beyond the singular values turn with the others: PyTorch leaves them"}
-# Variants that have words, where others have none.
-LIMITED: dict[str, tuple[str, ...]] = {}    # variants of an op that have words, where others have none
+# Variants that have words: of others PyTorch differentiates matrices that are not what they say, or drops results.
+LIMITED: dict[str, tuple[str, ...]] = {"linalg.lstsq": ("",), "linalg.pinv": ("", "singular")}
 # fmt: on
