@@ -76,7 +76,8 @@ def diag_embed(x: Value, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -
     line = pad_axis(x, x.ndim - 1, high, low)       # element j of column j
     n = line.shape[-1]
     here = Equal()(Iota((n, n), 0, int64)() + offset, Iota((n, n), 1, int64)())
-    made = Select()(here, expand_dims(line, (-2,)), 0)
+    rows = expand_dims(line, (-2,))
+    made = Select()(here, rows, zeros_like(rows))
     order = list(range(x.ndim - 1))
     for axis, source in sorted([(a, x.ndim - 1), (b, x.ndim)]):
         order.insert(axis, source)

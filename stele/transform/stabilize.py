@@ -9,7 +9,7 @@ from stele.ir.graph import Graph, Value
 from stele.ir.report import Report
 from stele.ir.rewrite import rewrite, rule
 from stele.ops.composite import LogSoftmax, LogSumExp, Softmax
-from stele.ops.elementwise.arithmetic import Add, Div, Mul, Neg, Sub
+from stele.ops.elementwise.arithmetic import Add, Div, Equal, Mul, Neg, Select, Sub
 from stele.ops.elementwise.unary import (
     Cos,
     Exp,
@@ -303,15 +303,31 @@ def left_over(parts: Sequence[Value], gone: Sequence[Value], like: Value) -> Val
 
 @rule(lambda g, x: g * reciprocal(sigmoid(x)) * sigmoid(x), error=8, hard=(-1000, 1), dtypes=FLOATS)
 def reciprocal_times_itself(v: Value) -> Value | None:
-    """g * (1/y) * y = g for y never 0 that may underflow: exp, sigmoid, 1 - sigmoid, softmax"""
+    """g * (1/y) * y = g for y never 0 that may underflow: exp, sigmoid, 1 - sigmoid, softmax; NaN where y is"""
     parts = list(factors(v))
     for below in parts:
         y = inverse(below)
         if y is not None and is_positive(y):
             for other in parts:
                 if other is not below and alike(other, y):
-                    return left_over(parts, (below, other), v)
+                    left = left_over(parts, (below, other), v)
+                    return left if follows(left, y) else Select()(Equal()(other, other), left, other)
     return None
+
+
+def follows(v: Value, y: Value) -> bool:
+    """Whether v is surely NaN wherever y is: a formula of what y is a function of."""
+    while isinstance(y.op, POSITIVE) or one_minus(y) is not None:
+        y = one_minus(y) or y.args[0]
+    met, left = set[Value](), [v]
+    while left:
+        v = left.pop()
+        if v is y:
+            return True
+        if isinstance(v.op, POSITIVE | Add | Sub | Mul | Div | Neg | Reciprocal) and v not in met:
+            met.add(v)
+            left.extend(v.args)
+    return False
 
 
 @rule(lambda g, b, x: Softmax(1)(x) * (g * reciprocal(Softmax(1)(x)) - b), error=64, dtypes=WIDE)

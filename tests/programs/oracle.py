@@ -89,7 +89,7 @@ class Oracle:
         y = kind.numpy(*numbers, **attributes)
         is_lost = kind.noise in ("sum", "coarse") and overflows(kind, numbers, dtypes, attributes)
         if self.rng is not None and is_lost:
-            y = self.rng.choice([np.nan, np.inf, -np.inf, 0], np.shape(y)).astype(np.asarray(y).dtype)
+            y = self.anything(np.shape(y)).astype(np.asarray(y).dtype)
         if self.rng is not None and kind.name in ("equal", "not_equal") and dtypes[0].is_float:
             a, b = numbers
             least = smallest(dtypes[0])
@@ -147,12 +147,25 @@ class Oracle:
             size = np.maximum(size, 4 * np.max(np.abs(x), initial=0, where=np.isfinite(x)))
         return np.where(np.isfinite(x), x + size * amount, x)
 
+    def anything(self, shape: tuple[int, ...]) -> Array:
+        """What a sum may be whose terms are too large: of any kind, or of any order, since a stable sort by kinds alone
+        always begins and ends alike.
+        """
+        assert self.rng is not None
+        if self.rng.random() < 0.5:
+            return self.rng.choice([np.nan, np.inf, -np.inf, 0], shape)
+        return self.rng.standard_normal(shape) * 10 ** self.rng.uniform(-30, 30)
+
     def shifted(self, y: Array, by: Array) -> Array:
-        """Results off by up to two roundings of the given size; multiples of one where they are held."""
+        """Results off by up to two roundings of the given size; multiples of one where they are held, half of those
+        that may vanish zero.
+        """
+        assert self.rng is not None
         if not self.held:
-            return y + by * self.rng.uniform(-2, 2, np.shape(y))  # type: ignore[union-attr]
+            return y + by * self.rng.uniform(-2, 2, np.shape(y))
         by = np.where(by == 0, 1, by)
-        return by * (np.rint(y / by) + self.rng.integers(-2, 3, np.shape(y)))  # type: ignore[union-attr]
+        moved = by * (np.rint(y / by) + self.rng.integers(-2, 3, np.shape(y)))
+        return np.where((np.abs(y) < 2 * np.abs(by)) & (self.rng.random(np.shape(y)) < 0.5), 0.0, moved)
 
     def scan(self, step: Step, env: Env) -> list[Cell]:
         """The loop written out."""
