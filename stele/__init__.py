@@ -22,11 +22,7 @@ from stele.arrays.sized import *  # noqa: F403
 from stele.arrays.spellings import ALIASES, FUNCTIONS, unknown
 from stele.arrays.tensor import Tensor, tensor
 from stele.backend.devices import find as device
-from stele.call.compiled import compile
-from stele.call.symbolic import function, placeholder
 from stele.eager.handle import enable_grad, no_grad
-from stele.higher.gradient import grad, gradients, hessian, jvp, value_and_grad, vjp
-from stele.higher.scan import scan
 from stele.ir.types import (
     bfloat16,
     bool_,
@@ -45,11 +41,15 @@ from stele.ir.types import (
     uint64,
 )
 from stele.ir.types import bool_ as bool
-from stele.pipeline import Options, get_threads, set_threads
 
 if TYPE_CHECKING:
     from stele import data, fft, linalg, nn, optim
+    from stele.call.compiled import compile
+    from stele.call.symbolic import function, placeholder
+    from stele.higher.gradient import grad, gradients, hessian, jvp, value_and_grad, vjp
+    from stele.higher.scan import scan
     from stele.inspect.lint.function import lint
+    from stele.pipeline import Options, get_threads, set_threads
     from stele.saving import load, save
 
 __version__ = "0.1.0"
@@ -57,7 +57,13 @@ __array_api_version__ = "2025.12"
 
 # Loaded when they are first named: rooms of the public interface, and functions by their module.
 ROOMS = ("data", "fft", "linalg", "nn", "optim")
-LATER = {"lint": "stele.inspect.lint.function", "load": "stele.saving", "save": "stele.saving"}
+MODULES = {
+    "call.compiled": ("compile",), "call.symbolic": ("function", "placeholder"), "higher.scan": ("scan",),
+    "higher.gradient": ("grad", "gradients", "hessian", "jvp", "value_and_grad", "vjp"),
+    "inspect.lint.function": ("lint",), "pipeline": ("Options", "get_threads", "set_threads"),
+    "saving": ("load", "save"),
+}
+LATER = {name: f"stele.{module}" for module, names in MODULES.items() for name in names}
 
 __all__ = [
     "Options", "Tensor", "bernoulli", "bfloat16", "bool", "bool_", "compile", "complex64", "complex128", "data",

@@ -16,6 +16,7 @@ import make_stubs
 import pytest
 
 import stele as st
+from stele.arrays.spoken import is_lifted
 from stele.errors import ArgumentError
 
 TESTS = Path(__file__).parent
@@ -34,7 +35,7 @@ def lifted() -> list[tuple[str, Any]]:
     """The functions and methods that are made of functions of values, by name."""
     rooms: list[tuple[str, Any]] = [(f"st.{name}", getattr(st, name)) for name in st.__all__]
     rooms += [(f"x.{name}", f.fget if isinstance(f, property) else f) for name, f in vars(st.Tensor).items()]
-    return [(name, f) for name, f in rooms if not inspect.isclass(f) and hasattr(f, "__signature__")]
+    return [(name, f) for name, f in rooms if is_lifted(f)]
 
 
 @pytest.mark.parametrize("name", make_stubs.MODULES)

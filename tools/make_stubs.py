@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from stele.arrays.spellings import ALIASES
+from stele.arrays.spoken import is_lifted
 
 HOUSE = Path(__file__).resolve().parents[1] / "stele"
 MODULES = ("arrays.functions", "linalg", "fft", "arrays.tensor")
@@ -76,7 +77,7 @@ def declarations(body: list[ast.stmt], room: Mapping[str, Any], indent: str = ""
 def assigned(name: str, node: ast.Assign, value: Any, indent: str) -> Iterator[str]:
     """What is bound to a name: a lifted function, a property of one, another name for what there is, or a constant."""
     f = value.fget if isinstance(value, property) else value
-    if hasattr(f, "__signature__"):
+    if is_lifted(f):
         made = ast.parse(f"def {name}{inspect.signature(f)}: ...").body[0]
         assert isinstance(made, ast.FunctionDef)
         made.args.defaults = [ast.Constant(...) if isinstance(d, ast.Name) else d for d in made.args.defaults]

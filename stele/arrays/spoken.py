@@ -62,14 +62,30 @@ def signature(f: Callable[..., Any]) -> inspect.Signature:
     return inspect.Signature(said, return_annotation=Word(own(f).return_annotation.replace("Value", "Tensor")))
 
 
+class Said:
+    """What a lifted function is made of: a function of values, and its signature, which is made when somebody asks."""
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self.__wrapped__, self.is_method = f, False
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        said = signature(self.__wrapped__)
+        if not self.is_method:
+            return said
+        first, *rest = said.parameters.values()
+        return said.replace(parameters=[first.replace(name="self", annotation=first.empty), *rest])
+
+
+def is_lifted(f: Any) -> bool:
+    """Whether this is a function of tensors made of one of values."""
+    return isinstance(getattr(f, "__wrapped__", None), Said)
+
+
 def publish(room: Iterable[tuple[str, Any]], module: str, owner: str = "") -> None:
     """Names lifted functions by where they stand: in a module, or in a class of it as methods, whose first is self."""
     for name, held in room:
         f: Any = held.fget if isinstance(held, property) else held
-        said = getattr(f, "__signature__", None)
-        if said is None:
-            continue
-        f.__module__, f.__name__, f.__qualname__ = module, name, f"{owner}.{name}" if owner else name
-        if owner:
-            first, *rest = said.parameters.values()
-            f.__signature__ = said.replace(parameters=[first.replace(name="self", annotation=first.empty), *rest])
+        if is_lifted(f):
+            f.__module__, f.__name__, f.__qualname__ = module, name, f"{owner}.{name}" if owner else name
+            f.__wrapped__.is_method = bool(owner)

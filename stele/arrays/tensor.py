@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from functools import wraps
+from functools import cache, wraps
 from itertools import chain, repeat
 from types import EllipsisType
 from typing import Any
@@ -51,7 +51,7 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
 
     With `numbers`, a symbolic size among the arguments is an operand: a number known when the program runs.
     """
-    given, seen_before = Arguments(f), Newest[Any, Template](MOST)
+    given, seen_before = cache(lambda: Arguments(f)), Newest[Any, Template](MOST)
 
     @wraps(f)
     def lifted(*args: Any, **kwargs: Any) -> Any:
@@ -61,7 +61,7 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
             return recorded(seen, operands, here())
         found = Operands(numbers)
         try:
-            y = found.cut(given.applied(found, args, kwargs))
+            y = found.cut(given().applied(found, args, kwargs))
         except SteleError as error:
             leaving(error, f.__name__)
             raise
@@ -70,7 +70,7 @@ def lift(f: Callable[..., Any], numbers: bool = False) -> Callable[..., Any]:
             seen_before[key] = made
         return tensors(y, carries)
 
-    lifted.__signature__, lifted.__annotations__ = given.said, {}     # type: ignore[attr-defined]
+    lifted.__wrapped__, lifted.__annotations__ = spoken.Said(f), {}     # type: ignore[attr-defined]
     return lifted
 
 
@@ -78,7 +78,7 @@ class Arguments:
     """What a function of values takes, and how it is called with what users give: checked, and named."""
 
     def __init__(self, f: Callable[..., Any]) -> None:
-        self.f, self.said, parameters = f, spoken.signature(f), spoken.own(f).parameters.values()
+        self.f, parameters = f, spoken.own(f).parameters.values()
         self.keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
         self.places = len(parameters) - len(self.keywords)
         self.is_open = any(p.kind is p.VAR_POSITIONAL for p in parameters)
@@ -97,7 +97,8 @@ class Arguments:
         if kwargs.keys() - checks.keys():
             kwargs = respelled(name, kwargs, checks)
         if missing := [r for r in self.required[len(args):] if r not in kwargs]:
-            raise ArgumentError(f"{name} needs {' and '.join(missing)}", hint=f"It is {name}{self.said}.")
+            raise ArgumentError(f"{name} needs {' and '.join(missing)}",
+                                hint=f"It is {name}{spoken.signature(self.f)}.")
         with inherit(here()):
             forms = chain(self.in_order, repeat(self.in_order[-1]))
             given = [form(found.value(a), what) for (form, what), a in zip(forms, args)]
@@ -237,7 +238,7 @@ def rebinding(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def speaking(method: Any, lifted: Any) -> Callable[..., Any]:
     """A method with the signature and the words of the function it is made of."""
-    method.__signature__, method.__doc__ = lifted.__signature__, lifted.__doc__
+    method.__wrapped__, method.__doc__ = lifted.__wrapped__, lifted.__doc__
     return method
 
 
