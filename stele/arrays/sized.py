@@ -199,6 +199,7 @@ def repeat(x: TensorLike, repeats: int | Sequence[int] | Tensor, axis: int | Non
         arguments.refuse("repeats of repeat", "whole numbers", repeats)
     if times is None or times.size == 1:
         return repeated(x, repeats if times is None else int(times), axis)
+    axis = None if axis is None else types.axis_of(arguments.whole(axis, "axis of repeat"), x.ndim)
     x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
     counts = times.read("repeats of repeat", "Write x[i], with positions i that a program can make, or pass a number.")
     if counts.shape != (x.shape[axis],) or (counts < 0).any():

@@ -344,6 +344,6 @@ def combinations(x: Value, *, r: int = 2, with_replacement: bool = False) -> Val
     """
     if x.ndim != 1:
         raise ShapeError(f"combinations takes a vector, got {show(x.shape)}")
-    every = (combinations_with_replacement if with_replacement else subsets)(
-        range(number_of(x.shape[0])), whole(r, "r of combinations", 0))
-    return Gather(0)(x, Constant(np.array(list(every), np.int64).reshape(-1, r))())
+    every = list((combinations_with_replacement if with_replacement else subsets)(
+        range(number_of(x.shape[0])), whole(r, "r of combinations", 0)))
+    return Gather(0)(x, Constant(np.array(every, np.int64).reshape(len(every), r))())

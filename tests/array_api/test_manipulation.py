@@ -12,6 +12,7 @@ from hypothesis import strategies as st_
 
 import stele as st
 from stele.arrays.spellings import ALIASES
+from stele.errors import ArgumentError
 from tests.styles import Array, all_give, all_raise
 
 X, Y, V, CUBE = (np.arange(n, dtype="f4").reshape(s) for n, s in ((12, (3, 4)), (12, (3, 4)), (5, 5), (24, (2, 3, 4))))
@@ -112,8 +113,8 @@ PAIRS: list[tuple[str, Call, Call, tuple[Array, ...]]] = [
      lambda x: [embedded(x), embedded(x, 1), np.moveaxis(embedded(x, -2), 0, 1)], (X,)),
     ("cartesian_prod", lambda x, v: st.cartesian_prod(x[0], v),
      lambda x, v: np.array([*itertools.product(x[0], v)]), (X, V)),
-    ("combinations", lambda v: [st.combinations(v, 3), st.combinations(v, with_replacement=True)],
-     lambda v: [np.array([*itertools.combinations(v, 3)]),
+    ("combinations", lambda v: [st.combinations(v, 3), st.combinations(v, 0), st.combinations(v, with_replacement=True)],
+     lambda v: [np.array([*itertools.combinations(v, 3)]), np.zeros((1, 0)),
                 np.array([*itertools.combinations_with_replacement(v, 2)])], (V,)),
     ("gather", lambda x: st.gather(x, 0, np.array([[2, 0, 1]])),
      lambda x: np.array([[x[2, 0], x[0, 1], x[1, 2]]]), (X,)),
@@ -268,6 +269,8 @@ def test_lengths_that_depend_on_numbers() -> None:
     assert st.repeat(x, st.tensor([0, 1, 2]), axis=0)[:, 0].tolist() == [4, 8, 8]
     with pytest.raises(ValueError, match="one number of 0 or more"):
         st.repeat(x, [1, 2], axis=0)
+    with pytest.raises(ArgumentError, match="axis of repeat must be a whole number"):
+        st.repeat(x, [1, 2], axis="rows")           # type: ignore[arg-type]
 
 
 def test_shapes_meet() -> None:
