@@ -205,6 +205,8 @@ def shifts(kind: Kind, x: Sequence[Array], attributes: dict[str, Any], y: Array,
         return x[0]
     if kind.name in ("log_softmax", "cross_entropy", "logsumexp"):      # the logarithm of a sum near one
         return np.asarray(1.0)
+    if kind.name == "slogdet":                              # the logarithms of as many numbers near one
+        return np.asarray(float(x[0].shape[-1]))
     if kind.name == "silu":                                 # x times a sigmoid that may vanish
         vanishing = (np.abs(y) < VANISHING_BELOW * smallest(d) * np.abs(x[0])) & (d.name != "float16")
         return np.abs(y) / np.where(vanishing, epsilon(d), 1)
