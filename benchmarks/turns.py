@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HERE))
 
 from stele.rosetta.process import Process  # noqa: E402  (the interpreter need not have Stele)
-from stele.rosetta.rows import WORKLOADS, Row, Workload  # noqa: E402
+from stele.rosetta.rows import WORKLOADS, Row, Workload, modes  # noqa: E402
 
 
 class Tree:
@@ -35,7 +35,7 @@ class Tree:
         folder = self.root / "stele" / "rosetta"
         process = Process(Path(sys.executable), folder / "stele" / f"{row.workload}.py", self.threads, cache,
                           worker=folder / "worker.py")
-        mode = "eager" if row.workload.startswith("eager") else "compile"
+        mode = next(mode for mode in modes(folder / "stele" / f"{row.workload}.py") if mode in ("compile", "eager"))
         process.ask("load", mode=mode, sizes=dict(row.sizes), trains=workload.trains)
         return process
 

@@ -22,7 +22,7 @@ from stele.arrays.sized import *  # noqa: F403
 from stele.arrays.spellings import ALIASES, FUNCTIONS, unknown
 from stele.arrays.tensor import Tensor, tensor
 from stele.backend.devices import find as device
-from stele.eager.handle import enable_grad, no_grad
+from stele.eager.handle import eager, enable_grad, no_grad
 from stele.ir.types import (
     bfloat16,
     bool_,
@@ -67,10 +67,11 @@ LATER = {name: f"stele.{module}" for module, names in MODULES.items() for name i
 
 __all__ = [
     "Options", "Tensor", "bernoulli", "bfloat16", "bool", "bool_", "compile", "complex64", "complex128", "data",
-    "default_generator", "device", "dropout", "enable_grad", "fft", "float16", "float32", "float64", "function",
-    "get_threads", "grad", "gradients", "hessian", "int8", "int16", "int32", "int64", "jvp", "linalg", "lint", "load",
-    "manual_seed", "nn", "no_grad", "normal", "optim", "placeholder", "rand", "randint", "randn", "save", "scan",
-    "set_threads", "tensor", "uint8", "uint16", "uint32", "uint64", "uniform", "value_and_grad", "vjp",
+    "default_generator", "device", "dropout", "eager", "enable_grad", "fft", "float16", "float32", "float64",
+    "function", "get_threads", "grad", "gradients", "hessian", "int8", "int16", "int32", "int64", "jvp",
+    "linalg", "lint", "load", "manual_seed", "nn", "no_grad", "normal", "optim", "placeholder", "rand",
+    "randint", "randn", "save", "scan", "set_threads", "tensor", "uint8", "uint16", "uint32", "uint64",
+    "uniform", "value_and_grad", "vjp",
 ]
 __all__ += functions.__all__
 __all__ += creation.__all__

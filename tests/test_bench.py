@@ -35,7 +35,7 @@ PROGRAMS = [(f, w) for f in FRAMEWORKS for w in WORKLOADS if program(f, w).exist
 PARTS = "data", "place", "initialise", "step", "evaluate"
 LEARNING = "data", "place", "initialise", "gradients", "step", "train", "evaluate"
 TINY = {"cnn": {"batch": 2}, "gru": {"batch": 2}, "mlp": {"batch": 2}, "eager_mlp": {"batch": 2},
-        "eager_act": {"batch": 1}, "transformer": {"batch": 1, "words": 4},
+        "eager_act": {"batch": 1}, "overhead": {"case": "mlp"}, "transformer": {"batch": 1, "words": 4},
         "elementwise": {"count": 40}, "softmax_xent": {"count": 3, "classes": 7}, "layernorm": {"count": 3, "width": 8},
         "matmul": {"size": 9}, "conv": {"batch": 1, "inputs": 3, "outputs": 4, "edge": 6}, "resnet50": {"batch": 1}}
 BRISK = Effort(0.01, 0)

@@ -293,7 +293,7 @@ def test_a_forward_seen_before_is_not_walked(monkeypatch: pytest.MonkeyPatch) ->
         step(3)
     np.testing.assert_array_equal(seen[-2:], seen[2:4])
     forget_all(monkeypatch)
-    monkeypatch.setattr(evaluate, "recognised", lambda v: None)
+    monkeypatch.setattr(evaluate, "recognised", lambda v, run: False)
     step(3)
     np.testing.assert_array_equal(seen[-1], seen[3])
 
@@ -315,7 +315,7 @@ CHANGED: dict[str, Callable[[int], Any]] = {
 def test_patterns_tell_apart_what_differs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [[y.copy() for y in CHANGED[other](k % 3)] for k in range(9) for other in (name, "a live name", name)]
     forget_all(monkeypatch)
-    monkeypatch.setattr(evaluate, "recognised", lambda v: None)
+    monkeypatch.setattr(evaluate, "recognised", lambda v, run: False)
     again = [[y.copy() for y in CHANGED[other](k % 3)] for k in range(9) for other in (name, "a live name", name)]
     for a, b in zip(made, again, strict=True):
         for x, y in zip(a, b, strict=True):
@@ -365,7 +365,7 @@ def test_random_code_gives_the_same_bits_run_again_and_run_anew(seed: int, monke
 
     runs = [code(k) for k in range(4)]
     forget_all(monkeypatch)
-    monkeypatch.setattr(evaluate, "recognised", lambda v: None)
+    monkeypatch.setattr(evaluate, "recognised", lambda v, run: False)
     evaluate.EVALUATOR.families.clear()
     code(4)
     for run in [*runs[1:], code(5)]:

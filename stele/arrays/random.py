@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stele.arrays.shapes import shape_of
-from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, lift, placed, tensor
+from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, lift, placed, record, tensor
 from stele.eager.evaluate import evaluate, known
 from stele.eager.handle import TRACING
 from stele.eager.live import Live, is_there
@@ -152,9 +152,9 @@ def float_named(dtype: Any) -> DType:
 def numbers(draw: Callable[..., Value], key: Value, shape: Shape, dtype: DType) -> Tensor:
     """What is drawn with a key, the parts of complex numbers apart."""
     if not dtype.is_complex:
-        return Tensor(draw(key, shape=shape, dtype=dtype))
+        return record(Tensor(draw(key, shape=shape, dtype=dtype)))
     parts = draw(key, shape=(2, *shape), dtype=dtype.real)
-    return Tensor(complex(parts[0], parts[1]))
+    return record(Tensor(complex(parts[0], parts[1])))
 
 
 @public
@@ -207,7 +207,7 @@ def randint(low: int, high: int, shape: int | Sequence[int], device: DeviceLike 
     (1, 6)
     """
     low, high = whole(low, "low of randint"), whole(high, "high of randint")
-    return Tensor(random.randint(drawn(device), low=low, high=high, shape=shape_of((shape,))))
+    return record(Tensor(random.randint(drawn(device), low=low, high=high, shape=shape_of((shape,)))))
 
 
 def bound(x: Any, what: str) -> Any:
@@ -259,7 +259,8 @@ def bernoulli(p: float, shape: int | Sequence[int], device: DeviceLike = None) -
     >>> x.dtype, abs(float(x.mean()) - 0.25) < 0.02
     (bool, True)
     """
-    return Tensor(random.bernoulli(drawn(device), p=number(p, "p of bernoulli", 0, 1), shape=shape_of((shape,))))
+    p = number(p, "p of bernoulli", 0, 1)
+    return record(Tensor(random.bernoulli(drawn(device), p=p, shape=shape_of((shape,)))))
 
 
 @public

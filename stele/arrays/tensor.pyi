@@ -1,7 +1,7 @@
 """The array a user holds: a handle on a value, with operators, methods, and numbers when somebody looks."""
 # Written by tools/make_stubs.py.
 import builtins
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import EllipsisType
 from typing import Any
 import numpy as np
@@ -33,7 +33,7 @@ def too_many(function: str, most: int, args: Sequence[Any], named: Collection[st
     """The error for arguments of which some stand in no place, or in one that a name has taken."""
 def respelled(function: str, given: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
     """Arguments under the names they have here, as PyTorch and NumPy spell them too; ArgumentError for other names."""
-def kind_of(args: Iterable[Any], kwargs: Mapping[str, Any], operands: list[Value]) -> tuple[Any, ...] | None:
+def kind_of(args: Sequence[Any], kwargs: Mapping[str, Any], operands: list[Value]) -> tuple[Any, ...] | None:
     """What of the arguments a result depends on, besides the operands' numbers: the operands are noted. None where that
     cannot be said: where open sizes leave guards, and for arrays and objects of other kinds. The last part is 1 where a
     result carries gradients, 2 where it is cut off from what does.
@@ -52,9 +52,11 @@ class Operands:
 def tensors(y: Any, carries: bool) -> Any:
     """Results as tensors."""
 def recorded(made: Template, operands: list[Value], where: Where) -> Any:
-    """The results of a call outside of any trace: `Tensor(value)`, written out, in half the time."""
+    """The results of a call outside of any trace: `record(Tensor(value))`, written out, in half the time."""
 def record(x: Tensor) -> Tensor:
     """The tensor itself; after many operations that nobody looked at its numbers are computed, to bound the history."""
+def bounded(x: Tensor) -> Tensor:
+    """The tensor itself, whose numbers are computed if enough was recorded, or if ops run where they are written."""
 def arithmetic(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function of operands, which may be symbolic sizes."""
 def reflected(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from stele.backend.buffers import Buffer
+from stele.ir.graph import Graph
 from stele.ir.report import Report
 
 Commit = Callable[[list[Buffer]], Any]
@@ -42,9 +43,10 @@ class Run(Protocol):
 
 
 class Program(Protocol):
-    """A graph made executable. `calls` says how often it ran."""
+    """A graph made executable. `calls` says how often it ran, `graph` what was asked for."""
 
     calls: int
+    graph: Graph
 
     @property
     def run(self) -> Run:

@@ -10,7 +10,7 @@ from stele.backend.base import Program
 from stele.call.straight import MISS, Call
 from stele.call.variants import Variants
 from stele.eager.evaluate import name_largest
-from stele.eager.handle import GRAD, TRACING
+from stele.eager.handle import GRAD, TRACING, is_stepping
 from stele.errors import NotANumber, OutOfMemory
 from stele.ir.door import leaving, public
 from stele.ir.graph import Constant, Graph
@@ -87,7 +87,7 @@ class Compiled(Opaque, Generic[P, R]):
         return list(dict.fromkeys(found))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if TRACING.get() is not None:
+        if TRACING.get() is not None or is_stepping():
             return self.function(*args, **kwargs)
         try:
             if not kwargs and (made := self.latest(args)) is not MISS:

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any, NamedTuple
 
+from stele import config
 from stele.backend.base import Program
 from stele.backend.buffers import Buffer
 from stele.backend.locks import HOST, RUNNING, held
@@ -15,8 +17,9 @@ from stele.eager.live import Live, cut_at, forget, is_pending, is_symbolic, is_t
 from stele.eager.replay import EVALUATIONS, Evaluation, Seen, look, recognise, recognised
 from stele.errors import OutOfMemory
 from stele.ir.graph import Literal, Parameter, Value, parameter, walk
-from stele.ir.origin import lines
+from stele.ir.origin import here, lines
 from stele.ir.sizes import at
+from stele.ir.stages import show
 from stele.ir.types import TupleType, Type, bfloat16, dtype, float16
 from stele.ops.elementwise.arithmetic import Add, Div, Maximum, Minimum, Mul, Neg, Select, Sub
 from stele.ops.elementwise.base import Compare
@@ -52,6 +55,7 @@ class Evaluator:
     compiles: int = 0
     recorded: int = 0
     last: Program | None = None
+    built: float = 0.0      # seconds
 
     def program(self, order: Sequence[Value], kept: Sequence[Live]) -> Work:
         """What computes `kept`. Numbers in the text are inputs from their second value on."""
@@ -73,16 +77,32 @@ class Evaluator:
 
     def build(self, inputs: Sequence[Value], kept: Sequence[Value], options: Options) -> Program:
         self.compiles += 1
-        return build(cut_at(inputs, kept), options=options)
+        start = perf_counter()
+        program = build(cut_at(inputs, kept), options=options)
+        self.built = perf_counter() - start
+        return program
 
     def run(self, program: Program, buffers: Sequence[Buffer], values: Iterable[Value]) -> Sequence[Buffer]:
         """One run of a program for these values."""
         self.last, self.recorded = program, 0
+        calls, start = program.calls, perf_counter() if config.SHOW.text() else 0.0
         try:
-            return program.run(buffers, {})
+            made = program.run(buffers, {})
+            if start:
+                self.show(program, calls, perf_counter() - start)
+            return made
         except OutOfMemory as error:
             name_largest(error, walk(values, stop=is_there))
             raise
+
+
+    def show(self, program: Program, calls: int, seconds: float) -> None:
+        """STELE_SHOW=evaluations: a run, and the line that looked."""
+        ops = sum(bool(v.args) for v in program.graph)
+        how = "interpreted" if not program.report().kernels else "replayed" if calls else \
+            f"compiled or loaded in {self.built * 1e3:.2f} ms"
+        show("evaluations", lambda: f"{ops} op{'s' * (ops != 1)}, {how}, run in {seconds * 1e3:.3f} ms",
+             ", ".join(lines(here())))
 
 
 class Work(NamedTuple):
@@ -154,8 +174,7 @@ def run(wanted: Sequence[Live]) -> None:
     """Computes pending values, and stores beside them what live names and later gradients will look at."""
     follower = FOLLOWER.get()
     usual = follower is None and TRACING.get() is None
-    if usual and len(wanted) == 1 and (found := recognised(wanted[0])) is not None:
-        give(*found)
+    if usual and len(wanted) == 1 and recognised(wanted[0], EVALUATOR.run):
         return
     seen = look(wanted) if usual else None
     if seen is not None and seen.first:
@@ -189,7 +208,7 @@ def worked(wanted: Sequence[Live], order: Sequence[Value]) -> Work:
 
 def replay(past: Evaluation, seen: Seen) -> bool:
     """Computes an expression as one of its structure was computed before; False where its numbers need a program."""
-    values, program = seen.opened(), past.exact
+    values, program = seen.opened() if past.opens else seen.values, past.exact
     buffers = [values[k].data for k in past.inputs]
     if program is None or past.literals != seen.literals:
         program = past.general
@@ -222,6 +241,8 @@ def remember(seen: Seen, work: Work, forgotten: Sequence[Live]) -> None:
         past.general, past.numbers = work.program, [number[v] for v in work.literals]
     else:
         past.exact, past.literals = work.program, seen.literals
+    past.opens = max(*past.inputs, *past.results, *past.numbers, -1, -1) >= len(seen.values)
+    if not work.literals and not past.opens:
         recognise(past, seen)
 
 

@@ -44,6 +44,8 @@ class Tracing(Protocol):
 
 TRACING: ContextVar[Tracing | None] = ContextVar("tracing", default=None)
 GRAD: ContextVar[bool] = ContextVar("grad", default=True)
+STEPS: ContextVar[bool] = ContextVar("steps", default=False)
+STEPPING: list[bool] = []       # as long as there are threads inside of `eager`: quicker to ask than the context
 
 
 class Handle:
@@ -141,6 +143,49 @@ class grad_mode(setting):
                 GRAD.reset(token)
 
         return inside
+
+
+class eager(setting):
+    """A context, or a decorator, in which every op runs where it is written, for stepping through code in a debugger.
+
+    What an op raises then comes from its own line, and its result has numbers behind it; compiled functions run as
+    plain Python, `st.scan` and what `st.function` made as one step. It holds for the thread that enters it. Raises
+    TraceError inside of a function that is being compiled, whose ops run with its program.
+
+    >>> with st.eager():
+    ...     y = st.ones(3) * 2
+    ...     z = st.compile(lambda x: x + y)(y)
+    >>> z.tolist(), st.eager()(lambda x: x * 2)(z).tolist()
+    ([4.0, 4.0, 4.0], [8.0, 8.0, 8.0])
+    """
+
+    def __init__(self) -> None:
+        super().__init__(STEPS, True)
+
+    def __enter__(self) -> None:
+        if TRACING.get() is not None:
+            raise TraceError("st.eager() inside of a function that is being compiled, whose ops run with its program",
+                             where=", ".join(lines(here())),
+                             hint="Call it inside of `with st.eager():`, where it runs as plain Python.")
+        STEPPING.append(True)
+        super().__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        STEPPING.pop()
+
+    def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
+        @wraps(f)
+        def inside(*args: P.args, **kwargs: P.kwargs) -> R:
+            with eager():       # of its own: threads may be in f at once
+                return f(*args, **kwargs)
+
+        return inside
+
+
+def is_stepping() -> bool:
+    """Whether ops run where they are written."""
+    return bool(STEPPING) and STEPS.get()
 
 
 def no_grad() -> grad_mode:

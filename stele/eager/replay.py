@@ -1,20 +1,21 @@
 """Expressions that were seen before: one walk says what they are, and how their numbers were had the last time."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from stele import config
 from stele.backend.base import Program
 from stele.backend.newest import Newest
+from stele.backend.source import written
 from stele.eager.live import Live, is_there
 from stele.ir.graph import Literal, Op, Parameter, Value
 
 MOST, MOST_OPS = 1 << 11, 1 << 15
 NAMED, GRADIENTS, LEAF, THERE, GONE, ARITY = 1, 2, 4, 8, 16, 5   # of a value: its live owner, its numbers, its history
 FREED = "freed"
-FEW = 4     # patterns kept of results of one template
+FEW, LONGEST = 8, 1 << 10   # patterns kept of results of one template, and the values of one
 
 INTERNED: dict[int, Op] = {}
 OPS: dict[str, Op] = {}
@@ -139,41 +140,57 @@ class Evaluation:
     literals: list[Any] = field(default_factory=list[Any])
     general: Program | None = None
     numbers: list[int] = field(default_factory=list[int])
+    opens: bool = False         # whether some of them are on the way to the results of calls
 
 
 EVALUATIONS: Newest[Any, Evaluation] = Newest(MOST)
-PATTERNS: Newest[Any, list[tuple[Evaluation, Any, list[tuple[int, Any]]]]] = Newest(MOST)
-"""Evaluations of single results of calls alone, by the template of the last: each with the backend and the result's
-owner, and with the places and templates of the calls, which tell types and numbers too: enough to know it without a
-walk."""
+PATTERNS: Newest[Any, list[tuple[Any, Callable[..., bool]]]] = Newest(MOST)
+"""Evaluations of single results of calls alone, by the template of the last: each with its backend, as code that knows
+such an expression and gives it numbers."""
 
 
 def recognise(past: Evaluation, seen: Seen) -> None:
-    """Notes how to know an expression again whose evaluation is kept, if it is one result of calls that nobody owns,
-    and a tree: which operands are one value the pattern does not say.
+    """Notes how to know an expression again whose evaluation is kept, if it is one result of calls."""
+    if seen.key[2] == 1 and len(seen.calls) == len(seen.pending) and not seen.first and len(seen.values) <= LONGEST:
+        template = seen.calls[0][2][0]
+        PATTERNS[template] = [(seen.key[0], known_again(past, seen)), *PATTERNS.get(template, ())][:FEW]
+
+
+def known_again(past: Evaluation, seen: Seen) -> Callable[..., bool]:
+    """A function of a pending value and of what runs programs: False where the value is of another pattern, else it has
+    its numbers. Templates tell the types of operands, and numbers in the text.
     """
-    calls = [(k, call[0]) for k, _, call, _ in seen.calls]
-    owners = [flags for _, flags, _, _ in seen.calls]
-    if past.results == [0] and len(calls) == len(seen.pending) and not any(owners[1:]) and not seen.first \
-            and len(set(seen.values)) == len(seen.values):
-        found = past, (seen.key[0], owners[0]), calls
-        PATTERNS[calls[0][1]] = [found, *PATTERNS.get(calls[0][1], ())][:FEW]
-
-
-def recognised(wanted: Live) -> tuple[Evaluation, Any, list[Any], list[Live]] | None:
-    """The evaluation, program, inputs and values of a pending expression whose pattern is known."""
-    for past, key, calls in PATTERNS.get(wanted.call[0], ()) if wanted.call else ():
-        values = [wanted]       # and operands of calls, which are live too
-        for k, template in calls:
-            v = values[k]
-            call = v.call
-            if call is None or call[0] is not template or call[2] or v.data is not None or (
-                    k and v.owner() is not None and owned(v)[0]):
-                break
-            values += call[1]
+    known: dict[str, Any] = {"owned": owned, "program": past.exact}
+    lines, first, n = ["def call(v0, run):"], dict[Any, int](), 1
+    calls = {k: (flags, call) for k, flags, call, _ in seen.calls}
+    for k, v in enumerate(seen.values):
+        if (before := first.setdefault(v, k)) != k:
+            lines.append(f"    if v{k} is not v{before}: return False")
+        elif k not in calls:
+            lines.append(f"    if v{k}.data is None: return False")
         else:
-            buffers = [values[k].data for k in past.inputs]
-            if None not in buffers and len(set(values)) == len(values) and (
-                    config.BACKEND.text(), owned(wanted)[0]) == key:
-                return past, past.exact, buffers, values
-    return None
+            flags, (known[f"t{k}"], operands, _) = calls[k]
+            names, n = [f"v{n + j}" for j in range(len(operands))], n + len(operands)
+            lines += [f"    c, h = v{k}.call, v{k}.owner",
+                      f"    if c is None or c[0] is not t{k} or c[2] or v{k}.data is not None or "
+                      + (f"h is None or owned(v{k})[0] != {flags}" if flags else
+                         f"h is not None and h() is not None and owned(v{k})[0]") + ": return False",
+                      f"    [{', '.join(names)}] = c[1]"]
+    leaves = [f"v{k}" for k in first.values() if k not in calls]
+    lines += [f"    if len({{{', '.join(leaves)}}}) != {len(leaves)}: return False"] * (len(leaves) > 1)
+    lines += [f"    made = run(program, [{', '.join(f'v{k}.data' for k in past.inputs)}], (v0,))",
+              f"    [{', '.join(f'v{k}.data' for k in past.results)}] = made"]
+    for k, op in past.forgotten:
+        known[f"op{k}"] = op
+        lines.append(f"    v{k}.op, v{k}.args, v{k}.call = op{k}, (), None")
+    return written("a pattern", [*lines, "    return True"], known)
+
+
+def recognised(wanted: Live, run: Callable[..., Any]) -> bool:
+    """Gives a pending value its numbers where its pattern is known."""
+    if wanted.call is not None and (patterns := PATTERNS.get(wanted.call[0])) is not None:
+        backend = config.BACKEND.text()
+        for own, given in patterns:
+            if own == backend and given(wanted, run):
+                return True
+    return False

@@ -60,6 +60,9 @@ def here() -> Where:
     layer, inherited = SCOPE.get()
     if inherited is not None:
         return inherited
+    frame = sys._getframe(2)  # type: ignore[reportPrivateUsage]
+    if (found := PLACES.get((id(frame.f_code), frame.f_lasti, layer))) is not None:
+        return found            # that frame is a user's: others are not kept
     frame = users_frame()
     code, offset = frame.f_code, frame.f_lasti
     if (found := PLACES.get(key := (id(code), offset, layer))) is None:

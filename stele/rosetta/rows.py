@@ -11,7 +11,8 @@ PROGRAMS = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class Row:
-    """A workload at one size: `sizes` are arguments of the program's `data`, the rest is what one step is at least.
+    """A workload at one size: `sizes` are arguments of the program's `data`, one of which may name a case, the rest is
+    what one step is at least.
 
     `flops` count a multiplication and an addition each, direct convolutions with the taps on padding; `traffic` is in
     bytes, every input read once and every result written once. A row has the one of the two that bounds it.
@@ -19,7 +20,7 @@ class Row:
 
     name: str
     workload: str
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, int | str] = field(default_factory=dict)
     flops: float = 0.0
     traffic: float = 0.0
 
@@ -74,6 +75,11 @@ WORKLOADS = {
                           (Row("eager-mlp", "eager_mlp", {"batch": 64}, _EAGER_MLP),), "Mlp", trains=True),
     "eager_act": Workload("two small layers uncompiled, 4-64-2, one observation",
                           (Row("eager-act", "eager_act", {"batch": 1}, 2.0 * (4 * 64 + 64 * 2)),), "Policy"),
+    "overhead": Workload("thousands of small operations uncompiled: a millisecond is a microsecond of each",
+                         (Row("overhead-record", "overhead", {"case": "record"}, 16e3),
+                          Row("overhead-replay", "overhead", {"case": "replay"}, 16e3),
+                          Row("overhead-index", "overhead", {"case": "index"}, traffic=128e3),
+                          Row("overhead-mlp", "overhead", {"case": "mlp"}, 200 * 20.0 * (16 * 32 + 32 * 4)))),
     "elementwise": Workload("a chain of 20 elementwise operations",
                             tuple(Row(f"elementwise-{n}", "elementwise", {"count": n}, traffic=12.0 * n)
                                   for n in (1_000, 10_000_000))),
