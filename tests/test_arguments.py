@@ -125,6 +125,8 @@ def test_memory_that_the_system_refuses_is_a_memory_error() -> None:
     lambda x: st.randint(0.5, 3, 2), lambda x: st.from_dlpack(3), lambda x: st.eval(3), lambda x: nn.Dropout("a"),
     lambda x: st.tensor(x, requires_grad=np.ones(2)), lambda x: x.requires_grad_(None), lambda x: st.arange(10**400),
     lambda x: st.linspace(-10**400, 0, 3), lambda x: st.scan(lambda c, r: (c, r), x, x, reverse=[]),
+    lambda x: st.quantile(x, {}), lambda x: st.histogram(x, 3, 2), lambda x: st.histogram(x, 3, (1, 2, 3)),
+    lambda x: st.insert(x, iter([1]), 1), lambda x: st.delete(x, "a"),
 ], ids=lambda f: str(f.__code__.co_firstlineno))
 def test_an_argument_of_another_kind_is_refused(call: Any) -> None:
     with pytest.raises((ArgumentError, DTypeError)) as caught:

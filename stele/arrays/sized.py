@@ -204,7 +204,7 @@ def repeat(x: TensorLike, repeats: int | Sequence[int] | Tensor, axis: int | Non
     counts = times.read("repeats of repeat", "Write x[i], with positions i that a program can make, or pass a number.")
     if counts.shape != (x.shape[axis],) or (counts < 0).any():
         raise ShapeError(f"repeat needs one number of 0 or more for each of {x.shape[axis]} elements, got {counts}")
-    return take(x, np.repeat(np.arange(counts.size), counts), axis=axis)
+    return take(x, np.repeat(np.arange(counts.size), counts.astype(np.int64)), axis=axis)
 
 
 @public

@@ -1,15 +1,14 @@
 """What is found in an array, where how much that is depends on its numbers: places, distinct elements, counts."""
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from stele.errors import ShapeError
 from stele.ir.graph import Value, literal
 from stele.ir.sizes import Dim
 from stele.ir.types import bool_, float32, int64, product, promote, show
 from stele.ops.along import put_along
-from stele.ops.arguments import number, positive
+from stele.ops.arguments import number, positive, refuse, sequence
 from stele.ops.cumulative import CumSum, diff
 from stele.ops.elementwise.arithmetic import Equal, Maximum, NotEqual, Select
 from stele.ops.elementwise.base import Operand
@@ -151,7 +150,8 @@ def histogram(x: Value, bins: Operand = 10, *, range: Operand | None = None, wei
 def even_edges(row: Value, bins: int, ends: Operand | None) -> Value:
     """The edges of equal bins from one end to the other."""
     if ends is not None:
-        pair: Sequence[Any] = ends
+        if len(pair := sequence(ends, "range of histogram", "two numbers (low, high)")) != 2:
+            refuse("range of histogram", "two numbers (low, high)", ends)
         low, high = (literal(number(n, "every end of range"), row.dtype) for n in pair)
     elif row.shape[0] == 0:
         low, high = (literal(n, row.dtype) for n in (0, 1))

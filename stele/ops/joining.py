@@ -13,7 +13,7 @@ from stele.errors import BadKey, ShapeError
 from stele.ir.graph import Constant, Value
 from stele.ir.sizes import Dim, Size
 from stele.ir.types import axis_of, below, number_of, same, show
-from stele.ops.arguments import positive, whole
+from stele.ops.arguments import positive, refuse, whole
 from stele.ops.gather import Gather
 from stele.ops.linear import Concatenate, broadcast, cast, expand_dims, pad_axis, reshape, slice_axis, transpose
 
@@ -280,7 +280,10 @@ def rows_of(x: Value, i: Any, axis: int | None, name: str) -> tuple[Value, int, 
         raise ShapeError(f"the length of {name} depends on the places, so they are whole numbers, a list or a slice",
                          hint="Write x.tolist() of a tensor of places.")
     x, axis = (reshape(x, (-1,)), 0) if axis is None else (x, axis)
-    return x, axis_of(axis, x.ndim), i if isinstance(i, slice) else np.asarray(i, bool if is_mask(i) else np.int64)
+    try:
+        return x, axis_of(axis, x.ndim), i if isinstance(i, slice) else np.asarray(i, bool if is_mask(i) else np.int64)
+    except (TypeError, ValueError, OverflowError):
+        refuse(f"places of {name}", "whole numbers, a list of them or a slice", i)
 
 
 def is_mask(i: Any) -> bool:

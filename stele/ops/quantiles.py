@@ -157,7 +157,10 @@ def ordered(x: Value, q: Operand, axis: Axes, keepdims: bool, method: str, skips
 
 def fractions(q: Operand) -> Array:
     """Numbers from 0 to 1 as an array."""
-    array = np.asarray(q, np.float64)
+    try:
+        array = np.asarray(q, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        refuse("q of quantile", "a number from 0 to 1 or a list of them", q)
     if not ((array >= 0) & (array <= 1)).all():
         raise ShapeError(f"a quantile is from 0 to 1, got {q}", hint="Percentiles from 0 to 100 are of st.percentile.")
     return array

@@ -54,6 +54,8 @@ def gather(x: Value, axis: int, i: Value) -> Value:
     [[3, 1]]
     """
     axis = axis_of(axis, x.ndim)
+    if i.ndim != x.ndim:
+        raise ShapeError(f"gather needs as many axes of i as of x, got {show(i.shape)} of {show(x.shape)}")
     for a, n in enumerate(i.shape):
         if a != axis:
             if below(x.shape[a], n):

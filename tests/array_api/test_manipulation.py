@@ -259,6 +259,7 @@ def test_einsum_takes_open_sizes() -> None:
     (ValueError, "as many axes of i", lambda x: st.take_along_axis(x, np.array([1]))),
     (IndexError, "delete", lambda x: st.delete(x, 9, axis=0)),
     (ValueError, "two axes", lambda x: st.diagonal(x, 0, 1, 1)),
+    (ValueError, "as many axes", lambda x: st.gather(x, 0, np.array([[[[0]]]]))),
     (TypeError, "a bool mask", lambda x: st.masked_fill(x, x, 0))])
 def test_what_does_not_fit_is_refused(error: type[Exception], text: str, call: Call) -> None:
     all_raise(error, text, call, X)
