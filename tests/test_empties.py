@@ -131,9 +131,9 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
     "Normalize":        [(ALL["Normalize"]((1,), 1e-5), (0, 3)), (ALL["Normalize"]((1,), 1e-5), (3, 0))],
     "Gelu":             [(ALL["Gelu"](False), s) for s in SHAPES] + [(ALL["Gelu"](True), s) for s in SHAPES],
     "Silu":             [(ALL["Silu"](), s) for s in SHAPES],
-    **{name: [(ALL[name](*how), x) for how in (((2, 2), (2, 2), NONE), ((3, 3), (2, 2), ((1, 1), (1, 1))))
-       for x in IMAGES]
-       for name in ("MaxPool2d", "AvgPool2d")},
+    **{name: [(ALL[name](*how), x) for how in (((2, 2), (2, 2), NONE, (1, 1)),
+                                            ((3, 3), (2, 2), ((1, 1), (1, 1)), (1, 1))) for x in IMAGES]
+       for name in ("MaxPool", "AvgPool")},
 }
 LEAVES = ("Parameter", "Literal", "Constant", "Item")
 

@@ -26,15 +26,15 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages(st.__path__, "stele.")
 
 
 # What examples may name beside what they make; parameters whose name says all; classes that st makes in another way.
-ROOM = {"st": st, "np": np, "nn": nn, "optim": optim, "data": data}
-PLAIN = {"x", "z", "axis", "keepdims", "dtype"}
+ROOM = {"st": st, "np": np, "nn": nn, "optim": optim, "data": data, "F": nn.functional}
+PLAIN = {"x", "z", "axis", "keepdims", "dtype", "input", "inplace"}
 MADE = (st.Tensor,)
 NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?")
 
 
 def public() -> Iterator[tuple[str, Any]]:
     """What users import, with its name."""
-    for module in (st, nn, nn.init, optim, data, st.linalg, st.fft):
+    for module in (st, nn, nn.init, nn.functional, optim, data, st.linalg, st.fft):
         for name in module.__all__:
             x = getattr(module, name)
             if callable(x) and not isinstance(x, DType):
@@ -108,7 +108,10 @@ def test_public_names_have_a_contract(name: str) -> None:
     assert not list(lacks(name, PUBLIC[name]))
 
 
-@pytest.mark.parametrize("room", [nn, nn.init, optim, data, st.linalg, st.fft], ids=lambda room: room.__name__)
+ROOMS = [nn, nn.init, nn.functional, optim, data, st.linalg, st.fft]
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.__name__)
 def test_a_room_shows_its_public_names_and_no_others(room: ModuleType) -> None:
     assert dir(room) == sorted(room.__all__) and dir(room) == [n for n in dir(room) if hasattr(room, n)]
 

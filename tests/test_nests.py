@@ -39,7 +39,7 @@ from stele.ops.linear import (
     reshape,
     swap_last,
 )
-from stele.ops.pooling import MaxPool2d
+from stele.ops.pooling import MaxPool
 from stele.ops.random import RandomBits
 from stele.ops.reduction import Max
 from stele.ops.windows import Window
@@ -199,7 +199,7 @@ def contractions() -> dict[str, tuple[list[Value], list[Value], int]]:
         "a batch of products":  ([MatMul()(q, swap_last(k)) * 0.25], [q, k], 1),
         "convolution":          ([Maximum()(conv + reshape(leaf_bias := leaf(16), (16, 1, 1)), 0.0)],
                                  [image, kernel, leaf_bias], 1),
-        "windows, padded":      ([MaxPool2d((3, 3), (2, 2), ((1, 1), (1, 1)))(Tanh()(conv))], [image, kernel], 2),
+        "windows, padded":      ([MaxPool((3, 3), (2, 2), ((1, 1), (1, 1)), (1, 1))(Tanh()(conv))], [image, kernel], 2),
         "softmax of a product": ([Softmax(1)(y)], [x, w, b], 2),
     }
 

@@ -91,12 +91,20 @@ LAYERS: Mapping[str, str] = {
     "LayerNormalization": "nn.LayerNorm", "MaxPooling2D": "nn.MaxPool2d", "AveragePooling2D": "nn.AvgPool2d",
     "Softmax": "st.softmax(x) in forward", "LogSoftmax": "st.log_softmax(x) in forward",
     "LeakyReLU": "st.leaky_relu(x) in forward", "ELU": "st.elu(x) in forward", "Softplus": "st.softplus(x) in forward",
-    "Swish": "nn.SiLU", "functional": "the functions of st itself, such as st.relu(x)",
+    "Swish": "nn.SiLU",
     "Parameter": "st.tensor(numbers, requires_grad=True)", "ModuleList": "a list: layers in lists belong to the module",
     "ModuleDict": "a dict: layers in dicts belong to the module", "ParameterList": "a list of tensors",
     "CrossEntropyLoss": "nn.cross_entropy(logits, labels)", "NLLLoss": "nn.cross_entropy(logits, labels)",
     "MSELoss": "nn.mse_loss(x, y)", "BCEWithLogitsLoss": "nn.binary_cross_entropy_with_logits(logits, targets)",
     "BCELoss": "nn.binary_cross_entropy_with_logits(logits, targets)", "RNN": "nn.GRU or nn.LSTM",
+}
+FUNCTIONAL: Mapping[str, str] = {
+    "relu_": "F.relu(x)", "elu_": "F.elu(x)", "leaky_relu_": "F.leaky_relu(x)", "rrelu_": "F.rrelu(x)",
+    "selu_": "F.selu(x)", "celu_": "F.celu(x)", "hardtanh_": "F.hardtanh(x)", "threshold_": "F.threshold(x, 0.0, 0.0)",
+    "upsample_nearest": "F.interpolate(x, scale_factor=2)", "conv_tbc": "F.conv1d(x.permute(1, 2, 0), weight, bias)",
+    "upsample_bilinear": "F.interpolate(x, scale_factor=2, mode='bilinear', align_corners=True)",
+    "native_channel_shuffle": "F.channel_shuffle(x, groups)", "log_sigmoid": "F.logsigmoid(x)", "swish": "F.silu(x)",
+    "max_pool2d_with_indices": "F.max_pool2d(x, kernel_size, return_indices=True)",
 }
 LINALG: Mapping[str, str] = {
     "tensorinv": "st.linalg.inv(x.reshape(n, n))", "tensorsolve": "st.linalg.solve(x.reshape(n, n), b.flatten())",

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stele.arrays.spellings import LAYERS, unknown
-from stele.nn import init
+from stele.nn import functional, init
 from stele.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from stele.nn.layers import (
     GELU,
@@ -32,7 +32,7 @@ __all__ = [
     "GELU", "GRU", "LSTM", "AvgPool2d", "BatchNorm2d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
     "ConvTranspose2d", "ConvTranspose3d", "Dropout", "Embedding", "Flatten", "GroupNorm", "LayerNorm", "Linear",
     "MaxPool2d", "Module", "ReLU", "Sequential", "SiLU", "Sigmoid", "Summary", "Tanh",
-    "binary_cross_entropy_with_logits", "cross_entropy", "init", "mse_loss", "summary",
+    "binary_cross_entropy_with_logits", "cross_entropy", "functional", "init", "mse_loss", "summary",
 ]
 
 

@@ -7,15 +7,15 @@ from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim
 from stele.ir.types import DType, axis_of, float32, int32, int64, same, show
-from stele.ops.arguments import choice, whole
+from stele.ops.arguments import choice, number, whole
 from stele.ops.composite import Gelu, LogSoftmax, LogSumExp, Normalize, Silu, Softmax
 from stele.ops.contraction import matmul
-from stele.ops.elementwise.arithmetic import Equal, Select
+from stele.ops.elementwise.arithmetic import Equal, NotEqual, Select
 from stele.ops.elementwise.unary import softplus, square
-from stele.ops.gather import CheckIndex
-from stele.ops.generate import Iota, iota_like
-from stele.ops.linear import cast, expand_dims, swap_last
-from stele.ops.statistics import Axes, fold, mean, over, sum
+from stele.ops.gather import CheckIndex, Gather
+from stele.ops.generate import Iota, extent, iota_like
+from stele.ops.linear import cast, expand_dims, reshape, swap_last, zeros_like
+from stele.ops.statistics import Axes, fold, mean, over, sum, widened
 
 
 def softmax(x: Value, *, axis: int = -1) -> Value:
@@ -158,21 +158,57 @@ def one_hot(labels: Value, *, classes: int, dtype: DType = float32) -> Value:
     return cast(Equal()(Iota((*labels.shape, classes), labels.ndim, int64)(), checked), dtype)
 
 
-def cross_entropy(logits: Value, labels: Value, *, axis: int = -1, reduction: str = "mean") -> Value:
-    """The mean of -log(softmax(logits)[label]) along an axis, for integer labels (PyTorch's cross_entropy).
+def cross_entropy(logits: Value, labels: Value, *, axis: int = -1, reduction: str = "mean",
+                  weight: Value | None = None, ignore_index: int | None = None, label_smoothing: float = 0.0) -> Value:
+    """The mean of -log(softmax(logits)[label]) along an axis, for integer labels or for probabilities of the classes.
 
-    `labels` have the shape of `logits` without the axis of classes. `reduction` is "mean", "sum", or "none" for the
-    losses one by one. Raises ShapeError for labels of another shape, DTypeError for logits that are no floats and
-    labels that are no integers, OptionError for another reduction and, when run, IndexOutOfRange for a label that is no
-    class.
+    Integer `labels` have the shape of `logits` without the axis of classes, probabilities have that of the logits. A
+    `weight` for each class multiplies its losses, a label of `ignore_index` has none, and the mean is then over the
+    weights that took part; `label_smoothing` mixes the labels with as much of a uniform distribution (PyTorch's rules).
+    `reduction` is "mean", "sum", or "none" for the losses one by one. Raises ShapeError for labels of another shape,
+    DTypeError for logits that are no floats and labels that are no integers, OptionError for another reduction and,
+    when run, IndexOutOfRange for a label that is no class.
 
     >>> logits = st.tensor([[0.0, 0.0], [0.0, 1000.0]])
     >>> st.cross_entropy(logits, st.tensor([0, 1]), reduction="none")
     tensor([0.6931472, 0.       ])
     >>> st.cross_entropy(logits, st.tensor([0, 0]))
     tensor(500.3466)
+    >>> st.cross_entropy(logits, st.tensor([0, -1]), ignore_index=-1), st.cross_entropy(logits, st.ones((2, 2)) / 2)
+    (tensor(0.6931472), tensor(250.34657))
     """
-    return reduced(-pick(log_softmax(logits, axis=axis), labels, axis=axis), reduction)
+    axis = axis_of(axis, logits.ndim)
+    log_p, smoothing = log_softmax(logits, axis=axis), number(label_smoothing, "label_smoothing", 0, 1)
+    if not labels.dtype.is_float or labels.ndim != logits.ndim:
+        return likelihood(log_p, labels, axis, reduction, weight, ignore_index, smoothing)
+    if not all(same(a, b) for a, b in zip(labels.shape, logits.shape)):
+        raise ShapeError(f"probabilities need the shape {show(logits.shape)} of the logits, got {show(labels.shape)}")
+    spread = labels * (1 - smoothing) + smoothing / cast(extent(logits.shape[axis]), log_p.dtype) \
+        if smoothing else labels
+    return reduced(-sum(by_class(log_p, weight, axis) * spread, axis=axis), reduction)
+
+
+def likelihood(log_p: Value, labels: Value, axis: int, reduction: str, weight: Value | None = None,
+               ignored: int | None = None, smoothing: float = 0.0) -> Value:
+    """The loss -log_p[label], with weights, an ignored label and smoothing as of `cross_entropy`."""
+    kept = None if ignored is None or labels.dtype.kind not in "iu" else NotEqual()(cast(labels, int64), ignored)
+    labels = labels if kept is None else Select()(kept, labels, zeros_like(labels))
+    loss = -pick(log_p, labels, axis=axis)
+    shares = None if weight is None else Gather(0)(weight, labelled(labels, log_p.shape[axis]))
+    loss = loss if shares is None else loss * shares
+    if smoothing:
+        loss = loss * (1 - smoothing) - mean(by_class(log_p, weight, axis), axis=axis) * smoothing
+    loss = loss if kept is None else Select()(kept, loss, zeros_like(loss))
+    if reduction != "mean" or (kept is None and shares is None):
+        return reduced(loss, reduction)
+    shares = cast(kept, loss.dtype) if shares is None else shares  # type: ignore[arg-type]
+    shares = shares if kept is None else Select()(kept, shares, zeros_like(shares))
+    return cast(sum(widened(loss)) / sum(widened(shares)), loss.dtype)
+
+
+def by_class(x: Value, weight: Value | None, axis: int) -> Value:
+    """x times a weight for each class along an axis."""
+    return x if weight is None else x * reshape(weight, (-1, *(1,) * (x.ndim - 1 - axis)))
 
 
 def binary_cross_entropy(logits: Value, targets: Value, *, reduction: str = "mean") -> Value:

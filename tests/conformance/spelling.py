@@ -7,6 +7,7 @@ from typing import Any
 
 import stele as st
 from tests.conformance.moving import MOVED
+from tests.conformance.networks import NETWORKS
 from tests.conformance.ordering import ORDERED
 from tests.conformance.words import kind, refuse
 
@@ -78,100 +79,6 @@ def divided(x: Any, z: Any, rounding_mode: str | None = None) -> Any:
         case _: return st.trunc(st.divide(x, z))
 
 
-def reduced(loss: Any, how: str) -> Any:
-    return loss if how == "none" else loss.mean() if how == "mean" else loss.sum()
-
-
-def cross_entropy(x: Any, target: Any, weight: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
-                  ignore_index: int = -100) -> Any:
-    refuse(weight is not None, "weight=")
-    refuse(label_smoothing, "label_smoothing=")
-    refuse(target.dtype.is_float, "probabilities as targets")
-    refuse(ignore_index != -100, "ignore_index=")
-    return st.cross_entropy(x, target, axis=0 if x.ndim == 1 else 1, reduction=reduction)
-
-
-def nll_loss(x: Any, target: Any, weight: Any = None, reduction: str = "mean", ignore_index: int = -100) -> Any:
-    refuse(weight is not None, "weight=")
-    refuse(ignore_index != -100, "ignore_index=")
-    refuse(x.ndim > 4, "more axes")
-    return reduced(-st.pick(x, target, axis=0 if x.ndim == 1 else 1), reduction)
-
-
-def bce_logits(x: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean") -> Any:
-    refuse(weight is not None or pos_weight is not None, "weights")
-    return st.binary_cross_entropy(x, target, reduction=reduction)
-
-
-def mse(x: Any, target: Any, reduction: str = "mean") -> Any:
-    return st.mse(x, target, reduction=reduction)
-
-
-def l1(x: Any, target: Any, reduction: str = "mean") -> Any:
-    return reduced(st.abs(x - target), reduction)
-
-
-def embedding(i: Any, table: Any = None, **rest: Any) -> Any:
-    i, table = (table, i) if i.dtype.is_float else (i, table)
-    refuse({k: v for k, v in rest.items() if v}, ", ".join(rest))
-    return st.embedding(table, i)
-
-
-def linear(x: Any, w: Any, b: Any = None) -> Any:
-    y = x @ (w.T if w.ndim == 2 else w)
-    return y if b is None else y + b
-
-
-def conv2d(x: Any, w: Any, b: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
-    batched = x if x.ndim == 4 else st.unsqueeze(x, axis=0)
-    y = st.conv2d(batched, w, stride=both(stride), padding=both(padding), dilation=both(dilation), groups=groups)
-    y = y if b is None else y + st.reshape(b, (-1, 1, 1))
-    return y if x.ndim == 4 else st.squeeze(y, axis=0)
-
-
-def conv1d(x: Any, w: Any, b: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
-    def flat(n: Any, other: int) -> Any:
-        return n if isinstance(n, str) else (other, n[0] if isinstance(n, tuple | list) else n)
-    high, tall = st.unsqueeze(x, axis=-2), st.unsqueeze(w, axis=-2)
-    return st.squeeze(conv2d(high, tall, b, flat(stride, 1), flat(padding, 0), flat(dilation, 1), groups), axis=-2)
-
-
-def both(n: Any) -> Any:
-    n = tuple(n) if isinstance(n, tuple | list) else n
-    return n[0] if isinstance(n, tuple) and len(n) == 1 else n
-
-
-def pool(f: Call) -> Call:
-    def call(x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, *args: Any, **rest: Any) -> Any:
-        names = ("dilation", "ceil_mode", "return_indices") if f is st.max_pool2d else \
-            ("ceil_mode", "count_include_pad", "divisor_override")
-        rest |= dict(zip(names, args))
-        defaults = {"dilation": 1, "ceil_mode": False, "return_indices": False, "count_include_pad": True,
-                    "divisor_override": None}
-        odd = [k for k, v in rest.items() if v != defaults[k] and not (k == "dilation" and v == (1, 1))
-               and not (k == "count_include_pad" and both(padding) in (0, (0, 0)))]
-        refuse(odd, ", ".join(odd))
-        batched = x if x.ndim == 4 else st.unsqueeze(x, axis=0)
-        y = f(batched, size=both(kernel_size), stride=both(stride) or None, padding=both(padding))
-        return y if x.ndim == 4 else st.squeeze(y, axis=0)
-    return call
-
-
-def layer_norm(x: Any, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
-    return st.layer_norm(x, weight, bias, axes=len(shape), eps=eps)
-
-
-def prelu(x: Any, weight: Any) -> Any:
-    if weight.ndim and x.ndim != 1:
-        weight = st.reshape(weight, (-1, *[1] * (x.ndim - 2)) if x.ndim else ())
-    return st.where(x > 0, x, x * weight)
-
-
-def softplus(x: Any, beta: float = 1, threshold: float = 20) -> Any:
-    y = st.softplus(x * beta) / beta
-    return st.where(x * beta > threshold, x, y)
-
-
 def repeated(x: Any, times: Any) -> Any:
     times = tuple(times)
     x = st.reshape(x, (1,) * (len(times) - x.ndim) + tuple(x.shape))
@@ -233,31 +140,6 @@ def like(f: Call) -> Call:
 
 def chunked(x: Any, count: int, dim: int = 0) -> Any:
     return st.split(x, -(-x.shape[dim] // count), axis=dim)
-
-
-def attention(q: Any, k: Any, v: Any, attn_mask: Any = None, is_causal: bool = False, dropout_p: float = 0.0,
-              scale: float | None = None, enable_gqa: bool = False) -> Any:
-    refuse(dropout_p, "dropout_p=")
-    refuse(enable_gqa, "enable_gqa=")
-    scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
-    if is_causal:
-        scores = st.where(st.tril(st.ones(*scores.shape[-2:])) > 0, scores, -float("inf"))
-    if attn_mask is not None:
-        scores = scores + attn_mask if attn_mask.dtype.is_float else st.where(attn_mask, scores, -float("inf"))
-    return st.softmax(scores, axis=-1) @ v
-
-
-def batch_norm(x: Any, mean: Any, var: Any, weight: Any = None, bias: Any = None, training: bool = False,
-               momentum: float = 0.1, eps: float = 1e-5) -> Any:
-    refuse(x.ndim < 2, "one axis")
-    shape = (1, -1, *[1] * (x.ndim - 2))
-    axes = (0, *range(2, x.ndim))
-    if training:
-        y = st.normalize(x, axis=axes, eps=eps)
-    else:
-        y = (x - st.reshape(mean, shape)) * st.rsqrt(st.reshape(var, shape) + eps)
-    y = y if weight is None else y * st.reshape(weight, shape)
-    return y if bias is None else y + st.reshape(bias, shape)
 
 
 def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
@@ -336,15 +218,6 @@ SPELLED: dict[str, Call] = {
     **{f"special.{f.__name__}": f for f in (st.entr, st.erfcx, st.i0e, st.i1, st.log_ndtr, st.ndtr, st.ndtri,
         st.xlog1py, st.zeta)},
     "polygamma": lambda x, n: st.polygamma(n, x), "lerp": st.lerp,
-    "nn.functional.celu": lambda x, alpha=1.0, inplace=False: st.maximum(x, 0)
-        + st.minimum(alpha * st.expm1(st.minimum(x, 0) / alpha), 0),
-    "nn.functional.selu": lambda x, inplace=False: st.elu(x, alpha=1.6732632423543772) * 1.0507009873554805,
-    "nn.functional.hardshrink": lambda x, lambd=0.5: st.where(st.abs(x) <= lambd, 0, x),
-    "nn.functional.softshrink": lambda x, lambd=0.5: st.where(st.abs(x) <= lambd, 0, x - st.sign(x) * lambd),
-    "nn.functional.hardsigmoid": lambda x, inplace=False: st.clip(x / 6 + 0.5, 0, 1),
-    "nn.functional.hardswish": lambda x, inplace=False: x * st.clip(x / 6 + 0.5, 0, 1),
-    "nn.functional.threshold": lambda x, threshold, value, inplace=False: st.where(x > threshold, x, value),
-    "nn.functional.prelu": prelu,
     "abs": st.abs, "atan": st.atan,
     "neg": st.negative, "mul": st.multiply, "div": divided, "true_divide": st.divide, "add": scaled(st.add),
     "sub": scaled(st.subtract), "round": lambda x, decimals=0: refuse(decimals, "decimals=") or st.round(x),
@@ -366,7 +239,6 @@ SPELLED: dict[str, Call] = {
         reduction(st.mean)(x, *[d for d in a if not isinstance(d, bool)],
                            **{n: v for n, v in k.items() if n in ("dim", "keepdim")})),
     "softmax": along(st.softmax), "log_softmax": along(st.log_softmax),
-    "nn.functional.softmin": along(lambda x, axis: st.softmax(-x, axis=axis)),
     "trace": st.linalg.trace, "tensordot": tensordot,
     "diagonal": lambda x, offset=0, dim1=0, dim2=1: st.linalg.diagonal(moved(x, (dim1, dim2), (-2, -1)), offset),
     # products
@@ -384,23 +256,7 @@ SPELLED: dict[str, Call] = {
     "addmm": lambda c, x, z, alpha=1, beta=1: c * beta + (x @ z) * alpha,
     "baddbmm": lambda c, x, z, alpha=1, beta=1: c * beta + (x @ z) * alpha,
     "linalg.multi_dot": st.linalg.multi_dot,
-    "nn.functional.linear": linear, "nn.functional.conv2d": conv2d, "nn.functional.conv1d": conv1d,
-    "nn.functional.max_pool2d": pool(st.max_pool2d), "nn.functional.avg_pool2d": pool(st.avg_pool2d),
-    "nn.functional.scaled_dot_product_attention": attention,
-    # layers and losses
-    "nn.functional.relu": lambda x, inplace=False: st.relu(x),
-    "nn.functional.leaky_relu": lambda x, negative_slope=0.01, inplace=False: st.leaky_relu(x, slope=negative_slope),
-    "nn.functional.elu": lambda x, alpha=1.0, inplace=False: st.elu(x, alpha=alpha),
-    "nn.functional.silu": lambda x, inplace=False: st.silu(x), "nn.functional.logsigmoid": st.log_sigmoid,
-    "nn.functional.gelu": lambda x, approximate="none": st.gelu(x, approximate), "nn.functional.softplus": softplus,
-    "nn.functional.softsign": lambda x: x / (1 + st.abs(x)), "nn.functional.tanhshrink": lambda x: x - st.tanh(x),
-    "nn.functional.relu6": lambda x, inplace=False: st.clip(x, min=0, max=6),
-    "nn.functional.hardtanh": lambda x, min_val=-1.0, max_val=1.0, inplace=False: st.clip(x, min=min_val, max=max_val),
-    "nn.functional.mish": lambda x, inplace=False: x * st.tanh(st.softplus(x)),
-    "nn.functional.layer_norm": layer_norm, "nn.functional.batch_norm": batch_norm,
-    "nn.functional.cross_entropy": cross_entropy, "nn.functional.nll_loss": nll_loss,
-    "nn.functional.binary_cross_entropy_with_logits": bce_logits, "nn.functional.mse_loss": mse,
-    "nn.functional.l1_loss": l1, "nn.functional.embedding": embedding,
+    **NETWORKS,
     # movement
     "reshape": lambda x, shape: st.reshape(x, *shape) if shape else st.reshape(x, ()),
     "ravel": lambda x: st.reshape(x, -1),

@@ -23,7 +23,7 @@ from stele.ops.contraction import Contraction
 from stele.ops.elementwise.arithmetic import Equal, NotEqual, Sub
 from stele.ops.elementwise.unary import Sigmoid, Softplus
 from stele.ops.linear import Broadcast, Cast, Reshape, Transpose
-from stele.ops.pooling import MaxPool2d
+from stele.ops.pooling import MaxPool
 from stele.ops.reduction import Max
 
 Check = Callable[[Subject], Iterator[Finding]]
@@ -79,7 +79,7 @@ def is_max_pooling(v: Value) -> bool:
     """Whether v is the largest of each window: by its op, or of axes that a reshape has cut in two."""
     if isinstance(v.op, Max):
         return len(v.op.axes) == 2 and isinstance(v.args[0].op, Reshape) and v.args[0].args[0].ndim == v.ndim
-    return isinstance(v.op, MaxPool2d)
+    return isinstance(v.op, MaxPool)
 
 
 def layout_ping_pong(subject: Subject) -> Iterator[Finding]:

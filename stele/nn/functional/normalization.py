@@ -1,0 +1,176 @@
+"""Normalisations over channels, groups, examples and last axes."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stele.arrays import functions as F
+from stele.arrays.tensor import Tensor, constant, lift
+from stele.errors import ShapeError
+from stele.ir.door import public
+from stele.ir.graph import Value
+from stele.ir.sizes import quotient
+from stele.ir.types import product, same, show
+from stele.ops import functional
+from stele.ops.arguments import positive, wholes
+from stele.ops.elementwise.unary import rsqrt, square
+from stele.ops.linear import cast, reshape
+from stele.ops.pooling import AvgPool
+from stele.ops.statistics import mean, widened
+
+
+def last_axes(name: str, x: Value, normalized_shape: Any, *scales: Value | None) -> int:
+    """How many last axes are meant; raises ShapeError where x or a scale does not have them."""
+    shape = wholes(normalized_shape, f"normalized_shape of {name}", 0)
+    for v in (x, *(s for s in scales if s is not None)):
+        n = v.ndim - len(shape)
+        if n < 0 or (v is not x and n) or not all(same(a, b) for a, b in zip(v.shape[n:], shape)):
+            raise ShapeError(f"{name} over {show(shape)} needs that as the last axes of x, and as the shape of its "
+                             f"scales, got {show(v.shape)}")
+    return len(shape)
+
+
+def layer_norm(input: Value, normalized_shape: int | Sequence[int], weight: Value | None = None,
+               bias: Value | None = None, eps: float = 1e-5) -> Value:
+    """The elements of x normalised over its last axes, times `weight`, plus `bias` (Ba et al., 2016).
+
+    (x - mean) / sqrt(variance + `eps`); `normalized_shape` is the shape of those axes, of weight and of bias. Raises
+    ShapeError where x or they have another, DTypeError for other dtypes than floats.
+
+    >>> F.layer_norm(st.tensor([[1.0, 3.0], [10.0, 30.0]]), (2,), eps=0).tolist()
+    [[-1.0, 1.0], [-1.0, 1.0]]
+    """
+    axes = last_axes("layer_norm", input, normalized_shape, weight, bias)
+    return functional.layer_norm(input, weight, bias, axes=axes, eps=eps)
+
+
+def rms_norm(input: Value, normalized_shape: int | Sequence[int], weight: Value | None = None,
+             eps: float | None = None) -> Value:
+    """The elements of x over the root of the mean of their squares over its last axes (Zhang and Sennrich, 2019).
+
+    x / sqrt(mean(x**2) + `eps`), times `weight` where there is one; eps is the spacing of x's dtype at 1 without one.
+    `normalized_shape` and errors are as in `layer_norm`; 16-bit floats are averaged in float32.
+
+    >>> F.rms_norm(st.tensor([3.0, 3.0]), 2, eps=0).tolist()
+    [1.0, 1.0]
+    """
+    axes = last_axes("rms_norm", input, normalized_shape, weight)
+    tiny = float(np.finfo(np.float64 if input.dtype.bits == 64 else np.float32).eps) if eps is None else eps
+    x = widened(input)
+    y = x * rsqrt(mean(square(x), axis=tuple(range(-axes, 0)), keepdims=True) + tiny)
+    return cast(y if weight is None else y * weight, input.dtype)
+
+
+def group_norm(input: Value, num_groups: int, weight: Value | None = None, bias: Value | None = None,
+               eps: float = 1e-5) -> Value:
+    """Examples (N, C, *) normalised per group of neighbouring channels (Wu and He, 2018).
+
+    (x - mean) / sqrt(variance + `eps`) over a group and all that stands behind it, times `weight`, plus `bias`, both
+    (C,). Raises ShapeError where `num_groups` does not divide the channels.
+
+    >>> F.group_norm(st.tensor([[1.0, 3.0, 10.0, 30.0]]), 2, eps=0).tolist()
+    [[-1.0, 1.0, -1.0, 1.0]]
+    """
+    groups = positive(num_groups, "num_groups of group_norm")
+    if input.ndim < 2 or not same(quotient(input.shape[1], groups) * groups, input.shape[1]):
+        raise ShapeError(f"group_norm needs (N, C, *) with C a multiple of num_groups={groups}, got "
+                         f"{show(input.shape)}")
+    n, channels, *rest = input.shape
+    parts = reshape(input, (n, groups, quotient(channels, groups), *rest))
+    y = functional.normalize(parts, axis=tuple(range(2, parts.ndim)), eps=eps)
+    return scaled(reshape(y, input.shape), weight, bias)
+
+
+def scaled(y: Value, weight: Value | None, bias: Value | None) -> Value:
+    """y times a weight, plus a bias, of each channel on axis 1."""
+    per_channel = (-1, *(1,) * (y.ndim - 2))
+    y = y if weight is None else y * reshape(weight, per_channel)
+    return y if bias is None else y + reshape(bias, per_channel)
+
+
+def local_response_norm(input: Value, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Value:
+    """The elements of x (N, C, *) over what their neighbours of `size` channels say (Krizhevsky et al., 2012).
+
+    x / (`k` + `alpha` * mean(x**2)) ** `beta`, the mean over size channels around, of which those that are not there
+    count as zeros. Raises ShapeError for fewer than three axes.
+
+    >>> F.local_response_norm(st.ones((1, 2, 1)), 2, alpha=2.0, beta=1.0, k=0.0)[0, :, 0].tolist()
+    [1.0, 0.5]
+    """
+    size = positive(size, "size of local_response_norm")
+    if input.ndim < 3:
+        raise ShapeError(f"local_response_norm needs (N, C, *) with an axis or more behind, got {show(input.shape)}")
+    flat = reshape(input, (*input.shape[:2], product(input.shape[2:])))
+    near = AvgPool((size, 1), (1, 1), ((size // 2, (size - 1) // 2), (0, 0)), (1, 1))(square(flat))
+    return input / (reshape(near, input.shape) * alpha + k) ** beta
+
+
+normalized, apply_scale = lift(functional.normalize), lift(scaled)
+
+
+@public
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+               bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """A batch (N, C, *) normalised per channel, times `weight`, plus `bias`, both (C,) (Ioffe and Szegedy, 2015).
+
+    (x - mean) / sqrt(variance + `eps`): when `training` of the batch, which `running_mean` and `running_var` (C,),
+    where given, then follow, running = (1 - momentum) * running + `momentum` * batch, with the unbiased variance; else
+    of the running ones. Raises ShapeError for fewer than two axes, and where running statistics are missing.
+
+    >>> x = st.tensor([[1.0], [3.0]])
+    >>> F.batch_norm(x, st.zeros(1), st.ones(1), training=True, eps=0).tolist()
+    [[-1.0], [1.0]]
+    """
+    x = constant(input)
+    if x.shape == (0,):
+        return x
+    if x.ndim < 2:
+        raise ShapeError(f"batch_norm needs (N, C, *), got {x.shape}", hint="Write x[:, None] for one channel.")
+    axes = (0, *range(2, x.ndim))
+    if training:
+        mean, var = x.mean(axis=axes), x.var(axis=axes)
+        n = x.size // x.shape[1] if x.shape[1] else 0
+        follow(running_mean, running_var, mean.detach(), var.detach(), n, momentum)
+    elif running_mean is None or running_var is None:
+        raise ShapeError("batch_norm needs running_mean and running_var unless training=True")
+    else:
+        mean, var = running_mean, running_var
+    scale = F.rsqrt(var + eps) if weight is None else weight * F.rsqrt(var + eps)
+    shift = -mean * scale if bias is None else bias - mean * scale
+    return apply_scale(x, scale, shift)
+
+
+@public
+def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+                  weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
+                  momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """Each channel of each example of (N, C, *) normalised by itself (Ulyanov et al., 2016).
+
+    With `use_input_stats` by its own mean and variance, which `running_mean` and `running_var` (C,), where given, then
+    follow, as in `batch_norm` and as means over the examples; else by the running ones. `weight`, `bias`, `momentum`
+    and `eps` are as there. Raises ShapeError for fewer than three axes.
+
+    >>> F.instance_norm(st.tensor([[[1.0, 3.0], [10.0, 30.0]]]), eps=0).tolist()
+    [[[-1.0, 1.0], [-1.0, 1.0]]]
+    """
+    x = constant(input)
+    if x.ndim < 3:
+        raise ShapeError(f"instance_norm needs (N, C, *) with an axis or more behind, got {x.shape}",
+                         hint="Write x[None] for one example.")
+    if not use_input_stats:
+        return batch_norm(x, running_mean, running_var, weight, bias, eps=eps)
+    axes = tuple(range(2, x.ndim))
+    if running_mean is not None or running_var is not None:
+        mean, var = x.mean(axis=axes).mean(axis=0), x.var(axis=axes).mean(axis=0)
+        follow(running_mean, running_var, mean.detach(), var.detach(), x[0, 0].size, momentum)
+    return apply_scale(normalized(x, axis=axes, eps=eps), weight, bias)
+
+
+def follow(running_mean: Tensor | None, running_var: Tensor | None, mean: Tensor, var: Tensor, n: Any, momentum: float
+           ) -> None:
+    """Moves running statistics towards those of a batch of n elements for each channel."""
+    for running, now in ((running_mean, mean), (running_var, var * (n / F.maximum(n - 1, 1)))):
+        if running is not None:
+            running.assign(running * (1 - momentum) + now * momentum)
