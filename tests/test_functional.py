@@ -1,4 +1,4 @@
-"""Every function of `nn.functional` against what PyTorch gives: forward and gradients, in every style, at every size."""
+"""Every function of `nn.functional` against PyTorch: forward and gradients, in every style, at every size."""
 from __future__ import annotations
 
 from collections.abc import Sequence

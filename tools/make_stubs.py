@@ -18,7 +18,7 @@ from stele.arrays.spellings import ALIASES
 from stele.arrays.spoken import is_lifted
 
 HOUSE = Path(__file__).resolve().parents[1] / "stele"
-MODULES = ("arrays.functions", "linalg", "fft", "arrays.tensor")
+MODULES = ("arrays.functions", "linalg", "fft", "nn.functional", "arrays.tensor")
 WIDTH = 120
 INHERITED = {"__hash__": "def __hash__(self) -> int:"}
 NEEDED = {"builtins": "import builtins", "Sequence": "from collections.abc import Sequence",
@@ -30,7 +30,8 @@ CHANGED = {"__eq__", "__ne__"}      # methods that answer otherwise than those o
 
 def file(name: str, suffix: str) -> Path:
     """The file of a module, or its stub."""
-    return (HOUSE / name.replace(".", "/")).with_suffix(suffix)
+    path = HOUSE / name.replace(".", "/")
+    return (path / "__init__" if path.is_dir() else path).with_suffix(suffix)
 
 
 def stub(name: str) -> str:
@@ -43,7 +44,7 @@ def stub(name: str) -> str:
     used = {node.id for line in body for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
     needed = {name: line for name, line in NEEDED.items() if name in used and name not in room}
     head = [f'"""{ast.get_docstring(tree)}"""', "# Written by tools/make_stubs.py.", *needed.values(),
-            *imports(tree.body, used - needed.keys())]
+            *imports(tree.body, {*used, *room["__all__"]} - needed.keys())]
     return "\n".join([*head, "", *body]) + "\n"
 
 

@@ -1081,23 +1081,26 @@ def conv_transpose3d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1
     (1, 5, 6, 8, 8)
     """
 def max_pool2d(x: TensorLike, size: int | Sequence[int], stride: int | Sequence[int] | None=None, padding: int |
-        Sequence[int | Sequence[int]] | str=0) -> Tensor:
+        Sequence[int | Sequence[int]] | str=0, dilation: int | Sequence[int]=1, ceil_mode: bool=False) -> Tensor:
     """The largest element of each window of images (N, C, H, W): (N, C, OH, OW), in their dtype.
 
-    `size`, `stride` (the size without one) and `padding` are a number, or one per axis;
-    OH = (H + 2 * padding - size) // stride + 1, so a rest is left out. Padding never wins; the gradient goes to the
-    first largest. Raises ShapeError for padding of a window's size or more and for windows that do not fit, DTypeError
-    for other dtypes than floats.
+    `size`, `stride` (the size without one), `padding` and `dilation` are a number, or one per axis;
+    OH = (H + 2 * padding - dilation * (size - 1) - 1) // stride + 1, so a rest is left out, unless `ceil_mode` asks for
+    a last window that reaches beyond. Padding never wins; the gradient goes to the first largest. Raises ShapeError for
+    padding of a window's size or more and for windows that do not fit, DTypeError for other dtypes than floats.
 
     >>> x = st.arange(16.0).reshape(1, 1, 4, 4)
     >>> st.max_pool2d(x, 2)[0, 0].tolist(), st.max_pool2d(x, 3, stride=1, padding=1).shape
     ([[5.0, 7.0], [13.0, 15.0]], (1, 1, 4, 4))
     """
 def avg_pool2d(x: TensorLike, size: int | Sequence[int], stride: int | Sequence[int] | None=None, padding: int |
-        Sequence[int | Sequence[int]] | str=0) -> Tensor:
+        Sequence[int | Sequence[int]] | str=0, ceil_mode: bool=False, count_include_pad: bool=True, divisor_override:
+        float | None=None) -> Tensor:
     """The mean of each window of images (N, C, H, W): (N, C, OH, OW), in their dtype; padding counts as zeros.
 
-    `size`, `stride` (the size without one) and `padding` are as in `max_pool2d`, and so are the errors.
+    `size`, `stride` (the size without one), `padding` and `ceil_mode` are as in `max_pool2d`, and so are the errors.
+    With count_include_pad=False the mean is that of the image's own elements; a `divisor_override` divides the sums in
+    place of their number. What lies beyond the padding is in no `count_include_pad`.
 
     >>> st.avg_pool2d(st.arange(16.0).reshape(1, 1, 4, 4), 2)[0, 0].tolist()
     [[2.5, 4.5], [10.5, 12.5]]
@@ -1571,19 +1574,24 @@ def one_hot(labels: TensorLike, classes: int, dtype: DTypeLike=...) -> Tensor:
     >>> st.one_hot(st.tensor([2, 0]), classes=3).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
-def cross_entropy(logits: TensorLike, labels: TensorLike, axis: int=-1, reduction: str='mean') -> Tensor:
-    """The mean of -log(softmax(logits)[label]) along an axis, for integer labels (PyTorch's cross_entropy).
+def cross_entropy(logits: TensorLike, labels: TensorLike, axis: int=-1, reduction: str='mean', weight: TensorLike |
+        None=None, ignore_index: int | None=None, label_smoothing: float=0.0) -> Tensor:
+    """The mean of -log(softmax(logits)[label]) along an axis, for integer labels or for probabilities of the classes.
 
-    `labels` have the shape of `logits` without the axis of classes. `reduction` is "mean", "sum", or "none" for the
-    losses one by one. Raises ShapeError for labels of another shape, DTypeError for logits that are no floats and
-    labels that are no integers, OptionError for another reduction and, when run, IndexOutOfRange for a label that is no
-    class.
+    Integer `labels` have the shape of `logits` without the axis of classes, probabilities have that of the logits. A
+    `weight` for each class multiplies its losses, a label of `ignore_index` has none, and the mean is then over the
+    weights that took part; `label_smoothing` mixes the labels with as much of a uniform distribution (PyTorch's rules).
+    `reduction` is "mean", "sum", or "none" for the losses one by one. Raises ShapeError for labels of another shape,
+    DTypeError for logits that are no floats and labels that are no integers, OptionError for another reduction and,
+    when run, IndexOutOfRange for a label that is no class.
 
     >>> logits = st.tensor([[0.0, 0.0], [0.0, 1000.0]])
     >>> st.cross_entropy(logits, st.tensor([0, 1]), reduction="none")
     tensor([0.6931472, 0.       ])
     >>> st.cross_entropy(logits, st.tensor([0, 0]))
     tensor(500.3466)
+    >>> st.cross_entropy(logits, st.tensor([0, -1]), ignore_index=-1), st.cross_entropy(logits, st.ones((2, 2)) / 2)
+    (tensor(0.6931472), tensor(250.34657))
     """
 def mse(x: TensorLike, target: TensorLike, reduction: str='mean') -> Tensor:
     """The mean squared difference of x and `target`, which broadcast against each other.

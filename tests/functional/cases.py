@@ -46,7 +46,8 @@ def log_softmax(x: Array) -> Array:
     return x - np.log(np.exp(x).sum(-1, keepdims=True))
 
 
-STILL = ("mean", "var", "share", "even", "s", "u", "bits", "counts", "samples", "samples3")   # floats that PyTorch takes as numbers
+# Floats that PyTorch takes as numbers.
+STILL = ("mean", "var", "share", "even", "s", "u", "bits", "counts", "samples", "samples3")
 
 
 def named(call: str) -> list[str]:
@@ -103,7 +104,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "adaptive_max_pool3d": ("F.adaptive_max_pool3d(volume, (2, 2, 3), True)",),
     "max_unpool1d": ("F.max_unpool1d(*F.max_pool1d(signal, 3, return_indices=True), 3)",),
     "max_unpool2d": ("F.max_unpool2d(*F.max_pool2d(image, 2, return_indices=True), 2, output_size=(5, 6))",),
-    "max_unpool3d": ("F.max_unpool3d(*F.max_pool3d(volume, (1, 2, 2), return_indices=True), (1, 2, 2), output_size=(3, 4, 5))",),
+    "max_unpool3d": ("F.max_unpool3d(*F.max_pool3d(volume, (1, 2, 2), return_indices=True), (1, 2, 2), "
+                     "output_size=(3, 4, 5))",),
     "fractional_max_pool2d": ("F.fractional_max_pool2d(image, 2, (3, 4), _random_samples=samples)",
                               "F.fractional_max_pool2d(image, (2, 3), None, (0.7, 0.5), True, samples)"),
     "fractional_max_pool3d": ("F.fractional_max_pool3d(volume, 2, (1, 2, 3), _random_samples=samples3)",),
@@ -119,9 +121,9 @@ CALLS: dict[str, tuple[str, ...]] = {
         "F.interpolate(image, (3, 2), mode='bilinear', antialias=True)",
         "F.interpolate(image, (2, 9), mode='bicubic', antialias=True)"),
     "upsample": ("F.upsample(image, scale_factor=2)", "F.upsample(image, (3, 8), mode='bilinear', align_corners=True)"),
-    "grid_sample": tuple(
-        f"F.grid_sample(image, grid, '{mode}', '{padding}', {corners})" for mode in ("bilinear", "nearest", "bicubic")
-        for padding, corners in (("zeros", False), ("border", True), ("reflection", False), ("reflection", True))) + (
+    "grid_sample": (
+        *(f"F.grid_sample(image, grid, '{mode}', '{padding}', {corners})" for mode in ("bilinear", "nearest", "bicubic")
+          for padding, corners in (("zeros", False), ("border", True), ("reflection", False), ("reflection", True))),
         "F.grid_sample(volume, grid3, align_corners=False)",
         "F.grid_sample(volume, grid3, 'nearest', 'border', align_corners=False)"),
     "affine_grid": tuple(f"F.affine_grid({theta}, (len({theta}), 3, {last}), {corners})" for theta, last in (
@@ -153,7 +155,8 @@ CALLS: dict[str, tuple[str, ...]] = {
                       "F.embedding_bag(row, table, begins, mode='sum', per_sample_weights=again)"),
     "one_hot": ("F.one_hot(t, 5)", "F.one_hot(pixels, num_classes=4)"),
     "scaled_dot_product_attention": (
-        "F.scaled_dot_product_attention(queries, k, v)", "F.scaled_dot_product_attention(queries, k, v, is_causal=True)",
+        "F.scaled_dot_product_attention(queries, k, v)",
+        "F.scaled_dot_product_attention(queries, k, v, is_causal=True)",
         "F.scaled_dot_product_attention(queries, k, v, sees, scale=0.3)",
         "F.scaled_dot_product_attention(queries, k, v, adds)",
         "F.scaled_dot_product_attention(heads, k, v, enable_gqa=True)"),

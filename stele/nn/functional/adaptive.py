@@ -12,7 +12,7 @@ from stele.ir.sizes import Dim, quotient
 from stele.ir.types import SIZES, product, same
 from stele.nn.functional.pooling import maxima, planes
 from stele.ops.along import take_along, times
-from stele.ops.arguments import positive
+from stele.ops.arguments import is_series, positive
 from stele.ops.elementwise.arithmetic import Minimum
 from stele.ops.elementwise.binary import where
 from stele.ops.gather import Gather
@@ -34,7 +34,7 @@ class Windows(NamedTuple):
 
 def sizes(name: str, x: Value, axes: int, wanted: Any) -> tuple[Dim, ...]:
     """The size of each of the last axes after pooling; None keeps that of x."""
-    several = tuple(wanted) if isinstance(wanted, list | tuple) else (wanted,) * axes
+    several: tuple[Any, ...] = tuple(wanted) if is_series(wanted) else (wanted,) * axes
     if len(several) not in (1, axes):
         raise ShapeError(f"output_size of {name} must be one whole number or {axes}, got {several}")
     last = planes(name, x, axes).shape[x.ndim - axes:]
@@ -129,7 +129,7 @@ def means(name: str, x: Value, axes: int, output_size: Any) -> Value:
 
 
 def adaptive_max_pool1d(input: Value, output_size: Any, return_indices: bool = False
-                        ) -> Value | tuple[Value, Value]:
+                        ) -> Any:
     """The largest elements of `output_size` windows that share signals (N, C, L) or (C, L) as evenly as they can.
 
     Windows are those of `adaptive_avg_pool2d`, `return_indices` is as in `max_pool2d`.
@@ -140,7 +140,7 @@ def adaptive_max_pool1d(input: Value, output_size: Any, return_indices: bool = F
     return largest("adaptive_max_pool1d", input, 1, output_size, return_indices)
 
 
-def adaptive_max_pool2d(input: Value, output_size: Any, return_indices: bool = False) -> Value | tuple[Value, Value]:
+def adaptive_max_pool2d(input: Value, output_size: Any, return_indices: bool = False) -> Any:
     """The largest elements of windows that share images (N, C, H, W) or (C, H, W) as evenly as they can.
 
     `output_size` and windows are as in `adaptive_avg_pool2d`, `return_indices` as in `max_pool2d`.
@@ -151,7 +151,7 @@ def adaptive_max_pool2d(input: Value, output_size: Any, return_indices: bool = F
     return largest("adaptive_max_pool2d", input, 2, output_size, return_indices)
 
 
-def adaptive_max_pool3d(input: Value, output_size: Any, return_indices: bool = False) -> Value | tuple[Value, Value]:
+def adaptive_max_pool3d(input: Value, output_size: Any, return_indices: bool = False) -> Any:
     """The largest elements of windows that share volumes (N, C, D, H, W) or (C, D, H, W) as evenly as they can.
 
     `output_size` and windows are as in `adaptive_avg_pool2d`, `return_indices` as in `max_pool2d`.
@@ -177,7 +177,8 @@ def largest(name: str, x: Value, axes: int, output_size: Any, return_indices: bo
 def at_best(x: Value, starts: Sequence[Value], at: Sequence[Windows], return_indices: bool) -> Any:
     """The largest element of windows whose first elements stand at `starts`, which broadcast to the result's planes."""
     axes, first = len(at), x.ndim - len(at)
-    found, inside = x, []
+    found = x
+    inside: list[Value] = []
     for k, own in enumerate(at):
         found, is_own = taken(found, first + 2 * k, own)
         inside.append(expand_dims(is_own, tuple(j for j in range(2 * axes) if j // 2 != k)))

@@ -13,7 +13,7 @@ from stele.errors import ShapeError
 from stele.ir.door import public
 from stele.nn.functional import activations
 from stele.nn.functional.fractional import fractional
-from stele.ops.arguments import each, flag, number
+from stele.ops.arguments import each, flag, is_series, number
 
 ALPHA = -activations.ALPHA * activations.SCALE      # what selu makes of -inf
 
@@ -202,7 +202,7 @@ def at_random(name: str, axes: int, input: Any, kernel_size: Any, output_size: A
     if (output_size is None) == (output_ratio is None):
         raise ShapeError(f"{name} needs an output_size or an output_ratio, and not both")
     size, last = each(kernel_size, f"kernel_size of {name}", 1, axes), x.shape[x.ndim - axes:]
-    ratios = output_ratio if isinstance(output_ratio, list | tuple) else (output_ratio,) * axes
+    ratios: Any = output_ratio if is_series(output_ratio) else (output_ratio,) * axes
     wanted = each(output_size, f"output_size of {name}", 1, axes) if output_ratio is None else \
         tuple(math.floor(n * number(r, f"output_ratio of {name}", 0, 1)) for n, r in zip(last, ratios))
     if any(w < 1 or k + w - 1 > n for n, k, w in zip(last, size, wanted)):

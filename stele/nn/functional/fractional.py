@@ -26,10 +26,9 @@ def starts(u: Value, n: Dim, size: int, wanted: int) -> Value:
     return where(equal(i, wanted - 1), quantity(n - size), found)
 
 
-def fractional(x: Value, samples: Value, *, size: Sequence[int], wanted: Sequence[int], return_indices: bool
-               ) -> Value | tuple[Value, Value]:
-    """The largest elements of windows, and where they stand: x (N, C, ...), samples (N, C, axes), of two axes the second
-    first (PyTorch's order)."""
+def fractional(x: Value, samples: Value, *, size: Sequence[int], wanted: Sequence[int], return_indices: bool) -> Any:
+    """The largest elements of windows, and where they stand: x (N, C, ...), samples (N, C, axes), those of two axes the
+    last one first (PyTorch's order)."""
     axes, first = len(size), x.ndim - len(size)
     last, outer = x.shape[first:], x.shape[:first]
     place: Any = 0

@@ -12,7 +12,7 @@ from stele.ir.graph import Array, Value, literal
 from stele.ir.sizes import Dim
 from stele.ir.types import number_of, show
 from stele.nn.functional.adaptive import means
-from stele.ops.arguments import choice, flag, number, positive
+from stele.ops.arguments import choice, flag, is_series, number, positive
 from stele.ops.gather import Gather
 from stele.ops.joining import stack
 from stele.ops.linear import cast, expand_dims, reshape, slice_axis
@@ -84,7 +84,7 @@ def checked(x: Value, mode: str, align_corners: bool | None, antialias: bool) ->
 
 def several(n: Any, axes: int) -> list[Any]:
     """One for each axis, of one or of as many."""
-    found = list(n) if isinstance(n, list | tuple) else [n] * axes
+    found: list[Any] = [*n] if is_series(n) else [n] * axes
     if len(found) != axes:
         raise ShapeError(f"interpolate needs one size or factor, or {axes} of them, got {n}")
     return found
@@ -169,8 +169,15 @@ class Filter(NamedTuple):
     weight: Callable[[Array], Array]
 
 
-TRIANGLE = Filter(1, lambda d: np.maximum(1 - np.abs(d), 0))
-CUBIC_AA = Filter(2, lambda d: keys(np.abs(d), -0.5))
+def triangle(d: Array) -> Array:
+    return np.maximum(1 - np.abs(d), 0)
+
+
+def wide_cubic(d: Array) -> Array:
+    return keys(np.abs(d), -0.5)
+
+
+TRIANGLE, CUBIC_AA = Filter(1, triangle), Filter(2, wide_cubic)
 
 
 def spread(i: Array, step: Any, n: int, kernel: Filter) -> tuple[Array, Array]:
@@ -179,7 +186,7 @@ def spread(i: Array, step: Any, n: int, kernel: Filter) -> tuple[Array, Array]:
     reach, centre = kernel.reach * wide, float(step) * (i.astype(np.float64) + 0.5)
     first = np.maximum((centre - reach + 0.5).astype(np.int64), 0)
     count = np.minimum((centre + reach + 0.5).astype(np.int64), n) - first
-    k = np.arange(count.max(initial=1))
+    k: Array = np.arange(int(count.max(initial=1)))
     weights = np.where(k < count[:, None], kernel.weight((k + first[:, None] - centre[:, None] + 0.5) / wide), 0)
     return first, weights / weights.sum(1, keepdims=True)
 
@@ -197,7 +204,8 @@ def along(x: Value, axis: int, how: Resampling) -> Value:
         return by_groups(x, axis, times, q, *middle(how, p, q, wide))
     n, m = number_of(how.n), number_of(how.m)
     first, weights = how._replace(n=n, m=m).taps(n, m, wide)
-    places = np.clip(first[:, None] + np.arange(weights.shape[1]), 0, n - 1)
+    reach: Array = np.arange(weights.shape[1])
+    places: Array = np.minimum(np.maximum(first[:, None] + reach, 0), n - 1)
     if weights.shape[1] == 1:
         return Gather(axis)(x, literal(places[:, 0]))
     behind = tuple(range(-(x.ndim - axis - 1), 0))

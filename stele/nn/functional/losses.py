@@ -24,7 +24,8 @@ def of_one_shape(name: str, input: Value, target: Value) -> None:
     """Raises ShapeError unless both have the same shape: what would broadcast is hardly ever meant."""
     if input.ndim != target.ndim or not all(same(a, b) for a, b in zip(input.shape, target.shape)):
         several = input.ndim == target.ndim + 1 and input.ndim > 1 and input.shape[1] == 1
-        raise ShapeError(f"{name} needs input and target of one shape, got {show(input.shape)} and {show(target.shape)}",
+        raise ShapeError(f"{name} needs an input and a target of one shape, got {show(input.shape)} and "
+                         f"{show(target.shape)}",
                          hint="Write target[:, None] or input.squeeze(1)." if several else
                               "Write target.reshape(input.shape), or st.broadcast_to(target, input.shape).")
 
@@ -250,7 +251,7 @@ def cosine_embedding_loss(input1: Value, input2: Value, target: Value, margin: f
 
 def triplet_margin_loss(anchor: Value, positive: Value, negative: Value, margin: float = 1.0, p: float = 2.0,
                         eps: float = 1e-6, swap: bool = False, reduction: str = "mean") -> Value:
-    """The loss max(0, d(`anchor`, `positive`) - d(anchor, `negative`) + `margin`) of `pairwise_distance` with p and eps.
+    """The loss max(0, d(`anchor`, `positive`) - d(anchor, `negative`) + `margin`) for d the `pairwise_distance`.
 
     The three are (N, D) or (D,). With `swap` the negative is compared with the nearer of anchor and positive (Balntas
     et al., 2016). `p` and `eps` are those of the distance; `reduction` is "mean", "sum" or "none". Raises ShapeError

@@ -45,7 +45,7 @@ def maxima(x: Value, at: Geometry, return_indices: bool) -> Any:
 
 def max_pool1d(input: Value, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
                padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, ceil_mode: bool = False,
-               return_indices: bool = False) -> Value | tuple[Value, Value]:
+               return_indices: bool = False) -> Any:
     """The largest element of each window of signals (N, C, L) or (C, L).
 
     `kernel_size`, `stride`, `padding`, `dilation`, `ceil_mode`, `return_indices` and errors are as in `max_pool2d`.
@@ -59,7 +59,7 @@ def max_pool1d(input: Value, kernel_size: int | Sequence[int], stride: int | Seq
 
 def max_pool2d(input: Value, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
                padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, ceil_mode: bool = False,
-               return_indices: bool = False) -> Value | tuple[Value, Value]:
+               return_indices: bool = False) -> Any:
     """The largest element of each window of images (N, C, H, W) or (C, H, W), in their dtype.
 
     `kernel_size`, `stride` (the kernel size without one), `padding` and `dilation` are a number, or one per axis;
@@ -78,7 +78,7 @@ def max_pool2d(input: Value, kernel_size: int | Sequence[int], stride: int | Seq
 
 def max_pool3d(input: Value, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
                padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, ceil_mode: bool = False,
-               return_indices: bool = False) -> Value | tuple[Value, Value]:
+               return_indices: bool = False) -> Any:
     """The largest element of each window of volumes (N, C, D, H, W) or (C, D, H, W).
 
     `kernel_size`, `stride`, `padding`, `dilation`, `ceil_mode`, `return_indices` and errors are as in `max_pool2d`.

@@ -34,8 +34,8 @@ def affine_grid(theta: Value, size: Sequence[int], align_corners: bool | None = 
         raise ShapeError("affine_grid needs theta (N, 2, 3) and a size (N, C, H, W), or (N, 3, 4) and (N, C, D, H, W), "
                          f"got {show(theta.shape)} and {tuple(size)}")
     last = tuple(size[2:])
-    lines = [broadcast(expand_dims(spaced(n, bool(align_corners), theta), tuple(j for j in range(axes) if j != k)), last)
-             for k, n in enumerate(last)]
+    own = [spaced(n, bool(align_corners), theta) for n in last]
+    lines = [broadcast(expand_dims(v, tuple(j for j in range(axes) if j != k)), last) for k, v in enumerate(own)]
     base = stack([*lines[::-1], full(last, 1.0, theta.dtype)], axis=-1)
     found = matmul(reshape(base, (1, product(last), axes + 1)), swap_last(theta))
     return reshape(found, (size[0], *last, axes))
