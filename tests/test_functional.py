@@ -109,6 +109,7 @@ def test_pytorch_agrees(name: str, k: int) -> None:
     close([y.numpy() for y in found], expected, call)
 
 
+@pytest.mark.filterwarnings("error")      # of sizes that cannot stay open
 @pytest.mark.parametrize(("name", "k"), ROWS)
 def test_one_program_of_every_size(name: str, k: int) -> None:
     """A compiled function at a size, at another, and at the first again: as without a compiler."""
@@ -140,5 +141,4 @@ def test_a_batch_of_nothing(name: str, k: int) -> None:
     found = flat(f(*map(st.tensor, arrays(call, 0))))
     st.eval(*found)
     assert [y.shape for y in found] == expected
-    assert some != expected or "image" not in call
     assert all(np.isnan(y.numpy()) or y.numpy() == 0 for y in found if y.shape == () and call.count("loss"))

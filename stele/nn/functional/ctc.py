@@ -18,7 +18,7 @@ from stele.ops.elementwise.binary import equal, not_equal, where
 from stele.ops.elementwise.unary import exp, log, stop_gradient
 from stele.ops.functional import reduced
 from stele.ops.gather import Gather
-from stele.ops.generate import iota
+from stele.ops.generate import iota, quantity
 from stele.ops.linear import broadcast, cast, expand_dims, full, pad_axis, reshape, slice_axis
 from stele.ops.statistics import max, sum, widened
 
@@ -74,7 +74,7 @@ def in_rows(targets: Value, many: Value, given: Any, is_one: bool) -> Value:
     at = expand_dims(start, (1,)) + expand_dims(iota(longest), (0,))
     if targets.shape[0] == 0:
         return full((many.shape[0], longest), 0, int64)
-    return Gather(0)(labels, Minimum()(at, targets.shape[0] - 1))
+    return Gather(0)(labels, Minimum()(at, quantity(targets.shape[0] - 1)))
 
 
 def normal(x: Value) -> Value:
@@ -93,7 +93,7 @@ def likelihoods(x: Value, labels: Value, steps: Value, many: Value, blank: int) 
         state = full((n, 1), blank, int64)
     else:
         inside = is_label & (place < expand_dims(many, (1,)))
-        behind = take_along(labels, broadcast(Minimum()(place, s - 1), (n, states)), 1)
+        behind = take_along(labels, broadcast(Minimum()(place, quantity(s - 1)), (n, states)), 1)
         state = where(inside, behind, blank)
     emitted = take_along(x, broadcast(expand_dims(state, (0,)), (x.shape[0], n, states)), 2)
     before = shifted(state, 2, -1)

@@ -17,7 +17,7 @@ from stele.ops.elementwise.arithmetic import Maximum, Minimum
 from stele.ops.elementwise.binary import equal, not_equal, where
 from stele.ops.elementwise.unary import stop_gradient
 from stele.ops.gather import Gather, ScatterAdd
-from stele.ops.generate import iota
+from stele.ops.generate import iota, quantity
 from stele.ops.linear import cast, expand_dims, full, reshape
 from stele.ops.norms import vector_norm
 from stele.ops.scattering import segment_max, segment_sum
@@ -62,7 +62,7 @@ def bags(weight: Value, input: Value, offsets: Value | None, per_sample_weights:
     else:
         count = offsets.shape[0] - include_last_offset
         found = searchsorted(offsets, cast(iota(input.shape[0]), offsets.dtype), side="right") - 1
-        bag = Minimum()(found, count - 1)
+        bag = Minimum()(found, quantity(count - 1))
         total = (segment_max if mode == "max" else segment_sum)(y, bag, count)
         many = segment_sum(counts, bag, count)
     many = expand_dims(many, (-1,))
