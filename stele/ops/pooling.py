@@ -77,10 +77,10 @@ class Pool(Composite):
     def windows_of(self, x: Array, fill: float) -> Array:
         """The same in NumPy."""
         moves, widths = self.moves(x.ndim), (*((0, 0),) * (x.ndim - len(self.size)), *self.padding)
-        padded: Any = np.pad(x, widths, constant_values=fill)  # type: ignore[call-overload]
+        x = np.pad(x, widths, constant_values=fill)  # type: ignore[call-overload]
         for window in moves:
-            padded = window.reference(padded)
-        return padded
+            x = window.reference(x)  # type: ignore[reportUnknownArgumentType]
+        return x  # type: ignore[reportUnknownVariableType]
 
     def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
         return self(x[0][0])

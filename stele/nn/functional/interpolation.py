@@ -204,7 +204,7 @@ def along(x: Value, axis: int, how: Resampling) -> Value:
         return by_groups(x, axis, times, q, *middle(how, p, q, wide))
     n, m = number_of(how.n), number_of(how.m)
     first, weights = how._replace(n=n, m=m).taps(n, m, wide)
-    reach: Array = np.arange(weights.shape[1])
+    reach: Array = np.arange(int(weights.shape[1]))
     places: Array = np.minimum(np.maximum(first[:, None] + reach, 0), n - 1)
     if weights.shape[1] == 1:
         return Gather(axis)(x, literal(places[:, 0]))
