@@ -100,7 +100,9 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
     "SolveTriangular":  [(SolveTriangular(True, False), (0, 0), (0, 3)), (SolveTriangular(False, True), (3, 3), (3, 0)),
                          (SolveTriangular(True, False), (0, 2, 2), (0, 2, 1))],
     **{name: [(ALL[name](), s) for s in ((0, 0), (0, 3, 3), (2, 0, 0))]
-       for name in ("Inv", "Det", "Cofactors", "Slogdet", "Expm", "Cholesky", "Eigh", "Eigvalsh", "Eig", "Eigvals")},
+       for name in ("Inv", "Det", "Cofactors", "Slogdet", "Expm", "Eig", "Eigvals")},
+    **{name: [(ALL[name](read), s) for read in ("L", "U", "both") for s in ((0, 0), (0, 3, 3), (2, 0, 0))]
+       for name in ("Cholesky", "Eigh", "Eigvalsh")},
     **{name: [(ALL[name](*how), s) for how in ways for s in ((0, 0), (0, 3), (3, 0), (0, 3, 2), (2, 3, 0), (2, 0, 3))]
        for name, ways in (("Svdvals", [()]), ("Lu", [()]), ("Svd", [(True,), (False,)]))},
     "Qr":               [(Qr(False), s) for s in ((0, 0), (3, 0), (0, 3, 2), (2, 3, 0))] + [(Qr(True), (0, 2, 2))],

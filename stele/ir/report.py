@@ -1,7 +1,7 @@
 """What the compiler did and why: one report goes through all stages, and stays with the program on the disk."""
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -84,7 +84,8 @@ class BufferNote(Record):
 class Report:
     """What was rewritten (each rule, and how many values each pass left), what was joined and what not, which algorithm
     was chosen, the kernels and buffers, their memory where no size is open, the
-    seconds of each phase, and the origins of what a program may refuse, by the numbers in its status."""
+    seconds of each phase, and the origins of what a program may refuse, by the numbers in its status, with the reasons
+    of those that have several."""
 
     rules: dict[str, Fired] = field(default_factory=dict[str, Fired])
     unfinished: list[str] = field(default_factory=list[str])
@@ -96,6 +97,7 @@ class Report:
     memory: list[str] = field(default_factory=list[str])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     sites: list[Where] = field(default_factory=list[Where])
+    refusals: list[Sequence[str]] = field(default_factory=list[Sequence[str]])
 
     def fired(self, name: str, doc: str, where: Where) -> None:
         """Notes that a rule fired."""

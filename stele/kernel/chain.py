@@ -16,11 +16,12 @@ def parts(kernels: Sequence[Kernel], slots: Slots) -> int:
 
     What they make is only read in the part that it is made in, and written over nothing but what they made.
     """
+    if not is_product(kernels[0]) or not all(isinstance(kernel, Nest) or is_product(kernel) for kernel in kernels):
+        return 0
     lead = kernels[0].results[0].shape[:-2]
     made = {slots.of(v) for kernel in kernels for v in kernel.results}
     owned = all(slots.root(k) in made and slots.table[k].kind in ("temp", "result") for k in made)
-    fits = owned and is_product(kernels[0]) and all(
-        (isinstance(kernel, Nest) or is_product(kernel)) and keeps(kernel, made, slots, lead) for kernel in kernels)
+    fits = owned and all(keeps(kernel, made, slots, lead) for kernel in kernels)
     return count if fits and isinstance(count := product(lead), int) and count >= slots.machine.tasks else 0
 
 

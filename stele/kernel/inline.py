@@ -6,7 +6,20 @@ from stele.ir.graph import Constant, Graph, Item, Value, users, walk
 from stele.ir.report import Report
 from stele.kernel.cost import instructions
 from stele.kernel.index import variable
-from stele.kernel.kinds import Contraction, Host, Library, Nest, Ordered, Place, Repeat, Role, Scatter, role_of, woven
+from stele.kernel.kinds import (
+    Contraction,
+    Host,
+    Library,
+    Matrices,
+    Nest,
+    Ordered,
+    Place,
+    Repeat,
+    Role,
+    Scatter,
+    role_of,
+    woven,
+)
 from stele.kernel.machine import Machine
 from stele.kernel.space import Unfit, follow, measured
 from stele.ops.gather import Gather
@@ -15,7 +28,7 @@ from stele.ops.windows import Taps, Window
 
 LARGEST = 96
 """Values in one kernel at most."""
-ALONE = (Repeat, Host, Library, Scatter, Ordered)
+ALONE = (Repeat, Host, Library, Scatter, Ordered, Matrices)
 """Kernels that read all their operands from memory."""
 
 

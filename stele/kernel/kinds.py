@@ -7,7 +7,9 @@ from enum import Enum
 
 from stele.ir.graph import Constant, Literal, Value
 from stele.ir.origin import Where
+from stele.ir.types import product
 from stele.kernel.corners import NONE, Corners
+from stele.ops.factors import Svd
 from stele.ops.gather import Gather
 from stele.ops.linear import Concatenate
 
@@ -60,6 +62,10 @@ class Ordered(Anchored):
     """Running totals, sorts and searches: loops written for one op."""
 
 
+class Matrices(Anchored):
+    """Factors and solutions of many small matrices, one in each lane."""
+
+
 class Library(Anchored):
     """A call of a library."""
 
@@ -72,7 +78,7 @@ class Repeat(Anchored):
     """A loop of the graph, which becomes steps around kernels of its own."""
 
 
-Launched = Nest | Contraction | Scatter | Ordered | Library
+Launched = Nest | Contraction | Scatter | Ordered | Matrices | Library
 """Kernels that are native code, whose tasks run on all threads."""
 Kernel = Launched | Host | Repeat
 Role = Place | type[Kernel]
@@ -82,7 +88,10 @@ Role = Place | type[Kernel]
 ROLES: dict[str, Role] = {
     "leaf": Place.LEAF, "elementwise": Place.INLINE, "generate": Place.INLINE, "movement": Place.INLINE,
     "reduction": Place.FOLD, "indexing": Scatter, "contraction": Contraction, "control": Repeat, "foreign": Library,
-    "host": Host, "composite": Host, "ordered": Ordered}
+    "host": Host, "composite": Host, "ordered": Ordered, "matrices": Matrices}
+
+LARGEST, EACH = 32, 8
+"""Rows and columns of matrices that are small, and how many rows each of some matrices may have to be worth lanes."""
 
 
 def woven(v: Value) -> tuple[Value, ...]:
@@ -99,6 +108,18 @@ def unwoven(results: Sequence[Value]) -> tuple[Value, ...]:
     return tuple(part for v in results for part in woven(v) or (v,))
 
 
+def is_small(v: Value) -> bool:
+    """Whether matrices are taken side by side, one in each lane: real ones of at most LARGEST rows and columns, with at
+    most EACH of them for every matrix there is, or of unknown number. LAPACK is faster for others, and has the vectors
+    that belong to no singular value.
+    """
+    sides, count = [n for a in v.args for n in a.shape[-2:]], product(v.args[0].shape[:-2])
+    if not all(a.dtype.kind == "f" for a in v.args) or not all(isinstance(n, int) and 0 < n <= LARGEST for n in sides):
+        return False
+    is_whole = not isinstance(v.op, Svd) or not v.op.full or len(set(sides)) == 1
+    return is_whole and (not isinstance(count, int) or max(sides) <= EACH * count)
+
+
 def role_of(v: Value) -> Role:
     """How a value comes about, inputs apart; by its family, if it is no exception."""
     match v.op:
@@ -113,6 +134,8 @@ def role_of(v: Value) -> Role:
         case op if op.family == "contraction" and not v.dtype.is_float:
             return Host
         case op if op.family == "ordered" and v.args[0].dtype.kind == "c":
+            return Host
+        case op if op.family == "matrices" and not is_small(v):
             return Host
         case op:
             return ROLES[op.family]

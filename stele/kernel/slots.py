@@ -154,9 +154,9 @@ class Slots:
             v = self.views[v]
         return (v.args[0], v.op.k) if isinstance(v.op, Item) and v not in self.at else v
 
-    def of(self, v: Value) -> int:
-        """The position of a value's buffer."""
-        key = self.base(v)
+    def of(self, v: Key) -> int:
+        """The position of the buffer of a value, or of one part of a tuple."""
+        key = v if isinstance(v, tuple) else self.base(v)
         if key not in self.at and isinstance(key, Value) and isinstance(key.op, Constant):
             self.at[key] = self.new("constant", bytes_of(key.type), "constant", key.where)
             self.constants[self.at[key]] = key.op

@@ -22,6 +22,7 @@ from stele.ops.products import diagonal
 from stele.ops.shaping import needs_matrices
 from stele.ops.statistics import sum
 
+CLEAR = 0.7     # of the largest element of a vector: what decides about its sign, whatever rounding does
 PANEL = 16      # columns that are eliminated one after the other
 SYMMETRIC = np.array([[4, 1, -0.5], [1, 3, 0.5], [-0.5, 0.5, 2]], np.float32)
 
@@ -58,9 +59,29 @@ def symmetric(x: Value) -> Value:
     return (x + adjoint(x)) * 0.5
 
 
-def balanced(x: Array) -> Array:
-    """The same of arrays; neither half overflows."""
-    return x / 2 + np.conj(x.swapaxes(-1, -2)) / 2
+class Symmetric(Lapack):
+    """An op on symmetric matrices, of which one triangle is read, "L" or "U", or the symmetric part of any, "both".
+
+    Derivatives are those among symmetric matrices: of "both" they are those of x.
+    """
+
+    triangle: str
+
+    def whole(self, x: Array) -> Array:
+        """Matrices whose lower triangle is that of the symmetric ones; halves of what is added do not overflow."""
+        if self.triangle == "L":
+            return x
+        turned = np.conj(x.swapaxes(-1, -2))
+        return turned if self.triangle == "U" else x / 2 + turned / 2
+
+
+def upright(x: Array) -> Array:
+    """The signs with which the first large element of each column is above 0; of complex numbers as it is."""
+    if x.dtype.kind == "c" or not x.size:
+        return np.ones((*x.shape[:-2], 1, x.shape[-1]), x.dtype)
+    size = np.abs(x)
+    first = (size >= CLEAR * size.max(-2, keepdims=True)).argmax(-2, keepdims=True)
+    return np.where(np.take_along_axis(x, first, -2) < 0, -1, 1).astype(x.dtype)
 
 
 def lower_half(x: Value) -> Value:
@@ -96,11 +117,13 @@ class Factor(Lapack):
         raise NotImplementedError(self.name)
 
 
-class Cholesky(Lapack):
-    """The lower triangular y with y @ y.mT = the symmetric part of x (as JAX reads x: gradients are symmetric).
+class Cholesky(Symmetric):
+    """The lower triangular y with y @ y.mT = x.
 
     Derivatives: Murray, Differentiation of the Cholesky decomposition, 2016.
     """
+
+    family: ClassVar[str] = "matrices"
 
     refusal: ClassVar[str] = "one of the matrices is not positive definite. Rounding alone may do that: " \
         "add a little to its diagonal, x + 1e-6 * st.eye(n)"
@@ -110,7 +133,7 @@ class Cholesky(Lapack):
         return x[0]
 
     def compute(self, *x: Array) -> Array:
-        return np.linalg.cholesky(balanced(x[0]))
+        return np.linalg.cholesky(self.whole(x[0]))
 
     def pull(self, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
         inner = right(lower_half(adjoint(y) @ g), y)
@@ -123,7 +146,7 @@ class Cholesky(Lapack):
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
-        return (cls(), (SYMMETRIC,)), (cls(), (np.stack([SYMMETRIC, SYMMETRIC[::-1, ::-1]]),))
+        return (cls("both"), (SYMMETRIC,)), (cls("both"), (np.stack([SYMMETRIC, SYMMETRIC[::-1, ::-1]]),))
 
 
 class Qr(Factor):
@@ -132,6 +155,8 @@ class Qr(Factor):
     k is n, or m where `complete`. Derivatives of the first: Seeger et al., Auto-differentiating linear algebra, 2017;
     they hold where the columns are linearly independent.
     """
+
+    family: ClassVar[str] = "matrices"
 
     complete: bool
 
@@ -179,6 +204,8 @@ class Lu(Factor):
 
     Derivatives: de Hoog et al., The derivative of a matrix LU factorization, 2011.
     """
+
+    family: ClassVar[str] = "matrices"
 
     def type(self, *x: Type) -> TupleType:
         needs_matrices(self.called, x[0])
@@ -265,11 +292,13 @@ class Exchanged(Lapack):
         return (cls(4), (np.array([[2, 1, 3], [3, 3, 3]]),)),
 
 
-class Eigh(Factor):
-    """The eigenvalues of the symmetric part of matrices, ascending, and their eigenvectors as columns.
+class Eigh(Factor, Symmetric):
+    """The eigenvalues of symmetric matrices, ascending, and their eigenvectors as columns.
 
     Derivatives: Giles, Collected matrix derivative results, 2008. Of eigenvectors they hold where eigenvalues differ.
     """
+
+    family: ClassVar[str] = "matrices"
 
     is_spectral: ClassVar[bool] = True
 
@@ -278,7 +307,8 @@ class Eigh(Factor):
         return TupleType((x[0].with_shape(x[0].shape[:-1]).with_dtype(x[0].dtype.real), x[0]))
 
     def compute(self, *x: Array) -> tuple[Array, ...]:
-        return tuple(np.linalg.eigh(balanced(x[0])))
+        w, v = np.linalg.eigh(self.whole(x[0]))
+        return w, v * upright(v)
 
     def pulled(self, g: Sequence[Value | None], y: tuple[Value, ...], x: Value) -> Value | None:
         (gw, gv), (w, v) = g, y
@@ -292,11 +322,13 @@ class Eigh(Factor):
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
-        return (cls(), (SYMMETRIC,)), (cls(), (np.stack([SYMMETRIC, SYMMETRIC * SYMMETRIC]),))
+        return (cls("both"), (SYMMETRIC,)), (cls("both"), (np.stack([SYMMETRIC, SYMMETRIC * SYMMETRIC]),))
 
 
-class Eigvalsh(Lapack):
-    """The eigenvalues of the symmetric part of matrices, ascending."""
+class Eigvalsh(Symmetric):
+    """The eigenvalues of symmetric matrices, ascending."""
+
+    family: ClassVar[str] = "matrices"
 
     is_spectral: ClassVar[bool] = True
 
@@ -305,16 +337,16 @@ class Eigvalsh(Lapack):
         return x[0].with_shape(x[0].shape[:-1]).with_dtype(x[0].dtype.real)
 
     def compute(self, *x: Array) -> Array:
-        return np.linalg.eigvalsh(balanced(x[0]))
+        return np.linalg.eigvalsh(self.whole(x[0]))
 
     def pull(self, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        _, v = items(Eigh()(x[0]))
+        _, v = items(Eigh(self.triangle)(x[0]))
         return symmetric((v * columns(g)) @ adjoint(v)),
 
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
         if dx[0] is None:
             return None
-        _, v = items(Eigh()(x[0]))
+        _, v = items(Eigh(self.triangle)(x[0]))
         return real(sum(conj(v) * (symmetric(dx[0]) @ v), axis=-2))
 
     @classmethod
@@ -392,6 +424,8 @@ class Svd(Factor):
     value decomposition, 2016. Of u and v they hold where singular values differ and none is zero.
     """
 
+    family: ClassVar[str] = "matrices"
+
     full: bool
     is_spectral: ClassVar[bool] = True
 
@@ -404,7 +438,9 @@ class Svd(Factor):
                           x[0].with_shape((*lead, n if self.full else k, n))))
 
     def compute(self, *x: Array) -> tuple[Array, ...]:
-        return tuple(np.linalg.svd(x[0], full_matrices=self.full))
+        u, s, v = np.linalg.svd(x[0], full_matrices=self.full)
+        signs, k = upright(u), s.shape[-1]
+        return u * signs, s, np.concatenate([v[..., :k, :] * signs[..., :k].swapaxes(-1, -2), v[..., k:, :]], -2)
 
     def pulled(self, g: Sequence[Value | None], y: tuple[Value, ...], x: Value) -> Value | None:
         (gu, gs, gv), (u, s, v) = g, y
@@ -467,6 +503,8 @@ def moved(t: Value, u: Value, s: Value, v: Value) -> Value:
 
 class Svdvals(Lapack):
     """The singular values of matrices, descending."""
+
+    family: ClassVar[str] = "matrices"
 
     is_spectral: ClassVar[bool] = True
 

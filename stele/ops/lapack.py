@@ -11,7 +11,7 @@ import numpy as np
 from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Array, Item, Op, Placed, Value
 from stele.ir.sizes import Dim
-from stele.ir.types import TupleType, Type, broadcast_shapes, float32, promote, same, show
+from stele.ir.types import Shape, TupleType, Type, broadcast_shapes, float32, promote, same, show
 from stele.ops.contraction import matmul
 from stele.ops.diagonals import tril, triu
 from stele.ops.linear import Concatenate, along, broadcast, cast, expand_dims, slice_axis, swap_last, zeros_like
@@ -45,12 +45,18 @@ class Lapack(Op):
         return tuple(cast(v, dtype if dtype.is_float else float32) for v in x)
 
     def reference(self, *x: Array, **_: Any) -> Any:
+        refusal, endless = self.refusals(x[0].shape)
         if self.is_spectral and not np.isfinite(x[0]).all():
-            raise LinAlgError(f"{self.called} of {show(x[0].shape)}, which holds NaN or infinities")
+            raise LinAlgError(endless)
         try:
             return self.compute(*x)
         except LinAlgError:
-            raise LinAlgError(f"{self.called} of {show(x[0].shape)}: {self.refusal}") from None
+            raise LinAlgError(refusal) from None
+
+    def refusals(self, shape: Shape) -> tuple[str, str]:
+        """What is said where there is no result for finite numbers, and where there is none for others."""
+        what = f"{self.called} of {show(shape)}"
+        return f"{what}: {self.refusal}", f"{what}, which holds NaN or infinities"
 
     def compute(self, *x: Array) -> Any:
         """The result of arrays, or NumPy's LinAlgError where there is none."""
@@ -107,6 +113,8 @@ def plus(*terms: Value | None) -> Value | None:
 
 class System(Lapack):
     """The y with x @ y = b, for matrices x (..., n, n) and b (..., n, k); leading axes broadcast."""
+
+    family: ClassVar[str] = "matrices"
 
     def prepare(self, *args: Any) -> tuple[Value, ...]:
         x, b = super().prepare(*args)
@@ -203,6 +211,8 @@ def substituted(a: Array, b: Array) -> Array:
 class Inv(Lapack):
     """The inverses of square matrices."""
 
+    family: ClassVar[str] = "matrices"
+
     refusal: ClassVar[str] = "one of the matrices is singular and has no inverse. " \
         "Add a little to its diagonal, x + 1e-6 * st.eye(n), or write st.linalg.pinv(x)"
 
@@ -226,6 +236,8 @@ class Inv(Lapack):
 
 class Det(Lapack):
     """The determinants of square matrices."""
+
+    family: ClassVar[str] = "matrices"
 
     def type(self, *x: Type) -> Type:
         squares(self.called, x[0])
@@ -251,6 +263,8 @@ class Cofactors(Lapack):
     Where there is an inverse they are det(x) inv(x).mT, else they are products of singular values (Stewart, On the
     adjugate matrix, 1998).
     """
+
+    family: ClassVar[str] = "matrices"
 
     def type(self, *x: Type) -> Type:
         squares(self.called, x[0])
@@ -286,6 +300,8 @@ class Cofactors(Lapack):
 
 class Slogdet(Lapack):
     """The signs of determinants, and the logarithms of their absolute values."""
+
+    family: ClassVar[str] = "matrices"
 
     def type(self, *x: Type) -> TupleType:
         squares(self.called, x[0])

@@ -1,4 +1,7 @@
-"""Linear algebra as users write it: factors, solutions and spectra of matrices and of stacks of them."""
+"""Linear algebra as users write it: factors, solutions and spectra of matrices and of stacks of them.
+
+LAPACK computes them, and kernels of our own stacks of small matrices (docs/matrices.md).
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,7 +18,6 @@ from stele.ops.contraction import matmul
 from stele.ops.diagonals import tril, triu
 from stele.ops.elementwise.arithmetic import Maximum
 from stele.ops.elementwise.base import Operand
-from stele.ops.elementwise.unary import stop_gradient
 from stele.ops.factors import (
     Cholesky,
     Eig,
@@ -138,7 +140,7 @@ class LstsqResult(NamedTuple):
 
 
 def cholesky(x: Value, *, upper: bool = False) -> Value:
-    """The triangular y with y @ y.mT = x, for symmetric positive definite matrices x (..., n, n), by LAPACK.
+    """The triangular y with y @ y.mT = x, for symmetric positive definite matrices x (..., n, n).
 
     y is lower triangular, and of x the lower triangle is read; with `upper` the other ones, and y.mT @ y = x. The
     gradient is that among symmetric matrices, a symmetric one (PyTorch's and NumPy's conventions). Of complex numbers
@@ -150,23 +152,15 @@ def cholesky(x: Value, *, upper: bool = False) -> Value:
     >>> st.linalg.cholesky(x).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    y = Cholesky()(whole(x, not upper, "cholesky"))
+    y = Cholesky("U" if upper else "L")(x)
     return adjoint(y) if upper else y
 
 
-def whole(x: Value, lower: bool, called: str) -> Value:
-    """The symmetric matrices of which one triangle is that of x; gradients are those of the whole."""
-    squares(called, x)
-    half, rest = (tril(x), tril(x, k=-1)) if lower else (triu(x), triu(x, k=1))
-    return stop_gradient(half + adjoint(rest)) + (x - stop_gradient(x))
-
-
 def solve(x: Value, b: Value) -> Value:
-    """The y with x @ y = `b`: (..., n, n) and (..., n, k) -> (..., n, k), over leading axes that broadcast; by LAPACK.
+    """The y with x @ y = `b`: (..., n, n) and (..., n, k) -> (..., n, k), over leading axes that broadcast.
 
     A `b` of one axis is a vector, and so is y (the array API standard's rule). float64 where one of them is, else
-    float32; 16-bit floats are solved in float32 and rounded once. NumPy computes it in the midst of a program, on the
-    thread that called. Raises ShapeError where x is not square or the sizes differ and, when run, NumPy's LinAlgError
+    float32; 16-bit floats are solved in float32 and rounded once. Raises ShapeError where x is not square or the sizes differ and, when run, NumPy's LinAlgError
     where a matrix is exactly singular.
 
     >>> x = st.tensor([[3.0, 1.0], [1.0, 2.0]])
@@ -222,7 +216,7 @@ def cho_solve(x: Value, b: Value, *, upper: bool = False) -> Value:
 
 
 def inv(x: Value) -> Value:
-    """The inverses of square matrices x (..., n, n), by LAPACK.
+    """The inverses of square matrices x (..., n, n).
 
     To solve equations write `solve`, which is faster and more exact. Dtypes as in `cholesky`. Raises ShapeError unless
     x is square and, when run, NumPy's LinAlgError where a matrix is exactly singular.
@@ -234,7 +228,7 @@ def inv(x: Value) -> Value:
 
 
 def det(x: Value) -> Value:
-    """The determinants (...) of square matrices (..., n, n), by LAPACK. Their gradients hold for singular ones too.
+    """The determinants (...) of square matrices (..., n, n). Their gradients hold for singular ones too.
 
     Dtypes as in `cholesky`. Raises ShapeError unless x is square.
 
@@ -258,7 +252,7 @@ def slogdet(x: Value) -> SlogdetResult:
 
 
 def qr(x: Value, *, mode: str = "reduced") -> QRResult:
-    """`Q`, whose columns are orthonormal, and the upper triangular `R` with Q @ R = x, of x (..., m, n); by LAPACK.
+    """`Q`, whose columns are orthonormal, and the upper triangular `R` with Q @ R = x, of x (..., m, n).
 
     In mode "reduced" Q is (..., m, k) and R (..., k, n), k the smaller of m and n; in mode "complete" k is m. Signs are
     LAPACK's. Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes, OptionError for another mode.
@@ -348,21 +342,16 @@ def eigh(x: Value, *, UPLO: str = "L") -> EighResult:
     """`eigenvalues` (..., n), ascending, and `eigenvectors` (..., n, n), as columns, of symmetric matrices (..., n, n).
 
     Of x the triangle that `UPLO` names is read, "L" or "U"; gradients are symmetric, as of `cholesky`, which also says
-    the dtypes. Eigenvectors have length 1, their signs are LAPACK's: gradients of what depends on such a choice mean
-    nothing. Gradients of eigenvectors hold where eigenvalues differ; parts that belong to equal ones are left out,
-    where PyTorch and JAX give NaN. Raises ShapeError unless x is square, OptionError for another UPLO and, when run,
-    NumPy's LinAlgError for NaN and infinities.
+    the dtypes. Eigenvectors have length 1, and the first large element of real ones is above 0: gradients of what
+    depends on such a choice mean nothing. Gradients of eigenvectors hold where eigenvalues differ; parts that belong to
+    equal ones are left out, where PyTorch and JAX give NaN. Raises ShapeError unless x is square, OptionError for
+    another UPLO and, when run, NumPy's LinAlgError for NaN and infinities.
 
     >>> w, v = st.linalg.eigh(st.tensor([[2.0, 0.0], [0.0, 1.0]]))
     >>> w.tolist(), st.abs(v).tolist()
     ([1.0, 2.0], [[0.0, 1.0], [1.0, 0.0]])
     """
-    return EighResult(*items(Eigh()(whole(x, is_lower(UPLO), "eigh"))))
-
-
-def is_lower(triangle: str) -> bool:
-    """Whether the lower triangle is meant."""
-    return choice(triangle, "UPLO", ("L", "U")) == "L"
+    return EighResult(*items(Eigh(choice(UPLO, "UPLO", ("L", "U")))(x)))
 
 
 def eigvalsh(x: Value, *, UPLO: str = "L") -> Value:
@@ -373,17 +362,17 @@ def eigvalsh(x: Value, *, UPLO: str = "L") -> Value:
     >>> st.linalg.eigvalsh(st.tensor([[2.0, 0.0], [0.0, 1.0]])).tolist()
     [1.0, 2.0]
     """
-    return Eigvalsh()(whole(x, is_lower(UPLO), "eigvalsh"))
+    return Eigvalsh(choice(UPLO, "UPLO", ("L", "U")))(x)
 
 
 def svd(x: Value, *, full_matrices: bool = True) -> SVDResult:
     """`U`, the singular values `S` (..., k), descending, and `Vh` with U * S @ Vh = x, of matrices x (..., m, n).
 
     k is the smaller of m and n. U is (..., m, m) and Vh (..., n, n); without `full_matrices` U is (..., m, k) and Vh
-    (..., k, n). Signs are LAPACK's. Gradients of what depends on such a choice mean nothing; those of U and Vh hold
-    where singular values differ and none is 0, and parts that belong to equal ones are left out, where PyTorch and JAX
-    give NaN. Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes and, when run, NumPy's LinAlgError for
-    NaN and infinities.
+    (..., k, n). The first large element of real columns of U is above 0. Gradients of what depends on such a choice
+    mean nothing; those of U and Vh hold where singular values differ and none is 0, and parts that belong to equal ones
+    are left out, where PyTorch and JAX give NaN. Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes and,
+    when run, NumPy's LinAlgError for NaN and infinities.
 
     >>> U, S, Vh = st.linalg.svd(st.tensor([[0.0, 2.0], [3.0, 0.0]]))
     >>> S.tolist(), np.allclose(U * S @ Vh, [[0, 2], [3, 0]])

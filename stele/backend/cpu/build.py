@@ -21,6 +21,7 @@ from stele.kernel.inplace import share
 from stele.kernel.machine import Machine
 from stele.kernel.memory import FRESH, Place, Plan
 from stele.kernel.slots import Slots, Step, bytes_of
+from stele.ops.lapack import Lapack
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +79,8 @@ def manifest(traced: Graph, optimised: Callable[[], Graph], laid: Laid, entry: E
     hosts = tuple(HostNote(place(v, lambda: traced, optimised), slot, reads, makes)
                   for v, slot, reads, makes in entry.hosts)
     report.sites = [v.where for v in slots.sites]
+    report.refusals = [(v.op.name, *v.op.refusals(v.args[0].shape)) if isinstance(v.op, Lapack) else ()
+                       for v in slots.sites]
     outputs = tuple(replace(o, type=v.type) if v.dtype.is_complex else o for o, v in zip(laid.outputs, traced.results))
     return Manifest(len(traced.parameters), plan, tuple(slots.names), outputs,
                     {k: c.array for k, c in slots.constants.items()}, steady if FRESH in slots.private else (),

@@ -22,6 +22,7 @@ from stele.backend.cpu.native import Native
 from stele.backend.newest import Newest
 from stele.backend.source import written
 from stele.errors import IndexOutOfRange, ShapeError
+from stele.ir.door import located
 from stele.ir.graph import Graph, Value, walk
 from stele.ir.origin import lines
 from stele.ir.report import Report
@@ -31,8 +32,9 @@ from stele.ir.types import TupleType
 from stele.ir.types import show as shape_text
 from stele.kernel.memory import FRESH, Layout, Memory
 from stele.ops.gather import too_many
+from stele.ops.lapack import LinAlgError
 
-INDEX_OUT_OF_RANGE, TOO_MANY = 1, 2
+INDEX_OUT_OF_RANGE, TOO_MANY, REFUSED = 1, 2, 3
 BOUNDS = 1024
 """Memory plans kept of one program whose sizes are open."""
 
@@ -161,11 +163,16 @@ class Program:
     def fail(self, code: int, status: np.ndarray[Any, Any]) -> NoReturn:
         """Raises what a signal handler raised, or what a status code means, at the user's line."""
         pool.interrupted(code)
-        if code in (INDEX_OUT_OF_RANGE, TOO_MANY):
-            where = ", ".join(lines(self.report().sites[int(status[1])]))
+        if code in (INDEX_OUT_OF_RANGE, TOO_MANY, REFUSED):
+            report, site, payload = self.report(), *map(int, status[1:3])
+            where = ", ".join(lines(report.sites[site]))
             if code == TOO_MANY:
-                raise too_many(int(status[2]), where)
-            raise IndexOutOfRange(f"index {int(status[2])} is out of range", where=where,
+                raise too_many(payload, where)
+            if code == REFUSED:
+                name, *reasons = report.refusals[site]
+                located(error := LinAlgError(reasons[payload]), name, report.sites[site])
+                raise error
+            raise IndexOutOfRange(f"index {payload} is out of range", where=where,
                                   hint="Indices and labels run from 0 to the size of their axis - 1.")
         raise pool.stopped()
 

@@ -26,6 +26,7 @@ from stele.backend.llvm.launch import (
     word_at,
 )
 from stele.backend.llvm.library import emit_gemm
+from stele.backend.llvm.matrices.emit import emit_matrices
 from stele.backend.llvm.nest import at, least, loop, table
 from stele.backend.llvm.ordered.emit import emit_ordered
 from stele.backend.llvm.scalars import LLVMScalars
@@ -44,6 +45,7 @@ from stele.kernel.lower import lower
 from stele.kernel.machine import Machine
 from stele.kernel.memory import FRESH
 from stele.kernel.schedule import Rows, in_lanes, schedule
+from stele.kernel.slots import Key
 from stele.kernel.slots import Slots as Table
 
 
@@ -52,7 +54,7 @@ class Local:
     """The slots of one kernel, counted from 0: values and temporaries by position; names of sizes are the program's."""
 
     slots: Table
-    buffers: list[Value | None] = field(default_factory=list[Value | None])
+    buffers: list[Key | None] = field(default_factory=list[Key | None])
     temps: dict[int, Dim] = field(default_factory=dict[int, Dim])
     has_sites: bool = False
 
@@ -60,7 +62,7 @@ class Local:
     def settled(self) -> frozenset[Value]:
         return self.slots.settled
 
-    def of(self, v: Value) -> int:
+    def of(self, v: Key) -> int:
         if v not in self.buffers:
             self.buffers.append(v)
         return self.buffers.index(v)
@@ -127,8 +129,9 @@ class Emitter:
         once = [slots.is_kept(kernel) or (launch.packs is not None and kernel.anchor is not None
                 and kernel.anchor.args[launch.packs[0]] in slots.settled) for launch in shared.launches]
         kept = {temps[launch.packs[1]] for launch, is_once in zip(shared.launches, once) if launch.packs and is_once}
-        positions = [slots.of(meant[v]) if v is not None else (slots.kept if k in kept else slots.temp)(
-                     shared.local.temps[k]) for k, v in enumerate(shared.local.buffers)]
+        positions = [(slots.kept if k in kept else slots.temp)(shared.local.temps[k]) if v is None else
+                     slots.of((meant[v[0]], v[1]) if isinstance(v, tuple) else meant[v])
+                     for k, v in enumerate(shared.local.buffers)]
         found: list[Launch] = []
         for k, (launch, is_once) in enumerate(zip(shared.launches, once)):
             found.append(replace(launch, function=name if len(shared.launches) == 1 else f"{name}.{k}",
@@ -193,6 +196,8 @@ def emit_kernel(module: ir.Module, name: str, kernel: Launched, slots: Slots, ta
             return emit_scatter(module, name, kernel, slots, target)
         case kinds.Ordered():
             return emit_ordered(module, name, kernel, slots, target)
+        case kinds.Matrices():
+            return emit_matrices(module, name, kernel, slots, target)
         case kinds.Library():
             return emit_gemm(module, name, kernel, slots)
         case _:

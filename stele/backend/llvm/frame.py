@@ -19,7 +19,7 @@ class Slots(Protocol):
 
     @property
     def settled(self) -> frozenset[Value]: ...
-    def of(self, v: Value) -> int: ...
+    def of(self, v: Value | tuple[Value, int]) -> int: ...
     def temp(self, bytes_: Dim) -> int: ...
     def size(self, name: str) -> int: ...
     def site(self, v: Value) -> int: ...
@@ -60,8 +60,8 @@ class Frame:
         base = self.field(table)
         return self.at_entry((table, k), lambda: self.b.load(word_at(self.b, base, k), typ=kind))
 
-    def buffer(self, x: Buffer) -> ir.Value:
-        """The address of a buffer."""
+    def buffer(self, x: Buffer | tuple[Value, int]) -> ir.Value:
+        """The address of a buffer, or of one part of a tuple."""
         return self.word(BUFS, self.temporaries[x] if isinstance(x, Temporary) else self.slots.of(x), pointer)
 
     def named(self, name: str) -> ir.Value:

@@ -13,7 +13,7 @@ from stele.ir.graph import Value
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, product
 from stele.kernel.cost import instructions
-from stele.kernel.kinds import Kernel
+from stele.kernel.kinds import Kernel, Matrices
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 
 PIECE = 1 << 28
@@ -27,7 +27,8 @@ WATCH = ir.FunctionType(i64, [pointer, i64])
 
 def work(kernel: Kernel) -> Dim:
     """About how much work a kernel is."""
-    return sum((work_of(v) for v in kernel.body if not isinstance(v.type, TupleType)), 0)
+    is_work = isinstance(kernel, Matrices)
+    return sum((work_of(v) for v in kernel.body if is_work or not isinstance(v.type, TupleType)), 0)
 
 
 def work_of(v: Value) -> Dim:
@@ -38,6 +39,7 @@ def work_of(v: Value) -> Dim:
         case Conv2d(): return v.type.size * product(v.args[1].shape[1:])
         case Conv2dInputGrad(): return v.args[0].type.size * product(v.args[1].shape[1:])
         case Conv2dWeightGrad(): return v.args[0].type.size * product(v.shape[1:])
+        case _ if v.op.family == "matrices": return v.args[0].type.size * (max(v.args[0].shape[-2:]) * STEP)
         case _ if v.op.family == "elementwise":
             return v.type.size * (STEP * instructions(v.op, *(a.dtype for a in v.args)))
         case _ if v.op.family == "generate": return v.type.size * (STEP * DRAW)

@@ -18,6 +18,7 @@ from stele.inspect.lint.subject import Gradient, Grown, Subject
 from stele.ir.graph import Value
 from stele.ir.origin import Origin, Where
 from stele.ir.types import float64, show
+from stele.kernel.kinds import Host, role_of
 from stele.ops.composite import AlongAxis, Gelu, Normalize, Silu
 from stele.ops.contraction import Contraction
 from stele.ops.elementwise.arithmetic import Equal, NotEqual, Sub
@@ -172,7 +173,7 @@ def traced_every_call(subject: Subject) -> Iterator[Finding]:
 def host_op(subject: Subject) -> Iterator[Finding]:
     """an op that Python computes in the midst of a program"""
     for v in subject.values:
-        if v.op.family == "host":
+        if role_of(v) is Host:
             yield found("host-op", v.where, f"{v.op.name} has no kernel: NumPy computes it, on one thread, while the "
                         "program waits, and nothing joins it. Look whether other functions of st say the same; keep it "
                         "out of loops; pass all there is at once.")

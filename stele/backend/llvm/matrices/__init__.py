@@ -1,0 +1,1 @@
+"""Algorithms on many small matrices, one in each lane."""
