@@ -160,8 +160,8 @@ def solve(x: Value, b: Value) -> Value:
     """The y with x @ y = `b`: (..., n, n) and (..., n, k) -> (..., n, k), over leading axes that broadcast.
 
     A `b` of one axis is a vector, and so is y (the array API standard's rule). float64 where one of them is, else
-    float32; 16-bit floats are solved in float32 and rounded once. Raises ShapeError where x is not square or the sizes differ and, when run, NumPy's LinAlgError
-    where a matrix is exactly singular.
+    float32; 16-bit floats are solved in float32 and rounded once. Raises ShapeError where x is not square or the
+    sizes differ and, when run, NumPy's LinAlgError where a matrix is exactly singular.
 
     >>> x = st.tensor([[3.0, 1.0], [1.0, 2.0]])
     >>> y = st.linalg.solve(x, st.tensor([9.0, 8.0]))
@@ -371,8 +371,8 @@ def svd(x: Value, *, full_matrices: bool = True) -> SVDResult:
     k is the smaller of m and n. U is (..., m, m) and Vh (..., n, n); without `full_matrices` U is (..., m, k) and Vh
     (..., k, n). The first large element of real columns of U is above 0. Gradients of what depends on such a choice
     mean nothing; those of U and Vh hold where singular values differ and none is 0, and parts that belong to equal ones
-    are left out, where PyTorch and JAX give NaN. Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes and,
-    when run, NumPy's LinAlgError for NaN and infinities.
+    are left out, where PyTorch and JAX give NaN. Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes
+    and, when run, NumPy's LinAlgError for NaN and infinities.
 
     >>> U, S, Vh = st.linalg.svd(st.tensor([[0.0, 2.0], [3.0, 0.0]]))
     >>> S.tolist(), np.allclose(U * S @ Vh, [[0, 2], [3, 0]])
