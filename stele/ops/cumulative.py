@@ -224,17 +224,27 @@ def the_axis(x: Value, axis: int | None, name: str) -> int:
     return axis_of(0 if axis is None else axis, max(x.ndim, 1))
 
 
+def of_the_type(op: type[Cumulative], x: Value, axis: int | None, name: str) -> Value:
+    """A running total in the type of x."""
+    return reshape(op(the_axis(x, axis, name))(in_line(x)), x.shape)
+
+
+def in_line(x: Value) -> Value:
+    """An array of at least one axis."""
+    return x if x.ndim else reshape(x, (1,))
+
+
 def accumulated(op: type[Cumulative], x: Value, axis: int | None, dtype: DType | None, include_initial: bool,
                 name: str) -> Value:
     """A running sum or product as the standard has it."""
     axis = the_axis(x, axis, name)
-    line = x if x.ndim else reshape(x, (1,))
+    line = in_line(x)
     line = cast(line, dtype or Sum((axis,)).type(line.type).dtype)
     y = op(axis)(line)
     if include_initial:
         start = full(kept_shape(line.shape, (axis,)), op(axis).identity(line.type), line.dtype)
         return concatenate([start, y], axis=axis)
-    return y if x.ndim else reshape(y, ())
+    return reshape(y, x.shape)
 
 
 def cumulative_sum(x: Value, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
@@ -282,8 +292,7 @@ def cummax(x: Value, *, axis: int | None = None) -> Value:
     >>> st.grad(lambda x: st.cummax(x, axis=1).sum())(x).tolist()
     [[2.0, 0.0, 1.0], [1.0, 2.0, 0.0]]
     """
-    axis = the_axis(x, axis, "cummax")
-    return CumMax(axis)(x) if x.ndim else x
+    return of_the_type(CumMax, x, axis, "cummax")
 
 
 def cummin(x: Value, *, axis: int | None = None) -> Value:
@@ -294,8 +303,7 @@ def cummin(x: Value, *, axis: int | None = None) -> Value:
     >>> st.cummin(st.tensor([[3, 1, 4], [1, 5, 2]]), axis=1).tolist()
     [[3, 1, 1], [1, 1, 1]]
     """
-    axis = the_axis(x, axis, "cummin")
-    return CumMin(axis)(x) if x.ndim else x
+    return of_the_type(CumMin, x, axis, "cummin")
 
 
 def logcumsumexp(x: Value, *, axis: int | None = None) -> Value:
@@ -307,8 +315,7 @@ def logcumsumexp(x: Value, *, axis: int | None = None) -> Value:
     >>> st.logcumsumexp(st.tensor([1000.0, 1000.0]))
     tensor([1000.    , 1000.6932])
     """
-    axis = the_axis(x, axis, "logcumsumexp")
-    return LogCumSumExp(axis)(x) if x.ndim else x
+    return of_the_type(LogCumSumExp, x, axis, "logcumsumexp")
 
 
 def diff(x: Value, *, axis: int = -1, n: int = 1, prepend: Value | None = None, append: Value | None = None) -> Value:

@@ -16,9 +16,9 @@ from stele.ops.arguments import choice, whole
 from stele.ops.elementwise.arithmetic import Equal, Minimum
 from stele.ops.elementwise.base import Operand, meet
 from stele.ops.elementwise.unary import logical_not
-from stele.ops.gather import CheckIndex, Gather
+from stele.ops.gather import Gather
 from stele.ops.generate import quantity
-from stele.ops.indexing import wrapped
+from stele.ops.indexing import checked
 from stele.ops.linear import along, broadcast, cast, expand_dims, full, reshape, slice_axis
 from stele.ops.reduction import Any as Any_
 from stele.ops.shaping import moveaxis
@@ -133,7 +133,7 @@ def sort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool = T
     >>> st.sort(st.tensor([[3, 1], [2, 4]]), axis=0, descending=True).tolist()
     [[3, 4], [2, 1]]
     """
-    return in_rows(Sort(descending), x, axis) if x.ndim else scalar_of(x, axis)
+    return in_rows(Sort(descending), x, axis)
 
 
 def argsort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Value:
@@ -144,18 +144,14 @@ def argsort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool 
     >>> st.argsort(st.tensor([30, 10, 20, 10])).tolist()
     [1, 3, 2, 0]
     """
-    return in_rows(ArgSort(descending), x, axis) if x.ndim else full((), 0, int64)
+    return in_rows(ArgSort(descending), x, axis)
 
 
 def in_rows(op: Ordering, x: Value, axis: int) -> Value:
-    """An op of rows along an axis."""
+    """An op of rows along an axis; that of a number would be 0 or -1, as PyTorch has it."""
+    if not x.ndim:
+        return reshape(in_rows(op, reshape(x, (1,)), axis), ())
     return moveaxis(op(moveaxis(x, axis, x.ndim - 1)), x.ndim - 1, axis)
-
-
-def scalar_of(x: Value, axis: int) -> Value:
-    """A number, whose only axis would be 0 or -1 (as PyTorch has it)."""
-    axis_of(axis, 1)
-    return x
 
 
 def topk(x: Value, k: int, *, axis: int = -1, largest: bool = True) -> tuple[Value, Value]:
@@ -209,12 +205,10 @@ def searchsorted(x: Value, z: Operand, *, side: str = "left", sorter: Value | No
     is_right = choice(side, "side", ("left", "right")) == "right"
     if not x.ndim:
         raise ShapeError("searchsorted needs a sorted row (n,), got a number")
-    z = z if isinstance(z, Value) else meet((literal(0, x.dtype), z))[1]
-    dtype = promote(x.dtype, z.dtype)
+    x, z = operands_of(x, z)
     if sorter is not None:
-        x = take_along(x, CheckIndex(x.shape[-1])(wrapped(sorter, x.shape[-1])), x.ndim - 1)
-    row = reshape(z, (-1,)) if x.ndim == 1 else z
-    return reshape(Search(is_right)(cast(x, dtype), cast(row, dtype)), z.shape)
+        x = take_along(x, checked(sorter, x.shape[-1]), x.ndim - 1)
+    return reshape(Search(is_right)(x, reshape(z, (-1,)) if x.ndim == 1 else z), z.shape)
 
 
 def isin(x: Operand, z: Operand, *, assume_unique: bool = False, invert: bool = False) -> Value:
@@ -263,7 +257,7 @@ def take_along_axis(x: Value, i: Value, *, axis: int = -1) -> Value:
     axis = axis_of(axis, x.ndim)
     beside = broadcast_shapes(*((*v.shape[:axis], 1, *v.shape[axis + 1:]) for v in (x, i)))
     x, i = (broadcast(v, (*beside[:axis], v.shape[axis], *beside[axis + 1:])) for v in (x, i))
-    return take_along(x, CheckIndex(x.shape[axis])(wrapped(i, x.shape[axis])), axis)
+    return take_along(x, checked(i, x.shape[axis]), axis)
 
 
 ALL = (Sort, ArgSort, Search)
