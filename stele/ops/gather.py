@@ -56,7 +56,7 @@ class Gather(Linear):
 
 
 class Scatter(Op):
-    """`combine` of the parts of g at the elements `index` of an axis of `size`, in order; `identity` where none is.
+    """`combine` of the parts of g at the elements `index` of an axis of `size`; `identity` where none is.
 
     The transpose of a Gather's movement: g has the shape of what that gives.
     """
@@ -122,7 +122,7 @@ class Scatter(Op):
 
 
 class ScatterAdd(Scatter):
-    """The transpose of Gather: adds the parts of g to the elements `index` of an axis of `size` zeros, in order."""
+    """The transpose of Gather: adds the parts of g to the elements `index` of an axis of `size` zeros."""
 
     ufunc = np.add
 

@@ -10,7 +10,20 @@ import numpy as np
 from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Array, Op, Placed, Value, literal
 from stele.ir.sizes import Dim
-from stele.ir.types import DType, Type, axis_of, bool_, broadcast_shapes, float32, int64, product, promote, same, show
+from stele.ir.types import (
+    DType,
+    Type,
+    axis_of,
+    below,
+    bool_,
+    broadcast_shapes,
+    float32,
+    int64,
+    product,
+    promote,
+    same,
+    show,
+)
 from stele.ops.along import put_along, take_along
 from stele.ops.arguments import choice, whole
 from stele.ops.elementwise.arithmetic import Equal, Minimum
@@ -22,6 +35,9 @@ from stele.ops.indexing import checked
 from stele.ops.linear import along, broadcast, cast, expand_dims, full, reshape, slice_axis
 from stele.ops.reduction import Any as Any_
 from stele.ops.shaping import moveaxis
+
+FEW = 8
+"""An order of so many times as many elements as are asked for is not worth its while."""
 
 
 class Ordering(Op):
@@ -71,6 +87,24 @@ class ArgSort(Ordering):
 
     def type(self, *x: Type) -> Type: return super().type(*x).with_dtype(int64)
     def reference(self, *x: Array) -> Array: return self.order(x[0])
+
+
+class ArgTop(Ordering):
+    """Where so many elements stand that come first, in order, as int64 (..., count)."""
+
+    count: int = 1
+
+    def type(self, *x: Type) -> Type:
+        kind = super().type(*x)
+        if below(kind.shape[-1], self.count):
+            raise ShapeError(f"{self.name} of {self.count} needs as many elements in a row, got {show(kind.shape)}")
+        return Type(int64, (*kind.shape[:-1], self.count), kind.device)
+
+    def reference(self, *x: Array) -> Array: return self.order(x[0])[..., :self.count]
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(False, 3), (Type(float32, (2, 3, 4)),)), (cls(True, 2), (np.array([1, 3, 3, 2]),))
 
 
 class Search(Op):
@@ -167,8 +201,16 @@ def topk(x: Value, k: int, *, axis: int = -1, largest: bool = True) -> tuple[Val
     axis = axis_of(axis, x.ndim)
     n = x.shape[axis]
     k = whole(k, "k of topk", 0, n if isinstance(n, int) else None)
-    i = slice_axis(in_rows(ArgSort(largest), x, axis), axis, 0, k)
+    i = first(x, axis, k, largest)
     return take_along(x, i, axis), i
+
+
+def first(x: Value, axis: int, k: int, descending: bool = False) -> Value:
+    """Positions along an axis of the k elements that come first in order."""
+    n = x.shape[axis]
+    if isinstance(n, int) and 0 < FEW * k <= n:
+        return in_rows(ArgTop(descending, k), x, axis)
+    return slice_axis(in_rows(ArgSort(descending), x, axis), axis, 0, k)
 
 
 def kthvalue(x: Value, k: int, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
@@ -184,7 +226,7 @@ def kthvalue(x: Value, k: int, *, axis: int = -1, keepdims: bool = False) -> tup
     axis = axis_of(axis, x.ndim)
     n = x.shape[axis]
     k = whole(k, "k of kthvalue", 1, n if isinstance(n, int) else None)
-    i = slice_axis(in_rows(ArgSort(), x, axis), axis, k - 1, 1)
+    i = slice_axis(first(x, axis, k), axis, k - 1, 1)
     y = take_along(x, i, axis)
     shape = y.shape if keepdims else (*x.shape[:axis], *x.shape[axis + 1:])
     return reshape(y, shape), reshape(i, shape)
@@ -260,4 +302,4 @@ def take_along_axis(x: Value, i: Value, *, axis: int = -1) -> Value:
     return take_along(x, checked(i, x.shape[axis]), axis)
 
 
-ALL = (Sort, ArgSort, Search)
+ALL = (Sort, ArgSort, ArgTop, Search)

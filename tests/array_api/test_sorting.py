@@ -62,6 +62,19 @@ def test_the_first_of_an_order(x: Any, data: Any) -> None:
     same(places, i)
 
 
+@pytest.mark.parametrize("name", ["float16", "float32", "float64", "int8", "uint32", "int64", "bool"])
+def test_the_first_few_of_many(name: str) -> None:
+    rng = np.random.default_rng(3)
+    for n, k in ((8, 1), (100, 12), (1000, 2), (1203, 150)):
+        drawn = rng.choice(EDGES["f"], (3, n)) if name[0] == "f" else rng.integers(0, 9, (3, n))
+        x = drawn.astype(name)
+        for rows in (x, np.sort(x, -1), rng.permuted(np.arange(3 * n).reshape(3, n), axis=1).astype(name)):
+            for largest in (True, False):
+                i = order(rows, 1, largest)[:, :k]
+                same(st.topk(st.tensor(rows), k, largest=largest)[1], i)
+        same(st.kthvalue(st.tensor(x), k, axis=1)[1], order(x, 1, False)[:, k - 1])
+
+
 @FEW
 @given(arrays(), arrays(least=0), hs.sampled_from(["left", "right"]), hs.booleans())
 def test_searchsorted(x: Any, z: Any, side: Any, by: bool) -> None:

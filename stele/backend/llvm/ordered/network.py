@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Slots
-from stele.backend.llvm.launch import SCRATCH, SCRATCH_BYTES, Launch, i8, i32, word
+from stele.backend.llvm.launch import SCRATCH, SCRATCH_BYTES, Launch, i8, word
 from stele.backend.llvm.memory import Mask
 from stele.backend.llvm.nest import at, fold, integers, least, loop, splat, vector
 from stele.backend.llvm.ordered.rank import Rank
