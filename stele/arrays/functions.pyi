@@ -1314,7 +1314,7 @@ def scatter(x: TensorLike, i: TensorLike, v: TensorLike, axis: int=0, mode: str=
     What `take_along_axis` reads at i: y[a, i[a, k, b], b] becomes v[a, k, b] under `mode` "set", and the sum, product,
     maximum or minimum of x's element and all those of v under "add", "mul", "max" and "min". i has as many axes as x,
     each but `axis` no longer than that of x, v the shape of i at least (PyTorch's rule) or is a number. Where i names
-    an element twice the last one stays, and others combine in order: the result is the same on every number of threads.
+    an element twice the last one stays, and others combine in an order that shapes say, on any number of threads.
     Negative positions count from the end. Raises ShapeError for shapes that do not fit, OptionError for another mode
     and, when run, IndexOutOfRange for a position outside of the axis.
 
@@ -1328,15 +1328,16 @@ def index_add(x: TensorLike, i: TensorLike, v: TensorLike, axis: int=0) -> Tenso
     """The array x with the parts of `v` along an axis added at the positions `i` of that axis, integers (k,).
 
     v has the shape of x but for k along the axis. Positions may repeat, and negative ones count from the end; sums are
-    made in order. Raises ShapeError for shapes that do not fit and, when run, IndexOutOfRange.
+    made in an order that the shapes say. Raises ShapeError for shapes that do not fit and, when run, IndexOutOfRange.
 
     >>> st.index_add(st.zeros((2, 2)), st.tensor([1, 1]), st.ones((2, 2))).tolist()
     [[0.0, 0.0], [2.0, 2.0]]
     """
 def segment_sum(x: TensorLike, i: TensorLike, segments: int) -> Tensor:
-    """The sum of those rows of x whose entry of `i` names the same of so many `segments`: (segments, ...), in order.
+    """The sum of those rows of x whose entry of `i` names the same of so many `segments`: (segments, ...).
 
-    i holds integers from 0 to segments - 1, one for each row of x (n, ...), sorted or not. 0 where a segment has none.
+    i holds integers from 0 to segments - 1, one for each row of x (n, ...), sorted or not. 0 where a segment has none;
+    sums are made in an order that the shapes say.
     Raises ShapeError where i does not fit and, when run, IndexOutOfRange for another segment.
 
     >>> st.segment_sum(st.tensor([1.0, 2.0, 3.0]), st.tensor([0, 0, 2]), 3).tolist()

@@ -8,8 +8,10 @@ import numpy as np
 
 from stele.arrays import shapes
 from stele.arrays.functions import broadcast_arrays, take
+from stele.arrays.looking import is_traced
 from stele.arrays.opensize import opened, plain
 from stele.arrays.tensor import Tensor, TensorLike, constant, lift, tensor
+from stele.eager.evaluate import evaluate
 from stele.errors import DTypeError, ShapeError
 from stele.ir import types
 from stele.ir.door import public
@@ -52,8 +54,11 @@ def room(size: Any, what: str) -> Any:
     return arguments.size(plain(size), f"size of {what}")
 
 
-def counted(count: Tensor, what: str) -> int:
-    """How many were found; where that is known only when a program runs, the error says what to write."""
+def counted(count: Tensor, what: str, *found: Tensor) -> int:
+    """How many were found, and the numbers of what was `found` with it, in one program; where that is known only when a
+    program runs, the error says what to write."""
+    if not is_traced(count.value):
+        evaluate([t.value for t in (count, *found)])
     return int(count.one(f"the size of what {what} finds", "", SAID.format(f"st.{what}(x, size=n)")))
 
 
@@ -86,15 +91,18 @@ def nonzero(x: TensorLike, size: int | None = None, fill: int = 0) -> tuple[Tens
 counting_of = lift(counting.count_nonzero)
 
 
-def unique(x: TensorLike, size: int | None, what: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Distinct elements and all that is known of them."""
+def unique(x: TensorLike, size: int | None, what: str, *wanted: int) -> tuple[Tensor, ...]:
+    """Distinct elements and what is wanted of all that is known of them: by number in `UniqueAll`."""
     x = constant(x)
     if size is not None:
-        return distinct(x, room(size, what))[:4]
-    values, indices, inverse, counts, count = distinct(x, x.size)
-    n = counted(count, what)
-    values = taken(x, first(indices, n)) if x.requires_grad else first(values, n)
-    return values, first(indices, n), inverse, first(counts, n)
+        found = distinct(x, room(size, what))
+        return tuple(found[k] for k in (0, *wanted))
+    *found, count = distinct(x, x.size)
+    kept = [k for k in (1 if x.requires_grad else 0, *wanted) if k != 2]
+    n = counted(count, what, *(found[k] for k in (*kept, *wanted)))
+    short = {k: first(found[k], n) for k in kept}
+    values = taken(x, short[1]) if x.requires_grad else short[0]
+    return values, *(short.get(k, found[k]) for k in wanted)
 
 
 def taken(x: Tensor, i: Tensor) -> Tensor:
@@ -115,7 +123,7 @@ def unique_all(x: TensorLike, size: int | None = None) -> UniqueAll:
     >>> found.values.tolist(), found.indices.tolist(), found.inverse_indices.tolist(), found.counts.tolist()
     ([1, 3], [1, 0], [1, 0, 1, 1], [1, 3])
     """
-    return UniqueAll(*unique(x, size, "unique_all"))
+    return UniqueAll(*unique(x, size, "unique_all", 1, 2, 3))
 
 
 @public
@@ -127,8 +135,7 @@ def unique_counts(x: TensorLike, size: int | None = None) -> UniqueCounts:
     >>> st.unique_counts(st.tensor([3, 1, 3])).counts.tolist()
     [1, 2]
     """
-    found = unique(x, size, "unique_counts")
-    return UniqueCounts(found[0], found[3])
+    return UniqueCounts(*unique(x, size, "unique_counts", 3))
 
 
 @public
@@ -140,8 +147,7 @@ def unique_inverse(x: TensorLike, size: int | None = None) -> UniqueInverse:
     >>> st.unique_inverse(st.tensor([[3, 1], [3, 9]])).inverse_indices.tolist()
     [[1, 0], [1, 2]]
     """
-    found = unique(x, size, "unique_inverse")
-    return UniqueInverse(found[0], found[2])
+    return UniqueInverse(*unique(x, size, "unique_inverse", 2))
 
 
 @public
@@ -159,7 +165,7 @@ def unique_values(x: TensorLike, size: int | None = None) -> Tensor:
     if x.requires_grad:
         return unique(x, None, "unique_values")[0]
     values, count = distinct_values(x, x.size)
-    return first(values, counted(count, "unique_values"))
+    return first(values, counted(count, "unique_values", values))
 
 
 @public

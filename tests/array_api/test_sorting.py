@@ -233,3 +233,14 @@ def test_products_with_zeros_have_their_gradients(x: Any) -> None:
     for f in (lambda x: (st.cumulative_prod(x) * w).sum(), lambda x: st.segment_prod(x, np.array([0, 0, 0]), 1).sum()):
         law = numeric(lambda x, f=f: float(f(st.tensor(x))), np.array(x))
         np.testing.assert_allclose(st.grad(f)(st.tensor(np.array(x))).numpy(), law, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["float32", "int16", "bool"])
+def test_places_of_many(name: str) -> None:
+    rng = np.random.default_rng(5)
+    for n in (63, 64, 100, 16_384, 40_003):
+        for most in (1, 3, 200):
+            x = (rng.integers(0, 200, n) < most).astype(name)
+            same(st.nonzero(st.tensor(x))[0], np.flatnonzero(x))
+            made = st.compile(lambda x, n=n: st.nonzero(x, size=n, fill=-1)[0])(st.tensor(x)).numpy()
+            assert (made[:np.count_nonzero(x)] == np.flatnonzero(x)).all() and (made[np.count_nonzero(x):] == -1).all()
