@@ -102,7 +102,7 @@ def unique(x: TensorLike, size: int | None, what: str, *wanted: int) -> tuple[Te
     n = counted(count, what, *(found[k] for k in (*kept, *wanted)))
     short = {k: first(found[k], n) for k in kept}
     values = taken(x, short[1]) if x.requires_grad else short[0]
-    return values, *(short.get(k, found[k]) for k in wanted)
+    return values, *(short[k] if k in short else found[k] for k in wanted)
 
 
 def taken(x: Tensor, i: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from stele.ir.sizes import Dim, Size
 from stele.ir.types import SIZES, Shape, below, bool_, int64, number_of, product, same, show
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Select
 from stele.ops.elementwise.base import meet
-from stele.ops.gather import CheckIndex, Gather, ScatterAdd, ScatterMax
+from stele.ops.gather import CheckIndex, Gather, ScatterAdd, ScatterMax, from_beginning
 from stele.ops.generate import factor, iota
 from stele.ops.linear import Slice, broadcast, cast, full, reshape, transpose
 
@@ -203,10 +203,7 @@ def wrapped(i: Value, n: Dim) -> Value:
     if i.dtype.kind not in "iu":
         raise DTypeError(f"an index array needs an integer dtype, got {i.type}",
                          hint="Convert with .astype('int64').")
-    if i.dtype.kind == "u":
-        return i
-    i = i if i.dtype.bits >= 32 else cast(i, int64)
-    return Select()(i < 0, i + factor(n), i)
+    return i if i.dtype.kind == "u" else from_beginning(i, n)
 
 
 def checked(i: Value, n: Dim) -> Value:

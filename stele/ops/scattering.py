@@ -9,7 +9,7 @@ from stele.ops.arguments import choice
 from stele.ops.elementwise.arithmetic import Maximum, Minimum
 from stele.ops.elementwise.base import Operand
 from stele.ops.gather import Scatter, ScatterAdd, ScatterMax, ScatterMin, ScatterMul
-from stele.ops.indexing import cast_like, checked, put, wrapped
+from stele.ops.indexing import cast_like, checked, put
 from stele.ops.linear import Slice, broadcast, cast, reshape
 
 SCATTERS: dict[str, type[Scatter]] = {"add": ScatterAdd, "mul": ScatterMul, "max": ScatterMax, "min": ScatterMin}
@@ -71,7 +71,7 @@ def index_add(x: Value, i: Value, v: Value, *, axis: int = 0) -> Value:
     [[0.0, 0.0], [2.0, 2.0]]
     """
     axis = axis_of(axis, x.ndim)
-    return x + ScatterAdd(axis, x.shape[axis])(cast(v, x.dtype), wrapped(i, x.shape[axis]))
+    return x + ScatterAdd(axis, x.shape[axis], wraps=i.dtype.kind == "i")(cast(v, x.dtype), i)
 
 
 def segment_sum(x: Value, i: Value, segments: int) -> Value:

@@ -175,12 +175,18 @@ class Scatter:
     def found(self, at: ir.Value) -> ir.Value:
         """One index."""
         place = self.memory.offset(self.frame.buffer(self.index), at, self.index.dtype)
-        return self.s.cast(self.memory.load(place, self.index.dtype), int64).value
+        return self.wrapped(self.s.cast(self.memory.load(place, self.index.dtype), int64)).value
 
     def indices(self, at: ir.Value, mask: Mask) -> Scalar:
         """A vector of indices."""
         address = self.memory.offset(self.frame.buffer(self.index), at, self.index.dtype)
-        return self.s.cast(self.memory.load_lanes(address, mask, self.index.dtype), int64)
+        return self.wrapped(self.s.cast(self.memory.load_lanes(address, mask, self.index.dtype), int64))
+
+    def wrapped(self, k: Scalar) -> Scalar:
+        """Indices from the beginning of the axis."""
+        if not self.op.wraps:
+            return k
+        return self.s.select(k < 0, k + self.s.element(self.frame.integer(self.size), int64), k)
 
     def check(self, k: Scalar, mask: Mask) -> ir.Value:
         """Reports the first index that is outside, and says whether there is one."""
