@@ -40,6 +40,10 @@ FEW = 8
 """An order of so many times as many elements as are asked for is not worth its while."""
 
 
+MOST = 2**32
+"""Elements of a row whose positions take more than half a word."""
+
+
 class Ordering(Op):
     """About the elements of rows, along the last axis, in ascending or `descending` order.
 
@@ -53,6 +57,9 @@ class Ordering(Op):
         needs_order(self, x[0].dtype)
         if not x[0].ndim:
             raise ShapeError(f"{self.name} needs rows (..., n), got a number")
+        if isinstance(n := x[0].shape[-1], int) and n >= MOST:
+            raise ShapeError(f"{self.name} orders rows of less than 2**32 elements, got {show(x[0].shape)}",
+                             hint="Order parts of the row, and find their places among each other by st.searchsorted.")
         return x[0]
 
     def order(self, x: Array) -> Array:

@@ -10,7 +10,7 @@ from hypothesis import strategies as hs
 from hypothesis.extra import numpy as hnp
 
 import stele as st
-from stele.errors import IndexOutOfRange, ShapeError, TraceError
+from stele.errors import BadAxis, IndexOutOfRange, ShapeError, TraceError
 
 FEW = settings(max_examples=30)
 DTYPES = ("float32", "float64", "int32", "int64", "uint8", "bool")
@@ -150,6 +150,22 @@ def test_compiled_results_have_a_stated_size() -> None:
     assert st.compile(lambda x: st.bincount(x, size=3))(st.tensor([0, 2, 2])).tolist() == [1, 0, 2]
     with pytest.raises(IndexOutOfRange):
         st.compile(lambda x: st.bincount(x, size=2))(st.tensor([0, 2, 2]))
+
+
+@pytest.mark.parametrize("name", ["sort", "argsort", "cumulative_sum", "cumulative_prod", "cummax", "cummin",
+                                  "logcumsumexp"])
+def test_a_number_has_one_axis(name: str) -> None:
+    f, x = getattr(st, name), st.tensor(3.0)
+    assert f(x, axis=0).tolist() == f(x, axis=-1).tolist() == (0 if name == "argsort" else 3)
+    for axis in (1, -2):
+        with pytest.raises(BadAxis, match=f"axis {axis} is out of range"):
+            f(x, axis=axis)
+
+
+def test_a_row_has_positions_of_half_a_word() -> None:
+    for f in (st.sort, st.argsort, lambda x: st.topk(x, 3)):
+        with pytest.raises(ShapeError, match=r"less than 2\*\*32 elements"):
+            f(st.placeholder((2**32,), dtype="uint8"))
 
 
 def test_a_number_has_no_places() -> None:
