@@ -186,10 +186,11 @@ def linspace(start: complex, stop: complex, num: int, dtype: DTypeLike | None = 
     ([0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 0.25, 0.5, 0.75])
     """
     n, closed = arguments.size(plain(num), "num of linspace"), arguments.flag(endpoint, "endpoint of linspace")
-    first, last = (n if isinstance(n, complex) else arguments.number(n, "every end of linspace") for n in (start, stop))
+    ends: Any = [n if isinstance(n, complex) else arguments.number(n, "every end of linspace") for n in (start, stop)]
+    first, last = ends
     if isinstance(first + last, complex):
         parts = ((complex(first).real, complex(last).real), (complex(first).imag, complex(last).imag))
-        x, y = (linspace(*ends, num, "float64", device, endpoint) for ends in parts)
+        x, y = (linspace(*part, num, "float64", device, endpoint) for part in parts)
         return (x + y * 1j).astype(named(dtype, "complex64")).detach().requires_grad_(requires_grad)
     if isinstance(n, Size):
         made = generate.linspace(float(first), float(last), n, dtype=named(dtype), endpoint=closed)

@@ -1,5 +1,6 @@
 """Tensors among the arrays of others: the standard's namespace, NumPy's functions, DLPack, buffers."""
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
 from __future__ import annotations
 
 import sys

@@ -141,7 +141,8 @@ class Work(NamedTuple):
         """Gives the kept values their numbers; returns those whose history goes, as nobody needs it."""
         buffers = [*(v.data for v in self.leaves), *map(number_of, self.literals)]
         for v, buffer in zip(self.kept, EVALUATOR.run(self.program, buffers, self.kept, self.trial or {})):
-            v.data = buffer if buffer.shape == v.type.shape else buffer.seen(v.type.dtype, v.type.shape)
+            shape: Any = v.type.shape
+            v.data = buffer if buffer.shape == shape else buffer.seen(v.type.dtype, shape)
         done = [v for v in self.kept if (h := owner(v)) is not None and (h.leaf or not h.requires_grad)]
         for v in done:
             forget(v, Parameter("value", v.type))

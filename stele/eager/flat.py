@@ -72,6 +72,7 @@ def written(order: Sequence[Value], kept: Sequence[Value], moved: dict[Value, An
     for v in order:
         if v not in moved:
             args = tuple([along(a) if a in moved else made[a] for a in v.args])
-            made[v] = Live(v.op, args, v.op.typed(*(a.type for a in args)), v.where)
+            kind: Any = v.op.typed(*(a.type for a in args))
+            made[v] = Live(v.op, args, kind, v.where)
             values.append(made[v])
     return Flat(values, [made[v] for v in kept], {str(LENGTH): n})
