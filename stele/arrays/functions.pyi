@@ -653,8 +653,9 @@ def negative(x: TensorLike) -> Tensor:
 def floor_divide(x: TensorLike, z: TensorLike) -> Tensor:
     """The quotient x / z rounded down to a whole number, as Python's //; shapes and dtypes meet as in `add`.
 
-    Integers stay integers, and are 0 where z is 0 (NumPy's rule); an infinity over a number stays one (the array API
-    standard's rule, where NumPy has NaN). The derivative is 0. Raises DTypeError for two bools.
+    Integers stay integers, and are 0 where z is 0 (NumPy's rule); an infinity over a number stays one, and a number
+    over an infinity is a zero (the array API standard's rule, where NumPy has NaN and -1). The derivative is 0. Raises
+    DTypeError for two bools.
 
     >>> st.floor_divide(st.tensor([7, -7, 7]), st.tensor([2, 2, 0])).tolist()
     [3, -4, 0]
@@ -1212,7 +1213,7 @@ def logcumsumexp(x: TensorLike, axis: int | None=None) -> Tensor:
     >>> st.logcumsumexp(st.tensor([1000.0, 1000.0]))
     tensor([1000.    , 1000.6932])
     """
-def diff(x: TensorLike, axis: int=-1, n: int=1, prepend: TensorLike | None=None, append: TensorLike |
+def diff(x: TensorLike, n: int=1, axis: int=-1, prepend: TensorLike | None=None, append: TensorLike |
         None=None) -> Tensor:
     """The differences of neighbours along an axis, x[k + 1] - x[k], taken `n` times over.
 
@@ -1283,6 +1284,17 @@ def isin(x: TensorLike, z: TensorLike, assume_unique: bool=False, invert: bool=F
 
     >>> st.isin(st.tensor([[1, 2], [3, 4]]), st.tensor([4, 1])).tolist()
     [[True, False], [False, True]]
+    """
+def top_k(x: TensorLike, k: int, axis: int=-1, mode: str='largest') -> TopK:
+    """The `k` elements along an axis that are the "largest", or the "smallest" in another `mode`, and their indices.
+
+    Shapes, dtypes, order and errors are those of `topk`; this is what the array API standard's draft calls it. Raises
+    OptionError for another mode.
+
+    >>> st.top_k(st.tensor([1.0, 9.0, 3.0]), 2).indices.tolist()
+    [1, 2]
+    >>> st.top_k(st.tensor([1.0, 9.0, 3.0]), 2, mode="smallest").values.tolist()
+    [1.0, 3.0]
     """
 def searchsorted(x: TensorLike, z: TensorLike, side: str='left', sorter: TensorLike | None=None) -> Tensor:
     """Where the elements of `z` would go into sorted x so that it stays sorted: positions from 0 to n, as int64.
@@ -1443,20 +1455,29 @@ def nanpercentile(x: TensorLike, q: TensorLike, axis: int | Sequence[int] | None
     >>> st.nanpercentile(st.tensor([float("nan"), 4.0]), 25).tolist()
     4.0
     """
-def nansum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+def nansum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike |
+        None=None) -> Tensor:
     """The sum of those elements that are not NaN over one axis, several, or all of them, as of `sum`; 0 of none.
+
+    It is computed in `dtype`, where one is given.
 
     >>> st.nansum(st.tensor([1.0, float("nan"), 3.0])).tolist()
     4.0
     """
-def nanprod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+def nanprod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike |
+        None=None) -> Tensor:
     """The product of those elements that are not NaN over one axis, several, or all of them, as of `prod`; 1 of none.
+
+    It is computed in `dtype`, where one is given.
 
     >>> st.nanprod(st.tensor([2.0, float("nan"), 3.0])).tolist()
     6.0
     """
-def nanmean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+def nanmean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike |
+        None=None) -> Tensor:
     """The mean of those elements that are not NaN over one axis, several, or all of them, as of `mean`; NaN of none.
+
+    It is computed in `dtype`, where one is given.
 
     >>> st.nanmean(st.tensor([1.0, float("nan"), 3.0])).tolist()
     2.0
@@ -2137,7 +2158,7 @@ __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'co
     'any', 'argmax', 'argmin', 'matmul', 'vecdot', 'tensordot', 'real', 'imag', 'conj', 'angle', 'complex', 'conv1d',
     'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d', 'conv_transpose3d', 'max_pool2d', 'avg_pool2d',
     'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax', 'cummin', 'cumulative_sum', 'cumulative_prod',
-    'logcumsumexp', 'diff', 'trapezoid', 'sort', 'argsort', 'topk', 'kthvalue', 'isin', 'searchsorted',
+    'logcumsumexp', 'diff', 'trapezoid', 'sort', 'argsort', 'topk', 'kthvalue', 'isin', 'top_k', 'searchsorted',
     'take_along_axis', 'scatter', 'index_add', 'segment_sum', 'segment_prod', 'segment_max', 'segment_min',
     'count_nonzero', 'histogram', 'median', 'nanmedian', 'quantile', 'nanquantile', 'percentile', 'nanpercentile',
     'nansum', 'nanprod', 'nanmean', 'nanmax', 'nanmin', 'nanvar', 'nanstd', 'cov', 'corrcoef', 'interp', 'convolve',

@@ -8,10 +8,10 @@ import numpy as np
 
 from stele.arrays import shapes
 from stele.arrays.functions import broadcast_arrays, take
-from stele.arrays.looking import is_traced
 from stele.arrays.opensize import opened, plain
 from stele.arrays.tensor import Tensor, TensorLike, constant, lift, tensor
 from stele.eager.evaluate import evaluate
+from stele.eager.handle import TRACING
 from stele.errors import DTypeError, ShapeError
 from stele.ir import types
 from stele.ir.door import public
@@ -54,12 +54,15 @@ def room(size: Any, what: str) -> Any:
     return arguments.size(plain(size), f"size of {what}")
 
 
-def counted(count: Tensor, what: str, *found: Tensor) -> int:
-    """How many were found, and the numbers of what was `found` with it, in one program; where that is known only when a
-    program runs, the error says what to write."""
-    if not is_traced(count.value):
-        evaluate([t.value for t in (count, *found)])
+def counted(count: Tensor, what: str) -> int:
+    """How many were found; where that is known only when a program runs, the error says what to write."""
     return int(count.one(f"the size of what {what} finds", "", SAID.format(f"st.{what}(x, size=n)")))
+
+
+def at_once(*found: Tensor) -> None:
+    """Numbers for all that was found, which shares most of its work, outside of compiled functions."""
+    if TRACING.get() is None:
+        evaluate([t.value for t in found])
 
 
 def first(x: Tensor, n: int) -> Tensor:
@@ -84,25 +87,25 @@ def nonzero(x: TensorLike, size: int | None = None, fill: int = 0) -> tuple[Tens
     x, fill = constant(x), arguments.whole(fill, "fill of nonzero")
     if size is not None or not x.ndim:
         return places(x, room(size or 0, "nonzero"), fill)
-    n = counted(counting_of(x), "nonzero")
-    return tuple(first(row, n) for row in places(x, x.size, fill))
+    rows, count = places(x, x.size, fill), counting_of(x)
+    at_once(*rows, count)
+    n = counted(count, "nonzero")
+    return tuple(first(row, n) for row in rows)
 
 
 counting_of = lift(counting.count_nonzero)
 
 
-def unique(x: TensorLike, size: int | None, what: str, *wanted: int) -> tuple[Tensor, ...]:
-    """Distinct elements and what is wanted of all that is known of them: by number in `UniqueAll`."""
+def unique(x: TensorLike, size: int | None, what: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Distinct elements and all that is known of them."""
     x = constant(x)
     if size is not None:
-        found = distinct(x, room(size, what))
-        return tuple(found[k] for k in (0, *wanted))
-    *found, count = distinct(x, x.size)
-    kept = [k for k in (1 if x.requires_grad else 0, *wanted) if k != 2]
-    n = counted(count, what, *(found[k] for k in (*kept, *wanted)))
-    short = {k: first(found[k], n) for k in kept}
-    values = taken(x, short[1]) if x.requires_grad else short[0]
-    return values, *(short[k] if k in short else found[k] for k in wanted)
+        return distinct(x, room(size, what))[:4]
+    values, indices, inverse, counts, count = distinct(x, x.size)
+    at_once(values, indices, inverse, counts, count)
+    n = counted(count, what)
+    values = taken(x, first(indices, n)) if x.requires_grad else first(values, n)
+    return values, first(indices, n), inverse, first(counts, n)
 
 
 def taken(x: Tensor, i: Tensor) -> Tensor:
@@ -123,7 +126,7 @@ def unique_all(x: TensorLike, size: int | None = None) -> UniqueAll:
     >>> found.values.tolist(), found.indices.tolist(), found.inverse_indices.tolist(), found.counts.tolist()
     ([1, 3], [1, 0], [1, 0, 1, 1], [1, 3])
     """
-    return UniqueAll(*unique(x, size, "unique_all", 1, 2, 3))
+    return UniqueAll(*unique(x, size, "unique_all"))
 
 
 @public
@@ -135,7 +138,8 @@ def unique_counts(x: TensorLike, size: int | None = None) -> UniqueCounts:
     >>> st.unique_counts(st.tensor([3, 1, 3])).counts.tolist()
     [1, 2]
     """
-    return UniqueCounts(*unique(x, size, "unique_counts", 3))
+    found = unique(x, size, "unique_counts")
+    return UniqueCounts(found[0], found[3])
 
 
 @public
@@ -147,7 +151,8 @@ def unique_inverse(x: TensorLike, size: int | None = None) -> UniqueInverse:
     >>> st.unique_inverse(st.tensor([[3, 1], [3, 9]])).inverse_indices.tolist()
     [[1, 0], [1, 2]]
     """
-    return UniqueInverse(*unique(x, size, "unique_inverse", 2))
+    found = unique(x, size, "unique_inverse")
+    return UniqueInverse(found[0], found[2])
 
 
 @public
@@ -165,7 +170,8 @@ def unique_values(x: TensorLike, size: int | None = None) -> Tensor:
     if x.requires_grad:
         return unique(x, None, "unique_values")[0]
     values, count = distinct_values(x, x.size)
-    return first(values, counted(count, "unique_values", values))
+    at_once(values, count)
+    return first(values, counted(count, "unique_values"))
 
 
 @public

@@ -318,7 +318,7 @@ def logcumsumexp(x: Value, *, axis: int | None = None) -> Value:
     return of_the_type(LogCumSumExp, x, axis, "logcumsumexp")
 
 
-def diff(x: Value, *, axis: int = -1, n: int = 1, prepend: Value | None = None, append: Value | None = None) -> Value:
+def diff(x: Value, *, n: int = 1, axis: int = -1, prepend: Value | None = None, append: Value | None = None) -> Value:
     """The differences of neighbours along an axis, x[k + 1] - x[k], taken `n` times over.
 
     `prepend` and `append` are joined to x first, unless n is 0: arrays that fit it but along the axis, or numbers. The

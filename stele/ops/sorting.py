@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -218,6 +218,27 @@ def first(x: Value, axis: int, k: int, descending: bool = False) -> Value:
     if isinstance(n, int) and 0 < FEW * k <= n:
         return in_rows(ArgTop(descending, k), x, axis)
     return slice_axis(in_rows(ArgSort(descending), x, axis), axis, 0, k)
+
+
+class TopK(NamedTuple):
+    """The first elements of an order, and where they stand."""
+
+    values: Value
+    indices: Value
+
+
+def top_k(x: Value, k: int, *, axis: int = -1, mode: str = "largest") -> TopK:
+    """The `k` elements along an axis that are the "largest", or the "smallest" in another `mode`, and their indices.
+
+    Shapes, dtypes, order and errors are those of `topk`; this is what the array API standard's draft calls it. Raises
+    OptionError for another mode.
+
+    >>> st.top_k(st.tensor([1.0, 9.0, 3.0]), 2).indices.tolist()
+    [1, 2]
+    >>> st.top_k(st.tensor([1.0, 9.0, 3.0]), 2, mode="smallest").values.tolist()
+    [1.0, 3.0]
+    """
+    return TopK(*topk(x, k, axis=axis, largest=choice(mode, "mode of top_k", ("largest", "smallest")) == "largest"))
 
 
 def kthvalue(x: Value, k: int, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
