@@ -5,17 +5,23 @@ from typing import TYPE_CHECKING, Any
 from stele.arrays import creation, functions, namespace, sized
 from stele.arrays.creation import *  # noqa: F403
 from stele.arrays.functions import *  # noqa: F403
+from stele.arrays.generator import default_generator, default_rng
 from stele.arrays.namespace import *  # noqa: F403
 from stele.arrays.namespace import namespace_info as __array_namespace_info__  # noqa: F401
 from stele.arrays.random import (
     bernoulli,
-    default_generator,
     dropout,
     manual_seed,
+    multinomial,
     normal,
+    permutation,
+    poisson,
     rand,
+    rand_like,
     randint,
+    randint_like,
     randn,
+    randn_like,
     uniform,
 )
 from stele.arrays.sized import *  # noqa: F403
@@ -43,7 +49,7 @@ from stele.ir.types import (
 from stele.ir.types import bool_ as bool
 
 if TYPE_CHECKING:
-    from stele import data, fft, linalg, nn, optim
+    from stele import data, fft, linalg, nn, optim, random
     from stele.call.compiled import compile
     from stele.call.symbolic import function, placeholder
     from stele.higher.gradient import grad, gradients, hessian, jvp, value_and_grad, vjp
@@ -56,7 +62,7 @@ __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
 
 # Loaded when they are first named: rooms of the public interface, and functions by their module.
-ROOMS = ("data", "fft", "linalg", "nn", "optim")
+ROOMS = ("data", "fft", "linalg", "nn", "optim", "random")
 MODULES = {
     "call.compiled": ("compile",), "call.symbolic": ("function", "placeholder"), "higher.scan": ("scan",),
     "higher.gradient": ("grad", "gradients", "hessian", "jvp", "value_and_grad", "vjp"),
@@ -67,11 +73,11 @@ LATER = {name: f"stele.{module}" for module, names in MODULES.items() for name i
 
 __all__ = [
     "Options", "Tensor", "bernoulli", "bfloat16", "bool", "bool_", "compile", "complex64", "complex128", "data",
-    "default_generator", "device", "dropout", "eager", "enable_grad", "fft", "float16", "float32", "float64",
-    "function", "get_threads", "grad", "gradients", "hessian", "int8", "int16", "int32", "int64", "jvp",
-    "linalg", "lint", "load", "manual_seed", "nn", "no_grad", "normal", "optim", "placeholder", "rand",
-    "randint", "randn", "save", "scan", "set_threads", "tensor", "uint8", "uint16", "uint32", "uint64",
-    "uniform", "value_and_grad", "vjp",
+    "default_generator", "default_rng", "device", "dropout", "eager", "enable_grad", "fft", "float16", "float32",
+    "float64", "function", "get_threads", "grad", "gradients", "hessian", "int8", "int16", "int32", "int64", "jvp",
+    "linalg", "lint", "load", "manual_seed", "multinomial", "nn", "no_grad", "normal", "optim", "permutation",
+    "placeholder", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "save", "scan",
+    "set_threads", "tensor", "uint8", "uint16", "uint32", "uint64", "uniform", "value_and_grad", "vjp",
 ]
 __all__ += functions.__all__
 __all__ += creation.__all__

@@ -25,7 +25,7 @@ from stele.ops.gather import CheckCount, CheckIndex, Gather
 from stele.ops.generate import Iota
 from stele.ops.lapack import Pinv, Solve, SolveTriangular
 from stele.ops.linear import Broadcast, Cast, Concatenate, Pad, Reshape, Slice, Transfer, Transpose
-from stele.ops.random import RandomBits
+from stele.ops.random import RandomBits, Sample
 from stele.ops.sorting import Search
 from stele.ops.windows import Taps, Unwindow, Window
 from stele.pipeline import Options, build
@@ -85,6 +85,8 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
                          (2, 0, 1, 1, 15))],
     "Unwindow":         [(Unwindow(1, 2, 1, 1, 4), (0, 3, 2)), (Unwindow(0, 2, 2, 1, 4), (2, 0, 2))],
     "Iota":             [(Iota((0,), 0, int64),), (Iota((2, 0), 0, float32),), (Iota((0, 3), 1, int64),)],
+    "Sample":           [(Sample(name), np.zeros(4, np.uint32), np.ones(shape)) for shape in ((0, 2), ())
+                         for name in ("poisson", "standard_gamma")],
     "RandomBits":       [(RandomBits(s), np.arange(4, dtype=np.uint32)) for s in SHAPES],
     "CheckIndex":       [(CheckIndex(3), index(0)), (CheckIndex(0), index(0, 2)), (CheckIndex(1), index())],
     "CheckCount":       [(CheckCount(1), index(0)), (CheckCount(1), index())],

@@ -43,9 +43,9 @@ POSITIVE, LOGICAL = "log log1p sqrt reciprocal log2 log10", "logical_and logical
 BITS = "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift"
 REDUCTION, TRUTH, PLACE = "sum mean prod max min var std", "all any", "argmax argmin"
 # or about arrays that no trace has
-ABOUT_NO_ARRAYS = """Options Tensor can_cast compile device enable_grad eval finfo from_dlpack from_numpy function
-get_threads gradients iinfo isdtype lint load manual_seed no_grad placeholder result_type save set_threads tensor
-broadcast_shapes masked_select"""
+ABOUT_NO_ARRAYS = """Options Tensor can_cast compile default_rng device enable_grad eval finfo from_dlpack from_numpy
+function get_threads gradients iinfo isdtype lint load manual_seed no_grad placeholder result_type save set_threads
+tensor broadcast_shapes masked_select"""
 
 PROGRAMS = {"roll": 2, "diagonal": 2}       # a shift of the size and more, and a matrix taller than wide
 
@@ -362,6 +362,13 @@ PAIRS |= {
     "uniform":       (lambda d: st.uniform(1, 2, d.v.shape) >= 1, lambda d: d.v == d.v),
     "normal":        (lambda d: st.normal(4, 0, d.v.shape),       lambda d: np.full(d.v.shape, 4.0)),
     "bernoulli":     (lambda d: st.bernoulli(1.0, d.v.shape),     lambda d: d.v == d.v),
+    "poisson":       (lambda d: st.poisson(d.p * 0),              lambda d: d.p * 0),
+    "multinomial":   (lambda d: st.sort(st.multinomial(d.p, 4)),  lambda d: np.tile(np.arange(4), (len(d.p), 1))),
+    "permutation":   (lambda d: (st.sort(st.permutation(d.v)), st.sort(st.permutation(d.x.shape[0]))),
+                      lambda d: (np.sort(d.v), np.arange(len(d.v)))),
+    "rand_like":     (lambda d: st.rand_like(d.x) < 1,            lambda d: d.x == d.x),
+    "randn_like":    (lambda d: st.isfinite(st.randn_like(d.x)),  lambda d: d.x == d.x),
+    "randint_like":  (lambda d: st.randint_like(d.x, 2, 3),       lambda d: np.full(d.x.shape, 2)),
     "dropout":       (lambda d: st.dropout(d.p, 0.5) * 0,         lambda d: d.p * 0),
     "scan":          (lambda d: st.scan(lambda c, r: (c + r, c), st.zeros(4), d.x),
                       lambda d: (d.x.sum(0), np.cumsum(d.x, 0) - d.x)),

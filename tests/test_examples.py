@@ -26,6 +26,8 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages(st.__path__, "stele.")
                  if not m.name.startswith("stele.interop."))     # which need the libraries that they are about
 
 
+ROOMS = nn, nn.init, nn.functional, optim, data, st.linalg, st.fft, st.random
+
 # What examples may name beside what they make; parameters whose name says all; classes that st makes in another way.
 ROOM = {"st": st, "np": np, "nn": nn, "optim": optim, "data": data, "F": nn.functional}
 PLAIN = {"x", "z", "axis", "keepdims", "dtype", "input", "inplace"}
@@ -35,7 +37,7 @@ NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?")
 
 def public() -> Iterator[tuple[str, Any]]:
     """What users import, with its name."""
-    for module in (st, nn, nn.init, nn.functional, optim, data, st.linalg, st.fft):
+    for module in (st, *ROOMS):
         for name in module.__all__:
             x = getattr(module, name)
             if callable(x) and not isinstance(x, DType):
@@ -117,9 +119,6 @@ def lacks(name: str, x: Any) -> Iterator[str]:
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_names_have_a_contract(name: str) -> None:
     assert not list(lacks(name, PUBLIC[name]))
-
-
-ROOMS = [nn, nn.init, nn.functional, optim, data, st.linalg, st.fft]
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.__name__)

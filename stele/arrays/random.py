@@ -1,124 +1,23 @@
-"""Random numbers from a counter: a seed and a number of draws, kept in a tensor that compiled functions carry along."""
+"""Random numbers for everyone: functions of the generator that `manual_seed` starts, by PyTorch's names."""
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
+from stele.arrays.draws import Draw, Numbers, float_named, parameter, shaped
+from stele.arrays.functions import argsort, broadcast_to, log
+from stele.arrays.generator import GENERATOR, integers
 from stele.arrays.shapes import shape_of
-from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, lift, placed, record, tensor
-from stele.eager.evaluate import evaluate, known
-from stele.eager.handle import TRACING
-from stele.eager.live import Live, is_there
-from stele.errors import DataError, DTypeError
+from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, lift, placed, record
+from stele.errors import ShapeError
 from stele.ir.door import public
-from stele.ir.graph import Constant, Item, Value
-from stele.ir.sizes import Dim
-from stele.ir.types import HOME, DType, Shape
+from stele.ir.graph import Value
+from stele.ir.types import DType, Shape, float64
 from stele.ir.types import dtype as type_named
 from stele.ops import random
-from stele.ops.arguments import flag, number, whole
-from stele.ops.control import Scan
-from stele.ops.elementwise.arithmetic import Add
+from stele.ops.arguments import flag, is_series, positive
 from stele.ops.parts import complex
-
-NEXT = np.array([0, 0, 1, 0], np.uint32)
-DRAW = "draw"       # label of a key that was drawn outside of a compiled function
-
-
-class Generator:
-    """A stream of random numbers: Philox4x32-10 by Salmon et al. (2011), a function of a `seed` and a count of draws.
-
-    `st.default_generator` is the one that all functions of st draw from. `state` holds the seed (low, high) and the
-    count of draws (low, high) as uint32: a compiled function carries it along, and `st.save` keeps it.
-
-    >>> st.manual_seed(7)
-    >>> st.default_generator.state.tolist()
-    [7, 0, 0, 0]
-    """
-
-    def __init__(self, seed: int = 0) -> None:
-        self.state = tensor(words(seed), device=HOME)
-
-    def seed(self, seed: int) -> None:
-        """Starts the stream of this seed from its beginning."""
-        self.state.assign(words(seed))
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """The seed and the count of draws."""
-        return {"state": self.state}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where the generator stood that gave this state. Raises DataError if it is none."""
-        found = np.asarray(state["state"]) if "state" in state else np.zeros(0)
-        if found.shape != (4,) or found.dtype != np.uint32:
-            raise DataError("the state is none of a generator: it needs uint32[4] under 'state'")
-        self.state.assign(found)
-
-    def key(self) -> Live:
-        """The key of the next draw; the state moves on."""
-        key = self.state.value
-        if TRACING.get() is not None:
-            self.state.value = after(key)
-            return key
-        start = self.begin()
-        self.state.value = known(start.data.array + NEXT)
-        return start
-
-    def begin(self) -> Live:
-        """The key that a draw or a loop of draws outside of a compiled function begins with."""
-        evaluate([key := self.state.value])
-        return known(key.data.array, DRAW)
-
-    def settle(self) -> None:
-        """Behind a loop outside of a compiled function: what it has drawn is counted, without running it."""
-        start, draws = origin(self.state.value)
-        if draws != 0 and is_there(start):       # as one, where an open length says how many: programs count
-            self.state.value = known(start.data.array + NEXT * np.uint32(draws if isinstance(draws, int) else 1))
-
-
-def after(key: Value) -> Value:
-    """The key of the draw after this one."""
-    return Add()(key, Constant(NEXT)())
-
-
-def origin(key: Value, given: Mapping[Value, Value] = {}) -> tuple[Value, Dim]:
-    """The key that one comes from by drawing, and how many draws that takes; parameters of a loop are `given`."""
-    draws: Dim = 0
-    while True:
-        match key:
-            case Value(Add(), [before, step]) if is_next(given.get(step, step)):
-                key, draws = before, draws + 1
-            case Value(Item(k), [Value(Scan() as loop, args)]) if k < loop.carries:
-                operands = {p: given.get(x, x) for p, x in zip(loop.body.parameters, args)}
-                start, each = origin(loop.body.results[k], operands)
-                if start is not loop.body.parameters[k]:
-                    return key, draws
-                key, draws = args[k], draws + each * loop.length
-            case _:
-                return key, draws
-
-
-def is_next(step: Value) -> bool:
-    """Whether adding this to a key gives that of the next draw."""
-    return isinstance(step.op, Constant) and np.array_equal(step.op.array, NEXT)
-
-
-def number_of(key: Live) -> int:
-    """Which draw of its stream a key belongs to."""
-    return int.from_bytes(key.data.array[2:].tobytes(), sys.byteorder)
-
-
-def words(seed: int) -> np.ndarray[Any, Any]:
-    """The state at the beginning of a seed's stream."""
-    seed = whole(seed, "a seed", 0, (1 << 64) - 1)
-    return np.array([seed & 0xFFFFFFFF, seed >> 32, 0, 0], np.uint32)
-
-
-GENERATOR = default_generator = Generator()
 
 
 @public
@@ -141,14 +40,6 @@ def drawn(device: DeviceLike) -> Value:
     return placed(GENERATOR.key(), device).value
 
 
-def float_named(dtype: Any) -> DType:
-    """The float dtype meant by a name; raises DTypeError for any other, in which numbers between 0 and 1 are 0."""
-    if not (found := type_named(dtype)).is_float:
-        raise DTypeError(f"random numbers of a continuous distribution need a float dtype, got {found}",
-                         hint="Write st.randint(low, high, shape) for integers.")
-    return found
-
-
 def numbers(draw: Callable[..., Value], key: Value, shape: Shape, dtype: DType) -> Tensor:
     """What is drawn with a key, the parts of complex numbers apart."""
     if not dtype.is_complex:
@@ -162,9 +53,9 @@ def rand(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: Devi
          requires_grad: bool = False) -> Tensor:
     """Random numbers uniform in [0, 1), of a `shape` given as one sequence of sizes or as several sizes.
 
-    They are multiples of 2**-24 (2**-11 in float16, 2**-8 in bfloat16), from the generator that `manual_seed` starts;
-    so is each part of complex ones. Raises DTypeError for other dtypes than floats. With `requires_grad` it is a leaf
-    that accumulates gradients.
+    They are multiples of 2**-24 (2**-53 in float64, 2**-11 in float16, 2**-8 in bfloat16), from the generator that
+    `manual_seed` starts; so is each part of complex ones. Raises DTypeError for other dtypes than floats. With
+    `requires_grad` it is a leaf that accumulates gradients.
     It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
 
     >>> st.manual_seed(0)
@@ -172,7 +63,8 @@ def rand(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: Devi
     >>> x.shape, bool(((0 <= x) & (x < 1)).all()), abs(float(x.mean()) - 0.5) < 0.05
     ((2, 1000), True, True)
     """
-    return numbers(random.uniform, drawn(device), shape_of(shape), float_named(dtype)).requires_grad_(requires_grad)
+    made = numbers(random.uniform, drawn(device), shape_of(shape), float_named(dtype, complex_too=True))
+    return made.requires_grad_(requires_grad)
 
 
 @public
@@ -190,52 +82,98 @@ def randn(*shape: int | Sequence[int], dtype: DTypeLike = "float32", device: Dev
     >>> abs(float(x.mean())) < 0.05, abs(float(x.std()) - 1) < 0.05
     (True, True)
     """
-    dtype = float_named(dtype)
+    dtype = float_named(dtype, complex_too=True)
     made = numbers(random.normal, drawn(device), shape_of(shape), dtype)
     return (made * math.sqrt(0.5) if dtype.is_complex else made).requires_grad_(requires_grad)
 
 
 @public
-def randint(low: int, high: int, shape: int | Sequence[int], device: DeviceLike = None) -> Tensor:
-    """Random integers from `low` to `high` - 1, of a `shape`, as int64.
+def randint(low: Numbers, high: Numbers | None = None, shape: int | Sequence[int] | None = None,
+            device: DeviceLike = None, dtype: DTypeLike = "int64") -> Tensor:
+    """Random integers from `low` to `high` - 1, of a `shape`, in any integer `dtype`; below high of two arguments.
 
-    Raises ShapeError unless 0 < high - low <= 2**24.
+    No number comes more often than others by more than its share of 2**64. The bounds may be tensors, whose shape the
+    result has without one. Raises ShapeError for bounds out of order and for those that the dtype does not hold.
     It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
 
     >>> dice = st.randint(1, 7, (1000,))
     >>> int(dice.min()), int(dice.max())
     (1, 6)
+    >>> st.randint(10, (2, 3), dtype="uint8").shape
+    (2, 3)
     """
-    low, high = whole(low, "low of randint"), whole(high, "high of randint")
-    return record(Tensor(random.randint(drawn(device), low=low, high=high, shape=shape_of((shape,)))))
-
-
-def bound(x: Any, what: str) -> Any:
-    """A number, or a tensor of them."""
-    return x if isinstance(x, Tensor) else number(x, what)
+    if shape is None and is_series(high):
+        low, high, shape = 0, low, high
+    low, high = (0, low) if high is None else (low, high)
+    return integers(GENERATOR, low, high, shape, dtype, device=device)
 
 
 @public
-def uniform(low: TensorLike, high: TensorLike, shape: int | Sequence[int], device: DeviceLike = None) -> Tensor:
+def rand_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
+    """Random numbers uniform in [0, 1), as of `rand`, in the shape, in the dtype and on the device of x.
+
+    In another `dtype` where one is named. Raises DTypeError for integers.
+
+    >>> st.rand_like(st.zeros((2, 3))).shape
+    (2, 3)
+    """
+    x = constant(x)
+    return rand(x.shape, dtype=x.dtype if dtype is None else dtype, device=x.device)
+
+
+@public
+def randn_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
+    """Random numbers of the standard normal distribution, as of `randn`, in the shape, dtype and on the device of x.
+
+    In another `dtype` where one is named. Raises DTypeError for integers.
+
+    >>> st.randn_like(st.zeros((2, 3), dtype="float64")).dtype
+    float64
+    """
+    x = constant(x)
+    return randn(x.shape, dtype=x.dtype if dtype is None else dtype, device=x.device)
+
+
+@public
+def randint_like(x: TensorLike, low: int, high: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
+    """Random integers from `low` to `high` - 1, as of `randint`, in the shape, in the dtype and on the device of x.
+
+    In another `dtype` where one is named; below low without a high. Floats are whole numbers.
+
+    >>> st.randint_like(st.zeros((2, 3)), 1, 2).tolist()
+    [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
+    """
+    x = constant(x)
+    low, high = (0, low) if high is None else (low, high)
+    wanted = x.dtype if dtype is None else type_named(dtype)
+    made = randint(low, high, x.shape, x.device, wanted if wanted.kind in "iub" else "int64")
+    return made if made.dtype == wanted else made.astype(wanted)
+
+
+@public
+def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, shape: int | Sequence[int] | None = None,
+            device: DeviceLike = None) -> Tensor:
     """Random numbers uniform in [`low`, `high`), of a `shape`; the bounds are numbers, or tensors that broadcast to it.
 
-    low + (high - low) * rand: high itself may come out where that is rounded.
+    low + (high - low) * rand: high itself may come out where that is rounded. Without a shape they broadcast to each
+    other.
     It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
 
     >>> x = st.uniform(-1.0, st.tensor([1.0, 100.0]), (1000, 2))
     >>> x.shape, bool((x[:, 0] < 1).all())
     ((1000, 2), True)
     """
-    a, b = bound(low, "low of uniform"), bound(high, "high of uniform")
-    return rand(shape, device=device) * (b - a) + a
+    a, b = parameter(low, "low"), parameter(high, "high")
+    return rand(met(shape, a, b), device=device) * (b - a) + a
 
 
 @public
-def normal(mean: TensorLike, std: TensorLike, shape: int | Sequence[int], device: DeviceLike = None) -> Tensor:
+def normal(mean: TensorLike = 0.0, std: TensorLike = 1.0, shape: int | Sequence[int] | None = None,
+           device: DeviceLike = None) -> Tensor:
     """Random numbers of the normal distribution with a `mean` and a standard deviation `std`, of a `shape`.
 
-    Both are numbers, or tensors that broadcast to the shape. By keeping the noise apart from them, gradients reach
-    both.
+    Both are numbers, or tensors that broadcast to the shape, without one to each other. By keeping the noise apart from
+    them, gradients reach both.
     It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
 
     >>> st.manual_seed(0)
@@ -243,13 +181,18 @@ def normal(mean: TensorLike, std: TensorLike, shape: int | Sequence[int], device
     >>> [round(mean) for mean in x.mean(axis=0).tolist()]
     [0, 100]
     """
-    mean, std = bound(mean, "mean of normal"), bound(std, "std of normal")
-    return randn(shape, device=device) * std + mean
+    mean, std = parameter(mean, "mean"), parameter(std, "std")
+    return randn(met(shape, mean, std), device=device) * std + mean
+
+
+def met(shape: int | Sequence[int] | None, *given: object) -> tuple[Any, ...]:
+    """A shape, or the one that the tensors among the parameters broadcast to."""
+    return shaped(shape, *(x.value.shape for x in given if isinstance(x, Tensor)))
 
 
 @public
-def bernoulli(p: float, shape: int | Sequence[int], device: DeviceLike = None) -> Tensor:
-    """Random bools of a `shape`, each True with probability `p`.
+def bernoulli(p: TensorLike, shape: int | Sequence[int] | None = None, device: DeviceLike = None) -> Tensor:
+    """Random bools of a `shape`, each True with probability `p`: a number, or a tensor whose shape it is without one.
 
     Raises ShapeError unless 0 <= p <= 1.
     It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
@@ -258,9 +201,59 @@ def bernoulli(p: float, shape: int | Sequence[int], device: DeviceLike = None) -
     >>> x = st.bernoulli(0.25, (10000,))
     >>> x.dtype, abs(float(x.mean()) - 0.25) < 0.02
     (bool, True)
+    >>> st.bernoulli(st.tensor([0.0, 1.0])).tolist()
+    [False, True]
     """
-    p = number(p, "p of bernoulli", 0, 1)
-    return record(Tensor(random.bernoulli(drawn(device), p=p, shape=shape_of((shape,)))))
+    chances = parameter(p, "p")
+    return rand(met(shape, chances), device=device) < chances
+
+
+@public
+def poisson(rates: TensorLike) -> Tensor:
+    """Random counts of events of which `rates` are expected, in the shape and, of floats, the dtype of rates.
+
+    As of `st.random.poisson`, which gives int64.
+
+    >>> st.poisson(st.tensor([0.0, 1e6])).shape
+    (2,)
+    """
+    rates = constant(rates)
+    made = GENERATOR.poisson(rates)
+    return made.astype(rates.dtype) if rates.dtype.is_float else made
+
+
+@public
+def multinomial(p: TensorLike, num_samples: int, replacement: bool = False) -> Tensor:
+    """Random places in rows p (..., n) of weights, so many as `num_samples` in each row, as int64.
+
+    Each as likely as its weight says; the weights need not add up to 1. Without `replacement` none comes twice: those
+    are first in a race of exponential numbers divided by the weights. PyTorch's multinomial; `st.random.multinomial`
+    counts outcomes. Raises ShapeError for a number, and for more samples than places without replacement.
+
+    >>> st.multinomial(st.tensor([0.0, 3.0, 0.0]), 4, replacement=True).tolist()
+    [1, 1, 1, 1]
+    >>> sorted(st.multinomial(st.ones(3), 3).tolist())
+    [0, 1, 2]
+    """
+    p, many = constant(p).astype(float64), positive(num_samples, "num_samples of multinomial")
+    if not p.ndim or (not replacement and many > p.shape[-1]):
+        raise ShapeError(f"multinomial of {many} samples needs rows of as many weights, got p of the shape {p.shape}",
+                         hint="Write replacement=True, or fewer samples.")
+    if flag(replacement, "replacement of multinomial"):
+        wide = broadcast_to(p[..., None, :], (*p.shape[:-1], many, p.shape[-1]))
+        race = -log(Draw(GENERATOR, wide.shape, float64).inner()) / wide
+        return race.argmin(axis=-1)
+    return argsort(-log(Draw(GENERATOR, p.shape, float64).inner()) / p)[..., :many]
+
+
+@public
+def permutation(x: TensorLike, axis: int = 0) -> Tensor:
+    """The parts of x along an axis in a random order; of a number the numbers below it. PyTorch's randperm.
+
+    >>> sorted(st.permutation(5).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    return GENERATOR.permutation(x, axis)
 
 
 @public

@@ -52,6 +52,7 @@ ALIASES: Mapping[str, str] = {
     "movedim": "moveaxis", "ravel": "flatten", "take_along_dim": "take_along_axis", "swapdims": "swapaxes",
     "expand_dims": "unsqueeze",
     "unbind": "unstack", "tensor_split": "array_split", "repeat_interleave": "repeat",
+    "randperm": "permutation",
 }
 
 # A name that a room does not have, and what to write.

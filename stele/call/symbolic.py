@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stele.arrays.random import DRAW, GENERATOR, after, number_of
+from stele.arrays.streams import DRAW, DRAWN, after, number_of
 from stele.arrays.tensor import DeviceLike, Tensor, constant
 from stele.backend.base import Program
 from stele.backend.devices import current, find
@@ -143,11 +143,13 @@ def written(inputs: Sequence[Tensor], outputs: Any, pairs: list[tuple[Tensor, Te
     unnamed = [v for v in walk(results, stop=held.__contains__) if is_there(v) and v not in held]
     draws = sorted(filter(is_draw, unnamed), key=number_of)
     held |= {v: Tensor(v) for v in unnamed if v not in draws}
-    graph = cut_at([*(x.value for x in inputs), *held, *draws], results)
-    if draws:
-        graph = drawing(graph, len(draws))
-        held[GENERATOR.state.value] = GENERATOR.state
-        pairs = [*pairs, (GENERATOR.state, GENERATOR.state)]
+    known = [*(x.value for x in inputs), *held]
+    streams = list(dict.fromkeys(DRAWN[v] for v in draws))
+    graph = cut_at([*known, *(v for stream in streams for v in draws if DRAWN[v] is stream)], results)
+    for state, count in ((stream.state, sum(DRAWN[v] is stream for v in draws)) for stream in reversed(streams)):
+        graph = drawing(graph, len(known), count)
+        held = {**held, state.value: state}
+        known, pairs = [*known, state.value], [*pairs, (state, state)]
     handles: list[Handle] = [*inputs, *held.values(), *(x for x, _ in pairs if x.value not in held)]
     place = {id(h): k for k, h in enumerate(handles)}
     return Traced(graph=graph, handles=handles, inputs=[("handle", k) for k in range(len(graph.parameters))],
@@ -156,9 +158,9 @@ def written(inputs: Sequence[Tensor], outputs: Any, pairs: list[tuple[Tensor, Te
                   returned=(spec, [Part("made", k) for k in range(len(made))]))
 
 
-def drawing(graph: Graph, draws: int) -> Graph:
-    """The graph with the state of the generator in place of its last parameters, the keys of so many draws; the state
-    after them is its last result."""
+def drawing(graph: Graph, place: int, draws: int) -> Graph:
+    """The graph with the state of a generator instead of its last parameters, the keys of so many draws, at a `place`
+    among the others; the state after them is its last result."""
     parameters, drawn = graph.parameters[:-draws], graph.parameters[-draws:]
     state = parameter("random numbers", graph.parameters[-1].type)
     behind = {v.args[k]: Item(k)(v) for v in walk(graph.results) if isinstance(v.op, Scan) for k in range(v.op.carries)}
@@ -166,7 +168,8 @@ def drawing(graph: Graph, draws: int) -> Graph:
     for k, key in enumerate(drawn):     # a loop that draws says itself how far it came
         given, known = (*parameters, *drawn[:k + 1]), (*parameters, *keys)
         keys += substitute(Graph(given, (behind.get(key, after(key)),)), known)
-    return Graph((*parameters, state), (*substitute(graph, [*parameters, *keys[:-1]]), keys[-1]))
+    return Graph((*parameters[:place], state, *parameters[place:]),
+                 (*substitute(graph, [*parameters, *keys[:-1]]), keys[-1]))
 
 
 def is_draw(v: Value) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast, overload
 
 from stele.arrays.opensize import plain
-from stele.arrays.random import GENERATOR
+from stele.arrays.streams import stream_of
 from stele.arrays.tensor import Operands, Tensor, constant, tensors
 from stele.backend.devices import current
 from stele.eager.handle import GRAD, TRACING, Handle, Tracing, tracing_into
@@ -53,8 +53,8 @@ class Body(Tracing):
 
     def outside(self) -> list[Value]:
         """What is carried along, as it is before the loop."""
-        return [GENERATOR.begin() if handle is GENERATOR.state and self.outer is None else self.before(handle)
-                for handle in self.carried]
+        streams = [stream_of(handle) if self.outer is None else None for handle in self.carried]
+        return [stream.begin() if stream else self.before(handle) for stream, handle in zip(streams, self.carried)]
 
     def read(self, handle: Handle) -> Live:
         self.differentiable = self.differentiable or handle.requires_grad
@@ -132,8 +132,8 @@ def scan(f: Step, init: Any, xs: Any = None, *, length: int | None = None,
         body = Body(f, carry_spec, inputs, body.outer, [*body.carried, *body.missed])
     for handle, value in zip(body.carried, last[len(first):]):
         handle.value = value
-    if body.outer is None:
-        GENERATOR.settle()
+        if body.outer is None and (stream := stream_of(handle)):
+            stream.settle()
     stacked = iter(ys)
     carries = (operands.differentiable or body.differentiable) and GRAD.get()
     made = [None if none else tensors(next(stacked), carries) for none in body.empty]

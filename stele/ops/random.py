@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 
 from stele.errors import DTypeError, ShapeError
-from stele.ir.graph import Array, Constant, Value
+from stele.ir.graph import Array, Constant, Op, Placed, Value
 from stele.ir.scalars import S, Scalars
-from stele.ir.types import DType, Shape, Type, float32, int64, product, uint32
+from stele.ir.sizes import Dim
+from stele.ir.types import DType, Shape, Type, float32, float64, int64, product, uint32, uint64
 from stele.ops.arguments import number
-from stele.ops.elementwise.arithmetic import Less, Select
-from stele.ops.elementwise.binary import Xor, shift_right
+from stele.ops.elementwise.arithmetic import Equal, Less, Maximum, Select
+from stele.ops.elementwise.binary import Xor, shift_left, shift_right
 from stele.ops.elementwise.unary import cos, log1p, sqrt
+from stele.ops.factors import Cholesky, Eigh
 from stele.ops.generate import Generate
-from stele.ops.linear import cast, reshape, slice_axis, zeros_like
+from stele.ops.lapack import items
+from stele.ops.linear import along, cast, reshape, slice_axis, zeros_like
 
 ROUNDS = 10
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
@@ -104,22 +107,41 @@ def random_bits(key: Value, *, shape: Shape) -> Value:
     return reshape(RandomBits((product(shape),))(key), shape)
 
 
+def wide_bits(key: Value, *, shape: Shape) -> Value:
+    """64 random bits per element, as uint64, from two streams."""
+    high, low = (cast(random_bits(k, shape=shape), uint64) for k in (key, stream(key, 1)))
+    return shift_left(high, 32) | low
+
+
 def uniform(key: Value, *, shape: Shape, dtype: DType = float32) -> Value:
-    """Numbers in [0, 1): as many of the top random bits as the dtype has digits, 24 at most, behind the point."""
+    """Numbers in [0, 1): as many of the top random bits as the dtype has digits behind the point, 24 at most or 53."""
+    if dtype == float64:
+        return cast(shift_right(wide_bits(key, shape=shape), 11), float64) * 2.0**-53
     digits = DIGITS.get(dtype.name, 24)
     return cast(cast(shift_right(random_bits(key, shape=shape), 32 - digits), float32) * 2.0**-digits, dtype)
 
 
+def inner(key: Value, *, shape: Shape, dtype: DType = float32) -> Value:
+    """Numbers between 0 and 1, neither of which comes out, as far from 0 as from 1; float32 or float64."""
+    if dtype == float64:
+        return (cast(shift_right(wide_bits(key, shape=shape), 12), float64) + 0.5) * 2.0**-52
+    return (cast(shift_right(random_bits(key, shape=shape), 9), float32) + 0.5) * 2.0**-23
+
+
 def normal(key: Value, *, shape: Shape, dtype: DType = float32) -> Value:
     """Numbers of the standard normal distribution, by Box and Muller from two streams."""
-    angle = uniform(second_stream(key), shape=shape) * (2 * math.pi)
-    radius = sqrt(log1p(-uniform(key, shape=shape)) * -2.0)
+    wide = float64 if dtype == float64 else float32
+    angle = uniform(stream(key, 8), shape=shape, dtype=wide) * (2 * math.pi)
+    radius = sqrt(log1p(-uniform(key, shape=shape, dtype=wide)) * -2.0)
     return cast(radius * cos(angle), dtype)
 
 
-def second_stream(key: Value) -> Value:
-    """The key of a stream that no counter of draws ever reaches: the top bit of the stream is turned."""
-    return Xor()(key, Constant(np.array([0, 0, 0, 1 << 31], np.uint32))())
+def stream(key: Value, k: int) -> Value:
+    """The key of side stream k, 1 to 15, that no counter of draws ever reaches: its top four bits are turned by k.
+
+    That of `wide_bits` is 1, that of `normal` 8: whoever draws several numbers sets them 2 apart, and below 8.
+    """
+    return Xor()(key, Constant(np.array([0, 0, 0, k << 28], np.uint32))())
 
 
 def bernoulli(key: Value, *, p: float, shape: Shape) -> Value:
@@ -127,12 +149,60 @@ def bernoulli(key: Value, *, p: float, shape: Shape) -> Value:
     return Less()(uniform(key, shape=shape), p)
 
 
-def randint(key: Value, *, low: int, high: int, shape: Shape) -> Value:
-    """Integers in [low, high), as int64; the bias is below 2**-24 of the range."""
-    if not 0 < high - low <= 1 << 24:
-        raise ShapeError(f"randint needs 0 < high - low <= 2**24, got low={low} and high={high}")
-    scaled = cast(shift_right(random_bits(key, shape=shape), 8), int64) * (high - low)
-    return shift_right(scaled, 24) + low
+def integers(key: Value, *, low: Value, span: Value, shape: Shape) -> Value:
+    """low, low + 1, ... so many as `span` (uint64, where 0 means 2**64) says, as int64; no bias above span / 2**64.
+
+    The high word of a product of `span` and 64 random bits, as Lemire, "Fast random integer generation in an interval"
+    (2019), without his rejection.
+    """
+    bits = wide_bits(key, shape=shape)
+    return cast(Select()(Equal()(span, 0), bits, high_word(bits, span)), int64) + low
+
+
+def high_word(x: Value, z: Value) -> Value:
+    """The upper 64 bits of a product of uint64, by the halves of its factors."""
+    (x1, x0), (z1, z0) = ((shift_right(v, 32), v & 0xFFFFFFFF) for v in (x, z))
+    middle = x1 * z0 + shift_right(x0 * z0, 32)
+    other = x0 * z1 + (middle & 0xFFFFFFFF)
+    return x1 * z1 + shift_right(middle, 32) + shift_right(other, 32)
+
+
+class Sample(Op):
+    """Numbers of a distribution whose draws take a number of tries that nobody knows before: what NumPy's Generator
+    makes of a Philox counter of its own, set by the key. Parameters stand in its order, the last one has the shape of
+    the result.
+
+    The stream of a NumPy release: it changes where NumPy changes how it draws.
+    """
+
+    distribution: str
+
+    def type(self, *x: Type) -> Type:
+        return x[-1].with_dtype(self.dtype)
+
+    @property
+    def dtype(self) -> DType:
+        return float64 if self.distribution in FLOATS else int64
+
+    def reference(self, *x: Array) -> Array:
+        if x[0].ndim > 1:
+            rows = [self.reference(*row) for row in zip(*x)]
+            return np.stack(rows) if rows else np.zeros(x[-1].shape, self.dtype.numpy)
+        seed, stream = (int(low) | int(high) << 32 for low, high in (x[0][:2], x[0][2:]))
+        rng = np.random.Generator(np.random.Philox(key=[seed, 0], counter=[0, 0, stream, 0]))  # type: ignore[arg-type]
+        return np.asarray(getattr(rng, self.distribution)(*x[1:]))
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return self(*(along(a, n) for a in x))
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        key, rates, trials = np.array([1, 2, 3, 4], np.uint32), np.array([[0.5, 3], [40, 0]]), np.array([5, 6])
+        return ((cls("standard_gamma"), (key, rates)), (cls("poisson"), (key, rates)),
+                (cls("multinomial"), (key, trials, np.array([[0.25, 0.75], [1, 0]]))))
+
+
+FLOATS = "standard_gamma", "vonmises"       # distributions of floats
 
 
 def dropout(x: Value, key: Value, *, p: float) -> Value:
@@ -147,4 +217,12 @@ def chance(p: float) -> float:
     return p
 
 
-ALL = (RandomBits,)
+def factor(x: Value, *, method: str) -> Value:
+    """A matrix whose product with its transpose is a matrix of covariances: of eigenvectors, or by "cholesky"."""
+    if method == "cholesky":
+        return Cholesky()(x)
+    values, vectors = items(Eigh()(x))
+    return vectors * sqrt(Maximum()(values, 0))
+
+
+ALL = (RandomBits, Sample)

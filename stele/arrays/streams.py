@@ -1,0 +1,115 @@
+"""Keys of random numbers: a seed and a count of draws, kept in a tensor that compiled functions carry along."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
+
+import numpy as np
+
+from stele.arrays.tensor import Tensor, tensor
+from stele.eager.evaluate import evaluate, known
+from stele.eager.handle import TRACING
+from stele.eager.live import Live, is_there
+from stele.errors import DataError
+from stele.ir.graph import Constant, Item, Value
+from stele.ir.sizes import Dim
+from stele.ir.types import HOME
+from stele.ops.arguments import whole
+from stele.ops.control import Scan
+from stele.ops.elementwise.arithmetic import Add
+
+NEXT = np.array([0, 0, 1, 0], np.uint32)
+DRAW = "draw"       # label of a key that was drawn outside of a compiled function
+DRAWN: WeakKeyDictionary[Value, Stream] = WeakKeyDictionary()   # by such a key
+STREAMS: WeakSet[Stream] = WeakSet()
+
+
+class Stream:
+    """A seed and a count of draws: `state` holds both (low, high) as uint32, and compiled functions carry it along."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.state = tensor(words(seed), device=HOME)
+        STREAMS.add(self)
+
+    def seed(self, seed: int) -> None:
+        """Starts the stream of this seed from its beginning."""
+        self.state.assign(words(seed))
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The seed and the count of draws."""
+        return {"state": self.state}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where the generator stood that gave this state. Raises DataError if it is none."""
+        found = np.asarray(state["state"]) if "state" in state else np.zeros(0)
+        if found.shape != (4,) or found.dtype != np.uint32:
+            raise DataError("the state is none of a generator: it needs uint32[4] under 'state'")
+        self.state.assign(found)
+
+    def key(self) -> Live:
+        """The key of the next draw; the state moves on."""
+        key = self.state.value
+        if TRACING.get() is not None:
+            self.state.value = after(key)
+            return key
+        start = self.begin()
+        self.state.value = known(start.data.array + NEXT)
+        return start
+
+    def begin(self) -> Live:
+        """The key that a draw or a loop of draws outside of a compiled function begins with."""
+        evaluate([key := self.state.value])
+        start = known(key.data.array, DRAW)
+        DRAWN[start] = self
+        return start
+
+    def settle(self) -> None:
+        """Behind a loop outside of a compiled function: what it has drawn is counted, without running it."""
+        start, draws = origin(self.state.value)
+        if draws != 0 and is_there(start):       # as one, where an open length says how many: programs count
+            self.state.value = known(start.data.array + NEXT * np.uint32(draws if isinstance(draws, int) else 1))
+
+
+def stream_of(state: object) -> Stream | None:
+    """The stream that has this state, if one has."""
+    return next((stream for stream in STREAMS if stream.state is state), None)
+
+
+def after(key: Value) -> Value:
+    """The key of the draw after this one."""
+    return Add()(key, Constant(NEXT)())
+
+
+def origin(key: Value, given: Mapping[Value, Value] = {}) -> tuple[Value, Dim]:
+    """The key that one comes from by drawing, and how many draws that takes; parameters of a loop are `given`."""
+    draws: Dim = 0
+    while True:
+        match key:
+            case Value(Add(), [before, step]) if is_next(given.get(step, step)):
+                key, draws = before, draws + 1
+            case Value(Item(k), [Value(Scan() as loop, args)]) if k < loop.carries:
+                operands = {p: given.get(x, x) for p, x in zip(loop.body.parameters, args)}
+                start, each = origin(loop.body.results[k], operands)
+                if start is not loop.body.parameters[k]:
+                    return key, draws
+                key, draws = args[k], draws + each * loop.length
+            case _:
+                return key, draws
+
+
+def is_next(step: Value) -> bool:
+    """Whether adding this to a key gives that of the next draw."""
+    return isinstance(step.op, Constant) and np.array_equal(step.op.array, NEXT)
+
+
+def number_of(key: Live) -> int:
+    """Which draw of its stream a key belongs to."""
+    return int.from_bytes(key.data.array[2:].tobytes(), sys.byteorder)
+
+
+def words(seed: int) -> np.ndarray[Any, Any]:
+    """The state at the beginning of a seed's stream."""
+    seed = whole(seed, "a seed", 0, (1 << 64) - 1)
+    return np.array([seed & 0xFFFFFFFF, seed >> 32, 0, 0], np.uint32)
