@@ -24,7 +24,7 @@ FLOORS = (
     "backend",
     "pipeline",
     "eager",
-    "arrays linalg fft",
+    "arrays linalg fft random",
     "tracing",
     "call",
     "higher",

@@ -13,8 +13,8 @@ from peer import torch_gives
 from stele.backend.reference import run
 from stele.errors import SteleError
 from stele.ir import sizes
-from stele.ir.graph import Constant, Graph, Value, parameter
-from stele.ir.types import DTYPES, Type, bool_, float32, int32, int64, uint32
+from stele.ir.graph import Constant, Graph, Value, literal, parameter
+from stele.ir.types import DTYPES, Type, bool_, float32, int32, int64, uint32, uint64
 from stele.ops import ALL
 from stele.ops.contraction import matmul
 from stele.ops.control import Scan, scan
@@ -30,7 +30,7 @@ from stele.ops.indexing import index, set_index
 from stele.ops.joining import concatenate, split, stack
 from stele.ops.linear import Broadcast, Pad, Slice, reshape, transpose
 from stele.ops.pooling import avg_pool2d, max_pool2d
-from stele.ops.random import RandomBits, dropout, multiply_words, normal, philox, randint, uniform
+from stele.ops.random import RandomBits, dropout, integers, multiply_words, normal, philox, uniform
 from stele.ops.reduction import ArgMax, Max
 from stele.ops.selecting import embedding, take
 from stele.ops.shaping import pad, repeat, roll
@@ -205,7 +205,7 @@ def test_random_numbers_have_their_distributions() -> None:
     key = Constant(np.array([1, 0, 2, 0], np.uint32))()
     numbers = lambda v: run(Graph((), (v,)), [])[0]
     u, z, k = (numbers(v) for v in (uniform(key, shape=(100, 200)), normal(key, shape=(100, 200)),
-                                    randint(key, low=-2, high=3, shape=(20000,))))
+                                    integers(key, low=literal(-2), span=literal(5, uint64), shape=(20000,))))
     assert u.min() >= 0 and u.max() < 1 and abs(u.mean() - 0.5) < 0.01 and abs(u.var() - 1 / 12) < 0.002
     assert abs(z.mean()) < 0.02 and abs(z.std() - 1) < 0.02 and abs((z**4).mean() - 3) < 0.15
     assert set(k) == set(range(-2, 3)) and np.bincount(k + 2).min() > 3700
