@@ -50,6 +50,9 @@ from stele.ir.types import bool_ as bool
 
 if TYPE_CHECKING:
     from stele import data, fft, linalg, nn, optim, random
+    from stele.arrays.everyday import *  # noqa: F403
+    from stele.arrays.grids import *  # noqa: F403
+    from stele.arrays.sets import *  # noqa: F403
     from stele.call.compiled import compile
     from stele.call.symbolic import function, placeholder
     from stele.higher.gradient import grad, gradients, hessian, jvp, value_and_grad, vjp
@@ -63,7 +66,21 @@ __array_api_version__ = "2025.12"
 
 # Loaded when they are first named: rooms of the public interface, and functions by their module.
 ROOMS = ("data", "fft", "linalg", "nn", "optim", "random")
+EVERYDAY = {       # functions of NumPy beside the standard's
+    "arrays.everyday": """
+argpartition array_equal array_equiv average bitwise_count choose correlate cumulative_trapezoid diagflat
+digitize divmod ediff1d gcd gradient histogram2d histogram_bin_edges histogramdd iscomplex isreal lcm lexsort
+matvec modf nanargmax nanargmin nancumprod nancumsum partition poly polyadd polyder polyfit polyint polymul
+polysub polyval ptp resize rollaxis roots trace unwrap vander vdot vecmat""",
+    "arrays.grids": """
+bartlett blackman diag_indices fromfunction geomspace hamming hanning identity indices ix_ kaiser logspace
+mgrid ogrid ravel_multi_index tri unravel_index""",
+    "arrays.sets": """
+apply_along_axis block compress copy copyto extract fill_diagonal flatnonzero intersect1d ndim piecewise place
+put put_along_axis putmask setdiff1d setxor1d shape size trim_zeros union1d""",
+}
 MODULES = {
+    **{module: tuple(names.split()) for module, names in EVERYDAY.items()},
     "call.compiled": ("compile",), "call.symbolic": ("function", "placeholder"), "higher.scan": ("scan",),
     "higher.gradient": ("grad", "gradients", "hessian", "jvp", "value_and_grad", "vjp"),
     "inspect.lint.function": ("lint",), "pipeline": ("Options", "get_threads", "set_threads"),
@@ -76,9 +93,10 @@ __all__ = [
     "default_generator", "default_rng", "device", "dropout", "eager", "enable_grad", "fft", "float16", "float32",
     "float64", "function", "get_threads", "grad", "gradients", "hessian", "int8", "int16", "int32", "int64", "jvp",
     "linalg", "lint", "load", "manual_seed", "multinomial", "nn", "no_grad", "normal", "optim", "permutation",
-    "placeholder", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "save", "scan",
-    "set_threads", "tensor", "uint8", "uint16", "uint32", "uint64", "uniform", "value_and_grad", "vjp",
+    "placeholder", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random",
+    "save", "scan", "set_threads", "tensor", "uint8", "uint16", "uint32", "uint64", "uniform", "value_and_grad", "vjp",
 ]
+__all__ += [name for names in EVERYDAY.values() for name in names.split()]
 __all__ += functions.__all__
 __all__ += creation.__all__
 __all__ += namespace.__all__

@@ -28,7 +28,7 @@ TAKES_SIZES: dict[str, Any] = {
     "rand":        lambda n: st.rand(n),
     "randn":       lambda n: st.randn(3, n),
     "randint":     lambda n: st.randint(0, 5, (n,)),
-    "uniform":     lambda n: st.uniform(0, 1, n),
+    "uniform":     lambda n: st.uniform(0, 1, (n,)),
     "normal":      lambda n: st.normal(0, 1, (n, 2)),
     "bernoulli":   lambda n: st.bernoulli(0.5, (3, n)),
     "eye":         lambda n: st.eye(3, n),

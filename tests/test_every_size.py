@@ -43,11 +43,13 @@ POSITIVE, LOGICAL = "log log1p sqrt reciprocal log2 log10", "logical_and logical
 BITS = "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift"
 REDUCTION, TRUTH, PLACE = "sum mean prod max min var std", "all any", "argmax argmin"
 # or about arrays that no trace has
-ABOUT_NO_ARRAYS = """Options Tensor can_cast compile default_rng device enable_grad eval finfo from_dlpack from_numpy
+ABOUT_NO_ARRAYS = """Options Tensor can_cast compile default_rng device eager enable_grad eval finfo from_dlpack from_numpy
 function get_threads gradients iinfo isdtype lint load manual_seed no_grad placeholder result_type save set_threads
-tensor broadcast_shapes masked_select"""
+tensor broadcast_shapes masked_select apply_along_axis compress extract
+intersect1d setdiff1d setxor1d trim_zeros"""
 
-PROGRAMS = {"roll": 2, "diagonal": 2}       # a shift of the size and more, and a matrix taller than wide
+PROGRAMS = {"roll": 2, "diagonal": 2,       # a shift of the size and more, and a matrix taller than wide
+            "copyto": 2, "place": 2, "put_along_axis": 2, "putmask": 2}     # and shapes that are to be one
 
 for name in UNARY.split():
     BOTH[name] = lambda m, d, name=name: getattr(m, name)(d.z if name.startswith("is") else d.x)
@@ -66,6 +68,18 @@ for name in TRUTH.split():
     BOTH[name] = lambda m, d, name=name: (getattr(m, name)(d.b), getattr(m, name)(d.b, axis=0))
 for name in PLACE.split():
     BOTH[name] = lambda m, d, name=name: (getattr(m, name)(d.x), getattr(m, name)(d.x, axis=0))
+
+def gaps(m: Any, x: Any, y: Any) -> Any:
+    """Numbers with NaN among them."""
+    return m.where((x > y + 1) & (y > 0), math.nan, x)
+
+
+def written(m: Any, d: Any, write: Callable[[Any], Any]) -> Any:
+    """A copy of x after something was written into it."""
+    x = m.copy(d.x)
+    write(x)
+    return x
+
 
 # fmt: off
 BOTH |= {
@@ -121,6 +135,74 @@ BOTH |= {
     "select":           lambda m, d: m.select([d.x > 0, d.y > 0], [d.x, d.y], default=-1.0),
     "tril_indices":     lambda m, d: d.w[m.tril_indices(3)],
     "triu_indices":     lambda m, d: d.w[m.triu_indices(3)],
+    "gcd":              lambda m, d: (m.gcd(d.t, 6), m.gcd(d.t * 4, d.t[:1])),
+    "lcm":              lambda m, d: m.lcm(d.t * 4, 6),
+    "divmod":           lambda m, d: (*m.divmod(d.x, d.p), *m.divmod(d.t, 3)),
+    "modf":             lambda m, d: m.modf(d.x * 3),
+    "bitwise_count":    lambda m, d: m.bitwise_count(d.t * -37),
+    "isreal":           lambda m, d: m.isreal(d.x),
+    "iscomplex":        lambda m, d: m.iscomplex(d.x),
+    "array_equal":      lambda m, d: (m.array_equal(d.x, d.x + 0), m.array_equal(d.x, d.y)),
+    "array_equiv":      lambda m, d: (m.array_equiv(d.x, d.x[:1]), m.array_equiv(d.x, d.x + 0)),
+    "average":          lambda m, d: (m.average(d.x, weights=d.p), m.average(d.x, axis=0, weights=d.p[:, 0])),
+    "ptp":              lambda m, d: (m.ptp(d.x), m.ptp(d.x, axis=0)),
+    "trace":            lambda m, d: m.trace(d.x @ d.x.T),
+    "vdot":             lambda m, d: m.vdot(d.x, d.y),
+    "nancumsum":        lambda m, d: m.nancumsum(gaps(m, d.x, d.y), axis=0),
+    "nancumprod":       lambda m, d: m.nancumprod(gaps(m, d.x, d.y), axis=1),
+    "nanargmax":        lambda m, d: m.nanargmax(gaps(m, d.x, d.y), axis=1),
+    "nanargmin":        lambda m, d: m.nanargmin(gaps(m, d.x, d.y), axis=1),
+    "lexsort":          lambda m, d: m.lexsort((d.v, d.t)),
+    "choose":           lambda m, d: m.choose(d.t, [d.v, -d.v, d.v + 1, d.v * 2]),
+    "diagflat":         lambda m, d: m.diagflat(d.v, 1),
+    "rollaxis":         lambda m, d: (m.rollaxis(d.cube, 2), m.rollaxis(d.cube, 0, 3)),
+    "resize":           lambda m, d: m.resize(d.w, (5, 3)),
+    "gradient":         lambda m, d: (*m.gradient(d.cube, axis=(0, 2)), m.gradient(d.x, 0.5, axis=1, edge_order=2),
+                                      m.gradient(d.x, d.w[:, 0].cumsum(0) if m is np else st.cumulative_sum(d.w[:, 0]),
+                                                 axis=1, edge_order=2)),
+    "ediff1d":          lambda m, d: m.ediff1d(d.x, to_end=d.x[0]),
+    "unwrap":           lambda m, d: (m.unwrap(d.x * 4, axis=0), m.unwrap(d.x * 4, period=2.5)),
+    "correlate":        lambda m, d: (m.correlate(d.v, d.w[0], "full"), m.correlate(d.w[0], d.w[1, :2], "same")),
+    "polyval":          lambda m, d: m.polyval(d.w[0], d.x),
+    "polyadd":          lambda m, d: m.polyadd(d.w[0], d.w[1, :2]) + 0 * d.x[0, 0],
+    "polysub":          lambda m, d: m.polysub(d.w[0, :2], d.w[1]) + 0 * d.x[0, 0],
+    "polymul":          lambda m, d: m.polymul(d.w[0], d.w[1]) + 0 * d.x[0, 0],
+    "polyder":          lambda m, d: m.polyder(d.w[:, 0], 2) + 0 * d.x[0, 0],
+    "polyint":          lambda m, d: m.polyint(d.w[:, 0]) + 0 * d.x[0, 0],
+    "poly":             lambda m, d: m.poly(d.w[0]) + 0 * d.x[0, 0],
+    "vander":           lambda m, d: (m.vander(d.v, 3), m.vander(d.v, 2, increasing=True)),
+    "digitize":         lambda m, d: (m.digitize(d.x, m.linspace(-1, 1, 4)),
+                                      m.digitize(d.x, m.linspace(1, -1, 4), right=True)),
+    "histogram_bin_edges": lambda m, d: m.histogram_bin_edges(d.x, 3),
+    "histogram2d":      lambda m, d: m.histogram2d(d.x[:, 0], d.v, 2, [[-1, 1], [-2, 2]]),
+    "logspace":         lambda m, d: m.logspace(0, 2, 4) + 0 * d.x[0],
+    "geomspace":        lambda m, d: m.geomspace(1, 8, 4) + 0 * d.x[0],
+    "hanning":          lambda m, d: m.hanning(4) + 0 * d.x[0],
+    "hamming":          lambda m, d: m.hamming(4) + 0 * d.x[0],
+    "blackman":         lambda m, d: m.blackman(4) + 0 * d.x[0],
+    "bartlett":         lambda m, d: m.bartlett(4) + 0 * d.x[0],
+    "kaiser":           lambda m, d: m.kaiser(4, 3.0) + 0 * d.x[0],
+    "identity":         lambda m, d: m.identity(4) + d.x[0],
+    "tri":              lambda m, d: m.tri(d.x.shape[0], 3, 1),
+    "diag_indices":     lambda m, d: (d.x @ d.x.T)[m.diag_indices(len(d.x))],
+    "ix_":              lambda m, d: d.x[m.ix_([0], [1, 3])],
+    "fromfunction":     lambda m, d: m.fromfunction(lambda i, j: i * 2 + j, (2, 4)) + d.x[0],
+    "ravel_multi_index": lambda m, d: m.ravel_multi_index((d.t, d.t), (4, 5)),
+    "unravel_index":    lambda m, d: m.unravel_index(d.t, (2, 2)),
+    "union1d":          lambda m, d: m.union1d(d.w[0] * 0, d.w[0] * 0 + 1) if m is np
+                        else st.union1d(d.w[0] * 0, d.w[0] * 0 + 1 + 0 * d.x[0, 0], size=2),
+    "putmask":          lambda m, d: written(m, d, lambda x, y=d.y, w=d.w: m.putmask(x, y > 0, w[0])),
+    "place":            lambda m, d: written(m, d, lambda x, y=d.y, w=d.w: m.place(x, y > -9, w[0])),
+    "put":              lambda m, d: written(m, d, lambda x, w=d.w: m.put(x, [0, -1], w[0])),
+    "copyto":           lambda m, d: written(m, d, lambda x, y=d.y: m.copyto(x, y)),
+    "put_along_axis":   lambda m, d: written(m, d, lambda x, t=d.t: m.put_along_axis(x, t[:, None], 3.0, axis=1)),
+    "piecewise":        lambda m, d: m.piecewise(d.x, [d.x > 0, d.x > 1], [lambda v: v + 1, 3.0, -1.0]) if m is st else
+                        np.select([d.x > 1, d.x > 0], [3.0, d.x + 1], -1.0),
+    "block":            lambda m, d: m.block([[d.x, d.y], [d.x * 2, d.y * 3]]),
+    "copy":             lambda m, d: m.copy(d.x) + 1,
+    "shape":            lambda m, d: m.ones(m.shape(d.x)) + d.x,
+    "ndim":             lambda m, d: d.x * m.ndim(d.x),
+    "size":             lambda m, d: d.x * m.size(d.x, 1),
     "zeros":            lambda m, d: m.zeros(d.x.shape) + d.x,
     "ones":             lambda m, d: m.ones((d.x.shape[0], 2)),
     "full":             lambda m, d: m.full((d.x.shape[0], 2), 7.0),
@@ -176,11 +258,6 @@ def distinct(x: Any) -> Any:
 def spread_of(x: Any) -> Any:
     centred = x - x.mean(1, keepdims=True)
     return centred @ centred.T / x.shape[1]
-
-
-def gaps(m: Any, x: Any, y: Any) -> Any:
-    """Numbers with NaN among them."""
-    return m.where((x > y + 1) & (y > 0), math.nan, x)
 
 
 PAIRS |= {
@@ -294,6 +371,24 @@ PAIRS |= {
     **{name: (lambda d, name=name: getattr(st, name)(gaps(st, d.x, d.y), 0.3, axis=1),
               lambda d, name=name: getattr(np, name)(gaps(np, d.x, d.y), 0.3, axis=1)) for name in
        ("nanquantile", "nanpercentile")},
+    "matvec":        (lambda d: st.matvec(d.cube[0], d.w[0]), lambda d: d.cube[0] @ d.w[0]),
+    "vecmat":        (lambda d: st.vecmat(d.v, d.x),              lambda d: d.v @ d.x),
+    "partition":     (lambda d: st.partition(d.x, 1),             lambda d: np.sort(d.x)),
+    "argpartition":  (lambda d: st.argpartition(d.x, 1),          lambda d: np.argsort(d.x)),
+    "cumulative_trapezoid": (lambda d: (st.cumulative_trapezoid(d.x, axis=1),
+                                        st.cumulative_trapezoid(d.x, d.w[:, 0], initial=0)),
+                      lambda d: (np.cumsum((d.x[:, 1:] + d.x[:, :-1]) / 2, 1), np.pad(np.cumsum(
+                          (d.x[:, 1:] + d.x[:, :-1]) / 2 * np.diff(d.w[:, 0]), 1), ((0, 0), (1, 0))))),
+    "polyfit":       (lambda d: st.polyfit(d.w[:, 0], d.x.T, 1),  lambda d: np.polyfit(d.w[:, 0], d.x.T, 1)),
+    "roots":         (lambda d: st.sort(st.real(st.roots(st.poly(d.w[0] + 0 * d.x[0, 0])))),
+                      lambda d: np.sort(d.w[0])),
+    "histogramdd":   (lambda d: st.histogramdd(d.x, 2, range=[(-1, 1)] * 4)[0],
+                      lambda d: np.histogramdd(d.x, 2, [(-1, 1)] * 4)[0]),
+    "indices":       (lambda d: st.indices((2, 4)) + 0 * d.t[0],  lambda d: np.indices((2, 4))),
+    "flatnonzero":   (lambda d: st.flatnonzero(d.b, size=132, fill=-1),
+                      lambda d: np.append(f := np.flatnonzero(d.b), np.full(132 - len(f), -1))),
+    "fill_diagonal": (lambda d: written(st, SimpleNamespace(x=d.x[:1]), lambda x: st.fill_diagonal(x, 5.0)),
+                      lambda d: written(np, SimpleNamespace(x=d.x[:1]), lambda x: np.fill_diagonal(x, 5.0))),
     "softmax":       (lambda d: (st.softmax(d.x), st.softmax(d.x, axis=0)),
                       lambda d: (softmax(d.x), softmax(d.x, 0))),
     "log_softmax":   (lambda d: st.log_softmax(d.x, axis=0),      lambda d: np.log(softmax(d.x, 0))),

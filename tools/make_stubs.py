@@ -18,10 +18,11 @@ from stele.arrays.spellings import ALIASES
 from stele.arrays.spoken import is_lifted
 
 HOUSE = Path(__file__).resolve().parents[1] / "stele"
-MODULES = ("arrays.functions", "linalg", "fft", "nn.functional", "arrays.tensor")
+MODULES = ("arrays.functions", "arrays.everyday", "linalg", "fft", "nn.functional", "arrays.tensor")
 WIDTH = 120
 INHERITED = {"__hash__": "def __hash__(self) -> int:"}
-NEEDED = {"builtins": "import builtins", "Sequence": "from collections.abc import Sequence",
+NEEDED = {"Any": "from typing import Any", "builtins": "import builtins",
+          "Sequence": "from collections.abc import Sequence",
           "DTypeLike": "from stele.arrays.tensor import DTypeLike", "Tensor": "from stele.arrays.tensor import Tensor",
           "TensorLike": "from stele.arrays.tensor import TensorLike"}
 UNSAID = {"public"}     # decorators that change no signature

@@ -10,14 +10,14 @@ from stele.arrays import dlpack, shapes
 from stele.arrays.opensize import plain
 from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, array_of, constant, lift, placed, tensor
 from stele.backend.buffers import Borrowed
-from stele.backend.devices import find
+from stele.backend.devices import current, find
 from stele.eager.handle import TRACING
 from stele.eager.live import leaf
 from stele.errors import CopyError
 from stele.ir.door import public
 from stele.ir.graph import Array
 from stele.ir.sizes import Size
-from stele.ir.types import DType, Type, int64
+from stele.ir.types import HOME, DType, Type, int64
 from stele.ir.types import dtype as type_named
 from stele.ops import arguments, generate, joining
 from stele.ops.elementwise.arithmetic import Equal
@@ -231,9 +231,10 @@ def asarray(obj: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = No
 
     It may be a number, nested lists of numbers and tensors, an array, anything with a buffer or with DLPack. Without a
     `dtype`, Python numbers become int64, float32 or bool, and arrays keep theirs. With `copy=True` the result shares
-    nothing; with False it shares the memory of the array, whose owner is not to write to it while expressions of it
-    wait to be computed, and CopyError is raised where that cannot be. None, the default, copies all but tensors. It is
-    made on `device`, where none is named on that of the innermost `with st.device(...)`, or where the tensor lies.
+    nothing. None, the default, shares the memory of an array whose elements lie in order in one of the dtypes here,
+    unless another dtype or device is asked for, or a function is traced; its owner is not to write to it while
+    expressions of it wait to be computed. False does so too, and raises CopyError where that cannot be. It is made on
+    `device`, where none is named on that of the innermost `with st.device(...)`, or where the tensor lies.
 
     >>> x = st.asarray([[1, 2], [3, 4]])
     >>> x.dtype, st.asarray(x) is x, st.asarray(x, copy=True) is x, st.asarray([x[0], x[1] * 2]).tolist()
@@ -250,7 +251,17 @@ def asarray(obj: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = No
         return asarray(stacked([asarray(part, device=device) for part in obj]), dtype, copy=copy and None)
     if hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray | np.generic):
         obj = dlpack.taken(obj, None)
+    if copy is None and TRACING.get() is None and arguments.is_array(obj) and is_shareable(obj, dtype, device):
+        return wrapped(obj)
     return tensor(obj, dtype, device=device) if copy is not False else shared(obj, dtype, device)
+
+
+def is_shareable(x: Array, dtype: DTypeLike | None, device: DeviceLike) -> bool:
+    """Whether there can be a tensor of that dtype on that device on the memory of an array."""
+    if not is_plain(x) or x.dtype.kind not in "biufc" or x.dtype.itemsize > 16:
+        return False
+    place = current() or HOME if device is None else find(device).name
+    return str(place) == HOME and (dtype is None or type_named(dtype) == type_named(x.dtype))
 
 
 def has_tensor(x: Any) -> bool:

@@ -1534,11 +1534,12 @@ def corrcoef(x: TensorLike, rowvar: bool=True) -> Tensor:
     >>> st.corrcoef(st.tensor([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-def interp(x: TensorLike, xp: TensorLike, fp: TensorLike, left: TensorLike | None=None, right: TensorLike |
-        None=None) -> Tensor:
+def interp(x: TensorLike, xp: TensorLike, fp: TensorLike, left: TensorLike | None=None, right: TensorLike | None=None,
+        period: float | None=None) -> Tensor:
     """The values at x of the line through the points (`xp`, `fp`), whose xp (n,) ascend; in the shape of x.
 
-    Before the first point it is `left`, behind the last one `right`: the first and the last of fp, if not given.
+    Before the first point it is `left`, behind the last one `right`: the first and the last of fp, if not given. With
+    a `period` the line is repeated, xp is in any order, and there are no such ends.
     Integers become float32. Raises ShapeError unless xp and fp are two rows of one length, of 1 or more.
 
     >>> st.interp(st.tensor([0.0, 1.5, 9.0]), st.tensor([1.0, 2.0]), st.tensor([10.0, 20.0])).tolist()

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stele.arrays import shapes
-from stele.arrays.functions import broadcast_arrays, take
+from stele.arrays.creation import full
+from stele.arrays.functions import broadcast_arrays, take, where
 from stele.arrays.opensize import opened, plain
 from stele.arrays.tensor import Tensor, TensorLike, constant, lift, tensor
 from stele.eager.evaluate import evaluate
@@ -21,7 +22,7 @@ __all__ = ["bincount", "broadcast_shapes", "masked_select", "nonzero", "repeat",
            "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 places, weighed = lift(counting.nonzero), lift(counting.bincount)
-repeated = lift(shaping.repeat)
+repeated, sources = lift(shaping.repeat), lift(counting.sources)
 distinct, distinct_values = lift(counting.distinct), lift(counting.distinct_values)
 SAID = "Say how many there are at most: {}, in which what is left is filled."
 
@@ -194,12 +195,14 @@ def bincount(x: TensorLike, weights: TensorLike | None = None, minlength: int = 
 
 
 @public
-def repeat(x: TensorLike, repeats: int | Sequence[int] | Tensor, axis: int | None = None) -> Tensor:
+def repeat(x: TensorLike, repeats: int | Sequence[int] | Tensor, axis: int | None = None, size: int | None = None
+           ) -> Tensor:
     """A tensor with each element of an axis as often as `repeats` says, one beside the other, as NumPy's repeat.
 
     repeats is one number for all, or an array of one for each element. Without an axis x is taken flat. The length that
-    an array makes depends on its numbers, which are looked at: in a compiled function they have to be known. Raises
-    ShapeError for negative numbers and another number of them.
+    an array makes depends on its numbers, which are looked at; in a compiled function `size` says how long it is, and
+    what is left is filled with the last element. Raises ShapeError for negative numbers, for another number of them
+    and, when run, where they add up to more than size.
 
     >>> st.repeat(st.tensor([[1, 2], [3, 4]]), 2, axis=1).tolist()
     [[1, 1, 2, 2], [3, 3, 4, 4]]
@@ -213,18 +216,23 @@ def repeat(x: TensorLike, repeats: int | Sequence[int] | Tensor, axis: int | Non
         return repeated(x, repeats if times is None else int(times), axis)
     axis = None if axis is None else types.axis_of(arguments.whole(axis, "axis of repeat"), x.ndim)
     x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
-    counts = times.read("repeats of repeat", "Write x[i], with positions i that a program can make, or pass a number.")
+    if size is not None:
+        if times.shape != (x.shape[axis],):
+            raise ShapeError(f"repeat needs one number for each of {x.shape[axis]} elements, got {times.shape}")
+        return take(x, sources(times, room(size, "repeat")), axis=axis)
+    counts = times.read("repeats of repeat", SAID.format("st.repeat(x, repeats, axis, size=n)"))
     if counts.shape != (x.shape[axis],) or (counts < 0).any():
         raise ShapeError(f"repeat needs one number of 0 or more for each of {x.shape[axis]} elements, got {counts}")
     return take(x, np.repeat(np.arange(counts.size), counts.astype(np.int64)), axis=axis)
 
 
 @public
-def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
+def masked_select(x: TensorLike, mask: TensorLike, size: int | None = None, fill: complex = 0) -> Tensor:
     """The elements of x where `mask` is true, in row-major order, as a vector; both broadcast against each other.
 
-    Its length depends on numbers of the mask, which are looked at: in a compiled function it is refused. Raises
-    DTypeError for other than a bool mask.
+    As long as there are such elements; in a compiled function that is not known beforehand: there `size` says how long,
+    `fill` what stands behind those that there are. Raises DTypeError for other than a bool mask and, when run,
+    ShapeError where there are more than size.
 
     >>> x = st.tensor([[1, 2], [3, 4]])
     >>> st.masked_select(x, x > 1).tolist(), st.masked_select(x, st.tensor([True, False])).tolist()
@@ -234,7 +242,12 @@ def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
     if mask.dtype != "bool":
         raise DTypeError(f"masked_select needs a bool mask, got {mask.dtype}", hint="Write mask != 0.")
     whole, places = broadcast_arrays(constant(x), mask)
-    return whole[places]
+    if size is None:
+        return whole[places]
+    (at,) = nonzero(places.reshape(-1), size, -1)
+    if whole.size == 0:
+        return full((room(size, "masked_select"),), fill, whole.dtype)
+    return where(at < 0, fill, whole.reshape(-1)[at]).astype(whole.dtype)
 
 
 @public

@@ -8,6 +8,7 @@ from stele.ops import (
     control,
     counting,
     cumulative,
+    everyday,
     factors,
     fourier,
     gather,
@@ -27,7 +28,8 @@ from stele.ops.elementwise import arithmetic, binary, elementary, signs, special
 __all__ = ["ALL", "operators"]
 
 FAMILIES = (linear, parts, windows, generate, arithmetic, unary, binary, elementary, signs, special, gather, reduction,
-            contraction, random, control, composite, pooling, lapack, factors, fourier, cumulative, sorting, counting)
+            contraction, random, control, composite, pooling, lapack, factors, fourier, cumulative, sorting, counting,
+            everyday)
 LEAVES: tuple[type[Op], ...] = Parameter, Literal, Constant, Item
 
 ALL: dict[str, type[Op]] = {op.__name__: op for op in (*LEAVES, *(op for family in FAMILIES for op in family.ALL))}

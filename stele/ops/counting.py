@@ -82,6 +82,17 @@ def found(mask: Value, size: Dim) -> Found:
     return Found(Places(size)(mask), iota(size) < count, count)
 
 
+def sources(counts: Value, *, size: Dim) -> Value:
+    """Of so many elements of each number in turn as `counts` (n,) say, the numbers, int64[size]; behind them the last.
+
+    More than size are an error when the program runs; negative counts are 0.
+    """
+    ends = CumSum(0)(Maximum()(cast(counts, int64), 0))
+    n, order = counts.shape[0], iota(size)
+    total = CheckCount(size + 1)(reshape(slice_axis(ends, 0, n - 1, 1), ()))
+    return Select()(order < total, Search(True)(ends, order), quantity(n - 1))
+
+
 def nonzero(x: Value, *, size: Dim, fill: int = 0) -> tuple[Value, ...]:
     """The positions of elements that are not 0, for each axis a row int64[size], in row-major order; behind them
     `fill`."""

@@ -14,6 +14,7 @@ from stele.ops.arguments import choice, refuse
 from stele.ops.contraction import matmul
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Minimum, Select
 from stele.ops.elementwise.base import Operand
+from stele.ops.elementwise.binary import remainder
 from stele.ops.elementwise.unary import Ceil, Floor, Round, isnan, logical_not, sqrt, square
 from stele.ops.gather import Gather
 from stele.ops.generate import iota, quantity
@@ -30,8 +31,8 @@ from stele.ops.linear import (
     swap_last,
     transpose,
 )
-from stele.ops.shaping import moveaxis
-from stele.ops.sorting import Search, Sort
+from stele.ops.shaping import concatenate, moveaxis
+from stele.ops.sorting import ArgSort, Search, Sort
 from stele.ops.statistics import Axes, all, max, mean, min, narrowed, over, prod, sum, var, widened
 from stele.ops.windows import Window
 
@@ -325,10 +326,12 @@ def corrcoef(x: Value, *, rowvar: bool = True) -> Value:
     return Maximum()(Minimum()(c / reshape(spread, (-1, 1)) / spread, 1), -1)
 
 
-def interp(x: Value, xp: Value, fp: Value, *, left: Operand | None = None, right: Operand | None = None) -> Value:
+def interp(x: Value, xp: Value, fp: Value, *, left: Operand | None = None, right: Operand | None = None,
+           period: float | None = None) -> Value:
     """The values at x of the line through the points (`xp`, `fp`), whose xp (n,) ascend; in the shape of x.
 
-    Before the first point it is `left`, behind the last one `right`: the first and the last of fp, if not given.
+    Before the first point it is `left`, behind the last one `right`: the first and the last of fp, if not given. With
+    a `period` the line is repeated, xp is in any order, and there are no such ends.
     Integers become float32. Raises ShapeError unless xp and fp are two rows of one length, of 1 or more.
 
     >>> st.interp(st.tensor([0.0, 1.5, 9.0]), st.tensor([1.0, 2.0]), st.tensor([10.0, 20.0])).tolist()
@@ -339,6 +342,13 @@ def interp(x: Value, xp: Value, fp: Value, *, left: Operand | None = None, right
         raise ShapeError(f"interp needs points xp (n,) and fp (n,), got {show(xp.shape)} and {show(fp.shape)}")
     dtype = reduce(promote, (v.dtype for v in (x, xp, fp)))
     x, xp, fp = (cast(v, dtype if dtype.is_float else float32) for v in (x, xp, fp))
+    if period is not None:
+        x, xp = remainder(x, period), remainder(xp, period)
+        order = ArgSort()(xp)
+        xp, fp = Gather(0)(xp, order), Gather(0)(fp, order)
+        xp = concatenate([slice_axis(xp, 0, n - 1, 1) - period, xp, slice_axis(xp, 0, 0, 1) + period])
+        fp = concatenate([slice_axis(fp, 0, n - 1, 1), fp, slice_axis(fp, 0, 0, 1)])
+        n = n + 2
     row = reshape(x, (-1,))
     i = Maximum()(Minimum()(Search(True)(xp, row) - 1, quantity(n - 2)), 0)
     after = Minimum()(i + 1, quantity(n - 1))

@@ -1,0 +1,356 @@
+"""Functions of NumPy in functions that there are: averages, whole comparisons, divisors, parts of numbers, places."""
+from __future__ import annotations
+
+from builtins import all as every
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from stele.errors import DTypeError, ShapeError
+from stele.ir.graph import Array, Op, Placed, Value
+from stele.ir.sizes import Dim
+from stele.ir.types import Shape, Type, axis_of, bool_, broadcast_shapes, float32, product, same, show, uint8, uint64
+from stele.ops.along import take_along
+from stele.ops.arguments import choice, whole
+from stele.ops.cumulative import cumulative_prod, cumulative_sum
+from stele.ops.diagonals import diag, diagonal
+from stele.ops.elementwise.arithmetic import Equal, Maximum, Minimum, NotEqual, Select
+from stele.ops.elementwise.base import Operand, meet
+from stele.ops.elementwise.binary import floor_divide, logical_or, remainder, shift_right
+from stele.ops.elementwise.unary import isnan, trunc
+from stele.ops.gather import CheckIndex
+from stele.ops.indexing import wrapped
+from stele.ops.joining import stack
+from stele.ops.linear import along, broadcast, cast, expand_dims, full, reshape, zeros_like
+from stele.ops.parts import conj, imag
+from stele.ops.quantiles import without_nan
+from stele.ops.shaping import moveaxis, tile
+from stele.ops.sorting import argsort, sort
+from stele.ops.statistics import Axes, all, argmax, argmin, max, mean, min, sum
+
+
+class CommonDivisor(Op):
+    """The greatest common divisors of integers of one shape and dtype, by NumPy: their steps are not known before."""
+
+    def type(self, *x: Type) -> Type:
+        if x[0].dtype.kind not in "iu":
+            raise DTypeError(f"common divisors are of integers, got {x[0].dtype}")
+        return x[0]
+
+    def reference(self, *x: Array) -> Array: return np.gcd(*x)
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return self(*(along(a, n) for a in x))
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(), (np.array([12, -8, 0, 0]), np.array([18, 12, 5, 0]))),
+
+
+def gcd(x: Operand, z: Operand) -> Value:
+    """The greatest common divisors of integers, 0 or more; of 0 and 0 it is 0. Shapes and dtypes meet as in `add`.
+
+    Raises DTypeError for other than integers.
+
+    >>> st.gcd(st.tensor([12, -8, 0]), st.tensor([18, 12, 5])).tolist()
+    [6, 4, 5]
+    """
+    x, z = meet((x, z))
+    return CommonDivisor()(x, z)
+
+
+def lcm(x: Operand, z: Operand) -> Value:
+    """The least common multiples of integers, 0 or more; of 0 and anything it is 0. Shapes and dtypes meet as in `add`.
+
+    Raises DTypeError for other than integers.
+
+    >>> st.lcm(st.tensor([4, 0]), st.tensor([-6, 5])).tolist()
+    [12, 0]
+    """
+    x, z = meet((x, z))
+    common = CommonDivisor()(x, z)
+    y = floor_divide(x, Select()(Equal()(common, 0), 1, common)) * z
+    return Select()(y < 0, -y, y) if x.dtype.kind == "i" else y
+
+
+def divmod(x: Operand, z: Operand) -> tuple[Value, Value]:
+    """The pair (x // z, x % z). Shapes and dtypes meet as in `add`.
+
+    >>> [part.tolist() for part in st.divmod(st.tensor([7, -7]), 3)]
+    [[2, -3], [1, 2]]
+    """
+    return floor_divide(x, z), remainder(x, z)
+
+
+def modf(x: Value) -> tuple[Value, Value]:
+    """The fractions and the whole parts of x, both of its sign. Integers become float32.
+
+    >>> [part.tolist() for part in st.modf(st.tensor([1.75, -2.5]))]
+    [[0.75, -0.5], [1.0, -2.0]]
+    """
+    x = x if x.dtype.is_float else cast(x, float32)
+    whole = trunc(x)
+    return Select()(Equal()(x, whole), zeros_like(x), x - whole), whole
+
+
+def bitwise_count(x: Value) -> Value:
+    """How many bits of the absolute value of each integer are set, as uint8. Raises DTypeError for floats.
+
+    By sums in halves of ever more bits (Warren, Hacker's Delight, 5-1).
+
+    >>> st.bitwise_count(st.tensor([0, 7, -8])).tolist()
+    [0, 3, 1]
+    """
+    if x.dtype.kind not in "iub":
+        raise DTypeError(f"bitwise_count needs integers, got {x.dtype}")
+    x = cast(Select()(x < 0, -x, x) if x.dtype.kind == "i" else x, uint64)
+    for width in range(6):
+        mask = (1 << 64) // ((1 << (1 << width)) + 1)
+        x = (x & mask) + (shift_right(x, 1 << width) & mask)
+    return cast(x, uint8)
+
+
+def isreal(x: Value) -> Value:
+    """Whether the imaginary part of each element is 0: True of real numbers.
+
+    >>> st.isreal(st.tensor([1 + 0j, 2j])).tolist()
+    [True, False]
+    """
+    return Equal()(imag(x), 0) if x.dtype.is_complex else full(x.shape, True, bool_)
+
+
+def iscomplex(x: Value) -> Value:
+    """Whether the imaginary part of each element is other than 0: False of real numbers.
+
+    >>> st.iscomplex(st.tensor([1 + 0j, 2j])).tolist()
+    [False, True]
+    """
+    return NotEqual()(imag(x), 0) if x.dtype.is_complex else full(x.shape, False, bool_)
+
+
+def array_equal(x: Value, z: Value, *, equal_nan: bool = False) -> Value:
+    """Whether x and z have one shape and equal elements, as one bool; a NaN equals a NaN with `equal_nan` alone.
+
+    >>> st.array_equal(st.tensor([1, 2]), st.tensor([1.0, 2.0])).tolist()
+    True
+    """
+    if x.ndim != z.ndim or not every(map(same, x.shape, z.shape)):
+        return full((), False, bool_)
+    equal = Equal()(*meet((x, z)))
+    return all(logical_or(equal, isnan(x) & isnan(z)) if equal_nan else equal)
+
+
+def array_equiv(x: Value, z: Value) -> Value:
+    """Whether x and z broadcast to each other and have equal elements there, as one bool.
+
+    >>> st.array_equiv(st.tensor([1, 1]), st.tensor(1)).tolist()
+    True
+    """
+    fits = every(a == 1 or b == 1 or same(a, b) for a, b in zip(reversed(x.shape), reversed(z.shape)))
+    return all(Equal()(*meet((x, z)))) if fits else full((), False, bool_)
+
+
+def average(x: Value, *, axis: Axes = None, weights: Value | None = None, keepdims: bool = False) -> Value:
+    """The mean over one axis, several, or all of them, in which each element counts as much as its `weights` say.
+
+    These have the shape of x, or are one row for one axis. Without them as `mean`. Raises ShapeError for other shapes.
+
+    >>> st.average(st.tensor([1.0, 2.0, 6.0]), weights=st.tensor([1.0, 0.0, 3.0])).tolist()
+    4.75
+    """
+    if weights is None:
+        return mean(x, axis=axis, keepdims=keepdims)
+    x = x if x.dtype.is_float else cast(x, float32)
+    if weights.shape != x.shape:
+        if weights.ndim != 1 or not isinstance(axis, int):
+            raise ShapeError(f"average needs weights of the shape {show(x.shape)}, or a row for one axis, got "
+                             f"{show(weights.shape)}")
+        place = axis_of(axis, x.ndim)
+        weights = broadcast(reshape(weights, tuple(-1 if k == place else 1 for k in range(x.ndim))), x.shape)
+    total = sum(cast(weights, x.dtype), axis=axis, keepdims=keepdims)
+    return sum(x * cast(weights, x.dtype), axis=axis, keepdims=keepdims) / total
+
+
+def ptp(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+    """The largest element less the smallest over one axis, several, or all of them, as of `max` and `min`.
+
+    >>> st.ptp(st.tensor([[1, 5], [2, 9]]), axis=0).tolist()
+    [1, 4]
+    """
+    return max(x, axis=axis, keepdims=keepdims) - min(x, axis=axis, keepdims=keepdims)
+
+
+def trace(x: Value, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
+    """The sum of diagonal `offset` of the matrices on the axes `axis1` and `axis2`; of a stack, `st.linalg.trace`.
+
+    >>> st.trace(st.tensor([[1, 2], [3, 4]])).tolist()
+    5
+    """
+    return sum(diagonal(x, offset=offset, axis1=axis1, axis2=axis2), axis=-1)
+
+
+def vdot(x: Value, z: Value) -> Value:
+    """The sum of the products of the elements of x, conjugated, and z, both taken flat. Dtypes meet as in `add`.
+
+    >>> st.vdot(st.tensor([[1, 2], [3, 4]]), st.tensor([1, 1, 1, 1])).tolist()
+    10
+    """
+    return sum(conj(reshape(x, (-1,))) * reshape(z, (-1,)))
+
+
+def matvec(x: Value, z: Value) -> Value:
+    """The products of matrices x (..., m, n) and vectors z (..., n), which broadcast against each other: (..., m).
+
+    >>> st.matvec(st.tensor([[1, 2], [3, 4]]), st.tensor([1, 1])).tolist()
+    [3, 7]
+    """
+    y = x @ reshape(z, (*z.shape, 1))
+    return reshape(y, y.shape[:-1])
+
+
+def vecmat(x: Value, z: Value) -> Value:
+    """The products of vectors x (..., m), conjugated, and matrices z (..., m, n): (..., n).
+
+    >>> st.vecmat(st.tensor([1, 1]), st.tensor([[1, 2], [3, 4]])).tolist()
+    [4, 6]
+    """
+    y = conj(reshape(x, (*x.shape[:-1], 1, x.shape[-1]))) @ z
+    return reshape(y, (*y.shape[:-2], y.shape[-1]))
+
+
+def nancumsum(x: Value, *, axis: int | None = None) -> Value:
+    """The running sums along an axis, of the flat array without one, in which NaN counts as 0.
+
+    >>> st.nancumsum(st.tensor([1.0, float("nan"), 3.0])).tolist()
+    [1.0, 1.0, 4.0]
+    """
+    flat = without_nan(x, 0)
+    return cumulative_sum(reshape(flat, (-1,)) if axis is None else flat, axis=axis or 0)
+
+
+def nancumprod(x: Value, *, axis: int | None = None) -> Value:
+    """The running products along an axis, of the flat array without one, in which NaN counts as 1.
+
+    >>> st.nancumprod(st.tensor([2.0, float("nan"), 3.0])).tolist()
+    [2.0, 2.0, 6.0]
+    """
+    flat = without_nan(x, 1)
+    return cumulative_prod(reshape(flat, (-1,)) if axis is None else flat, axis=axis or 0)
+
+
+def nanargmax(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
+    """The position of the largest element that is not NaN, as of `argmax`; 0 where all of them are.
+
+    >>> st.nanargmax(st.tensor([1.0, float("nan"), 3.0])).tolist()
+    2
+    """
+    return argmax(without_nan(x, float("-inf")), axis=axis, keepdims=keepdims)
+
+
+def nanargmin(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
+    """The position of the smallest element that is not NaN, as of `argmin`; 0 where all of them are.
+
+    >>> st.nanargmin(st.tensor([float("nan"), 1.0, 3.0])).tolist()
+    1
+    """
+    return argmin(without_nan(x, float("inf")), axis=axis, keepdims=keepdims)
+
+
+def partition(x: Value, kth: int | Sequence[int], *, axis: int = -1) -> Value:
+    """The elements along an axis with number `kth`, or several, where they stand in order: here all of them are.
+
+    Raises ShapeError for a kth that there is not.
+
+    >>> st.partition(st.tensor([3, 1, 2]), 1).tolist()
+    [1, 2, 3]
+    """
+    return sort(in_axis(x, kth, axis), axis=axis)
+
+
+def argpartition(x: Value, kth: int | Sequence[int], *, axis: int = -1) -> Value:
+    """The positions of the elements of `partition` with the same `kth`: those of `argsort`.
+
+    >>> st.argpartition(st.tensor([3, 1, 2]), 1).tolist()
+    [1, 2, 0]
+    """
+    return argsort(in_axis(x, kth, axis), axis=axis)
+
+
+def in_axis(x: Value, kth: int | Sequence[int], axis: int) -> Value:
+    """x, if it has these elements along an axis."""
+    for k in (kth,) if isinstance(kth, int) else kth:
+        axis_of(k, x.shape[axis_of(axis, x.ndim)])   # type: ignore[arg-type]
+    return x
+
+
+def lexsort(keys: Sequence[Value], *, axis: int = -1) -> Value:
+    """Positions along an axis in the order of the last of `keys`, where those tie of the one before, and so on.
+
+    keys is a list of arrays of one shape, or an array whose first axis lists them.
+
+    >>> st.lexsort([st.tensor([3, 1, 2]), st.tensor([0, 1, 0])]).tolist()
+    [2, 0, 1]
+    """
+    if not keys:
+        raise ShapeError("lexsort needs at least one key, got none")
+    rows = [moveaxis(key, axis, -1) for key in keys]
+    order = argsort(rows[0])
+    for key in rows[1:]:
+        then = argsort(take_along(key, order, key.ndim - 1))
+        order = take_along(order, then, order.ndim - 1)
+    return moveaxis(order, -1, axis)
+
+
+def diagflat(x: Value, *, k: int = 0) -> Value:
+    """A matrix with the elements of x, taken flat, on diagonal `k`, and zeros elsewhere.
+
+    >>> st.diagflat(st.tensor([[1, 2]])).tolist()
+    [[1, 0], [0, 2]]
+    """
+    return diag(reshape(x, (-1,)), k=k)
+
+
+def rollaxis(x: Value, axis: int, start: int = 0) -> Value:
+    """The array with an axis moved before the one that stands at `start`; `moveaxis` says it more plainly.
+
+    >>> st.rollaxis(st.zeros((2, 3, 5)), 2).shape
+    (5, 2, 3)
+    """
+    axis, place = axis_of(axis, x.ndim), whole(start, "start of rollaxis", -x.ndim, x.ndim)
+    place = place + x.ndim if place < 0 else place
+    return moveaxis(x, axis, place - (axis < place))
+
+
+def resize(x: Value, shape: Shape) -> Value:
+    """The elements of x in row-major order under another `shape`, from the first again where there are too few.
+
+    >>> st.resize(st.tensor([1, 2, 3]), (2, 2)).tolist()
+    [[1, 2], [3, 1]]
+    """
+    n, size = product(x.shape), product(shape)
+    if n == 0:
+        return full(shape, 0, x.dtype)
+    times = -(-size // n) if isinstance(size, int) and isinstance(n, int) else whole(size, "size") // n + 1
+    return reshape(tile(reshape(x, (-1,)), repetitions=(times,))[:size], shape)
+
+
+def choose(i: Value, choices: Sequence[Value], *, mode: str = "raise") -> Value:
+    """For each element the one of `choices`, arrays that broadcast to i, that has its number.
+
+    Out of range it is an error of the program; under `mode` "clip" the nearest, under "wrap" counted round. Raises
+    OptionError for another mode.
+
+    >>> st.choose(st.tensor([1, 0]), [st.tensor([1, 2]), st.tensor([3, 4])]).tolist()
+    [3, 2]
+    """
+    n = len(choices)
+    i = MODES[choice(mode, "mode of choose", MODES)](i, n)
+    i, *parts = (broadcast(v, broadcast_shapes(i.shape, *(c.shape for c in choices))) for v in (i, *choices))
+    return reshape(take_along(stack(parts), expand_dims(CheckIndex(n)(i), (0,)), 0), i.shape)
+
+
+MODES: dict[str, Callable[[Value, int], Value]] = {
+    "raise": wrapped, "wrap": remainder, "clip": lambda i, n: Minimum()(Maximum()(i, 0), n - 1)}
+
+ALL = (CommonDivisor,)

@@ -1,0 +1,150 @@
+"""Polynomials as rows of coefficients, the highest power first, as NumPy's poly functions have them."""
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+from stele.errors import ShapeError
+from stele.ir.graph import Value
+from stele.ir.types import float32, number_of, show
+from stele.ops.arguments import whole
+from stele.ops.contraction import matmul
+from stele.ops.elementwise.arithmetic import Equal
+from stele.ops.elementwise.unary import sqrt, square
+from stele.ops.generate import iota
+from stele.ops.joining import concatenate, stack
+from stele.ops.linalg import eigvals, pinv
+from stele.ops.linear import cast, expand_dims, flip, full, pad_axis, reshape, slice_axis, zeros_like
+from stele.ops.quantiles import convolve
+from stele.ops.statistics import sum
+
+
+def polyval(p: Value, x: Value) -> Value:
+    """The values at x of the polynomial with the coefficients `p` (n,), the highest power first, by Horner's rule.
+
+    >>> st.polyval(st.tensor([1, 0, 2]), st.tensor([0, 3])).tolist()
+    [2, 11]
+    """
+    parts = [reshape(slice_axis(p, 0, k, 1), ()) for k in range(number_of(p.shape[0]))]
+    return reduce(lambda y, c: y * x + c, parts, zeros_like(x))
+
+
+def polyadd(p: Value, q: Value) -> Value:
+    """The coefficients of the sum of two polynomials `p` and `q`.
+
+    >>> st.polyadd(st.tensor([1, 2]), st.tensor([9, 5, 4])).tolist()
+    [9, 6, 6]
+    """
+    n = max(number_of(p.shape[0]), number_of(q.shape[0]))
+    p, q = (pad_axis(v, 0, n - number_of(v.shape[0]), 0) for v in (p, q))
+    return p + q
+
+
+def polysub(p: Value, q: Value) -> Value:
+    """The coefficients of the difference of two polynomials `p` and `q`.
+
+    >>> st.polysub(st.tensor([2, 10]), st.tensor([1, 1])).tolist()
+    [1, 9]
+    """
+    return polyadd(p, -q)
+
+
+def polymul(p: Value, q: Value) -> Value:
+    """The coefficients of the product of two polynomials `p` and `q`.
+
+    >>> st.polymul(st.tensor([1, 2]), st.tensor([1, 3])).tolist()
+    [1, 5, 6]
+    """
+    return convolve(p, q)
+
+
+def polyder(p: Value, *, m: int = 1) -> Value:
+    """The coefficients of derivative number `m` of the polynomial `p`.
+
+    >>> st.polyder(st.tensor([1, 1, 1, 1])).tolist()
+    [3, 2, 1]
+    """
+    for _ in range(whole(m, "m of polyder", 0)):
+        n = number_of(p.shape[0])
+        p = slice_axis(p, 0, 0, n - 1) * flip(iota(n - 1) + 1, (0,)) if n > 1 else slice_axis(p, 0, 0, 0)
+    return p
+
+
+def polyint(p: Value, *, m: int = 1, k: float = 0) -> Value:
+    """The coefficients of the `m`-fold integral of the polynomial `p`, with constants `k`. Integers become float32.
+
+    >>> st.polyint(st.tensor([3.0, 2.0, 1.0])).tolist()
+    [1.0, 1.0, 1.0, 0.0]
+    """
+    p = p if p.dtype.is_float else cast(p, float32)
+    for _ in range(whole(m, "m of polyint", 0)):
+        n = number_of(p.shape[0])
+        p = concatenate([p / flip(iota(n) + 1, (0,)), full((1,), k, p.dtype)])
+    return p
+
+
+def poly(x: Value) -> Value:
+    """The coefficients of the polynomial whose zeros are x (n,), or the eigenvalues of a matrix x (n, n), 1 first.
+
+    >>> st.poly(st.tensor([1.0, 2.0])).tolist()
+    [1.0, -3.0, 2.0]
+    """
+    zeros = eigvals(x) if x.ndim == 2 else x
+    one = full((1,), 1, zeros.dtype)
+    parts = [slice_axis(zeros, 0, k, 1) for k in range(number_of(zeros.shape[0]))]
+    return reduce(lambda p, zero: convolve(p, concatenate([one, -zero])), parts, one)
+
+
+def roots(p: Value) -> Value:
+    """The zeros of the polynomial with the coefficients `p` (n + 1,), complex, as eigenvalues of its companion matrix.
+
+    The first coefficient is to be other than 0. Raises ShapeError for fewer than two.
+
+    >>> st.sort(st.real(st.roots(st.tensor([1.0, -3.0, 2.0])))).tolist()
+    [1.0, 2.0]
+    """
+    n = number_of(p.shape[0]) - 1 if p.ndim == 1 else 0
+    if n < 1:
+        raise ShapeError(f"roots needs a row of two coefficients or more, got {show(p.shape)}")
+    p = p if p.dtype.is_float else cast(p, float32)
+    top = reshape(-slice_axis(p, 0, 1, n) / slice_axis(p, 0, 0, 1), (1, n))
+    below = cast(Equal()(reshape(iota(n - 1), (-1, 1)), iota(n)), p.dtype)
+    return eigvals(concatenate([top, below]))
+
+
+def vander(x: Value, *, n: int | None = None, increasing: bool = False) -> Value:
+    """The powers of the elements of a row x (k,) as columns (k, `n`), square without n: the highest first.
+
+    With `increasing` the 0th first.
+
+    >>> st.vander(st.tensor([1, 2, 3]), 3).tolist()
+    [[1, 1, 1], [4, 2, 1], [9, 3, 1]]
+    """
+    if x.ndim != 1:
+        raise ShapeError(f"vander needs a row, got {show(x.shape)}")
+    many: int = number_of(x.shape[0]) if n is None else whole(n, "n of vander", 0)
+    if not many:
+        return full((x.shape[0], 0), 0, x.dtype)
+    columns = [full(x.shape, 1, x.dtype)]
+    while len(columns) < many:
+        columns.append(columns[-1] * x)
+    return stack(columns if increasing else columns[::-1], axis=1)
+
+
+def polyfit(x: Value, y: Value, deg: int, *, w: Value | None = None) -> Value:
+    """The coefficients (`deg` + 1,), or (deg + 1, k) of y (n, k), of the polynomial of this degree nearest to y at x.
+
+    In the sum of squares, in which each difference is first multiplied by its `w`; by the pseudo-inverse of a scaled
+    Vandermonde matrix. Integers become float32.
+
+    >>> c = st.polyfit(st.tensor([0.0, 1.0, 2.0, 3.0]), st.tensor([1.0, 3.0, 5.0, 7.0]), 1)
+    >>> [round(n, 3) for n in c.tolist()]
+    [2.0, 1.0]
+    """
+    x, y = (v if v.dtype.is_float else cast(v, float32) for v in (x, y))
+    a = vander(x, n=whole(deg, "deg of polyfit", 0) + 1)
+    if w is not None:
+        a, y = a * reshape(w, (-1, 1)), y * (reshape(w, (-1, 1)) if y.ndim == 2 else w)
+    scale = sqrt(sum(square(a), axis=0))
+    made: Any = matmul(pinv(a / scale), y if y.ndim == 2 else expand_dims(y, (1,))) / reshape(scale, (-1, 1))
+    return made if y.ndim == 2 else reshape(made, (-1,))
