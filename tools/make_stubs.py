@@ -109,7 +109,8 @@ def written(node: ast.FunctionDef, indent: str) -> str:
     *decorators, head = ast.unparse(ast.fix_missing_locations(node)).splitlines()
     ignored = "  # type: ignore[override]" if node.name in CHANGED else ""
     lines = [indent + d for d in decorators]
-    kept = head.replace(") -> ", ")\u00a0->\u00a0")      # what a line may not begin with
+    front, arrow, result = head.partition(") -> ")
+    kept = front + (arrow + result).replace(" ", "\u00a0")      # what a line may not begin with
     lines += (line.replace("\u00a0", " ") for line in textwrap.wrap(
         indent + kept + ("" if words else " ..." + ignored), WIDTH, subsequent_indent=indent + " " * 8,
         break_long_words=False))

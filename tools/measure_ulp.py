@@ -1,6 +1,7 @@
 """Prints, as a table in Markdown, how far the polynomial functions are from the truth and how fast they are.
 
     python tools/measure_ulp.py [log2 of the number of float32 samples, 24 unless said]
+    python tools/measure_ulp.py 12 zeta polygamma      # these functions alone
     python tools/measure_ulp.py --times
 
 float32 samples are spread evenly over the bit patterns of all floats, and as many over the range where a function
@@ -12,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ import numpy as np
 from probe import LEVELS, Probe, probe
 
 from stele.ir.types import DType, float32, float64
+from stele.ops import ALL
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CHUNK = 1 << 20
@@ -36,6 +38,11 @@ class Case:
     high: float
     operands: int = 1
     slow: bool = False
+    op: Any = None      # where it is no word of the vocabulary
+
+    def formula(self, s: Any, *x: Any) -> Any:
+        """One element, said to a builder."""
+        return self.op.scalar(s, *x) if self.op else getattr(s, self.name.partition(" ")[0])(*x)
 
 
 def sigmoid(x: Array) -> Array:
@@ -85,7 +92,19 @@ CASES = (
         ("erfinv", mpmath.erfinv, -1, 1), ("ndtri", ndtri, 0, 1),
         ("erfcx", lambda x: mpmath.exp(x * x) * mpmath.erfc(x), -4, 30),
         ("ndtr", mpmath.ncdf, -38, 8),
-        ("log_ndtr", lambda x: mpmath.log1p(-mpmath.ncdf(-x)) if x > 0 else mpmath.log(mpmath.ncdf(x)), -40, 8))),
+        ("log_ndtr", lambda x: mpmath.log1p(-mpmath.ncdf(-x)) if x > 0 else mpmath.log(mpmath.ncdf(x)), -40, 8),
+        ("lgamma below 0", lambda x: mpmath.log(abs(mpmath.gamma(x))) if -160 < x < 0 else mpmath.nan, -20, 0),
+        ("digamma below 0", lambda x: mpmath.digamma(x) if -1e6 < x < 0 else mpmath.nan, -20, 0))),
+    *(Case(name, digits(f), low, high, count, True, ALL[op](*fields)) for name, f, low, high, count, op, *fields in (
+        ("rsqrt", lambda x: 1 / mpmath.sqrt(x) if x > 0 else mpmath.nan, 0, 4, 1, "Rsqrt"),
+        ("softplus", lambda x: mpmath.log1p(mpmath.exp(x)), -20, 20, 1, "Softplus"),
+        ("logit", lambda x: mpmath.log(x / (1 - x)) if 0 < x < 1 else mpmath.nan, 0, 1, 1, "Logit"),
+        ("xlogy", lambda x, z: x * mpmath.log(z) if z > 0 else mpmath.nan, 0, 4, 2, "XLogY"),
+        ("xlog1py", lambda x, z: x * mpmath.log1p(z) if z > -1 else mpmath.nan, -1, 3, 2, "XLog1py"),
+        ("logaddexp", lambda x, z: max(x, z) + mpmath.log1p(mpmath.exp(-abs(x - z))), 0, 20, 2, "LogAddExp"),
+        ("zeta", lambda x, z: mpmath.zeta(x, z) if 1 < x < 200 and 0 < z < 1e6 else mpmath.nan, 1, 12, 2, "Zeta"),
+        *((f"polygamma {n}", lambda x, n=n: mpmath.psi(n, x) if abs(x) < 1e6 else mpmath.nan, 0, 10, 1, "Polygamma", n)
+          for n in (1, 2, 3)))),
 )
 
 
@@ -138,14 +157,14 @@ def nanoseconds(run: Probe, dtype: DType) -> float:
 
 
 def compiled(case: Case, dtype: DType, level: str) -> Probe:
-    return probe(lambda s, *x: getattr(s, case.name)(*x), [dtype] * case.operands, dtype, level)
+    return probe(case.formula, [dtype] * case.operands, dtype, level)
 
 
-def errors(count: int) -> None:
-    """Prints the table of errors in ulp."""
+def errors(count: int, names: Sequence[str]) -> None:
+    """Prints the table of errors in ulp, of all functions or of those that are named."""
     print("| function | dtype | " + " | ".join(LEVELS) + " | worst x (v4) |\n|---|---|" + "---:|" * (len(LEVELS) + 1))
     for dtype in (float32, float64):
-        for case in CASES:
+        for case in (case for case in CASES if not names or case.name.partition(" ")[0] in names):
             most = 1 << (11 if case.slow else 15 if case.name in ("erf", "erfc") else
                          20 if dtype == float64 or case.operands > 1 else 24)
             found = [worst(case, dtype, compiled(case, dtype, level), min(count, most)) for level in LEVELS]
@@ -166,4 +185,4 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--times"]:
         times()
     else:
-        errors(1 << int(sys.argv[1] if len(sys.argv) > 1 else 24))
+        errors(1 << int(sys.argv[1] if len(sys.argv) > 1 else 24), sys.argv[2:])

@@ -251,14 +251,15 @@ def asarray(obj: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = No
         return asarray(stacked([asarray(part, device=device) for part in obj]), dtype, copy=copy and None)
     if hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray | np.generic):
         obj = dlpack.taken(obj, None)
-    if copy is None and TRACING.get() is None and arguments.is_array(obj) and is_shareable(obj, dtype, device):
-        return wrapped(obj)
+    given: Any = obj
+    if copy is None and TRACING.get() is None and is_shareable(given, dtype, device):
+        return wrapped(given)
     return tensor(obj, dtype, device=device) if copy is not False else shared(obj, dtype, device)
 
 
-def is_shareable(x: Array, dtype: DTypeLike | None, device: DeviceLike) -> bool:
-    """Whether there can be a tensor of that dtype on that device on the memory of an array."""
-    if not is_plain(x) or x.dtype.kind not in "biufc" or x.dtype.itemsize > 16:
+def is_shareable(x: Any, dtype: DTypeLike | None, device: DeviceLike) -> bool:
+    """Whether x is an array on whose memory there can be a tensor of that dtype on that device."""
+    if not arguments.is_array(x) or not is_plain(x) or x.dtype.kind not in "biufc" or x.dtype.itemsize > 16:
         return False
     place = current() or HOME if device is None else find(device).name
     return str(place) == HOME and (dtype is None or type_named(dtype) == type_named(x.dtype))

@@ -1,6 +1,5 @@
 """Functions of NumPy that scripts use beside the standard's, loaded when one of them is named."""
 # Written by tools/make_stubs.py.
-from typing import Any
 from collections.abc import Sequence
 from stele.arrays.tensor import Tensor
 from stele.arrays.tensor import TensorLike
@@ -177,7 +176,8 @@ def resize(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
     >>> st.resize(st.tensor([1, 2, 3]), (2, 2)).tolist()
     [[1, 2], [3, 1]]
     """
-def gradient(x: TensorLike, *spacing: TensorLike, axis: int | Sequence[int] | None=None, edge_order: int=1) -> Any:
+def gradient(x: TensorLike, *spacing: TensorLike, axis: int | Sequence[int] | None=None, edge_order:
+        int=1) -> Tensor | tuple[Tensor, ...]:
     """The slopes of x along an axis, or a tuple of them along several, all of them without `axis`: second order inside.
 
     `spacing` is the distance of elements, 1 where it is not given, or a row of their places, for each axis where there
@@ -301,8 +301,8 @@ def histogram_bin_edges(x: TensorLike, bins: TensorLike=10, range: TensorLike | 
     >>> st.histogram_bin_edges(st.tensor([0.0, 3.0]), 3).tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
-def histogram2d(x: TensorLike, y: TensorLike, bins: Any=10, range: Any=None, weights: TensorLike | None=None, density:
-        bool=False) -> tuple[Tensor, Tensor, Tensor]:
+def histogram2d(x: TensorLike, y: TensorLike, bins: TensorLike | Sequence[int]=10, range: TensorLike | None=None,
+        weights: TensorLike | None=None, density: bool=False) -> tuple[Tensor, Tensor, Tensor]:
     """How many of the points (x, y), rows of one length, fall into each bin of a grid, and the edges along both.
 
     `bins`, `range`, `weights` and `density` as of `histogramdd`.
@@ -310,8 +310,8 @@ def histogram2d(x: TensorLike, y: TensorLike, bins: Any=10, range: Any=None, wei
     >>> st.histogram2d(st.tensor([0.0, 1.0, 1.0]), st.tensor([0.0, 1.0, 1.0]), 2)[0].tolist()
     [[1, 0], [0, 2]]
     """
-def histogramdd(sample: TensorLike, bins: Any=10, range: Any=None, weights: TensorLike | None=None, density:
-        bool=False) -> tuple[Tensor, tuple[Tensor, ...]]:
+def histogramdd(sample: TensorLike, bins: TensorLike | Sequence[int]=10, range: TensorLike | None=None, weights:
+        TensorLike | None=None, density: bool=False) -> tuple[Tensor, tuple[Tensor, ...]]:
     """How many of the points `sample` (n, d) fall into each bin of a grid, and the edges along each coordinate.
 
     `bins` is a number of equal bins, or for each coordinate a number or its edges; `range` has two ends for each, its

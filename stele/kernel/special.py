@@ -6,12 +6,15 @@ their ends are fitted by tools/make_polynomials.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 from stele.ir.types import float64
 from stele.kernel import tables
 from stele.kernel.elementary import product_rest, tan_near
+from stele.kernel.exact import two_sum
 from stele.kernel.formats import FORMATS
 from stele.kernel.power import log_parts
 from stele.ops.elementwise.references import bernoulli, cotangents
@@ -59,8 +62,7 @@ def sinc(s: Any, x: Any) -> Any:
 def lgamma(s: Any, x: Any) -> Any:
     """log|gamma(x)|: a polynomial on [1, 2] and on [2, 4], Stirling's series (5.11.1) from 4, one step (5.5.1) below 1.
 
-    Below 0 by reflection (5.5.3): near the zeros between two whole numbers the error is one of log(pi / sin), not of
-    the result.
+    Below 0 by reflection (5.5.3), whose two sides cancel near the zeros there and are computed in two parts each.
     """
     a = abs(x)
     u = s.select(a < 1, a, a - 1)
@@ -68,6 +70,8 @@ def lgamma(s: Any, x: Any) -> Any:
     middle = (a - 2) * s.polynomial(s.min(a, 4.0) - 2, tables.LGAMMA_2[64])
     y = s.select(a < 2, s.select(a < 1, low - s.log(a), low), s.select(a < 4, middle, stirling(s, s.max(a, 4.0))))
     mirrored = s.select(a < 1e-17, -s.log(a), math.log(math.pi) - s.log(a * abs(sinpi(s, a))) - y)
+    cancels = (x < 0) & (a > 0.25) & (a < 40) & s.ne(s.round(a), a)
+    mirrored = s.rare(cancels, lambda: reflected_gamma(s, s.select(cancels, a, 0.5)), mirrored)
     return s.select(s.eq(a, INF), INF, s.select(x < 0, mirrored, y))
 
 
@@ -87,7 +91,7 @@ def stirling(s: Any, x: Any) -> Any:
 def digamma(s: Any, x: Any) -> Any:
     """The derivative of lgamma: (x - root) P(x) on [1, 2], log(x) - h(x)/x above, one step (5.5.2) below.
 
-    Below 0 by reflection (5.5.4): near its zeros there the error is one of pi / tan, not of the result.
+    Below 0 by reflection (5.5.4), whose two sides cancel near the zeros there and are computed in two parts each.
     """
     a = abs(x)
     u = s.min(s.select(a < 1, a, a - 1), 1.0)
@@ -99,8 +103,110 @@ def digamma(s: Any, x: Any) -> Any:
     positive = s.select(is_small, y - 1 / a, y)
     tangent = tanpi(s, a)
     mirrored = s.select(is_small, y, y + 1 / a) + math.pi / tangent
+    cancels = (x < 0) & (a > 0.25) & (a < 2.0**50)
+    mirrored = s.rare(cancels, lambda: reflected_psi(s, s.select(cancels, a, 0.5)), mirrored)
     mirrored = s.select(s.eq(tangent, 0) & (a > 0) | (a > 2.0**50), math.nan, mirrored)
     return s.select(s.bitcast(x, FORMATS[64].integer) < 0, mirrored, positive)
+
+
+def reflected_psi(s: Any, a: Any) -> Any:
+    """digamma(-a) = digamma(1 + a) + pi / tan(pi a), all of it in two parts: good to 63 bits of the larger of them.
+
+    pi / tan(pi r) is 1 / r + 2r / (r**2 - 1) less r times a series in r**2 (4.22.3); digamma that of a + 13.
+    """
+    r, z, z_rest = fraction(s, a)
+    under, lost = two_sum(z, -1.0)
+    series, series_rest = deep(s, z, z_rest, COTANGENT)
+    product = -r * series
+    b, b_rest = two_sum(a, s.constant(STEPS + 1.0, float64))
+    log, log_rest = log_parts(s, b)
+    half, half_rest = quotient(s, b, b_rest, -0.5)
+    w = 4 * half * half
+    return added([quotient(s, r, 0.0, 1.0), quotient(s, under, lost + z_rest, r + r),
+                  (product, product_rest(s, -r, series, product) - r * series_rest),
+                  *(quotient(s, *two_sum(a, s.constant(float(k), float64)), -1.0) for k in range(1, STEPS + 1)),
+                  (log, log_rest + b_rest / b), (half, half_rest - w * s.polynomial(w, PSI))])
+
+
+def reflected_gamma(s: Any, a: Any) -> Any:
+    """lgamma(-a) = -log(|sin(pi a)| / pi) - lgamma(1 + a) (5.5.3), in two parts each: good to 60 bits of the larger.
+
+    sin(pi r) / pi is r (1 - r**2) times the exponential of a series in r**2; gamma that of a + 13 by 12 factors.
+    """
+    r, z, z_rest = fraction(s, a)
+    near, lost = two_sum(1.0, -z)
+    sine, sine_rest = multiplied(s, (abs(r), 0.0), (near, lost - z_rest))
+    factors = [two_sum(a, s.constant(float(k), float64)) for k in range(1, STEPS + 1)]
+    under, under_rest = reduce(lambda x, y: multiplied(s, x, y), factors)
+    ratio, ratio_rest = quotient(s, under, under_rest, sine, sine_rest)
+    log, log_rest = log_parts(s, ratio)
+    series = multiplied(s, (-z, -z_rest), deep(s, z, z_rest, LOG_SINE))
+    b, b_rest = two_sum(a, s.constant(STEPS + 1.0, float64))
+    log_b, log_b_rest = log_parts(s, b)
+    less, lost = two_sum(b, s.constant(-0.5, float64))
+    r, r_rest = quotient(s, b, b_rest, *TWELFTH)
+    w = 144 * r * r
+    y = added([(log, log_rest + ratio_rest / ratio), series, (-b, -b_rest), tuple(ROOT_TWO_PI),
+               multiplied(s, (less, lost + b_rest), (log_b, log_b_rest + b_rest / b)),
+               (r, r_rest + r * w * s.polynomial(w, STIRLING_NEXT))])
+    return -y
+
+
+def fraction(s: Any, a: Any) -> tuple[Any, Any, Any]:
+    """What is left of a after whole numbers, and its square in two parts."""
+    r = a - s.round(a)
+    return r, r * r, product_rest(s, r, r, r * r)
+
+
+def quotient(s: Any, x: Any, x_rest: Any, n: Any, n_rest: Any = 0.0) -> tuple[Any, Any]:
+    """n / x of numbers in two parts, in two parts."""
+    q = n / x
+    return q, (n_rest - (product_rest(s, q, x, q * 0 + n) + q * x_rest)) / x
+
+
+def multiplied(s: Any, x: tuple[Any, Any], y: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The product of two numbers in two parts, in two parts."""
+    product = x[0] * y[0]
+    return product, product_rest(s, x[0], y[0], product) + x[0] * y[1] + x[1] * y[0]
+
+
+def deep(s: Any, z: Any, z_rest: Any, coefficients: Sequence[Fraction]) -> tuple[Any, Any]:
+    """A polynomial in two parts, of which the first coefficients count in both."""
+    h, rest = s.polynomial(z, tuple(map(float, coefficients[DEEP:]))), 0.0
+    for c in reversed(coefficients[:DEEP]):
+        product, lost = multiplied(s, (z, z_rest), (h, rest))
+        h, error = two_sum(product, s.constant(float(c), float64))
+        rest = error + lost + float(c - Fraction(float(c)))
+    return h, rest
+
+
+def added(parts: Sequence[tuple[Any, Any]]) -> Any:
+    """The sum of numbers in two parts."""
+    total, rest = parts[0]
+    for part, lost in parts[1:]:
+        total, error = two_sum(total, part)
+        rest = rest + (error + lost)
+    return total + rest
+
+
+def zeta_less(terms: int) -> list[Fraction]:
+    """zeta(2k) - 1 for k = 1, 2, ... by numbers of Bernoulli and pi (25.6.2)."""
+    pi, b = 2 * sum(map(Fraction, tables.HALF_PI[64])), [Fraction(1)]
+    for m in range(1, 2 * terms + 1):
+        b.append(-sum((math.comb(m + 1, k) * b[k] for k in range(m)), Fraction(0)) / (m + 1))
+    return [abs(b[2 * k]) * (2 * pi) ** (2 * k) / (2 * math.factorial(2 * k)) - 1 for k in range(1, terms + 1)]
+
+
+DEEP = 5                                # coefficients in two parts
+ZETA = zeta_less(16)
+COTANGENT = [2 * c for c in ZETA]       # of pi / tan(pi r), without its poles at 0, 1 and -1
+LOG_SINE = [c / k for k, c in enumerate(ZETA, 1)]
+TWELFTH = 1 / 12, float(Fraction(1, 12) - Fraction(1 / 12))
+ROOT_TWO_PI = 0.9189385332046728, -3.8782941580672414e-17       # its logarithm
+# Numbers of Bernoulli: of digamma by (5.11.2), of lgamma by (5.11.1), behind the first
+PSI = 1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160, 43867 / 14364, -174611 / 6600
+STIRLING_NEXT = tuple(12 * c for c in (-1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400,
+                                       43867 / 244188, -174611 / 125400))
 
 
 def zeta(s: Any, x: Any, q: Any) -> Any:

@@ -19,7 +19,8 @@ from stele.ops.parts import conj
 from stele.ops.quantiles import convolve
 
 
-def gradient(x: Value, *spacing: Operand, axis: int | Sequence[int] | None = None, edge_order: int = 1) -> Any:
+def gradient(x: Value, *spacing: Operand, axis: int | Sequence[int] | None = None, edge_order: int = 1
+             ) -> Value | tuple[Value, ...]:
     """The slopes of x along an axis, or a tuple of them along several, all of them without `axis`: second order inside.
 
     `spacing` is the distance of elements, 1 where it is not given, or a row of their places, for each axis where there

@@ -20,6 +20,8 @@ from stele.ops.linear import cast, flip, full, reshape, slice_axis
 from stele.ops.sorting import Search
 from stele.ops.statistics import sum
 
+Terms = Any     # a number, the edges of bins, or such for each axis
+
 
 def histogram_bin_edges(x: Value, bins: Operand = 10, *, range: Operand | None = None) -> Value:
     """The edges of the `bins` of `histogram`: so many equal ones from end to end of `range`, or those that are given.
@@ -52,7 +54,7 @@ def digitize(x: Value, bins: Value, *, right: bool = False) -> Value:
     return reshape(Select()(is_rising, rising, falling), x.shape)
 
 
-def histogramdd(sample: Value, bins: Any = 10, *, range: Any = None, weights: Value | None = None,
+def histogramdd(sample: Value, bins: Terms = 10, *, range: Operand | None = None, weights: Value | None = None,
                 density: bool = False) -> tuple[Value, tuple[Value, ...]]:
     """How many of the points `sample` (n, d) fall into each bin of a grid, and the edges along each coordinate.
 
@@ -69,7 +71,7 @@ def histogramdd(sample: Value, bins: Any = 10, *, range: Any = None, weights: Va
     x = sample if sample.dtype.is_float else cast(sample, float32)
     d: Any = x.shape[1]
     many: list[Any] = list(bins) if is_series(bins) else [bins] * d
-    ends: list[Any] = [None] * d if range is None else list(range)
+    ends: list[Any] = [None] * d if range is None else [*range]    # type: ignore[misc]
     if len(many) != d or len(ends) != d:
         raise ShapeError(f"histogramdd of {d} coordinates needs bins and ranges for each, got {len(many)}, {len(ends)}")
     columns = [reshape(slice_axis(x, 1, k, 1), (-1,)) for k, _ in enumerate(many)]
@@ -97,8 +99,8 @@ def bin_of(x: Value, edges: Value) -> tuple[Value, Value]:
     return at, logical_and(at >= 0, x <= last)
 
 
-def histogram2d(x: Value, y: Value, bins: Any = 10, *, range: Any = None, weights: Value | None = None,
-                density: bool = False) -> tuple[Value, Value, Value]:
+def histogram2d(x: Value, y: Value, bins: Terms = 10, *, range: Operand | None = None,
+                weights: Value | None = None, density: bool = False) -> tuple[Value, Value, Value]:
     """How many of the points (x, y), rows of one length, fall into each bin of a grid, and the edges along both.
 
     `bins`, `range`, `weights` and `density` as of `histogramdd`.
