@@ -34,6 +34,8 @@ def seed(seed: int) -> None:
     """Starts the random numbers of the whole program from a `seed`, as `st.manual_seed`.
 
     >>> st.random.seed(7)
+    >>> st.default_generator.state.tolist()
+    [7, 0, 0, 0]
     """
     GENERATOR.seed(seed)
 

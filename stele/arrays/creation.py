@@ -251,9 +251,8 @@ def asarray(obj: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = No
         return asarray(stacked([asarray(part, device=device) for part in obj]), dtype, copy=copy and None)
     if hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray | np.generic):
         obj = dlpack.taken(obj, None)
-    given: Any = obj
-    if copy is None and TRACING.get() is None and is_shareable(given, dtype, device):
-        return wrapped(given)
+    if copy is None and TRACING.get() is None and is_shareable(obj, dtype, device):    # type: ignore[reportUnknownArgumentType]
+        return wrapped(obj)     # type: ignore[reportUnknownArgumentType]
     return tensor(obj, dtype, device=device) if copy is not False else shared(obj, dtype, device)
 
 

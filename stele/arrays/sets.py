@@ -250,8 +250,9 @@ def piecewise(x: TensorLike, conditions: Sequence[TensorLike], functions: Sequen
 
 @public
 def block(parts: Any) -> Tensor:
-    """One array of nested lists of arrays: the innermost lists side by side along the last axis, the next along the one
-    before, and so on; numbers and rows get axes in front. `parts` is such a list.
+    """One array of nested lists of arrays, `parts`: what stands in the innermost lists is joined along the last axis.
+
+    The next lists along the axis before, and so on; numbers and rows get axes in front.
 
     >>> st.block([[st.ones((1, 1)), st.zeros((1, 2))], [st.zeros((1, 3))]]).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]

@@ -146,7 +146,7 @@ def reflected_gamma(s: Any, a: Any) -> Any:
     less, lost = two_sum(b, s.constant(-0.5, float64))
     r, r_rest = quotient(s, b, b_rest, *TWELFTH)
     w = 144 * r * r
-    y = added([(log, log_rest + ratio_rest / ratio), series, (-b, -b_rest), tuple(ROOT_TWO_PI),
+    y = added([(log, log_rest + ratio_rest / ratio), series, (-b, -b_rest), ROOT_TWO_PI,
                multiplied(s, (less, lost + b_rest), (log_b, log_b_rest + b_rest / b)),
                (r, r_rest + r * w * s.polynomial(w, STIRLING_NEXT))])
     return -y
