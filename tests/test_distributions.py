@@ -205,6 +205,13 @@ def test_pytorchs_functions() -> None:
         st.rand_like(st.arange(3))
 
 
+def test_both_factors_of_covariances_make_normal_vectors() -> None:
+    c = np.array([[2.0, 1.0], [1.0, 1.0]])
+    for method in ("eigh", "cholesky"):
+        x = drawn("multivariate_normal", [1.0, 2.0], c, size=COUNT, method=method)
+        np.testing.assert_allclose(np.cov(x.T), c, atol=0.2)
+
+
 def test_seeds() -> None:
     rng = st.default_rng(5)
     assert st.default_rng(rng) is rng and rng.manual_seed(5) is rng

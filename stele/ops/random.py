@@ -220,7 +220,7 @@ def chance(p: float) -> float:
 def factor(x: Value, *, method: str) -> Value:
     """A matrix whose product with its transpose is a matrix of covariances: of eigenvectors, or by "cholesky"."""
     if method == "cholesky":
-        return Cholesky()(x)
+        return Cholesky("L")(x)
     values, vectors = items(Eigh("L")(x))
     return vectors * sqrt(Maximum()(values, 0))
 
