@@ -13,6 +13,7 @@ WORDS: dict[str, str] = {
     "Operand":                          "TensorLike",
     "Operand | None":                   "TensorLike | None",
     "Sequence[Value]":                  "Sequence[TensorLike]",
+    "Value | Sequence[Value]":          "TensorLike | Sequence[TensorLike]",
     "Dim":                              "int",
     "Axes":                             "int | Sequence[int] | None",
     "Shape":                            "int | Sequence[int]",

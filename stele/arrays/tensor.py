@@ -27,7 +27,7 @@ from stele.eager.handle import GRAD, STEPPING, STEPS, TRACING, owner
 from stele.eager.live import Live
 from stele.eager.template import MOST, Recorded, Template, alike, template, token_of
 from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
-from stele.ir.door import leaving, public
+from stele.ir.door import P, R, leaving, public
 from stele.ir.graph import Array, Constant, Value, literal
 from stele.ir.origin import Where, here, inherit, lines
 from stele.ir.sizes import Size
@@ -119,6 +119,19 @@ def respelled(function: str, given: dict[str, Any], known: Collection[str]) -> d
         own = argument(name, known, found)
         found[own or choice(name, f"an argument of {function}", known, ArgumentError)] = given[name]
     return found
+
+
+def respelling(f: Callable[P, R]) -> Callable[P, R]:
+    """A function of tensors whose arguments also have the names that PyTorch and NumPy know them by."""
+    names = [*spoken.own(f).parameters]
+
+    @wraps(f)
+    def spelled(*args: P.args, **kwargs: P.kwargs) -> R:
+        given: Any = kwargs if kwargs.keys() <= {*names} else respelled(f.__name__, kwargs, names)
+        call: Any = f
+        return call(*args, **given)
+
+    return spelled
 
 
 def kind_of(args: Sequence[Any], kwargs: Mapping[str, Any], operands: list[Value]) -> tuple[Any, ...] | None:
@@ -483,7 +496,7 @@ class Tensor(Exchange):
     sin, cos, tan, atan    = lift(unary.sin), lift(unary.cos), lift(unary.tan), lift(unary.atan)
     tanh, sigmoid, erf     = lift(unary.tanh), lift(unary.sigmoid), lift(unary.erf)
     relu, abs, sign        = lift(unary.relu), lift(unary.absolute), lift(unary.sign)
-    floor, ceil, round     = lift(unary.floor), lift(unary.ceil), lift(unary.round)
+    floor, ceil, round     = lift(unary.floor), lift(unary.ceil), lift(binary.round)
     isnan, isinf, isfinite = lift(unary.isnan), lift(unary.isinf), lift(unary.isfinite)
     pow, clip, maximum     = arithmetic(binary.pow), arithmetic(binary.clip), arithmetic(binary.maximum)
     minimum, matmul        = arithmetic(binary.minimum), lift(contraction.matmul)

@@ -20,7 +20,7 @@ from stele.ops.elementwise.base import needs_float, needs_real
 from stele.ops.elementwise.binary import logical_and, logical_or
 from stele.ops.elementwise.unary import exp, isnan, log
 from stele.ops.generate import iota_like, quantity
-from stele.ops.linear import Sum, broadcast, cast, full, further, kept_shape, pad_axis, reshape, slice_axis
+from stele.ops.linear import Sum, broadcast, cast, full, further, kept_shape, pad_axis, reshape, rowed, slice_axis
 from stele.ops.shaping import concatenate, moveaxis
 
 
@@ -228,7 +228,7 @@ def accumulated(op: type[Cumulative], x: Value, axis: int | None, dtype: DType |
                 name: str) -> Value:
     """A running sum or product as the standard has it."""
     axis = the_axis(x, axis, name)
-    line = x if x.ndim else reshape(x, (1,))
+    line = rowed(x)
     line = cast(line, dtype or Sum((axis,)).type(line.type).dtype)
     y = op(axis)(line)
     if include_initial:
@@ -269,12 +269,13 @@ def cumulative_prod(x: Value, *, axis: int | None = None, dtype: DType | None = 
     return accumulated(CumProd, x, axis, dtype, include_initial, "cumulative_prod")
 
 
-def cummax(x: Value, *, axis: int | None = None) -> Value:
+def cummax(x: Value, *, axis: int | None = None, return_indices: bool = False) -> Any:
     """The largest of all elements up to each one along an axis: y[k] = max(x[0], ..., x[k]), in the type of x.
 
     The axis may be left out where there is no more than one. From the first NaN on it is NaN. Values alone, as of
-    `st.max`, NumPy's `maximum.accumulate` and JAX's `cummax`; PyTorch's gives their positions too. The gradient goes to
-    the latest of elements that tie, as PyTorch's. Raises ShapeError for an axis that x does not have.
+    `st.max`, NumPy's `maximum.accumulate` and JAX's `cummax`; with `return_indices` their positions too, as int64, as
+    of PyTorch's. Of elements that tie the latest counts, which has the gradient. Raises ShapeError for an axis that x
+    does not have.
 
     >>> x = st.tensor([[3.0, 1.0, 4.0], [1.0, 5.0, 2.0]])
     >>> st.cummax(x, axis=1).tolist()
@@ -282,20 +283,25 @@ def cummax(x: Value, *, axis: int | None = None) -> Value:
     >>> st.grad(lambda x: st.cummax(x, axis=1).sum())(x).tolist()
     [[2.0, 0.0, 1.0], [1.0, 2.0, 0.0]]
     """
-    axis = the_axis(x, axis, "cummax")
-    return CumMax(axis)(x) if x.ndim else x
+    return best(CumMax(the_axis(x, axis, "cummax")), x, return_indices)
 
 
-def cummin(x: Value, *, axis: int | None = None) -> Value:
+def best(op: CumulativeExtreme, x: Value, with_places: bool) -> Any:
+    """The best elements up to each one, and where they stand."""
+    row = rowed(x)
+    y = op(row)
+    return (reshape(y, x.shape), reshape(op.chosen(y, row), x.shape)) if with_places else reshape(y, x.shape)
+
+
+def cummin(x: Value, *, axis: int | None = None, return_indices: bool = False) -> Any:
     """The smallest of all elements up to each one along an axis: y[k] = min(x[0], ..., x[k]), in the type of x.
 
-    Axis, NaN, ties and errors as of `cummax`.
+    Axis, NaN, ties, `return_indices` and errors as of `cummax`.
 
     >>> st.cummin(st.tensor([[3, 1, 4], [1, 5, 2]]), axis=1).tolist()
     [[3, 1, 1], [1, 1, 1]]
     """
-    axis = the_axis(x, axis, "cummin")
-    return CumMin(axis)(x) if x.ndim else x
+    return best(CumMin(the_axis(x, axis, "cummin")), x, return_indices)
 
 
 def logcumsumexp(x: Value, *, axis: int | None = None) -> Value:
@@ -308,10 +314,10 @@ def logcumsumexp(x: Value, *, axis: int | None = None) -> Value:
     tensor([1000.    , 1000.6932])
     """
     axis = the_axis(x, axis, "logcumsumexp")
-    return LogCumSumExp(axis)(x) if x.ndim else x
+    return reshape(LogCumSumExp(axis)(rowed(x)), x.shape)
 
 
-def diff(x: Value, *, axis: int = -1, n: int = 1, prepend: Value | None = None, append: Value | None = None) -> Value:
+def diff(x: Value, *, n: int = 1, axis: int = -1, prepend: Value | None = None, append: Value | None = None) -> Value:
     """The differences of neighbours along an axis, x[k + 1] - x[k], taken `n` times over.
 
     `prepend` and `append` are joined to x first, unless n is 0: arrays that fit it but along the axis, or numbers. The

@@ -4,7 +4,7 @@ from __future__ import annotations
 from stele.errors import ShapeError
 from stele.ir.graph import Value, literal
 from stele.ir.sizes import Dim
-from stele.ir.types import axis_of, below, product, show
+from stele.ir.types import axis_of, below, product, same, show
 from stele.ops.along import positions
 from stele.ops.arguments import choice
 from stele.ops.elementwise.arithmetic import Maximum, Minimum, Select
@@ -12,7 +12,7 @@ from stele.ops.elementwise.base import Operand
 from stele.ops.gather import CheckIndex, Gather, Scatter, ScatterAdd, ScatterMax, ScatterMin, ScatterMul
 from stele.ops.generate import iota
 from stele.ops.indexing import wrapped
-from stele.ops.linear import Slice, broadcast, cast, reshape
+from stele.ops.linear import Slice, broadcast, cast, reshape, rowed
 
 SCATTERS: dict[str, type[Scatter]] = {"add": ScatterAdd, "mul": ScatterMul, "max": ScatterMax, "min": ScatterMin}
 
@@ -34,6 +34,8 @@ def scatter(x: Value, i: Value, v: Operand, *, axis: int = 0, mode: str = "set")
     [3.0, 0.0, 2.0]
     """
     choice(mode, "mode of scatter", ("set", *SCATTERS))
+    if same(product(i.shape), 0):
+        return x
     if not x.ndim:
         return reshape(scatter(reshape(x, (1,)), reshape(i, (-1,)), reshaped(v), mode=mode), ())
     axis = axis_of(axis, x.ndim)
@@ -68,8 +70,8 @@ def combined(x: Value, at: Value, v: Value, mode: str) -> Value:
     return Select()(last >= 0, Gather(0)(reshape(v, (-1,)), Maximum()(last, 0)), x)
 
 
-def index_add(x: Value, i: Value, v: Value, *, axis: int = 0) -> Value:
-    """The array x with the parts of `v` along an axis added at the positions `i` of that axis, integers (k,).
+def index_add(x: Value, i: Value, v: Value, *, axis: int = 0, alpha: float = 1) -> Value:
+    """The array x with the parts of `v` along an axis, `alpha` times, added at the positions `i` of it, integers (k,).
 
     v has the shape of x but for k along the axis. Positions may repeat, and negative ones count from the end; sums are
     made in order. Raises ShapeError for shapes that do not fit and, when run, IndexOutOfRange.
@@ -77,8 +79,9 @@ def index_add(x: Value, i: Value, v: Value, *, axis: int = 0) -> Value:
     >>> st.index_add(st.zeros((2, 2)), st.tensor([1, 1]), st.ones((2, 2))).tolist()
     [[0.0, 0.0], [2.0, 2.0]]
     """
-    axis = axis_of(axis, x.ndim)
-    return x + ScatterAdd(axis, x.shape[axis])(cast(v, x.dtype), wrapped(i, x.shape[axis]))
+    row, v, i = rowed(x), rowed(v if alpha == 1 else v * alpha), rowed(i)
+    axis = axis_of(axis, row.ndim)
+    return reshape(row + ScatterAdd(axis, row.shape[axis])(cast(v, x.dtype), wrapped(i, row.shape[axis])), x.shape)
 
 
 def segment_sum(x: Value, i: Value, segments: int) -> Value:

@@ -399,11 +399,7 @@ class Ceil(Whole):
 
 
 class Round(Whole):
-    """The nearest whole number, a half to the even one (NumPy's rule), in the dtype of x. The derivative is 0.
-
-    >>> st.round(st.tensor([0.5, 1.5, 2.5, -0.7])).tolist()
-    [0.0, 2.0, 2.0, -1.0]
-    """
+    """The nearest whole number, a half to the even one, in the dtype of x. The derivative is 0."""
 
     of_complex: ClassVar[bool] = True
 
@@ -522,7 +518,6 @@ relu          = function(Relu())
 absolute      = function(Abs())
 floor         = function(Floor())
 ceil          = function(Ceil())
-round         = function(Round())
 trunc         = function(Trunc())
 isnan         = function(IsNan())
 isinf         = function(IsInf())
