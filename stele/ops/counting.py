@@ -1,6 +1,7 @@
 """What is found in an array, where how much that is depends on its numbers: places, distinct elements, counts."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from stele.errors import ShapeError

@@ -146,6 +146,9 @@ def entry_norm(x: Value, *, p: Any = "fro", axis: Axes = None, keepdims: bool = 
     return vector_norm(x, ord=2 if p == "fro" or p is None else p, axis=axis, keepdims=keepdims, dtype=dtype)
 
 
+entry_norm.__name__ = "norm"    # as users call it
+
+
 def cond(x: Value, *, p: Any = None) -> Value:
     """The condition numbers of matrices x (..., m, n): the largest singular value by the smallest; `p` is 2 or None.
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stele.ir.graph import Array, Value
+from stele.ir.graph import Array, Value, literal
 from stele.ir.scalars import S, Scalars
 from stele.ir.types import Type, bool_, float32
 from stele.ops.elementwise.base import Binary, Compare, Ternary, Unary, meet
@@ -108,8 +108,9 @@ class Minimum(Binary):
 
 
 def winner(x: Value, z: Value) -> Value:
-    """1 where x > z, a half where they tie, else 0."""
-    return cast(Greater()(x, z), x.dtype) + cast(Equal()(x, z), x.dtype) * 0.5
+    """1 where x > z or one is NaN, a half where they tie, else 0."""
+    none, half, whole = (literal(n, x.dtype) for n in (0.0, 0.5, 1.0))
+    return Select()(Less()(x, z), none, Select()(Equal()(x, z), half, whole))
 
 
 class Less(Compare):
