@@ -175,7 +175,8 @@ def log10(x: TensorLike) -> Tensor:
 def atan2(x: TensorLike, z: TensorLike) -> Tensor:
     """The angle in [-pi, pi], in radians, of the point (z, x): atan(x / z), in the quadrant that both signs say.
 
-    Shapes and dtypes meet as in `add`; integers become float32. A zero has its sign: atan2(0.0, -0.0) is pi.
+    Shapes and dtypes meet as in `add`; integers become float32. A zero has its sign: atan2(0.0, -0.0) is pi. The
+    gradient where both are 0 is 0, as in PyTorch.
 
     >>> st.atan2(st.tensor([1.0, 1.0, -0.0]), st.tensor([1.0, -1.0, -1.0]))
     tensor([ 0.7853982,  2.3561945, -3.1415927])
@@ -245,11 +246,15 @@ def fmod(x: TensorLike, z: TensorLike) -> Tensor:
 def fmax(x: TensorLike, z: TensorLike) -> Tensor:
     """The larger of x and z, elementwise; the other one where one is NaN. Shapes and dtypes meet as in `add`.
 
+    Where they tie it is x, which has the gradient, as in PyTorch.
+
     >>> st.fmax(st.tensor([1.0, float("nan"), 5.0]), 3.0).tolist()
     [3.0, 3.0, 5.0]
     """
 def fmin(x: TensorLike, z: TensorLike) -> Tensor:
     """The smaller of x and z, elementwise; the other one where one is NaN. Shapes and dtypes meet as in `add`.
+
+    Ties as of `fmax`.
 
     >>> st.fmin(st.tensor([1.0, float("nan"), 5.0]), 3.0).tolist()
     [1.0, 3.0, 3.0]

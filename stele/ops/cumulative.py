@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stele.errors import DTypeError, ShapeError
-from stele.ir.graph import Array, Op, Placed, Value
+from stele.ir.graph import Array, OneOrPair, Op, Placed, Value
 from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim
 from stele.ir.types import DType, Type, axis_of, bool_, float32, highest, int64, lowest, promote, show
@@ -269,7 +269,7 @@ def cumulative_prod(x: Value, *, axis: int | None = None, dtype: DType | None = 
     return accumulated(CumProd, x, axis, dtype, include_initial, "cumulative_prod")
 
 
-def cummax(x: Value, *, axis: int | None = None, return_indices: bool = False) -> Any:
+def cummax(x: Value, *, axis: int | None = None, return_indices: bool = False) -> OneOrPair:
     """The largest of all elements up to each one along an axis: y[k] = max(x[0], ..., x[k]), in the type of x.
 
     The axis may be left out where there is no more than one. From the first NaN on it is NaN. Values alone, as of
@@ -286,14 +286,14 @@ def cummax(x: Value, *, axis: int | None = None, return_indices: bool = False) -
     return best(CumMax(the_axis(x, axis, "cummax")), x, return_indices)
 
 
-def best(op: CumulativeExtreme, x: Value, with_places: bool) -> Any:
+def best(op: CumulativeExtreme, x: Value, with_places: bool) -> OneOrPair:
     """The best elements up to each one, and where they stand."""
     row = rowed(x)
     y = op(row)
     return (reshape(y, x.shape), reshape(op.chosen(y, row), x.shape)) if with_places else reshape(y, x.shape)
 
 
-def cummin(x: Value, *, axis: int | None = None, return_indices: bool = False) -> Any:
+def cummin(x: Value, *, axis: int | None = None, return_indices: bool = False) -> OneOrPair:
     """The smallest of all elements up to each one along an axis: y[k] = min(x[0], ..., x[k]), in the type of x.
 
     Axis, NaN, ties, `return_indices` and errors as of `cummax`.

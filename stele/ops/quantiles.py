@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import math
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
 from stele.errors import OptionError, ShapeError
-from stele.ir.graph import Array, Value, literal
+from stele.ir.graph import Array, OneOrPair, Value, literal
 from stele.ir.types import Shape, below, float32, float64, int64, product, promote, show
 from stele.ops.along import take_along
 from stele.ops.arguments import choice, refuse
@@ -120,7 +119,7 @@ def hundredth(q: Operand) -> Operand:
 
 
 def median(x: Value, *, axis: Axes = None, keepdims: bool = False, method: str = "linear", return_indices: bool = False
-           ) -> Any:
+           ) -> OneOrPair:
     """The median over one axis, several, or all of them: of an even number of elements the mean of two in the middle.
 
     So has NumPy, and integers become float32; under `method` "lower" it is the lower of the two, in the dtype of x, as
@@ -136,7 +135,7 @@ def median(x: Value, *, axis: Axes = None, keepdims: bool = False, method: str =
 
 
 def nanmedian(x: Value, *, axis: Axes = None, keepdims: bool = False, method: str = "linear",
-              return_indices: bool = False) -> Any:
+              return_indices: bool = False) -> OneOrPair:
     """The median of those elements that are not NaN, as of `median`; NaN where all of them are.
 
     `method` and `return_indices` as of `median`.
@@ -147,7 +146,7 @@ def nanmedian(x: Value, *, axis: Axes = None, keepdims: bool = False, method: st
     return middle(x, axis, keepdims, method, return_indices, skips=True)
 
 
-def middle(x: Value, axis: Axes, keepdims: bool, method: str, with_places: bool, skips: bool) -> Any:
+def middle(x: Value, axis: Axes, keepdims: bool, method: str, with_places: bool, skips: bool) -> OneOrPair:
     """A median, or the lower of two with its position: NaN, where one counts, before all numbers."""
     if method != "lower":
         if with_places:

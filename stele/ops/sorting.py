@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stele.errors import DTypeError, ShapeError
-from stele.ir.graph import Array, Op, Placed, Value, literal
+from stele.ir.graph import Array, OneOrPair, Op, Placed, Value, literal
 from stele.ir.sizes import Dim
 from stele.ir.types import (
     DType,
@@ -135,7 +135,7 @@ def ranks(x: Array) -> Array:
 
 
 def sort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool = True, return_indices: bool = False
-         ) -> Any:
+         ) -> OneOrPair:
     """The elements along an axis in ascending order, or `descending`; shape and dtype of x.
 
     NaN is larger than any number: last of ascending, first of descending elements. 0.0 and -0.0 are equal, and equal

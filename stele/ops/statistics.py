@@ -3,9 +3,8 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any
 
-from stele.ir.graph import Op, Value
+from stele.ir.graph import OneOrPair, Op, Value
 from stele.ir.types import DType, axes_of, float32, product
 from stele.ops.along import take_along
 from stele.ops.arguments import whole
@@ -54,7 +53,7 @@ def sum(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | N
     return in_dtype(Sum, x, axis, keepdims, dtype)
 
 
-def max(x: Value, *, axis: Axes = None, keepdims: bool = False, return_indices: bool = False) -> Any:
+def max(x: Value, *, axis: Axes = None, keepdims: bool = False, return_indices: bool = False) -> OneOrPair:
     """The largest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
 
     Elements that tie share the gradient evenly, as of PyTorch's amax. With `return_indices` a pair, of the elements
@@ -70,7 +69,7 @@ def max(x: Value, *, axis: Axes = None, keepdims: bool = False, return_indices: 
     return picked(ArgMax, x, axis, keepdims) if return_indices else fold(Max, x, axis, keepdims)
 
 
-def min(x: Value, *, axis: Axes = None, keepdims: bool = False, return_indices: bool = False) -> Any:
+def min(x: Value, *, axis: Axes = None, keepdims: bool = False, return_indices: bool = False) -> OneOrPair:
     """The smallest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
 
     Elements that tie share the gradient evenly, as of PyTorch's amin. `return_indices` as of `max`, with `argmin`.
