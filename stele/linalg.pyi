@@ -13,7 +13,7 @@ __all__ = ['EigResult', 'EighResult', 'LUFactorResult', 'LUResult', 'LstsqResult
     'matrix_power', 'matrix_rank', 'matrix_transpose', 'multi_dot', 'norm', 'outer', 'pinv', 'qr', 'slogdet', 'solve',
     'solve_triangular', 'svd', 'svdvals', 'tensordot', 'trace', 'vecdot', 'vector_norm']
 def cholesky(x: TensorLike, upper: bool=False) -> Tensor:
-    """The triangular y with y @ y.mT = x, for symmetric positive definite matrices x (..., n, n), by LAPACK.
+    """The triangular y with y @ y.mT = x, for symmetric positive definite matrices x (..., n, n).
 
     y is lower triangular, and of x the lower triangle is read; with `upper` the other ones, and y.mT @ y = x. The
     gradient is that among symmetric matrices, a symmetric one (PyTorch's and NumPy's conventions). Of complex numbers
@@ -36,13 +36,12 @@ def cho_solve(x: TensorLike, b: TensorLike, upper: bool=False) -> Tensor:
     True
     """
 def solve(x: TensorLike, b: TensorLike) -> Tensor:
-    """The y with x @ y = `b`: (..., n, n) and (..., n, k) -> (..., n, k), over leading axes that broadcast; by LAPACK.
+    """The y with x @ y = `b`: (..., n, n) and (..., n, k) -> (..., n, k), over leading axes that broadcast.
 
     A `b` of one axis is a vector, and so is y (the array API standard's rule); where b is no stack of matrices for x,
-    but one (..., n) of vectors, y is one too (PyTorch's). float64 where one of them is, else
-    float32; 16-bit floats are solved in float32 and rounded once. NumPy computes it in the midst of a program, on the
-    thread that called. Raises ShapeError where x is not square or the sizes differ and, when run, NumPy's LinAlgError
-    where a matrix is exactly singular.
+    but one (..., n) of vectors, y is one too (PyTorch's). float64 where one of them is, else float32; 16-bit floats are
+    solved in float32 and rounded once. Raises ShapeError where x is not square or the sizes differ and, when run,
+    NumPy's LinAlgError where a matrix is exactly singular.
 
     >>> x = st.tensor([[3.0, 1.0], [1.0, 2.0]])
     >>> y = st.linalg.solve(x, st.tensor([9.0, 8.0]))
@@ -61,7 +60,7 @@ def solve_triangular(x: TensorLike, b: TensorLike, upper: bool=True, left: bool=
     [1.0, 2.0]
     """
 def inv(x: TensorLike) -> Tensor:
-    """The inverses of square matrices x (..., n, n), by LAPACK.
+    """The inverses of square matrices x (..., n, n).
 
     To solve equations write `solve`, which is faster and more exact. Dtypes as in `cholesky`. Raises ShapeError unless
     x is square and, when run, NumPy's LinAlgError where a matrix is exactly singular.
@@ -70,7 +69,7 @@ def inv(x: TensorLike) -> Tensor:
     [[0.5, 0.0], [0.0, 0.25]]
     """
 def det(x: TensorLike) -> Tensor:
-    """The determinants (...) of square matrices (..., n, n), by LAPACK. Their gradients hold for singular ones too.
+    """The determinants (...) of square matrices (..., n, n). Their gradients hold for singular ones too.
 
     Dtypes as in `cholesky`. Raises ShapeError unless x is square.
 
@@ -88,7 +87,7 @@ def slogdet(x: TensorLike) -> SlogdetResult:
     (-1.0, 0.0)
     """
 def qr(x: TensorLike, mode: str='reduced') -> QRResult:
-    """`Q`, whose columns are orthonormal, and the upper triangular `R` with Q @ R = x, of x (..., m, n); by LAPACK.
+    """`Q`, whose columns are orthonormal, and the upper triangular `R` with Q @ R = x, of x (..., m, n).
 
     In mode "reduced" Q is (..., m, k) and R (..., k, n), k the smaller of m and n; in mode "complete" k is m. Signs are
     LAPACK's. In mode "r" there is R alone, and an empty Q. Dtypes as in `cholesky`. Raises ShapeError for fewer than
@@ -149,10 +148,10 @@ def eigh(x: TensorLike, UPLO: str='L') -> EighResult:
     """`eigenvalues` (..., n), ascending, and `eigenvectors` (..., n, n), as columns, of symmetric matrices (..., n, n).
 
     Of x the triangle that `UPLO` names is read, "L" or "U"; gradients are symmetric, as of `cholesky`, which also says
-    the dtypes. Eigenvectors have length 1, their signs are LAPACK's: gradients of what depends on such a choice mean
-    nothing. Gradients of eigenvectors hold where eigenvalues differ; parts that belong to equal ones are left out,
-    where PyTorch and JAX give NaN. Raises ShapeError unless x is square, OptionError for another UPLO and, when run,
-    NumPy's LinAlgError for NaN and infinities.
+    the dtypes. Eigenvectors have length 1, and the first large element of real ones is above 0: gradients of what
+    depends on such a choice mean nothing. Gradients of eigenvectors hold where eigenvalues differ; parts that belong to
+    equal ones are left out, where PyTorch and JAX give NaN. Raises ShapeError unless x is square, OptionError for
+    another UPLO and, when run, NumPy's LinAlgError for NaN and infinities.
 
     >>> w, v = st.linalg.eigh(st.tensor([[2.0, 0.0], [0.0, 1.0]]))
     >>> w.tolist(), st.abs(v).tolist()
@@ -170,10 +169,10 @@ def svd(x: TensorLike, full_matrices: bool=True) -> SVDResult:
     """`U`, the singular values `S` (..., k), descending, and `Vh` with U * S @ Vh = x, of matrices x (..., m, n).
 
     k is the smaller of m and n. U is (..., m, m) and Vh (..., n, n); without `full_matrices` U is (..., m, k) and Vh
-    (..., k, n). Signs are LAPACK's. Gradients of what depends on such a choice mean nothing; those of U and Vh hold
-    where singular values differ and none is 0, and parts that belong to equal ones are left out, where PyTorch and JAX
-    give NaN. Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes and, when run, NumPy's LinAlgError for
-    NaN and infinities.
+    (..., k, n). The first large element of real columns of U is above 0. Gradients of what depends on such a choice
+    mean nothing; those of U and Vh hold where singular values differ and none is 0, and parts that belong to equal ones
+    are left out, where PyTorch and JAX give NaN. Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes
+    and, when run, NumPy's LinAlgError for NaN and infinities.
 
     >>> U, S, Vh = st.linalg.svd(st.tensor([[0.0, 2.0], [3.0, 0.0]]))
     >>> S.tolist(), np.allclose(U * S @ Vh, [[0, 2], [3, 0]])

@@ -18,6 +18,7 @@ from stele.ops.contraction import matmul
 from stele.ops.diagonals import tril, triu
 from stele.ops.elementwise.arithmetic import Maximum, Select
 from stele.ops.elementwise.base import Operand
+from stele.ops.elementwise.unary import stop_gradient
 from stele.ops.factors import (
     Cholesky,
     Eig,
@@ -412,6 +413,13 @@ def said(t: Operand, dtype: DType) -> Value:
     return cast(t, dtype) if isinstance(t, Value) else quantity(1, dtype) * float(t)
 
 
+def whole(x: Value, called: str) -> Value:
+    """The symmetric matrices of which the lower triangle is that of x; gradients are those of the whole."""
+    squares(called, x)
+    y = tril(x) + adjoint(tril(x, k=-1))
+    return stop_gradient(y) + (x - stop_gradient(x))
+
+
 def top_of(s: Value) -> Value:
     """The largest of singular values, 0 of none."""
     return largest(s, axis=-1) if s.shape[-1] != 0 else sum(s, axis=-1)
@@ -429,7 +437,7 @@ def pinv(x: Value, *, rtol: Operand | None = None, atol: Operand | None = None, 
     [[0.5, 0.0, 0.0], [0.0, 0.0, 0.0]]
     """
     needs_matrices("pinv", x)
-    x = whole(x, True, "pinv") if hermitian else x
+    x = whole(x, "pinv") if hermitian else x
     part = tolerance(x, rtol, atol)
     part = part if atol is None else Maximum()(part, said(atol, part.dtype) / top_of(Svdvals()(x)))
     return Pinv()(x, part)
@@ -445,7 +453,7 @@ def matrix_rank(x: Value, *, rtol: Operand | None = None, atol: Operand | None =
     >>> st.linalg.matrix_rank(st.tensor([[1.0, 2.0], [2.0, 4.0]])).tolist()
     1
     """
-    s = Svdvals()(whole(x, True, "matrix_rank") if hermitian else x)
+    s = Svdvals()(whole(x, "matrix_rank") if hermitian else x)
     least = tolerance(x, rtol, atol) * top_of(s)
     least = least if atol is None else Maximum()(least, said(atol, s.dtype))
     return sum(s > expand_dims(least, (s.ndim - 1,)), axis=-1)
