@@ -1380,8 +1380,8 @@ def bucketize(x: TensorLike, boundaries: TensorLike, out_int32: bool=False, righ
     >>> st.bucketize(st.tensor([1, 5, 9]), st.tensor([1, 5])).tolist()
     [0, 1, 2]
     """
-def norm(x: TensorLike, p: Any='fro', axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike |
-        None=None) -> Tensor:
+def norm(x: TensorLike, p: float | str='fro', axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype:
+        DTypeLike | None=None) -> Tensor:
     """The `linalg.vector_norm` of order `p` over one axis, several, or all of them (PyTorch's norm).
 
     "fro" is order 2, and "nuc" the `linalg.matrix_norm` of that name, over a pair of axes or the last two. `dtype` as

@@ -462,10 +462,10 @@ class Tensor(Exchange):
 
     # Operators
 
-    __add__, __radd__           = arithmetic(binary.add), reflected(binary.add)
-    __sub__, __rsub__           = arithmetic(binary.subtract), reflected(binary.subtract)
+    __add__, __radd__           = arithmetic(binary.sum_of), reflected(binary.sum_of)
+    __sub__, __rsub__           = arithmetic(binary.difference), reflected(binary.difference)
     __mul__, __rmul__           = arithmetic(binary.multiply), reflected(binary.multiply)
-    __truediv__, __rtruediv__   = arithmetic(binary.divide), reflected(binary.divide)
+    __truediv__, __rtruediv__   = arithmetic(binary.quotient), reflected(binary.quotient)
     __floordiv__, __rfloordiv__ = arithmetic(binary.floor_divide), reflected(binary.floor_divide)
     __mod__, __rmod__           = arithmetic(binary.remainder), reflected(binary.remainder)
     __pow__, __rpow__           = arithmetic(binary.pow), reflected(binary.pow)
@@ -480,8 +480,8 @@ class Tensor(Exchange):
     __eq__, __ne__              = arithmetic(binary.equal), arithmetic(binary.not_equal)  # type: ignore[assignment]
     __neg__, __abs__            = arithmetic(binary.negative), lift(unary.absolute)
     __invert__, __pos__         = lift(unary.invert), lift(signs.positive)
-    __iadd__, __isub__          = rebinding(binary.add), rebinding(binary.subtract)
-    __imul__, __itruediv__      = rebinding(binary.multiply), rebinding(binary.divide)
+    __iadd__, __isub__          = rebinding(binary.sum_of), rebinding(binary.difference)
+    __imul__, __itruediv__      = rebinding(binary.multiply), rebinding(binary.quotient)
     __ifloordiv__, __imod__     = rebinding(binary.floor_divide), rebinding(binary.remainder)
     __ipow__, __imatmul__       = rebinding(binary.pow), rebinding(contraction.matmul)
     __iand__, __ior__           = rebinding(binary.bitwise_and), rebinding(binary.bitwise_or)

@@ -153,22 +153,22 @@ class Tensor(Exchange):
         >>> x.grad.tolist()
         [2.0, 4.0]
         """
-    def __add__(self, z: TensorLike, alpha: builtins.float=1) -> Tensor:
-        """The sum x + z, or x + `alpha` * z, elementwise, broadcast by NumPy's rule."""
-    def __radd__(self, z: TensorLike, alpha: builtins.float=1) -> Tensor:
-        """The sum x + z, or x + `alpha` * z, elementwise, broadcast by NumPy's rule."""
-    def __sub__(self, z: TensorLike, alpha: builtins.float=1) -> Tensor:
-        """The difference x - z, or x - `alpha` * z, elementwise; shapes and dtypes meet as in `add`."""
-    def __rsub__(self, z: TensorLike, alpha: builtins.float=1) -> Tensor:
-        """The difference x - z, or x - `alpha` * z, elementwise; shapes and dtypes meet as in `add`."""
+    def __add__(self, z: TensorLike) -> Tensor:
+        """The sum x + z. Integers wrap; bools are joined by or."""
+    def __radd__(self, z: TensorLike) -> Tensor:
+        """The sum x + z. Integers wrap; bools are joined by or."""
+    def __sub__(self, z: TensorLike) -> Tensor:
+        """The difference x - z. Bools have none."""
+    def __rsub__(self, z: TensorLike) -> Tensor:
+        """The difference x - z. Bools have none."""
     def __mul__(self, z: TensorLike) -> Tensor:
         """The product x * z, elementwise; shapes and dtypes meet as in `add`. Bools are joined by and."""
     def __rmul__(self, z: TensorLike) -> Tensor:
         """The product x * z, elementwise; shapes and dtypes meet as in `add`. Bools are joined by and."""
-    def __truediv__(self, z: TensorLike, rounding_mode: str | None=None) -> Tensor:
-        """The quotient x / z, elementwise, a float: integers and bools become float32. Shapes meet as in `add`."""
-    def __rtruediv__(self, z: TensorLike, rounding_mode: str | None=None) -> Tensor:
-        """The quotient x / z, elementwise, a float: integers and bools become float32. Shapes meet as in `add`."""
+    def __truediv__(self, z: TensorLike) -> Tensor:
+        """The quotient x / z, always a float, by IEEE 754."""
+    def __rtruediv__(self, z: TensorLike) -> Tensor:
+        """The quotient x / z, always a float, by IEEE 754."""
     def __floordiv__(self, z: TensorLike) -> Tensor:
         """The quotient x / z rounded down to a whole number, as Python's //; shapes and dtypes meet as in `add`."""
     def __rfloordiv__(self, z: TensorLike) -> Tensor:
@@ -225,14 +225,14 @@ class Tensor(Exchange):
         """Every bit of a bool or an integer turned over: ~x. Raises DTypeError for floats."""
     def __pos__(self) -> Tensor:
         """The elements of x themselves: +x. Raises DTypeError for bools."""
-    def __iadd__(self, z: TensorLike, alpha: builtins.float=1) -> Tensor:
-        """The sum x + z, or x + `alpha` * z, elementwise, broadcast by NumPy's rule."""
-    def __isub__(self, z: TensorLike, alpha: builtins.float=1) -> Tensor:
-        """The difference x - z, or x - `alpha` * z, elementwise; shapes and dtypes meet as in `add`."""
+    def __iadd__(self, z: TensorLike) -> Tensor:
+        """The sum x + z. Integers wrap; bools are joined by or."""
+    def __isub__(self, z: TensorLike) -> Tensor:
+        """The difference x - z. Bools have none."""
     def __imul__(self, z: TensorLike) -> Tensor:
         """The product x * z, elementwise; shapes and dtypes meet as in `add`. Bools are joined by and."""
-    def __itruediv__(self, z: TensorLike, rounding_mode: str | None=None) -> Tensor:
-        """The quotient x / z, elementwise, a float: integers and bools become float32. Shapes meet as in `add`."""
+    def __itruediv__(self, z: TensorLike) -> Tensor:
+        """The quotient x / z, always a float, by IEEE 754."""
     def __ifloordiv__(self, z: TensorLike) -> Tensor:
         """The quotient x / z rounded down to a whole number, as Python's //; shapes and dtypes meet as in `add`."""
     def __imod__(self, z: TensorLike) -> Tensor:

@@ -233,6 +233,7 @@ FORMS: dict[str, Form] = {
     "bool | None":                      optional(flag),
     "str":                              untouched,
     "str | None":                       untouched,
+    "float | str":                      untouched,
     "DType":                            lambda x, what: dtype(x),
     "DType | None":                     optional(lambda x, what: dtype(x)),
     "Any":                              untouched,

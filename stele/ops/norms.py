@@ -8,7 +8,7 @@ from typing import Any
 from stele.errors import OptionError, ShapeError
 from stele.ir.graph import Value
 from stele.ir.types import DType, axes_of, show
-from stele.ops.arguments import number
+from stele.ops.arguments import choice, number
 from stele.ops.elementwise.arithmetic import Equal, NotEqual, Select
 from stele.ops.elementwise.binary import pow
 from stele.ops.elementwise.unary import absolute, square
@@ -130,7 +130,7 @@ def norm(x: Value, *, ord: Any = None, axis: Axes = None, keepdims: bool = False
                      hint="st.linalg.vector_norm takes any axes.")
 
 
-def entry_norm(x: Value, *, p: Any = "fro", axis: Axes = None, keepdims: bool = False, dtype: DType | None = None
+def entry_norm(x: Value, *, p: float | str = "fro", axis: Axes = None, keepdims: bool = False, dtype: DType | None = None
                ) -> Value:
     """The `linalg.vector_norm` of order `p` over one axis, several, or all of them (PyTorch's norm).
 
@@ -141,9 +141,9 @@ def entry_norm(x: Value, *, p: Any = "fro", axis: Axes = None, keepdims: bool = 
     >>> st.norm(st.tensor([[3.0, 0.0], [4.0, 0.0]])).tolist()
     5.0
     """
-    if p == "nuc":
+    if isinstance(p, str) and choice(p, "p of norm", ("fro", "nuc")) == "nuc":
         return matrix_norm(x, ord=p, axis=(-2, -1) if axis is None else axis, keepdims=keepdims, dtype=dtype)
-    return vector_norm(x, ord=2 if p == "fro" or p is None else p, axis=axis, keepdims=keepdims, dtype=dtype)
+    return vector_norm(x, ord=2 if isinstance(p, str) else p, axis=axis, keepdims=keepdims, dtype=dtype)
 
 
 entry_norm.__name__ = "norm"    # as users call it

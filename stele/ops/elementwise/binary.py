@@ -219,6 +219,9 @@ class ShiftRight(Shift):
     def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] >> x[1]
 
 
+sum_of        = function(Add(), "add")           # as operators, without the keywords of the functions below
+difference    = function(Sub(), "subtract")
+quotient      = function(Div(), "divide")
 multiply      = function(Mul(), "multiply")
 negative      = function(Neg(), "negative")
 maximum       = function(Maximum(), "maximum")
