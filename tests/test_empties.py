@@ -96,6 +96,8 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
     **{name: [(ALL[name](axis), s) for axis, s in ((0, (0,)), (0, (0, 3)), (1, (0, 3)), (-1, (2, 0)))]
        for name in ("CumSum", "CumProd", "CumMax", "CumMin", "LogCumSumExp")},
     **{name: [(ALL[name](), s) for s in ((0,), (3, 0), (0, 3))] for name in ("Sort", "ArgSort")},
+    "ArgTop":           [(ALL["ArgTop"](True, k), s) for k, s in ((2, (0, 3)), (0, (3, 0)), (0, (2,)))],
+    "Places":           [(ALL["Places"](k), np.zeros(s, bool)) for k, s in ((2, (0,)), (0, (3,)), (3, (2, 0)))],
     "Solve":            [(Solve(), (0, 0), (0, 3)), (Solve(), (3, 3), (3, 0)), (Solve(), (0, 2, 2), (0, 2, 1))],
     "SolveTriangular":  [(SolveTriangular(True, False), (0, 0), (0, 3)), (SolveTriangular(False, True), (3, 3), (3, 0)),
                          (SolveTriangular(True, False), (0, 2, 2), (0, 2, 1))],

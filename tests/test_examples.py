@@ -1,6 +1,7 @@
 """Every example in a docstring runs, the README's too, and everything public says what it returns."""
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -87,13 +88,23 @@ def is_sentence(text: str | None) -> bool:
     return first.endswith(".") and len(first.split()) >= 4
 
 
+def named(source: str) -> set[str]:
+    """What an example's code names, in lower case; words in comments and strings are none of it."""
+    nodes = list(ast.walk(ast.parse(source)))
+    names = [n.attr for n in nodes if isinstance(n, ast.Attribute)] + [n.id for n in nodes if isinstance(n, ast.Name)]
+    return {n.lower() for n in names}
+
+
 def lacks(name: str, x: Any) -> Iterator[str]:
     """What the docstring of a public name should say and does not."""
     text, own = x.__doc__ or "", name.rpartition(".")[2]
     if not is_sentence(text):
         yield f"{name} does not begin with a sentence"
-    if not any(re.search(rf"\b{own}\b", example.source, re.IGNORECASE) for example in examples(name, x).examples):
+    shown = examples(name, x).examples
+    if not any(own.lower() in named(example.source) for example in shown):
         yield f"{name} has no example that names it"
+    if not any(example.want for example in shown) or any(example.options for example in shown):
+        yield f"{name} has no example whose result is compared"
     for parameter in inspect.signature(x).parameters.keys() - PLAIN if x not in MADE else ():
         if not re.search(rf"\b{parameter}\b", text):
             yield f"{name} does not say what {parameter} is"
@@ -130,9 +141,13 @@ def test_a_contract_that_says_nothing_is_found() -> None:
         def forward(self, x: Any) -> Any: ...
 
     assert list(lacks("st.add", add)) == ["st.add does not begin with a sentence",
-                                          "st.add has no example that names it"]
+                                          "st.add has no example that names it",
+                                          "st.add has no example whose result is compared"]
     assert list(lacks("nn.Layer", Layer)) == ["nn.Layer has no example that names it",
                                               "nn.Layer.forward does not begin with a sentence"]
+    for told in ("st.zeros(2)   # add", "'add'", "st.add(1, 2)", "st.add(1, 2)  # doctest: +SKIP\n3"):
+        add.__doc__ = f"The sum of x and w.\n\n>>> {told}\n"
+        assert list(lacks("st.add", add))
     add.__doc__ = "The sum of x and another number."
     assert "st.add does not say what w is" in lacks("st.add", add)
     with pytest.raises(AssertionError, match=r"(?s)Expected:\s+\(2, 3\)\s+Got:\s+\(2, 2\)"):

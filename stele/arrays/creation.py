@@ -188,22 +188,28 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTyp
 
 @public
 @respelling
-def linspace(start: float, stop: float, num: int, dtype: DTypeLike | None = None, device: DeviceLike = None,
+def linspace(start: complex, stop: complex, num: int, dtype: DTypeLike | None = None, device: DeviceLike = None,
              endpoint: bool = True, requires_grad: bool = False) -> Tensor:
     """As many numbers as `num` says, evenly from `start` to `stop`, which is the last one unless `endpoint` is False.
 
-    The first is start, exactly, and the last stop; one is start alone. float32 without a `dtype`; an integer one drops
-    fractions. `device` and `requires_grad` as of `full`.
+    The first is start, exactly, and the last stop; one is start alone. float32 without a `dtype`, complex64 between
+    complex numbers; an integer one drops fractions. `device` and `requires_grad` as of `full`.
 
     >>> st.linspace(0, 1, 5).tolist(), st.linspace(0, 1, 4, endpoint=False).tolist()
     ([0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 0.25, 0.5, 0.75])
     """
-    first, last = (float(arguments.number(n, "every end of linspace")) for n in (start, stop))
     n, closed = arguments.size(plain(num), "num of linspace"), arguments.flag(endpoint, "endpoint of linspace")
+    ends: Any = [n if isinstance(n, complex) else arguments.number(n, "every end of linspace") for n in (start, stop)]
+    first, last = ends
+    if isinstance(first + last, complex):
+        parts = ((complex(first).real, complex(last).real), (complex(first).imag, complex(last).imag))
+        x, y = (linspace(*part, num, "float64", device, endpoint) for part in parts)
+        return (x + y * 1j).astype(named(dtype, "complex64")).detach().requires_grad_(requires_grad)
     if isinstance(n, Size):
-        return placed(generate.linspace(first, last, n, dtype=named(dtype), endpoint=closed), device, requires_grad)
+        made = generate.linspace(float(first), float(last), n, dtype=named(dtype), endpoint=closed)
+        return placed(made, device, requires_grad)
     Type(named(dtype), (n,))   # refuses what no memory holds
-    return tensor(spaced(first, last, n, closed), named(dtype), requires_grad, device)
+    return tensor(spaced(float(first), float(last), n, closed), named(dtype), requires_grad, device)
 
 
 def spaced(first: float, last: float, n: int, closed: bool) -> Array:

@@ -1,9 +1,11 @@
 """Tensors among the arrays of others: the standard's namespace, NumPy's functions, DLPack, buffers."""
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from inspect import signature
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +13,8 @@ import numpy as np
 
 from stele.arrays import dlpack
 from stele.arrays.looking import Looking
+from stele.arrays.spellings import ALIASES, argument
+from stele.eager.handle import TRACING
 from stele.errors import ArgumentError, CopyError, DTypeError, OptionError, ShapeError
 from stele.ir.door import public
 from stele.ir.graph import Array
@@ -38,7 +42,9 @@ cumulative_prod sort argsort unique unique_all unique_counts unique_inverse uniq
 kron outer cross diag trace tensordot einsum diff trapezoid interp convolve median percentile quantile cov corrcoef
 histogram bincount isclose count_nonzero isin meshgrid broadcast_arrays nan_to_num nanmean nansum nanmax
 nanmin nanstd nanvar nanmedian vstack hstack dot take_along_axis rot90 flatnonzero argwhere conj real imag angle i0
-sinc matrix_transpose unstack
+sinc matrix_transpose unstack inner append insert delete hsplit vsplit dsplit array_split atleast_1d atleast_2d
+atleast_3d fliplr flipud column_stack dstack ravel logaddexp2 fmod fmax fmin deg2rad rad2deg isposinf isneginf frexp
+ldexp cbrt float_power diagonal nanprod nanquantile nanpercentile repeat
 """
 OTHER = {
     "absolute": "abs", "fabs": "abs", "power": "pow", "amax": "max", "amin": "min", "rint": "round", "arctan": "atan",
@@ -52,12 +58,19 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "transpose":    lambda a, axes=None: stele().permute(a, *(axes or ())),
     "permute_dims": lambda a, axes=None: stele().permute(a, *(axes or ())),
     "ravel":        lambda a: a.flatten(),
+    "unique":       lambda ar: stele().unique_values(ar),
+    "dot":          lambda a, b: a * b if not (np.ndim(a) and np.ndim(b)) else stele().tensordot(
+                        a, b, ((-1,), (-min(np.ndim(b), 2),))),
+    "broadcast_arrays": lambda *args: stele().broadcast_arrays(*map(stele().asarray, args)),
     "copy":         lambda a: a.clone(),
     "split":        lambda ary, indices_or_sections, axis=0: stele().split(
                         ary, sections(ary.shape[axis], indices_or_sections), axis=axis),
     "take":         lambda a, indices, axis=None: stele().take(
                         a.flatten() if axis is None else a, indices, axis=0 if axis is None else axis),
 }
+# What takes lists of numbers as arrays.
+LISTS = frozenset(["where", "isin", "clip", "searchsorted", "interp", "dot", "matmul", "outer", "inner", "kron",
+                   "convolve", "cross", "maximum"])
 LOOKS, SAME = frozenset(LOOKING.split()), frozenset(NAMESAKES.split())
 REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
            "logical_or": "any"}
@@ -73,23 +86,49 @@ def sections(n: int, at: Any) -> list[int]:
     return [max(end - start, 0) for start, end in zip([0, *ends], ends)]
 
 
-def counterpart(f: Any, name: str) -> Callable[..., Any]:
-    """The function here of a function of NumPy; raises ArgumentError where there is none."""
+def counterpart(f: Any, name: str, given: Collection[str]) -> Callable[..., Any] | None:
+    """The function here of a function of NumPy, if there is one that takes the arguments of these names."""
     room: Any = stele()
     where = getattr(f, "__module__", "") or ""
-    if name in ADAPTED:
-        return ADAPTED[name]
     if where in ("numpy.linalg", "numpy.fft"):
-        room = getattr(room, where.rpartition(".")[2], None)
-        own = name if name in getattr(room, "__all__", ()) else ""
+        room = getattr(room, where.rpartition(".")[2])
+        found = getattr(room, name) if name in room.__all__ else None
+    elif name in ADAPTED:
+        found = ADAPTED[name]
     else:
         own = name if name in SAME else OTHER.get(name, "")
-        own = own if own in room.__all__ else ""
-    if not own:
-        called = f"{where or 'numpy'}.{name}".replace("numpy.", "np.", 1)
+        found = getattr(room, own) if own in room.__all__ or own in ALIASES else None
+    known = () if found is None else signature(found).parameters
+    return found if all(key in known or argument(key, known) for key in given) else None
+
+
+def leaving(f: Callable[..., Any], called: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What NumPy itself makes of the numbers: its arrays, outside of the program. Raises ArgumentError where that is
+    one that is being compiled, or gradients would be lost.
+    """
+    tensors = [x for x in walked((args, kwargs)) if isinstance(x, Looking)]
+    carries = any(x.requires_grad for x in tensors)     # type: ignore[attr-defined]
+    if TRACING.get() is not None or carries or f.__name__ == "at":      # which writes to its operand
         raise ArgumentError(f"{called} has no counterpart on tensors",
                             hint=f"Write {called}(x.numpy(), ...) to leave the program.")
-    return getattr(room, own)
+    return f(*map(numbers_of, args), **{key: numbers_of(x) for key, x in kwargs.items()})
+
+
+def walked(x: Any) -> Iterator[Any]:
+    """What arguments hold."""
+    if isinstance(x, dict):
+        x = list(x.values())
+    if not isinstance(x, list | tuple):
+        yield x
+        return
+    for part in x:
+        yield from walked(part)
+
+
+def called(f: Any, more: str = "") -> str:
+    """A function of NumPy as users call it."""
+    where = getattr(f, "__module__", "") or "numpy"
+    return f"{where}.{f.__name__}{more}".replace("numpy.", "np.", 1)
 
 
 def stele() -> ModuleType:
@@ -122,13 +161,17 @@ class Exchange(Looking):
 
     @public
     def __array_function__(self, f: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What a function of NumPy means on tensors: that of Stele, which is part of the program."""
+        """What a function of NumPy means on tensors: that of Stele, which is part of the program. Where there is none
+        of these arguments NumPy computes it of the numbers, but of tensors that carry gradients."""
         name = f.__name__
-        if name not in LOOKS:
-            return counterpart(f, name)(*args, **kwargs)
         if name in ("shape", "ndim", "size") and len(args) == 1:
             return getattr(args[0], name)
-        return f(*map(numbers_of, args), **{key: numbers_of(x) for key, x in kwargs.items()})
+        if name in LOOKS:
+            return f(*map(numbers_of, args), **{key: numbers_of(x) for key, x in kwargs.items()})
+        kwargs = {key: x for key, x in kwargs.items() if x is not None or key not in ("dtype", "out")}
+        own = None if any(map(is_of_objects, args)) else counterpart(f, name, kwargs)
+        args = tuple(map(listed, args)) if name in LISTS else args
+        return leaving(f, called(f), args, kwargs) if own is None else own(*args, **kwargs)
 
     @public
     def __array_ufunc__(self, f: Any, method: str, *args: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -138,21 +181,22 @@ class Exchange(Looking):
             return getattr(f, method)(*map(numbers_of, args), out=out, **kwargs)
         if method == "reduce" and name in REDUCED:
             return getattr(stele(), REDUCED[name])(*args, **{"axis": 0, **kwargs})
-        if method != "__call__":
-            raise ArgumentError(f"np.{name}.{method} has no counterpart on tensors",
-                                hint=f"Write np.{name}.{method}(x.numpy(), ...) to leave the program.")
-        made = counterpart(f, name)(*args, **kwargs)
-        return made if out is None else out[0].rebind(made)
+        own = counterpart(f, name, kwargs) if method == "__call__" else None
+        if own is not None:
+            made = own(*map(listed, args), **kwargs)
+            return made if out is None else out[0].rebind(made)
+        return leaving(getattr(f, method), called(f, f".{method}" * (method != "__call__")), args, kwargs)
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
         """A capsule of the numbers: of version 1 it is the tensor's own memory, which may not be written to; an older
-        one cannot say so, and gets a copy. Raises CopyError where copy=False asks for none."""
-        readable = max_version is not None and max_version[0] >= 1
-        if copy is False and not (readable and self.device == HOME):
-            raise CopyError("DLPack before version 1 cannot say that memory is not to be written to, and memory of "
-                            "another device is copied", hint="Ask for max_version=(1, 0) without copy=False.")
-        array = self.numpy() if readable else self.numpy().copy()
+        one cannot say so, and gets a copy, unless copy=False asks for the memory itself: who writes to it then changes
+        the tensor, and all that share its memory. Raises CopyError where that is another device's."""
+        if copy is False and self.device != HOME:
+            raise CopyError("memory of another device is copied", hint="Leave copy=False out.")
+        array = self.numpy()
+        if max_version is None or max_version[0] < 1:
+            array = self.value.data.writable() if copy is False else array.copy()
         return dlpack.given(array, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -164,6 +208,16 @@ class Exchange(Looking):
             raise DTypeError("a buffer has no format for bfloat16", hint="Hand on x.astype('float32').")
         array: Any = self.numpy()
         return memoryview(array)
+
+
+def is_of_objects(x: Any) -> bool:
+    """Whether an array of NumPy holds no numbers."""
+    return isinstance(x, np.ndarray) and x.dtype.kind in "OUSMm"
+
+
+def listed(x: Any) -> Any:
+    """A list as a tensor."""
+    return stele().asarray(x) if type(x) in (list, tuple) else x
 
 
 def numbers_of(x: Any) -> Any:

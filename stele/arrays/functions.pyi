@@ -681,8 +681,9 @@ def negative(x: TensorLike) -> Tensor:
 def floor_divide(x: TensorLike, z: TensorLike) -> Tensor:
     """The quotient x / z rounded down to a whole number, as Python's //; shapes and dtypes meet as in `add`.
 
-    Integers stay integers, and are 0 where z is 0 (NumPy's rule); an infinity over a number stays one (the array API
-    standard's rule, where NumPy has NaN). The derivative is 0. Raises DTypeError for two bools.
+    Integers stay integers, and are 0 where z is 0 (NumPy's rule); an infinity over a number stays one, and a number
+    over an infinity is a zero (the array API standard's rule, where NumPy has NaN and -1). The derivative is 0. Raises
+    DTypeError for two bools.
 
     >>> st.floor_divide(st.tensor([7, -7, 7]), st.tensor([2, 2, 0])).tolist()
     [3, -4, 0]
@@ -1357,6 +1358,17 @@ def isin(x: TensorLike, z: TensorLike, assume_unique: bool=False, invert: bool=F
     >>> st.isin(st.tensor([[1, 2], [3, 4]]), st.tensor([4, 1])).tolist()
     [[True, False], [False, True]]
     """
+def top_k(x: TensorLike, k: int, axis: int=-1, mode: str='largest') -> TopK:
+    """The `k` elements along an axis that are the "largest", or the "smallest" in another `mode`, and their indices.
+
+    Shapes, dtypes, order and errors are those of `topk`; this is what the array API standard's draft calls it. Raises
+    OptionError for another mode.
+
+    >>> st.top_k(st.tensor([1.0, 9.0, 3.0]), 2).indices.tolist()
+    [1, 2]
+    >>> st.top_k(st.tensor([1.0, 9.0, 3.0]), 2, mode="smallest").values.tolist()
+    [1.0, 3.0]
+    """
 def searchsorted(x: TensorLike, z: TensorLike, side: str='left', sorter: TensorLike | None=None, right: bool=False,
         out_int32: bool=False) -> Tensor:
     """Where the elements of `z` would go into sorted x so that it stays sorted: positions from 0 to n, as int64.
@@ -1409,7 +1421,7 @@ def scatter(x: TensorLike, i: TensorLike, v: TensorLike, axis: int=0, mode: str=
     What `take_along_axis` reads at i: y[a, i[a, k, b], b] becomes v[a, k, b] under `mode` "set", and the sum, product,
     maximum or minimum of x's element and all those of v under "add", "mul", "max" and "min". i has as many axes as x,
     each but `axis` no longer than that of x, v the shape of i at least (PyTorch's rule) or is a number. Where i names
-    an element twice the last one stays, and others combine in order: the result is the same on every number of threads.
+    an element twice the last one stays, and others combine in an order that shapes say, on any number of threads.
     Negative positions count from the end. Raises ShapeError for shapes that do not fit, OptionError for another mode
     and, when run, IndexOutOfRange for a position outside of the axis.
 
@@ -1423,15 +1435,16 @@ def index_add(x: TensorLike, i: TensorLike, v: TensorLike, axis: int=0, alpha: f
     """The array x with the parts of `v` along an axis, `alpha` times, added at the positions `i` of it, integers (k,).
 
     v has the shape of x but for k along the axis. Positions may repeat, and negative ones count from the end; sums are
-    made in order. Raises ShapeError for shapes that do not fit and, when run, IndexOutOfRange.
+    made in an order that the shapes say. Raises ShapeError for shapes that do not fit and, when run, IndexOutOfRange.
 
     >>> st.index_add(st.zeros((2, 2)), st.tensor([1, 1]), st.ones((2, 2))).tolist()
     [[0.0, 0.0], [2.0, 2.0]]
     """
 def segment_sum(x: TensorLike, i: TensorLike, segments: int) -> Tensor:
-    """The sum of those rows of x whose entry of `i` names the same of so many `segments`: (segments, ...), in order.
+    """The sum of those rows of x whose entry of `i` names the same of so many `segments`: (segments, ...).
 
-    i holds integers from 0 to segments - 1, one for each row of x (n, ...), sorted or not. 0 where a segment has none.
+    i holds integers from 0 to segments - 1, one for each row of x (n, ...), sorted or not. 0 where a segment has none;
+    sums are made in an order that the shapes say.
     Raises ShapeError where i does not fit and, when run, IndexOutOfRange for another segment.
 
     >>> st.segment_sum(st.tensor([1.0, 2.0, 3.0]), st.tensor([0, 0, 2]), 3).tolist()
@@ -1552,20 +1565,29 @@ def nanpercentile(x: TensorLike, q: TensorLike, axis: int | Sequence[int] | None
     >>> st.nanpercentile(st.tensor([float("nan"), 4.0]), 25).tolist()
     4.0
     """
-def nansum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+def nansum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike |
+        None=None) -> Tensor:
     """The sum of those elements that are not NaN over one axis, several, or all of them, as of `sum`; 0 of none.
+
+    It is computed in `dtype`, where one is given.
 
     >>> st.nansum(st.tensor([1.0, float("nan"), 3.0])).tolist()
     4.0
     """
-def nanprod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+def nanprod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike |
+        None=None) -> Tensor:
     """The product of those elements that are not NaN over one axis, several, or all of them, as of `prod`; 1 of none.
+
+    It is computed in `dtype`, where one is given.
 
     >>> st.nanprod(st.tensor([2.0, float("nan"), 3.0])).tolist()
     6.0
     """
-def nanmean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+def nanmean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike |
+        None=None) -> Tensor:
     """The mean of those elements that are not NaN over one axis, several, or all of them, as of `mean`; NaN of none.
+
+    It is computed in `dtype`, where one is given.
 
     >>> st.nanmean(st.tensor([1.0, float("nan"), 3.0])).tolist()
     2.0
@@ -2253,7 +2275,7 @@ __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'co
     'angle', 'complex', 'conv1d', 'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d', 'conv_transpose3d',
     'max_pool2d', 'avg_pool2d', 'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax', 'cummin',
     'cumulative_sum', 'cumulative_prod', 'logcumsumexp', 'diff', 'trapezoid', 'sort', 'argsort', 'topk', 'kthvalue',
-    'isin', 'searchsorted', 'bucketize', 'norm', 'take_along_axis', 'scatter', 'index_add', 'segment_sum',
+    'isin', 'top_k', 'searchsorted', 'bucketize', 'norm', 'take_along_axis', 'scatter', 'index_add', 'segment_sum',
     'segment_prod', 'segment_max', 'segment_min', 'count_nonzero', 'histogram', 'median', 'nanmedian', 'quantile',
     'nanquantile', 'percentile', 'nanpercentile', 'nansum', 'nanprod', 'nanmean', 'nanmax', 'nanmin', 'nanvar',
     'nanstd', 'cov', 'corrcoef', 'interp', 'convolve', 'normalize', 'layer_norm', 'pick', 'one_hot', 'cross_entropy',

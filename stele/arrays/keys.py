@@ -33,7 +33,7 @@ def resolved(x: Any, key: Any, constant: Callable[[Any], Any], axes: int | None 
     masks = [k for k, e in enumerate(entries) if is_mask(e)]
     if not masks:
         return x, tuple(entries)
-    arrays = sum(getattr(e, "ndim", 0) > 0 for e in entries)
+    arrays = sum(hasattr(e, "ndim") for e in entries)
     behind = x.ndim - sum(map(taken, entries)) if masks[-1] == len(entries) - 1 else 0
     is_kept = axes is not None and arrays <= len(masks) == 1 and axes <= behind
     used, axis = sum(map(taken, entries)), 0

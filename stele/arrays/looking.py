@@ -12,7 +12,7 @@ from stele.backend.locks import HOST, RUNNING, held
 from stele.eager.evaluate import devices, numbers
 from stele.eager.follow import FOLLOWER
 from stele.eager.handle import TRACING, Handle, refuse_symbolic
-from stele.eager.live import is_symbolic, is_there
+from stele.eager.live import Live, is_symbolic, is_there
 from stele.errors import ArgumentError, DTypeError, ShapeError
 from stele.ir.door import public
 from stele.ir.graph import Array, Value, walk
@@ -77,8 +77,12 @@ class Looking(Handle):
             if (follower := FOLLOWER.get()) is not None:
                 follower.looked(v)
             raise refuse_symbolic(v, f"{asked} asks for its numbers", hint)
-        with HOST if len(RUNNING) == 1 else held(devices([v])):
+        with self.at_rest(v):
             return numbers(v).array
+
+    def at_rest(self, v: Live | None = None) -> Any:
+        """A context in which no program runs on the device of this tensor, or of a value."""
+        return HOST if len(RUNNING) == 1 else held(devices([self._value if v is None else v]))
 
     @public
     def numpy(self) -> Array:

@@ -160,9 +160,9 @@ class Info:
         """Where arrays are made where no device is named."""
         return find(current() or HOME)
 
-    def devices(self) -> tuple[Device, ...]:
+    def devices(self) -> list[Device]:
         """All devices."""
-        return tuple(map(find, (HOME, *OTHERS)))
+        return [*map(find, (HOME, *OTHERS))]
 
     def default_dtypes(self, *, device: DeviceLike = None) -> dict[str, DType]:
         """The dtypes of numbers that say none, on every device."""

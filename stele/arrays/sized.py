@@ -10,6 +10,8 @@ from stele.arrays import shapes
 from stele.arrays.functions import broadcast_arrays, stack, take
 from stele.arrays.opensize import opened, plain
 from stele.arrays.tensor import Tensor, TensorLike, constant, lift, respelling, tensor
+from stele.eager.evaluate import evaluate
+from stele.eager.handle import TRACING
 from stele.errors import DTypeError, ShapeError
 from stele.ir import types
 from stele.ir.door import public
@@ -57,6 +59,12 @@ def counted(count: Tensor, what: str) -> int:
     return int(count.one(f"the size of what {what} finds", "", SAID.format(f"st.{what}(x, size=n)")))
 
 
+def at_once(*found: Tensor) -> None:
+    """Numbers for all that was found, which shares most of its work, outside of compiled functions."""
+    if TRACING.get() is None:
+        evaluate([t.value for t in found])
+
+
 def first(x: Tensor, n: int) -> Tensor:
     """The first elements of a row whose numbers are there, as a tensor of its own: its length makes no program."""
     return tensor(x.numpy()[:n].copy(), device=x.device)
@@ -79,8 +87,10 @@ def nonzero(x: TensorLike, size: int | None = None, fill: int = 0) -> tuple[Tens
     x, fill = constant(x), arguments.whole(fill, "fill of nonzero")
     if size is not None or not x.ndim:
         return places(x, room(size or 0, "nonzero"), fill)
-    n = counted(counting_of(x), "nonzero")
-    return tuple(first(row, n) for row in places(x, x.size, fill))
+    rows, count = places(x, x.size, fill), counting_of(x)
+    at_once(*rows, count)
+    n = counted(count, "nonzero")
+    return tuple(first(row, n) for row in rows)
 
 
 counting_of = lift(counting.count_nonzero)
@@ -106,6 +116,7 @@ def known(x: TensorLike, size: int | None, what: str, axis: int | None = None) -
     if size is not None:
         return distinct(x, room(size, what), axis)[:4]
     values, indices, inverse, counts, count = distinct(x, x.size if axis is None else x.shape[axis], axis)
+    at_once(values, indices, inverse, counts, count)
     n = counted(count, what)
     indices = first(indices, n)
     values = take(x, indices, axis) if axis is not None or x.requires_grad else first(values, n)
@@ -190,6 +201,7 @@ def unique_values(x: TensorLike, size: int | None = None) -> Tensor:
     if x.requires_grad:
         return known(x, None, "unique_values")[0]
     values, count = distinct_values(x, x.size)
+    at_once(values, count)
     return first(values, counted(count, "unique_values"))
 
 

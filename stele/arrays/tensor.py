@@ -19,19 +19,21 @@ from stele.arrays.keys import is_simple, resolved
 from stele.arrays.looking import is_traced
 from stele.arrays.opensize import plain
 from stele.arrays.spellings import METHODS, absent, argument
+from stele.backend.buffers import Buffer
 from stele.backend.devices import Device, Stream, current, find, is_device
 from stele.backend.newest import Newest
 from stele.eager.backward import backward, settle
 from stele.eager.evaluate import EVALUATOR, evaluate, known
+from stele.eager.follow import FOLLOWER
 from stele.eager.handle import GRAD, STEPPING, STEPS, TRACING, owner
-from stele.eager.live import Live
+from stele.eager.live import Live, leaf
 from stele.eager.template import MOST, Recorded, Template, alike, template, token_of
 from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
 from stele.ir.door import P, R, leaving, public
 from stele.ir.graph import Array, Constant, Value, literal
 from stele.ir.origin import Where, here, inherit, lines
 from stele.ir.sizes import Size
-from stele.ir.types import HOME, DType, complex64, float32, holds, int64, uint64, unfit
+from stele.ir.types import HOME, DType, Type, complex64, float32, holds, int64, uint64, unfit
 from stele.ir.types import dtype as type_named
 from stele.ops import contraction, diagonals, indexing, joining, linear, parts, selecting, shaping, statistics
 from stele.ops.arguments import FORMS, choice, flag
@@ -44,6 +46,7 @@ PENDING_LIMIT = 1000
 KINDS = "buifc"  # of dtypes; an in-place result is not of a later one (NumPy's casting "same_kind")
 CUT = StopGradient()
 new = object.__new__
+COPIED = 1 << 12    # elements of a part of an array, up to which it is copied when it is asked for
 SMALL = 64      # elements of an array made while tracing, up to which it is written into the graph
 
 
@@ -393,7 +396,9 @@ class Tensor(Exchange):
         self.rebind(made if x is self else made.reshape(self.shape))
 
     def __getitem__(self, key: Index) -> Tensor:
-        return part(self, key) if is_simple(key) else part(*resolved(self, key, constant))
+        if not is_simple(key):
+            return part(*resolved(self, key, constant))
+        return part(self, key) if (there := copied(self, key)) is None else there
 
     # Gradients
 
@@ -468,6 +473,8 @@ class Tensor(Exchange):
     __truediv__, __rtruediv__   = arithmetic(binary.quotient), reflected(binary.quotient)
     __floordiv__, __rfloordiv__ = arithmetic(binary.floor_divide), reflected(binary.floor_divide)
     __mod__, __rmod__           = arithmetic(binary.remainder), reflected(binary.remainder)
+    __divmod__                  = lambda self, z: (self // z, self % z)
+    __rdivmod__                 = lambda self, z: (z // self, z % self)
     __pow__, __rpow__           = arithmetic(binary.pow), reflected(binary.pow)
     __matmul__, __rmatmul__     = lift(contraction.matmul), reflected(contraction.matmul)
     __and__, __rand__           = arithmetic(binary.bitwise_and), reflected(binary.bitwise_and)
@@ -580,6 +587,26 @@ spoken.publish(list(vars(Tensor).items()), __name__, "Tensor")
 for name in METHODS.keys() - vars(Tensor).keys():
     setattr(Tensor, name, absent("a tensor", name, METHODS))
 converted, moved = lift(astype), lift(linear.transfer)
+def copied(x: Tensor, key: Any) -> Tensor | None:
+    """x[key] copied at once, where x has its numbers and the part is small; None elsewhere. What is then made of parts
+    is one expression wherever they lie, where a program that reads them from x itself would be one for each place.
+    """
+    v = x._value
+    if v.data is None or x._requires_grad or TRACING.get() is not None or FOLLOWER.get() is not None \
+            or v.type.device != HOME:
+        return None
+    with x.at_rest():
+        try:
+            found = v.data.array[key]
+        except (IndexError, ValueError):    # which the op explains
+            return None
+        if found.size > COPIED:
+            return None
+        buffer = Buffer.empty(v.type.dtype, found.shape)
+        buffer.writable()[...] = found
+    return Tensor(leaf(Type(v.type.dtype, found.shape), buffer))
+
+
 part, replaced = lift(indexing.index), lift(indexing.set_index)
 
 

@@ -21,6 +21,7 @@ PENDING_LIMIT: int
 KINDS: str
 CUT = StopGradient()
 new = object.__new__
+COPIED: int
 SMALL: int
 def lift(f: Callable[..., Any], numbers: bool=False) -> Callable[..., Any]:
     """A function of values as a function of tensors; keyword-only parameters may also be given by position.
@@ -177,6 +178,8 @@ class Tensor(Exchange):
         """The remainder x - z * floor(x / z), as Python's %: it has the sign of z. Shapes and dtypes meet as in `add`."""
     def __rmod__(self, z: TensorLike) -> Tensor:
         """The remainder x - z * floor(x / z), as Python's %: it has the sign of z. Shapes and dtypes meet as in `add`."""
+    __divmod__ = lambda self, z: (self // z, self % z)
+    __rdivmod__ = lambda self, z: (z // self, z % self)
     def __pow__(self, z: TensorLike) -> Tensor:
         """The power x ** z, elementwise; shapes and dtypes meet as in `add`."""
     def __rpow__(self, z: TensorLike) -> Tensor:
@@ -892,6 +895,10 @@ def converted(x: TensorLike, dtype: DTypeLike, copy: bool=True) -> Tensor:
     """
 def moved(x: TensorLike, device: str) -> Tensor:
     """x on a device; x itself where it is there."""
+def copied(x: Tensor, key: Any) -> Tensor | None:
+    """x[key] copied at once, where x has its numbers and the part is small; None elsewhere. What is then made of parts
+    is one expression wherever they lie, where a program that reads them from x itself would be one for each place.
+    """
 def part(x: TensorLike, key: Index) -> Tensor:
     """The part x[key], for ints, slices, None, Ellipsis and integer arrays; negative positions count from the end.
 

@@ -1,8 +1,9 @@
 """Numbers for pending values: one program for all that is wanted, kept by the structure of the expression."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from stele.backend.base import Program
 from stele.backend.buffers import Buffer
 from stele.backend.locks import HOST, RUNNING, held
 from stele.backend.newest import Newest
+from stele.eager.flat import flattened
 from stele.eager.follow import FOLLOWER
 from stele.eager.handle import TRACING, owner, refuse_symbolic
 from stele.eager.live import Live, cut_at, forget, is_pending, is_symbolic, is_there, leaf
@@ -25,14 +27,19 @@ from stele.ops.elementwise.arithmetic import Add, Div, Maximum, Minimum, Mul, Ne
 from stele.ops.elementwise.base import Compare
 from stele.ops.elementwise.binary import Bits, Shift
 from stele.ops.elementwise.unary import Abs, Not, StopGradient
+from stele.ops.gather import Gather
 from stele.ops.linear import Broadcast, Cast, Transfer
+from stele.ops.sorting import Sort
 from stele.pipeline import PASSES, Options, build
 from stele.transform.autodiff import gradients
 
-# An expression of so few values and elements, of exact ops only, is interpreted when new, compiled when seen again.
-FEW_VALUES, FEW_ELEMENTS = 64, 1 << 14
-EXACT = (Add, Sub, Mul, Div, Neg, Maximum, Minimum, Compare, Select, Bits, Shift, Abs, Cast, Not, StopGradient)
+# So few elements need no program of their own the first few times that an expression is seen: one of so few values, of
+# exact ops only, is interpreted then, and one of elementwise ops computed in one axis.
+FEW_VALUES, FEW_ELEMENTS, TRIALS = 64, 1 << 14, 4
+EXACT = (Add, Sub, Mul, Div, Neg, Maximum, Minimum, Compare, Select, Bits, Shift, Abs, Cast, Not, StopGradient,
+         Gather, Sort)
 MOST_FAMILIES = 1 << 12
+WHOLE = ("elementwise", "reduction", "ordered", "indexing", "generate", "contraction", "composite")
 AS_IS = Options("reference", frozenset(PASSES))
 
 Numbers = tuple[float | int | bool | str, ...]
@@ -40,9 +47,11 @@ Numbers = tuple[float | int | bool | str, ...]
 
 @dataclass
 class Family:
-    """Programs of one structure: for its first literal numbers, and one that takes such numbers as inputs."""
+    """Programs of one structure: for its first literal numbers, and one that takes such numbers as inputs; and how
+    often it was interpreted."""
 
     first: Numbers
+    trials: int = 0
     exact: Program | None = None
     general: Program | None = None
 
@@ -57,8 +66,10 @@ class Evaluator:
     last: Program | None = None
     built: float = 0.0      # seconds
 
-    def program(self, order: Sequence[Value], kept: Sequence[Live]) -> Work:
-        """What computes `kept`. Numbers in the text are inputs from their second value on."""
+    def program(self, order: Sequence[Value], kept: Sequence[Live], most: int = TRIALS) -> Work:
+        """What computes `kept`: a program of its own where there were as many trials as may be. Numbers in the text are
+        inputs from their second value on.
+        """
         leaves = [v for v in order if is_there(v)]
         literals = [v for v in order if isinstance(v.op, Literal) and not is_there(v)]
         numbers: Numbers = tuple(v.op.token for v in literals if isinstance(v.op, Literal))
@@ -67,13 +78,22 @@ class Evaluator:
         family = self.families.get(key)
         if family is None:
             family = self.families[key] = Family(numbers)
-            if is_small(order):
-                return Work(build(cut_at(leaves, kept), options=AS_IS), leaves, [], kept, is_trial=True)
+        if family.trials < most and (trial := self.trial(order, leaves, kept)) is not None:
+            family.trials += 1
+            return trial
         if family.first == numbers:
             family.exact = family.exact or self.build(leaves, kept, options)
             return Work(family.exact, leaves, [], kept)
         family.general = family.general or self.build([*leaves, *literals], kept, options)
         return Work(family.general, leaves, literals, kept)
+
+    def trial(self, order: Sequence[Value], leaves: Sequence[Live], kept: Sequence[Live]) -> Work | None:
+        """How an expression is computed that is new, if that needs no program of its own."""
+        if is_small(order):
+            return Work(build(cut_at(leaves, kept), options=AS_IS), leaves, [], kept, {})
+        if (flat := flattened(order, kept, FEW_ELEMENTS)) is None:
+            return None
+        return self.program(flat.order, flat.kept, 0)._replace(kept=kept, trial=flat.sizes)
 
     def build(self, inputs: Sequence[Value], kept: Sequence[Value], options: Options) -> Program:
         self.compiles += 1
@@ -82,12 +102,13 @@ class Evaluator:
         self.built = perf_counter() - start
         return program
 
-    def run(self, program: Program, buffers: Sequence[Buffer], values: Iterable[Value]) -> Sequence[Buffer]:
+    def run(self, program: Program, buffers: Sequence[Buffer], values: Iterable[Value],
+            sizes: Mapping[str, int] = {}) -> Sequence[Buffer]:
         """One run of a program for these values."""
         self.last, self.recorded = program, 0
         calls, start = program.calls, perf_counter() if config.SHOW.text() else 0.0
         try:
-            made = program.run(buffers, {})
+            made = program.run(buffers, sizes)
             if start:
                 self.show(program, calls, perf_counter() - start)
             return made
@@ -106,19 +127,22 @@ class Evaluator:
 
 
 class Work(NamedTuple):
-    """A program with the values it takes, literal numbers apart, and those it gives. A trial is run once only."""
+    """A program with the values it takes, literal numbers apart, and those it gives. A `trial` is run once only, at
+    these sizes.
+    """
 
     program: Program
     leaves: Sequence[Live]
     literals: Sequence[Value]
     kept: Sequence[Live]
-    is_trial: bool = False
+    trial: dict[str, int] | None = None
 
     def run(self) -> list[Live]:
         """Gives the kept values their numbers; returns those whose history goes, as nobody needs it."""
         buffers = [*(v.data for v in self.leaves), *map(number_of, self.literals)]
-        for v, buffer in zip(self.kept, EVALUATOR.run(self.program, buffers, self.kept)):
-            v.data = buffer
+        for v, buffer in zip(self.kept, EVALUATOR.run(self.program, buffers, self.kept, self.trial or {})):
+            shape: Any = v.type.shape
+            v.data = buffer if buffer.shape == shape else buffer.seen(v.type.dtype, shape)
         done = [v for v in self.kept if (h := owner(v)) is not None and (h.leaf or not h.requires_grad)]
         for v in done:
             forget(v, Parameter("value", v.type))
@@ -194,7 +218,7 @@ def run(wanted: Sequence[Live]) -> None:
         follower.evaluated(order, wanted)
     work = worked(wanted, order)
     forgotten = work.run()
-    if seen is not None and not work.is_trial:
+    if seen is not None and work.trial is None:
         remember(seen, work, forgotten)
 
 
@@ -261,14 +285,22 @@ def is_small(order: Sequence[Value]) -> bool:
         return True     # zeros and ones, such as what an optimizer starts from
     if len(order) > FEW_VALUES or not all(map(is_exact, order)):
         return False
-    return sum(at(v.type.size, {}) for v in order) <= FEW_ELEMENTS
+    parts = chain.from_iterable(v.type.items if isinstance(v.type, TupleType) else (v.type,) for v in order)
+    return sum(at(t.size, {}) for t in parts) <= FEW_ELEMENTS
 
 
 def is_exact(v: Value) -> bool:
-    """Whether an op has one right result, so that every backend gives the same bits."""
-    wide = not isinstance(v.type, TupleType) and v.dtype not in (float16, bfloat16)
-    wide = wide and not any(not isinstance(a.type, TupleType) and a.dtype.is_complex for a in (v, *v.args))
-    return wide and (is_there(v) or v.op.family in ("leaf", "movement") or isinstance(v.op, EXACT))
+    """Whether an op has one right result, so that every backend gives the same bits: it moves numbers, its result is
+    whole, or it is one of these. What the host computes has one because it does so for every backend.
+    """
+    if is_there(v) or v.op.family in ("leaf", "movement", "host"):
+        return True
+    if any(isinstance(a.type, TupleType) for a in (v, *v.args)):
+        return False
+    dtypes = {a.dtype for a in (v, *v.args)}
+    if any(d.is_complex or d in (float16, bfloat16) for d in dtypes):
+        return False
+    return isinstance(v.op, EXACT) or (v.op.family in WHOLE and v.dtype.kind in "biu")
 
 
 def is_cheap(v: Value) -> bool:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -115,6 +116,7 @@ REAL = tuple(d for d in DTYPES.values() if not d.is_complex)
 HOME = "cpu"             # the device where Python runs, and where arrays are unless something else is said
 MOST_BYTES = (1 << 62) - 1      # of any array, so that no index or count of bytes leaves an int64
 NUMPY = {name: np.dtype(name) for name in DTYPES if name != "bfloat16"}
+CODE = re.compile(r"[<=]?[iufc]\d+")      # what NumPy calls dtypes in short
 PYTHON: dict[type, DType] = {float: float32, int: int64, bool: bool_, complex: complex64}
 RANK = {name: rank for rank, name in enumerate(DTYPES)}
 
@@ -127,10 +129,10 @@ def brain_float() -> np.dtype[Any]:
 
 
 def dtype(of: object) -> DType:
-    """The DType meant by a name, a NumPy dtype or scalar type, a Python type or a DType.
+    """The DType meant by a name, a NumPy dtype, scalar type or code, a Python type or a DType.
 
-    >>> dtype("float32"), dtype(np.int64), dtype(float)
-    (float32, int64, float32)
+    >>> dtype("float32"), dtype(np.int64), dtype("i2"), dtype(float)
+    (float32, int64, int16, float32)
     """
     if isinstance(of, DType):
         return of
@@ -139,7 +141,8 @@ def dtype(of: object) -> DType:
     if isinstance(of, type) and of in PYTHON:
         return PYTHON[of]
     try:
-        name = of if isinstance(of, str) else np.dtype(of).name  # type: ignore[call-overload]
+        is_name = isinstance(of, str) and not CODE.fullmatch(of)
+        name = str(of) if is_name else np.dtype(of).name  # type: ignore[call-overload]
     except (TypeError, ValueError):
         name = f"{of!r:.40}"
     if name not in DTYPES:

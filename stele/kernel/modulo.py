@@ -19,14 +19,17 @@ def remainder(s: Any, x: Any, y: Any) -> Any:
 
 
 def quotient(s: Any, x: Any, y: Any) -> Any:
-    """floor(x / y) of floats without the rounding of x / y, which may reach the next whole number."""
+    """floor(x / y) of floats without the rounding of x / y, which may reach the next whole number; of infinities it is
+    that of the quotient, 0 of either sign where only y is one.
+    """
     part, ratio = truncated(s, x, y), x / y
     whole = (x - part) / y
     whole = s.select(s.ne(part, 0) & ((y < 0) ^ (part < 0)), whole - 1, whole)
     down = s.floor(whole)
     down = s.select(whole - down > 0.5, down + 1, down)
     zero = s.with_sign(abs(whole - whole), ratio)
-    return s.select(s.eq(y, 0) | s.eq(abs(x), math.inf), ratio, s.select(s.eq(whole, 0), zero, down))
+    plain = s.eq(y, 0) | s.eq(abs(x), math.inf) | s.eq(abs(y), math.inf)
+    return s.select(plain, ratio, s.select(s.eq(whole, 0), zero, down))
 
 
 def truncated(s: Any, x: Any, y: Any) -> Any:

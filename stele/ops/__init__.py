@@ -6,6 +6,7 @@ from stele.ops import (
     composite,
     contraction,
     control,
+    counting,
     cumulative,
     factors,
     fourier,
@@ -26,7 +27,7 @@ from stele.ops.elementwise import arithmetic, binary, elementary, signs, special
 __all__ = ["ALL", "operators"]
 
 FAMILIES = (linear, parts, windows, generate, arithmetic, unary, binary, elementary, signs, special, gather, reduction,
-            contraction, random, control, composite, pooling, lapack, factors, fourier, cumulative, sorting)
+            contraction, random, control, composite, pooling, lapack, factors, fourier, cumulative, sorting, counting)
 LEAVES: tuple[type[Op], ...] = Parameter, Literal, Constant, Item
 
 ALL: dict[str, type[Op]] = {op.__name__: op for op in (*LEAVES, *(op for family in FAMILIES for op in family.ALL))}

@@ -4,10 +4,9 @@ from __future__ import annotations
 from functools import reduce
 
 from stele.ir.graph import Value
-from stele.ir.sizes import Dim
 from stele.ir.types import Shape, int64, product
 from stele.ops.gather import Gather, ScatterAdd
-from stele.ops.generate import iota_like, quantity
+from stele.ops.generate import factor, iota_like
 from stele.ops.linear import cast, reshape
 
 
@@ -16,12 +15,7 @@ def positions(i: Value, axis: int, shape: Shape) -> Value:
     own = cast(i, int64)
     places = [own if k == axis else iota_like(own, k) for k in range(i.ndim) if k == axis or shape[k] != 1]
     strides = [product(shape[k + 1:]) for k in range(i.ndim) if k == axis or shape[k] != 1]
-    return reduce(lambda a, b: a + b, (v if n == 1 else v * times(n) for v, n in zip(places, strides)))
-
-
-def times(n: Dim) -> int | Value:
-    """A size as a factor."""
-    return n if isinstance(n, int) else quantity(n)
+    return reduce(lambda a, b: a + b, (v if n == 1 else v * factor(n) for v, n in zip(places, strides)))
 
 
 def take_along(x: Value, i: Value, axis: int) -> Value:

@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from stele.errors import ShapeError
-from stele.ir.graph import Value, literal
+import numpy as np
+
+from stele.errors import DTypeError, ShapeError
+from stele.ir.graph import Array, Op, Placed, Value, literal
 from stele.ir.sizes import Dim
-from stele.ir.types import bool_, float32, int64, product, promote, show
+from stele.ir.types import Type, bool_, float32, int64, product, promote, show
 from stele.ops.along import put_along
 from stele.ops.arguments import number, positive, refuse, sequence
 from stele.ops.control import scan
@@ -38,6 +40,34 @@ def truth(x: Value) -> Value:
     return x if x.dtype == bool_ else NotEqual()(x, 0)
 
 
+class Places(Op):
+    """Where rows of bools (..., n) hold, as int64 (..., size): the first of them, and n where there are no more."""
+
+    size: Dim
+    family: ClassVar[str] = "ordered"
+
+    def type(self, *x: Type) -> Type:
+        if x[0].dtype != bool_ or not x[0].ndim:
+            raise DTypeError(f"{self.name} needs rows of bools, got {x[0]}")
+        return Type(int64, (*x[0].shape[:-1], self.size), x[0].device)
+
+    def reference(self, *x: Array) -> Array:
+        n = x[0].shape[-1]
+        y = np.full((*x[0].shape[:-1], self.size), n)   # type: ignore[arg-type]
+        for k in np.ndindex(x[0].shape[:-1]):
+            first = np.flatnonzero(x[0][k])[:y.shape[-1]]
+            y[k][:first.size] = first
+        return y
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return self(x[0][0])
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        rows = np.arange(90).reshape(2, 45) % 7 < 3
+        return (cls(3), (rows,)), (cls(50), (rows[1],)), (cls(2), (np.array([False, True, False]),))
+
+
 class Found(NamedTuple):
     """The places where a row of bools holds: as many as asked for, n where there are no more; which of them there are,
     and how many hold in all."""
@@ -45,16 +75,13 @@ class Found(NamedTuple):
     at: Value
     is_one: Value
     count: Value
-    running: Value
 
 
 def found(mask: Value, size: Dim) -> Found:
     """The first `size` places of a mask (n,); more are an error when the program runs."""
     count = Sum((0,))(cast(mask, int64))
     count = count if size == mask.shape[0] else CheckCount(size + 1)(count)
-    running = CumSum(0)(cast(mask, int64))
-    order = iota(size)
-    return Found(Search(False)(running, order + 1), order < count, count, running)
+    return Found(Places(size)(mask), iota(size) < count, count)
 
 
 def nonzero(x: Value, *, size: Dim, fill: int = 0) -> tuple[Value, ...]:
@@ -94,10 +121,11 @@ def numbered(row: Value, order: Value, size: Dim) -> tuple[Value, ...]:
     """What `distinct` says of elements, or of rows of a table, whose order is known."""
     n = row.shape[0]
     inside = Gather(0)(row, order)
-    places = found(is_first(inside), size)
-    after = Search(False)(places.running, iota(size) + 2)
+    starts = is_first(inside)
+    places = found(starts, size)
+    after = slice_axis(Places(size + 1)(starts), 0, 1, size)
     at = Select()(places.is_one, places.at, 0)
-    inverse = put_along(places.running - 1, order, 0, (n,))
+    inverse = put_along(CumSum(0)(cast(starts, int64)) - 1, order, 0, (n,))
     return Gather(0)(inside, at), Gather(0)(order, at), inverse, after - places.at, places.count
 
 
@@ -184,3 +212,5 @@ def even_edges(row: Value, bins: int, ends: Operand | None) -> Value:
     line = low + (high - low) * (cast(place, row.dtype) / bins)
     return Select()(Equal()(place, bins), high, line)
 
+
+ALL = (Places,)

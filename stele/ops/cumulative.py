@@ -224,6 +224,11 @@ def the_axis(x: Value, axis: int | None, name: str) -> int:
     return axis_of(0 if axis is None else axis, max(x.ndim, 1))
 
 
+def of_the_type(op: type[Cumulative], x: Value, axis: int | None, name: str) -> Value:
+    """A running total in the type of x."""
+    return reshape(op(the_axis(x, axis, name))(rowed(x)), x.shape)
+
+
 def accumulated(op: type[Cumulative], x: Value, axis: int | None, dtype: DType | None, include_initial: bool,
                 name: str) -> Value:
     """A running sum or product as the standard has it."""
@@ -234,7 +239,7 @@ def accumulated(op: type[Cumulative], x: Value, axis: int | None, dtype: DType |
     if include_initial:
         start = full(kept_shape(line.shape, (axis,)), op(axis).identity(line.type), line.dtype)
         return concatenate([start, y], axis=axis)
-    return y if x.ndim else reshape(y, ())
+    return reshape(y, x.shape)
 
 
 def cumulative_sum(x: Value, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
@@ -313,8 +318,7 @@ def logcumsumexp(x: Value, *, axis: int | None = None) -> Value:
     >>> st.logcumsumexp(st.tensor([1000.0, 1000.0]))
     tensor([1000.    , 1000.6932])
     """
-    axis = the_axis(x, axis, "logcumsumexp")
-    return reshape(LogCumSumExp(axis)(rowed(x)), x.shape)
+    return of_the_type(LogCumSumExp, x, axis, "logcumsumexp")
 
 
 def diff(x: Value, *, n: int = 1, axis: int = -1, prepend: Value | None = None, append: Value | None = None) -> Value:

@@ -13,7 +13,7 @@ from stele.ir.sizes import Dim
 from stele.ir.types import Type, axis_of, dtype, float32, highest, int64, lowest, same, show
 from stele.ops.elementwise.arithmetic import Add, Div, Equal, Mul, Select
 from stele.ops.elementwise.base import Unary, needs_integer, needs_real
-from stele.ops.generate import iota_like, quantity
+from stele.ops.generate import factor, iota_like, quantity
 from stele.ops.linear import Linear, along, cast, fold, transpose, unfold
 
 
@@ -56,13 +56,15 @@ class Gather(Linear):
 
 
 class Scatter(Op):
-    """`combine` of the parts of g at the elements `index` of an axis of `size`, in order; `identity` where none is.
+    """`combine` of the parts of g at the elements `index` of an axis of `size`; `identity` where none is. Negative ones
+    count from the end if the index `wraps`.
 
     The transpose of a Gather's movement: g has the shape of what that gives.
     """
 
     axis: int
     size: Dim
+    wraps: bool = False
     family: ClassVar[str] = "indexing"
     samples: ClassVar[tuple[float, float]] = (-3, 3)
     ufunc: ClassVar[np.ufunc]
@@ -85,15 +87,26 @@ class Scatter(Op):
         raise NotImplementedError(self.name)
 
     def reference(self, g: Array, index: Array) -> Array:
+        if self.wraps:
+            index = index.astype(np.int64)
+            index = np.where(index < 0, index + self.size, index)  # type: ignore[operator]
         check_index(index, self.size)
         shape = (*g.shape[:self.axis], self.size, *g.shape[self.axis + index.ndim:])
         y = np.full(shape, self.identity(Type(dtype(g.dtype))), g.dtype)  # type: ignore[arg-type]
         self.ufunc.at(y, (slice(None),) * self.axis + (index,), g)  # type: ignore[arg-type]
         return y
 
+    def places(self, index: Value) -> Value:
+        """The elements of the axis, from its beginning."""
+        return from_beginning(index, self.size) if self.wraps else index
+
     def found(self, y: Value, index: Value) -> Value:
         """Each element of the result where it came from."""
-        return Gather(self.axis)(y, index)
+        return Gather(self.axis)(y, self.places(index))
+
+    def sums(self, g: Value, index: Value) -> Value:
+        """The sums of parts at the same elements."""
+        return ScatterAdd(self.axis, self.size, self.wraps)(g, index)
 
     def partial(self, y: Value, g: Value, index: Value) -> Value:
         """The derivative of the element of y that a part of g goes to by that part, in the shape of g."""
@@ -103,26 +116,27 @@ class Scatter(Op):
         return Mul()(self.found(g, x[1]), self.partial(y, *x)), None
 
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
-        return None if dx[0] is None else ScatterAdd(self.axis, self.size)(Mul()(dx[0], self.partial(y, *x)), x[1])
+        return None if dx[0] is None else self.sums(Mul()(dx[0], self.partial(y, *x)), x[1])
 
     def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
         (g, is_placed), (index, has_own) = x
         op = type(self)
         if not has_own:
-            return op(self.axis + 1, self.size)(g, index)
+            return op(self.axis + 1, self.size, self.wraps)(g, index)
         g, k, many = along((g, is_placed), n), self.axis + 1, index.ndim - 1
         first = transpose(g, (0, *range(k, k + many), *range(1, k), *range(k + many, g.ndim)))
-        added = unfold(op(0, n * self.size)(first, apart(index, n, self.size)), n)
+        added = unfold(op(0, n * self.size)(first, apart(self.places(index), n, self.size)), n)
         return transpose(added, (0, *range(2, k + 1), 1, *range(k + 1, added.ndim)))
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         return (cls(1, 4), (Type(float32, (2, 2, 2, 3)), np.array([[3, 0], [3, 1]]))), \
-               (cls(0, 4), (Type(float32, (3,)), np.array([1, 1, 2])))
+               (cls(0, 4), (Type(float32, (3,)), np.array([1, 1, 2]))), \
+               (cls(0, 4, True), (Type(float32, (3,)), np.array([1, -3, 2])))
 
 
 class ScatterAdd(Scatter):
-    """The transpose of Gather: adds the parts of g to the elements `index` of an axis of `size` zeros, in order."""
+    """The transpose of Gather: adds the parts of g to the elements `index` of an axis of `size` zeros."""
 
     ufunc = np.add
 
@@ -145,7 +159,7 @@ class ScatterExtreme(Scatter):
 
     def partial(self, y: Value, g: Value, index: Value) -> Value:
         best = cast(Equal()(g, self.found(y, index)), g.dtype)
-        return Div()(best, self.found(ScatterAdd(self.axis, self.size)(best, index), index))
+        return Div()(best, self.found(self.sums(best, index), index))
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
@@ -184,7 +198,7 @@ class ScatterMul(Scatter):
         is_zero = Equal()(g, 0)
         filled, zeros = Select()(is_zero, 1, g), cast(is_zero, g.dtype)
         others = Div()(self.found(self(filled, index), index), filled)
-        among = self.found(ScatterAdd(self.axis, self.size)(zeros, index), index)
+        among = self.found(self.sums(zeros, index), index)
         return Select()(Equal()(among, zeros), others, 0)
 
 
@@ -192,6 +206,12 @@ def apart(index: Value, n: Dim, size: Dim) -> Value:
     """Indices (n, ...) of n axes of `size` as those of the axes one behind the other."""
     own = cast(CheckIndex(size)(index), int64)
     return Add()(own, Mul()(iota_like(own, 0), quantity(size)))
+
+
+def from_beginning(index: Value, n: Dim) -> Value:
+    """Indices of an axis of n, of which negative ones count from the end, from its beginning."""
+    index = index if index.dtype.bits >= 32 else cast(index, int64)
+    return Select()(index < 0, index + factor(n), index)
 
 
 def needs_index(op: Op, index: Type) -> None:

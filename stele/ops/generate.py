@@ -77,6 +77,11 @@ def quantity(n: Dim, dtype: DType = int64) -> Value:
     return reduce(lambda a, b: a + b, parts)
 
 
+def factor(n: Dim) -> int | Value:
+    """A size as an operand."""
+    return n if isinstance(n, int) else extent(n)
+
+
 def are_whole(*numbers: Any) -> bool:
     """Whether all are ints or sizes."""
     return all(isinstance(n, int | Size) for n in numbers)

@@ -12,8 +12,8 @@ from stele.ir.sizes import Dim, Size
 from stele.ir.types import SIZES, Shape, below, bool_, int64, number_of, product, same, show
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Select
 from stele.ops.elementwise.base import meet
-from stele.ops.gather import CheckIndex, Gather, ScatterAdd, ScatterMax
-from stele.ops.generate import extent, iota
+from stele.ops.gather import CheckIndex, Gather, ScatterAdd, ScatterMax, from_beginning
+from stele.ops.generate import factor, iota
 from stele.ops.linear import Slice, broadcast, cast, full, reshape, transpose
 
 Key = int | slice | None | EllipsisType | Value | tuple[Any, ...]
@@ -188,13 +188,13 @@ def position(e: Any, axis: int, shape: Shape) -> Dim:
 def flattened(selection: Selection) -> tuple[Value, Shape]:
     """Positions on the axes of arrays taken as one, from arrays broadcast against each other, and their shape."""
     sizes = [selection.shape[a] for a in selection.arrays]
-    parts = [wrapped(i, n) for i, n in zip(selection.arrays.values(), sizes)]
-    if len(parts) == 1:
-        return parts[0], parts[0].shape
-    parts = meet([cast(CheckIndex(n)(i), int64) for i, n in zip(parts, sizes)])
+    if len(sizes) == 1:
+        (i,) = selection.arrays.values()
+        return wrapped(i, sizes[0]), i.shape
+    parts = meet([cast(checked(i, n), int64) for i, n in zip(selection.arrays.values(), sizes)])
     flat = parts[0]
     for n, part in zip(sizes[1:], parts[1:]):
-        flat = flat * number(n) + part
+        flat = flat * factor(n) + part
     return flat, flat.shape
 
 
@@ -203,15 +203,12 @@ def wrapped(i: Value, n: Dim) -> Value:
     if i.dtype.kind not in "iu":
         raise DTypeError(f"an index array needs an integer dtype, got {i.type}",
                          hint="Convert with .astype('int64').")
-    if i.dtype.kind == "u":
-        return i
-    i = i if i.dtype.bits >= 32 else cast(i, int64)
-    return Select()(i < 0, i + number(n), i)
+    return i if i.dtype.kind == "u" else from_beginning(i, n)
 
 
-def number(n: Dim) -> int | Value:
-    """A dimension as an operand."""
-    return n if isinstance(n, int) else extent(n)
+def checked(i: Value, n: Dim) -> Value:
+    """Positions on an axis of n, from its beginning; one outside is an error when the program runs."""
+    return CheckIndex(n)(wrapped(i, n))
 
 
 def set_index(x: Value, v: Any, *, key: Key, adds: bool = False) -> Value:
@@ -278,9 +275,8 @@ def put(x: Value, axis: int, i: Value, rows: Value) -> Value:
     n, k = x.shape[axis], i.shape[0]
     if k == 0 or (isinstance(k, Size) and SIZES.get() is not None and same(k, 0)):
         return x
-    i = CheckIndex(n)(i)
     if k == 1:
-        return Select()(reshape(Equal()(iota(n), i), along(axis, x)), rows, x)
+        return Select()(reshape(Equal()(iota(n), CheckIndex(n)(i)), along(axis, x)), rows, x)
     last = ScatterMax(0, n)(iota(k), i)     # the lowest number where none names it
     return Select()(reshape(last >= 0, along(axis, x)), Gather(axis)(rows, Maximum()(last, 0)), x)
 

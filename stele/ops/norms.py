@@ -130,8 +130,8 @@ def norm(x: Value, *, ord: Any = None, axis: Axes = None, keepdims: bool = False
                      hint="st.linalg.vector_norm takes any axes.")
 
 
-def entry_norm(x: Value, *, p: float | str = "fro", axis: Axes = None, keepdims: bool = False, dtype: DType | None = None
-               ) -> Value:
+def entry_norm(x: Value, *, p: float | str = "fro", axis: Axes = None, keepdims: bool = False,
+               dtype: DType | None = None) -> Value:
     """The `linalg.vector_norm` of order `p` over one axis, several, or all of them (PyTorch's norm).
 
     "fro" is order 2, and "nuc" the `linalg.matrix_norm` of that name, over a pair of axes or the last two. `dtype` as

@@ -12,14 +12,13 @@ from stele.errors import ShapeError
 from stele.ir.graph import Array, Placed, Value
 from stele.ir.sizes import Dim, ceil
 from stele.ir.types import Type, axes_of, below, bool_, float32, int32, int64, lowest, show
-from stele.ops.along import times
 from stele.ops.composite import Composite
 from stele.ops.contraction import Pair, is_empty
 from stele.ops.convolution import Each, Padding, each, pads
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Minimum, Select
 from stele.ops.elementwise.base import needs_float
 from stele.ops.elementwise.binary import And, FloorDivide, Remainder
-from stele.ops.generate import Iota, iota, iota_like, quantity
+from stele.ops.generate import Iota, factor, iota, iota_like, quantity
 from stele.ops.linear import Sum, broadcast, cast, expand_dims, full
 from stele.ops.reduction import Max, Min
 from stele.ops.shaping import pad
@@ -126,9 +125,9 @@ class MaxPool(Pool):
         found: Value | None = None
         for k in range(axes):
             inside = Remainder()(FloorDivide()(at, math.prod(self.size[k + 1:])), self.size[k])
-            start = iota_like(at, at.ndim - axes + k) * self.stride[k] - times(self.padding[k][0])
+            start = iota_like(at, at.ndim - axes + k) * self.stride[k] - factor(self.padding[k][0])
             own = start + inside * self.dilation[k]
-            found = own if found is None else found * times(x.shape[x.ndim - axes + k]) + own
+            found = own if found is None else found * factor(x.shape[x.ndim - axes + k]) + own
         return found  # type: ignore[return-value]
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
@@ -206,7 +205,7 @@ def avg_pool(x: Value, at: Geometry, count_include_pad: bool = True, divisor: fl
 def counted(windows: Dim, n: Dim, at: Geometry, k: int, count_include_pad: bool) -> Value:
     """How many elements of each window along one axis count."""
     low, high = at.asked[k] if count_include_pad else (0, 0)
-    start = iota(windows) * at.stride[k] - times(at.padding[k][0])
+    start = iota(windows) * at.stride[k] - factor(at.padding[k][0])
     end = Minimum()(start + at.size[k], quantity(n + high))
     return end - Maximum()(start, -low)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from stele.errors import OptionError, ShapeError
 from stele.ir.graph import Array, OneOrPair, Value, literal
-from stele.ir.types import Shape, below, float32, float64, int64, product, promote, show
+from stele.ir.types import DType, Shape, below, float32, float64, int64, product, promote, show
 from stele.ops.along import take_along
 from stele.ops.arguments import choice, refuse
 from stele.ops.contraction import matmul
@@ -207,22 +207,26 @@ def between(rows: Value, q: Value, method: str, skips: bool) -> Value:
     return y if skips else Select()(isnan(slice_axis(rows, last, n - 1, 1)), math.nan, y)
 
 
-def nansum(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+def nansum(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Value:
     """The sum of those elements that are not NaN over one axis, several, or all of them, as of `sum`; 0 of none.
+
+    It is computed in `dtype`, where one is given.
 
     >>> st.nansum(st.tensor([1.0, float("nan"), 3.0])).tolist()
     4.0
     """
-    return sum(without_nan(x, 0), axis=axis, keepdims=keepdims)
+    return sum(without_nan(x, 0), axis=axis, keepdims=keepdims, dtype=dtype)
 
 
-def nanprod(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+def nanprod(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Value:
     """The product of those elements that are not NaN over one axis, several, or all of them, as of `prod`; 1 of none.
+
+    It is computed in `dtype`, where one is given.
 
     >>> st.nanprod(st.tensor([2.0, float("nan"), 3.0])).tolist()
     6.0
     """
-    return prod(without_nan(x, 1), axis=axis, keepdims=keepdims)
+    return prod(without_nan(x, 1), axis=axis, keepdims=keepdims, dtype=dtype)
 
 
 def nanmax(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
@@ -247,12 +251,15 @@ def nanmin(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     return unless_none(min(without_nan(x, math.inf), axis=axis, keepdims=keepdims), x, axis, keepdims)
 
 
-def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Value:
     """The mean of those elements that are not NaN over one axis, several, or all of them, as of `mean`; NaN of none.
+
+    It is computed in `dtype`, where one is given.
 
     >>> st.nanmean(st.tensor([1.0, float("nan"), 3.0])).tolist()
     2.0
     """
+    x = x if dtype is None else cast(x, dtype)
     if not x.dtype.is_float:
         return mean(x, axis=axis, keepdims=keepdims)
     wide = widened(x)

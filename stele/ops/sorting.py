@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from stele.ir.types import (
     DType,
     Type,
     axis_of,
+    below,
     bool_,
     broadcast_shapes,
     float32,
@@ -29,12 +30,19 @@ from stele.ops.arguments import choice, whole
 from stele.ops.elementwise.arithmetic import Equal, Minimum
 from stele.ops.elementwise.base import Operand, meet
 from stele.ops.elementwise.unary import logical_not
-from stele.ops.gather import CheckIndex, Gather
+from stele.ops.gather import Gather
 from stele.ops.generate import quantity
-from stele.ops.indexing import wrapped
+from stele.ops.indexing import checked
 from stele.ops.linear import along, broadcast, cast, expand_dims, full, reshape, rowed, slice_axis
 from stele.ops.reduction import Any as Any_
 from stele.ops.shaping import moveaxis
+
+FEW = 8
+"""An order of so many times as many elements as are asked for is not worth its while."""
+
+
+MOST = 2**32
+"""Elements of a row whose positions take more than half a word."""
 
 
 class Ordering(Op):
@@ -50,6 +58,9 @@ class Ordering(Op):
         needs_order(self, x[0].dtype)
         if not x[0].ndim:
             raise ShapeError(f"{self.name} needs rows (..., n), got a number")
+        if isinstance(n := x[0].shape[-1], int) and n >= MOST:
+            raise ShapeError(f"{self.name} orders rows of less than 2**32 elements, got {show(x[0].shape)}",
+                             hint="Order parts of the row, and find their places among each other by st.searchsorted.")
         return x[0]
 
     def order(self, x: Array) -> Array:
@@ -84,6 +95,24 @@ class ArgSort(Ordering):
 
     def type(self, *x: Type) -> Type: return super().type(*x).with_dtype(int64)
     def reference(self, *x: Array) -> Array: return self.order(x[0])
+
+
+class ArgTop(Ordering):
+    """Where so many elements stand that come first, in order, as int64 (..., count)."""
+
+    count: int = 1
+
+    def type(self, *x: Type) -> Type:
+        kind = super().type(*x)
+        if below(kind.shape[-1], self.count):
+            raise ShapeError(f"{self.name} of {self.count} needs as many elements in a row, got {show(kind.shape)}")
+        return Type(int64, (*kind.shape[:-1], self.count), kind.device)
+
+    def reference(self, *x: Array) -> Array: return self.order(x[0])[..., :self.count]
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(False, 3), (Type(float32, (2, 3, 4)),)), (cls(True, 2), (np.array([1, 3, 3, 2]),))
 
 
 class Search(Op):
@@ -171,9 +200,10 @@ def argsort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool 
 
 
 def in_rows(op: Ordering, x: Value, axis: int) -> Value:
-    """An op of rows along an axis."""
+    """An op of rows along an axis; that of a number is 0 or -1, as PyTorch has it."""
     row = rowed(x)
-    return reshape(moveaxis(op(moveaxis(row, axis, row.ndim - 1)), row.ndim - 1, axis), x.shape)
+    return reshape(moveaxis(op(moveaxis(row, axis, row.ndim - 1)), row.ndim - 1, axis), ()) if not x.ndim else \
+        moveaxis(op(moveaxis(x, axis, x.ndim - 1)), x.ndim - 1, axis)
 
 
 def topk(x: Value, k: int, *, axis: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Value, Value]:
@@ -191,9 +221,38 @@ def topk(x: Value, k: int, *, axis: int = -1, largest: bool = True, sorted: bool
     axis = axis_of(axis, row.ndim)
     n = row.shape[axis]
     k = whole(k, "k of topk", 0, n if isinstance(n, int) else None)
-    i = slice_axis(in_rows(ArgSort(largest), row, axis), axis, 0, k)
+    i = first(row, axis, k, largest)
     i = i if x.ndim or k == 0 else reshape(i, ())
     return along_axis(x, i, axis), i
+
+
+def first(x: Value, axis: int, k: int, descending: bool = False) -> Value:
+    """Positions along an axis of the k elements that come first in order."""
+    n = x.shape[axis]
+    if isinstance(n, int) and 0 < FEW * k <= n:
+        return in_rows(ArgTop(descending, k), x, axis)
+    return slice_axis(in_rows(ArgSort(descending), x, axis), axis, 0, k)
+
+
+class TopK(NamedTuple):
+    """The first elements of an order, and where they stand."""
+
+    values: Value
+    indices: Value
+
+
+def top_k(x: Value, k: int, *, axis: int = -1, mode: str = "largest") -> TopK:
+    """The `k` elements along an axis that are the "largest", or the "smallest" in another `mode`, and their indices.
+
+    Shapes, dtypes, order and errors are those of `topk`; this is what the array API standard's draft calls it. Raises
+    OptionError for another mode.
+
+    >>> st.top_k(st.tensor([1.0, 9.0, 3.0]), 2).indices.tolist()
+    [1, 2]
+    >>> st.top_k(st.tensor([1.0, 9.0, 3.0]), 2, mode="smallest").values.tolist()
+    [1.0, 3.0]
+    """
+    return TopK(*topk(x, k, axis=axis, largest=choice(mode, "mode of top_k", ("largest", "smallest")) == "largest"))
 
 
 def kthvalue(x: Value, k: int, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
@@ -210,7 +269,7 @@ def kthvalue(x: Value, k: int, *, axis: int = -1, keepdims: bool = False) -> tup
     axis = axis_of(axis, row.ndim)
     n = row.shape[axis]
     k = whole(k, "k of kthvalue", 1, n if isinstance(n, int) else None)
-    i = slice_axis(in_rows(ArgSort(), row, axis), axis, k - 1, 1)
+    i = slice_axis(first(row, axis, k), axis, k - 1, 1)
     i = reshape(i, i.shape if keepdims and x.ndim else (*x.shape[:axis], *x.shape[axis + 1:]))
     return reshape(take_along(row, i if keepdims and x.ndim else expand_dims(i, (axis,)), axis), i.shape), i
 
@@ -232,12 +291,10 @@ def searchsorted(x: Value, z: Operand, *, side: str = "left", sorter: Value | No
     is_right = choice(side, "side", ("left", "right")) == "right" or right
     if not x.ndim:
         raise ShapeError("searchsorted needs a sorted row (n,), got a number")
-    z = z if isinstance(z, Value) else meet((literal(0, x.dtype), z))[1]
-    dtype = promote(x.dtype, z.dtype)
+    x, z = operands_of(x, z)
     if sorter is not None:
-        x = take_along(x, CheckIndex(x.shape[-1])(wrapped(sorter, x.shape[-1])), x.ndim - 1)
-    row = reshape(z, (-1,)) if x.ndim == 1 else z
-    y = reshape(Search(is_right)(cast(x, dtype), cast(row, dtype)), z.shape)
+        x = take_along(x, checked(sorter, x.shape[-1]), x.ndim - 1)
+    y = reshape(Search(is_right)(x, reshape(z, (-1,)) if x.ndim == 1 else z), z.shape)
     return cast(y, int32) if out_int32 else y
 
 
@@ -301,7 +358,7 @@ def take_along_axis(x: Value, i: Value, *, axis: int | None = -1) -> Value:
     axis = axis_of(axis, x.ndim)
     beside = broadcast_shapes(*((*v.shape[:axis], 1, *v.shape[axis + 1:]) for v in (x, i)))
     x, i = (broadcast(v, (*beside[:axis], v.shape[axis], *beside[axis + 1:])) for v in (x, i))
-    return take_along(x, CheckIndex(x.shape[axis])(wrapped(i, x.shape[axis])), axis)
+    return take_along(x, checked(i, x.shape[axis]), axis)
 
 
-ALL = (Sort, ArgSort, Search)
+ALL = (Sort, ArgSort, ArgTop, Search)

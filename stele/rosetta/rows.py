@@ -91,6 +91,23 @@ WORKLOADS = {
                        tuple(Row(f"matmul-{n}", "matmul", {"size": n}, 2.0 * n ** 3) for n in (64, 256, 1024, 2048))),
     "conv": Workload("convolutions of ResNet-50, 32 images",
                      tuple(Row(name, "conv", *_convolution(*shape)) for name, shape in CONVOLUTIONS.items())),
+    "sort": Workload("sorted float32 numbers: one row of 1,000,000, and 4096 rows of 256",
+                     (Row("sort-1e6", "sort", {"rows": 1, "count": 1_000_000}, traffic=8e6),
+                      Row("sort-4096x256", "sort", {"rows": 4096, "count": 256}, traffic=8.0 * 4096 * 256))),
+    "topk": Workload("the 50 largest of each of 64 rows of 32,000 float32 numbers, and their places",
+                     (Row("topk", "topk", {"rows": 64, "count": 32_000}, traffic=4.0 * 64 * 32_000),)),
+    "cumsum": Workload("running sums of 10,000,000 float32 numbers",
+                       (Row("cumsum", "cumsum", {"count": 10_000_000}, traffic=8e7),)),
+    "scatter_add": Workload("1,000,000 float32 numbers added to 100,000 at random places, int64",
+                            (Row("scatter_add", "scatter_add", {"count": 1_000_000, "places": 100_000},
+                                 traffic=12e6 + 8e5),)),
+    "unique": Workload("the distinct ones of 1,000,000 random int64 numbers below 1,000,000, in order",
+                       (Row("unique", "unique", {"count": 1_000_000, "below": 1_000_000}, traffic=13e6),)),
+    "searchsorted": Workload("the places of 1,000,000 float32 numbers in a sorted row of 100,000",
+                             (Row("searchsorted", "searchsorted", {"size": 100_000, "count": 1_000_000},
+                                  traffic=12.4e6),)),
+    "gather": Workload("100,000 random rows, int64, of a table of 100,000 x 64 float32 numbers",
+                       (Row("gather", "gather", {"rows": 100_000, "width": 64, "count": 100_000}, traffic=5.2e7),)),
 }
 
 FRAMEWORKS = {

@@ -196,7 +196,7 @@ def tanh(x: Value, y: Value) -> Parts:
     under = low * low + c * c
     is_one = is_far & (isinf(x) | isfinite(y))
     re = repaired(where(is_one, copysign(1.0, x), low * real_cosh(near) / under), Equal()(x, 0), x)
-    far = repaired(s * c * real_exp(absolute(x) * -2) * 4, isinf(x), copysign(0.0, y))
+    far = where(isinf(x), copysign(0.0, y), s * c * real_exp(absolute(x) * -2) * 4)
     return re, where(Equal()(y, 0), y, where(is_far, far, s * c / under))
 
 

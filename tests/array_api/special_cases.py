@@ -51,7 +51,7 @@ divide     0 -: -0; -0 +: -0; -0 -: 0; + 0: inf; + -0: -inf; - 0: -inf; - -0: in
 divide     -inf -: inf; + inf: 0; + -inf: -0; - inf: -0; - -inf: 0; inf 0: inf; inf -0: -inf
 floor_divide nan ?: nan; ? nan: nan; inf inf: nan; inf -inf: nan; -inf -inf: nan; 0 0: nan; -0 0: nan; 0 -0: nan
 floor_divide 0 +: 0; -0 +: -0; 0 -: -0; -0 -: 0; + 0: inf; + -0: -inf; - 0: -inf; - -0: inf; inf +: inf; inf -: -inf
-floor_divide -inf +: -inf; -inf -: inf; + inf: 0; + -inf: -1; - inf: -1; - -inf: 0; inf 0: inf; inf -0: -inf
+floor_divide -inf +: -inf; -inf -: inf; + inf: 0; + -inf: -0; - inf: -0; - -inf: 0; inf 0: inf; inf -0: -inf
 hypot      inf ?: inf; ? inf: inf; -inf ?: inf; ? -inf: inf; nan +: nan; - nan: nan; nan 0: nan; 0 0: 0; -0 -0: 0
 hypot      -0 0: 0; 3 0: 3; -0 3: 3
 logaddexp  nan ?: nan; ? nan: nan; inf x: inf; x inf: inf

@@ -212,7 +212,7 @@ TABLES: dict[str, list[tuple[complex, complex]]] = {
     "tanh": [(0, 0), (C(1, INF), C(NAN, NAN)), (C(0, INF), C(0, NAN)),
              (C(1, NAN), C(NAN, NAN)), (C(0, NAN), C(0, NAN)), (C(INF, 1), 1),
              (C(INF, INF), 1), (C(INF, NAN), 1), (C(NAN, 0), C(NAN, 0)),
-             (C(NAN, 1), C(NAN, NAN)), (C(30, INF), C(NAN, NAN))],
+             (C(NAN, 1), C(NAN, NAN)), (C(30, INF), C(NAN, NAN)), (C(-INF, 2.5), -1)],
     "asinh": [(0, 0), (C(1, INF), C(INF, PI / 2)), (C(1, NAN), C(NAN, NAN)),
               (C(INF, 1), INF), (C(INF, INF), C(INF, PI / 4)), (C(INF, NAN), C(INF, NAN)),
               (C(NAN, 0), C(NAN, 0)), (C(NAN, 1), C(NAN, NAN)),
@@ -232,7 +232,7 @@ TABLES: dict[str, list[tuple[complex, complex]]] = {
               (C(INF, INF), C(0, PI / 2)), (C(INF, NAN), C(0, NAN)),
               (C(NAN, 1), C(NAN, NAN)), (C(NAN, INF), C(0, PI / 2))],
     "abs": [(C(INF, NAN), INF), (C(NAN, -INF), INF), (C(1, NAN), NAN), (C(-0.0, -0.0), 0)],
-    "sign": [(0, 0), (C(NAN, 1), C(NAN, NAN)), (C(3, -4), C(0.6, -0.8))],
+    "sign": [(C(NAN, 1), C(NAN, NAN)), (C(3, -4), C(0.6, -0.8))],
 }
 OPEN = {("exp", -INF), ("expm1", -INF), ("sinh", INF), ("sinh", 0), ("cosh", 0), ("cosh", NAN), ("tanh", INF),
         ("acos", INF), ("acosh", 0), ("asinh", NAN), ("atanh", NAN), ("sqrt", -INF), ("exp", INF), ("expm1", INF),
@@ -254,6 +254,13 @@ def test_special_values_are_the_standard_s(name: str, kind: str) -> None:
                     assert np.isclose(abs(p), abs(q), rtol=1e-6, atol=0, equal_nan=True), (backend, at, a, b)
                     is_open = any(name == f and str(at.real) == str(float(r)) for f, r in OPEN) or np.isnan(q)
                     assert is_open or np.signbit(p) == np.signbit(q) or not np.iscomplexobj(got), (backend, at, a, b)
+
+
+def test_a_zero_of_any_sign_has_the_sign_zero() -> None:
+    zeros = np.array([0, C(0, -0.0), C(-0.0, 0), C(-0.0, -0.0)])
+    for backend in ("cpu", "reference"):
+        found = st.compile(st.sign, backend=backend)(st.tensor(zeros)).numpy()
+        assert not np.signbit([found.real, found.imag]).any()
 
 
 # Gradients as PyTorch's

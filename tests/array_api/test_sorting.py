@@ -10,7 +10,7 @@ from hypothesis import strategies as hs
 from hypothesis.extra import numpy as hnp
 
 import stele as st
-from stele.errors import IndexOutOfRange, ShapeError, TraceError
+from stele.errors import BadAxis, IndexOutOfRange, ShapeError, TraceError
 
 FEW = settings(max_examples=30)
 DTYPES = ("float32", "float64", "int32", "int64", "uint8", "bool")
@@ -60,6 +60,19 @@ def test_the_first_of_an_order(x: Any, data: Any) -> None:
     values, places = st.topk(st.tensor(x), k, axis=axis, largest=largest)
     same(values, np.take_along_axis(x, i, axis))
     same(places, i)
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64", "int8", "uint32", "int64", "bool"])
+def test_the_first_few_of_many(name: str) -> None:
+    rng = np.random.default_rng(3)
+    for n, k in ((8, 1), (100, 12), (1000, 2), (1203, 150)):
+        drawn = rng.choice(EDGES["f"], (3, n)) if name[0] == "f" else rng.integers(0, 9, (3, n))
+        x = drawn.astype(name)
+        for rows in (x, np.sort(x, -1), rng.permuted(np.arange(3 * n).reshape(3, n), axis=1).astype(name)):
+            for largest in (True, False):
+                i = order(rows, 1, largest)[:, :k]
+                same(st.topk(st.tensor(rows), k, largest=largest)[1], i)
+        same(st.kthvalue(st.tensor(x), k, axis=1)[1], order(x, 1, False)[:, k - 1])
 
 
 @FEW
@@ -137,6 +150,22 @@ def test_compiled_results_have_a_stated_size() -> None:
     assert st.compile(lambda x: st.bincount(x, size=3))(st.tensor([0, 2, 2])).tolist() == [1, 0, 2]
     with pytest.raises(IndexOutOfRange):
         st.compile(lambda x: st.bincount(x, size=2))(st.tensor([0, 2, 2]))
+
+
+@pytest.mark.parametrize("name", ["sort", "argsort", "cumulative_sum", "cumulative_prod", "cummax", "cummin",
+                                  "logcumsumexp"])
+def test_a_number_has_one_axis(name: str) -> None:
+    f, x = getattr(st, name), st.tensor(3.0)
+    assert f(x, axis=0).tolist() == f(x, axis=-1).tolist() == (0 if name == "argsort" else 3)
+    for axis in (1, -2):
+        with pytest.raises(BadAxis, match=f"axis {axis} is out of range"):
+            f(x, axis=axis)
+
+
+def test_a_row_has_positions_of_half_a_word() -> None:
+    for f in (st.sort, st.argsort, lambda x: st.topk(x, 3)):
+        with pytest.raises(ShapeError, match=r"less than 2\*\*32 elements"):
+            f(st.placeholder((2**32,), dtype="uint8"))
 
 
 def test_a_number_has_no_places() -> None:
@@ -220,3 +249,14 @@ def test_products_with_zeros_have_their_gradients(x: Any) -> None:
     for f in (lambda x: (st.cumulative_prod(x) * w).sum(), lambda x: st.segment_prod(x, np.array([0, 0, 0]), 1).sum()):
         law = numeric(lambda x, f=f: float(f(st.tensor(x))), np.array(x))
         np.testing.assert_allclose(st.grad(f)(st.tensor(np.array(x))).numpy(), law, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["float32", "int16", "bool"])
+def test_places_of_many(name: str) -> None:
+    rng = np.random.default_rng(5)
+    for n in (63, 64, 100, 16_384, 40_003):
+        for most in (1, 3, 200):
+            x = (rng.integers(0, 200, n) < most).astype(name)
+            same(st.nonzero(st.tensor(x))[0], np.flatnonzero(x))
+            made = st.compile(lambda x, n=n: st.nonzero(x, size=n, fill=-1)[0])(st.tensor(x)).numpy()
+            assert (made[:np.count_nonzero(x)] == np.flatnonzero(x)).all() and (made[np.count_nonzero(x):] == -1).all()

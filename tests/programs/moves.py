@@ -184,6 +184,69 @@ def sort_of(x: Array, axis: int, descending: bool) -> Array:
     return np.take_along_axis(x, argsort_of(x, axis, descending), axis)
 
 
+def first(g: Growth, x: str) -> Any:
+    """A few of the elements along an axis, or up to all of them."""
+    axis = g.axis(x)
+    g.need(not g.is_open(x, axis))
+    n = g.shape(x)[axis]
+    return (x,), {"k": g.choose([1, min(2, n), g.integer(1, n)]), "axis": axis, "largest": g.coin()}
+
+
+def places_of(x: Array, k: int, axis: int, largest: bool) -> Array:
+    return np.take(argsort_of(x, axis, largest), np.arange(k), axis)
+
+
+def topk_of(x: Array, k: int, axis: int, largest: bool) -> Array:
+    return np.take_along_axis(x, places_of(x, k, axis, largest), axis)
+
+
+def whole(g: Growth, x: str) -> Any:
+    """All elements, as many as there may be distinct ones."""
+    g.need(not any(g.is_open(x, k) for k in range(g.ndim(x))))
+    return (x,), {"size": math.prod(g.shape(x))}
+
+
+def unique_of(x: Array, size: int) -> Array:
+    """Distinct elements in order, each as it came first, then the smallest again."""
+    row = sort_of(x.reshape(-1), 0, False)
+    y = row[np.r_[True, row[1:] != row[:-1]]]
+    return np.r_[y, np.full(size - y.size, y[0])]
+
+
+def searched(g: Growth, x: str) -> Any:
+    return (x, g.partner(x)), {"side": g.choose(["left", "right"])}
+
+
+def search_of(x: Array, z: Any, side: Any) -> Any:
+    return np.searchsorted(np.sort(x.reshape(-1)), z, side)
+
+
+def binned(g: Growth, x: str) -> Any:
+    """Bins whose edges all dtypes hold."""
+    return (x,), {"bins": g.choose([1, 4, 16]), "range": (-4, 4)}
+
+
+def histogram_of(x: Array, bins: int, range: Any) -> Array:
+    edges = np.linspace(*range, bins + 1)
+    at = np.searchsorted(edges, x.reshape(-1), "right") - 1
+    at = np.where(x.reshape(-1) == edges[-1], bins - 1, at)
+    return np.bincount(at[(at >= 0) & (x.reshape(-1) <= edges[-1])], minlength=bins)
+
+
+def segments(g: Growth, x: str) -> Any:
+    g.need(g.ndim(x) > 0 and not g.is_open(x, 0))
+    i = g.indices(x, 0, lambda shape: shape[:1], negative=False)
+    return (x, i), {"segments": g.shape(x)[0], "mode": g.choose(["sum", "max", "min"])}
+
+
+def segments_of(x: Array, i: Array, segments: int, mode: str) -> Array:
+    ends = (-np.inf, np.inf) if x.dtype.kind == "f" else (np.iinfo(x.dtype).min, np.iinfo(x.dtype).max)
+    start, f = {"sum": (0, np.add), "max": (ends[0], np.maximum), "min": (ends[1], np.minimum)}[mode]
+    y = np.full((segments, *x.shape[1:]), start, x.dtype)
+    f.at(y, i, x)
+    return y
+
+
 def gathered(g: Growth, x: str) -> Any:
     g.need(g.ndim(x) > 0)
     count = g.choose([1, 4])

@@ -9,7 +9,7 @@ from functools import lru_cache
 from llvmlite import ir
 
 from stele.backend.llvm.access import size_of
-from stele.backend.llvm.launch import SCRATCH, SCRATCH_BYTES, B, Builder, i8, i32, i64, known, new_kernel, word
+from stele.backend.llvm.launch import SCRATCH, SCRATCH_BYTES, B, Builder, i1, i8, i32, i64, known, new_kernel, word
 from stele.kernel.machine import LINE
 
 
@@ -85,6 +85,21 @@ def fold(b: Builder, count: int | ir.Value, carried: list[ir.Value], body: Body)
             phi.add_incoming(x, before)
             phi.add_incoming(y, b.block)
     return [*phis]
+
+
+def each_bit(b: Builder, bits: ir.Value, body: Callable[[ir.Value], None]) -> None:
+    """`body(lane)` for each bit that is set, lowest first."""
+    before, (head, inside, after) = b.block, [b.append_basic_block(name) for name in ("bits", "bit", "done")]
+    b.branch(head)
+    b.position_at_end(head)
+    left = b.phi(bits.type)
+    left.add_incoming(bits, before)
+    b.cbranch(b.icmp_unsigned("!=", left, bits.type(0)), inside, after)
+    b.position_at_end(inside)
+    body(b.cttz(left, i1(1)))
+    left.add_incoming(b.and_(left, b.sub(left, bits.type(1))), b.block)
+    b.branch(head)
+    b.position_at_end(after)
 
 
 def least(b: Builder, x: ir.Value, y: ir.Value) -> ir.Value:

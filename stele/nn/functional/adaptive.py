@@ -11,12 +11,12 @@ from stele.ir.graph import Value
 from stele.ir.sizes import Dim, quotient
 from stele.ir.types import SIZES, product, same
 from stele.nn.functional.pooling import maxima, planes
-from stele.ops.along import take_along, times
+from stele.ops.along import take_along
 from stele.ops.arguments import is_series, positive
 from stele.ops.elementwise.arithmetic import Minimum
 from stele.ops.elementwise.binary import where
 from stele.ops.gather import Gather
-from stele.ops.generate import iota, quantity
+from stele.ops.generate import factor, iota, quantity
 from stele.ops.linear import broadcast, cast, expand_dims, reshape, transpose
 from stele.ops.pooling import geometry
 from stele.ops.statistics import argmax, mean, sum
@@ -190,8 +190,8 @@ def at_best(x: Value, starts: Sequence[Value], at: Sequence[Windows], return_ind
     best = argmax(reshape(shown, (*shown.shape[:first + axes], product(tuple(lengths)))), axis=-1)
     place: Any = 0
     for k, start in enumerate(starts):
-        offset = best // times(product(tuple(lengths[k + 1:]))) % times(lengths[k])
-        place = place * times(x.shape[first + k]) + (start + offset)
+        offset = best // factor(product(tuple(lengths[k + 1:]))) % factor(lengths[k])
+        place = place * factor(x.shape[first + k]) + (start + offset)
     planes = reshape(x, (*x.shape[:first], product(x.shape[first:])))
     flat = reshape(place, (*place.shape[:first], product(place.shape[first:])))
     y = reshape(take_along(planes, flat, -1), place.shape)

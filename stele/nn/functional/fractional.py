@@ -7,10 +7,10 @@ from typing import Any
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim
 from stele.ir.types import int64, product
-from stele.ops.along import take_along, times
+from stele.ops.along import take_along
 from stele.ops.elementwise.binary import equal, where
 from stele.ops.elementwise.unary import floor
-from stele.ops.generate import iota, quantity
+from stele.ops.generate import factor, iota, quantity
 from stele.ops.linear import broadcast, cast, expand_dims, reshape, slice_axis
 from stele.ops.statistics import argmax
 
@@ -36,7 +36,7 @@ def fractional(x: Value, samples: Value, *, size: Sequence[int], wanted: Sequenc
         u = reshape(slice_axis(samples, -1, 1 - k if axes == 2 else k, 1), samples.shape[:-1])
         own = expand_dims(starts(u, last[k], size[k], wanted[k]), (-1,)) + iota(size[k])
         others = tuple(len(outer) + j for j in range(2 * axes) if j % axes != k)
-        place = place * times(last[k]) + expand_dims(own, others)
+        place = place * factor(last[k]) + expand_dims(own, others)
     shape = (*outer, *wanted, *size)
     flat = reshape(broadcast(place, shape), (*outer, product(shape[first:])))
     planes = reshape(x, (*outer, product(last)))

@@ -74,8 +74,9 @@ def whole_power(s: Scalars[S], x: S, z: S) -> S:
 class FloorDivide(Binary):
     """The quotient x / z rounded down to a whole number, as Python's //; shapes and dtypes meet as in `add`.
 
-    Integers stay integers, and are 0 where z is 0 (NumPy's rule); an infinity over a number stays one (the array API
-    standard's rule, where NumPy has NaN). The derivative is 0. Raises DTypeError for two bools.
+    Integers stay integers, and are 0 where z is 0 (NumPy's rule); an infinity over a number stays one, and a number
+    over an infinity is a zero (the array API standard's rule, where NumPy has NaN and -1). The derivative is 0. Raises
+    DTypeError for two bools.
 
     >>> st.floor_divide(st.tensor([7, -7, 7]), st.tensor([2, 2, 0])).tolist()
     [3, -4, 0]
@@ -86,7 +87,7 @@ class FloorDivide(Binary):
 
     def reference(self, *x: Array) -> Array:
         y = np.floor_divide(x[0], x[1])
-        return np.where(np.isinf(x[0]), x[0] / x[1], y).astype(y.dtype) if floats(x) else y
+        return np.where(np.isinf(x[0]) | np.isinf(x[1]), x[0] / x[1], y).astype(y.dtype) if floats(x) else y
 
     def scalar(self, s: Scalars[S], *x: S) -> S: return (s.quotient if x[0].dtype.is_float else s.idiv)(x[0], x[1])
 

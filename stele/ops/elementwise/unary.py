@@ -187,7 +187,13 @@ class Tanh(FloatUnary):
 
     of_complex: ClassVar[bool] = True
 
-    def reference(self, *x: Array) -> Array: return np.tanh(x[0])
+    def reference(self, *x: Array) -> Array:
+        y = np.array(np.tanh(x[0]))
+        if y.dtype.kind == "c":     # NumPy's zero has the sign of sin(2 * imag) there
+            is_endless = np.isinf(x[0].real) & np.isfinite(x[0].imag)
+            y.imag = np.where(is_endless, np.copysign(0, x[0].imag), y.imag)
+        return y
+
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.tanh(x[0])
     def partials(self, y: Value, *x: Value) -> Any: return 1 - y * y,
 
@@ -540,7 +546,8 @@ def sign(x: Operand) -> Value:
     if not isinstance(x, Value) or not x.dtype.is_complex:
         return Sign()(x)
     size = absolute(x)
-    return x / Select()(Equal()(size, 0), 1.0, size)
+    is_zero = Equal()(size, 0)
+    return Select()(is_zero, 0.0, x / Select()(is_zero, 1.0, size))
 
 
 def logical_not(x: Operand) -> Value:

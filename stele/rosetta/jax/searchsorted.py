@@ -1,0 +1,39 @@
+"""Where numbers would go into a sorted row, in JAX."""
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+MODES = "jit",
+
+
+def data(size=100_000, count=1_000_000, seed=0):
+    """A sorted row of normal numbers, and the numbers to look for."""
+    rng = np.random.default_rng(seed)
+    return np.sort(rng.standard_normal(size, np.float32)), rng.standard_normal(count, np.float32)
+
+
+def place(mode, *arrays):
+    return tuple(map(jnp.asarray, arrays))
+
+
+def places(x, z):
+    return jnp.searchsorted(x, z)
+
+
+def initialise(mode="jit"):
+    return jax.jit(places)
+
+
+def step(f, *inputs):
+    return jax.block_until_ready(f(*inputs))
+
+
+def evaluate(f, *inputs):
+    return {"i": np.asarray(step(f, *inputs))}
+
+
+if __name__ == "__main__":
+    mode = sys.argv[1] if sys.argv[1:] else "jit"
+    print(evaluate(initialise(mode), *place(mode, *data(5, 3))))

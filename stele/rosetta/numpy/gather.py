@@ -1,0 +1,37 @@
+"""Rows of a table at computed places, in NumPy."""
+import sys
+
+import numpy as np
+
+MODES = "numpy",
+
+
+def data(rows=100_000, width=64, count=100_000, seed=0):
+    """A table of normal numbers, and the rows that are asked for."""
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((rows, width), np.float32), rng.integers(0, rows, count)
+
+
+def place(mode, *arrays):
+    return arrays
+
+
+def taken(x, i):
+    return np.take(x, i, axis=0)
+
+
+def initialise(mode="numpy"):
+    return taken
+
+
+def step(f, *inputs):
+    return f(*inputs)
+
+
+def evaluate(f, *inputs):
+    return {"y": step(f, *inputs)}
+
+
+if __name__ == "__main__":
+    mode = sys.argv[1] if sys.argv[1:] else "numpy"
+    print(evaluate(initialise(mode), *place(mode, *data(5, 4, 3))))

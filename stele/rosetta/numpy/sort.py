@@ -1,0 +1,38 @@
+"""Rows of numbers in ascending order, in NumPy."""
+import sys
+
+import numpy as np
+
+MODES = "numpy",
+
+
+def data(rows=4096, count=256, seed=0):
+    """Rows of normal numbers; one row has one axis."""
+    shape = (rows, count) if rows > 1 else (count,)
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal(shape, np.float32),
+
+
+def place(mode, *arrays):
+    return arrays
+
+
+def ordered(x):
+    return np.sort(x)
+
+
+def initialise(mode="numpy"):
+    return ordered
+
+
+def step(f, *inputs):
+    return f(*inputs)
+
+
+def evaluate(f, *inputs):
+    return {"y": step(f, *inputs)}
+
+
+if __name__ == "__main__":
+    mode = sys.argv[1] if sys.argv[1:] else "numpy"
+    print(evaluate(initialise(mode), *place(mode, *data(rows=2, count=5))))

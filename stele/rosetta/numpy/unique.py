@@ -1,0 +1,36 @@
+"""The distinct ones of integers, in order, in NumPy."""
+import sys
+
+import numpy as np
+
+MODES = "numpy",
+
+
+def data(count=1_000_000, below=1_000_000, seed=0):
+    """Integers below a number, each as likely."""
+    return np.random.default_rng(seed).integers(0, below, count),
+
+
+def place(mode, *arrays):
+    return arrays
+
+
+def distinct(x):
+    return np.unique(x)
+
+
+def initialise(mode="numpy"):
+    return distinct
+
+
+def step(f, *inputs):
+    return f(*inputs)
+
+
+def evaluate(f, *inputs):
+    return {"y": step(f, *inputs)}
+
+
+if __name__ == "__main__":
+    mode = sys.argv[1] if sys.argv[1:] else "numpy"
+    print(evaluate(initialise(mode), *place(mode, *data(9, 5))))

@@ -1,0 +1,39 @@
+"""Sums of the numbers that go to each place, in PyTorch."""
+import sys
+
+import numpy as np
+import torch
+
+MODES = "eager", "compile"
+
+
+def data(count=1_000_000, places=100_000, seed=0):
+    """Normal numbers, and the place each of them goes to."""
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal(count, np.float32), rng.integers(0, places, count), np.zeros(places, np.float32)
+
+
+def place(mode, *arrays):
+    return tuple(map(torch.from_numpy, arrays))
+
+
+def summed(x, i, y):
+    return y.index_add(0, i, x)
+
+
+def initialise(mode="eager"):
+    return torch.compile(summed, dynamic=False) if mode == "compile" else summed
+
+
+@torch.inference_mode()
+def step(f, *inputs):
+    return f(*inputs)
+
+
+def evaluate(f, *inputs):
+    return {"y": step(f, *inputs).numpy()}
+
+
+if __name__ == "__main__":
+    mode = sys.argv[1] if sys.argv[1:] else "eager"
+    print(evaluate(initialise(mode), *place(mode, *data(9, 5))))

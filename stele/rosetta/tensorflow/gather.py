@@ -1,0 +1,38 @@
+"""Rows of a table at computed places, in TensorFlow."""
+import sys
+
+import numpy as np
+import tensorflow as tf
+
+MODES = "graph", "xla"
+
+
+def data(rows=100_000, width=64, count=100_000, seed=0):
+    """A table of normal numbers, and the rows that are asked for."""
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((rows, width), np.float32), rng.integers(0, rows, count)
+
+
+def place(mode, *arrays):
+    return tuple(map(tf.constant, arrays))
+
+
+def taken(x, i):
+    return tf.gather(x, i)
+
+
+def initialise(mode="graph"):
+    return tf.function(taken, jit_compile=mode == "xla")
+
+
+def step(f, *inputs):
+    return f(*inputs)
+
+
+def evaluate(f, *inputs):
+    return {"y": step(f, *inputs).numpy()}
+
+
+if __name__ == "__main__":
+    mode = sys.argv[1] if sys.argv[1:] else "graph"
+    print(evaluate(initialise(mode), *place(mode, *data(5, 4, 3))))

@@ -1,0 +1,83 @@
+"""What is new and small needs no program of its own: interpreted, copied, or computed in one axis, to the same bits."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stele as st
+from stele.eager.evaluate import EVALUATOR, TRIALS
+
+SHAPES = [(3, 5), (2, 1, 7), (0, 4), (33,), (1,), (6, 1)]
+
+
+def numbers(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray[Any, Any]:
+    rng = np.random.default_rng(seed)
+    real = rng.uniform(-3, 3, shape)
+    return (real + 1j * rng.uniform(-3, 3, shape) if dtype[0] == "c" else real).astype(dtype)
+
+
+def again(f: Any, *arrays: Any) -> list[bytes]:
+    """The bits of f of arrays, each time it is computed until it has a program of its own."""
+    found: list[bytes] = []
+    for _ in range(TRIALS + 2):
+        y = f(*map(st.tensor, arrays)).numpy()
+        found.append(repr((y.shape, y.dtype)).encode() + y.tobytes())
+    return found
+
+
+@pytest.mark.parametrize("name", ["sin", "exp", "tanh", "lgamma", "erf", "log1p", "cbrt", "sigmoid", "sqrt"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_one_axis_gives_the_same_bits(name: str, shape: tuple[int, ...]) -> None:
+    for dtype in ("float32", "float64"):
+        assert len(set(again(getattr(st, name), numbers(shape, dtype)))) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64"])
+def test_what_moves_numbers_is_done_before(dtype: str) -> None:
+    def f(x: Any, y: Any, z: Any) -> Any:
+        return st.exp(x * 0.5) * y + st.sqrt(z[:, None] * 2) / 3
+
+    given = numbers((4, 3), dtype), numbers((1, 3), dtype, 1), np.abs(numbers((4,), dtype, 2))
+    assert len(set(again(f, *given))) == 1
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: st.sort(x, axis=0), lambda x: st.cumulative_sum(x, axis=1), lambda x: x.sum(axis=0), lambda x: x @ x,
+    lambda x: st.argmax(x), lambda x: x[st.tensor([2, 0])], lambda x: st.unique_values(x), lambda x: x // 3 + x % 2])
+def test_whole_numbers_have_one_result(f: Any) -> None:
+    assert len(set(again(f, np.array([[8, 1, 6], [3, 5, 7], [4, 9, 2]])))) == 1
+
+
+def test_new_shapes_compile_nothing_new() -> None:
+    st.exp(st.tensor(numbers((2, 9), "float32"))).numpy()
+    st.tensor([0.5]).exp().numpy()
+    before = EVALUATOR.compiles
+    for shape in ((3, 4), (7,), (2, 2, 2), (5, 0), (1, 11)):
+        x = numbers(shape, "float32")
+        np.testing.assert_allclose(st.exp(st.tensor(x)).numpy(), np.exp(x), rtol=1e-6)
+        assert np.array_equal(st.sort(st.tensor(x)).numpy(), np.sort(x))
+    assert EVALUATOR.compiles == before
+
+
+def test_elements_are_read_without_a_program() -> None:
+    x = st.arange(60).reshape(6, 10) + 0
+    x.numpy()
+    before = EVALUATOR.compiles
+    for _ in range(TRIALS + 2):
+        assert [int(x[i, j]) for i in range(6) for j in range(10)] == list(range(60))
+        assert [row.tolist() for row in x] == x.tolist()
+    assert EVALUATOR.compiles == before
+
+
+def test_a_part_stays_what_it_was() -> None:
+    x = st.tensor([[1.0, 2.0], [3.0, 4.0]]) + 0
+    x.numpy()
+    row, one = x[0], x[1, 1]
+    x += 1
+    x[0] = 9.0
+    assert (row.tolist(), float(one), x.tolist()) == ([1, 2], 4, [[9, 9], [4, 5]])
+    w = st.tensor([1.0, 2.0], requires_grad=True)
+    (w[0] * 3).backward()
+    assert w.grad is not None and w.grad.tolist() == [3, 0]
