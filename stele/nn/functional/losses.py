@@ -212,8 +212,8 @@ def hinge_embedding_loss(input: Value, target: Value, margin: float = 1.0, reduc
 
 
 def clipped(x: Value) -> Value:
-    """max(x, 0), whose derivative at 0 is 1, as of PyTorch's clamp_min."""
-    return where(x >= 0, x, 0.0)
+    """max(x, 0), whose derivative at 0 is 1, as of PyTorch's clamp_min; a NaN stays."""
+    return where(x < 0, 0.0, x)
 
 
 def margin_ranking_loss(input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean"
