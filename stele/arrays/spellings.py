@@ -103,14 +103,14 @@ LAYERS: Mapping[str, str] = {
     "Conv1D": "nn.Conv1d", "Conv2D": "nn.Conv2d", "Conv3D": "nn.Conv3d", "Conv2DTranspose": "nn.ConvTranspose2d",
     "Dense": "nn.Linear(in_features, out_features)", "BatchNormalization": "nn.BatchNorm2d",
     "LayerNormalization": "nn.LayerNorm", "MaxPooling2D": "nn.MaxPool2d", "AveragePooling2D": "nn.AvgPool2d",
-    "Softmax": "st.softmax(x) in forward", "LogSoftmax": "st.log_softmax(x) in forward",
-    "LeakyReLU": "st.leaky_relu(x) in forward", "ELU": "st.elu(x) in forward", "Softplus": "st.softplus(x) in forward",
+
+
     "Swish": "nn.SiLU",
     "Parameter": "st.tensor(numbers, requires_grad=True)", "ModuleList": "a list: layers in lists belong to the module",
     "ModuleDict": "a dict: layers in dicts belong to the module", "ParameterList": "a list of tensors",
-    "CrossEntropyLoss": "nn.cross_entropy(logits, labels)", "NLLLoss": "nn.cross_entropy(logits, labels)",
-    "MSELoss": "nn.mse_loss(x, y)", "BCEWithLogitsLoss": "nn.binary_cross_entropy_with_logits(logits, targets)",
-    "BCELoss": "nn.binary_cross_entropy_with_logits(logits, targets)", "RNN": "nn.GRU or nn.LSTM",
+
+
+    "RNN": "nn.GRU or nn.LSTM",
 }
 FUNCTIONAL: Mapping[str, str] = {
     "relu_": "F.relu(x)", "elu_": "F.elu(x)", "leaky_relu_": "F.leaky_relu(x)", "rrelu_": "F.rrelu(x)",

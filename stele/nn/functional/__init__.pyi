@@ -44,7 +44,7 @@ def relu6(input: TensorLike, inplace: bool=False) -> Tensor:
     [0.0, 2.0, 6.0]
     """
 def hardtanh(input: TensorLike, min_val: float=-1.0, max_val: float=1.0, inplace: bool=False) -> Tensor:
-    """The elements of x, those below `min_val` or above `max_val` set to these. The derivative is 0 at both bounds.
+    """The elements of x, those below `min_val` or above `max_val` set to these. The derivative at both bounds is 0.
 
     Raises ShapeError where min_val is above max_val.
 
@@ -112,7 +112,7 @@ def mish(input: TensorLike, inplace: bool=False) -> Tensor:
     tensor([0.       , 0.8650984])
     """
 def hardsigmoid(input: TensorLike, inplace: bool=False) -> Tensor:
-    """The sigmoid in three straight parts: x / 6 + 1/2, between 0 and 1. Its derivative is 0 at -3 and 3.
+    """The sigmoid in three straight parts: x / 6 + 1/2, between 0 and 1. Its derivative is 0 at -3, 3 and NaN.
 
     >>> F.hardsigmoid(st.tensor([-3.0, 0.0, 9.0])).tolist()
     [0.0, 0.5, 1.0]

@@ -589,7 +589,8 @@ def elu(x: Value, *, alpha: float = 1.0) -> Value:
     >>> st.elu(st.tensor([-100.0, -1.0, 2.0]))
     tensor([-1.        , -0.63212055,  2.        ])
     """
-    return Select()(x > 0, x, expm1(Select()(x > 0, zeros_like(x), x)) * alpha)
+    is_low = x <= 0
+    return Select()(is_low, expm1(Select()(is_low, x, zeros_like(x))) * alpha, x)
 
 
 ALL = (Exp, Expm1, Log, Log1p, Sqrt, Rsqrt, Sin, Cos, Tan, Atan, Sinh, Cosh, Tanh, Sigmoid, Erf, Erfc, Softplus,
