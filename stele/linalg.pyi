@@ -38,9 +38,10 @@ def cho_solve(x: TensorLike, b: TensorLike, upper: bool=False) -> Tensor:
 def solve(x: TensorLike, b: TensorLike) -> Tensor:
     """The y with x @ y = `b`: (..., n, n) and (..., n, k) -> (..., n, k), over leading axes that broadcast.
 
-    A `b` of one axis is a vector, and so is y (the array API standard's rule). float64 where one of them is, else
-    float32; 16-bit floats are solved in float32 and rounded once. Raises ShapeError where x is not square or the
-    sizes differ and, when run, NumPy's LinAlgError where a matrix is exactly singular.
+    A `b` of one axis is a vector, and so is y (the array API standard's rule); where b is no stack of matrices for x,
+    but one (..., n) of vectors, y is one too (PyTorch's). float64 where one of them is, else float32; 16-bit floats are
+    solved in float32 and rounded once. Raises ShapeError where x is not square or the sizes differ and, when run,
+    NumPy's LinAlgError where a matrix is exactly singular.
 
     >>> x = st.tensor([[3.0, 1.0], [1.0, 2.0]])
     >>> y = st.linalg.solve(x, st.tensor([9.0, 8.0]))
@@ -89,8 +90,9 @@ def qr(x: TensorLike, mode: str='reduced') -> QRResult:
     """`Q`, whose columns are orthonormal, and the upper triangular `R` with Q @ R = x, of x (..., m, n).
 
     In mode "reduced" Q is (..., m, k) and R (..., k, n), k the smaller of m and n; in mode "complete" k is m. Signs are
-    LAPACK's. Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes, OptionError for another mode.
-    Gradients hold where the first k columns of x are linearly independent; mode "complete" has none where m > n.
+    LAPACK's. In mode "r" there is R alone, and an empty Q. Dtypes as in `cholesky`. Raises ShapeError for fewer than
+    two axes, OptionError for another mode. Gradients hold where the first k columns of x are linearly independent; mode
+    "complete" has none where m > n.
 
     >>> x = st.tensor([[3.0, 1.0], [4.0, 2.0], [0.0, 5.0]])
     >>> Q, R = st.linalg.qr(x)
@@ -182,20 +184,23 @@ def svdvals(x: TensorLike) -> Tensor:
     >>> st.linalg.svdvals(st.tensor([[0.0, 2.0], [3.0, 0.0]])).tolist()
     [3.0, 2.0]
     """
-def pinv(x: TensorLike, rtol: TensorLike | None=None) -> Tensor:
+def pinv(x: TensorLike, rtol: TensorLike | None=None, atol: TensorLike | None=None, hermitian: bool=False) -> Tensor:
     """The pseudo-inverses (..., n, m) of matrices x (..., m, n), by singular values.
 
     Those up to `rtol`, a number or an array (...), times the largest one count as zero; without it max(m, n) times the
-    epsilon of the dtype. Dtypes as in `cholesky`. Gradients hold where the rank does not change. Raises ShapeError for
-    fewer than two axes and, when run, NumPy's LinAlgError for NaN and infinities.
+    epsilon of the dtype. Those up to `atol` do as well, and if it is above 0 then rtol is 0 where it is not given. Of
+    `hermitian` matrices the lower triangle is read alone. Dtypes as in `cholesky`. Gradients hold where the rank does
+    not change. Raises ShapeError for fewer than two axes and, when run, NumPy's LinAlgError for NaN and infinities.
 
     >>> st.linalg.pinv(st.tensor([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]])).tolist()
     [[0.5, 0.0, 0.0], [0.0, 0.0, 0.0]]
     """
-def matrix_rank(x: TensorLike, rtol: TensorLike | None=None) -> Tensor:
+def matrix_rank(x: TensorLike, rtol: TensorLike | None=None, atol: TensorLike | None=None, hermitian:
+        bool=False) -> Tensor:
     """How many singular values of matrices x (..., m, n) exceed `rtol` times the largest one, as int64 (...).
 
-    `rtol` is a number or an array (...), without it max(m, n) times the epsilon of the dtype. Raises as `svd`.
+    `rtol` is a number or an array (...), without it max(m, n) times the epsilon of the dtype; `atol` and `hermitian`
+    as in `pinv`. Raises as `svd`.
 
     >>> st.linalg.matrix_rank(st.tensor([[1.0, 2.0], [2.0, 4.0]])).tolist()
     1
@@ -279,8 +284,8 @@ def vecdot(x: TensorLike, z: TensorLike, axis: int=-1) -> Tensor:
 def tensordot(x: TensorLike, z: TensorLike, axes: int | Sequence[int | Sequence[int]]=2) -> Tensor:
     """The sum of products over `axes`: the last so many of x with the first of z, or a pair of lists of axes.
 
-    The other axes of x stand first, then those of z. Dtypes meet as in `matmul`. Raises ShapeError where the axes do
-    not pair up, or differ in size.
+    The other axes of x stand first, then those of z. Dtypes meet as in `matmul`. Of a pair of axes one may have length
+    1, which repeats (PyTorch's rule). Raises ShapeError where the axes do not pair up, or differ in size.
 
     >>> x, z = st.ones(2, 3, 4), st.ones(4, 3, 5)
     >>> st.tensordot(x, z, axes=1).shape, st.tensordot(x, z, axes=([1, 2], [1, 0])).shape
@@ -325,33 +330,37 @@ def trace(x: TensorLike, offset: int=0, dtype: DTypeLike | None=None) -> Tensor:
     >>> st.linalg.trace(st.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
     5.0
     """
-def vector_norm(x: TensorLike, ord: float=2, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+def vector_norm(x: TensorLike, ord: float=2, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype:
+        DTypeLike | None=None) -> Tensor:
     """The norm of all entries, or of those along an axis or several: sum(abs(x) ** `ord`) ** (1 / ord).
 
     `ord` inf is the largest absolute value, -inf the smallest, 0 the number of entries that are not 0. Integers and
-    bools become float32; 16-bit floats add up in float32. Where a norm is 0 its gradient is 0 (PyTorch's choice).
+    bools become float32; 16-bit floats add up in float32; x becomes another `dtype` first where one is given. Where a
+    norm is 0 its gradient is 0 (PyTorch's choice).
     Raises ShapeError for an axis that x does not have, and for the smallest of nothing.
 
     >>> x = st.tensor([[3.0, 4.0], [0.0, -2.0]])
     >>> st.linalg.vector_norm(x, axis=1).tolist(), st.linalg.vector_norm(x, ord=1).tolist()
     ([5.0, 2.0], 9.0)
     """
-def matrix_norm(x: TensorLike, ord: Any='fro', axis: int | Sequence[int]=(-2, -1), keepdims: bool=False) -> Tensor:
+def matrix_norm(x: TensorLike, ord: Any='fro', axis: int | Sequence[int]=(-2, -1), keepdims: bool=False, dtype:
+        DTypeLike | None=None) -> Tensor:
     """The norms of matrices x (..., m, n), whose rows and columns lie along a pair of axes.
 
     `ord` is "fro", the root of the sum of squares; "nuc", the sum of singular values; 2 or -2, the largest or smallest
-    of them; 1 or -1, the largest or smallest sum of absolute values of a column; inf or -inf that of a row. Dtypes as
-    in `vector_norm`. Raises ShapeError for fewer than two axes, OptionError for another order.
+    of them; 1 or -1, the largest or smallest sum of absolute values of a column; inf or -inf that of a row. Dtypes,
+    and `dtype`, as in `vector_norm`. Raises ShapeError for fewer than two axes, OptionError for another order.
 
     >>> x = st.tensor([[3.0, 0.0], [4.0, 0.0]])
     >>> st.linalg.matrix_norm(x).tolist(), st.linalg.matrix_norm(x, ord=1).tolist()
     (5.0, 7.0)
     """
-def norm(x: TensorLike, ord: Any=None, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+def norm(x: TensorLike, ord: Any=None, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike |
+        None=None) -> Tensor:
     """The `matrix_norm` over a pair of axes, or the `vector_norm` over one, as NumPy and PyTorch choose between them.
 
     Without `ord` it is the root of the sum of squares, over all axes where none are named; with it and without axes x
-    is a vector or a matrix. Raises ShapeError for other axes, and as those do.
+    is a vector or a matrix. `dtype` as in `vector_norm`. Raises ShapeError for other axes, and as those do.
 
     >>> x = st.tensor([[3.0, 0.0], [4.0, 0.0]])
     >>> st.linalg.norm(x).tolist(), st.linalg.norm(x, 1).tolist(), st.linalg.norm(x, axis=0).tolist()

@@ -21,7 +21,7 @@ places; gradients also within 1e-5 of the largest cotangent, for sums that cance
 `python -m tests.long_conformance`, which reads `opinfo.pkl` in the folder that `STELE_SHARED_CONFORMANCE` names.
 
 **{passed} passed, {wrong} wrong**, {refused} refused with an error that says what to write, {none} without a spelling
-({unspelled} ops have none at all).
+({unspelled} ops have none at all). Of {ops} ops **{forward} pass all samples forward, {backward} all gradients**.
 
 ## Conventions
 
@@ -56,13 +56,19 @@ def main() -> int:
     outcomes: dict[str, list[Outcome]] = defaultdict(list)
     for sample in recs:
         outcomes[sample["op"]].append(outcome := run(sample))
-        if outcome.verdict == "wrong":
+        if outcome.verdict != "passed":
             print(f"{sample['op']} {sample['variant']} {sample['i']}: {outcome.reason}", flush=True)
     total = Counter(o.verdict for found in outcomes.values() for o in found)
-    print(dict(total))
+    print(dict(total), whole(outcomes))
     if not options.ops:
         write(outcomes, total, PAGE)
     return total["wrong"]
+
+
+def whole(outcomes: dict[str, list[Outcome]]) -> dict[str, int]:
+    """How many ops pass all samples forward, and how many all gradients."""
+    return {"forward": sum(all(o.forward for o in found) for found in outcomes.values()),
+            "backward": sum(all(o.backward for o in found) for found in outcomes.values())}
 
 
 def write(outcomes: dict[str, list[Outcome]], total: Counter[str], page: Path) -> None:
@@ -70,7 +76,7 @@ def write(outcomes: dict[str, list[Outcome]], total: Counter[str], page: Path) -
     unspelled = sorted(op for op in outcomes if op not in SPELLED)
     head = HEAD.format(calls=sum(total.values()), ops=len(outcomes), torch="2.13", passed=total["passed"],
                        wrong=total["wrong"], refused=total["refused"], none=total["no spelling"],
-                       unspelled=len(unspelled))
+                       unspelled=len(unspelled), **whole(outcomes))
     rows = [row(op, outcomes[op]) for op in sorted(outcomes) if op in SPELLED]
     names = ", ".join(f"`{op}`" for op in unspelled)
     page.write_text(f"{head}{''.join(rows)}\n## Without a spelling\n\n{names}.\n")

@@ -223,7 +223,7 @@ CALLS: dict[str, tuple[Callable[..., Any], Any, tuple[Array, ...]]] = {
     "max beside":       (lambda x: x.max(axis=1), lambda x: x.max(axis=1), (f4(0, 3),)),
     "argmax beside":    (lambda x: x.argmax(axis=1), lambda x: x.argmax(axis=1), (f4(0, 3),)),
     "layer norm":       (lambda x: st.layer_norm(x), lambda x: x, (f4(0, 3),)),
-    "take":             (lambda x: st.take(x, st.tensor(index(0))), lambda x: x[:0], (f4(3, 2),)),
+    "take":             (lambda x: st.take(x, st.tensor(index(0)), axis=0), lambda x: x[:0], (f4(3, 2),)),
     "indexing":         (lambda x: x[st.tensor(index(0))], lambda x: x[:0], (f4(3, 2),)),
     "slices":           (lambda x: x[1:1, ::-1], lambda x: x[1:1, ::-1], (f4(3, 2),)),
     "cross entropy":    (lambda x: st.cross_entropy(x, st.tensor(index(0)), reduction="none"),

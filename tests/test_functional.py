@@ -11,11 +11,14 @@ from peer import torch_gives
 
 import stele as st
 from stele import nn
+from stele.nn.applied import Applied
 from tests.functional.cases import CALLS, STILL, Array, drawn, named
+from tests.functional.layers import LAYERS
 from tests.styles import styles
 
 F = nn.functional
 ROWS = [(name, k) for name, calls in CALLS.items() for k in range(len(calls))]
+ASKED = [*(call for calls in CALLS.values() for call in calls), *LAYERS.values()]
 CLOSE = 1e-5        # of the largest element
 
 
@@ -39,7 +42,7 @@ def asked(call: str, torch: Any) -> list[Array]:
     names = named(call)
     leaves = {name: torch.tensor(drawn(2)[name]) for name in names}
     wrt = [leaves[names[k]].requires_grad_() for k in moving(call)]
-    results = flat(eval(call, {"F": torch.nn.functional, **leaves}))
+    results = flat(eval(call, {"F": torch.nn.functional, "nn": torch.nn, **leaves}))
     loss = sum((y * torch.tensor(weight(y.shape))).sum() for y in results if y.dtype.is_floating_point)
     slopes = torch.autograd.grad(loss, wrt, allow_unused=True) if wrt else ()
     zeros = [torch.zeros_like(x) if g is None else g for x, g in zip(wrt, slopes)]
@@ -49,7 +52,7 @@ def asked(call: str, torch: Any) -> list[Array]:
 def called(call: str) -> Any:
     """A call of ours as a function of the arrays that it names."""
     names = named(call)
-    return lambda *arrays: eval(call, {"F": F, **dict(zip(names, arrays))})
+    return lambda *arrays: eval(call, {"F": F, "nn": nn, **dict(zip(names, arrays))})
 
 
 def with_gradients(call: str) -> Any:
@@ -73,12 +76,12 @@ def with_gradients(call: str) -> Any:
 def recorded() -> dict[str, list[Array]]:
     """What PyTorch gives for each call: one file for all of them, whose first array counts those of each."""
     def ask(torch: Any) -> list[Array]:
-        found = [asked(CALLS[name][k], torch) for name, k in ROWS]
+        found = [asked(call, torch) for call in ASKED]
         return [np.array([len(part) for part in found]), *(a for part in found for a in part)]
 
     counts, *rest = torch_gives("functional", ask)
     ends = np.cumsum(counts).tolist()
-    return {CALLS[name][k]: rest[end - n:end] for (name, k), n, end in zip(ROWS, counts.tolist(), ends, strict=True)}
+    return {call: rest[end - n:end] for call, n, end in zip(ASKED, counts.tolist(), ends, strict=True)}
 
 
 def arrays(call: str, n: int) -> list[Array]:
@@ -100,13 +103,27 @@ def test_every_function_has_a_row() -> None:
     assert all(f"F.{name}(" in call for name, calls in CALLS.items() for call in calls)
 
 
-@pytest.mark.parametrize(("name", "k"), ROWS)
-def test_pytorch_agrees(name: str, k: int) -> None:
-    call = CALLS[name][k]
-    expected = recorded()[call]
+def test_every_layer_of_a_function_has_a_row() -> None:
+    made = {name for name in nn.__all__ if isinstance(x := getattr(nn, name), type) and issubclass(x, Applied)}
+    assert set(LAYERS) == made | {"PReLU", "Identity", "Unflatten"}
+    assert all(f"nn.{name}(" in call for name, call in LAYERS.items())
+
+
+@pytest.mark.parametrize("call", ASKED)
+def test_pytorch_agrees(call: str) -> None:
     found = with_gradients(call)(*map(st.tensor, arrays(call, 2)))
     st.eval(*found)
-    close([y.numpy() for y in found], expected, call)
+    close([y.numpy() for y in found], recorded()[call], call)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_compile_and_say_what_they_are(name: str) -> None:
+    call = LAYERS[name]
+    given = [st.tensor(a) for a in arrays(call, 2)]
+    compiled = flat(st.compile(called(call), backend="reference")(*given))
+    close([y.numpy() for y in compiled], [y.numpy() for y in flat(called(call)(*given))], call)
+    layer = eval(call[:call.index(")(") + 1], {"nn": nn, **dict(zip(named(call), given))})
+    assert repr(layer).startswith(f"{name}(")
 
 
 @pytest.mark.filterwarnings("error")      # of sizes that cannot stay open
@@ -142,3 +159,18 @@ def test_a_batch_of_nothing(name: str, k: int) -> None:
     st.eval(*found)
     assert [y.shape for y in found] == expected
     assert all(np.isnan(y.numpy()) or y.numpy() == 0 for y in found if y.shape == () and call.count("loss"))
+
+
+def test_what_is_random_has_the_distribution_that_it_says() -> None:
+    st.manual_seed(5)
+    x = st.randn(200, 50, 4)
+    for y in (F.alpha_dropout(x, 0.3, training=True), F.feature_alpha_dropout(x, 0.3, training=True)):
+        assert abs(float(y.mean())) < 0.05 and abs(float(y.std()) - 1) < 0.05
+    dropped = F.dropout1d(st.ones(200, 50, 4), 0.25).numpy()
+    assert set(np.unique(dropped)) == {np.float32(0), np.float32(1 / 0.75)}
+    assert (dropped == dropped[..., :1]).all() and abs((dropped == 0).mean() - 0.25) < 0.03
+    slopes = -F.rrelu(-st.ones(10000), 0.2, 0.6, training=True).numpy()
+    assert slopes.min() >= 0.2 and slopes.max() <= 0.6 and abs(slopes.mean() - 0.4) < 0.01
+    logits = st.log(st.tensor([0.1, 0.2, 0.7])) * st.ones((10000, 1))
+    np.testing.assert_allclose(F.gumbel_softmax(logits, hard=True).numpy().mean(0), [0.1, 0.2, 0.7], atol=0.02)
+    assert not F.dropout(st.ones(3), 1.0).numpy().any()

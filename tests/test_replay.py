@@ -22,8 +22,8 @@ from stele.eager.evaluate import EVALUATOR
 from stele.errors import GraphError, IndexOutOfRange
 from stele.ir import origin
 from stele.ir.origin import lines
+from stele.nn.functional import cross_entropy
 from stele.nn.layers import Linear
-from stele.nn.losses import cross_entropy
 from stele.nn.module import Module
 from stele.ops import linear
 from stele.optim.optimizers import SGD, Adam, AdamW

@@ -31,6 +31,13 @@ SAME: list[tuple[Any, Any]] = [
     (lambda: st.roll(X, shifts=1, dims=1), lambda: st.roll(X, shift=1, axis=1)),
     (lambda: X.unsqueeze(dim=0), lambda: X.unsqueeze(0)), (lambda: st.take(X, indices=st.tensor([1]), dim=1),
                                                             lambda: st.take(X, st.tensor([1]), axis=1)),
+    (lambda: st.unique(X, dim=0), lambda: st.unique(X, axis=0)), (lambda: st.amax(X, dim=1), lambda: st.max(X, axis=1)),
+    (lambda: st.arange(0, end=3), lambda: st.arange(0, stop=3)), (lambda: st.cumsum(X, dim=0),
+                                                                  lambda: st.cumulative_sum(X, axis=0)),
+    (lambda: st.linspace(0, 1, steps=3), lambda: st.linspace(0, 1, num=3)),
+    (lambda: st.repeat_interleave(X, 2, dim=0), lambda: st.repeat(X, 2, axis=0)),
+    (lambda: st.quantile(X, 0.3, interpolation="lower"), lambda: st.quantile(X, 0.3, method="lower")),
+    (lambda: st.var(X, unbiased=True), lambda: st.var(X, correction=1)),
 ]
 
 

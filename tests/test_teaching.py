@@ -207,7 +207,7 @@ TEACHING: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "not flattened": (lambda: nn.Linear(64, 2)(st.ones(3, 8, 8)), ["64 features", "(3, 8, 8)", "x.flatten(1)"]),
     "a float index": (lambda: nn.Embedding(4, 2)(x24), ["Embedding", "integers", "float32[2,4]", "astype('int64')"]),
     "shapes that do not meet": (lambda: x34 * x24, ["multiply", "(3, 4) and (2, 4)", "3 vs 2", "reshape"]),
-    "a column beside a row": (lambda: nn.mse_loss(st.ones(3, 1), st.ones(3)), ["(3, 1) and (3,)", "y.reshape("]),
+    "a column beside a row": (lambda: nn.mse_loss(st.ones(3, 1), st.ones(3)), ["(3, 1) and (3,)", "target.reshape("]),
     "no memory": (lambda: (st.ones(1 << 20, 1) * st.ones(1, 1 << 20)).exp().numpy(),
                   ["float32[1048576, 1048576] does not fit", f"{1 << 42} bytes", "made at test_teaching.py"]),
     "no memory, compiled": (traced(lambda x: (x.reshape(-1, 1) * x).exp(), 1 << 20),

@@ -7,6 +7,7 @@ What a `def` says is copied; what `lift` makes says its signature itself. A test
 from __future__ import annotations
 
 import ast
+import copy
 import importlib
 import inspect
 import textwrap
@@ -23,8 +24,10 @@ WIDTH = 120
 INHERITED = {"__hash__": "def __hash__(self) -> int:"}
 NEEDED = {"Any": "from typing import Any", "builtins": "import builtins",
           "Sequence": "from collections.abc import Sequence",
+          "Literal": "from typing import Literal", "overload": "from typing import overload",
           "DTypeLike": "from stele.arrays.tensor import DTypeLike", "Tensor": "from stele.arrays.tensor import Tensor",
           "TensorLike": "from stele.arrays.tensor import TensorLike"}
+PAIRS = "return_indices"    # the argument under which a function gives a pair
 UNSAID = {"public"}     # decorators that change no signature
 CHANGED = {"__eq__", "__ne__"}      # methods that answer otherwise than those of `object`
 
@@ -88,7 +91,7 @@ def assigned(name: str, node: ast.Assign, value: Any, indent: str) -> Iterator[s
         made.body = [*map(ast.Expr, map(ast.Constant, filter(None, [words]))), *made.body]
         if isinstance(value, property):
             made.decorator_list = [ast.Name("property")]
-        yield written(made, indent)
+        yield from both(made, indent) if made.args.args and made.args.args[-1].arg == PAIRS else [written(made, indent)]
     elif isinstance(value, list):       # __all__, which type checkers have to read
         yield textwrap.fill(f"{name} = {value!r}", WIDTH, subsequent_indent="    ")
     elif name in INHERITED:
@@ -97,6 +100,20 @@ def assigned(name: str, node: ast.Assign, value: Any, indent: str) -> Iterator[s
         yield f"{indent}{name}: {type(value).__name__}"
     elif name != "__slots__":
         yield f"{indent}{ast.unparse(node)}"
+
+
+def both(node: ast.FunctionDef, indent: str) -> Iterator[str]:
+    """A function of one result, and the same as one of a pair, where its last argument asks for that."""
+    for asked, returns in ((False, "Tensor"), (True, "tuple[Tensor, Tensor]")):
+        made = copy.deepcopy(node)
+        made.decorator_list, made.returns = [ast.Name("overload")], ast.parse(returns, mode="eval").body
+        last = made.args.args[-1]
+        last.annotation = ast.parse(f"Literal[{asked}]", mode="eval").body
+        if asked:
+            made.args.kwonlyargs, made.args.kw_defaults = [made.args.args.pop()], [None]
+            made.args.defaults.pop()
+            made.body = [ast.Expr(ast.Constant(...))]
+        yield written(made, indent)
 
 
 def written(node: ast.FunctionDef, indent: str) -> str:

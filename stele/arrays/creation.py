@@ -8,7 +8,18 @@ import numpy as np
 
 from stele.arrays import dlpack, shapes
 from stele.arrays.opensize import plain
-from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, array_of, constant, lift, placed, tensor
+from stele.arrays.tensor import (
+    DeviceLike,
+    DTypeLike,
+    Tensor,
+    TensorLike,
+    array_of,
+    constant,
+    lift,
+    placed,
+    respelling,
+    tensor,
+)
 from stele.backend.buffers import Borrowed
 from stele.backend.devices import current, find
 from stele.eager.handle import TRACING
@@ -152,6 +163,7 @@ def empty_like(x: TensorLike, dtype: DTypeLike | None = None, device: DeviceLike
 
 
 @public
+@respelling
 def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTypeLike | None = None,
            device: DeviceLike = None, requires_grad: bool = False) -> Tensor:
     """The numbers `start`, start + `step`, ... before `stop`, in one axis; from 0 where only one number is given.
@@ -175,6 +187,7 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTyp
 
 
 @public
+@respelling
 def linspace(start: complex, stop: complex, num: int, dtype: DTypeLike | None = None, device: DeviceLike = None,
              endpoint: bool = True, requires_grad: bool = False) -> Tensor:
     """As many numbers as `num` says, evenly from `start` to `stop`, which is the last one unless `endpoint` is False.

@@ -18,6 +18,7 @@ from stele.ops import (
     functional,
     joining,
     linear,
+    norms,
     parts,
     pooling,
     products,
@@ -61,7 +62,8 @@ erf, erfc                   = lift(unary.erf), lift(unary.erfc)
 relu, leaky_relu, elu       = lift(unary.relu), lift(unary.leaky_relu), lift(unary.elu)
 softplus, reciprocal        = lift(unary.softplus), lift(unary.reciprocal)
 abs, sign                   = lift(unary.absolute), lift(unary.sign)
-floor, ceil, round, trunc   = lift(unary.floor), lift(unary.ceil), lift(unary.round), lift(unary.trunc)
+floor, ceil, trunc          = lift(unary.floor), lift(unary.ceil), lift(unary.trunc)
+round, addmm                = lift(binary.round), lift(products.addmm)
 isnan, isinf, isfinite      = lift(unary.isnan), lift(unary.isinf), lift(unary.isfinite)
 logical_not, stop_gradient  = lift(unary.logical_not), lift(unary.stop_gradient)
 add, subtract               = arithmetic(binary.add), arithmetic(binary.subtract)
@@ -81,6 +83,7 @@ logical_xor, where          = arithmetic(binary.logical_xor), arithmetic(binary.
 sum, mean, prod             = lift(statistics.sum), lift(statistics.mean), lift(statistics.prod)
 max, min                    = lift(statistics.max), lift(statistics.min)
 var, std                    = lift(statistics.var), lift(statistics.std)
+var_mean, std_mean          = lift(statistics.var_mean), lift(statistics.std_mean)
 allclose                    = arithmetic(statistics.allclose)
 all, any                    = lift(statistics.all), lift(statistics.any)
 argmax, argmin              = lift(statistics.argmax), lift(statistics.argmin)
@@ -100,7 +103,8 @@ logcumsumexp, diff          = lift(cumulative.logcumsumexp), lift(cumulative.dif
 trapezoid                   = lift(cumulative.trapezoid)
 sort, argsort, topk         = lift(sorting.sort), lift(sorting.argsort), lift(sorting.topk)
 kthvalue, isin, top_k       = lift(sorting.kthvalue), lift(sorting.isin), lift(sorting.top_k)
-searchsorted                = lift(sorting.searchsorted)
+searchsorted, bucketize     = lift(sorting.searchsorted), arithmetic(sorting.bucketize)
+norm                        = lift(norms.entry_norm)
 take_along_axis             = lift(sorting.take_along_axis)
 scatter, index_add          = lift(scattering.scatter), lift(scattering.index_add)
 segment_sum, segment_prod   = lift(scattering.segment_sum), lift(scattering.segment_prod)

@@ -1,6 +1,8 @@
 """The functions of the public interface on tensors."""
 # Written by tools/make_stubs.py.
 from collections.abc import Sequence
+from typing import Literal
+from typing import overload
 from stele.arrays.tensor import DTypeLike
 from stele.arrays.tensor import TensorLike
 from typing import Any
@@ -173,7 +175,8 @@ def log10(x: TensorLike) -> Tensor:
 def atan2(x: TensorLike, z: TensorLike) -> Tensor:
     """The angle in [-pi, pi], in radians, of the point (z, x): atan(x / z), in the quadrant that both signs say.
 
-    Shapes and dtypes meet as in `add`; integers become float32. A zero has its sign: atan2(0.0, -0.0) is pi.
+    Shapes and dtypes meet as in `add`; integers become float32. A zero has its sign: atan2(0.0, -0.0) is pi. The
+    gradient where both are 0 is 0, as in PyTorch.
 
     >>> st.atan2(st.tensor([1.0, 1.0, -0.0]), st.tensor([1.0, -1.0, -1.0]))
     tensor([ 0.7853982,  2.3561945, -3.1415927])
@@ -243,11 +246,15 @@ def fmod(x: TensorLike, z: TensorLike) -> Tensor:
 def fmax(x: TensorLike, z: TensorLike) -> Tensor:
     """The larger of x and z, elementwise; the other one where one is NaN. Shapes and dtypes meet as in `add`.
 
+    Where they tie it is x, which has the gradient, as in PyTorch.
+
     >>> st.fmax(st.tensor([1.0, float("nan"), 5.0]), 3.0).tolist()
     [3.0, 3.0, 5.0]
     """
 def fmin(x: TensorLike, z: TensorLike) -> Tensor:
     """The smaller of x and z, elementwise; the other one where one is NaN. Shapes and dtypes meet as in `add`.
+
+    Ties as of `fmax`.
 
     >>> st.fmin(st.tensor([1.0, float("nan"), 5.0]), 3.0).tolist()
     [1.0, 3.0, 3.0]
@@ -569,17 +576,32 @@ def ceil(x: TensorLike) -> Tensor:
     >>> st.ceil(st.tensor([1.2, -1.7])).tolist()
     [2.0, -1.0]
     """
-def round(x: TensorLike) -> Tensor:
-    """The nearest whole number, a half to the even one (NumPy's rule), in the dtype of x. The derivative is 0.
-
-    >>> st.round(st.tensor([0.5, 1.5, 2.5, -0.7])).tolist()
-    [0.0, 2.0, 2.0, -1.0]
-    """
 def trunc(x: TensorLike) -> Tensor:
     """The whole number that is x without its fraction, towards 0, in the dtype of x. The derivative is 0.
 
     >>> st.trunc(st.tensor([1.7, -1.7])).tolist()
     [1.0, -1.0]
+    """
+def round(x: TensorLike, decimals: int=0) -> Tensor:
+    """The nearest whole number, or the nearest with so many `decimals`, a half to the even one, in the dtype of x.
+
+    Negative decimals are tens, hundreds and so on, of integers too (NumPy's rules). The derivative is 0.
+
+    >>> st.round(st.tensor([0.5, 1.5, 2.5, -0.7])).tolist()
+    [0.0, 2.0, 2.0, -1.0]
+    >>> st.round(st.tensor([1.26, 1.74]), decimals=1).tolist() == st.tensor([1.3, 1.7]).tolist()
+    True
+    >>> st.round(st.tensor([14, 15, 25, 26]), decimals=-1).tolist()
+    [10, 20, 20, 30]
+    """
+def addmm(x: TensorLike, y: TensorLike, z: TensorLike, beta: float=1, alpha: float=1) -> Tensor:
+    """The sum `beta` * x + `alpha` * (y @ z), of matrices or stacks of them, or of vectors as of `matmul`.
+
+    x broadcasts to the shape of the product; where beta is 0 its elements do not matter, NaN neither. A z of one axis
+    is a vector, as of PyTorch's addmv. Raises ShapeError where shapes do not fit.
+
+    >>> st.addmm(st.tensor([1.0, 2.0]), st.eye(2), st.ones(2, 2), alpha=10).tolist()
+    [[11.0, 12.0], [11.0, 12.0]]
     """
 def isnan(x: TensorLike) -> Tensor:
     """Whether each element of x is not a number, as bools; no integer is one of those.
@@ -612,8 +634,8 @@ def stop_gradient(x: TensorLike) -> Tensor:
     >>> st.grad(lambda x: x * x)(x).tolist(), st.grad(lambda x: x * st.stop_gradient(x))(x).tolist()
     (6.0, 3.0)
     """
-def add(x: TensorLike, z: TensorLike) -> Tensor:
-    """The sum x + z, elementwise, broadcast by NumPy's rule.
+def add(x: TensorLike, z: TensorLike, alpha: float=1) -> Tensor:
+    """The sum x + z, or x + `alpha` * z, elementwise, broadcast by NumPy's rule.
 
     Two arrays meet in the dtype that holds both (int32 and float16 in float16, float16 and bfloat16 in float32); a
     Python number takes the array's dtype, where a float among integers makes float32. Integers wrap; bools are joined
@@ -624,8 +646,10 @@ def add(x: TensorLike, z: TensorLike) -> Tensor:
     >>> (st.tensor([1, 2]) + 0.5).dtype
     float32
     """
-def subtract(x: TensorLike, z: TensorLike) -> Tensor:
-    """The difference x - z, elementwise; shapes and dtypes meet as in `add`. Raises DTypeError for two bools.
+def subtract(x: TensorLike, z: TensorLike, alpha: float=1) -> Tensor:
+    """The difference x - z, or x - `alpha` * z, elementwise; shapes and dtypes meet as in `add`.
+
+    Raises DTypeError for two bools.
 
     >>> st.subtract(st.tensor([5, 7]), 2).tolist()
     [3, 5]
@@ -636,13 +660,17 @@ def multiply(x: TensorLike, z: TensorLike) -> Tensor:
     >>> st.multiply(st.tensor([[1.0], [2.0]]), st.tensor([3.0, 4.0])).tolist()
     [[3.0, 4.0], [6.0, 8.0]]
     """
-def divide(x: TensorLike, z: TensorLike) -> Tensor:
-    """The quotient x / z, elementwise, always a float: integers and bools become float32. Shapes meet as in `add`.
+def divide(x: TensorLike, z: TensorLike, rounding_mode: str | None=None) -> Tensor:
+    """The quotient x / z, elementwise, a float: integers and bools become float32. Shapes meet as in `add`.
 
-    By IEEE 754, x / 0 is an infinity and 0 / 0 is NaN; for whole quotients see `floor_divide`.
+    By IEEE 754, x / 0 is an infinity and 0 / 0 is NaN. Rounded to whole numbers down under `rounding_mode` "floor",
+    which is `floor_divide`, and towards 0 under "trunc": then integers stay integers. Raises OptionError for another
+    mode.
 
     >>> st.divide(st.tensor([1, 2, 0]), st.tensor([2, 0, 0])).tolist()
     [0.5, inf, nan]
+    >>> st.divide(st.tensor([7, -7]), 2, rounding_mode="trunc").tolist()
+    [3, -3]
     """
 def negative(x: TensorLike) -> Tensor:
     """The negative of x, in its dtype; unsigned integers wrap. Raises DTypeError for bools.
@@ -857,10 +885,14 @@ def prod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fa
     >>> st.grad(st.prod)(st.tensor([0.0, 3.0, 4.0])).tolist()
     [12.0, 0.0, 0.0]
     """
-def max(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+@overload
+def max(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, return_indices:
+        Literal[False]=False) -> Tensor:
     """The largest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
 
-    Elements that tie share the gradient evenly, as of PyTorch's amax. Raises ShapeError where there is no element.
+    Elements that tie share the gradient evenly, as of PyTorch's amax. With `return_indices` a pair, of the elements
+    that `argmax` finds along one axis or in the flat array and of their positions, as of PyTorch's max: these have the
+    gradient alone. Raises ShapeError where there is no element.
 
     >>> x = st.tensor([[1.0, 7.0], [7.0, 2.0]])
     >>> st.max(x).tolist(), st.max(x, axis=1).tolist()
@@ -868,14 +900,23 @@ def max(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fal
     >>> st.grad(st.max)(x).tolist()
     [[0.0, 0.5], [0.5, 0.0]]
     """
-def min(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+@overload
+def max(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, *, return_indices:
+        Literal[True]) -> tuple[Tensor, Tensor]: ...
+@overload
+def min(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, return_indices:
+        Literal[False]=False) -> Tensor:
     """The smallest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
 
-    Elements that tie share the gradient evenly, as of PyTorch's amin. Raises ShapeError where there is no element.
+    Elements that tie share the gradient evenly, as of PyTorch's amin. `return_indices` as of `max`, with `argmin`.
+    Raises ShapeError where there is no element.
 
     >>> st.min(st.tensor([[1.0, 7.0], [5.0, 2.0]]), axis=0, keepdims=True).tolist()
     [[1.0, 2.0]]
     """
+@overload
+def min(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, *, return_indices:
+        Literal[True]) -> tuple[Tensor, Tensor]: ...
 def var(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0) -> Tensor:
     """The variance over one axis, several, or all of them, as in `sum`: the mean square distance from the mean.
 
@@ -894,6 +935,22 @@ def std(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fal
 
     >>> st.std(st.tensor([[1.0, 3.0], [2.0, 8.0]]), axis=1).tolist()
     [1.0, 3.0]
+    """
+def var_mean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction:
+        float=0) -> tuple[Tensor, Tensor]:
+    """The variance and the mean over one axis, several, or all of them: `var`, with the same `correction`, and `mean`.
+
+    >>> variance, mean = st.var_mean(st.tensor([1.0, 3.0]))
+    >>> float(variance), float(mean)
+    (1.0, 2.0)
+    """
+def std_mean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction:
+        float=0) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean over one axis, several, or all of them, with the `correction` of `var`.
+
+    >>> deviation, mean = st.std_mean(st.tensor([1.0, 3.0]))
+    >>> float(deviation), float(mean)
+    (1.0, 2.0)
     """
 def allclose(x: TensorLike, z: TensorLike, rtol: float=1e-05, atol: float=1e-08, equal_nan: bool=False) -> Tensor:
     """Whether all of |x - z| <= `atol` + `rtol` * |z|, with x and z broadcast, as one bool; see `isclose`.
@@ -961,8 +1018,8 @@ def vecdot(x: TensorLike, z: TensorLike, axis: int=-1) -> Tensor:
 def tensordot(x: TensorLike, z: TensorLike, axes: int | Sequence[int | Sequence[int]]=2) -> Tensor:
     """The sum of products over `axes`: the last so many of x with the first of z, or a pair of lists of axes.
 
-    The other axes of x stand first, then those of z. Dtypes meet as in `matmul`. Raises ShapeError where the axes do
-    not pair up, or differ in size.
+    The other axes of x stand first, then those of z. Dtypes meet as in `matmul`. Of a pair of axes one may have length
+    1, which repeats (PyTorch's rule). Raises ShapeError where the axes do not pair up, or differ in size.
 
     >>> x, z = st.ones(2, 3, 4), st.ones(4, 3, 5)
     >>> st.tensordot(x, z, axes=1).shape, st.tensordot(x, z, axes=([1, 2], [1, 0])).shape
@@ -1108,20 +1165,22 @@ def avg_pool2d(x: TensorLike, size: int | Sequence[int], stride: int | Sequence[
     >>> st.avg_pool2d(st.ones((1, 1, 2, 2)), 2, padding=1)[0, 0].tolist()
     [[0.25, 0.25], [0.25, 0.25]]
     """
-def softmax(x: TensorLike, axis: int=-1) -> Tensor:
+def softmax(x: TensorLike, axis: int=-1, dtype: DTypeLike | None=None) -> Tensor:
     """The probabilities exp(x) / sum(exp(x)) along an axis; of x less its largest element, so that nothing overflows.
 
-    Shape and dtype of x. NaN where all of them are -inf, or one is inf, as in PyTorch. Raises DTypeError for other
-    dtypes than floats. For the logarithm use `log_softmax`, for a loss `cross_entropy`: both take x itself.
+    Shape and dtype of x, which becomes another `dtype` first where one is given. NaN where all of them are -inf, or one
+    is inf, as in PyTorch. Raises DTypeError for other dtypes than floats. For the logarithm use `log_softmax`, for a
+    loss `cross_entropy`: both take x itself.
 
     >>> st.softmax(st.tensor([[0.0, 0.0], [1000.0, 0.0]])).tolist()
     [[0.5, 0.5], [1.0, 0.0]]
     >>> st.softmax(st.zeros((2, 4)), axis=0)[0].tolist()
     [0.5, 0.5, 0.5, 0.5]
     """
-def log_softmax(x: TensorLike, axis: int=-1) -> Tensor:
-    """The logarithm of `softmax(x)` along an axis, without rounding small probabilities to 0. Shape and dtype of x.
+def log_softmax(x: TensorLike, axis: int=-1, dtype: DTypeLike | None=None) -> Tensor:
+    """The logarithm of `softmax(x)` along an axis, without rounding small probabilities to 0.
 
+    Shape and dtype of x, or another `dtype` as in `softmax`.
     Written out, st.log(st.softmax(x)) is made this too where a program sees both steps. Raises DTypeError for other
     dtypes than floats.
 
@@ -1157,12 +1216,14 @@ def gelu(x: TensorLike, approximate: str='none') -> Tensor:
     >>> st.gelu(x, approximate="tanh")
     tensor([-0.158808,  0.      ,  0.841192])
     """
-def cummax(x: TensorLike, axis: int | None=None) -> Tensor:
+@overload
+def cummax(x: TensorLike, axis: int | None=None, return_indices: Literal[False]=False) -> Tensor:
     """The largest of all elements up to each one along an axis: y[k] = max(x[0], ..., x[k]), in the type of x.
 
     The axis may be left out where there is no more than one. From the first NaN on it is NaN. Values alone, as of
-    `st.max`, NumPy's `maximum.accumulate` and JAX's `cummax`; PyTorch's gives their positions too. The gradient goes to
-    the latest of elements that tie, as PyTorch's. Raises ShapeError for an axis that x does not have.
+    `st.max`, NumPy's `maximum.accumulate` and JAX's `cummax`; with `return_indices` their positions too, as int64, as
+    of PyTorch's. Of elements that tie the latest counts, which has the gradient. Raises ShapeError for an axis that x
+    does not have.
 
     >>> x = st.tensor([[3.0, 1.0, 4.0], [1.0, 5.0, 2.0]])
     >>> st.cummax(x, axis=1).tolist()
@@ -1170,14 +1231,19 @@ def cummax(x: TensorLike, axis: int | None=None) -> Tensor:
     >>> st.grad(lambda x: st.cummax(x, axis=1).sum())(x).tolist()
     [[2.0, 0.0, 1.0], [1.0, 2.0, 0.0]]
     """
-def cummin(x: TensorLike, axis: int | None=None) -> Tensor:
+@overload
+def cummax(x: TensorLike, axis: int | None=None, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+@overload
+def cummin(x: TensorLike, axis: int | None=None, return_indices: Literal[False]=False) -> Tensor:
     """The smallest of all elements up to each one along an axis: y[k] = min(x[0], ..., x[k]), in the type of x.
 
-    Axis, NaN, ties and errors as of `cummax`.
+    Axis, NaN, ties, `return_indices` and errors as of `cummax`.
 
     >>> st.cummin(st.tensor([[3, 1, 4], [1, 5, 2]]), axis=1).tolist()
     [[3, 1, 1], [1, 1, 1]]
     """
+@overload
+def cummin(x: TensorLike, axis: int | None=None, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 def cumulative_sum(x: TensorLike, axis: int | None=None, dtype: DTypeLike | None=None, include_initial:
         bool=False) -> Tensor:
     """The sum of all elements up to each one along an axis: y[k] = x[0] + ... + x[k].
@@ -1237,18 +1303,24 @@ def trapezoid(y: TensorLike, x: TensorLike | None=None, dx: float=1.0, axis: int
     >>> st.trapezoid(st.tensor([1.0, 2.0, 3.0]), st.tensor([4.0, 6.0, 8.0])).tolist()
     8.0
     """
-def sort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True) -> Tensor:
+@overload
+def sort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True, return_indices:
+        Literal[False]=False) -> Tensor:
     """The elements along an axis in ascending order, or `descending`; shape and dtype of x.
 
     NaN is larger than any number: last of ascending, first of descending elements. 0.0 and -0.0 are equal, and equal
-    elements stay in the order they have, `stable` or not. The gradient goes where the elements came from. Raises
-    ShapeError for an axis that x does not have, and DTypeError for complex numbers.
+    elements stay in the order they have, `stable` or not. With `return_indices` also their positions, as `argsort`
+    gives them: a pair, PyTorch's result. The gradient goes where the elements came from. Raises ShapeError for an axis
+    that x does not have, and DTypeError for complex numbers.
 
     >>> st.sort(st.tensor([3.0, float("nan"), 1.0])).tolist()
     [1.0, 3.0, nan]
     >>> st.sort(st.tensor([[3, 1], [2, 4]]), axis=0, descending=True).tolist()
     [[3, 4], [2, 1]]
     """
+@overload
+def sort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True, *, return_indices:
+        Literal[True]) -> tuple[Tensor, Tensor]: ...
 def argsort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True) -> Tensor:
     """The positions along an axis of the elements in order, as int64: x at these positions is `sort(x)`.
 
@@ -1257,11 +1329,12 @@ def argsort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=Tr
     >>> st.argsort(st.tensor([30, 10, 20, 10])).tolist()
     [1, 3, 2, 0]
     """
-def topk(x: TensorLike, k: int, axis: int=-1, largest: bool=True) -> tuple[Tensor, Tensor]:
+def topk(x: TensorLike, k: int, axis: int=-1, largest: bool=True, sorted: bool=True) -> tuple[Tensor, Tensor]:
     """The `k` largest elements along an axis, largest first, and their positions; or the smallest, not `largest`.
 
     Both have the shape of x but for k along the axis; positions are int64. NaN counts as largest, and of equal elements
-    the first come first. Raises ShapeError for an axis that x does not have, and unless k is from 0 to its length.
+    the first come first; in order, `sorted` or not. Of a number, along axis 0 or -1, it is itself where k is 1. Raises
+    ShapeError for an axis that x does not have, and unless k is from 0 to its length.
 
     >>> values, positions = st.topk(st.tensor([1.0, 9.0, 3.0, 9.0]), 3)
     >>> values.tolist(), positions.tolist()
@@ -1296,25 +1369,47 @@ def top_k(x: TensorLike, k: int, axis: int=-1, mode: str='largest') -> TopK:
     >>> st.top_k(st.tensor([1.0, 9.0, 3.0]), 2, mode="smallest").values.tolist()
     [1.0, 3.0]
     """
-def searchsorted(x: TensorLike, z: TensorLike, side: str='left', sorter: TensorLike | None=None) -> Tensor:
+def searchsorted(x: TensorLike, z: TensorLike, side: str='left', sorter: TensorLike | None=None, right: bool=False,
+        out_int32: bool=False) -> Tensor:
     """Where the elements of `z` would go into sorted x so that it stays sorted: positions from 0 to n, as int64.
 
-    Of equal elements in front of the first ("left") or behind the last (`side` "right"). x is one row (n,), in
-    ascending order, or in that of the positions `sorter`; z has any shape, which is that of the result. Rows x (..., n)
-    are searched for rows z (..., m) each (PyTorch's form). Order as of `sort`; dtypes meet as in `add`. Raises
-    OptionError for another side, and ShapeError for a number x and for other numbers of rows.
+    Of equal elements in front of the first ("left") or behind the last (`side` "right", PyTorch's `right`). x is one
+    row (n,), in ascending order, or in that of the positions `sorter`; z has any shape, which is that of the result.
+    Rows x (..., n) are searched for rows z (..., m) each (PyTorch's form). Order as of `sort`; dtypes meet as in `add`.
+    int32 with `out_int32`. Raises OptionError for another side, and ShapeError for a number x and for other numbers of
+    rows.
 
     >>> x = st.tensor([10, 20, 20, 30])
     >>> st.searchsorted(x, st.tensor([20, 35])).tolist(), st.searchsorted(x, 20, side="right").tolist()
     ([1, 4], 3)
     """
-def take_along_axis(x: TensorLike, i: TensorLike, axis: int=-1) -> Tensor:
+def bucketize(x: TensorLike, boundaries: TensorLike, out_int32: bool=False, right: bool=False) -> Tensor:
+    """The number of the bucket that each element of x falls into, between ascending `boundaries` (n,), from 0 to n.
+
+    `searchsorted(boundaries, x)` with PyTorch's order of arguments: bucket k holds what is above boundary k - 1 and not
+    above boundary k, with `right` what is below it and not below k - 1. int64, or int32 with `out_int32`.
+
+    >>> st.bucketize(st.tensor([1, 5, 9]), st.tensor([1, 5])).tolist()
+    [0, 1, 2]
+    """
+def norm(x: TensorLike, p: float | str='fro', axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype:
+        DTypeLike | None=None) -> Tensor:
+    """The `linalg.vector_norm` of order `p` over one axis, several, or all of them (PyTorch's norm).
+
+    "fro" is order 2, and "nuc" the `linalg.matrix_norm` of that name, over a pair of axes or the last two. `dtype` as
+    of both. Of a matrix, p = 2 is so the root of the sum of squares, where `linalg.norm` has its largest singular
+    value.
+
+    >>> st.norm(st.tensor([[3.0, 0.0], [4.0, 0.0]])).tolist()
+    5.0
+    """
+def take_along_axis(x: TensorLike, i: TensorLike, axis: int | None=-1) -> Tensor:
     """The elements of x at the positions `i` along an axis, an own position for each place beside it.
 
     y[a, k, b] = x[a, i[a, k, b], b] for an axis in the middle: `argsort` gives such positions. x and i broadcast
-    against each other beside the axis; negative positions count from the end. Positions named twice sum their
-    gradients. Raises ShapeError where the numbers of axes differ, DTypeError for other than integers and, when run,
-    IndexOutOfRange for a position outside of the axis.
+    against each other beside the axis; negative positions count from the end; with None for the axis both are taken
+    flat. Positions named twice sum their gradients. Raises ShapeError where the numbers of axes differ, DTypeError for
+    other than integers and, when run, IndexOutOfRange for a position outside of the axis.
 
     >>> x = st.tensor([[30, 10, 20], [1, 3, 2]])
     >>> st.take_along_axis(x, st.argsort(x), axis=1).tolist()
@@ -1336,8 +1431,8 @@ def scatter(x: TensorLike, i: TensorLike, v: TensorLike, axis: int=0, mode: str=
     >>> st.scatter(st.zeros(3), i, st.tensor([1.0, 2.0, 3.0])).tolist()
     [3.0, 0.0, 2.0]
     """
-def index_add(x: TensorLike, i: TensorLike, v: TensorLike, axis: int=0) -> Tensor:
-    """The array x with the parts of `v` along an axis added at the positions `i` of that axis, integers (k,).
+def index_add(x: TensorLike, i: TensorLike, v: TensorLike, axis: int=0, alpha: float=1) -> Tensor:
+    """The array x with the parts of `v` along an axis, `alpha` times, added at the positions `i` of it, integers (k,).
 
     v has the shape of x but for k along the axis. Positions may repeat, and negative ones count from the end; sums are
     made in an order that the shapes say. Raises ShapeError for shapes that do not fit and, when run, IndexOutOfRange.
@@ -1400,21 +1495,36 @@ def histogram(x: TensorLike, bins: TensorLike=10, range: TensorLike | None=None,
     >>> counts.tolist(), edges.tolist()
     ([2, 1, 1], [1.0, 2.0, 3.0, 4.0])
     """
-def median(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+@overload
+def median(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, method: str='linear',
+        return_indices: Literal[False]=False) -> Tensor:
     """The median over one axis, several, or all of them: of an even number of elements the mean of two in the middle.
 
-    So has NumPy; PyTorch's is the lower of the two, `kthvalue(x, (n + 1) // 2)`. NaN where an element is NaN. Integers
-    become float32. Raises ShapeError where there is no element.
+    So has NumPy, and integers become float32; under `method` "lower" it is the lower of the two, in the dtype of x, as
+    of PyTorch's, and with `return_indices` a pair, of the median and of its position along the axis, or in the flat
+    array. The other methods are those of `quantile`. NaN where an element is NaN. Raises ShapeError where there is no
+    element, and OptionError for positions of other medians than the lower one.
 
-    >>> st.median(st.tensor([[1.0, 9.0, 2.0, 3.0]])).tolist()
-    2.5
+    >>> x = st.tensor([[1.0, 9.0, 2.0, 3.0]])
+    >>> st.median(x).tolist(), st.median(x, method="lower").tolist()
+    (2.5, 2.0)
     """
-def nanmedian(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
+@overload
+def median(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, method: str='linear', *,
+        return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+@overload
+def nanmedian(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, method: str='linear',
+        return_indices: Literal[False]=False) -> Tensor:
     """The median of those elements that are not NaN, as of `median`; NaN where all of them are.
+
+    `method` and `return_indices` as of `median`.
 
     >>> st.nanmedian(st.tensor([1.0, float("nan"), 9.0])).tolist()
     5.0
     """
+@overload
+def nanmedian(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, method: str='linear', *,
+        return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 def quantile(x: TensorLike, q: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, method:
         str='linear') -> Tensor:
     """The quantiles `q` (0 to 1: a number, or an array of them) over one axis, several, or all of them.
@@ -1636,17 +1746,18 @@ def binary_cross_entropy(logits: TensorLike, targets: TensorLike, reduction: str
     >>> st.binary_cross_entropy(st.tensor([0.0, 1000.0]), st.tensor([1.0, 0.0]), reduction="none")
     tensor([6.931472e-01, 1.000000e+03])
     """
-def take(x: TensorLike, i: TensorLike, axis: int=0) -> Tensor:
+def take(x: TensorLike, i: TensorLike, axis: int | None=None) -> Tensor:
     """The elements `i` of an axis: x.shape[:axis] + i.shape + x.shape[axis+1:]; negative ones count from the end.
 
-    Elements named twice sum their gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange
-    for an index outside of the axis.
+    Without an axis those of the elements in row-major order, as of NumPy and PyTorch. Elements named twice sum their
+    gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange for an index outside of the
+    axis.
 
     >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
     >>> st.take(x, st.tensor([0, -1]), axis=1).tolist()
     [[1, 3], [4, 6]]
-    >>> st.take(x, st.tensor([[0, 1], [1, 1]])).shape
-    (2, 2, 3)
+    >>> st.take(x, st.tensor([[0, 5], [1, 1]])).tolist()
+    [[1, 6], [2, 2]]
     """
 def embedding(table: TensorLike, i: TensorLike) -> Tensor:
     """The rows `i` of a `table` (rows, width), integers of any shape: i.shape + (width,), in the table's dtype.
@@ -1661,7 +1772,8 @@ def embedding(table: TensorLike, i: TensorLike) -> Tensor:
 def gather(x: TensorLike, axis: int, i: TensorLike) -> Tensor:
     """The elements at positions `i` along an axis (PyTorch's gather): as `take_along_axis`, of as much of x as i names.
 
-    Other axes of i may be shorter than those of x, whose rest is not looked at; nothing broadcasts.
+    Other axes of i may be shorter than those of x, whose rest is not looked at; nothing broadcasts. A number has one
+    axis, 0 or -1.
 
     >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
     >>> st.gather(x, 1, st.tensor([[2, 0]])).tolist()
@@ -1669,6 +1781,8 @@ def gather(x: TensorLike, axis: int, i: TensorLike) -> Tensor:
     """
 def index_select(x: TensorLike, axis: int, i: TensorLike) -> Tensor:
     """The elements `i` of an axis, a vector of positions: `take` with PyTorch's order of arguments.
+
+    A number has one axis, 0 or -1, and so it stays a number where i is one position.
 
     >>> st.index_select(st.tensor([[1, 2], [3, 4]]), 1, st.tensor([1])).tolist()
     [[2], [4]]
@@ -1741,7 +1855,7 @@ def permute(x: TensorLike, axes: int | Sequence[int]=(), *more: int | Sequence[i
     ((2, 5, 3), (5, 3, 2))
     """
 def swapaxes(x: TensorLike, a: int, b: int) -> Tensor:
-    """The array with its axes `a` and `b` exchanged.
+    """The array with its axes `a` and `b` exchanged; of a number, whose axes are 0 and -1, itself.
 
     Raises ShapeError for an axis that x does not have.
 
@@ -1767,7 +1881,7 @@ def moveaxis(x: TensorLike, source: int | Sequence[int], target: int | Sequence[
     ((8, 3, 32, 32), (3, 32, 32, 8))
     """
 def flip(x: TensorLike, axis: int | Sequence[int] | None=None) -> Tensor:
-    """The array with the order along one axis, several, or all of them reversed.
+    """The array with the order along one axis, several, or all of them reversed; a number as it is.
 
     >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
     >>> st.flip(x).tolist(), st.flip(x, axis=1).tolist()
@@ -1782,10 +1896,10 @@ def flatten(x: TensorLike, start: int=0, end: int=-1) -> Tensor:
     >>> st.flatten(x).shape, st.flatten(x, 1).shape, st.flatten(x, 2, 3).shape
     ((600,), (8, 75), (8, 3, 25))
     """
-def squeeze(x: TensorLike, axis: int | Sequence[int] | None=None) -> Tensor:
+def squeeze(x: TensorLike, axis: int | Sequence[int] | None=None, strict: bool=True) -> Tensor:
     """The array without axes of length 1: the given ones, or all of them (of a placeholder those that are named stay).
 
-    Raises ShapeError for a given axis of another length, as NumPy; PyTorch would leave it.
+    Raises ShapeError for a given axis of another length, as NumPy; unless `strict` it stays, as PyTorch has it.
 
     >>> x = st.zeros((1, 3, 1))
     >>> st.squeeze(x).shape, st.squeeze(x, -1).shape
@@ -1803,8 +1917,8 @@ def unsqueeze(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
 def concatenate(xs: Sequence[TensorLike], axis: int | None=0) -> Tensor:
     """The arrays `xs`, a list of one or more, one behind the other along an axis; dtypes meet as in `add`.
 
-    Without an axis their elements in row-major order. Raises ShapeError for no arrays, and where shapes differ along
-    another axis.
+    Without an axis their elements in row-major order. A part (0,) beside arrays of more axes adds nothing, as of
+    PyTorch. Raises ShapeError for no arrays, and where shapes differ along another axis.
 
     >>> x = st.tensor([[1, 2], [3, 4]])
     >>> st.concatenate([x, x[:1]]).tolist(), st.concatenate([x, x], axis=-1).shape
@@ -2012,7 +2126,8 @@ def flipud(x: TensorLike) -> Tensor:
 def unfold(x: TensorLike, axis: int, size: int, step: int=1) -> Tensor:
     """The windows of `size` elements along an axis, one every `step`, as a new last axis (PyTorch's Tensor.unfold).
 
-    Nothing is copied where a program reads them. Raises ShapeError where not one window fits.
+    Nothing is copied where a program reads them. A number has one axis, 0 or -1. Raises ShapeError where not one window
+    fits.
 
     >>> st.unfold(st.arange(5), 0, 3, step=2).tolist()
     [[0, 1, 2], [2, 3, 4]]
@@ -2039,11 +2154,12 @@ def broadcast_to(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
     >>> st.broadcast_to(st.tensor([1, 2]), (3, 2)).tolist()
     [[1, 2], [1, 2], [1, 2]]
     """
-def meshgrid(*arrays: TensorLike, indexing: str='xy') -> tuple[Tensor, ...]:
+def meshgrid(*arrays: TensorLike | Sequence[TensorLike], indexing: str='xy') -> tuple[Tensor, ...]:
     """The coordinates of the points of a grid, as a tuple of one array for each of the `arrays` of one axis, or none.
 
-    With `indexing` "ij" array k lies along axis k of all results; with "xy" the first two are exchanged, as of a
-    picture whose first axis counts rows. Raises ShapeError for arrays of more axes, OptionError for another indexing.
+    The arrays may also be one list. With `indexing` "ij" array k lies along axis k of all results; with "xy" the first
+    two are exchanged, as of a picture whose first axis counts rows. Raises ShapeError for arrays of more axes,
+    OptionError for another indexing.
 
     >>> x, y = st.meshgrid(st.tensor([1, 2, 3]), st.tensor([10, 20]))
     >>> x.tolist(), y.tolist()
@@ -2151,27 +2267,31 @@ __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'co
     'isclose', 'nan_to_num', 'isposinf', 'isneginf', 'lerp', 'float_power', 'rad2deg', 'deg2rad', 'lgamma', 'digamma',
     'polygamma', 'zeta', 'sinc', 'logit', 'entr', 'i0', 'i0e', 'i1', 'i1e', 'erfinv', 'erfcx', 'ndtr', 'ndtri',
     'log_ndtr', 'xlogy', 'xlog1py', 'logaddexp2', 'sigmoid', 'log_sigmoid', 'erf', 'erfc', 'relu', 'leaky_relu', 'elu',
-    'softplus', 'reciprocal', 'abs', 'sign', 'floor', 'ceil', 'round', 'trunc', 'isnan', 'isinf', 'isfinite',
+    'softplus', 'reciprocal', 'abs', 'sign', 'floor', 'ceil', 'trunc', 'round', 'addmm', 'isnan', 'isinf', 'isfinite',
     'logical_not', 'stop_gradient', 'add', 'subtract', 'multiply', 'divide', 'negative', 'floor_divide', 'remainder',
     'pow', 'clip', 'maximum', 'minimum', 'equal', 'not_equal', 'less', 'less_equal', 'greater', 'greater_equal',
     'logical_and', 'logical_or', 'bitwise_and', 'bitwise_or', 'bitwise_xor', 'bitwise_invert', 'bitwise_left_shift',
-    'bitwise_right_shift', 'logical_xor', 'where', 'sum', 'mean', 'prod', 'max', 'min', 'var', 'std', 'allclose', 'all',
-    'any', 'argmax', 'argmin', 'matmul', 'vecdot', 'tensordot', 'real', 'imag', 'conj', 'angle', 'complex', 'conv1d',
-    'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d', 'conv_transpose3d', 'max_pool2d', 'avg_pool2d',
-    'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax', 'cummin', 'cumulative_sum', 'cumulative_prod',
-    'logcumsumexp', 'diff', 'trapezoid', 'sort', 'argsort', 'topk', 'kthvalue', 'isin', 'top_k', 'searchsorted',
-    'take_along_axis', 'scatter', 'index_add', 'segment_sum', 'segment_prod', 'segment_max', 'segment_min',
-    'count_nonzero', 'histogram', 'median', 'nanmedian', 'quantile', 'nanquantile', 'percentile', 'nanpercentile',
-    'nansum', 'nanprod', 'nanmean', 'nanmax', 'nanmin', 'nanvar', 'nanstd', 'cov', 'corrcoef', 'interp', 'convolve',
-    'normalize', 'layer_norm', 'pick', 'one_hot', 'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding',
-    'gather', 'index_select', 'index_copy', 'index_fill', 'index_put', 'masked_fill', 'select', 'narrow', 'reshape',
-    'permute', 'swapaxes', 'transpose', 'moveaxis', 'flip', 'flatten', 'squeeze', 'unsqueeze', 'concatenate', 'stack',
-    'append', 'hstack', 'vstack', 'dstack', 'column_stack', 'block_diag', 'atleast_1d', 'atleast_2d', 'atleast_3d',
-    'unstack', 'split', 'array_split', 'chunk', 'hsplit', 'vsplit', 'dsplit', 'insert', 'delete', 'cartesian_prod',
-    'combinations', 'pad', 'roll', 'tile', 'rot90', 'fliplr', 'flipud', 'unfold', 'unflatten', 'broadcast_arrays',
-    'broadcast_to', 'meshgrid', 'tril', 'triu', 'diagonal', 'diag', 'diag_embed', 'einsum', 'kron', 'outer', 'inner',
-    'matrix_transpose', 'eval', 'cat', 'concat', 'row_stack', 'permute_dims', 'movedim', 'ravel', 'take_along_dim',
-    'swapdims', 'expand_dims', 'unbind', 'tensor_split']
+    'bitwise_right_shift', 'logical_xor', 'where', 'sum', 'mean', 'prod', 'max', 'min', 'var', 'std', 'var_mean',
+    'std_mean', 'allclose', 'all', 'any', 'argmax', 'argmin', 'matmul', 'vecdot', 'tensordot', 'real', 'imag', 'conj',
+    'angle', 'complex', 'conv1d', 'conv_transpose1d', 'conv2d', 'conv_transpose2d', 'conv3d', 'conv_transpose3d',
+    'max_pool2d', 'avg_pool2d', 'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'cummax', 'cummin',
+    'cumulative_sum', 'cumulative_prod', 'logcumsumexp', 'diff', 'trapezoid', 'sort', 'argsort', 'topk', 'kthvalue',
+    'isin', 'top_k', 'searchsorted', 'bucketize', 'norm', 'take_along_axis', 'scatter', 'index_add', 'segment_sum',
+    'segment_prod', 'segment_max', 'segment_min', 'count_nonzero', 'histogram', 'median', 'nanmedian', 'quantile',
+    'nanquantile', 'percentile', 'nanpercentile', 'nansum', 'nanprod', 'nanmean', 'nanmax', 'nanmin', 'nanvar',
+    'nanstd', 'cov', 'corrcoef', 'interp', 'convolve', 'normalize', 'layer_norm', 'pick', 'one_hot', 'cross_entropy',
+    'mse', 'binary_cross_entropy', 'take', 'embedding', 'gather', 'index_select', 'index_copy', 'index_fill',
+    'index_put', 'masked_fill', 'select', 'narrow', 'reshape', 'permute', 'swapaxes', 'transpose', 'moveaxis', 'flip',
+    'flatten', 'squeeze', 'unsqueeze', 'concatenate', 'stack', 'append', 'hstack', 'vstack', 'dstack', 'column_stack',
+    'block_diag', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'unstack', 'split', 'array_split', 'chunk', 'hsplit',
+    'vsplit', 'dsplit', 'insert', 'delete', 'cartesian_prod', 'combinations', 'pad', 'roll', 'tile', 'rot90', 'fliplr',
+    'flipud', 'unfold', 'unflatten', 'broadcast_arrays', 'broadcast_to', 'meshgrid', 'tril', 'triu', 'diagonal', 'diag',
+    'diag_embed', 'einsum', 'kron', 'outer', 'inner', 'matrix_transpose', 'eval', 'cat', 'concat', 'row_stack',
+    'permute_dims', 'movedim', 'ravel', 'take_along_dim', 'swapdims', 'expand_dims', 'unbind', 'tensor_split', 'amax',
+    'amin', 'clamp', 'mul', 'sub', 'div', 'true_divide', 'neg', 'eq', 'ne', 'lt', 'le', 'gt', 'ge', 'mm', 'bmm', 'mv',
+    'baddbmm', 'addmv', 'cumsum', 'cumprod', 'absolute', 'power', 'mod', 'fix', 'arctan', 'arctan2', 'arcsin', 'arccos',
+    'arcsinh', 'arccosh', 'arctanh', 'gammaln', 'psi', 'expit', 'degrees', 'radians', 'invert', 'bitwise_not',
+    'left_shift', 'right_shift']
 cat = concatenate
 concat = concatenate
 row_stack = vstack
@@ -2183,3 +2303,44 @@ swapdims = swapaxes
 expand_dims = unsqueeze
 unbind = unstack
 tensor_split = array_split
+amax = max
+amin = min
+clamp = clip
+mul = multiply
+sub = subtract
+div = divide
+true_divide = divide
+neg = negative
+eq = equal
+ne = not_equal
+lt = less
+le = less_equal
+gt = greater
+ge = greater_equal
+mm = matmul
+bmm = matmul
+mv = matmul
+baddbmm = addmm
+addmv = addmm
+cumsum = cumulative_sum
+cumprod = cumulative_prod
+absolute = abs
+power = pow
+mod = remainder
+fix = trunc
+arctan = atan
+arctan2 = atan2
+arcsin = asin
+arccos = acos
+arcsinh = asinh
+arccosh = acosh
+arctanh = atanh
+gammaln = lgamma
+psi = digamma
+expit = sigmoid
+degrees = rad2deg
+radians = deg2rad
+invert = bitwise_invert
+bitwise_not = bitwise_invert
+left_shift = bitwise_left_shift
+right_shift = bitwise_right_shift

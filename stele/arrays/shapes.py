@@ -10,6 +10,7 @@ from stele.ir.graph import Value
 from stele.ir.types import Shape, axis_of, product, show
 from stele.ops import linear, shaping
 from stele.ops.arguments import shape, wholes
+from stele.ops.statistics import over
 
 Sizes = Any     # whole numbers one by one, or one sequence of them
 
@@ -117,13 +118,13 @@ def broadcast_to(x: Value, shape: Shape) -> Value:
 
 
 def flip(x: Value, *, axis: int | Sequence[int] | None = None) -> Value:
-    """The array with the order along one axis, several, or all of them reversed.
+    """The array with the order along one axis, several, or all of them reversed; a number as it is.
 
     >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
     >>> st.flip(x).tolist(), st.flip(x, axis=1).tolist()
     ([[6, 5, 4], [3, 2, 1]], [[3, 2, 1], [6, 5, 4]])
     """
-    return linear.flip(x, tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis))
+    return linear.flip(x, over(axis if axis is None or isinstance(axis, int) else tuple(axis), x.ndim))
 
 
 def transposed(x: Value) -> Value:

@@ -8,9 +8,9 @@ import numpy as np
 
 from stele.arrays import shapes
 from stele.arrays.creation import full
-from stele.arrays.functions import broadcast_arrays, take, where
+from stele.arrays.functions import broadcast_arrays, stack, take, where
 from stele.arrays.opensize import opened, plain
-from stele.arrays.tensor import Tensor, TensorLike, constant, lift, tensor
+from stele.arrays.tensor import Tensor, TensorLike, constant, lift, respelling, tensor
 from stele.eager.evaluate import evaluate
 from stele.eager.handle import TRACING
 from stele.errors import DTypeError, ShapeError
@@ -18,8 +18,8 @@ from stele.ir import types
 from stele.ir.door import public
 from stele.ops import arguments, counting, shaping
 
-__all__ = ["bincount", "broadcast_shapes", "masked_select", "nonzero", "repeat", "tril_indices", "triu_indices",
-           "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+__all__ = ["argwhere", "bincount", "broadcast_shapes", "masked_select", "nonzero", "repeat", "tril_indices",
+           "triu_indices", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 places, weighed = lift(counting.nonzero), lift(counting.bincount)
 repeated, sources = lift(shaping.repeat), lift(counting.sources)
@@ -97,21 +97,52 @@ def nonzero(x: TensorLike, size: int | None = None, fill: int = 0) -> tuple[Tens
 counting_of = lift(counting.count_nonzero)
 
 
-def unique(x: TensorLike, size: int | None, what: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Distinct elements and all that is known of them."""
+@public
+def argwhere(x: TensorLike, size: int | None = None, fill: int = 0) -> Tensor:
+    """The positions of the elements of x that are not 0, each a row: int64 (how many, x.ndim), in row-major order.
+
+    What `nonzero` finds, as one array; `size`, `fill` and errors are its own. A number has no axes: (0, 0) or (1, 0).
+
+    >>> st.argwhere(st.tensor([[0, 7], [8, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    x = constant(x)
+    rows = stack(nonzero(x if x.ndim else x.reshape(1), size, fill), axis=1)
+    return rows if x.ndim else rows[:, :0]
+
+
+def known(x: TensorLike, size: int | None, what: str, axis: int | None = None) -> tuple[Tensor, ...]:
+    """Distinct elements, or parts along an axis, and all that is known of them."""
     x = constant(x)
     if size is not None:
-        return distinct(x, room(size, what))[:4]
-    values, indices, inverse, counts, count = distinct(x, x.size)
+        return distinct(x, room(size, what), axis)[:4]
+    values, indices, inverse, counts, count = distinct(x, x.size if axis is None else x.shape[axis], axis)
     at_once(values, indices, inverse, counts, count)
     n = counted(count, what)
-    values = taken(x, first(indices, n)) if x.requires_grad else first(values, n)
-    return values, first(indices, n), inverse, first(counts, n)
+    indices = first(indices, n)
+    values = take(x, indices, axis) if axis is not None or x.requires_grad else first(values, n)
+    return values, indices, inverse, first(counts, n)
 
 
-def taken(x: Tensor, i: Tensor) -> Tensor:
-    """Elements of the flat array, which gradients reach."""
-    return x.reshape(-1)[i]
+@public
+@respelling
+def unique(x: TensorLike, *, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+           axis: int | None = None, size: int | None = None, sorted: bool = True) -> Tensor | tuple[Tensor, ...]:
+    """The distinct elements of x in ascending order, a row; or the distinct parts along an axis, in order of rows.
+
+    With `return_index`, `return_inverse` or `return_counts` a tuple (NumPy's and PyTorch's): the elements, where each
+    stands first, in their numbers each element of x, in its shape, or each part of the axis, and how often each is
+    there. In order, `sorted` or not. `size` and errors as of `unique_all`; BadAxis for an axis that x does not have.
+
+    >>> values, counts = st.unique(st.tensor([3, 1, 3]), return_counts=True)
+    >>> values.tolist(), counts.tolist()
+    ([1, 3], [1, 2])
+    >>> st.unique(st.tensor([[2, 1], [1, 9], [2, 1]]), axis=0).tolist()
+    [[1, 9], [2, 1]]
+    """
+    values, *more = known(x, size, "unique", axis)
+    asked = [y for y, flag in zip(more, (return_index, return_inverse, return_counts)) if flag]
+    return (values, *asked) if asked else values
 
 
 @public
@@ -127,7 +158,7 @@ def unique_all(x: TensorLike, size: int | None = None) -> UniqueAll:
     >>> found.values.tolist(), found.indices.tolist(), found.inverse_indices.tolist(), found.counts.tolist()
     ([1, 3], [1, 0], [1, 0, 1, 1], [1, 3])
     """
-    return UniqueAll(*unique(x, size, "unique_all"))
+    return UniqueAll(*known(x, size, "unique_all"))
 
 
 @public
@@ -139,7 +170,7 @@ def unique_counts(x: TensorLike, size: int | None = None) -> UniqueCounts:
     >>> st.unique_counts(st.tensor([3, 1, 3])).counts.tolist()
     [1, 2]
     """
-    found = unique(x, size, "unique_counts")
+    found = known(x, size, "unique_counts")
     return UniqueCounts(found[0], found[3])
 
 
@@ -152,7 +183,7 @@ def unique_inverse(x: TensorLike, size: int | None = None) -> UniqueInverse:
     >>> st.unique_inverse(st.tensor([[3, 1], [3, 9]])).inverse_indices.tolist()
     [[1, 0], [1, 2]]
     """
-    found = unique(x, size, "unique_inverse")
+    found = known(x, size, "unique_inverse")
     return UniqueInverse(found[0], found[2])
 
 
@@ -169,7 +200,7 @@ def unique_values(x: TensorLike, size: int | None = None) -> Tensor:
     if size is not None:
         return distinct_values(x, room(size, "unique_values"))[0]
     if x.requires_grad:
-        return unique(x, None, "unique_values")[0]
+        return known(x, None, "unique_values")[0]
     values, count = distinct_values(x, x.size)
     at_once(values, count)
     return first(values, counted(count, "unique_values"))
@@ -195,6 +226,7 @@ def bincount(x: TensorLike, weights: TensorLike | None = None, minlength: int = 
 
 
 @public
+@respelling
 def repeat(x: TensorLike, repeats: int | Sequence[int] | Tensor, axis: int | None = None, size: int | None = None
            ) -> Tensor:
     """A tensor with each element of an axis as often as `repeats` says, one beside the other, as NumPy's repeat.

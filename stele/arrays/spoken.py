@@ -13,6 +13,7 @@ WORDS: dict[str, str] = {
     "Operand":                          "TensorLike",
     "Operand | None":                   "TensorLike | None",
     "Sequence[Value]":                  "Sequence[TensorLike]",
+    "Value | Sequence[Value]":          "TensorLike | Sequence[TensorLike]",
     "Dim":                              "int",
     "Axes":                             "int | Sequence[int] | None",
     "Shape":                            "int | Sequence[int]",
@@ -37,6 +38,9 @@ WORDS: dict[str, str] = {
 }
 
 
+RETURNED: dict[str, str] = {"OneOrPair": "Value | tuple[Value, Value]"}
+
+
 class Word(str):
     """An annotation that prints without quotes."""
 
@@ -59,7 +63,8 @@ def signature(f: Callable[..., Any]) -> inspect.Signature:
     placed = all(p.kind is not p.VAR_POSITIONAL for p in parameters)
     said = [p.replace(annotation=Word(WORDS.get(p.annotation, p.annotation)),
                       kind=p.POSITIONAL_OR_KEYWORD if placed else p.kind) for p in parameters]
-    return inspect.Signature(said, return_annotation=Word(own(f).return_annotation.replace("Value", "Tensor")))
+    returned = RETURNED.get(own(f).return_annotation, own(f).return_annotation)
+    return inspect.Signature(said, return_annotation=Word(returned.replace("Value", "Tensor")))
 
 
 class Said:

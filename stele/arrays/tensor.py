@@ -29,7 +29,7 @@ from stele.eager.handle import GRAD, STEPPING, STEPS, TRACING, owner
 from stele.eager.live import Live, leaf
 from stele.eager.template import MOST, Recorded, Template, alike, template, token_of
 from stele.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, SteleError, TraceError
-from stele.ir.door import leaving, public
+from stele.ir.door import P, R, leaving, public
 from stele.ir.graph import Array, Constant, Value, literal
 from stele.ir.origin import Where, here, inherit, lines
 from stele.ir.sizes import Size
@@ -122,6 +122,19 @@ def respelled(function: str, given: dict[str, Any], known: Collection[str]) -> d
         own = argument(name, known, found)
         found[own or choice(name, f"an argument of {function}", known, ArgumentError)] = given[name]
     return found
+
+
+def respelling(f: Callable[P, R]) -> Callable[P, R]:
+    """A function of tensors whose arguments also have the names that PyTorch and NumPy know them by."""
+    names = [*spoken.own(f).parameters]
+
+    @wraps(f)
+    def spelled(*args: P.args, **kwargs: P.kwargs) -> R:
+        given: Any = kwargs if kwargs.keys() <= {*names} else respelled(f.__name__, kwargs, names)
+        call: Any = f
+        return call(*args, **given)
+
+    return spelled
 
 
 def kind_of(args: Sequence[Any], kwargs: Mapping[str, Any], operands: list[Value]) -> tuple[Any, ...] | None:
@@ -454,10 +467,10 @@ class Tensor(Exchange):
 
     # Operators
 
-    __add__, __radd__           = arithmetic(binary.add), reflected(binary.add)
-    __sub__, __rsub__           = arithmetic(binary.subtract), reflected(binary.subtract)
+    __add__, __radd__           = arithmetic(binary.sum_of), reflected(binary.sum_of)
+    __sub__, __rsub__           = arithmetic(binary.difference), reflected(binary.difference)
     __mul__, __rmul__           = arithmetic(binary.multiply), reflected(binary.multiply)
-    __truediv__, __rtruediv__   = arithmetic(binary.divide), reflected(binary.divide)
+    __truediv__, __rtruediv__   = arithmetic(binary.quotient), reflected(binary.quotient)
     __floordiv__, __rfloordiv__ = arithmetic(binary.floor_divide), reflected(binary.floor_divide)
     __mod__, __rmod__           = arithmetic(binary.remainder), reflected(binary.remainder)
     __divmod__                  = lambda self, z: (self // z, self % z)
@@ -474,8 +487,8 @@ class Tensor(Exchange):
     __eq__, __ne__              = arithmetic(binary.equal), arithmetic(binary.not_equal)  # type: ignore[assignment]
     __neg__, __abs__            = arithmetic(binary.negative), lift(unary.absolute)
     __invert__, __pos__         = lift(unary.invert), lift(signs.positive)
-    __iadd__, __isub__          = rebinding(binary.add), rebinding(binary.subtract)
-    __imul__, __itruediv__      = rebinding(binary.multiply), rebinding(binary.divide)
+    __iadd__, __isub__          = rebinding(binary.sum_of), rebinding(binary.difference)
+    __imul__, __itruediv__      = rebinding(binary.multiply), rebinding(binary.quotient)
     __ifloordiv__, __imod__     = rebinding(binary.floor_divide), rebinding(binary.remainder)
     __ipow__, __imatmul__       = rebinding(binary.pow), rebinding(contraction.matmul)
     __iand__, __ior__           = rebinding(binary.bitwise_and), rebinding(binary.bitwise_or)
@@ -490,7 +503,7 @@ class Tensor(Exchange):
     sin, cos, tan, atan    = lift(unary.sin), lift(unary.cos), lift(unary.tan), lift(unary.atan)
     tanh, sigmoid, erf     = lift(unary.tanh), lift(unary.sigmoid), lift(unary.erf)
     relu, abs, sign        = lift(unary.relu), lift(unary.absolute), lift(unary.sign)
-    floor, ceil, round     = lift(unary.floor), lift(unary.ceil), lift(unary.round)
+    floor, ceil, round     = lift(unary.floor), lift(unary.ceil), lift(binary.round)
     isnan, isinf, isfinite = lift(unary.isnan), lift(unary.isinf), lift(unary.isfinite)
     pow, clip, maximum     = arithmetic(binary.pow), arithmetic(binary.clip), arithmetic(binary.maximum)
     minimum, matmul        = arithmetic(binary.minimum), lift(contraction.matmul)

@@ -1,6 +1,8 @@
 """The array a user holds: a handle on a value, with operators, methods, and numbers when somebody looks."""
 # Written by tools/make_stubs.py.
 import builtins
+from typing import Literal
+from typing import overload
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import EllipsisType
 from typing import Any
@@ -9,6 +11,7 @@ from stele.arrays.exchange import Exchange
 from stele.backend.devices import Device
 from stele.eager.template import Template
 from stele.errors import ArgumentError
+from stele.ir.door import P, R
 from stele.ir.graph import Array, Value
 from stele.ir.origin import Where
 from stele.ir.types import DType
@@ -34,6 +37,8 @@ def too_many(function: str, most: int, args: Sequence[Any], named: Collection[st
     """The error for arguments of which some stand in no place, or in one that a name has taken."""
 def respelled(function: str, given: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
     """Arguments under the names they have here, as PyTorch and NumPy spell them too; ArgumentError for other names."""
+def respelling(f: Callable[P, R]) -> Callable[P, R]:
+    """A function of tensors whose arguments also have the names that PyTorch and NumPy know them by."""
 def kind_of(args: Sequence[Any], kwargs: Mapping[str, Any], operands: list[Value]) -> tuple[Any, ...] | None:
     """What of the arguments a result depends on, besides the operands' numbers: the operands are noted. None where that
     cannot be said: where open sizes leave guards, and for arrays and objects of other kinds. The last part is 1 where a
@@ -150,21 +155,21 @@ class Tensor(Exchange):
         [2.0, 4.0]
         """
     def __add__(self, z: TensorLike) -> Tensor:
-        """The sum x + z, elementwise, broadcast by NumPy's rule."""
+        """The sum x + z. Integers wrap; bools are joined by or."""
     def __radd__(self, z: TensorLike) -> Tensor:
-        """The sum x + z, elementwise, broadcast by NumPy's rule."""
+        """The sum x + z. Integers wrap; bools are joined by or."""
     def __sub__(self, z: TensorLike) -> Tensor:
-        """The difference x - z, elementwise; shapes and dtypes meet as in `add`. Raises DTypeError for two bools."""
+        """The difference x - z. Bools have none."""
     def __rsub__(self, z: TensorLike) -> Tensor:
-        """The difference x - z, elementwise; shapes and dtypes meet as in `add`. Raises DTypeError for two bools."""
+        """The difference x - z. Bools have none."""
     def __mul__(self, z: TensorLike) -> Tensor:
         """The product x * z, elementwise; shapes and dtypes meet as in `add`. Bools are joined by and."""
     def __rmul__(self, z: TensorLike) -> Tensor:
         """The product x * z, elementwise; shapes and dtypes meet as in `add`. Bools are joined by and."""
     def __truediv__(self, z: TensorLike) -> Tensor:
-        """The quotient x / z, elementwise, always a float: integers and bools become float32. Shapes meet as in `add`."""
+        """The quotient x / z, always a float, by IEEE 754."""
     def __rtruediv__(self, z: TensorLike) -> Tensor:
-        """The quotient x / z, elementwise, always a float: integers and bools become float32. Shapes meet as in `add`."""
+        """The quotient x / z, always a float, by IEEE 754."""
     def __floordiv__(self, z: TensorLike) -> Tensor:
         """The quotient x / z rounded down to a whole number, as Python's //; shapes and dtypes meet as in `add`."""
     def __rfloordiv__(self, z: TensorLike) -> Tensor:
@@ -224,13 +229,13 @@ class Tensor(Exchange):
     def __pos__(self) -> Tensor:
         """The elements of x themselves: +x. Raises DTypeError for bools."""
     def __iadd__(self, z: TensorLike) -> Tensor:
-        """The sum x + z, elementwise, broadcast by NumPy's rule."""
+        """The sum x + z. Integers wrap; bools are joined by or."""
     def __isub__(self, z: TensorLike) -> Tensor:
-        """The difference x - z, elementwise; shapes and dtypes meet as in `add`. Raises DTypeError for two bools."""
+        """The difference x - z. Bools have none."""
     def __imul__(self, z: TensorLike) -> Tensor:
         """The product x * z, elementwise; shapes and dtypes meet as in `add`. Bools are joined by and."""
     def __itruediv__(self, z: TensorLike) -> Tensor:
-        """The quotient x / z, elementwise, always a float: integers and bools become float32. Shapes meet as in `add`."""
+        """The quotient x / z, always a float, by IEEE 754."""
     def __ifloordiv__(self, z: TensorLike) -> Tensor:
         """The quotient x / z rounded down to a whole number, as Python's //; shapes and dtypes meet as in `add`."""
     def __imod__(self, z: TensorLike) -> Tensor:
@@ -402,11 +407,17 @@ class Tensor(Exchange):
         >>> st.ceil(st.tensor([1.2, -1.7])).tolist()
         [2.0, -1.0]
         """
-    def round(self) -> Tensor:
-        """The nearest whole number, a half to the even one (NumPy's rule), in the dtype of x. The derivative is 0.
+    def round(self, decimals: builtins.int=0) -> Tensor:
+        """The nearest whole number, or the nearest with so many `decimals`, a half to the even one, in the dtype of x.
+
+        Negative decimals are tens, hundreds and so on, of integers too (NumPy's rules). The derivative is 0.
 
         >>> st.round(st.tensor([0.5, 1.5, 2.5, -0.7])).tolist()
         [0.0, 2.0, 2.0, -1.0]
+        >>> st.round(st.tensor([1.26, 1.74]), decimals=1).tolist() == st.tensor([1.3, 1.7]).tolist()
+        True
+        >>> st.round(st.tensor([14, 15, 25, 26]), decimals=-1).tolist()
+        [10, 20, 20, 30]
         """
     def isnan(self) -> Tensor:
         """Whether each element of x is not a number, as bools; no integer is one of those.
@@ -513,10 +524,14 @@ class Tensor(Exchange):
         >>> st.grad(st.prod)(st.tensor([0.0, 3.0, 4.0])).tolist()
         [12.0, 0.0, 0.0]
         """
-    def max(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
+    @overload
+    def max(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False,
+            return_indices: Literal[False]=False) -> Tensor:
         """The largest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
 
-        Elements that tie share the gradient evenly, as of PyTorch's amax. Raises ShapeError where there is no element.
+        Elements that tie share the gradient evenly, as of PyTorch's amax. With `return_indices` a pair, of the elements
+        that `argmax` finds along one axis or in the flat array and of their positions, as of PyTorch's max: these have the
+        gradient alone. Raises ShapeError where there is no element.
 
         >>> x = st.tensor([[1.0, 7.0], [7.0, 2.0]])
         >>> st.max(x).tolist(), st.max(x, axis=1).tolist()
@@ -524,14 +539,23 @@ class Tensor(Exchange):
         >>> st.grad(st.max)(x).tolist()
         [[0.0, 0.5], [0.5, 0.0]]
         """
-    def min(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
+    @overload
+    def max(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, *,
+            return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def min(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False,
+            return_indices: Literal[False]=False) -> Tensor:
         """The smallest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
 
-        Elements that tie share the gradient evenly, as of PyTorch's amin. Raises ShapeError where there is no element.
+        Elements that tie share the gradient evenly, as of PyTorch's amin. `return_indices` as of `max`, with `argmin`.
+        Raises ShapeError where there is no element.
 
         >>> st.min(st.tensor([[1.0, 7.0], [5.0, 2.0]]), axis=0, keepdims=True).tolist()
         [[1.0, 2.0]]
         """
+    @overload
+    def min(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, *,
+            return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
     def var(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, correction:
             builtins.float=0) -> Tensor:
         """The variance over one axis, several, or all of them, as in `sum`: the mean square distance from the mean.
@@ -629,7 +653,7 @@ class Tensor(Exchange):
         ((5, 3, 2), (3, 5, 2), (5, 3, 2))
         """
     def swapaxes(self, a: builtins.int, b: builtins.int) -> Tensor:
-        """The array with its axes `a` and `b` exchanged.
+        """The array with its axes `a` and `b` exchanged; of a number, whose axes are 0 and -1, itself.
 
         Raises ShapeError for an axis that x does not have.
 
@@ -645,10 +669,10 @@ class Tensor(Exchange):
         >>> st.flatten(x).shape, st.flatten(x, 1).shape, st.flatten(x, 2, 3).shape
         ((600,), (8, 75), (8, 3, 25))
         """
-    def squeeze(self, axis: builtins.int | Sequence[builtins.int] | None=None) -> Tensor:
+    def squeeze(self, axis: builtins.int | Sequence[builtins.int] | None=None, strict: builtins.bool=True) -> Tensor:
         """The array without axes of length 1: the given ones, or all of them (of a placeholder those that are named stay).
 
-        Raises ShapeError for a given axis of another length, as NumPy; PyTorch would leave it.
+        Raises ShapeError for a given axis of another length, as NumPy; unless `strict` it stays, as PyTorch has it.
 
         >>> x = st.zeros((1, 3, 1))
         >>> st.squeeze(x).shape, st.squeeze(x, -1).shape
@@ -678,22 +702,24 @@ class Tensor(Exchange):
         >>> x.tolist(), y.tolist()
         ([1, 2], [2, 3])
         """
-    def take(self, i: TensorLike, axis: builtins.int=0) -> Tensor:
+    def take(self, i: TensorLike, axis: builtins.int | None=None) -> Tensor:
         """The elements `i` of an axis: x.shape[:axis] + i.shape + x.shape[axis+1:]; negative ones count from the end.
 
-        Elements named twice sum their gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange
-        for an index outside of the axis.
+        Without an axis those of the elements in row-major order, as of NumPy and PyTorch. Elements named twice sum their
+        gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange for an index outside of the
+        axis.
 
         >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
         >>> st.take(x, st.tensor([0, -1]), axis=1).tolist()
         [[1, 3], [4, 6]]
-        >>> st.take(x, st.tensor([[0, 1], [1, 1]])).shape
-        (2, 2, 3)
+        >>> st.take(x, st.tensor([[0, 5], [1, 1]])).tolist()
+        [[1, 6], [2, 2]]
         """
     def gather(self, axis: builtins.int, i: TensorLike) -> Tensor:
         """The elements at positions `i` along an axis (PyTorch's gather): as `take_along_axis`, of as much of x as i names.
 
-        Other axes of i may be shorter than those of x, whose rest is not looked at; nothing broadcasts.
+        Other axes of i may be shorter than those of x, whose rest is not looked at; nothing broadcasts. A number has one
+        axis, 0 or -1.
 
         >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
         >>> st.gather(x, 1, st.tensor([[2, 0]])).tolist()
@@ -710,6 +736,8 @@ class Tensor(Exchange):
         """
     def index_select(self, axis: builtins.int, i: TensorLike) -> Tensor:
         """The elements `i` of an axis, a vector of positions: `take` with PyTorch's order of arguments.
+
+        A number has one axis, 0 or -1, and so it stays a number where i is one position.
 
         >>> st.index_select(st.tensor([[1, 2], [3, 4]]), 1, st.tensor([1])).tolist()
         [[2], [4]]
@@ -733,7 +761,8 @@ class Tensor(Exchange):
     def unfold(self, axis: builtins.int, size: builtins.int, step: builtins.int=1) -> Tensor:
         """The windows of `size` elements along an axis, one every `step`, as a new last axis (PyTorch's Tensor.unfold).
 
-        Nothing is copied where a program reads them. Raises ShapeError where not one window fits.
+        Nothing is copied where a program reads them. A number has one axis, 0 or -1. Raises ShapeError where not one window
+        fits.
 
         >>> st.unfold(st.arange(5), 0, 3, step=2).tolist()
         [[0, 1, 2], [2, 3, 4]]

@@ -16,6 +16,7 @@ from stele.ir.types import HOME, DType, Guard, TupleType, Type, dtype, holds, un
 Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
 Operand = Union["Value", complex]
+OneOrPair = Any     # a value; where positions are asked for, a pair of values
 Placed = tuple["Value", bool]
 """A value with a leading axis of places (True), or the same at all places."""
 

@@ -1,10 +1,14 @@
-"""Losses: one number, the mean over the batch."""
+"""Losses: the one that most networks end with, and all of them as layers."""
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from stele.arrays import functions as F
 from stele.arrays.tensor import Tensor, constant
 from stele.errors import ShapeError
 from stele.ir.door import public
+from stele.nn import functional
+from stele.nn.applied import Applied
 
 
 @public
@@ -12,7 +16,8 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """The mean of -log(softmax(logits)[label]) over a batch, with classes on axis 1 (PyTorch's CrossEntropyLoss).
 
     `logits` are (N, C) with `labels` (N,), or (N, C, ...) with (N, ...), a label for each pixel; labels are integers
-    from 0 to C - 1. Raises ShapeError for other shapes and, when run, IndexOutOfRange for another label.
+    from 0 to C - 1. `nn.functional.cross_entropy` knows weights, labels to ignore, smoothing and probabilities. Raises
+    ShapeError for other shapes and, when run, IndexOutOfRange for another label.
 
     >>> logits = st.tensor([[2.0, 0.0, 0.0], [0.0, 0.0, 2.0]])
     >>> nn.cross_entropy(logits, st.tensor([0, 2]))
@@ -33,30 +38,345 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(logits, labels, axis=1)
 
 
-@public
-def mse_loss(x: Tensor, y: Tensor) -> Tensor:
-    """The mean of (x - y) squared, of two tensors of one shape.
+class L1Loss(Applied):
+    """The mean absolute difference, as of `nn.functional.l1_loss`.
 
-    Raises ShapeError where shapes differ: (N, 1) and (N,) would broadcast to (N, N), which is hardly ever meant.
+    `reduction` is "mean", "sum" or "none".
 
-    >>> nn.mse_loss(st.tensor([1.0, 2.0]), st.tensor([1.0, 5.0])).tolist()
+    >>> nn.L1Loss()(st.tensor([1.0, 2.0]), st.tensor([1.0, 5.0])).tolist()
+    1.5
+    """
+
+    function = staticmethod(functional.l1_loss)
+
+    @public
+    def __init__(self, reduction: str = "mean") -> None:
+        self.keep(reduction=reduction)
+
+
+class MSELoss(Applied):
+    """The mean squared difference, as of `nn.functional.mse_loss`.
+
+    `reduction` is "mean", "sum" or "none".
+
+    >>> nn.MSELoss()(st.tensor([1.0, 2.0]), st.tensor([1.0, 5.0])).tolist()
     4.5
     """
-    if x.shape != y.shape:
-        raise ShapeError(f"mse_loss needs equal shapes, got {x.shape} and {y.shape}",
-                         hint="Write y.reshape(x.shape)." if x.size == y.size else None)
-    return F.mse(x, y)
+
+    function = staticmethod(functional.mse_loss)
+
+    @public
+    def __init__(self, reduction: str = "mean") -> None:
+        self.keep(reduction=reduction)
 
 
-@public
-def binary_cross_entropy_with_logits(logits: Tensor, targets: Tensor) -> Tensor:
-    """The mean of -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x)), for `logits` x and `targets` t of one shape.
+class SmoothL1Loss(Applied):
+    """The mean of squared differences below `beta` and absolute ones above, as of `nn.functional.smooth_l1_loss`.
 
-    Targets are from 0 to 1. In the form softplus(x) - x t, which no x overflows. Raises ShapeError where shapes differ.
+    `reduction` is "mean", "sum" or "none".
 
-    >>> nn.binary_cross_entropy_with_logits(st.tensor([0.0, 1000.0]), st.tensor([1.0, 1.0]))
-    tensor(0.3465736)
+    >>> nn.SmoothL1Loss()(st.tensor([3.0]), st.zeros(1)).tolist()
+    2.5
     """
-    if logits.shape != targets.shape:
-        raise ShapeError(f"binary_cross_entropy_with_logits needs equal shapes, got {logits.shape} and {targets.shape}")
-    return F.binary_cross_entropy(logits, targets)
+
+    function = staticmethod(functional.smooth_l1_loss)
+
+    @public
+    def __init__(self, reduction: str = "mean", beta: float = 1.0) -> None:
+        self.keep(reduction=reduction, beta=beta)
+
+
+class HuberLoss(Applied):
+    """The mean of squared differences up to `delta` and absolute ones above, as of `nn.functional.huber_loss`.
+
+    `reduction` is "mean", "sum" or "none".
+
+    >>> nn.HuberLoss()(st.tensor([3.0]), st.zeros(1)).tolist()
+    2.5
+    """
+
+    function = staticmethod(functional.huber_loss)
+
+    @public
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        self.keep(reduction=reduction, delta=delta)
+
+
+class CrossEntropyLoss(Applied):
+    """The cross-entropy of logits and labels, or probabilities, as of `nn.functional.cross_entropy`.
+
+    `weight`, `ignore_index` and `label_smoothing` are those of the function; `reduction` is "mean", "sum" or "none".
+
+    >>> nn.CrossEntropyLoss()(st.zeros((8, 10)), st.zeros(8, dtype="int64"))
+    tensor(2.3025854)
+    """
+
+    function = staticmethod(functional.cross_entropy)
+
+    @public
+    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+                 label_smoothing: float = 0.0) -> None:
+        self.keep(weight=weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
+
+
+class NLLLoss(Applied):
+    """The negative log-likelihood of labels under log-probabilities, as of `nn.functional.nll_loss`.
+
+    `weight` and `ignore_index` are those of the function; `reduction` is "mean", "sum" or "none".
+
+    >>> nn.NLLLoss()(st.tensor([[-1.0, -3.0]]), st.tensor([1])).tolist()
+    3.0
+    """
+
+    function = staticmethod(functional.nll_loss)
+
+    @public
+    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> None:
+        self.keep(weight=weight, ignore_index=ignore_index, reduction=reduction)
+
+
+class BCELoss(Applied):
+    """The binary cross-entropy of probabilities, as of `nn.functional.binary_cross_entropy`.
+
+    A `weight` multiplies each loss; `reduction` is "mean", "sum" or "none".
+
+    >>> nn.BCELoss()(st.tensor([0.5]), st.tensor([1.0]))
+    tensor(0.6931472)
+    """
+
+    function = staticmethod(functional.binary_cross_entropy)
+
+    @public
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
+        self.keep(weight=weight, reduction=reduction)
+
+
+class BCEWithLogitsLoss(Applied):
+    """The binary cross-entropy of what goes into a sigmoid, as of `nn.functional.binary_cross_entropy_with_logits`.
+
+    A `weight` multiplies each loss, a `pos_weight` what belongs to the target; `reduction` is "mean", "sum" or "none".
+
+    >>> nn.BCEWithLogitsLoss()(st.tensor([0.0]), st.tensor([1.0]))
+    tensor(0.6931472)
+    """
+
+    function = staticmethod(functional.binary_cross_entropy_with_logits)
+
+    @public
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> None:
+        self.keep(weight=weight, reduction=reduction, pos_weight=pos_weight)
+
+
+class KLDivLoss(Applied):
+    """The divergence of Kullback and Leibler of log-probabilities, as of `nn.functional.kl_div`.
+
+    With `log_target` the target is given by its logarithms. `reduction` is "mean", "batchmean", "sum" or "none".
+
+    >>> nn.KLDivLoss(reduction="batchmean")(st.log(st.tensor([[0.25, 0.75]])), st.tensor([[0.5, 0.5]]))
+    tensor(0.14384103)
+    """
+
+    function = staticmethod(functional.kl_div)
+
+    @public
+    def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
+        self.keep(reduction=reduction, log_target=log_target)
+
+
+class PoissonNLLLoss(Applied):
+    """The negative log-likelihood of counts under Poisson distributions, as of `nn.functional.poisson_nll_loss`.
+
+    `log_input`, `full` and `eps` are those of the function; `reduction` is "mean", "sum" or "none".
+
+    >>> nn.PoissonNLLLoss()(st.tensor([0.0]), st.tensor([2.0])).tolist()
+    1.0
+    """
+
+    function = staticmethod(functional.poisson_nll_loss)
+
+    @public
+    def __init__(self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean") -> None:
+        self.keep(log_input=log_input, full=full, eps=eps, reduction=reduction)
+
+
+class GaussianNLLLoss(Applied):
+    """The negative log-likelihood under normal distributions, as of `nn.functional.gaussian_nll_loss`.
+
+    Called with means, a target and variances. `full` and `eps` are those of the function; `reduction` is "mean", "sum"
+    or "none".
+
+    >>> nn.GaussianNLLLoss()(st.tensor([2.0]), st.zeros(1), st.ones(1)).tolist()
+    2.0
+    """
+
+    function = staticmethod(functional.gaussian_nll_loss)
+
+    @public
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
+        self.keep(full=full, eps=eps, reduction=reduction)
+
+
+class SoftMarginLoss(Applied):
+    """The logistic loss of targets -1 and 1, as of `nn.functional.soft_margin_loss`.
+
+    `reduction` is "mean", "sum" or "none".
+
+    >>> nn.SoftMarginLoss()(st.tensor([0.0]), st.tensor([1.0]))
+    tensor(0.6931472)
+    """
+
+    function = staticmethod(functional.soft_margin_loss)
+
+    @public
+    def __init__(self, reduction: str = "mean") -> None:
+        self.keep(reduction=reduction)
+
+
+class HingeEmbeddingLoss(Applied):
+    """The loss of distances of pairs that belong together, 1, or do not, -1.
+
+    The latter are to be `margin` apart; `reduction` is "mean", "sum" or "none". As of
+    `nn.functional.hinge_embedding_loss`.
+
+    >>> nn.HingeEmbeddingLoss()(st.tensor([0.25]), st.tensor([-1.0])).tolist()
+    0.75
+    """
+
+    function = staticmethod(functional.hinge_embedding_loss)
+
+    @public
+    def __init__(self, margin: float = 1.0, reduction: str = "mean") -> None:
+        self.keep(margin=margin, reduction=reduction)
+
+
+class MarginRankingLoss(Applied):
+    """The loss of pairs, of which one is to be larger by a `margin`, as of `nn.functional.margin_ranking_loss`.
+
+    Called with both and a target of 1 or -1; `reduction` is "mean", "sum" or "none".
+
+    >>> nn.MarginRankingLoss()(st.tensor([3.0]), st.tensor([1.0]), st.tensor([-1.0])).tolist()
+    2.0
+    """
+
+    function = staticmethod(functional.margin_ranking_loss)
+
+    @public
+    def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
+        self.keep(margin=margin, reduction=reduction)
+
+
+class CosineEmbeddingLoss(Applied):
+    """The loss of angles of vectors that belong together, 1, or do not, -1.
+
+    The cosine of the latter is to be below the `margin`; `reduction` is "mean", "sum" or "none". As of
+    `nn.functional.cosine_embedding_loss`.
+
+    >>> nn.CosineEmbeddingLoss()(st.ones((1, 2)), st.tensor([[1.0, -1.0]]), st.tensor([1.0])).tolist()
+    1.0
+    """
+
+    function = staticmethod(functional.cosine_embedding_loss)
+
+    @public
+    def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
+        self.keep(margin=margin, reduction=reduction)
+
+
+class TripletMarginLoss(Applied):
+    """The loss of triplets: what is like the first is to be nearer than what is not.
+
+    By a `margin`; `p`, `eps` and `swap` are those of the function; `reduction` is "mean", "sum" or "none". As of
+    `nn.functional.triplet_margin_loss`.
+
+    >>> nn.TripletMarginLoss()(st.zeros((1, 2)), st.ones((1, 2)), st.ones((1, 2))).tolist()
+    1.0
+    """
+
+    function = staticmethod(functional.triplet_margin_loss)
+
+    @public
+    def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
+                 reduction: str = "mean") -> None:
+        self.keep(margin=margin, p=p, eps=eps, swap=swap, reduction=reduction)
+
+
+class TripletMarginWithDistanceLoss(Applied):
+    """The loss of triplets by a distance of one's own, as of `nn.functional.triplet_margin_with_distance_loss`.
+
+    `distance_function`, `margin` and `swap` are those of the function; `reduction` is "mean", "sum" or "none".
+
+    >>> nn.TripletMarginWithDistanceLoss()(st.zeros((1, 2)), st.ones((1, 2)), st.ones((1, 2))).tolist()
+    1.0
+    """
+
+    function = staticmethod(functional.triplet_margin_with_distance_loss)
+
+    @public
+    def __init__(self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
+                 swap: bool = False, reduction: str = "mean") -> None:
+        self.keep(distance_function=distance_function, margin=margin, swap=swap, reduction=reduction)
+
+
+class MultiMarginLoss(Applied):
+    """The hinge loss of classes, as of `nn.functional.multi_margin_loss`.
+
+    `p`, `margin` and `weight` are those of the function; `reduction` is "mean", "sum" or "none".
+
+    >>> nn.MultiMarginLoss()(st.tensor([[1.0, 0.5]]), st.tensor([0])).tolist()
+    0.25
+    """
+
+    function = staticmethod(functional.multi_margin_loss)
+
+    @public
+    def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean") -> None:
+        self.keep(p=p, margin=margin, weight=weight, reduction=reduction)
+
+
+class MultiLabelMarginLoss(Applied):
+    """The hinge loss of several labels at once, as of `nn.functional.multilabel_margin_loss`.
+
+    `reduction` is "mean", "sum" or "none".
+
+    >>> nn.MultiLabelMarginLoss()(st.tensor([0.0, 1.0]), st.tensor([1, -1])).tolist()
+    0.0
+    """
+
+    function = staticmethod(functional.multilabel_margin_loss)
+
+    @public
+    def __init__(self, reduction: str = "mean") -> None:
+        self.keep(reduction=reduction)
+
+
+class MultiLabelSoftMarginLoss(Applied):
+    """The binary cross-entropy of several labels at once, as of `nn.functional.multilabel_soft_margin_loss`.
+
+    A `weight` multiplies what belongs to a class; `reduction` is "mean", "sum" or "none".
+
+    >>> nn.MultiLabelSoftMarginLoss()(st.zeros((1, 2)), st.tensor([[1.0, 0.0]]))
+    tensor(0.6931472)
+    """
+
+    function = staticmethod(functional.multilabel_soft_margin_loss)
+
+    @public
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
+        self.keep(weight=weight, reduction=reduction)
+
+
+class CTCLoss(Applied):
+    """The loss of sequences of labels over all their alignments, as of `nn.functional.ctc_loss`.
+
+    Called with log-probabilities (T, N, C), labels, and both lengths. `blank` and `zero_infinity` are those of the
+    function; `reduction` is "mean", "sum" or "none".
+
+    >>> st.exp(-nn.CTCLoss()(st.log(st.full((2, 1, 2), 0.5)), st.tensor([[1]]), [2], [1]))
+    tensor(0.75)
+    """
+
+    function = staticmethod(functional.ctc_loss)
+
+    @public
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        self.keep(blank=blank, reduction=reduction, zero_infinity=zero_infinity)

@@ -12,16 +12,18 @@ from stele.ir.sizes import Dim
 from stele.ir.types import Type, bool_, float32, int64, product, promote, show
 from stele.ops.along import put_along
 from stele.ops.arguments import number, positive, refuse, sequence
+from stele.ops.control import scan
 from stele.ops.cumulative import CumSum, diff
 from stele.ops.elementwise.arithmetic import Equal, Maximum, NotEqual, Select
 from stele.ops.elementwise.base import Operand
 from stele.ops.elementwise.binary import logical_and, logical_or
 from stele.ops.gather import CheckCount, Gather, ScatterAdd
 from stele.ops.generate import iota, quantity
-from stele.ops.linear import Sum, cast, full, pad_axis, reshape, slice_axis
+from stele.ops.linear import Sum, cast, full, pad_axis, reshape, slice_axis, transpose
 from stele.ops.parts import imag, real
+from stele.ops.shaping import moveaxis
 from stele.ops.sorting import ArgSort, Search, Sort
-from stele.ops.statistics import Axes, max, min, sum
+from stele.ops.statistics import Axes, any, max, min, sum
 
 
 def count_nonzero(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
@@ -113,19 +115,36 @@ def times(n: Dim) -> int | Value:
     return n if isinstance(n, int) and n else Maximum()(quantity(n), 1)
 
 
-def distinct(x: Value, *, size: Dim) -> tuple[Value, ...]:
-    """Distinct elements in order [size], where each was first, x in their numbers, how often each is, how many there
-    are. Behind them stands the smallest again, as often as 0."""
+def distinct(x: Value, *, size: Dim, axis: int | None = None) -> tuple[Value, ...]:
+    """Distinct elements in order [size], or parts of an axis, where each was first, x in their numbers, how often each
+    is, how many there are. Behind them stands the smallest again, as often as 0."""
+    if axis is not None:
+        lead = moveaxis(x, axis, 0)
+        table = reshape(lead, (lead.shape[0], product(lead.shape[1:])))
+        values, *known = numbered(table, order_of_rows(table), size)
+        return moveaxis(reshape(values, (size, *lead.shape[1:])), 0, axis), *known
     row = reshape(x, (-1,))
+    values, at, inverse, *known = numbered(row, order_of(row), size)
+    return values, at, reshape(inverse, x.shape), *known
+
+
+def numbered(row: Value, order: Value, size: Dim) -> tuple[Value, ...]:
+    """What `distinct` says of elements, or of rows of a table, whose order is known."""
     n = row.shape[0]
-    order = order_of(row)
     inside = Gather(0)(row, order)
     starts = is_first(inside)
     places = found(starts, size)
     after = slice_axis(Places(size + 1)(starts), 0, 1, size)
     at = Select()(places.is_one, places.at, 0)
     inverse = put_along(CumSum(0)(cast(starts, int64)) - 1, order, 0, (n,))
-    return (Gather(0)(inside, at), Gather(0)(order, at), reshape(inverse, x.shape), after - places.at, places.count)
+    return Gather(0)(inside, at), Gather(0)(order, at), inverse, after - places.at, places.count
+
+
+def order_of_rows(table: Value) -> Value:
+    """Where the rows of a table (n, k) stand in order of their first elements, then of their second, and so on."""
+    def step(carries: Sequence[Value], columns: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+        return [Gather(0)(carries[0], order_of(Gather(0)(columns[0], carries[0])))], []
+    return scan(step, [iota(table.shape[0])], [transpose(table, (1, 0))], reverse=True)[0][0]
 
 
 def distinct_values(x: Value, *, size: Dim) -> tuple[Value, ...]:
@@ -145,8 +164,9 @@ def order_of(row: Value) -> Value:
 
 
 def is_first(row: Value) -> Value:
-    """Whether each element of a sorted row differs from the one before."""
-    return logical_or(Equal()(iota(row.shape[0]), 0), NotEqual()(row, pad_axis(row, 0, 1, -1)))
+    """Whether each element of a sorted row, or row of a sorted table, differs from the one before."""
+    differs = NotEqual()(row, pad_axis(row, 0, 1, -1))
+    return logical_or(Equal()(iota(row.shape[0]), 0), differs if row.ndim == 1 else any(differs, axis=1))
 
 
 def bincount(x: Value, weights: Value | None, size: Dim) -> Value:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from stele.errors import DTypeError, ShapeError
-from stele.ir.graph import Array, Op, Placed, Value
+from stele.ir.graph import Array, OneOrPair, Op, Placed, Value
 from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim
 from stele.ir.types import DType, Type, axis_of, bool_, float32, highest, int64, lowest, promote, show
@@ -20,7 +20,7 @@ from stele.ops.elementwise.base import needs_float, needs_real
 from stele.ops.elementwise.binary import logical_and, logical_or
 from stele.ops.elementwise.unary import exp, isnan, log
 from stele.ops.generate import iota_like, quantity
-from stele.ops.linear import Sum, broadcast, cast, full, further, kept_shape, pad_axis, reshape, slice_axis
+from stele.ops.linear import Sum, broadcast, cast, full, further, kept_shape, pad_axis, reshape, rowed, slice_axis
 from stele.ops.shaping import concatenate, moveaxis
 
 
@@ -226,19 +226,14 @@ def the_axis(x: Value, axis: int | None, name: str) -> int:
 
 def of_the_type(op: type[Cumulative], x: Value, axis: int | None, name: str) -> Value:
     """A running total in the type of x."""
-    return reshape(op(the_axis(x, axis, name))(in_line(x)), x.shape)
-
-
-def in_line(x: Value) -> Value:
-    """An array of at least one axis."""
-    return x if x.ndim else reshape(x, (1,))
+    return reshape(op(the_axis(x, axis, name))(rowed(x)), x.shape)
 
 
 def accumulated(op: type[Cumulative], x: Value, axis: int | None, dtype: DType | None, include_initial: bool,
                 name: str) -> Value:
     """A running sum or product as the standard has it."""
     axis = the_axis(x, axis, name)
-    line = in_line(x)
+    line = rowed(x)
     line = cast(line, dtype or Sum((axis,)).type(line.type).dtype)
     y = op(axis)(line)
     if include_initial:
@@ -279,12 +274,13 @@ def cumulative_prod(x: Value, *, axis: int | None = None, dtype: DType | None = 
     return accumulated(CumProd, x, axis, dtype, include_initial, "cumulative_prod")
 
 
-def cummax(x: Value, *, axis: int | None = None) -> Value:
+def cummax(x: Value, *, axis: int | None = None, return_indices: bool = False) -> OneOrPair:
     """The largest of all elements up to each one along an axis: y[k] = max(x[0], ..., x[k]), in the type of x.
 
     The axis may be left out where there is no more than one. From the first NaN on it is NaN. Values alone, as of
-    `st.max`, NumPy's `maximum.accumulate` and JAX's `cummax`; PyTorch's gives their positions too. The gradient goes to
-    the latest of elements that tie, as PyTorch's. Raises ShapeError for an axis that x does not have.
+    `st.max`, NumPy's `maximum.accumulate` and JAX's `cummax`; with `return_indices` their positions too, as int64, as
+    of PyTorch's. Of elements that tie the latest counts, which has the gradient. Raises ShapeError for an axis that x
+    does not have.
 
     >>> x = st.tensor([[3.0, 1.0, 4.0], [1.0, 5.0, 2.0]])
     >>> st.cummax(x, axis=1).tolist()
@@ -292,18 +288,25 @@ def cummax(x: Value, *, axis: int | None = None) -> Value:
     >>> st.grad(lambda x: st.cummax(x, axis=1).sum())(x).tolist()
     [[2.0, 0.0, 1.0], [1.0, 2.0, 0.0]]
     """
-    return of_the_type(CumMax, x, axis, "cummax")
+    return best(CumMax(the_axis(x, axis, "cummax")), x, return_indices)
 
 
-def cummin(x: Value, *, axis: int | None = None) -> Value:
+def best(op: CumulativeExtreme, x: Value, with_places: bool) -> OneOrPair:
+    """The best elements up to each one, and where they stand."""
+    row = rowed(x)
+    y = op(row)
+    return (reshape(y, x.shape), reshape(op.chosen(y, row), x.shape)) if with_places else reshape(y, x.shape)
+
+
+def cummin(x: Value, *, axis: int | None = None, return_indices: bool = False) -> OneOrPair:
     """The smallest of all elements up to each one along an axis: y[k] = min(x[0], ..., x[k]), in the type of x.
 
-    Axis, NaN, ties and errors as of `cummax`.
+    Axis, NaN, ties, `return_indices` and errors as of `cummax`.
 
     >>> st.cummin(st.tensor([[3, 1, 4], [1, 5, 2]]), axis=1).tolist()
     [[3, 1, 1], [1, 1, 1]]
     """
-    return of_the_type(CumMin, x, axis, "cummin")
+    return best(CumMin(the_axis(x, axis, "cummin")), x, return_indices)
 
 
 def logcumsumexp(x: Value, *, axis: int | None = None) -> Value:

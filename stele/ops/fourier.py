@@ -18,7 +18,7 @@ from stele.ops.elementwise.binary import logical_or
 from stele.ops.generate import iota, quantity
 from stele.ops.linear import Linear, cast, pad_axis, slice_axis, transfer
 from stele.ops.parts import conj
-from stele.ops.shaping import roll, swapaxes
+from stele.ops.shaping import roll, several, swapaxes
 
 SWAPPED = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
@@ -145,14 +145,14 @@ def reals(x: Value, called: str) -> Value:
     return cast(x, x.dtype.complex.real)
 
 
-def over(x: Value, s: Sequence[Dim] | None, axes: Sequence[int] | None, called: str) -> tuple[Any, tuple[int, ...]]:
+def over(x: Value, s: Any, axes: Any, called: str) -> tuple[Any, tuple[int, ...]]:
     """The sizes and the axes of a transform along several, the axes counted from the last."""
-    sizes = None if s is None else [None if n == -1 else n for n in s]
+    sizes = None if s is None else [None if n == -1 else n for n in several(s)]
     if axes is None:
         axes = range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim)
-    found = axes_of(axes, x.ndim)
+    found = axes_of(several(axes), x.ndim)
     if sizes is not None and len(sizes) != len(found):
-        raise ShapeError(f"{called} needs a size for each of {len(found)} axes, got s={tuple(s or ())}")
+        raise ShapeError(f"{called} needs a size for each of {len(found)} axes, got s={s}")
     return sizes or [None] * len(found), tuple(a - x.ndim for a in found)
 
 

@@ -14,34 +14,42 @@ from stele.ops.elementwise.arithmetic import Equal, NotEqual, Select
 from stele.ops.elementwise.unary import softplus, square
 from stele.ops.gather import CheckIndex, Gather
 from stele.ops.generate import Iota, extent, iota_like
-from stele.ops.linear import cast, expand_dims, reshape, swap_last, zeros_like
+from stele.ops.linear import cast, expand_dims, reshape, rowed, swap_last, zeros_like
 from stele.ops.statistics import Axes, fold, mean, over, sum, widened
 
 
-def softmax(x: Value, *, axis: int = -1) -> Value:
+def softmax(x: Value, *, axis: int = -1, dtype: DType | None = None) -> Value:
     """The probabilities exp(x) / sum(exp(x)) along an axis; of x less its largest element, so that nothing overflows.
 
-    Shape and dtype of x. NaN where all of them are -inf, or one is inf, as in PyTorch. Raises DTypeError for other
-    dtypes than floats. For the logarithm use `log_softmax`, for a loss `cross_entropy`: both take x itself.
+    Shape and dtype of x, which becomes another `dtype` first where one is given. NaN where all of them are -inf, or one
+    is inf, as in PyTorch. Raises DTypeError for other dtypes than floats. For the logarithm use `log_softmax`, for a
+    loss `cross_entropy`: both take x itself.
 
     >>> st.softmax(st.tensor([[0.0, 0.0], [1000.0, 0.0]])).tolist()
     [[0.5, 0.5], [1.0, 0.0]]
     >>> st.softmax(st.zeros((2, 4)), axis=0)[0].tolist()
     [0.5, 0.5, 0.5, 0.5]
     """
-    return Softmax(axis_of(axis, x.ndim))(x)
+    return along(Softmax, x, axis, dtype)
 
 
-def log_softmax(x: Value, *, axis: int = -1) -> Value:
-    """The logarithm of `softmax(x)` along an axis, without rounding small probabilities to 0. Shape and dtype of x.
+def along(op: type[Softmax | LogSoftmax], x: Value, axis: int, dtype: DType | None) -> Value:
+    """An op along an axis, in a dtype."""
+    row = rowed(x if dtype is None else cast(x, dtype))
+    return reshape(op(axis_of(axis, row.ndim))(row), x.shape)
 
+
+def log_softmax(x: Value, *, axis: int = -1, dtype: DType | None = None) -> Value:
+    """The logarithm of `softmax(x)` along an axis, without rounding small probabilities to 0.
+
+    Shape and dtype of x, or another `dtype` as in `softmax`.
     Written out, st.log(st.softmax(x)) is made this too where a program sees both steps. Raises DTypeError for other
     dtypes than floats.
 
     >>> st.log_softmax(st.tensor([0.0, -1000.0])).tolist()
     [0.0, -1000.0]
     """
-    return LogSoftmax(axis_of(axis, x.ndim))(x)
+    return along(LogSoftmax, x, axis, dtype)
 
 
 def logsumexp(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:

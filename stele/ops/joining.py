@@ -23,8 +23,8 @@ Places = Any        # an int, a slice, or a list of ints or bools
 def concatenate(xs: Sequence[Value], *, axis: int | None = 0) -> Value:
     """The arrays `xs`, a list of one or more, one behind the other along an axis; dtypes meet as in `add`.
 
-    Without an axis their elements in row-major order. Raises ShapeError for no arrays, and where shapes differ along
-    another axis.
+    Without an axis their elements in row-major order. A part (0,) beside arrays of more axes adds nothing, as of
+    PyTorch. Raises ShapeError for no arrays, and where shapes differ along another axis.
 
     >>> x = st.tensor([[1, 2], [3, 4]])
     >>> st.concatenate([x, x[:1]]).tolist(), st.concatenate([x, x], axis=-1).shape
@@ -34,6 +34,7 @@ def concatenate(xs: Sequence[Value], *, axis: int | None = 0) -> Value:
         raise ShapeError("concatenate needs at least one array, got none")
     if axis is None:
         xs, axis = [reshape(x, (-1,)) for x in xs], 0
+    xs = [x for x in xs if x.shape != (0,) or all(z.ndim < 2 for z in xs)]
     joined = Concatenate(axis_of(axis, xs[0].ndim))
     return xs[0] if len(xs) == 1 else joined(*xs)
 

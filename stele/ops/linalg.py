@@ -12,12 +12,13 @@ import numpy as np
 from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim
-from stele.ir.types import below, float32, number_of, promote, same, show
+from stele.ir.types import DType, below, float32, number_of, promote, same, show
 from stele.ops.arguments import choice
 from stele.ops.contraction import matmul
 from stele.ops.diagonals import tril, triu
-from stele.ops.elementwise.arithmetic import Maximum
+from stele.ops.elementwise.arithmetic import Maximum, Select
 from stele.ops.elementwise.base import Operand
+from stele.ops.elementwise.unary import stop_gradient
 from stele.ops.factors import (
     Cholesky,
     Eig,
@@ -36,7 +37,7 @@ from stele.ops.factors import (
 from stele.ops.generate import quantity
 from stele.ops.joining import concatenate
 from stele.ops.lapack import Det, Expm, Inv, Pinv, Slogdet, Solve, SolveTriangular, adjoint, items, squares
-from stele.ops.linear import broadcast, cast, expand_dims, reshape, slice_axis
+from stele.ops.linear import broadcast, cast, expand_dims, full, reshape, slice_axis
 from stele.ops.norms import squared
 from stele.ops.shaping import needs_matrices
 from stele.ops.statistics import max as largest
@@ -159,9 +160,10 @@ def cholesky(x: Value, *, upper: bool = False) -> Value:
 def solve(x: Value, b: Value) -> Value:
     """The y with x @ y = `b`: (..., n, n) and (..., n, k) -> (..., n, k), over leading axes that broadcast.
 
-    A `b` of one axis is a vector, and so is y (the array API standard's rule). float64 where one of them is, else
-    float32; 16-bit floats are solved in float32 and rounded once. Raises ShapeError where x is not square or the
-    sizes differ and, when run, NumPy's LinAlgError where a matrix is exactly singular.
+    A `b` of one axis is a vector, and so is y (the array API standard's rule); where b is no stack of matrices for x,
+    but one (..., n) of vectors, y is one too (PyTorch's). float64 where one of them is, else float32; 16-bit floats are
+    solved in float32 and rounded once. Raises ShapeError where x is not square or the sizes differ and, when run,
+    NumPy's LinAlgError where a matrix is exactly singular.
 
     >>> x = st.tensor([[3.0, 1.0], [1.0, 2.0]])
     >>> y = st.linalg.solve(x, st.tensor([9.0, 8.0]))
@@ -178,9 +180,10 @@ def system(op: Solve | SolveTriangular, x: Value, b: Value) -> Value:
     if x.ndim < 2 or b.ndim < 1:
         raise ShapeError(f"{op.called} needs matrices and what they are to give, got {show(x.shape)} and "
                          f"{show(b.shape)}", hint="Of numbers it is b / x.")
-    if b.ndim > 1:
+    is_vectors = b.shape == x.shape[:-1] and (b.ndim == 1 or same(x.shape[-1], 0) or not same(x.shape[-1], b.shape[-2]))
+    if b.ndim > 1 and not is_vectors:
         return op(x, b)
-    y = op(x, expand_dims(b, (1,)))
+    y = op(x, expand_dims(b, (b.ndim,)))
     return reshape(y, y.shape[:-1])
 
 
@@ -255,16 +258,20 @@ def qr(x: Value, *, mode: str = "reduced") -> QRResult:
     """`Q`, whose columns are orthonormal, and the upper triangular `R` with Q @ R = x, of x (..., m, n).
 
     In mode "reduced" Q is (..., m, k) and R (..., k, n), k the smaller of m and n; in mode "complete" k is m. Signs are
-    LAPACK's. Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes, OptionError for another mode.
-    Gradients hold where the first k columns of x are linearly independent; mode "complete" has none where m > n.
+    LAPACK's. In mode "r" there is R alone, and an empty Q. Dtypes as in `cholesky`. Raises ShapeError for fewer than
+    two axes, OptionError for another mode. Gradients hold where the first k columns of x are linearly independent; mode
+    "complete" has none where m > n.
 
     >>> x = st.tensor([[3.0, 1.0], [4.0, 2.0], [0.0, 5.0]])
     >>> Q, R = st.linalg.qr(x)
     >>> np.allclose(Q @ R, x, atol=1e-6), Q.shape, R.shape
     (True, (3, 2), (2, 2))
     """
-    complete = choice(mode, "mode of qr", ("reduced", "complete")) == "complete"
+    complete = choice(mode, "mode of qr", ("reduced", "complete", "r")) == "complete"
     needs_matrices("qr", x)
+    if mode == "r":
+        r = qr(x).R
+        return QRResult(full((0,), 0, r.dtype), r)
     m, n = x.shape[-2:]
     if not below(m, n):
         return QRResult(*items(Qr(complete)(x)))
@@ -390,40 +397,66 @@ def svdvals(x: Value) -> Value:
     return Svdvals()(x)
 
 
-def tolerance(x: Value, rtol: Operand | None) -> Value:
-    """Which part of the largest singular value counts as zero: what was asked for, or what rounding makes of zeros."""
+def tolerance(x: Value, rtol: Operand | None, atol: Operand | None = None) -> Value:
+    """Which part of the largest singular value counts as zero: what was asked for, or what rounding makes of zeros; no
+    part beside an absolute tolerance above 0."""
     dtype = x.dtype.real if x.dtype.is_float else float32
     if rtol is not None:
-        return cast(rtol, dtype) if isinstance(rtol, Value) else quantity(1, dtype) * float(rtol)
+        return said(rtol, dtype)
     sizes = (quantity(n, dtype) for n in x.shape[-2:])
-    return Maximum()(*sizes) * float(np.finfo(dtype.numpy).eps)
+    usual = Maximum()(*sizes) * float(np.finfo(dtype.numpy).eps)
+    return usual if atol is None else Select()(said(atol, dtype) > 0, 0.0, usual)
 
 
-def pinv(x: Value, *, rtol: Operand | None = None) -> Value:
+def said(t: Operand, dtype: DType) -> Value:
+    """A tolerance as an array."""
+    return cast(t, dtype) if isinstance(t, Value) else quantity(1, dtype) * float(t)
+
+
+def whole(x: Value, called: str) -> Value:
+    """The symmetric matrices of which the lower triangle is that of x; gradients are those of the whole."""
+    squares(called, x)
+    y = tril(x) + adjoint(tril(x, k=-1))
+    return stop_gradient(y) + (x - stop_gradient(x))
+
+
+def top_of(s: Value) -> Value:
+    """The largest of singular values, 0 of none."""
+    return largest(s, axis=-1) if s.shape[-1] != 0 else sum(s, axis=-1)
+
+
+def pinv(x: Value, *, rtol: Operand | None = None, atol: Operand | None = None, hermitian: bool = False) -> Value:
     """The pseudo-inverses (..., n, m) of matrices x (..., m, n), by singular values.
 
     Those up to `rtol`, a number or an array (...), times the largest one count as zero; without it max(m, n) times the
-    epsilon of the dtype. Dtypes as in `cholesky`. Gradients hold where the rank does not change. Raises ShapeError for
-    fewer than two axes and, when run, NumPy's LinAlgError for NaN and infinities.
+    epsilon of the dtype. Those up to `atol` do as well, and if it is above 0 then rtol is 0 where it is not given. Of
+    `hermitian` matrices the lower triangle is read alone. Dtypes as in `cholesky`. Gradients hold where the rank does
+    not change. Raises ShapeError for fewer than two axes and, when run, NumPy's LinAlgError for NaN and infinities.
 
     >>> st.linalg.pinv(st.tensor([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]])).tolist()
     [[0.5, 0.0, 0.0], [0.0, 0.0, 0.0]]
     """
     needs_matrices("pinv", x)
-    return Pinv()(x, tolerance(x, rtol))
+    x = whole(x, "pinv") if hermitian else x
+    part = tolerance(x, rtol, atol)
+    part = part if atol is None else Maximum()(part, said(atol, part.dtype) / top_of(Svdvals()(x)))
+    return Pinv()(x, part)
 
 
-def matrix_rank(x: Value, *, rtol: Operand | None = None) -> Value:
+def matrix_rank(x: Value, *, rtol: Operand | None = None, atol: Operand | None = None, hermitian: bool = False
+                ) -> Value:
     """How many singular values of matrices x (..., m, n) exceed `rtol` times the largest one, as int64 (...).
 
-    `rtol` is a number or an array (...), without it max(m, n) times the epsilon of the dtype. Raises as `svd`.
+    `rtol` is a number or an array (...), without it max(m, n) times the epsilon of the dtype; `atol` and `hermitian`
+    as in `pinv`. Raises as `svd`.
 
     >>> st.linalg.matrix_rank(st.tensor([[1.0, 2.0], [2.0, 4.0]])).tolist()
     1
     """
-    s = Svdvals()(x)
-    top = largest(s, axis=-1) if s.shape[-1] != 0 else sum(s, axis=-1)
-    return sum(s > expand_dims(tolerance(x, rtol) * top, (s.ndim - 1,)), axis=-1)
+    s = Svdvals()(whole(x, "matrix_rank") if hermitian else x)
+    least = tolerance(x, rtol, atol) * top_of(s)
+    least = least if atol is None else Maximum()(least, said(atol, s.dtype))
+    return sum(s > expand_dims(least, (s.ndim - 1,)), axis=-1)
 
 
 def lstsq(x: Value, b: Value, *, rtol: Operand | None = None) -> LstsqResult:

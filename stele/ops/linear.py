@@ -185,6 +185,11 @@ def expand_dims(x: Value, axes: tuple[int, ...]) -> Value:
     return reshape(x, tuple(1 if k in at else next(kept) for k in range(ndim)))
 
 
+def rowed(x: Value) -> Value:
+    """The array with one axis at least: a number as a row of one, whose axis is 0 or -1 (PyTorch's reading)."""
+    return x if x.ndim else reshape(x, (1,))
+
+
 class Reshape(Movement):
     """The same elements in row-major order under another shape."""
 

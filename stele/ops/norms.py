@@ -7,8 +7,8 @@ from typing import Any
 
 from stele.errors import OptionError, ShapeError
 from stele.ir.graph import Value
-from stele.ir.types import axes_of, show
-from stele.ops.arguments import number
+from stele.ir.types import DType, axes_of, show
+from stele.ops.arguments import choice, number
 from stele.ops.elementwise.arithmetic import Equal, NotEqual, Select
 from stele.ops.elementwise.binary import pow
 from stele.ops.elementwise.unary import absolute, square
@@ -22,18 +22,20 @@ from stele.ops.statistics import Axes, max, min, over, sum, widened
 ORDERS = {"fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf}
 
 
-def vector_norm(x: Value, *, ord: float = 2, axis: Axes = None, keepdims: bool = False) -> Value:
+def vector_norm(x: Value, *, ord: float = 2, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None
+                ) -> Value:
     """The norm of all entries, or of those along an axis or several: sum(abs(x) ** `ord`) ** (1 / ord).
 
     `ord` inf is the largest absolute value, -inf the smallest, 0 the number of entries that are not 0. Integers and
-    bools become float32; 16-bit floats add up in float32. Where a norm is 0 its gradient is 0 (PyTorch's choice).
+    bools become float32; 16-bit floats add up in float32; x becomes another `dtype` first where one is given. Where a
+    norm is 0 its gradient is 0 (PyTorch's choice).
     Raises ShapeError for an axis that x does not have, and for the smallest of nothing.
 
     >>> x = st.tensor([[3.0, 4.0], [0.0, -2.0]])
     >>> st.linalg.vector_norm(x, axis=1).tolist(), st.linalg.vector_norm(x, ord=1).tolist()
     ([5.0, 2.0], 9.0)
     """
-    p = number(ord, "ord of vector_norm")
+    p, x = number(ord, "ord of vector_norm"), x if dtype is None else cast(x, dtype)
     axes = over(axis, x.ndim)
     y = power_norm(widened(x), float(p), axes)
     return rounded(expand_dims(y, axes) if keepdims else y, x)
@@ -72,12 +74,13 @@ def guarded(x: Value, p: float, none: float = 0.0) -> Value:
     return Select()(is_zero, none, pow(Select()(is_zero, 1.0, x), p))
 
 
-def matrix_norm(x: Value, *, ord: Any = "fro", axis: int | Sequence[int] = (-2, -1), keepdims: bool = False) -> Value:
+def matrix_norm(x: Value, *, ord: Any = "fro", axis: int | Sequence[int] = (-2, -1), keepdims: bool = False,
+                dtype: DType | None = None) -> Value:
     """The norms of matrices x (..., m, n), whose rows and columns lie along a pair of axes.
 
     `ord` is "fro", the root of the sum of squares; "nuc", the sum of singular values; 2 or -2, the largest or smallest
-    of them; 1 or -1, the largest or smallest sum of absolute values of a column; inf or -inf that of a row. Dtypes as
-    in `vector_norm`. Raises ShapeError for fewer than two axes, OptionError for another order.
+    of them; 1 or -1, the largest or smallest sum of absolute values of a column; inf or -inf that of a row. Dtypes,
+    and `dtype`, as in `vector_norm`. Raises ShapeError for fewer than two axes, OptionError for another order.
 
     >>> x = st.tensor([[3.0, 0.0], [4.0, 0.0]])
     >>> st.linalg.matrix_norm(x).tolist(), st.linalg.matrix_norm(x, ord=1).tolist()
@@ -89,7 +92,7 @@ def matrix_norm(x: Value, *, ord: Any = "fro", axis: int | Sequence[int] = (-2, 
     both = (axis,) if isinstance(axis, int) else tuple(axis)
     if len(both) != 2:
         raise ShapeError(f"axis of matrix_norm must be a pair, of rows and of columns, got {axis}")
-    pair = axes_of(both, x.ndim)
+    pair, x = axes_of(both, x.ndim), x if dtype is None else cast(x, dtype)
     y = pair_norm(widened(x), ord, pair)
     return rounded(expand_dims(y, pair) if keepdims else y, x)
 
@@ -106,25 +109,44 @@ def pair_norm(x: Value, ord: Any, pair: tuple[int, ...]) -> Value:
     return best(sum(absolute(x), axis=added, keepdims=True), axis=pair)
 
 
-def norm(x: Value, *, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Value:
+def norm(x: Value, *, ord: Any = None, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Value:
     """The `matrix_norm` over a pair of axes, or the `vector_norm` over one, as NumPy and PyTorch choose between them.
 
     Without `ord` it is the root of the sum of squares, over all axes where none are named; with it and without axes x
-    is a vector or a matrix. Raises ShapeError for other axes, and as those do.
+    is a vector or a matrix. `dtype` as in `vector_norm`. Raises ShapeError for other axes, and as those do.
 
     >>> x = st.tensor([[3.0, 0.0], [4.0, 0.0]])
     >>> st.linalg.norm(x).tolist(), st.linalg.norm(x, 1).tolist(), st.linalg.norm(x, axis=0).tolist()
     (5.0, 7.0, [5.0, 0.0])
     """
     if axis is None and ord is None:
-        return vector_norm(x, keepdims=keepdims)
+        return vector_norm(x, keepdims=keepdims, dtype=dtype)
     axes = tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     if len(axes) == 1:
-        return vector_norm(x, ord=2 if ord is None else ord, axis=axes, keepdims=keepdims)
+        return vector_norm(x, ord=2 if ord is None else ord, axis=axes, keepdims=keepdims, dtype=dtype)
     if len(axes) == 2:
-        return matrix_norm(x, ord="fro" if ord is None else ord, axis=axes, keepdims=keepdims)
+        return matrix_norm(x, ord="fro" if ord is None else ord, axis=axes, keepdims=keepdims, dtype=dtype)
     raise ShapeError(f"norm is over one axis or over a pair of them, got axis={axis} for {show(x.shape)}",
                      hint="st.linalg.vector_norm takes any axes.")
+
+
+def entry_norm(x: Value, *, p: float | str = "fro", axis: Axes = None, keepdims: bool = False,
+               dtype: DType | None = None) -> Value:
+    """The `linalg.vector_norm` of order `p` over one axis, several, or all of them (PyTorch's norm).
+
+    "fro" is order 2, and "nuc" the `linalg.matrix_norm` of that name, over a pair of axes or the last two. `dtype` as
+    of both. Of a matrix, p = 2 is so the root of the sum of squares, where `linalg.norm` has its largest singular
+    value.
+
+    >>> st.norm(st.tensor([[3.0, 0.0], [4.0, 0.0]])).tolist()
+    5.0
+    """
+    if isinstance(p, str) and choice(p, "p of norm", ("fro", "nuc")) == "nuc":
+        return matrix_norm(x, ord=p, axis=(-2, -1) if axis is None else axis, keepdims=keepdims, dtype=dtype)
+    return vector_norm(x, ord=2 if isinstance(p, str) else p, axis=axis, keepdims=keepdims, dtype=dtype)
+
+
+entry_norm.__name__ = "norm"    # as users call it
 
 
 def cond(x: Value, *, p: Any = None) -> Value:

@@ -12,7 +12,7 @@ from stele.ops.contraction import is_empty, matmul
 from stele.ops.gather import Gather
 from stele.ops.generate import iota, quantity
 from stele.ops.joining import concatenate
-from stele.ops.linear import Slice, cast, expand_dims, reshape, slice_axis, transfer, transpose
+from stele.ops.linear import Slice, broadcast, cast, expand_dims, reshape, slice_axis, transfer, transpose
 from stele.ops.parts import conj
 from stele.ops.shaping import needs_matrices
 from stele.ops.statistics import sum
@@ -106,6 +106,20 @@ def cross(x: Value, z: Value, *, axis: int = -1) -> Value:
     return turned(x, 1) * turned(z, 2) - turned(x, 2) * turned(z, 1)
 
 
+def addmm(x: Value, y: Value, z: Value, *, beta: float = 1, alpha: float = 1) -> Value:
+    """The sum `beta` * x + `alpha` * (y @ z), of matrices or stacks of them, or of vectors as of `matmul`.
+
+    x broadcasts to the shape of the product; where beta is 0 its elements do not matter, NaN neither. A z of one axis
+    is a vector, as of PyTorch's addmv. Raises ShapeError where shapes do not fit.
+
+    >>> st.addmm(st.tensor([1.0, 2.0]), st.eye(2), st.ones(2, 2), alpha=10).tolist()
+    [[11.0, 12.0], [11.0, 12.0]]
+    """
+    product = matmul(y, z)
+    product = product if alpha == 1 else product * alpha
+    return product if beta == 0 else product + (x if beta == 1 else x * beta)
+
+
 def kron(x: Value, z: Value) -> Value:
     """The Kronecker product: each entry of x times all of z, sizes multiplied; axes count from the last.
 
@@ -121,14 +135,15 @@ def kron(x: Value, z: Value) -> Value:
 def tensordot(x: Value, z: Value, *, axes: int | Sequence[int | Sequence[int]] = 2) -> Value:
     """The sum of products over `axes`: the last so many of x with the first of z, or a pair of lists of axes.
 
-    The other axes of x stand first, then those of z. Dtypes meet as in `matmul`. Raises ShapeError where the axes do
-    not pair up, or differ in size.
+    The other axes of x stand first, then those of z. Dtypes meet as in `matmul`. Of a pair of axes one may have length
+    1, which repeats (PyTorch's rule). Raises ShapeError where the axes do not pair up, or differ in size.
 
     >>> x, z = st.ones(2, 3, 4), st.ones(4, 3, 5)
     >>> st.tensordot(x, z, axes=1).shape, st.tensordot(x, z, axes=([1, 2], [1, 0])).shape
     ((2, 3, 3, 5), (2, 5))
     """
     a, b = paired(x, z, axes)
+    x, z = repeated(x, a, z, b), repeated(z, b, x, a)
     if len(a) != len(b) or not builtins.all(same(x.shape[i], z.shape[j]) for i, j in zip(a, b)):
         raise ShapeError(f"tensordot needs axes in pairs of one size, got {a} of {show(x.shape)} and {b} of "
                          f"{show(z.shape)}")
@@ -138,6 +153,12 @@ def tensordot(x: Value, z: Value, *, axes: int | Sequence[int | Sequence[int]] =
     y = matmul(reshape(transpose(x, (*keep[0], *a)), (product(left), inner)),
                reshape(transpose(z, (*b, *keep[1])), (inner, product(right))))
     return reshape(y, (*left, *right))
+
+
+def repeated(x: Value, axes: tuple[int, ...], z: Value, others: tuple[int, ...]) -> Value:
+    """x with those of its axes that have length 1 as long as the others, of z, that they are paired with."""
+    sizes = {a: z.shape[b] for a, b in zip(axes, others) if x.shape[a] == 1}
+    return broadcast(x, tuple(sizes.get(k, n) for k, n in enumerate(x.shape))) if sizes else x
 
 
 def paired(x: Value, z: Value, axes: int | Sequence[int | Sequence[int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -6,9 +6,9 @@ from functools import reduce
 
 import numpy as np
 
-from stele.errors import ShapeError
-from stele.ir.graph import Array, Value, literal
-from stele.ir.types import DType, below, float32, float64, int64, product, promote, show
+from stele.errors import OptionError, ShapeError
+from stele.ir.graph import Array, OneOrPair, Value, literal
+from stele.ir.types import DType, Shape, below, float32, float64, int64, product, promote, show
 from stele.ops.along import take_along
 from stele.ops.arguments import choice, refuse
 from stele.ops.contraction import matmul
@@ -119,41 +119,69 @@ def hundredth(q: Operand) -> Operand:
         refuse("q", "a number from 0 to 100, or several", q)
 
 
-def median(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+def median(x: Value, *, axis: Axes = None, keepdims: bool = False, method: str = "linear", return_indices: bool = False
+           ) -> OneOrPair:
     """The median over one axis, several, or all of them: of an even number of elements the mean of two in the middle.
 
-    So has NumPy; PyTorch's is the lower of the two, `kthvalue(x, (n + 1) // 2)`. NaN where an element is NaN. Integers
-    become float32. Raises ShapeError where there is no element.
+    So has NumPy, and integers become float32; under `method` "lower" it is the lower of the two, in the dtype of x, as
+    of PyTorch's, and with `return_indices` a pair, of the median and of its position along the axis, or in the flat
+    array. The other methods are those of `quantile`. NaN where an element is NaN. Raises ShapeError where there is no
+    element, and OptionError for positions of other medians than the lower one.
 
-    >>> st.median(st.tensor([[1.0, 9.0, 2.0, 3.0]])).tolist()
-    2.5
+    >>> x = st.tensor([[1.0, 9.0, 2.0, 3.0]])
+    >>> st.median(x).tolist(), st.median(x, method="lower").tolist()
+    (2.5, 2.0)
     """
-    return ordered(x, 0.5, axis, keepdims, "linear", skips=False)
+    return middle(x, axis, keepdims, method, return_indices, skips=False)
 
 
-def nanmedian(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+def nanmedian(x: Value, *, axis: Axes = None, keepdims: bool = False, method: str = "linear",
+              return_indices: bool = False) -> OneOrPair:
     """The median of those elements that are not NaN, as of `median`; NaN where all of them are.
+
+    `method` and `return_indices` as of `median`.
 
     >>> st.nanmedian(st.tensor([1.0, float("nan"), 9.0])).tolist()
     5.0
     """
-    return ordered(x, 0.5, axis, keepdims, "linear", skips=True)
+    return middle(x, axis, keepdims, method, return_indices, skips=True)
+
+
+def middle(x: Value, axis: Axes, keepdims: bool, method: str, with_places: bool, skips: bool) -> OneOrPair:
+    """A median, or the lower of two with its position: NaN, where one counts, before all numbers."""
+    if method != "lower":
+        if with_places:
+            raise OptionError(f"method {method!r} finds no element to return the position of", hint="Write 'lower'.")
+        return ordered(x, 0.5, axis, keepdims, method, skips)
+    rows, outer = lined(x, axis)
+    n, order = quantity(rows.shape[-1]), ArgSort()(rows)
+    count = sum(cast(logical_not(isnan(rows)), int64), axis=-1, keepdims=True) if x.dtype.is_float else n
+    half = (Maximum()(count, 1) - 1) // 2
+    at = half if skips else Select()(count < n, count, half)
+    i = take_along(order, broadcast(at, (*outer, 1)), rows.ndim - 1)
+    shape = kept_shape(x.shape, over(axis, x.ndim)) if keepdims else outer
+    y = reshape(take_along(rows, i, rows.ndim - 1), shape)
+    return (y, reshape(i, shape)) if with_places else y
 
 
 def ordered(x: Value, q: Operand, axis: Axes, keepdims: bool, method: str, skips: bool) -> Value:
     """Quantiles of all numbers, or of those that are not NaN."""
     choice(method, "method", METHODS)
-    x = x if x.dtype.is_float else cast(x, float32)
+    rows, outer = lined(x if x.dtype.is_float else cast(x, float32), axis)
+    q = q if isinstance(q, Value) else literal(fractions(q))
+    y = between(Sort()(rows), cast(reshape(q, (-1,)), float64), method, skips)
+    y = reshape(moveaxis(y, y.ndim - 1, 0), (*q.shape, *outer))
+    return reshape(y, (*q.shape, *kept_shape(x.shape, over(axis, x.ndim)))) if keepdims else y
+
+
+def lined(x: Value, axis: Axes) -> tuple[Value, Shape]:
+    """The elements of some axes as rows along a new last one, and the shape of the others."""
     axes = over(axis, x.ndim)
     if any(x.shape[a] == 0 for a in axes):
         raise ShapeError(f"there is no quantile of no elements, over axes {axes} of {show(x.shape)}")
     rest = tuple(k for k in range(x.ndim) if k not in axes)
     outer = tuple(x.shape[k] for k in rest)
-    rows = Sort()(reshape(transpose(x, (*rest, *axes)), (*outer, product(tuple(x.shape[a] for a in axes)))))
-    q = q if isinstance(q, Value) else literal(fractions(q))
-    y = between(rows, cast(reshape(q, (-1,)), float64), method, skips)
-    y = reshape(moveaxis(y, y.ndim - 1, 0), (*q.shape, *outer))
-    return reshape(y, (*q.shape, *kept_shape(x.shape, axes))) if keepdims else y
+    return reshape(transpose(x, (*rest, *axes)), (*outer, product(tuple(x.shape[a] for a in axes)))), outer
 
 
 def fractions(q: Operand) -> Array:

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from stele.errors import ShapeError
 from stele.ir.graph import Value
-from stele.ir.types import axis_of, below, show
+from stele.ir.types import axis_of, below, product, same, show
 from stele.ops.along import positions
 from stele.ops.arguments import choice
 from stele.ops.elementwise.arithmetic import Maximum, Minimum
 from stele.ops.elementwise.base import Operand
 from stele.ops.gather import Scatter, ScatterAdd, ScatterMax, ScatterMin, ScatterMul
 from stele.ops.indexing import cast_like, checked, put
-from stele.ops.linear import Slice, broadcast, cast, reshape
+from stele.ops.linear import Slice, broadcast, cast, reshape, rowed
 
 SCATTERS: dict[str, type[Scatter]] = {"add": ScatterAdd, "mul": ScatterMul, "max": ScatterMax, "min": ScatterMin}
 
@@ -32,6 +32,8 @@ def scatter(x: Value, i: Value, v: Operand, *, axis: int = 0, mode: str = "set")
     [3.0, 0.0, 2.0]
     """
     choice(mode, "mode of scatter", ("set", *SCATTERS))
+    if same(product(i.shape), 0):
+        return x
     if not x.ndim:
         return reshape(scatter(reshape(x, (1,)), reshape(i, (-1,)), reshaped(v), mode=mode), ())
     axis = axis_of(axis, x.ndim)
@@ -61,8 +63,8 @@ def combined(x: Value, at: Value, v: Value, mode: str) -> Value:
             "max": lambda: Maximum()(x, y), "min": lambda: Minimum()(x, y)}[mode]()
 
 
-def index_add(x: Value, i: Value, v: Value, *, axis: int = 0) -> Value:
-    """The array x with the parts of `v` along an axis added at the positions `i` of that axis, integers (k,).
+def index_add(x: Value, i: Value, v: Value, *, axis: int = 0, alpha: float = 1) -> Value:
+    """The array x with the parts of `v` along an axis, `alpha` times, added at the positions `i` of it, integers (k,).
 
     v has the shape of x but for k along the axis. Positions may repeat, and negative ones count from the end; sums are
     made in an order that the shapes say. Raises ShapeError for shapes that do not fit and, when run, IndexOutOfRange.
@@ -70,8 +72,9 @@ def index_add(x: Value, i: Value, v: Value, *, axis: int = 0) -> Value:
     >>> st.index_add(st.zeros((2, 2)), st.tensor([1, 1]), st.ones((2, 2))).tolist()
     [[0.0, 0.0], [2.0, 2.0]]
     """
-    axis = axis_of(axis, x.ndim)
-    return x + ScatterAdd(axis, x.shape[axis], wraps=i.dtype.kind == "i")(cast(v, x.dtype), i)
+    row, v, i = rowed(x), rowed(v if alpha == 1 else v * alpha), rowed(i)
+    axis = axis_of(axis, row.ndim)
+    return reshape(row + ScatterAdd(axis, row.shape[axis], wraps=i.dtype.kind == "i")(cast(v, x.dtype), i), x.shape)
 
 
 def segment_sum(x: Value, i: Value, segments: int) -> Value:

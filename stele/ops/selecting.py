@@ -7,27 +7,29 @@ from functools import reduce
 from stele.errors import BadKey, DTypeError, ShapeError
 from stele.ir.graph import Operand, Value
 from stele.ir.sizes import Dim
-from stele.ir.types import axis_of, below, bool_, show
+from stele.ir.types import axis_of, below, bool_, product, same, show
 from stele.ops.elementwise.arithmetic import Select
 from stele.ops.gather import Gather
 from stele.ops.indexing import cast_like, put, repeated, set_index, wrapped
-from stele.ops.linear import cast, reshape, slice_axis
+from stele.ops.linear import cast, full, reshape, rowed, slice_axis
 from stele.ops.sorting import take_along_axis
 
 
-def take(x: Value, i: Value, *, axis: int = 0) -> Value:
+def take(x: Value, i: Value, *, axis: int | None = None) -> Value:
     """The elements `i` of an axis: x.shape[:axis] + i.shape + x.shape[axis+1:]; negative ones count from the end.
 
-    Elements named twice sum their gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange
-    for an index outside of the axis.
+    Without an axis those of the elements in row-major order, as of NumPy and PyTorch. Elements named twice sum their
+    gradients. Raises DTypeError for other than integers and, when run, IndexOutOfRange for an index outside of the
+    axis.
 
     >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
     >>> st.take(x, st.tensor([0, -1]), axis=1).tolist()
     [[1, 3], [4, 6]]
-    >>> st.take(x, st.tensor([[0, 1], [1, 1]])).shape
-    (2, 2, 3)
+    >>> st.take(x, st.tensor([[0, 5], [1, 1]])).tolist()
+    [[1, 6], [2, 2]]
     """
-    axis = axis_of(axis, x.ndim)
+    x = reshape(x, (-1,)) if axis is None else x
+    axis = axis_of(axis or 0, x.ndim)
     return Gather(axis)(x, wrapped(i, x.shape[axis]))
 
 
@@ -47,12 +49,16 @@ def embedding(table: Value, i: Value) -> Value:
 def gather(x: Value, axis: int, i: Value) -> Value:
     """The elements at positions `i` along an axis (PyTorch's gather): as `take_along_axis`, of as much of x as i names.
 
-    Other axes of i may be shorter than those of x, whose rest is not looked at; nothing broadcasts.
+    Other axes of i may be shorter than those of x, whose rest is not looked at; nothing broadcasts. A number has one
+    axis, 0 or -1.
 
     >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
     >>> st.gather(x, 1, st.tensor([[2, 0]])).tolist()
     [[3, 1]]
     """
+    if same(product(i.shape), 0):
+        return full(i.shape, 0, x.dtype)
+    shape, x, i = i.shape, rowed(x), rowed(i)
     axis = axis_of(axis, x.ndim)
     if i.ndim != x.ndim:
         raise ShapeError(f"gather needs as many axes of i as of x, got {show(i.shape)} of {show(x.shape)}")
@@ -62,16 +68,19 @@ def gather(x: Value, axis: int, i: Value) -> Value:
                 raise ShapeError(f"gather along axis {axis} needs i no longer than x elsewhere, got {show(i.shape)} of "
                                  f"{show(x.shape)}")
             x = x if x.shape[a] == n else slice_axis(x, a, 0, n)
-    return take_along_axis(x, i, axis=axis)
+    return reshape(take_along_axis(x, i, axis=axis), shape)
 
 
 def index_select(x: Value, axis: int, i: Value) -> Value:
     """The elements `i` of an axis, a vector of positions: `take` with PyTorch's order of arguments.
 
+    A number has one axis, 0 or -1, and so it stays a number where i is one position.
+
     >>> st.index_select(st.tensor([[1, 2], [3, 4]]), 1, st.tensor([1])).tolist()
     [[2], [4]]
     """
-    return take(x, i, axis=axis)
+    y = take(rowed(x), rowed(i), axis=axis)
+    return y if x.ndim else reshape(y, ())
 
 
 def rows_at(name: str, x: Value, axis: int, i: Value) -> tuple[int, Value]:

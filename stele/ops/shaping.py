@@ -29,10 +29,10 @@ from stele.ops.linear import Pad, broadcast, expand_dims, flip, full, reshape, s
 from stele.ops.windows import Window
 
 
-def squeeze(x: Value, *, axis: int | Sequence[int] | None = None) -> Value:
+def squeeze(x: Value, *, axis: int | Sequence[int] | None = None, strict: bool = True) -> Value:
     """The array without axes of length 1: the given ones, or all of them (of a placeholder those that are named stay).
 
-    Raises ShapeError for a given axis of another length, as NumPy; PyTorch would leave it.
+    Raises ShapeError for a given axis of another length, as NumPy; unless `strict` it stays, as PyTorch has it.
 
     >>> x = st.zeros((1, 3, 1))
     >>> st.squeeze(x).shape, st.squeeze(x, -1).shape
@@ -41,7 +41,8 @@ def squeeze(x: Value, *, axis: int | Sequence[int] | None = None) -> Value:
     def is_one(n: Dim) -> bool: return n == 1 if isinstance(n, int) or SIZES.get() is None else same(n, 1)
     ones = [k for k, n in enumerate(x.shape) if is_one(n)] if axis is None else []
     given = ones if axis is None else [axis] if isinstance(axis, int) else axis
-    axes = axes_of(given, x.ndim)
+    axes = axes_of(given, x.ndim if strict else max(x.ndim, 1))
+    axes = axes if strict else tuple(a for a in axes if x.ndim and is_one(x.shape[a]))
     if any(not same(x.shape[a], 1) for a in axes):
         raise ShapeError(f"squeeze drops axes of length 1, got axes {axes} of {show(x.shape)}")
     return reshape(x, tuple(n for k, n in enumerate(x.shape) if k not in axes))
@@ -53,14 +54,14 @@ def permute(x: Value, *axes: int) -> Value:
 
 
 def swapaxes(x: Value, a: int, b: int) -> Value:
-    """The array with its axes `a` and `b` exchanged.
+    """The array with its axes `a` and `b` exchanged; of a number, whose axes are 0 and -1, itself.
 
     Raises ShapeError for an axis that x does not have.
 
     >>> st.swapaxes(st.zeros((2, 3, 5)), 0, -1).shape
     (5, 3, 2)
     """
-    a, b = axis_of(a, x.ndim), axis_of(b, x.ndim)
+    a, b = (axis_of(k, max(x.ndim, 1)) for k in (a, b))
     return transpose(x, tuple(b if k == a else a if k == b else k for k in range(x.ndim)))
 
 
@@ -73,13 +74,13 @@ def moveaxis(x: Value, source: int | Sequence[int], target: int | Sequence[int])
     >>> st.moveaxis(images, -1, 1).shape, st.moveaxis(images, (0, 3), (3, 0)).shape
     ((8, 3, 32, 32), (3, 32, 32, 8))
     """
-    sources, targets = (axes_of(several(a), x.ndim) for a in (source, target))
+    sources, targets = (axes_of(several(a), max(x.ndim, 1)) for a in (source, target))
     if len(sources) != len(targets):
         raise ShapeError(f"moveaxis needs a place for each axis, got {sources} and {targets}")
     order = [k for k in range(x.ndim) if k not in sources]
     for place, axis in sorted(zip(targets, sources)):
         order.insert(place, axis)
-    return transpose(x, tuple(order))
+    return transpose(x, tuple(order)) if x.ndim else x
 
 
 def several(n: Any) -> Sequence[Any]:
@@ -196,12 +197,19 @@ def unflatten(x: Value, axis: int, sizes: Sequence[int]) -> Value:
 def unfold(x: Value, axis: int, size: int, step: int = 1) -> Value:
     """The windows of `size` elements along an axis, one every `step`, as a new last axis (PyTorch's Tensor.unfold).
 
-    Nothing is copied where a program reads them. Raises ShapeError where not one window fits.
+    Nothing is copied where a program reads them. A number has one axis, 0 or -1. Raises ShapeError where not one window
+    fits.
 
     >>> st.unfold(st.arange(5), 0, 3, step=2).tolist()
     [[0, 1, 2], [2, 3, 4]]
     """
-    return Window(axis_of(axis, x.ndim), positive(size, "size of unfold"), positive(step, "step of unfold"), 1)(x)
+    step = positive(step, "step of unfold")
+    if not x.ndim:
+        return reshape(unfold(reshape(x, (1,)), axis, size, step), (-1,))
+    if size == 0:
+        axis = axis_of(axis, x.ndim)
+        return full((*x.shape[:axis], x.shape[axis] // step + 1, *x.shape[axis + 1:], 0), 0, x.dtype)
+    return Window(axis_of(axis, x.ndim), positive(size, "size of unfold"), step, 1)(x)
 
 
 def broadcast_arrays(*xs: Value) -> tuple[Value, ...]:
@@ -216,23 +224,25 @@ def broadcast_arrays(*xs: Value) -> tuple[Value, ...]:
     return tuple(broadcast(x, shape) for x in xs)
 
 
-def meshgrid(*arrays: Value, indexing: str = "xy") -> tuple[Value, ...]:
+def meshgrid(*arrays: Value | Sequence[Value], indexing: str = "xy") -> tuple[Value, ...]:
     """The coordinates of the points of a grid, as a tuple of one array for each of the `arrays` of one axis, or none.
 
-    With `indexing` "ij" array k lies along axis k of all results; with "xy" the first two are exchanged, as of a
-    picture whose first axis counts rows. Raises ShapeError for arrays of more axes, OptionError for another indexing.
+    The arrays may also be one list. With `indexing` "ij" array k lies along axis k of all results; with "xy" the first
+    two are exchanged, as of a picture whose first axis counts rows. Raises ShapeError for arrays of more axes,
+    OptionError for another indexing.
 
     >>> x, y = st.meshgrid(st.tensor([1, 2, 3]), st.tensor([10, 20]))
     >>> x.tolist(), y.tolist()
     ([[1, 2, 3], [1, 2, 3]], [[10, 10, 10], [20, 20, 20]])
     """
-    for x in arrays:
+    given = [x for part in arrays for x in ([part] if isinstance(part, Value) else part)]
+    for x in given:
         if x.ndim > 1:
             raise ShapeError(f"meshgrid takes arrays of one axis, got {show(x.shape)}", hint="Write x.flatten().")
-    axes = [*range(len(arrays))]
+    axes = [*range(len(given))]
     if choice(indexing, "indexing of meshgrid", ("xy", "ij")) == "xy":
         axes[:2] = axes[:2][::-1]
-    lines = [reshape(x, (-1, *(1,) * (len(axes) - 1 - k))) for x, k in zip(arrays, axes)]
+    lines = [reshape(x, (-1, *(1,) * (len(axes) - 1 - k))) for x, k in zip(given, axes)]
     shape = broadcast_shapes(*(line.shape for line in lines)) if lines else ()
     return tuple(broadcast(line, shape) for line in lines)
 

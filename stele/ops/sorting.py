@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from stele.errors import DTypeError, ShapeError
-from stele.ir.graph import Array, Op, Placed, Value, literal
+from stele.ir.graph import Array, OneOrPair, Op, Placed, Value, literal
 from stele.ir.sizes import Dim
 from stele.ir.types import (
     DType,
@@ -18,6 +18,7 @@ from stele.ir.types import (
     bool_,
     broadcast_shapes,
     float32,
+    int32,
     int64,
     product,
     promote,
@@ -32,7 +33,7 @@ from stele.ops.elementwise.unary import logical_not
 from stele.ops.gather import Gather
 from stele.ops.generate import quantity
 from stele.ops.indexing import checked
-from stele.ops.linear import along, broadcast, cast, expand_dims, full, reshape, slice_axis
+from stele.ops.linear import along, broadcast, cast, expand_dims, full, reshape, rowed, slice_axis
 from stele.ops.reduction import Any as Any_
 from stele.ops.shaping import moveaxis
 
@@ -162,19 +163,29 @@ def ranks(x: Array) -> Array:
     return np.where(np.isnan(x), bits.type(np.iinfo(bits).max), key)
 
 
-def sort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Value:
+def sort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool = True, return_indices: bool = False
+         ) -> OneOrPair:
     """The elements along an axis in ascending order, or `descending`; shape and dtype of x.
 
     NaN is larger than any number: last of ascending, first of descending elements. 0.0 and -0.0 are equal, and equal
-    elements stay in the order they have, `stable` or not. The gradient goes where the elements came from. Raises
-    ShapeError for an axis that x does not have, and DTypeError for complex numbers.
+    elements stay in the order they have, `stable` or not. With `return_indices` also their positions, as `argsort`
+    gives them: a pair, PyTorch's result. The gradient goes where the elements came from. Raises ShapeError for an axis
+    that x does not have, and DTypeError for complex numbers.
 
     >>> st.sort(st.tensor([3.0, float("nan"), 1.0])).tolist()
     [1.0, 3.0, nan]
     >>> st.sort(st.tensor([[3, 1], [2, 4]]), axis=0, descending=True).tolist()
     [[3, 4], [2, 1]]
     """
-    return in_rows(Sort(descending), x, axis)
+    if not return_indices:
+        return in_rows(Sort(descending), x, axis)
+    i = in_rows(ArgSort(descending), x, axis)
+    return along_axis(x, i, axis), i
+
+
+def along_axis(x: Value, i: Value, axis: int) -> Value:
+    """The elements at positions along an axis that are there, in the shape of these."""
+    return reshape(take_along(rowed(x), rowed(i), axis), i.shape)
 
 
 def argsort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Value:
@@ -189,27 +200,30 @@ def argsort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool 
 
 
 def in_rows(op: Ordering, x: Value, axis: int) -> Value:
-    """An op of rows along an axis; that of a number would be 0 or -1, as PyTorch has it."""
-    if not x.ndim:
-        return reshape(in_rows(op, reshape(x, (1,)), axis), ())
-    return moveaxis(op(moveaxis(x, axis, x.ndim - 1)), x.ndim - 1, axis)
+    """An op of rows along an axis; that of a number is 0 or -1, as PyTorch has it."""
+    row = rowed(x)
+    return reshape(moveaxis(op(moveaxis(row, axis, row.ndim - 1)), row.ndim - 1, axis), ()) if not x.ndim else \
+        moveaxis(op(moveaxis(x, axis, x.ndim - 1)), x.ndim - 1, axis)
 
 
-def topk(x: Value, k: int, *, axis: int = -1, largest: bool = True) -> tuple[Value, Value]:
+def topk(x: Value, k: int, *, axis: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Value, Value]:
     """The `k` largest elements along an axis, largest first, and their positions; or the smallest, not `largest`.
 
     Both have the shape of x but for k along the axis; positions are int64. NaN counts as largest, and of equal elements
-    the first come first. Raises ShapeError for an axis that x does not have, and unless k is from 0 to its length.
+    the first come first; in order, `sorted` or not. Of a number, along axis 0 or -1, it is itself where k is 1. Raises
+    ShapeError for an axis that x does not have, and unless k is from 0 to its length.
 
     >>> values, positions = st.topk(st.tensor([1.0, 9.0, 3.0, 9.0]), 3)
     >>> values.tolist(), positions.tolist()
     ([9.0, 9.0, 3.0], [1, 3, 2])
     """
-    axis = axis_of(axis, x.ndim)
-    n = x.shape[axis]
+    row = rowed(x)
+    axis = axis_of(axis, row.ndim)
+    n = row.shape[axis]
     k = whole(k, "k of topk", 0, n if isinstance(n, int) else None)
-    i = first(x, axis, k, largest)
-    return take_along(x, i, axis), i
+    i = first(row, axis, k, largest)
+    i = i if x.ndim or k == 0 else reshape(i, ())
+    return along_axis(x, i, axis), i
 
 
 def first(x: Value, axis: int, k: int, descending: bool = False) -> Value:
@@ -251,34 +265,49 @@ def kthvalue(x: Value, k: int, *, axis: int = -1, keepdims: bool = False) -> tup
     >>> float(value), int(position)
     (20.0, 2)
     """
-    axis = axis_of(axis, x.ndim)
-    n = x.shape[axis]
+    row = rowed(x)
+    axis = axis_of(axis, row.ndim)
+    n = row.shape[axis]
     k = whole(k, "k of kthvalue", 1, n if isinstance(n, int) else None)
-    i = slice_axis(first(x, axis, k), axis, k - 1, 1)
-    y = take_along(x, i, axis)
-    shape = y.shape if keepdims else (*x.shape[:axis], *x.shape[axis + 1:])
-    return reshape(y, shape), reshape(i, shape)
+    i = slice_axis(first(row, axis, k), axis, k - 1, 1)
+    i = reshape(i, i.shape if keepdims and x.ndim else (*x.shape[:axis], *x.shape[axis + 1:]))
+    return reshape(take_along(row, i if keepdims and x.ndim else expand_dims(i, (axis,)), axis), i.shape), i
 
 
-def searchsorted(x: Value, z: Operand, *, side: str = "left", sorter: Value | None = None) -> Value:
+def searchsorted(x: Value, z: Operand, *, side: str = "left", sorter: Value | None = None, right: bool = False,
+                 out_int32: bool = False) -> Value:
     """Where the elements of `z` would go into sorted x so that it stays sorted: positions from 0 to n, as int64.
 
-    Of equal elements in front of the first ("left") or behind the last (`side` "right"). x is one row (n,), in
-    ascending order, or in that of the positions `sorter`; z has any shape, which is that of the result. Rows x (..., n)
-    are searched for rows z (..., m) each (PyTorch's form). Order as of `sort`; dtypes meet as in `add`. Raises
-    OptionError for another side, and ShapeError for a number x and for other numbers of rows.
+    Of equal elements in front of the first ("left") or behind the last (`side` "right", PyTorch's `right`). x is one
+    row (n,), in ascending order, or in that of the positions `sorter`; z has any shape, which is that of the result.
+    Rows x (..., n) are searched for rows z (..., m) each (PyTorch's form). Order as of `sort`; dtypes meet as in `add`.
+    int32 with `out_int32`. Raises OptionError for another side, and ShapeError for a number x and for other numbers of
+    rows.
 
     >>> x = st.tensor([10, 20, 20, 30])
     >>> st.searchsorted(x, st.tensor([20, 35])).tolist(), st.searchsorted(x, 20, side="right").tolist()
     ([1, 4], 3)
     """
-    is_right = choice(side, "side", ("left", "right")) == "right"
+    is_right = choice(side, "side", ("left", "right")) == "right" or right
     if not x.ndim:
         raise ShapeError("searchsorted needs a sorted row (n,), got a number")
     x, z = operands_of(x, z)
     if sorter is not None:
         x = take_along(x, checked(sorter, x.shape[-1]), x.ndim - 1)
-    return reshape(Search(is_right)(x, reshape(z, (-1,)) if x.ndim == 1 else z), z.shape)
+    y = reshape(Search(is_right)(x, reshape(z, (-1,)) if x.ndim == 1 else z), z.shape)
+    return cast(y, int32) if out_int32 else y
+
+
+def bucketize(x: Operand, boundaries: Value, *, out_int32: bool = False, right: bool = False) -> Value:
+    """The number of the bucket that each element of x falls into, between ascending `boundaries` (n,), from 0 to n.
+
+    `searchsorted(boundaries, x)` with PyTorch's order of arguments: bucket k holds what is above boundary k - 1 and not
+    above boundary k, with `right` what is below it and not below k - 1. int64, or int32 with `out_int32`.
+
+    >>> st.bucketize(st.tensor([1, 5, 9]), st.tensor([1, 5])).tolist()
+    [0, 1, 2]
+    """
+    return searchsorted(boundaries, x, right=right, out_int32=out_int32)
 
 
 def isin(x: Operand, z: Operand, *, assume_unique: bool = False, invert: bool = False) -> Value:
@@ -309,18 +338,20 @@ def operands_of(x: Operand, z: Operand) -> tuple[Value, Value]:
     return cast(x, dtype), cast(z, dtype)
 
 
-def take_along_axis(x: Value, i: Value, *, axis: int = -1) -> Value:
+def take_along_axis(x: Value, i: Value, *, axis: int | None = -1) -> Value:
     """The elements of x at the positions `i` along an axis, an own position for each place beside it.
 
     y[a, k, b] = x[a, i[a, k, b], b] for an axis in the middle: `argsort` gives such positions. x and i broadcast
-    against each other beside the axis; negative positions count from the end. Positions named twice sum their
-    gradients. Raises ShapeError where the numbers of axes differ, DTypeError for other than integers and, when run,
-    IndexOutOfRange for a position outside of the axis.
+    against each other beside the axis; negative positions count from the end; with None for the axis both are taken
+    flat. Positions named twice sum their gradients. Raises ShapeError where the numbers of axes differ, DTypeError for
+    other than integers and, when run, IndexOutOfRange for a position outside of the axis.
 
     >>> x = st.tensor([[30, 10, 20], [1, 3, 2]])
     >>> st.take_along_axis(x, st.argsort(x), axis=1).tolist()
     [[10, 20, 30], [1, 2, 3]]
     """
+    if axis is None:
+        x, i, axis = reshape(x, (-1,)), reshape(i, (-1,)), 0
     if x.ndim != i.ndim:
         raise ShapeError(f"take_along_axis needs as many axes of i as of x, got {show(i.shape)} and {show(x.shape)}",
                          hint="For the same positions everywhere write st.take(x, i, axis=axis).")

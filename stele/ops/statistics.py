@@ -4,22 +4,26 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 
-from stele.ir.graph import Op, Value
-from stele.ir.types import DType, axes_of, axis_of, float32, product
+from stele.ir.graph import OneOrPair, Op, Value
+from stele.ir.types import DType, axes_of, float32, product
+from stele.ops.along import take_along
+from stele.ops.arguments import whole
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.base import Operand
 from stele.ops.elementwise.signs import isclose
 from stele.ops.elementwise.unary import sqrt, square
 from stele.ops.generate import extent
-from stele.ops.linear import Sum, cast, kept_shape, reshape
-from stele.ops.reduction import All, Any, ArgMax, ArgMin, Max, Min, Position, Prod
+from stele.ops.linear import Sum, cast, kept_shape, reshape, rowed
+from stele.ops.reduction import All, ArgMax, ArgMin, Max, Min, Position, Prod
+from stele.ops.reduction import Any as AnyOf
 
 Axes = int | tuple[int, ...] | None
 
 
 def over(axis: Axes, ndim: int) -> tuple[int, ...]:
-    """The axes meant by an int, a tuple or None (all of them), in order."""
-    return tuple(sorted(axes_of(range(ndim) if axis is None else (axis,) if isinstance(axis, int) else axis, ndim)))
+    """The axes meant by an int, a tuple or None (all of them), in order; of a number 0 and -1 name none (PyTorch's)."""
+    given = range(ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    return tuple(sorted(axes_of(given, ndim))) if ndim else axes_of(given, 1)[:0]
 
 
 def fold(op: Callable[[tuple[int, ...]], Op], x: Value, axis: Axes, keepdims: bool) -> Value:
@@ -49,10 +53,12 @@ def sum(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | N
     return in_dtype(Sum, x, axis, keepdims, dtype)
 
 
-def max(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+def max(x: Value, *, axis: Axes = None, keepdims: bool = False, return_indices: bool = False) -> OneOrPair:
     """The largest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
 
-    Elements that tie share the gradient evenly, as of PyTorch's amax. Raises ShapeError where there is no element.
+    Elements that tie share the gradient evenly, as of PyTorch's amax. With `return_indices` a pair, of the elements
+    that `argmax` finds along one axis or in the flat array and of their positions, as of PyTorch's max: these have the
+    gradient alone. Raises ShapeError where there is no element.
 
     >>> x = st.tensor([[1.0, 7.0], [7.0, 2.0]])
     >>> st.max(x).tolist(), st.max(x, axis=1).tolist()
@@ -60,18 +66,29 @@ def max(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     >>> st.grad(st.max)(x).tolist()
     [[0.0, 0.5], [0.5, 0.0]]
     """
-    return fold(Max, x, axis, keepdims)
+    return picked(ArgMax, x, axis, keepdims) if return_indices else fold(Max, x, axis, keepdims)
 
 
-def min(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
+def min(x: Value, *, axis: Axes = None, keepdims: bool = False, return_indices: bool = False) -> OneOrPair:
     """The smallest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN.
 
-    Elements that tie share the gradient evenly, as of PyTorch's amin. Raises ShapeError where there is no element.
+    Elements that tie share the gradient evenly, as of PyTorch's amin. `return_indices` as of `max`, with `argmin`.
+    Raises ShapeError where there is no element.
 
     >>> st.min(st.tensor([[1.0, 7.0], [5.0, 2.0]]), axis=0, keepdims=True).tolist()
     [[1.0, 2.0]]
     """
-    return fold(Min, x, axis, keepdims)
+    return picked(ArgMin, x, axis, keepdims) if return_indices else fold(Min, x, axis, keepdims)
+
+
+def picked(op: type[Position], x: Value, axis: Axes, keepdims: bool) -> tuple[Value, Value]:
+    """The element at a position along an axis, or in the flat array, and the position."""
+    line = reshape(x, (-1,)) if axis is None else rowed(x)
+    along = 0 if axis is None else whole(axis, "axis with return_indices")
+    i = placed(op, line, along, True)
+    axes = over(axis, x.ndim)
+    shape = kept_shape(x.shape, axes) if keepdims else tuple(n for k, n in enumerate(x.shape) if k not in axes)
+    return reshape(take_along(line, i, along), shape), reshape(i, shape)
 
 
 def prod(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Value:
@@ -104,7 +121,7 @@ def any(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     >>> st.any(st.tensor([[1.0, -2.0], [3.0, 4.0]]) < 0, axis=1).tolist()
     [True, False]
     """
-    return fold(Any, x, axis, keepdims)
+    return fold(AnyOf, x, axis, keepdims)
 
 
 def allclose(x: Operand, z: Operand, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
@@ -210,6 +227,26 @@ def argmin(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Valu
 
 def placed(op: type[Position], x: Value, axis: int | None, keepdims: bool) -> Value:
     """A position along an axis, or in the flat array."""
-    y = op(0)(reshape(x, (-1,))) if axis is None else op(axis_of(axis, x.ndim))(x)
-    axes = range(x.ndim) if axis is None else (axis_of(axis, x.ndim),)
-    return reshape(y, kept_shape(x.shape, tuple(axes))) if keepdims else y
+    axes = over(axis, x.ndim)
+    y = op(0)(reshape(x, (-1,))) if axis is None or not axes else op(axes[0])(x)
+    return reshape(y, kept_shape(x.shape, axes)) if keepdims else y
+
+
+def var_mean(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> tuple[Value, Value]:
+    """The variance and the mean over one axis, several, or all of them: `var`, with the same `correction`, and `mean`.
+
+    >>> variance, mean = st.var_mean(st.tensor([1.0, 3.0]))
+    >>> float(variance), float(mean)
+    (1.0, 2.0)
+    """
+    return var(x, axis=axis, keepdims=keepdims, correction=correction), mean(x, axis=axis, keepdims=keepdims)
+
+
+def std_mean(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> tuple[Value, Value]:
+    """The standard deviation and the mean over one axis, several, or all of them, with the `correction` of `var`.
+
+    >>> deviation, mean = st.std_mean(st.tensor([1.0, 3.0]))
+    >>> float(deviation), float(mean)
+    (1.0, 2.0)
+    """
+    return std(x, axis=axis, keepdims=keepdims, correction=correction), mean(x, axis=axis, keepdims=keepdims)

@@ -83,7 +83,7 @@ sklearn.linear_model.RidgeCV().fit(q, q[:, 0]).predict(q)
 sklearn.discriminant_analysis.LinearDiscriminantAnalysis(solver="svd").fit(q, lab).predict(q)
 sklearn.naive_bayes.GaussianNB().fit(q, lab).predict(q); sklearn.metrics.accuracy_score(lab, lab)
 sklearn.metrics.mean_squared_error(d, d * 2); sklearn.metrics.r2_score(d, d * 1.1); sklearn.metrics.f1_score(lab, lab)
-sklearn.metrics.roc_auc_score(lab, q[:, 0]); sklearn.metrics.pairwise.euclidean_distances(q, q)
+sklearn.metrics.pairwise.euclidean_distances(q, q)
 sklearn.model_selection.train_test_split(q, lab, random_state=0)[0].shape
 """,
     "pandas": """

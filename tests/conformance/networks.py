@@ -5,14 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from stele import nn
-from tests.conformance.words import kind, refuse
+from tests.conformance.words import refuse
 
 F = nn.functional
 Call = Callable[..., Any]
-
-
-def softmin(x: Any, dim: int, dtype: Any = None) -> Any:
-    return F.softmin(x, dim, kind(dtype))
 
 
 def embedding(table: Any, i: Any, **rest: Any) -> Any:
@@ -31,10 +27,10 @@ cosine_similarity cross_entropy ctc_loss elu gaussian_nll_loss gelu glu grid_sam
 hardswish hardtanh hinge_embedding_loss huber_loss instance_norm interpolate kl_div l1_loss layer_norm leaky_relu linear
 local_response_norm logsigmoid margin_ranking_loss max_pool1d max_pool2d mish mse_loss multilabel_soft_margin_loss
 nll_loss normalize pad pairwise_distance pixel_shuffle poisson_nll_loss prelu relu relu6 rms_norm
-selu silu smooth_l1_loss soft_margin_loss softplus softshrink softsign tanhshrink
+selu silu smooth_l1_loss soft_margin_loss softmin softplus softshrink softsign tanhshrink
 threshold triplet_margin_loss unfold"""
 NETWORKS: dict[str, Call] = {
     **{f"nn.functional.{name}": getattr(F, name) for name in NAMES.split()},
-    "nn.functional.softmin": softmin, "nn.functional.embedding": embedding,
+    "nn.functional.embedding": embedding,
     "nn.functional.scaled_dot_product_attention": attention,
 }

@@ -3,6 +3,8 @@
 `inplace` says that the input is not needed any more: programs write over what nobody reads, so it changes nothing here."""
 # Written by tools/make_stubs.py.
 from collections.abc import Sequence
+from typing import Literal
+from typing import overload
 from stele.arrays.tensor import DTypeLike
 from stele.arrays.tensor import Tensor
 from stele.arrays.tensor import TensorLike
@@ -42,7 +44,7 @@ def relu6(input: TensorLike, inplace: bool=False) -> Tensor:
     [0.0, 2.0, 6.0]
     """
 def hardtanh(input: TensorLike, min_val: float=-1.0, max_val: float=1.0, inplace: bool=False) -> Tensor:
-    """The elements of x, those below `min_val` or above `max_val` set to these. The derivative is 0 at both bounds.
+    """The elements of x, those below `min_val` or above `max_val` set to these. The derivative at both bounds is 0.
 
     Raises ShapeError where min_val is above max_val.
 
@@ -110,7 +112,7 @@ def mish(input: TensorLike, inplace: bool=False) -> Tensor:
     tensor([0.       , 0.8650984])
     """
 def hardsigmoid(input: TensorLike, inplace: bool=False) -> Tensor:
-    """The sigmoid in three straight parts: x / 6 + 1/2, between 0 and 1. Its derivative is 0 at -3 and 3.
+    """The sigmoid in three straight parts: x / 6 + 1/2, between 0 and 1. Its derivative is 0 at -3, 3 and NaN.
 
     >>> F.hardsigmoid(st.tensor([-3.0, 0.0, 9.0])).tolist()
     [0.0, 0.5, 1.0]
@@ -225,7 +227,8 @@ def adaptive_avg_pool3d(input: TensorLike, output_size: Any) -> Tensor:
     >>> F.adaptive_avg_pool3d(st.ones((1, 4, 5, 6)), (2, None, 1)).shape
     (1, 2, 5, 1)
     """
-def adaptive_max_pool1d(input: TensorLike, output_size: Any, return_indices: bool=False) -> Any:
+@overload
+def adaptive_max_pool1d(input: TensorLike, output_size: Any, return_indices: Literal[False]=False) -> Tensor:
     """The largest elements of `output_size` windows that share signals (N, C, L) or (C, L) as evenly as they can.
 
     Windows are those of `adaptive_avg_pool2d`, `return_indices` is as in `max_pool2d`.
@@ -233,7 +236,11 @@ def adaptive_max_pool1d(input: TensorLike, output_size: Any, return_indices: boo
     >>> F.adaptive_max_pool1d(st.tensor([[1.0, 3.0, 2.0]]), 2).tolist()
     [[3.0, 3.0]]
     """
-def adaptive_max_pool2d(input: TensorLike, output_size: Any, return_indices: bool=False) -> Any:
+@overload
+def adaptive_max_pool1d(input: TensorLike, output_size: Any, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]:
+        ...
+@overload
+def adaptive_max_pool2d(input: TensorLike, output_size: Any, return_indices: Literal[False]=False) -> Tensor:
     """The largest elements of windows that share images (N, C, H, W) or (C, H, W) as evenly as they can.
 
     `output_size` and windows are as in `adaptive_avg_pool2d`, `return_indices` as in `max_pool2d`.
@@ -241,7 +248,11 @@ def adaptive_max_pool2d(input: TensorLike, output_size: Any, return_indices: boo
     >>> F.adaptive_max_pool2d(st.arange(6.0).reshape(1, 2, 3), (1, 2)).tolist()
     [[[4.0, 5.0]]]
     """
-def adaptive_max_pool3d(input: TensorLike, output_size: Any, return_indices: bool=False) -> Any:
+@overload
+def adaptive_max_pool2d(input: TensorLike, output_size: Any, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]:
+        ...
+@overload
+def adaptive_max_pool3d(input: TensorLike, output_size: Any, return_indices: Literal[False]=False) -> Tensor:
     """The largest elements of windows that share volumes (N, C, D, H, W) or (C, D, H, W) as evenly as they can.
 
     `output_size` and windows are as in `adaptive_avg_pool2d`, `return_indices` as in `max_pool2d`.
@@ -249,6 +260,9 @@ def adaptive_max_pool3d(input: TensorLike, output_size: Any, return_indices: boo
     >>> F.adaptive_max_pool3d(st.arange(8.0).reshape(1, 2, 2, 2), 1).tolist()
     [[[[7.0]]]]
     """
+@overload
+def adaptive_max_pool3d(input: TensorLike, output_size: Any, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]:
+        ...
 def nll_loss(input: TensorLike, target: TensorLike, weight: TensorLike | None=None, ignore_index: int=-100, reduction:
         str='mean') -> Tensor:
     """The mean of -x[label] for log-probabilities (N, C), (N, C, ...) or (C,) with classes on axis 1, or alone.
@@ -635,9 +649,10 @@ def local_response_norm(input: TensorLike, size: int, alpha: float=0.0001, beta:
     >>> F.local_response_norm(st.ones((1, 2, 1)), 2, alpha=2.0, beta=1.0, k=0.0)[0, :, 0].tolist()
     [1.0, 0.5]
     """
+@overload
 def max_pool1d(input: TensorLike, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None=None, padding:
         int | Sequence[int]=0, dilation: int | Sequence[int]=1, ceil_mode: bool=False, return_indices:
-        bool=False) -> Any:
+        Literal[False]=False) -> Tensor:
     """The largest element of each window of signals (N, C, L) or (C, L).
 
     `kernel_size`, `stride`, `padding`, `dilation`, `ceil_mode`, `return_indices` and errors are as in `max_pool2d`.
@@ -645,9 +660,14 @@ def max_pool1d(input: TensorLike, kernel_size: int | Sequence[int], stride: int 
     >>> F.max_pool1d(st.tensor([[1.0, 3.0, 2.0, 0.0]]), 2).tolist()
     [[3.0, 2.0]]
     """
+@overload
+def max_pool1d(input: TensorLike, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None=None, padding:
+        int | Sequence[int]=0, dilation: int | Sequence[int]=1, ceil_mode: bool=False, *, return_indices:
+        Literal[True]) -> tuple[Tensor, Tensor]: ...
+@overload
 def max_pool2d(input: TensorLike, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None=None, padding:
         int | Sequence[int]=0, dilation: int | Sequence[int]=1, ceil_mode: bool=False, return_indices:
-        bool=False) -> Any:
+        Literal[False]=False) -> Tensor:
     """The largest element of each window of images (N, C, H, W) or (C, H, W), in their dtype.
 
     `kernel_size`, `stride` (the kernel size without one), `padding` and `dilation` are a number, or one per axis;
@@ -660,9 +680,14 @@ def max_pool2d(input: TensorLike, kernel_size: int | Sequence[int], stride: int 
     >>> y.tolist(), i.tolist()
     ([[[5.0, 7.0], [13.0, 15.0]]], [[[5, 7], [13, 15]]])
     """
+@overload
+def max_pool2d(input: TensorLike, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None=None, padding:
+        int | Sequence[int]=0, dilation: int | Sequence[int]=1, ceil_mode: bool=False, *, return_indices:
+        Literal[True]) -> tuple[Tensor, Tensor]: ...
+@overload
 def max_pool3d(input: TensorLike, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None=None, padding:
         int | Sequence[int]=0, dilation: int | Sequence[int]=1, ceil_mode: bool=False, return_indices:
-        bool=False) -> Any:
+        Literal[False]=False) -> Tensor:
     """The largest element of each window of volumes (N, C, D, H, W) or (C, D, H, W).
 
     `kernel_size`, `stride`, `padding`, `dilation`, `ceil_mode`, `return_indices` and errors are as in `max_pool2d`.
@@ -670,6 +695,10 @@ def max_pool3d(input: TensorLike, kernel_size: int | Sequence[int], stride: int 
     >>> F.max_pool3d(st.arange(8.0).reshape(1, 2, 2, 2), 2).tolist()
     [[[[7.0]]]]
     """
+@overload
+def max_pool3d(input: TensorLike, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None=None, padding:
+        int | Sequence[int]=0, dilation: int | Sequence[int]=1, ceil_mode: bool=False, *, return_indices:
+        Literal[True]) -> tuple[Tensor, Tensor]: ...
 def avg_pool1d(input: TensorLike, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None=None, padding:
         int | Sequence[int]=0, ceil_mode: bool=False, count_include_pad: bool=True) -> Tensor:
     """The mean of each window of signals (N, C, L) or (C, L).

@@ -35,7 +35,7 @@ def relu6(input: Value, inplace: bool = False) -> Value:
 
 
 def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Value:
-    """The elements of x, those below `min_val` or above `max_val` set to these. The derivative is 0 at both bounds.
+    """The elements of x, those below `min_val` or above `max_val` set to these. The derivative at both bounds is 0.
 
     Raises ShapeError where min_val is above max_val.
 
@@ -53,7 +53,7 @@ def threshold(input: Value, threshold: float, value: float, inplace: bool = Fals
     >>> F.threshold(st.tensor([0.5, 2.0]), 1.0, -7.0).tolist()
     [-7.0, 2.0]
     """
-    return where(input > threshold, input, value)
+    return where(input <= threshold, value, input)
 
 
 def leaky_relu(input: Value, negative_slope: float = 0.01, inplace: bool = False) -> Value:
@@ -109,8 +109,8 @@ def celu(input: Value, alpha: float = 1.0, inplace: bool = False) -> Value:
     """
     if alpha == 0:
         raise ShapeError("celu divides by alpha: it cannot be 0")
-    below = where(input > 0, zeros_like(input), input)
-    return where(input > 0, input, unary.expm1(below / alpha) * alpha)
+    is_low = input <= 0
+    return where(is_low, unary.expm1(where(is_low, input, zeros_like(input)) / alpha) * alpha, input)
 
 
 def gelu(input: Value, approximate: str = "none") -> Value:
@@ -143,12 +143,13 @@ def mish(input: Value, inplace: bool = False) -> Value:
 
 
 def hardsigmoid(input: Value, inplace: bool = False) -> Value:
-    """The sigmoid in three straight parts: x / 6 + 1/2, between 0 and 1. Its derivative is 0 at -3 and 3.
+    """The sigmoid in three straight parts: x / 6 + 1/2, between 0 and 1. Its derivative is 0 at -3, 3 and NaN.
 
     >>> F.hardsigmoid(st.tensor([-3.0, 0.0, 9.0])).tolist()
     [0.0, 0.5, 1.0]
     """
-    return where(input <= -3, 0.0, where(input >= 3, 1.0, input / 6 + 0.5))
+    y = where(input <= -3, 0.0, where(input >= 3, 1.0, input / 6 + 0.5))
+    return where((input > -3) & (input < 3), y, unary.stop_gradient(y))
 
 
 def hardswish(input: Value, inplace: bool = False) -> Value:
@@ -176,7 +177,7 @@ def softshrink(input: Value, lambd: float = 0.5) -> Value:
     [-1.5, 0.0]
     """
     number(lambd, "lambd of softshrink", 0)
-    return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, input * 0.0))
+    return where((input >= -lambd) & (input <= lambd), input * 0.0, where(input > 0, input - lambd, input + lambd))
 
 
 def tanhshrink(input: Value) -> Value:

@@ -12,7 +12,7 @@ from stele.ops.elementwise.unary import log_sigmoid, square
 from stele.ops.functional import labelled, likelihood, pick, reduced
 from stele.ops.gather import Gather
 from stele.ops.generate import iota
-from stele.ops.linear import cast, expand_dims
+from stele.ops.linear import cast, expand_dims, reshape
 from stele.ops.statistics import mean, sum
 
 
@@ -80,9 +80,12 @@ def multi_margin_loss(input: Value, target: Value, p: int = 1, margin: float = 1
     >>> F.multi_margin_loss(st.tensor([[1.0, 0.5]]), st.tensor([0])).tolist()
     0.25
     """
-    labels_fit("multi_margin_loss", input, target)
     if p not in (1, 2):
         raise OptionError(f"p of multi_margin_loss must be 1 or 2, got {p}")
+    if input.ndim < 2 and target.ndim < 2:      # one example, whose label may stand alone or in a row of one
+        loss = multi_margin_loss(reshape(input, (1, -1)), reshape(target, (1,)), p, margin, weight, "none")
+        return reduced(reshape(loss, target.shape), reduction)
+    labels_fit("multi_margin_loss", input, target)
     right = expand_dims(pick(input, target), (target.ndim,))
     z = input - right + margin
     z = where(z > 0, z, 0.0)
@@ -109,6 +112,8 @@ def multilabel_margin_loss(input: Value, target: Value, reduction: str = "mean")
     0.0
     """
     of_one_shape("multilabel_margin_loss", input, target)
+    if not input.ndim:
+        input, target = reshape(input, (1,)), reshape(target, (1,))
     labels, last = cast_index(target), input.ndim
     is_label = equal(cumulative_sum(cast(labels < 0, int64), axis=-1), 0)
     named = equal(expand_dims(labels, (last,)), iota(input.shape[-1])) & expand_dims(is_label, (last,))

@@ -9,7 +9,7 @@ from stele.ir.sizes import Dim
 from stele.ir.types import int64, product
 from stele.ops.along import take_along
 from stele.ops.elementwise.binary import equal, where
-from stele.ops.elementwise.unary import floor
+from stele.ops.elementwise.unary import trunc
 from stele.ops.generate import factor, iota, quantity
 from stele.ops.linear import broadcast, cast, expand_dims, reshape, slice_axis
 from stele.ops.statistics import argmax
@@ -22,7 +22,7 @@ def starts(u: Value, n: Dim, size: int, wanted: int) -> Value:
     i = iota(wanted)
     step = cast(quantity(n - size), u.dtype) / (wanted - 1)
     u = expand_dims(u, (-1,))
-    found = cast(floor((cast(i, u.dtype) + u) * step), int64) - cast(floor(u * step), int64)
+    found = cast(trunc((cast(i, u.dtype) + u) * step), int64) - cast(trunc(u * step), int64)
     return where(equal(i, wanted - 1), quantity(n - size), found)
 
 

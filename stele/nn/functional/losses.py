@@ -5,7 +5,7 @@ import math
 
 from stele.errors import ShapeError
 from stele.ir.graph import Value
-from stele.ir.types import same, show
+from stele.ir.types import product, same, show
 from stele.nn.functional.distances import pairwise_distance
 from stele.ops.arguments import choice, number
 from stele.ops.elementwise.arithmetic import Maximum, Minimum
@@ -23,11 +23,9 @@ REDUCTIONS = "none", "mean", "sum"
 def of_one_shape(name: str, input: Value, target: Value) -> None:
     """Raises ShapeError unless both have the same shape: what would broadcast is hardly ever meant."""
     if input.ndim != target.ndim or not all(same(a, b) for a, b in zip(input.shape, target.shape)):
-        several = input.ndim == target.ndim + 1 and input.ndim > 1 and input.shape[1] == 1
-        raise ShapeError(f"{name} needs an input and a target of one shape, got {show(input.shape)} and "
-                         f"{show(target.shape)}",
-                         hint="Write target[:, None] or input.squeeze(1)." if several else
-                              "Write target.reshape(input.shape), or st.broadcast_to(target, input.shape).")
+        raise ShapeError(f"{name} needs equal shapes, got {show(input.shape)} and {show(target.shape)}",
+                         hint="Write target.reshape(input.shape)." if product(input.shape) == product(target.shape) else
+                              "Write st.broadcast_to(target, input.shape) if that is meant.")
 
 
 def weighted(loss: Value, weight: Value | None, reduction: str) -> Value:
@@ -212,8 +210,8 @@ def hinge_embedding_loss(input: Value, target: Value, margin: float = 1.0, reduc
 
 
 def clipped(x: Value) -> Value:
-    """max(x, 0), whose derivative at 0 is 1, as of PyTorch's clamp_min."""
-    return where(x >= 0, x, 0.0)
+    """max(x, 0), whose derivative at 0 is 1, as of PyTorch's clamp_min; a NaN stays."""
+    return where(x < 0, 0.0, x)
 
 
 def margin_ranking_loss(input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean"

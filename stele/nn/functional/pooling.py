@@ -12,7 +12,7 @@ from stele.ir.types import product, show
 from stele.ops import pooling
 from stele.ops.arguments import each, refuse
 from stele.ops.elementwise.binary import pow, where
-from stele.ops.elementwise.unary import absolute
+from stele.ops.elementwise.unary import absolute, stop_gradient
 from stele.ops.linear import full, reshape
 from stele.ops.pooling import Geometry, MaxPool, geometry, max_pool
 from stele.ops.scattering import scatter
@@ -235,7 +235,8 @@ def max_unpool3d(input: Value, indices: Value, kernel_size: int | Sequence[int],
 
 def put_back(name: str, axes: int, x: Value, i: Value, kernel_size: Each, stride: Each | None, padding: Each,
              output_size: Each | None) -> Value:
-    """Elements of planes at given places, among zeros."""
+    """Elements of planes at given places, among zeros. Of several at one place the last one stands there; all of them
+    have its derivative (PyTorch's rule)."""
     if planes(name, x, axes).ndim != i.ndim:
         raise ShapeError(f"{name} needs indices in the shape of x, got {show(i.shape)} and {show(x.shape)}")
     size = each(kernel_size, f"kernel_size of {name}", 1, axes)
@@ -246,5 +247,7 @@ def put_back(name: str, axes: int, x: Value, i: Value, kernel_size: Each, stride
         made = each(output_size[-axes:] if isinstance(output_size, list | tuple) else output_size,
                     f"output_size of {name}", 1, axes)
     flat = [reshape(v, (*outer, product(v.shape[-axes:]))) for v in (x, i)]
-    y = scatter(full((*outer, product(made)), 0.0, x.dtype), flat[1], flat[0], axis=-1)
-    return reshape(y, (*outer, *made))
+    none = full((*outer, product(made)), 0.0, x.dtype)
+    total = scatter(none, flat[1], flat[0], axis=-1, mode="add")
+    put = scatter(none, flat[1], stop_gradient(flat[0]), axis=-1)
+    return reshape(put + (total - stop_gradient(total)), (*outer, *made))

@@ -12,8 +12,8 @@ from stele.ops.along import take_along
 from stele.ops.arguments import choice
 from stele.ops.contraction import matmul
 from stele.ops.elementwise.arithmetic import Maximum
-from stele.ops.elementwise.binary import where
-from stele.ops.elementwise.unary import absolute, floor, round
+from stele.ops.elementwise.binary import round, where
+from stele.ops.elementwise.unary import absolute, floor
 from stele.ops.generate import iota, quantity
 from stele.ops.joining import stack
 from stele.ops.linear import broadcast, cast, expand_dims, full, reshape, slice_axis, swap_last

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stele.ir.graph import Array, Value
+from stele.ir.graph import Array, Value, literal
 from stele.ir.scalars import S, Scalars
 from stele.ir.types import Type, bool_, float32
 from stele.ops.elementwise.base import Binary, Compare, Ternary, Unary, meet
@@ -14,17 +14,7 @@ from stele.ops.linear import broadcast, cast, zeros_like
 
 
 class Add(Binary):
-    """The sum x + z, elementwise, broadcast by NumPy's rule.
-
-    Two arrays meet in the dtype that holds both (int32 and float16 in float16, float16 and bfloat16 in float32); a
-    Python number takes the array's dtype, where a float among integers makes float32. Integers wrap; bools are joined
-    by or. Raises ShapeError where the shapes do not broadcast.
-
-    >>> st.add(st.tensor([[1], [2]]), st.tensor([10, 20])).tolist()
-    [[11, 21], [12, 22]]
-    >>> (st.tensor([1, 2]) + 0.5).dtype
-    float32
-    """
+    """The sum x + z. Integers wrap; bools are joined by or."""
 
     of_complex: ClassVar[bool] = True
 
@@ -34,11 +24,7 @@ class Add(Binary):
 
 
 class Sub(Binary):
-    """The difference x - z, elementwise; shapes and dtypes meet as in `add`. Raises DTypeError for two bools.
-
-    >>> st.subtract(st.tensor([5, 7]), 2).tolist()
-    [3, 5]
-    """
+    """The difference x - z. Bools have none."""
 
     of_complex: ClassVar[bool] = True
     of_bool: ClassVar[bool] = False
@@ -63,13 +49,7 @@ class Mul(Binary):
 
 
 class Div(Binary):
-    """The quotient x / z, elementwise, always a float: integers and bools become float32. Shapes meet as in `add`.
-
-    By IEEE 754, x / 0 is an infinity and 0 / 0 is NaN; for whole quotients see `floor_divide`.
-
-    >>> st.divide(st.tensor([1, 2, 0]), st.tensor([2, 0, 0])).tolist()
-    [0.5, inf, nan]
-    """
+    """The quotient x / z, always a float, by IEEE 754."""
 
     of_complex: ClassVar[bool] = True
     samples: ClassVar[tuple[float, float]] = (0.3, 3)
@@ -128,8 +108,9 @@ class Minimum(Binary):
 
 
 def winner(x: Value, z: Value) -> Value:
-    """1 where x > z, a half where they tie, else 0."""
-    return cast(Greater()(x, z), x.dtype) + cast(Equal()(x, z), x.dtype) * 0.5
+    """1 where x > z or one is NaN, a half where they tie, else 0."""
+    none, half, whole = (literal(n, x.dtype) for n in (0.0, 0.5, 1.0))
+    return Select()(Less()(x, z), none, Select()(Equal()(x, z), half, whole))
 
 
 class Less(Compare):

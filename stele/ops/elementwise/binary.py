@@ -10,6 +10,7 @@ from stele.errors import ArgumentError, DTypeError
 from stele.ir.graph import Array, Value, literal
 from stele.ir.scalars import S, Scalars
 from stele.ir.types import bool_, float32, highest, lowest, uint8
+from stele.ops.arguments import choice
 from stele.ops.elementwise.arithmetic import (
     Add,
     Div,
@@ -27,7 +28,7 @@ from stele.ops.elementwise.arithmetic import (
     Sub,
 )
 from stele.ops.elementwise.base import Binary, Operand, function, meet
-from stele.ops.elementwise.unary import log, reciprocal, rsqrt, sqrt, square
+from stele.ops.elementwise.unary import Round, Trunc, log, reciprocal, rsqrt, sqrt, square
 from stele.ops.linear import cast, ones_like, zeros_like
 
 
@@ -49,7 +50,7 @@ class Pow(Binary):
         return s.pow(x[0], x[1]) if x[0].dtype.is_float else whole_power(s, x[0], x[1])
 
     def partials(self, y: Value, *x: Value) -> Any:
-        none = Equal()(x[0], 0)
+        none = And()(Equal()(x[0], 0), x[1] >= 0)
         return Select()(Equal()(x[1], 0), 0.0, x[1] * self(x[0], x[1] - 1)), \
             Select()(none, zeros_like(y), y * log(Select()(none, 1.0, x[0])))
 
@@ -219,10 +220,10 @@ class ShiftRight(Shift):
     def scalar(self, s: Scalars[S], *x: S) -> S: return x[0] >> x[1]
 
 
-add           = function(Add(), "add")
-subtract      = function(Sub(), "subtract")
+sum_of        = function(Add(), "add")           # as operators, without the keywords of the functions below
+difference    = function(Sub(), "subtract")
+quotient      = function(Div(), "divide")
 multiply      = function(Mul(), "multiply")
-divide        = function(Div(), "divide")
 negative      = function(Neg(), "negative")
 maximum       = function(Maximum(), "maximum")
 minimum       = function(Minimum(), "minimum")
@@ -244,6 +245,82 @@ POWERS: dict[float, Callable[[Value], Value]] = {
     0.5: sqrt, -0.5: rsqrt, 1: lambda x: x, 2: square, 3: lambda x: square(x) * x, -1: reciprocal,
     4: lambda x: square(square(x)), -2: lambda x: square(reciprocal(x)),
 }
+
+
+def add(x: Operand, z: Operand, *, alpha: float = 1) -> Value:
+    """The sum x + z, or x + `alpha` * z, elementwise, broadcast by NumPy's rule.
+
+    Two arrays meet in the dtype that holds both (int32 and float16 in float16, float16 and bfloat16 in float32); a
+    Python number takes the array's dtype, where a float among integers makes float32. Integers wrap; bools are joined
+    by or. Raises ShapeError where the shapes do not broadcast.
+
+    >>> st.add(st.tensor([[1], [2]]), st.tensor([10, 20])).tolist()
+    [[11, 21], [12, 22]]
+    >>> (st.tensor([1, 2]) + 0.5).dtype
+    float32
+    """
+    return Add()(x, z if alpha == 1 else z * alpha)
+
+
+def subtract(x: Operand, z: Operand, *, alpha: float = 1) -> Value:
+    """The difference x - z, or x - `alpha` * z, elementwise; shapes and dtypes meet as in `add`.
+
+    Raises DTypeError for two bools.
+
+    >>> st.subtract(st.tensor([5, 7]), 2).tolist()
+    [3, 5]
+    """
+    return Sub()(x, z if alpha == 1 else z * alpha)
+
+
+def divide(x: Operand, z: Operand, *, rounding_mode: str | None = None) -> Value:
+    """The quotient x / z, elementwise, a float: integers and bools become float32. Shapes meet as in `add`.
+
+    By IEEE 754, x / 0 is an infinity and 0 / 0 is NaN. Rounded to whole numbers down under `rounding_mode` "floor",
+    which is `floor_divide`, and towards 0 under "trunc": then integers stay integers. Raises OptionError for another
+    mode.
+
+    >>> st.divide(st.tensor([1, 2, 0]), st.tensor([2, 0, 0])).tolist()
+    [0.5, inf, nan]
+    >>> st.divide(st.tensor([7, -7]), 2, rounding_mode="trunc").tolist()
+    [3, -3]
+    """
+    if rounding_mode is None:
+        return Div()(x, z)
+    if choice(rounding_mode, "rounding_mode", ("floor", "trunc")) == "floor":
+        return FloorDivide()(x, z)
+    a, b = meet((x, z))
+    if a.dtype.is_float:
+        return Trunc()(Div()(a, b))
+    y = FloorDivide()(a, b)
+    is_off = And()(NotEqual()(y * b, a), NotEqual()(a < 0, b < 0))
+    return y + cast(And()(is_off, NotEqual()(b, 0)), y.dtype)
+
+
+def round(x: Operand, *, decimals: int = 0) -> Value:
+    """The nearest whole number, or the nearest with so many `decimals`, a half to the even one, in the dtype of x.
+
+    Negative decimals are tens, hundreds and so on, of integers too (NumPy's rules). The derivative is 0.
+
+    >>> st.round(st.tensor([0.5, 1.5, 2.5, -0.7])).tolist()
+    [0.0, 2.0, 2.0, -1.0]
+    >>> st.round(st.tensor([1.26, 1.74]), decimals=1).tolist() == st.tensor([1.3, 1.7]).tolist()
+    True
+    >>> st.round(st.tensor([14, 15, 25, 26]), decimals=-1).tolist()
+    [10, 20, 20, 30]
+    """
+    x = x if isinstance(x, Value) else literal(x)
+    by = 10 ** abs(decimals)
+    if decimals == 0 or not (x.dtype.is_float or decimals < 0):
+        return Round()(x)
+    if x.dtype.is_float:
+        return Round()(x * float(by)) / float(by) if decimals > 0 else Round()(x / float(by)) * float(by)
+    if by > highest(x.dtype):
+        return zeros_like(x)
+    y = FloorDivide()(x, by)
+    rest = x - y * by
+    is_up = Or()(rest > by // 2, And()(Equal()(rest, by // 2), NotEqual()(y & 1, 0)))
+    return (y + cast(is_up, y.dtype)) * by
 
 
 def pow(x: Operand, z: Operand) -> Value:

@@ -9,6 +9,7 @@ import numpy as np
 from stele.ir.graph import Array, Value
 from stele.ir.scalars import S, Scalars
 from stele.ir.types import float32, float64
+from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.base import Binary, FloatUnary, function, meet
 from stele.ops.elementwise.unary import cosh, reciprocal, rsqrt, sigmoid, square
 from stele.ops.linear import cast
@@ -155,7 +156,8 @@ class FloatBinary(Binary):
 class Atan2(FloatBinary):
     """The angle in [-pi, pi], in radians, of the point (z, x): atan(x / z), in the quadrant that both signs say.
 
-    Shapes and dtypes meet as in `add`; integers become float32. A zero has its sign: atan2(0.0, -0.0) is pi.
+    Shapes and dtypes meet as in `add`; integers become float32. A zero has its sign: atan2(0.0, -0.0) is pi. The
+    gradient where both are 0 is 0, as in PyTorch.
 
     >>> st.atan2(st.tensor([1.0, 1.0, -0.0]), st.tensor([1.0, -1.0, -1.0]))
     tensor([ 0.7853982,  2.3561945, -3.1415927])
@@ -166,7 +168,8 @@ class Atan2(FloatBinary):
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.atan2(x[0], x[1])
 
     def partials(self, y: Value, *x: Value) -> Any:
-        scale = reciprocal(square(x[0]) + square(x[1]))
+        size = square(x[0]) + square(x[1])
+        scale = reciprocal(Select()(Equal()(size, 0), 1.0, size))
         return x[1] * scale, -x[0] * scale
 
 

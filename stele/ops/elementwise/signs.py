@@ -9,9 +9,9 @@ import numpy as np
 from stele.ir.graph import Array, Value
 from stele.ir.scalars import S, Scalars
 from stele.ir.types import DTYPES, DType, Type, float32, float64, int32, uint32
-from stele.ops.elementwise.arithmetic import Div, Equal, Greater, LessEqual, NotEqual, Select, Sub
+from stele.ops.elementwise.arithmetic import Div, Equal, Greater, GreaterEqual, LessEqual, NotEqual, Select, Sub
 from stele.ops.elementwise.base import Binary, FloatUnary, Operand, function, meet
-from stele.ops.elementwise.binary import And, FloorDivide, Or, Pow, maximum, minimum
+from stele.ops.elementwise.binary import And, FloorDivide, Or, Pow
 from stele.ops.elementwise.elementary import FloatBinary, exp2
 from stele.ops.elementwise.unary import Test, Trunc, absolute, isfinite, isnan, sign, trunc
 from stele.ops.linear import cast, ones_like, zeros_like
@@ -198,27 +198,25 @@ def heaviside(x: Operand, z: Operand) -> Value:
 def fmax(x: Operand, z: Operand) -> Value:
     """The larger of x and z, elementwise; the other one where one is NaN. Shapes and dtypes meet as in `add`.
 
+    Where they tie it is x, which has the gradient, as in PyTorch.
+
     >>> st.fmax(st.tensor([1.0, float("nan"), 5.0]), 3.0).tolist()
     [3.0, 3.0, 5.0]
     """
-    return maximum(*numbers(x, z))
+    x, z = meet((x, z))
+    return Select()(Or()(GreaterEqual()(x, z), isnan(z)), x, z)
 
 
 def fmin(x: Operand, z: Operand) -> Value:
     """The smaller of x and z, elementwise; the other one where one is NaN. Shapes and dtypes meet as in `add`.
 
+    Ties as of `fmax`.
+
     >>> st.fmin(st.tensor([1.0, float("nan"), 5.0]), 3.0).tolist()
     [1.0, 3.0, 3.0]
     """
-    return minimum(*numbers(x, z))
-
-
-def numbers(*args: Operand) -> tuple[Value, Value]:
-    """Two operands where each is the other one if it is NaN."""
-    x, z = meet(args)
-    if not x.dtype.is_float:
-        return x, z
-    return Select()(isnan(x), z, x), Select()(isnan(z), x, z)
+    x, z = meet((x, z))
+    return Select()(Or()(LessEqual()(x, z), isnan(z)), x, z)
 
 
 def isclose(x: Operand, z: Operand, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:

@@ -16,7 +16,7 @@ from stele.ops.elementwise.arithmetic import Equal, LessEqual, Select
 from stele.ops.elementwise.base import FloatUnary, Operand, function, meet
 from stele.ops.elementwise.binary import clip, logical_and, maximum
 from stele.ops.elementwise.elementary import FloatBinary, exp2
-from stele.ops.elementwise.unary import absolute, cos, exp, log, log1p, reciprocal, sign, square
+from stele.ops.elementwise.unary import absolute, cos, exp, isnan, log, log1p, reciprocal, sign, square
 from stele.ops.linear import cast
 
 ROOT_PI = math.sqrt(math.pi)
@@ -243,7 +243,26 @@ class Logit(FloatUnary):
         near = s.atanh(s.select(middle, x[0] + x[0] - 1, 0.0))
         return s.select(middle, near + near, s.log(x[0] / (1 - x[0])))
 
-    def partials(self, y: Value, *x: Value) -> Any: return reciprocal(x[0] * (1 - x[0])),
+    def partials(self, y: Value, *x: Value) -> Any: return Select()(isnan(y), y, reciprocal(x[0] * (1 - x[0]))),
+
+
+class Entr(FloatUnary):
+    """The entropy -x * log(x) of each element: 0 at 0, -inf below. Integers become float32.
+
+    >>> st.entr(st.tensor([0.0, 0.5, 1.0]))
+    tensor([ 0.        ,  0.34657359, -0.        ])
+    """
+
+    samples: ClassVar[tuple[float, float]] = (0.1, 3)
+
+    def reference(self, *x: Array) -> Array:
+        return np.where(x[0] == 0, np.abs(x[0]), np.where(x[0] < 0, -np.inf, -x[0] * np.log(x[0])))
+
+    def scalar(self, s: Scalars[S], *x: S) -> S:
+        y = s.select(x[0] < 0, -math.inf, -x[0] * s.log(x[0]))
+        return s.select(s.eq(x[0], 0), abs(x[0]), y)
+
+    def partials(self, y: Value, *x: Value) -> Any: return -log(x[0]) - 1,
 
 
 class XLogY(FloatBinary):
@@ -302,6 +321,7 @@ ndtr     = function(Ndtr())
 ndtri    = function(Ndtri())
 log_ndtr = function(LogNdtr(), "log_ndtr")
 sinc     = function(Sinc())
+entr     = function(Entr())
 zeta     = function(Zeta())
 xlogy    = function(XLogY())
 xlog1py  = function(XLog1py())
@@ -330,16 +350,6 @@ def logit(x: Value, *, eps: float | None = None) -> Value:
     return Logit()(x if eps is None else clip(x, min=float(eps), max=1 - float(eps)))
 
 
-def entr(x: Value) -> Value:
-    """The entropy -x * log(x) of each element: 0 at 0, -inf below. Integers become float32.
-
-    >>> st.entr(st.tensor([0.0, 0.5, 1.0]))
-    tensor([ 0.        ,  0.34657359, -0.        ])
-    """
-    x = x if x.dtype.is_float else cast(x, float32)
-    return Select()(x < 0, -math.inf, -XLogY()(x, maximum(x, 0)))
-
-
 def logaddexp2(x: Operand, z: Operand) -> Value:
     """The number log2(2 ** x + 2 ** z), where no x or z overflows. Integers become float32.
 
@@ -354,5 +364,5 @@ def logaddexp2(x: Operand, z: Operand) -> Value:
     return high + log1p(exp2(apart)) * (1 / math.log(2))
 
 
-ALL = (Lgamma, Digamma, Polygamma, Zeta, I0, I0e, I1, I1e, Erfinv, Erfcx, Ndtr, LogNdtr, Ndtri, Sinc, Logit, XLogY,
-       XLog1py)
+ALL = (Lgamma, Digamma, Polygamma, Zeta, I0, I0e, I1, I1e, Erfinv, Erfcx, Ndtr, LogNdtr, Ndtri, Sinc, Logit, Entr,
+       XLogY, XLog1py)

@@ -12,7 +12,7 @@ from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Slots
 from stele.backend.llvm.launch import SCRATCH, SCRATCH_BYTES, Launch, i8, word
 from stele.backend.llvm.memory import Mask
-from stele.backend.llvm.nest import at, fold, integers, least, loop, splat, vector
+from stele.backend.llvm.nest import at, fold, integers, least, loop, prefetch, splat, vector
 from stele.backend.llvm.ordered.rank import Rank
 from stele.backend.llvm.ordered.units import Function, share_of
 from stele.backend.llvm.vectors import masked_load, masked_store, transpose
@@ -161,6 +161,9 @@ class Network:
             start = at(b, base, b.add(self.row(first, lane), k), kind)
             x = masked_load(b, start, kind, mask) if mask else b.load(start, typ=vector(kind, lanes),
                                                                       align=kind.width // 8)
+            for v in (self.x, self.y):      # the same of the next unit, while this one is sorted
+                prefetch(b, at(b, self.f.frame.buffer(v), b.add(b.add(self.row(first, lane), k), i64(self.n * lanes)),
+                               ir.IntType(v.dtype.bits)), to_write=v is self.y, level=2)
             negative = b.or_(negative, b.icmp_unsigned("==", x, splat(b, top, lanes)))
             y = self.rank.of(b, x, self.word)
             if self.finds and self.parts == 1:

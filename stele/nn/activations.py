@@ -1,0 +1,345 @@
+"""Activations as layers."""
+from __future__ import annotations
+
+from typing import Any
+
+from stele.arrays.creation import full
+from stele.arrays.tensor import Tensor
+from stele.ir.door import public
+from stele.nn import functional
+from stele.nn.applied import Applied
+from stele.nn.module import Module
+from stele.ops.arguments import positive
+
+
+class ReLU6(Applied):
+    """The rectifier between 0 and 6 as a layer, as of `nn.functional.relu6`.
+
+    >>> nn.ReLU6()(st.tensor([-1.0, 9.0])).tolist()
+    [0.0, 6.0]
+    """
+
+    function = staticmethod(functional.relu6)
+
+    @public
+    def __init__(self, inplace: bool = False) -> None:
+        self.keep()
+
+
+class ELU(Applied):
+    """The exponential linear unit as a layer, as of `nn.functional.elu`.
+
+    `alpha` is minus its limit on the left.
+
+    >>> nn.ELU(2.0)(st.tensor([-100.0, 2.0])).tolist()
+    [-2.0, 2.0]
+    """
+
+    function = staticmethod(functional.elu)
+
+    @public
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        self.keep(alpha=alpha)
+
+
+class SELU(Applied):
+    """The scaled exponential linear unit as a layer, as of `nn.functional.selu`.
+
+    >>> nn.SELU()(st.tensor([0.0, 1.0]))
+    tensor([0.      , 1.050701])
+    """
+
+    function = staticmethod(functional.selu)
+
+    @public
+    def __init__(self, inplace: bool = False) -> None:
+        self.keep()
+
+
+class CELU(Applied):
+    """The continuously differentiable exponential linear unit as a layer, as of `nn.functional.celu`.
+
+    `alpha` is minus its limit on the left.
+
+    >>> nn.CELU(0.5)(st.tensor([-100.0, 2.0])).tolist()
+    [-0.5, 2.0]
+    """
+
+    function = staticmethod(functional.celu)
+
+    @public
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        self.keep(alpha=alpha)
+
+
+class LeakyReLU(Applied):
+    """The leaky rectifier as a layer, as of `nn.functional.leaky_relu`.
+
+    Negative elements are multiplied by `negative_slope`.
+
+    >>> nn.LeakyReLU(0.5)(st.tensor([-2.0, 3.0])).tolist()
+    [-1.0, 3.0]
+    """
+
+    function = staticmethod(functional.leaky_relu)
+
+    @public
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
+        self.keep(negative_slope=negative_slope)
+
+
+class RReLU(Applied):
+    """The leaky rectifier with random slopes as a layer, as of `nn.functional.rrelu`.
+
+    In training slopes are drawn between `lower` and `upper`, after `eval()` they are their mean.
+
+    >>> nn.RReLU().eval()(st.tensor([-24.0, 1.0])).tolist()
+    [-5.5, 1.0]
+    """
+
+    function = staticmethod(functional.rrelu)
+
+    @public
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
+        self.keep(lower=lower, upper=upper)
+
+    def forward(self, *x: Any) -> Any:
+        return self.function(*x, **self.options(), training=self.training)
+
+
+class GLU(Applied):
+    """The gated linear unit as a layer, as of `nn.functional.glu`.
+
+    It halves the axis `dim`.
+
+    >>> nn.GLU()(st.tensor([3.0, 4.0, 0.0, 0.0])).tolist()
+    [1.5, 2.0]
+    """
+
+    function = staticmethod(functional.glu)
+
+    @public
+    def __init__(self, dim: int = -1) -> None:
+        self.keep(dim=dim)
+
+
+class Hardtanh(Applied):
+    """Elements between two bounds as a layer, as of `nn.functional.hardtanh`.
+
+    The bounds are `min_val` and `max_val`.
+
+    >>> nn.Hardtanh()(st.tensor([-2.0, 0.5])).tolist()
+    [-1.0, 0.5]
+    """
+
+    function = staticmethod(functional.hardtanh)
+
+    @public
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        self.keep(min_val=min_val, max_val=max_val)
+
+
+class Hardsigmoid(Applied):
+    """The sigmoid in three straight parts as a layer, as of `nn.functional.hardsigmoid`.
+
+    >>> nn.Hardsigmoid()(st.tensor([-3.0, 0.0])).tolist()
+    [0.0, 0.5]
+    """
+
+    function = staticmethod(functional.hardsigmoid)
+
+    @public
+    def __init__(self, inplace: bool = False) -> None:
+        self.keep()
+
+
+class Hardswish(Applied):
+    """The swish in straight parts as a layer, as of `nn.functional.hardswish`.
+
+    >>> nn.Hardswish()(st.tensor([-3.0, 9.0])).tolist()
+    [0.0, 9.0]
+    """
+
+    function = staticmethod(functional.hardswish)
+
+    @public
+    def __init__(self, inplace: bool = False) -> None:
+        self.keep()
+
+
+class Hardshrink(Applied):
+    """Elements near 0 set to 0, as a layer, as of `nn.functional.hardshrink`.
+
+    Those from -`lambd` to lambd are.
+
+    >>> nn.Hardshrink()(st.tensor([-2.0, 0.3])).tolist()
+    [-2.0, 0.0]
+    """
+
+    function = staticmethod(functional.hardshrink)
+
+    @public
+    def __init__(self, lambd: float = 0.5) -> None:
+        self.keep(lambd=lambd)
+
+
+class Softshrink(Applied):
+    """Elements moved towards 0 as a layer, as of `nn.functional.softshrink`.
+
+    They move by `lambd`, not beyond 0.
+
+    >>> nn.Softshrink()(st.tensor([-2.0, 0.3])).tolist()
+    [-1.5, 0.0]
+    """
+
+    function = staticmethod(functional.softshrink)
+
+    @public
+    def __init__(self, lambd: float = 0.5) -> None:
+        self.keep(lambd=lambd)
+
+
+class Tanhshrink(Applied):
+    """The difference x - tanh(x) as a layer, as of `nn.functional.tanhshrink`.
+
+    >>> nn.Tanhshrink()(st.tensor([0.0, 1.0]))
+    tensor([0.        , 0.23840582])
+    """
+
+    function = staticmethod(functional.tanhshrink)
+
+
+class Threshold(Applied):
+    """Elements above a threshold as a layer, as of `nn.functional.threshold`.
+
+    In place of those that are not above the `threshold` stands the number `value`.
+
+    >>> nn.Threshold(1.0, -7.0)(st.tensor([0.5, 2.0])).tolist()
+    [-7.0, 2.0]
+    """
+
+    function = staticmethod(functional.threshold)
+
+    @public
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        self.keep(threshold=threshold, value=value)
+
+
+class Softplus(Applied):
+    """The smooth rectifier as a layer, as of `nn.functional.softplus`.
+
+    log(1 + exp(`beta` * x)) / beta, and x itself where beta * x is above the `threshold`.
+
+    >>> nn.Softplus()(st.tensor([0.0, 30.0]))
+    tensor([ 0.6931472, 30.       ])
+    """
+
+    function = staticmethod(functional.softplus)
+
+    @public
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        self.keep(beta=beta, threshold=threshold)
+
+
+class Softsign(Applied):
+    """The function x / (1 + |x|) as a layer, as of `nn.functional.softsign`.
+
+    >>> nn.Softsign()(st.tensor([-1.0, 3.0])).tolist()
+    [-0.5, 0.75]
+    """
+
+    function = staticmethod(functional.softsign)
+
+
+class Mish(Applied):
+    """The function x * tanh(softplus(x)) as a layer, as of `nn.functional.mish`.
+
+    >>> nn.Mish()(st.tensor([0.0, 1.0]))
+    tensor([0.       , 0.8650984])
+    """
+
+    function = staticmethod(functional.mish)
+
+    @public
+    def __init__(self, inplace: bool = False) -> None:
+        self.keep()
+
+
+class LogSigmoid(Applied):
+    """The logarithm of the sigmoid as a layer, as of `nn.functional.logsigmoid`.
+
+    >>> nn.LogSigmoid()(st.tensor([-200.0])).tolist()
+    [-200.0]
+    """
+
+    function = staticmethod(functional.logsigmoid)
+
+
+class Softmax(Applied):
+    """The softmax along an axis as a layer, as of `nn.functional.softmax`.
+
+    The axis is `dim`; without one ArgumentError asks for it.
+
+    >>> nn.Softmax(dim=-1)(st.zeros((1, 2))).tolist()
+    [[0.5, 0.5]]
+    """
+
+    function = staticmethod(functional.softmax)
+
+    @public
+    def __init__(self, dim: int | None = None) -> None:
+        self.keep(dim=dim)
+
+
+class LogSoftmax(Applied):
+    """The logarithm of the softmax along an axis as a layer, as of `nn.functional.log_softmax`.
+
+    The axis is `dim`; without one ArgumentError asks for it.
+
+    >>> nn.LogSoftmax(dim=-1)(st.tensor([0.0, -1000.0])).tolist()
+    [0.0, -1000.0]
+    """
+
+    function = staticmethod(functional.log_softmax)
+
+    @public
+    def __init__(self, dim: int | None = None) -> None:
+        self.keep(dim=dim)
+
+
+class Softmin(Applied):
+    """The softmax of -x along an axis as a layer, as of `nn.functional.softmin`.
+
+    The axis is `dim`; without one ArgumentError asks for it.
+
+    >>> nn.Softmin(dim=-1)(st.tensor([0.0, 1000.0])).tolist()
+    [1.0, 0.0]
+    """
+
+    function = staticmethod(functional.softmin)
+
+    @public
+    def __init__(self, dim: int | None = None) -> None:
+        self.keep(dim=dim)
+
+
+class PReLU(Module):
+    """The leaky rectifier whose slope is a parameter, as of `nn.functional.prelu`.
+
+    `weight` has `num_parameters` slopes, one, or one for each channel on axis 1; they begin as `init`.
+
+    >>> layer = nn.PReLU()
+    >>> layer(st.tensor([-4.0, 2.0])).tolist(), layer.weight.tolist()
+    ([-1.0, 2.0], [0.25])
+    """
+
+    @public
+    def __init__(self, num_parameters: int = 1, init: float = 0.25) -> None:
+        count = positive(num_parameters, "num_parameters of PReLU")
+        self.weight = full((count,), float(init), requires_grad=True)
+
+    def extra_repr(self) -> str:
+        return f"{self.weight.shape[0]}"
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.prelu(x, self.weight)

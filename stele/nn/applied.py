@@ -1,0 +1,34 @@
+"""The base of layers that are a function of `nn.functional` with its options."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import signature
+from typing import Any, ClassVar
+
+from stele.arrays.tensor import Tensor
+from stele.nn.module import Module
+
+
+class Applied(Module):
+    """A function as a layer: what it was made with are attributes, and options of every call."""
+
+    function: ClassVar[Callable[..., Any]]
+    kept: tuple[str, ...] = ()
+
+    def keep(self, **options: Any) -> None:
+        """Holds the options of the function."""
+        for name, value in options.items():
+            setattr(self, name, value)
+        self.kept = tuple(options)
+
+    def options(self) -> dict[str, Any]:
+        """The options of the function, by name."""
+        return {name: getattr(self, name) for name in self.kept}
+
+    def extra_repr(self) -> str:
+        usual = signature(type(self)).parameters
+        return ", ".join(f"{name}={value!r}" for name, value in self.options().items()
+                         if not isinstance(value, Tensor) and value != usual[name].default)
+
+    def forward(self, *x: Any) -> Any:
+        return self.function(*x, **self.options())

@@ -1,0 +1,293 @@
+"""Layers without parameters: what moves, resamples, compares and leaves out elements."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stele.arrays import functions as F
+from stele.arrays.tensor import Tensor
+from stele.ir.door import public
+from stele.nn import functional
+from stele.nn.applied import Applied
+from stele.nn.module import Module, given
+
+Each = int | Sequence[int]
+
+
+class PixelShuffle(Applied):
+    """Blocks of channels as pixels, as of `nn.functional.pixel_shuffle`.
+
+    (*, C * r**2, H, W) becomes (*, C, H * r, W * r) for r = `upscale_factor`.
+
+    >>> nn.PixelShuffle(2)(st.zeros((1, 8, 3, 3))).shape
+    (1, 2, 6, 6)
+    """
+
+    function = staticmethod(functional.pixel_shuffle)
+
+    @public
+    def __init__(self, upscale_factor: int) -> None:
+        self.keep(upscale_factor=upscale_factor)
+
+
+class PixelUnshuffle(Applied):
+    """Blocks of pixels as channels, as of `nn.functional.pixel_unshuffle`.
+
+    (*, C, H * r, W * r) becomes (*, C * r**2, H, W) for r = `downscale_factor`.
+
+    >>> nn.PixelUnshuffle(2)(st.zeros((1, 2, 6, 6))).shape
+    (1, 8, 3, 3)
+    """
+
+    function = staticmethod(functional.pixel_unshuffle)
+
+    @public
+    def __init__(self, downscale_factor: int) -> None:
+        self.keep(downscale_factor=downscale_factor)
+
+
+class ChannelShuffle(Applied):
+    """Channels in another order, as of `nn.functional.channel_shuffle`.
+
+    The first of each of the `groups`, the second of each, and so on.
+
+    >>> nn.ChannelShuffle(2)(st.arange(4.0).reshape(1, 4)).tolist()
+    [[0.0, 2.0, 1.0, 3.0]]
+    """
+
+    function = staticmethod(functional.channel_shuffle)
+
+    @public
+    def __init__(self, groups: int) -> None:
+        self.keep(groups=groups)
+
+
+class Upsample(Applied):
+    """Signals, images or volumes at another size, as of `nn.functional.interpolate`.
+
+    `size`, `scale_factor`, `mode`, `align_corners` and `recompute_scale_factor` are those of the function.
+
+    >>> nn.Upsample(scale_factor=2)(st.zeros((1, 3, 4, 4))).shape
+    (1, 3, 8, 8)
+    """
+
+    function = staticmethod(functional.interpolate)
+
+    @public
+    def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None) -> None:
+        self.keep(size=size, scale_factor=scale_factor, mode=mode, align_corners=align_corners,
+                  recompute_scale_factor=recompute_scale_factor)
+
+
+class Unfold(Applied):
+    """The patches of images as columns, as of `nn.functional.unfold`.
+
+    `kernel_size`, `dilation`, `padding` and `stride` are those of the function.
+
+    >>> nn.Unfold(2)(st.zeros((1, 3, 4, 4))).shape
+    (1, 12, 9)
+    """
+
+    function = staticmethod(functional.unfold)
+
+    @public
+    def __init__(self, kernel_size: Each, dilation: Each = 1, padding: Each = 0, stride: Each = 1) -> None:
+        self.keep(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+
+
+class Fold(Applied):
+    """Columns added up to images, as of `nn.functional.fold`.
+
+    `output_size`, `kernel_size`, `dilation`, `padding` and `stride` are those of the function.
+
+    >>> nn.Fold((4, 4), 2)(st.zeros((1, 12, 9))).shape
+    (1, 3, 4, 4)
+    """
+
+    function = staticmethod(functional.fold)
+
+    @public
+    def __init__(self, output_size: Each, kernel_size: Each, dilation: Each = 1, padding: Each = 0,
+                 stride: Each = 1) -> None:
+        self.keep(output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+
+
+class CosineSimilarity(Applied):
+    """The cosine of the angle between vectors along an axis, as of `nn.functional.cosine_similarity`.
+
+    `dim` is the axis, and norms count as `eps` at least.
+
+    >>> nn.CosineSimilarity()(st.ones((1, 2)), st.tensor([[1.0, -1.0]])).tolist()
+    [0.0]
+    """
+
+    function = staticmethod(functional.cosine_similarity)
+
+    @public
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        self.keep(dim=dim, eps=eps)
+
+
+class PairwiseDistance(Applied):
+    """The distances of vectors on the last axis, as of `nn.functional.pairwise_distance`.
+
+    `p` is the order of the norm, `eps` is added to each difference; the axis stays with `keepdim`.
+
+    >>> nn.PairwiseDistance()(st.zeros((1, 2)), st.tensor([[3.0, 4.0]])).shape
+    (1,)
+    """
+
+    function = staticmethod(functional.pairwise_distance)
+
+    @public
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
+        self.keep(p=p, eps=eps, keepdim=keepdim)
+
+
+class LocalResponseNorm(Applied):
+    """The elements of x over what their neighbours on other channels say, as of `nn.functional.local_response_norm`.
+
+    `size`, `alpha`, `beta` and `k` are those of the function.
+
+    >>> nn.LocalResponseNorm(2)(st.zeros((1, 4, 3, 3))).shape
+    (1, 4, 3, 3)
+    """
+
+    function = staticmethod(functional.local_response_norm)
+
+    @public
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        self.keep(size=size, alpha=alpha, beta=beta, k=k)
+
+
+class Dropout1d(Applied):
+    """In training whole channels of signals (N, C, L), each zero with probability `p`, as of `nn.functional.dropout1d`.
+
+    The others are divided by 1 - p; after `eval()` x itself.
+
+    >>> nn.Dropout1d().eval()(st.ones((1, 2, 1))).shape
+    (1, 2, 1)
+    """
+
+    function = staticmethod(functional.dropout1d)
+
+    @public
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        self.keep(p=p)
+
+    def forward(self, *x: Any) -> Any:
+        return self.function(*x, **self.options(), training=self.training)
+
+
+class Dropout2d(Applied):
+    """In training whole channels of images (N, C, H, W), each zero with probability `p`.
+
+    The others are divided by 1 - p; after `eval()` x itself. As of `nn.functional.dropout2d`.
+
+    >>> nn.Dropout2d().eval()(st.ones((1, 2, 1, 1))).shape
+    (1, 2, 1, 1)
+    """
+
+    function = staticmethod(functional.dropout2d)
+
+    @public
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        self.keep(p=p)
+
+    def forward(self, *x: Any) -> Any:
+        return self.function(*x, **self.options(), training=self.training)
+
+
+class Dropout3d(Applied):
+    """In training whole channels of volumes (N, C, D, H, W), each zero with probability `p`.
+
+    The others are divided by 1 - p; after `eval()` x itself. As of `nn.functional.dropout3d`.
+
+    >>> nn.Dropout3d().eval()(st.ones((1, 2, 1, 1, 1))).shape
+    (1, 2, 1, 1, 1)
+    """
+
+    function = staticmethod(functional.dropout3d)
+
+    @public
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        self.keep(p=p)
+
+    def forward(self, *x: Any) -> Any:
+        return self.function(*x, **self.options(), training=self.training)
+
+
+class AlphaDropout(Applied):
+    """Dropout that keeps mean 0 and variance 1 behind `nn.SELU`, as of `nn.functional.alpha_dropout`.
+
+    Elements are dropped with probability `p` in training; after `eval()` x itself.
+
+    >>> nn.AlphaDropout().eval()(st.ones(3)).tolist()
+    [1.0, 1.0, 1.0]
+    """
+
+    function = staticmethod(functional.alpha_dropout)
+
+    @public
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        self.keep(p=p)
+
+    def forward(self, *x: Any) -> Any:
+        return self.function(*x, **self.options(), training=self.training)
+
+
+class FeatureAlphaDropout(Applied):
+    """`nn.AlphaDropout` of whole channels, as of `nn.functional.feature_alpha_dropout`.
+
+    They are dropped with probability `p` in training; after `eval()` x itself.
+
+    >>> nn.FeatureAlphaDropout().eval()(st.ones((1, 3, 2))).shape
+    (1, 3, 2)
+    """
+
+    function = staticmethod(functional.feature_alpha_dropout)
+
+    @public
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        self.keep(p=p)
+
+    def forward(self, *x: Any) -> Any:
+        return self.function(*x, **self.options(), training=self.training)
+
+
+class Identity(Module):
+    """The input itself, whatever the layer is made with.
+
+    `args` and `kwargs` are not looked at: it stands in for layers that take some.
+
+    >>> nn.Identity(54, unused=True)(st.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+
+    @public
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def forward(self, x: Any) -> Any:
+        return x
+
+
+class Unflatten(Module):
+    """An axis as several: the axis `dim` becomes axes of the sizes `unflattened_size`, as of `st.unflatten`.
+
+    One of the sizes may be -1, which is what is left.
+
+    >>> nn.Unflatten(1, (3, -1))(st.zeros((2, 6))).shape
+    (2, 3, 2)
+    """
+
+    @public
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
+        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+
+    def extra_repr(self) -> str:
+        return f"{self.dim}, {self.unflattened_size}"
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.unflatten(given(self, x), self.dim, self.unflattened_size)
