@@ -5,10 +5,11 @@ one matrix, and how many times as long NumPy takes. `grad` is the gradient of th
 """
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
@@ -58,7 +59,7 @@ def numpy(name: str, x: list[Any]) -> Run:
 
 
 def pytorch(name: str, x: list[Any]) -> tuple[Run, Run]:
-    import torch
+    torch: Any = importlib.import_module("torch")
     torch.set_num_threads(1)
     given, f = [torch.from_numpy(a) for a in x], getattr(torch.linalg, name)
     leaf = given[0].clone().requires_grad_()
@@ -78,7 +79,7 @@ def by_turns(runs: list[Run]) -> list[list[float]]:
 
 def main() -> None:
     st.set_threads(1)
-    has_torch = importlib.util.find_spec("torch") is not None
+    has_torch = find_spec("torch") is not None
     labels = ["stele", "numpy", "stele grad", *["pytorch", "pytorch grad"] * has_torch]
     print(f"{'':34}" + "".join(f"{label:>20}" for label in labels) + "    numpy / stele")
     for name in sys.argv[1:] or NAMES:
