@@ -13,10 +13,10 @@ from stele.call.plan import Plan, donations
 from stele.call.straight import CALLS, MISS, Call, straight
 from stele.eager.backward import refuse_freed
 from stele.eager.handle import Handle, owner
-from stele.eager.live import cut_at, is_symbolic, is_there, symbol
+from stele.eager.live import is_symbolic, is_there, symbol
 from stele.errors import DeviceError, DTypeError, GraphError, ShapeError
 from stele.ir.door import public
-from stele.ir.graph import Graph, Item, Parameter, Value, label_of, parameter, substitute, walk
+from stele.ir.graph import Graph, Item, Parameter, Value, closed, label_of, parameter, substitute, walk
 from stele.ir.sizes import Dim, size
 from stele.ir.types import HOME, Type
 from stele.ir.types import dtype as type_named
@@ -145,7 +145,7 @@ def written(inputs: Sequence[Tensor], outputs: Any, pairs: list[tuple[Tensor, Te
     held |= {v: Tensor(v) for v in unnamed if v not in draws}
     known = [*(x.value for x in inputs), *held]
     streams = list(dict.fromkeys(DRAWN[v] for v in draws))
-    graph = cut_at([*known, *(v for stream in streams for v in draws if DRAWN[v] is stream)], results)
+    graph = closed([*known, *(v for stream in streams for v in draws if DRAWN[v] is stream)], results)
     for state, count in ((stream.state, sum(DRAWN[v] is stream for v in draws)) for stream in reversed(streams)):
         graph = drawing(graph, len(known), count)
         held = {**held, state.value: state}
