@@ -14,9 +14,9 @@ import numpy as np
 import stele as st
 from stele import nn, optim
 from stele.backend.reference import run
-from stele.eager.live import cut_at, is_symbolic, is_there
+from stele.eager.live import is_symbolic, is_there
 from stele.errors import SteleError
-from stele.ir.graph import Value, walk
+from stele.ir.graph import Value, closed, walk
 from stele.ir.types import REAL
 
 LEFT_OUT = {"Options", "Tensor", "load", "save", "lint", "set_threads", "manual_seed", "summary", "enable_grad",
@@ -219,7 +219,7 @@ def wrong_value(y: st.Tensor, native: bool) -> str | None:
     if any(map(is_symbolic, order)) or not all(isinstance(n, int) and n <= LARGE for n in sizes):
         return None
     leaves = [v for v in order if is_there(v)]
-    (expected,) = run(cut_at(leaves, [y.value]), [v.data.array for v in leaves])
+    (expected,) = run(closed(leaves, [y.value]), [v.data.array for v in leaves])
     if expected.shape != y.shape or expected.dtype != y.dtype.numpy:
         return f"a value {y.value.type} is {expected.dtype}{list(expected.shape)}"
     if not native:

@@ -159,3 +159,18 @@ def test_a_batch_of_nothing(name: str, k: int) -> None:
     st.eval(*found)
     assert [y.shape for y in found] == expected
     assert all(np.isnan(y.numpy()) or y.numpy() == 0 for y in found if y.shape == () and call.count("loss"))
+
+
+def test_what_is_random_has_the_distribution_that_it_says() -> None:
+    st.manual_seed(5)
+    x = st.randn(200, 50, 4)
+    for y in (F.alpha_dropout(x, 0.3, training=True), F.feature_alpha_dropout(x, 0.3, training=True)):
+        assert abs(float(y.mean())) < 0.05 and abs(float(y.std()) - 1) < 0.05
+    dropped = F.dropout1d(st.ones(200, 50, 4), 0.25).numpy()
+    assert set(np.unique(dropped)) == {np.float32(0), np.float32(1 / 0.75)}
+    assert (dropped == dropped[..., :1]).all() and abs((dropped == 0).mean() - 0.25) < 0.03
+    slopes = -F.rrelu(-st.ones(10000), 0.2, 0.6, training=True).numpy()
+    assert slopes.min() >= 0.2 and slopes.max() <= 0.6 and abs(slopes.mean() - 0.4) < 0.01
+    logits = st.log(st.tensor([0.1, 0.2, 0.7])) * st.ones((10000, 1))
+    np.testing.assert_allclose(F.gumbel_softmax(logits, hard=True).numpy().mean(0), [0.1, 0.2, 0.7], atol=0.02)
+    assert not F.dropout(st.ones(3), 1.0).numpy().any()

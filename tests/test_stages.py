@@ -52,6 +52,24 @@ def test_every_stage_prints(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     assert "define" in found["llvm"] and "ret" in found["asm"] and " ms link" in found["time"]
 
 
+def test_every_stage_prints_what_holds_pairs_and_calls_of_python(monkeypatch: pytest.MonkeyPatch,
+                                                                 capsys: pytest.CaptureFixture[str]) -> None:
+    """Programs with complex numbers, host ops on them, sorts and small matrices; their reports and findings too."""
+    def f(x: st.Tensor) -> tuple[st.Tensor, ...]:
+        u, s, _ = st.linalg.svd(x)
+        return st.fft.fft(x) @ u, st.sort(s), st.prod(x), st.cumulative_prod(x, axis=0), st.linalg.inv(x.real)
+
+    monkeypatch.setenv("STELE_SHOW", "all")
+    monkeypatch.setenv("STELE_CHECK", "1")
+    x = st.tensor(np.eye(4) * (2 + 1j))
+    assert complex(st.compile(f)(x)[2]) == 0
+    found = stages(capsys)
+    assert "Paired(op=Svd(full=True), complexes=(True,))" in found["pairs"]
+    assert "host" in found["fuse"] and "asm" in found
+    monkeypatch.setenv("STELE_SHOW", "")
+    assert "Svd" in str(st.lint(f, x))
+
+
 def test_nothing_prints_without_the_flag(capsys: pytest.CaptureFixture[str]) -> None:
     compiled(st.tensor([[1.0, 2.0]]))
     assert not stages(capsys)

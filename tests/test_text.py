@@ -17,7 +17,9 @@ from stele.ir.verify import verify
 from stele.ops import ALL
 from stele.ops.control import Scan
 from stele.ops.elementwise.unary import exp, tanh
+from stele.ops.factors import Qr
 from stele.ops.linear import Concatenate, Reshape, Sum, Transpose, reshape, zeros_like
+from stele.transform.pairs import Paired
 
 HERE = frozenset((Origin("model.py:12", 0, "net.fc1"), Origin("train.py:3")))
 
@@ -96,6 +98,14 @@ def test_numbers_keep_their_bits(value: float) -> None:
     graph = Graph((), (Literal(value, bool_ if value is True else int64 if value == -7 else float32)(),))
     (a,), (b,) = reference.run(graph, []), reference.run(parse(show(graph), ALL), [])
     assert a.tobytes() == b.tobytes() and a.dtype == b.dtype
+
+
+def test_an_op_that_holds_an_op_prints_and_parses() -> None:
+    x = parameter("x", Type(float32, (3, 3, 2)))
+    y = Paired(Qr(False), (True,))(x)
+    graph = Graph((x,), (Item(0)(y), Item(1)(y)))
+    assert "Paired(op=Qr(complete=False), complexes=(True,))(x)" in show(graph)
+    assert parse(show(graph), {**ALL, "Paired": Paired}).results[0].args[0].op == y.op
 
 
 @pytest.mark.parametrize("name", sorted(ALL))

@@ -61,7 +61,8 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "unique":       lambda ar: stele().unique_values(ar),
     "dot":          lambda a, b: a * b if not (np.ndim(a) and np.ndim(b)) else stele().tensordot(
                         a, b, ((-1,), (-min(np.ndim(b), 2),))),
-    "broadcast_arrays": lambda *args: stele().broadcast_arrays(*map(stele().asarray, args)),
+    "broadcast_arrays": lambda *args: np.broadcast_arrays(*map(numbers_of, args)) if any(
+                        a is None for a in args) else stele().broadcast_arrays(*map(stele().asarray, args)),
     "copy":         lambda a: a.clone(),
     "split":        lambda ary, indices_or_sections, axis=0: stele().split(
                         ary, sections(ary.shape[axis], indices_or_sections), axis=axis),

@@ -13,10 +13,10 @@ from stele.call.plan import Plan, donations
 from stele.call.straight import CALLS, MISS, Call, straight
 from stele.eager.backward import refuse_freed
 from stele.eager.handle import Handle, owner
-from stele.eager.live import cut_at, is_symbolic, is_there, symbol
+from stele.eager.live import is_symbolic, is_there, symbol
 from stele.errors import DeviceError, DTypeError, GraphError, ShapeError
 from stele.ir.door import public
-from stele.ir.graph import Graph, Item, Parameter, Value, label_of, parameter, substitute, walk
+from stele.ir.graph import Graph, Item, Parameter, Value, closed, label_of, parameter, substitute, walk
 from stele.ir.sizes import Dim, size
 from stele.ir.types import HOME, Type
 from stele.ir.types import dtype as type_named
@@ -143,7 +143,7 @@ def written(inputs: Sequence[Tensor], outputs: Any, pairs: list[tuple[Tensor, Te
     unnamed = [v for v in walk(results, stop=held.__contains__) if is_there(v) and v not in held]
     draws = sorted(filter(is_draw, unnamed), key=number_of)
     held |= {v: Tensor(v) for v in unnamed if v not in draws}
-    graph = cut_at([*(x.value for x in inputs), *held, *draws], results)
+    graph = closed([*(x.value for x in inputs), *held, *draws], results)
     if draws:
         graph = drawing(graph, len(draws))
         held[GENERATOR.state.value] = GENERATOR.state

@@ -15,10 +15,10 @@ from stele.backend.newest import Newest
 from stele.eager.flat import flattened
 from stele.eager.follow import FOLLOWER
 from stele.eager.handle import TRACING, owner, refuse_symbolic
-from stele.eager.live import Live, cut_at, forget, is_pending, is_symbolic, is_there, leaf
+from stele.eager.live import Live, forget, is_pending, is_symbolic, is_there, leaf
 from stele.eager.replay import EVALUATIONS, Evaluation, Seen, look, recognise, recognised
 from stele.errors import OutOfMemory
-from stele.ir.graph import Literal, Parameter, Value, parameter, walk
+from stele.ir.graph import Literal, Parameter, Value, closed, parameter, walk
 from stele.ir.origin import here, lines
 from stele.ir.sizes import at
 from stele.ir.stages import show
@@ -90,7 +90,7 @@ class Evaluator:
     def trial(self, order: Sequence[Value], leaves: Sequence[Live], kept: Sequence[Live]) -> Work | None:
         """How an expression is computed that is new, if that needs no program of its own."""
         if is_small(order):
-            return Work(build(cut_at(leaves, kept), options=AS_IS), leaves, [], kept, {})
+            return Work(build(closed(leaves, kept), options=AS_IS), leaves, [], kept, {})
         if (flat := flattened(order, kept, FEW_ELEMENTS)) is None:
             return None
         return self.program(flat.order, flat.kept, 0)._replace(kept=kept, trial=flat.sizes)
@@ -98,7 +98,7 @@ class Evaluator:
     def build(self, inputs: Sequence[Value], kept: Sequence[Value], options: Options) -> Program:
         self.compiles += 1
         start = perf_counter()
-        program = build(cut_at(inputs, kept), options=options)
+        program = build(closed(inputs, kept), options=options)
         self.built = perf_counter() - start
         return program
 
@@ -115,7 +115,6 @@ class Evaluator:
         except OutOfMemory as error:
             name_largest(error, walk(values, stop=is_there))
             raise
-
 
     def show(self, program: Program, calls: int, seconds: float) -> None:
         """STELE_SHOW=evaluations: a run, and the line that looked."""

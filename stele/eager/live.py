@@ -1,10 +1,9 @@
 """Values that users hold: expressions, and beside them what is known of them."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, TypeGuard
 
-from stele.ir.graph import Graph, Op, Parameter, Value, walk
+from stele.ir.graph import Op, Parameter, Value
 from stele.ir.origin import Where, here
 from stele.ir.types import Type
 
@@ -14,7 +13,7 @@ class Live(Value):
     `call` says of what it is the result.
 
     What ops make of live values is live. One with numbers may `forget` of what they were made, and be a leaf from then
-    on: so graphs hold values of their own, which `cut_at` makes of live ones.
+    on: so graphs hold values of their own, which `closed` makes of live ones.
     """
 
     __slots__ = ("call", "data", "owner")
@@ -70,16 +69,3 @@ def is_symbolic(v: Value) -> bool:
 def forget(v: Live, op: Op) -> None:
     """Drops the history of a value that has its numbers: it is a parameter from now on."""
     v.op, v.args, v.call = op, (), None
-
-
-def cut_at(inputs: Sequence[Value], results: Sequence[Value]) -> Graph:
-    """The graph of results whose parameters stand for `inputs`, in values of its own: live ones may lose their history.
-    """
-    meaning: dict[Value, Value] = {}
-    for v in inputs:
-        op = v.op if isinstance(v.op, Parameter) else Parameter("x", v.type)
-        meaning[v] = Value(op, (), v.type, v.where)
-    for v in walk(results, stop=meaning.__contains__):
-        if v not in meaning:
-            meaning[v] = Value(v.op, tuple(meaning[a] for a in v.args), v.type, v.where)
-    return Graph(tuple(meaning[v] for v in inputs), tuple(meaning[v] for v in results))

@@ -361,6 +361,19 @@ def users(values: Iterable[Value]) -> dict[Value, list[Value]]:
     return found
 
 
+def closed(inputs: Sequence[Value], results: Sequence[Value]) -> Graph:
+    """The graph of results whose parameters stand for `inputs`, in values of its own, constants that no history may
+    leave aside: what is noted of them is noted of this graph alone.
+    """
+    meaning = {v: Value(v.op if isinstance(v.op, Parameter) else Parameter(f"p{k}", v.type), (), v.type, v.where)
+               for k, v in enumerate(inputs)}
+    for v in walk(results, stop=meaning.__contains__):
+        if v not in meaning:
+            shared = v.kind is Value and isinstance(v.op, Constant)
+            meaning[v] = v if shared else Value(v.op, tuple(meaning[a] for a in v.args), v.type, v.where)
+    return Graph(tuple(meaning[v] for v in inputs), tuple(meaning[v] for v in results))
+
+
 def interpret(graph: Graph, args: Sequence[T], apply: Callable[[Value, list[T]], T]) -> list[T]:
     """The results when each parameter means `args[k]` and each other value `apply(value, operands)`."""
     if len(args) != len(graph.parameters):

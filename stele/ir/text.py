@@ -52,9 +52,8 @@ def shown(graph: Graph, indent: str, head: str) -> Iterator[str]:
         name[v], count = f"v{count}", count + 1
         origins = f"  # {', '.join(lines(v.where))}" if v.where else ""
         inner: list[Graph] = []
-        attributes = ", ".join(f"{f.name}={literal_of(getattr(v.op, f.name), inner)}" for f in fields(v.op))
         operands = ", ".join(name[a] for a in v.args)
-        yield f"{indent}  {name[v]} = {v.op.name}({attributes})({operands}) : {v.type}{origins}"
+        yield f"{indent}  {name[v]} = {literal_of(v.op, inner)}({operands}) : {v.type}{origins}"
         for k, g in enumerate(inner):
             yield from shown(g, indent + "    ", f"graph{k}")
     yield f"{indent}  return {', '.join(name[v] for v in graph.results)}".rstrip()
@@ -74,6 +73,9 @@ def literal_of(x: object, graphs: list[Graph]) -> str:
         case Graph():
             graphs.append(x)
             return f"graph({len(graphs) - 1})"
+        case Op():
+            attributes = ", ".join(f"{f.name}={literal_of(getattr(x, f.name), graphs)}" for f in fields(x))
+            return f"{type(x).__name__}({attributes})"
         case complex():
             return f"complex({str(x)!r})"
         case bool() | int() | float() | None | Size() | DType():
@@ -174,7 +176,16 @@ class Reader:
             raise self.wrong(f"expected Op(name=value, ...), got {text!r:.80}")
         if call.func.id not in self.ops:
             raise self.wrong(f"no op is named {call.func.id!r}")
-        return self.ops[call.func.id](**{str(k.arg): attribute(k.value, graphs) for k in call.keywords})
+        return self.made(call, call.func.id, graphs)
+
+    def made(self, call: ast.Call, name: str, graphs: list[Graph]) -> Op:
+        """The op that a call with attributes makes; one of them may be an op."""
+        def read(node: ast.expr) -> Any:
+            match node:
+                case ast.Call(ast.Name(inner)) if inner in self.ops: return self.made(node, inner, graphs)
+                case _: return attribute(node, graphs)
+
+        return self.ops[name](**{str(k.arg): read(k.value) for k in call.keywords})
 
 
 def attribute(node: ast.expr, graphs: list[Graph]) -> Any:

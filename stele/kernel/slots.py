@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from stele.ir import sizes
-from stele.ir.graph import Constant, Graph, Item, Value
+from stele.ir.graph import Constant, Graph, Item, Value, closed
 from stele.ir.origin import NOWHERE, Where
 from stele.ir.sizes import Dim, ceil, size
 from stele.ir.types import TupleType, Type
@@ -14,7 +14,7 @@ from stele.kernel.kinds import Host, Kernel, Launched, Repeat
 from stele.kernel.machine import COMMON, LINE, Machine
 from stele.kernel.memory import FRESH
 from stele.kernel.rows import independent, with_rows
-from stele.ops.control import Scan, closed
+from stele.ops.control import Scan
 
 Key = Value | tuple[Value, int]
 

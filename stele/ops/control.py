@@ -19,6 +19,7 @@ from stele.ir.graph import (
     Parameter,
     Placed,
     Value,
+    closed,
     interpret,
     kind_of,
     literal,
@@ -159,14 +160,6 @@ def swap_first(x: Value) -> Value:
 def stacked(t: Type, length: Dim) -> Type:
     """The type of one slice per step."""
     return t.with_shape((length, *t.shape))
-
-
-def closed(parameters: Sequence[Value], results: Sequence[Value]) -> Graph:
-    """A graph in values of its own, constants aside: what is noted of them is noted of this graph alone."""
-    graph = Graph(tuple(parameters), tuple(results))
-    fresh = tuple(parameter(f"p{k}", v.type) for k, v in enumerate(parameters))
-    return Graph(fresh, tuple(interpret(graph, fresh, lambda v, x: v if isinstance(v.op, Constant) else Value(
-        v.op, tuple(x), v.type, v.where))))
 
 
 class Pull(NamedTuple):

@@ -9,8 +9,11 @@ from stele.errors import ConfigError
 LIMITS: Mapping[str, Mapping[str, str]] = {
     "native": {},
     "avx2": {"STELE_TARGET": "x86-64-v3", "ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2",
-             "XLA_FLAGS": "--xla_cpu_max_isa=AVX2", "OPENBLAS_CORETYPE": "Haswell", "NUMBA_CPU_NAME": "haswell"},
+             "XLA_FLAGS": "--xla_cpu_max_isa=AVX2 --xla_cpu_experimental_ynn_fusion_type=",
+             "OPENBLAS_CORETYPE": "Haswell", "NUMBA_CPU_NAME": "haswell"},
 }
+"""The limit of XLA is one of the code that it writes. Its products go to YNNPACK, which asks the processor alone (seen
+in its code while it multiplies: registers of 512 bits); without YNNPACK they go to oneDNN, which obeys."""
 OBEYING = ("stele", "pytorch", "jax", "tensorflow", "openvino", "numpy", "pytensor")
 """The others use what the processor has, whatever they are told."""
 AVX2 = 32

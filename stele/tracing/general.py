@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from stele.backend.buffers import Buffer
-from stele.eager.live import Live, cut_at
+from stele.eager.live import Live
 from stele.errors import ShapeError, SteleError
-from stele.ir.graph import Constant, Graph, Literal, Op, Parameter, Value, walk
+from stele.ir.graph import Constant, Graph, Literal, Op, Parameter, Value, closed, walk
 from stele.ir.origin import lines, setting
 from stele.ir.sizes import Dim, Size, at, size
 from stele.ir.types import SIZES, Sizes, TupleType
@@ -57,7 +57,7 @@ class Meeting:
         graph = self.base.graph
         count = len(graph.parameters) - len(self.base.constants)
         inputs, results = self.graph([graph, *(t.graph for t in self.others)], count)
-        made = cut_at([*inputs[:count], *self.constants], results)
+        made = closed([*inputs[:count], *self.constants], results)
         return replace(self.base, graph=replace(made, guards=tuple(self.sizes.guards)), constants=self.constants)
 
     def graph(self, graphs: Sequence[Graph], open_inputs: int) -> tuple[list[Value], list[Value]]:

@@ -18,9 +18,9 @@ from stele.backend.devices import current
 from stele.backend.locks import held
 from stele.eager.follow import FOLLOWER, Follower
 from stele.eager.handle import Handle, Tracing, tracing_into
-from stele.eager.live import Live, cut_at, is_there, symbol
+from stele.eager.live import Live, is_there, symbol
 from stele.errors import TraceError
-from stele.ir.graph import Array, Graph, Parameter, Value, label_of, walk
+from stele.ir.graph import Array, Graph, Parameter, Value, closed, label_of, walk
 from stele.ir.origin import note, setting
 from stele.ir.types import DTYPES, SIZES, Guard, Sizes, Type, dtype
 from stele.tracing import tree
@@ -263,7 +263,7 @@ class Collector:
         for v in needed.keys() - entries.keys() - set(constants):
             raise TraceError(f"a symbolic tensor ({label_of(v)!r}) from outside of this function is used inside it",
                              hint="Pass it as an argument.")
-        graph = replace(cut_at([*entries, *constants], self.results), guards=tuple(guards))
+        graph = replace(closed([*entries, *constants], self.results), guards=tuple(guards))
         return Traced(graph=graph, handles=self.handles, inputs=list(entries.values()), made=self.makes, writes=writes,
                       returned=(spec, parts), constants=constants, grads=grads, grads_read=grads_read, slots=slots,
                       state=self.state, arrays=[slot for slot, _ in self.scope.arrays.values()])

@@ -30,7 +30,8 @@ from stele.ir.graph import (
 )
 from stele.ir.origin import inherit
 from stele.ir.report import Report
-from stele.ir.types import TupleType, Type, bool_
+from stele.ir.types import TupleType, Type, axes_of, bool_
+from stele.ir.types import product as product_of
 from stele.ops import contraction, linear, windows
 from stele.ops.contraction import MatMul
 from stele.ops.control import Scan
@@ -72,7 +73,7 @@ from stele.ops.elementwise.unary import (
     Tanh,
 )
 from stele.ops.gather import Gather, ScatterAdd, ScatterMul
-from stele.ops.linear import Cast, Concatenate, cast, expand_dims, reshape, slice_axis, zeros_like
+from stele.ops.linear import Cast, Concatenate, cast, expand_dims, reshape, slice_axis, transpose, zeros_like
 from stele.ops.parts import Angle, Complex, Conj, Imag
 from stele.ops.reduction import Prod
 from stele.transform import complexes
@@ -223,6 +224,24 @@ def product(v: Value, x: Pair, w: Pair) -> Pair:
     return split(reshape(MatMul()(reshape(left, (*lead, m, k * 2)), right), (*lead, m, n, 2)))
 
 
+def multiplied(v: Value, x: Pair) -> Parts:
+    """A product of elements: of one half with the other until one is left; Python makes that of an open number."""
+    axes = axes_of(v.op.axes, x.re.ndim)     # type: ignore[attr-defined]
+    n = product_of(tuple(x.re.shape[k] for k in axes))
+    if not isinstance(n, int) or n == 0:
+        return hosted(v, x)
+    order = (*(k for k in range(x.re.ndim) if k not in axes), *axes)
+    y = tuple(reshape(transpose(part, order), (*v.shape, n)) for part in (x.re, x.im))
+    while n > 1:
+        half = n // 2
+        first, then, rest = ([slice_axis(part, -1, start, count) for part in y]
+                             for start, count in ((0, half), (half, half), (half * 2, n % 2)))
+        y = complexes.multiply(*first, *then)
+        y = tuple(Concatenate(v.ndim)(*both) for both in zip(y, rest)) if n % 2 else y
+        n = half + n % 2
+    return Pair(*(reshape(part, v.shape) for part in y))
+
+
 def of_parts(f: Callable[..., tuple[Value, Value]]) -> Callable[..., Pair]:
     """An elementwise function of `complexes`."""
     return lambda v, *x: Pair(*f(*(part for a in x for part in (a.re, a.im))))
@@ -278,7 +297,8 @@ TABLE: dict[type[Op], Callable[..., Parts]] = {
     Cast:     converted,
     MatMul:   product,
     Scan:     looped,
-    **dict.fromkeys((Prod, CumProd, ScatterMul), hosted),
+    Prod:     multiplied,
+    **dict.fromkeys((CumProd, ScatterMul), hosted),
     Imag:     lambda v, x: x.im,
     Conj:     lambda v, x: Pair(x.re, -x.im),
     Angle:    lambda v, x: atan2(x.im, x.re),

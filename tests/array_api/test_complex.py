@@ -15,12 +15,15 @@ import stele as st
 from stele.backend.buffers import Buffer
 from stele.backend.reference import run
 from stele.errors import DTypeError, SteleError
-from stele.ir.graph import Graph
-from stele.ir.types import DTYPES, float32
+from stele.ir.graph import Graph, parameter
+from stele.ir.types import DTYPES, Type, complex64, float32
+from stele.kernel.fuse import fuse
 from stele.ops import ALL, factors, lapack
+from stele.ops.reduction import Prod
 from stele.pipeline import Options, build
 from stele.transform.autodiff import jvp, vjp
-from stele.transform.pairs import TABLE
+from stele.transform.expand import expand
+from stele.transform.pairs import TABLE, pairs
 from stele.transform.retype import changed
 
 Z = np.array([1 + 2j, 3 - 1j, -2 + 0.5j, 0.25 - 4j], np.complex64)
@@ -119,7 +122,7 @@ def test_which_ops_take_complex_numbers() -> None:
     """Those that the table has, host ops, which have them whole, and composite ones, by their expansion."""
     assert {"Add", "Div", "Exp", "Pow", "MatMul", "Sum", "Prod", "Gather", "Scan", "Conv2d", "Angle", "Select"} <= TAKEN
     for name in TAKEN:
-        assert ALL[name] in TABLE or ALL[name].family in ("host", "composite"), name
+        assert ALL[name] in TABLE or ALL[name].family in ("host", "composite", "matrices"), name
     assert not {"Max", "Less", "Floor", "Softmax", "ArgMax", "Remainder"} & TAKEN
 
 
@@ -377,3 +380,20 @@ def test_the_mandelbrot_set_is_drawn(capsys: pytest.CaptureFixture[str]) -> None
     runpy.run_path(str(Path(__file__).parents[2] / "docs" / "mandelbrot.py"), run_name="__main__")
     rows = capsys.readouterr().out.splitlines()
     assert len(rows) == 28 and rows == rows[::-1] and sum(row.count("@") for row in rows) > 250
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (2,), (7,), (8,), (3, 5), (2, 3, 4), (0, 3), (3, 0)])
+def test_products_are_computed_by_kernels(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=shape) + 1j * rng.normal(size=shape)
+    for axis in (None, 0, -1, tuple(range(len(shape)))):
+        f = st.compile(lambda x, axis=axis: st.prod(x, axis=axis))
+        np.testing.assert_allclose(f(st.tensor(z)).numpy(), np.prod(z, axis=axis), rtol=1e-12)
+        g = st.compile(st.grad(lambda x, axis=axis: st.sum(st.real(st.prod(x, axis=axis)))))(st.tensor(z)).numpy()
+        np.testing.assert_allclose(g, np.conj(np.prod(z, axis=axis, keepdims=True) / z), rtol=1e-9)
+
+
+def test_a_product_calls_no_python() -> None:
+    x = parameter("x", Type(complex64, (4, 7)))
+    kinds = [type(k).__name__ for k in fuse(expand(pairs(Graph((x,), (Prod((1,))(x),))))).kernels]
+    assert kinds and "Host" not in kinds

@@ -522,6 +522,22 @@ def test_gradients_of_complex_matrices(name: str, monkeypatch: pytest.MonkeyPatc
     np.testing.assert_allclose(made, numeric, rtol=1e-5, atol=1e-6 * max(1, abs(numeric)))
 
 
+@pytest.mark.parametrize(("name", "backend"), [*((name, "reference") for name in COMPLEX), ("svd", "cpu"),
+                                               ("det", "cpu")])
+def test_second_derivatives_of_complex_matrices(name: str, backend: str) -> None:
+    """Both modes over the reverse one, against differences of that."""
+    x, f = COMPLEX[name]
+    rng = np.random.default_rng(6)
+    v = rng.normal(size=x.shape) + 1j * rng.normal(size=x.shape)
+    v = v + v.conj().T if x is HERMITIAN else v
+    slope = lambda x: (st.grad(f)(x) * v.conj()).sum().real
+    second = lambda x: ((st.grad(slope)(x) * v.conj()).sum().real, st.jvp(slope, (x,), (st.tensor(v),))[1])
+    made = [float(y) for y in st.compile(second, backend=backend)(st.tensor(x))]
+    ends = [float(st.compile(slope, backend=backend)(st.tensor(x + h * v))) for h in (1e-5, -1e-5)]
+    numeric = (ends[0] - ends[1]) / 2e-5
+    np.testing.assert_allclose(made, numeric, rtol=1e-5, atol=1e-6 * max(1, abs(numeric)))
+
+
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_complex_matrices_come_apart(dtype: str) -> None:
     x, h, eps = st.tensor(Z.astype(dtype)), st.tensor(HERMITIAN.astype(dtype)), 1e-4 if dtype == "complex64" else 1e-10

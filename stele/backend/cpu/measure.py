@@ -5,7 +5,7 @@ import ctypes
 import mmap
 from collections.abc import Callable, Mapping
 from math import log2
-from time import perf_counter
+from time import perf_counter, sleep
 
 import llvmlite.binding as llvm
 from llvmlite import ir
@@ -23,6 +23,7 @@ FLOAT, SIZE = ir.FloatType(), 4
 SIDE = 12           # accumulators, and loads of each kind in a step: enough that none waits for another
 STEPS = 1 << 10     # of a loop over what the first cache holds
 TIMES, RARELY = 40, 4       # how often a loop is timed: the least of them counts
+ROUNDS, APART = 8, 0.003    # of all loops, and seconds between them: beside another's thread a core multiplies slower
 TICK = 1e-9         # seconds that a loop takes at least
 LEAST, MOST = 1 / 8, 1 << 8
 AWAY = 4 << 20      # bytes that lie in the third cache, and in memory once they are flushed
@@ -35,13 +36,15 @@ def measure(target: Target) -> Mapping[str, float]:
     that what else the machine does seldom moves them.
     """
     with COMPILING:     # no fork meanwhile, and nobody else who measures or compiles
-        loops = Loops(target)
-        one = loops.seconds("multiply", STEPS) / SIDE
-        pace = loops.seconds("broadcast", STEPS) / (2 * SIDE * one)
-        near, shared = (loops.seconds("read", size // loops.step) / (SIDE * one) for size in (target.l2 // 4, AWAY))
-        memory = loops.flushed(AWAY // loops.step) / (SIDE * one)
-    return {"pace": coarse(pace, 2), "far": coarse(near * near) / 10, "shared": coarse(shared),
-            "memory": coarse(memory)}
+        loops, rounds = Loops(target), list[list[float]]()
+        for _ in range(ROUNDS):
+            rounds.append([loops.seconds("multiply", STEPS), loops.seconds("broadcast", STEPS) / 2,
+                           *(loops.seconds("read", size // loops.step) for size in (target.l2 // 4, AWAY))])
+            sleep(APART)
+        one, pace, near, shared = map(min, zip(*rounds))
+        memory = loops.flushed(AWAY // loops.step)
+    return {"pace": coarse(pace / one, 2), "far": coarse((near / one) ** 2) / 10, "shared": coarse(shared / one),
+            "memory": coarse(memory / one)}
 
 
 def coarse(x: float, parts: int = 1) -> float:
@@ -108,7 +111,7 @@ class Loops:
 
     def least(self, name: str, steps: int) -> float:
         """The least that a call takes."""
-        return min(self.once(name, steps) for _ in range(TIMES))
+        return min(self.once(name, steps) for _ in range(TIMES // ROUNDS))
 
     def flushed(self, steps: int) -> float:
         """What a step of reading takes at least that finds nothing in a cache."""

@@ -10,8 +10,8 @@ from stele.backend.cpu.tuned import here
 from stele.backend.llvm.emit import structure
 from stele.call.plan import Plan, steady
 from stele.eager.follow import Follower
-from stele.eager.live import cut_at, is_there
-from stele.ir.graph import Graph, Value
+from stele.eager.live import is_there
+from stele.ir.graph import Graph, Value, closed
 from stele.ir.origin import lines
 from stele.ir.sizes import at, names
 from stele.kernel import kinds
@@ -53,7 +53,7 @@ class Programs(Follower):
     seen: dict[str, Program] = field(default_factory=dict[str, Program])
 
     def evaluated(self, order: Sequence[Value], wanted: Sequence[Value]) -> None:
-        graph = cut_at([v for v in order if is_there(v)], wanted)
+        graph = closed([v for v in order if is_there(v)], wanted)
         self.seen.setdefault(graph.digest, Program(graph, {}))
 
     def called(self, plan: Plan, handles: Sequence[Any], sizes: Mapping[str, int]) -> None:
@@ -80,7 +80,7 @@ def contractions(program: Graph, sizes: Mapping[str, int], same: Collection[Valu
     for kernel in fuse(program, here()).kernels:
         if isinstance(kernel, kinds.Contraction) or (isinstance(kernel, kinds.Nest) and is_large(kernel, sizes)):
             unchanged = tuple(k for k, v in enumerate(kernel.inputs) if v in same)
-            graph, about = cut_at(kernel.inputs, kernel.results), kernel.anchor or kernel.results[-1]
+            graph, about = closed(kernel.inputs, kernel.results), kernel.anchor or kernel.results[-1]
             yield (structure(kernel, (*kernel.inputs, *kernel.body)), unchanged), Contraction(
                 graph, about, sizes, unchanged)
     for v in program:

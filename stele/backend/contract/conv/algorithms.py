@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from math import prod
 
 from llvmlite import ir
@@ -51,12 +51,11 @@ def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, 
                     temp: Address, precision: Precision = "fast") -> tuple[list[Launch], list[Temp]]:
     """Appends the kernels of the gradient of w (o, c / groups, kh, kw) from `x` (n, c, h, w) and `g` (n, o, h', w')."""
     site, sink = Site(module, name, machine, temp), Sink(write)
-    plain = lambda: direct_weight.schedule(machine, conv, (x, g))
+    plain = cache(lambda: direct_weight.schedule(machine, conv, (x, g)))
     if precision != "strict" and is_small(conv):
         price, cut = winograd_weight.schedule(machine, conv, F4, (x, g))
         if cut.sums * size_of(conv.dtype) <= 4 * machine.l2:
-            direct_price = _least(machine, forward(conv), [price], lambda: plain()[0])
-            choice = (direct_price, "direct"), (price, "winograd4")
+            choice = (_least(machine, forward(conv), [price], lambda: plain()[0]), "direct"), (price, "winograd4")
             if machine.choices.choose(f"convolution weight {conv}", choice)[1] != "direct":
                 return gradient(site, cut, x, g, sink)
     if depthwise_weight.fits(machine, conv, (x, g)):
@@ -64,8 +63,9 @@ def weight_gradient(module: ir.Module, name: str, machine: Machine, conv: Conv, 
         choice = (plain()[0], "direct"), (price, "depthwise")
         if machine.choices.choose(f"convolution weight {conv}", choice)[1] == "depthwise":
             return depthwise_weight.gradient(site, conv, cut, x, g, sink)
-    conv, x, g = lines.cut_weight(machine, conv, x, g)
-    return gradient(site, direct_weight.schedule(machine, conv, (x, g))[1], x, g, sink)
+    short, seen, given = lines.cut_weight(machine, conv, x, g)
+    cut = plain()[1] if short is conv else direct_weight.schedule(machine, short, (seen, given))[1]
+    return gradient(site, cut, seen, given, sink)
 
 
 def _layer(site: Site, layer: Layer, small: bool, source: Operand, weight: Operand, sink: Sink, precision: Precision
@@ -74,6 +74,7 @@ def _layer(site: Site, layer: Layer, small: bool, source: Operand, weight: Opera
     machine = site.machine
     layer, source, sink = lines.cut_layer(machine, layer, source, sink)
     packing, taps = partial(_packing, machine, layer, weight), layer.taps
+    plain = cache(lambda: direct.schedule(machine, layer, source))
     cuts: dict[str, tuple[float, Schedule | depthwise.Schedule]] = {}
     if pointwise.fits(layer, source):
         cuts["pointwise"] = pointwise.schedule(machine, layer, precision)
@@ -88,11 +89,11 @@ def _layer(site: Site, layer: Layer, small: bool, source: Operand, weight: Opera
     prices = [(price, name) for name, (price, _) in cuts.items()]
     if "pointwise" not in cuts:
         others = [price for price, _ in prices]
-        price = _least(machine, layer, others, lambda: direct.schedule(machine, layer, source)[0]) if others else 0.0
+        price = _least(machine, layer, others, lambda: plain()[0]) if others else 0.0
         prices = [(price + packing(taps), "direct"), *prices]
     question = f"convolution {layer}{'' if weight.steady else ' anew'}"
     chosen = machine.choices.choose(question, prices)[1] if len(prices) > 1 else prices[0][1]
-    cut = direct.schedule(machine, layer, source)[1] if chosen == "direct" else cuts[chosen][1]
+    cut = plain()[1] if chosen == "direct" else cuts[chosen][1]
     if isinstance(cut, depthwise.Schedule):
         return depthwise.convolve(site, layer, cut, source, weight, sink)
     return convolve(site, cut, source, weight, sink)

@@ -324,22 +324,22 @@ def schedule(machine: Machine, layer: Layer, precision: Precision) -> tuple[floa
     width = 1 if layer.stencil.phases == (1, 1) else layer.stencil.target[1]
     bands = [n for n in range(width, min(pixels, 1024) + 1, width) if pixels % n == 0 and n >= min(pixels, 28)]
     schemes = [ONE, STRASSEN] if precision == "fast" and layer.depth % 2 == layer.width % 2 == 0 else [ONE]
-    candidates = [_candidate(machine, layer, scheme, tile, n, parts)
-                  for scheme in schemes for tile in tiles for n in bands if n % scheme.side == 0
-                  for parts in shares(layer.batch)]
+    planes = {n: band(layer, machine.lanes(size_of(layer.dtype)), n) for n in bands}
+    candidates = [found for scheme in schemes for tile in tiles for n in bands if n % scheme.side == 0
+                  for found in _candidates(machine, layer, scheme, tile, n, planes[n])]
     return machine.choices.choose(f"pointwise {precision} {layer}", candidates)
 
 
-def _candidate(machine: Machine, layer: Layer, scheme: Scheme, tile: Tile, n: int, parts: int
-               ) -> tuple[float, Pointwise]:
-    """One schedule of bands of `n` pixels with its price per image, in vector multiplications."""
+def _candidates(machine: Machine, layer: Layer, scheme: Scheme, tile: Tile, n: int, planes: Planes
+                ) -> list[tuple[float, Pointwise]]:
+    """The schedules of bands of `n` pixels, whose blocks of channels are shared out in several ways, with their prices
+    per image, in vector multiplications."""
     r, depth, side, many = tile.rows, layer.depth // scheme.side, scheme.side, scheme.products
-    blocks = -(-layer.width // side // r)
-    each, bands = -(-blocks // min(blocks, parts)), prod(layer.stencil.target) // n
-    found, size = Pointwise(layer, tile, band(layer, tile.lanes, n), each, scheme), size_of(layer.dtype)
+    blocks, bands = -(-layer.width // side // r), prod(layer.stencil.target) // n
+    found, size = Pointwise(layer, tile, planes, blocks, scheme), size_of(layer.dtype)
     panels = 2 * many * found.room * depth * size
     if panels > machine.l2 * 3 // 2 and many > 1:
-        return float("inf"), found
+        return []
     far = 0.35 if panels <= machine.l2 // 2 else 0.7 if panels <= machine.l2 * 3 // 2 else 2.0
 
     def step(v: int) -> float:
@@ -352,5 +352,9 @@ def _candidate(machine: Machine, layer: Layer, scheme: Scheme, tile: Tile, n: in
     sums = many * sums + r * found.vectors * side * side * (10 + (4 if many > 1 else 0) + 4 * is_far)
     parted = (1.5 if machine.pace < 1 else 17.0 + 20 * (panels > machine.l2)) * (many > 1)
     read = parted + 10 * (n * size > NEAR) + (1.0 if layer.stencil.phases == (1, 1) else 8.5)
-    cost = bands * (blocks * sums + min(blocks, parts) * depth * side * side * (found.vectors * read + 3))
-    return cost * idle(bands, blocks, each, layer.batch), found
+    result: list[tuple[float, Pointwise]] = []
+    for parts in dict.fromkeys([min(blocks, parts) for parts in shares(layer.batch)]):
+        each = -(-blocks // parts)
+        cost = bands * (blocks * sums + parts * depth * side * side * (found.vectors * read + 3))
+        result.append((cost * idle(bands, blocks, each, layer.batch), replace(found, blocks=each)))
+    return result
