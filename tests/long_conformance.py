@@ -35,8 +35,8 @@ Where mathematics leaves a choice, Stele decides as follows; the samples agree.
   negative, NaN below.
 - `argmax` and `argmin` name the first of equals, and NaN before all others.
 - A number has one axis, 0 or -1, in reductions, running totals, sorts and positions, as in PyTorch.
-- `squeeze` of an axis that is longer than 1 is refused (the standard's rule) unless `strict=False`; `max`, `min`, `sort`,
-  `cummax` and `median` give positions beside values where `return_indices=True` asks for them.
+- `squeeze` of an axis that is longer than 1 is refused (the standard's rule) unless `strict=False`; `max`, `min`,
+  `sort`, `cummax` and `median` give positions beside values where `return_indices=True` asks for them.
 - Vectors of `svd` beyond the singular values turn with the others; PyTorch leaves their cotangents out.
 
 ## Ops
