@@ -35,19 +35,19 @@ def operands(name: str, count: int, n: int, dtype: str) -> list[Any]:
 def total(f: Callable[..., Any], sum_: Callable[..., Any]) -> Callable[..., Any]:
     """The sum of all results."""
     def added(*x: Any) -> Any:
-        y = f(*x)
-        return sum(sum_(part) for part in y) if isinstance(y, tuple) else sum_(y)
+        return sum(map(sum_, several(f(*x))))
 
     return added
 
 
-def parts(y: Any) -> Any:
-    return tuple(y) if isinstance(y, tuple) else y
+def several(y: Any) -> list[Any]:
+    """The results of a function, one or several."""
+    return [*y] if hasattr(y, "_fields") or type(y).__module__ == "torch.return_types" else [y]
 
 
 def stele(name: str, x: list[Any]) -> tuple[Run, Run]:
     given = [st.tensor(a) for a in x]
-    f = st.compile(lambda *a: parts(getattr(st.linalg, name)(*a)))
+    f = st.compile(lambda *a: several(getattr(st.linalg, name)(*a)))
     slope = st.compile(st.grad(total(getattr(st.linalg, name), st.sum)))
     return lambda: f(*given), lambda: slope(*given)
 

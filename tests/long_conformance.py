@@ -31,10 +31,13 @@ Where mathematics leaves a choice, Stele decides as follows; the samples agree.
 - `max` and `min` over axes share the gradient evenly among equal elements; `maximum` and `minimum` of two equal
   operands give each half. A max-pool gives it to the first largest of the window; padding takes none.
 - `clip` passes the gradient at its edges.
-- `x ** 0` is 1 with derivative 0, at 0 too; the derivative in the exponent is 0 at base 0, NaN below.
+- `x ** 0` is 1 with derivative 0, at 0 too; the derivative in the exponent is 0 at base 0 unless the exponent is
+  negative, NaN below.
 - `argmax` and `argmin` name the first of equals, and NaN before all others.
-- An axis of a number (`dim=0` of 0-d), which PyTorch takes, is refused as in NumPy; so are corrections of `var` that
-  are not whole, and `x[mask]`, whose shape depends on numbers.
+- A number has one axis, 0 or -1, in reductions, running totals, sorts and positions, as in PyTorch.
+- `squeeze` of an axis that is longer than 1 is refused (the standard's rule) unless `strict=False`; `max`, `min`,
+  `sort`, `cummax` and `median` give positions beside values where `return_indices=True` asks for them.
+- Vectors of `svd` beyond the singular values turn with the others; PyTorch leaves their cotangents out.
 
 ## Ops
 
