@@ -311,10 +311,10 @@ def test_a_model_of_two_devices_trains_and_its_state_is_kept(tmp_path: Any) -> N
 
     losses = [step().item() for _ in range(5)]
     assert losses[-1] < losses[0] and step.traces <= 2
-    assert [m.device for m in optimizer.mean] == ["cpu", "cpu", AWAY, AWAY]
+    assert [s.mean.device for s in optimizer.states] == ["cpu", "cpu", AWAY, AWAY]
     st.save({"second": second, "optimizer": optimizer}, tmp_path / "s.safetensors")
     st.load(tmp_path / "s.safetensors", into={"second": second, "optimizer": optimizer})
-    assert second.weight.device == AWAY and optimizer.mean[3].device == AWAY and step().device == AWAY
+    assert second.weight.device == AWAY and optimizer.states[3].mean.device == AWAY and step().device == AWAY
 
 
 def test_a_module_moves_with_its_gradients_buffers_and_tied_tensors() -> None:

@@ -247,7 +247,7 @@ def test_the_arena_is_what_the_plan_says(cnn: Trainer, monkeypatch: pytest.Monke
 
 
 def test_parameters_stay_where_they_are_unless_somebody_holds_them(cnn: Trainer) -> None:
-    state = [*cnn.model.parameters(), *cnn.optimizer.velocity]  # type: ignore[attr-defined]
+    state = [*cnn.model.parameters(), *(s.velocity for s in cnn.optimizer.states)]  # type: ignore[attr-defined]
     places = [t.value.data.address for t in state]
     cnn.step(*images(64))
     assert [t.value.data.address for t in state] == places

@@ -215,8 +215,8 @@ def test_clipping_by_value() -> None:
 
 
 SCHEDULES = {
-    "step": (lambda o: optim.StepDecay(o, every=2, gamma=0.5), [0.4, 0.4, 0.2, 0.2, 0.1, 0.1]),
-    "exponential": (lambda o: optim.ExponentialDecay(o, 0.5), [0.4 * 0.5**k for k in range(6)]),
+    "step": (lambda o: optim.StepLR(o, 2, gamma=0.5), [0.4, 0.4, 0.2, 0.2, 0.1, 0.1]),
+    "exponential": (lambda o: optim.ExponentialLR(o, 0.5), [0.4 * 0.5**k for k in range(6)]),
     "cosine": (lambda o: optim.CosineDecay(o, 4, last=0.1),
                [0.4 * (0.1 + 0.9 * (1 + math.cos(math.pi * min(k, 4) / 4)) / 2) for k in range(6)]),
     "warmup": (lambda o: optim.LinearWarmup(o, 4), [0.1, 0.2, 0.3, 0.4, 0.4, 0.4]),
@@ -238,7 +238,7 @@ def test_schedules(name: str) -> None:
 def test_a_schedule_drives_a_compiled_step_of_one_trace() -> None:
     w = st.tensor([0.0], requires_grad=True)
     optimizer = optim.SGD([w], 1.0)
-    schedule = optim.ExponentialDecay(optimizer, 0.5)
+    schedule = optim.ExponentialLR(optimizer, 0.5)
 
     @st.compile
     def step() -> None:

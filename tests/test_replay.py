@@ -26,7 +26,7 @@ from stele.nn.functional import cross_entropy
 from stele.nn.layers import Linear
 from stele.nn.module import Module
 from stele.ops import linear
-from stele.optim.optimizers import SGD, Adam, AdamW
+from stele.optim import SGD, Adam, AdamW
 
 tensor: Any = sys.modules["stele.arrays.tensor"]      # whose name in the package is a function's
 RANDOM = np.random.default_rng(0)

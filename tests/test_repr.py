@@ -90,9 +90,9 @@ def test_optimizers_schedules_functions_and_data_say_what_they_are() -> None:
     model = nn.Linear(4, 2)
     optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     assert repr(optimizer) == "SGD(lr=0.1, momentum=0.9, nesterov=False, weight_decay=0.0; 2 tensors, 10 parameters)"
-    schedule = optim.StepDecay(optimizer, every=5)
+    schedule = optim.StepLR(optimizer, step_size=5)
     schedule.step()
-    assert repr(schedule) == "StepDecay(lr=0.1, every=5, gamma=0.1; SGD at step 1)"
+    assert repr(schedule) == "StepLR(lr=0.1, step_size=5, gamma=0.1; SGD at step 1)"
     step = st.compile(lambda x: model(x))
     assert repr(step) == "<compiled <lambda>: not called yet>"
     step(st.ones(1, 4))

@@ -251,7 +251,7 @@ for p in range(12):
     for training in (1, 2, 3): train_step(x, y)
 """,
     "a schedule": """
-schedule = optim.StepDecay(optimizer, 2)
+schedule = optim.StepLR(optimizer, 2)
 for step in range(12):
     train_step(x, y)
     schedule.step()

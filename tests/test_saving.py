@@ -168,8 +168,8 @@ def test_the_state_of_an_optimizer_is_checked(spoil: Any, message: str) -> None:
 
 
 def test_the_states_of_schedules_loaders_and_generators_are_checked() -> None:
-    schedule = optim.StepDecay(optim.SGD(nn.Linear(1, 1).parameters(), 0.1), 5)
-    with pytest.raises(DataError, match="none of StepDecay: it is of CosineDecay"):
+    schedule = optim.StepLR(optim.SGD(nn.Linear(1, 1).parameters(), 0.1), 5)
+    with pytest.raises(DataError, match="none of StepLR: it is of CosineDecay"):
         schedule.load_state_dict({"kind": "CosineDecay"})
     loader = data.Loader((X, Y), 8)
     for spoil, message in (({"batch_size": 9}, "batch_size=9, this one has 8"), ({"batch": 99}, "batch 99 of epoch 0"),

@@ -17,7 +17,7 @@ from stele.errors import GraphError, IndexOutOfRange, TraceError
 from stele.nn.layers import BatchNorm2d, Dropout, Linear
 from stele.nn.module import Module
 from stele.nn.recurrent import GRU
-from stele.optim.optimizers import SGD, Adam
+from stele.optim import SGD, Adam
 from stele.pipeline import PASSES
 
 Style = Callable[[Callable[..., Any]], Callable[..., Any]]

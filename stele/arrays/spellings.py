@@ -128,9 +128,12 @@ LINALG: Mapping[str, str] = {
 }
 OPTIMIZERS: Mapping[str, str] = {
     "Momentum": "optim.SGD(parameters, lr, momentum=0.9)", "sgd": "optim.SGD", "adam": "optim.Adam",
-    "lr_scheduler": "optim itself, such as optim.CosineDecay(optimizer, steps)", "StepLR": "optim.StepDecay",
-    "ExponentialLR": "optim.ExponentialDecay", "CosineAnnealingLR": "optim.CosineDecay",
-    "LinearLR": "optim.LinearWarmup", "clip_grad_norm_": "optim.clip_grad_norm",
+    "lr_scheduler": "optim itself, such as optim.CosineAnnealingLR(optimizer, T_max)", "StepDecay": "optim.StepLR",
+    "ExponentialDecay": "optim.ExponentialLR", "clip_grad_norm_": "optim.clip_grad_norm",
+    "clip_grad_value_": "optim.clip_grad_value", "swa_utils": "optim.SWA(model.parameters())",
+    "AveragedModel": "optim.SWA(model.parameters())", "GradScaler": "optim.LossScaler()",
+    "warmup_cosine_decay_schedule": "optim.SequentialLR of optim.LinearLR and optim.CosineDecay",
+    "adamw": "optim.AdamW", "lion": "optim.Lion", "lamb": "optim.LAMB", "rmsprop": "optim.RMSprop",
 }
 DATA: Mapping[str, str] = {
     "DataLoader": "data.Loader((x, y), batch_size)", "TensorDataset": "data.Loader((x, y), batch_size)",

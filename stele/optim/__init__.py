@@ -4,11 +4,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stele.arrays.spellings import OPTIMIZERS, unknown
-from stele.optim.optimizers import SGD, Adam, AdamW, Optimizer, clip_grad_norm, clip_grad_value
-from stele.optim.schedules import CosineDecay, ExponentialDecay, LinearWarmup, Schedule, StepDecay
+from stele.optim.adaptive import LAMB, Adadelta, Adafactor, Adagrad, Adam, Adamax, AdamW, NAdam, RAdam, RMSprop
+from stele.optim.averaging import EMA, SWA, Lookahead
+from stele.optim.clipping import clip_grad_norm, clip_grad_value
+from stele.optim.descent import ASGD, LARS, SGD, Lion, Muon, Rprop
+from stele.optim.lbfgs import LBFGS
+from stele.optim.optimizer import Group, Optimizer, grouped
+from stele.optim.scaling import LossScaler
+from stele.optim.schedules import (
+    ChainedScheduler,
+    ConstantLR,
+    CosineAnnealingLR,
+    CosineAnnealingWarmRestarts,
+    CosineDecay,
+    CyclicLR,
+    ExponentialLR,
+    InverseSqrt,
+    LambdaLR,
+    LinearLR,
+    LinearWarmup,
+    MultiStepLR,
+    OneCycleLR,
+    PolynomialLR,
+    ReduceLROnPlateau,
+    Schedule,
+    SequentialLR,
+    StepLR,
+)
 
-__all__ = ["SGD", "Adam", "AdamW", "CosineDecay", "ExponentialDecay", "LinearWarmup", "Optimizer", "Schedule",
-           "StepDecay", "clip_grad_norm", "clip_grad_value"]
+__all__ = ["ASGD", "EMA", "LAMB", "LARS", "LBFGS", "SGD", "SWA", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW",
+           "Adamax", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",
+           "CosineDecay", "CyclicLR", "ExponentialLR", "Group", "InverseSqrt", "LambdaLR", "LinearLR",
+           "LinearWarmup", "Lion", "Lookahead", "LossScaler", "MultiStepLR", "Muon", "NAdam", "OneCycleLR",
+           "Optimizer", "PolynomialLR", "RAdam", "RMSprop", "ReduceLROnPlateau", "Rprop", "Schedule", "SequentialLR",
+           "StepLR", "clip_grad_norm", "clip_grad_value", "grouped"]
 
 
 if not TYPE_CHECKING:   # or every name would be one to a type checker

@@ -1,19 +1,23 @@
 """Learning rates that follow the steps."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from math import cos, pi
 from typing import Any
 
-from stele.errors import DataError
-from stele.optim.optimizers import Optimizer
+from stele.errors import ArgumentError, DataError
+from stele.ir.door import public
+from stele.ops.arguments import choice, number, positive, sequence
+from stele.optim.optimizer import Optimizer
 from stele.saving import options_of
 
 
 class Schedule:
-    """The base of schedules: each `step()` sets the rate of an `optimizer` to its first rate times `factor(step)`.
+    """The base of schedules: each `step()` sets the rates of an `optimizer`'s groups to factors of their first rates.
 
-    The first rate is the one that the optimiser has when the schedule is made. A class of its own writes `factor`.
+    The first rates are those that the groups have when their first schedule is made. A class of its own writes
+    `factor(step)`, or `rate(first, step)` where the rate is no multiple.
 
     >>> class Halved(optim.Schedule):
     ...     def factor(self, step):
@@ -24,12 +28,22 @@ class Schedule:
     0.25
     """
 
+    @public
     def __init__(self, optimizer: Optimizer) -> None:
-        self.optimizer, self.base, self.count = optimizer, float(optimizer.lr), 0
+        if not isinstance(optimizer, Optimizer):    # type: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(f"{type(self).__name__} takes an optimizer, got {type(optimizer).__name__}")
+        for group in optimizer.groups:
+            group.first = float(group.lr) if group.first is None else group.first
+        self.optimizer, self.bases, self.count = optimizer, [g.first or 0.0 for g in optimizer.groups], 0
+
+    def options(self) -> dict[str, Any]:
+        """The numbers of this schedule by name."""
+        return {name: x for name, x in vars(self).items() if name not in ("optimizer", "bases", "count")}
 
     def state_dict(self) -> dict[str, Any]:
-        """The first rate, the steps done and the options; the rate itself is in the optimiser's state."""
-        return {"kind": type(self).__name__} | {name: x for name, x in vars(self).items() if name != "optimizer"}
+        """The first rates, the steps done and the options; the rates themselves are in the optimiser's state."""
+        kept = {name: x for name, x in self.options().items() if not callable(x)}
+        return {"kind": type(self).__name__, "bases": list(self.bases), "count": self.count} | kept
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where the schedule stood that gave this state. Raises DataError if it is of another kind."""
@@ -40,25 +54,57 @@ class Schedule:
         vars(self).update({name: x for name, x in found.items() if name != "kind"})
 
     def __repr__(self) -> str:
-        options = {name: x for name, x in vars(self).items() if name not in ("optimizer", "base", "count")}
-        said = ", ".join([f"lr={self.base:g}", *(f"{name}={x}" for name, x in options.items())])
+        rates = f"{self.bases[0]:g}" if len(self.bases) == 1 else self.bases
+        said = ", ".join([f"lr={rates}", *(f"{name}={x}" for name, x in self.options().items())])
         return f"{type(self).__name__}({said}; {type(self.optimizer).__name__} at step {self.count})"
 
     def factor(self, step: int) -> float:
         """The number that the first rate is multiplied with at a step."""
         raise NotImplementedError
 
+    def rate(self, first: float, step: int) -> float:
+        """The rate at a step of a group with a first rate."""
+        return first * self.factor(step)
+
+    def set(self) -> None:
+        """Sets the rates of the step where this stands."""
+        for group, first in zip(self.optimizer.groups, self.bases, strict=True):
+            group.lr = self.rate(first, self.count)
+
     def step(self) -> None:
-        """Goes one step further and sets the rate."""
+        """Goes one step further and sets the rates."""
         self.count += 1
-        self.optimizer.lr = self.base * self.factor(self.count)
+        self.set()
+
+    def get_last_lr(self) -> list[float]:
+        """The rates of the groups."""
+        return [float(group.lr) for group in self.optimizer.groups]
 
 
-class StepDecay(Schedule):
-    """The first rate of an `optimizer` times `gamma` once every so many steps as `every` says.
+class LambdaLR(Schedule):
+    """The first rate of an `optimizer` times what a function `lr_lambda` says of the step.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
-    >>> schedule = optim.StepDecay(optimizer, every=2, gamma=0.5)
+    >>> schedule = optim.LambdaLR(optimizer, lambda step: 0.5 ** (step // 2))
+    >>> schedule.step(); schedule.step(); optimizer.lr.tolist()
+    0.5
+    """
+
+    @public
+    def __init__(self, optimizer: Optimizer, lr_lambda: Callable[[int], float]) -> None:
+        super().__init__(optimizer)
+        self.lr_lambda = lr_lambda
+        self.set()
+
+    def factor(self, step: int) -> float:
+        return self.lr_lambda(step)
+
+
+class StepLR(Schedule):
+    """The first rate of an `optimizer` times `gamma` once every `step_size` steps.
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = optim.StepLR(optimizer, step_size=2, gamma=0.5)
     >>> for _ in range(4):
     ...     schedule.step()
     ...     print(optimizer.lr.tolist())
@@ -68,29 +114,165 @@ class StepDecay(Schedule):
     0.25
     """
 
-    def __init__(self, optimizer: Optimizer, every: int, gamma: float = 0.1) -> None:
+    @public
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1) -> None:
         super().__init__(optimizer)
-        self.every, self.gamma = every, gamma
+        self.step_size, self.gamma = positive(step_size, "step_size of StepLR"), gamma
 
     def factor(self, step: int) -> float:
-        return self.gamma ** (step // self.every)
+        return self.gamma ** (step // self.step_size)
 
 
-class ExponentialDecay(Schedule):
+class MultiStepLR(Schedule):
+    """The first rate of an `optimizer` times `gamma` once for each of the `milestones` that is reached.
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = optim.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
+    >>> for _ in range(3):
+    ...     schedule.step()
+    ...     print(optimizer.lr.tolist())
+    0.5
+    0.5
+    0.25
+    """
+
+    @public
+    def __init__(self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1) -> None:
+        super().__init__(optimizer)
+        self.milestones, self.gamma = tuple(sorted(milestones)), gamma
+
+    def factor(self, step: int) -> float:
+        return self.gamma ** bisect_right(self.milestones, step)
+
+
+class ExponentialLR(Schedule):
     """The first rate of an `optimizer` times `gamma` at every step.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
-    >>> schedule = optim.ExponentialDecay(optimizer, gamma=0.5)
+    >>> schedule = optim.ExponentialLR(optimizer, gamma=0.5)
     >>> schedule.step(); schedule.step(); optimizer.lr.tolist()
     0.25
     """
 
+    @public
     def __init__(self, optimizer: Optimizer, gamma: float) -> None:
         super().__init__(optimizer)
         self.gamma = gamma
 
     def factor(self, step: int) -> float:
         return self.gamma ** step
+
+
+class LinearLR(Schedule):
+    """The first rate of an `optimizer` times a factor from `start_factor` to `end_factor` within `total_iters` steps.
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = optim.LinearLR(optimizer, start_factor=0.5, total_iters=2)
+    >>> rates = [optimizer.lr.tolist()]
+    >>> for _ in range(3):
+    ...     schedule.step(); rates.append(optimizer.lr.tolist())
+    >>> rates
+    [0.5, 0.75, 1.0, 1.0]
+    """
+
+    @public
+    def __init__(self, optimizer: Optimizer, start_factor: float = 1 / 3, end_factor: float = 1.0,
+                 total_iters: int = 5) -> None:
+        super().__init__(optimizer)
+        self.start_factor, self.end_factor = start_factor, end_factor
+        self.total_iters = positive(total_iters, "total_iters of LinearLR")
+        self.set()
+
+    def factor(self, step: int) -> float:
+        return self.start_factor + (self.end_factor - self.start_factor) * min(step / self.total_iters, 1.0)
+
+
+class ConstantLR(Schedule):
+    """The first rate of an `optimizer` times `factor` for `total_iters` steps, then the first rate.
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = optim.ConstantLR(optimizer, factor=0.5, total_iters=1)
+    >>> before = optimizer.lr.tolist()
+    >>> schedule.step(); before, optimizer.lr.tolist()
+    (0.5, 1.0)
+    """
+
+    @public
+    def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5) -> None:
+        super().__init__(optimizer)
+        self.times, self.total_iters = factor, total_iters
+        self.set()
+
+    def factor(self, step: int) -> float:
+        return self.times if step < self.total_iters else 1.0
+
+
+class LinearWarmup(Schedule):
+    """The first rate of an `optimizer` from 1/steps of it up to all of it within `steps`, then constant.
+
+    1/steps of the rate is set at once, when the schedule is made (Goyal et al., 2017, section 2.2).
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = optim.LinearWarmup(optimizer, steps=4)
+    >>> for _ in range(4):
+    ...     print(optimizer.lr.tolist())
+    ...     schedule.step()
+    0.25
+    0.5
+    0.75
+    1.0
+    """
+
+    @public
+    def __init__(self, optimizer: Optimizer, steps: int) -> None:
+        super().__init__(optimizer)
+        self.steps = positive(steps, "steps of LinearWarmup")
+        self.set()
+
+    def factor(self, step: int) -> float:
+        return min(1.0, (step + 1) / self.steps)
+
+
+class InverseSqrt(Schedule):
+    """The first rate of an `optimizer` after a linear warm-up of `warmup` steps, from then on by 1 / sqrt(step).
+
+    (Vaswani et al., 2017, section 5.3, whose rate is the first rate here at step `warmup`.)
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = optim.InverseSqrt(optimizer, warmup=2)
+    >>> rates = []
+    >>> for _ in range(8):
+    ...     schedule.step(); rates.append(optimizer.lr.item())
+    >>> rates[0], rates[1], rates[7]
+    (0.5, 1.0, 0.5)
+    """
+
+    @public
+    def __init__(self, optimizer: Optimizer, warmup: int) -> None:
+        super().__init__(optimizer)
+        self.warmup = positive(warmup, "warmup of InverseSqrt")
+        self.set()
+
+    def factor(self, step: int) -> float:
+        return min(step / self.warmup, (self.warmup / max(step, 1)) ** 0.5)
+
+
+class PolynomialLR(Schedule):
+    """The first rate of an `optimizer` times (1 - step / `total_iters`) ** `power`, then 0.
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = optim.PolynomialLR(optimizer, total_iters=4, power=2.0)
+    >>> schedule.step(); schedule.step(); optimizer.lr.tolist()
+    0.25
+    """
+
+    @public
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0) -> None:
+        super().__init__(optimizer)
+        self.total_iters, self.power = positive(total_iters, "total_iters of PolynomialLR"), power
+
+    def factor(self, step: int) -> float:
+        return (1 - min(step, self.total_iters) / self.total_iters) ** self.power
 
 
 class CosineDecay(Schedule):
@@ -110,34 +292,250 @@ class CosineDecay(Schedule):
     0.0
     """
 
+    @public
     def __init__(self, optimizer: Optimizer, steps: int, last: float = 0.0) -> None:
         super().__init__(optimizer)
-        self.steps, self.last = steps, last
+        self.steps, self.last = positive(steps, "steps of CosineDecay"), last
 
     def factor(self, step: int) -> float:
         return self.last + (1 - self.last) * (1 + cos(pi * min(step, self.steps) / self.steps)) / 2
 
 
-class LinearWarmup(Schedule):
-    """The first rate of an `optimizer` from 1/steps of it up to all of it within `steps`, then constant.
-
-    1/steps of the rate is set at once, when the schedule is made (Goyal et al., 2017, section 2.2).
+class CosineAnnealingLR(Schedule):
+    """The first rate of an `optimizer` down to the rate `eta_min` in `T_max` steps along half a cosine, and up again.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
-    >>> schedule = optim.LinearWarmup(optimizer, steps=4)
+    >>> schedule = optim.CosineAnnealingLR(optimizer, T_max=2, eta_min=0.5)
+    >>> rates = []
     >>> for _ in range(4):
-    ...     print(optimizer.lr.tolist())
-    ...     schedule.step()
-    0.25
-    0.5
-    0.75
-    1.0
+    ...     schedule.step(); rates.append(optimizer.lr.tolist())
+    >>> rates
+    [0.75, 0.5, 0.75, 1.0]
     """
 
-    def __init__(self, optimizer: Optimizer, steps: int) -> None:
+    @public
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0) -> None:
         super().__init__(optimizer)
-        self.steps = steps
-        optimizer.lr = self.base * self.factor(0)
+        self.T_max, self.eta_min = positive(T_max, "T_max of CosineAnnealingLR"), eta_min
 
-    def factor(self, step: int) -> float:
-        return min(1.0, (step + 1) / self.steps)
+    def rate(self, first: float, step: int) -> float:
+        return self.eta_min + (first - self.eta_min) * (1 + cos(pi * step / self.T_max)) / 2
+
+
+class CosineAnnealingWarmRestarts(Schedule):
+    """The first rate of an `optimizer` down to `eta_min` along half a cosine, again and again.
+
+    (Loshchilov and Hutter, 2017.) The first time takes `T_0` steps, and each later one `T_mult` times those before it.
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = optim.CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
+    >>> rates = []
+    >>> for _ in range(6):
+    ...     schedule.step(); rates.append(round(optimizer.lr.item(), 3))
+    >>> rates
+    [0.5, 1.0, 0.854, 0.5, 0.146, 1.0]
+    """
+
+    @public
+    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0) -> None:
+        super().__init__(optimizer)
+        self.T_0 = positive(T_0, "T_0 of CosineAnnealingWarmRestarts")
+        self.T_mult, self.eta_min = positive(T_mult, "T_mult of CosineAnnealingWarmRestarts"), eta_min
+
+    def rate(self, first: float, step: int) -> float:
+        length = self.T_0
+        while step >= length:
+            step, length = step - length, length * self.T_mult
+        return self.eta_min + (first - self.eta_min) * (1 + cos(pi * step / length)) / 2
+
+
+class OneCycleLR(Schedule):
+    """A rate up to `max_lr` and far down again within `total_steps`, or `epochs` of `steps_per_epoch`.
+
+    (Smith and Topin, 2018.) From max_lr / `div_factor` to max_lr in the share `pct_start` of the steps, then to 1 /
+    `final_div_factor` of where it began; along half cosines, or along lines if `anneal_strategy` is "linear". The
+    `optimizer`'s momentum stays as it is. Raises ArgumentError for a step beyond the last.
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = optim.OneCycleLR(optimizer, max_lr=1.0, total_steps=5, pct_start=0.6, div_factor=4.0)
+    >>> rates = [optimizer.lr.tolist()]
+    >>> for _ in range(4):
+    ...     schedule.step(); rates.append(round(optimizer.lr.item(), 3))
+    >>> rates
+    [0.25, 0.625, 1.0, 0.5, 0.0]
+    """
+
+    @public
+    def __init__(self, optimizer: Optimizer, max_lr: float, total_steps: int | None = None, epochs: int | None = None,
+                 steps_per_epoch: int | None = None, pct_start: float = 0.3, anneal_strategy: str = "cos",
+                 div_factor: float = 25.0, final_div_factor: float = 1e4) -> None:
+        super().__init__(optimizer)
+        if total_steps is None:
+            total_steps = positive(epochs, "epochs of OneCycleLR") * positive(steps_per_epoch, "steps_per_epoch")
+        self.max_lr, self.total_steps = max_lr, positive(total_steps, "total_steps of OneCycleLR")
+        self.pct_start = number(pct_start, "pct_start of OneCycleLR", 0, 1)
+        self.anneal_strategy = choice(anneal_strategy, "anneal_strategy of OneCycleLR", ("cos", "linear"))
+        self.div_factor, self.final_div_factor = div_factor, final_div_factor
+        self.set()
+
+    def rate(self, first: float, step: int) -> float:
+        if step >= self.total_steps:
+            raise ArgumentError(f"OneCycleLR ends at step {self.total_steps - 1}, asked for step {step}")
+        low, top = self.max_lr / self.div_factor, self.pct_start * self.total_steps - 1
+        if step <= top:
+            return self.between(low, self.max_lr, step / top if top else 1.0)
+        return self.between(self.max_lr, low / self.final_div_factor, (step - top) / (self.total_steps - 1 - top))
+
+    def between(self, a: float, b: float, share: float) -> float:
+        """The number a `share` of the way from a to b."""
+        return a + (b - a) * (share if self.anneal_strategy == "linear" else (1 - cos(pi * share)) / 2)
+
+
+class CyclicLR(Schedule):
+    """A rate between `base_lr` and `max_lr`, up in `step_size_up` steps and down in `step_size_down` (Smith, 2017).
+
+    step_size_down is step_size_up unless it is given. `mode` "triangular2" halves the way up each time, "exp_range"
+    scales it by `gamma` ** step. The `optimizer`'s momentum stays as it is.
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = optim.CyclicLR(optimizer, base_lr=0.0, max_lr=1.0, step_size_up=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     schedule.step(); rates.append(optimizer.lr.tolist())
+    >>> rates
+    [0.5, 1.0, 0.5, 0.0]
+    """
+
+    @public
+    def __init__(self, optimizer: Optimizer, base_lr: float, max_lr: float, step_size_up: int = 2000,
+                 step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0) -> None:
+        super().__init__(optimizer)
+        self.base_lr, self.max_lr = base_lr, max_lr
+        self.step_size_up = positive(step_size_up, "step_size_up of CyclicLR")
+        down = step_size_up if step_size_down is None else step_size_down
+        self.step_size_down = positive(down, "step_size_down of CyclicLR")
+        self.mode, self.gamma = choice(mode, "mode of CyclicLR", ("triangular", "triangular2", "exp_range")), gamma
+        self.set()
+
+    def rate(self, first: float, step: int) -> float:
+        turn, place = divmod(step, self.step_size_up + self.step_size_down)
+        share = min(place / self.step_size_up, 1 - (place - self.step_size_up) / self.step_size_down)
+        scale = {"triangular": 1.0, "triangular2": 0.5 ** turn, "exp_range": self.gamma ** step}[self.mode]
+        return self.base_lr + (self.max_lr - self.base_lr) * share * scale
+
+
+class SequentialLR(Schedule):
+    """One of the `schedulers` of an `optimizer` after the other: the next begins at each of the `milestones`.
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> warm, cool = optim.LinearLR(optimizer, 0.5, total_iters=2), optim.ExponentialLR(optimizer, 0.5)
+    >>> schedule = optim.SequentialLR(optimizer, [warm, cool], milestones=[2])
+    >>> rates = [optimizer.lr.tolist()]
+    >>> for _ in range(4):
+    ...     schedule.step(); rates.append(optimizer.lr.tolist())
+    >>> rates
+    [0.5, 0.75, 1.0, 0.5, 0.25]
+    """
+
+    @public
+    def __init__(self, optimizer: Optimizer, schedulers: Sequence[Schedule], milestones: Sequence[int]) -> None:
+        super().__init__(optimizer)
+        self.schedulers, self.milestones = schedules_of(schedulers, optimizer, "SequentialLR"), tuple(milestones)
+        if len(self.milestones) != len(self.schedulers) - 1 or list(self.milestones) != sorted(self.milestones):
+            raise ArgumentError(f"SequentialLR of {len(self.schedulers)} schedules needs {len(self.schedulers) - 1} "
+                                f"rising milestones, got {list(milestones)}")
+        self.set()
+
+    def rate(self, first: float, step: int) -> float:
+        k = bisect_right(self.milestones, step)
+        return self.schedulers[k].rate(first, step - (self.milestones[k - 1] if k else 0))
+
+    def options(self) -> dict[str, Any]:
+        return {"milestones": self.milestones}
+
+
+class ChainedScheduler(Schedule):
+    """The product of the factors of several `schedulers` of one optimiser.
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> a, b = optim.ConstantLR(optimizer, 0.5, total_iters=2), optim.ExponentialLR(optimizer, 0.5)
+    >>> schedule = optim.ChainedScheduler([a, b])
+    >>> rates = [optimizer.lr.tolist()]
+    >>> for _ in range(2):
+    ...     schedule.step(); rates.append(optimizer.lr.tolist())
+    >>> rates
+    [0.5, 0.25, 0.25]
+    """
+
+    @public
+    def __init__(self, schedulers: Sequence[Schedule]) -> None:
+        given = sequence(schedulers, "schedulers of ChainedScheduler", "a list of schedules")
+        super().__init__(given[0].optimizer if given and isinstance(given[0], Schedule) else None)  # type: ignore[arg-type]
+        self.schedulers = schedules_of(given, self.optimizer, "ChainedScheduler")
+        self.set()
+
+    def rate(self, first: float, step: int) -> float:
+        for s in self.schedulers:
+            first = s.rate(first, step)
+        return first
+
+    def options(self) -> dict[str, Any]:
+        return {}
+
+
+def schedules_of(given: Sequence[Schedule], optimizer: Optimizer, name: str) -> tuple[Schedule, ...]:
+    """Schedules that a schedule is made of, all of one optimiser."""
+    for s in (found := sequence(given, f"schedulers of {name}", "a list of schedules")):
+        if not isinstance(s, Schedule) or s.optimizer is not optimizer:
+            raise ArgumentError(f"{name} takes schedules of one optimizer, got {s!r}")
+    return found
+
+
+class ReduceLROnPlateau(Schedule):
+    """The rates of an `optimizer` times `factor` when a measure has not become better for more than `patience` steps.
+
+    `step(measure)` is told the measure, which should fall, or rise if `mode` is "max". Better is by more than
+    `threshold` of the best, or by that number if `threshold_mode` is "abs". After each cut `cooldown` steps do not
+    count; no rate falls below `min_lr`, and none is cut by less than `eps`.
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = optim.ReduceLROnPlateau(optimizer, factor=0.5, patience=1)
+    >>> for loss in (3.0, 2.0, 2.0, 2.0, 2.0, 2.0):
+    ...     schedule.step(loss)
+    >>> optimizer.lr.tolist()
+    0.25
+    """
+
+    @public
+    def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
+                 threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0, min_lr: float = 0.0,
+                 eps: float = 1e-8) -> None:
+        super().__init__(optimizer)
+        self.mode = choice(mode, "mode of ReduceLROnPlateau", ("min", "max"))
+        self.threshold_mode = choice(threshold_mode, "threshold_mode of ReduceLROnPlateau", ("rel", "abs"))
+        self.times, self.patience = number(factor, "factor of ReduceLROnPlateau", 0, 1), patience
+        self.threshold, self.cooldown, self.min_lr, self.eps = threshold, cooldown, min_lr, eps
+        self.best, self.bad, self.cooling = float("inf") if mode == "min" else float("-inf"), 0, 0
+
+    def is_better(self, measure: float) -> bool:
+        """Whether a measure is better than the best."""
+        sign = 1 if self.mode == "max" else -1
+        room = self.threshold * abs(self.best) if self.threshold_mode == "rel" else self.threshold
+        return self.best in (float("inf"), float("-inf")) or sign * (measure - self.best) > room
+
+    def step(self, measure: Any = None) -> None:
+        """Takes a measure, and cuts the rates if it has not become better for too long."""
+        if measure is None:
+            raise ArgumentError("ReduceLROnPlateau needs the measure that it watches",
+                                hint="Write schedule.step(loss).")
+        self.count, measure = self.count + 1, float(measure)
+        is_better = self.is_better(measure)
+        self.best, self.bad = (measure, 0) if is_better else (self.best, self.bad + 1)
+        if self.cooling > 0:
+            self.cooling, self.bad = self.cooling - 1, 0
+        if self.bad > self.patience:
+            for group in self.optimizer.groups:
+                new = max(float(group.lr) * self.times, self.min_lr)
+                if float(group.lr) - new > self.eps:
+                    group.lr = new
+            self.cooling, self.bad = self.cooldown, 0

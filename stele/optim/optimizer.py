@@ -1,0 +1,292 @@
+"""The base of optimisers: gradients in, parameters moved, in groups that move by options of their own."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+
+from stele.arrays.creation import zeros, zeros_like
+from stele.arrays.tensor import Tensor, tensor
+from stele.eager.follow import FOLLOWER
+from stele.eager.handle import TRACING, enable_grad, no_grad
+from stele.errors import ArgumentError, DataError, GraphError, kind
+from stele.ir.door import public
+from stele.ir.types import HOME
+from stele.ops.arguments import choice, flag, is_dict, is_many, is_mapping, number
+from stele.saving import options_of
+
+Parameters = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[dict[str, Any]]
+
+
+class Group:
+    """Parameters that move alike: tensors `params`, a rate `lr`, which is a tensor, and options by name.
+
+    Options are attributes, and entries as in PyTorch: `group.lr = 0.1` or `group["lr"] = 0.1`.
+    """
+
+    def __init__(self, params: list[Tensor], options: Mapping[str, Any]) -> None:
+        own = {name: x for name, x in options.items() if name != "lr"}
+        vars(self).update(own, params=params, rate=tensor(float(options["lr"]), device=HOME), first=None)
+
+    params: list[Tensor]
+    rate: Tensor
+    first: float | None     # the rate before any schedule
+
+    @property
+    def lr(self) -> Tensor:
+        """The learning rate, a float32 tensor of shape ()."""
+        return self.rate
+
+    @lr.setter
+    def lr(self, new: float | Tensor) -> None:
+        self.rate.assign(new)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"this group has no {name!r}, but lr, {', '.join(self.options())}")
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def __setitem__(self, name: str, new: Any) -> None:
+        setattr(self, name if name == "lr" else choice(name, "an option of a group", [*self.options()]), new)
+
+    def options(self) -> dict[str, Any]:
+        """The numbers, flags and words of this group by name, but for its rate."""
+        return {name: x for name, x in vars(self).items() if name not in ("params", "rate", "first")}
+
+    def __repr__(self) -> str:
+        rate = "traced" if TRACING.get() is not None else f"{float(self.rate):g}"
+        return ", ".join([f"lr={rate}", *(f"{name}={x}" for name, x in self.options().items())])
+
+
+class State:
+    """What an optimiser knows of one parameter: the tensors that it remembers, and the options of its `group`."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["group"], name)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What is remembered, by name."""
+        return {name: x for name, x in vars(self).items() if isinstance(x, Tensor)}
+
+
+class Optimizer:
+    """The base of optimisers of `parameters`, leaves that require gradients, or groups of them, with `options`.
+
+    A group is a dict with "params" and the options that are its own, as in PyTorch; `optim.grouped` makes them by
+    names. `step()` moves every parameter that has a gradient, along it, or with `maximize` against it; `zero_grad()`
+    forgets the gradients. `optimizer.lr = 0.1` works between the steps of a compiled function, `optimizer.groups[1].lr`
+    is the rate of one group.
+
+    A class of its own writes `update(p, g, s)`, which moves a parameter p along its gradient g: s has the group's
+    options as attributes, and the tensors that the names in `memory` say, zeros of p's shape at first. Raises
+    GraphError for no parameters, for tensors that would never move, and for a negative rate.
+
+    >>> class Signed(optim.Optimizer):
+    ...     def update(self, p, g, s):
+    ...         p.assign(p - s.lr * st.sign(g))
+    >>> x = st.tensor([1.0, -2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> Signed([x], lr=0.5).step()
+    >>> x.tolist()
+    [0.5, -1.5]
+    """
+
+    memory: tuple[str, ...] = ()
+
+    @public
+    def __init__(self, parameters: Parameters, lr: float, maximize: bool = False, **options: Any) -> None:
+        self.defaults: dict[str, Any] = {"lr": lr, **options, "maximize": maximize}
+        self.groups: list[Group] = []
+        self.states: list[State] = []
+        for group in self.groups_of(parameters):
+            self.add_group(group)
+
+    def groups_of(self, parameters: Parameters) -> list[dict[str, Any]]:
+        """What is given as groups: one of all parameters, unless they are grouped already."""
+        name = type(self).__name__
+        if not is_many(parameters) or isinstance(parameters, Tensor):
+            raise GraphError(f"{name} takes a list of tensors, got {kind(parameters)}",
+                             hint="Pass [x]." if isinstance(parameters, Tensor) else "Pass model.parameters().")
+        given: list[Any] = list(parameters.values() if is_mapping(parameters) else parameters)
+        if not given:
+            raise GraphError(f"{name} got no parameters", hint="Pass model.parameters().")
+        return given if all(map(is_dict, given)) else [{"params": given}]
+
+    def add_group(self, group: Mapping[str, Any]) -> None:
+        """Another group: a dict with "params" and the options that are its own."""
+        name = type(self).__name__
+        if "params" not in group:
+            raise GraphError(f'a group of {name} is a dict with "params", got one with {", ".join(map(repr, group))}')
+        own = {choice(k, f"an option of {name}", [*self.defaults], GraphError): x for k, x in group.items()
+               if k != "params"}
+        given = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
+        params = [checked(p[1] if isinstance(p, tuple) and len(p) == 2 else p, k, name)     # or (name, tensor)
+                  for k, p in enumerate(given, len(self.states))]
+        if twice := {id(p) for p in params} & {id(p) for p in self.parameters}:
+            k = next(k for k, p in enumerate(self.parameters) if id(p) in twice)
+            raise GraphError(f"parameter {k} of {name} stands in two groups", hint="Leave it out of one of them.")
+        options = {**self.defaults, **own}
+        self.check(options)
+        made = Group(params, options)
+        self.groups.append(made)
+        self.states += [self.begun(p, State(made)) for p in params]
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Raises GraphError for options that a group cannot have."""
+        name = type(self).__name__
+        if not number(options["lr"], f"lr of {name}") >= 0:
+            raise GraphError(f"{name} needs a learning rate >= 0, got {options['lr']}")
+        flag(options["maximize"], f"maximize of {name}")
+        if options.get("nesterov") and not options["momentum"]:
+            raise GraphError(f"{name} needs a momentum for Nesterov's step, got momentum={options['momentum']}")
+        for beta in options.get("betas", ()):
+            if not 0 <= number(beta, f"every beta of {name}") < 1:
+                raise GraphError(f"{name} needs betas in [0, 1), got {options['betas']}")
+        for key in ("momentum", "weight_decay", "eps", "lr_decay"):
+            if isinstance(options.get(key), float | int) and not options[key] >= 0:
+                raise GraphError(f"{name} needs {key} >= 0, got {options[key]}")
+
+    def begun(self, p: Tensor, s: State) -> State:
+        """What is remembered of a parameter before the first step."""
+        vars(s).update({name: zeros_like(p) for name in self.memory})
+        return s
+
+    @property
+    def parameters(self) -> list[Tensor]:
+        """The parameters of all groups."""
+        return [p for group in self.groups for p in group.params]
+
+    @property
+    def param_groups(self) -> list[Group]:
+        """The groups, under PyTorch's name."""
+        return self.groups
+
+    add_param_group = add_group
+
+    @property
+    def lr(self) -> Tensor:
+        """The learning rate, a float32 tensor of shape (): of several groups the first one's, and set, that of all."""
+        return self.groups[0].rate
+
+    @lr.setter
+    def lr(self, new: float | Tensor) -> None:
+        for group in self.groups:
+            group.lr = new
+
+    def __repr__(self) -> str:
+        count = sum(math.prod(p.shape) for p in self.parameters)
+        said = f"{self.groups[0]}" if len(self.groups) == 1 else f"{len(self.groups)} groups"
+        return f"{type(self).__name__}({said}; {len(self.states)} tensors, {count:,} parameters)"
+
+    def state_dict(self) -> dict[str, Any]:
+        """The rates, the options and what the optimiser remembers of each parameter, by its number; no gradients."""
+        state: dict[str, Any] = {"kind": type(self).__name__}
+        for k, group in enumerate(self.groups):
+            state |= {f"options.{k}": group.options(), f"rate.{k}": group.rate}
+        state |= {name: x for name, x in vars(self).items() if isinstance(x, Tensor)}
+        return state | {f"{name}.{k}": x for k, s in enumerate(self.states) for name, x in s.tensors().items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where the optimiser stood that gave this state. Nothing changes unless all of it fits.
+
+        Raises DataError if the state is that of another kind of optimiser or of other parameters.
+        """
+        own = self.state_dict()
+        if state.get("kind") != own["kind"]:
+            raise DataError(f"the state is none of {own['kind']}: it is of {state.get('kind', 'no optimiser')}")
+        if missing := own.keys() ^ state.keys():
+            raise DataError(f"the state does not fit this {own['kind']} of {len(self.states)} parameters: only one "
+                            f"of the two has {min(missing)!r}")
+        options = [options_of(state[f"options.{k}"], g.options(), own["kind"]) for k, g in enumerate(self.groups)]
+        for name, x in own.items():
+            if isinstance(x, Tensor) and np.shape(state[name]) != tuple(x.shape):
+                raise DataError(f"{name} has shape {np.shape(state[name])} in the state, {tuple(x.shape)} in this "
+                                f"{own['kind']}")
+        for name, x in own.items():
+            if isinstance(x, Tensor):
+                x.assign(state[name])
+        for group, new in zip(self.groups, options, strict=True):
+            vars(group).update(new)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters, or with `set_to_none=False` makes them zeros."""
+        for p in self.parameters:
+            p.grad = None if set_to_none or p.grad is None else zeros_like(p)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Moves every parameter that has a gradient; what a `closure` returns, which computes the loss anew."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        if (follower := FOLLOWER.get()) is not None:
+            follower.stepped(self)
+        with no_grad():
+            self.advance()
+            for p, s in self.moving():
+                self.update(p, -p.grad if s.maximize else p.grad, s)    # type: ignore[operator]
+        return loss
+
+    def moving(self) -> Iterator[tuple[Tensor, State]]:
+        """The parameters that have a gradient, and what is known of them."""
+        return ((p, s) for p, s in zip(self.parameters, self.states, strict=True) if p.grad is not None)
+
+    def advance(self) -> None:
+        """What changes once per step, before the parameters do."""
+
+    def update(self, p: Tensor, g: Tensor, s: Any) -> None:
+        """Moves a parameter along its gradient."""
+        raise NotImplementedError
+
+
+class Counting(Optimizer):
+    """An optimiser whose formula depends on the number of the step, `steps`, from 1."""
+
+    @public
+    def __init__(self, parameters: Parameters, lr: float, maximize: bool = False, **options: Any) -> None:
+        super().__init__(parameters, lr, maximize, **options)
+        self.steps = zeros((), device=HOME)
+
+    def advance(self) -> None:
+        self.steps += 1
+
+
+def checked(p: Any, k: int, optimizer: str) -> Tensor:
+    """Parameter k of an optimiser, which has to be a tensor that carries gradients."""
+    if not isinstance(p, Tensor):
+        raise GraphError(f"parameter {k} of {optimizer} must be a tensor, got {kind(p)}",
+                         hint="Pass model.parameters().")
+    if not p.requires_grad:
+        raise GraphError(f"parameter {k} of {optimizer}, {p.value.type}, requires no gradients, so it would never move",
+                         hint="Make it with st.tensor(..., requires_grad=True), or leave it out.")
+    if not p.leaf:
+        raise GraphError(f"parameter {k} of {optimizer}, {p.value.type}, is computed from others, so it gathers no "
+                         "gradient and would never move", hint="Give the tensors that it is computed from.")
+    return p
+
+
+@public
+def grouped(named: Iterable[tuple[str, Tensor]], options: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Groups for an optimiser, by the names of parameters: `named` are those of `model.named_parameters()`.
+
+    `options` says for patterns of names ("*.bias", "encoder.*"; of several that fit the first) what differs from the
+    optimiser's own. Parameters that no pattern fits are the last group. Raises ArgumentError for a pattern without any.
+
+    >>> model = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3))
+    >>> groups = optim.grouped(model.named_parameters(), {"*.bias": {"weight_decay": 0.0}, "1.*": {"lr": 0.1}})
+    >>> [(len(group["params"]), group.get("lr")) for group in groups]
+    [(2, None), (1, 0.1), (1, None)]
+    """
+    found: dict[str | None, list[Tensor]] = {pattern: [] for pattern in [*options, None]}
+    for name, p in named:
+        found[next((pattern for pattern in options if fnmatchcase(name, pattern)), None)].append(p)
+    if empty := [pattern for pattern in options if not found[pattern]]:
+        raise ArgumentError(f"no parameter is named as {empty[0]!r} says", hint="See model.named_parameters().")
+    return [{"params": params, **options.get(pattern or "", {})} for pattern, params in found.items() if params]

@@ -1,0 +1,447 @@
+"""Every optimiser, mean and schedule beside PyTorch's numbers of 20 steps or its formula in NumPy; groups; states."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from peer import torch_gives
+
+import stele as st
+from stele import nn, optim
+from stele.errors import ArgumentError, DataError, GraphError, ShapeError, SteleError
+
+Array = np.ndarray[Any, Any]
+RANDOM = np.random.default_rng(7)
+START = [RANDOM.standard_normal(shape).astype(np.float32) for shape in ((3, 4), (4,), (2, 2, 3))]
+SLOPES = [[RANDOM.standard_normal(w.shape).astype(np.float32) for w in START] for _ in range(20)]
+IMPERATIVE, COMPILED = (lambda f: f), st.compile
+
+PEERS = {       # what both libraries make of one line
+    "SGD": "SGD(p, 0.1, momentum=0.9, dampening=0.3, weight_decay=0.1)", "SGD up": "SGD(p, 0.1, maximize=True)",
+    "Adam": "Adam(p, 0.01, amsgrad=True, weight_decay=0.1)",
+    "AdamW": "AdamW(p, 0.01, amsgrad=True, weight_decay=0.1, maximize=True)",
+    "Adamax": "Adamax(p, 0.02, weight_decay=0.1)", "NAdam": "NAdam(p, 0.02, weight_decay=0.1)",
+    "NAdam apart": "NAdam(p, 0.02, weight_decay=0.1, decoupled_weight_decay=True)",
+    "RAdam": "RAdam(p, 0.02, weight_decay=0.1)",
+    "RAdam apart": "RAdam(p, 0.02, betas=(0.9, 0.9), weight_decay=0.1, decoupled_weight_decay=True)",
+    "RMSprop": "RMSprop(p, 0.01)", "RMSprop all": "RMSprop(p, 0.01, centered=True, momentum=0.9, weight_decay=0.1)",
+    "Adagrad": "Adagrad(p, 0.1, lr_decay=0.1, weight_decay=0.1, initial_accumulator_value=0.5)",
+    "Adadelta": "Adadelta(p, 0.5, rho=0.8, eps=1e-4, weight_decay=0.1)",
+    "ASGD": "ASGD(p, 0.1, lambd=0.1, alpha=0.5, t0=3, weight_decay=0.1)",
+    "Rprop": "Rprop(p, 0.1, etas=(0.3, 1.5), step_sizes=(1e-3, 0.2))",
+    "Adafactor": "Adafactor(p, 0.5, weight_decay=0.1, d=1.5)",
+    "groups": "AdamW([{'params': p[:1], 'lr': 0.1}, {'params': p[1:], 'weight_decay': 0.0}], 0.01, weight_decay=0.1)",
+}
+
+
+def parameters(count: int | None = None) -> list[st.Tensor]:
+    return [st.tensor(w, requires_grad=True) for w in START[:count]]
+
+
+Style = Callable[[Any], Any]
+
+
+def descended(make: Callable[[list[st.Tensor]], Any], style: Style, count: int | None = None) -> list[Array]:
+    """The parameters behind the given slopes."""
+    own = parameters(count)
+    optimizer = make(own)
+
+    def step(*slopes: st.Tensor) -> None:
+        optimizer.zero_grad()
+        sum((p * g).sum() for p, g in zip(own, slopes, strict=True)).backward()
+        optimizer.step()
+
+    step = style(step)
+    for slopes in SLOPES:
+        step(*map(st.tensor, slopes[:count]))
+    assert style is IMPERATIVE or step.traces == 1
+    return [p.numpy() for p in own]
+
+
+def close(found: list[Array], wanted: list[Array], bound: float = 3e-6) -> None:
+    for x, y in zip(found, wanted, strict=True):
+        assert x.shape == y.shape and np.abs(x - y).max() <= bound * np.abs(y).max()
+
+
+@pytest.mark.parametrize("style", [IMPERATIVE, COMPILED], ids=["imperative", "compiled"])
+@pytest.mark.parametrize("name", PEERS)
+def test_twenty_steps_are_those_of_pytorch(name: str, style: Style) -> None:
+    def ask(torch: Any) -> list[Array]:
+        own = [torch.tensor(w, requires_grad=True) for w in START]
+        optimizer = eval(PEERS[name], vars(torch.optim) | {"p": own})
+        for slopes in SLOPES:
+            for p, g in zip(own, slopes, strict=True):
+                p.grad = torch.tensor(g)
+            optimizer.step()
+        return [p.detach().numpy().copy() for p in own]
+
+    made = descended(lambda p: eval(PEERS[name], vars(optim) | {"p": p}), style)
+    close(made, torch_gives(f"optimizer_{name.replace(' ', '_').lower()}", ask))
+
+
+def lion(w: Array) -> Iterator[Array]:
+    m = np.zeros_like(w)
+    while True:
+        g = yield w
+        w, m = w - 0.01 * (np.sign(0.9 * m + 0.1 * g) + 0.1 * w), 0.99 * m + 0.01 * g
+
+
+def ratio(w: Array, u: Array) -> float:
+    a, b = np.linalg.norm(w), np.linalg.norm(u)
+    return float(a / b) if a > 0 and b > 0 else 1.0
+
+
+def lamb(w: Array) -> Iterator[Array]:
+    m = v = np.zeros_like(w)
+    t = 0
+    while True:
+        g = yield w
+        t, m, v = t + 1, 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        u = m / (1 - 0.9**t) / (np.sqrt(v / (1 - 0.999**t)) + 1e-6) + 0.1 * w
+        w = w - 0.01 * ratio(w, u) * u
+
+
+def lars(w: Array) -> Iterator[Array]:
+    v = np.zeros_like(w)
+    while True:
+        u = (yield w) + 0.1 * w
+        step = 0.5 * 1e-3 * ratio(w, u) * u
+        v = 0.9 * v + step
+        w = w - (step + 0.9 * v)
+
+
+def muon(w: Array) -> Iterator[Array]:
+    v = np.zeros_like(w)
+    while True:
+        g = yield w
+        v = 0.95 * v + 0.05 * g
+        x = 0.05 * g + 0.95 * v
+        x = x / np.linalg.norm(x)
+        for _ in range(5):
+            a = x @ x.T
+            x = 3.4445 * x + (-4.775 * a + 2.0315 * a @ a) @ x
+        w = w * (1 - 0.02 * 0.1) - 0.02 * 0.2 * 2 * x
+
+
+FORMULAS = {
+    "Lion": (lambda p: optim.Lion(p, 0.01, weight_decay=0.1), lion, 3),
+    "LAMB": (lambda p: optim.LAMB(p, 0.01, weight_decay=0.1), lamb, 3),
+    "LARS": (lambda p: optim.LARS(p, 0.5, weight_decay=0.1, nesterov=True), lars, 3),
+    "Muon": (lambda p: optim.Muon(p, 0.02, adjust_lr_fn="match_rms_adamw"), muon, 1),
+}
+
+
+@pytest.mark.parametrize("style", [IMPERATIVE, COMPILED], ids=["imperative", "compiled"])
+@pytest.mark.parametrize("name", FORMULAS)
+def test_twenty_steps_follow_their_formula(name: str, style: Style) -> None:
+    make, formula, count = FORMULAS[name]
+    wanted = []
+    for k in range(count):
+        walk = formula(START[k].astype(np.float64))
+        next(walk)
+        wanted.append([walk.send(slopes[k].astype(np.float64)) for slopes in SLOPES][-1])
+    close(descended(make, style, count), wanted)
+
+
+def test_every_optimizer_is_compared() -> None:
+    there = {name for name in optim.__all__ if isinstance(x := getattr(optim, name), type)
+             and issubclass(x, optim.Optimizer) and x is not optim.Optimizer}
+    assert there == {name.split()[0] for name in [*PEERS, *FORMULAS]} - {"groups"} | {"LBFGS"}
+
+
+A = RANDOM.standard_normal((30, 10)).astype(np.float32)
+B = (RANDOM.random(30) < 0.5).astype(np.float32)
+
+
+@pytest.mark.parametrize("searches", [None, "strong_wolfe"])
+def test_lbfgs_makes_the_steps_of_pytorch(searches: str | None) -> None:
+    options: dict[str, Any] = {"lr": 0.5 if searches is None else 1.0, "max_iter": 5, "history_size": 3,
+                               "line_search_fn": searches}
+
+    def ask(torch: Any) -> list[Array]:
+        w = torch.zeros(10, requires_grad=True)
+        optimizer, calls = torch.optim.LBFGS([w], **options), [0]
+
+        def closure() -> Any:
+            calls[0] += 1
+            optimizer.zero_grad()
+            z = torch.tensor(A) @ w
+            loss = (torch.nn.functional.softplus(z) - z * torch.tensor(B)).mean() + 0.01 * (w * w).sum()
+            loss.backward()
+            return loss
+
+        losses = [float(optimizer.step(closure).detach()) for _ in range(2)]
+        return [w.detach().numpy(), np.array([*losses, calls[0]])]
+
+    w = st.zeros(10).requires_grad_()
+    optimizer, calls = optim.LBFGS([w], **options), [0]
+
+    @st.compile
+    def loss_of(w: st.Tensor) -> st.Tensor:
+        z = st.tensor(A) @ w
+        return (st.softplus(z) - z * st.tensor(B)).mean() + 0.01 * (w * w).sum()
+
+    def closure() -> st.Tensor:
+        calls[0] += 1
+        optimizer.zero_grad()
+        loss = loss_of(w)
+        loss.backward()
+        return loss
+
+    losses = [float(optimizer.step(closure)) for _ in range(2)]
+    found, counted = torch_gives(f"lbfgs_{searches}", ask)
+    close([w.numpy(), np.array(losses)], [found, counted[:2]], 1e-5)
+    assert calls[0] == counted[2]
+
+
+def test_lbfgs_goes_on_from_a_state() -> None:
+    def run(stops: bool) -> Array:
+        w = st.zeros(10).requires_grad_()
+        optimizer = optim.LBFGS([w], max_iter=2, line_search_fn="strong_wolfe")
+
+        def closure() -> st.Tensor:
+            optimizer.zero_grad()
+            z = st.tensor(A) @ w
+            loss = (st.softplus(z) - z * st.tensor(B)).mean() + 0.01 * (w * w).sum()
+            loss.backward()
+            return loss
+
+        for k in range(3):
+            optimizer.step(closure)
+            if stops and k == 1:
+                state = optimizer.state_dict()
+                optimizer = optim.LBFGS([w], max_iter=2, line_search_fn="strong_wolfe")
+                optimizer.load_state_dict(state)
+        return w.numpy()
+
+    assert np.array_equal(run(True), run(False))
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "NAdam", "RMSprop all", "Adafactor", "Rprop", "ASGD", "groups"])
+def test_a_state_goes_on_where_it_stood(name: str) -> None:
+    def run(stops: int | None) -> list[Array]:
+        own = parameters()
+        optimizer = eval(PEERS[name], vars(optim) | {"p": own})
+        for k, slopes in enumerate(SLOPES[:6]):
+            if k == stops:
+                state = optimizer.state_dict()
+                optimizer = eval(PEERS[name], vars(optim) | {"p": own})
+                optimizer.load_state_dict(state)
+            for p, g in zip(own, slopes, strict=True):
+                p.grad = st.tensor(g)
+            optimizer.step()
+        return [p.numpy() for p in own]
+
+    for a, b in zip(run(3), run(None), strict=True):
+        assert np.array_equal(a, b)
+
+
+RATES = {       # what both libraries make of one line; o is SGD at a rate of 0.5
+    "LambdaLR": "LambdaLR(o, lambda step: 0.9 ** step)", "StepLR": "StepLR(o, 3, 0.5)",
+    "MultiStepLR": "MultiStepLR(o, [2, 5, 5], 0.5)", "ExponentialLR": "ExponentialLR(o, 0.9)",
+    "ConstantLR": "ConstantLR(o, 0.25, 3)", "LinearLR": "LinearLR(o, 0.25, 0.75, 4)",
+    "PolynomialLR": "PolynomialLR(o, 7, 2.0)", "CosineAnnealingLR": "CosineAnnealingLR(o, 5, 0.1)",
+    "CosineAnnealingWarmRestarts": "CosineAnnealingWarmRestarts(o, 3, 2, 0.1)",
+    "OneCycleLR": "OneCycleLR(o, 2.0, epochs=1, steps_per_epoch=13, pct_start=0.4, cycle_momentum=False)",
+    "OneCycleLR linear": "OneCycleLR(o, 2.0, 13, anneal_strategy='linear', div_factor=10.0, cycle_momentum=False)",
+    "CyclicLR": "CyclicLR(o, 0.1, 1.0, 3, 2, cycle_momentum=False)",
+    "CyclicLR halved": "CyclicLR(o, 0.1, 1.0, 2, mode='triangular2', cycle_momentum=False)",
+    "CyclicLR shrunk": "CyclicLR(o, 0.1, 1.0, 2, mode='exp_range', gamma=0.9, cycle_momentum=False)",
+    "SequentialLR":
+        "SequentialLR(o, [LinearLR(o, 0.1, total_iters=4), CosineAnnealingLR(o, 6), StepLR(o, 1, 0.5)], [4, 10])",
+    "ChainedScheduler": "ChainedScheduler([ConstantLR(o, 0.25, 3), ExponentialLR(o, 0.9)])",
+}
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_rates_are_those_of_pytorch(name: str) -> None:
+    def ask(torch: Any) -> list[Array]:
+        optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], 0.5)
+        schedule = eval(RATES[name], vars(torch.optim.lr_scheduler) | {"o": optimizer})
+        rates = [optimizer.param_groups[0]["lr"]]
+        for _ in range(12):
+            optimizer.step()
+            schedule.step()
+            rates.append(optimizer.param_groups[0]["lr"])
+        return [np.array(rates)]
+
+    optimizer = optim.SGD([st.zeros(1).requires_grad_()], 0.5)
+    schedule = eval(RATES[name].replace(", cycle_momentum=False", ""), vars(optim) | {"o": optimizer})
+    rates = [float(optimizer.lr)]
+    for _ in range(12):
+        schedule.step()
+        rates += schedule.get_last_lr()
+    close([np.array(rates)], torch_gives(f"rates_{name.replace(' ', '_').lower()}", ask), 1e-6)
+
+
+def test_a_plateau_is_seen_as_by_pytorch() -> None:
+    losses = [3.0, 2.0, 2.0, 1.9999, 2.1, 2.0, 2.0, 2.0, 1.5, 1.6, 1.6, 1.6, 1.6, 1.6, 1.6]
+    options: dict[str, Any] = {"factor": 0.5, "patience": 2, "cooldown": 1, "min_lr": 0.2}
+
+    def ask(torch: Any) -> list[Array]:
+        optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], 1.0)
+        schedule, rates = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **options), list[float]()
+        for loss in losses:
+            schedule.step(loss)
+            rates.append(optimizer.param_groups[0]["lr"])
+        return [np.array(rates)]
+
+    optimizer = optim.SGD([st.zeros(1).requires_grad_()], 1.0)
+    schedule, rates = optim.ReduceLROnPlateau(optimizer, **options), list[float]()
+    for loss in losses:
+        schedule.step(st.tensor(loss))
+        rates.append(float(optimizer.lr))
+    close([np.array(rates)], torch_gives("rates_plateau", ask), 1e-6)
+    with pytest.raises(ArgumentError, match="needs the measure"):
+        schedule.step()
+
+
+def test_every_schedule_is_compared() -> None:
+    own = {"CosineDecay", "InverseSqrt", "LinearWarmup", "ReduceLROnPlateau"}       # elsewhere
+    there = {name for name in optim.__all__ if isinstance(x := getattr(optim, name), type)
+             and issubclass(x, optim.Schedule) and x is not optim.Schedule}
+    assert there == {name.split()[0] for name in RATES} | own
+
+
+@pytest.mark.parametrize("name", ["CosineAnnealingLR", "OneCycleLR", "CyclicLR", "SequentialLR"])
+def test_a_schedule_goes_on_where_it_stood(name: str) -> None:
+    text = RATES[name].replace(", cycle_momentum=False", "")
+    optimizer = optim.SGD([st.zeros(1).requires_grad_()], 0.5)
+    schedule = eval(text, vars(optim) | {"o": optimizer})
+    for _ in range(5):
+        schedule.step()
+    again = optim.SGD([st.zeros(1).requires_grad_()], 0.5)
+    later = eval(text, vars(optim) | {"o": again})
+    later.load_state_dict(schedule.state_dict())
+    schedule.step(), later.step()
+    assert float(optimizer.lr) == float(again.lr) and later.state_dict() == schedule.state_dict()
+    with pytest.raises(DataError):
+        later.load_state_dict({"kind": "another"})
+
+
+def test_groups_have_rates_and_options_of_their_own() -> None:
+    model = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4))
+    groups = optim.grouped(model.named_parameters(), {"*.bias": {"weight_decay": 0.0}, "1.*": {"lr": 0.5}})
+    optimizer = optim.AdamW(groups, lr=0.1)
+    assert [len(g.params) for g in optimizer.groups] == [2, 1, 1] == [len(g["params"]) for g in optimizer.param_groups]
+    assert [float(g.lr) for g in optimizer.groups] == pytest.approx([0.1, 0.5, 0.1])
+    assert [g.weight_decay for g in optimizer.groups] == [0.0, 0.01, 0.01] and optimizer.groups[0]["weight_decay"] == 0
+    schedule = optim.StepLR(optimizer, 1, 0.5)
+    schedule.step()
+    assert schedule.get_last_lr() == pytest.approx([0.05, 0.25, 0.05])
+    optimizer.groups[1]["lr"] = 0.3
+    assert [float(g["lr"]) for g in optimizer.groups] == pytest.approx([0.05, 0.3, 0.05])
+    optimizer.lr = 0.2
+    assert {float(g.lr) for g in optimizer.groups} == {float(np.float32(0.2))}
+    optimizer.add_group({"params": st.zeros(2).requires_grad_(), "betas": (0.5, 0.5)})
+    assert len(optimizer.states) == 5 and optimizer.states[-1].betas == (0.5, 0.5)
+    assert "4 groups; 5 tensors" in repr(optimizer) and "weight_decay=0.0" in repr(optimizer.groups[0])
+
+
+REFUSED = [
+    (lambda p: optim.SGD([{"params": p, "speed": 1}], 0.1), GraphError, "an option of SGD"),
+    (lambda p: optim.SGD([{"lr": 1}], 0.1), GraphError, 'a dict with "params"'),
+    (lambda p: optim.SGD([{"params": p}, {"params": p[:1]}], 0.1), GraphError, "stands in two groups"),
+    (lambda p: optim.SGD(p, 0.1, momentum=0.9, nesterov=True, dampening=0.1), GraphError, "dampening=0"),
+    (lambda p: optim.RMSprop(p, momentum=-1), GraphError, "momentum >= 0"),
+    (lambda p: optim.Rprop(p, etas=(1.2, 0.5)), GraphError, "etas below and above 1"),
+    (lambda p: optim.Adafactor(p, beta2_decay=0.8), GraphError, "beta2_decay <= 0"),
+    (lambda p: optim.Muon(p), ShapeError, "Muon moves matrices"),
+    (lambda p: optim.LBFGS(p, line_search_fn="wolfe"), GraphError, "strong_wolfe"),
+    (lambda p: optim.LBFGS(p).step(), GraphError, "optimizer.step\\(closure\\)"),
+    (lambda p: optim.LBFGS([{"params": p[:1]}, {"params": p[1:]}]), GraphError, "got 2 groups"),
+    (lambda p: optim.grouped([("a", p[0])], {"b.*": {}}), ArgumentError, "no parameter is named"),
+    (lambda p: optim.StepLR(p, 3), ArgumentError, "takes an optimizer"),
+    (lambda p: optim.StepLR(optim.SGD(p), 0), SteleError, "step_size of StepLR"),
+    (lambda p: optim.SequentialLR(o := optim.SGD(p), [optim.StepLR(o, 1)], [1]), ArgumentError, "0 rising milestones"),
+    (lambda p: optim.ChainedScheduler([]), ArgumentError, "takes an optimizer"),
+    (lambda p: optim.EMA([3]), ArgumentError, "takes tensors"),
+    (lambda p: optim.SGD(p).groups[0].speed, AttributeError, "has no 'speed'"),
+]
+
+
+@pytest.mark.parametrize("wrong, error, message", REFUSED, ids=lambda x: x if isinstance(x, str) else "")
+def test_what_does_not_fit_is_refused(wrong: Callable[[Any], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        wrong(parameters())
+
+
+@pytest.mark.parametrize("style", [IMPERATIVE, COMPILED], ids=["imperative", "compiled"])
+def test_means_follow_their_formulas(style: Style) -> None:
+    x = st.tensor(START[0])
+    ema, warm, swa = optim.EMA([x], 0.9), optim.EMA([x], 0.9, warm=True), optim.SWA([x])
+
+    def update(new: st.Tensor) -> None:
+        x.assign(new)
+        for mean in (ema, warm, swa):
+            mean.update()
+
+    update = style(update)
+    seen, a, b = [], START[0].astype(np.float64), START[0].astype(np.float64)
+    for t, slopes in enumerate(SLOPES[:5], 1):
+        update(st.tensor(slopes[0]))
+        seen.append(slopes[0])
+        a = 0.9 * a + 0.1 * slopes[0]
+        d = min(0.9, (1 + t) / (10 + t))
+        b = d * b + (1 - d) * slopes[0]
+    close([ema.means[0].numpy(), warm.means[0].numpy(), swa.means[0].numpy()], [a, b, np.mean(seen, 0)])
+    with pytest.raises(RuntimeError, match="inside"), ema.applied():
+        close([x.numpy()], [a])
+        raise RuntimeError("inside")
+    assert np.array_equal(x.numpy(), SLOPES[4][0])
+    again = optim.EMA([x], 0.9)
+    again.load_state_dict(ema.state_dict())
+    assert np.array_equal(again.means[0].numpy(), ema.means[0].numpy()) and float(again.count) == 5
+    with pytest.raises(DataError):
+        again.load_state_dict(swa.state_dict())
+
+
+@pytest.mark.parametrize("style", [IMPERATIVE, COMPILED], ids=["imperative", "compiled"])
+def test_lookahead_goes_back_to_the_slow_parameters(style: Style) -> None:
+    found = descended(lambda p: optim.Lookahead(optim.SGD(p, 0.1), k=3, alpha=0.4), style, 1)
+    fast = slow = START[0].astype(np.float64)
+    for t, slopes in enumerate(SLOPES, 1):
+        fast = fast - 0.1 * slopes[0]
+        if t % 3 == 0:
+            slow = slow + 0.4 * (fast - slow)
+            fast = slow
+    close(found, [fast])
+    optimizer = optim.Lookahead(optim.Adam(parameters(1)), k=2)
+    optimizer.load_state_dict(optimizer.state_dict())
+    optimizer.lr = 0.5
+    assert float(optimizer.lr) == float(optimizer.optimizer.lr) == 0.5
+    with pytest.raises(DataError):
+        optimizer.load_state_dict({})
+
+
+@pytest.mark.parametrize("style", [IMPERATIVE, COMPILED], ids=["imperative", "compiled"])
+def test_a_scaler_leaves_steps_out_whose_gradients_are_not_finite(style: Style) -> None:
+    own, plain = parameters(1), parameters(1)
+    optimizer, beside = optim.Adam(own, 0.1), optim.Adam(plain, 0.1)
+    scaler = optim.LossScaler(8.0, interval=2)
+
+    def step(slope: st.Tensor) -> None:
+        optimizer.zero_grad()
+        scaler.scale((own[0] * slope).sum()).backward()
+        scaler.unscale(optimizer)
+        optim.clip_grad_norm(own, 1e9)
+        scaler.step(optimizer)
+
+    step = style(step)
+    factors = []
+    for k, slopes in enumerate(SLOPES[:5]):
+        slope = slopes[0].copy()
+        if k == 1:
+            slope[0, 0] = np.inf
+        else:
+            plain[0].grad = st.tensor(slope)
+            beside.step()
+        step(st.tensor(slope))
+        factors.append(float(scaler.factor))
+    assert factors == [8, 4, 4, 8, 8]
+    close([own[0].numpy()], [plain[0].numpy()], 1e-6)
+    again = optim.LossScaler()
+    again.load_state_dict(scaler.state_dict())
+    assert float(again.factor) == 8 and again.interval == 2 and float(again.taken) == 1
