@@ -89,7 +89,8 @@ def test_a_summary_counts_tied_parameters_once_and_takes_arrays() -> None:
 def test_optimizers_schedules_functions_and_data_say_what_they_are() -> None:
     model = nn.Linear(4, 2)
     optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    assert repr(optimizer) == "SGD(lr=0.1, momentum=0.9, nesterov=False, weight_decay=0.0; 2 tensors, 10 parameters)"
+    assert repr(optimizer) == ("SGD(lr=0.1, momentum=0.9, nesterov=False, weight_decay=0.0, dampening=0.0, "
+                               "maximize=False; 2 tensors, 10 parameters)")
     schedule = optim.StepLR(optimizer, step_size=5)
     schedule.step()
     assert repr(schedule) == "StepLR(lr=0.1, step_size=5, gamma=0.1; SGD at step 1)"

@@ -159,8 +159,8 @@ def test_restoring_takes_all_or_nothing(tmp_path: Path) -> None:
     (lambda s: {}, "none of Adam: it is of no optimiser"),
     (lambda s: s | {"mean.9": 0}, "only one of the two has 'mean.9'"),
     (lambda s: s | {"mean.0": np.zeros(5)}, r"mean.0 has shape \(5,\) in the state, \(2, 4\)"),
-    (lambda s: s | {"options": {"eps": 1}}, "whose options are betas, eps, weight_decay"),
-    (lambda s: s | {"options": s["options"] | {"eps": "x"}}, "eps is 'x' in the state, 1e-08 in this Adam")])
+    (lambda s: s | {"options.0": {"eps": 1}}, "whose options are betas, eps, weight_decay"),
+    (lambda s: s | {"options.0": s["options.0"] | {"eps": "x"}}, "eps is 'x' in the state, 1e-08 in this Adam")])
 def test_the_state_of_an_optimizer_is_checked(spoil: Any, message: str) -> None:
     optimizer = optim.Adam(nn.Linear(4, 2).parameters())
     with pytest.raises(DataError, match=message):
