@@ -25,6 +25,7 @@ INHERITED = {"__hash__": "def __hash__(self) -> int:"}
 NEEDED = {"Any": "from typing import Any", "builtins": "import builtins",
           "Sequence": "from collections.abc import Sequence",
           "Literal": "from typing import Literal", "overload": "from typing import overload",
+          "TopK": "from stele.ops.sorting import TopK",
           "DTypeLike": "from stele.arrays.tensor import DTypeLike", "Tensor": "from stele.arrays.tensor import Tensor",
           "TensorLike": "from stele.arrays.tensor import TensorLike"}
 PAIRS = "return_indices"    # the argument under which a function gives a pair

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 from typing import overload
+from stele.ops.sorting import TopK
 from stele.arrays.tensor import DTypeLike
 from stele.arrays.tensor import TensorLike
 from typing import Any

@@ -63,7 +63,8 @@ def signature(f: Callable[..., Any]) -> inspect.Signature:
     placed = all(p.kind is not p.VAR_POSITIONAL for p in parameters)
     said = [p.replace(annotation=Word(WORDS.get(p.annotation, p.annotation)),
                       kind=p.POSITIONAL_OR_KEYWORD if placed else p.kind) for p in parameters]
-    returned = RETURNED.get(own(f).return_annotation, own(f).return_annotation)
+    annotation: str = own(f).return_annotation
+    returned = RETURNED.get(annotation, annotation)
     return inspect.Signature(said, return_annotation=Word(returned.replace("Value", "Tensor")))
 
 
