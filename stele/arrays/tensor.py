@@ -473,8 +473,8 @@ class Tensor(Exchange):
     __truediv__, __rtruediv__   = arithmetic(binary.quotient), reflected(binary.quotient)
     __floordiv__, __rfloordiv__ = arithmetic(binary.floor_divide), reflected(binary.floor_divide)
     __mod__, __rmod__           = arithmetic(binary.remainder), reflected(binary.remainder)
-    __divmod__                  = lambda self, z: (self // z, self % z)
-    __rdivmod__                 = lambda self, z: (z // self, z % self)
+    def __divmod__(self, z: TensorLike) -> tuple[Tensor, Tensor]: return self // z, self % z
+    def __rdivmod__(self, z: TensorLike) -> tuple[Tensor, Tensor]: return self.__rfloordiv__(z), self.__rmod__(z)
     __pow__, __rpow__           = arithmetic(binary.pow), reflected(binary.pow)
     __matmul__, __rmatmul__     = lift(contraction.matmul), reflected(contraction.matmul)
     __and__, __rand__           = arithmetic(binary.bitwise_and), reflected(binary.bitwise_and)

@@ -178,8 +178,8 @@ class Tensor(Exchange):
         """The remainder x - z * floor(x / z), as Python's %: it has the sign of z. Shapes and dtypes meet as in `add`."""
     def __rmod__(self, z: TensorLike) -> Tensor:
         """The remainder x - z * floor(x / z), as Python's %: it has the sign of z. Shapes and dtypes meet as in `add`."""
-    __divmod__ = lambda self, z: (self // z, self % z)
-    __rdivmod__ = lambda self, z: (z // self, z % self)
+    def __divmod__(self, z: TensorLike) -> tuple[Tensor, Tensor]: ...
+    def __rdivmod__(self, z: TensorLike) -> tuple[Tensor, Tensor]: ...
     def __pow__(self, z: TensorLike) -> Tensor:
         """The power x ** z, elementwise; shapes and dtypes meet as in `add`."""
     def __rpow__(self, z: TensorLike) -> Tensor:

@@ -1,7 +1,7 @@
 """Means of parameters over the steps."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,7 +39,7 @@ class Averaging:
                 m.assign(m + (p - m) * self.weight())
 
     @contextmanager
-    def applied(self) -> Iterator[None]:
+    def applied(self) -> Generator[None]:
         """The parameters are the means inside of a `with`, and themselves again behind it."""
         with no_grad():
             held = [p.detach().clone() for p in self.parameters]

@@ -99,7 +99,7 @@ class LBFGS(Optimizer):
 
     def gradient(self) -> Tensor:
         """All gradients as one vector."""
-        return F.concatenate([zeros(p.size, p.dtype) if p.grad is None else p.grad.reshape(-1)
+        return F.concatenate([zeros(p.size, dtype=p.dtype) if p.grad is None else p.grad.reshape(-1)
                               for p in self.parameters])
 
     def direction(self, g: Tensor) -> Tensor:

@@ -71,6 +71,9 @@ class State:
     def __getattr__(self, name: str) -> Any:
         return getattr(vars(self)["group"], name)
 
+    def __setattr__(self, name: str, x: Any) -> None:
+        vars(self)[name] = x
+
     def tensors(self) -> dict[str, Tensor]:
         """What is remembered, by name."""
         return {name: x for name, x in vars(self).items() if isinstance(x, Tensor)}

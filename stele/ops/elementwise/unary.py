@@ -188,10 +188,11 @@ class Tanh(FloatUnary):
     of_complex: ClassVar[bool] = True
 
     def reference(self, *x: Array) -> Array:
-        y = np.array(np.tanh(x[0]))
+        y: Any = np.array(np.tanh(x[0]))
+        z: Any = x[0]
         if y.dtype.kind == "c":     # NumPy's zero has the sign of sin(2 * imag) there
-            is_endless = np.isinf(x[0].real) & np.isfinite(x[0].imag)
-            y.imag = np.where(is_endless, np.copysign(0, x[0].imag), y.imag)
+            is_endless = np.isinf(z.real) & np.isfinite(z.imag)
+            y.imag = np.where(is_endless, np.copysign(0, z.imag), y.imag)
         return y
 
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.tanh(x[0])
