@@ -137,6 +137,15 @@ def _emulates(machine: Machine) -> bool:
     return machine.amx and not detect().amx
 
 
+def _processor(machine: Machine) -> tuple[str, str]:
+    """The processor and the features that LLVM writes a machine's code for; one of another kind splits the vectors."""
+    own = detect()
+    if not own.triple.startswith("x86_64"):
+        return own.cpu, own.features
+    cpu = llvm.get_host_cpu_name() if machine.vector_bytes == 64 else "x86-64-v3" if machine.fma else "x86-64-v2"
+    return cpu, "+prefer-256-bit" if machine.vector_bytes == 32 else "+amx-tile,+amx-bf16" if machine.amx else ""
+
+
 class Bench:
     """A contraction compiled: `Bench(machine, build, arrays, sizes)`, then `run(threads, grain)`.
 
@@ -165,10 +174,8 @@ class Bench:
 
     def _compile(self, machine: Machine, text: str) -> None:
         begin = time.perf_counter()
-        target = llvm.Target.from_default_triple().create_target_machine(
-            cpu=llvm.get_host_cpu_name() if machine.vector_bytes == 64 else "x86-64-v3" if machine.fma else "x86-64-v2",
-            features="+prefer-256-bit" if machine.vector_bytes == 32 else "+amx-tile,+amx-bf16" if machine.amx else "",
-            opt=2, jit=True)
+        cpu, features = _processor(machine)
+        target = llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
         parsed = emulated(text) if _emulates(machine) else llvm.parse_assembly(text)
         parsed.verify()
         passes = llvm.create_new_module_pass_manager()
