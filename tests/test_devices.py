@@ -477,7 +477,7 @@ def test_code_that_was_seen_before_is_known_again_where_there_are_two_devices(mo
         def step(k: int, device: str = device) -> list[list[float]]:
             return (st.relu(st.tensor(X, device=device) + 1.0) * k).numpy().tolist()
 
-        for _ in range(4):
+        for _ in range(8):
             step(3)
         with monkeypatch.context() as patch:
             patch.setattr(evaluate, "look" if device == "cpu" else "worked", None)

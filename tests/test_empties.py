@@ -21,6 +21,7 @@ from stele.ops.control import Scan
 from stele.ops.elementwise.base import Elementwise
 from stele.ops.factors import Exchanged, Qr
 from stele.ops.fourier import Fft, Irfft, Rfft
+from stele.ops.everyday import CommonDivisor
 from stele.ops.gather import CheckCount, CheckIndex, Gather
 from stele.ops.generate import Iota
 from stele.ops.lapack import Pinv, Solve, SolveTriangular
@@ -87,6 +88,7 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
     "Iota":             [(Iota((0,), 0, int64),), (Iota((2, 0), 0, float32),), (Iota((0, 3), 1, int64),)],
     "Sample":           [(Sample(name), np.zeros(4, np.uint32), np.ones(shape)) for shape in ((0, 2), ())
                          for name in ("poisson", "standard_gamma")],
+    "CommonDivisor":    [(CommonDivisor(), index(*s), index(*s)) for s in SHAPES],
     "RandomBits":       [(RandomBits(s), np.arange(4, dtype=np.uint32)) for s in SHAPES],
     "CheckIndex":       [(CheckIndex(3), index(0)), (CheckIndex(0), index(0, 2)), (CheckIndex(1), index())],
     "CheckCount":       [(CheckCount(1), index(0)), (CheckCount(1), index())],

@@ -80,10 +80,8 @@ class EMA(Averaging):
     >>> x = st.tensor([0.0])
     >>> ema = optim.EMA([x], decay=0.5)
     >>> for number in (1.0, 2.0):
-    ...     x.assign(number); ema.update()      # doctest: +ELLIPSIS
-    tensor...
-    >>> with ema.applied():
-    ...     print(x.tolist())
+    ...     x[0] = number; ema.update()
+    >>> ema.means[0].tolist()
     [1.25]
     """
 
@@ -102,8 +100,7 @@ class SWA(Averaging):
     >>> x = st.tensor([0.0])
     >>> swa = optim.SWA([x])
     >>> for number in (1.0, 2.0, 6.0):
-    ...     x.assign(number); swa.update()      # doctest: +ELLIPSIS
-    tensor...
+    ...     x[0] = number; swa.update()
     >>> swa.means[0].tolist()
     [3.0]
     """

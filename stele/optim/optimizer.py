@@ -25,6 +25,11 @@ class Group:
     """Parameters that move alike: tensors `params`, a rate `lr`, which is a tensor, and options by name.
 
     Options are attributes, and entries as in PyTorch: `group.lr = 0.1` or `group["lr"] = 0.1`.
+
+    >>> optimizer = optim.SGD([st.zeros(2).requires_grad_()], lr=0.5, momentum=0.9)
+    >>> group = optimizer.groups[0]
+    >>> isinstance(group, optim.Group), group.momentum, group["lr"].tolist()
+    (True, 0.9, 0.5)
     """
 
     def __init__(self, params: list[Tensor], options: Mapping[str, Any]) -> None:
