@@ -19,9 +19,9 @@ from stele.ops import ALL
 from stele.ops.contraction import KIN, Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from stele.ops.control import Scan
 from stele.ops.elementwise.base import Elementwise
+from stele.ops.everyday import CommonDivisor
 from stele.ops.factors import Exchanged, Qr
 from stele.ops.fourier import Fft, Irfft, Rfft
-from stele.ops.everyday import CommonDivisor
 from stele.ops.gather import CheckCount, CheckIndex, Gather
 from stele.ops.generate import Iota
 from stele.ops.lapack import Pinv, Solve, SolveTriangular
