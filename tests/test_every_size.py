@@ -317,6 +317,7 @@ PAIRS |= {
     "sort":          (lambda d: (st.sort(d.x, axis=0), st.sort(d.v)), lambda d: (np.sort(d.x, 0), np.sort(d.v))),
     "argsort":       (lambda d: (st.argsort(d.x, axis=0), st.argsort(d.t)),
                       lambda d: (np.argsort(d.x, 0), np.argsort(d.t, kind="stable"))),
+    "top_k":         (lambda d: st.top_k(d.x, 2), lambda d: (-np.sort(-d.x)[:, :2], np.argsort(-d.x)[:, :2])),
     "topk":          (lambda d: st.topk(d.x, 2), lambda d: (-np.sort(-d.x)[:, :2], np.argsort(-d.x)[:, :2])),
     "kthvalue":      (lambda d: st.kthvalue(d.x, 2), lambda d: (np.sort(d.x)[:, 1], np.argsort(d.x)[:, 1])),
     "bucketize":     (lambda d: st.bucketize(d.x, st.tensor([-1.0, 0, 1]), right=True),

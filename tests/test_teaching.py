@@ -184,7 +184,7 @@ TEACHING: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "item()": (traced(lambda x: x.item()), ["x.item()", "depends on 'x'", "outside of the function"]),
     "range": (lambda: st.compile(lambda n: list(range(n)))(st.tensor(3)), ["a count", "'n'", "st.scan"]),
     "integer requires_grad": (lambda: st.tensor([1, 2], requires_grad=True), ["int64", "float", "[1.0, 2.0]"]),
-    "groups": (lambda: SGD([{"params": [weight], "lr": 1}], 1.0), ["groups", "params, lr", "for each group"]),
+    "groups": (lambda: SGD([{"params": [weight], "rate": 1}], 1.0), ["an option of SGD", "momentum", "'rate'"]),
     "no gradients": (lambda: SGD([weight, x24], 1.0), ["parameter 1", "float32[2,4]", "requires_grad=True"]),
     "computed": (lambda: SGD([weight * 2], 1.0), ["parameter 0", "computed from others"]),
     "a tensor for a list": (lambda: SGD(weight, 1.0), ["a list of tensors", "Pass [x]"]),

@@ -244,10 +244,11 @@ def asarray(obj: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = No
 
     It may be a number, nested lists of numbers and tensors, an array, anything with a buffer or with DLPack. Without a
     `dtype`, Python numbers become int64, float32 or bool, and arrays keep theirs. With `copy=True` the result shares
-    nothing. None, the default, shares the memory of an array whose elements lie in order in one of the dtypes here,
-    unless another dtype or device is asked for, or a function is traced; its owner is not to write to it while
-    expressions of it wait to be computed. False does so too, and raises CopyError where that cannot be. It is made on
-    `device`, where none is named on that of the innermost `with st.device(...)`, or where the tensor lies.
+    nothing. None, the default, shares the memory of a read-only array whose elements lie in order in one of the dtypes
+    here, unless another dtype or device is asked for, or a function is traced; others are copied, since expressions
+    that wait to be computed would see what is written into them. False shares that of writable ones too, which are not
+    to be written to meanwhile, and raises CopyError where that cannot be. It is made on `device`, where none is named
+    on that of the innermost `with st.device(...)`, or where the tensor lies.
 
     >>> x = st.asarray([[1, 2], [3, 4]])
     >>> x.dtype, st.asarray(x) is x, st.asarray(x, copy=True) is x, st.asarray([x[0], x[1] * 2]).tolist()
@@ -270,8 +271,8 @@ def asarray(obj: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = No
 
 
 def is_shareable(x: Any, dtype: DTypeLike | None, device: DeviceLike) -> bool:
-    """Whether x is an array on whose memory there can be a tensor of that dtype on that device."""
-    if not arguments.is_array(x) or not is_plain(x) or x.dtype.kind not in "biufc" or x.dtype.itemsize > 16:
+    """Whether x is an array that nobody writes to, on whose memory a tensor of that dtype on that device can be."""
+    if not arguments.is_array(x) or x.flags.writeable or not is_plain(x) or x.dtype.kind not in "biufc" or x.dtype.itemsize > 16:
         return False
     place = current() or HOME if device is None else find(device).name
     return str(place) == HOME and (dtype is None or type_named(dtype) == type_named(x.dtype))

@@ -85,7 +85,7 @@ FUNCTIONS: Mapping[str, str] = {
     "detach": "st.stop_gradient(x)", "manual_seed_all": "st.manual_seed(seed)", "seed": "st.manual_seed(seed)",
     "set_num_threads": "st.set_threads(n)", "get_num_threads": "st.get_threads()", "mse_loss": "st.mse(x, y)",
     "nll_loss": "st.cross_entropy(logits, labels)", "swish": "st.silu(x)", "item": "float(x)", "numel": "x.size",
-    "digitize": "st.searchsorted(edges, x, side='right')",
+
     "cuda": "nothing: programs run on the CPU, as st.device('cpu') and st.device('cpu:1')",
 }
 METHODS: Mapping[str, str] = {

@@ -191,6 +191,9 @@ def test_memory_is_shared_where_that_is_asked_for() -> None:
     y, z = st.asarray(x, copy=False), st.asarray(x)
     x[0, 0] = 7
     assert y.tolist() == x.tolist() and float(z[0, 0]) == 0
+    later = st.asarray(x) + 1
+    x[0, 0] = 9
+    assert later.tolist()[0][0] == 8
     for refused in (x.T, x[:, ::2], [1, 2], 3, np.float64(2), x[::-1]):
         with pytest.raises(CopyError, match="copy=False"):
             st.asarray(refused, copy=False)
