@@ -272,7 +272,9 @@ def asarray(obj: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = No
 
 def is_shareable(x: Any, dtype: DTypeLike | None, device: DeviceLike) -> bool:
     """Whether x is an array that nobody writes to, on whose memory a tensor of that dtype on that device can be."""
-    if not arguments.is_array(x) or x.flags.writeable or not is_plain(x) or x.dtype.kind not in "biufc" or x.dtype.itemsize > 16:
+    if not arguments.is_array(x) or x.flags.writeable or not is_plain(x):
+        return False
+    if x.dtype.kind not in "biufc" or x.dtype.itemsize > 16:
         return False
     place = current() or HOME if device is None else find(device).name
     return str(place) == HOME and (dtype is None or type_named(dtype) == type_named(x.dtype))

@@ -60,7 +60,7 @@ class LBFGS(Optimizer):
                          line_search_fn=line_search_fn or "")
         if len(self.groups) > 1:
             raise GraphError(f"LBFGS moves all parameters as one, got {len(self.groups)} groups")
-        self.pairs: list[tuple[Tensor, Tensor]] = []        # steps, and changes of the gradient along them
+        self.pairs: list[tuple[Tensor, Tensor, float]] = []     # steps, changes of the gradient, and their product
         self.last: tuple[Tensor, ...] = ()                  # the last step, and the gradient before it
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -75,7 +75,7 @@ class LBFGS(Optimizer):
                 if float(F.abs(g).max()) <= own.tolerance_grad:
                     break
                 d, g_before, loss_before = self.direction(g), g, loss
-                slope = float((g * d).sum())
+                slope = along(g, d)
                 if slope > -own.tolerance_change:
                     break
                 t = float(own.lr) * (min(1.0, 1 / float(F.abs(g).sum())) if not self.last else 1.0)
@@ -106,18 +106,18 @@ class LBFGS(Optimizer):
         """Against the gradient, times the inverse of the curvature that the pairs show."""
         if self.last:
             moved, y = self.last[0], g - self.last[1]
-            if float((y * moved).sum()) > CURVED:
-                self.pairs = [*self.pairs, (moved, y)][-self.groups[0].history_size:]
+            if (product := along(y, moved)) > CURVED:
+                self.pairs = [*self.pairs, (moved, y, product)][-self.groups[0].history_size:]
         if not self.pairs:
             return -g
-        q, weights = -g, list[Tensor]()
-        for s, y in reversed(self.pairs):
-            weights.append((s * q).sum() / (s * y).sum())
+        q, weights = -g, list[float]()
+        for s, y, product in reversed(self.pairs):
+            weights.append(along(s, q) / product)
             q = q - weights[-1] * y
-        s, y = self.pairs[-1]
-        q = q * ((s * y).sum() / (y * y).sum())
-        for s, y in self.pairs:
-            q = q + s * (weights.pop() - (y * q).sum() / (s * y).sum())
+        s, y, product = self.pairs[-1]
+        q = q * (product / along(y, y))
+        for s, y, product in self.pairs:
+            q = q + s * (weights.pop() - along(y, q) / product)
         return q
 
     def move(self, d: Tensor, t: float) -> None:
@@ -132,11 +132,11 @@ class LBFGS(Optimizer):
         self.move(d, t)
         loss = float(self.asked(closure))
         g = self.gradient()
-        return Point(t, loss, g, float((g * d).sum()))
+        return Point(t, loss, g, along(g, d))
 
     def state_dict(self) -> dict[str, Any]:
         """The rate, the options, the pairs and the last step."""
-        kept = [x for pair in self.pairs for x in pair] + [*self.last]
+        kept = [x for pair in self.pairs for x in pair[:2]] + [*self.last]
         return super().state_dict() | {"pairs": len(self.pairs)} | {f"kept.{k}": x for k, x in enumerate(kept)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -145,7 +145,7 @@ class LBFGS(Optimizer):
         kept = [tensor(state[f"kept.{k}"]) for k in range(len(state) - len(own))]
         super().load_state_dict(own | {name: x for name, x in self.state_dict().items() if name.startswith("kept.")})
         count = 2 * state["pairs"]
-        self.pairs = list(zip(kept[:count:2], kept[1:count:2]))
+        self.pairs = [(s, y, along(y, s)) for s, y in zip(kept[:count:2], kept[1:count:2])]
         self.last = tuple(kept[count:])
 
 
@@ -205,6 +205,11 @@ class Line:
 
     def is_high(self, p: Point) -> bool: return p.loss > self.start.loss + DECREASE * p.t * self.start.slope
     def is_flat(self, p: Point) -> bool: return abs(p.slope) <= -FLATTER * self.start.slope
+
+
+def along(a: Tensor, b: Tensor) -> float:
+    """The product of two vectors, as a number: a program of its own, whatever came before."""
+    return float((a * b).sum())
 
 
 def lowest(a: Point, b: Point, bounds: Any) -> float:
