@@ -27,6 +27,7 @@ from stele.ops.elementwise.unary import relu, tanh
 from stele.ops.functional import softmax
 from stele.ops.gather import ScatterAdd
 from stele.ops.joining import concatenate
+from stele.ops.lapack import Solve
 from stele.ops.linear import Sum
 from stele.ops.sorting import sort
 from stele.pipeline import LIBRARY, Options, Request, optimise, write
@@ -89,8 +90,14 @@ def order() -> tuple[list[Value], list[Value]]:
     return [a], [cumulative_sum(sort(a * 2), axis=1)]
 
 
+def matrices() -> tuple[list[Value], list[Value]]:
+    """Solutions of small systems, one in each lane, and what is made of them."""
+    a, b = x("a", 20, 3, 3), x("b", 20, 3, 2)
+    return [a, b], [relu(Solve()(a * 2, b))]
+
+
 PROGRAMS: dict[str, Callable[[], tuple[list[Value], list[Value]]]] = {
-    f.__name__: f for f in (product, convolution, rows, column, scatter, library, recurrence, order)}
+    f.__name__: f for f in (product, convolution, rows, column, scatter, library, recurrence, order, matrices)}
 
 
 def graph_of(name: str) -> Graph:

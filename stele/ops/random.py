@@ -15,6 +15,7 @@ from stele.ir.sizes import Dim
 from stele.ir.types import DType, Shape, Type, float32, float64, int64, product, uint32, uint64
 from stele.ops.arguments import number
 from stele.ops.elementwise.arithmetic import Equal, Less, Maximum, Select
+from stele.ops.elementwise.base import needs_real
 from stele.ops.elementwise.binary import Xor, shift_left, shift_right
 from stele.ops.elementwise.unary import cos, log1p, sqrt
 from stele.ops.factors import Cholesky, Eigh
@@ -178,6 +179,8 @@ class Sample(Op):
     distribution: str
 
     def type(self, *x: Type) -> Type:
+        for operand in x:
+            needs_real(self, operand.dtype)
         return x[-1].with_dtype(self.dtype)
 
     @property

@@ -50,7 +50,9 @@ class Pow(Binary):
         return s.pow(x[0], x[1]) if x[0].dtype.is_float else whole_power(s, x[0], x[1])
 
     def partials(self, y: Value, *x: Value) -> Any:
-        none = And()(Equal()(x[0], 0), x[1] >= 0)
+        none = Equal()(x[0], 0)
+        if not x[1].dtype.is_complex:       # which have no order
+            none = And()(none, x[1] >= 0)
         return Select()(Equal()(x[1], 0), 0.0, x[1] * self(x[0], x[1] - 1)), \
             Select()(none, zeros_like(y), y * log(Select()(none, 1.0, x[0])))
 
