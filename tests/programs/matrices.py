@@ -78,7 +78,7 @@ def slogdet(x: Array) -> Array:
 
 def cholesky(x: Array) -> Array:
     lower, u = eliminated(definite(x))
-    return lower * np.sqrt(np.diagonal(u, axis1=-2, axis2=-1))[..., None, :]
+    return np.tril(lower * np.sqrt(np.diagonal(u, axis1=-2, axis2=-1))[..., None, :])
 
 
 def triangular(x: Array, z: Array) -> Array:

@@ -96,6 +96,8 @@ class Oracle:
             room = 4 * epsilon(dtypes[0]) * np.maximum(np.maximum(np.abs(a), np.abs(b)), least)
             near = (a != b) & (np.abs(a - b) <= room + least * (dtypes[0].name != "float16"))
             y = np.where(near, self.rng.random(y.shape) < 0.5, y)
+        if self.rng is not None and kind.name == "unique" and dtypes[0].is_float:
+            y = kind.numpy(self.coarser(numbers[0], dtypes[0]), **attributes)
         if not self.limits and dtypes[0].is_float and not isinstance(y, list) and np.shape(y) == numbers[0].shape:
             y = unlimited(kind, numbers[0], y)
             known = cells[0].logarithm if isinstance(cells[0], Cell) else None
@@ -146,6 +148,15 @@ class Oracle:
         if coarse:
             size = np.maximum(size, 4 * np.max(np.abs(x), initial=0, where=np.isfinite(x)))
         return np.where(np.isfinite(x), x + size * amount, x)
+
+    def coarser(self, x: Array, d: DType) -> Array:
+        """Numbers that were rounded, on a grid of one to eight units in the last place: how many of them are the same
+        depends on which numbers of their dtype a function reaches.
+        """
+        assert self.rng is not None
+        part, power = np.frexp(x)
+        step = epsilon(d) * self.rng.uniform(0.5, 4)
+        return np.where(np.isfinite(x) & (x != x.astype(d.numpy)), np.ldexp(np.rint(part / step) * step, power), x)
 
     def anything(self, shape: tuple[int, ...]) -> Array:
         """What a sum may be whose terms are too large: of any kind, or of any order, since a stable sort by kinds alone
@@ -234,7 +245,7 @@ def over_own_root(x: Array, z: Array, y: Array) -> Array:
 
 def overflows(kind: Kind, numbers: Sequence[Array], dtypes: Sequence[DType], attributes: dict[str, Any]) -> bool:
     """Whether sums of squares or products of operands may be infinite on the way to a finite result, or vanish."""
-    if kind.name == "prod" and dtypes[0].is_float:
+    if kind.name in ("prod", "cumulative_prod") and dtypes[0].is_float:
         x, d = numbers[0], F32 if dtypes[0].bits == 16 else dtypes[0]
         powers = np.log(np.abs(x), out=np.zeros(x.shape), where=np.isfinite(x) & (x != 0))
         up, down = (side.sum(axis=attributes["axis"]) for side in (np.maximum(powers, 0), np.minimum(powers, 0)))

@@ -225,7 +225,7 @@ def parts_of(nest: Nest) -> int:
     """Into how many parts tasks fall, one after the other in order, as in all that is stored."""
     parts, stores = 1, [s for s in inside(nest.body) if isinstance(s, Store)]
     count, sizes = product(tuple(axis.extent for axis in nest.rows)), [product(s.value.shape) for s in stores]
-    for axis in nest.rows if isinstance(count, int) and count % nest.grain == 0 else ():
+    for axis in nest.rows if isinstance(count, int) and count and count % nest.grain == 0 else ():
         apart = [coefficient(s.offset, axis.name) or 0 for s in stores]
         if any(a * axis.extent != size for a, size in zip(apart, sizes)):
             break

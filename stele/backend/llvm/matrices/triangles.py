@@ -25,7 +25,7 @@ def cholesky(w: Work) -> None:
 
     def column(j: Number) -> None:
         (d,) = w.less([x[j, j]], 0, j, lambda k: [(a[j, k], a[j, k])])
-        w.refuse(~(d > 0))
+        w.refuse(d <= 0)
         root = s.sqrt(d)
 
         def rows(i: Number, side: range) -> None:
