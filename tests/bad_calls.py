@@ -23,6 +23,7 @@ LEFT_OUT = {"Options", "Tensor", "load", "save", "lint", "set_threads", "manual_
             "no_grad"}
 UNSEEN = {"backward", "rebind", "numpy", "tolist", "item", "to", "requires_grad_"}
 OPERATORS = ("__add__", "__matmul__", "__getitem__", "__pow__", "__mod__", "__lt__", "__floordiv__", "__and__")
+CALLED = "Callable", "Step"     # annotations of functions
 LARGE = 1 << 16         # elements of a value up to which a result is computed
 SIGNATURE = ("positional argument", "unexpected keyword", "multiple values", "required keyword", "takes no",
              "expected at most")
@@ -161,7 +162,7 @@ def call(seed: int) -> Call:
             args[odd] = argument(rng)
         elif keywords and odd < len(args) + 2:
             kwargs[rng.choice(keywords).name] = argument(rng)
-    args = [own(a) if "Callable" in str(p.annotation) else a for a, p in zip(args, places)]
+    args = [own(a) if any(kind in str(p.annotation) for kind in CALLED) else a for a, p in zip(args, places)]
     if name.startswith("Tensor."):
         args[:1] = [st.tensor(tensors(rng))]
     return Call(name, f, tuple(args), kwargs)
@@ -174,7 +175,7 @@ def fault(made: Call, native: bool = True) -> str | None:
         try:
             result = made.function(*made.args, **made.kwargs)
             return "; ".join(wrong for y in found(result) if (wrong := wrong_value(y, native))) or None
-        except (SteleError, MemoryError):
+        except (SteleError, MemoryError, np.linalg.LinAlgError):
             return None
         except Exception as error:
             is_lesson = isinstance(error, TypeError) and any(words in str(error) for words in SIGNATURE)

@@ -8,7 +8,7 @@ import numpy as np
 
 from stele.arrays.shapes import shape_of
 from stele.arrays.streams import Stream
-from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, placed, record
+from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, nested, placed, record
 from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Value, literal
 from stele.ir.types import DType, Shape, broadcast_shapes, float32, float64, int64, promote, same, show
@@ -30,10 +30,15 @@ def float_named(dtype: Any, complex_too: bool = False) -> DType:
     return found
 
 
+def listed(x: Any) -> Any:
+    """Lists of numbers as an array, in the dtype that NumPy gives them, and anything else as it is."""
+    return np.asarray(nested(x)) if is_series(x) else x
+
+
 def parameter(x: Any, name: str) -> Any:
     """A parameter of a distribution: a number that it may be, or a tensor of them."""
     if isinstance(x, Tensor) or is_array(x) or is_series(x):
-        return constant(np.asarray(x) if is_series(x) else x)
+        return constant(listed(x))
     return number(x, name, None if name in ANYTHING else 0, 1 if name in CHANCES else None)
 
 

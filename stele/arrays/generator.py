@@ -5,21 +5,20 @@ import math
 import os
 from typing import Any
 
-import numpy as np
-
 from stele.arrays.continuous import Continuous, Length
 from stele.arrays.creation import arange, named
 from stele.arrays.discrete import Discrete
-from stele.arrays.draws import Draw, Numbers
+from stele.arrays.draws import Draw, Numbers, listed
 from stele.arrays.functions import argsort, clip, cumulative_sum, log, searchsorted, take, take_along_axis
 from stele.arrays.opensize import plain
+from stele.arrays.shapes import shape_of
 from stele.arrays.streams import Stream
 from stele.arrays.tensor import DTypeLike, Tensor, constant, lift, record
 from stele.errors import DTypeError, ShapeError
 from stele.ir.door import public
 from stele.ir.graph import literal
 from stele.ir.sizes import Size
-from stele.ir.types import float64, highest, int64, lowest, uint64
+from stele.ir.types import axis_of, float64, highest, int64, lowest, uint64
 from stele.ops import random
 from stele.ops.arguments import choice, flag, is_array, is_series, refuse, whole
 from stele.ops.generate import quantity
@@ -92,9 +91,9 @@ class Generator(Continuous, Discrete):
         >>> rng.choice(3, size=4, p=[0.0, 1.0, 0.0]).tolist()
         [1, 1, 1, 1]
         """
-        pool = constant(np.asarray(a)) if is_series(a) or is_array(a) else a
+        pool = constant(listed(a)) if is_series(a) or is_array(a) else a
         n = pool.shape[axis] if isinstance(pool, Tensor) and pool.ndim else whole(a, "a of choice", 1)
-        chances = None if p is None else constant(np.asarray(p) if is_series(p) else p).astype(float64)
+        chances = None if p is None else constant(listed(p)).astype(float64)
         if chances is not None and chances.shape != (n,):
             raise ShapeError(f"choice needs one chance for each of {n} elements, got p of the shape {chances.shape}")
         flag(shuffle, "shuffle of choice")
@@ -111,9 +110,9 @@ class Generator(Continuous, Discrete):
         >>> st.random.default_rng(0).permutation(st.zeros((2, 3)), axis=1).shape
         (2, 3)
         """
-        x = constant(np.asarray(x)) if is_series(x) or is_array(x) else x
+        x = constant(listed(x)) if is_series(x) or is_array(x) else x
         x = x if isinstance(x, Tensor) and x.ndim else arange(whole(x, "x of permutation", 0))
-        return take(x, order(self, x.shape[axis]), axis=axis)
+        return take(x, order(self, x.shape[axis_of(whole(axis, "axis of permutation"), x.ndim)]), axis=axis)
 
     @public
     def permuted(self, x: Numbers, axis: int | None = None) -> Tensor:
@@ -123,7 +122,7 @@ class Generator(Continuous, Discrete):
         >>> st.sort(x).tolist()
         [[0, 1, 2], [3, 4, 5]]
         """
-        x = constant(np.asarray(x)) if is_series(x) else constant(x)
+        x = constant(listed(x))
         if axis is None:
             return take(x.reshape(-1), order(self, x.size)).reshape(x.shape)
         return take_along_axis(x, argsort(bits(self, x.shape), axis=axis), axis=axis)
@@ -153,11 +152,11 @@ class Generator(Continuous, Discrete):
         >>> bool((abs(st.cov(x.T) - st.tensor([[2.0, 1.0], [1.0, 1.0]])) < 0.1).all())
         True
         """
-        centre, spread = (constant(np.asarray(x) if is_series(x) else x) for x in (mean, cov))
+        centre, spread = (constant(listed(x)) for x in (mean, cov))
         if centre.ndim != 1 or spread.shape != centre.shape * 2:
             raise ShapeError(f"multivariate_normal needs mean (k,) and cov (k, k), got {centre.shape} and "
                              f"{spread.shape}")
-        d = Draw(self, (*np.atleast_1d(() if size is None else size), *centre.shape), dtype, mean=centre, loc=spread[0])
+        d = Draw(self, (*(() if size is None else shape_of((size,))), *centre.shape), dtype, mean=centre, loc=spread[0])
         method = choice(method, "method of multivariate_normal", ("eigh", "svd", "cholesky"))
         return d.made(d["mean"] + d.normal() @ factor(spread.astype(d.wide), method=method).mT)
 
@@ -219,7 +218,7 @@ def integers(stream: Stream, low: Any, high: Any, size: Any, dtype: Any = int64,
 def end_of(x: Any) -> Any:
     """A bound as a whole number, or as a tensor of them."""
     if isinstance(x, Tensor) or is_array(x) or is_series(x):
-        return constant(x) if isinstance(x, Tensor) else constant(np.asarray(x))
+        return constant(listed(x))
     n = whole(plain(x), "every bound of integers")
     return Tensor(quantity(n)) if isinstance(n, Size) else n
 

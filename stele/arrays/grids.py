@@ -184,6 +184,7 @@ def ravel_multi_index(i: Sequence[TensorLike], shape: Sequence[int], mode: str =
     [2, 3]
     """
     shape = arguments.shape(shape)      # type: ignore[assignment]
+    i = arguments.sequence(i, "i of ravel_multi_index", "a list of positions, for each axis")
     if len(i) != len(shape):
         raise BadKey(f"ravel_multi_index needs positions for each of {len(shape)} axes, got {len(i)}")
     arguments.choice(mode, "mode of ravel_multi_index", ("raise", "clip", "wrap"))
@@ -220,6 +221,7 @@ def fromfunction(function: Callable[..., Any], shape: Sequence[int], dtype: DTyp
     >>> st.fromfunction(lambda i, j: i + j, (2, 2)).tolist()
     [[0.0, 1.0], [1.0, 2.0]]
     """
+    arguments.function(function, "function of fromfunction")
     sizes: Any = arguments.shape(shape)
     lines = [arange(n, dtype=named(dtype)) for n in sizes]
     return function(*meshgrid(*lines, indexing="ij"))
@@ -246,6 +248,8 @@ class Grid:
 
 def line(s: slice) -> Tensor:
     """The places of a slice."""
+    if not isinstance(s, slice):    # type: ignore[reportUnnecessaryIsInstance]
+        arguments.refuse("every index of a grid", "a slice", s)
     start, step = 0 if s.start is None else s.start, 1 if s.step is None else s.step
     if isinstance(step, complex):
         return linspace(start, s.stop, int(abs(step)))

@@ -18,6 +18,7 @@ from stele.arrays.sized import masked_select, nonzero, unique_values
 from stele.arrays.tensor import Tensor, TensorLike, constant
 from stele.errors import ShapeError
 from stele.ir.door import public
+from stele.ir.types import axis_of
 from stele.ops import arguments
 
 
@@ -152,9 +153,9 @@ def place(x: Tensor, mask: TensorLike, v: TensorLike) -> None:
     >>> x.tolist()
     [7, 1, 8, 7]
     """
-    v, chosen = constant(v).reshape(-1), constant(mask).astype("bool").reshape(-1)
+    x, v, chosen = mine(x, "place"), constant(v).reshape(-1), constant(mask).astype("bool").reshape(-1)
     rank = (cumulative_sum(chosen.astype("int64")) - 1).clip(0, None) % v.size
-    x.assign(where(chosen, v[rank].astype(x.dtype), mine(x, "place").reshape(-1)).reshape(x.shape))
+    x.assign(where(chosen, v[rank].astype(x.dtype), x.reshape(-1)).reshape(x.shape))
 
 
 @public
@@ -201,10 +202,15 @@ def put_along_axis(x: Tensor, i: TensorLike, v: TensorLike, axis: int) -> None:
     >>> x.tolist()
     [[0.0, 9.0, 0.0], [0.0, 0.0, 9.0]]
     """
-    axis, i = range(mine(x, "put_along_axis").ndim)[axis], constant(i)
+    axis, i = axis_in(mine(x, "put_along_axis"), axis), constant(i)
     key = tuple(i if k == axis else arange(n).reshape(*(-1 if a == k else 1 for a in range(x.ndim)))
                 for k, n in enumerate(x.shape))
     x[key] = constant(v).astype(x.dtype)
+
+
+def axis_in(x: Tensor, axis: Any) -> int:
+    """An axis that x has, from 0."""
+    return axis_of(arguments.whole(axis, "an axis"), x.ndim)
 
 
 def mine(x: Any, name: str) -> Tensor:
@@ -219,7 +225,9 @@ def apply_along_axis(f: Callable[..., Any], axis: int, x: TensorLike, *args: Any
     >>> st.apply_along_axis(lambda row: row.max() - row.min(), 1, st.tensor([[1, 5], [2, 9]])).tolist()
     [4, 7]
     """
-    rows = moveaxis(constant(x), axis, -1)
+    arguments.function(f, "f of apply_along_axis")
+    x = constant(x)
+    rows = moveaxis(x, axis_in(x, axis), -1)
     flat = rows.reshape(-1, rows.shape[-1])
     made = stack([constant(f(flat[k], *args)) for k in range(flat.shape[0])])
     y = made.reshape(*rows.shape[:-1], *made.shape[1:])
@@ -238,6 +246,8 @@ def piecewise(x: TensorLike, conditions: Sequence[TensorLike], functions: Sequen
     [2.0, 10.0]
     """
     x = constant(x)
+    conditions = arguments.sequence(conditions, "conditions of piecewise", "a list of bools of the shape of x")
+    functions = arguments.sequence(functions, "functions of piecewise", "a list of functions and numbers")
     if len(functions) - len(conditions) not in (0, 1):
         raise ShapeError(f"piecewise of {len(conditions)} conditions needs as many functions, or one more, got "
                          f"{len(functions)}")
@@ -320,7 +330,8 @@ def size(x: TensorLike, axis: int | None = None) -> int:
     >>> st.size([[1, 2, 3]]), st.size([[1, 2, 3]], 0)
     (3, 1)
     """
-    return constant(x).size if axis is None else constant(x).shape[axis]
+    x = constant(x)
+    return x.size if axis is None else x.shape[axis_in(x, axis)]
 
 
 __all__ = ["apply_along_axis", "block", "compress", "copy", "copyto", "extract", "fill_diagonal", "flatnonzero",

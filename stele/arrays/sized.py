@@ -21,6 +21,8 @@ from stele.ops import arguments, counting, shaping
 __all__ = ["argwhere", "bincount", "broadcast_shapes", "masked_select", "nonzero", "repeat", "tril_indices",
            "triu_indices", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
+LONGEST = 1 << 31       # side of a matrix whose indices are asked for
+
 places, weighed = lift(counting.nonzero), lift(counting.bincount)
 repeated, sources = lift(shaping.repeat), lift(counting.sources)
 distinct, distinct_values = lift(counting.distinct), lift(counting.distinct_values)
@@ -114,6 +116,7 @@ def argwhere(x: TensorLike, size: int | None = None, fill: int = 0) -> Tensor:
 def known(x: TensorLike, size: int | None, what: str, axis: int | None = None) -> tuple[Tensor, ...]:
     """Distinct elements, or parts along an axis, and all that is known of them."""
     x = constant(x)
+    axis = None if axis is None else types.axis_of(arguments.whole(axis, f"axis of {what}"), x.ndim)
     if size is not None:
         return distinct(x, room(size, what), axis)[:4]
     values, indices, inverse, counts, count = distinct(x, x.size if axis is None else x.shape[axis], axis)
@@ -318,6 +321,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, Tens
 
 def corner(f: Callable[..., Any], n: int, k: int, m: int | None) -> tuple[Tensor, Tensor]:
     """What a function of NumPy says of the triangles of matrices of a size."""
-    sizes = arguments.size(n, "n of a triangle"), arguments.size(n if m is None else m, "m of a triangle")
-    rows, columns = f(sizes[0], arguments.whole(k, "k of a triangle"), sizes[1])
+    high = arguments.whole(n, "n of a triangle", 0, LONGEST)
+    wide = high if m is None else arguments.whole(m, "m of a triangle", 0, LONGEST)
+    rows, columns = f(high, arguments.whole(k, "k of a triangle", -LONGEST, LONGEST), wide)
     return tensor(rows), tensor(columns)

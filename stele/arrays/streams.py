@@ -16,7 +16,7 @@ from stele.errors import DataError
 from stele.ir.graph import Constant, Item, Value
 from stele.ir.sizes import Dim
 from stele.ir.types import HOME
-from stele.ops.arguments import whole
+from stele.ops.arguments import is_mapping, whole
 from stele.ops.control import Scan
 from stele.ops.elementwise.arithmetic import Add
 
@@ -43,7 +43,7 @@ class Stream:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where the generator stood that gave this state. Raises DataError if it is none."""
-        found = np.asarray(state["state"]) if "state" in state else np.zeros(0)
+        found = np.asarray(state["state"]) if is_mapping(state) and "state" in state else np.zeros(0)
         if found.shape != (4,) or found.dtype != np.uint32:
             raise DataError("the state is none of a generator: it needs uint32[4] under 'state'")
         self.state.assign(found)

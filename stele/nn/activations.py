@@ -9,7 +9,7 @@ from stele.ir.door import public
 from stele.nn import functional
 from stele.nn.applied import Applied
 from stele.nn.module import Module
-from stele.ops.arguments import positive
+from stele.ops.arguments import number, positive
 
 
 class ReLU6(Applied):
@@ -336,7 +336,7 @@ class PReLU(Module):
     @public
     def __init__(self, num_parameters: int = 1, init: float = 0.25) -> None:
         count = positive(num_parameters, "num_parameters of PReLU")
-        self.weight = full((count,), float(init), requires_grad=True)
+        self.weight = full((count,), number(init, "init of PReLU"), requires_grad=True)
 
     def extra_repr(self) -> str:
         return f"{self.weight.shape[0]}"

@@ -205,6 +205,9 @@ def matvec(x: Value, z: Value) -> Value:
     >>> st.matvec(st.tensor([[1, 2], [3, 4]]), st.tensor([1, 1])).tolist()
     [3, 7]
     """
+    if x.ndim < 2 or not z.ndim:
+        raise ShapeError(f"matvec needs matrices (..., m, n) and vectors (..., n), got {show(x.shape)} and "
+                         f"{show(z.shape)}")
     y = x @ reshape(z, (*z.shape, 1))
     return reshape(y, y.shape[:-1])
 
@@ -215,6 +218,9 @@ def vecmat(x: Value, z: Value) -> Value:
     >>> st.vecmat(st.tensor([1, 1]), st.tensor([[1, 2], [3, 4]])).tolist()
     [4, 6]
     """
+    if not x.ndim or z.ndim < 2:
+        raise ShapeError(f"vecmat needs vectors (..., m) and matrices (..., m, n), got {show(x.shape)} and "
+                         f"{show(z.shape)}")
     y = conj(reshape(x, (*x.shape[:-1], 1, x.shape[-1]))) @ z
     return reshape(y, (*y.shape[:-2], y.shape[-1]))
 
@@ -287,13 +293,16 @@ def in_axis(x: Value, kth: int | Sequence[int], axis: int) -> Value:
 def lexsort(keys: Sequence[Value], *, axis: int = -1) -> Value:
     """Positions along an axis in the order of the last of `keys`, where those tie of the one before, and so on.
 
-    keys is a list of arrays of one shape, or an array whose first axis lists them.
+    keys is a list of arrays of one shape, or an array whose first axis lists them. Raises ShapeError for other shapes.
 
     >>> st.lexsort([st.tensor([3, 1, 2]), st.tensor([0, 1, 0])]).tolist()
     [2, 0, 1]
     """
     if not keys:
         raise ShapeError("lexsort needs at least one key, got none")
+    if any(len(key.shape) != keys[0].ndim or not every(map(same, key.shape, keys[0].shape)) for key in keys):
+        raise ShapeError(f"lexsort needs keys of one shape, got {', '.join(show(key.shape) for key in keys)}")
+    axis = axis_of(axis, keys[0].ndim)
     rows = [moveaxis(key, axis, -1) for key in keys]
     order = argsort(rows[0])
     for key in rows[1:]:

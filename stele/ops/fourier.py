@@ -10,7 +10,7 @@ from stele.errors import DTypeError, ShapeError
 from stele.ir.graph import Array, Placed, Value, literal
 from stele.ir.sizes import Dim
 from stele.ir.types import Type, axes_of, axis_of, below, float32, same, show
-from stele.ops.arguments import choice, positive
+from stele.ops.arguments import choice, positive, wholes
 from stele.ops.contraction import is_empty
 from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.base import needs_real
@@ -150,7 +150,9 @@ def over(x: Value, s: Any, axes: Any, called: str) -> tuple[Any, tuple[int, ...]
     sizes = None if s is None else [None if n == -1 else n for n in several(s)]
     if axes is None:
         axes = range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim)
-    found = axes_of(several(axes), x.ndim)
+    found = axes_of(wholes(axes, f"axes of {called}"), x.ndim)
+    if not found and called in ("rfftn", "irfftn"):
+        raise ShapeError(f"{called} needs an axis or more, got none")
     if sizes is not None and len(sizes) != len(found):
         raise ShapeError(f"{called} needs a size for each of {len(found)} axes, got s={s}")
     return sizes or [None] * len(found), tuple(a - x.ndim for a in found)

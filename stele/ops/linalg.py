@@ -13,7 +13,7 @@ from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim
 from stele.ir.types import DType, below, float32, number_of, promote, same, show
-from stele.ops.arguments import choice
+from stele.ops.arguments import choice, number
 from stele.ops.contraction import matmul
 from stele.ops.diagonals import tril, triu
 from stele.ops.elementwise.arithmetic import Maximum, Select
@@ -410,7 +410,7 @@ def tolerance(x: Value, rtol: Operand | None, atol: Operand | None = None) -> Va
 
 def said(t: Operand, dtype: DType) -> Value:
     """A tolerance as an array."""
-    return cast(t, dtype) if isinstance(t, Value) else quantity(1, dtype) * float(t)
+    return cast(t, dtype) if isinstance(t, Value) else quantity(1, dtype) * float(number(t, "a tolerance"))
 
 
 def whole(x: Value, called: str) -> Value:
@@ -524,6 +524,8 @@ def householder_product(x: Value, tau: Value) -> Value:
     [[0.0], [-1.0]]
     """
     needs_matrices("householder_product", x)
+    if not tau.ndim:
+        raise ShapeError("householder_product needs tau (..., k), got a number")
     m, n = x.shape[-2:]
     unit = broadcast(first(identity(m, x), n), x.shape)
     reflectors, y = tril(x, k=-1) + unit, unit
@@ -544,7 +546,7 @@ def multi_dot(xs: Sequence[Value]) -> Value:
     """
     if not xs:
         raise ShapeError("multi_dot needs at least one matrix, got none")
-    for v in xs[1:-1]:
+    for v in (*(v for v in (xs[0], xs[-1]) if v.ndim != 1), *xs[1:-1]):
         needs_matrices("multi_dot", v)
     sizes: list[Dim] = [1 if xs[0].ndim == 1 else xs[0].shape[-2], *(v.shape[-1] for v in xs)]
     if xs[-1].ndim == 1:

@@ -19,12 +19,20 @@ from stele.ops.quantiles import convolve
 from stele.ops.statistics import sum
 
 
+def coefficients(p: Value, name: str) -> Value:
+    """The coefficients of a polynomial as a row; a number is a polynomial of one. Raises ShapeError for more axes."""
+    if p.ndim > 1:
+        raise ShapeError(f"{name} needs the coefficients of a polynomial in a row, got {show(p.shape)}")
+    return p if p.ndim else reshape(p, (1,))
+
+
 def polyval(p: Value, x: Value) -> Value:
     """The values at x of the polynomial with the coefficients `p` (n,), the highest power first, by Horner's rule.
 
     >>> st.polyval(st.tensor([1, 0, 2]), st.tensor([0, 3])).tolist()
     [2, 11]
     """
+    p = coefficients(p, "polyval")
     parts = [reshape(slice_axis(p, 0, k, 1), ()) for k in range(number_of(p.shape[0]))]
     return reduce(lambda y, c: y * x + c, parts, zeros_like(x))
 
@@ -35,6 +43,7 @@ def polyadd(p: Value, q: Value) -> Value:
     >>> st.polyadd(st.tensor([1, 2]), st.tensor([9, 5, 4])).tolist()
     [9, 6, 6]
     """
+    p, q = coefficients(p, "polyadd"), coefficients(q, "polyadd")
     n = max(number_of(p.shape[0]), number_of(q.shape[0]))
     p, q = (pad_axis(v, 0, n - number_of(v.shape[0]), 0) for v in (p, q))
     return p + q
@@ -46,7 +55,7 @@ def polysub(p: Value, q: Value) -> Value:
     >>> st.polysub(st.tensor([2, 10]), st.tensor([1, 1])).tolist()
     [1, 9]
     """
-    return polyadd(p, -q)
+    return polyadd(coefficients(p, "polysub"), -coefficients(q, "polysub"))
 
 
 def polymul(p: Value, q: Value) -> Value:
@@ -55,7 +64,7 @@ def polymul(p: Value, q: Value) -> Value:
     >>> st.polymul(st.tensor([1, 2]), st.tensor([1, 3])).tolist()
     [1, 5, 6]
     """
-    return convolve(p, q)
+    return convolve(coefficients(p, "polymul"), coefficients(q, "polymul"))
 
 
 def polyder(p: Value, *, m: int = 1) -> Value:
@@ -64,6 +73,7 @@ def polyder(p: Value, *, m: int = 1) -> Value:
     >>> st.polyder(st.tensor([1, 1, 1, 1])).tolist()
     [3, 2, 1]
     """
+    p = coefficients(p, "polyder")
     for _ in range(whole(m, "m of polyder", 0)):
         n = number_of(p.shape[0])
         p = slice_axis(p, 0, 0, n - 1) * flip(iota(n - 1) + 1, (0,)) if n > 1 else slice_axis(p, 0, 0, 0)
@@ -76,7 +86,7 @@ def polyint(p: Value, *, m: int = 1, k: float = 0) -> Value:
     >>> st.polyint(st.tensor([3.0, 2.0, 1.0])).tolist()
     [1.0, 1.0, 1.0, 0.0]
     """
-    p = p if p.dtype.is_float else cast(p, float32)
+    p = coefficients(p if p.dtype.is_float else cast(p, float32), "polyint")
     for _ in range(whole(m, "m of polyint", 0)):
         n = number_of(p.shape[0])
         p = concatenate([p / flip(iota(n) + 1, (0,)), full((1,), k, p.dtype)])
@@ -89,7 +99,7 @@ def poly(x: Value) -> Value:
     >>> st.poly(st.tensor([1.0, 2.0])).tolist()
     [1.0, -3.0, 2.0]
     """
-    zeros = eigvals(x) if x.ndim == 2 else x
+    zeros = eigvals(x) if x.ndim == 2 else coefficients(x, "poly")
     one = full((1,), 1, zeros.dtype)
     parts = [slice_axis(zeros, 0, k, 1) for k in range(number_of(zeros.shape[0]))]
     return reduce(lambda p, zero: convolve(p, concatenate([one, -zero])), parts, one)
@@ -142,6 +152,8 @@ def polyfit(x: Value, y: Value, deg: int, *, w: Value | None = None) -> Value:
     [2.0, 1.0]
     """
     x, y = (v if v.dtype.is_float else cast(v, float32) for v in (x, y))
+    if y.ndim not in (1, 2):
+        raise ShapeError(f"polyfit needs y (n,) or (n, k), got {show(y.shape)}")
     a = vander(x, n=whole(deg, "deg of polyfit", 0) + 1)
     if w is not None:
         a, y = a * reshape(w, (-1, 1)), y * (reshape(w, (-1, 1)) if y.ndim == 2 else w)

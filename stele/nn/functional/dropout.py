@@ -131,7 +131,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     >>> F.rrelu(st.tensor([-24.0, 1.0])).tolist()
     [-5.5, 1.0]
     """
-    x = constant(input)
+    x, lower, upper = constant(input), number(lower, "lower of rrelu"), number(upper, "upper of rrelu")
     slope = random.rand(x.shape, dtype=x.dtype) * (upper - lower) + lower \
         if flag(training, "training of rrelu") else (lower + upper) / 2
     return F.where(x >= 0, x, x * slope)

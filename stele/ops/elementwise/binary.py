@@ -10,7 +10,7 @@ from stele.errors import ArgumentError, DTypeError
 from stele.ir.graph import Array, Value, literal
 from stele.ir.scalars import S, Scalars
 from stele.ir.types import bool_, float32, highest, lowest, uint8
-from stele.ops.arguments import choice
+from stele.ops.arguments import choice, whole
 from stele.ops.elementwise.arithmetic import (
     Add,
     Div,
@@ -249,6 +249,14 @@ POWERS: dict[float, Callable[[Value], Value]] = {
 }
 
 
+OPERANDS: tuple[Any, ...] = Value, int, float, complex, np.generic
+
+
+def times(z: Operand, alpha: float) -> Operand:
+    """z * `alpha`; what is no operand is left for the op to refuse."""
+    return z * alpha if alpha != 1 and isinstance(z, OPERANDS) else z
+
+
 def add(x: Operand, z: Operand, *, alpha: float = 1) -> Value:
     """The sum x + z, or x + `alpha` * z, elementwise, broadcast by NumPy's rule.
 
@@ -261,7 +269,7 @@ def add(x: Operand, z: Operand, *, alpha: float = 1) -> Value:
     >>> (st.tensor([1, 2]) + 0.5).dtype
     float32
     """
-    return Add()(x, z if alpha == 1 else z * alpha)
+    return Add()(x, times(z, alpha))
 
 
 def subtract(x: Operand, z: Operand, *, alpha: float = 1) -> Value:
@@ -272,7 +280,7 @@ def subtract(x: Operand, z: Operand, *, alpha: float = 1) -> Value:
     >>> st.subtract(st.tensor([5, 7]), 2).tolist()
     [3, 5]
     """
-    return Sub()(x, z if alpha == 1 else z * alpha)
+    return Sub()(x, times(z, alpha))
 
 
 def divide(x: Operand, z: Operand, *, rounding_mode: str | None = None) -> Value:
@@ -312,7 +320,7 @@ def round(x: Operand, *, decimals: int = 0) -> Value:
     [10, 20, 20, 30]
     """
     x = x if isinstance(x, Value) else literal(x)
-    by = 10 ** abs(decimals)
+    by = 10 ** abs(whole(decimals, "decimals of round", -308, 308))
     if decimals == 0 or not (x.dtype.is_float or decimals < 0):
         return Round()(x)
     if x.dtype.is_float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
+from functools import cache, reduce
 from statistics import NormalDist
 from typing import Any
 
@@ -104,7 +104,9 @@ def polygamma(x: Array, n: int) -> Array:
     z = np.where(v < 0, 1 - v, v)
     y = sign * math.factorial(n) * euler_maclaurin(n + 1.0, z)
     y = np.where(np.isinf(z), 0.0, y)
-    mirrored = -np.pi ** (n + 1) * np.polyval(cotangents(n)[::-1], 1 / tanpi(v)) - y * sign
+    cotangent: Any = 1 / tanpi(v)
+    power: Any = reduce(lambda y, c: y * cotangent + c, cotangents(n)[::-1])     # from the first, as 0 * inf is NaN
+    mirrored = -np.pi ** (n + 1) * power - y * sign
     return np.where(v < 0, mirrored, y).astype(x.dtype)
 
 
