@@ -355,7 +355,9 @@ def test_text_and_a_file_that_is_stopped(tmp_path: Path, capsys: pytest.CaptureF
 
 ROSETTA = sorted((Path(__file__).parents[1] / "stele" / "rosetta" / "stele").glob("*.py"))
 SMALL = {"softmax_xent": {"count": 8, "classes": 10}, "layernorm": {"count": 8, "width": 32}, "matmul": {"size": 32},
-         "conv": {"batch": 2, "edge": 8}, "elementwise": {}}
+         "conv": {"batch": 2, "edge": 8}, "elementwise": {}, "cumsum": {"count": 100}, "unique": {"count": 100},
+         "gather": {"rows": 20, "width": 4, "count": 10}, "scatter_add": {"count": 100, "places": 10}, "overhead": {},
+         "searchsorted": {"size": 10, "count": 20}, "sort": {"rows": 4, "count": 20}, "topk": {"rows": 4, "count": 200}}
 
 
 @pytest.mark.parametrize("path", ROSETTA, ids=lambda path: path.stem)
