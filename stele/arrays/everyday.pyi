@@ -144,7 +144,7 @@ def argpartition(x: TensorLike, kth: int | Sequence[int], axis: int=-1) -> Tenso
 def lexsort(keys: Sequence[TensorLike], axis: int=-1) -> Tensor:
     """Positions along an axis in the order of the last of `keys`, where those tie of the one before, and so on.
 
-    keys is a list of arrays of one shape, or an array whose first axis lists them.
+    keys is a list of arrays of one shape, or an array whose first axis lists them. Raises ShapeError for other shapes.
 
     >>> st.lexsort([st.tensor([3, 1, 2]), st.tensor([0, 1, 0])]).tolist()
     [2, 0, 1]
