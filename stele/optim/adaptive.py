@@ -14,7 +14,7 @@ from stele.errors import GraphError
 from stele.ir.door import public
 from stele.ir.types import HOME
 from stele.optim.descent import trusted
-from stele.optim.optimizer import Counting, Optimizer, Parameters, State
+from stele.optim.optimizer import Counting, Optimizer, Parameters, State, decayed
 
 
 class Adam(Counting):
@@ -48,9 +48,7 @@ class Adam(Counting):
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
-        if s.weight_decay and not self.decoupled:
-            g = g + s.weight_decay * p
-        v = self.remembered(g, s)
+        v = self.remembered(g if self.decoupled else decayed(p, g, s), s)
         if s.amsgrad:
             s.largest.assign(F.maximum(s.largest, v))
             v = s.largest
@@ -139,8 +137,7 @@ class Adamax(Adam):
         super().__init__(parameters, lr, betas, eps, weight_decay, maximize=maximize)
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
-        if s.weight_decay:
-            g = g + s.weight_decay * p
+        g = decayed(p, g, s)
         b1, b2 = s.betas
         s.mean.assign(b1 * s.mean + (1 - b1) * g)
         s.square.assign(F.maximum(b2 * s.square, F.abs(g) + s.eps))
@@ -176,10 +173,7 @@ class NAdam(Adam):
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
-        if s.weight_decay and s.decoupled_weight_decay:
-            p.assign(p * (1 - s.lr * s.weight_decay))
-        elif s.weight_decay:
-            g = g + s.weight_decay * p
+        g = shrunk_or_decayed(p, g, s)
         v = self.remembered(g, s)
         now, then = self.warmed(s, 0), self.warmed(s, 1)
         s.product.assign(s.product * now)
@@ -214,10 +208,7 @@ class RAdam(Adam):
                           decoupled_weight_decay=decoupled_weight_decay, amsgrad=False)
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
-        if s.weight_decay and s.decoupled_weight_decay:
-            p.assign(p * (1 - s.lr * s.weight_decay))
-        elif s.weight_decay:
-            g = g + s.weight_decay * p
+        g = shrunk_or_decayed(p, g, s)
         v = self.remembered(g, s)
         b1, b2 = s.betas
         seen = self.gathered(b2)
@@ -260,8 +251,7 @@ class RMSprop(Optimizer):
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
-        if s.weight_decay:
-            g = g + s.weight_decay * p
+        g = decayed(p, g, s)
         v = s.square.assign(s.alpha * s.square + (1 - s.alpha) * F.square(g))
         if s.centered:
             s.mean.assign(s.alpha * s.mean + (1 - s.alpha) * g)
@@ -297,8 +287,7 @@ class Adagrad(Counting):
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
-        if s.weight_decay:
-            g = g + s.weight_decay * p
+        g = decayed(p, g, s)
         s.square.assign(s.square + F.square(g))
         p.assign(p - s.lr / (1 + (self.steps - 1) * s.lr_decay) * g / (F.sqrt(s.square) + s.eps))
 
@@ -325,8 +314,7 @@ class Adadelta(Optimizer):
         super().__init__(parameters, lr, maximize, rho=rho, eps=eps, weight_decay=weight_decay)
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
-        if s.weight_decay:
-            g = g + s.weight_decay * p
+        g = decayed(p, g, s)
         s.square.assign(s.rho * s.square + (1 - s.rho) * F.square(g))
         d = F.sqrt(s.moved + s.eps) / F.sqrt(s.square + s.eps) * g
         s.moved.assign(s.rho * s.moved + (1 - s.rho) * F.square(d))
@@ -379,6 +367,15 @@ class Adafactor(Counting):
             v = s.square.assign(s.square + new * (F.square(g) - s.square))
         u = g * F.rsqrt(F.maximum(v, least * least))
         p.assign(p * (1 - s.lr * s.weight_decay) - rate / F.maximum(root(u) / s.d, 1.0) * u)
+
+
+def shrunk_or_decayed(p: Tensor, g: Tensor, s: Any) -> Tensor:
+    """The gradient to take: with its decay, unless the parameter shrinks apart from it, which it then has."""
+    if not s.decoupled_weight_decay:
+        return decayed(p, g, s)
+    if s.weight_decay:
+        p.assign(p * (1 - s.lr * s.weight_decay))
+    return g
 
 
 def root(x: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from stele.errors import GraphError, ShapeError
 from stele.ir.door import public
 from stele.ir.types import HOME
 from stele.ops.arguments import choice
-from stele.optim.optimizer import Counting, Optimizer, Parameters, State
+from stele.optim.optimizer import Counting, Optimizer, Parameters, State, decayed
 
 
 def length(x: Tensor) -> Tensor:
@@ -57,8 +57,7 @@ class SGD(Optimizer):
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
-        if s.weight_decay:
-            g = g + s.weight_decay * p
+        g = decayed(p, g, s)
         if s.momentum:
             new = g
             if s.dampening:
@@ -94,8 +93,7 @@ class ASGD(Counting):
         super().__init__(parameters, lr, maximize, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay)
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
-        if s.weight_decay:
-            g = g + s.weight_decay * p
+        g = decayed(p, g, s)
         before = self.steps - 1
         rate = s.lr / (1 + s.lambd * s.lr * before) ** s.alpha
         p.assign(p * (1 - s.lambd * rate) - rate * g)
@@ -195,7 +193,7 @@ class LARS(Optimizer):
                          nesterov=nesterov)
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
-        u = g + s.weight_decay * p if s.weight_decay else g
+        u = decayed(p, g, s)
         step = s.lr * trusted(p, u, s.trust, s.eps) * u
         s.velocity.assign(s.momentum * s.velocity + step)
         p.assign(p - (step + s.momentum * s.velocity if s.nesterov else s.velocity))

@@ -266,6 +266,11 @@ class Counting(Optimizer):
         self.steps += 1
 
 
+def decayed(p: Tensor, g: Tensor, s: Any) -> Tensor:
+    """The gradient of a parameter and of half the square of its weights, times `weight_decay`."""
+    return g + s.weight_decay * p if s.weight_decay else g
+
+
 def checked(p: Any, k: int, optimizer: str) -> Tensor:
     """Parameter k of an optimiser, which has to be a tensor that carries gradients."""
     if not isinstance(p, Tensor):
