@@ -35,8 +35,9 @@ class Averaging:
         """Takes what the parameters are now into the means."""
         with no_grad():
             self.count += 1
+            weight = self.weight()
             for m, p in zip(self.means, self.parameters, strict=True):
-                m.assign(m + (p - m) * self.weight())
+                m.assign(m + (p - m) * weight)
 
     @contextmanager
     def applied(self) -> Generator[None]:
