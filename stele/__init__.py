@@ -1,30 +1,13 @@
 """Stele: a deep-learning framework that compiles itself."""
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
-from stele.arrays import creation, functions, namespace, sized
+from stele.arrays import creation, functions, namespace
 from stele.arrays.creation import *  # noqa: F403
 from stele.arrays.functions import *  # noqa: F403
-from stele.arrays.generator import default_generator, default_rng
 from stele.arrays.namespace import *  # noqa: F403
 from stele.arrays.namespace import namespace_info as __array_namespace_info__  # noqa: F401
-from stele.arrays.random import (
-    bernoulli,
-    dropout,
-    manual_seed,
-    multinomial,
-    normal,
-    permutation,
-    poisson,
-    rand,
-    rand_like,
-    randint,
-    randint_like,
-    randn,
-    randn_like,
-    uniform,
-)
-from stele.arrays.sized import *  # noqa: F403
 from stele.arrays.spellings import ALIASES, FUNCTIONS, unknown
 from stele.arrays.tensor import Tensor, tensor
 from stele.backend.devices import find as device
@@ -51,8 +34,12 @@ from stele.ir.types import bool_ as bool
 if TYPE_CHECKING:
     from stele import data, fft, linalg, nn, optim, random
     from stele.arrays.everyday import *  # noqa: F403
+    from stele.arrays.families import *  # noqa: F403
+    from stele.arrays.generator import default_generator, default_rng
     from stele.arrays.grids import *  # noqa: F403
+    from stele.arrays.random import *  # noqa: F403
     from stele.arrays.sets import *  # noqa: F403
+    from stele.arrays.sized import *  # noqa: F403
     from stele.call.compiled import compile
     from stele.call.symbolic import function, placeholder
     from stele.higher.gradient import grad, gradients, hessian, jvp, value_and_grad, vjp
@@ -66,7 +53,20 @@ __array_api_version__ = "2025.12"
 
 # Loaded when they are first named: rooms of the public interface, and functions by their module.
 ROOMS = ("data", "fft", "linalg", "nn", "optim", "random")
-EVERYDAY = {       # functions of NumPy beside the standard's
+FAMILIES = {
+    "arrays.families": """
+addmm argsort avg_pool2d bucketize conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+convolve corrcoef count_nonzero cov cummax cummin cumulative_prod cumulative_sum diff digamma einsum entr erfcx
+erfinv histogram i0 i0e i1 i1e index_add inner interp isin kron kthvalue lgamma log_ndtr logaddexp2 logcumsumexp
+logit max_pool2d median nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar
+ndtr ndtri norm outer percentile polygamma quantile scatter searchsorted segment_max segment_min segment_prod
+segment_sum sinc sort take_along_axis tensordot top_k topk trapezoid vecdot xlog1py xlogy zeta""",
+    "arrays.sized": """
+argwhere bincount broadcast_shapes masked_select nonzero repeat tril_indices triu_indices unique unique_all
+unique_counts unique_inverse unique_values""",
+    "arrays.random": """
+bernoulli dropout manual_seed multinomial normal permutation poisson rand rand_like randint randint_like randn
+randn_like uniform""",
     "arrays.everyday": """
 argpartition array_equal array_equiv average bitwise_count choose correlate cumulative_trapezoid diagflat
 digitize divmod ediff1d gcd gradient histogram2d histogram_bin_edges histogramdd iscomplex isreal lcm lexsort
@@ -80,7 +80,8 @@ apply_along_axis block compress copy copyto extract fill_diagonal flatnonzero in
 put put_along_axis putmask setdiff1d setxor1d shape size trim_zeros union1d""",
 }
 MODULES = {
-    **{module: tuple(names.split()) for module, names in EVERYDAY.items()},
+    **{module: tuple(names.split()) for module, names in FAMILIES.items()},
+    "arrays.generator": ("default_generator", "default_rng"),
     "call.compiled": ("compile",), "call.symbolic": ("function", "placeholder"), "higher.scan": ("scan",),
     "higher.gradient": ("grad", "gradients", "hessian", "jvp", "value_and_grad", "vjp"),
     "inspect.lint.function": ("lint",), "pipeline": ("Options", "get_threads", "set_threads"),
@@ -89,18 +90,16 @@ MODULES = {
 LATER = {name: f"stele.{module}" for module, names in MODULES.items() for name in names}
 
 __all__ = [
-    "Options", "Tensor", "bernoulli", "bfloat16", "bool", "bool_", "compile", "complex64", "complex128", "data",
-    "default_generator", "default_rng", "device", "dropout", "eager", "enable_grad", "fft", "float16", "float32",
-    "float64", "function", "get_threads", "grad", "gradients", "hessian", "int8", "int16", "int32", "int64", "jvp",
-    "linalg", "lint", "load", "manual_seed", "multinomial", "nn", "no_grad", "normal", "optim", "permutation",
-    "placeholder", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random",
-    "save", "scan", "set_threads", "tensor", "uint8", "uint16", "uint32", "uint64", "uniform", "value_and_grad", "vjp",
+    "Options", "Tensor", "bfloat16", "bool", "bool_", "compile", "complex64", "complex128", "data",
+    "default_generator", "default_rng", "device", "eager", "enable_grad", "fft", "float16", "float32", "float64",
+    "function", "get_threads", "grad", "gradients", "hessian", "int8", "int16", "int32", "int64", "jvp", "linalg",
+    "lint", "load", "nn", "no_grad", "optim", "placeholder", "random", "save", "scan", "set_threads", "tensor",
+    "uint8", "uint16", "uint32", "uint64", "value_and_grad", "vjp",
 ]
-__all__ += [name for names in EVERYDAY.values() for name in names.split()]
+__all__ += [name for names in FAMILIES.values() for name in names.split()]
 __all__ += functions.__all__
 __all__ += creation.__all__
 __all__ += namespace.__all__
-__all__ += sized.__all__
 
 
 if not TYPE_CHECKING:   # or every name would be one to a type checker
@@ -111,7 +110,7 @@ if not TYPE_CHECKING:   # or every name would be one to a type checker
         if name in LATER:
             return globals().setdefault(name, getattr(importlib.import_module(LATER[name]), name))
         if name in ALIASES:
-            return globals().setdefault(name, globals()[ALIASES[name]])
+            return globals().setdefault(name, getattr(sys.modules[__name__], ALIASES[name]))
         if name.startswith("__"):
             raise AttributeError(name)
         raise unknown("stele", name, __all__, FUNCTIONS)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from stele.errors import ConfigError
+from stele.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,4 +164,4 @@ def unknown() -> dict[str, str | None]:
     """
     known = [flag.name for flag in ALL]
     strangers = sorted(name for name in os.environ if name.startswith("STELE_") and name not in known)
-    return {name: next(iter(difflib.get_close_matches(name, known, 1)), None) for name in strangers}
+    return {name: nearest(name, known) for name in strangers}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -60,6 +61,17 @@ class StorageError(SteleError, OSError):
     def __init__(self, message: str, *, code: int | None = None, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.errno = code
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known name that was probably meant, if one is so much alike (`cutoff`: 1 is equal).
+
+    >>> nearest("flaot32", ["float32", "int32"]), nearest("x", ["float32"])
+    ('float32', None)
+    """
+    from difflib import get_close_matches  # imported late: 1 ms, and only for errors
+
+    return next(iter(get_close_matches(name, known, 1, cutoff)), None)
 
 
 def kind(x: object) -> str:

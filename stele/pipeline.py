@@ -15,6 +15,7 @@ from stele.backend.newest import Newest
 from stele.errors import ArgumentError, GraphError
 from stele.ir.door import public
 from stele.ir.graph import Graph, walk
+from stele.ir.record import Record
 from stele.ir.report import Report
 from stele.ir.stages import show
 from stele.ir.types import HOME, Sizes
@@ -78,8 +79,7 @@ def options_of(what: str, given: Mapping[str, Any], *others: str) -> Options:
     return Options(**given)
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(Record):
     """What native code is asked for. `donated[k] = j`: the buffer of parameter k may be overwritten by result j. What
     only parameters in `steady` decide is computed once, and again when one of them is another. `sizes` is what is known
     of named ones.

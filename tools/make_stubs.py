@@ -19,7 +19,8 @@ from stele.arrays.spellings import ALIASES
 from stele.arrays.spoken import is_lifted
 
 HOUSE = Path(__file__).resolve().parents[1] / "stele"
-MODULES = ("arrays.functions", "arrays.everyday", "linalg", "fft", "nn.functional", "arrays.tensor")
+MODULES = ("arrays.functions", "arrays.families", "arrays.everyday", "linalg", "fft", "nn.functional", "arrays.tensor")
+ALIASED = ("arrays.functions", "arrays.families")       # whose functions have other names too
 WIDTH = 120
 INHERITED = {"__hash__": "def __hash__(self) -> int:"}
 NEEDED = {"Any": "from typing import Any", "builtins": "import builtins",
@@ -43,7 +44,7 @@ def stub(name: str) -> str:
     """The text of a module's stub."""
     tree = ast.parse(file(name, ".py").read_text())
     room = dict(vars(importlib.import_module(f"stele.{name}")))
-    other = {alias: own for alias, own in ALIASES.items() if name == "arrays.functions" and own in room}
+    other = {alias: own for alias, own in ALIASES.items() if name in ALIASED and own in room}
     room["__all__"] = [*room.get("__all__", ()), *other]
     body = [*declarations(tree.body, room), *(f"{alias} = {own}" for alias, own in other.items())]
     used = {node.id for line in body for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}

@@ -11,26 +11,16 @@ from stele.ir.door import public
 from stele.ops import (
     arguments,
     contraction,
-    convolution,
-    counting,
-    cumulative,
     diagonals,
     functional,
     joining,
     linear,
-    norms,
     parts,
-    pooling,
-    products,
-    quantiles,
-    scattering,
     selecting,
     shaping,
-    sorting,
     statistics,
 )
-from stele.ops import einsum as einsums
-from stele.ops.elementwise import binary, elementary, signs, special, unary
+from stele.ops.elementwise import binary, elementary, signs, unary
 
 # fmt: off
 exp, log, log1p, expm1      = lift(unary.exp), lift(unary.log), lift(unary.log1p), lift(unary.expm1)
@@ -50,20 +40,13 @@ isclose, nan_to_num         = arithmetic(signs.isclose), lift(signs.nan_to_num)
 isposinf, isneginf          = lift(signs.isposinf), lift(signs.isneginf)
 lerp, float_power           = arithmetic(signs.lerp), arithmetic(signs.float_power)
 rad2deg, deg2rad            = lift(signs.rad2deg), lift(signs.deg2rad)
-lgamma, digamma, polygamma  = lift(special.lgamma), lift(special.digamma), lift(special.polygamma)
-zeta, sinc, logit, entr     = arithmetic(special.zeta), lift(special.sinc), lift(special.logit), lift(special.entr)
-i0, i0e, i1, i1e            = lift(special.i0), lift(special.i0e), lift(special.i1), lift(special.i1e)
-erfinv, erfcx               = lift(special.erfinv), lift(special.erfcx)
-ndtr, ndtri, log_ndtr       = lift(special.ndtr), lift(special.ndtri), lift(special.log_ndtr)
-xlogy, xlog1py              = arithmetic(special.xlogy), arithmetic(special.xlog1py)
-logaddexp2                  = arithmetic(special.logaddexp2)
 sigmoid, log_sigmoid        = lift(unary.sigmoid), lift(unary.log_sigmoid)
 erf, erfc                   = lift(unary.erf), lift(unary.erfc)
 relu, leaky_relu, elu       = lift(unary.relu), lift(unary.leaky_relu), lift(unary.elu)
 softplus, reciprocal        = lift(unary.softplus), lift(unary.reciprocal)
 abs, sign                   = lift(unary.absolute), lift(unary.sign)
 floor, ceil, trunc          = lift(unary.floor), lift(unary.ceil), lift(unary.trunc)
-round, addmm                = lift(binary.round), lift(products.addmm)
+round                       = lift(binary.round)
 isnan, isinf, isfinite      = lift(unary.isnan), lift(unary.isinf), lift(unary.isfinite)
 logical_not, stop_gradient  = lift(unary.logical_not), lift(unary.stop_gradient)
 add, subtract               = arithmetic(binary.add), arithmetic(binary.subtract)
@@ -87,37 +70,11 @@ var_mean, std_mean          = lift(statistics.var_mean), lift(statistics.std_mea
 allclose                    = arithmetic(statistics.allclose)
 all, any                    = lift(statistics.all), lift(statistics.any)
 argmax, argmin              = lift(statistics.argmax), lift(statistics.argmin)
-matmul, vecdot, tensordot   = lift(contraction.matmul), lift(products.vecdot), lift(products.tensordot)
+matmul                      = lift(contraction.matmul)
 real, imag, conj            = lift(parts.real), lift(parts.imag), lift(parts.conj)
 angle, complex              = lift(parts.angle), lift(parts.complex)
-conv1d, conv_transpose1d    = lift(convolution.conv1d), lift(convolution.conv_transpose1d)
-conv2d, conv_transpose2d    = lift(convolution.conv2d), lift(convolution.conv_transpose2d)
-conv3d, conv_transpose3d    = lift(convolution.conv3d), lift(convolution.conv_transpose3d)
-max_pool2d, avg_pool2d      = lift(pooling.max_pool2d), lift(pooling.avg_pool2d)
 softmax, log_softmax        = lift(functional.softmax), lift(functional.log_softmax)
 logsumexp, silu, gelu       = lift(functional.logsumexp), lift(functional.silu), lift(functional.gelu)
-cummax, cummin              = lift(cumulative.cummax), lift(cumulative.cummin)
-cumulative_sum              = lift(cumulative.cumulative_sum)
-cumulative_prod             = lift(cumulative.cumulative_prod)
-logcumsumexp, diff          = lift(cumulative.logcumsumexp), lift(cumulative.diff)
-trapezoid                   = lift(cumulative.trapezoid)
-sort, argsort, topk         = lift(sorting.sort), lift(sorting.argsort), lift(sorting.topk)
-kthvalue, isin, top_k       = lift(sorting.kthvalue), lift(sorting.isin), lift(sorting.top_k)
-searchsorted, bucketize     = lift(sorting.searchsorted), arithmetic(sorting.bucketize)
-norm                        = lift(norms.entry_norm)
-take_along_axis             = lift(sorting.take_along_axis)
-scatter, index_add          = lift(scattering.scatter), lift(scattering.index_add)
-segment_sum, segment_prod   = lift(scattering.segment_sum), lift(scattering.segment_prod)
-segment_max, segment_min    = lift(scattering.segment_max), lift(scattering.segment_min)
-count_nonzero, histogram    = lift(counting.count_nonzero), lift(counting.histogram)
-median, nanmedian           = lift(quantiles.median), lift(quantiles.nanmedian)
-quantile, nanquantile       = lift(quantiles.quantile), lift(quantiles.nanquantile)
-percentile, nanpercentile   = lift(quantiles.percentile), lift(quantiles.nanpercentile)
-nansum, nanprod, nanmean    = lift(quantiles.nansum), lift(quantiles.nanprod), lift(quantiles.nanmean)
-nanmax, nanmin              = lift(quantiles.nanmax), lift(quantiles.nanmin)
-nanvar, nanstd              = lift(quantiles.nanvar), lift(quantiles.nanstd)
-cov, corrcoef               = lift(quantiles.cov), lift(quantiles.corrcoef)
-interp, convolve            = lift(quantiles.interp), lift(quantiles.convolve)
 normalize, layer_norm       = lift(functional.normalize), lift(functional.layer_norm)
 pick, one_hot               = lift(functional.pick), lift(functional.one_hot)
 cross_entropy, mse          = lift(functional.cross_entropy), lift(functional.mse)
@@ -146,7 +103,6 @@ unflatten, broadcast_arrays = lift(shaping.unflatten), lift(shaping.broadcast_ar
 broadcast_to, meshgrid      = lift(shapes.broadcast_to), lift(shaping.meshgrid)
 tril, triu, diagonal        = lift(diagonals.tril), lift(diagonals.triu), lift(diagonals.diagonal)
 diag, diag_embed            = lift(diagonals.diag), lift(diagonals.diag_embed)
-einsum, kron, outer, inner  = lift(einsums.einsum), lift(products.kron), lift(einsums.outer), lift(einsums.inner)
 matrix_transpose            = lift(linear.swap_last)
 # fmt: on
 

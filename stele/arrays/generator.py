@@ -9,7 +9,8 @@ from stele.arrays.continuous import Continuous, Length
 from stele.arrays.creation import arange, named
 from stele.arrays.discrete import Discrete
 from stele.arrays.draws import Draw, Numbers, listed
-from stele.arrays.functions import argsort, clip, cumulative_sum, log, searchsorted, take, take_along_axis
+from stele.arrays.families import argsort, cumulative_sum, searchsorted, take_along_axis
+from stele.arrays.functions import clip, log, take
 from stele.arrays.opensize import plain
 from stele.arrays.shapes import shape_of
 from stele.arrays.streams import Stream

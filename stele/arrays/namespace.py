@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant
@@ -11,6 +10,7 @@ from stele.backend.devices import OTHERS, Device, current, find
 from stele.errors import DTypeError
 from stele.ir.door import public
 from stele.ir.graph import number_dtype
+from stele.ir.record import Record
 from stele.ir.types import DTYPES, HOME, DType, highest, lowest, promote
 from stele.ir.types import dtype as type_named
 from stele.ops import arguments
@@ -29,8 +29,7 @@ FORMATS = {"float16": (10, 15), "bfloat16": (7, 127), "float32": (23, 127), "flo
 """Binary digits behind the point, and the largest exponent (IEEE 754-2019, table 3.5)."""
 
 
-@dataclass(frozen=True)
-class FloatInfo:
+class FloatInfo(Record):
     """The limits of a float dtype, as `finfo` gives them.
 
     `eps` is the distance from 1 to the next number, `smallest_normal` the least that has all digits.
@@ -44,8 +43,7 @@ class FloatInfo:
     dtype: DType
 
 
-@dataclass(frozen=True)
-class IntegerInfo:
+class IntegerInfo(Record):
     """The limits of an integer dtype."""
 
     bits: int

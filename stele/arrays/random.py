@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stele.arrays.draws import Draw, Numbers, float_named, parameter, shaped
-from stele.arrays.functions import argsort, broadcast_to, log
+from stele.arrays.families import argsort
+from stele.arrays.functions import broadcast_to, log
 from stele.arrays.generator import GENERATOR, integers
 from stele.arrays.shapes import shape_of
 from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, TensorLike, constant, lift, placed, record
@@ -274,3 +275,7 @@ def dropout(x: TensorLike, p: float = 0.5, training: bool = True) -> Tensor:
 
 
 dropped = lift(random.dropout)
+
+
+__all__ = ["bernoulli", "dropout", "manual_seed", "multinomial", "normal", "permutation", "poisson", "rand",
+           "rand_like", "randint", "randint_like", "randn", "randn_like", "uniform"]

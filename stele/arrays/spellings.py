@@ -1,11 +1,10 @@
 """How other frameworks spell what there is here: arguments that are accepted, and names that are answered."""
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping
 from typing import NoReturn
 
-from stele.errors import UnknownName
+from stele.errors import UnknownName, nearest
 
 # An argument by a name of PyTorch's or NumPy's, and what it is called here; of several names the function has one.
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
@@ -170,5 +169,5 @@ def unknown(room: str, name: str, known: Collection[str], elsewhere: Mapping[str
     if name in elsewhere:
         return UnknownName(f"{room} has no {name!r}", hint=f"Write {elsewhere[name]}.")
     lower = {own.lower(): own for own in known}
-    near = difflib.get_close_matches(name.lower(), lower, 1, 0.7)
-    return UnknownName(f"{room} has no {name!r}", hint=f"Did you mean {lower[near[0]]!r}?" if near else None)
+    near = nearest(name.lower(), lower, 0.7)
+    return UnknownName(f"{room} has no {name!r}", hint=f"Did you mean {lower[near]!r}?" if near else None)

@@ -1,7 +1,6 @@
 """The command line as it is written: what may be asked, checked before anything runs, and how errors look."""
 
 import argparse
-import difflib
 import re
 import signal
 import sys
@@ -14,7 +13,7 @@ from typing import NoReturn
 from stele import __version__
 from stele.commands.options import BATCH, SEED, BenchOptions, FeatureOptions, LintOptions, TrainOptions, TuneOptions
 from stele.config import MAX_THREADS
-from stele.errors import SteleError
+from stele.errors import SteleError, nearest
 from stele.train.stop import Stopped
 
 USAGE, BY_SIGNAL = 2, 128
@@ -291,8 +290,8 @@ def _options_of(command: str | None) -> list[str]:
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(word, known, 1, 0.5)
-    return f" Did you mean {close[0]}?" if close else ""
+    close = nearest(word, known, 0.5)
+    return f" Did you mean {close}?" if close else ""
 
 
 def _choice(what: str, *choices: str) -> Callable[[str], str]:

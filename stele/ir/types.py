@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import reduce
 from operator import eq, ge, lt, ne
 from sys import intern
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from stele.errors import BadAxis, DTypeError, ShapeError
+from stele.errors import BadAxis, DTypeError, ShapeError, nearest
 from stele.ir.origin import Where, here, lines
 from stele.ir.sizes import Dim, at, names
 
@@ -146,9 +145,9 @@ def dtype(of: object) -> DType:
     except (TypeError, ValueError):
         name = f"{of!r:.40}"
     if name not in DTYPES:
-        near = get_close_matches(name, DTYPES, 1)
+        near = nearest(name, DTYPES)
         raise DTypeError(f"no dtype {name!r} here; choose one of {', '.join(DTYPES)}",
-                         hint=f"Did you mean {near[0]!r}?" if near else None)
+                         hint=f"Did you mean {near!r}?" if near else None)
     return DTYPES[name]
 
 

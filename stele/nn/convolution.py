@@ -4,7 +4,14 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any, ClassVar
 
-from stele.arrays import functions as F
+from stele.arrays.families import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
 from stele.arrays.tensor import Tensor
 from stele.errors import ShapeError
 from stele.ir.door import public
@@ -73,7 +80,7 @@ class Convolution(Kernels):
                   dilation=dilation)
 
     def convolved(self, x: Tensor) -> Tensor:
-        conv: Any = (F.conv1d, F.conv2d, F.conv3d)[len(self.axes) - 1]
+        conv: Any = (conv1d, conv2d, conv3d)[len(self.axes) - 1]
         return conv(x, self.weight, stride=self.stride, padding=self.padding, dilation=self.dilation,
                     groups=self.groups)
 
@@ -91,7 +98,7 @@ class ConvolutionTranspose(Kernels):
                   output_padding=output_padding, dilation=dilation)
 
     def convolved(self, x: Tensor) -> Tensor:
-        conv: Any = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[len(self.axes) - 1]
+        conv: Any = (conv_transpose1d, conv_transpose2d, conv_transpose3d)[len(self.axes) - 1]
         return conv(x, self.weight, stride=self.stride, padding=self.padding, output_padding=self.output_padding,
                     groups=self.groups, dilation=self.dilation)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from stele.arrays import functions as F
 from stele.arrays.creation import ones, zeros
+from stele.arrays.families import avg_pool2d, max_pool2d
 from stele.arrays.random import dropout
 from stele.arrays.tensor import Tensor, lift
 from stele.errors import DTypeError, ShapeError
@@ -94,7 +95,7 @@ class MaxPool2d(Module):
         return f"{self.kernel}, stride={self.stride}" + f", padding={self.padding}" * (self.padding != (0, 0))
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.max_pool2d(images(self, x), self.kernel, stride=self.stride, padding=self.padding)
+        return max_pool2d(images(self, x), self.kernel, stride=self.stride, padding=self.padding)
 
 
 class AvgPool2d(Module):
@@ -114,7 +115,7 @@ class AvgPool2d(Module):
         return f"{self.kernel}, stride={self.stride}" + f", padding={self.padding}" * (self.padding != (0, 0))
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.avg_pool2d(images(self, x), self.kernel, stride=self.stride, padding=self.padding)
+        return avg_pool2d(images(self, x), self.kernel, stride=self.stride, padding=self.padding)
 
 
 class BatchNorm2d(Module):

@@ -1,7 +1,6 @@
 """The base of layers: parameters, buffers and sub-modules found by walking attributes."""
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -14,7 +13,7 @@ import numpy as np
 from stele.arrays.tensor import Tensor, constant
 from stele.backend.devices import is_device
 from stele.eager.follow import FOLLOWER
-from stele.errors import DataError, DTypeError, ShapeError, advice
+from stele.errors import DataError, DTypeError, ShapeError, advice, nearest
 from stele.ir.door import leaving, public
 from stele.ir.origin import SCOPE, Scope
 from stele.ops.arguments import is_dict, is_series, refuse
@@ -287,8 +286,8 @@ def parts_of(x: Any) -> dict[Any, Any]:
 def near(missing: set[str], unknown: set[str]) -> str | None:
     """A guess which unknown name was meant for a missing one."""
     for name in sorted(missing):
-        if close := difflib.get_close_matches(name, unknown, 1):
-            return f"Is {close[0]!r} meant to be {name!r}?"
+        if close := nearest(name, unknown):
+            return f"Is {close!r} meant to be {name!r}?"
     return None
 
 

@@ -1,35 +1,27 @@
 """One class per op, one file per family; `ALL` is every op by name."""
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from stele.ir.graph import Constant, Item, Literal, Op, Parameter
-from stele.ops import (
-    composite,
-    contraction,
-    control,
-    counting,
-    cumulative,
-    everyday,
-    factors,
-    fourier,
-    gather,
-    generate,
-    lapack,
-    linear,
-    operators,
-    parts,
-    pooling,
-    random,
-    reduction,
-    sorting,
-    windows,
-)
-from stele.ops.elementwise import arithmetic, binary, elementary, signs, special, unary
+from stele.ops import operators
 
 __all__ = ["ALL", "operators"]
 
-FAMILIES = (linear, parts, windows, generate, arithmetic, unary, binary, elementary, signs, special, gather, reduction,
-            contraction, random, control, composite, pooling, lapack, factors, fourier, cumulative, sorting, counting,
-            everyday)
+FAMILIES = """
+linear parts windows generate elementwise.arithmetic elementwise.unary elementwise.binary elementwise.elementary
+elementwise.signs elementwise.special gather reduction contraction random control composite pooling lapack factors
+fourier cumulative sorting counting everyday"""
 LEAVES: tuple[type[Op], ...] = Parameter, Literal, Constant, Item
 
-ALL: dict[str, type[Op]] = {op.__name__: op for op in (*LEAVES, *(op for family in FAMILIES for op in family.ALL))}
+if TYPE_CHECKING:
+    ALL: dict[str, type[Op]]
+else:
+    def __getattr__(name: str) -> Any:
+        """`ALL`, made when it is first asked for: it loads every family."""
+        if name != "ALL":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        families = [import_module(f"stele.ops.{family}") for family in FAMILIES.split()]
+        found = {op.__name__: op for op in (*LEAVES, *(op for family in families for op in family.ALL))}
+        return globals().setdefault("ALL", found)

@@ -1,7 +1,6 @@
 """What users give beside arrays (sizes, axes, numbers, options), each kind checked in one place."""
 from __future__ import annotations
 
-import difflib
 import operator
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -10,7 +9,7 @@ from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
-from stele.errors import ArgumentError, OptionError, ShapeError, SteleError, advice
+from stele.errors import ArgumentError, OptionError, ShapeError, SteleError, advice, nearest
 from stele.ir.graph import Value, literal
 from stele.ir.sizes import Dim, Size
 from stele.ir.types import Shape, dtype, number_of
@@ -156,9 +155,9 @@ def choice(x: Any, what: str, options: Collection[str], error: type[SteleError] 
     if isinstance(x, str) and x in options:
         return x
     *most, last = map(repr, options)
-    near = difflib.get_close_matches(x.lower(), options, 1, 0.5) if isinstance(x, str) else []
+    near = nearest(x.lower(), options, 0.5) if isinstance(x, str) else None
     raise error(f"{what} must be {', '.join(most)}{' or ' if most else ''}{last}, got {reprlib.repr(x)}",
-                hint=f"Did you mean {near[0]!r}?" if near else None)
+                hint=f"Did you mean {near!r}?" if near else None)
 
 
 def operand(x: Any, what: str) -> Value:

@@ -2,20 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from stele.errors import DTypeError, GraphError
 from stele.ir.graph import Graph, Item, Value, parameter, walk
 from stele.ir.origin import asked_here, here, inherit
+from stele.ir.record import Record
 from stele.ir.types import TupleType, show
 from stele.ops.elementwise.unary import StopGradient
 from stele.ops.linear import transfer, zeros_like
 from stele.ops.parts import conj
 
 
-@dataclass(frozen=True)
-class Derivatives:
+class Derivatives(Record):
     """What a rule may ask of the transform that calls it: which operands matter, and derivatives of inner graphs."""
 
     wanted:    tuple[bool, ...]

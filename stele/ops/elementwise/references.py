@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cache, reduce
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,6 @@ from stele.ir.graph import Array
 
 ENOUGH = 25         # terms of a sum before the rest is an integral
 NODES = 512         # of an integral over half a turn
-NORMAL = NormalDist()
 
 
 def elementwise(f: Callable[..., float], poles: float = math.nan) -> Callable[..., Array]:
@@ -42,6 +39,8 @@ lgamma = elementwise(math.lgamma, math.inf)
 @cache
 def bernoulli(count: int) -> list[float]:
     """B(2j) / (2j)! for j = 1, 2, ... (24.2.1)."""
+    from fractions import Fraction  # imported late, with `statistics` below: 3 ms
+
     b = [Fraction(1)]
     for m in range(1, 2 * count + 1):
         b.append(-sum((Fraction(math.comb(m + 1, k)) * b[k] for k in range(m)), Fraction(0)) / (m + 1))
@@ -126,19 +125,27 @@ def bessel(x: Array, order: int, is_scaled: bool) -> Array:
     return (np.copysign(y, v) if order else y).astype(x.dtype)
 
 
+@cache
+def bell() -> Any:
+    """The normal distribution."""
+    from statistics import NormalDist
+
+    return NormalDist()
+
+
 def inverse_erf(x: float) -> float:
     """The quantile of the normal distribution, and a step of Newton's method."""
     a = abs(x)
     if not 0 < a < 1:
         return x if a == 0 else math.copysign(math.inf, x) if a == 1 else math.nan
-    y = -NORMAL.inv_cdf((1 - a) / 2) * math.sqrt(0.5)
+    y = -bell().inv_cdf((1 - a) / 2) * math.sqrt(0.5)
     error = math.erf(y) - a if a < 0.5 else (1 - a) - math.erfc(y)
     return math.copysign(y - error * math.sqrt(math.pi) / 2 * math.exp(y * y), x)
 
 
 def quantile(p: float) -> float:
     """The inverse of the normal distribution function."""
-    return NORMAL.inv_cdf(p) if 0 < p < 1 else -math.inf if p == 0 else math.inf if p == 1 else math.nan
+    return bell().inv_cdf(p) if 0 < p < 1 else -math.inf if p == 0 else math.inf if p == 1 else math.nan
 
 
 def normal(x: float) -> float:
