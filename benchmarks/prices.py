@@ -16,14 +16,16 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 
 from stele.backend.cpu.tuned import here  # noqa: E402
 from stele.inspect.tune.contractions import Contraction, contractions  # noqa: E402
-from stele.inspect.tune.measure import NEAR, SWEPT, Build, build, operands  # noqa: E402
+from stele.inspect.tune.measure import NEAR, SWEPT, Build, Question, build, operands  # noqa: E402
 from stele.ir.graph import Graph, Value, parameter  # noqa: E402
 from stele.ir.types import Type, float32  # noqa: E402
+from stele.ops.contraction import matmul  # noqa: E402
 from stele.ops.convolution import conv2d  # noqa: E402
 from stele.pipeline import Options, optimise  # noqa: E402
 from stele.transform.autodiff import gradients  # noqa: E402
 
 SECONDS, MOST, CLOSE = 2.0, 200, 1.05
+LIBRARY = ("gemm", "blas")      # own code or a library: no prices of one kind
 
 LAYERS: dict[str, tuple[int, int, int, int, int, int]] = {      # n, c, o, size, kernel, stride
     "cnn 2":       (64, 50, 50, 32, 3, 1),
@@ -40,6 +42,9 @@ LAYERS: dict[str, tuple[int, int, int, int, int, int]] = {      # n, c, o, size,
 }
 
 
+PRODUCTS = {"product 512": 512, "product 1024": 1024, "product 1536": 1536, "product 2048": 2048, "product 3072": 3072}
+
+
 def layer(n: int, c: int, o: int, size: int, kernel: int, stride: int) -> tuple[list[Value], Value]:
     """The parameters of a convolution, and what it computes."""
     x, w = (parameter(name, Type(float32, shape)) for name, shape in (
@@ -53,7 +58,11 @@ def slopes(y: Value, g: Value, *wrt: Value) -> tuple[Value, ...]:
 
 
 def cases() -> Iterator[tuple[str, Contraction]]:
-    """Each layer forward with weights that stay and that change, and its gradients."""
+    """Each product; each layer forward with weights that stay and that change, and its gradients."""
+    for name, n in PRODUCTS.items():
+        x, y = (parameter(side, Type(float32, (n, n))) for side in "xy")
+        for _, one in contractions(optimise(Graph((x, y), (matmul(x, y),)), Options()), {}, ()):
+            yield name, one
     for name, shape in LAYERS.items():
         (x, w), y = layer(*shape)
         g = parameter("g", y.type)
@@ -67,13 +76,25 @@ def cases() -> Iterator[tuple[str, Contraction]]:
 def compared(one: Contraction) -> dict[str, tuple[float, float]]:
     """The price and the least seconds of each algorithm, the chosen one first."""
     first = build(one, {})
-    found = [(q, asked) for q, asked in first.trial.asked.items() if asked.is_algorithm]
-    if not found:
+    asked = {q: rivals(asked) for q, asked in first.trial.asked.items()}
+    question, prices = max(asked.items(), key=lambda found: len(found[1]), default=("", {}))
+    if len(prices) < 2:
         return {}
-    (question, asked), *_ = found
-    builds = {asked.name: first} | {name: build(one, {question: name}) for name in asked.names if name != asked.name}
+    chosen = first.trial.asked[question].name
+    builds = {chosen: first} | {name: build(one, {question: name}) for name in prices if name != chosen}
     times = least(builds, one)
-    return {name: (asked.prices[asked.names.index(name)], times[name]) for name in builds}
+    return {name: (prices[name], times[name]) for name in builds}
+
+
+def rivals(asked: Question) -> dict[str, float]:
+    """What may be chosen, with prices: algorithms; of the tiles of a product the cheapest alone and in a scheme."""
+    prices = dict(zip(asked.names, asked.prices))
+    if asked.is_algorithm:
+        return prices if asked.name not in LIBRARY else {}
+    schemes: dict[str, list[str]] = {}
+    for name in prices:
+        schemes.setdefault(name.partition(" ")[0] if " " in name else "", []).append(name)
+    return {name: prices[name] for name in (min(names, key=prices.__getitem__) for names in schemes.values())}
 
 
 def least(builds: Mapping[str, Build], one: Contraction) -> dict[str, float]:
