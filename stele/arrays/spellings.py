@@ -106,10 +106,6 @@ LAYERS: Mapping[str, str] = {
 
 
     "Swish": "nn.SiLU",
-    "Parameter": "st.tensor(numbers, requires_grad=True)", "ModuleList": "a list: layers in lists belong to the module",
-    "ModuleDict": "a dict: layers in dicts belong to the module", "ParameterList": "a list of tensors",
-
-
     "RNN": "nn.GRU or nn.LSTM",
 }
 FUNCTIONAL: Mapping[str, str] = {

@@ -352,11 +352,11 @@ class Tensor(Exchange):
 
     copy_ = assign
 
-    def move(self, device: DeviceLike) -> None:
-        """Rebinds this tensor and its gradient to the same numbers on a device."""
-        if self.device != (place := find(device)):
-            self.value = cut(transfer(self.value, place.name))
-            self.grad = None if self.grad is None else self.grad.to(place)
+    def move(self, what: Device | DType | str) -> None:
+        """Rebinds this tensor and its gradient to the same numbers on a device, or of another dtype."""
+        if (there := what if isinstance(what, DType) else find(what)) not in (self.device, self.dtype):
+            self.value = cut(self.detach().to(there).value)
+            self.grad = None if self.grad is None else self.grad.to(there)
 
     @public
     def zero_(self) -> Tensor:
@@ -417,7 +417,7 @@ class Tensor(Exchange):
                              hint="Choose what carries gradients before the call.")
         if on and owner(self.value) is not self:
             self.value = cut(self.value)
-        self._requires_grad, self.leaf = on, on
+        self._requires_grad, self.leaf = on, on or self.leaf    # what is frozen stays a parameter
         return self
 
     @property
@@ -557,7 +557,8 @@ class Tensor(Exchange):
 
     def __reduce__(self) -> Any:
         place = () if self.device == HOME else (self.device,)
-        return tensor, (np.array(self.numpy()), None, self.requires_grad and self.leaf, *place)
+        own = np.array(self.numpy()), None, self.requires_grad and self.leaf, *place
+        return (tensor, own, (None, {"leaf": True})) if self.leaf and not self.requires_grad else (tensor, own)
 
     def float(self) -> Tensor:
         """This tensor as float32, as of `astype`."""

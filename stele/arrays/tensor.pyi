@@ -116,8 +116,8 @@ class Tensor(Exchange):
         ([1.0, 2.0, 3.0], [7.0, 7.0, 7.0])
         """
     copy_ = assign
-    def move(self, device: DeviceLike) -> None:
-        """Rebinds this tensor and its gradient to the same numbers on a device."""
+    def move(self, what: Device | DType | str) -> None:
+        """Rebinds this tensor and its gradient to the same numbers on a device, or of another dtype."""
     def zero_(self) -> Tensor:
         """Rebinds this tensor to zeros and returns it; its gradient stays."""
     def beside(self, x: Any) -> Tensor:

@@ -311,7 +311,7 @@ def is_cheap(v: Value) -> bool:
 def residuals(targets: Sequence[Live], order: Sequence[Value]) -> list[Live]:
     """The values of `order` that the gradients of `targets` will need."""
     inside = set(order)
-    wrt = [v for v in order if (is_there(v) and v.args) or ((h := owner(v)) is not None and h.leaf)]
+    wrt = [v for v in order if (is_there(v) and v.args) or ((h := owner(v)) is not None and h.leaf and h.requires_grad)]
     seeds = [parameter("g", v.type) for v in targets]
     found = [g for g in gradients(targets, seeds, wrt) if g is not None]
     needed = walk(found, stop=inside.__contains__)

@@ -29,6 +29,7 @@ from stele.nn.activations import (
     Tanhshrink,
     Threshold,
 )
+from stele.nn.containers import ModuleDict, ModuleList, Parameter, ParameterDict, ParameterList, Sequential
 from stele.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from stele.nn.functional import binary_cross_entropy_with_logits, mse_loss
 from stele.nn.layers import (
@@ -43,10 +44,19 @@ from stele.nn.layers import (
     Linear,
     MaxPool2d,
     ReLU,
-    Sequential,
     Sigmoid,
     SiLU,
     Tanh,
+)
+from stele.nn.lazy import (
+    LazyBatchNorm2d,
+    LazyConv1d,
+    LazyConv2d,
+    LazyConv3d,
+    LazyConvTranspose1d,
+    LazyConvTranspose2d,
+    LazyConvTranspose3d,
+    LazyLinear,
 )
 from stele.nn.losses import (
     BCELoss,
@@ -167,6 +177,14 @@ __all__ = [
     "LPPool2d",
     "LPPool3d",
     "LayerNorm",
+    "LazyBatchNorm2d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+    "LazyLinear",
     "LeakyReLU",
     "Linear",
     "LocalResponseNorm",
@@ -182,12 +200,17 @@ __all__ = [
     "MaxUnpool3d",
     "Mish",
     "Module",
+    "ModuleDict",
+    "ModuleList",
     "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "NLLLoss",
     "PReLU",
     "PairwiseDistance",
+    "Parameter",
+    "ParameterDict",
+    "ParameterList",
     "PixelShuffle",
     "PixelUnshuffle",
     "PoissonNLLLoss",

@@ -14,7 +14,7 @@ from stele.ir.door import public
 from stele.nn import init
 from stele.nn.module import Module, given, wrong
 from stele.ops import functional
-from stele.ops.arguments import choice, number, pair, positive, refuse
+from stele.ops.arguments import choice, number, pair, positive
 from stele.ops.arguments import padding as pads
 from stele.ops.random import chance
 
@@ -283,45 +283,6 @@ class Embedding(Module):
             raise DTypeError(f"this Embedding takes integers, the numbers of rows, got {index.value.type}",
                              hint="Write x.astype('int64').")
         return F.embedding(self.weight, index)
-
-
-class Sequential(Module):
-    """The modules `layers` one after the other: each takes what the one before returns.
-
-    They are named by their numbers; len and model[k] work as of a list.
-
-    >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
-    >>> [name for name, _ in model.named_parameters()]
-    ['0.weight', '0.bias', '2.weight', '2.bias']
-    >>> len(model), model[1], model(st.zeros((8, 4))).shape
-    (3, ReLU(), (8, 2))
-    """
-
-    @public
-    @public
-    def __init__(self, *layers: Module) -> None:
-        for layer in list[Any](layers):
-            if isinstance(layer, type):
-                refuse("a layer of Sequential", "a module", layer, f"Make one: {layer.__name__}(...).")
-            if not callable(layer):
-                refuse("a layer of Sequential", "a module", layer, "Write nn.Sequential(*layers)." if isinstance(
-                    layer, list | tuple) else "Write nn.Sequential(*layers.values())." if isinstance(layer, dict)
-                    else None)
-        self.layers = layers
-
-    def held(self) -> dict[str, Any]:
-        return {str(k): layer for k, layer in enumerate(self.layers)}
-
-    def __len__(self) -> int:
-        return len(self.layers)
-
-    def __getitem__(self, k: int) -> Module:
-        return self.layers[k]
-
-    def forward(self, x: Tensor) -> Tensor:
-        for layer in self.layers:
-            x = layer(x)
-        return x
 
 
 class Flatten(Module):

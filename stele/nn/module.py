@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, ParamSpec, Protocol, Self, TypeVar
@@ -10,13 +10,18 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
+from stele.arrays.creation import zeros_like
 from stele.arrays.tensor import Tensor, constant
 from stele.backend.devices import is_device
 from stele.eager.follow import FOLLOWER
-from stele.errors import DataError, DTypeError, ShapeError, advice, nearest
+from stele.errors import DTypeError, GraphError, ShapeError, UnknownName, advice, nearest
 from stele.ir.door import leaving, public
 from stele.ir.origin import SCOPE, Scope
-from stele.ops.arguments import is_dict, is_series, refuse
+from stele.ir.types import bfloat16, float16, float32, float64
+from stele.ir.types import dtype as named_dtype
+from stele.nn.hooks import Hook, Hooks
+from stele.nn.states import Incompatible, load
+from stele.ops.arguments import flag, is_dict, is_series, refuse
 from stele.saving import read, save
 
 PATHS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()     # of all modules below the one called last from outside,
@@ -31,14 +36,17 @@ R = TypeVar("R", covariant=True)
 class Forward(Protocol[P, R]):
     """What has a `forward`: calling it takes and gives what that does."""
 
+    _hooks: Hooks | None
+
     def forward(self, *x: P.args, **options: P.kwargs) -> R: ...
 
 
 class Module:
     """A layer or a model: tensors and modules held as attributes (also in lists, tuples and dicts) belong to it.
 
-    A tensor that requires gradients is a parameter, another one a buffer; both are in `state_dict`. A class of its own
-    writes `__init__`, which needs no call of this one, and `forward`, which calling the module runs.
+    A tensor that requires gradients, or did before it was frozen, is a parameter, another one a buffer; both are in
+    `state_dict`. A class of its own writes `__init__`, which needs no call of this one, and `forward`, which calling
+    the module runs.
 
     >>> class Net(nn.Module):
     ...     def __init__(self):
@@ -51,7 +59,10 @@ class Module:
     """
 
     training = True
+    _hooks: Hooks | None = None
     optional: ClassVar[tuple[str, ...]] = ()    # buffers that a state to be loaded may lack
+    _transient: tuple[str, ...] = ()             # buffers of one module that no state holds
+    _wanting: Any = None                         # what a layer was made with whose first call makes its parameters
 
     def forward(self, *x: Any, **options: Any) -> Any:
         """The result for an input, which calling the module returns; every module writes its own."""
@@ -64,7 +75,7 @@ class Module:
             scope = scope_of(self, outer)
         token = SCOPE.set(scope)
         try:
-            y = self.forward(*x, **options)
+            y = self.forward(*x, **options) if (hooks := self._hooks) is None else hooks.around(self, x, options)
         except Exception as error:
             leaving(error)
             raise
@@ -78,8 +89,11 @@ class Module:
         """What belongs to this module, under the names that paths are made of: its attributes."""
         return vars(self)
 
-    def named_members(self, prefix: str = "") -> Iterator[tuple[str, Tensor | Module]]:
-        """All that this module holds as (name, tensor or module), depth first, each object once."""
+    def named_members(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor | Module]]:
+        """All that this module holds as (name, tensor or module), depth first, each object once.
+
+        Without `recurse` what its modules hold is left out. Names begin with a `prefix`.
+        """
         seen: set[int] = set()
         stack: list[tuple[str, Any]] = [(prefix, self)]
         while stack:
@@ -89,7 +103,8 @@ class Module:
                     continue
                 seen.add(id(x))
                 yield name, x
-            stack += [(f"{name}.{key}" if name else str(key), part) for key, part in reversed(parts_of(x).items())]
+            if recurse or x is self or not isinstance(x, Module):
+                stack += [(f"{name}.{key}" if name else str(key), part) for key, part in reversed(parts_of(x).items())]
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules held directly as (name, module), also in lists, tuples and dicts; one held twice comes twice."""
@@ -100,6 +115,10 @@ class Module:
                 yield str(name), x
             elif not isinstance(x, Tensor):
                 stack += [(f"{name}.{key}", part) for key, part in reversed(parts_of(x).items())]
+
+    def children(self) -> list[Module]:
+        """The modules held directly, each once."""
+        return list(dict.fromkeys(x for _, x in self.named_children()))
 
     def extra_repr(self) -> str:
         """What stands in the brackets of this layer's `repr`: its sizes and options; layers write their own."""
@@ -118,30 +137,176 @@ class Module:
             found = {str(k): part for k, part in parts_of(found).items()}.get(key)
         return found
 
-    def named_modules(self) -> Iterator[tuple[str, Module]]:
-        """All modules as (path, module), this one first under the empty path."""
-        return ((name, x) for name, x in self.named_members() if isinstance(x, Module))
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """All modules as (path, module), this one first under the empty path; paths begin with a `prefix`."""
+        return ((name, x) for name, x in self.named_members(prefix) if isinstance(x, Module))
 
-    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
-        """The tensors that require gradients as (path, tensor); a tied one once, under its first name."""
-        return ((name, x) for name, x in self.named_members() if isinstance(x, Tensor) and x.requires_grad)
+    def modules(self) -> list[Module]:
+        """All modules, this one first."""
+        return [x for _, x in self.named_modules()]
 
-    def parameters(self) -> list[Tensor]:
-        """The tensors that require gradients, as a list."""
-        return [x for _, x in self.named_parameters()]
+    def named_tensors(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """The parameters and buffers as (path, tensor); GraphError where a layer waits for its first call."""
+        for name, x in self.named_members(prefix, recurse):
+            if isinstance(x, Tensor):
+                yield name, x
+            elif x._wanting is not None:
+                place = f" ({name})" if name else ""
+                raise GraphError(f"this {type(x).__name__}{place} has no parameters before it is called",
+                                 hint="Call the model once, with an input of the right size.")
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """The parameters as (path, tensor), frozen ones too; a tied one once, under its first name.
+
+        Without `recurse` those of its modules are left out. Paths begin with a `prefix`.
+        """
+        return ((name, x) for name, x in self.named_tensors(prefix, recurse) if is_parameter(x))
+
+    def parameters(self, recurse: bool = True) -> list[Tensor]:
+        """The parameters, frozen ones too, as a list; without `recurse` not those of its modules."""
+        return [x for _, x in self.named_parameters(recurse=recurse)]
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """The tensors that are no parameters as (path, tensor); arguments are as in `named_parameters`."""
+        return ((name, x) for name, x in self.named_tensors(prefix, recurse) if not is_parameter(x))
+
+    def buffers(self, recurse: bool = True) -> list[Tensor]:
+        """The tensors that are no parameters, as a list; without `recurse` not those of its modules."""
+        return [x for _, x in self.named_buffers(recurse=recurse)]
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a path, such as "encoder.layers.0"; UnknownName where there is none."""
+        return self if not target else found(self, target, Module, dict(self.named_modules()))
+
+    def get_parameter(self, target: str) -> Tensor:
+        """The parameter at a path, such as "fc.weight"; UnknownName where there is none."""
+        return found(self, target, Tensor, dict(self.named_parameters()))
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a path, such as "norm.running_mean"; UnknownName where there is none."""
+        return found(self, target, Tensor, dict(self.named_buffers()))
 
     @public
-    def to(self, device: Any) -> Self:
-        """This module itself, its tensors and their gradients moved to a device.
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        """Holds a `tensor`, or None, as an attribute `name`, which no optimiser moves.
 
-        Make its optimiser behind. Raises DeviceError where there is no such device, DTypeError for a dtype.
+        A state holds it, unless it is not `persistent`. Assigning an attribute does the same for one that is. Raises
+        ArgumentError for a name that is none, or that something else has.
+
+        >>> model = nn.Identity()
+        >>> model.register_buffer("scale", st.ones(2), persistent=False)
+        >>> model.scale.tolist(), list(model.state_dict())
+        ([1.0, 1.0], [])
         """
-        if not is_device(device):
-            raise DTypeError(f"a module keeps the dtype of its parameters, float32; got {device!r}",
-                             hint="precision='bf16' of st.compile computes products in bfloat16.")
-        for x in self.state_dict().values():
-            x.move(device)
+        x = None if tensor is None else constant(tensor)
+        hold(self, name, x if x is None or not x.requires_grad else x.detach())
+        kept = tuple(other for other in self._transient if other != name)
+        self._transient = kept if flag(persistent, "persistent of register_buffer") else (*kept, name)
+
+    @public
+    def register_parameter(self, name: str, param: Tensor | None) -> None:
+        """Holds a parameter, or None, as an attribute `name`, as assigning does.
+
+        Raises ArgumentError for a name that is none, or that something else has, and for a `param` that is none.
+        """
+        if not (param is None or is_parameter(param)):
+            refuse(f"the parameter {name!r}", "a parameter or None", param, "Write nn.Parameter(numbers).")
+        hold(self, name, param)
+
+    @public
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Holds a `module`, or None, as an attribute `name`, as assigning does.
+
+        Raises ArgumentError for a name that is none, or that something else has, and for what is no module.
+        """
+        if not (module is None or isinstance(module, Module)):      # pyright: ignore[reportUnnecessaryIsInstance]
+            refuse(f"the module {name!r}", "a module or None", module)
+        hold(self, name, module)
+
+    register_module = add_module
+
+    @public
+    def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+                                  ) -> Hook:
+        """Has hook(module, args) run before `forward`; what it returns, if not None, stands for the arguments.
+
+        With `with_kwargs` it is hook(module, args, kwargs), and returns both. With `prepend` it runs before earlier
+        ones. Hooks run while a function is traced, too. What this returns has a `remove`.
+        """
+        self._hooks = self._hooks or Hooks()
+        return self._hooks.add(self._hooks.before, hook, prepend, with_kwargs)
+
+    @public
+    def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+                              ) -> Hook:
+        """Has hook(module, args, result) run after `forward`; what it returns, if not None, stands for the result.
+
+        With `with_kwargs` it is hook(module, args, kwargs, result). The rest is as in `register_forward_pre_hook`.
+
+        >>> layer = nn.ReLU()
+        >>> hook = layer.register_forward_hook(lambda module, args, y: y * 2)
+        >>> layer(st.ones(1)).tolist(), hook.remove(), layer(st.ones(1)).tolist()
+        ([2.0], None, [1.0])
+        """
+        self._hooks = self._hooks or Hooks()
+        return self._hooks.add(self._hooks.after, hook, prepend, with_kwargs)
+
+    @public
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
+        """Calls `fn` on every module below and then on this one, which it returns."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
         return self
+
+    @public
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Freezes all parameters (False), or lets them learn again; returns the module.
+
+        A frozen parameter gets no gradient, and an optimiser leaves it as it is.
+
+        >>> model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+        >>> model[0].requires_grad_(False)(st.ones(2)).requires_grad, model(st.ones(2)).requires_grad
+        (False, True)
+        """
+        for x in self.parameters():
+            x.requires_grad_(requires_grad)
+        return self
+
+    @public
+    def to(self, *what: Any, device: Any = None, dtype: Any = None) -> Self:
+        """This module itself, its tensors and their gradients moved to a `device`, its floats of another `dtype`.
+
+        Either may be given by its place, as `what`. Make the optimiser behind. Raises DeviceError where there is no
+        such device, DTypeError for a dtype that is no float.
+
+        >>> nn.Linear(2, 3).to("float64").weight.dtype
+        float64
+        """
+        for x in (x for x in (*what, device, dtype) if x is not None):
+            kind = None if is_device(x) else named_dtype(x)
+            if kind is not None and not kind.is_float:
+                raise DTypeError(f"the parameters of a module are floats, got {kind}")
+            for _, tensor in self.named_tensors():
+                if kind is None or tensor.dtype.is_float:
+                    tensor.move(kind or x)
+        return self
+
+    def half(self) -> Self:
+        """Makes all floats float16 and returns the module; `precision="bf16"` of `st.compile` halves products alone."""
+        return self.to(float16)
+
+    def bfloat16(self) -> Self:
+        """Makes all floats bfloat16 and returns the module."""
+        return self.to(bfloat16)
+
+    def float(self) -> Self:
+        """Makes all floats float32 and returns the module."""
+        return self.to(float32)
+
+    def double(self) -> Self:
+        """Makes all floats float64 and returns the module."""
+        return self.to(float64)
 
     def train(self, mode: bool = True) -> Self:
         """Switches dropout and batch statistics on (or off) in this module and all below; returns the module."""
@@ -153,50 +318,28 @@ class Module:
         """Switches dropout and batch statistics off, as `train(False)` does; returns the module."""
         return self.train(False)
 
-    def zero_grad(self) -> None:
-        """Forgets the gradients of all parameters."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters, or with `set_to_none=False` makes them zeros."""
         for x in self.parameters():
-            x.grad = None
+            x.grad = None if set_to_none or x.grad is None else zeros_like(x)
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """All tensors by path: parameters and buffers, the live ones."""
-        return {name: x for name, x in self.named_members() if isinstance(x, Tensor)}
+    def state_dict(self, prefix: str = "") -> dict[str, Tensor]:
+        """The parameters and buffers by path, the live ones, but for buffers that are not persistent.
 
-    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
-        """Takes over numbers by path. Nothing changes unless all of them fit.
+        Paths begin with a `prefix`, such as "encoder.".
+        """
+        left_out = {id(x) for module in self.modules() for x in map(module.member, module._transient)}
+        return {f"{prefix}{name}": x for name, x in self.named_tensors() if id(x) not in left_out}
+
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Incompatible:
+        """Takes over numbers by path; returns `missing_keys` and `unexpected_keys`. Nothing changes unless all fit.
 
         A tied tensor may stand under any of its names, or under all with the same numbers; what a layer names
-        `optional` may be missing. Raises DataError if another name is missing or unknown (with `strict`), if a shape
-        differs, or if a tied tensor has two sets of numbers.
+        `optional` may be missing. With `assign` dtypes and devices become those of the state. Raises DataError if
+        another name is missing or unknown (with `strict`), if a shape differs, or if a tied tensor has two sets of
+        numbers.
         """
-        own = self.state_dict()
-        state = self.untied(own, state)
-        missing, unknown = own.keys() - state.keys() - self.optional_names(), state.keys() - own.keys()
-        if strict and (missing or unknown):
-            raise DataError(f"the state does not fit {type(self).__name__}: " + "; ".join(
-                f"{what}: {', '.join(sorted(names)[:5])}{' ...' if len(names) > 5 else ''}"
-                for what, names in (("missing", missing), ("unknown", unknown)) if names),
-                hint=near(missing, unknown))
-        arrays = {name: np.asarray(state[name]) for name in own if name in state}
-        for name, array in arrays.items():
-            if array.dtype.kind not in "biufc" and array.dtype.name != "bfloat16":
-                raise DataError(f"{name} holds no numbers in the state, but {array.dtype}")
-            if array.shape != tuple(own[name].shape):
-                raise DataError(f"{name} has shape {array.shape} in the state, {tuple(own[name].shape)} in the model")
-        for name, array in arrays.items():
-            own[name].assign(own[name].dtype.array(array))
-
-    def untied(self, own: Mapping[str, Tensor], state: Mapping[str, Any]) -> dict[str, Any]:
-        """A state in which each tensor stands under the name that `state_dict` has for it."""
-        first = {id(x): name for name, x in own.items()}
-        found: dict[str, Any] = {}
-        for given, numbers in state.items():
-            name = given if given in own else first.get(id(self.member(given)), given)
-            if name in found and not np.array_equal(np.asarray(found[name]), np.asarray(numbers)):
-                raise DataError(f"{given} and {name} are one tensor in the model, but differ in the state",
-                                hint="Give the model two tensors, or leave one of the names out of the state.")
-            found[name] = numbers
-        return found
+        return load(self, state, strict, assign)
 
     def optional_names(self) -> set[str]:
         """The paths of buffers that a state may lack."""
@@ -209,6 +352,29 @@ class Module:
     def load(self, path: str | Path, strict: bool = True) -> None:
         """Reads a safetensors file into this model. Raises DataError if it is missing, damaged or does not fit."""
         self.load_state_dict(read_safetensors(path), strict)
+
+
+def is_parameter(x: Any) -> bool:
+    """Whether a tensor is a parameter: it gathers gradients, or did before it was frozen."""
+    return isinstance(x, Tensor) and (x.leaf or x.requires_grad)
+
+
+def found(model: Module, path: str, kind: type, known: Mapping[str, Any]) -> Any:
+    """What stands under a path; a tied tensor may stand under more than one."""
+    if isinstance(x := model.member(path), kind) and any(x is other for other in known.values()):
+        return x
+    close = nearest(path, known)
+    raise UnknownName(f"this {type(model).__name__} has no {path!r}",
+                      hint=f"Did you mean {close!r}?" if close else None)
+
+
+def hold(model: Module, name: Any, x: Any) -> None:
+    """Sets an attribute, whose name is a part of paths and nothing else's."""
+    if not isinstance(name, str) or not name or "." in name:
+        refuse("the name of what a module holds", "a word without dots", name)
+    if name not in vars(model) and hasattr(model, name):
+        refuse("the name of what a module holds", f"another one, as every {type(model).__name__} has", name)
+    setattr(model, name, x)
 
 
 def locate(model: Module) -> None:
@@ -260,7 +426,7 @@ def show(model: Module) -> str:
     above: list[Module] = []
 
     def row(module: Module, start: str, indent: str) -> None:
-        count = sum(math.prod(p.shape) for p in module.parameters())
+        count = sum(math.prod(p.shape) for _, p in module.named_members() if isinstance(p, Tensor) and is_parameter(p))
         inner = [] if module in above else list(module.named_children())
         rows.append((f"{start}{type(module).__name__}({module.extra_repr()}" + ("" if inner else ")"), count))
         above.append(module)
@@ -281,14 +447,6 @@ def parts_of(x: Any) -> dict[Any, Any]:
     if isinstance(x, Module):
         return x.held()
     return x if is_dict(x) else dict(enumerate(x)) if is_series(x) else {}
-
-
-def near(missing: set[str], unknown: set[str]) -> str | None:
-    """A guess which unknown name was meant for a missing one."""
-    for name in sorted(missing):
-        if close := nearest(name, unknown):
-            return f"Is {close!r} meant to be {name!r}?"
-    return None
 
 
 def read_safetensors(path: str | Path) -> dict[str, np.ndarray[Any, Any]]:

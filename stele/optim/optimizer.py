@@ -243,8 +243,9 @@ class Optimizer:
         return loss
 
     def moving(self) -> Iterator[tuple[Tensor, State]]:
-        """The parameters that have a gradient, and what is known of them."""
-        return ((p, s) for p, s in zip(self.parameters, self.states, strict=True) if p.grad is not None)
+        """The parameters that have a gradient and are not frozen, and what is known of them."""
+        return ((p, s) for p, s in zip(self.parameters, self.states, strict=True)
+                if p.grad is not None and p.requires_grad)
 
     def advance(self) -> None:
         """What changes once per step, before the parameters do."""
@@ -276,7 +277,7 @@ def checked(p: Any, k: int, optimizer: str) -> Tensor:
     if not isinstance(p, Tensor):
         raise GraphError(f"parameter {k} of {optimizer} must be a tensor, got {kind(p)}",
                          hint="Pass model.parameters().")
-    if not p.requires_grad:
+    if not (p.requires_grad or p.leaf):
         raise GraphError(f"parameter {k} of {optimizer}, {p.value.type}, requires no gradients, so it would never move",
                          hint="Make it with st.tensor(..., requires_grad=True), or leave it out.")
     if not p.leaf:

@@ -72,9 +72,9 @@ def _unflatten(spec: Spec | None, leaves: Iterator[Any]) -> Any:
 
 
 def expand(tree: Any) -> Any:
-    """The tree with every `Branch` as a dict of its parameters."""
+    """The tree with every `Branch` as a dict of its parameters that are not frozen."""
     if isinstance(tree, Branch):
-        return dict(tree.named_parameters())
+        return {name: x for name, x in tree.named_parameters() if x.requires_grad}
     found = entries(tree)
     if found is None:
         return tree

@@ -23,13 +23,13 @@ class Cnn(nn.Module):
         self.conv1, self.conv2 = nn.Conv2d(channels, 50, 3, padding=1), nn.Conv2d(50, 50, 3, padding=1)
         self.conv3, self.conv4 = nn.Conv2d(50, 100, 3, padding=1), nn.Conv2d(100, 100, 3, padding=1)
         self.fc1, self.fc2 = nn.Linear(100 * (size // 4) ** 2, 512), nn.Linear(512, classes)
-        self.pool, self.quarter, self.half = nn.MaxPool2d(2), nn.Dropout(0.25), nn.Dropout(0.5)
+        self.pool, self.quarter, self.dropout = nn.MaxPool2d(2), nn.Dropout(0.25), nn.Dropout(0.5)
         xavier(self)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.block(x, self.conv1, self.conv2)
         x = self.block(x, self.conv3, self.conv4)
-        return self.fc2(self.half(F.relu(self.fc1(x.flatten(1)))))
+        return self.fc2(self.dropout(F.relu(self.fc1(x.flatten(1)))))
 
     def block(self, x: Tensor, first: nn.Conv2d, second: nn.Conv2d) -> Tensor:
         return self.quarter(F.relu(self.pool(second(F.relu(first(x))))))

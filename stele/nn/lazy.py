@@ -1,0 +1,140 @@
+"""Layers that learn the size of their input from the first call."""
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any, ClassVar
+
+from stele.arrays.tensor import Tensor
+from stele.eager.handle import tracing_into
+from stele.errors import ShapeError
+from stele.ir.door import public
+from stele.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from stele.nn.layers import BatchNorm2d, Linear
+from stele.nn.module import Module, given
+
+
+class Lazy(Module):
+    """A layer without its parameters: the first call makes them, and the layer is then one of the class `becomes`."""
+
+    becomes: ClassVar[Any]
+    axis: ClassVar[int] = 1
+
+    @public
+    def __init__(self, *args: Any, **options: Any) -> None:
+        signature(self.becomes).bind(1, *args, **options)       # which raises TypeError where one is wrong
+        self._wanting = args, options
+
+    def extra_repr(self) -> str:
+        if self._wanting is None:
+            return self.becomes.extra_repr(self)
+        args, options = self._wanting
+        return ", ".join(["?", *map(repr, args), *(f"{name}={x!r}" for name, x in options.items())])
+
+    def forward(self, x: Tensor) -> Any:
+        if self._wanting is None:
+            return self.becomes.forward(self, x)
+        x = given(self, x)
+        if x.ndim <= self.axis:
+            raise ShapeError(f"this {type(self).__name__} takes its size from axis {self.axis}, got shape {x.shape}")
+        args, options = self._wanting
+        with tracing_into(None):
+            self.becomes.__init__(self, x.shape[self.axis], *args, **options)
+        self._wanting = None
+        return self.becomes.forward(self, x)
+
+
+class LazyLinear(Lazy, Linear):
+    """A `Linear` whose in_features are those of its first input; `args` and `options` are the others of it.
+
+    The parameters are made by the first call; before it, asking for them raises GraphError.
+
+    >>> layer = nn.LazyLinear(2)
+    >>> layer(st.ones((8, 3))).shape, layer.weight.shape
+    ((8, 2), (2, 3))
+    """
+
+    becomes, axis = Linear, -1
+
+
+class LazyConv1d(Lazy, Conv1d):
+    """A `Conv1d` whose in_channels are those of its first input; `args` and `options` are the others of it.
+
+    The parameters are made by the first call; before it, asking for them raises GraphError.
+
+    >>> nn.LazyConv1d(4, 3)(st.ones((2, 3, 9))).shape
+    (2, 4, 7)
+    """
+
+    becomes = Conv1d
+
+
+class LazyConv2d(Lazy, Conv2d):
+    """A `Conv2d` whose in_channels are those of its first input; `args` and `options` are the others of it.
+
+    The parameters are made by the first call; before it, asking for them raises GraphError.
+
+    >>> nn.LazyConv2d(4, 3)(st.ones((2, 3, 9, 9))).shape
+    (2, 4, 7, 7)
+    """
+
+    becomes = Conv2d
+
+
+class LazyConv3d(Lazy, Conv3d):
+    """A `Conv3d` whose in_channels are those of its first input; `args` and `options` are the others of it.
+
+    The parameters are made by the first call; before it, asking for them raises GraphError.
+
+    >>> nn.LazyConv3d(4, 3)(st.ones((2, 3, 9, 9, 9))).shape
+    (2, 4, 7, 7, 7)
+    """
+
+    becomes = Conv3d
+
+
+class LazyConvTranspose1d(Lazy, ConvTranspose1d):
+    """A `ConvTranspose1d` whose in_channels are those of its first input; `args` and `options` are the others of it.
+
+    The parameters are made by the first call; before it, asking for them raises GraphError.
+
+    >>> nn.LazyConvTranspose1d(4, 3)(st.ones((2, 3, 9))).shape
+    (2, 4, 11)
+    """
+
+    becomes = ConvTranspose1d
+
+
+class LazyConvTranspose2d(Lazy, ConvTranspose2d):
+    """A `ConvTranspose2d` whose in_channels are those of its first input; `args` and `options` are the others of it.
+
+    The parameters are made by the first call; before it, asking for them raises GraphError.
+
+    >>> nn.LazyConvTranspose2d(4, 3)(st.ones((2, 3, 9, 9))).shape
+    (2, 4, 11, 11)
+    """
+
+    becomes = ConvTranspose2d
+
+
+class LazyConvTranspose3d(Lazy, ConvTranspose3d):
+    """A `ConvTranspose3d` whose in_channels are those of its first input; `args` and `options` are the others of it.
+
+    The parameters are made by the first call; before it, asking for them raises GraphError.
+
+    >>> nn.LazyConvTranspose3d(4, 3)(st.ones((2, 3, 9, 9, 9))).shape
+    (2, 4, 11, 11, 11)
+    """
+
+    becomes = ConvTranspose3d
+
+
+class LazyBatchNorm2d(Lazy, BatchNorm2d):
+    """A `BatchNorm2d` whose num_features are the channels of its first input; `args` and `options` are others of it.
+
+    The parameters are made by the first call; before it, asking for them raises GraphError.
+
+    >>> nn.LazyBatchNorm2d(eps=1e-3)(st.ones((2, 3, 4, 4))).shape
+    (2, 3, 4, 4)
+    """
+
+    becomes = BatchNorm2d

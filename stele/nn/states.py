@@ -1,0 +1,75 @@
+"""States taken over by modules: what fits, what is missing, and which name was meant."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from stele.arrays.tensor import Tensor, constant
+from stele.errors import DataError, nearest
+
+
+class Incompatible(NamedTuple):
+    """The names that a state lacked, and those that nobody knew, under PyTorch's words."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class Holder(Protocol):
+    """What a state is taken over by: a module."""
+
+    def state_dict(self) -> dict[str, Tensor]: ...
+    def member(self, path: str) -> Any: ...
+    def optional_names(self) -> set[str]: ...
+
+
+def load(model: Holder, state: Mapping[str, Any], strict: bool, assign: bool) -> Incompatible:
+    """Takes over a state, all of it or nothing."""
+    own = model.state_dict()
+    state = untied(model, own, state)
+    missing, unknown = own.keys() - state.keys() - model.optional_names(), state.keys() - own.keys()
+    if strict and (missing or unknown):
+        raise DataError(f"the state does not fit {type(model).__name__}: " + "; ".join(
+            f"{what}: {', '.join(sorted(names)[:5])}{' ...' if len(names) > 5 else ''}"
+            for what, names in (("missing", missing), ("unknown", unknown)) if names),
+            hint=near(missing, unknown))
+    arrays = {name: np.asarray(state[name]) for name in own if name in state}
+    for name, array in arrays.items():
+        if array.dtype.kind not in "biufc" and array.dtype.name != "bfloat16":
+            raise DataError(f"{name} holds no numbers in the state, but {array.dtype}")
+        if array.shape != tuple(own[name].shape):
+            raise DataError(f"{name} has shape {array.shape} in the state, {tuple(own[name].shape)} in the model")
+    for name, array in arrays.items():
+        take(own[name], state[name], array, assign)
+    return Incompatible([name for name in own if name in missing], [name for name in state if name in unknown])
+
+
+def take(x: Tensor, given: Any, array: np.ndarray[Any, Any], assign: bool) -> None:
+    """Rebinds a tensor to numbers, in its dtype, or as they are."""
+    if assign and constant(array).dtype.is_float == x.dtype.is_float:
+        x.move(constant(array).dtype)
+        x.move(given.device if isinstance(given, Tensor) else x.device)
+    x.assign(x.dtype.array(array))
+
+
+def untied(model: Holder, own: Mapping[str, Tensor], state: Mapping[str, Any]) -> dict[str, Any]:
+    """A state in which each tensor stands under the name that `state_dict` has for it."""
+    first = {id(x): name for name, x in own.items()}
+    found: dict[str, Any] = {}
+    for given, numbers in state.items():
+        name = given if given in own else first.get(id(model.member(given)), given)
+        if name in found and not np.array_equal(np.asarray(found[name]), np.asarray(numbers)):
+            raise DataError(f"{given} and {name} are one tensor in the model, but differ in the state",
+                            hint="Give the model two tensors, or leave one of the names out of the state.")
+        found[name] = numbers
+    return found
+
+
+def near(missing: set[str], unknown: set[str]) -> str | None:
+    """A guess which unknown name was meant for a missing one."""
+    for name in sorted(missing):
+        if close := nearest(name, unknown):
+            return f"Is {close!r} meant to be {name!r}?"
+    return None

@@ -1,0 +1,263 @@
+"""Modules as PyTorch's users use them: containers, buffers, hooks, freezing, dtypes, sizes found late, states."""
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stele as st
+from stele import nn, optim
+from stele.errors import ArgumentError, DataError, DTypeError, GraphError, ShapeError, SteleError, UnknownName
+
+STYLES: list[Callable[[Any], Any]] = [lambda f: f, st.compile, lambda f: st.compile(f, backend="reference")]
+Lazies: Any = nn
+
+
+class Net(nn.Module):
+    """Parts in containers of every kind, tied weights, and buffers of both kinds."""
+
+    def __init__(self) -> None:
+        self.blocks = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])
+        self.heads = nn.ModuleDict({"a": nn.Linear(3, 2), "b": nn.Linear(3, 2)})
+        self.scales = nn.ParameterList([st.ones(3), [1.0, 2.0, 3.0]])
+        self.shifts = nn.ParameterDict({"s": st.zeros(3)})
+        self.own = nn.Parameter(np.ones(3, "f4"))
+        self.blocks[1].weight = self.blocks[0].weight
+        self.register_buffer("steps", st.zeros(()))
+        self.register_buffer("mask", st.ones(3), persistent=False)
+
+    def forward(self, x: Any, head: str = "a") -> Any:
+        for block, scale in zip(self.blocks, self.scales):
+            x = block(x) * scale + self.shifts["s"]
+        return self.heads[head](x * self.own * self.mask)
+
+
+NAMES = ["blocks.0.weight", "blocks.0.bias", "blocks.1.bias", "heads.a.weight", "heads.a.bias", "heads.b.weight",
+         "heads.b.bias", "scales.0", "scales.1", "shifts.s", "own"]
+
+
+def test_members_have_paths() -> None:
+    net = Net()
+    assert [name for name, _ in net.named_parameters()] == NAMES
+    assert [name for name, _ in net.named_parameters("net", recurse=False)] == ["net.own"]
+    assert len(net.parameters()) == len(NAMES) and net.parameters(recurse=False)[0] is net.own
+    assert [name for name, _ in net.named_buffers()] == ["steps", "mask"] and len(net.buffers()) == 2
+    assert list(net.state_dict()) == [*NAMES, "steps"] and next(iter(net.state_dict("a."))) == "a.blocks.0.weight"
+    assert [type(x).__name__ for x in net.children()] == ["ModuleList", "ModuleDict", "ParameterList", "ParameterDict"]
+    assert len(net.modules()) == 9 and net.modules()[0] is net
+    assert [name for name, _ in net.named_modules()][:3] == ["", "blocks", "blocks.0"]
+    assert net.get_submodule("blocks.1") is net.blocks[1] and net.get_submodule("") is net
+    assert net.get_parameter("blocks.1.weight") is net.blocks[0].weight and net.get_buffer("mask") is net.mask
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_containers_compute(style: Any) -> None:
+    net = Net()
+    x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
+    y, w = x, net.blocks[0].weight.numpy().T
+    for block, scale in zip(net.blocks, ([1, 1, 1], [1, 2, 3])):
+        y = (y @ w + block.bias.numpy()) * np.float32(scale)
+    for name in ("a", "b"):
+        head = net.heads[name]
+        expected = y @ head.weight.numpy().T + head.bias.numpy()
+        found = style(lambda x, name=name: net(x, head=name))(st.tensor(x))
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_lists_and_dicts_are_used_as_such() -> None:
+    layers = nn.ModuleList([nn.ReLU()])
+    layers.append(nn.Tanh()).extend([nn.SiLU(), nn.GELU()]).insert(0, nn.Sigmoid())
+    assert [type(x).__name__ for x in layers] == ["Sigmoid", "ReLU", "Tanh", "SiLU", "GELU"]
+    assert isinstance(layers[-1], nn.GELU) and len(layers[1:3]) == 2 and layers[1] in layers and nn.ReLU() not in layers
+    layers[1], gone = nn.ELU(), layers.pop()
+    del layers[0]
+    layers += [gone]
+    assert [type(x).__name__ for x in layers.__add__([nn.ReLU()])] == ["ELU", "Tanh", "SiLU", "GELU", "ReLU"]
+    assert len(layers) == 4
+    model = nn.Sequential({"fc": nn.Linear(3, 2), "act": nn.ReLU()}).append(nn.Linear(2, 1))
+    assert [name for name, _ in model.named_children()] == ["fc", "act", "2"]
+    assert list(model[:1].state_dict()) == ["fc.weight", "fc.bias"] and len(model[1:]) == 2
+    model[0] = nn.Linear(4, 2)
+    del model[1]
+    assert [name for name, _ in model.named_children()] == ["fc", "2"] and model(st.ones(4)).shape == (1,)
+    heads = nn.ModuleDict([("a", nn.ReLU())])
+    heads["b"] = nn.Tanh()
+    heads.update({"c": nn.GELU()})
+    del heads["a"]
+    assert list(heads) == ["b", "c"] == list(heads.keys()) and isinstance(heads.pop("c"), nn.GELU)
+    assert [name for name, _ in heads.items()] == ["b"] and "b" in heads and len(list(heads.values())) == 1
+    heads.clear()
+    assert not len(heads)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_what_is_frozen_gets_no_gradient_and_stays(style: Any) -> None:
+    st.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    model[0].requires_grad_(False)
+    optimizer = optim.AdamW(model.parameters(), lr=0.1, weight_decay=0.1)
+    before = {name: p.numpy().copy() for name, p in model.named_parameters()}
+
+    @style
+    def step(x: Any) -> Any:
+        loss = (model(x) ** 2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def moved() -> set[str]:
+        found = {name for name, p in model.named_parameters() if not np.array_equal(before[name], p.numpy())}
+        before.update({name: p.numpy().copy() for name, p in model.named_parameters()})
+        return found
+
+    x = st.tensor([[1.0, -2.0, 0.5]])
+    step(x)
+    assert moved() == {"2.weight", "2.bias"} and model[0].weight.grad is None
+    assert list(st.gradients(model(x).sum(), model)) == ["2.weight", "2.bias"]
+    model.requires_grad_()
+    step(x)
+    assert len(moved()) == 4
+    model.get_parameter("2.bias").requires_grad = False     # its old gradient moves it no more
+    step(x)
+    assert len(moved()) == 3 and len(model.parameters()) == 4
+    model.zero_grad(set_to_none=False)
+    assert not model[0].weight.grad.numpy().any()
+    model.zero_grad()
+    assert model[0].weight.grad is None
+    assert len(copy.deepcopy(model).parameters()) == 4
+
+
+def test_a_parameter_is_a_tensor_of_its_own() -> None:
+    x = st.ones(3)
+    p, frozen = nn.Parameter(x), nn.Parameter([1.0], requires_grad=False)
+    assert p is not x and p.requires_grad and not frozen.requires_grad and not x.requires_grad
+    net = nn.Identity()
+    net.p, net.q, net.x = p, frozen, x
+    assert net.parameters() == [p, frozen] or [id(t) for t in net.parameters()] == [id(p), id(frozen)]
+    (p * 2).sum().backward()
+    assert p.grad is not None and p.grad.tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_hooks_run_in_every_style(style: Any) -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    f, x = style(lambda x: model(x)), st.tensor([[1.0, -1.0]])
+    plain = f(x).numpy()
+    before = model.register_forward_pre_hook(lambda module, args: args[0] * 2)
+    doubled = f(x).numpy()
+    np.testing.assert_allclose(doubled, model[1](model[0](x * 2)).numpy(), rtol=1e-6)
+    first = model[0].register_forward_hook(lambda module, args, y: y * 3)
+    model[0].register_forward_hook(lambda module, args, kwargs, y: y + 1, with_kwargs=True, prepend=True)
+    expected = model[1]((x * 2 @ model[0].weight.T + model[0].bias + 1) * 3)
+    np.testing.assert_allclose(f(x).numpy(), expected.numpy(), rtol=1e-6)
+    assert len(first.among) == 2
+    for hook in (before, *first.among[:]):
+        hook.remove()
+        hook.remove()
+    np.testing.assert_allclose(f(x).numpy(), plain)
+    with model.register_forward_pre_hook(lambda module, args, kwargs: ((x * 0,), kwargs), with_kwargs=True):
+        np.testing.assert_allclose(f(x).numpy(), model[1](model[0].bias).numpy()[None])
+    np.testing.assert_allclose(f(x).numpy(), plain)
+
+
+def test_apply_goes_from_the_inside_out() -> None:
+    model, seen = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU())), list[str]()
+    assert model.apply(lambda module: seen.append(type(module).__name__)) is model
+    assert seen == ["Linear", "ReLU", "Sequential", "Sequential"]
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float64"])
+def test_a_module_becomes_of_another_dtype(kind: str) -> None:
+    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2))
+    w, optional = model[0].weight, model[1].num_batches_tracked
+    model(st.ones(1, 1, 4, 4)).sum().backward()
+    change = {"float16": model.half, "bfloat16": model.bfloat16, "float64": model.double}[kind]
+    assert change() is model and model[0].weight is w and w.requires_grad and w.leaf
+    assert w.dtype.name == kind == model[1].running_mean.dtype.name == w.grad.dtype.name
+    assert optional.dtype.name == "int64"
+    y = model(st.ones(1, 1, 4, 4).astype(kind))
+    assert y.dtype.name == kind and model.float()(st.ones(1, 1, 4, 4)).dtype.name == "float32"
+    assert model.to(kind).to("cpu", dtype="float32")[0].weight.dtype.name == "float32"
+
+
+LAZY: dict[str, tuple[nn.Module, nn.Module, tuple[int, ...]]] = {
+    "LazyLinear": (nn.LazyLinear(4, bias=False), nn.Linear(3, 4, bias=False), (5, 3)),
+    "LazyConv1d": (nn.LazyConv1d(4, 3), nn.Conv1d(3, 4, 3), (5, 3, 8)),
+    "LazyConv2d": (nn.LazyConv2d(4, 3, padding=1), nn.Conv2d(3, 4, 3, padding=1), (5, 3, 8, 8)),
+    "LazyConv3d": (nn.LazyConv3d(4, 3), nn.Conv3d(3, 4, 3), (5, 3, 4, 4, 4)),
+    "LazyConvTranspose1d": (nn.LazyConvTranspose1d(4, 3), nn.ConvTranspose1d(3, 4, 3), (5, 3, 8)),
+    "LazyConvTranspose2d": (nn.LazyConvTranspose2d(4, 3), nn.ConvTranspose2d(3, 4, 3), (5, 3, 8, 8)),
+    "LazyConvTranspose3d": (nn.LazyConvTranspose3d(4, 3), nn.ConvTranspose3d(3, 4, 3), (5, 3, 4, 4, 4)),
+    "LazyBatchNorm2d": (nn.LazyBatchNorm2d(momentum=0.2), nn.BatchNorm2d(3, momentum=0.2), (5, 3, 4, 4)),
+}
+
+
+def test_every_lazy_layer_has_a_row() -> None:
+    assert set(LAZY) == {name for name in nn.__all__ if name.startswith("Lazy")}
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("name", LAZY)
+def test_sizes_are_found_at_the_first_call(name: str, style: Any) -> None:
+    lazy, layer, shape = copy.deepcopy(LAZY[name][0]), LAZY[name][1], LAZY[name][2]
+    model = nn.Sequential(lazy, nn.ReLU())
+    for ask in (model.parameters, model.state_dict, lambda: optim.SGD(model.parameters(), 0.1)):
+        with pytest.raises(GraphError, match=rf"this {name} \(0\) has no parameters before it is called"):
+            ask()
+    assert "?" in repr(model) and isinstance(lazy, type(layer))
+    f, x = style(lambda x: model(x)), st.tensor(np.random.default_rng(0).standard_normal(shape).astype("f4"))
+    f(x)
+    assert {key: t.shape for key, t in lazy.state_dict().items()} == {
+        key: t.shape for key, t in layer.state_dict().items()}
+    lazy.load_state_dict(layer.state_dict())
+    np.testing.assert_allclose(f(x).numpy(), nn.ReLU()(copy.deepcopy(layer)(x)).numpy(), rtol=1e-5, atol=1e-6)
+    model.eval()
+    f(x).sum().backward()
+    assert all(p.grad is not None for p in model.parameters())
+
+
+def test_a_state_says_what_was_missing() -> None:
+    net, state = Net(), Net().state_dict()
+    assert net.load_state_dict(state) == ([], [])
+    del state["own"]
+    found = net.load_state_dict(state | {"more": st.ones(1)}, strict=False)
+    assert found.missing_keys == ["own"] and found.unexpected_keys == ["more"]
+    with pytest.raises(DataError, match="missing: own; unknown: more"):
+        net.load_state_dict(state | {"more": st.ones(1)})
+    w = net.blocks[0].weight
+    state = {name: np.asarray(x.numpy(), "f8") + 1 for name, x in net.state_dict().items()}
+    net.load_state_dict(state, assign=True)
+    assert net.blocks[0].weight is w and w.dtype.name == "float64" and w.requires_grad
+    net.load_state_dict({name: x.astype("f4") for name, x in state.items()})
+    assert w.dtype.name == "float64"
+    assert net.steps.dtype.name == "float64" and net.mask.dtype.name == "float32"
+
+
+REFUSED: list[tuple[Callable[[], Any], type[SteleError], str]] = [
+    (lambda: nn.ModuleList([3]), ArgumentError, "a layer of ModuleList must be a module, got int: 3"),
+    (lambda: nn.ModuleDict({"a": nn.ReLU}), ArgumentError, r"Make one: ReLU\(...\)"),
+    (lambda: nn.ModuleDict({"a.b": nn.ReLU()}), ArgumentError, "a word without dots"),
+    (lambda: nn.ModuleDict({"abc": nn.ReLU()})["abd"], UnknownName, "has no 'abd'. Did you mean 'abc'"),
+    (lambda: nn.ModuleList([nn.ReLU()])[1], IndexError, "has 1 parts, none of number 1"),  # type: ignore[list-item]
+    (lambda: nn.Parameter([1, 2]), DTypeError, "only float tensors carry gradients"),
+    (lambda: nn.ReLU().register_buffer("a.b", None), ArgumentError, "a word without dots, got str: 'a.b'"),
+    (lambda: nn.ReLU().register_buffer("forward", None), ArgumentError, "another one, as every ReLU has"),
+    (lambda: nn.ReLU().register_parameter("w", st.ones(2)), ArgumentError, "must be a parameter or None"),
+    (lambda: nn.ReLU().add_module("w", 3), ArgumentError, "must be a module or None"),  # type: ignore[arg-type]
+    (lambda: nn.ReLU().register_forward_hook(3), ArgumentError, "a hook"),  # type: ignore[arg-type]
+    (lambda: nn.Linear(2, 3).get_parameter("wieght"), UnknownName, "has no 'wieght'. Did you mean 'weight'?"),
+    (lambda: Net().get_submodule("block.0"), UnknownName, "has no 'block.0'. Did you mean 'blocks.0'?"),
+    (lambda: Net().get_buffer("own"), UnknownName, "has no 'own'"),
+    (lambda: nn.Linear(2, 3).to("int32"), DTypeError, "the parameters of a module are floats, got int32"),
+    (lambda: Lazies.LazyLinear(4, 5, 6), TypeError, "too many positional"),  # type: ignore[list-item]
+    (lambda: nn.LazyConv2d(4, 3)(st.ones(3)), ShapeError, r"takes its size from axis 1, got shape \(3,\)"),
+]
+
+
+@pytest.mark.parametrize("wrong, error, message", REFUSED)
+def test_bad_calls_are_refused(wrong: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        wrong()
