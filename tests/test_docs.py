@@ -1,13 +1,17 @@
-"""The examples of docs/ run as they stand, and find what they say."""
+"""The examples and guides of docs/ run as they stand, and the site is built of them without a warning."""
 from __future__ import annotations
 
 import contextlib
+import doctest
+import inspect
 import io
 import re
 import runpy
 from pathlib import Path
 
 import pytest
+
+import stele as st
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -44,3 +48,29 @@ def test_the_numpy_script_prints_the_same_with_numpy() -> None:
     theirs, changed = re.subn(r"^import stele as np .*$", "import numpy as np", text, flags=re.M)
     ours, law = (printed(exec, compile(source, "numpy_script.py", "exec"), {}) for source in (text, theirs))
     assert changed == 1 and ours == law and "half of the swing   9.5" in ours
+
+
+@pytest.mark.parametrize("path", sorted((DOCS / "guide").glob("*.md")), ids=lambda path: path.stem)
+def test_a_guide_runs(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = re.sub(r"^```.*$", "", path.read_text(), flags=re.M)
+    test = doctest.DocTestParser().get_doctest(text, {"__name__": "guide"}, path.name, str(path), 0)
+    said: list[str] = []
+    failed, tried = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.append)
+    assert tried and not failed, "".join(said)
+
+
+def test_the_site_is_built_without_a_warning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    build = pytest.importorskip("mkdocs.commands.build", reason="the site is built by MkDocs: pip install -e '.[dev]'")
+    from mkdocs.config import load_config
+
+    monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
+    build.build(load_config(str(DOCS.parent / "mkdocs.yml"), site_dir=str(tmp_path)))
+    assert (tmp_path / "reference" / "tensor.html").exists() and not list(tmp_path.rglob("*.py"))
+
+
+def test_every_public_function_stands_on_one_page() -> None:
+    pages = pytest.importorskip("pages", reason="the pages are made with MkDocs: pip install -e '.[dev]'")
+    there = [name for page in pages.FAMILIES for name in pages.names_on(page)]
+    public = [name for name in st.__all__ if name != "Tensor" and not inspect.ismodule(getattr(st, name))]
+    assert sorted(there) == sorted(public)

@@ -1,0 +1,180 @@
+"""Pages of the site that are made of code: a hook of MkDocs (`mkdocs.yml`).
+
+    mkdocs build --strict       # warnings are errors: a link that leads nowhere ends the build
+    mkdocs serve                # the site at http://127.0.0.1:8000, made anew when a page changes
+
+The reference is written from the live objects, so it says what `help` says: signature, docstring, example. The README
+is the first page, and programs of `docs/` stand on pages of their own.
+"""
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+import stele as st
+from stele import nn
+from stele.ir.types import REAL, DType
+from stele.transform import expand, simplify, stabilize
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAMS = ("tour", "numpy_script", "mandelbrot", "game_of_life", "heat", "fit_scipy", "kmeans", "pca",
+            "gaussian_process", "audio")
+
+# The pages of functions of `stele`, and the modules whose public functions stand on each.
+FAMILIES: dict[str, tuple[str, str]] = {
+    "making": ("Making tensors", "arrays.creation arrays.grids arrays.tensor"),
+    "elementwise": ("Elementwise functions", """ops.elementwise.base ops.elementwise.binary ops.elementwise.signs
+        ops.elementwise.special ops.elementwise.unary ops.parts"""),
+    "statistics": ("Sums, statistics and scans", """ops.statistics ops.quantiles ops.counting ops.cumulative
+        ops.histograms ops.differences ops.norms"""),
+    "shapes": ("Shapes and joining", "arrays.shapes ops.shaping ops.joining ops.linear ops.diagonals"),
+    "choosing": ("Choosing, sorting, sets", "ops.selecting ops.sorting ops.scattering arrays.sized arrays.sets"),
+    "products": ("Products and polynomials", "ops.contraction ops.products ops.einsum ops.polynomials"),
+    "networks": ("Functions of networks", "ops.convolution ops.pooling ops.functional"),
+    "everyday": ("More of NumPy", "ops.everyday"),
+    "random": ("Random numbers", "arrays.random arrays.generator"),
+    "dtypes": ("Dtypes and the namespace", "arrays.namespace ir.types builtins"),
+    "programs": ("Programs, gradients, loops", """arrays.functions call.compiled call.symbolic eager.handle
+        higher.gradient higher.scan inspect.lint.function pipeline saving backend.devices"""),
+}
+ROOMS: dict[str, tuple[str, ModuleType]] = {
+    "linalg": ("stele.linalg", st.linalg), "fft": ("stele.fft", st.fft), "generator": ("stele.random", st.random),
+    "nn": ("stele.nn", nn), "functional": ("stele.nn.functional", nn.functional), "init": ("stele.nn.init", nn.init),
+    "optim": ("stele.optim", st.optim), "data": ("stele.data", st.data),
+}
+
+
+def home(x: Any) -> str:
+    """The module in which something is written, seen through what wraps it."""
+    x = inspect.unwrap(x)
+    return (getattr(x, "__module__", None) or type(x).__module__).removeprefix("stele.")
+
+
+def names_on(page: str) -> list[str]:
+    """The public names of `stele` on a page of functions."""
+    modules = FAMILIES[page][1].split()
+    return [name for name in sorted(st.__all__) if name != "Tensor" and not inspect.ismodule(x := getattr(st, name))
+            and home(x) in modules]
+
+
+def escaped(text: str) -> str:
+    """Prose of a docstring as Markdown: outside of backticks nothing has a meaning."""
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(part if k % 2 else re.sub(r"([*_<>\[\]])", r"\\\1", part) for k, part in enumerate(parts))
+
+
+def prose(doc: str) -> Iterator[str]:
+    """A docstring as Markdown, its examples as code."""
+    for block in re.split(r"\n\s*\n", inspect.cleandoc(doc)):
+        if block.startswith(">>>"):
+            yield f"```pycon\n{block}\n```\n"
+        elif block.startswith("- "):
+            yield escaped(block) + "\n"
+        elif block.startswith("    "):
+            yield f"```\n{block}\n```\n"
+        else:
+            said, example = block, ""
+            if "\n>>>" in block:
+                said, _, example = block.partition("\n>>>")
+            yield escaped(said) + "\n"
+            if example:
+                yield f"```pycon\n>>>{example}\n```\n"
+
+
+def signature(name: str, x: Any) -> str:
+    """How something is called, a line where that is short enough."""
+    try:
+        text = f"{name}{inspect.signature(x)}"
+    except (TypeError, ValueError):
+        return name
+    if len(text) <= 100:
+        return text
+    parameters = inspect.signature(x).parameters.values()
+    return f"{name}(\n" + "".join(f"    {p},\n" for p in parameters) + ")"
+
+
+def entry(room: str, name: str, x: Any, level: str = "##") -> Iterator[str]:
+    """What the reference says of one name."""
+    yield f"{level} {name} {{ #{room}.{name} }}\n"
+    if callable(x) and not isinstance(x, DType):
+        yield f"```python\n{signature(f'{room}.{name}', x)}\n```\n"
+        yield from prose(inspect.getdoc(x) or "")
+    else:
+        yield f"`{room}.{name}` is `{x!r}`.\n"
+
+
+def methods(of: type) -> list[str]:
+    """The public methods of a class, without those that say nothing."""
+    return [name for name, x in sorted(vars(of).items()) if not name.startswith("_")
+            and (inspect.isroutine(x) or isinstance(x, property)) and inspect.getdoc(x)]
+
+
+def reference() -> Iterator[tuple[str, str]]:
+    """The pages of the reference: their names and texts."""
+    for page, (title, _) in FAMILIES.items():
+        yield page, "\n".join([f"# {title}\n", *(line for name in names_on(page)
+                                              for line in entry("st", name, getattr(st, name)))])
+    lines = ["# st.Tensor\n", *prose(inspect.getdoc(st.Tensor) or "")]
+    for name in methods(st.Tensor):
+        x: Any = vars(st.Tensor)[name]
+        if isinstance(x, property):
+            lines += [f"## {name} {{ #Tensor.{name} }}\n", *prose(inspect.getdoc(x) or "")]
+        else:
+            lines += entry("Tensor", name, x)
+    yield "tensor", "\n".join(lines)
+    for page, (title, room) in ROOMS.items():
+        short = title.removeprefix("stele.") if room in (nn, nn.functional, nn.init) else title.replace("stele", "st")
+        names = [name for name in sorted(room.__all__) if not inspect.ismodule(getattr(room, name))]
+        yield page, "\n".join([f"# {title}\n", *prose(inspect.getdoc(room) or ""),
+                               *(line for name in names for line in entry(short, name, getattr(room, name)))])
+
+
+def rewrites() -> str:
+    """The rules of the passes, by name."""
+    lines = ["# Rewrites\n", "Every rule as reports name it, what it says, and the dtypes it holds for.\n"]
+    for title, rules in (("Simplify", simplify.RULES), ("Stabilise", stabilize.RULES), ("Expand", expand.RULES)):
+        lines += [f"## {title}\n", "| rule | what it says | dtypes |", "|---|---|---|"]
+        for rule in rules:
+            held = "all" if rule.dtypes == REAL else " ".join(dtype.name for dtype in rule.dtypes)
+            lines.append(f"| `{rule.name}` | {escaped(rule.doc).replace('|', chr(92) + '|')} | {held} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def first_page() -> str:
+    """The README, its links as seen from the pages."""
+    text = (ROOT / "README.md").read_text()
+    text = re.sub(r"\]\(docs/(\w+)\.py\)", r"](programs/\1.md)", text).replace("](docs/", "](")
+    return re.sub(r"\[([^\]]*)\]\((CONTRIBUTING\.md|NOTICE|stele/\w+)\)", r"`\2`", text)
+
+
+def program(name: str) -> str:
+    """A program of `docs/` as a page."""
+    text = (ROOT / "docs" / f"{name}.py").read_text()
+    title = (inspect.getdoc(compile_doc(text)) or name).partition("\n")[0].rstrip(".:")
+    return f"# {title}\n\n`python docs/{name}.py`\n\n```python\n{text}```\n"
+
+
+def compile_doc(text: str) -> ModuleType:
+    """A module that has nothing but the docstring of a program."""
+    return ModuleType("program", ast.get_docstring(ast.parse(text)))
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the pages that are made, to those that are written."""
+    made: Iterable[tuple[str, str]] = [
+        ("index.md", first_page()),
+        *((f"programs/{name}.md", program(name)) for name in PROGRAMS),
+        *((f"reference/{name}.md", text) for name, text in reference()),
+        ("reference/rewrites.md", rewrites())]
+    for path, text in made:
+        files.append(File.generated(config, path, content=text))
+    return files
