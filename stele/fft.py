@@ -29,7 +29,7 @@ fftshift, ifftshift   = lift(fourier.fftshift), lift(fourier.ifftshift)
 def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32", device: DeviceLike = None) -> Tensor:
     """The frequencies that the `n` elements of `fft` stand for, `d` between two samples: 0, 1, ... then the negative.
 
-    Made on `device`, as `st.arange`. Raises ShapeError for an n below 1.
+    Made on `device`, as `st.arange`. float32. A row of n numbers. Raises ShapeError for an n below 1.
 
     >>> st.fft.fftfreq(4, d=0.25).tolist()
     [0.0, 1.0, -2.0, -1.0]
@@ -41,7 +41,7 @@ def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32", device: Device
 def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32", device: DeviceLike = None) -> Tensor:
     """The frequencies that the n // 2 + 1 elements of `rfft` of `n` numbers stand for, `d` between two samples.
 
-    Made on `device`, as `st.arange`. Raises ShapeError for an n below 1.
+    Made on `device`, as `st.arange`. float32. A row of n // 2 + 1 numbers. Raises ShapeError for an n below 1.
 
     >>> st.fft.rfftfreq(5, d=0.2).tolist()
     [0.0, 1.0, 2.0]

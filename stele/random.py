@@ -33,6 +33,8 @@ triangular, vonmises                 = GENERATOR.triangular, GENERATOR.vonmises
 def seed(seed: int) -> None:
     """Starts the random numbers of the whole program from a `seed`, as `st.manual_seed`.
 
+    Raises ShapeError for a seed outside of 0 to 2**64 - 1.
+
     >>> st.random.seed(7)
     >>> st.default_generator.state.tolist()
     [7, 0, 0, 0]

@@ -42,7 +42,8 @@ def save(state: Any, path: str | Path) -> None:
     `state` is a tree of dicts, lists and tuples with tensors, NumPy arrays, numbers, strings and None; modules,
     optimisers, schedules, loaders and `st.default_generator` in it stand for their `state_dict()`. The tensors' names
     are their paths, so any reader of safetensors finds them; the rest is JSON in the metadata, beside a SHA-256 of all.
-    Raises DataError for other objects, naming their path, and StorageError, naming file and bytes, for a full disk.
+    Raises DataError for other objects, naming their path, and StorageError, naming file and bytes, for a full
+    disk and a folder that there is not.
 
     >>> st.save({"step": 7, "w": st.ones(2)}, "state.safetensors")
     >>> st.load("state.safetensors")["step"]

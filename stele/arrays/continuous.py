@@ -36,6 +36,8 @@ class Continuous(Stream):
     def random(self, size: Length = None, dtype: DTypeLike = "float32") -> Tensor:
         """Random numbers uniform in [0, 1), of the shape `size`: with 24 digits, 53 in float64.
 
+        Raises ShapeError for a negative size, DTypeError for a `dtype` that is no float.
+
         >>> rng = st.random.default_rng(0)
         >>> rng.random(3).shape, rng.random((2, 3), dtype="float64").dtype
         ((3,), float64)
@@ -48,6 +50,9 @@ class Continuous(Stream):
                 ) -> Tensor:
         """Random numbers uniform between `low` and `high`, of the shape `size`.
 
+        float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the size, DTypeError for
+        complex ones.
+
         >>> x = st.random.default_rng(0).uniform(-1, st.tensor([1.0, 100.0]), size=(1000, 2))
         >>> bool((x[:, 0] < 1).all()), float(x[:, 1].max()) > 50
         (True, True)
@@ -58,6 +63,8 @@ class Continuous(Stream):
     @public
     def standard_normal(self, size: Length = None, dtype: DTypeLike = "float32") -> Tensor:
         """Random numbers of the standard normal distribution, of the shape `size`, by Box and Muller (1958).
+
+        Raises ShapeError for a negative size, DTypeError for a `dtype` that is no float.
 
         >>> x = st.random.default_rng(0).standard_normal(10000)
         >>> abs(float(x.mean())) < 0.05, abs(float(x.std()) - 1) < 0.05
@@ -71,6 +78,9 @@ class Continuous(Stream):
                ) -> Tensor:
         """Random numbers of the normal distribution with mean `loc` and standard deviation `scale`, of shape `size`.
 
+        float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the size, DTypeError for
+        complex ones.
+
         >>> x = st.random.default_rng(0).normal(st.tensor([0.0, 100.0]), 2.0, size=(1000, 2))
         >>> [round(mean) for mean in x.mean(axis=0).tolist()]
         [0, 100]
@@ -83,6 +93,9 @@ class Continuous(Stream):
                   dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers whose logarithm is normal with a `mean` and the deviation `sigma`, of the shape `size`.
 
+        float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the size, DTypeError for
+        complex ones.
+
         >>> bool((st.random.default_rng(0).lognormal(1.0, 2.0, size=100) > 0).all())
         True
         """
@@ -92,6 +105,8 @@ class Continuous(Stream):
     @public
     def standard_exponential(self, size: Length = None, dtype: DTypeLike = "float32") -> Tensor:
         """Random numbers of the exponential distribution with mean 1, of the shape `size`, by inversion.
+
+        Raises ShapeError for a negative size, DTypeError for a `dtype` that is no float.
 
         >>> abs(float(st.random.default_rng(0).standard_exponential(10000).mean()) - 1) < 0.05
         True
@@ -103,6 +118,9 @@ class Continuous(Stream):
     def exponential(self, scale: Numbers = 1.0, size: Length = None, dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers of the exponential distribution with mean `scale`, of the shape `size`, by inversion.
 
+        float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the size, DTypeError for
+        complex ones.
+
         >>> abs(float(st.random.default_rng(0).exponential(5.0, size=10000).mean()) - 5) < 0.2
         True
         """
@@ -113,7 +131,8 @@ class Continuous(Stream):
     def standard_gamma(self, shape: Numbers, size: Length = None, dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers of the gamma distribution with a `shape` and the scale 1, of the shape `size`.
 
-        By NumPy, on a counter of its own; gradients do not reach the shape.
+        By NumPy, on a counter of its own; gradients do not reach the shape. float32 without a `dtype`. Raises
+        ShapeError where a parameter does not broadcast to the size, DTypeError for complex ones.
 
         >>> abs(float(st.random.default_rng(0).standard_gamma(3.0, size=10000).mean()) - 3) < 0.1
         True
@@ -126,7 +145,8 @@ class Continuous(Stream):
               ) -> Tensor:
         """Random numbers of the gamma distribution with a `shape` and a `scale`, of the shape `size`.
 
-        By NumPy, on a counter of its own; gradients do not reach the shape.
+        By NumPy, on a counter of its own; gradients do not reach the shape. float32 without a `dtype`. Raises
+        ShapeError where a parameter does not broadcast to the size, DTypeError for complex ones.
 
         >>> abs(float(st.random.default_rng(0).gamma(3.0, 2.0, size=10000).mean()) - 6) < 0.2
         True
@@ -137,6 +157,9 @@ class Continuous(Stream):
     @public
     def chisquare(self, df: Numbers, size: Length = None, dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers like the sum of `df` squares of standard normal ones, of the shape `size`.
+
+        float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the size, DTypeError for
+        complex ones.
 
         >>> abs(float(st.random.default_rng(0).chisquare(4, size=10000).mean()) - 4) < 0.2
         True
@@ -150,6 +173,8 @@ class Continuous(Stream):
         """Random numbers like a sum of `df` squares of normal numbers whose squared means add up to `nonc`.
 
         Of the shape `size`. Drawn as chi-square numbers with df + 2 k, k of the Poisson distribution of nonc / 2.
+        float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the size, DTypeError for
+        complex ones.
 
         >>> abs(float(st.random.default_rng(0).noncentral_chisquare(3, 2, size=10000).mean()) - 5) < 0.2
         True
@@ -162,7 +187,8 @@ class Continuous(Stream):
     def f(self, dfnum: Numbers, dfden: Numbers, size: Length = None, dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers of Fisher's F: two chi-squares by their degrees of freedom `dfnum` and `dfden`, divided.
 
-        Of the shape `size`.
+        Of the shape `size`. float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the
+        size, DTypeError for complex ones.
 
         >>> abs(float(st.random.default_rng(0).f(5, 20, size=10000).mean()) - 20 / 18) < 0.1
         True
@@ -176,7 +202,8 @@ class Continuous(Stream):
                      dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers of the F distribution of `dfnum` and `dfden` whose first chi-square is not central by `nonc`.
 
-        Of the shape `size`; see `noncentral_chisquare`.
+        Of the shape `size`; see `noncentral_chisquare`. float32 without a `dtype`. Raises ShapeError where a parameter
+        does not broadcast to the size, DTypeError for complex ones.
 
         >>> bool((st.random.default_rng(0).noncentral_f(3, 20, 3, size=100) > 0).all())
         True
@@ -190,6 +217,9 @@ class Continuous(Stream):
     def standard_t(self, df: Numbers, size: Length = None, dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers of Student's t distribution with `df` degrees of freedom, of the shape `size`.
 
+        float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the size, DTypeError for
+        complex ones.
+
         >>> abs(float(st.random.default_rng(0).standard_t(10, size=10000).mean())) < 0.1
         True
         """
@@ -200,7 +230,8 @@ class Continuous(Stream):
     def beta(self, a: Numbers, b: Numbers, size: Length = None, dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers of the beta distribution of `a` and `b`, from 0 to 1, of the shape `size`.
 
-        A gamma number by the sum of two, computed of their logarithms.
+        A gamma number by the sum of two, computed of their logarithms. float32 without a `dtype`. Raises ShapeError
+        where a parameter does not broadcast to the size, DTypeError for complex ones.
 
         >>> abs(float(st.random.default_rng(0).beta(2, 6, size=10000).mean()) - 0.25) < 0.02
         True
@@ -212,7 +243,8 @@ class Continuous(Stream):
     def dirichlet(self, alpha: Numbers, size: Length = None, dtype: DTypeLike | None = None) -> Tensor:
         """Random vectors of the Dirichlet distribution of `alpha` (..., k), which add up to 1: (*`size`, ..., k).
 
-        Gamma numbers by their sum, computed of their logarithms. Raises ShapeError for an alpha of no axes.
+        Gamma numbers by their sum, computed of their logarithms. float32 without a `dtype`. Raises ShapeError for an
+        alpha of no axes.
 
         >>> x = st.random.default_rng(0).dirichlet([1.0, 2.0, 5.0], size=4)
         >>> x.shape, st.allclose(x.sum(axis=1), 1, rtol=1e-5).tolist()
@@ -229,6 +261,9 @@ class Continuous(Stream):
                dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers of the Gumbel distribution about `loc` with a `scale`, of the shape `size`, by inversion.
 
+        float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the size, DTypeError for
+        complex ones.
+
         >>> abs(float(st.random.default_rng(0).gumbel(1, 2, size=10000).mean()) - 2.154) < 0.1
         True
         """
@@ -239,6 +274,9 @@ class Continuous(Stream):
     def laplace(self, loc: Numbers = 0.0, scale: Numbers = 1.0, size: Length = None,
                 dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers of the double exponential distribution about `loc`, with a `scale`, of the shape `size`.
+
+        float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the size, DTypeError for
+        complex ones.
 
         >>> abs(float(st.random.default_rng(0).laplace(3, 1, size=10000).mean()) - 3) < 0.1
         True
@@ -252,6 +290,9 @@ class Continuous(Stream):
                  dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers of the logistic distribution about `loc` with a `scale`, of the shape `size`, by inversion.
 
+        float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the size, DTypeError for
+        complex ones.
+
         >>> abs(float(st.random.default_rng(0).logistic(3, 1, size=10000).mean()) - 3) < 0.1
         True
         """
@@ -263,6 +304,9 @@ class Continuous(Stream):
     def pareto(self, a: Numbers, size: Length = None, dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers of the Lomax distribution of `a`, Pareto's less 1 as in NumPy, of the shape `size`.
 
+        float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the size, DTypeError for
+        complex ones.
+
         >>> abs(float(st.random.default_rng(0).pareto(5, size=10000).mean()) - 0.25) < 0.02
         True
         """
@@ -272,6 +316,9 @@ class Continuous(Stream):
     @public
     def power(self, a: Numbers, size: Length = None, dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers from 0 to 1 whose density is `a` * x ** (a - 1), of the shape `size`, by inversion.
+
+        float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the size, DTypeError for
+        complex ones.
 
         >>> abs(float(st.random.default_rng(0).power(3, size=10000).mean()) - 0.75) < 0.02
         True
@@ -283,6 +330,9 @@ class Continuous(Stream):
     def weibull(self, a: Numbers, size: Length = None, dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers of the Weibull distribution of the shape `a` and the scale 1, of the shape `size`.
 
+        float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the size, DTypeError for
+        complex ones.
+
         >>> abs(float(st.random.default_rng(0).weibull(2, size=10000).mean()) - 0.886) < 0.02
         True
         """
@@ -292,6 +342,9 @@ class Continuous(Stream):
     @public
     def rayleigh(self, scale: Numbers = 1.0, size: Length = None, dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers like the length of a vector of two normal ones of deviation `scale`, of the shape `size`.
+
+        float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the size, DTypeError for
+        complex ones.
 
         >>> abs(float(st.random.default_rng(0).rayleigh(2, size=10000).mean()) - 2.507) < 0.1
         True
@@ -303,6 +356,8 @@ class Continuous(Stream):
     def standard_cauchy(self, size: Length = None, dtype: DTypeLike = "float32") -> Tensor:
         """Random numbers of the standard Cauchy distribution, of the shape `size`, by inversion.
 
+        Raises ShapeError for a negative size, DTypeError for a `dtype` that is no float.
+
         >>> abs(float(st.median(st.random.default_rng(0).standard_cauchy(10000)))) < 0.1
         True
         """
@@ -313,6 +368,9 @@ class Continuous(Stream):
     def triangular(self, left: Numbers, mode: Numbers, right: Numbers, size: Length = None,
                    dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers whose density rises from `left` to `mode` and falls to `right`, of the shape `size`.
+
+        float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the size, DTypeError for
+        complex ones.
 
         >>> abs(float(st.random.default_rng(0).triangular(0, 1, 5, size=10000).mean()) - 2) < 0.1
         True
@@ -328,6 +386,9 @@ class Continuous(Stream):
                  ) -> Tensor:
         """Random angles about `mu` of the circular normal distribution of `kappa`, of the shape `size`, by NumPy.
 
+        float32 without a `dtype`. Raises ShapeError where a parameter does not broadcast to the size, DTypeError for
+        complex ones.
+
         >>> abs(float(st.random.default_rng(0).vonmises(0.5, 4, size=10000).mean()) - 0.5) < 0.05
         True
         """
@@ -339,7 +400,8 @@ class Continuous(Stream):
     def wald(self, mean: Numbers, scale: Numbers, size: Length = None, dtype: DTypeLike | None = None) -> Tensor:
         """Random numbers of the inverse Gaussian distribution with a `mean` and a `scale`, of the shape `size`.
 
-        By Michael, Schucany and Haas (1976), the smaller root computed without a difference.
+        By Michael, Schucany and Haas (1976), the smaller root computed without a difference. float32 without a `dtype`.
+        Raises ShapeError where a parameter does not broadcast to the size, DTypeError for complex ones.
 
         >>> abs(float(st.random.default_rng(0).wald(3, 2, size=20000).mean()) - 3) < 0.2
         True

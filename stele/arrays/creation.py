@@ -73,7 +73,8 @@ def zeros(shape: int | Sequence[int] = (), *sizes: int, dtype: DTypeLike | None 
           requires_grad: bool = False) -> Tensor:
     """A tensor of zeros, of a `shape` given as one sequence of sizes, or as a size and further `sizes`.
 
-    float32 without a `dtype`; `device` and `requires_grad` as of `full`.
+    float32 without a `dtype`; `device` and `requires_grad` as of `full`. Raises ShapeError for a negative size,
+    DTypeError for another dtype than there is, DeviceError for a device that there is not.
 
     >>> st.zeros(2, 3).shape, st.zeros((2,), dtype="int64").tolist()
     ((2, 3), [0, 0])
@@ -86,7 +87,8 @@ def ones(shape: int | Sequence[int] = (), *sizes: int, dtype: DTypeLike | None =
          requires_grad: bool = False) -> Tensor:
     """A tensor of ones, of a `shape` given as one sequence of sizes, or as a size and further `sizes`.
 
-    float32 without a `dtype`; `device` and `requires_grad` as of `full`.
+    float32 without a `dtype`; `device` and `requires_grad` as of `full`. Raises ShapeError for a negative size,
+    DTypeError for another dtype than there is, DeviceError for a device that there is not.
 
     >>> st.ones(2).tolist(), st.ones((), dtype="bool").tolist()
     ([1.0, 1.0], True)
@@ -100,7 +102,8 @@ def empty(shape: int | Sequence[int] = (), *sizes: int, dtype: DTypeLike | None 
     """A tensor of a `shape` whose numbers do not matter: they are zeros, which cost nothing here.
 
     The shape is one sequence of sizes, or a size and further `sizes`.
-    float32 without a `dtype`; `device` and `requires_grad` as of `full`.
+    float32 without a `dtype`; `device` and `requires_grad` as of `full`. Raises ShapeError for a negative size,
+    DTypeError for another dtype than there is, DeviceError for a device that there is not.
 
     >>> st.empty((2, 3), dtype="int8").shape
     (2, 3)
@@ -114,7 +117,8 @@ def full_like(x: TensorLike, fill_value: complex, dtype: DTypeLike | None = None
     """A tensor that holds the number `fill_value` everywhere, in the shape of x, which may be an array or a list.
 
     In the dtype and on the device of x, where `dtype` and `device` name no other. A fraction is dropped for integers.
-    `requires_grad` as of `full`.
+    `requires_grad` as of `full`. Raises DTypeError for another dtype than there is and for a number that it does not
+    hold, DeviceError for a device that there is not.
 
     >>> st.full_like(st.tensor([[1.0, 2.0]]), 7).tolist()
     [[7.0, 7.0]]
@@ -128,7 +132,8 @@ def zeros_like(x: TensorLike, dtype: DTypeLike | None = None, device: DeviceLike
                ) -> Tensor:
     """A tensor of zeros in the shape of x, which may be an array or a list.
 
-    `dtype`, `device` and `requires_grad` as of `full_like`.
+    `dtype`, `device` and `requires_grad` as of `full_like`. Raises DTypeError for another dtype than there is,
+    DeviceError for a device that there is not.
 
     >>> st.zeros_like(st.tensor([3, 4])).tolist()
     [0, 0]
@@ -141,7 +146,8 @@ def ones_like(x: TensorLike, dtype: DTypeLike | None = None, device: DeviceLike 
               ) -> Tensor:
     """A tensor of ones in the shape of x, which may be an array or a list.
 
-    `dtype`, `device` and `requires_grad` as of `full_like`.
+    `dtype`, `device` and `requires_grad` as of `full_like`. Raises DTypeError for another dtype than there is,
+    DeviceError for a device that there is not.
 
     >>> st.ones_like(st.tensor([[0.5], [2.5]])).tolist()
     [[1.0], [1.0]]
@@ -154,7 +160,8 @@ def empty_like(x: TensorLike, dtype: DTypeLike | None = None, device: DeviceLike
                ) -> Tensor:
     """A tensor in the shape of x whose numbers do not matter, as of `empty`.
 
-    `dtype`, `device` and `requires_grad` as of `full_like`.
+    `dtype`, `device` and `requires_grad` as of `full_like`. Raises DTypeError for another dtype than there is,
+    DeviceError for a device that there is not.
 
     >>> st.empty_like(st.tensor([[1.0, 2.0]]), dtype="uint16").dtype
     uint16
@@ -193,7 +200,9 @@ def linspace(start: complex, stop: complex, num: int, dtype: DTypeLike | None = 
     """As many numbers as `num` says, evenly from `start` to `stop`, which is the last one unless `endpoint` is False.
 
     The first is start, exactly, and the last stop; one is start alone. float32 without a `dtype`, complex64 between
-    complex numbers; an integer one drops fractions. `device` and `requires_grad` as of `full`.
+    complex numbers; an integer one drops fractions. `device` and `requires_grad` as of `full`. A row of num numbers.
+    Raises ShapeError for a negative num, DTypeError for another dtype than there is, DeviceError for a device that
+    there is not.
 
     >>> st.linspace(0, 1, 5).tolist(), st.linspace(0, 1, 4, endpoint=False).tolist()
     ([0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 0.25, 0.5, 0.75])
@@ -227,7 +236,8 @@ def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: DTypeLike | N
         requires_grad: bool = False) -> Tensor:
     """A matrix (`n_rows`, `n_cols`) of zeros with ones on diagonal `k`, 0 the main one, 1 the one above it.
 
-    Square without n_cols, and float32 without a `dtype`. `device` and `requires_grad` as of `full`.
+    Square without n_cols, and float32 without a `dtype`. `device` and `requires_grad` as of `full`. Raises ShapeError
+    for a negative size, DTypeError for another dtype than there is, DeviceError for a device that there is not.
 
     >>> st.eye(2).tolist(), st.eye(2, 3, k=1, dtype="int64").tolist()
     ([[1.0, 0.0], [0.0, 1.0]], [[0, 1, 0], [0, 0, 1]])
@@ -248,7 +258,7 @@ def asarray(obj: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = No
     here, unless another dtype or device is asked for, or a function is traced; others are copied, since expressions
     that wait to be computed would see what is written into them. False shares that of writable ones too, which are not
     to be written to meanwhile, and raises CopyError where that cannot be. It is made on `device`, where none is named
-    on that of the innermost `with st.device(...)`, or where the tensor lies.
+    on that of the innermost `with st.device(...)`, or where the tensor lies. Of the shape that it has there.
 
     >>> x = st.asarray([[1, 2], [3, 4]])
     >>> x.dtype, st.asarray(x) is x, st.asarray(x, copy=True) is x, st.asarray([x[0], x[1] * 2]).tolist()
@@ -312,7 +322,7 @@ def wrapped(array: Array) -> Tensor:
 def from_numpy(array: Any) -> Tensor:
     """A tensor holding a copy of a NumPy `array`, in its dtype: float64 stays float64.
 
-    Raises DTypeError for a dtype that tensors do not have, such as strings.
+    Of the shape that it has there. Raises DTypeError for a dtype that tensors do not have, such as strings.
 
     >>> x = np.array([1.0, 2.0])
     >>> y = st.from_numpy(x)
@@ -329,8 +339,8 @@ def from_dlpack(x: Any, *, device: DeviceLike = None, copy: bool | None = None) 
 
     What is written there later is seen, also by expressions that wait to be computed. Where elements do not lie in
     order, with `copy=True`, and for another `device`, they are copied; with False CopyError is raised instead. In a
-    compiled function they are always copied. Raises ArgumentError for what has no `__dlpack__`, DeviceError for memory
-    of another kind.
+    compiled function they are always copied. In the dtype of the memory. Of the shape that it has there. Raises
+    ArgumentError for what has no `__dlpack__`, DeviceError for memory of another kind.
 
     >>> x = np.arange(3)
     >>> y = st.from_dlpack(x)

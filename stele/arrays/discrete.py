@@ -22,6 +22,8 @@ class Discrete(Stream):
     def poisson(self, lam: Numbers = 1.0, size: Length = None) -> Tensor:
         """Random counts of events of which `lam` are expected, of the shape `size`: the Poisson distribution, by NumPy.
 
+        int64. Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no number.
+
         >>> abs(float(st.random.default_rng(0).poisson(4.5, size=10000).mean()) - 4.5) < 0.1
         True
         """
@@ -31,6 +33,8 @@ class Discrete(Stream):
     @public
     def binomial(self, n: Numbers, p: Numbers, size: Length = None) -> Tensor:
         """Random numbers of successes in `n` trials, each with the chance `p`, of the shape `size`, by NumPy.
+
+        int64. Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no number.
 
         >>> abs(float(st.random.default_rng(0).binomial(10, 0.3, size=10000).mean()) - 3) < 0.1
         True
@@ -42,7 +46,8 @@ class Discrete(Stream):
     def negative_binomial(self, n: Numbers, p: Numbers, size: Length = None) -> Tensor:
         """Random numbers of failures before `n` successes, each of the chance `p`, of the shape `size`.
 
-        Poisson counts of gamma numbers.
+        Poisson counts of gamma numbers. int64. Raises ShapeError where a parameter does not broadcast to the size,
+        ArgumentError for what is no number.
 
         >>> abs(float(st.random.default_rng(0).negative_binomial(3, 0.5, size=10000).mean()) - 3) < 0.2
         True
@@ -55,6 +60,8 @@ class Discrete(Stream):
     def geometric(self, p: Numbers, size: Length = None) -> Tensor:
         """Random numbers of trials up to the first success, each of the chance `p`, of the shape `size`, by inversion.
 
+        int64. Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no number.
+
         >>> abs(float(st.random.default_rng(0).geometric(0.25, size=10000).mean()) - 4) < 0.2
         True
         """
@@ -64,6 +71,8 @@ class Discrete(Stream):
     @public
     def hypergeometric(self, ngood: Numbers, nbad: Numbers, nsample: Numbers, size: Length = None) -> Tensor:
         """Random numbers of good ones among `nsample` drawn of `ngood` and `nbad`, of the shape `size`, by NumPy.
+
+        int64. Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no number.
 
         >>> abs(float(st.random.default_rng(0).hypergeometric(10, 30, 8, size=10000).mean()) - 2) < 0.1
         True
@@ -75,7 +84,8 @@ class Discrete(Stream):
     def logseries(self, p: Numbers, size: Length = None) -> Tensor:
         """Random numbers of the logarithmic series distribution of `p`, of the shape `size`.
 
-        By Kemp, "Efficient generation of logarithmically distributed pseudo-random variables" (1981).
+        By Kemp, "Efficient generation of logarithmically distributed pseudo-random variables" (1981). int64. Raises
+        ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no number.
 
         >>> abs(float(st.random.default_rng(0).logseries(0.6, size=10000).mean()) - 1.637) < 0.05
         True
@@ -89,6 +99,8 @@ class Discrete(Stream):
     def zipf(self, a: Numbers, size: Length = None) -> Tensor:
         """Random numbers k of 1 or more with chances like k ** -`a`, of the shape `size`, by NumPy; a is above 1.
 
+        int64. Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no number.
+
         >>> abs(float((st.random.default_rng(0).zipf(2.0, size=10000) == 1).mean()) - 0.608) < 0.02
         True
         """
@@ -99,7 +111,8 @@ class Discrete(Stream):
     def multinomial(self, n: Numbers, pvals: Numbers, size: Length = None) -> Tensor:
         """How often each of k outcomes of the chances `pvals` (..., k) comes in `n` trials: (*`size`, k), by NumPy.
 
-        Chances that add up to more than 1 are divided by their sum; what is missing to 1 falls to the last.
+        Chances that add up to more than 1 are divided by their sum; what is missing to 1 falls to the last. int64.
+        Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no number.
 
         >>> st.random.default_rng(0).multinomial(20, [0.25, 0.25, 0.5], size=4).sum(axis=1).tolist()
         [20, 20, 20, 20]

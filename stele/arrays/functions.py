@@ -111,8 +111,8 @@ matrix_transpose            = lift(linear.swap_last)
 def eval(*tensors: Tensor) -> Any:
     """The `tensors` with their numbers computed now, all in one program: one as it is, several as a tuple.
 
-    Numbers are computed by themselves where they are looked at; several that share work cost less together. Raises
-    ArgumentError for other than tensors.
+    Numbers are computed by themselves where they are looked at; several that share work cost less together. Each in its
+    own dtype. They may have any shapes. Raises ArgumentError for other than tensors.
 
     >>> x = st.arange(3.0)
     >>> y, z = st.eval(x.sum(), st.exp(x).sum())

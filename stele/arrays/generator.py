@@ -35,6 +35,7 @@ class Generator(Continuous, Discrete):
     of st draw from. `state` holds the seed (low, high) and the count of draws (low, high) as uint32: a compiled
     function carries it along, and `st.save` keeps it. The numbers are the same in every style and on any number of
     threads; those that NumPy draws (gamma, Poisson and what is made of them) are those of the NumPy that is installed.
+    Raises ShapeError for a seed outside of 0 to 2**64 - 1.
 
     >>> st.manual_seed(7)
     >>> st.default_generator.state.tolist()
@@ -84,7 +85,8 @@ class Generator(Continuous, Discrete):
 
         Or as likely as `p` (n,) says, which adds up to 1. With `replace` one may come several times; without, it is
         drawn by the order of random numbers, of exponential ones divided by p. `shuffle` changes nothing: the order is
-        always random. Raises ShapeError for another length of p, and for more than there are without replacement.
+        always random. In the dtype of x, int64 of a number. Raises ShapeError for another length of p, and for more
+        than there are without replacement.
 
         >>> rng = st.random.default_rng(0)
         >>> rng.choice(5, size=(2, 3)).shape, sorted(rng.choice([3, 5, 8], size=3, replace=False).tolist())
@@ -106,6 +108,8 @@ class Generator(Continuous, Discrete):
     def permutation(self, x: Numbers, axis: int = 0) -> Tensor:
         """The parts of x along an axis in a random order; of a number the numbers below it.
 
+        In the dtype of x, int64 of a number. Raises ShapeError for an axis that x does not have.
+
         >>> sorted(st.random.default_rng(0).permutation(5).tolist())
         [0, 1, 2, 3, 4]
         >>> st.random.default_rng(0).permutation(st.zeros((2, 3)), axis=1).shape
@@ -118,6 +122,8 @@ class Generator(Continuous, Discrete):
     @public
     def permuted(self, x: Numbers, axis: int | None = None) -> Tensor:
         """The elements of x in a random order along an axis, each row in one of its own; of all without an axis.
+
+        In the dtype of x, int64 of a number. Raises ShapeError for an axis that x does not have.
 
         >>> x = st.random.default_rng(0).permuted(st.arange(6).reshape(2, 3), axis=1)
         >>> st.sort(x).tolist()
@@ -147,7 +153,7 @@ class Generator(Continuous, Discrete):
         """Random vectors of the normal distribution with the `mean` (k,) and the covariances `cov` (k, k).
 
         (*`size`, k). The factor of cov is made as `method` says: "eigh" (and "svd") also where cov is singular, or
-        "cholesky". Raises ShapeError for other shapes and OptionError for another method.
+        "cholesky". float64. Raises ShapeError for other shapes and OptionError for another method.
 
         >>> x = st.random.default_rng(0).multivariate_normal([1.0, 2.0], [[2.0, 1.0], [1.0, 1.0]], size=20000)
         >>> bool((abs(st.cov(x.T) - st.tensor([[2.0, 1.0], [1.0, 1.0]])) < 0.1).all())
@@ -226,6 +232,8 @@ def end_of(x: Any) -> Any:
 
 def default_rng(seed: Any = None) -> Generator:
     """A generator of a `seed`, 0 to 2**64 - 1, or one that the system draws; a generator is given as it is.
+
+    Raises ShapeError for a seed outside of these, ArgumentError for what is no whole number.
 
     >>> st.random.default_rng(1).integers(10, size=3).tolist() == st.default_rng(1).integers(10, size=3).tolist()
     True

@@ -26,7 +26,8 @@ def logspace(start: float, stop: float, num: int = 50, endpoint: bool = True, ba
              dtype: DTypeLike | None = None, device: DeviceLike = None) -> Tensor:
     """As many numbers as `num` says from `base` ** `start` to base ** `stop`, whose logarithms are even.
 
-    `endpoint`, `dtype` and `device` as of `linspace`.
+    `endpoint`, `dtype` and `device` as of `linspace`. float32 without a dtype. A row of num numbers. Raises ShapeError
+    for a negative num, DTypeError for another dtype than there is, DeviceError for a device that there is not.
 
     >>> st.logspace(0, 2, 3).tolist()
     [1.0, 10.0, 100.0]
@@ -41,7 +42,8 @@ def geomspace(start: float, stop: float, num: int = 50, endpoint: bool = True, d
               device: DeviceLike = None) -> Tensor:
     """As many numbers as `num` says from `start` to `stop`, each the same multiple of the one before.
 
-    `endpoint`, `dtype` and `device` as of `linspace`. Raises ShapeError for ends that are 0 or of two signs.
+    `endpoint`, `dtype` and `device` as of `linspace`. A row of num numbers. Raises ShapeError for ends that are 0 or of
+    two signs.
 
     >>> st.geomspace(1, 8, 4).tolist()
     [1.0, 2.0, 4.0, 8.0]
@@ -65,6 +67,8 @@ def window(n: int, name: str, dtype: DTypeLike | None, *coefficients: float) -> 
 def hanning(n: int, dtype: DTypeLike | None = None) -> Tensor:
     """The window of von Hann over `n` places, 0.5 - 0.5 cos, with zeros at both ends. float32 without a `dtype`.
 
+    A row of n numbers. Raises ShapeError for a negative n, DTypeError for another dtype than there is.
+
     >>> st.hanning(3).tolist()
     [0.0, 1.0, 0.0]
     """
@@ -74,6 +78,8 @@ def hanning(n: int, dtype: DTypeLike | None = None) -> Tensor:
 @public
 def hamming(n: int, dtype: DTypeLike | None = None) -> Tensor:
     """The window of Hamming over `n` places, 0.54 - 0.46 cos. float32 without a `dtype`.
+
+    A row of n numbers. Raises ShapeError for a negative n, DTypeError for another dtype than there is.
 
     >>> st.hamming(3)
     tensor([0.08, 1.  , 0.08])
@@ -85,6 +91,8 @@ def hamming(n: int, dtype: DTypeLike | None = None) -> Tensor:
 def blackman(n: int, dtype: DTypeLike | None = None) -> Tensor:
     """The window of Blackman over `n` places, 0.42 - 0.5 cos + 0.08 cos of twice that. float32 without a `dtype`.
 
+    A row of n numbers. Raises ShapeError for a negative n, DTypeError for another dtype than there is.
+
     >>> st.blackman(5)[2].tolist()
     1.0
     """
@@ -94,6 +102,8 @@ def blackman(n: int, dtype: DTypeLike | None = None) -> Tensor:
 @public
 def bartlett(n: int, dtype: DTypeLike | None = None) -> Tensor:
     """The triangular window over `n` places, with zeros at both ends. float32 without a `dtype`.
+
+    A row of n numbers. Raises ShapeError for a negative n, DTypeError for another dtype than there is.
 
     >>> st.bartlett(5).tolist()
     [0.0, 0.5, 1.0, 0.5, 0.0]
@@ -105,7 +115,8 @@ def bartlett(n: int, dtype: DTypeLike | None = None) -> Tensor:
 def kaiser(n: int, beta: float, dtype: DTypeLike | None = None) -> Tensor:
     """The window of Kaiser over `n` places, made of Bessel functions, narrower for a greater `beta`.
 
-    float32 without a `dtype`.
+    float32 without a `dtype`. A row of n numbers. Raises ShapeError for a negative n, DTypeError for another dtype than
+    there is.
 
     >>> st.kaiser(3, 0.0).tolist()
     [1.0, 1.0, 1.0]
@@ -117,6 +128,8 @@ def kaiser(n: int, beta: float, dtype: DTypeLike | None = None) -> Tensor:
 def identity(n: int, dtype: DTypeLike | None = None) -> Tensor:
     """The square matrix (`n`, n) of zeros with ones on its diagonal; float32 without a `dtype`. See `eye`.
 
+    Raises ShapeError for a negative n, DTypeError for another dtype than there is.
+
     >>> st.identity(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -126,6 +139,8 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Tensor:
 @public
 def tri(n: int, m: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Tensor:
     """A matrix (`n`, `m`) with ones on and below diagonal `k` and zeros above; float32 without a `dtype`.
+
+    Raises ShapeError for a negative n, DTypeError for another dtype than there is.
 
     >>> st.tri(2, 3).tolist()
     [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]
@@ -137,6 +152,8 @@ def tri(n: int, m: int | None = None, k: int = 0, dtype: DTypeLike | None = None
 @public
 def indices(shape: Sequence[int], sparse: bool = False) -> Any:
     """The indices of an array of a `shape`: int64 (its axes, *shape), or with `sparse` a tuple of those that differ.
+
+    Raises ShapeError for a negative size and for no axes.
 
     >>> st.indices((2, 2)).tolist()
     [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
@@ -151,7 +168,8 @@ def indices(shape: Sequence[int], sparse: bool = False) -> Any:
 def ix_(*rows: TensorLike | Sequence[Any]) -> tuple[Tensor, ...]:
     """The rows of positions `rows`, each along an axis of its own, so that x[st.ix_(i, j)] takes all their pairs.
 
-    A row of bools stands for the positions where it is true.
+    A row of bools stands for the positions where it is true. Of integers or bools. Raises DTypeError for what is no
+    number, ShapeError for ragged lists.
 
     >>> st.arange(9).reshape(3, 3)[st.ix_([0, 2], [1, 2])].tolist()
     [[1, 2], [7, 8]]
@@ -166,6 +184,8 @@ def ix_(*rows: TensorLike | Sequence[Any]) -> tuple[Tensor, ...]:
 @public
 def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
     """The indices of the main diagonal of an array of `ndim` axes of the length `n`.
+
+    int64 rows of n numbers. Raises ShapeError for less than one axis.
 
     >>> [i.tolist() for i in st.diag_indices(2)]
     [[0, 1], [0, 1]]
@@ -200,7 +220,7 @@ def ravel_multi_index(i: Sequence[TensorLike], shape: Sequence[int], mode: str =
 def unravel_index(i: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ...]:
     """The positions on each axis of an array of a `shape` of the elements that stand at `i` in the flat array.
 
-    Raises IndexOutOfRange for numbers that there are not, as the numbers are looked at where they are there.
+    int64. Raises IndexOutOfRange for numbers that there are not, as the numbers are looked at where they are there.
 
     >>> [row.tolist() for row in st.unravel_index(st.tensor([2, 3]), (2, 3))]
     [[0, 1], [2, 0]]
@@ -217,6 +237,8 @@ def unravel_index(i: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ...]:
 @public
 def fromfunction(function: Callable[..., Any], shape: Sequence[int], dtype: DTypeLike | None = None) -> Any:
     """What a `function` makes of the indices of an array of a `shape`, one array for each axis, in a `dtype` (float32).
+
+    Raises ShapeError for a negative size, DTypeError for another dtype than there is.
 
     >>> st.fromfunction(lambda i, j: i + j, (2, 2)).tolist()
     [[0.0, 1.0], [1.0, 2.0]]

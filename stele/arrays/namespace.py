@@ -109,6 +109,8 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | Sequence[Any]) -> bool:
 def can_cast(from_: DTypeLike | TensorLike, to: DTypeLike) -> bool:
     """Whether arrays of the dtype `from_`, or that array, become `to` where they meet it: no number is lost by kind.
 
+    Raises DTypeError for what names no dtype.
+
     >>> st.can_cast(st.int8, st.int16), st.can_cast(st.tensor([1.5]), st.int64), st.can_cast("uint64", "int64")
     (True, False, False)
     """
@@ -136,7 +138,8 @@ def astype(x: TensorLike, dtype: DTypeLike, *, copy: bool = True, device: Device
     """x as another `dtype`, on a `device` if one is named: float to integer truncates, to bool tests != 0.
 
     With `copy` the result is a tensor of its own, that in-place operators on x do not reach; without, x itself where
-    it is of that dtype and there.
+    it is of that dtype and there. x has any shape. Raises DTypeError for another dtype than there is and from complex
+    to real numbers, DeviceError for a device that there is not.
 
     >>> x = st.tensor([1.5, -2.5])
     >>> st.astype(x, st.int8).tolist(), st.astype(x, "float32", copy=False) is x

@@ -139,7 +139,8 @@ def randn_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
 def randint_like(x: TensorLike, low: int, high: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """Random integers from `low` to `high` - 1, as of `randint`, in the shape, in the dtype and on the device of x.
 
-    In another `dtype` where one is named; below low without a high. Floats are whole numbers.
+    In another `dtype` where one is named; below low without a high. Floats are whole numbers. Raises ShapeError unless
+    low < high and both fit in the dtype, DTypeError for complex numbers.
 
     >>> st.randint_like(st.zeros((2, 3)), 1, 2).tolist()
     [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
@@ -158,7 +159,8 @@ def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, shape: int | Sequence
 
     low + (high - low) * rand: high itself may come out where that is rounded. Without a shape they broadcast to each
     other.
-    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`. float32. Raises
+    ShapeError where the bounds do not broadcast to the shape, DeviceError for a device that there is not.
 
     >>> x = st.uniform(-1.0, st.tensor([1.0, 100.0]), (1000, 2))
     >>> x.shape, bool((x[:, 0] < 1).all())
@@ -175,7 +177,8 @@ def normal(mean: TensorLike = 0.0, std: TensorLike = 1.0, shape: int | Sequence[
 
     Both are numbers, or tensors that broadcast to the shape, without one to each other. By keeping the noise apart from
     them, gradients reach both.
-    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`. float32. Raises
+    ShapeError where mean and std do not broadcast to the shape, DeviceError for a device that there is not.
 
     >>> st.manual_seed(0)
     >>> x = st.normal(st.tensor([0.0, 100.0]), 1.0, (1000, 2))
@@ -213,7 +216,7 @@ def bernoulli(p: TensorLike, shape: int | Sequence[int] | None = None, device: D
 def poisson(rates: TensorLike) -> Tensor:
     """Random counts of events of which `rates` are expected, in the shape and, of floats, the dtype of rates.
 
-    As of `st.random.poisson`, which gives int64.
+    As of `st.random.poisson`, which gives int64. Raises DTypeError for what is no number.
 
     >>> st.poisson(st.tensor([0.0, 1e6])).shape
     (2,)
@@ -251,6 +254,9 @@ def multinomial(p: TensorLike, num_samples: int, replacement: bool = False) -> T
 def permutation(x: TensorLike, axis: int = 0) -> Tensor:
     """The parts of x along an axis in a random order; of a number the numbers below it. PyTorch's randperm.
 
+    int64 of a number, else the dtype of x. Raises ShapeError for a negative number and for an axis that x does not
+    have.
+
     >>> sorted(st.permutation(5).tolist())
     [0, 1, 2, 3, 4]
     """
@@ -261,7 +267,8 @@ def permutation(x: TensorLike, axis: int = 0) -> Tensor:
 def dropout(x: TensorLike, p: float = 0.5, training: bool = True) -> Tensor:
     """The elements of x, each zero with probability `p` and divided by 1 - p otherwise; x itself when not `training`.
 
-    So the mean stays (Srivastava et al., 2014). Integers become float32. Raises ShapeError unless 0 <= p < 1.
+    So the mean stays (Srivastava et al., 2014). Integers become float32. x has any shape. Raises ShapeError unless 0 <=
+    p < 1.
 
     >>> st.manual_seed(0)
     >>> sorted(set(st.dropout(st.ones(100), 0.2).tolist()))

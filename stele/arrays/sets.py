@@ -19,6 +19,8 @@ from stele.ops import arguments
 def union1d(x: TensorLike, z: TensorLike, size: int | None = None) -> Tensor:
     """The distinct elements of x and `z` together, a row in ascending order. `size` and errors as of `unique_values`.
 
+    Dtypes meet as in `equal`. Raises ShapeError for a negative size, DTypeError for what is no number.
+
     >>> st.union1d(st.tensor([3, 1]), st.tensor([1, 2])).tolist()
     [1, 2, 3]
     """
@@ -28,6 +30,8 @@ def union1d(x: TensorLike, z: TensorLike, size: int | None = None) -> Tensor:
 @public
 def intersect1d(x: TensorLike, z: TensorLike) -> Tensor:
     """The distinct elements of x that are also in `z`, a row in ascending order. How many is looked at: not compiled.
+
+    Of any shapes; dtypes meet as in `equal`. Raises DTypeError for what is no number.
 
     >>> st.intersect1d(st.tensor([3, 1, 3]), st.tensor([3, 2])).tolist()
     [3]
@@ -40,6 +44,8 @@ def intersect1d(x: TensorLike, z: TensorLike) -> Tensor:
 def setdiff1d(x: TensorLike, z: TensorLike) -> Tensor:
     """The distinct elements of x that are not in `z`, a row in ascending order. How many is looked at: not compiled.
 
+    Of any shapes; dtypes meet as in `equal`. Raises DTypeError for what is no number.
+
     >>> st.setdiff1d(st.tensor([3, 1, 2]), st.tensor([3])).tolist()
     [1, 2]
     """
@@ -51,6 +57,8 @@ def setdiff1d(x: TensorLike, z: TensorLike) -> Tensor:
 def setxor1d(x: TensorLike, z: TensorLike) -> Tensor:
     """The distinct elements of x or `z`, not of both, a row in ascending order. How many is looked at: not compiled.
 
+    Of any shapes; dtypes meet as in `equal`. Raises DTypeError for what is no number.
+
     >>> st.setxor1d(st.tensor([1, 2]), st.tensor([2, 3])).tolist()
     [1, 3]
     """
@@ -60,6 +68,8 @@ def setxor1d(x: TensorLike, z: TensorLike) -> Tensor:
 @public
 def flatnonzero(x: TensorLike, size: int | None = None, fill: int = 0) -> Tensor:
     """The positions in the flat array of the elements of x that are not 0, int64; `size` and `fill` as of `nonzero`.
+
+    x has any shape. Raises ShapeError for a negative size, DTypeError for what is no number.
 
     >>> st.flatnonzero(st.tensor([[0, 7], [8, 0]])).tolist()
     [1, 2]
@@ -71,6 +81,8 @@ def flatnonzero(x: TensorLike, size: int | None = None, fill: int = 0) -> Tensor
 def extract(condition: TensorLike, x: TensorLike) -> Tensor:
     """The elements of the flat x where the flat `condition` is not 0. How many is looked at: not compiled.
 
+    Of any shapes, in the dtype of x. Raises DTypeError for what is no number.
+
     >>> st.extract(st.tensor([1, 0, 1]), st.tensor([5, 6, 7])).tolist()
     [5, 7]
     """
@@ -81,7 +93,7 @@ def extract(condition: TensorLike, x: TensorLike) -> Tensor:
 def compress(condition: TensorLike, x: TensorLike, axis: int | None = None) -> Tensor:
     """The parts of x along an axis where `condition`, a row as long or shorter, is true; of the flat x without an axis.
 
-    How many is looked at: not compiled.
+    How many is looked at: not compiled. In the dtype of x. Raises ShapeError for an axis that x does not have.
 
     >>> st.compress(st.tensor([False, True]), st.tensor([[1, 2], [3, 4]]), axis=0).tolist()
     [[3, 4]]
@@ -95,6 +107,8 @@ def compress(condition: TensorLike, x: TensorLike, axis: int | None = None) -> T
 def trim_zeros(x: TensorLike, trim: str = "fb") -> Tensor:
     """A row without the zeros in front ("f" in `trim`) and behind ("b"). How many is looked at: not compiled.
 
+    In the dtype of x. Raises ShapeError unless x is a row, OptionError for another `trim`.
+
     >>> st.trim_zeros(st.tensor([0, 1, 0, 2, 0])).tolist()
     [1, 0, 2]
     """
@@ -107,7 +121,7 @@ def trim_zeros(x: TensorLike, trim: str = "fb") -> Tensor:
 def put(x: Tensor, i: TensorLike, v: TensorLike) -> None:
     """Rebinds x to itself with the elements `i` of the flat array replaced by `v`, from its first again where it ends.
 
-    Raises ArgumentError for other than tensors.
+    What is written is cast to the dtype of x. x keeps its shape. Raises ArgumentError for other than tensors.
 
     >>> x = st.arange(4)
     >>> st.put(x, st.tensor([0, -1]), st.tensor([7, 8]))
@@ -123,7 +137,7 @@ def put(x: Tensor, i: TensorLike, v: TensorLike) -> None:
 def putmask(x: Tensor, mask: TensorLike, v: TensorLike) -> None:
     """Rebinds x to itself with the elements where `mask` is true replaced by those of `v`, repeated.
 
-    Raises ArgumentError for other than tensors.
+    What is written is cast to the dtype of x. x keeps its shape. Raises ArgumentError for other than tensors.
 
     >>> x = st.arange(4)
     >>> st.putmask(x, x > 1, 9)
@@ -139,7 +153,7 @@ def putmask(x: Tensor, mask: TensorLike, v: TensorLike) -> None:
 def place(x: Tensor, mask: TensorLike, v: TensorLike) -> None:
     """Rebinds x to itself with the elements where `mask` is true replaced, in order, by those of `v`, again and again.
 
-    Raises ArgumentError for other than tensors.
+    What is written is cast to the dtype of x. x keeps its shape. Raises ArgumentError for other than tensors.
 
     >>> x = st.arange(4)
     >>> st.place(x, st.tensor([True, False, True, True]), st.tensor([7, 8]))
@@ -155,7 +169,7 @@ def place(x: Tensor, mask: TensorLike, v: TensorLike) -> None:
 def copyto(x: Tensor, source: TensorLike, mask: TensorLike | None = None) -> None:
     """Rebinds x to the elements of `source`, broadcast and cast to it, everywhere or where `mask` is true.
 
-    Raises ArgumentError for other than tensors.
+    What is written is cast to the dtype of x. Raises ArgumentError for other than tensors.
 
     >>> x = st.zeros(2)
     >>> st.copyto(x, 3)
@@ -170,7 +184,7 @@ def copyto(x: Tensor, source: TensorLike, mask: TensorLike | None = None) -> Non
 def fill_diagonal(x: Tensor, v: TensorLike) -> None:
     """Rebinds x, of two axes or more, to itself with `v`, a number or a row, on its main diagonal.
 
-    Raises ArgumentError for other than tensors and ShapeError for a row.
+    What is written is cast to the dtype of x. Raises ArgumentError for other than tensors and ShapeError for a row.
 
     >>> x = st.zeros((2, 2))
     >>> st.fill_diagonal(x, 5)
@@ -188,7 +202,7 @@ def fill_diagonal(x: Tensor, v: TensorLike) -> None:
 def put_along_axis(x: Tensor, i: TensorLike, v: TensorLike, axis: int) -> None:
     """Rebinds x to itself with the elements `i` along an axis, as of `take_along_axis`, replaced by `v`, broadcast.
 
-    Raises ArgumentError for other than tensors.
+    What is written is cast to the dtype of x. Raises ArgumentError for other than tensors.
 
     >>> x = st.zeros((2, 3))
     >>> st.put_along_axis(x, st.tensor([[1], [2]]), 9, axis=1)
@@ -214,6 +228,8 @@ def mine(x: Any, name: str) -> Tensor:
 @public
 def apply_along_axis(f: Callable[..., Any], axis: int, x: TensorLike, *args: Any) -> Tensor:
     """What `f` makes of each row of x along an axis, and of `args`, in the place of the row: one after the other.
+
+    In the dtype of what f makes. Raises ShapeError for an axis that x does not have, and what f raises.
 
     >>> st.apply_along_axis(lambda row: row.max() - row.min(), 1, st.tensor([[1, 5], [2, 9]])).tolist()
     [4, 7]
@@ -255,7 +271,8 @@ def piecewise(x: TensorLike, conditions: Sequence[TensorLike], functions: Sequen
 def block(parts: Any) -> Tensor:
     """One array of nested lists of arrays, `parts`: what stands in the innermost lists is joined along the last axis.
 
-    The next lists along the axis before, and so on; numbers and rows get axes in front.
+    The next lists along the axis before, and so on; numbers and rows get axes in front. Dtypes meet as in
+    `concatenate`. Raises ShapeError where parts do not fit beside each other.
 
     >>> st.block([[st.ones((1, 1)), st.zeros((1, 2))], [st.zeros((1, 3))]]).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
@@ -287,6 +304,8 @@ def joined(parts: Any, ndim: int, level: int) -> Tensor:
 def copy(x: TensorLike) -> Tensor:
     """A tensor of its own with the elements of x.
 
+    x has any shape and dtype. Raises DTypeError for what is no number.
+
     >>> x = st.tensor([1, 2])
     >>> y = st.copy(x)
     >>> y += 1
@@ -300,6 +319,8 @@ def copy(x: TensorLike) -> Tensor:
 def shape(x: TensorLike) -> tuple[int, ...]:
     """The lengths of the axes of x, which may be a number or a list.
 
+    x has any dtype. Raises ShapeError for ragged lists, DTypeError for what is no number.
+
     >>> st.shape([[1, 2, 3]])
     (1, 3)
     """
@@ -310,6 +331,8 @@ def shape(x: TensorLike) -> tuple[int, ...]:
 def ndim(x: TensorLike) -> int:
     """How many axes x has, which may be a number or a list.
 
+    x has any dtype. Raises ShapeError for ragged lists, DTypeError for what is no number.
+
     >>> st.ndim([[1, 2, 3]])
     2
     """
@@ -319,6 +342,9 @@ def ndim(x: TensorLike) -> int:
 @public
 def size(x: TensorLike, axis: int | None = None) -> int:
     """How many elements x has, which may be a number or a list, or how many along an axis.
+
+    x has any dtype. Raises ShapeError for an axis that x does not have and for ragged lists, DTypeError for what is no
+    number.
 
     >>> st.size([[1, 2, 3]]), st.size([[1, 2, 3]], 0)
     (3, 1)

@@ -28,8 +28,8 @@ def shape_of(given: tuple[Any, ...]) -> tuple[Any, ...]:
 def reshape(x: Value, shape: Sizes, *more: Sizes, copy: bool | None = None) -> Value:
     """The same elements in row-major order under another `shape`, given as one sequence or as this size and `more`.
 
-    One size may be -1: what is left. Values never change, so it is all the same whether they are to be a `copy`. Raises
-    ShapeError where the numbers of elements differ, or two sizes are -1.
+    One size may be -1: what is left. Values never change, so it is all the same whether they are to be a `copy`. In the
+    dtype of x. Raises ShapeError where the numbers of elements differ, or two sizes are -1.
 
     >>> x = st.arange(6)
     >>> st.reshape(x, (2, 3)).tolist(), st.reshape(x, 3, -1).shape
@@ -44,7 +44,7 @@ def reshape(x: Value, shape: Sizes, *more: Sizes, copy: bool | None = None) -> V
 def permute(x: Value, axes: Sizes = (), *more: Sizes) -> Value:
     """The array with its axes in the order of `axes`, one sequence or this number and `more`; reversed without them.
 
-    Axis k of the result is axis axes[k] of x. Raises ShapeError unless each axis is named once.
+    Axis k of the result is axis axes[k] of x. In the dtype of x. Raises ShapeError unless each axis is named once.
 
     >>> x = st.zeros((2, 3, 5))
     >>> st.permute(x, 0, 2, 1).shape, st.permute(x).shape
@@ -56,7 +56,8 @@ def permute(x: Value, axes: Sizes = (), *more: Sizes) -> Value:
 def transpose(x: Value, *axes: Sizes) -> Value:
     """The array with two axes exchanged, or with all of its `axes` in another order; reversed without any.
 
-    Two numbers are the axes to exchange, as PyTorch's; as many as there are axes are the order, as NumPy's.
+    Two numbers are the axes to exchange, as PyTorch's; as many as there are axes are the order, as NumPy's. In the
+    dtype of x. Raises ShapeError for axes that x does not have, and unless the order names each once.
 
     >>> x = st.zeros((2, 3, 5))
     >>> st.transpose(x, 0, 2).shape, x.transpose(1, 2, 0).shape, x.transpose().shape
@@ -69,7 +70,7 @@ def transpose(x: Value, *axes: Sizes) -> Value:
 def flatten(x: Value, *, start: int = 0, end: int = -1) -> Value:
     """The array with the axes from `start` to `end`, both included, as one; of no axes it becomes (1,).
 
-    Raises ShapeError for an axis that x does not have, and where end stands before start.
+    In the dtype of x. Raises ShapeError for an axis that x does not have, and where end stands before start.
 
     >>> x = st.zeros((8, 3, 5, 5))
     >>> st.flatten(x).shape, st.flatten(x, 1).shape, st.flatten(x, 2, 3).shape
@@ -86,7 +87,7 @@ def flatten(x: Value, *, start: int = 0, end: int = -1) -> Value:
 def unsqueeze(x: Value, *, axis: int | Sequence[int]) -> Value:
     """The array with axes of length 1 put in, at the positions that axis gives them in the result: one, or several.
 
-    Raises ShapeError for a position that the result does not have.
+    In the dtype of x. Raises ShapeError for a position that the result does not have.
 
     >>> x = st.zeros((2, 3))
     >>> st.unsqueeze(x, 0).shape, st.unsqueeze(x, (0, -1)).shape
@@ -109,7 +110,7 @@ def expand(x: Value, *sizes: Sizes) -> Value:
 def broadcast_to(x: Value, shape: Shape) -> Value:
     """The array repeated to a `shape` by NumPy's rule: along axes of length 1, and along new ones in front.
 
-    Nothing is copied where a program reads it. Raises ShapeError where the shapes do not fit.
+    Nothing is copied where a program reads it. In the dtype of x. Raises ShapeError where the shapes do not fit.
 
     >>> st.broadcast_to(st.tensor([1, 2]), (3, 2)).tolist()
     [[1, 2], [1, 2], [1, 2]]
@@ -119,6 +120,8 @@ def broadcast_to(x: Value, shape: Shape) -> Value:
 
 def flip(x: Value, *, axis: int | Sequence[int] | None = None) -> Value:
     """The array with the order along one axis, several, or all of them reversed; a number as it is.
+
+    In the dtype of x. Raises ShapeError for an axis that x does not have.
 
     >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
     >>> st.flip(x).tolist(), st.flip(x, axis=1).tolist()

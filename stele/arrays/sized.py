@@ -104,6 +104,7 @@ def argwhere(x: TensorLike, size: int | None = None, fill: int = 0) -> Tensor:
     """The positions of the elements of x that are not 0, each a row: int64 (how many, x.ndim), in row-major order.
 
     What `nonzero` finds, as one array; `size`, `fill` and errors are its own. A number has no axes: (0, 0) or (1, 0).
+    Raises ShapeError for a negative size, DTypeError for what is no number.
 
     >>> st.argwhere(st.tensor([[0, 7], [8, 0]])).tolist()
     [[0, 1], [1, 0]]
@@ -136,6 +137,7 @@ def unique(x: TensorLike, *, return_index: bool = False, return_inverse: bool = 
     With `return_index`, `return_inverse` or `return_counts` a tuple (NumPy's and PyTorch's): the elements, where each
     stands first, in their numbers each element of x, in its shape, or each part of the axis, and how often each is
     there. In order, `sorted` or not. `size` and errors as of `unique_all`; BadAxis for an axis that x does not have.
+    The elements have the dtype of x, positions and counts are int64.
 
     >>> values, counts = st.unique(st.tensor([3, 1, 3]), return_counts=True)
     >>> values.tolist(), counts.tolist()
@@ -168,7 +170,8 @@ def unique_all(x: TensorLike, size: int | None = None) -> UniqueAll:
 def unique_counts(x: TensorLike, size: int | None = None) -> UniqueCounts:
     """The distinct elements of x in ascending order, and how often each is there, as int64.
 
-    Order, `size` and errors as of `unique_all`.
+    Order, `size` and errors as of `unique_all`. x has any shape. Raises ShapeError for a negative size, DTypeError for
+    what is no number.
 
     >>> st.unique_counts(st.tensor([3, 1, 3])).counts.tolist()
     [1, 2]
@@ -181,7 +184,8 @@ def unique_counts(x: TensorLike, size: int | None = None) -> UniqueCounts:
 def unique_inverse(x: TensorLike, size: int | None = None) -> UniqueInverse:
     """The distinct elements of x in ascending order, and which of them each element of x is, as int64 in its shape.
 
-    Order, `size` and errors as of `unique_all`.
+    Order, `size` and errors as of `unique_all`. Raises ShapeError for a negative size, DTypeError for what is no
+    number.
 
     >>> st.unique_inverse(st.tensor([[3, 1], [3, 9]])).inverse_indices.tolist()
     [[1, 0], [1, 2]]
@@ -194,7 +198,8 @@ def unique_inverse(x: TensorLike, size: int | None = None) -> UniqueInverse:
 def unique_values(x: TensorLike, size: int | None = None) -> Tensor:
     """The distinct elements of x in ascending order, a row in the dtype of x.
 
-    Order, `size` and errors as of `unique_all`.
+    Order, `size` and errors as of `unique_all`. Raises ShapeError for a negative size, DTypeError for what is no
+    number.
 
     >>> st.unique_values(st.tensor([3, 1, 3])).tolist()
     [1, 3]
@@ -236,8 +241,8 @@ def repeat(x: TensorLike, repeats: int | Sequence[int] | Tensor, axis: int | Non
 
     repeats is one number for all, or an array of one for each element. Without an axis x is taken flat. The length that
     an array makes depends on its numbers, which are looked at; in a compiled function `size` says how long it is, and
-    what is left is filled with the last element. Raises ShapeError for negative numbers, for another number of them
-    and, when run, where they add up to more than size.
+    what is left is filled with the last element. In the dtype of x. Raises ShapeError for negative numbers, for another
+    number of them and, when run, where they add up to more than size.
 
     >>> st.repeat(st.tensor([[1, 2], [3, 4]]), 2, axis=1).tolist()
     [[1, 1, 2, 2], [3, 3, 4, 4]]
@@ -299,7 +304,7 @@ def broadcast_shapes(*given: int | Sequence[int]) -> tuple[int, ...]:
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, Tensor]:
     """The rows and the columns of the lower triangle of a matrix (`n`, `m`): on and below diagonal `k`.
 
-    A matrix without m is square.
+    A matrix without m is square. Both are int64, of one length. Raises ShapeError for a negative n or m.
 
     >>> [i.tolist() for i in st.tril_indices(2)]
     [[0, 1, 1], [0, 0, 1]]
@@ -311,7 +316,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, Tens
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, Tensor]:
     """The rows and the columns of the upper triangle of a matrix (`n`, `m`): on and above diagonal `k`.
 
-    A matrix without m is square.
+    A matrix without m is square. Both are int64, of one length. Raises ShapeError for a negative n or m.
 
     >>> [i.tolist() for i in st.triu_indices(2)]
     [[0, 0, 1], [0, 1, 1]]

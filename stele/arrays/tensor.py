@@ -636,10 +636,10 @@ def tensor(data: Any, dtype: DTypeLike | None = None, requires_grad: bool = Fals
            ) -> Tensor:
     """A tensor holding a copy of `data`: a number, nested lists of numbers, an array or another tensor.
 
-    Python floats become float32, complex numbers complex64 and integers int64; arrays keep their dtype, and
-    tensors their device unless another is named. With `requires_grad` it is a leaf
-    whose gradient `backward` accumulates. Raises ShapeError for ragged lists, DTypeError for what are no numbers, for
-    integers that the dtype does not hold, and for gradients of integers.
+    Python floats become float32, complex numbers complex64 and integers int64; arrays keep their dtype, and tensors
+    their device unless another is named. With `requires_grad` it is a leaf whose gradient `backward` accumulates. Of
+    the shape that it has there. Raises ShapeError for ragged lists, DTypeError for what are no numbers, for integers
+    that the dtype does not hold, and for gradients of integers.
 
     >>> st.tensor([[1, 2], [3, 4]]).dtype, st.tensor(0.5).dtype
     (int64, float32)

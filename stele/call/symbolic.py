@@ -35,7 +35,8 @@ def placeholder(shape: Sequence[int | str], dtype: Any = "float32", name: str = 
     """A tensor that stands for an input of `st.function`: the sizes of its `shape` are numbers, or names of open sizes.
 
     An open size is any number at a call; one name is one size, in all inputs. `name` is what errors call it.
-    It is made on `device`, where none is named on that of the innermost `with st.device(...)`.
+    It is made on `device`, where none is named on that of the innermost `with st.device(...)`. Raises ShapeError for a
+    negative size, DTypeError for another dtype than there is, DeviceError for a device that there is not.
 
     >>> x = st.placeholder(("batch", 3))
     >>> x.shape
@@ -102,7 +103,8 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
 
     outputs is a tensor or a container of them; `updates` are pairs (tensor, new expression), written after every call;
     `options` are those of `st.Options`. Other tensors in the expressions are read anew at every call, so parameters
-    stay live; random numbers are drawn anew. Raises GraphError for an input that is no placeholder.
+    stay live; random numbers are drawn anew. Of any dtypes, which are those of the call. Raises GraphError for an input
+    that is no placeholder.
 
     >>> x, count = st.placeholder(("n",)), st.tensor(0)
     >>> f = st.function([x], (x * 2).sum(), updates=[(count, count + 1)])

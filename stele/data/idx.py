@@ -69,6 +69,7 @@ def fashion_mnist(folder: str | Path) -> Dataset:
     """Fashion-MNIST from the `folder` of its four idx files, plain, .gz or .xz: images (N, 1, 28, 28) uint8.
 
     The format is that of `mnist`, and so are the errors; the classes are ten kinds of clothes (Xiao et al., 2017).
+    Raises DataError where one of them is missing or damaged, ArgumentError for what is no path.
 
     >>> folder = st.__path__[0] + "/data/samples"
     >>> data.fashion_mnist(folder).classes[:3]

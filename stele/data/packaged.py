@@ -9,6 +9,7 @@ from stele.data.idx import fashion_mnist
 from stele.data.sets import Dataset, split
 from stele.data.text import encode, tokens
 from stele.errors import DataError
+from stele.ops.arguments import positive
 
 SAMPLES = Path(__file__).parent / "samples"
 SENTENCES = ("rt-polarity.neg", "rt-polarity.pos")
@@ -34,12 +35,14 @@ def sentence_sample(size: int = 30_000, length: int = 50) -> Dataset:
 
     The vocabulary of `size` numbers is counted on the training texts only; a row is the last `length` numbers of a
     sentence, padded in front. Sentence k of a class is a test sentence when k % 10 == 9. Training never holds a
-    sentence of the test: sentences of the same words are left out.
+    sentence of the test: sentences of the same words are left out. Raises ShapeError for a
+    size or a length below 1, ArgumentError for what is no whole number.
 
     >>> found = data.sentence_sample(size=1000, length=20)
     >>> found.train, found.vocabulary[:3]
     (Split(x=int32[9595, 20], y=int64[9595]), ('the', 'a', 'and'))
     """
+    size, length = positive(size, "size of sentence_sample"), positive(length, "length of sentence_sample")
     lines = [_sentences(SAMPLES / f"{name}.xz") for name in SENTENCES]
     test = [[line for k, line in enumerate(part) if k % HELD_OUT == HELD_OUT - 1] for part in lines]
     held_out = {tuple(tokens(line)) for part in test for line in part}

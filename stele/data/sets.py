@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stele.errors import DataError
+from stele.errors import DataError, DTypeError, kind
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,9 +53,13 @@ class Dataset:
 def unit(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """The bytes x, uint8 from 0 to 255, as float32 from 0 to 1: x / 255, rounded once; written into `out` if given.
 
+    Of any shape; NumPy's arrays. Raises DTypeError for other bytes than uint8.
+
     >>> data.unit(np.array([0, 51, 255], np.uint8))
     array([0. , 0.2, 1. ], dtype=float32)
     """
+    if getattr(x, "dtype", None) != np.uint8:
+        raise DTypeError(f"unit takes bytes, uint8 from 0 to 255, got {getattr(x, 'dtype', kind(x))}")
     return np.divide(x, np.float32(255), out=out, dtype=np.float32)
 
 

@@ -87,8 +87,9 @@ def gradients(loss: Tensor, wrt: tree.Branch) -> dict[str, Tensor]: ...
 def gradients(loss: Tensor, wrt: Any) -> Any:
     """The gradient of a number `loss` with respect to each tensor of `wrt`: a tensor, a container of them, or a module.
 
-    Nothing is written to `.grad`, and the history of `loss` stays. Raises GraphError for a tensor that requires no
-    gradients, but inside a compiled function and of placeholders: its history ends where numbers are looked at.
+    Nothing is written to `.grad`, and the history of `loss` stays. Each in its own dtype. They have the shapes of what
+    they are of. Raises GraphError for a tensor that requires no gradients, but inside a compiled function and of
+    placeholders: its history ends where numbers are looked at.
 
     >>> x = st.tensor([1.0, 2.0], requires_grad=True)
     >>> st.gradients((x * x).sum(), x).tolist()
@@ -259,7 +260,8 @@ def jvp(f: Callable[[*A], R], args: tuple[*A], tangents: tuple[*A]) -> tuple[R, 
 def hessian(f: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     """The function that returns the second derivatives of `f` at x, of shape x.shape + x.shape.
 
-    f returns one number. One backward pass for each element of x.
+    f returns one number. One backward pass for each element of x. Raises ArgumentError for what is no function and,
+    when called, ShapeError where f returns other than one float number.
 
     >>> st.hessian(lambda x: (x ** 3).sum())(st.tensor([1.0, 2.0])).tolist()
     [[6.0, 0.0], [0.0, 12.0]]

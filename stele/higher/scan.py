@@ -107,7 +107,8 @@ def scan(f: Step, init: Any, xs: Any = None, *, length: int | None = None,
     op of the graph: differentiable, and one native loop in a compiled program. Without xs, `length` is how many; with
     `reverse` the last x comes first. What f rebinds outside is carried along and rebound once the loop is over: random
     numbers, dropout and the running statistics of BatchNorm are those of the steps written out. f is then called once
-    more.
+    more. Raises ShapeError where the state comes out with another type than it goes in, TraceError without xs and
+    length, DTypeError for what is no number.
 
     >>> total, sums = st.scan(lambda s, x: (s + x, s + x), st.tensor(0.0), st.tensor([1.0, 2.0, 3.0]))
     >>> total.tolist(), sums.tolist()

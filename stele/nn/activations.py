@@ -15,6 +15,8 @@ from stele.ops.arguments import number, positive
 class ReLU6(Applied):
     """The rectifier between 0 and 6 as a layer, as of `nn.functional.relu6`.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> nn.ReLU6()(st.tensor([-1.0, 9.0])).tolist()
     [0.0, 6.0]
     """
@@ -29,7 +31,7 @@ class ReLU6(Applied):
 class ELU(Applied):
     """The exponential linear unit as a layer, as of `nn.functional.elu`.
 
-    `alpha` is minus its limit on the left.
+    `alpha` is minus its limit on the left. x has any shape. Raises DTypeError for complex numbers.
 
     >>> nn.ELU(2.0)(st.tensor([-100.0, 2.0])).tolist()
     [-2.0, 2.0]
@@ -45,6 +47,8 @@ class ELU(Applied):
 class SELU(Applied):
     """The scaled exponential linear unit as a layer, as of `nn.functional.selu`.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> nn.SELU()(st.tensor([0.0, 1.0]))
     tensor([0.      , 1.050701])
     """
@@ -59,7 +63,7 @@ class SELU(Applied):
 class CELU(Applied):
     """The continuously differentiable exponential linear unit as a layer, as of `nn.functional.celu`.
 
-    `alpha` is minus its limit on the left.
+    `alpha` is minus its limit on the left. x has any shape. Raises DTypeError for complex numbers.
 
     >>> nn.CELU(0.5)(st.tensor([-100.0, 2.0])).tolist()
     [-0.5, 2.0]
@@ -75,7 +79,7 @@ class CELU(Applied):
 class LeakyReLU(Applied):
     """The leaky rectifier as a layer, as of `nn.functional.leaky_relu`.
 
-    Negative elements are multiplied by `negative_slope`.
+    Negative elements are multiplied by `negative_slope`. x has any shape. Raises DTypeError for complex numbers.
 
     >>> nn.LeakyReLU(0.5)(st.tensor([-2.0, 3.0])).tolist()
     [-1.0, 3.0]
@@ -91,7 +95,8 @@ class LeakyReLU(Applied):
 class RReLU(Applied):
     """The leaky rectifier with random slopes as a layer, as of `nn.functional.rrelu`.
 
-    In training slopes are drawn between `lower` and `upper`, after `eval()` they are their mean.
+    In training slopes are drawn between `lower` and `upper`, after `eval()` they are their mean. x has any shape.
+    Raises DTypeError for complex numbers.
 
     >>> nn.RReLU().eval()(st.tensor([-24.0, 1.0])).tolist()
     [-5.5, 1.0]
@@ -110,7 +115,8 @@ class RReLU(Applied):
 class GLU(Applied):
     """The gated linear unit as a layer, as of `nn.functional.glu`.
 
-    It halves the axis `dim`.
+    It halves the axis `dim`. Raises ShapeError where x does not have that axis or it is of odd length, DTypeError for
+    complex numbers.
 
     >>> nn.GLU()(st.tensor([3.0, 4.0, 0.0, 0.0])).tolist()
     [1.5, 2.0]
@@ -126,7 +132,7 @@ class GLU(Applied):
 class Hardtanh(Applied):
     """Elements between two bounds as a layer, as of `nn.functional.hardtanh`.
 
-    The bounds are `min_val` and `max_val`.
+    The bounds are `min_val` and `max_val`. x has any shape. Raises DTypeError for complex numbers.
 
     >>> nn.Hardtanh()(st.tensor([-2.0, 0.5])).tolist()
     [-1.0, 0.5]
@@ -142,6 +148,8 @@ class Hardtanh(Applied):
 class Hardsigmoid(Applied):
     """The sigmoid in three straight parts as a layer, as of `nn.functional.hardsigmoid`.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> nn.Hardsigmoid()(st.tensor([-3.0, 0.0])).tolist()
     [0.0, 0.5]
     """
@@ -155,6 +163,8 @@ class Hardsigmoid(Applied):
 
 class Hardswish(Applied):
     """The swish in straight parts as a layer, as of `nn.functional.hardswish`.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> nn.Hardswish()(st.tensor([-3.0, 9.0])).tolist()
     [0.0, 9.0]
@@ -170,7 +180,7 @@ class Hardswish(Applied):
 class Hardshrink(Applied):
     """Elements near 0 set to 0, as a layer, as of `nn.functional.hardshrink`.
 
-    Those from -`lambd` to lambd are.
+    Those from -`lambd` to lambd are. x has any shape. Raises DTypeError for complex numbers.
 
     >>> nn.Hardshrink()(st.tensor([-2.0, 0.3])).tolist()
     [-2.0, 0.0]
@@ -186,7 +196,7 @@ class Hardshrink(Applied):
 class Softshrink(Applied):
     """Elements moved towards 0 as a layer, as of `nn.functional.softshrink`.
 
-    They move by `lambd`, not beyond 0.
+    They move by `lambd`, not beyond 0. x has any shape. Raises DTypeError for complex numbers.
 
     >>> nn.Softshrink()(st.tensor([-2.0, 0.3])).tolist()
     [-1.5, 0.0]
@@ -202,6 +212,8 @@ class Softshrink(Applied):
 class Tanhshrink(Applied):
     """The difference x - tanh(x) as a layer, as of `nn.functional.tanhshrink`.
 
+    x has any shape and dtype; integers become float32. Raises ArgumentError for what is no tensor.
+
     >>> nn.Tanhshrink()(st.tensor([0.0, 1.0]))
     tensor([0.        , 0.23840582])
     """
@@ -212,7 +224,8 @@ class Tanhshrink(Applied):
 class Threshold(Applied):
     """Elements above a threshold as a layer, as of `nn.functional.threshold`.
 
-    In place of those that are not above the `threshold` stands the number `value`.
+    In place of those that are not above the `threshold` stands the number `value`. x has any shape. Raises DTypeError
+    for complex numbers.
 
     >>> nn.Threshold(1.0, -7.0)(st.tensor([0.5, 2.0])).tolist()
     [-7.0, 2.0]
@@ -228,7 +241,8 @@ class Threshold(Applied):
 class Softplus(Applied):
     """The smooth rectifier as a layer, as of `nn.functional.softplus`.
 
-    log(1 + exp(`beta` * x)) / beta, and x itself where beta * x is above the `threshold`.
+    log(1 + exp(`beta` * x)) / beta, and x itself where beta * x is above the `threshold`. x has any shape. Raises
+    DTypeError for complex numbers.
 
     >>> nn.Softplus()(st.tensor([0.0, 30.0]))
     tensor([ 0.6931472, 30.       ])
@@ -244,6 +258,8 @@ class Softplus(Applied):
 class Softsign(Applied):
     """The function x / (1 + |x|) as a layer, as of `nn.functional.softsign`.
 
+    x has any shape and dtype; integers become float32. Raises ArgumentError for what is no tensor.
+
     >>> nn.Softsign()(st.tensor([-1.0, 3.0])).tolist()
     [-0.5, 0.75]
     """
@@ -253,6 +269,8 @@ class Softsign(Applied):
 
 class Mish(Applied):
     """The function x * tanh(softplus(x)) as a layer, as of `nn.functional.mish`.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> nn.Mish()(st.tensor([0.0, 1.0]))
     tensor([0.       , 0.8650984])
@@ -268,6 +286,8 @@ class Mish(Applied):
 class LogSigmoid(Applied):
     """The logarithm of the sigmoid as a layer, as of `nn.functional.logsigmoid`.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> nn.LogSigmoid()(st.tensor([-200.0])).tolist()
     [-200.0]
     """
@@ -278,7 +298,7 @@ class LogSigmoid(Applied):
 class Softmax(Applied):
     """The softmax along an axis as a layer, as of `nn.functional.softmax`.
 
-    The axis is `dim`; without one ArgumentError asks for it.
+    The axis is `dim`; without one ArgumentError asks for it. Of floats.
 
     >>> nn.Softmax(dim=-1)(st.zeros((1, 2))).tolist()
     [[0.5, 0.5]]
@@ -294,7 +314,7 @@ class Softmax(Applied):
 class LogSoftmax(Applied):
     """The logarithm of the softmax along an axis as a layer, as of `nn.functional.log_softmax`.
 
-    The axis is `dim`; without one ArgumentError asks for it.
+    The axis is `dim`; without one ArgumentError asks for it. Of floats.
 
     >>> nn.LogSoftmax(dim=-1)(st.tensor([0.0, -1000.0])).tolist()
     [0.0, -1000.0]
@@ -310,7 +330,7 @@ class LogSoftmax(Applied):
 class Softmin(Applied):
     """The softmax of -x along an axis as a layer, as of `nn.functional.softmin`.
 
-    The axis is `dim`; without one ArgumentError asks for it.
+    The axis is `dim`; without one ArgumentError asks for it. Of floats.
 
     >>> nn.Softmin(dim=-1)(st.tensor([0.0, 1000.0])).tolist()
     [1.0, 0.0]
@@ -326,7 +346,8 @@ class Softmin(Applied):
 class PReLU(Module):
     """The leaky rectifier whose slope is a parameter, as of `nn.functional.prelu`.
 
-    `weight` has `num_parameters` slopes, one, or one for each channel on axis 1; they begin as `init`.
+    `weight` has `num_parameters` slopes, one, or one for each channel on axis 1; they begin as `init`. x has any shape.
+    Raises ShapeError for less than one slope, DTypeError for complex numbers.
 
     >>> layer = nn.PReLU()
     >>> layer(st.tensor([-4.0, 2.0])).tolist(), layer.weight.tolist()

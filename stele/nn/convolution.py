@@ -107,7 +107,8 @@ class Conv1d(Convolution):
     """A convolution of signals (N, in_channels, L) -> (N, out_channels, OL), as of `st.conv1d`, plus a bias.
 
     `in_channels`, `out_channels`, `kernel_size`, `stride`, `padding`, `dilation`, `groups` and `bias` are as in
-    `nn.Conv2d`, for one axis.
+    `nn.Conv2d`, for one axis. Raises ShapeError for sizes below 1 and where x does not fit, DTypeError for other dtypes
+    than floats, OptionError for another word as padding.
 
     >>> layer = nn.Conv1d(2, 8, 5, padding="same")
     >>> layer(st.zeros((1, 2, 100))).shape, layer.weight.shape
@@ -122,8 +123,8 @@ class Conv2d(Convolution):
 
     `weight` is (`out_channels`, `in_channels`/groups, *`kernel_size`) and `bias` (out_channels,) unless bias=False;
     both uniform within 1 / sqrt(in_channels/groups * KH * KW), PyTorch's default. `stride`, `padding`, `dilation` and
-    `groups` are those of `st.conv2d`. Raises ShapeError where groups do not divide the channels, and for an input of
-    other channels.
+    `groups` are those of `st.conv2d`. In the dtype of x and the weights, where they meet. Raises ShapeError where
+    groups do not divide the channels, and for an input of other channels.
 
     >>> layer = nn.Conv2d(3, 8, 3, stride=2, padding=1)
     >>> layer(st.zeros((1, 3, 32, 32))).shape, layer.weight.shape
@@ -135,7 +136,9 @@ class Conv3d(Convolution):
     """A convolution of volumes, as of `st.conv3d`, plus a bias.
 
     (N, in_channels, D, H, W) becomes (N, out_channels, OD, OH, OW). `in_channels`, `out_channels`, `kernel_size`,
-    `stride`, `padding`, `dilation`, `groups` and `bias` are as in `nn.Conv2d`, for three axes.
+    `stride`, `padding`, `dilation`, `groups` and `bias` are as in `nn.Conv2d`, for three axes. Raises ShapeError for
+    sizes below 1 and where x does not fit, DTypeError for other dtypes than floats, OptionError for another word as
+    padding.
 
     >>> layer = nn.Conv3d(3, 8, (1, 3, 3), padding=(0, 1, 1))
     >>> layer(st.zeros((1, 3, 4, 16, 16))).shape, layer.weight.shape
@@ -149,7 +152,9 @@ class ConvTranspose1d(ConvolutionTranspose):
     """The transpose of a convolution of signals, as of `st.conv_transpose1d`, plus a bias.
 
     (N, in_channels, L) becomes (N, out_channels, OL). `in_channels`, `out_channels`, `kernel_size`, `stride`,
-    `padding`, `output_padding`, `groups`, `bias` and `dilation` are as in `nn.ConvTranspose2d`, for one axis.
+    `padding`, `output_padding`, `groups`, `bias` and `dilation` are as in `nn.ConvTranspose2d`, for one axis. Raises
+    ShapeError for sizes below 1 and where x does not fit, DTypeError for other dtypes than floats, OptionError for
+    another word as padding.
 
     >>> nn.ConvTranspose1d(8, 2, 4, stride=2, padding=1)(st.zeros((1, 8, 50))).shape
     (1, 2, 100)
@@ -162,10 +167,10 @@ class ConvTranspose2d(ConvolutionTranspose):
     """The transpose of a convolution of images, as of `st.conv_transpose2d`, plus a bias.
 
     (N, in_channels, H, W) becomes (N, out_channels, OH, OW). `weight` is (`in_channels`, `out_channels`/groups,
-    *`kernel_size`) and `bias` (out_channels,) unless bias=False; both uniform within
-    1 / sqrt(out_channels/groups * KH * KW), PyTorch's default. `stride`, `padding`, `output_padding`, `groups` and
-    `dilation` are those of `st.conv_transpose2d`. Raises ShapeError where groups do not divide the channels, and for an
-    input of other channels.
+    *`kernel_size`) and `bias` (out_channels,) unless bias=False; both uniform within 1 / sqrt(out_channels/groups * KH
+    * KW), PyTorch's default. `stride`, `padding`, `output_padding`, `groups` and `dilation` are those of
+    `st.conv_transpose2d`. In the dtype of x and the weights, where they meet. Raises ShapeError where groups do not
+    divide the channels, and for an input of other channels.
 
     >>> layer = nn.ConvTranspose2d(8, 3, 4, stride=2, padding=1)
     >>> layer(st.zeros((1, 8, 16, 16))).shape, layer.weight.shape
@@ -178,7 +183,8 @@ class ConvTranspose3d(ConvolutionTranspose):
 
     (N, in_channels, D, H, W) becomes (N, out_channels, OD, OH, OW). `in_channels`, `out_channels`, `kernel_size`,
     `stride`, `padding`, `output_padding`, `groups`, `bias` and `dilation` are as in `nn.ConvTranspose2d`, for three
-    axes.
+    axes. Raises ShapeError for sizes below 1 and where x does not fit, DTypeError for other dtypes than floats,
+    OptionError for another word as padding.
 
     >>> nn.ConvTranspose3d(8, 2, 2, stride=2)(st.zeros((1, 8, 3, 4, 4))).shape
     (1, 2, 6, 8, 8)

@@ -41,6 +41,8 @@ def parameter(x: Tensor) -> Tensor:
 def uniform(shape: Shape, bound: float) -> Tensor:
     """A parameter of a `shape` with numbers uniform from -`bound` to bound.
 
+    float32. Raises ShapeError for a negative size.
+
     >>> x = nn.init.uniform((100, 3), 0.5)
     >>> x.requires_grad, float(abs(x).max()) <= 0.5
     (True, True)
@@ -51,6 +53,8 @@ def uniform(shape: Shape, bound: float) -> Tensor:
 @public
 def normal(shape: Shape, std: float = 1.0) -> Tensor:
     """A parameter of a `shape` with normal numbers of mean 0 and standard deviation `std`.
+
+    float32. Raises ShapeError for a negative size.
 
     >>> x = nn.init.normal((100, 100), std=0.02)
     >>> round(float(x.std()), 3)
@@ -63,6 +67,8 @@ def normal(shape: Shape, std: float = 1.0) -> Tensor:
 def zeros(shape: Shape) -> Tensor:
     """A parameter of a `shape` that holds zeros: a tensor that requires gradients.
 
+    float32. Raises ShapeError for a negative size.
+
     >>> nn.init.zeros((2,))
     tensor([0., 0.], requires_grad=True)
     """
@@ -72,6 +78,8 @@ def zeros(shape: Shape) -> Tensor:
 @public
 def ones(shape: Shape) -> Tensor:
     """A parameter of a `shape` that holds ones: a tensor that requires gradients.
+
+    float32. Raises ShapeError for a negative size.
 
     >>> nn.init.ones((2,))
     tensor([1., 1.], requires_grad=True)
@@ -84,6 +92,7 @@ def xavier_uniform(shape: Shape, gain: float = 1.0) -> Tensor:
     """A weight of a `shape` (O, I, *kernel), uniform with variance `gain`**2 * 2 / (inputs + outputs).
 
     For layers before tanh and sigmoid (Glorot and Bengio, 2010, equation 16); see `fans` for inputs and outputs.
+    float32. Raises ShapeError for a negative size, and for fewer than two axes.
 
     >>> x = nn.init.xavier_uniform((200, 100))
     >>> round(float(x.std()) * (300 / 2) ** 0.5, 1)
@@ -97,6 +106,7 @@ def xavier_normal(shape: Shape, gain: float = 1.0) -> Tensor:
     """A weight of a `shape` (O, I, *kernel), normal with variance `gain`**2 * 2 / (inputs + outputs).
 
     For layers before tanh and sigmoid (Glorot and Bengio, 2010, equation 12); see `fans` for inputs and outputs.
+    float32. Raises ShapeError for a negative size, and for fewer than two axes.
 
     >>> x = nn.init.xavier_normal((200, 100))
     >>> round(float(x.std()) * (300 / 2) ** 0.5, 1)
@@ -109,7 +119,8 @@ def xavier_normal(shape: Shape, gain: float = 1.0) -> Tensor:
 def he_uniform(shape: Shape, gain: float = sqrt(2)) -> Tensor:
     """A weight of a `shape` (O, I, *kernel), uniform with variance `gain`**2 / inputs; the gain of relu is sqrt(2).
 
-    For layers before relu (He et al., 2015, section 2.2); see `fans` for inputs.
+    For layers before relu (He et al., 2015, section 2.2); see `fans` for inputs. float32. Raises ShapeError for a
+    negative size, and for fewer than two axes.
 
     >>> x = nn.init.he_uniform((200, 100))
     >>> round(float(x.std()) * 50 ** 0.5, 1)
@@ -122,7 +133,8 @@ def he_uniform(shape: Shape, gain: float = sqrt(2)) -> Tensor:
 def he_normal(shape: Shape, gain: float = sqrt(2)) -> Tensor:
     """A weight of a `shape` (O, I, *kernel), normal with variance `gain`**2 / inputs; the gain of relu is sqrt(2).
 
-    For layers before relu (He et al., 2015, section 2.2); see `fans` for inputs.
+    For layers before relu (He et al., 2015, section 2.2); see `fans` for inputs. float32. Raises ShapeError for a
+    negative size, and for fewer than two axes.
 
     >>> x = nn.init.he_normal((64, 3, 7, 7))
     >>> round(float(x.std()) * (3 * 7 * 7 / 2) ** 0.5, 1)

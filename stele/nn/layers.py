@@ -25,8 +25,9 @@ affine = lift(functional.linear)
 class Linear(Module):
     """An affine map x @ weight.T + bias of the last axis: (..., in_features) -> (..., out_features).
 
-    `weight` is (`out_features`, `in_features`), `bias` (out_features,) unless bias=False; both uniform within
-    1 / sqrt(in_features), PyTorch's default. Raises ShapeError for an input of another last axis.
+    `weight` is (`out_features`, `in_features`), `bias` (out_features,) unless bias=False; both uniform within 1 /
+    sqrt(in_features), PyTorch's default. In the dtype of x and the weights, where they meet. Raises ShapeError for an
+    input of another last axis.
 
     >>> layer = nn.Linear(3, 2)
     >>> layer(st.ones((8, 5, 3))).shape, layer.weight.shape
@@ -81,7 +82,8 @@ def windows(layer: str, kernel: int | Pair, stride: int | Pair | None, padding: 
 class MaxPool2d(Module):
     """The largest element of each window of images (N, C, H, W) -> (N, C, OH, OW), as of `st.max_pool2d`.
 
-    `kernel_size`, `stride` (the kernel size without one) and `padding` are a number, or one per axis.
+    `kernel_size`, `stride` (the kernel size without one) and `padding` are a number, or one per axis. Raises ShapeError
+    where no window fits, DTypeError for other dtypes than floats.
 
     >>> nn.MaxPool2d(2)(st.zeros((8, 3, 32, 32))).shape
     (8, 3, 16, 16)
@@ -101,7 +103,8 @@ class MaxPool2d(Module):
 class AvgPool2d(Module):
     """The mean of each window of images (N, C, H, W) -> (N, C, OH, OW), as of `st.avg_pool2d`: padding counts as zeros.
 
-    `kernel_size`, `stride` (the kernel size without one) and `padding` are a number, or one per axis.
+    `kernel_size`, `stride` (the kernel size without one) and `padding` are a number, or one per axis. Raises ShapeError
+    where no window fits, DTypeError for other dtypes than floats.
 
     >>> nn.AvgPool2d(2)(st.arange(4.0).reshape(1, 1, 2, 2)).tolist()
     [[[[1.5]]]]
@@ -123,7 +126,8 @@ class BatchNorm2d(Module):
 
     Batch normalisation (Ioffe and Szegedy, 2015): in training, of the batch's own statistics, which `running_mean` and
     `running_var` follow: running = (1 - momentum) * running + `momentum` * batch, with the unbiased variance (PyTorch's
-    rule); after `eval()` of the running ones. `weight` begins as ones, `bias` as zeros, both (`num_features`,).
+    rule); after `eval()` of the running ones. `weight` begins as ones, `bias` as zeros, both (`num_features`,). Raises
+    ShapeError for other shapes and sizes below 1, DTypeError for complex numbers.
 
     >>> layer = nn.BatchNorm2d(3)
     >>> y = layer(st.ones((2, 3, 4, 4)) * 10)
@@ -167,8 +171,8 @@ class BatchNorm2d(Module):
 class LayerNorm(Module):
     """The last axis normalised: (x - mean) / sqrt(var + `eps`) * weight + bias, as of `st.layer_norm`.
 
-    Layer normalisation (Ba et al., 2016). `weight` begins as ones, `bias` as zeros, both (`normalized_shape`,). Raises
-    ShapeError for an input of another last axis.
+    Layer normalisation (Ba et al., 2016). `weight` begins as ones, `bias` as zeros, both (`normalized_shape`,). Of
+    floats. Raises ShapeError for an input of another last axis.
 
     >>> nn.LayerNorm(2, eps=0)(st.tensor([[1.0, 3.0], [10.0, 30.0]])).tolist()
     [[-1.0, 1.0], [-1.0, 1.0]]
@@ -197,7 +201,8 @@ class GroupNorm(Module):
     Group normalisation (Wu and He, 2018): each example's C = `num_channels` channels, in `num_groups` groups of
     neighbours, are normalised with all that stands behind the channel axis. One group is layer normalisation, as many
     groups as channels instance normalisation. `weight` begins as ones, `bias` as zeros, both (num_channels,), unless
-    affine=False. Raises ShapeError where the groups do not divide the channels, and for an input of other channels.
+    affine=False. Of floats. Raises ShapeError where the groups do not divide the channels, and for an input of other
+    channels.
 
     >>> layer = nn.GroupNorm(2, 4)
     >>> x = st.arange(16.0).reshape(2, 4, 2)
@@ -238,7 +243,8 @@ class GroupNorm(Module):
 class Dropout(Module):
     """In training the elements of x, each zero with probability `p` and divided by 1 - p otherwise; else x itself.
 
-    As of `st.dropout`. `model.eval()` turns it off, `model.train()` on again.
+    As of `st.dropout`. `model.eval()` turns it off, `model.train()` on again. x has any shape. x has any shape and
+    dtype, which stays; in training integers become float32. Raises ShapeError unless 0 <= p < 1.
 
     >>> layer = nn.Dropout(0.5)
     >>> layer.eval()(st.ones(3)).tolist()
@@ -288,6 +294,8 @@ class Embedding(Module):
 class Flatten(Module):
     """The axes behind the first one as one: (N, ...) -> (N, features).
 
+    In the dtype of x. Raises ArgumentError for what is no tensor.
+
     >>> nn.Flatten()(st.zeros((8, 3, 5, 5))).shape
     (8, 75)
     """
@@ -299,6 +307,8 @@ class Flatten(Module):
 class ReLU(Module):
     """The rectified linear unit as a layer: max(x, 0) of any shape, as of `st.relu`.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> nn.ReLU()(st.tensor([-1.0, 2.0])).tolist()
     [0.0, 2.0]
     """
@@ -309,6 +319,8 @@ class ReLU(Module):
 
 class GELU(Module):
     """The Gaussian error linear unit as a layer, of any shape, as of `st.gelu`; `approximate` is "none" or "tanh".
+
+    Raises DTypeError for complex numbers, OptionError for another formula.
 
     >>> nn.GELU(approximate="tanh")(st.tensor([-1.0, 1.0]))
     tensor([-0.158808,  0.841192])
@@ -328,6 +340,8 @@ class GELU(Module):
 class SiLU(Module):
     """The sigmoid linear unit as a layer: x * sigmoid(x) of any shape, as of `st.silu`.
 
+    Raises DTypeError for other dtypes than floats.
+
     >>> nn.SiLU()(st.tensor([0.0, 1.0]))
     tensor([0.       , 0.7310586])
     """
@@ -339,6 +353,8 @@ class SiLU(Module):
 class Tanh(Module):
     """The hyperbolic tangent as a layer, of any shape, as of `st.tanh`.
 
+    Integers become float32. Raises DTypeError for what is no number.
+
     >>> nn.Tanh()(st.tensor([0.0, 1.0]))
     tensor([0.       , 0.7615942])
     """
@@ -349,6 +365,8 @@ class Tanh(Module):
 
 class Sigmoid(Module):
     """The logistic function as a layer: 1 / (1 + exp(-x)) of any shape, as of `st.sigmoid`.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> nn.Sigmoid()(st.tensor([0.0, 2.0]))
     tensor([0.5      , 0.8807971])

@@ -41,7 +41,8 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 class L1Loss(Applied):
     """The mean absolute difference, as of `nn.functional.l1_loss`.
 
-    `reduction` is "mean", "sum" or "none".
+    `reduction` is "mean", "sum" or "none". Both have one shape. Integers become float32. Raises ShapeError where they
+    differ, OptionError for another reduction.
 
     >>> nn.L1Loss()(st.tensor([1.0, 2.0]), st.tensor([1.0, 5.0])).tolist()
     1.5
@@ -57,7 +58,8 @@ class L1Loss(Applied):
 class MSELoss(Applied):
     """The mean squared difference, as of `nn.functional.mse_loss`.
 
-    `reduction` is "mean", "sum" or "none".
+    `reduction` is "mean", "sum" or "none". Both have one shape. Integers become float32. Raises ShapeError where they
+    differ, OptionError for another reduction.
 
     >>> nn.MSELoss()(st.tensor([1.0, 2.0]), st.tensor([1.0, 5.0])).tolist()
     4.5
@@ -73,7 +75,8 @@ class MSELoss(Applied):
 class SmoothL1Loss(Applied):
     """The mean of squared differences below `beta` and absolute ones above, as of `nn.functional.smooth_l1_loss`.
 
-    `reduction` is "mean", "sum" or "none".
+    `reduction` is "mean", "sum" or "none". Both have one shape. Integers become float32. Raises ShapeError where they
+    differ, OptionError for another reduction.
 
     >>> nn.SmoothL1Loss()(st.tensor([3.0]), st.zeros(1)).tolist()
     2.5
@@ -89,7 +92,8 @@ class SmoothL1Loss(Applied):
 class HuberLoss(Applied):
     """The mean of squared differences up to `delta` and absolute ones above, as of `nn.functional.huber_loss`.
 
-    `reduction` is "mean", "sum" or "none".
+    `reduction` is "mean", "sum" or "none". Both have one shape. Integers become float32. Raises ShapeError where they
+    differ, OptionError for another reduction.
 
     >>> nn.HuberLoss()(st.tensor([3.0]), st.zeros(1)).tolist()
     2.5
@@ -105,7 +109,9 @@ class HuberLoss(Applied):
 class CrossEntropyLoss(Applied):
     """The cross-entropy of logits and labels, or probabilities, as of `nn.functional.cross_entropy`.
 
-    `weight`, `ignore_index` and `label_smoothing` are those of the function; `reduction` is "mean", "sum" or "none".
+    `weight`, `ignore_index` and `label_smoothing` are those of the function; `reduction` is "mean", "sum" or "none". An
+    input (N, C) has a target (N,), one (N, C, ...) one (N, ...). Raises ShapeError for other shapes, DTypeError for
+    other dtypes than floats, OptionError for another reduction.
 
     >>> nn.CrossEntropyLoss()(st.zeros((8, 10)), st.zeros(8, dtype="int64"))
     tensor(2.3025854)
@@ -122,7 +128,9 @@ class CrossEntropyLoss(Applied):
 class NLLLoss(Applied):
     """The negative log-likelihood of labels under log-probabilities, as of `nn.functional.nll_loss`.
 
-    `weight` and `ignore_index` are those of the function; `reduction` is "mean", "sum" or "none".
+    `weight` and `ignore_index` are those of the function; `reduction` is "mean", "sum" or "none". An input (N, C) has a
+    target (N,), one (N, C, ...) one (N, ...). Raises ShapeError for other shapes, DTypeError for labels that are no
+    integers, OptionError for another reduction.
 
     >>> nn.NLLLoss()(st.tensor([[-1.0, -3.0]]), st.tensor([1])).tolist()
     3.0
@@ -138,7 +146,8 @@ class NLLLoss(Applied):
 class BCELoss(Applied):
     """The binary cross-entropy of probabilities, as of `nn.functional.binary_cross_entropy`.
 
-    A `weight` multiplies each loss; `reduction` is "mean", "sum" or "none".
+    A `weight` multiplies each loss; `reduction` is "mean", "sum" or "none". Both have one shape. Raises ShapeError
+    where they differ, DTypeError for bools and complex numbers, OptionError for another reduction.
 
     >>> nn.BCELoss()(st.tensor([0.5]), st.tensor([1.0]))
     tensor(0.6931472)
@@ -155,6 +164,8 @@ class BCEWithLogitsLoss(Applied):
     """The binary cross-entropy of what goes into a sigmoid, as of `nn.functional.binary_cross_entropy_with_logits`.
 
     A `weight` multiplies each loss, a `pos_weight` what belongs to the target; `reduction` is "mean", "sum" or "none".
+    Both have one shape. Raises ShapeError where they differ, DTypeError for complex numbers, OptionError for another
+    reduction.
 
     >>> nn.BCEWithLogitsLoss()(st.tensor([0.0]), st.tensor([1.0]))
     tensor(0.6931472)
@@ -170,7 +181,8 @@ class BCEWithLogitsLoss(Applied):
 class KLDivLoss(Applied):
     """The divergence of Kullback and Leibler of log-probabilities, as of `nn.functional.kl_div`.
 
-    With `log_target` the target is given by its logarithms. `reduction` is "mean", "batchmean", "sum" or "none".
+    With `log_target` the target is given by its logarithms. `reduction` is "mean", "batchmean", "sum" or "none". Shapes
+    broadcast. Raises ShapeError where they do not, DTypeError for a complex target, OptionError for another reduction.
 
     >>> nn.KLDivLoss(reduction="batchmean")(st.log(st.tensor([[0.25, 0.75]])), st.tensor([[0.5, 0.5]]))
     tensor(0.14384103)
@@ -186,7 +198,8 @@ class KLDivLoss(Applied):
 class PoissonNLLLoss(Applied):
     """The negative log-likelihood of counts under Poisson distributions, as of `nn.functional.poisson_nll_loss`.
 
-    `log_input`, `full` and `eps` are those of the function; `reduction` is "mean", "sum" or "none".
+    `log_input`, `full` and `eps` are those of the function; `reduction` is "mean", "sum" or "none". Shapes broadcast.
+    Integers become float32. Raises ShapeError where they do not, OptionError for another reduction.
 
     >>> nn.PoissonNLLLoss()(st.tensor([0.0]), st.tensor([2.0])).tolist()
     1.0
@@ -203,7 +216,8 @@ class GaussianNLLLoss(Applied):
     """The negative log-likelihood under normal distributions, as of `nn.functional.gaussian_nll_loss`.
 
     Called with means, a target and variances. `full` and `eps` are those of the function; `reduction` is "mean", "sum"
-    or "none".
+    or "none". Shapes broadcast. Raises ShapeError where they do not, DTypeError for complex variances, OptionError for
+    another reduction.
 
     >>> nn.GaussianNLLLoss()(st.tensor([2.0]), st.zeros(1), st.ones(1)).tolist()
     2.0
@@ -219,7 +233,8 @@ class GaussianNLLLoss(Applied):
 class SoftMarginLoss(Applied):
     """The logistic loss of targets -1 and 1, as of `nn.functional.soft_margin_loss`.
 
-    `reduction` is "mean", "sum" or "none".
+    `reduction` is "mean", "sum" or "none". Both have one shape. Raises ShapeError where they differ, DTypeError for
+    complex numbers, OptionError for another reduction.
 
     >>> nn.SoftMarginLoss()(st.tensor([0.0]), st.tensor([1.0]))
     tensor(0.6931472)
@@ -236,7 +251,8 @@ class HingeEmbeddingLoss(Applied):
     """The loss of distances of pairs that belong together, 1, or do not, -1.
 
     The latter are to be `margin` apart; `reduction` is "mean", "sum" or "none". As of
-    `nn.functional.hinge_embedding_loss`.
+    `nn.functional.hinge_embedding_loss`. Shapes broadcast. Raises ShapeError where they do not, DTypeError for complex
+    numbers, OptionError for another reduction.
 
     >>> nn.HingeEmbeddingLoss()(st.tensor([0.25]), st.tensor([-1.0])).tolist()
     0.75
@@ -252,7 +268,8 @@ class HingeEmbeddingLoss(Applied):
 class MarginRankingLoss(Applied):
     """The loss of pairs, of which one is to be larger by a `margin`, as of `nn.functional.margin_ranking_loss`.
 
-    Called with both and a target of 1 or -1; `reduction` is "mean", "sum" or "none".
+    Called with both and a target of 1 or -1; `reduction` is "mean", "sum" or "none". Shapes broadcast. Raises
+    ShapeError where they do not, DTypeError for complex numbers, OptionError for another reduction.
 
     >>> nn.MarginRankingLoss()(st.tensor([3.0]), st.tensor([1.0]), st.tensor([-1.0])).tolist()
     2.0
@@ -269,7 +286,8 @@ class CosineEmbeddingLoss(Applied):
     """The loss of angles of vectors that belong together, 1, or do not, -1.
 
     The cosine of the latter is to be below the `margin`; `reduction` is "mean", "sum" or "none". As of
-    `nn.functional.cosine_embedding_loss`.
+    `nn.functional.cosine_embedding_loss`. Raises ShapeError for other shapes, DTypeError for complex numbers,
+    OptionError for another reduction.
 
     >>> nn.CosineEmbeddingLoss()(st.ones((1, 2)), st.tensor([[1.0, -1.0]]), st.tensor([1.0])).tolist()
     1.0
@@ -286,7 +304,8 @@ class TripletMarginLoss(Applied):
     """The loss of triplets: what is like the first is to be nearer than what is not.
 
     By a `margin`; `p`, `eps` and `swap` are those of the function; `reduction` is "mean", "sum" or "none". As of
-    `nn.functional.triplet_margin_loss`.
+    `nn.functional.triplet_margin_loss`. Shapes broadcast. Integers become float32. Raises ShapeError where they do not,
+    OptionError for another reduction.
 
     >>> nn.TripletMarginLoss()(st.zeros((1, 2)), st.ones((1, 2)), st.ones((1, 2))).tolist()
     1.0
@@ -303,7 +322,8 @@ class TripletMarginLoss(Applied):
 class TripletMarginWithDistanceLoss(Applied):
     """The loss of triplets by a distance of one's own, as of `nn.functional.triplet_margin_with_distance_loss`.
 
-    `distance_function`, `margin` and `swap` are those of the function; `reduction` is "mean", "sum" or "none".
+    `distance_function`, `margin` and `swap` are those of the function; `reduction` is "mean", "sum" or "none". Shapes
+    broadcast. Integers become float32. Raises ShapeError where they do not, OptionError for another reduction.
 
     >>> nn.TripletMarginWithDistanceLoss()(st.zeros((1, 2)), st.ones((1, 2)), st.ones((1, 2))).tolist()
     1.0
@@ -320,7 +340,9 @@ class TripletMarginWithDistanceLoss(Applied):
 class MultiMarginLoss(Applied):
     """The hinge loss of classes, as of `nn.functional.multi_margin_loss`.
 
-    `p`, `margin` and `weight` are those of the function; `reduction` is "mean", "sum" or "none".
+    `p`, `margin` and `weight` are those of the function; `reduction` is "mean", "sum" or "none". An input (N, C) has a
+    target (N,). Raises ShapeError for other shapes, DTypeError for bools and complex numbers, OptionError for another
+    reduction.
 
     >>> nn.MultiMarginLoss()(st.tensor([[1.0, 0.5]]), st.tensor([0])).tolist()
     0.25
@@ -336,7 +358,8 @@ class MultiMarginLoss(Applied):
 class MultiLabelMarginLoss(Applied):
     """The hinge loss of several labels at once, as of `nn.functional.multilabel_margin_loss`.
 
-    `reduction` is "mean", "sum" or "none".
+    `reduction` is "mean", "sum" or "none". Both have one shape. Raises ShapeError where they differ, DTypeError for
+    complex numbers, OptionError for another reduction.
 
     >>> nn.MultiLabelMarginLoss()(st.tensor([0.0, 1.0]), st.tensor([1, -1])).tolist()
     0.0
@@ -352,7 +375,8 @@ class MultiLabelMarginLoss(Applied):
 class MultiLabelSoftMarginLoss(Applied):
     """The binary cross-entropy of several labels at once, as of `nn.functional.multilabel_soft_margin_loss`.
 
-    A `weight` multiplies what belongs to a class; `reduction` is "mean", "sum" or "none".
+    A `weight` multiplies what belongs to a class; `reduction` is "mean", "sum" or "none". Both have one shape. Raises
+    ShapeError where they differ, DTypeError for complex numbers, OptionError for another reduction.
 
     >>> nn.MultiLabelSoftMarginLoss()(st.zeros((1, 2)), st.tensor([[1.0, 0.0]]))
     tensor(0.6931472)
@@ -369,7 +393,8 @@ class CTCLoss(Applied):
     """The loss of sequences of labels over all their alignments, as of `nn.functional.ctc_loss`.
 
     Called with log-probabilities (T, N, C), labels, and both lengths. `blank` and `zero_infinity` are those of the
-    function; `reduction` is "mean", "sum" or "none".
+    function; `reduction` is "mean", "sum" or "none". Raises ShapeError for other shapes, DTypeError for complex
+    numbers, OptionError for another reduction.
 
     >>> st.exp(-nn.CTCLoss()(st.log(st.full((2, 1, 2), 0.5)), st.tensor([[1]]), [2], [1]))
     tensor(0.75)

@@ -46,7 +46,8 @@ class Module:
 
     A tensor that requires gradients, or did before it was frozen, is a parameter, another one a buffer; both are in
     `state_dict`. A class of its own writes `__init__`, which needs no call of this one, and `forward`, which calling
-    the module runs.
+    the module runs. Shapes and dtypes are those of `forward`. Raises NotImplementedError without one, and
+    `load_state_dict` DataError for what does not fit.
 
     >>> class Net(nn.Module):
     ...     def __init__(self):

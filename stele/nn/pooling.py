@@ -14,7 +14,8 @@ Each = int | Sequence[int]
 class MaxPool1d(Applied):
     """The largest element of each window of signals (N, C, L), as of `nn.functional.max_pool1d`.
 
-    `kernel_size`, `stride`, `padding`, `dilation`, `return_indices` and `ceil_mode` are those of the function.
+    `kernel_size`, `stride`, `padding`, `dilation`, `return_indices` and `ceil_mode` are those of the function. Raises
+    ShapeError where no window fits, DTypeError for other dtypes than floats.
 
     >>> nn.MaxPool1d(2)(st.zeros((1, 3, 4))).shape
     (1, 3, 2)
@@ -32,7 +33,8 @@ class MaxPool1d(Applied):
 class MaxPool3d(Applied):
     """The largest element of each window of volumes (N, C, D, H, W), as of `nn.functional.max_pool3d`.
 
-    `kernel_size`, `stride`, `padding`, `dilation`, `return_indices` and `ceil_mode` are those of the function.
+    `kernel_size`, `stride`, `padding`, `dilation`, `return_indices` and `ceil_mode` are those of the function. Raises
+    ShapeError where no window fits, DTypeError for other dtypes than floats.
 
     >>> nn.MaxPool3d(2)(st.zeros((1, 3, 4, 4, 4))).shape
     (1, 3, 2, 2, 2)
@@ -50,7 +52,8 @@ class MaxPool3d(Applied):
 class AvgPool1d(Applied):
     """The mean of each window of signals (N, C, L), as of `nn.functional.avg_pool1d`.
 
-    `kernel_size`, `stride`, `padding`, `ceil_mode` and `count_include_pad` are those of the function.
+    `kernel_size`, `stride`, `padding`, `ceil_mode` and `count_include_pad` are those of the function. Raises ShapeError
+    where no window fits, DTypeError for other dtypes than floats.
 
     >>> nn.AvgPool1d(2)(st.zeros((1, 3, 4))).shape
     (1, 3, 2)
@@ -69,7 +72,7 @@ class AvgPool3d(Applied):
     """The mean of each window of volumes (N, C, D, H, W), as of `nn.functional.avg_pool3d`.
 
     `kernel_size`, `stride`, `padding`, `ceil_mode`, `count_include_pad` and `divisor_override` are those of the
-    function.
+    function. Raises ShapeError where no window fits, DTypeError for other dtypes than floats.
 
     >>> nn.AvgPool3d(2)(st.zeros((1, 3, 4, 4, 4))).shape
     (1, 3, 2, 2, 2)
@@ -87,7 +90,8 @@ class AvgPool3d(Applied):
 class AdaptiveAvgPool1d(Applied):
     """The means of windows that share signals (N, C, L), as of `nn.functional.adaptive_avg_pool1d`.
 
-    `output_size` is the size after it, a number or one for each axis, of which None keeps it.
+    `output_size` is the size after it, a number or one for each axis, of which None keeps it. Integers become float32.
+    Raises ShapeError for other axes and for less than 1 window.
 
     >>> nn.AdaptiveAvgPool1d(2)(st.zeros((1, 3, 7))).shape
     (1, 3, 2)
@@ -103,7 +107,8 @@ class AdaptiveAvgPool1d(Applied):
 class AdaptiveAvgPool2d(Applied):
     """The means of windows that share images (N, C, H, W), as of `nn.functional.adaptive_avg_pool2d`.
 
-    `output_size` is the size after it, a number or one for each axis, of which None keeps it.
+    `output_size` is the size after it, a number or one for each axis, of which None keeps it. Integers become float32.
+    Raises ShapeError for other axes and for less than 1 window.
 
     >>> nn.AdaptiveAvgPool2d(2)(st.zeros((1, 3, 7, 7))).shape
     (1, 3, 2, 2)
@@ -119,7 +124,8 @@ class AdaptiveAvgPool2d(Applied):
 class AdaptiveAvgPool3d(Applied):
     """The means of windows that share volumes (N, C, D, H, W), as of `nn.functional.adaptive_avg_pool3d`.
 
-    `output_size` is the size after it, a number or one for each axis, of which None keeps it.
+    `output_size` is the size after it, a number or one for each axis, of which None keeps it. Integers become float32.
+    Raises ShapeError for other axes and for less than 1 window.
 
     >>> nn.AdaptiveAvgPool3d(2)(st.zeros((1, 3, 7, 7, 7))).shape
     (1, 3, 2, 2, 2)
@@ -135,7 +141,8 @@ class AdaptiveAvgPool3d(Applied):
 class AdaptiveMaxPool1d(Applied):
     """The largest elements of windows that share signals (N, C, L), as of `nn.functional.adaptive_max_pool1d`.
 
-    `output_size` is the size after it, `return_indices` as in `nn.functional.max_pool2d`.
+    `output_size` is the size after it, `return_indices` as in `nn.functional.max_pool2d`. Raises ShapeError for other
+    axes and for less than 1 window, DTypeError for complex numbers.
 
     >>> nn.AdaptiveMaxPool1d(2)(st.zeros((1, 3, 7))).shape
     (1, 3, 2)
@@ -151,7 +158,8 @@ class AdaptiveMaxPool1d(Applied):
 class AdaptiveMaxPool2d(Applied):
     """The largest elements of windows that share images (N, C, H, W), as of `nn.functional.adaptive_max_pool2d`.
 
-    `output_size` is the size after it, `return_indices` as in `nn.functional.max_pool2d`.
+    `output_size` is the size after it, `return_indices` as in `nn.functional.max_pool2d`. Raises ShapeError for other
+    axes and for less than 1 window, DTypeError for complex numbers.
 
     >>> nn.AdaptiveMaxPool2d(2)(st.zeros((1, 3, 7, 7))).shape
     (1, 3, 2, 2)
@@ -167,7 +175,8 @@ class AdaptiveMaxPool2d(Applied):
 class AdaptiveMaxPool3d(Applied):
     """The largest elements of windows that share volumes (N, C, D, H, W), as of `nn.functional.adaptive_max_pool3d`.
 
-    `output_size` is the size after it, `return_indices` as in `nn.functional.max_pool2d`.
+    `output_size` is the size after it, `return_indices` as in `nn.functional.max_pool2d`. Raises ShapeError for other
+    axes and for less than 1 window, DTypeError for complex numbers.
 
     >>> nn.AdaptiveMaxPool3d(2)(st.zeros((1, 3, 7, 7, 7))).shape
     (1, 3, 2, 2, 2)
@@ -183,7 +192,8 @@ class AdaptiveMaxPool3d(Applied):
 class LPPool1d(Applied):
     """The norm of each window of signals (N, C, L), as of `nn.functional.lp_pool1d`.
 
-    `norm_type`, `kernel_size`, `stride` and `ceil_mode` are those of the function.
+    `norm_type`, `kernel_size`, `stride` and `ceil_mode` are those of the function. Raises ShapeError where no window
+    fits, DTypeError for other dtypes than floats.
 
     >>> nn.LPPool1d(2, 2)(st.zeros((1, 3, 4))).shape
     (1, 3, 2)
@@ -200,7 +210,8 @@ class LPPool1d(Applied):
 class LPPool2d(Applied):
     """The norm of each window of images (N, C, H, W), as of `nn.functional.lp_pool2d`.
 
-    `norm_type`, `kernel_size`, `stride` and `ceil_mode` are those of the function.
+    `norm_type`, `kernel_size`, `stride` and `ceil_mode` are those of the function. Raises ShapeError where no window
+    fits, DTypeError for other dtypes than floats.
 
     >>> nn.LPPool2d(2, 2)(st.zeros((1, 3, 4, 4))).shape
     (1, 3, 2, 2)
@@ -217,7 +228,8 @@ class LPPool2d(Applied):
 class LPPool3d(Applied):
     """The norm of each window of volumes (N, C, D, H, W), as of `nn.functional.lp_pool3d`.
 
-    `norm_type`, `kernel_size`, `stride` and `ceil_mode` are those of the function.
+    `norm_type`, `kernel_size`, `stride` and `ceil_mode` are those of the function. Raises ShapeError where no window
+    fits, DTypeError for other dtypes than floats.
 
     >>> nn.LPPool3d(2, 2)(st.zeros((1, 3, 4, 4, 4))).shape
     (1, 3, 2, 2, 2)
@@ -234,7 +246,8 @@ class LPPool3d(Applied):
 class MaxUnpool1d(Applied):
     """Maxima put back where they stood in signals (N, C, L), as of `nn.functional.max_unpool1d`.
 
-    Called with maxima and their places; `kernel_size`, `stride` and `padding` are those of the pool.
+    Called with maxima and their places; `kernel_size`, `stride` and `padding` are those of the pool. Raises ShapeError
+    where indices have another shape, DTypeError for indices that are no integers.
 
     >>> nn.MaxUnpool1d(2)(st.ones((1, 1, 1)), st.zeros((1, 1, 1), dtype="int64")).shape
     (1, 1, 2)
@@ -250,7 +263,8 @@ class MaxUnpool1d(Applied):
 class MaxUnpool2d(Applied):
     """Maxima put back where they stood in images (N, C, H, W), as of `nn.functional.max_unpool2d`.
 
-    Called with maxima and their places; `kernel_size`, `stride` and `padding` are those of the pool.
+    Called with maxima and their places; `kernel_size`, `stride` and `padding` are those of the pool. Raises ShapeError
+    where indices have another shape, DTypeError for indices that are no integers.
 
     >>> nn.MaxUnpool2d(2)(st.ones((1, 1, 1, 1)), st.zeros((1, 1, 1, 1), dtype="int64")).shape
     (1, 1, 2, 2)
@@ -266,7 +280,8 @@ class MaxUnpool2d(Applied):
 class MaxUnpool3d(Applied):
     """Maxima put back where they stood in volumes (N, C, D, H, W), as of `nn.functional.max_unpool3d`.
 
-    Called with maxima and their places; `kernel_size`, `stride` and `padding` are those of the pool.
+    Called with maxima and their places; `kernel_size`, `stride` and `padding` are those of the pool. Raises ShapeError
+    where indices have another shape, DTypeError for indices that are no integers.
 
     >>> nn.MaxUnpool3d(2)(st.ones((1, 1, 1, 1, 1)), st.zeros((1, 1, 1, 1, 1), dtype="int64")).shape
     (1, 1, 2, 2, 2)

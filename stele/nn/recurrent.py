@@ -61,10 +61,11 @@ class GRU(Recurrent):
     """Gated recurrent units (Cho et al., 2014): x -> (all hidden states of the last layer, last hidden states of all).
 
     x is (T, N, `input_size`), or (N, T, input_size) with `batch_first`; states are (T, N, `hidden_size`) in the same
-    order, and (`num_layers`, N, hidden_size). Each step, from h = 0: r, z = sigmoid(x W + h U) in parts,
-    n = tanh(x W + bias + r * (h U + bias)), h = (1 - z) * n + z * h: reset after the product, as PyTorch and cuDNN.
-    Weights are PyTorch's too: weight_ih_l0 (3 hidden_size, input_size), weight_hh_l0, bias_ih_l0, bias_hh_l0 ..., gates
-    in the order r, z, n, uniform within 1 / sqrt(hidden_size). Raises ShapeError for an input of other axes.
+    order, and (`num_layers`, N, hidden_size). Each step, from h = 0: r, z = sigmoid(x W + h U) in parts, n = tanh(x W +
+    bias + r * (h U + bias)), h = (1 - z) * n + z * h: reset after the product, as PyTorch and cuDNN. Weights are
+    PyTorch's too: weight_ih_l0 (3 hidden_size, input_size), weight_hh_l0, bias_ih_l0, bias_hh_l0 ..., gates in the
+    order r, z, n, uniform within 1 / sqrt(hidden_size). In the dtype of x and the weights, where they meet. Raises
+    ShapeError for an input of other axes.
 
     >>> y, h = nn.GRU(3, 5)(st.zeros((7, 2, 3)))
     >>> y.shape, h.shape
@@ -96,11 +97,11 @@ class LSTM(Recurrent):
     """Long short-term memory (Hochreiter and Schmidhuber, 1997): x -> (all hidden states, (last hidden, last cell)).
 
     x is (T, N, `input_size`), or (N, T, input_size) with `batch_first`; hidden states are (T, N, `hidden_size`) in the
-    same order, those of the last layer; the last ones (`num_layers`, N, hidden_size), of all. Each step, from zeros:
-    i, f, o = sigmoid(x W + h U), g = tanh(x W + h U), c = f * c + i * g, h = o * tanh(c), with the forget gate of Gers
-    et al. (2000). Weights are PyTorch's: weight_ih_l0 (4 hidden_size, input_size), weight_hh_l0, bias_ih_l0, bias_hh_l0
-    ..., gates in the order i, f, g, o, uniform within 1 / sqrt(hidden_size). Raises ShapeError for an input of other
-    axes.
+    same order, those of the last layer; the last ones (`num_layers`, N, hidden_size), of all. Each step, from zeros: i,
+    f, o = sigmoid(x W + h U), g = tanh(x W + h U), c = f * c + i * g, h = o * tanh(c), with the forget gate of Gers et
+    al. (2000). Weights are PyTorch's: weight_ih_l0 (4 hidden_size, input_size), weight_hh_l0, bias_ih_l0, bias_hh_l0
+    ..., gates in the order i, f, g, o, uniform within 1 / sqrt(hidden_size). In the dtype of x and the weights, where
+    they meet. Raises ShapeError for an input of other axes.
 
     >>> y, (h, c) = nn.LSTM(3, 5, num_layers=2, batch_first=True)(st.zeros((2, 7, 3)))
     >>> y.shape, h.shape, c.shape

@@ -17,7 +17,8 @@ Each = int | Sequence[int]
 class PixelShuffle(Applied):
     """Blocks of channels as pixels, as of `nn.functional.pixel_shuffle`.
 
-    (*, C * r**2, H, W) becomes (*, C, H * r, W * r) for r = `upscale_factor`.
+    (*, C * r**2, H, W) becomes (*, C, H * r, W * r) for r = `upscale_factor`. In the dtype of x. Raises ShapeError
+    where the channels are no multiple of r**2.
 
     >>> nn.PixelShuffle(2)(st.zeros((1, 8, 3, 3))).shape
     (1, 2, 6, 6)
@@ -33,7 +34,8 @@ class PixelShuffle(Applied):
 class PixelUnshuffle(Applied):
     """Blocks of pixels as channels, as of `nn.functional.pixel_unshuffle`.
 
-    (*, C, H * r, W * r) becomes (*, C * r**2, H, W) for r = `downscale_factor`.
+    (*, C, H * r, W * r) becomes (*, C * r**2, H, W) for r = `downscale_factor`. In the dtype of x. Raises ShapeError
+    where H and W are no multiples of r.
 
     >>> nn.PixelUnshuffle(2)(st.zeros((1, 2, 6, 6))).shape
     (1, 8, 3, 3)
@@ -49,7 +51,8 @@ class PixelUnshuffle(Applied):
 class ChannelShuffle(Applied):
     """Channels in another order, as of `nn.functional.channel_shuffle`.
 
-    The first of each of the `groups`, the second of each, and so on.
+    The first of each of the `groups`, the second of each, and so on. (N, C, *) keeps its shape and dtype. Raises
+    ShapeError where the groups do not divide the channels.
 
     >>> nn.ChannelShuffle(2)(st.arange(4.0).reshape(1, 4)).tolist()
     [[0.0, 2.0, 1.0, 3.0]]
@@ -65,7 +68,9 @@ class ChannelShuffle(Applied):
 class Upsample(Applied):
     """Signals, images or volumes at another size, as of `nn.functional.interpolate`.
 
-    `size`, `scale_factor`, `mode`, `align_corners` and `recompute_scale_factor` are those of the function.
+    `size`, `scale_factor`, `mode`, `align_corners` and `recompute_scale_factor` are those of the function. (N, C, L),
+    (N, C, H, W) or (N, C, D, H, W), in their dtype. Raises ShapeError for other axes and where nothing is left,
+    OptionError for another mode.
 
     >>> nn.Upsample(scale_factor=2)(st.zeros((1, 3, 4, 4))).shape
     (1, 3, 8, 8)
@@ -83,7 +88,8 @@ class Upsample(Applied):
 class Unfold(Applied):
     """The patches of images as columns, as of `nn.functional.unfold`.
 
-    `kernel_size`, `dilation`, `padding` and `stride` are those of the function.
+    `kernel_size`, `dilation`, `padding` and `stride` are those of the function. Images are (N, C, H, W) or (C, H, W).
+    In the dtype of x. Raises ShapeError for other axes and where no window fits.
 
     >>> nn.Unfold(2)(st.zeros((1, 3, 4, 4))).shape
     (1, 12, 9)
@@ -99,7 +105,8 @@ class Unfold(Applied):
 class Fold(Applied):
     """Columns added up to images, as of `nn.functional.fold`.
 
-    `output_size`, `kernel_size`, `dilation`, `padding` and `stride` are those of the function.
+    `output_size`, `kernel_size`, `dilation`, `padding` and `stride` are those of the function. Columns are (N, C * KH *
+    KW, patches). In the dtype of x. Images are (N, C, H, W). Raises ShapeError where they are not as many.
 
     >>> nn.Fold((4, 4), 2)(st.zeros((1, 12, 9))).shape
     (1, 3, 4, 4)
@@ -116,7 +123,8 @@ class Fold(Applied):
 class CosineSimilarity(Applied):
     """The cosine of the angle between vectors along an axis, as of `nn.functional.cosine_similarity`.
 
-    `dim` is the axis, and norms count as `eps` at least.
+    `dim` is the axis, and norms count as `eps` at least. Integers become float32. Raises ShapeError where they do not
+    broadcast.
 
     >>> nn.CosineSimilarity()(st.ones((1, 2)), st.tensor([[1.0, -1.0]])).tolist()
     [0.0]
@@ -132,7 +140,8 @@ class CosineSimilarity(Applied):
 class PairwiseDistance(Applied):
     """The distances of vectors on the last axis, as of `nn.functional.pairwise_distance`.
 
-    `p` is the order of the norm, `eps` is added to each difference; the axis stays with `keepdim`.
+    `p` is the order of the norm, `eps` is added to each difference; the axis stays with `keepdim`. Integers become
+    float32. Raises ShapeError where they do not broadcast.
 
     >>> nn.PairwiseDistance()(st.zeros((1, 2)), st.tensor([[3.0, 4.0]])).shape
     (1,)
@@ -148,7 +157,8 @@ class PairwiseDistance(Applied):
 class LocalResponseNorm(Applied):
     """The elements of x over what their neighbours on other channels say, as of `nn.functional.local_response_norm`.
 
-    `size`, `alpha`, `beta` and `k` are those of the function.
+    `size`, `alpha`, `beta` and `k` are those of the function. (N, C, *) keeps its shape. Raises ShapeError for fewer
+    axes, DTypeError for other dtypes than floats.
 
     >>> nn.LocalResponseNorm(2)(st.zeros((1, 4, 3, 3))).shape
     (1, 4, 3, 3)
@@ -164,7 +174,8 @@ class LocalResponseNorm(Applied):
 class Dropout1d(Applied):
     """In training whole channels of signals (N, C, L), each zero with probability `p`, as of `nn.functional.dropout1d`.
 
-    The others are divided by 1 - p; after `eval()` x itself.
+    The others are divided by 1 - p; after `eval()` x itself. In the dtype of x; in training integers become float32.
+    Raises ShapeError for other axes.
 
     >>> nn.Dropout1d().eval()(st.ones((1, 2, 1))).shape
     (1, 2, 1)
@@ -183,7 +194,8 @@ class Dropout1d(Applied):
 class Dropout2d(Applied):
     """In training whole channels of images (N, C, H, W), each zero with probability `p`.
 
-    The others are divided by 1 - p; after `eval()` x itself. As of `nn.functional.dropout2d`.
+    The others are divided by 1 - p; after `eval()` x itself. As of `nn.functional.dropout2d`. Integers that are dropped
+    become float32. Raises ShapeError for other axes.
 
     >>> nn.Dropout2d().eval()(st.ones((1, 2, 1, 1))).shape
     (1, 2, 1, 1)
@@ -202,7 +214,8 @@ class Dropout2d(Applied):
 class Dropout3d(Applied):
     """In training whole channels of volumes (N, C, D, H, W), each zero with probability `p`.
 
-    The others are divided by 1 - p; after `eval()` x itself. As of `nn.functional.dropout3d`.
+    The others are divided by 1 - p; after `eval()` x itself. As of `nn.functional.dropout3d`. Integers that are dropped
+    become float32. Raises ShapeError for other axes.
 
     >>> nn.Dropout3d().eval()(st.ones((1, 2, 1, 1, 1))).shape
     (1, 2, 1, 1, 1)
@@ -221,7 +234,8 @@ class Dropout3d(Applied):
 class AlphaDropout(Applied):
     """Dropout that keeps mean 0 and variance 1 behind `nn.SELU`, as of `nn.functional.alpha_dropout`.
 
-    Elements are dropped with probability `p` in training; after `eval()` x itself.
+    Elements are dropped with probability `p` in training; after `eval()` x itself. x has any shape. Integers that are
+    dropped become float32. Raises ShapeError for a probability outside of 0 to 1.
 
     >>> nn.AlphaDropout().eval()(st.ones(3)).tolist()
     [1.0, 1.0, 1.0]
@@ -240,7 +254,8 @@ class AlphaDropout(Applied):
 class FeatureAlphaDropout(Applied):
     """`nn.AlphaDropout` of whole channels, as of `nn.functional.feature_alpha_dropout`.
 
-    They are dropped with probability `p` in training; after `eval()` x itself.
+    They are dropped with probability `p` in training; after `eval()` x itself. x is (N, C, *). Integers that are
+    dropped become float32. Raises ShapeError for a probability outside of 0 to 1.
 
     >>> nn.FeatureAlphaDropout().eval()(st.ones((1, 3, 2))).shape
     (1, 3, 2)
@@ -259,7 +274,8 @@ class FeatureAlphaDropout(Applied):
 class Identity(Module):
     """The input itself, whatever the layer is made with.
 
-    `args` and `kwargs` are not looked at: it stands in for layers that take some.
+    `args` and `kwargs` are not looked at: it stands in for layers that take some. x has any shape and dtype; nothing is
+    refused.
 
     >>> nn.Identity(54, unused=True)(st.ones(2)).tolist()
     [1.0, 1.0]
@@ -276,7 +292,8 @@ class Identity(Module):
 class Unflatten(Module):
     """An axis as several: the axis `dim` becomes axes of the sizes `unflattened_size`, as of `st.unflatten`.
 
-    One of the sizes may be -1, which is what is left.
+    One of the sizes may be -1, which is what is left. In the dtype of x. Raises ShapeError where x does not have that
+    axis, and where the sizes do not multiply to its length.
 
     >>> nn.Unflatten(1, (3, -1))(st.zeros((2, 6))).shape
     (2, 3, 2)

@@ -89,7 +89,8 @@ def conv1d(x: Value, w: Value, *, stride: int | Single = 1, padding: int | Singl
     """The cross-correlation of signals x (N, C, L) with kernels `w` (O, C/groups, K): (N, O, OL).
 
     OL = (L + before + behind - `dilation` * (K - 1) - 1) // `stride` + 1; the rest is as in `conv2d`: `padding`, in
-    ((before, behind),) too, `groups`, dtypes and errors.
+    ((before, behind),) too, `groups`, dtypes and errors. Raises ShapeError where channels do not fit or nothing is
+    left, DTypeError for other dtypes than floats, OptionError for another word as padding.
 
     >>> x = st.tensor([[[1.0, 2.0, 4.0, 8.0]]])
     >>> st.conv1d(x, st.tensor([[[-1.0, 1.0]]])).tolist()
@@ -122,8 +123,9 @@ def conv3d(x: Value, w: Value, *, stride: int | Triple = 1, padding: int | Tripl
            dilation: int | Triple = 1, groups: int = 1) -> Value:
     """The cross-correlation of volumes x (N, C, D, H, W) with kernels `w` (O, C/groups, KD, KH, KW).
 
-    It is (N, O, OD, OH, OW). `stride`, `padding`, `dilation` and `groups` are as in `conv2d`, for three axes,
-    and so are dtypes and errors.
+    It is (N, O, OD, OH, OW). `stride`, `padding`, `dilation` and `groups` are as in `conv2d`, for three axes, and so
+    are dtypes. Raises ShapeError where channels do not fit or nothing is left, DTypeError for other dtypes than floats,
+    OptionError for another word as padding.
 
     >>> x, w = st.ones((1, 2, 3, 4, 5)), st.ones((6, 2, 3, 3, 3))
     >>> st.conv3d(x, w, padding=(0, 1, 1)).shape, float(st.conv3d(x, w).max())
@@ -137,7 +139,8 @@ def conv_transpose1d(x: Value, w: Value, *, stride: int | Single = 1, padding: i
     """The transpose of `conv1d`, signals x (N, C, L) with kernels `w` (C, O/groups, K): (N, O, OL).
 
     OL = (L - 1) * stride - 2 * padding + dilation * (K - 1) + output_padding + 1; `stride`, `padding`,
-    `output_padding`, `groups`, `dilation` and errors are as in `conv_transpose2d`.
+    `output_padding`, `groups`, `dilation` and errors are as in `conv_transpose2d`. Raises ShapeError where channels do
+    not fit or nothing is left, DTypeError for other dtypes than floats, OptionError for another word as padding.
 
     >>> st.conv_transpose1d(st.tensor([[[1.0, 2.0]]]), st.tensor([[[1.0, 10.0, 100.0]]]), stride=2).tolist()
     [[[1.0, 10.0, 102.0, 20.0, 200.0]]]
@@ -169,7 +172,8 @@ def conv_transpose3d(x: Value, w: Value, *, stride: int | Triple = 1, padding: i
     """The transpose of `conv3d`, volumes x (N, C, D, H, W) with kernels `w` (C, O/groups, KD, KH, KW).
 
     It is (N, O, OD, OH, OW). `stride`, `padding`, `output_padding`, `groups`, `dilation` and errors are as in
-    `conv_transpose2d`, for three axes.
+    `conv_transpose2d`, for three axes. Raises ShapeError where channels do not fit or nothing is left, DTypeError for
+    other dtypes than floats, OptionError for another word as padding.
 
     >>> x, w = st.ones((1, 2, 3, 4, 4)), st.ones((2, 5, 3, 3, 3))
     >>> st.conv_transpose3d(x, w, stride=2, padding=1, output_padding=1).shape

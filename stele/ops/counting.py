@@ -29,6 +29,8 @@ from stele.ops.statistics import Axes, any, max, min, sum
 def count_nonzero(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     """How many elements over one axis, several, or all of them are not 0, as int64; NaN is not 0.
 
+    x has any dtype. Raises ShapeError for an axis that x does not have.
+
     >>> st.count_nonzero(st.tensor([[0, 1], [2, 3]]), axis=0).tolist()
     [1, 2]
     """

@@ -264,7 +264,8 @@ def cumulative_prod(x: Value, *, axis: int | None = None, dtype: DType | None = 
     """The product of all elements up to each one along an axis: y[k] = x[0] * ... * x[k].
 
     Shape, dtype, axis, `dtype` and `include_initial`, which puts a 1 in front, as of `cumulative_sum`. The gradient is
-    right where elements are 0 too.
+    right where elements are 0 too. Raises ShapeError for an axis that x does not have and for more axes without one,
+    DTypeError for another dtype than there is.
 
     >>> st.cumulative_prod(st.tensor([2.0, 3.0, 4.0])).tolist()
     [2.0, 6.0, 24.0]
@@ -301,7 +302,8 @@ def best(op: CumulativeExtreme, x: Value, with_places: bool) -> OneOrPair:
 def cummin(x: Value, *, axis: int | None = None, return_indices: bool = False) -> OneOrPair:
     """The smallest of all elements up to each one along an axis: y[k] = min(x[0], ..., x[k]), in the type of x.
 
-    Axis, NaN, ties, `return_indices` and errors as of `cummax`.
+    Axis, NaN, ties, `return_indices` and errors as of `cummax`. Raises ShapeError for an axis that x does not have and
+    for more axes without one, DTypeError for complex numbers.
 
     >>> st.cummin(st.tensor([[3, 1, 4], [1, 5, 2]]), axis=1).tolist()
     [[3, 1, 1], [1, 1, 1]]

@@ -21,7 +21,7 @@ def triangle(n: Dim, m: Dim, k: int = 0) -> Value:
 def tril(x: Value, *, k: int = 0) -> Value:
     """The lower triangle of x: zeros above diagonal `k` of its last two axes (0 the main one, 1 the one above it).
 
-    Raises ShapeError for fewer than two axes.
+    In the dtype of x. Raises ShapeError for fewer than two axes.
 
     >>> st.tril(st.ones((3, 3), dtype="int64")).tolist()
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
@@ -33,7 +33,7 @@ def tril(x: Value, *, k: int = 0) -> Value:
 def triu(x: Value, *, k: int = 0) -> Value:
     """The upper triangle of x: zeros below diagonal `k` of its last two axes (0 the main one, 1 the one above it).
 
-    Raises ShapeError for fewer than two axes.
+    In the dtype of x. Raises ShapeError for fewer than two axes.
 
     >>> st.triu(st.ones((2, 3), dtype="int64"), k=1).tolist()
     [[0, 1, 1], [0, 0, 1]]
@@ -45,7 +45,7 @@ def triu(x: Value, *, k: int = 0) -> Value:
 def diagonal(x: Value, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
     """The elements x[i, i + `offset`] of the matrices on two axes, `axis1` and `axis2`, as a new last axis.
 
-    Raises ShapeError for axes that x does not have, or that are one.
+    In the dtype of x. Raises ShapeError for axes that x does not have, or that are one.
 
     >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
     >>> st.diagonal(x).tolist(), st.diagonal(x, offset=1).tolist(), st.diagonal(x, offset=-1).tolist()
@@ -62,7 +62,8 @@ def diagonal(x: Value, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Va
 def diag_embed(x: Value, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Value:
     """Matrices with the last axis of x on the diagonal `offset`, and zeros elsewhere.
 
-    They stand on the axes `axis1` and `axis2` of the result. Raises ShapeError for axes that it does not have.
+    They stand on the axes `axis1` and `axis2` of the result. In the dtype of x. Raises ShapeError for axes that it does
+    not have.
 
     >>> st.diag_embed(st.tensor([1, 2]), offset=1).tolist()
     [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
@@ -87,7 +88,7 @@ def diag_embed(x: Value, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -
 def diag(x: Value, *, k: int = 0) -> Value:
     """Of a vector the matrix that has it on diagonal `k`, of a matrix its diagonal k (0 the main one, 1 above it).
 
-    Raises ShapeError for another number of axes.
+    In the dtype of x. Raises ShapeError for another number of axes.
 
     >>> st.diag(st.tensor([1, 2])).tolist(), st.diag(st.tensor([[1, 2], [3, 4]]), k=1).tolist()
     ([[1, 0], [0, 2]], [2])

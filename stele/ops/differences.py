@@ -73,6 +73,8 @@ def bent(steps: Value, gaps: Value, axis: int, end: Any, inner: Any) -> Value:
 def ediff1d(x: Value, *, to_end: Value | None = None, to_begin: Value | None = None) -> Value:
     """The differences of neighbours of the flat array, behind the elements of `to_begin` and before those of `to_end`.
 
+    In the dtype of x. x has any shape. Raises ArgumentError for what is neither an array nor a number.
+
     >>> st.ediff1d(st.tensor([1, 2, 4])).tolist()
     [1, 2]
     """
@@ -84,7 +86,8 @@ def ediff1d(x: Value, *, to_end: Value | None = None, to_begin: Value | None = N
 def unwrap(x: Value, *, discont: float | None = None, axis: int = -1, period: float = 2 * math.pi) -> Value:
     """Phases along an axis without jumps: where neighbours differ by more than half a `period` whole ones go.
 
-    Only where they differ by more than `discont`, if that is more. Integers become float32.
+    Only where they differ by more than `discont`, if that is more. Integers become float32. Raises ShapeError for an
+    axis that x does not have, DTypeError for complex numbers.
 
     >>> st.unwrap(st.tensor([0.0, 3.0, 6.0, 1.0]), period=8).tolist()
     [0.0, 3.0, 6.0, 9.0]
@@ -104,7 +107,8 @@ def cumulative_trapezoid(y: Value, x: Value | None = None, *, dx: float = 1.0, a
     """The areas under the line through y from the first element to each of the others, by the trapezoidal rule.
 
     At the places x, a row or an array of the shape of y, or `dx` apart; with `initial` (0) that number stands in front.
-    Integers become float32. As SciPy's.
+    Integers become float32. As SciPy's. Raises ShapeError for an axis that y does not have, where there is no element,
+    and where x does not fit.
 
     >>> st.cumulative_trapezoid(st.tensor([1.0, 3.0, 5.0])).tolist()
     [2.0, 6.0]
@@ -126,6 +130,9 @@ def cumulative_trapezoid(y: Value, x: Value | None = None, *, dx: float = 1.0, a
 
 def correlate(x: Value, v: Value, *, mode: str = "valid") -> Value:
     """The sums of products of a row x with a row `v`, conjugated, at every place: of those `mode` says, as `convolve`.
+
+    Dtypes meet as in `multiply`. Raises ShapeError for other shapes than rows of 1 element or more, OptionError for
+    another mode.
 
     >>> st.correlate(st.tensor([1, 2, 3]), st.tensor([0, 1, 0.5])).tolist()
     [3.5]

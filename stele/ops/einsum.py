@@ -271,6 +271,8 @@ def matrices(a: Term, batch: list[str], inner: list[str], outer: list[str]) -> V
 def outer(x: Value, z: Value) -> Value:
     """Every element of x times every one of z, both taken flat: a matrix (x.size, z.size).
 
+    Raises ArgumentError for what is neither an array nor a number. Dtypes meet as in `multiply`.
+
     >>> st.outer(st.tensor([1, 2]), st.tensor([3, 4])).tolist()
     [[3, 4], [6, 8]]
     """
@@ -280,7 +282,7 @@ def outer(x: Value, z: Value) -> Value:
 def inner(x: Value, z: Value) -> Value:
     """The sums of products over the last axes of x and z: (..., n) and (***, n) -> (..., ***). Of a number x * z.
 
-    Raises ShapeError where the last axes differ.
+    Dtypes meet as in `add`. Raises ShapeError where the last axes differ.
 
     >>> st.inner(st.tensor([[1, 2], [3, 4]]), st.tensor([10, 1])).tolist()
     [12, 34]

@@ -77,6 +77,8 @@ def lcm(x: Operand, z: Operand) -> Value:
 def divmod(x: Operand, z: Operand) -> tuple[Value, Value]:
     """The pair (x // z, x % z). Shapes and dtypes meet as in `add`.
 
+    Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
+
     >>> [part.tolist() for part in st.divmod(st.tensor([7, -7]), 3)]
     [[2, -3], [1, 2]]
     """
@@ -85,6 +87,8 @@ def divmod(x: Operand, z: Operand) -> tuple[Value, Value]:
 
 def modf(x: Value) -> tuple[Value, Value]:
     """The fractions and the whole parts of x, both of its sign. Integers become float32.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> [part.tolist() for part in st.modf(st.tensor([1.75, -2.5]))]
     [[0.75, -0.5], [1.0, -2.0]]
@@ -97,7 +101,7 @@ def modf(x: Value) -> tuple[Value, Value]:
 def bitwise_count(x: Value) -> Value:
     """How many bits of the absolute value of each integer are set, as uint8. Raises DTypeError for floats.
 
-    By sums in halves of ever more bits (Warren, Hacker's Delight, 5-1).
+    By sums in halves of ever more bits (Warren, Hacker's Delight, 5-1). x has any shape.
 
     >>> st.bitwise_count(st.tensor([0, 7, -8])).tolist()
     [0, 3, 1]
@@ -114,6 +118,8 @@ def bitwise_count(x: Value) -> Value:
 def isreal(x: Value) -> Value:
     """Whether the imaginary part of each element is 0: True of real numbers.
 
+    x has any shape and dtype. Raises ArgumentError for what is neither an array nor a number.
+
     >>> st.isreal(st.tensor([1 + 0j, 2j])).tolist()
     [True, False]
     """
@@ -123,6 +129,8 @@ def isreal(x: Value) -> Value:
 def iscomplex(x: Value) -> Value:
     """Whether the imaginary part of each element is other than 0: False of real numbers.
 
+    x has any shape and dtype. Raises ArgumentError for what is neither an array nor a number.
+
     >>> st.iscomplex(st.tensor([1 + 0j, 2j])).tolist()
     [False, True]
     """
@@ -131,6 +139,8 @@ def iscomplex(x: Value) -> Value:
 
 def array_equal(x: Value, z: Value, *, equal_nan: bool = False) -> Value:
     """Whether x and z have one shape and equal elements, as one bool; a NaN equals a NaN with `equal_nan` alone.
+
+    Shapes and dtypes are any. Raises ArgumentError for what is neither an array nor a number.
 
     >>> st.array_equal(st.tensor([1, 2]), st.tensor([1.0, 2.0])).tolist()
     True
@@ -144,6 +154,8 @@ def array_equal(x: Value, z: Value, *, equal_nan: bool = False) -> Value:
 def array_equiv(x: Value, z: Value) -> Value:
     """Whether x and z broadcast to each other and have equal elements there, as one bool.
 
+    Shapes and dtypes are any. Raises ArgumentError for what is neither an array nor a number.
+
     >>> st.array_equiv(st.tensor([1, 1]), st.tensor(1)).tolist()
     True
     """
@@ -154,7 +166,8 @@ def array_equiv(x: Value, z: Value) -> Value:
 def average(x: Value, *, axis: Axes = None, weights: Value | None = None, keepdims: bool = False) -> Value:
     """The mean over one axis, several, or all of them, in which each element counts as much as its `weights` say.
 
-    These have the shape of x, or are one row for one axis. Without them as `mean`. Raises ShapeError for other shapes.
+    These have the shape of x, or are one row for one axis. Without them as `mean`. Integers become float32. Raises
+    ShapeError for other shapes.
 
     >>> st.average(st.tensor([1.0, 2.0, 6.0]), weights=st.tensor([1.0, 0.0, 3.0])).tolist()
     4.75
@@ -175,6 +188,9 @@ def average(x: Value, *, axis: Axes = None, weights: Value | None = None, keepdi
 def ptp(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     """The largest element less the smallest over one axis, several, or all of them, as of `max` and `min`.
 
+    Raises ShapeError for an axis that x does not have and where there is no element, DTypeError for bools and complex
+    numbers.
+
     >>> st.ptp(st.tensor([[1, 5], [2, 9]]), axis=0).tolist()
     [1, 4]
     """
@@ -183,6 +199,8 @@ def ptp(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
 
 def trace(x: Value, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
     """The sum of diagonal `offset` of the matrices on the axes `axis1` and `axis2`; of a stack, `st.linalg.trace`.
+
+    Dtype as of `sum`. Raises ShapeError for fewer than two axes, and unless both are axes of x.
 
     >>> st.trace(st.tensor([[1, 2], [3, 4]])).tolist()
     5
@@ -193,6 +211,8 @@ def trace(x: Value, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value
 def vdot(x: Value, z: Value) -> Value:
     """The sum of the products of the elements of x, conjugated, and z, both taken flat. Dtypes meet as in `add`.
 
+    Any shapes of as many elements. Raises ShapeError where they are not as many.
+
     >>> st.vdot(st.tensor([[1, 2], [3, 4]]), st.tensor([1, 1, 1, 1])).tolist()
     10
     """
@@ -201,6 +221,8 @@ def vdot(x: Value, z: Value) -> Value:
 
 def matvec(x: Value, z: Value) -> Value:
     """The products of matrices x (..., m, n) and vectors z (..., n), which broadcast against each other: (..., m).
+
+    Dtypes meet as in `matmul`. Raises ShapeError where lengths do not fit.
 
     >>> st.matvec(st.tensor([[1, 2], [3, 4]]), st.tensor([1, 1])).tolist()
     [3, 7]
@@ -215,6 +237,8 @@ def matvec(x: Value, z: Value) -> Value:
 def vecmat(x: Value, z: Value) -> Value:
     """The products of vectors x (..., m), conjugated, and matrices z (..., m, n): (..., n).
 
+    Dtypes meet as in `matmul`. Raises ShapeError where lengths do not fit.
+
     >>> st.vecmat(st.tensor([1, 1]), st.tensor([[1, 2], [3, 4]])).tolist()
     [4, 6]
     """
@@ -228,6 +252,8 @@ def vecmat(x: Value, z: Value) -> Value:
 def nancumsum(x: Value, *, axis: int | None = None) -> Value:
     """The running sums along an axis, of the flat array without one, in which NaN counts as 0.
 
+    In the dtype of `cumulative_sum`. Raises ShapeError for an axis that x does not have.
+
     >>> st.nancumsum(st.tensor([1.0, float("nan"), 3.0])).tolist()
     [1.0, 1.0, 4.0]
     """
@@ -237,6 +263,8 @@ def nancumsum(x: Value, *, axis: int | None = None) -> Value:
 
 def nancumprod(x: Value, *, axis: int | None = None) -> Value:
     """The running products along an axis, of the flat array without one, in which NaN counts as 1.
+
+    In the dtype of `cumulative_prod`. Raises ShapeError for an axis that x does not have.
 
     >>> st.nancumprod(st.tensor([2.0, float("nan"), 3.0])).tolist()
     [2.0, 2.0, 6.0]
@@ -248,6 +276,9 @@ def nancumprod(x: Value, *, axis: int | None = None) -> Value:
 def nanargmax(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
     """The position of the largest element that is not NaN, as of `argmax`; 0 where all of them are.
 
+    int64. Raises ShapeError for an axis that x does not have and where there is no element, DTypeError for complex
+    numbers.
+
     >>> st.nanargmax(st.tensor([1.0, float("nan"), 3.0])).tolist()
     2
     """
@@ -256,6 +287,9 @@ def nanargmax(x: Value, *, axis: int | None = None, keepdims: bool = False) -> V
 
 def nanargmin(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
     """The position of the smallest element that is not NaN, as of `argmin`; 0 where all of them are.
+
+    int64. Raises ShapeError for an axis that x does not have and where there is no element, DTypeError for complex
+    numbers.
 
     >>> st.nanargmin(st.tensor([float("nan"), 1.0, 3.0])).tolist()
     1
@@ -266,7 +300,7 @@ def nanargmin(x: Value, *, axis: int | None = None, keepdims: bool = False) -> V
 def partition(x: Value, kth: int | Sequence[int], *, axis: int = -1) -> Value:
     """The elements along an axis with number `kth`, or several, where they stand in order: here all of them are.
 
-    Raises ShapeError for a kth that there is not.
+    In the dtype of x. Raises ShapeError for a kth that there is not.
 
     >>> st.partition(st.tensor([3, 1, 2]), 1).tolist()
     [1, 2, 3]
@@ -276,6 +310,8 @@ def partition(x: Value, kth: int | Sequence[int], *, axis: int = -1) -> Value:
 
 def argpartition(x: Value, kth: int | Sequence[int], *, axis: int = -1) -> Value:
     """The positions of the elements of `partition` with the same `kth`: those of `argsort`.
+
+    Raises ShapeError for an axis that x does not have, DTypeError for complex numbers.
 
     >>> st.argpartition(st.tensor([3, 1, 2]), 1).tolist()
     [1, 2, 0]
@@ -293,7 +329,8 @@ def in_axis(x: Value, kth: int | Sequence[int], axis: int) -> Value:
 def lexsort(keys: Sequence[Value], *, axis: int = -1) -> Value:
     """Positions along an axis in the order of the last of `keys`, where those tie of the one before, and so on.
 
-    keys is a list of arrays of one shape, or an array whose first axis lists them. Raises ShapeError for other shapes.
+    keys is a list of arrays of one shape, or an array whose first axis lists them. int64. Raises ShapeError for other
+    shapes.
 
     >>> st.lexsort([st.tensor([3, 1, 2]), st.tensor([0, 1, 0])]).tolist()
     [2, 0, 1]
@@ -314,6 +351,8 @@ def lexsort(keys: Sequence[Value], *, axis: int = -1) -> Value:
 def diagflat(x: Value, *, k: int = 0) -> Value:
     """A matrix with the elements of x, taken flat, on diagonal `k`, and zeros elsewhere.
 
+    Of any shape and dtype. Raises ArgumentError for what is neither an array nor a number.
+
     >>> st.diagflat(st.tensor([[1, 2]])).tolist()
     [[1, 0], [0, 2]]
     """
@@ -322,6 +361,8 @@ def diagflat(x: Value, *, k: int = 0) -> Value:
 
 def rollaxis(x: Value, axis: int, start: int = 0) -> Value:
     """The array with an axis moved before the one that stands at `start`; `moveaxis` says it more plainly.
+
+    In the dtype of x. Raises ShapeError for an axis or a start that x does not have.
 
     >>> st.rollaxis(st.zeros((2, 3, 5)), 2).shape
     (5, 2, 3)
@@ -333,6 +374,8 @@ def rollaxis(x: Value, axis: int, start: int = 0) -> Value:
 
 def resize(x: Value, shape: Shape) -> Value:
     """The elements of x in row-major order under another `shape`, from the first again where there are too few.
+
+    In the dtype of x. Raises ShapeError for a negative size.
 
     >>> st.resize(st.tensor([1, 2, 3]), (2, 2)).tolist()
     [[1, 2], [3, 1]]
@@ -347,8 +390,8 @@ def resize(x: Value, shape: Shape) -> Value:
 def choose(i: Value, choices: Sequence[Value], *, mode: str = "raise") -> Value:
     """For each element the one of `choices`, arrays that broadcast to i, that has its number.
 
-    Out of range it is an error of the program; under `mode` "clip" the nearest, under "wrap" counted round. Raises
-    OptionError for another mode.
+    Out of range it is an error of the program; under `mode` "clip" the nearest, under "wrap" counted round. Dtypes meet
+    as in `multiply`. Raises OptionError for another mode.
 
     >>> st.choose(st.tensor([1, 0]), [st.tensor([1, 2]), st.tensor([3, 4])]).tolist()
     [3, 2]

@@ -187,6 +187,9 @@ def fft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backward
 def ifft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Value:
     """The inverse of `fft`, whose `n` and `norm`, dtypes and errors it has: ifft(fft(x)) is x.
 
+    Raises ShapeError for an axis that x does not have and where there is nothing to transform, OptionError for another
+    norm.
+
     >>> st.fft.ifft(st.tensor([0, 2, 0, 2])).tolist()
     [(1+0j), 0j, (-1+0j), 0j]
     """
@@ -207,6 +210,9 @@ def fftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward") -
 def ifftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Value:
     """The inverse of `fftn`, whose `s`, `axes` and `norm` it has.
 
+    Complex; of float64 it is complex128, of other real numbers complex64. Raises ShapeError for an axis that x does not
+    have and where there is nothing to transform, OptionError for another norm.
+
     >>> st.fft.ifftn(st.ones(2, 2)).tolist()
     [[(1+0j), 0j], [0j, 0j]]
     """
@@ -216,7 +222,7 @@ def ifftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward") 
 def rfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Value:
     """The first n // 2 + 1 elements of `fft` of real numbers, of which the others are conjugates.
 
-    `n`, `norm` and errors are those of `fft`; complex numbers raise DTypeError.
+    `n`, `norm` and errors are those of `fft`; complex numbers raise DTypeError. Other axes keep their lengths.
 
     >>> st.fft.rfft(st.tensor([1.0, 0.0, -1.0, 0.0])).tolist()
     [0j, (2+0j), 0j]
@@ -229,7 +235,8 @@ def irfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backwa
     """The inverse of `rfft`: `n` real numbers, 2 * (m - 1) of m complex ones where it is not given.
 
     An odd length has to be given. Imaginary parts of the first element, and of the last of an even n, are not read.
-    `norm` and errors are those of `fft`.
+    `norm` and errors are those of `fft`. Raises ShapeError for an axis that x does not have and where there is nothing
+    to transform, OptionError for another norm.
 
     >>> st.fft.irfft(st.tensor([0, 2, 0])).tolist(), st.fft.irfft(st.tensor([3, 0]), n=3).tolist()
     ([1.0, 0.0, -1.0, 0.0], [1.0, 1.0, 1.0])
@@ -243,6 +250,9 @@ def irfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backwa
 def rfftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Value:
     """`rfft` along the last of several `axes`, and `fft` along the others; `s` as in `fftn`, `norm` as in `fft`.
 
+    Raises ShapeError for an axis that x does not have and where there is nothing to transform, OptionError for another
+    norm, DTypeError for complex numbers.
+
     >>> st.fft.rfftn(st.ones(2, 2)).tolist()
     [[(4+0j), 0j], [0j, 0j]]
     """
@@ -253,6 +263,9 @@ def rfftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward") 
 
 def irfftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Value:
     """The inverse of `rfftn`, whose `axes` and `norm` it has; `s` has the lengths of the result, as in `irfft`.
+
+    Real: float64 of complex128, else float32. Raises ShapeError for an axis that x does not have and where there is
+    nothing to transform, OptionError for another norm.
 
     >>> st.fft.irfftn(st.tensor([[4, 0], [0, 0]])).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
@@ -265,7 +278,8 @@ def irfftn(x: Value, *, s: Any = None, axes: Any = None, norm: str = "backward")
 def hfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Value:
     """`fft` of numbers whose second half mirrors and conjugates the first, which is given: real numbers.
 
-    `n` is the length of the result, as in `irfft`; `norm` and errors are those of `fft`.
+    `n` is the length of the result, as in `irfft`; `norm` and errors are those of `fft`. Raises ShapeError for an axis
+    that x does not have and where there is nothing to transform, OptionError for another norm.
 
     >>> st.fft.hfft(st.tensor([1, 0, -1])).tolist()
     [0.0, 2.0, 0.0, 2.0]
@@ -275,6 +289,9 @@ def hfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backwar
 
 def ihfft(x: Value, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Value:
     """The inverse of `hfft`: the first n // 2 + 1 elements of `ifft` of real numbers; `n` and `norm` as in `rfft`.
+
+    Raises ShapeError for an axis that x does not have and where there is nothing to transform, OptionError for another
+    norm, DTypeError for complex numbers.
 
     >>> st.fft.ihfft(st.tensor([0.0, 2.0, 0.0, 2.0])).tolist()
     [(1-0j), -0j, (-1-0j)]
@@ -293,6 +310,8 @@ def shifted(x: Value, axes: Any, way: int) -> Value:
 def fftshift(x: Value, *, axes: int | Sequence[int] | None = None) -> Value:
     """x with the frequency 0 in the middle of `axes`, of all where none are named: what `fftfreq` orders, ascending.
 
+    In the dtype of x. Raises ShapeError for an axis that x does not have.
+
     >>> st.fft.fftshift(st.tensor([0, 1, 2, -2, -1])).tolist()
     [-2, -1, 0, 1, 2]
     """
@@ -301,6 +320,8 @@ def fftshift(x: Value, *, axes: int | Sequence[int] | None = None) -> Value:
 
 def ifftshift(x: Value, *, axes: int | Sequence[int] | None = None) -> Value:
     """The inverse of `fftshift`, along the same `axes`.
+
+    In the dtype of x. Raises ShapeError for an axis that x does not have.
 
     >>> st.fft.ifftshift(st.tensor([-2, -1, 0, 1, 2])).tolist()
     [0, 1, 2, -2, -1]

@@ -82,7 +82,7 @@ def gelu(x: Value, *, approximate: str = "none") -> Value:
 def silu(x: Value) -> Value:
     """The sigmoid linear unit x * sigmoid(x), also called swish (Ramachandran et al., 2017), in the dtype of x.
 
-    Raises DTypeError for other dtypes than floats.
+    x has any shape. Raises DTypeError for other dtypes than floats.
 
     >>> st.silu(st.tensor([-200.0, 0.0, 1.0]))
     tensor([-0.       ,  0.       ,  0.7310586])
@@ -223,7 +223,8 @@ def binary_cross_entropy(logits: Value, targets: Value, *, reduction: str = "mea
     """The mean of -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x)), for `logits` x and `targets` t from 0 to 1.
 
     Computed as softplus(x) - x t, so that no x overflows: give what goes into a sigmoid, not what comes out. Both
-    broadcast; `reduction` is "mean", "sum", or "none" for the losses one by one (OptionError for another).
+    broadcast; `reduction` is "mean", "sum", or "none" for the losses one by one (OptionError for another). Integers
+    become float32.
 
     >>> st.binary_cross_entropy(st.tensor([0.0, 1000.0]), st.tensor([1.0, 0.0]), reduction="none")
     tensor([6.931472e-01, 1.000000e+03])
@@ -235,7 +236,7 @@ def mse(x: Value, target: Value, *, reduction: str = "mean") -> Value:
     """The mean squared difference of x and `target`, which broadcast against each other.
 
     `reduction` is "mean", "sum", or "none" for the squares one by one; OptionError for another. `nn.mse_loss` refuses
-    shapes that differ, where (N, 1) and (N,) would make (N, N).
+    shapes that differ, where (N, 1) and (N,) would make (N, N). Integers become float32.
 
     >>> st.mse(st.tensor([1.0, 2.0]), st.tensor([1.0, 5.0])).tolist()
     4.5

@@ -26,6 +26,8 @@ Terms = Any     # a number, the edges of bins, or such for each axis
 def histogram_bin_edges(x: Value, bins: Operand = 10, *, range: Operand | None = None) -> Value:
     """The edges of the `bins` of `histogram`: so many equal ones from end to end of `range`, or those that are given.
 
+    In the dtype of `histogram`'s edges; x has any shape. Raises ShapeError for no bins, DTypeError for complex numbers.
+
     >>> st.histogram_bin_edges(st.tensor([0.0, 3.0]), 3).tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
@@ -37,7 +39,7 @@ def digitize(x: Value, bins: Value, *, right: bool = False) -> Value:
     """In which of the `bins` (n,), edges that ascend or descend, each element lies, as int64: 0 before the first.
 
     Bin k is from bins[k - 1] on to before bins[k]; with `right` the edge on the right belongs to it and that on the
-    left does not.
+    left does not. Raises ShapeError unless bins are one row, DTypeError for complex numbers.
 
     >>> st.digitize(st.tensor([0.2, 1.0, 6.4]), st.tensor([0.0, 1.0, 2.5])).tolist()
     [1, 2, 3]
@@ -59,8 +61,8 @@ def histogramdd(sample: Value, bins: Terms = 10, *, range: Operand | None = None
     """How many of the points `sample` (n, d) fall into each bin of a grid, and the edges along each coordinate.
 
     `bins` is a number of equal bins, or for each coordinate a number or its edges; `range` has two ends for each, its
-    least and its largest number where there is none. `weights` (n,) and `density` as of `histogram`. Raises ShapeError
-    for other shapes.
+    least and its largest number where there is none. `weights` (n,) and `density` as of `histogram`. The counts are
+    int64, of `weights` in their dtype; integers have edges of float32. Raises ShapeError for other shapes.
 
     >>> counts, edges = st.histogramdd(st.tensor([[0.0, 0.0], [1.0, 1.0], [1.0, 0.9]]), 2)
     >>> counts.tolist(), edges[0].tolist()
@@ -103,7 +105,8 @@ def histogram2d(x: Value, y: Value, bins: Terms = 10, *, range: Operand | None =
                 weights: Value | None = None, density: bool = False) -> tuple[Value, Value, Value]:
     """How many of the points (x, y), rows of one length, fall into each bin of a grid, and the edges along both.
 
-    `bins`, `range`, `weights` and `density` as of `histogramdd`.
+    `bins`, `range`, `weights` and `density` as of `histogramdd`. Raises ShapeError for other shapes and for no bins,
+    DTypeError for complex numbers.
 
     >>> st.histogram2d(st.tensor([0.0, 1.0, 1.0]), st.tensor([0.0, 1.0, 1.0]), 2)[0].tolist()
     [[1, 0], [0, 2]]

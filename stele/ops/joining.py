@@ -56,7 +56,8 @@ def stack(xs: Sequence[Value], *, axis: int = 0) -> Value:
 def split(x: Value, size: int | Sequence[int], *, axis: int = 0) -> tuple[Value, ...]:
     """The parts of an array along an axis, as a tuple: of `size` elements each, or of the sizes that it lists.
 
-    The last of equal parts may be shorter. Raises ShapeError for sizes that do not add up to the length of the axis.
+    The last of equal parts may be shorter. In the dtype of x. Raises ShapeError for sizes that do not add up to the
+    length of the axis.
 
     >>> [part.tolist() for part in st.split(st.arange(5), 2)]
     [[0, 1], [2, 3], [4]]
@@ -96,6 +97,8 @@ def at_least(ndim: int, xs: Sequence[Value]) -> Value | tuple[Value, ...]:
 def atleast_1d(*xs: Value) -> Value | tuple[Value, ...]:
     """The arrays `xs` with one axis or more: a number becomes (1,). Of one array it is one, of several a tuple.
 
+    In their dtypes. Raises ArgumentError for what is neither an array nor a number.
+
     >>> st.atleast_1d(st.tensor(3)).shape
     (1,)
     """
@@ -104,6 +107,8 @@ def atleast_1d(*xs: Value) -> Value | tuple[Value, ...]:
 
 def atleast_2d(*xs: Value) -> Value | tuple[Value, ...]:
     """The arrays `xs` with two axes or more: a vector becomes a row (1, n). Of one array it is one, of several a tuple.
+
+    In their dtypes. Raises ArgumentError for what is neither an array nor a number.
 
     >>> st.atleast_2d(st.zeros(3)).shape
     (1, 3)
@@ -114,6 +119,8 @@ def atleast_2d(*xs: Value) -> Value | tuple[Value, ...]:
 def atleast_3d(*xs: Value) -> Value | tuple[Value, ...]:
     """The arrays `xs` with three axes or more: (n,) becomes (1, n, 1), and (n, m) becomes (n, m, 1), as in NumPy.
 
+    In their dtypes. Raises ArgumentError for what is neither an array nor a number.
+
     >>> st.atleast_3d(st.zeros(3)).shape, st.atleast_3d(st.zeros((2, 3))).shape
     ((1, 3, 1), (2, 3, 1))
     """
@@ -123,6 +130,8 @@ def atleast_3d(*xs: Value) -> Value | tuple[Value, ...]:
 def vstack(xs: Sequence[Value]) -> Value:
     """The arrays `xs` below each other, vectors as rows: along the first axis.
 
+    Dtypes meet as in `concatenate`. Raises ShapeError for no arrays, and where shapes differ along another axis.
+
     >>> st.vstack([st.tensor([1, 2]), st.tensor([[3, 4], [5, 6]])]).tolist()
     [[1, 2], [3, 4], [5, 6]]
     """
@@ -131,6 +140,8 @@ def vstack(xs: Sequence[Value]) -> Value:
 
 def hstack(xs: Sequence[Value]) -> Value:
     """The arrays `xs` beside each other: along the second axis, vectors along their own.
+
+    Dtypes meet as in `concatenate`. Raises ShapeError for no arrays, and where shapes differ along another axis.
 
     >>> st.hstack([st.tensor([1, 2]), st.tensor([3])]).tolist()
     [1, 2, 3]
@@ -142,6 +153,8 @@ def hstack(xs: Sequence[Value]) -> Value:
 def dstack(xs: Sequence[Value]) -> Value:
     """The arrays `xs` behind each other: along the third axis, as `atleast_3d` makes them.
 
+    Dtypes meet as in `concatenate`. Raises ShapeError for no arrays, and where shapes differ along another axis.
+
     >>> st.dstack([st.zeros(2), st.ones(2)]).shape
     (1, 2, 2)
     """
@@ -150,6 +163,8 @@ def dstack(xs: Sequence[Value]) -> Value:
 
 def column_stack(xs: Sequence[Value]) -> Value:
     """The vectors `xs` as columns of a matrix; arrays of more axes beside them.
+
+    Dtypes meet as in `concatenate`. Raises ShapeError for no arrays, and where shapes differ along another axis.
 
     >>> st.column_stack([st.tensor([1, 2]), st.tensor([3, 4])]).tolist()
     [[1, 3], [2, 4]]
@@ -160,6 +175,9 @@ def column_stack(xs: Sequence[Value]) -> Value:
 def append(x: Value, values: Value, *, axis: int | None = None) -> Value:
     """The array with `values` behind it along an axis; without one the elements of both in row-major order.
 
+    Dtypes meet as in `concatenate`. Raises ShapeError for an axis that x does not have and where shapes differ along
+    another.
+
     >>> st.append(st.tensor([1, 2]), st.tensor([[3], [4]])).tolist()
     [1, 2, 3, 4]
     """
@@ -169,7 +187,8 @@ def append(x: Value, values: Value, *, axis: int | None = None) -> Value:
 def array_split(x: Value, sections: int | Sequence[int], *, axis: int = 0) -> tuple[Value, ...]:
     """The array in so many `sections` along an axis, the first ones longer by one, or cut before each place it lists.
 
-    NumPy's array_split, PyTorch's tensor_split; `split` takes the sizes of parts.
+    NumPy's array_split, PyTorch's tensor_split; `split` takes the sizes of parts. In the dtype of x. Raises ShapeError
+    for an axis that x does not have and for no sections.
 
     >>> [part.tolist() for part in st.array_split(st.arange(5), 2)]
     [[0, 1, 2], [3, 4]]
@@ -187,6 +206,8 @@ def array_split(x: Value, sections: int | Sequence[int], *, axis: int = 0) -> tu
 
 def chunk(x: Value, chunks: int, *, axis: int = 0) -> tuple[Value, ...]:
     """The array in as many parts as `chunks` along an axis, or fewer: all but the last have ceil(n / chunks) elements.
+
+    In the dtype of x. Raises ShapeError for an axis that x does not have and for no chunks.
 
     >>> [part.tolist() for part in st.chunk(st.arange(5), 3)]
     [[0, 1], [2, 3], [4]]
@@ -211,7 +232,7 @@ def cut_evenly(x: Value, sections: int | Sequence[int], axes: int, name: str, ax
 def hsplit(x: Value, sections: int | Sequence[int]) -> tuple[Value, ...]:
     """The array in equal `sections` along its second axis (a vector along its own), or cut before the places it lists.
 
-    Raises ShapeError where the axis does not divide.
+    In the dtype of x. Raises ShapeError where the axis does not divide.
 
     >>> [part.shape for part in st.hsplit(st.zeros((2, 4)), 2)]
     [(2, 2), (2, 2)]
@@ -222,7 +243,7 @@ def hsplit(x: Value, sections: int | Sequence[int]) -> tuple[Value, ...]:
 def vsplit(x: Value, sections: int | Sequence[int]) -> tuple[Value, ...]:
     """The array, of two axes or more, in equal `sections` along its first, or cut before the places it lists.
 
-    Raises ShapeError where the axis does not divide.
+    In the dtype of x. Raises ShapeError where the axis does not divide.
 
     >>> [part.shape for part in st.vsplit(st.zeros((4, 2)), [1])]
     [(1, 2), (3, 2)]
@@ -233,7 +254,7 @@ def vsplit(x: Value, sections: int | Sequence[int]) -> tuple[Value, ...]:
 def dsplit(x: Value, sections: int | Sequence[int]) -> tuple[Value, ...]:
     """The array in equal `sections` along its third axis, or cut before the places it lists.
 
-    Raises ShapeError where the axis does not divide.
+    In the dtype of x. Raises ShapeError where the axis does not divide.
 
     >>> [part.shape for part in st.dsplit(st.zeros((2, 2, 4)), 2)]
     [(2, 2, 2), (2, 2, 2)]
@@ -243,6 +264,8 @@ def dsplit(x: Value, sections: int | Sequence[int]) -> tuple[Value, ...]:
 
 def unstack(x: Value, *, axis: int = 0) -> tuple[Value, ...]:
     """The parts of an array along an axis, which they lose, as a tuple: the inverse of `stack`.
+
+    In the dtype of x. Raises ShapeError for an axis that x does not have.
 
     >>> [part.tolist() for part in st.unstack(st.tensor([[1, 2], [3, 4]]), axis=1)]
     [[1, 3], [2, 4]]
@@ -254,6 +277,8 @@ def unstack(x: Value, *, axis: int = 0) -> tuple[Value, ...]:
 
 def block_diag(*xs: Value) -> Value:
     """The matrices `xs` along the diagonal of one, with zeros elsewhere; a vector is a row, a number (1, 1).
+
+    Dtypes meet as in `concatenate`. Raises ShapeError for more than two axes.
 
     >>> st.block_diag(st.tensor([[1, 2]]), st.tensor(3)).tolist()
     [[1, 2, 0], [0, 0, 3]]
@@ -295,7 +320,7 @@ def is_mask(i: Any) -> bool:
 def delete(x: Value, i: Places, *, axis: int | None = None) -> Value:
     """The array without its elements `i` of an axis, an int, a list or a slice (NumPy's delete); flat without an axis.
 
-    Raises BadKey for a place that there is not.
+    In the dtype of x. Raises BadKey for a place that there is not.
 
     >>> st.delete(st.arange(5), [0, -1]).tolist(), st.delete(st.zeros((2, 3)), 1, axis=1).shape
     ([1, 2, 3], (2, 2))
@@ -330,6 +355,8 @@ def insert(x: Value, i: Places, values: Value, *, axis: int | None = None) -> Va
 def cartesian_prod(*xs: Value) -> Value:
     """Every choice of one element of each of the vectors `xs`, as rows; of one vector that vector.
 
+    Dtypes meet as in `stack`. Raises ShapeError for other than vectors.
+
     >>> st.cartesian_prod(st.tensor([1, 2]), st.tensor([3, 4])).tolist()
     [[1, 3], [1, 4], [2, 3], [2, 4]]
     """
@@ -342,6 +369,8 @@ def cartesian_prod(*xs: Value) -> Value:
 
 def combinations(x: Value, *, r: int = 2, with_replacement: bool = False) -> Value:
     """Every choice of `r` elements of a vector in their order, as rows; `with_replacement` one may stand several times.
+
+    In the dtype of x. Raises ShapeError where x is no vector, and for a negative r.
 
     >>> st.combinations(st.tensor([1, 2, 3])).tolist()
     [[1, 2], [1, 3], [2, 3]]

@@ -192,7 +192,7 @@ def solve_triangular(x: Value, b: Value, *, upper: bool = True, left: bool = Tru
     """The y with x @ y = `b` for triangular matrices x (..., n, n) and b (..., n, k) or (n,); leading axes broadcast.
 
     Only the triangle that `upper` names is read; with `unitriangular` the diagonal is taken to be ones. Without `left`
-    it is the y with y @ x = b, of b (..., k, n). Raises as `solve`.
+    it is the y with y @ x = b, of b (..., k, n). Integers become float32. Raises ShapeError where shapes do not fit.
 
     >>> x = st.tensor([[2.0, 0.0], [1.0, 4.0]])
     >>> st.linalg.solve_triangular(x, st.tensor([2.0, 9.0]), upper=False).tolist()
@@ -207,7 +207,7 @@ def solve_triangular(x: Value, b: Value, *, upper: bool = True, left: bool = Tru
 def cho_solve(x: Value, b: Value, *, upper: bool = False) -> Value:
     """The y with a @ y = `b`, where x is the Cholesky factor of a: lower triangular, or with `upper` upper triangular.
 
-    Shapes are those of `solve`, and so are the errors.
+    Shapes are those of `solve`. Integers become float32. Raises ShapeError where shapes do not fit.
 
     >>> a, b = st.tensor([[4.0, 2.0], [2.0, 5.0]]), st.tensor([8.0, 12.0])
     >>> y = st.linalg.cho_solve(st.linalg.cholesky(a), b)
@@ -312,6 +312,8 @@ def lu_factor(x: Value) -> LUFactorResult:
 def lu_solve(x: Value, pivots: Value, b: Value) -> Value:
     """The y with a @ y = `b`, where x and `pivots` are what `lu_factor` makes of a; shapes and errors as in `solve`.
 
+    Integers become float32. Raises ShapeError where shapes do not fit.
+
     >>> a, b = st.tensor([[1.0, 2.0], [4.0, 4.0]]), st.tensor([5.0, 12.0])
     >>> y = st.linalg.lu_solve(*st.linalg.lu_factor(a), b)
     >>> np.allclose(a @ y, b)
@@ -339,6 +341,8 @@ def eig(x: Value) -> EigResult:
 def eigvals(x: Value) -> Value:
     """The eigenvalues (..., n), complex and in no order, of square matrices x (..., n, n); errors are those of `eig`.
 
+    Raises ShapeError for other than square matrices.
+
     >>> st.linalg.eigvals(st.tensor([[0.0, 1.0], [-1.0, 0.0]])).tolist()
     [1j, -1j]
     """
@@ -364,7 +368,8 @@ def eigh(x: Value, *, UPLO: str = "L") -> EighResult:
 def eigvalsh(x: Value, *, UPLO: str = "L") -> Value:
     """The eigenvalues (..., n), ascending, of symmetric matrices x (..., n, n), of which one triangle is read.
 
-    `UPLO`, gradients and errors are those of `eigh`.
+    `UPLO`, gradients and errors are those of `eigh`. Integers become float32. Raises ShapeError for other than square
+    matrices, OptionError for another triangle.
 
     >>> st.linalg.eigvalsh(st.tensor([[2.0, 0.0], [0.0, 1.0]])).tolist()
     [1.0, 2.0]
@@ -390,6 +395,8 @@ def svd(x: Value, *, full_matrices: bool = True) -> SVDResult:
 
 def svdvals(x: Value) -> Value:
     """The singular values (..., k), descending, of matrices x (..., m, n), k the smaller of m and n; as of `svd`.
+
+    Integers become float32. Raises ShapeError for fewer than two axes.
 
     >>> st.linalg.svdvals(st.tensor([[0.0, 2.0], [3.0, 0.0]])).tolist()
     [3.0, 2.0]
@@ -447,8 +454,8 @@ def matrix_rank(x: Value, *, rtol: Operand | None = None, atol: Operand | None =
                 ) -> Value:
     """How many singular values of matrices x (..., m, n) exceed `rtol` times the largest one, as int64 (...).
 
-    `rtol` is a number or an array (...), without it max(m, n) times the epsilon of the dtype; `atol` and `hermitian`
-    as in `pinv`. Raises as `svd`.
+    `rtol` is a number or an array (...), without it max(m, n) times the epsilon of the dtype; `atol` and `hermitian` as
+    in `pinv`. Raises ShapeError for fewer than two axes, and where rtol does not broadcast.
 
     >>> st.linalg.matrix_rank(st.tensor([[1.0, 2.0], [2.0, 4.0]])).tolist()
     1
@@ -464,8 +471,8 @@ def lstsq(x: Value, b: Value, *, rtol: Operand | None = None) -> LstsqResult:
 
     It is `solution` (..., n, k) or (n,); `residuals` are the sums of squares of b - x @ y (..., k) or (), `rank` and
     `singular_values` those of x. Singular values up to `rtol` times the largest one count as zero, as in `pinv`, of
-    which this is the product with b. What nobody looks at is not computed. Raises ShapeError where the sizes do not
-    fit and, when run, NumPy's LinAlgError for NaN and infinities.
+    which this is the product with b. What nobody looks at is not computed. Integers become float32. Raises ShapeError
+    where the sizes do not fit and, when run, NumPy's LinAlgError for NaN and infinities.
 
     >>> x = st.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
     >>> y = st.linalg.lstsq(x, st.tensor([1.0, 3.0, 5.0]))
@@ -497,7 +504,7 @@ def expm(x: Value) -> Value:
 def matrix_power(x: Value, n: int) -> Value:
     """The product of `n` times the same square matrix x (..., k, k); of 0 times the unit matrix, below 0 of inverses.
 
-    Raises ShapeError unless x is square and, below 0, what `inv` raises.
+    In the dtype of x. Raises ShapeError unless x is square and, below 0, what `inv` raises.
 
     >>> st.linalg.matrix_power(st.tensor([[1, 1], [0, 1]]), 5).tolist()
     [[1, 5], [0, 1]]
@@ -517,8 +524,8 @@ def matrix_power(x: Value, n: int) -> Value:
 def householder_product(x: Value, tau: Value) -> Value:
     """The first n columns of the product of the reflections I - tau[k] v v.T, of x (..., m, n) and `tau` (..., k).
 
-    Each v is a column of x with a one on the diagonal and zeros above it, as LAPACK's geqrf leaves them. Raises
-    ShapeError for fewer than two axes of x.
+    Each v is a column of x with a one on the diagonal and zeros above it, as LAPACK's geqrf leaves them. Dtypes meet as
+    in `matmul`. Raises ShapeError for fewer than two axes of x.
 
     >>> st.linalg.householder_product(st.tensor([[0.0], [1.0]]), st.tensor([1.0])).tolist()
     [[0.0], [-1.0]]
@@ -538,7 +545,8 @@ def householder_product(x: Value, tau: Value) -> Value:
 def multi_dot(xs: Sequence[Value]) -> Value:
     """The product of several matrices `xs` in the order that costs least; the first and the last may be vectors.
 
-    Where sizes are open they are multiplied from the left. Raises ShapeError for no matrices, and where sizes differ.
+    Where sizes are open they are multiplied from the left. Dtypes meet as in `add`. Raises ShapeError for no matrices,
+    and where sizes differ.
 
     >>> x, y, z = st.ones(2, 30), st.ones(30, 3), st.ones(3)
     >>> st.linalg.multi_dot([x, y, z]).tolist()

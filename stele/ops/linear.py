@@ -261,7 +261,7 @@ def transpose(x: Value, axes: tuple[int, ...]) -> Value:
 def swap_last(x: Value) -> Value:
     """The array with its last two axes exchanged: each matrix of a stack transposed (`x.mT`).
 
-    Raises ShapeError for fewer than two axes.
+    In the dtype of x. Raises ShapeError for fewer than two axes.
 
     >>> st.matrix_transpose(st.zeros((8, 2, 3))).shape
     (8, 3, 2)

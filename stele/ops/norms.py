@@ -136,7 +136,8 @@ def entry_norm(x: Value, *, p: float | str = "fro", axis: Axes = None, keepdims:
 
     "fro" is order 2, and "nuc" the `linalg.matrix_norm` of that name, over a pair of axes or the last two. `dtype` as
     of both. Of a matrix, p = 2 is so the root of the sum of squares, where `linalg.norm` has its largest singular
-    value.
+    value. Raises ShapeError for an axis that x does not have, OptionError for another word as p, DTypeError for another
+    dtype than there is.
 
     >>> st.norm(st.tensor([[3.0, 0.0], [4.0, 0.0]])).tolist()
     5.0
@@ -153,7 +154,8 @@ def cond(x: Value, *, p: Any = None) -> Value:
     """The condition numbers of matrices x (..., m, n): the largest singular value by the smallest; `p` is 2 or None.
 
     With p = -2 it is the inverse of that; any other order of `matrix_norm` is the norm of x times that of its inverse,
-    which raises as `inv`.
+    which raises as `inv`. Integers become float32. Raises ShapeError for fewer than two axes and for no elements,
+    OptionError for another order.
 
     >>> st.linalg.cond(st.tensor([[4.0, 0.0], [0.0, 2.0]])).tolist()
     2.0

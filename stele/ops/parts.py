@@ -91,6 +91,8 @@ class Complex(Part):
 def real(x: Value) -> Value:
     """The real part of each element, in the dtype of the parts: float32 of complex64. Real numbers stay as they are.
 
+    x has any shape and dtype. Raises ArgumentError for what is neither an array nor a number.
+
     >>> st.real(st.tensor([1 + 2j, 3.0])).tolist()
     [1.0, 3.0]
     """
@@ -99,6 +101,8 @@ def real(x: Value) -> Value:
 
 def imag(x: Value) -> Value:
     """The imaginary part of each element, in the dtype of the parts: float32 of complex64. Of real numbers it is 0.
+
+    x has any shape and dtype. Raises ArgumentError for what is neither an array nor a number.
 
     >>> st.imag(st.tensor([1 + 2j, 3.0])).tolist()
     [2.0, 0.0]
@@ -109,6 +113,8 @@ def imag(x: Value) -> Value:
 def conj(x: Value) -> Value:
     """The complex conjugate of each element: its imaginary part is negated. Real numbers stay as they are.
 
+    x has any shape and dtype. Raises ArgumentError for what is neither an array nor a number.
+
     >>> st.conj(st.tensor([1 + 2j, -3j])).tolist()
     [(1-2j), (-0+3j)]
     """
@@ -118,7 +124,8 @@ def conj(x: Value) -> Value:
 def angle(x: Value) -> Value:
     """The angle of each element, in radians from -pi to pi: atan2(imag(x), real(x)), in the dtype of the parts.
 
-    Of real numbers it is 0, or pi where they are negative; integers become float32.
+    Of real numbers it is 0, or pi where they are negative; integers become float32. x has any shape and dtype. Raises
+    ArgumentError for what is neither an array nor a number.
 
     >>> st.angle(st.tensor([2.0, 3j, -1.0]))
     tensor([0.       , 1.5707964, 3.1415927])

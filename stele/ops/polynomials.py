@@ -29,6 +29,8 @@ def coefficients(p: Value, name: str) -> Value:
 def polyval(p: Value, x: Value) -> Value:
     """The values at x of the polynomial with the coefficients `p` (n,), the highest power first, by Horner's rule.
 
+    x has any shape; dtypes meet as in `add`. Raises ShapeError where p is no row.
+
     >>> st.polyval(st.tensor([1, 0, 2]), st.tensor([0, 3])).tolist()
     [2, 11]
     """
@@ -39,6 +41,8 @@ def polyval(p: Value, x: Value) -> Value:
 
 def polyadd(p: Value, q: Value) -> Value:
     """The coefficients of the sum of two polynomials `p` and `q`.
+
+    Both are rows, the highest power first; dtypes meet as in `add`. Raises ShapeError for other shapes than rows.
 
     >>> st.polyadd(st.tensor([1, 2]), st.tensor([9, 5, 4])).tolist()
     [9, 6, 6]
@@ -52,6 +56,9 @@ def polyadd(p: Value, q: Value) -> Value:
 def polysub(p: Value, q: Value) -> Value:
     """The coefficients of the difference of two polynomials `p` and `q`.
 
+    Both are rows, the highest power first; dtypes meet as in `subtract`. Raises ShapeError for other shapes than rows,
+    DTypeError for bools.
+
     >>> st.polysub(st.tensor([2, 10]), st.tensor([1, 1])).tolist()
     [1, 9]
     """
@@ -61,6 +68,9 @@ def polysub(p: Value, q: Value) -> Value:
 def polymul(p: Value, q: Value) -> Value:
     """The coefficients of the product of two polynomials `p` and `q`.
 
+    Both are rows, the highest power first; dtypes meet as in `multiply`. Raises ShapeError for other shapes than rows
+    of 1 coefficient or more.
+
     >>> st.polymul(st.tensor([1, 2]), st.tensor([1, 3])).tolist()
     [1, 5, 6]
     """
@@ -69,6 +79,8 @@ def polymul(p: Value, q: Value) -> Value:
 
 def polyder(p: Value, *, m: int = 1) -> Value:
     """The coefficients of derivative number `m` of the polynomial `p`.
+
+    p is a row, the highest power first, and its dtype stays. Raises ShapeError for other shapes and a negative m.
 
     >>> st.polyder(st.tensor([1, 1, 1, 1])).tolist()
     [3, 2, 1]
@@ -83,6 +95,8 @@ def polyder(p: Value, *, m: int = 1) -> Value:
 def polyint(p: Value, *, m: int = 1, k: float = 0) -> Value:
     """The coefficients of the `m`-fold integral of the polynomial `p`, with constants `k`. Integers become float32.
 
+    p is a row, the highest power first. Raises ShapeError for other shapes and a negative m.
+
     >>> st.polyint(st.tensor([3.0, 2.0, 1.0])).tolist()
     [1.0, 1.0, 1.0, 0.0]
     """
@@ -95,6 +109,8 @@ def polyint(p: Value, *, m: int = 1, k: float = 0) -> Value:
 
 def poly(x: Value) -> Value:
     """The coefficients of the polynomial whose zeros are x (n,), or the eigenvalues of a matrix x (n, n), 1 first.
+
+    Raises ShapeError for other shapes, DTypeError for bools.
 
     >>> st.poly(st.tensor([1.0, 2.0])).tolist()
     [1.0, -3.0, 2.0]
@@ -125,7 +141,7 @@ def roots(p: Value) -> Value:
 def vander(x: Value, *, n: int | None = None, increasing: bool = False) -> Value:
     """The powers of the elements of a row x (k,) as columns (k, `n`), square without n: the highest first.
 
-    With `increasing` the 0th first.
+    With `increasing` the 0th first. In the dtype of x. Raises ShapeError where x is no row, and for a negative n.
 
     >>> st.vander(st.tensor([1, 2, 3]), 3).tolist()
     [[1, 1, 1], [4, 2, 1], [9, 3, 1]]
@@ -145,7 +161,7 @@ def polyfit(x: Value, y: Value, deg: int, *, w: Value | None = None) -> Value:
     """The coefficients (`deg` + 1,), or (deg + 1, k) of y (n, k), of the polynomial of this degree nearest to y at x.
 
     In the sum of squares, in which each difference is first multiplied by its `w`; by the pseudo-inverse of a scaled
-    Vandermonde matrix. Integers become float32.
+    Vandermonde matrix. Integers become float32. Raises ShapeError unless x is a row as long as y, and w too.
 
     >>> c = st.polyfit(st.tensor([0.0, 1.0, 2.0, 3.0]), st.tensor([1.0, 3.0, 5.0, 7.0]), 1)
     >>> [round(n, 3) for n in c.tolist()]

@@ -231,9 +231,10 @@ def avg_pool2d(x: Value, *, size: int | Pair, stride: int | Pair | None = None,
                divisor_override: float | None = None) -> Value:
     """The mean of each window of images (N, C, H, W): (N, C, OH, OW), in their dtype; padding counts as zeros.
 
-    `size`, `stride` (the size without one), `padding` and `ceil_mode` are as in `max_pool2d`, and so are the errors.
-    With count_include_pad=False the mean is that of the image's own elements; a `divisor_override` divides the sums in
-    place of their number. What lies beyond the padding is in no `count_include_pad`.
+    `size`, `stride` (the size without one), `padding` and `ceil_mode` are as in `max_pool2d`. With
+    count_include_pad=False the mean is that of the image's own elements; a `divisor_override` divides the sums in place
+    of their number. What lies beyond the padding is in no `count_include_pad`. Raises ShapeError where no window fits,
+    DTypeError for other dtypes than floats, OptionError for another word as `padding`.
 
     >>> st.avg_pool2d(st.arange(16.0).reshape(1, 1, 4, 4), 2)[0, 0].tolist()
     [[2.5, 4.5], [10.5, 12.5]]

@@ -21,7 +21,7 @@ from stele.ops.statistics import sum
 def diagonal(x: Value, *, offset: int = 0) -> Value:
     """The entries x[..., i, i + `offset`] of matrices x (..., m, n): the main diagonal, one above it, or below if < 0.
 
-    Of an offset beyond the matrix it is (..., 0). Raises ShapeError for fewer than two axes.
+    Of an offset beyond the matrix it is (..., 0). In the dtype of x. Raises ShapeError for fewer than two axes.
 
     >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
     >>> st.linalg.diagonal(x).tolist(), st.linalg.diagonal(x, offset=1).tolist()
@@ -76,7 +76,7 @@ def needs_axis(called: str, x: Value, z: Value, behind: int) -> None:
 def outer(x: Value, z: Value) -> Value:
     """The products of each entry of a vector (n,) and each of another (m,): (n, m).
 
-    Raises ShapeError for other than one axis.
+    Dtypes meet as in `multiply`. Raises ShapeError for other than one axis.
 
     >>> st.linalg.outer(st.tensor([1, 2]), st.tensor([3, 4, 5])).tolist()
     [[3, 4, 5], [6, 8, 10]]
@@ -110,7 +110,7 @@ def addmm(x: Value, y: Value, z: Value, *, beta: float = 1, alpha: float = 1) ->
     """The sum `beta` * x + `alpha` * (y @ z), of matrices or stacks of them, or of vectors as of `matmul`.
 
     x broadcasts to the shape of the product; where beta is 0 its elements do not matter, NaN neither. A z of one axis
-    is a vector, as of PyTorch's addmv. Raises ShapeError where shapes do not fit.
+    is a vector, as of PyTorch's addmv. Dtypes meet as in `add`. Raises ShapeError where shapes do not fit.
 
     >>> st.addmm(st.tensor([1.0, 2.0]), st.eye(2), st.ones(2, 2), alpha=10).tolist()
     [[11.0, 12.0], [11.0, 12.0]]
@@ -122,6 +122,8 @@ def addmm(x: Value, y: Value, z: Value, *, beta: float = 1, alpha: float = 1) ->
 
 def kron(x: Value, z: Value) -> Value:
     """The Kronecker product: each entry of x times all of z, sizes multiplied; axes count from the last.
+
+    Raises ArgumentError for what is neither an array nor a number. Dtypes meet as in `multiply`.
 
     >>> st.linalg.kron(st.tensor([[1, 2]]), st.tensor([[1], [10]])).tolist()
     [[1, 2], [10, 20]]

@@ -79,7 +79,8 @@ def quantile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = False,
 def nanquantile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = False, method: str = "linear") -> Value:
     """The quantiles `q` of those elements that are not NaN, as of `quantile`; NaN where all of them are.
 
-    Shape, `method` and errors as of `quantile`.
+    Shape, `method` and errors as of `quantile`. Raises ShapeError for q outside of 0 to 1, for an axis that x does not
+    have and where there is no element, OptionError for another method, DTypeError for complex numbers.
 
     >>> st.nanquantile(st.tensor([1.0, float("nan"), 3.0]), 0.5).tolist()
     2.0
@@ -90,7 +91,8 @@ def nanquantile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = Fal
 def percentile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = False, method: str = "linear") -> Value:
     """The percentiles `q` (0 to 100) over one axis, several, or all of them: `quantile(x, q / 100)`.
 
-    Shape, `method` and errors as of `quantile`.
+    Shape, `method` and errors as of `quantile`. Raises ShapeError for q outside of 0 to 100, for an axis that x does
+    not have and where there is no element, OptionError for another method, DTypeError for complex numbers.
 
     >>> st.percentile(st.arange(101), 25).tolist()
     25.0
@@ -101,7 +103,8 @@ def percentile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = Fals
 def nanpercentile(x: Value, q: Operand, *, axis: Axes = None, keepdims: bool = False, method: str = "linear") -> Value:
     """The percentiles `q` (0 to 100) of those elements that are not NaN: `nanquantile(x, q / 100)`.
 
-    Shape, `method` and errors as of `quantile`.
+    Shape, `method` and errors as of `quantile`. Raises ShapeError for q outside of 0 to 100, for an axis that x does
+    not have and where there is no element, OptionError for another method, DTypeError for complex numbers.
 
     >>> st.nanpercentile(st.tensor([float("nan"), 4.0]), 25).tolist()
     4.0
@@ -139,7 +142,8 @@ def nanmedian(x: Value, *, axis: Axes = None, keepdims: bool = False, method: st
               return_indices: bool = False) -> OneOrPair:
     """The median of those elements that are not NaN, as of `median`; NaN where all of them are.
 
-    `method` and `return_indices` as of `median`.
+    `method` and `return_indices` as of `median`. Raises ShapeError for an axis that x does not have and where there is
+    no element, OptionError for another method, DTypeError for complex numbers.
 
     >>> st.nanmedian(st.tensor([1.0, float("nan"), 9.0])).tolist()
     5.0
@@ -211,7 +215,8 @@ def between(rows: Value, q: Value, method: str, skips: bool) -> Value:
 def nansum(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Value:
     """The sum of those elements that are not NaN over one axis, several, or all of them, as of `sum`; 0 of none.
 
-    It is computed in `dtype`, where one is given.
+    It is computed in `dtype`, where one is given. Raises ShapeError for an axis that x does not have, DTypeError for
+    another `dtype` than there is.
 
     >>> st.nansum(st.tensor([1.0, float("nan"), 3.0])).tolist()
     4.0
@@ -222,7 +227,8 @@ def nansum(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType 
 def nanprod(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Value:
     """The product of those elements that are not NaN over one axis, several, or all of them, as of `prod`; 1 of none.
 
-    It is computed in `dtype`, where one is given.
+    It is computed in `dtype`, where one is given. Raises ShapeError for an axis that x does not have, DTypeError for
+    another `dtype` than there is.
 
     >>> st.nanprod(st.tensor([2.0, float("nan"), 3.0])).tolist()
     6.0
@@ -233,7 +239,7 @@ def nanprod(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType
 def nanmax(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     """The largest of those elements that are not NaN over one axis, several, or all of them, as of `max`.
 
-    NaN where all of them are. Raises ShapeError where there is no element.
+    NaN where all of them are. In the dtype of x. Raises ShapeError where there is no element.
 
     >>> st.nanmax(st.tensor([1.0, float("nan"), 3.0])).tolist()
     3.0
@@ -244,7 +250,7 @@ def nanmax(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
 def nanmin(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     """The smallest of those elements that are not NaN over one axis, several, or all of them, as of `min`.
 
-    NaN where all of them are. Raises ShapeError where there is no element.
+    NaN where all of them are. In the dtype of x. Raises ShapeError where there is no element.
 
     >>> st.nanmin(st.tensor([1.0, float("nan"), 3.0])).tolist()
     1.0
@@ -255,7 +261,8 @@ def nanmin(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
 def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None) -> Value:
     """The mean of those elements that are not NaN over one axis, several, or all of them, as of `mean`; NaN of none.
 
-    It is computed in `dtype`, where one is given.
+    It is computed in `dtype`, where one is given. Raises ShapeError for an axis that x does not have, DTypeError for
+    another `dtype` than there is.
 
     >>> st.nanmean(st.tensor([1.0, float("nan"), 3.0])).tolist()
     2.0
@@ -270,7 +277,8 @@ def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType
 def nanvar(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> Value:
     """The variance of those elements that are not NaN over one axis, several, or all of them, as of `var`.
 
-    The squares are divided by how many there are, less `correction`; NaN where that is not positive.
+    The squares are divided by how many there are, less `correction`; NaN where that is not positive. Raises ShapeError
+    for an axis that x does not have, DTypeError for complex numbers.
 
     >>> st.nanvar(st.tensor([1.0, float("nan"), 3.0])).tolist()
     1.0
@@ -287,7 +295,8 @@ def nanvar(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: f
 def nanstd(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> Value:
     """The standard deviation of those elements that are not NaN over one axis, several, or all of them, as of `std`.
 
-    It is the root of `nanvar`, with the same `correction`.
+    It is the root of `nanvar`, with the same `correction`. Raises ShapeError for an axis that x does not have,
+    DTypeError for complex numbers.
 
     >>> st.nanstd(st.tensor([1.0, float("nan"), 5.0])).tolist()
     2.0

@@ -22,8 +22,8 @@ def scatter(x: Value, i: Value, v: Operand, *, axis: int = 0, mode: str = "set")
     maximum or minimum of x's element and all those of v under "add", "mul", "max" and "min". i has as many axes as x,
     each but `axis` no longer than that of x, v the shape of i at least (PyTorch's rule) or is a number. Where i names
     an element twice the last one stays, and others combine in an order that shapes say, on any number of threads.
-    Negative positions count from the end. Raises ShapeError for shapes that do not fit, OptionError for another mode
-    and, when run, IndexOutOfRange for a position outside of the axis.
+    Negative positions count from the end. v and x have one dtype, which the result has. Raises ShapeError for shapes
+    that do not fit, OptionError for another mode and, when run, IndexOutOfRange for a position outside of the axis.
 
     >>> i = st.tensor([0, 2, 0])
     >>> st.scatter(st.zeros(3), i, st.tensor([1.0, 2.0, 3.0]), mode="add").tolist()
@@ -93,7 +93,8 @@ def segment_sum(x: Value, i: Value, segments: int) -> Value:
 def segment_prod(x: Value, i: Value, segments: int) -> Value:
     """The product of those rows of x whose entry of `i` names the same segment; 1 where it has none.
 
-    Shapes, order and errors as of `segment_sum`, of so many `segments`.
+    Shapes, order and errors as of `segment_sum`, of so many `segments`. Raises ShapeError where i is not as long as x,
+    DTypeError for other positions than integers.
 
     >>> st.segment_prod(st.tensor([2.0, 3.0, 4.0]), st.tensor([0, 0, 2]), 3).tolist()
     [6.0, 1.0, 4.0]
@@ -105,7 +106,8 @@ def segment_max(x: Value, i: Value, segments: int) -> Value:
     """The largest of those rows of x whose entry of `i` names the same segment, element by element; NaN if one is.
 
     Where a segment has none it is -inf, of integers the lowest number. Shapes and errors as of `segment_sum`, of so
-    many `segments`; elements that tie share the gradient.
+    many `segments`; elements that tie share the gradient. Raises ShapeError where i is not as long as x, DTypeError for
+    complex numbers and for other positions than integers.
 
     >>> st.segment_max(st.tensor([1, 5, 3]), st.tensor([0, 0, 1]), 2).tolist()
     [5, 3]
@@ -117,7 +119,8 @@ def segment_min(x: Value, i: Value, segments: int) -> Value:
     """The smallest of those rows of x whose entry of `i` names the same segment, element by element; NaN if one is.
 
     Where a segment has none it is inf, of integers the highest number. Shapes and errors as of `segment_sum`, of so
-    many `segments`; elements that tie share the gradient.
+    many `segments`; elements that tie share the gradient. Raises ShapeError where i is not as long as x, DTypeError for
+    complex numbers and for other positions than integers.
 
     >>> st.segment_min(st.tensor([1, 5, 3]), st.tensor([0, 0, 1]), 2).tolist()
     [1, 3]

@@ -50,7 +50,9 @@ def gather(x: Value, axis: int, i: Value) -> Value:
     """The elements at positions `i` along an axis (PyTorch's gather): as `take_along_axis`, of as much of x as i names.
 
     Other axes of i may be shorter than those of x, whose rest is not looked at; nothing broadcasts. A number has one
-    axis, 0 or -1.
+    axis, 0 or -1. In the dtype of x. Raises ShapeError for an axis that x does not have and where i has other axes or
+    is longer elsewhere, DTypeError for other positions than integers and, when run, IndexOutOfRange for one that the
+    axis does not have.
 
     >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
     >>> st.gather(x, 1, st.tensor([[2, 0]])).tolist()
@@ -74,7 +76,9 @@ def gather(x: Value, axis: int, i: Value) -> Value:
 def index_select(x: Value, axis: int, i: Value) -> Value:
     """The elements `i` of an axis, a vector of positions: `take` with PyTorch's order of arguments.
 
-    A number has one axis, 0 or -1, and so it stays a number where i is one position.
+    A number has one axis, 0 or -1, and so it stays a number where i is one position. In the dtype of x. Raises
+    ShapeError for an axis that x does not have, DTypeError for other positions than integers and, when run,
+    IndexOutOfRange for one that the axis does not have.
 
     >>> st.index_select(st.tensor([[1, 2], [3, 4]]), 1, st.tensor([1])).tolist()
     [[2], [4]]
@@ -94,7 +98,9 @@ def rows_at(name: str, x: Value, axis: int, i: Value) -> tuple[int, Value]:
 def index_copy(x: Value, axis: int, i: Value, source: Value) -> Value:
     """The array with its elements `i` of an axis replaced by the parts of `source`; the last of those that name one.
 
-    source broadcasts to the shape of x with as many elements along the axis as i, a vector.
+    source broadcasts to the shape of x with as many elements along the axis as i, a vector. In the dtype of x. Raises
+    ShapeError for an axis that x does not have and where source does not broadcast, DTypeError for other positions than
+    integers and, when run, IndexOutOfRange for one that the axis does not have.
 
     >>> st.index_copy(st.zeros(3), 0, st.tensor([2, 0]), st.tensor([1.0, 2.0])).tolist()
     [2.0, 0.0, 1.0]
@@ -106,6 +112,9 @@ def index_copy(x: Value, axis: int, i: Value, source: Value) -> Value:
 def index_fill(x: Value, axis: int, i: Value, value: float) -> Value:
     """The array with its elements `i` of an axis replaced by the number `value`.
 
+    i is a vector. Raises ShapeError for an axis that x does not have, DTypeError for other positions than integers and,
+    when run, IndexOutOfRange for one that the axis does not have.
+
     >>> st.index_fill(st.zeros((2, 2)), 1, st.tensor([1]), 5).tolist()
     [[0.0, 5.0], [0.0, 5.0]]
     """
@@ -116,7 +125,8 @@ def index_put(x: Value, indices: Sequence[Value], values: Value, *, accumulate: 
     """The array with x[indices] replaced by `values`, or with them added if they are to `accumulate`.
 
     `indices` are integer arrays of the first axes that broadcast against each other. As `x[i, j] = values` of a copy:
-    the last of those that name one element stays; if they accumulate, all count.
+    the last of those that name one element stays; if they accumulate, all count. Raises ShapeError where values do not
+    broadcast and for more indices than axes, DTypeError for other positions than integers.
 
     >>> st.index_put(st.zeros(3), (st.tensor([1, 1]),), st.tensor([1.0, 2.0]), accumulate=True).tolist()
     [0.0, 3.0, 0.0]
@@ -142,7 +152,8 @@ def masked_fill(x: Value, mask: Value, value: Value) -> Value:
 def select(conditions: Sequence[Value], choices: Sequence[Value], *, default: Operand = 0) -> Value:
     """The element of the first of the `choices` whose condition is true, else of `default` (NumPy's select).
 
-    `conditions`, bool arrays, and choices are lists of one length; all broadcast, and choices meet in one dtype.
+    `conditions`, bool arrays, and choices are lists of one length; all broadcast, and choices meet in one dtype. Raises
+    ShapeError where lists or shapes do not fit, DTypeError for conditions that are no bools.
 
     >>> x = st.arange(5)
     >>> st.select([x < 2, x > 3], [x, x * 10], default=-1).tolist()
@@ -157,7 +168,7 @@ def select(conditions: Sequence[Value], choices: Sequence[Value], *, default: Op
 def narrow(x: Value, axis: int, start: Dim, length: Dim) -> Value:
     """The `length` elements of an axis from `start` on, which may count from the end (PyTorch's narrow).
 
-    Raises BadKey where they do not lie within the axis.
+    In the dtype of x. Raises BadKey where they do not lie within the axis.
 
     >>> st.narrow(st.arange(5), 0, 1, 3).tolist()
     [1, 2, 3]

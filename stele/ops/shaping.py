@@ -32,7 +32,8 @@ from stele.ops.windows import Window
 def squeeze(x: Value, *, axis: int | Sequence[int] | None = None, strict: bool = True) -> Value:
     """The array without axes of length 1: the given ones, or all of them (of a placeholder those that are named stay).
 
-    Raises ShapeError for a given axis of another length, as NumPy; unless `strict` it stays, as PyTorch has it.
+    In the dtype of x. Raises ShapeError for a given axis of another length, as NumPy; unless `strict` it stays, as
+    PyTorch has it.
 
     >>> x = st.zeros((1, 3, 1))
     >>> st.squeeze(x).shape, st.squeeze(x, -1).shape
@@ -56,7 +57,7 @@ def permute(x: Value, *axes: int) -> Value:
 def swapaxes(x: Value, a: int, b: int) -> Value:
     """The array with its axes `a` and `b` exchanged; of a number, whose axes are 0 and -1, itself.
 
-    Raises ShapeError for an axis that x does not have.
+    In the dtype of x. Raises ShapeError for an axis that x does not have.
 
     >>> st.swapaxes(st.zeros((2, 3, 5)), 0, -1).shape
     (5, 3, 2)
@@ -68,7 +69,8 @@ def swapaxes(x: Value, a: int, b: int) -> Value:
 def moveaxis(x: Value, source: int | Sequence[int], target: int | Sequence[int]) -> Value:
     """The array with the axis `source` moved to the place `target`, or several to several; others keep their order.
 
-    Raises ShapeError for axes that x does not have, that are named twice, and for more of the one than of the other.
+    In the dtype of x. Raises ShapeError for axes that x does not have, that are named twice, and for more of the one
+    than of the other.
 
     >>> images = st.zeros((8, 32, 32, 3))
     >>> st.moveaxis(images, -1, 1).shape, st.moveaxis(images, (0, 3), (3, 0)).shape
@@ -92,7 +94,7 @@ def roll(x: Value, *, shift: int | Sequence[int], axis: int | Sequence[int] | No
     """The array moved along an axis by `shift` places; what leaves at the end enters at the start.
 
     Several axes each by their shift, or all by one; without an axis the elements in row-major order. A shift may be
-    negative, or longer than the axis. Raises ShapeError for more shifts than axes.
+    negative, or longer than the axis. In the dtype of x. Raises ShapeError for more shifts than axes.
 
     >>> st.roll(st.arange(5), 2, 0).tolist(), st.roll(st.arange(5), -1).tolist()
     ([3, 4, 0, 1, 2], [1, 2, 3, 4, 0])
@@ -134,6 +136,8 @@ def repeat(x: Value, *, times: Dim, axis: int | None = None) -> Value:
 def tile(x: Value, *, repetitions: Shape) -> Value:
     """The array beside itself along each axis, as often as `repetitions` say: of the last axes, more add axes in front.
 
+    In the dtype of x. Raises ShapeError for negative repetitions.
+
     >>> st.tile(st.tensor([1, 2]), 2).tolist(), st.tile(st.tensor([[1, 2]]), (2, 1)).tolist()
     ([1, 2, 1, 2], [[1, 2], [1, 2]])
     """
@@ -148,7 +152,7 @@ def tile(x: Value, *, repetitions: Shape) -> Value:
 def rot90(x: Value, *, k: int = 1, axes: Sequence[int] = (0, 1)) -> Value:
     """The array turned by 90 degrees, `k` times, in the plane of two `axes`: from the first towards the second.
 
-    Raises ShapeError unless axes are two that x has.
+    In the dtype of x. Raises ShapeError unless axes are two that x has.
 
     >>> st.rot90(st.tensor([[1, 2], [3, 4]])).tolist()
     [[2, 4], [1, 3]]
@@ -165,6 +169,8 @@ def rot90(x: Value, *, k: int = 1, axes: Sequence[int] = (0, 1)) -> Value:
 def fliplr(x: Value) -> Value:
     """The array with the order along its second axis reversed. Raises ShapeError for fewer than two axes.
 
+    In the dtype of x.
+
     >>> st.fliplr(st.tensor([[1, 2], [3, 4]])).tolist()
     [[2, 1], [4, 3]]
     """
@@ -174,6 +180,8 @@ def fliplr(x: Value) -> Value:
 def flipud(x: Value) -> Value:
     """The array with the order along its first axis reversed. Raises ShapeError for a number.
 
+    In the dtype of x.
+
     >>> st.flipud(st.tensor([[1, 2], [3, 4]])).tolist()
     [[3, 4], [1, 2]]
     """
@@ -182,6 +190,8 @@ def flipud(x: Value) -> Value:
 
 def unflatten(x: Value, axis: int, sizes: Sequence[int]) -> Value:
     """The array with an axis as several, of these `sizes`, one of which may be -1: what is left.
+
+    In the dtype of x. Raises ShapeError for an axis that x does not have and where sizes do not multiply to its length.
 
     >>> st.unflatten(st.zeros((2, 6)), 1, (3, -1)).shape
     (2, 3, 2)
@@ -197,8 +207,8 @@ def unflatten(x: Value, axis: int, sizes: Sequence[int]) -> Value:
 def unfold(x: Value, axis: int, size: int, step: int = 1) -> Value:
     """The windows of `size` elements along an axis, one every `step`, as a new last axis (PyTorch's Tensor.unfold).
 
-    Nothing is copied where a program reads them. A number has one axis, 0 or -1. Raises ShapeError where not one window
-    fits.
+    Nothing is copied where a program reads them. A number has one axis, 0 or -1. In the dtype of x. Raises ShapeError
+    where not one window fits.
 
     >>> st.unfold(st.arange(5), 0, 3, step=2).tolist()
     [[0, 1, 2], [2, 3, 4]]
@@ -215,7 +225,7 @@ def unfold(x: Value, axis: int, size: int, step: int = 1) -> Value:
 def broadcast_arrays(*xs: Value) -> tuple[Value, ...]:
     """The arrays `xs`, each repeated to the shape that all of them broadcast to, as a tuple.
 
-    Raises ShapeError where the shapes do not fit.
+    Each in its own dtype. Raises ShapeError where the shapes do not fit.
 
     >>> [x.shape for x in st.broadcast_arrays(st.zeros((3, 1)), st.zeros(4))]
     [(3, 4), (3, 4)]
@@ -228,8 +238,8 @@ def meshgrid(*arrays: Value | Sequence[Value], indexing: str = "xy") -> tuple[Va
     """The coordinates of the points of a grid, as a tuple of one array for each of the `arrays` of one axis, or none.
 
     The arrays may also be one list. With `indexing` "ij" array k lies along axis k of all results; with "xy" the first
-    two are exchanged, as of a picture whose first axis counts rows. Raises ShapeError for arrays of more axes,
-    OptionError for another indexing.
+    two are exchanged, as of a picture whose first axis counts rows. Each in its own dtype. Raises ShapeError for arrays
+    of more axes, OptionError for another indexing.
 
     >>> x, y = st.meshgrid(st.tensor([1, 2, 3]), st.tensor([10, 20]))
     >>> x.tolist(), y.tolist()

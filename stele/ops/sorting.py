@@ -191,7 +191,8 @@ def along_axis(x: Value, i: Value, axis: int) -> Value:
 def argsort(x: Value, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Value:
     """The positions along an axis of the elements in order, as int64: x at these positions is `sort(x)`.
 
-    Order, ties, `descending`, `stable` and errors as of `sort`.
+    Order, ties, `descending`, `stable` and errors as of `sort`. Raises ShapeError for an axis that x does not have,
+    DTypeError for complex numbers.
 
     >>> st.argsort(st.tensor([30, 10, 20, 10])).tolist()
     [1, 3, 2, 0]
@@ -302,7 +303,8 @@ def bucketize(x: Operand, boundaries: Value, *, out_int32: bool = False, right: 
     """The number of the bucket that each element of x falls into, between ascending `boundaries` (n,), from 0 to n.
 
     `searchsorted(boundaries, x)` with PyTorch's order of arguments: bucket k holds what is above boundary k - 1 and not
-    above boundary k, with `right` what is below it and not below k - 1. int64, or int32 with `out_int32`.
+    above boundary k, with `right` what is below it and not below k - 1. int64, or int32 with `out_int32`. Raises
+    ShapeError unless boundaries are one row, DTypeError for complex numbers.
 
     >>> st.bucketize(st.tensor([1, 5, 9]), st.tensor([1, 5])).tolist()
     [0, 1, 2]
@@ -314,6 +316,7 @@ def isin(x: Operand, z: Operand, *, assume_unique: bool = False, invert: bool = 
     """Whether each element of x is one of the elements of `z`, or with `invert` none of them, as bools in x's shape.
 
     NaN is no element of anything. Dtypes meet as in `equal`; `assume_unique` changes nothing. One of both is an array.
+    Raises DTypeError for what is no number.
 
     >>> st.isin(st.tensor([[1, 2], [3, 4]]), st.tensor([4, 1])).tolist()
     [[True, False], [False, True]]

@@ -95,7 +95,8 @@ def prod(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | 
     """The product over one axis, several, or all of them, as in `sum`. Of no elements it is 1.
 
     Integers multiply as they add up, and wrap, unless a `dtype` is given. The gradient of an element is the product of
-    the others, also beside zeros, where dividing the product by the element would be 0 / 0.
+    the others, also beside zeros, where dividing the product by the element would be 0 / 0. Raises ShapeError for an
+    axis that x does not have, DTypeError for another `dtype` than there is.
 
     >>> st.prod(st.tensor([2.0, 3.0, 4.0])).tolist()
     24.0
@@ -108,6 +109,8 @@ def prod(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType | 
 def all(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     """Whether every element over one axis, several, or all of them is true (not 0), as bools. Of no elements: True.
 
+    x has any dtype. Raises ShapeError for an axis that x does not have.
+
     >>> x = st.tensor([[1, 2], [0, 3]])
     >>> st.all(x).tolist(), st.all(x, axis=1).tolist()
     (False, [True, False])
@@ -118,6 +121,8 @@ def all(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
 def any(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     """Whether any element over one axis, several, or all of them is true (not 0), as bools. Of no elements: False.
 
+    x has any dtype. Raises ShapeError for an axis that x does not have.
+
     >>> st.any(st.tensor([[1.0, -2.0], [3.0, 4.0]]) < 0, axis=1).tolist()
     [True, False]
     """
@@ -127,7 +132,7 @@ def any(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
 def allclose(x: Operand, z: Operand, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
     """Whether all of |x - z| <= `atol` + `rtol` * |z|, with x and z broadcast, as one bool; see `isclose`.
 
-    A NaN is close to nothing, but to a NaN with `equal_nan`.
+    A NaN is close to nothing, but to a NaN with `equal_nan`. Raises ShapeError where shapes do not broadcast.
 
     >>> st.allclose(st.tensor([1.0, 2.0]), st.tensor([1.000001, 2.0])).tolist()
     True
@@ -138,7 +143,8 @@ def allclose(x: Operand, z: Operand, *, rtol: float = 1e-5, atol: float = 1e-8, 
 def mean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     """The arithmetic mean over one axis, several, or all of them, as in `sum`. Of no elements it is NaN.
 
-    Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once.
+    Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once. Raises
+    ShapeError for an axis that x does not have.
 
     >>> x = st.tensor([[1, 2], [3, 6]])
     >>> st.mean(x).tolist(), st.mean(x, axis=1, keepdims=True).tolist()
@@ -169,7 +175,7 @@ def var(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: floa
 
     The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
     estimate; where that is not positive they are divided by 0. Integers and bools become float32; 16-bit floats add up
-    in float32.
+    in float32. Raises ShapeError for an axis that x does not have.
 
     >>> x = st.tensor([1.0, 2.0, 3.0, 4.0])
     >>> st.var(x), st.var(x, correction=1)
@@ -181,7 +187,8 @@ def var(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: floa
 def std(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> Value:
     """The standard deviation over one axis, several, or all of them: the root of `var`, with the same `correction`.
 
-    The gradient where all elements are equal is 0, where that of a root would be NaN.
+    The gradient where all elements are equal is 0, where that of a root would be NaN. Integers become float32. Raises
+    ShapeError for an axis that x does not have.
 
     >>> st.std(st.tensor([[1.0, 3.0], [2.0, 8.0]]), axis=1).tolist()
     [1.0, 3.0]
@@ -235,6 +242,8 @@ def placed(op: type[Position], x: Value, axis: int | None, keepdims: bool) -> Va
 def var_mean(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> tuple[Value, Value]:
     """The variance and the mean over one axis, several, or all of them: `var`, with the same `correction`, and `mean`.
 
+    Integers become float32. Raises ShapeError for an axis that x does not have.
+
     >>> variance, mean = st.var_mean(st.tensor([1.0, 3.0]))
     >>> float(variance), float(mean)
     (1.0, 2.0)
@@ -244,6 +253,8 @@ def var_mean(x: Value, *, axis: Axes = None, keepdims: bool = False, correction:
 
 def std_mean(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> tuple[Value, Value]:
     """The standard deviation and the mean over one axis, several, or all of them, with the `correction` of `var`.
+
+    Integers become float32. Raises ShapeError for an axis that x does not have.
 
     >>> deviation, mean = st.std_mean(st.tensor([1.0, 3.0]))
     >>> float(deviation), float(mean)

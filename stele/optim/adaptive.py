@@ -73,7 +73,8 @@ class AdamW(Adam):
     """Adam over `parameters` with decoupled weight decay: each step p shrinks by lr * weight_decay * p.
 
     (Loshchilov and Hutter, 2019, algorithm 2.) `lr`, `betas`, `eps`, `amsgrad` and `maximize` are those of `Adam`;
-    `weight_decay` is scaled by the rate and not by the gradients' size (PyTorch's form).
+    `weight_decay` is scaled by the rate and not by the gradients' size (PyTorch's form). Raises GraphError for no
+    parameters and for what requires no gradients.
 
     >>> x = st.tensor([4.0], requires_grad=True)
     >>> optimizer = optim.AdamW([x], lr=0.5, weight_decay=0.1)
@@ -95,7 +96,8 @@ class LAMB(Adam):
     """Adam over `parameters` with a length for each of them (You et al., 2020, algorithm 2), for large batches.
 
     u = m / (sqrt(v) + `eps`) + `weight_decay` * p, with the moments of `Adam` by `betas`; p -= `lr` * |p| / |u| * u, or
-    lr * u where a norm is 0 (optax's form). `maximize` goes up.
+    lr * u where a norm is 0 (optax's form). `maximize` goes up. Raises GraphError for no parameters and for what
+    requires no gradients.
 
     >>> x = st.tensor([3.0, 4.0], requires_grad=True)
     >>> optimizer = optim.LAMB([x], lr=0.1)
@@ -121,7 +123,8 @@ class Adamax(Adam):
     """Adam over `parameters` with the largest gradient in place of a second moment (Kingma and Ba, 2015, algorithm 2).
 
     m as in `Adam`, v = max(b2 * v, |g| + `eps`) for `betas` (b1, b2), p -= `lr` / (1 - b1**t) * m / v at step t.
-    `weight_decay` adds weight_decay * p to the gradient g first, `maximize` goes up (PyTorch's form).
+    `weight_decay` adds weight_decay * p to the gradient g first, `maximize` goes up (PyTorch's form). Raises GraphError
+    for no parameters and for what requires no gradients.
 
     >>> x = st.tensor([4.0, -0.1], requires_grad=True)
     >>> optimizer = optim.Adamax([x], lr=0.5)
@@ -150,7 +153,8 @@ class NAdam(Adam):
     The first of the `betas` warms up: at step t it is u(t) = b1 * (1 - 0.5 * 0.96 ** (t * `momentum_decay`)), and
     p -= `lr` * ((1 - u(t)) / (1 - u(1)...u(t)) * g + u(t + 1) / (1 - u(1)...u(t + 1)) * m) / (sqrt(v / (1 - b2**t)) +
     `eps`). `weight_decay` adds weight_decay * p to the gradient g first, or shrinks p as in `AdamW` if
-    `decoupled_weight_decay`; `maximize` goes up.
+    `decoupled_weight_decay`; `maximize` goes up. Raises GraphError for no parameters and for what requires no
+    gradients.
 
     >>> x = st.tensor([4.0, -0.1], requires_grad=True)
     >>> optimizer = optim.NAdam([x], lr=0.5)
@@ -190,7 +194,8 @@ class RAdam(Adam):
 
     While the gradients seen are too few to know their variance, as `betas` say, p -= `lr` * m / (1 - b1**t); later the
     step of `Adam` times a factor that grows to 1. `weight_decay` adds weight_decay * p to the gradient g first, or
-    shrinks p as in `AdamW` if `decoupled_weight_decay`; `eps` and `maximize` as there.
+    shrinks p as in `AdamW` if `decoupled_weight_decay`; `eps` and `maximize` as there. Raises GraphError for no
+    parameters and for what requires no gradients.
 
     >>> x = st.tensor([4.0, -0.1], requires_grad=True)
     >>> optimizer = optim.RAdam([x], lr=0.5)
@@ -226,7 +231,7 @@ class RMSprop(Optimizer):
 
     p -= `lr` * g / (sqrt(v) + `eps`); `centered` takes the square of the mean gradient off v; with a `momentum`
     b = momentum * b + g / (sqrt(v) + eps) and p -= lr * b. `weight_decay` adds weight_decay * p to the gradient g
-    first, `maximize` goes up.
+    first, `maximize` goes up. Raises GraphError for no parameters and for what requires no gradients.
 
     >>> x = st.tensor([4.0, -0.1], requires_grad=True)
     >>> optimizer = optim.RMSprop([x], lr=0.1)
@@ -266,7 +271,8 @@ class Adagrad(Counting):
     """Adagrad over `parameters` (Duchi et al., 2011), in PyTorch's form: v += g * g, p -= r * g / (sqrt(v) + `eps`).
 
     At step t, from 1, r = `lr` / (1 + (t - 1) * `lr_decay`). v begins as `initial_accumulator_value`; `weight_decay`
-    adds weight_decay * p to the gradient g first, `maximize` goes up.
+    adds weight_decay * p to the gradient g first, `maximize` goes up. Raises GraphError for no parameters and for what
+    requires no gradients.
 
     >>> x = st.tensor([4.0, -0.1], requires_grad=True)
     >>> optimizer = optim.Adagrad([x], lr=0.5)
@@ -297,6 +303,7 @@ class Adadelta(Optimizer):
 
     v = `rho` * v + (1 - rho) * g * g; d = sqrt(u + `eps`) / sqrt(v + eps) * g; u = rho * u + (1 - rho) * d * d;
     p -= `lr` * d. `weight_decay` adds weight_decay * p to the gradient g first, `maximize` goes up (PyTorch's form).
+    Raises GraphError for no parameters and for what requires no gradients.
 
     >>> x = st.tensor([4.0, -0.1], requires_grad=True)
     >>> optimizer = optim.Adadelta([x], eps=0.01)
@@ -327,7 +334,7 @@ class Adafactor(Counting):
     At step t the moments keep 1 - t ** `beta2_decay`, the rate is min(`lr`, 1 / sqrt(t)) times the larger of the
     parameter's root mean square and the second of `eps`; the step is cut to the root mean square `d`. The first of eps,
     None for that of the dtype, is the least moment. `weight_decay` shrinks p as in `AdamW`, `maximize` goes up
-    (PyTorch's form).
+    (PyTorch's form). Raises GraphError for no parameters and for what requires no gradients.
 
     >>> x = st.tensor([[4.0, -0.1]], requires_grad=True)
     >>> optimizer = optim.Adafactor([x], lr=0.5)

@@ -76,7 +76,8 @@ class EMA(Averaging):
     """The exponential moving average of `parameters`: at each `update()` mean = `decay` * mean + (1 - decay) * p.
 
     It begins as what they are. With `warm` the decay at step t is at most (1 + t) / (10 + t), so that the first steps
-    are soon forgotten (TensorFlow's ExponentialMovingAverage). `with ema.applied():` runs with the means.
+    are soon forgotten (TensorFlow's ExponentialMovingAverage). `with ema.applied():` runs with the means. Raises
+    ArgumentError for other than tensors, ShapeError for a decay outside of 0 to 1.
 
     >>> x = st.tensor([0.0])
     >>> ema = optim.EMA([x], decay=0.5)
@@ -98,6 +99,8 @@ class EMA(Averaging):
 class SWA(Averaging):
     """The mean of what `parameters` are at each `update()` (stochastic weight averaging, Izmailov et al., 2018).
 
+    Raises ArgumentError for other than tensors.
+
     >>> x = st.tensor([0.0])
     >>> swa = optim.SWA([x])
     >>> for number in (1.0, 2.0, 6.0):
@@ -117,7 +120,8 @@ class SWA(Averaging):
 class Lookahead:
     """An `optimizer` whose parameters go back every `k` steps, `alpha` of the way to slow ones (Zhang et al., 2019).
 
-    Slow parameters s begin as what they are; behind every k steps s += alpha * (p - s), and p = s.
+    Slow parameters s begin as what they are; behind every k steps s += alpha * (p - s), and p = s. Raises ShapeError
+    for a k below 1.
 
     >>> x = st.tensor([4.0], requires_grad=True)
     >>> optimizer = optim.Lookahead(optim.SGD([x], lr=1.0), k=2, alpha=0.5)

@@ -16,7 +16,7 @@ def clip_grad_norm(parameters: Sequence[Tensor], limit: float) -> Tensor:
     """The joint Euclidean norm of all gradients of the `parameters`, which are scaled so that it is at most `limit`.
 
     Between `loss.backward()` and `step()` (Pascanu et al., 2013); the factor is limit / (norm + 1e-6), as PyTorch's.
-    Raises GraphError where no parameter has a gradient.
+    Each gradient keeps its dtype. They may have any shapes. Raises GraphError where no parameter has a gradient.
 
     >>> x = st.tensor([3.0, 4.0], requires_grad=True)
     >>> (x * x / 2).sum().backward()
@@ -37,6 +37,9 @@ def clip_grad_norm(parameters: Sequence[Tensor], limit: float) -> Tensor:
 @public
 def clip_grad_value(parameters: Sequence[Tensor], limit: float) -> None:
     """Cuts every element of every gradient of the `parameters` to [-`limit`, limit].
+
+    Each gradient keeps its dtype. Raises DTypeError for a limit that is no real number, ShapeError for one of more axes
+    than a gradient.
 
     >>> x = st.tensor([3.0, -0.25], requires_grad=True)
     >>> (x * x).sum().backward()

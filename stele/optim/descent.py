@@ -73,7 +73,7 @@ class ASGD(Counting):
 
     At step t, from 1, the rate is e = `lr` / (1 + `lambd` * lr * (t - 1)) ** `alpha`, and p -= e * (g + lambd * p).
     From step `t0` on the mean of p is gathered, `optimizer.states[k].mean`. `weight_decay` adds weight_decay * p to the
-    gradient g first, `maximize` goes up.
+    gradient g first, `maximize` goes up. Raises GraphError for no parameters and for what requires no gradients.
 
     >>> x = st.tensor([4.0], requires_grad=True)
     >>> optimizer = optim.ASGD([x], lr=0.25, t0=0)
@@ -105,7 +105,8 @@ class Rprop(Optimizer):
 
     The length of its steps begins as `lr`; it is multiplied with the second of the `etas` where the gradient keeps its
     sign and with the first where that changed, within the bounds `step_sizes`; where it changed nothing moves, as in
-    PyTorch. `maximize` goes up. For gradients of whole sets, not of small batches.
+    PyTorch. `maximize` goes up. For gradients of whole sets, not of small batches. Raises GraphError for no parameters
+    and for what requires no gradients.
 
     >>> x = st.tensor([4.0, -1.0], requires_grad=True)
     >>> optimizer = optim.Rprop([x], lr=0.5)
@@ -147,7 +148,7 @@ class Lion(Optimizer):
     """Lion over `parameters` (Chen et al., 2023, algorithm 2): steps of the length `lr` by the signs of a moment.
 
     For `betas` (b1, b2), p -= lr * (sign(b1 * m + (1 - b1) * g) + `weight_decay` * p), then m = b2 * m + (1 - b2) * g.
-    `maximize` goes up.
+    `maximize` goes up. Raises GraphError for no parameters and for what requires no gradients.
 
     >>> x = st.tensor([4.0, -1.0], requires_grad=True)
     >>> optimizer = optim.Lion([x], lr=0.5)
@@ -174,7 +175,8 @@ class LARS(Optimizer):
     """Layer-wise adaptive rates over `parameters` (You et al., 2017), for large batches; optax's form.
 
     With u = g + `weight_decay` * p and r = `trust` * |p| / (|u| + `eps`), or 1 where a norm is 0, v = `momentum` * v +
-    `lr` * r * u and p -= v; with `nesterov` p -= lr * r * u + momentum * v. `maximize` goes up.
+    `lr` * r * u and p -= v; with `nesterov` p -= lr * r * u + momentum * v. `maximize` goes up. Raises GraphError for
+    no parameters and for what requires no gradients.
 
     >>> x = st.tensor([3.0, 4.0], requires_grad=True)
     >>> optimizer = optim.LARS([x], lr=1.0, trust=0.1)

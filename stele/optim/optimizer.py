@@ -24,7 +24,8 @@ Parameters = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[dict[str
 class Group:
     """Parameters that move alike: tensors `params`, a rate `lr`, which is a tensor, and options by name.
 
-    Options are attributes, and entries as in PyTorch: `group.lr = 0.1` or `group["lr"] = 0.1`.
+    Options are attributes, and entries as in PyTorch: `group.lr = 0.1` or `group["lr"] = 0.1`. Raises OptionError for
+    an entry that it does not have.
 
     >>> optimizer = optim.SGD([st.zeros(2).requires_grad_()], lr=0.5, momentum=0.9)
     >>> group = optimizer.groups[0]
@@ -291,7 +292,8 @@ def grouped(named: Iterable[tuple[str, Tensor]], options: Mapping[str, Mapping[s
     """Groups for an optimiser, by the names of parameters: `named` are those of `model.named_parameters()`.
 
     `options` says for patterns of names ("*.bias", "encoder.*"; of several that fit the first) what differs from the
-    optimiser's own. Parameters that no pattern fits are the last group. Raises ArgumentError for a pattern without any.
+    optimiser's own. Parameters that no pattern fits are the last group. Parameters keep their dtypes. They may have any
+    shapes. Raises ArgumentError for a pattern without any.
 
     >>> model = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3))
     >>> groups = optim.grouped(model.named_parameters(), {"*.bias": {"weight_decay": 0.0}, "1.*": {"lr": 0.1}})

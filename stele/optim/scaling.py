@@ -22,7 +22,8 @@ class LossScaler:
     `scaler.scale(loss).backward()`, then `scaler.step(optimizer)`, which divides the gradients by the factor and leaves
     everything as it was where one of them is infinite or NaN; the factor is then multiplied with `backoff`, and with
     `growth` after `interval` steps in a row that were taken. It begins as `factor`. Between the two calls
-    `unscale(optimizer)` divides the gradients already, to clip them. Works in compiled functions.
+    `unscale(optimizer)` divides the gradients already, to clip them. Works in compiled functions. Raises ShapeError for
+    an interval below 1.
 
     >>> x = st.tensor([4.0], requires_grad=True)
     >>> optimizer, scaler = optim.SGD([x], lr=0.5), optim.LossScaler(factor=8.0)

@@ -17,7 +17,7 @@ class Schedule:
     """The base of schedules: each `step()` sets the rates of an `optimizer`'s groups to factors of their first rates.
 
     The first rates are those that the groups have when their first schedule is made. A class of its own writes
-    `factor(step)`, or `rate(first, step)` where the rate is no multiple.
+    `factor(step)`, or `rate(first, step)` where the rate is no multiple. Raises ArgumentError for what is no optimiser.
 
     >>> class Halved(optim.Schedule):
     ...     def factor(self, step):
@@ -84,6 +84,8 @@ class Schedule:
 class LambdaLR(Schedule):
     """The first rate of an `optimizer` times what a function `lr_lambda` says of the step.
 
+    Raises ArgumentError for what is no optimiser.
+
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.LambdaLR(optimizer, lambda step: 0.5 ** (step // 2))
     >>> schedule.step(); schedule.step(); optimizer.lr.tolist()
@@ -102,6 +104,8 @@ class LambdaLR(Schedule):
 
 class StepLR(Schedule):
     """The first rate of an `optimizer` times `gamma` once every `step_size` steps.
+
+    Raises ArgumentError for what is no optimiser, ShapeError for less than one step.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.StepLR(optimizer, step_size=2, gamma=0.5)
@@ -126,6 +130,8 @@ class StepLR(Schedule):
 class MultiStepLR(Schedule):
     """The first rate of an `optimizer` times `gamma` once for each of the `milestones` that is reached.
 
+    Raises ArgumentError for what is no optimiser.
+
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
     >>> for _ in range(3):
@@ -148,6 +154,8 @@ class MultiStepLR(Schedule):
 class ExponentialLR(Schedule):
     """The first rate of an `optimizer` times `gamma` at every step.
 
+    Raises ArgumentError for what is no optimiser.
+
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.ExponentialLR(optimizer, gamma=0.5)
     >>> schedule.step(); schedule.step(); optimizer.lr.tolist()
@@ -165,6 +173,8 @@ class ExponentialLR(Schedule):
 
 class LinearLR(Schedule):
     """The first rate of an `optimizer` times a factor from `start_factor` to `end_factor` within `total_iters` steps.
+
+    Raises ArgumentError for what is no optimiser, ShapeError for less than one step.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.LinearLR(optimizer, start_factor=0.5, total_iters=2)
@@ -190,6 +200,8 @@ class LinearLR(Schedule):
 class ConstantLR(Schedule):
     """The first rate of an `optimizer` times `factor` for `total_iters` steps, then the first rate.
 
+    Raises ArgumentError for what is no optimiser.
+
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.ConstantLR(optimizer, factor=0.5, total_iters=1)
     >>> before = optimizer.lr.tolist()
@@ -210,7 +222,8 @@ class ConstantLR(Schedule):
 class LinearWarmup(Schedule):
     """The first rate of an `optimizer` from 1/steps of it up to all of it within `steps`, then constant.
 
-    1/steps of the rate is set at once, when the schedule is made (Goyal et al., 2017, section 2.2).
+    1/steps of the rate is set at once, when the schedule is made (Goyal et al., 2017, section 2.2). Raises
+    ArgumentError for what is no optimiser, ShapeError for less than one step.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.LinearWarmup(optimizer, steps=4)
@@ -236,7 +249,8 @@ class LinearWarmup(Schedule):
 class InverseSqrt(Schedule):
     """The first rate of an `optimizer` after a linear warm-up of `warmup` steps, from then on by 1 / sqrt(step).
 
-    (Vaswani et al., 2017, section 5.3, whose rate is the first rate here at step `warmup`.)
+    (Vaswani et al., 2017, section 5.3, whose rate is the first rate here at step `warmup`.) Raises ArgumentError for
+    what is no optimiser, ShapeError for less than one step.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.InverseSqrt(optimizer, warmup=2)
@@ -260,6 +274,8 @@ class InverseSqrt(Schedule):
 class PolynomialLR(Schedule):
     """The first rate of an `optimizer` times (1 - step / `total_iters`) ** `power`, then 0.
 
+    Raises ArgumentError for what is no optimiser, ShapeError for less than one step.
+
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.PolynomialLR(optimizer, total_iters=4, power=2.0)
     >>> schedule.step(); schedule.step(); optimizer.lr.tolist()
@@ -279,7 +295,7 @@ class CosineDecay(Schedule):
     """The first rate of an `optimizer` along half a cosine, from 1 down to `last` within `steps`, then constant.
 
     last + (1 - last) * (1 + cos(pi * step / steps)) / 2 times the first rate (Loshchilov and Hutter, 2017, equation 5,
-    without restarts).
+    without restarts). Raises ArgumentError for what is no optimiser, ShapeError for less than one step.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.CosineDecay(optimizer, steps=4)
@@ -304,6 +320,8 @@ class CosineDecay(Schedule):
 class CosineAnnealingLR(Schedule):
     """The first rate of an `optimizer` down to the rate `eta_min` in `T_max` steps along half a cosine, and up again.
 
+    Raises ArgumentError for what is no optimiser, ShapeError for less than one step.
+
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.CosineAnnealingLR(optimizer, T_max=2, eta_min=0.5)
     >>> rates = []
@@ -326,6 +344,7 @@ class CosineAnnealingWarmRestarts(Schedule):
     """The first rate of an `optimizer` down to `eta_min` along half a cosine, again and again.
 
     (Loshchilov and Hutter, 2017.) The first time takes `T_0` steps, and each later one `T_mult` times those before it.
+    Raises ArgumentError for what is no optimiser, ShapeError for less than one step.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
@@ -395,7 +414,8 @@ class CyclicLR(Schedule):
     """A rate between `base_lr` and `max_lr`, up in `step_size_up` steps and down in `step_size_down` (Smith, 2017).
 
     step_size_down is step_size_up unless it is given. `mode` "triangular2" halves the way up each time, "exp_range"
-    scales it by `gamma` ** step. The `optimizer`'s momentum stays as it is.
+    scales it by `gamma` ** step. The `optimizer`'s momentum stays as it is. Raises ArgumentError for what is no
+    optimiser, ShapeError for less than one step, OptionError for another mode.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.CyclicLR(optimizer, base_lr=0.0, max_lr=1.0, step_size_up=2)
@@ -427,6 +447,8 @@ class CyclicLR(Schedule):
 class SequentialLR(Schedule):
     """One of the `schedulers` of an `optimizer` after the other: the next begins at each of the `milestones`.
 
+    Raises ArgumentError for what is no optimiser, and unless the milestones rise and are one less than the schedulers.
+
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> warm, cool = optim.LinearLR(optimizer, 0.5, total_iters=2), optim.ExponentialLR(optimizer, 0.5)
     >>> schedule = optim.SequentialLR(optimizer, [warm, cool], milestones=[2])
@@ -456,6 +478,8 @@ class SequentialLR(Schedule):
 
 class ChainedScheduler(Schedule):
     """The product of the factors of several `schedulers` of one optimiser.
+
+    Raises ArgumentError for what is no list of schedules.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> a, b = optim.ConstantLR(optimizer, 0.5, total_iters=2), optim.ExponentialLR(optimizer, 0.5)
@@ -496,7 +520,8 @@ class ReduceLROnPlateau(Schedule):
 
     `step(measure)` is told the measure, which should fall, or rise if `mode` is "max". Better is by more than
     `threshold` of the best, or by that number if `threshold_mode` is "abs". After each cut `cooldown` steps do not
-    count; no rate falls below `min_lr`, and none is cut by less than `eps`.
+    count; no rate falls below `min_lr`, and none is cut by less than `eps`. Raises ArgumentError for what is no
+    optimiser, ShapeError for a factor outside of 0 to 1, OptionError for another mode.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.ReduceLROnPlateau(optimizer, factor=0.5, patience=1)

@@ -39,6 +39,7 @@ def lint(f: Callable[..., Any], *args: Any, without: Collection[str] = (), **kwa
 
     f is a function, compiled or not, a module, or what `st.function` made (which takes no arguments here). `without`
     names checks to leave out; a finding has `check`, `file`, `line` and `message`. The checks stand in docs/lint.md.
+    Raises OptionError for a check that there is not, and what f raises: ShapeError, DTypeError and others.
 
     >>> def loss(x, y):
     ...     return st.cross_entropy(st.softmax(x), y)

@@ -19,6 +19,8 @@ ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805   # of `selu`: Klambauer e
 def relu(input: Value, inplace: bool = False) -> Value:
     """The rectified linear unit max(x, 0), in the dtype of the input.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> F.relu(st.tensor([-1.0, 2.0])).tolist()
     [0.0, 2.0]
     """
@@ -27,6 +29,8 @@ def relu(input: Value, inplace: bool = False) -> Value:
 
 def relu6(input: Value, inplace: bool = False) -> Value:
     """The rectifier between bounds, min(max(x, 0), 6). Its derivative is 0 at both of them.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> F.relu6(st.tensor([-1.0, 2.0, 9.0])).tolist()
     [0.0, 2.0, 6.0]
@@ -37,7 +41,7 @@ def relu6(input: Value, inplace: bool = False) -> Value:
 def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Value:
     """The elements of x, those below `min_val` or above `max_val` set to these. The derivative at both bounds is 0.
 
-    Raises ShapeError where min_val is above max_val.
+    Integers become float32. x has any shape. Raises ShapeError where min_val is above max_val.
 
     >>> F.hardtanh(st.tensor([-2.0, 0.5, 2.0])).tolist()
     [-1.0, 0.5, 1.0]
@@ -50,6 +54,8 @@ def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0, inplace:
 def threshold(input: Value, threshold: float, value: float, inplace: bool = False) -> Value:
     """The elements of x above a `threshold`, and the number `value` in place of the others.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> F.threshold(st.tensor([0.5, 2.0]), 1.0, -7.0).tolist()
     [-7.0, 2.0]
     """
@@ -58,6 +64,8 @@ def threshold(input: Value, threshold: float, value: float, inplace: bool = Fals
 
 def leaky_relu(input: Value, negative_slope: float = 0.01, inplace: bool = False) -> Value:
     """The leaky rectifier: x where it is positive, else `negative_slope` * x, the derivative at 0 too (PyTorch's).
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> F.leaky_relu(st.tensor([-2.0, 3.0]), 0.1)
     tensor([-0.2,  3. ])
@@ -68,7 +76,8 @@ def leaky_relu(input: Value, negative_slope: float = 0.01, inplace: bool = False
 def prelu(input: Value, weight: Value) -> Value:
     """The leaky rectifier whose slope is a parameter: x where it is positive, else `weight` * x (He et al., 2015).
 
-    weight is one number, or one for each channel, which stands on axis 1. Raises ShapeError for another number of them.
+    weight is one number, or one for each channel, which stands on axis 1. Dtypes meet as in `multiply`. Raises
+    ShapeError for another number of them.
 
     >>> F.prelu(st.tensor([[-2.0, -2.0]]), st.tensor([0.1, 0.5])).tolist()
     [[-0.2, -1.0]]
@@ -84,6 +93,8 @@ def prelu(input: Value, weight: Value) -> Value:
 def elu(input: Value, alpha: float = 1.0, inplace: bool = False) -> Value:
     """The exponential linear unit: x where it is positive, else `alpha` * (exp(x) - 1) (Clevert et al., 2016).
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> F.elu(st.tensor([-100.0, 2.0])).tolist()
     [-1.0, 2.0]
     """
@@ -92,6 +103,8 @@ def elu(input: Value, alpha: float = 1.0, inplace: bool = False) -> Value:
 
 def selu(input: Value, inplace: bool = False) -> Value:
     """The scaled exponential linear unit, which keeps mean 0 and variance 1 (Klambauer et al., 2017).
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> F.selu(st.tensor([0.0, 1.0]))
     tensor([0.      , 1.050701])
@@ -102,7 +115,7 @@ def selu(input: Value, inplace: bool = False) -> Value:
 def celu(input: Value, alpha: float = 1.0, inplace: bool = False) -> Value:
     """The continuously differentiable `elu`: max(x, 0) + min(0, `alpha` * (exp(x / alpha) - 1)) (Barron, 2017).
 
-    Raises ShapeError for an alpha of 0.
+    Integers become float32. Raises ShapeError for an alpha of 0.
 
     >>> F.celu(st.tensor([-100.0, 2.0]), 0.5).tolist()
     [-0.5, 2.0]
@@ -116,7 +129,8 @@ def celu(input: Value, alpha: float = 1.0, inplace: bool = False) -> Value:
 def gelu(input: Value, approximate: str = "none") -> Value:
     """The Gaussian error linear unit, x times the probability that a standard normal number is below x.
 
-    `approximate="tanh"` takes the formula with tanh of Hendrycks and Gimpel (2016).
+    `approximate="tanh"` takes the formula with tanh of Hendrycks and Gimpel (2016). x has any shape. Raises DTypeError
+    for other dtypes than floats, OptionError for another formula.
 
     >>> F.gelu(st.tensor([-1.0, 1.0]))
     tensor([-0.15865526,  0.8413447 ])
@@ -127,6 +141,8 @@ def gelu(input: Value, approximate: str = "none") -> Value:
 def silu(input: Value, inplace: bool = False) -> Value:
     """The sigmoid linear unit x * sigmoid(x), also called swish (Ramachandran et al., 2017).
 
+    x has any shape. Raises DTypeError for other dtypes than floats.
+
     >>> F.silu(st.tensor([0.0, 1.0]))
     tensor([0.       , 0.7310586])
     """
@@ -136,6 +152,8 @@ def silu(input: Value, inplace: bool = False) -> Value:
 def mish(input: Value, inplace: bool = False) -> Value:
     """The smooth activation x * tanh(softplus(x)) (Misra, 2019).
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> F.mish(st.tensor([0.0, 1.0]))
     tensor([0.       , 0.8650984])
     """
@@ -144,6 +162,8 @@ def mish(input: Value, inplace: bool = False) -> Value:
 
 def hardsigmoid(input: Value, inplace: bool = False) -> Value:
     """The sigmoid in three straight parts: x / 6 + 1/2, between 0 and 1. Its derivative is 0 at -3, 3 and NaN.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> F.hardsigmoid(st.tensor([-3.0, 0.0, 9.0])).tolist()
     [0.0, 0.5, 1.0]
@@ -155,6 +175,8 @@ def hardsigmoid(input: Value, inplace: bool = False) -> Value:
 def hardswish(input: Value, inplace: bool = False) -> Value:
     """The swish in straight parts, x * hardsigmoid(x) (Howard et al., 2019).
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> F.hardswish(st.tensor([-3.0, 1.0, 9.0]))
     tensor([0.       , 0.6666667, 9.       ])
     """
@@ -164,6 +186,8 @@ def hardswish(input: Value, inplace: bool = False) -> Value:
 def hardshrink(input: Value, lambd: float = 0.5) -> Value:
     """The elements of x, those from -`lambd` to lambd set to 0.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> F.hardshrink(st.tensor([-2.0, 0.3])).tolist()
     [-2.0, 0.0]
     """
@@ -172,6 +196,8 @@ def hardshrink(input: Value, lambd: float = 0.5) -> Value:
 
 def softshrink(input: Value, lambd: float = 0.5) -> Value:
     """The elements of x moved towards 0 by `lambd`, and 0 where they would pass it. Raises ShapeError for lambd < 0.
+
+    Integers become float32. x has any shape.
 
     >>> F.softshrink(st.tensor([-2.0, 0.3])).tolist()
     [-1.5, 0.0]
@@ -183,6 +209,8 @@ def softshrink(input: Value, lambd: float = 0.5) -> Value:
 def tanhshrink(input: Value) -> Value:
     """The difference x - tanh(x).
 
+    x has any shape and dtype; integers become float32. Raises ArgumentError for what is neither an array nor a number.
+
     >>> F.tanhshrink(st.tensor([0.0, 1.0]))
     tensor([0.        , 0.23840582])
     """
@@ -192,6 +220,8 @@ def tanhshrink(input: Value) -> Value:
 def softsign(input: Value) -> Value:
     """The sigmoid without exponentials, x / (1 + |x|).
 
+    x has any shape and dtype; integers become float32. Raises ArgumentError for what is neither an array nor a number.
+
     >>> F.softsign(st.tensor([-1.0, 3.0])).tolist()
     [-0.5, 0.75]
     """
@@ -200,6 +230,8 @@ def softsign(input: Value) -> Value:
 
 def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
     """The smooth rectifier log(1 + exp(`beta` * x)) / beta, and x itself where beta * x is above the `threshold`.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> F.softplus(st.tensor([0.0, 30.0])).tolist()[1], F.softplus(st.tensor(0.0), beta=2.0)
     (30.0, tensor(0.3465736))
@@ -211,6 +243,8 @@ def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
 def logsigmoid(input: Value) -> Value:
     """The logarithm of the sigmoid of x, finite also where that rounds to 0.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> F.logsigmoid(st.tensor([0.0, -200.0]))
     tensor([  -0.6931472, -200.       ])
     """
@@ -219,6 +253,8 @@ def logsigmoid(input: Value) -> Value:
 
 def sigmoid(input: Value) -> Value:
     """The logistic function 1 / (1 + exp(-x)).
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> F.sigmoid(st.tensor([0.0, 2.0]))
     tensor([0.5      , 0.8807971])
@@ -229,6 +265,8 @@ def sigmoid(input: Value) -> Value:
 def tanh(input: Value) -> Value:
     """The hyperbolic tangent, element by element.
 
+    x has any shape and dtype; integers become float32. Raises ArgumentError for what is neither an array nor a number.
+
     >>> F.tanh(st.tensor([0.0, 1.0]))
     tensor([0.       , 0.7615942])
     """
@@ -238,7 +276,7 @@ def tanh(input: Value) -> Value:
 def glu(input: Value, dim: int = -1) -> Value:
     """The gated linear unit a * sigmoid(b) of the first half a and the second half b of an axis (Dauphin et al., 2016).
 
-    The result is half as long along `dim`. Raises ShapeError for an axis of odd length.
+    The result is half as long along `dim`. Integers become float32. Raises ShapeError for an axis of odd length.
 
     >>> F.glu(st.tensor([3.0, 4.0, 0.0, 0.0])).tolist()
     [1.5, 2.0]
@@ -264,6 +302,8 @@ def softmax(input: Value, dim: int | None = None, dtype: DType | None = None) ->
 def log_softmax(input: Value, dim: int | None = None, dtype: DType | None = None) -> Value:
     """The logarithm of the softmax of x along the axis `dim`, as in `softmax`.
 
+    Raises ShapeError for an axis that x does not have, DTypeError for complex numbers.
+
     >>> F.log_softmax(st.tensor([0.0, -1000.0]), dim=0).tolist()
     [0.0, -1000.0]
     """
@@ -272,6 +312,8 @@ def log_softmax(input: Value, dim: int | None = None, dtype: DType | None = None
 
 def softmin(input: Value, dim: int | None = None, dtype: DType | None = None) -> Value:
     """The softmax of -x along the axis `dim`, as in `softmax`: the smallest element weighs most.
+
+    Raises ShapeError for an axis that x does not have, DTypeError for complex numbers.
 
     >>> F.softmin(st.tensor([0.0, 1000.0]), dim=0).tolist()
     [1.0, 0.0]

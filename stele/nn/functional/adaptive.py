@@ -75,7 +75,8 @@ def taken(x: Value, axis: int, at: Windows) -> tuple[Value, Value]:
 def adaptive_avg_pool1d(input: Value, output_size: Any) -> Value:
     """The means of `output_size` windows that share signals (N, C, L) or (C, L) as evenly as they can.
 
-    Windows and errors are as in `adaptive_avg_pool2d`.
+    Windows and errors are as in `adaptive_avg_pool2d`. Integers become float32. Raises ShapeError for other axes and
+    for less than 1 window.
 
     >>> F.adaptive_avg_pool1d(st.tensor([[1.0, 3.0, 2.0]]), 2).tolist()
     [[2.0, 2.5]]
@@ -87,8 +88,8 @@ def adaptive_avg_pool2d(input: Value, output_size: Any) -> Value:
     """The means of windows that share images (N, C, H, W) or (C, H, W) as evenly as they can.
 
     `output_size` is a number, or one for each axis, of which None keeps the axis as it is. Window i of OH has the rows
-    i * H // OH to (i + 1) * H / OH, rounded up, so that windows overlap where OH does not divide H. Raises ShapeError
-    for another number of sizes and for sizes below 1.
+    i * H // OH to (i + 1) * H / OH, rounded up, so that windows overlap where OH does not divide H. Integers become
+    float32. Raises ShapeError for another number of sizes and for sizes below 1.
 
     >>> F.adaptive_avg_pool2d(st.arange(6.0).reshape(1, 2, 3), (1, 2)).tolist()
     [[[2.0, 3.0]]]
@@ -101,7 +102,8 @@ def adaptive_avg_pool2d(input: Value, output_size: Any) -> Value:
 def adaptive_avg_pool3d(input: Value, output_size: Any) -> Value:
     """The means of windows that share volumes (N, C, D, H, W) or (C, D, H, W) as evenly as they can.
 
-    `output_size` and errors are as in `adaptive_avg_pool2d`.
+    `output_size` and errors are as in `adaptive_avg_pool2d`. Integers become float32. Raises ShapeError for other axes
+    and for less than 1 window.
 
     >>> F.adaptive_avg_pool3d(st.ones((1, 4, 5, 6)), (2, None, 1)).shape
     (1, 2, 5, 1)
@@ -132,7 +134,8 @@ def adaptive_max_pool1d(input: Value, output_size: Any, return_indices: bool = F
                         ) -> Any:
     """The largest elements of `output_size` windows that share signals (N, C, L) or (C, L) as evenly as they can.
 
-    Windows are those of `adaptive_avg_pool2d`, `return_indices` is as in `max_pool2d`.
+    Windows are those of `adaptive_avg_pool2d`, `return_indices` is as in `max_pool2d`. Raises ShapeError for other axes
+    and for less than 1 window, DTypeError for complex numbers.
 
     >>> F.adaptive_max_pool1d(st.tensor([[1.0, 3.0, 2.0]]), 2).tolist()
     [[3.0, 3.0]]
@@ -143,7 +146,8 @@ def adaptive_max_pool1d(input: Value, output_size: Any, return_indices: bool = F
 def adaptive_max_pool2d(input: Value, output_size: Any, return_indices: bool = False) -> Any:
     """The largest elements of windows that share images (N, C, H, W) or (C, H, W) as evenly as they can.
 
-    `output_size` and windows are as in `adaptive_avg_pool2d`, `return_indices` as in `max_pool2d`.
+    `output_size` and windows are as in `adaptive_avg_pool2d`, `return_indices` as in `max_pool2d`. Raises ShapeError
+    for other axes and for less than 1 window, DTypeError for complex numbers.
 
     >>> F.adaptive_max_pool2d(st.arange(6.0).reshape(1, 2, 3), (1, 2)).tolist()
     [[[4.0, 5.0]]]
@@ -154,7 +158,8 @@ def adaptive_max_pool2d(input: Value, output_size: Any, return_indices: bool = F
 def adaptive_max_pool3d(input: Value, output_size: Any, return_indices: bool = False) -> Any:
     """The largest elements of windows that share volumes (N, C, D, H, W) or (C, D, H, W) as evenly as they can.
 
-    `output_size` and windows are as in `adaptive_avg_pool2d`, `return_indices` as in `max_pool2d`.
+    `output_size` and windows are as in `adaptive_avg_pool2d`, `return_indices` as in `max_pool2d`. Raises ShapeError
+    for other axes and for less than 1 window, DTypeError for complex numbers.
 
     >>> F.adaptive_max_pool3d(st.arange(8.0).reshape(1, 2, 2, 2), 1).tolist()
     [[[[7.0]]]]

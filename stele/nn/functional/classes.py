@@ -75,7 +75,8 @@ def multi_margin_loss(input: Value, target: Value, p: int = 1, margin: float = 1
     """The hinge loss of classes: the sum of max(0, `margin` - x[y] + x[i]) ** `p` over the others i, over C.
 
     The input is (N, C) or (C,), `target` y holds labels; p is 1 or 2, a `weight` (C,) multiplies by that of the label.
-    `reduction` is "mean", "sum" or "none". Raises ShapeError for other shapes, OptionError for another p.
+    `reduction` is "mean", "sum" or "none". Integers become float32. Raises ShapeError for other shapes, OptionError for
+    another p.
 
     >>> F.multi_margin_loss(st.tensor([[1.0, 0.5]]), st.tensor([0])).tolist()
     0.25
@@ -106,7 +107,7 @@ def multilabel_margin_loss(input: Value, target: Value, reduction: str = "mean")
     """The hinge loss of several labels: the sum of max(0, 1 - x[y] + x[i]) over labels y and other classes i, over C.
 
     The input is (N, C) or (C,), `target` of its shape holds labels up to the first negative one. `reduction` is "mean",
-    "sum" or "none". Raises ShapeError for another shape.
+    "sum" or "none". Integers become float32. Raises ShapeError for another shape.
 
     >>> F.multilabel_margin_loss(st.tensor([0.0, 1.0]), st.tensor([1, -1])).tolist()
     0.0
@@ -127,8 +128,8 @@ def multilabel_soft_margin_loss(input: Value, target: Value, weight: Value | Non
                                 ) -> Value:
     """The mean over classes, the last axis, of the binary cross-entropy of each, with a `target` of 0 and 1.
 
-    A `weight` multiplies what belongs to a class; `reduction` is "mean", "sum" or "none" of what examples have. Raises
-    ShapeError for a target of another shape.
+    A `weight` multiplies what belongs to a class; `reduction` is "mean", "sum" or "none" of what examples have.
+    Integers become float32. Raises ShapeError for a target of another shape.
 
     >>> F.multilabel_soft_margin_loss(st.zeros((1, 2)), st.tensor([[1.0, 0.0]]))
     tensor(0.6931472)

@@ -17,7 +17,9 @@ def conv1d(input: Value, weight: Value, bias: Value | None = None, stride: int |
            padding: int | Single | Padding | str = 0, dilation: int | Single = 1, groups: int = 1) -> Value:
     """The cross-correlation of signals (N, C, L) or (C, L) with a `weight` (O, C/groups, K), plus a `bias` (O,).
 
-    `stride`, `padding`, `dilation`, `groups` and errors are as in `conv2d`, for one axis.
+    `stride`, `padding`, `dilation`, `groups` and errors are as in `conv2d`, for one axis. Raises ShapeError where
+    channels do not fit or nothing is left, DTypeError for other dtypes than floats, OptionError for another word as
+    padding.
 
     >>> F.conv1d(st.tensor([[1.0, 2.0, 4.0]]), st.tensor([[[-1.0, 1.0]]]), st.tensor([0.5])).tolist()
     [[1.5, 2.5]]
@@ -45,6 +47,8 @@ def conv3d(input: Value, weight: Value, bias: Value | None = None, stride: int |
     """The cross-correlation of volumes (N, C, D, H, W) or (C, D, H, W) with a `weight` (O, C/groups, KD, KH, KW).
 
     A `bias` (O,) is added; `stride`, `padding`, `dilation`, `groups` and errors are as in `conv2d`, for three axes.
+    Raises ShapeError where channels do not fit or nothing is left, DTypeError for other dtypes than floats, OptionError
+    for another word as padding.
 
     >>> F.conv3d(st.ones((1, 2, 3, 4, 5)), st.ones((6, 2, 3, 3, 3)), padding=(0, 1, 1)).shape
     (1, 6, 1, 4, 5)
@@ -57,7 +61,9 @@ def conv_transpose1d(input: Value, weight: Value, bias: Value | None = None, str
                      dilation: int | Single = 1) -> Value:
     """The transpose of `conv1d`, signals (N, C, L) or (C, L) with a `weight` (C, O/groups, K), plus a `bias` (O,).
 
-    `stride`, `padding`, `output_padding`, `groups`, `dilation` and errors are as in `conv_transpose2d`.
+    `stride`, `padding`, `output_padding`, `groups`, `dilation` and errors are as in `conv_transpose2d`. Raises
+    ShapeError where channels do not fit or nothing is left, DTypeError for other dtypes than floats, OptionError for
+    another word as padding.
 
     >>> F.conv_transpose1d(st.tensor([[1.0, 2.0]]), st.tensor([[[1.0, 10.0]]]), stride=2).tolist()
     [[1.0, 10.0, 2.0, 20.0]]
@@ -86,7 +92,8 @@ def conv_transpose3d(input: Value, weight: Value, bias: Value | None = None, str
     """The transpose of `conv3d`, volumes (N, C, D, H, W) or (C, D, H, W) with a `weight` (C, O/groups, KD, KH, KW).
 
     A `bias` (O,) is added; `stride`, `padding`, `output_padding`, `groups`, `dilation` and errors are as in
-    `conv_transpose2d`, for three axes.
+    `conv_transpose2d`, for three axes. Raises ShapeError where channels do not fit or nothing is left, DTypeError for
+    other dtypes than floats, OptionError for another word as padding.
 
     >>> F.conv_transpose3d(st.ones((1, 2, 3, 4, 4)), st.ones((2, 5, 3, 3, 3)), stride=2, padding=1).shape
     (1, 5, 5, 7, 7)
@@ -105,8 +112,8 @@ def batched(f: Any, axes: int, x: Value, weight: Value, bias: Value | None, *how
 def linear(input: Value, weight: Value, bias: Value | None = None) -> Value:
     """The affine map x @ weight.T + bias of the last axis: (..., inputs) -> (..., outputs).
 
-    `weight` is (outputs, inputs) and `bias` (outputs,), or a row (inputs,) and a number. Raises ShapeError for another
-    last axis.
+    `weight` is (outputs, inputs) and `bias` (outputs,), or a row (inputs,) and a number. Dtypes meet as in `multiply`.
+    Raises ShapeError for another last axis.
 
     >>> F.linear(st.tensor([1.0, 2.0]), st.tensor([[1.0, 1.0], [0.0, 3.0]]), st.ones(2)).tolist()
     [4.0, 7.0]
@@ -120,8 +127,8 @@ def linear(input: Value, weight: Value, bias: Value | None = None) -> Value:
 def bilinear(input1: Value, input2: Value, weight: Value, bias: Value | None = None) -> Value:
     """The sum over i and j of a[i] * weight[o, i, j] * b[j], plus bias[o], of last axes: (..., outputs).
 
-    `input1` (..., I) holds a, `input2` (..., J) b; `weight` is (outputs, I, J) and `bias` (outputs,). Raises ShapeError
-    where they do not fit.
+    `input1` (..., I) holds a, `input2` (..., J) b; `weight` is (outputs, I, J) and `bias` (outputs,). Dtypes meet as in
+    `multiply`. Raises ShapeError where they do not fit.
 
     >>> F.bilinear(st.tensor([1.0, 2.0]), st.tensor([3.0]), st.ones((1, 2, 1))).tolist()
     [9.0]

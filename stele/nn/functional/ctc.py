@@ -34,8 +34,8 @@ def ctc_loss(log_probs: Value, targets: Value, input_lengths: Any, target_length
     labels count; both are tensors or sequences of numbers. `blank` is the class between labels. One example, without N,
     is taken too. `reduction` "mean" divides each loss by its number of labels and takes the mean, "sum" and "none" are
     the others. A sequence that its steps cannot hold has an infinite loss, or 0 with `zero_infinity`. The gradient is
-    that of the scores which a log_softmax made the probabilities of (PyTorch's rule): after one it is the same. Raises
-    ShapeError for other shapes.
+    that of the scores which a log_softmax made the probabilities of (PyTorch's rule): after one it is the same. Of
+    floats. Raises ShapeError for other shapes.
 
     >>> x = st.log(st.tensor([[[0.5, 0.5]], [[0.5, 0.5]]]))
     >>> st.exp(-F.ctc_loss(x, st.tensor([[1]]), [2], [1]))

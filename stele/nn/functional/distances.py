@@ -19,7 +19,8 @@ from stele.ops.statistics import sum
 def normalize(input: Value, p: float = 2.0, dim: int | Sequence[int] = 1, eps: float = 1e-12) -> Value:
     """The elements of x divided by their `p`-norm over the axis `dim`, or over several; norms count as `eps` at least.
 
-    A number is what `dim=0` of it says, as in PyTorch. (`st.normalize` is another: it subtracts the mean.)
+    A number is what `dim=0` of it says, as in PyTorch. (`st.normalize` is another: it subtracts the mean.) Integers
+    become float32. Raises ShapeError for an axis that x does not have.
 
     >>> F.normalize(st.tensor([[3.0, 4.0]])).tolist()
     [[0.6, 0.8]]
@@ -34,7 +35,8 @@ def cosine_similarity(x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> 
     """The cosine of the angle between the vectors along the axis `dim` of `x1` and `x2`, which broadcast.
 
     Their dot product over the product of their norms, each of which counts as `eps` at least, without a derivative for
-    that (PyTorch's rule).
+    that (PyTorch's rule). Integers become float32. Raises ShapeError where they do not broadcast and for an axis that
+    they do not have.
 
     >>> F.cosine_similarity(st.tensor([[1.0, 0.0], [1.0, 0.0]]), st.tensor([[2.0, 0.0], [3.0, 3.0]]))
     tensor([1.        , 0.70710677])
@@ -52,7 +54,7 @@ def cosine_similarity(x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> 
 def pairwise_distance(x1: Value, x2: Value, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Value:
     """The `p`-norm of x1 - x2 + `eps` over the last axis, of `x1` and `x2` (N, D) or (D,), which broadcast.
 
-    The axis is dropped unless `keepdim`.
+    The axis is dropped unless `keepdim`. Integers become float32. Raises ShapeError where they do not broadcast.
 
     >>> F.pairwise_distance(st.tensor([[0.0, 3.0]]), st.tensor([[4.0, 0.0]]))
     tensor([5.])
@@ -63,7 +65,7 @@ def pairwise_distance(x1: Value, x2: Value, p: float = 2.0, eps: float = 1e-6, k
 def pdist(input: Value, p: float = 2.0) -> Value:
     """The `p`-norms of the differences of all pairs of rows of x (N, M): (N * (N - 1) / 2,), row 0 with 1, 2 and so on.
 
-    Raises ShapeError for other than two axes.
+    Integers become float32. Raises ShapeError for other than two axes.
 
     >>> F.pdist(st.tensor([[0.0], [1.0], [3.0]])).tolist()
     [1.0, 3.0, 2.0]

@@ -27,7 +27,8 @@ def probability(p: Any, name: str) -> float:
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """The elements of x, each zero with probability `p` and divided by 1 - p otherwise; x itself when not `training`.
 
-    So the mean stays (Srivastava et al., 2014). Raises ShapeError unless 0 <= p <= 1.
+    So the mean stays (Srivastava et al., 2014). Integers that are dropped become float32. x has any shape. Raises
+    ShapeError unless 0 <= p <= 1.
 
     >>> F.dropout(st.ones(3), 0.2, training=False).tolist()
     [1.0, 1.0, 1.0]
@@ -42,7 +43,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """The channels of signals (N, C, L) or (C, L), each zero as a whole with probability `p`, as in `dropout`.
 
-    When not `training` x itself (Tompson et al., 2015). Raises ShapeError for other axes.
+    When not `training` x itself (Tompson et al., 2015). Integers become float32. Raises ShapeError for other axes.
 
     >>> sorted(set(F.dropout1d(st.ones((50, 2, 3))).sum(axis=2).flatten().tolist()))
     [0.0, 6.0]
@@ -54,7 +55,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """The channels of images (N, C, H, W), each zero as a whole with probability `p`, as in `dropout`.
 
-    When not `training` x itself. Raises ShapeError for other axes.
+    When not `training` x itself. Integers become float32. Raises ShapeError for other axes.
 
     >>> sorted(set(F.dropout2d(st.ones((50, 2, 3, 1))).sum(axis=(2, 3)).flatten().tolist()))
     [0.0, 6.0]
@@ -66,7 +67,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """The channels of volumes (N, C, D, H, W) or (C, D, H, W), each zero as a whole with probability `p`.
 
-    As in `dropout`; when not `training` x itself. Raises ShapeError for other axes.
+    As in `dropout`; when not `training` x itself. Integers become float32. Raises ShapeError for other axes.
 
     >>> sorted(set(F.dropout3d(st.ones((50, 2, 3, 1, 1))).sum(axis=(2, 3, 4)).flatten().tolist()))
     [0.0, 6.0]
@@ -89,7 +90,8 @@ def channels(name: str, input: Any, p: float, training: bool, ndims: tuple[int, 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """The elements of x, each with probability `p` what `selu` makes of -inf, so that mean 0 and variance 1 stay.
 
-    a * x + b of what comes out has them again (Klambauer et al., 2017); when not `training` x itself.
+    a * x + b of what comes out has them again (Klambauer et al., 2017); when not `training` x itself. x has any shape.
+    Integers that are dropped become float32. Raises ShapeError for a probability outside of 0 to 1.
 
     >>> F.alpha_dropout(st.ones(3)).tolist()
     [1.0, 1.0, 1.0]
@@ -102,7 +104,8 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """The channels of x (N, C, *), each as a whole with probability `p` what `alpha_dropout` puts there.
 
-    When not `training` x itself.
+    When not `training` x itself. Integers that are dropped become float32. Raises ShapeError for a probability outside
+    of 0 to 1.
 
     >>> F.feature_alpha_dropout(st.ones((1, 3, 2)), training=False).shape
     (1, 3, 2)
@@ -126,7 +129,8 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
           ) -> Tensor:
     """The leaky rectifier whose slopes are drawn between `lower` and `upper` when `training`, and their mean else.
 
-    x where it is not negative, else slope * x (Xu et al., 2015).
+    x where it is not negative, else slope * x (Xu et al., 2015). x has any shape. Raises DTypeError for complex
+    numbers.
 
     >>> F.rrelu(st.tensor([-24.0, 1.0])).tolist()
     [-5.5, 1.0]
@@ -142,7 +146,8 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
     """A draw of a class by `logits`, softened: the softmax of (logits + Gumbel noise) / `tau` along an axis `dim`.
 
     With `hard` it is one-hot, with the derivative of the soft one (Jang et al., 2017; Maddison et al., 2017). `eps` has
-    no effect, as in PyTorch.
+    no effect, as in PyTorch. Raises ShapeError for an axis that logits do not have, DTypeError for other dtypes than
+    floats.
 
     >>> F.gumbel_softmax(st.zeros((5, 3)), hard=True).sum(axis=1).tolist()
     [1.0, 1.0, 1.0, 1.0, 1.0]
@@ -168,7 +173,7 @@ def fractional_max_pool2d(input: Tensor, kernel_size: int | Sequence[int],
 
     The windows' first elements go up by steps of neighbouring lengths, drawn for each channel (Graham, 2014), or given
     by `_random_samples` (N, C, 2) from 0 to 1. The size may be given as an `output_ratio` of H and W; `return_indices`
-    is as in `max_pool2d`. Raises ShapeError where windows do not fit.
+    is as in `max_pool2d`. Of floats. Raises ShapeError where windows do not fit.
 
     >>> F.fractional_max_pool2d(st.ones((1, 1, 5, 5)), 2, output_size=3).shape
     (1, 1, 3, 3)
@@ -185,6 +190,7 @@ def fractional_max_pool3d(input: Tensor, kernel_size: int | Sequence[int],
     """The largest elements of windows at random places of volumes (N, C, D, H, W), as in `fractional_max_pool2d`.
 
     `kernel_size`, `output_size`, `output_ratio`, `return_indices`, `_random_samples` (N, C, 3) and errors are as there.
+    Raises ShapeError where windows do not fit, DTypeError for complex numbers.
 
     >>> F.fractional_max_pool3d(st.ones((1, 1, 5, 5, 5)), 2, output_ratio=0.6).shape
     (1, 1, 3, 3, 3)

@@ -247,6 +247,8 @@ def upsample(input: Value, size: Any = None, scale_factor: Any = None, mode: str
              align_corners: bool | None = None) -> Value:
     """Another name of `interpolate`, with its `size`, `scale_factor`, `mode` and `align_corners` (PyTorch's older one).
 
+    In the dtype of x. Raises ShapeError for other axes and where nothing is left, OptionError for another mode.
+
     >>> F.upsample(st.tensor([[[1.0, 3.0]]]), scale_factor=2).tolist()
     [[[1.0, 1.0, 3.0, 3.0]]]
     """

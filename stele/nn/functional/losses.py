@@ -36,7 +36,8 @@ def weighted(loss: Value, weight: Value | None, reduction: str) -> Value:
 def l1_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """The mean absolute difference of the input and a `target` of its shape, derivative 0 where they are equal.
 
-    `reduction` is "mean", "sum", or "none" for the losses one by one. Raises ShapeError for another shape.
+    `reduction` is "mean", "sum", or "none" for the losses one by one. Integers become float32. Raises ShapeError for
+    another shape.
 
     >>> F.l1_loss(st.tensor([1.0, 2.0]), st.tensor([1.0, 5.0])).tolist()
     1.5
@@ -48,8 +49,8 @@ def l1_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
 def mse_loss(input: Value, target: Value, reduction: str = "mean", weight: Value | None = None) -> Value:
     """The mean squared difference of the input and a `target` of its shape, each times its `weight` where there is one.
 
-    `reduction` is "mean" (with weights their mean: the sum of losses over that of weights), "sum" or "none". Raises
-    ShapeError for another shape.
+    `reduction` is "mean" (with weights their mean: the sum of losses over that of weights), "sum" or "none". Integers
+    become float32. Raises ShapeError for another shape.
 
     >>> F.mse_loss(st.tensor([1.0, 2.0]), st.tensor([1.0, 5.0])).tolist()
     4.5
@@ -63,8 +64,8 @@ def mse_loss(input: Value, target: Value, reduction: str = "mean", weight: Value
 def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: float = 1.0) -> Value:
     """The loss d**2 / (2 * `beta`) of differences d below beta, and |d| - beta / 2 of others (Girshick, 2015).
 
-    With beta 0 it is `l1_loss`. `target` and `reduction` are as there. Raises ShapeError for another shape and for a
-    negative beta.
+    With beta 0 it is `l1_loss`. `target` and `reduction` are as there. Integers become float32. Raises ShapeError for
+    another shape and for a negative beta.
 
     >>> F.smooth_l1_loss(st.tensor([0.5, 3.0]), st.zeros(2), reduction="none").tolist()
     [0.125, 2.5]
@@ -80,8 +81,8 @@ def huber_loss(input: Value, target: Value, reduction: str = "mean", delta: floa
                weight: Value | None = None) -> Value:
     """The loss d**2 / 2 of differences d up to `delta`, and delta * (|d| - delta / 2) of others (Huber, 1964).
 
-    Each times its `weight` where there is one. `target` and `reduction` are as in `mse_loss`. Raises ShapeError for
-    another shape and for a delta that is not above 0.
+    Each times its `weight` where there is one. `target` and `reduction` are as in `mse_loss`. Integers become float32.
+    Raises ShapeError for another shape and for a delta that is not above 0.
 
     >>> F.huber_loss(st.tensor([0.5, 3.0]), st.zeros(2), reduction="none").tolist()
     [0.125, 2.5]
@@ -99,7 +100,7 @@ def binary_cross_entropy(input: Value, target: Value, weight: Value | None = Non
 
     Logarithms count as -100 at least (PyTorch's rule), so that the loss is finite; what comes out of a sigmoid is
     better given to `binary_cross_entropy_with_logits` before it. A `weight` multiplies each loss; `reduction` is
-    "mean", "sum" or "none". Raises ShapeError for another shape.
+    "mean", "sum" or "none". Integers become float32. Raises ShapeError for another shape.
 
     >>> F.binary_cross_entropy(st.tensor([0.5, 0.0]), st.tensor([1.0, 1.0]), reduction="none")
     tensor([  0.6931472, 100.       ])
@@ -119,7 +120,7 @@ def binary_cross_entropy_with_logits(input: Value, target: Value, weight: Value 
     """The mean of -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x)), for a `target` t of the shape of x, from 0 to 1.
 
     In a form that no x overflows. A `weight` multiplies each loss, a `pos_weight` what belongs to t; both broadcast.
-    `reduction` is "mean", "sum" or "none". Raises ShapeError for another shape.
+    `reduction` is "mean", "sum" or "none". Integers become float32. Raises ShapeError for another shape.
 
     >>> x = st.tensor([0.0, 1000.0])
     >>> F.binary_cross_entropy_with_logits(x, st.tensor([1.0, 0.0]), reduction="none")
@@ -136,7 +137,8 @@ def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: boo
     """The divergence of Kullback and Leibler, target * (log(target) - input), for an input of log-probabilities.
 
     `target` holds probabilities, or with `log_target` their logarithms. `reduction` is "mean" (over elements),
-    "batchmean" (the sum over the length of the first axis, which is the divergence), "sum" or "none".
+    "batchmean" (the sum over the length of the first axis, which is the divergence), "sum" or "none". Raises ShapeError
+    where shapes do not broadcast, DTypeError for a complex target, OptionError for another reduction.
 
     >>> p = st.tensor([[0.5, 0.5]])
     >>> F.kl_div(st.log(st.tensor([[0.25, 0.75]])), p, reduction="batchmean")
@@ -155,6 +157,7 @@ def poisson_nll_loss(input: Value, target: Value, log_input: bool = True, full: 
 
     With log_input=False the input is the rate itself, x - t * log(x + `eps`). `full` adds Stirling's approximation of
     log(t!) where t is above 1, `log_input` and eps are numbers of this call; `reduction` is "mean", "sum" or "none".
+    Integers become float32. Raises ShapeError where shapes do not broadcast, OptionError for another reduction.
 
     >>> F.poisson_nll_loss(st.tensor([0.0, 1.0]), st.tensor([2.0, 0.0]), reduction="none")
     tensor([1.       , 2.7182817])
@@ -173,7 +176,8 @@ def gaussian_nll_loss(input: Value, target: Value, var: Value, full: bool = Fals
 
     (log(var) + (x - t)**2 / var) / 2, with variances `var` of the input's shape, or of that without its last axis, or
     with 1 there. They count as `eps` at least, without a derivative for that; `full` adds log(2 pi) / 2. `reduction` is
-    "mean", "sum" or "none".
+    "mean", "sum" or "none". Raises ShapeError where shapes do not broadcast, DTypeError for complex variances,
+    OptionError for another reduction.
 
     >>> F.gaussian_nll_loss(st.tensor([0.0, 2.0]), st.zeros(2), st.ones(2), reduction="none").tolist()
     [0.0, 2.0]
@@ -188,7 +192,7 @@ def gaussian_nll_loss(input: Value, target: Value, var: Value, full: bool = Fals
 def soft_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """The logistic loss log(1 + exp(-t * x)) of a `target` t of -1 and 1, of the input's shape.
 
-    `reduction` is "mean", "sum" or "none". Raises ShapeError for another shape.
+    `reduction` is "mean", "sum" or "none". Integers become float32. Raises ShapeError for another shape.
 
     >>> F.soft_margin_loss(st.tensor([0.0, 1000.0]), st.tensor([1.0, -1.0]), reduction="none")
     tensor([6.931472e-01, 1.000000e+03])
@@ -200,7 +204,8 @@ def soft_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Va
 def hinge_embedding_loss(input: Value, target: Value, margin: float = 1.0, reduction: str = "mean") -> Value:
     """The loss of distances x: x itself where `target` is 1, and max(0, `margin` - x) where it is -1.
 
-    `reduction` is "mean", "sum" or "none".
+    `reduction` is "mean", "sum" or "none". Raises ShapeError for other shapes, DTypeError for complex numbers,
+    OptionError for another reduction.
 
     >>> F.hinge_embedding_loss(st.tensor([0.25, 0.25]), st.tensor([1.0, -1.0]), reduction="none").tolist()
     [0.25, 0.75]
@@ -218,7 +223,8 @@ def margin_ranking_loss(input1: Value, input2: Value, target: Value, margin: flo
                         ) -> Value:
     """The loss max(0, -t * (a - b) + `margin`) of pairs a and b, of which a is to be larger where t is 1.
 
-    `input1` holds a, `input2` b and `target` 1 or -1; `reduction` is "mean", "sum" or "none".
+    `input1` holds a, `input2` b and `target` 1 or -1; `reduction` is "mean", "sum" or "none". Raises ShapeError for
+    other shapes, DTypeError for complex numbers, OptionError for another reduction.
 
     >>> F.margin_ranking_loss(st.tensor([3.0]), st.tensor([1.0]), st.tensor([-1.0])).tolist()
     2.0
@@ -231,7 +237,7 @@ def cosine_embedding_loss(input1: Value, input2: Value, target: Value, margin: f
     """The loss 1 - cos of vectors that belong together, target 1, and max(0, cos - `margin`) of others, target -1.
 
     `input1` and `input2` are (N, D) with a `target` (N,), or (D,) with a number; `reduction` is "mean", "sum" or
-    "none".
+    "none". Raises ShapeError for other shapes, DTypeError for complex numbers, OptionError for another reduction.
 
     >>> a, b = st.tensor([[1.0, 0.0], [1.0, 0.0]]), st.tensor([[1.0, 0.0], [0.0, 1.0]])
     >>> F.cosine_embedding_loss(a, b, st.tensor([1.0, 1.0]), reduction="none").tolist()
@@ -252,8 +258,8 @@ def triplet_margin_loss(anchor: Value, positive: Value, negative: Value, margin:
     """The loss max(0, d(`anchor`, `positive`) - d(anchor, `negative`) + `margin`) for d the `pairwise_distance`.
 
     The three are (N, D) or (D,). With `swap` the negative is compared with the nearer of anchor and positive (Balntas
-    et al., 2016). `p` and `eps` are those of the distance; `reduction` is "mean", "sum" or "none". Raises ShapeError
-    for a margin that is not above 0.
+    et al., 2016). `p` and `eps` are those of the distance; `reduction` is "mean", "sum" or "none". Integers become
+    float32. Raises ShapeError for a margin that is not above 0.
 
     >>> a = st.zeros((1, 2))
     >>> F.triplet_margin_loss(a, a + 3.0, a + 3.0).tolist()

@@ -51,7 +51,8 @@ def rms_norm(input: Value, normalized_shape: int | Sequence[int], weight: Value 
     """The elements of x over the root of the mean of their squares over its last axes (Zhang and Sennrich, 2019).
 
     x / sqrt(mean(x**2) + `eps`), times `weight` where there is one; eps is the spacing of x's dtype at 1 without one.
-    `normalized_shape` and errors are as in `layer_norm`; 16-bit floats are averaged in float32.
+    `normalized_shape` and errors are as in `layer_norm`; 16-bit floats are averaged in float32. Raises ShapeError where
+    these are not the last axes of x.
 
     >>> F.rms_norm(st.tensor([3.0, 3.0]), 2, eps=0).tolist()
     [1.0, 1.0]
@@ -68,7 +69,7 @@ def group_norm(input: Value, num_groups: int, weight: Value | None = None, bias:
     """Examples (N, C, *) normalised per group of neighbouring channels (Wu and He, 2018).
 
     (x - mean) / sqrt(variance + `eps`) over a group and all that stands behind it, times `weight`, plus `bias`, both
-    (C,). Raises ShapeError where `num_groups` does not divide the channels.
+    (C,). Of floats. Raises ShapeError where `num_groups` does not divide the channels.
 
     >>> F.group_norm(st.tensor([[1.0, 3.0, 10.0, 30.0]]), 2, eps=0).tolist()
     [[-1.0, 1.0, -1.0, 1.0]]
@@ -94,7 +95,7 @@ def local_response_norm(input: Value, size: int, alpha: float = 1e-4, beta: floa
     """The elements of x (N, C, *) over what their neighbours of `size` channels say (Krizhevsky et al., 2012).
 
     x / (`k` + `alpha` * mean(x**2)) ** `beta`, the mean over size channels around, of which those that are not there
-    count as zeros. Raises ShapeError for fewer than three axes.
+    count as zeros. Of floats. Raises ShapeError for fewer than three axes.
 
     >>> F.local_response_norm(st.ones((1, 2, 1)), 2, alpha=2.0, beta=1.0, k=0.0)[0, :, 0].tolist()
     [1.0, 0.5]
@@ -117,7 +118,8 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
 
     (x - mean) / sqrt(variance + `eps`): when `training` of the batch, which `running_mean` and `running_var` (C,),
     where given, then follow, running = (1 - momentum) * running + `momentum` * batch, with the unbiased variance; else
-    of the running ones. Raises ShapeError for fewer than two axes, and where running statistics are missing.
+    of the running ones. Integers become float32. Raises ShapeError for fewer than two axes, and where running
+    statistics are missing.
 
     >>> x = st.tensor([[1.0], [3.0]])
     >>> F.batch_norm(x, st.zeros(1), st.ones(1), training=True, eps=0).tolist()
@@ -150,7 +152,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
 
     With `use_input_stats` by its own mean and variance, which `running_mean` and `running_var` (C,), where given, then
     follow, as in `batch_norm` and as means over the examples; else by the running ones. `weight`, `bias`, `momentum`
-    and `eps` are as there. Raises ShapeError for fewer than three axes.
+    and `eps` are as there. Of floats. Raises ShapeError for fewer than three axes.
 
     >>> F.instance_norm(st.tensor([[[1.0, 3.0], [10.0, 30.0]]]), eps=0).tolist()
     [[[-1.0, 1.0], [-1.0, 1.0]]]

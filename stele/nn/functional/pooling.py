@@ -49,6 +49,7 @@ def max_pool1d(input: Value, kernel_size: int | Sequence[int], stride: int | Seq
     """The largest element of each window of signals (N, C, L) or (C, L).
 
     `kernel_size`, `stride`, `padding`, `dilation`, `ceil_mode`, `return_indices` and errors are as in `max_pool2d`.
+    Raises ShapeError where no window fits, DTypeError for other dtypes than floats.
 
     >>> F.max_pool1d(st.tensor([[1.0, 3.0, 2.0, 0.0]]), 2).tolist()
     [[3.0, 2.0]]
@@ -82,6 +83,7 @@ def max_pool3d(input: Value, kernel_size: int | Sequence[int], stride: int | Seq
     """The largest element of each window of volumes (N, C, D, H, W) or (C, D, H, W).
 
     `kernel_size`, `stride`, `padding`, `dilation`, `ceil_mode`, `return_indices` and errors are as in `max_pool2d`.
+    Raises ShapeError where no window fits, DTypeError for other dtypes than floats.
 
     >>> F.max_pool3d(st.arange(8.0).reshape(1, 2, 2, 2), 2).tolist()
     [[[[7.0]]]]
@@ -94,7 +96,8 @@ def avg_pool1d(input: Value, kernel_size: int | Sequence[int], stride: int | Seq
                padding: int | Sequence[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Value:
     """The mean of each window of signals (N, C, L) or (C, L).
 
-    `kernel_size`, `stride`, `padding`, `ceil_mode`, `count_include_pad` and errors are as in `avg_pool2d`.
+    `kernel_size`, `stride`, `padding`, `ceil_mode`, `count_include_pad` and errors are as in `avg_pool2d`. Raises
+    ShapeError where no window fits, DTypeError for other dtypes than floats.
 
     >>> F.avg_pool1d(st.tensor([[1.0, 3.0, 2.0, 0.0]]), 2).tolist()
     [[2.0, 1.0]]
@@ -108,9 +111,10 @@ def avg_pool2d(input: Value, kernel_size: int | Sequence[int], stride: int | Seq
                divisor_override: int | None = None) -> Value:
     """The mean of each window of images (N, C, H, W) or (C, H, W), in their dtype.
 
-    `kernel_size`, `stride`, `padding` and `ceil_mode` are as in `max_pool2d`, and so are the errors. Padding counts as
-    zeros, unless count_include_pad=False: then neither sums nor counts have it; what `ceil_mode` adds beyond it counts
-    in no case. A `divisor_override` divides the sums in place of the counts of `count_include_pad`.
+    `kernel_size`, `stride`, `padding` and `ceil_mode` are as in `max_pool2d`. Padding counts as zeros, unless
+    count_include_pad=False: then neither sums nor counts have it; what `ceil_mode` adds beyond it counts in no case. A
+    `divisor_override` divides the sums in place of the counts of `count_include_pad`. Raises ShapeError where no window
+    fits, DTypeError for other dtypes than floats.
 
     >>> F.avg_pool2d(st.arange(16.0).reshape(1, 4, 4), 2).tolist()
     [[[2.5, 4.5], [10.5, 12.5]]]
@@ -125,7 +129,7 @@ def avg_pool3d(input: Value, kernel_size: int | Sequence[int], stride: int | Seq
     """The mean of each window of volumes (N, C, D, H, W) or (C, D, H, W).
 
     `kernel_size`, `stride`, `padding`, `ceil_mode`, `count_include_pad`, `divisor_override` and errors are as in
-    `avg_pool2d`.
+    `avg_pool2d`. Raises ShapeError where no window fits, DTypeError for other dtypes than floats.
 
     >>> F.avg_pool3d(st.arange(8.0).reshape(1, 2, 2, 2), 2).tolist()
     [[[[3.5]]]]
@@ -143,7 +147,8 @@ def lp_pool1d(input: Value, norm_type: float, kernel_size: int | Sequence[int],
               stride: int | Sequence[int] | None = None, ceil_mode: bool = False) -> Value:
     """The norm sum(x ** p) ** (1 / p) of each window of signals (N, C, L) or (C, L), for p = `norm_type`.
 
-    `kernel_size`, `stride`, `ceil_mode` and errors are as in `lp_pool2d`.
+    `kernel_size`, `stride`, `ceil_mode` and errors are as in `lp_pool2d`. Raises ShapeError where no window fits,
+    DTypeError for complex numbers.
 
     >>> F.lp_pool1d(st.tensor([[3.0, 4.0, 0.0, 2.0]]), 2.0, 2).tolist()
     [[5.0, 2.0]]
@@ -157,7 +162,7 @@ def lp_pool2d(input: Value, norm_type: float, kernel_size: int | Sequence[int],
 
     With p infinite it is the largest absolute value. `kernel_size`, `stride` and `ceil_mode` are as in `max_pool2d`,
     and so are errors; a window that `ceil_mode` lets reach beyond counts as full (PyTorch's rule). Where a norm is 0
-    its derivative is 0.
+    its derivative is 0. Raises ShapeError where no window fits, DTypeError for complex numbers.
 
     >>> F.lp_pool2d(st.tensor([[[3.0, 4.0], [0.0, 0.0]]]), 2.0, 2).tolist()
     [[[5.0]]]
@@ -169,7 +174,8 @@ def lp_pool3d(input: Value, norm_type: float, kernel_size: int | Sequence[int],
               stride: int | Sequence[int] | None = None, ceil_mode: bool = False) -> Value:
     """The norm sum(x ** p) ** (1 / p) of each window of volumes (N, C, D, H, W) or (C, D, H, W), for p = `norm_type`.
 
-    `kernel_size`, `stride`, `ceil_mode` and errors are as in `lp_pool2d`.
+    `kernel_size`, `stride`, `ceil_mode` and errors are as in `lp_pool2d`. Raises ShapeError where no window fits,
+    DTypeError for complex numbers.
 
     >>> F.lp_pool3d(st.ones((1, 2, 2, 2)), 1.0, 2).tolist()
     [[[[8.0]]]]
@@ -194,7 +200,8 @@ def max_unpool1d(input: Value, indices: Value, kernel_size: int | Sequence[int],
                  output_size: int | Sequence[int] | None = None) -> Value:
     """The maxima of `max_pool1d` put back where its `indices` say, among zeros: (N, C, L) or (C, L).
 
-    `kernel_size`, `stride`, `padding`, `output_size` and errors are as in `max_unpool2d`.
+    `kernel_size`, `stride`, `padding`, `output_size` and errors are as in `max_unpool2d`. Raises ShapeError where
+    indices have another shape, DTypeError for indices that are no integers.
 
     >>> y, i = F.max_pool1d(st.tensor([[1.0, 3.0, 2.0, 0.0]]), 2, return_indices=True)
     >>> F.max_unpool1d(y, i, 2).tolist()
@@ -209,8 +216,8 @@ def max_unpool2d(input: Value, indices: Value, kernel_size: int | Sequence[int],
     """The maxima of `max_pool2d` put back where its `indices` say, among zeros: (N, C, H, W) or (C, H, W).
 
     H is (OH - 1) * stride - 2 * padding + kernel_size unless an `output_size` says it, that of the last axes or of all;
-    `kernel_size`, `stride` and `padding` are those of the pool. Raises ShapeError for indices of another shape and,
-    when run, IndexOutOfRange for one beyond the result.
+    `kernel_size`, `stride` and `padding` are those of the pool. In the dtype of the input; indices are integers. Raises
+    ShapeError for indices of another shape and, when run, IndexOutOfRange for one beyond the result.
 
     >>> y, i = F.max_pool2d(st.arange(4.0).reshape(1, 2, 2), 2, return_indices=True)
     >>> F.max_unpool2d(y, i, 2).tolist()
@@ -224,7 +231,8 @@ def max_unpool3d(input: Value, indices: Value, kernel_size: int | Sequence[int],
                  output_size: int | Sequence[int] | None = None) -> Value:
     """The maxima of `max_pool3d` put back where its `indices` say, among zeros: (N, C, D, H, W) or (C, D, H, W).
 
-    `kernel_size`, `stride`, `padding`, `output_size` and errors are as in `max_unpool2d`.
+    `kernel_size`, `stride`, `padding`, `output_size` and errors are as in `max_unpool2d`. Raises ShapeError where
+    indices have another shape, DTypeError for indices that are no integers.
 
     >>> y, i = F.max_pool3d(st.arange(8.0).reshape(1, 2, 2, 2), 2, return_indices=True)
     >>> F.max_unpool3d(y, i, 2).shape

@@ -18,7 +18,8 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
     """The array with something around it; `pad` has (before, behind) of the last axis, then of the one before it.
 
     Negative widths cut. `mode` "constant" puts a `value` there, 0 without one; "reflect", "replicate" and "circular"
-    what `st.pad` says of them. Raises ShapeError for an odd number of widths and for more than there are axes.
+    what `st.pad` says of them. In the dtype of x and of the value, where they meet. Raises ShapeError for an odd number
+    of widths and for more than there are axes.
 
     >>> F.pad(st.tensor([[1.0, 2.0]]), (1, 0, 0, 1), value=9.0).tolist()
     [[9.0, 1.0, 2.0], [9.0, 9.0, 9.0]]
@@ -47,7 +48,7 @@ def cut(x: Value, widths: Sequence[tuple[int, int]]) -> Value:
 def pixel_shuffle(input: Value, upscale_factor: int) -> Value:
     """Blocks of r * r channels as pixels: (*, C * r**2, H, W) -> (*, C, H * r, W * r) for r = `upscale_factor`.
 
-    Shi et al. (2016). Raises ShapeError where r * r does not divide the channels.
+    Shi et al. (2016). In the dtype of x. Raises ShapeError where r * r does not divide the channels.
 
     >>> F.pixel_shuffle(st.arange(4.0).reshape(4, 1, 1), 2).tolist()
     [[[0.0, 1.0], [2.0, 3.0]]]
@@ -65,7 +66,7 @@ def pixel_shuffle(input: Value, upscale_factor: int) -> Value:
 def pixel_unshuffle(input: Value, downscale_factor: int) -> Value:
     """Blocks of r * r pixels as channels, the inverse of `pixel_shuffle`: (*, C, H * r, W * r) -> (*, C * r**2, H, W).
 
-    r is `downscale_factor`. Raises ShapeError where it does not divide the last two axes.
+    r is `downscale_factor`. In the dtype of x. Raises ShapeError where it does not divide the last two axes.
 
     >>> F.pixel_unshuffle(st.arange(4.0).reshape(1, 2, 2), 2).tolist()
     [[[0.0]], [[1.0]], [[2.0]], [[3.0]]]
@@ -83,7 +84,7 @@ def pixel_unshuffle(input: Value, downscale_factor: int) -> Value:
 def channel_shuffle(input: Value, groups: int) -> Value:
     """The channels of (N, C, *) in another order: the first of each of the `groups`, the second of each, and so on.
 
-    Zhang et al. (2018). Raises ShapeError where groups does not divide C.
+    Zhang et al. (2018). In the dtype of x. Raises ShapeError where groups does not divide C.
 
     >>> F.channel_shuffle(st.arange(4.0).reshape(1, 4), 2).tolist()
     [[0.0, 2.0, 1.0, 3.0]]
@@ -101,7 +102,7 @@ def unfold(input: Value, kernel_size: int | Sequence[int], dilation: int | Seque
     """The patches of images (N, C, H, W) or (C, H, W) as columns (N, C * KH * KW, patches), row by row (im2col).
 
     `kernel_size`, `dilation`, `padding` (with zeros) and `stride` are a number, or one per axis. (`st.unfold` is of one
-    axis.) Raises ShapeError where no patch fits.
+    axis.) In the dtype of x. Raises ShapeError where no patch fits.
 
     >>> F.unfold(st.arange(4.0).reshape(1, 2, 2), (1, 2)).tolist()
     [[0.0, 2.0], [1.0, 3.0]]
@@ -123,7 +124,7 @@ def fold(input: Value, output_size: int | Sequence[int], kernel_size: int | Sequ
     """The transpose of `unfold`: columns (N, C * KH * KW, patches) added up to images (N, C, *output_size).
 
     `kernel_size`, `dilation`, `padding` and `stride` are as there, `output_size` is (H, W). One example, without N, is
-    taken too. Raises ShapeError where the columns are not as many.
+    taken too. In the dtype of x. Raises ShapeError where the columns are not as many.
 
     >>> F.fold(st.ones((2, 2)), (1, 3), (1, 2)).tolist()
     [[[1.0, 2.0, 1.0]]]

@@ -125,7 +125,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     The input holds integers (bags, n), or all of them in a row with `offsets`, where each bag begins, and, with
     `include_last_offset`, where the last one ends. With mode "sum" each row is multiplied by its `per_sample_weights`,
     in the shape of the input. A row `padding_idx` is in no bag; an empty bag is zeros. `max_norm`, `norm_type`,
-    `scale_grad_by_freq`, `sparse` and errors are as in `embedding`.
+    `scale_grad_by_freq`, `sparse` and errors are as in `embedding`. Raises ShapeError for other shapes, DTypeError for
+    other rows than integers, OptionError for another mode.
 
     >>> table = st.tensor([[1.0], [2.0], [4.0]])
     >>> F.embedding_bag(st.tensor([0, 1, 2]), table, st.tensor([0, 2]), mode="sum").tolist()

@@ -19,8 +19,8 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
                                       margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Tensor:
     """The loss max(0, d(`anchor`, `positive`) - d(anchor, `negative`) + `margin`) of any `distance_function` d.
 
-    It is `pairwise_distance` without one. `swap` and `reduction` are as in `triplet_margin_loss`. Raises ShapeError for
-    a margin that is not above 0.
+    It is `pairwise_distance` without one. `swap` and `reduction` are as in `triplet_margin_loss`. Integers become
+    float32. The three have shapes that broadcast. Raises ShapeError for a margin that is not above 0.
 
     >>> far = lambda a, b: st.abs(a - b).max(axis=1)
     >>> a = st.zeros((1, 2))

@@ -37,6 +37,8 @@ class Sub(Binary):
 class Mul(Binary):
     """The product x * z, elementwise; shapes and dtypes meet as in `add`. Bools are joined by and.
 
+    Raises ShapeError where shapes do not broadcast.
+
     >>> st.multiply(st.tensor([[1.0], [2.0]]), st.tensor([3.0, 4.0])).tolist()
     [[3.0, 4.0], [6.0, 8.0]]
     """
@@ -65,6 +67,8 @@ class Div(Binary):
 class Neg(Unary):
     """The negative of x, in its dtype; unsigned integers wrap. Raises DTypeError for bools.
 
+    x has any shape.
+
     >>> st.negative(st.tensor([1.5, -2.0])).tolist()
     [-1.5, 2.0]
     """
@@ -81,6 +85,7 @@ class Maximum(Binary):
     """The larger of x and z, elementwise; NaN if either is NaN. Shapes and dtypes meet as in `add`.
 
     Where they tie, each gets half of the gradient, as in PyTorch. For the largest element of one array see `max`.
+    Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.maximum(st.tensor([1.0, 5.0]), 3.0).tolist()
     [3.0, 5.0]
@@ -97,6 +102,7 @@ class Minimum(Binary):
     """The smaller of x and z, elementwise; NaN if either is NaN. Shapes and dtypes meet as in `add`.
 
     Where they tie, each gets half of the gradient, as in PyTorch. For the smallest element of one array see `min`.
+    Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.minimum(st.tensor([1.0, 5.0, float("nan")]), 3.0).tolist()
     [1.0, 3.0, nan]
@@ -117,6 +123,7 @@ class Less(Compare):
     """Whether x < z, elementwise, as bools; false where either is NaN. Shapes meet as in `add`.
 
     Integers are compared with a Python number as they are, whatever it is: nothing is rounded to the array's dtype.
+    Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.less(st.tensor([1, 2, 3]), 2.5).tolist()
     [True, True, False]
@@ -131,6 +138,8 @@ class Less(Compare):
 class LessEqual(Compare):
     """Whether x <= z, elementwise, as bools; false where either is NaN. Operands meet as in `less`.
 
+    Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
+
     >>> st.less_equal(st.tensor([1, 2, 3]), 2).tolist()
     [True, True, False]
     """
@@ -143,6 +152,8 @@ class LessEqual(Compare):
 
 class Greater(Compare):
     """Whether x > z, elementwise, as bools; false where either is NaN. Operands meet as in `less`.
+
+    Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.greater(st.tensor([1, 2, 3]), st.tensor([[2], [3]])).tolist()
     [[False, False, True], [False, False, False]]
@@ -157,6 +168,8 @@ class Greater(Compare):
 class GreaterEqual(Compare):
     """Whether x >= z, elementwise, as bools; false where either is NaN. Operands meet as in `less`.
 
+    Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
+
     >>> st.greater_equal(st.tensor([1, 2, 3]), 2).tolist()
     [False, True, True]
     """
@@ -169,6 +182,8 @@ class GreaterEqual(Compare):
 
 class Equal(Compare):
     """Whether x == z, elementwise, as bools; NaN equals nothing, not even itself. Operands meet as in `less`.
+
+    Raises ShapeError where shapes do not broadcast.
 
     >>> st.equal(st.tensor([1, 2]), 2).tolist()
     [False, True]
@@ -184,6 +199,8 @@ class Equal(Compare):
 
 class NotEqual(Compare):
     """Whether x != z, elementwise, as bools; NaN differs from everything, itself included. Operands meet as in `less`.
+
+    Raises ShapeError where shapes do not broadcast.
 
     >>> st.not_equal(st.tensor([1.0, float("nan")]), st.tensor([1.0, float("nan")])).tolist()
     [False, True]

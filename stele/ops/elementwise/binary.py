@@ -199,7 +199,7 @@ class Shift(Bits):
 class ShiftLeft(Shift):
     """The integer x * 2**z, whose bits move to the left by z places; those that leave the dtype are lost: x << z.
 
-    A shift by the width of the dtype or more leaves 0. Raises DTypeError for floats and bools.
+    A shift by the width of the dtype or more leaves 0. x and z broadcast. Raises DTypeError for floats and bools.
 
     >>> st.bitwise_left_shift(st.tensor([1, -3]), 4).tolist()
     [16, -48]
@@ -212,7 +212,8 @@ class ShiftLeft(Shift):
 class ShiftRight(Shift):
     """The integer x / 2**z rounded down, whose bits move to the right by z places: x >> z.
 
-    Signed dtypes keep their sign, unsigned ones shift zeros in. Raises DTypeError for floats and bools.
+    Signed dtypes keep their sign, unsigned ones shift zeros in. x and z broadcast. Raises DTypeError for floats and
+    bools.
 
     >>> st.bitwise_right_shift(st.tensor([17, -3]), 1).tolist()
     [8, -2]
@@ -310,7 +311,8 @@ def divide(x: Operand, z: Operand, *, rounding_mode: str | None = None) -> Value
 def round(x: Operand, *, decimals: int = 0) -> Value:
     """The nearest whole number, or the nearest with so many `decimals`, a half to the even one, in the dtype of x.
 
-    Negative decimals are tens, hundreds and so on, of integers too (NumPy's rules). The derivative is 0.
+    Negative decimals are tens, hundreds and so on, of integers too (NumPy's rules). The derivative is 0. x has any
+    shape. Raises ArgumentError for decimals that are no whole number, DTypeError for what is no number.
 
     >>> st.round(st.tensor([0.5, 1.5, 2.5, -0.7])).tolist()
     [0.0, 2.0, 2.0, -1.0]
@@ -382,7 +384,7 @@ def clip(x: Value, *, min: Operand | None = None, max: Operand | None = None) ->
 
     max where min > max, NaN where x is NaN (NumPy's rules). The derivative is 1 from bound to bound, both included,
     as in PyTorch. Of integers, a min below their dtype and a max above it bound nothing, and a float bound makes
-    float32.
+    float32. Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.clip(st.tensor([-2.0, 0.5, 9.0]), 0, 1).tolist()
     [0.0, 0.5, 1.0]
@@ -404,6 +406,8 @@ def is_whole(x: Value, bound: Any) -> bool:
 def logical_and(x: Operand, z: Operand) -> Value:
     """Whether both x and z are true, elementwise, as bools; a number is true unless it is zero.
 
+    Shapes broadcast, dtypes are any. Raises ShapeError where shapes do not.
+
     >>> st.logical_and(st.tensor([0, 1, 2]), st.tensor([True, False, True])).tolist()
     [False, False, True]
     """
@@ -413,6 +417,8 @@ def logical_and(x: Operand, z: Operand) -> Value:
 def logical_or(x: Operand, z: Operand) -> Value:
     """Whether x or z or both are true, elementwise, as bools; a number is true unless it is zero.
 
+    Shapes broadcast, dtypes are any. Raises ShapeError where shapes do not.
+
     >>> st.logical_or(st.tensor([0, 1, 2]), st.tensor([False, False, True])).tolist()
     [False, True, True]
     """
@@ -421,6 +427,8 @@ def logical_or(x: Operand, z: Operand) -> Value:
 
 def logical_xor(x: Operand, z: Operand) -> Value:
     """Whether one of x and z is true and the other is not, elementwise, as bools; a number is true unless it is zero.
+
+    Shapes broadcast, dtypes are any. Raises ShapeError where shapes do not.
 
     >>> st.logical_xor(st.tensor([0, 1, 2]), st.tensor([True, False, True])).tolist()
     [True, True, False]

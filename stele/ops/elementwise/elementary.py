@@ -18,6 +18,8 @@ from stele.ops.linear import cast
 class Asin(FloatUnary):
     """The angle in [-pi/2, pi/2], in radians, whose sine is x; NaN outside of [-1, 1]. Integers become float32.
 
+    x has any shape and dtype. Raises DTypeError for what is no number.
+
     >>> st.asin(st.tensor([0.0, 0.5, 1.0, 2.0]))
     tensor([0.       , 0.5235988, 1.5707964,       nan])
     """
@@ -32,6 +34,8 @@ class Asin(FloatUnary):
 
 class Acos(FloatUnary):
     """The angle in [0, pi], in radians, whose cosine is x; NaN outside of [-1, 1]. Integers become float32.
+
+    x has any shape and dtype. Raises DTypeError for what is no number.
 
     >>> st.acos(st.tensor([1.0, 0.5, -1.0, 2.0]))
     tensor([0.       , 1.0471976, 3.1415927,       nan])
@@ -48,6 +52,8 @@ class Acos(FloatUnary):
 class Asinh(FloatUnary):
     """The number whose hyperbolic sine is x, log(x + sqrt(x * x + 1)), without cancellation. Integers become float32.
 
+    x has any shape and dtype. Raises DTypeError for what is no number.
+
     >>> st.asinh(st.tensor([0.0, 1.0, -1e30]))
     tensor([  0.       ,   0.8813736, -69.7707   ])
     """
@@ -61,6 +67,8 @@ class Asinh(FloatUnary):
 
 class Acosh(FloatUnary):
     """The number of 0 or more whose hyperbolic cosine is x; NaN below 1. Integers become float32.
+
+    x has any shape and dtype. Raises DTypeError for what is no number.
 
     >>> st.acosh(st.tensor([1.0, 2.0, 0.5]))
     tensor([0.       , 1.3169579,       nan])
@@ -77,6 +85,8 @@ class Acosh(FloatUnary):
 class Atanh(FloatUnary):
     """The number whose hyperbolic tangent is x: an infinity at 1 and -1, NaN beyond. Integers become float32.
 
+    x has any shape and dtype. Raises DTypeError for what is no number.
+
     >>> st.atanh(st.tensor([0.0, 0.5, -1.0, 2.0]))
     tensor([0.       , 0.5493061,      -inf,       nan])
     """
@@ -92,7 +102,7 @@ class Atanh(FloatUnary):
 class Log2(FloatUnary):
     """The logarithm of x to base 2: -inf at 0, NaN below it. Integers and bools become float32.
 
-    Exact for powers of 2.
+    Exact for powers of 2. x has any shape and dtype. Raises DTypeError for what is no number.
 
     >>> st.log2(st.tensor([8.0, 0.0, -1.0])).tolist()
     [3.0, -inf, nan]
@@ -109,6 +119,8 @@ class Log2(FloatUnary):
 class Log10(FloatUnary):
     """The logarithm of x to base 10: -inf at 0, NaN below it. Integers and bools become float32.
 
+    x has any shape and dtype. Raises DTypeError for what is no number.
+
     >>> st.log10(st.tensor([1000.0, 0.0, -1.0])).tolist()
     [3.0, -inf, nan]
     """
@@ -124,6 +136,8 @@ class Log10(FloatUnary):
 class Exp2(FloatUnary):
     """The power 2 ** x, exact for whole x. Integers and bools become float32.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> st.exp2(st.tensor([-1.0, 0.5, 10.0]))
     tensor([5.0000000e-01, 1.4142135e+00, 1.0240000e+03])
     """
@@ -135,6 +149,8 @@ class Exp2(FloatUnary):
 
 class Cbrt(FloatUnary):
     """The cube root of x, negative where x is. Integers become float32. The derivative at 0 is inf.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.cbrt(st.tensor([27.0, -8.0])).tolist()
     [3.0, -2.0]
@@ -157,7 +173,8 @@ class Atan2(FloatBinary):
     """The angle in [-pi, pi], in radians, of the point (z, x): atan(x / z), in the quadrant that both signs say.
 
     Shapes and dtypes meet as in `add`; integers become float32. A zero has its sign: atan2(0.0, -0.0) is pi. The
-    gradient where both are 0 is 0, as in PyTorch.
+    gradient where both are 0 is 0, as in PyTorch. Raises ShapeError where shapes do not broadcast, DTypeError for
+    complex numbers.
 
     >>> st.atan2(st.tensor([1.0, 1.0, -0.0]), st.tensor([1.0, -1.0, -1.0]))
     tensor([ 0.7853982,  2.3561945, -3.1415927])
@@ -176,7 +193,8 @@ class Atan2(FloatBinary):
 class Hypot(FloatBinary):
     """The length sqrt(x * x + z * z), without an over- or underflow of the squares. Integers become float32.
 
-    inf where either is an infinity, even beside NaN. Shapes and dtypes meet as in `add`.
+    inf where either is an infinity, even beside NaN. Shapes and dtypes meet as in `add`. Raises ShapeError where shapes
+    do not broadcast, DTypeError for complex numbers.
 
     >>> st.hypot(st.tensor([3.0, 3e30]), st.tensor([4.0, 4e30])).tolist()[0]
     5.0
@@ -191,7 +209,8 @@ class Hypot(FloatBinary):
 class LogAddExp(FloatBinary):
     """The number log(exp(x) + exp(z)), where no x or z overflows. Integers become float32.
 
-    Shapes and dtypes meet as in `add`. For more than two along an axis see `logsumexp`.
+    Shapes and dtypes meet as in `add`. For more than two along an axis see `logsumexp`. Raises ShapeError where shapes
+    do not broadcast, DTypeError for complex numbers.
 
     >>> st.logaddexp(st.tensor([0.0, 1000.0]), st.tensor([0.0, 1000.0]))
     tensor([6.9314718e-01, 1.0006932e+03])

@@ -35,7 +35,7 @@ def is_negative(s: Scalars[S], x: S) -> S:
 class SignBit(Test):
     """Whether the sign bit of x is set, as bools: true for -0.0 too, and for a NaN that has one.
 
-    Integers are true below 0.
+    Integers are true below 0. x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.signbit(st.tensor([-2.5, -0.0, 0.0, 7.0])).tolist()
     [True, True, False, False]
@@ -48,7 +48,8 @@ class SignBit(Test):
 class CopySign(FloatBinary):
     """The magnitude of x with the sign of z, which a zero and a NaN have too. Integers become float32.
 
-    Shapes and dtypes meet as in `add`. The gradient in z is 0, and in x 0 where x is 0, as in PyTorch.
+    Shapes and dtypes meet as in `add`. The gradient in z is 0, and in x 0 where x is 0, as in PyTorch. Raises
+    ShapeError where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.copysign(st.tensor([1.0, -2.0]), st.tensor([-0.0, 3.0])).tolist()
     [-1.0, 2.0]
@@ -66,7 +67,8 @@ class CopySign(FloatBinary):
 class NextAfter(FloatBinary):
     """The number of the dtype that is next to x on the way to z: z where they are equal, NaN if either is.
 
-    Shapes and dtypes meet as in `add`; integers become float32. The gradient is that of x.
+    Shapes and dtypes meet as in `add`; integers become float32. The gradient is that of x. Raises ShapeError where
+    shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.nextafter(st.tensor([1.0, 0.0]), st.tensor([2.0, -1.0])).tolist()
     [1.0000001192092896, -1.401298464324817e-45]
@@ -137,6 +139,8 @@ fmod      = function(Fmod())
 def positive(x: Value) -> Value:
     """The elements of x themselves: +x. Raises DTypeError for bools.
 
+    x has any shape.
+
     >>> (+st.tensor([1.5, -2.0])).tolist(), st.positive(st.tensor([3])).tolist()
     ([1.5, -2.0], [3])
     """
@@ -145,6 +149,8 @@ def positive(x: Value) -> Value:
 
 def frac(x: Value) -> Value:
     """The fraction x - trunc(x), of the sign of x; 0 of integers. The derivative is 1.
+
+    x has any shape. Raises DTypeError for complex numbers and bools.
 
     >>> st.frac(st.tensor([1.75, -1.25])).tolist()
     [0.75, -0.25]
@@ -155,7 +161,8 @@ def frac(x: Value) -> Value:
 def frexp(x: Value) -> tuple[Value, Value]:
     """The mantissas m and exponents e with x = m * 2**e and 1/2 <= |m| < 1; e is int32. Integers become float32.
 
-    Zeros, infinities and NaN are their own mantissas, with exponent 0. The gradient goes through the mantissas.
+    Zeros, infinities and NaN are their own mantissas, with exponent 0. The gradient goes through the mantissas. x has
+    any shape. Raises DTypeError for complex numbers.
 
     >>> m, e = st.frexp(st.tensor([8.0, -0.75]))
     >>> m.tolist(), e.tolist()
@@ -169,7 +176,8 @@ def frexp(x: Value) -> tuple[Value, Value]:
 def ldexp(x: Value, z: Value) -> Value:
     """The number x * 2**z, for whole z, which may be an array; exact where the result is a normal number.
 
-    Integers become float32; x and z broadcast.
+    Integers become float32; x and z broadcast. Raises ShapeError where shapes do not broadcast, DTypeError for complex
+    numbers.
 
     >>> st.ldexp(st.tensor([0.5, -0.75]), st.tensor([4, 0])).tolist()
     [8.0, -0.75]
@@ -183,7 +191,8 @@ def ldexp(x: Value, z: Value) -> Value:
 def heaviside(x: Operand, z: Operand) -> Value:
     """The step function of x: 0 below 0, 1 above it, z at 0, NaN of NaN. Shapes and dtypes meet as in `add`.
 
-    The derivative is 0, and 1 in z where x is 0.
+    The derivative is 0, and 1 in z where x is 0. Raises ShapeError where shapes do not broadcast, DTypeError for
+    complex numbers.
 
     >>> st.heaviside(st.tensor([-1.0, 0.0, 2.0]), 0.5).tolist()
     [0.0, 0.5, 1.0]
@@ -198,7 +207,8 @@ def heaviside(x: Operand, z: Operand) -> Value:
 def fmax(x: Operand, z: Operand) -> Value:
     """The larger of x and z, elementwise; the other one where one is NaN. Shapes and dtypes meet as in `add`.
 
-    Where they tie it is x, which has the gradient, as in PyTorch.
+    Where they tie it is x, which has the gradient, as in PyTorch. Raises ShapeError where shapes do not broadcast,
+    DTypeError for complex numbers.
 
     >>> st.fmax(st.tensor([1.0, float("nan"), 5.0]), 3.0).tolist()
     [3.0, 3.0, 5.0]
@@ -210,7 +220,7 @@ def fmax(x: Operand, z: Operand) -> Value:
 def fmin(x: Operand, z: Operand) -> Value:
     """The smaller of x and z, elementwise; the other one where one is NaN. Shapes and dtypes meet as in `add`.
 
-    Ties as of `fmax`.
+    Ties as of `fmax`. Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.fmin(st.tensor([1.0, float("nan"), 5.0]), 3.0).tolist()
     [1.0, 3.0, 3.0]
@@ -222,7 +232,8 @@ def fmin(x: Operand, z: Operand) -> Value:
 def isclose(x: Operand, z: Operand, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
     """Whether |x - z| <= `atol` + `rtol` * |z|, elementwise, as bools; infinities are close to themselves alone.
 
-    A NaN is close to nothing, but to a NaN with `equal_nan`. Shapes and dtypes meet as in `add`.
+    A NaN is close to nothing, but to a NaN with `equal_nan`. Shapes and dtypes meet as in `add`. Raises ShapeError
+    where shapes do not broadcast.
 
     >>> st.isclose(st.tensor([1.0, 2.0, float("inf")]), st.tensor([1.000001, 2.1, float("inf")])).tolist()
     [True, False, True]
@@ -239,6 +250,8 @@ def isclose(x: Operand, z: Operand, *, rtol: float = 1e-5, atol: float = 1e-8, e
 def isposinf(x: Value) -> Value:
     """Whether each element of x is plus infinity, as bools.
 
+    x has any shape and dtype. Raises ArgumentError for what is neither an array nor a number.
+
     >>> st.isposinf(st.tensor([float("inf"), float("-inf"), 1.0])).tolist()
     [True, False, False]
     """
@@ -247,6 +260,8 @@ def isposinf(x: Value) -> Value:
 
 def isneginf(x: Value) -> Value:
     """Whether each element of x is minus infinity, as bools.
+
+    x has any shape and dtype. Raises ArgumentError for what is neither an array nor a number.
 
     >>> st.isneginf(st.tensor([float("inf"), float("-inf"), 1.0])).tolist()
     [False, True, False]
@@ -257,7 +272,8 @@ def isneginf(x: Value) -> Value:
 def nan_to_num(x: Value, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Value:
     """The elements of x, with `nan` for NaN, `posinf` and `neginf` for infinities: the ends of the dtype unless given.
 
-    Integers stay as they are.
+    Integers stay as they are. x has any shape and dtype. Raises ArgumentError for what is neither an array nor a
+    number.
 
     >>> st.nan_to_num(st.tensor([float("nan"), float("inf"), 1.0]), posinf=9).tolist()
     [0.0, 9.0, 1.0]
@@ -279,6 +295,8 @@ def largest(dtype: DType) -> float:
 def lerp(x: Operand, z: Operand, weight: Operand) -> Value:
     """The number x + `weight` * (z - x) on the way from x to z, exact at both ends. Shapes and dtypes meet as in `add`.
 
+    Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
+
     >>> st.lerp(st.tensor([0.0, 10.0]), st.tensor([4.0, 20.0]), 0.25).tolist()
     [1.0, 12.5]
     """
@@ -290,6 +308,8 @@ def lerp(x: Operand, z: Operand, weight: Operand) -> Value:
 def float_power(x: Operand, z: Operand) -> Value:
     """The power x ** z in float64, whatever the dtypes of x and z.
 
+    Raises ShapeError where shapes do not broadcast.
+
     >>> st.float_power(st.tensor([2, 3]), -1).dtype
     float64
     """
@@ -299,6 +319,8 @@ def float_power(x: Operand, z: Operand) -> Value:
 def rad2deg(x: Value) -> Value:
     """Angles in degrees of angles x in radians, x * (180 / pi). Integers become float32.
 
+    x has any shape and dtype. Raises ArgumentError for what is neither an array nor a number.
+
     >>> st.rad2deg(st.tensor([0.0, 3.1415927]))
     tensor([  0., 180.])
     """
@@ -307,6 +329,8 @@ def rad2deg(x: Value) -> Value:
 
 def deg2rad(x: Value) -> Value:
     """Angles in radians of angles x in degrees, x * (pi / 180). Integers become float32.
+
+    x has any shape and dtype. Raises ArgumentError for what is neither an array nor a number.
 
     >>> st.deg2rad(st.tensor([0.0, 180.0]))
     tensor([0.       , 3.1415927])

@@ -26,7 +26,7 @@ ROOT_TWO_PI = math.sqrt(2 * math.pi)
 class Lgamma(FloatUnary):
     """The logarithm of the absolute value of the gamma function: inf at 0, -1, -2, ... Integers become float32.
 
-    Its derivative is `digamma`.
+    Its derivative is `digamma`. x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.lgamma(st.tensor([1.0, 5.0, -0.5, 0.0]))
     tensor([0.       , 3.1780539, 1.2655121,       inf])
@@ -40,6 +40,8 @@ class Lgamma(FloatUnary):
 
 class Digamma(FloatUnary):
     """The derivative of `lgamma`: -inf at 0, NaN at -1, -2, ... Integers become float32.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.digamma(st.tensor([1.0, 2.0, 0.0, -1.0]))
     tensor([-0.5772157 ,  0.42278433,        -inf,         nan])
@@ -70,7 +72,7 @@ class Zeta(FloatBinary):
     """The sum of 1 / (k + z) ** x over k = 0, 1, 2, ..., the zeta function of Hurwitz; Riemann's for z = 1.
 
     inf at x = 1 and, for x above 1, at z = 0; NaN for x below 1 and for z below 0. Shapes and dtypes meet as in `add`;
-    integers become float32.
+    integers become float32. Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.zeta(st.tensor([2.0, 4.0, 1.0]), 1.0)
     tensor([1.6449341, 1.0823232,       inf])
@@ -97,7 +99,8 @@ class Zeta(FloatBinary):
 class I0(FloatUnary):
     """The modified Bessel function of the first kind and order 0. Integers become float32.
 
-    Overflows to inf beyond 91.9 in float32: for large x see `i0e`.
+    Overflows to inf beyond 91.9 in float32: for large x see `i0e`. x has any shape. Raises DTypeError for complex
+    numbers.
 
     >>> st.i0(st.tensor([0.0, 1.0, -10.0]))
     tensor([1.0000000e+00, 1.2660659e+00, 2.8157168e+03])
@@ -111,6 +114,8 @@ class I0(FloatUnary):
 class I0e(FloatUnary):
     """The product exp(-|x|) * i0(x), which overflows nowhere. Integers become float32.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> st.i0e(st.tensor([0.0, 1.0, 1000.0]))
     tensor([1.        , 0.46575963, 0.01261724])
     """
@@ -123,6 +128,8 @@ class I0e(FloatUnary):
 class I1(FloatUnary):
     """The modified Bessel function of the first kind and order 1, the derivative of `i0`. Integers become float32.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> st.i1(st.tensor([0.0, 1.0, -10.0]))
     tensor([ 0.0000000e+00,  5.6515908e-01, -2.6709883e+03])
     """
@@ -134,6 +141,8 @@ class I1(FloatUnary):
 
 class I1e(FloatUnary):
     """The product exp(-|x|) * i1(x), which overflows nowhere. Integers become float32.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.i1e(st.tensor([0.0, 1.0, 1000.0]))
     tensor([0.        , 0.20791042, 0.01261093])
@@ -153,6 +162,8 @@ def beside_zero(y: Value, x: Value) -> Value:
 class Erfinv(FloatUnary):
     """The number whose `erf` is x: infinities at 1 and -1, NaN beyond. Integers become float32.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> st.erfinv(st.tensor([0.0, 0.5, -1.0, 2.0]))
     tensor([0.        , 0.47693628,       -inf,        nan])
     """
@@ -166,6 +177,8 @@ class Erfinv(FloatUnary):
 class Erfcx(FloatUnary):
     """The product exp(x * x) * erfc(x), which falls as 1 / x where erfc vanishes. Integers become float32.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> st.erfcx(st.tensor([0.0, 1.0, 1000.0]))
     tensor([1.0000000e+00, 4.2758358e-01, 5.6418933e-04])
     """
@@ -177,6 +190,8 @@ class Erfcx(FloatUnary):
 
 class Ndtr(FloatUnary):
     """The probability that a standard normal number is below x. Integers become float32.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.ndtr(st.tensor([0.0, 1.0, -10.0]))
     tensor([5.0000000e-01, 8.4134477e-01, 7.6198530e-24])
@@ -190,7 +205,7 @@ class Ndtr(FloatUnary):
 class LogNdtr(FloatUnary):
     """The logarithm of the probability that a standard normal number is below x. Integers become float32.
 
-    Finite also where `ndtr(x)` is 0.
+    Finite also where `ndtr(x)` is 0. x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.log_ndtr(st.tensor([0.0, -100.0]))
     tensor([-6.9314718e-01, -5.0055244e+03])
@@ -204,7 +219,8 @@ class LogNdtr(FloatUnary):
 class Ndtri(FloatUnary):
     """The number below which a standard normal one is with probability x: the inverse of `ndtr`.
 
-    -inf at 0, inf at 1, NaN outside of them. Integers become float32.
+    -inf at 0, inf at 1, NaN outside of them. Integers become float32. x has any shape. Raises DTypeError for complex
+    numbers.
 
     >>> st.ndtri(st.tensor([0.5, 0.975, 0.0]))
     tensor([0.      , 1.959964,     -inf])
@@ -218,6 +234,8 @@ class Ndtri(FloatUnary):
 
 class Sinc(FloatUnary):
     """The quotient sin(pi x) / (pi x), and 1 at 0: 0 at every other whole number. Integers become float32.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.sinc(st.tensor([0.0, 0.5, 1.0]))
     tensor([1.        , 0.63661975, 0.        ])
@@ -249,6 +267,8 @@ class Logit(FloatUnary):
 class Entr(FloatUnary):
     """The entropy -x * log(x) of each element: 0 at 0, -inf below. Integers become float32.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> st.entr(st.tensor([0.0, 0.5, 1.0]))
     tensor([ 0.        ,  0.34657359, -0.        ])
     """
@@ -268,7 +288,8 @@ class Entr(FloatUnary):
 class XLogY(FloatBinary):
     """The product x * log(z), and 0 where x is 0, unless z is NaN. Shapes and dtypes meet as in `add`.
 
-    Integers become float32. The gradient in x is 0 where x is 0 and z is not positive, as in PyTorch.
+    Integers become float32. The gradient in x is 0 where x is 0 and z is not positive, as in PyTorch. Raises ShapeError
+    where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.xlogy(st.tensor([0.0, 2.0]), st.tensor([0.0, 1.0])).tolist()
     [0.0, 0.0]
@@ -290,7 +311,8 @@ class XLogY(FloatBinary):
 class XLog1py(FloatBinary):
     """The product x * log(1 + z), and 0 where x is 0, unless z is NaN. Shapes and dtypes meet as in `add`.
 
-    Integers become float32. The gradient in x is 0 where x is 0 and z is -1 or less, as in PyTorch.
+    Integers become float32. The gradient in x is 0 where x is 0 and z is -1 or less, as in PyTorch. Raises ShapeError
+    where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.xlog1py(st.tensor([0.0, 2.0]), st.tensor([-1.0, 1e-8]))
     tensor([0.e+00, 2.e-08])
@@ -330,7 +352,7 @@ xlog1py  = function(XLog1py())
 def polygamma(n: int, x: Value) -> Value:
     """Derivative number `n` of `digamma`: itself for 0, trigamma for 1. Integers become float32.
 
-    Raises ShapeError for an n below 0.
+    x has any shape. Raises ShapeError for an n below 0.
 
     >>> st.polygamma(1, st.tensor([1.0, 2.0]))
     tensor([1.644934 , 0.644934])
@@ -342,7 +364,8 @@ def polygamma(n: int, x: Value) -> Value:
 def logit(x: Value, *, eps: float | None = None) -> Value:
     """The number whose `sigmoid` is x, log(x / (1 - x)): infinities at 0 and 1, NaN outside of them.
 
-    With `eps`, x is first held between eps and 1 - eps. Integers become float32.
+    With `eps`, x is first held between eps and 1 - eps. Integers become float32. x has any shape. Raises DTypeError for
+    complex numbers.
 
     >>> st.logit(st.tensor([0.5, 0.0, 0.9]))
     tensor([0.       ,      -inf, 2.1972244])
@@ -353,7 +376,7 @@ def logit(x: Value, *, eps: float | None = None) -> Value:
 def logaddexp2(x: Operand, z: Operand) -> Value:
     """The number log2(2 ** x + 2 ** z), where no x or z overflows. Integers become float32.
 
-    Shapes and dtypes meet as in `add`.
+    Shapes and dtypes meet as in `add`. Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.logaddexp2(st.tensor([0.0, 2000.0]), st.tensor([0.0, 2000.0])).tolist()
     [1.0, 2001.0]

@@ -20,7 +20,8 @@ TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 class Exp(FloatUnary):
     """The exponential of x, e to the power x. Integers and bools become float32.
 
-    Overflows to inf above 88.7 in float32; errors in units of the last place stand in docs/approximations.md.
+    Overflows to inf above 88.7 in float32; errors in units of the last place stand in docs/approximations.md. x has any
+    shape and dtype. Raises DTypeError for what is no number.
 
     >>> st.exp(st.tensor([0.0, 1.0, 100.0]))
     tensor([1.       , 2.7182817,       inf])
@@ -36,7 +37,8 @@ class Exp(FloatUnary):
 class Expm1(FloatUnary):
     """The number exp(x) - 1, without cancellation where x is near 0. Integers become float32.
 
-    Written out, st.exp(x) - 1 is made this too where a program sees both steps.
+    Written out, st.exp(x) - 1 is made this too where a program sees both steps. x has any shape and dtype. Raises
+    DTypeError for what is no number.
 
     >>> st.expm1(st.tensor([1e-6, -100.0]))
     tensor([ 1.0000005e-06, -1.0000000e+00])
@@ -53,7 +55,8 @@ class Log(FloatUnary):
     """The natural logarithm of x: -inf at 0, NaN below it. Integers and bools become float32.
 
     The derivative is 1 / x wherever it is asked for, also below 0; at 0 it is inf, which times a zero cotangent is NaN:
-    choose the argument, not the result (see `where`).
+    choose the argument, not the result (see `where`). x has any shape and dtype. Raises DTypeError for what is no
+    number.
 
     >>> st.log(st.tensor([1.0, 0.0, -1.0])).tolist()
     [0.0, -inf, nan]
@@ -69,7 +72,8 @@ class Log(FloatUnary):
 class Log1p(FloatUnary):
     """The number log(1 + x), without losing the digits of a small x to the sum. Integers become float32.
 
-    -inf at -1, NaN below it. Written out, st.log(1 + x) is made this too where a program sees both steps.
+    -inf at -1, NaN below it. Written out, st.log(1 + x) is made this too where a program sees both steps. x has any
+    shape and dtype. Raises DTypeError for what is no number.
 
     >>> st.log1p(st.tensor([1e-8, -1.0]))
     tensor([1.e-08,   -inf])
@@ -87,7 +91,8 @@ class Log1p(FloatUnary):
 class Sqrt(FloatUnary):
     """The square root of x, correctly rounded; NaN below 0. Integers and bools become float32.
 
-    The derivative at 0 is inf, as in PyTorch: add a small number under the root of what may be 0.
+    The derivative at 0 is inf, as in PyTorch: add a small number under the root of what may be 0. x has any shape and
+    dtype. Raises DTypeError for what is no number.
 
     >>> st.sqrt(st.tensor([4, 2]))
     tensor([2.       , 1.4142135])
@@ -105,7 +110,8 @@ class Sqrt(FloatUnary):
 class Rsqrt(FloatUnary):
     """The reciprocal of the square root of x: inf at 0, NaN below it. Integers become float32.
 
-    It is 1 / sqrt(x), two rounded operations, and no approximation of the CPU's.
+    It is 1 / sqrt(x), two rounded operations, and no approximation of the CPU's. x has any shape and dtype. Raises
+    DTypeError for what is no number.
 
     >>> st.rsqrt(st.tensor([4.0, 0.0])).tolist()
     [0.5, inf]
@@ -121,7 +127,8 @@ class Rsqrt(FloatUnary):
 class Sin(FloatUnary):
     """The sine of x, which is in radians; NaN at infinities. Integers become float32.
 
-    Never leaves [-1, 1]; far arguments are reduced by as many digits of pi as they need.
+    Never leaves [-1, 1]; far arguments are reduced by as many digits of pi as they need. x has any shape and dtype.
+    Raises DTypeError for what is no number.
 
     >>> st.sin(st.tensor([0.0, 1.0, 1e10]))
     tensor([ 0.        ,  0.84147096, -0.48750603])
@@ -137,6 +144,8 @@ class Sin(FloatUnary):
 class Cos(FloatUnary):
     """The cosine of x, which is in radians; NaN at infinities. Integers become float32.
 
+    x has any shape and dtype. Raises DTypeError for what is no number.
+
     >>> st.cos(st.tensor([0.0, 3.1415927])).tolist()
     [1.0, -1.0]
     """
@@ -150,6 +159,8 @@ class Cos(FloatUnary):
 
 class Tan(FloatUnary):
     """The tangent of x, sin(x) / cos(x), with x in radians. Integers become float32.
+
+    x has any shape and dtype. Raises DTypeError for what is no number.
 
     >>> st.tan(st.tensor([0.0, 0.5]))
     tensor([0.       , 0.5463025])
@@ -165,6 +176,8 @@ class Tan(FloatUnary):
 class Atan(FloatUnary):
     """The angle in [-pi/2, pi/2], in radians, whose tangent is x. Integers become float32.
 
+    x has any shape and dtype. Raises DTypeError for what is no number.
+
     >>> st.atan(st.tensor([0.0, 1.0, float("inf")]))
     tensor([0.       , 0.7853981, 1.5707964])
     """
@@ -179,7 +192,7 @@ class Atan(FloatUnary):
 class Tanh(FloatUnary):
     """The hyperbolic tangent of x, from -1 to 1. Integers and bools become float32.
 
-    The derivative is 1 - y * y of the result y.
+    The derivative is 1 - y * y of the result y. x has any shape and dtype. Raises DTypeError for what is no number.
 
     >>> st.tanh(st.tensor([0.0, 1.0, 100.0]))
     tensor([0.       , 0.7615942, 1.       ])
@@ -202,6 +215,8 @@ class Tanh(FloatUnary):
 class Sinh(FloatUnary):
     """The hyperbolic sine of x, (exp(x) - exp(-x)) / 2, exact to the last digits near 0 too. Integers become float32.
 
+    x has any shape and dtype. Raises DTypeError for what is no number.
+
     >>> st.sinh(st.tensor([1e-4, 1.0]))
     tensor([9.9999990e-05, 1.1752012e+00])
     """
@@ -216,7 +231,8 @@ class Sinh(FloatUnary):
 class Cosh(FloatUnary):
     """The hyperbolic cosine of x, (exp(x) + exp(-x)) / 2. Integers become float32.
 
-    Finite wherever the result is, also where exp(x) alone overflows.
+    Finite wherever the result is, also where exp(x) alone overflows. x has any shape and dtype. Raises DTypeError for
+    what is no number.
 
     >>> x = st.tensor([0.0, 89.0])
     >>> st.cosh(x), st.exp(x)
@@ -235,7 +251,7 @@ class Sigmoid(FloatUnary):
     """The logistic function 1 / (1 + exp(-x)), from 0 to 1. Integers and bools become float32.
 
     No x overflows. For the logarithm of it use `log_sigmoid`, for a loss of it `binary_cross_entropy`: both take x
-    itself.
+    itself. x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.sigmoid(st.tensor([0.0, 2.0, -1000.0]))
     tensor([0.5      , 0.8807971, 0.       ])
@@ -248,6 +264,8 @@ class Sigmoid(FloatUnary):
 
 class Erf(FloatUnary):
     """The error function of x, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x. Integers become float32.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.erf(st.tensor([0.0, 1.0, 10.0]))
     tensor([0.       , 0.8427008, 1.       ])
@@ -262,7 +280,7 @@ class Erfc(FloatUnary):
     """The number 1 - erf(x), accurate also where erf(x) is near 1 and the difference cancels. Integers become float32.
 
     From 2 at -inf to 0 at inf. It keeps its digits as long as it is a normal number: to 9.19 in float32, to 26.5 in
-    float64.
+    float64. x has any shape. Raises DTypeError for complex numbers.
 
     >>> x = st.tensor([0.0, 1.0, 9.0])
     >>> st.erfc(x), 1 - st.erf(x)
@@ -280,7 +298,8 @@ ERF, ERFC = np.frompyfunc(math.erf, 1, 1), np.frompyfunc(math.erfc, 1, 1)
 class Softplus(FloatUnary):
     """The number log(1 + exp(x)), a smooth relu whose derivative is `sigmoid`. Integers become float32.
 
-    Computed as max(x, 0) + log1p(exp(-abs(x))), so that no x overflows.
+    Computed as max(x, 0) + log1p(exp(-abs(x))), so that no x overflows. x has any shape. Raises DTypeError for complex
+    numbers.
 
     >>> st.softplus(st.tensor([-100.0, 0.0, 100.0]))
     tensor([  0.       ,   0.6931472, 100.       ])
@@ -294,6 +313,8 @@ class Softplus(FloatUnary):
 
 class Square(Unary):
     """The square of x, in the dtype of x: integers wrap, bools stay bools.
+
+    x has any shape and dtype. Raises DTypeError for what is no number.
 
     >>> st.square(st.tensor([-3, 4])).tolist()
     [9, 16]
@@ -309,6 +330,8 @@ class Square(Unary):
 class Reciprocal(FloatUnary):
     """The reciprocal 1 / x: inf of the sign of a zero. Integers and bools become float32, unlike NumPy's.
 
+    x has any shape and dtype. Raises DTypeError for what is no number.
+
     >>> st.reciprocal(st.tensor([4, 0])).tolist()
     [0.25, inf]
     """
@@ -323,7 +346,7 @@ class Reciprocal(FloatUnary):
 class Relu(Unary):
     """The rectified linear unit: x where it is not negative, else 0, in the dtype of x; a NaN stays.
 
-    The derivative at 0 is 0, as in PyTorch.
+    The derivative at 0 is 0, as in PyTorch. x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.relu(st.tensor([-2.0, 0.0, 3.0])).tolist()
     [0.0, 0.0, 3.0]
@@ -345,7 +368,7 @@ class Abs(Unary):
     """The absolute value of x, in its dtype; the least integer of a dtype stays as it is, since nothing else fits.
 
     Of complex numbers it is the distance from 0, a real number, which overflows only where it does not fit itself. The
-    derivative at 0 is 0, as in PyTorch.
+    derivative at 0 is 0, as in PyTorch. x has any shape and dtype. Raises DTypeError for what is no number.
 
     >>> st.abs(st.tensor([-2.5, 0.0, 1.0])).tolist()
     [2.5, 0.0, 1.0]
@@ -386,6 +409,8 @@ class Whole(Unary):
 class Floor(Whole):
     """The largest whole number not above x, in the dtype of x; integers stay as they are. The derivative is 0.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> st.floor(st.tensor([1.7, -1.2])).tolist()
     [1.0, -2.0]
     """
@@ -396,6 +421,8 @@ class Floor(Whole):
 
 class Ceil(Whole):
     """The smallest whole number not below x, in the dtype of x; integers stay as they are. The derivative is 0.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.ceil(st.tensor([1.2, -1.7])).tolist()
     [2.0, -1.0]
@@ -417,6 +444,8 @@ class Round(Whole):
 class Trunc(Whole):
     """The whole number that is x without its fraction, towards 0, in the dtype of x. The derivative is 0.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> st.trunc(st.tensor([1.7, -1.7])).tolist()
     [1.0, -1.0]
     """
@@ -435,6 +464,8 @@ class Test(FloatUnary):
 class IsNan(Test):
     """Whether each element of x is not a number, as bools; no integer is one of those.
 
+    x has any shape and dtype. Raises DTypeError for what is no number.
+
     >>> st.isnan(st.tensor([1.0, float("nan")])).tolist()
     [False, True]
     """
@@ -447,6 +478,8 @@ class IsNan(Test):
 
 class IsInf(Test):
     """Whether each element of x is plus or minus infinity, as bools.
+
+    x has any shape and dtype. Raises DTypeError for what is no number.
 
     >>> st.isinf(st.tensor([1.0, float("-inf"), float("nan")])).tolist()
     [False, True, False]
@@ -461,6 +494,8 @@ class IsInf(Test):
 class IsFinite(Test):
     """Whether each element of x is neither infinite nor NaN, as bools.
 
+    x has any shape and dtype. Raises DTypeError for what is no number.
+
     >>> st.isfinite(st.tensor([1.0, float("-inf"), float("nan")])).tolist()
     [True, False, False]
     """
@@ -473,6 +508,8 @@ class IsFinite(Test):
 
 class Not(Unary):
     """Every bit of a bool or an integer turned over: ~x. Raises DTypeError for floats.
+
+    x has any shape.
 
     >>> st.bitwise_invert(st.tensor([0, 5])).tolist(), (~st.tensor([True, False])).tolist()
     ([-1, -6], [False, True])
@@ -490,6 +527,8 @@ class Not(Unary):
 
 class StopGradient(Unary):
     """The numbers of x as a constant to derivatives: what it was computed from gets no gradient through it.
+
+    x has any shape and dtype. Raises DTypeError for what is no number.
 
     >>> x = st.tensor(3.0)
     >>> st.grad(lambda x: x * x)(x).tolist(), st.grad(lambda x: x * st.stop_gradient(x))(x).tolist()
@@ -537,7 +576,7 @@ def sign(x: Operand) -> Value:
     """The sign of x in its own dtype: -1, 0 or 1; a NaN stays. The derivative is 0.
 
     Of a complex number it is the number of absolute value 1 in its direction, x / abs(x), and 0 of 0 (the array API
-    standard's rule), which has a derivative. Raises DTypeError for bools.
+    standard's rule), which has a derivative. x has any shape. Raises DTypeError for bools.
 
     >>> st.sign(st.tensor([-2.5, -0.0, 7.0])).tolist()
     [-1.0, 0.0, 1.0]
@@ -554,6 +593,8 @@ def sign(x: Operand) -> Value:
 def logical_not(x: Operand) -> Value:
     """Whether each element of x is false, as bools: a number is false if it is zero, so NaN is true.
 
+    x has any shape and dtype. Raises DTypeError for what is no number.
+
     >>> st.logical_not(st.tensor([0.0, 2.0])).tolist()
     [True, False]
     """
@@ -563,7 +604,8 @@ def logical_not(x: Operand) -> Value:
 def log_sigmoid(x: Value) -> Value:
     """The logarithm of `sigmoid(x)`: -softplus(-x), finite also where the sigmoid rounds to 0. Integers become float32.
 
-    Written out, st.log(st.sigmoid(x)) is made this too where a program sees both steps.
+    Written out, st.log(st.sigmoid(x)) is made this too where a program sees both steps. x has any shape. Raises
+    DTypeError for complex numbers.
 
     >>> st.log_sigmoid(st.tensor([0.0, -200.0]))
     tensor([  -0.6931472, -200.       ])
@@ -574,7 +616,7 @@ def log_sigmoid(x: Value) -> Value:
 def leaky_relu(x: Value, *, slope: float = 0.01) -> Value:
     """The leaky rectifier: x where it is not negative, else `slope` * x (Maas et al., 2013). Integers become float32.
 
-    The derivative at 0 is 1, as of JAX's; PyTorch's is slope.
+    The derivative at 0 is 1, as of JAX's; PyTorch's is slope. x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.leaky_relu(st.tensor([-2.0, 3.0]), 0.1)
     tensor([-0.2,  3. ])
@@ -585,7 +627,8 @@ def leaky_relu(x: Value, *, slope: float = 0.01) -> Value:
 def elu(x: Value, *, alpha: float = 1.0) -> Value:
     """The exponential linear unit: x where it is positive, else `alpha` * (exp(x) - 1) (Clevert et al., 2016).
 
-    Integers become float32. The derivative at 0 is alpha, as in PyTorch.
+    Integers become float32. The derivative at 0 is alpha, as in PyTorch. x has any shape. Raises DTypeError for complex
+    numbers.
 
     >>> st.elu(st.tensor([-100.0, -1.0, 2.0]))
     tensor([-1.        , -0.63212055,  2.        ])

@@ -1,0 +1,168 @@
+"""Every public name says of its shapes, dtypes and errors, and each error that it names is raised."""
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_examples import PUBLIC, ROOM, examples
+from wrong_calls import calls, names_of, promised, raised, variations
+
+import stele as st
+from stele import nn, optim
+from stele.nn import functional as F
+
+SHAPE = re.compile(r"\bshapes?\b|\bax[ei]s\b|broadcast|\bmatri(x|ces)\b|\bvectors?\b|\brows?\b|one number|one bool"
+                   r"|\([a-z*.]+,( [\w*./]+,?)*\)", re.IGNORECASE)
+DTYPE = re.compile(r"\bdtypes?\b|\bu?int(8|16|32|64)\b|float(16|32|64)|\bfloats?\b|\bintegers?\b|\bbools?\b|\bcomplex\b"
+                   r"|real numbers", re.IGNORECASE)
+WHEN_RUN = {"IndexOutOfRange", "LinAlgError"}
+
+# Of these nothing is refused: contexts, records of what there is, and what comes with the package.
+NO_ERRORS = {"stele.enable_grad", "stele.get_threads", "stele.no_grad", "stele.nn.Identity", "stele.nn.Summary",
+             "stele.data.Dataset", "stele.data.Split", "stele.data.fashion_sample"} | \
+            {name for name, x in PUBLIC.items() if inspect.isclass(x) and issubclass(x, tuple)}
+OF_DTYPES = {"stele.can_cast", "stele.finfo", "stele.iinfo"}    # no array is asked for its shape
+
+x, nan = st.tensor([1.0, 2.0, 3.0]), st.tensor([[np.nan]])
+
+
+def inside(f: Callable[[st.Tensor], Any]) -> Callable[[], Any]:
+    """A compiled function of x, called."""
+    return lambda: st.compile(f)(x)
+
+
+def written(group: optim.Group) -> None:
+    """An entry that a group does not have."""
+    group["x"] = 1
+
+
+class Unlike:
+    """An array of NumPy's that nobody can share: its elements lie apart from each other."""
+
+    def __dlpack__(self, **options: Any) -> Any: return np.arange(4.0)[::-2].__dlpack__(**options)
+    def __dlpack_device__(self) -> Any: return np.arange(4.0).__dlpack_device__()
+
+
+def optimizer() -> optim.Optimizer:
+    return optim.SGD([st.zeros(2, requires_grad=True)], lr=0.5, momentum=0.9)
+
+
+# Wrong calls that are more than an example with another argument.
+ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
+    "stele.Tensor":         (inside(lambda x: float(x[0])),),
+    "stele.compile":        (inside(lambda x: x.tolist()),),
+    "stele.eager":          (inside(lambda x: st.eager()(lambda: x + 1)()),),
+    "stele.hessian":        (lambda: st.hessian("wrong")(x), lambda: st.hessian(lambda x: x * x)(x)),   # type: ignore[arg-type]
+    "stele.lint":           (lambda: st.lint(lambda x: x, x, without=("wrong",)),),
+    "stele.save":           (lambda: st.save({"x": x}, "no folder/x.safetensors"),),
+    "stele.vjp":            (lambda: st.vjp(lambda x: x * x, x)[1]((x, x)),),
+    "stele.index_add":      (lambda: st.index_add(x, st.tensor([7]), st.ones(1)).numpy(),),
+    "stele.bincount":       (lambda: st.bincount(st.tensor([1, 7]), size=3).numpy(),
+                             inside(lambda x: st.bincount(x.astype("int64")))),
+    "stele.nonzero":        (inside(lambda x: st.nonzero(x)),),
+    "stele.unique_all":     (inside(lambda x: st.unique_all(x)),),
+    "stele.rand":           (lambda: st.rand(2, dtype="int32"),),
+    "stele.random.rand":    (lambda: st.rand(2, dtype="int32"),),
+    "stele.random.bytes":   (inside(lambda x: st.random.bytes(3)),),
+    "stele.pick":           (lambda: st.pick(x, st.tensor(7)).numpy(),),
+    "stele.meshgrid":       (lambda: st.meshgrid(x, x, indexing="wrong"),),
+    "stele.asarray":        (lambda: st.asarray([1.0, 2.0], copy=False),),
+    "stele.from_dlpack":    (lambda: st.from_dlpack(Unlike(), copy=False),),
+    "stele.result_type":    (lambda: st.result_type(),),
+    "stele.nn.Embedding":   (lambda: nn.Embedding(3, 2)(st.tensor([7])).numpy(),),
+    "stele.nn.Module":      (lambda: nn.Linear(2, 3).load_state_dict({}),),
+    "stele.nn.GaussianNLLLoss":             (lambda: nn.GaussianNLLLoss()(x, st.zeros(4), x),),
+    "stele.nn.HingeEmbeddingLoss":          (lambda: nn.HingeEmbeddingLoss()(x, st.zeros(4)),),
+    "stele.nn.MarginRankingLoss":           (lambda: nn.MarginRankingLoss()(x, st.zeros(4), x),),
+    "stele.nn.PoissonNLLLoss":              (lambda: nn.PoissonNLLLoss()(x, st.zeros(4)),),
+    "stele.nn.functional.alpha_dropout":    (lambda: F.alpha_dropout(x, 2.0, training=True),),
+    "stele.nn.functional.dropout":          (lambda: F.dropout(x, 2.0, training=True),),
+    "stele.nn.functional.feature_alpha_dropout":    (lambda: F.feature_alpha_dropout(x[None], 2.0, training=True),),
+    "stele.nn.functional.margin_ranking_loss":      (lambda: F.margin_ranking_loss(x, st.zeros(4), x),),
+    "stele.nn.functional.nll_loss":         (lambda: F.nll_loss(x, st.tensor(7)).numpy(),),
+    "stele.nn.functional.one_hot":          (inside(lambda x: F.one_hot(x.astype("int64"))),),
+    "stele.optim.Group":                    (lambda: written(optimizer().groups[0]),),
+    "stele.optim.Optimizer":                (lambda: optim.Optimizer([], 0.1),),
+    "stele.optim.Schedule":                 (lambda: optim.Schedule("wrong"),),     # type: ignore[arg-type]
+    "stele.linalg.cholesky":                (lambda: st.linalg.cholesky(st.tensor([[-1.0]])).numpy(),
+                                             lambda: st.linalg.cholesky(st.ones((1, 1), dtype="float16"))),
+    "stele.linalg.eig":                     (lambda: st.linalg.eig(nan).eigenvalues.numpy(),),
+    "stele.linalg.eigh":                    (lambda: st.linalg.eigh(nan).eigenvalues.numpy(),),
+    "stele.linalg.lstsq":                   (lambda: st.linalg.lstsq(nan, st.ones((1, 1))).solution.numpy(),),
+    "stele.linalg.pinv":                    (lambda: st.linalg.pinv(nan).numpy(),),
+    "stele.linalg.svd":                     (lambda: st.linalg.svd(nan).S.numpy(),),
+    "stele.linalg.slogdet":                 (lambda: st.grad(lambda x: st.linalg.slogdet(x).logabsdet)(
+                                                 st.zeros((2, 2))).numpy(),),
+}
+
+
+def is_of_arrays(x: Any) -> bool:
+    """Whether a public name takes or gives tensors: then it says of which shapes and dtypes."""
+    return issubclass(x, nn.Module) if inspect.isclass(x) else "Tensor" in str(inspect.signature(x))
+
+
+def unsaid(name: str, x: Any) -> str | None:
+    """What the prose of a docstring leaves out, in a word."""
+    prose = (x.__doc__ or "").partition(">>>")[0]
+    if is_of_arrays(x) and name not in OF_DTYPES and not SHAPE.search(prose):
+        return "shapes"
+    if is_of_arrays(x) and not DTYPE.search(prose):
+        return "dtypes"
+    return "errors" if name not in NO_ERRORS and not promised(prose) else None
+
+
+def broken(name: str, x: Any) -> set[str]:
+    """The errors that a docstring names and that no wrong call raises."""
+    left = set(promised(x.__doc__ or ""))
+    for row in ROWS.get(name, ()):
+        left -= names_of(raised(row))
+    found = calls(x, examples(name, x).examples, ROOM) if left else []
+    for looks in (False, True):
+        for call in found:
+            for wrong in variations(call):
+                left -= names_of(raised(wrong.made, looks))
+                if not left:
+                    return left
+        if not left <= WHEN_RUN:
+            break
+    return left
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_shapes_dtypes_and_errors_are_said(name: str) -> None:
+    assert unsaid(name, PUBLIC[name]) is None
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC.keys() - NO_ERRORS))
+def test_errors_that_are_said_are_raised(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert not broken(name, PUBLIC[name])
+
+
+def test_a_contract_that_says_too_little_or_too_much_is_found() -> None:
+    def double(x: st.Tensor) -> Any:
+        """Twice x.
+
+        >>> double(st.ones(2)).shape
+        (2,)
+        """
+        return x + x
+
+    assert unsaid("double", double) == "shapes"
+    double.__doc__ = "Twice x, of any shape."
+    assert unsaid("double", double) == "dtypes"
+    double.__doc__ = "Twice x, of any shape and dtype."
+    assert unsaid("double", double) == "errors"
+    ROOM["double"] = double
+    try:
+        double.__doc__ = "Twice x. Raises OptionError.\n\n>>> double(st.ones(2)).shape\n(2,)"
+        assert broken("double", double) == {"OptionError"}
+        double.__doc__ = "Twice x. Raises DTypeError for what is no number.\n\n>>> double(st.ones(2)).shape\n(2,)"
+        assert broken("double", double) == {"DTypeError"}       # since "wrong" + "wrong" is a word
+    finally:
+        del ROOM["double"]
