@@ -28,7 +28,7 @@ def cholesky(x: TensorLike, upper: bool=False) -> Tensor:
 def cho_solve(x: TensorLike, b: TensorLike, upper: bool=False) -> Tensor:
     """The y with a @ y = `b`, where x is the Cholesky factor of a: lower triangular, or with `upper` upper triangular.
 
-    Shapes are those of `solve`, and so are the errors.
+    Shapes are those of `solve`. Integers become float32. Raises ShapeError where shapes do not fit.
 
     >>> a, b = st.tensor([[4.0, 2.0], [2.0, 5.0]]), st.tensor([8.0, 12.0])
     >>> y = st.linalg.cho_solve(st.linalg.cholesky(a), b)
@@ -53,7 +53,7 @@ def solve_triangular(x: TensorLike, b: TensorLike, upper: bool=True, left: bool=
     """The y with x @ y = `b` for triangular matrices x (..., n, n) and b (..., n, k) or (n,); leading axes broadcast.
 
     Only the triangle that `upper` names is read; with `unitriangular` the diagonal is taken to be ones. Without `left`
-    it is the y with y @ x = b, of b (..., k, n). Raises as `solve`.
+    it is the y with y @ x = b, of b (..., k, n). Integers become float32. Raises ShapeError where shapes do not fit.
 
     >>> x = st.tensor([[2.0, 0.0], [1.0, 4.0]])
     >>> st.linalg.solve_triangular(x, st.tensor([2.0, 9.0]), upper=False).tolist()
@@ -122,6 +122,8 @@ def lu_factor(x: TensorLike) -> LUFactorResult:
 def lu_solve(x: TensorLike, pivots: TensorLike, b: TensorLike) -> Tensor:
     """The y with a @ y = `b`, where x and `pivots` are what `lu_factor` makes of a; shapes and errors as in `solve`.
 
+    Integers become float32. Raises ShapeError where shapes do not fit.
+
     >>> a, b = st.tensor([[1.0, 2.0], [4.0, 4.0]]), st.tensor([5.0, 12.0])
     >>> y = st.linalg.lu_solve(*st.linalg.lu_factor(a), b)
     >>> np.allclose(a @ y, b)
@@ -140,6 +142,8 @@ def eig(x: TensorLike) -> EigResult:
     """
 def eigvals(x: TensorLike) -> Tensor:
     """The eigenvalues (..., n), complex and in no order, of square matrices x (..., n, n); errors are those of `eig`.
+
+    Raises ShapeError for other than square matrices.
 
     >>> st.linalg.eigvals(st.tensor([[0.0, 1.0], [-1.0, 0.0]])).tolist()
     [1j, -1j]
@@ -160,7 +164,8 @@ def eigh(x: TensorLike, UPLO: str='L') -> EighResult:
 def eigvalsh(x: TensorLike, UPLO: str='L') -> Tensor:
     """The eigenvalues (..., n), ascending, of symmetric matrices x (..., n, n), of which one triangle is read.
 
-    `UPLO`, gradients and errors are those of `eigh`.
+    `UPLO`, gradients and errors are those of `eigh`. Integers become float32. Raises ShapeError for other than square
+    matrices, OptionError for another triangle.
 
     >>> st.linalg.eigvalsh(st.tensor([[2.0, 0.0], [0.0, 1.0]])).tolist()
     [1.0, 2.0]
@@ -181,6 +186,8 @@ def svd(x: TensorLike, full_matrices: bool=True) -> SVDResult:
 def svdvals(x: TensorLike) -> Tensor:
     """The singular values (..., k), descending, of matrices x (..., m, n), k the smaller of m and n; as of `svd`.
 
+    Integers become float32. Raises ShapeError for fewer than two axes.
+
     >>> st.linalg.svdvals(st.tensor([[0.0, 2.0], [3.0, 0.0]])).tolist()
     [3.0, 2.0]
     """
@@ -199,8 +206,8 @@ def matrix_rank(x: TensorLike, rtol: TensorLike | None=None, atol: TensorLike | 
         bool=False) -> Tensor:
     """How many singular values of matrices x (..., m, n) exceed `rtol` times the largest one, as int64 (...).
 
-    `rtol` is a number or an array (...), without it max(m, n) times the epsilon of the dtype; `atol` and `hermitian`
-    as in `pinv`. Raises as `svd`.
+    `rtol` is a number or an array (...), without it max(m, n) times the epsilon of the dtype; `atol` and `hermitian` as
+    in `pinv`. Raises ShapeError for fewer than two axes, and where rtol does not broadcast.
 
     >>> st.linalg.matrix_rank(st.tensor([[1.0, 2.0], [2.0, 4.0]])).tolist()
     1
@@ -210,8 +217,8 @@ def lstsq(x: TensorLike, b: TensorLike, rtol: TensorLike | None=None) -> LstsqRe
 
     It is `solution` (..., n, k) or (n,); `residuals` are the sums of squares of b - x @ y (..., k) or (), `rank` and
     `singular_values` those of x. Singular values up to `rtol` times the largest one count as zero, as in `pinv`, of
-    which this is the product with b. What nobody looks at is not computed. Raises ShapeError where the sizes do not
-    fit and, when run, NumPy's LinAlgError for NaN and infinities.
+    which this is the product with b. What nobody looks at is not computed. Integers become float32. Raises ShapeError
+    where the sizes do not fit and, when run, NumPy's LinAlgError for NaN and infinities.
 
     >>> x = st.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
     >>> y = st.linalg.lstsq(x, st.tensor([1.0, 3.0, 5.0]))
@@ -229,7 +236,7 @@ def expm(x: TensorLike) -> Tensor:
 def matrix_power(x: TensorLike, n: int) -> Tensor:
     """The product of `n` times the same square matrix x (..., k, k); of 0 times the unit matrix, below 0 of inverses.
 
-    Raises ShapeError unless x is square and, below 0, what `inv` raises.
+    In the dtype of x. Raises ShapeError unless x is square and, below 0, what `inv` raises.
 
     >>> st.linalg.matrix_power(st.tensor([[1, 1], [0, 1]]), 5).tolist()
     [[1, 5], [0, 1]]
@@ -237,8 +244,8 @@ def matrix_power(x: TensorLike, n: int) -> Tensor:
 def householder_product(x: TensorLike, tau: TensorLike) -> Tensor:
     """The first n columns of the product of the reflections I - tau[k] v v.T, of x (..., m, n) and `tau` (..., k).
 
-    Each v is a column of x with a one on the diagonal and zeros above it, as LAPACK's geqrf leaves them. Raises
-    ShapeError for fewer than two axes of x.
+    Each v is a column of x with a one on the diagonal and zeros above it, as LAPACK's geqrf leaves them. Dtypes meet as
+    in `matmul`. Raises ShapeError for fewer than two axes of x.
 
     >>> st.linalg.householder_product(st.tensor([[0.0], [1.0]]), st.tensor([1.0])).tolist()
     [[0.0], [-1.0]]
@@ -246,7 +253,8 @@ def householder_product(x: TensorLike, tau: TensorLike) -> Tensor:
 def multi_dot(xs: Sequence[TensorLike]) -> Tensor:
     """The product of several matrices `xs` in the order that costs least; the first and the last may be vectors.
 
-    Where sizes are open they are multiplied from the left. Raises ShapeError for no matrices, and where sizes differ.
+    Where sizes are open they are multiplied from the left. Dtypes meet as in `add`. Raises ShapeError for no matrices,
+    and where sizes differ.
 
     >>> x, y, z = st.ones(2, 30), st.ones(30, 3), st.ones(3)
     >>> st.linalg.multi_dot([x, y, z]).tolist()
@@ -268,7 +276,7 @@ def matmul(x: TensorLike, w: TensorLike) -> Tensor:
 def matrix_transpose(x: TensorLike) -> Tensor:
     """The array with its last two axes exchanged: each matrix of a stack transposed (`x.mT`).
 
-    Raises ShapeError for fewer than two axes.
+    In the dtype of x. Raises ShapeError for fewer than two axes.
 
     >>> st.matrix_transpose(st.zeros((8, 2, 3))).shape
     (8, 3, 2)
@@ -294,7 +302,7 @@ def tensordot(x: TensorLike, z: TensorLike, axes: int | Sequence[int | Sequence[
 def outer(x: TensorLike, z: TensorLike) -> Tensor:
     """The products of each entry of a vector (n,) and each of another (m,): (n, m).
 
-    Raises ShapeError for other than one axis.
+    Dtypes meet as in `multiply`. Raises ShapeError for other than one axis.
 
     >>> st.linalg.outer(st.tensor([1, 2]), st.tensor([3, 4, 5])).tolist()
     [[3, 4, 5], [6, 8, 10]]
@@ -310,13 +318,15 @@ def cross(x: TensorLike, z: TensorLike, axis: int=-1) -> Tensor:
 def kron(x: TensorLike, z: TensorLike) -> Tensor:
     """The Kronecker product: each entry of x times all of z, sizes multiplied; axes count from the last.
 
+    Raises ArgumentError for what is neither an array nor a number. Dtypes meet as in `multiply`.
+
     >>> st.linalg.kron(st.tensor([[1, 2]]), st.tensor([[1], [10]])).tolist()
     [[1, 2], [10, 20]]
     """
 def diagonal(x: TensorLike, offset: int=0) -> Tensor:
     """The entries x[..., i, i + `offset`] of matrices x (..., m, n): the main diagonal, one above it, or below if < 0.
 
-    Of an offset beyond the matrix it is (..., 0). Raises ShapeError for fewer than two axes.
+    Of an offset beyond the matrix it is (..., 0). In the dtype of x. Raises ShapeError for fewer than two axes.
 
     >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
     >>> st.linalg.diagonal(x).tolist(), st.linalg.diagonal(x, offset=1).tolist()
@@ -370,7 +380,8 @@ def cond(x: TensorLike, p: Any=None) -> Tensor:
     """The condition numbers of matrices x (..., m, n): the largest singular value by the smallest; `p` is 2 or None.
 
     With p = -2 it is the inverse of that; any other order of `matrix_norm` is the norm of x times that of its inverse,
-    which raises as `inv`.
+    which raises as `inv`. Integers become float32. Raises ShapeError for fewer than two axes and for no elements,
+    OptionError for another order.
 
     >>> st.linalg.cond(st.tensor([[4.0, 0.0], [0.0, 2.0]])).tolist()
     2.0

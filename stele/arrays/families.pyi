@@ -11,7 +11,7 @@ from stele.arrays.tensor import TensorLike
 def lgamma(x: TensorLike) -> Tensor:
     """The logarithm of the absolute value of the gamma function: inf at 0, -1, -2, ... Integers become float32.
 
-    Its derivative is `digamma`.
+    Its derivative is `digamma`. x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.lgamma(st.tensor([1.0, 5.0, -0.5, 0.0]))
     tensor([0.       , 3.1780539, 1.2655121,       inf])
@@ -19,13 +19,15 @@ def lgamma(x: TensorLike) -> Tensor:
 def digamma(x: TensorLike) -> Tensor:
     """The derivative of `lgamma`: -inf at 0, NaN at -1, -2, ... Integers become float32.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> st.digamma(st.tensor([1.0, 2.0, 0.0, -1.0]))
     tensor([-0.5772157 ,  0.42278433,        -inf,         nan])
     """
 def polygamma(n: int, x: TensorLike) -> Tensor:
     """Derivative number `n` of `digamma`: itself for 0, trigamma for 1. Integers become float32.
 
-    Raises ShapeError for an n below 0.
+    x has any shape. Raises ShapeError for an n below 0.
 
     >>> st.polygamma(1, st.tensor([1.0, 2.0]))
     tensor([1.644934 , 0.644934])
@@ -34,7 +36,7 @@ def zeta(x: TensorLike, z: TensorLike) -> Tensor:
     """The sum of 1 / (k + z) ** x over k = 0, 1, 2, ..., the zeta function of Hurwitz; Riemann's for z = 1.
 
     inf at x = 1 and, for x above 1, at z = 0; NaN for x below 1 and for z below 0. Shapes and dtypes meet as in `add`;
-    integers become float32.
+    integers become float32. Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.zeta(st.tensor([2.0, 4.0, 1.0]), 1.0)
     tensor([1.6449341, 1.0823232,       inf])
@@ -42,13 +44,16 @@ def zeta(x: TensorLike, z: TensorLike) -> Tensor:
 def sinc(x: TensorLike) -> Tensor:
     """The quotient sin(pi x) / (pi x), and 1 at 0: 0 at every other whole number. Integers become float32.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> st.sinc(st.tensor([0.0, 0.5, 1.0]))
     tensor([1.        , 0.63661975, 0.        ])
     """
 def logit(x: TensorLike, eps: float | None=None) -> Tensor:
     """The number whose `sigmoid` is x, log(x / (1 - x)): infinities at 0 and 1, NaN outside of them.
 
-    With `eps`, x is first held between eps and 1 - eps. Integers become float32.
+    With `eps`, x is first held between eps and 1 - eps. Integers become float32. x has any shape. Raises DTypeError for
+    complex numbers.
 
     >>> st.logit(st.tensor([0.5, 0.0, 0.9]))
     tensor([0.       ,      -inf, 2.1972244])
@@ -56,13 +61,16 @@ def logit(x: TensorLike, eps: float | None=None) -> Tensor:
 def entr(x: TensorLike) -> Tensor:
     """The entropy -x * log(x) of each element: 0 at 0, -inf below. Integers become float32.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> st.entr(st.tensor([0.0, 0.5, 1.0]))
     tensor([ 0.        ,  0.34657359, -0.        ])
     """
 def i0(x: TensorLike) -> Tensor:
     """The modified Bessel function of the first kind and order 0. Integers become float32.
 
-    Overflows to inf beyond 91.9 in float32: for large x see `i0e`.
+    Overflows to inf beyond 91.9 in float32: for large x see `i0e`. x has any shape. Raises DTypeError for complex
+    numbers.
 
     >>> st.i0(st.tensor([0.0, 1.0, -10.0]))
     tensor([1.0000000e+00, 1.2660659e+00, 2.8157168e+03])
@@ -70,11 +78,15 @@ def i0(x: TensorLike) -> Tensor:
 def i0e(x: TensorLike) -> Tensor:
     """The product exp(-|x|) * i0(x), which overflows nowhere. Integers become float32.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> st.i0e(st.tensor([0.0, 1.0, 1000.0]))
     tensor([1.        , 0.46575963, 0.01261724])
     """
 def i1(x: TensorLike) -> Tensor:
     """The modified Bessel function of the first kind and order 1, the derivative of `i0`. Integers become float32.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.i1(st.tensor([0.0, 1.0, -10.0]))
     tensor([ 0.0000000e+00,  5.6515908e-01, -2.6709883e+03])
@@ -82,11 +94,15 @@ def i1(x: TensorLike) -> Tensor:
 def i1e(x: TensorLike) -> Tensor:
     """The product exp(-|x|) * i1(x), which overflows nowhere. Integers become float32.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> st.i1e(st.tensor([0.0, 1.0, 1000.0]))
     tensor([0.        , 0.20791042, 0.01261093])
     """
 def erfinv(x: TensorLike) -> Tensor:
     """The number whose `erf` is x: infinities at 1 and -1, NaN beyond. Integers become float32.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.erfinv(st.tensor([0.0, 0.5, -1.0, 2.0]))
     tensor([0.        , 0.47693628,       -inf,        nan])
@@ -94,11 +110,15 @@ def erfinv(x: TensorLike) -> Tensor:
 def erfcx(x: TensorLike) -> Tensor:
     """The product exp(x * x) * erfc(x), which falls as 1 / x where erfc vanishes. Integers become float32.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> st.erfcx(st.tensor([0.0, 1.0, 1000.0]))
     tensor([1.0000000e+00, 4.2758358e-01, 5.6418933e-04])
     """
 def ndtr(x: TensorLike) -> Tensor:
     """The probability that a standard normal number is below x. Integers become float32.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.ndtr(st.tensor([0.0, 1.0, -10.0]))
     tensor([5.0000000e-01, 8.4134477e-01, 7.6198530e-24])
@@ -106,7 +126,8 @@ def ndtr(x: TensorLike) -> Tensor:
 def ndtri(x: TensorLike) -> Tensor:
     """The number below which a standard normal one is with probability x: the inverse of `ndtr`.
 
-    -inf at 0, inf at 1, NaN outside of them. Integers become float32.
+    -inf at 0, inf at 1, NaN outside of them. Integers become float32. x has any shape. Raises DTypeError for complex
+    numbers.
 
     >>> st.ndtri(st.tensor([0.5, 0.975, 0.0]))
     tensor([0.      , 1.959964,     -inf])
@@ -114,7 +135,7 @@ def ndtri(x: TensorLike) -> Tensor:
 def log_ndtr(x: TensorLike) -> Tensor:
     """The logarithm of the probability that a standard normal number is below x. Integers become float32.
 
-    Finite also where `ndtr(x)` is 0.
+    Finite also where `ndtr(x)` is 0. x has any shape. Raises DTypeError for complex numbers.
 
     >>> st.log_ndtr(st.tensor([0.0, -100.0]))
     tensor([-6.9314718e-01, -5.0055244e+03])
@@ -122,7 +143,8 @@ def log_ndtr(x: TensorLike) -> Tensor:
 def xlogy(x: TensorLike, z: TensorLike) -> Tensor:
     """The product x * log(z), and 0 where x is 0, unless z is NaN. Shapes and dtypes meet as in `add`.
 
-    Integers become float32. The gradient in x is 0 where x is 0 and z is not positive, as in PyTorch.
+    Integers become float32. The gradient in x is 0 where x is 0 and z is not positive, as in PyTorch. Raises ShapeError
+    where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.xlogy(st.tensor([0.0, 2.0]), st.tensor([0.0, 1.0])).tolist()
     [0.0, 0.0]
@@ -130,7 +152,8 @@ def xlogy(x: TensorLike, z: TensorLike) -> Tensor:
 def xlog1py(x: TensorLike, z: TensorLike) -> Tensor:
     """The product x * log(1 + z), and 0 where x is 0, unless z is NaN. Shapes and dtypes meet as in `add`.
 
-    Integers become float32. The gradient in x is 0 where x is 0 and z is -1 or less, as in PyTorch.
+    Integers become float32. The gradient in x is 0 where x is 0 and z is -1 or less, as in PyTorch. Raises ShapeError
+    where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.xlog1py(st.tensor([0.0, 2.0]), st.tensor([-1.0, 1e-8]))
     tensor([0.e+00, 2.e-08])
@@ -138,7 +161,7 @@ def xlog1py(x: TensorLike, z: TensorLike) -> Tensor:
 def logaddexp2(x: TensorLike, z: TensorLike) -> Tensor:
     """The number log2(2 ** x + 2 ** z), where no x or z overflows. Integers become float32.
 
-    Shapes and dtypes meet as in `add`.
+    Shapes and dtypes meet as in `add`. Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.logaddexp2(st.tensor([0.0, 2000.0]), st.tensor([0.0, 2000.0])).tolist()
     [1.0, 2001.0]
@@ -147,7 +170,7 @@ def addmm(x: TensorLike, y: TensorLike, z: TensorLike, beta: float=1, alpha: flo
     """The sum `beta` * x + `alpha` * (y @ z), of matrices or stacks of them, or of vectors as of `matmul`.
 
     x broadcasts to the shape of the product; where beta is 0 its elements do not matter, NaN neither. A z of one axis
-    is a vector, as of PyTorch's addmv. Raises ShapeError where shapes do not fit.
+    is a vector, as of PyTorch's addmv. Dtypes meet as in `add`. Raises ShapeError where shapes do not fit.
 
     >>> st.addmm(st.tensor([1.0, 2.0]), st.eye(2), st.ones(2, 2), alpha=10).tolist()
     [[11.0, 12.0], [11.0, 12.0]]
@@ -175,7 +198,8 @@ def conv1d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding:
     """The cross-correlation of signals x (N, C, L) with kernels `w` (O, C/groups, K): (N, O, OL).
 
     OL = (L + before + behind - `dilation` * (K - 1) - 1) // `stride` + 1; the rest is as in `conv2d`: `padding`, in
-    ((before, behind),) too, `groups`, dtypes and errors.
+    ((before, behind),) too, `groups`, dtypes and errors. Raises ShapeError where channels do not fit or nothing is
+    left, DTypeError for other dtypes than floats, OptionError for another word as padding.
 
     >>> x = st.tensor([[[1.0, 2.0, 4.0, 8.0]]])
     >>> st.conv1d(x, st.tensor([[[-1.0, 1.0]]])).tolist()
@@ -189,7 +213,8 @@ def conv_transpose1d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1
     """The transpose of `conv1d`, signals x (N, C, L) with kernels `w` (C, O/groups, K): (N, O, OL).
 
     OL = (L - 1) * stride - 2 * padding + dilation * (K - 1) + output_padding + 1; `stride`, `padding`,
-    `output_padding`, `groups`, `dilation` and errors are as in `conv_transpose2d`.
+    `output_padding`, `groups`, `dilation` and errors are as in `conv_transpose2d`. Raises ShapeError where channels do
+    not fit or nothing is left, DTypeError for other dtypes than floats, OptionError for another word as padding.
 
     >>> st.conv_transpose1d(st.tensor([[[1.0, 2.0]]]), st.tensor([[[1.0, 10.0, 100.0]]]), stride=2).tolist()
     [[[1.0, 10.0, 102.0, 20.0, 200.0]]]
@@ -230,8 +255,9 @@ def conv3d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1, padding:
         str=0, dilation: int | Sequence[int]=1, groups: int=1) -> Tensor:
     """The cross-correlation of volumes x (N, C, D, H, W) with kernels `w` (O, C/groups, KD, KH, KW).
 
-    It is (N, O, OD, OH, OW). `stride`, `padding`, `dilation` and `groups` are as in `conv2d`, for three axes,
-    and so are dtypes and errors.
+    It is (N, O, OD, OH, OW). `stride`, `padding`, `dilation` and `groups` are as in `conv2d`, for three axes, and so
+    are dtypes. Raises ShapeError where channels do not fit or nothing is left, DTypeError for other dtypes than floats,
+    OptionError for another word as padding.
 
     >>> x, w = st.ones((1, 2, 3, 4, 5)), st.ones((6, 2, 3, 3, 3))
     >>> st.conv3d(x, w, padding=(0, 1, 1)).shape, float(st.conv3d(x, w).max())
@@ -243,7 +269,8 @@ def conv_transpose3d(x: TensorLike, w: TensorLike, stride: int | Sequence[int]=1
     """The transpose of `conv3d`, volumes x (N, C, D, H, W) with kernels `w` (C, O/groups, KD, KH, KW).
 
     It is (N, O, OD, OH, OW). `stride`, `padding`, `output_padding`, `groups`, `dilation` and errors are as in
-    `conv_transpose2d`, for three axes.
+    `conv_transpose2d`, for three axes. Raises ShapeError where channels do not fit or nothing is left, DTypeError for
+    other dtypes than floats, OptionError for another word as padding.
 
     >>> x, w = st.ones((1, 2, 3, 4, 4)), st.ones((2, 5, 3, 3, 3))
     >>> st.conv_transpose3d(x, w, stride=2, padding=1, output_padding=1).shape
@@ -267,9 +294,10 @@ def avg_pool2d(x: TensorLike, size: int | Sequence[int], stride: int | Sequence[
         float | None=None) -> Tensor:
     """The mean of each window of images (N, C, H, W): (N, C, OH, OW), in their dtype; padding counts as zeros.
 
-    `size`, `stride` (the size without one), `padding` and `ceil_mode` are as in `max_pool2d`, and so are the errors.
-    With count_include_pad=False the mean is that of the image's own elements; a `divisor_override` divides the sums in
-    place of their number. What lies beyond the padding is in no `count_include_pad`.
+    `size`, `stride` (the size without one), `padding` and `ceil_mode` are as in `max_pool2d`. With
+    count_include_pad=False the mean is that of the image's own elements; a `divisor_override` divides the sums in place
+    of their number. What lies beyond the padding is in no `count_include_pad`. Raises ShapeError where no window fits,
+    DTypeError for other dtypes than floats, OptionError for another word as `padding`.
 
     >>> st.avg_pool2d(st.arange(16.0).reshape(1, 1, 4, 4), 2)[0, 0].tolist()
     [[2.5, 4.5], [10.5, 12.5]]
@@ -297,7 +325,8 @@ def cummax(x: TensorLike, axis: int | None=None, *, return_indices: Literal[True
 def cummin(x: TensorLike, axis: int | None=None, return_indices: Literal[False]=False) -> Tensor:
     """The smallest of all elements up to each one along an axis: y[k] = min(x[0], ..., x[k]), in the type of x.
 
-    Axis, NaN, ties, `return_indices` and errors as of `cummax`.
+    Axis, NaN, ties, `return_indices` and errors as of `cummax`. Raises ShapeError for an axis that x does not have and
+    for more axes without one, DTypeError for complex numbers.
 
     >>> st.cummin(st.tensor([[3, 1, 4], [1, 5, 2]]), axis=1).tolist()
     [[3, 1, 1], [1, 1, 1]]
@@ -323,7 +352,8 @@ def cumulative_prod(x: TensorLike, axis: int | None=None, dtype: DTypeLike | Non
     """The product of all elements up to each one along an axis: y[k] = x[0] * ... * x[k].
 
     Shape, dtype, axis, `dtype` and `include_initial`, which puts a 1 in front, as of `cumulative_sum`. The gradient is
-    right where elements are 0 too.
+    right where elements are 0 too. Raises ShapeError for an axis that x does not have and for more axes without one,
+    DTypeError for another dtype than there is.
 
     >>> st.cumulative_prod(st.tensor([2.0, 3.0, 4.0])).tolist()
     [2.0, 6.0, 24.0]
@@ -384,7 +414,8 @@ def sort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True,
 def argsort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=True) -> Tensor:
     """The positions along an axis of the elements in order, as int64: x at these positions is `sort(x)`.
 
-    Order, ties, `descending`, `stable` and errors as of `sort`.
+    Order, ties, `descending`, `stable` and errors as of `sort`. Raises ShapeError for an axis that x does not have,
+    DTypeError for complex numbers.
 
     >>> st.argsort(st.tensor([30, 10, 20, 10])).tolist()
     [1, 3, 2, 0]
@@ -414,6 +445,7 @@ def isin(x: TensorLike, z: TensorLike, assume_unique: bool=False, invert: bool=F
     """Whether each element of x is one of the elements of `z`, or with `invert` none of them, as bools in x's shape.
 
     NaN is no element of anything. Dtypes meet as in `equal`; `assume_unique` changes nothing. One of both is an array.
+    Raises DTypeError for what is no number.
 
     >>> st.isin(st.tensor([[1, 2], [3, 4]]), st.tensor([4, 1])).tolist()
     [[True, False], [False, True]]
@@ -447,7 +479,8 @@ def bucketize(x: TensorLike, boundaries: TensorLike, out_int32: bool=False, righ
     """The number of the bucket that each element of x falls into, between ascending `boundaries` (n,), from 0 to n.
 
     `searchsorted(boundaries, x)` with PyTorch's order of arguments: bucket k holds what is above boundary k - 1 and not
-    above boundary k, with `right` what is below it and not below k - 1. int64, or int32 with `out_int32`.
+    above boundary k, with `right` what is below it and not below k - 1. int64, or int32 with `out_int32`. Raises
+    ShapeError unless boundaries are one row, DTypeError for complex numbers.
 
     >>> st.bucketize(st.tensor([1, 5, 9]), st.tensor([1, 5])).tolist()
     [0, 1, 2]
@@ -458,7 +491,8 @@ def norm(x: TensorLike, p: float | str='fro', axis: int | Sequence[int] | None=N
 
     "fro" is order 2, and "nuc" the `linalg.matrix_norm` of that name, over a pair of axes or the last two. `dtype` as
     of both. Of a matrix, p = 2 is so the root of the sum of squares, where `linalg.norm` has its largest singular
-    value.
+    value. Raises ShapeError for an axis that x does not have, OptionError for another word as p, DTypeError for another
+    dtype than there is.
 
     >>> st.norm(st.tensor([[3.0, 0.0], [4.0, 0.0]])).tolist()
     5.0
@@ -482,8 +516,8 @@ def scatter(x: TensorLike, i: TensorLike, v: TensorLike, axis: int=0, mode: str=
     maximum or minimum of x's element and all those of v under "add", "mul", "max" and "min". i has as many axes as x,
     each but `axis` no longer than that of x, v the shape of i at least (PyTorch's rule) or is a number. Where i names
     an element twice the last one stays, and others combine in an order that shapes say, on any number of threads.
-    Negative positions count from the end. Raises ShapeError for shapes that do not fit, OptionError for another mode
-    and, when run, IndexOutOfRange for a position outside of the axis.
+    Negative positions count from the end. v and x have one dtype, which the result has. Raises ShapeError for shapes
+    that do not fit, OptionError for another mode and, when run, IndexOutOfRange for a position outside of the axis.
 
     >>> i = st.tensor([0, 2, 0])
     >>> st.scatter(st.zeros(3), i, st.tensor([1.0, 2.0, 3.0]), mode="add").tolist()
@@ -513,7 +547,8 @@ def segment_sum(x: TensorLike, i: TensorLike, segments: int) -> Tensor:
 def segment_prod(x: TensorLike, i: TensorLike, segments: int) -> Tensor:
     """The product of those rows of x whose entry of `i` names the same segment; 1 where it has none.
 
-    Shapes, order and errors as of `segment_sum`, of so many `segments`.
+    Shapes, order and errors as of `segment_sum`, of so many `segments`. Raises ShapeError where i is not as long as x,
+    DTypeError for other positions than integers.
 
     >>> st.segment_prod(st.tensor([2.0, 3.0, 4.0]), st.tensor([0, 0, 2]), 3).tolist()
     [6.0, 1.0, 4.0]
@@ -522,7 +557,8 @@ def segment_max(x: TensorLike, i: TensorLike, segments: int) -> Tensor:
     """The largest of those rows of x whose entry of `i` names the same segment, element by element; NaN if one is.
 
     Where a segment has none it is -inf, of integers the lowest number. Shapes and errors as of `segment_sum`, of so
-    many `segments`; elements that tie share the gradient.
+    many `segments`; elements that tie share the gradient. Raises ShapeError where i is not as long as x, DTypeError for
+    complex numbers and for other positions than integers.
 
     >>> st.segment_max(st.tensor([1, 5, 3]), st.tensor([0, 0, 1]), 2).tolist()
     [5, 3]
@@ -531,13 +567,16 @@ def segment_min(x: TensorLike, i: TensorLike, segments: int) -> Tensor:
     """The smallest of those rows of x whose entry of `i` names the same segment, element by element; NaN if one is.
 
     Where a segment has none it is inf, of integers the highest number. Shapes and errors as of `segment_sum`, of so
-    many `segments`; elements that tie share the gradient.
+    many `segments`; elements that tie share the gradient. Raises ShapeError where i is not as long as x, DTypeError for
+    complex numbers and for other positions than integers.
 
     >>> st.segment_min(st.tensor([1, 5, 3]), st.tensor([0, 0, 1]), 2).tolist()
     [1, 3]
     """
 def count_nonzero(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
     """How many elements over one axis, several, or all of them are not 0, as int64; NaN is not 0.
+
+    x has any dtype. Raises ShapeError for an axis that x does not have.
 
     >>> st.count_nonzero(st.tensor([[0, 1], [2, 3]]), axis=0).tolist()
     [1, 2]
@@ -577,7 +616,8 @@ def nanmedian(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bo
         return_indices: Literal[False]=False) -> Tensor:
     """The median of those elements that are not NaN, as of `median`; NaN where all of them are.
 
-    `method` and `return_indices` as of `median`.
+    `method` and `return_indices` as of `median`. Raises ShapeError for an axis that x does not have and where there is
+    no element, OptionError for another method, DTypeError for complex numbers.
 
     >>> st.nanmedian(st.tensor([1.0, float("nan"), 9.0])).tolist()
     5.0
@@ -602,7 +642,8 @@ def nanquantile(x: TensorLike, q: TensorLike, axis: int | Sequence[int] | None=N
         str='linear') -> Tensor:
     """The quantiles `q` of those elements that are not NaN, as of `quantile`; NaN where all of them are.
 
-    Shape, `method` and errors as of `quantile`.
+    Shape, `method` and errors as of `quantile`. Raises ShapeError for q outside of 0 to 1, for an axis that x does not
+    have and where there is no element, OptionError for another method, DTypeError for complex numbers.
 
     >>> st.nanquantile(st.tensor([1.0, float("nan"), 3.0]), 0.5).tolist()
     2.0
@@ -611,7 +652,8 @@ def percentile(x: TensorLike, q: TensorLike, axis: int | Sequence[int] | None=No
         str='linear') -> Tensor:
     """The percentiles `q` (0 to 100) over one axis, several, or all of them: `quantile(x, q / 100)`.
 
-    Shape, `method` and errors as of `quantile`.
+    Shape, `method` and errors as of `quantile`. Raises ShapeError for q outside of 0 to 100, for an axis that x does
+    not have and where there is no element, OptionError for another method, DTypeError for complex numbers.
 
     >>> st.percentile(st.arange(101), 25).tolist()
     25.0
@@ -620,7 +662,8 @@ def nanpercentile(x: TensorLike, q: TensorLike, axis: int | Sequence[int] | None
         str='linear') -> Tensor:
     """The percentiles `q` (0 to 100) of those elements that are not NaN: `nanquantile(x, q / 100)`.
 
-    Shape, `method` and errors as of `quantile`.
+    Shape, `method` and errors as of `quantile`. Raises ShapeError for q outside of 0 to 100, for an axis that x does
+    not have and where there is no element, OptionError for another method, DTypeError for complex numbers.
 
     >>> st.nanpercentile(st.tensor([float("nan"), 4.0]), 25).tolist()
     4.0
@@ -629,7 +672,8 @@ def nansum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=
         None=None) -> Tensor:
     """The sum of those elements that are not NaN over one axis, several, or all of them, as of `sum`; 0 of none.
 
-    It is computed in `dtype`, where one is given.
+    It is computed in `dtype`, where one is given. Raises ShapeError for an axis that x does not have, DTypeError for
+    another `dtype` than there is.
 
     >>> st.nansum(st.tensor([1.0, float("nan"), 3.0])).tolist()
     4.0
@@ -638,7 +682,8 @@ def nanprod(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool
         None=None) -> Tensor:
     """The product of those elements that are not NaN over one axis, several, or all of them, as of `prod`; 1 of none.
 
-    It is computed in `dtype`, where one is given.
+    It is computed in `dtype`, where one is given. Raises ShapeError for an axis that x does not have, DTypeError for
+    another `dtype` than there is.
 
     >>> st.nanprod(st.tensor([2.0, float("nan"), 3.0])).tolist()
     6.0
@@ -647,7 +692,8 @@ def nanmean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool
         None=None) -> Tensor:
     """The mean of those elements that are not NaN over one axis, several, or all of them, as of `mean`; NaN of none.
 
-    It is computed in `dtype`, where one is given.
+    It is computed in `dtype`, where one is given. Raises ShapeError for an axis that x does not have, DTypeError for
+    another `dtype` than there is.
 
     >>> st.nanmean(st.tensor([1.0, float("nan"), 3.0])).tolist()
     2.0
@@ -655,7 +701,7 @@ def nanmean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool
 def nanmax(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
     """The largest of those elements that are not NaN over one axis, several, or all of them, as of `max`.
 
-    NaN where all of them are. Raises ShapeError where there is no element.
+    NaN where all of them are. In the dtype of x. Raises ShapeError where there is no element.
 
     >>> st.nanmax(st.tensor([1.0, float("nan"), 3.0])).tolist()
     3.0
@@ -663,7 +709,7 @@ def nanmax(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=
 def nanmin(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
     """The smallest of those elements that are not NaN over one axis, several, or all of them, as of `min`.
 
-    NaN where all of them are. Raises ShapeError where there is no element.
+    NaN where all of them are. In the dtype of x. Raises ShapeError where there is no element.
 
     >>> st.nanmin(st.tensor([1.0, float("nan"), 3.0])).tolist()
     1.0
@@ -671,7 +717,8 @@ def nanmin(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=
 def nanvar(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0) -> Tensor:
     """The variance of those elements that are not NaN over one axis, several, or all of them, as of `var`.
 
-    The squares are divided by how many there are, less `correction`; NaN where that is not positive.
+    The squares are divided by how many there are, less `correction`; NaN where that is not positive. Raises ShapeError
+    for an axis that x does not have, DTypeError for complex numbers.
 
     >>> st.nanvar(st.tensor([1.0, float("nan"), 3.0])).tolist()
     1.0
@@ -679,7 +726,8 @@ def nanvar(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=
 def nanstd(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0) -> Tensor:
     """The standard deviation of those elements that are not NaN over one axis, several, or all of them, as of `std`.
 
-    It is the root of `nanvar`, with the same `correction`.
+    It is the root of `nanvar`, with the same `correction`. Raises ShapeError for an axis that x does not have,
+    DTypeError for complex numbers.
 
     >>> st.nanstd(st.tensor([1.0, float("nan"), 5.0])).tolist()
     2.0
@@ -746,11 +794,15 @@ def einsum(equation: str | TensorLike, *operands: TensorLike | Sequence[int]) ->
 def kron(x: TensorLike, z: TensorLike) -> Tensor:
     """The Kronecker product: each entry of x times all of z, sizes multiplied; axes count from the last.
 
+    Raises ArgumentError for what is neither an array nor a number. Dtypes meet as in `multiply`.
+
     >>> st.linalg.kron(st.tensor([[1, 2]]), st.tensor([[1], [10]])).tolist()
     [[1, 2], [10, 20]]
     """
 def outer(x: TensorLike, z: TensorLike) -> Tensor:
     """Every element of x times every one of z, both taken flat: a matrix (x.size, z.size).
+
+    Raises ArgumentError for what is neither an array nor a number. Dtypes meet as in `multiply`.
 
     >>> st.outer(st.tensor([1, 2]), st.tensor([3, 4])).tolist()
     [[3, 4], [6, 8]]
@@ -758,7 +810,7 @@ def outer(x: TensorLike, z: TensorLike) -> Tensor:
 def inner(x: TensorLike, z: TensorLike) -> Tensor:
     """The sums of products over the last axes of x and z: (..., n) and (***, n) -> (..., ***). Of a number x * z.
 
-    Raises ShapeError where the last axes differ.
+    Dtypes meet as in `add`. Raises ShapeError where the last axes differ.
 
     >>> st.inner(st.tensor([[1, 2], [3, 4]]), st.tensor([10, 1])).tolist()
     [12, 34]

@@ -258,7 +258,8 @@ class Tensor(Exchange):
     def exp(self) -> Tensor:
         """The exponential of x, e to the power x. Integers and bools become float32.
 
-        Overflows to inf above 88.7 in float32; errors in units of the last place stand in docs/approximations.md.
+        Overflows to inf above 88.7 in float32; errors in units of the last place stand in docs/approximations.md. x has any
+        shape and dtype. Raises DTypeError for what is no number.
 
         >>> st.exp(st.tensor([0.0, 1.0, 100.0]))
         tensor([1.       , 2.7182817,       inf])
@@ -267,7 +268,8 @@ class Tensor(Exchange):
         """The natural logarithm of x: -inf at 0, NaN below it. Integers and bools become float32.
 
         The derivative is 1 / x wherever it is asked for, also below 0; at 0 it is inf, which times a zero cotangent is NaN:
-        choose the argument, not the result (see `where`).
+        choose the argument, not the result (see `where`). x has any shape and dtype. Raises DTypeError for what is no
+        number.
 
         >>> st.log(st.tensor([1.0, 0.0, -1.0])).tolist()
         [0.0, -inf, nan]
@@ -275,7 +277,8 @@ class Tensor(Exchange):
     def log1p(self) -> Tensor:
         """The number log(1 + x), without losing the digits of a small x to the sum. Integers become float32.
 
-        -inf at -1, NaN below it. Written out, st.log(1 + x) is made this too where a program sees both steps.
+        -inf at -1, NaN below it. Written out, st.log(1 + x) is made this too where a program sees both steps. x has any
+        shape and dtype. Raises DTypeError for what is no number.
 
         >>> st.log1p(st.tensor([1e-8, -1.0]))
         tensor([1.e-08,   -inf])
@@ -285,7 +288,8 @@ class Tensor(Exchange):
     def expm1(self) -> Tensor:
         """The number exp(x) - 1, without cancellation where x is near 0. Integers become float32.
 
-        Written out, st.exp(x) - 1 is made this too where a program sees both steps.
+        Written out, st.exp(x) - 1 is made this too where a program sees both steps. x has any shape and dtype. Raises
+        DTypeError for what is no number.
 
         >>> st.expm1(st.tensor([1e-6, -100.0]))
         tensor([ 1.0000005e-06, -1.0000000e+00])
@@ -293,7 +297,8 @@ class Tensor(Exchange):
     def sqrt(self) -> Tensor:
         """The square root of x, correctly rounded; NaN below 0. Integers and bools become float32.
 
-        The derivative at 0 is inf, as in PyTorch: add a small number under the root of what may be 0.
+        The derivative at 0 is inf, as in PyTorch: add a small number under the root of what may be 0. x has any shape and
+        dtype. Raises DTypeError for what is no number.
 
         >>> st.sqrt(st.tensor([4, 2]))
         tensor([2.       , 1.4142135])
@@ -303,7 +308,8 @@ class Tensor(Exchange):
     def rsqrt(self) -> Tensor:
         """The reciprocal of the square root of x: inf at 0, NaN below it. Integers become float32.
 
-        It is 1 / sqrt(x), two rounded operations, and no approximation of the CPU's.
+        It is 1 / sqrt(x), two rounded operations, and no approximation of the CPU's. x has any shape and dtype. Raises
+        DTypeError for what is no number.
 
         >>> st.rsqrt(st.tensor([4.0, 0.0])).tolist()
         [0.5, inf]
@@ -311,13 +317,16 @@ class Tensor(Exchange):
     def square(self) -> Tensor:
         """The square of x, in the dtype of x: integers wrap, bools stay bools.
 
+        x has any shape and dtype. Raises DTypeError for what is no number.
+
         >>> st.square(st.tensor([-3, 4])).tolist()
         [9, 16]
         """
     def sin(self) -> Tensor:
         """The sine of x, which is in radians; NaN at infinities. Integers become float32.
 
-        Never leaves [-1, 1]; far arguments are reduced by as many digits of pi as they need.
+        Never leaves [-1, 1]; far arguments are reduced by as many digits of pi as they need. x has any shape and dtype.
+        Raises DTypeError for what is no number.
 
         >>> st.sin(st.tensor([0.0, 1.0, 1e10]))
         tensor([ 0.        ,  0.84147096, -0.48750603])
@@ -325,11 +334,15 @@ class Tensor(Exchange):
     def cos(self) -> Tensor:
         """The cosine of x, which is in radians; NaN at infinities. Integers become float32.
 
+        x has any shape and dtype. Raises DTypeError for what is no number.
+
         >>> st.cos(st.tensor([0.0, 3.1415927])).tolist()
         [1.0, -1.0]
         """
     def tan(self) -> Tensor:
         """The tangent of x, sin(x) / cos(x), with x in radians. Integers become float32.
+
+        x has any shape and dtype. Raises DTypeError for what is no number.
 
         >>> st.tan(st.tensor([0.0, 0.5]))
         tensor([0.       , 0.5463025])
@@ -337,13 +350,15 @@ class Tensor(Exchange):
     def atan(self) -> Tensor:
         """The angle in [-pi/2, pi/2], in radians, whose tangent is x. Integers become float32.
 
+        x has any shape and dtype. Raises DTypeError for what is no number.
+
         >>> st.atan(st.tensor([0.0, 1.0, float("inf")]))
         tensor([0.       , 0.7853981, 1.5707964])
         """
     def tanh(self) -> Tensor:
         """The hyperbolic tangent of x, from -1 to 1. Integers and bools become float32.
 
-        The derivative is 1 - y * y of the result y.
+        The derivative is 1 - y * y of the result y. x has any shape and dtype. Raises DTypeError for what is no number.
 
         >>> st.tanh(st.tensor([0.0, 1.0, 100.0]))
         tensor([0.       , 0.7615942, 1.       ])
@@ -352,7 +367,7 @@ class Tensor(Exchange):
         """The logistic function 1 / (1 + exp(-x)), from 0 to 1. Integers and bools become float32.
 
         No x overflows. For the logarithm of it use `log_sigmoid`, for a loss of it `binary_cross_entropy`: both take x
-        itself.
+        itself. x has any shape. Raises DTypeError for complex numbers.
 
         >>> st.sigmoid(st.tensor([0.0, 2.0, -1000.0]))
         tensor([0.5      , 0.8807971, 0.       ])
@@ -360,13 +375,15 @@ class Tensor(Exchange):
     def erf(self) -> Tensor:
         """The error function of x, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x. Integers become float32.
 
+        x has any shape. Raises DTypeError for complex numbers.
+
         >>> st.erf(st.tensor([0.0, 1.0, 10.0]))
         tensor([0.       , 0.8427008, 1.       ])
         """
     def relu(self) -> Tensor:
         """The rectified linear unit: x where it is not negative, else 0, in the dtype of x; a NaN stays.
 
-        The derivative at 0 is 0, as in PyTorch.
+        The derivative at 0 is 0, as in PyTorch. x has any shape. Raises DTypeError for complex numbers.
 
         >>> st.relu(st.tensor([-2.0, 0.0, 3.0])).tolist()
         [0.0, 0.0, 3.0]
@@ -377,7 +394,7 @@ class Tensor(Exchange):
         """The absolute value of x, in its dtype; the least integer of a dtype stays as it is, since nothing else fits.
 
         Of complex numbers it is the distance from 0, a real number, which overflows only where it does not fit itself. The
-        derivative at 0 is 0, as in PyTorch.
+        derivative at 0 is 0, as in PyTorch. x has any shape and dtype. Raises DTypeError for what is no number.
 
         >>> st.abs(st.tensor([-2.5, 0.0, 1.0])).tolist()
         [2.5, 0.0, 1.0]
@@ -388,7 +405,7 @@ class Tensor(Exchange):
         """The sign of x in its own dtype: -1, 0 or 1; a NaN stays. The derivative is 0.
 
         Of a complex number it is the number of absolute value 1 in its direction, x / abs(x), and 0 of 0 (the array API
-        standard's rule), which has a derivative. Raises DTypeError for bools.
+        standard's rule), which has a derivative. x has any shape. Raises DTypeError for bools.
 
         >>> st.sign(st.tensor([-2.5, -0.0, 7.0])).tolist()
         [-1.0, 0.0, 1.0]
@@ -398,11 +415,15 @@ class Tensor(Exchange):
     def floor(self) -> Tensor:
         """The largest whole number not above x, in the dtype of x; integers stay as they are. The derivative is 0.
 
+        x has any shape. Raises DTypeError for complex numbers.
+
         >>> st.floor(st.tensor([1.7, -1.2])).tolist()
         [1.0, -2.0]
         """
     def ceil(self) -> Tensor:
         """The smallest whole number not below x, in the dtype of x; integers stay as they are. The derivative is 0.
+
+        x has any shape. Raises DTypeError for complex numbers.
 
         >>> st.ceil(st.tensor([1.2, -1.7])).tolist()
         [2.0, -1.0]
@@ -410,7 +431,8 @@ class Tensor(Exchange):
     def round(self, decimals: builtins.int=0) -> Tensor:
         """The nearest whole number, or the nearest with so many `decimals`, a half to the even one, in the dtype of x.
 
-        Negative decimals are tens, hundreds and so on, of integers too (NumPy's rules). The derivative is 0.
+        Negative decimals are tens, hundreds and so on, of integers too (NumPy's rules). The derivative is 0. x has any
+        shape. Raises ArgumentError for decimals that are no whole number, DTypeError for what is no number.
 
         >>> st.round(st.tensor([0.5, 1.5, 2.5, -0.7])).tolist()
         [0.0, 2.0, 2.0, -1.0]
@@ -422,17 +444,23 @@ class Tensor(Exchange):
     def isnan(self) -> Tensor:
         """Whether each element of x is not a number, as bools; no integer is one of those.
 
+        x has any shape and dtype. Raises DTypeError for what is no number.
+
         >>> st.isnan(st.tensor([1.0, float("nan")])).tolist()
         [False, True]
         """
     def isinf(self) -> Tensor:
         """Whether each element of x is plus or minus infinity, as bools.
 
+        x has any shape and dtype. Raises DTypeError for what is no number.
+
         >>> st.isinf(st.tensor([1.0, float("-inf"), float("nan")])).tolist()
         [False, True, False]
         """
     def isfinite(self) -> Tensor:
         """Whether each element of x is neither infinite nor NaN, as bools.
+
+        x has any shape and dtype. Raises DTypeError for what is no number.
 
         >>> st.isfinite(st.tensor([1.0, float("-inf"), float("nan")])).tolist()
         [True, False, False]
@@ -452,7 +480,7 @@ class Tensor(Exchange):
 
         max where min > max, NaN where x is NaN (NumPy's rules). The derivative is 1 from bound to bound, both included,
         as in PyTorch. Of integers, a min below their dtype and a max above it bound nothing, and a float bound makes
-        float32.
+        float32. Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
 
         >>> st.clip(st.tensor([-2.0, 0.5, 9.0]), 0, 1).tolist()
         [0.0, 0.5, 1.0]
@@ -463,6 +491,7 @@ class Tensor(Exchange):
         """The larger of x and z, elementwise; NaN if either is NaN. Shapes and dtypes meet as in `add`.
 
         Where they tie, each gets half of the gradient, as in PyTorch. For the largest element of one array see `max`.
+        Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
 
         >>> st.maximum(st.tensor([1.0, 5.0]), 3.0).tolist()
         [3.0, 5.0]
@@ -473,6 +502,7 @@ class Tensor(Exchange):
         """The smaller of x and z, elementwise; NaN if either is NaN. Shapes and dtypes meet as in `add`.
 
         Where they tie, each gets half of the gradient, as in PyTorch. For the smallest element of one array see `min`.
+        Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
 
         >>> st.minimum(st.tensor([1.0, 5.0, float("nan")]), 3.0).tolist()
         [1.0, 3.0, nan]
@@ -506,7 +536,8 @@ class Tensor(Exchange):
     def mean(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
         """The arithmetic mean over one axis, several, or all of them, as in `sum`. Of no elements it is NaN.
 
-        Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once.
+        Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once. Raises
+        ShapeError for an axis that x does not have.
 
         >>> x = st.tensor([[1, 2], [3, 6]])
         >>> st.mean(x).tolist(), st.mean(x, axis=1, keepdims=True).tolist()
@@ -517,7 +548,8 @@ class Tensor(Exchange):
         """The product over one axis, several, or all of them, as in `sum`. Of no elements it is 1.
 
         Integers multiply as they add up, and wrap, unless a `dtype` is given. The gradient of an element is the product of
-        the others, also beside zeros, where dividing the product by the element would be 0 / 0.
+        the others, also beside zeros, where dividing the product by the element would be 0 / 0. Raises ShapeError for an
+        axis that x does not have, DTypeError for another `dtype` than there is.
 
         >>> st.prod(st.tensor([2.0, 3.0, 4.0])).tolist()
         24.0
@@ -562,7 +594,7 @@ class Tensor(Exchange):
 
         The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
         estimate; where that is not positive they are divided by 0. Integers and bools become float32; 16-bit floats add up
-        in float32.
+        in float32. Raises ShapeError for an axis that x does not have.
 
         >>> x = st.tensor([1.0, 2.0, 3.0, 4.0])
         >>> st.var(x), st.var(x, correction=1)
@@ -572,7 +604,8 @@ class Tensor(Exchange):
             builtins.float=0) -> Tensor:
         """The standard deviation over one axis, several, or all of them: the root of `var`, with the same `correction`.
 
-        The gradient where all elements are equal is 0, where that of a root would be NaN.
+        The gradient where all elements are equal is 0, where that of a root would be NaN. Integers become float32. Raises
+        ShapeError for an axis that x does not have.
 
         >>> st.std(st.tensor([[1.0, 3.0], [2.0, 8.0]]), axis=1).tolist()
         [1.0, 3.0]
@@ -601,12 +634,16 @@ class Tensor(Exchange):
     def all(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
         """Whether every element over one axis, several, or all of them is true (not 0), as bools. Of no elements: True.
 
+        x has any dtype. Raises ShapeError for an axis that x does not have.
+
         >>> x = st.tensor([[1, 2], [0, 3]])
         >>> st.all(x).tolist(), st.all(x, axis=1).tolist()
         (False, [True, False])
         """
     def any(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
         """Whether any element over one axis, several, or all of them is true (not 0), as bools. Of no elements: False.
+
+        x has any dtype. Raises ShapeError for an axis that x does not have.
 
         >>> st.any(st.tensor([[1.0, -2.0], [3.0, 4.0]]) < 0, axis=1).tolist()
         [True, False]
@@ -615,8 +652,8 @@ class Tensor(Exchange):
             builtins.bool | None=None) -> Tensor:
         """The same elements in row-major order under another `shape`, given as one sequence or as this size and `more`.
 
-        One size may be -1: what is left. Values never change, so it is all the same whether they are to be a `copy`. Raises
-        ShapeError where the numbers of elements differ, or two sizes are -1.
+        One size may be -1: what is left. Values never change, so it is all the same whether they are to be a `copy`. In the
+        dtype of x. Raises ShapeError where the numbers of elements differ, or two sizes are -1.
 
         >>> x = st.arange(6)
         >>> st.reshape(x, (2, 3)).tolist(), st.reshape(x, 3, -1).shape
@@ -626,8 +663,8 @@ class Tensor(Exchange):
             builtins.bool | None=None) -> Tensor:
         """The same elements in row-major order under another `shape`, given as one sequence or as this size and `more`.
 
-        One size may be -1: what is left. Values never change, so it is all the same whether they are to be a `copy`. Raises
-        ShapeError where the numbers of elements differ, or two sizes are -1.
+        One size may be -1: what is left. Values never change, so it is all the same whether they are to be a `copy`. In the
+        dtype of x. Raises ShapeError where the numbers of elements differ, or two sizes are -1.
 
         >>> x = st.arange(6)
         >>> st.reshape(x, (2, 3)).tolist(), st.reshape(x, 3, -1).shape
@@ -637,7 +674,7 @@ class Tensor(Exchange):
             Sequence[builtins.int]) -> Tensor:
         """The array with its axes in the order of `axes`, one sequence or this number and `more`; reversed without them.
 
-        Axis k of the result is axis axes[k] of x. Raises ShapeError unless each axis is named once.
+        Axis k of the result is axis axes[k] of x. In the dtype of x. Raises ShapeError unless each axis is named once.
 
         >>> x = st.zeros((2, 3, 5))
         >>> st.permute(x, 0, 2, 1).shape, st.permute(x).shape
@@ -646,7 +683,8 @@ class Tensor(Exchange):
     def transpose(self, *axes: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The array with two axes exchanged, or with all of its `axes` in another order; reversed without any.
 
-        Two numbers are the axes to exchange, as PyTorch's; as many as there are axes are the order, as NumPy's.
+        Two numbers are the axes to exchange, as PyTorch's; as many as there are axes are the order, as NumPy's. In the
+        dtype of x. Raises ShapeError for axes that x does not have, and unless the order names each once.
 
         >>> x = st.zeros((2, 3, 5))
         >>> st.transpose(x, 0, 2).shape, x.transpose(1, 2, 0).shape, x.transpose().shape
@@ -655,7 +693,7 @@ class Tensor(Exchange):
     def swapaxes(self, a: builtins.int, b: builtins.int) -> Tensor:
         """The array with its axes `a` and `b` exchanged; of a number, whose axes are 0 and -1, itself.
 
-        Raises ShapeError for an axis that x does not have.
+        In the dtype of x. Raises ShapeError for an axis that x does not have.
 
         >>> st.swapaxes(st.zeros((2, 3, 5)), 0, -1).shape
         (5, 3, 2)
@@ -663,7 +701,7 @@ class Tensor(Exchange):
     def flatten(self, start: builtins.int=0, end: builtins.int=-1) -> Tensor:
         """The array with the axes from `start` to `end`, both included, as one; of no axes it becomes (1,).
 
-        Raises ShapeError for an axis that x does not have, and where end stands before start.
+        In the dtype of x. Raises ShapeError for an axis that x does not have, and where end stands before start.
 
         >>> x = st.zeros((8, 3, 5, 5))
         >>> st.flatten(x).shape, st.flatten(x, 1).shape, st.flatten(x, 2, 3).shape
@@ -672,7 +710,8 @@ class Tensor(Exchange):
     def squeeze(self, axis: builtins.int | Sequence[builtins.int] | None=None, strict: builtins.bool=True) -> Tensor:
         """The array without axes of length 1: the given ones, or all of them (of a placeholder those that are named stay).
 
-        Raises ShapeError for a given axis of another length, as NumPy; unless `strict` it stays, as PyTorch has it.
+        In the dtype of x. Raises ShapeError for a given axis of another length, as NumPy; unless `strict` it stays, as
+        PyTorch has it.
 
         >>> x = st.zeros((1, 3, 1))
         >>> st.squeeze(x).shape, st.squeeze(x, -1).shape
@@ -681,7 +720,7 @@ class Tensor(Exchange):
     def unsqueeze(self, axis: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The array with axes of length 1 put in, at the positions that axis gives them in the result: one, or several.
 
-        Raises ShapeError for a position that the result does not have.
+        In the dtype of x. Raises ShapeError for a position that the result does not have.
 
         >>> x = st.zeros((2, 3))
         >>> st.unsqueeze(x, 0).shape, st.unsqueeze(x, (0, -1)).shape
@@ -719,7 +758,9 @@ class Tensor(Exchange):
         """The elements at positions `i` along an axis (PyTorch's gather): as `take_along_axis`, of as much of x as i names.
 
         Other axes of i may be shorter than those of x, whose rest is not looked at; nothing broadcasts. A number has one
-        axis, 0 or -1.
+        axis, 0 or -1. In the dtype of x. Raises ShapeError for an axis that x does not have and where i has other axes or
+        is longer elsewhere, DTypeError for other positions than integers and, when run, IndexOutOfRange for one that the
+        axis does not have.
 
         >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
         >>> st.gather(x, 1, st.tensor([[2, 0]])).tolist()
@@ -728,7 +769,7 @@ class Tensor(Exchange):
     def ravel(self, start: builtins.int=0, end: builtins.int=-1) -> Tensor:
         """The array with the axes from `start` to `end`, both included, as one; of no axes it becomes (1,).
 
-        Raises ShapeError for an axis that x does not have, and where end stands before start.
+        In the dtype of x. Raises ShapeError for an axis that x does not have, and where end stands before start.
 
         >>> x = st.zeros((8, 3, 5, 5))
         >>> st.flatten(x).shape, st.flatten(x, 1).shape, st.flatten(x, 2, 3).shape
@@ -737,7 +778,9 @@ class Tensor(Exchange):
     def index_select(self, axis: builtins.int, i: TensorLike) -> Tensor:
         """The elements `i` of an axis, a vector of positions: `take` with PyTorch's order of arguments.
 
-        A number has one axis, 0 or -1, and so it stays a number where i is one position.
+        A number has one axis, 0 or -1, and so it stays a number where i is one position. In the dtype of x. Raises
+        ShapeError for an axis that x does not have, DTypeError for other positions than integers and, when run,
+        IndexOutOfRange for one that the axis does not have.
 
         >>> st.index_select(st.tensor([[1, 2], [3, 4]]), 1, st.tensor([1])).tolist()
         [[2], [4]]
@@ -745,7 +788,7 @@ class Tensor(Exchange):
     def narrow(self, axis: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """The `length` elements of an axis from `start` on, which may count from the end (PyTorch's narrow).
 
-        Raises BadKey where they do not lie within the axis.
+        In the dtype of x. Raises BadKey where they do not lie within the axis.
 
         >>> st.narrow(st.arange(5), 0, 1, 3).tolist()
         [1, 2, 3]
@@ -761,8 +804,8 @@ class Tensor(Exchange):
     def unfold(self, axis: builtins.int, size: builtins.int, step: builtins.int=1) -> Tensor:
         """The windows of `size` elements along an axis, one every `step`, as a new last axis (PyTorch's Tensor.unfold).
 
-        Nothing is copied where a program reads them. A number has one axis, 0 or -1. Raises ShapeError where not one window
-        fits.
+        Nothing is copied where a program reads them. A number has one axis, 0 or -1. In the dtype of x. Raises ShapeError
+        where not one window fits.
 
         >>> st.unfold(st.arange(5), 0, 3, step=2).tolist()
         [[0, 1, 2], [2, 3, 4]]
@@ -770,7 +813,8 @@ class Tensor(Exchange):
     def split(self, size: builtins.int | Sequence[builtins.int], axis: builtins.int=0) -> tuple[Tensor, ...]:
         """The parts of an array along an axis, as a tuple: of `size` elements each, or of the sizes that it lists.
 
-        The last of equal parts may be shorter. Raises ShapeError for sizes that do not add up to the length of the axis.
+        The last of equal parts may be shorter. In the dtype of x. Raises ShapeError for sizes that do not add up to the
+        length of the axis.
 
         >>> [part.tolist() for part in st.split(st.arange(5), 2)]
         [[0, 1], [2, 3], [4]]
@@ -780,11 +824,15 @@ class Tensor(Exchange):
     def chunk(self, chunks: builtins.int, axis: builtins.int=0) -> tuple[Tensor, ...]:
         """The array in as many parts as `chunks` along an axis, or fewer: all but the last have ceil(n / chunks) elements.
 
+        In the dtype of x. Raises ShapeError for an axis that x does not have and for no chunks.
+
         >>> [part.tolist() for part in st.chunk(st.arange(5), 3)]
         [[0, 1], [2, 3], [4]]
         """
     def unbind(self, axis: builtins.int=0) -> tuple[Tensor, ...]:
         """The parts of an array along an axis, which they lose, as a tuple: the inverse of `stack`.
+
+        In the dtype of x. Raises ShapeError for an axis that x does not have.
 
         >>> [part.tolist() for part in st.unstack(st.tensor([[1, 2], [3, 4]]), axis=1)]
         [[1, 3], [2, 4]]
@@ -792,13 +840,15 @@ class Tensor(Exchange):
     def unflatten(self, axis: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
         """The array with an axis as several, of these `sizes`, one of which may be -1: what is left.
 
+        In the dtype of x. Raises ShapeError for an axis that x does not have and where sizes do not multiply to its length.
+
         >>> st.unflatten(st.zeros((2, 6)), 1, (3, -1)).shape
         (2, 3, 2)
         """
     def diagonal(self, offset: builtins.int=0, axis1: builtins.int=0, axis2: builtins.int=1) -> Tensor:
         """The elements x[i, i + `offset`] of the matrices on two axes, `axis1` and `axis2`, as a new last axis.
 
-        Raises ShapeError for axes that x does not have, or that are one.
+        In the dtype of x. Raises ShapeError for axes that x does not have, or that are one.
 
         >>> x = st.tensor([[1, 2, 3], [4, 5, 6]])
         >>> st.diagonal(x).tolist(), st.diagonal(x, offset=1).tolist(), st.diagonal(x, offset=-1).tolist()
@@ -815,7 +865,7 @@ class Tensor(Exchange):
     def mT(self) -> Tensor:
         """The array with its last two axes exchanged: each matrix of a stack transposed (`x.mT`).
 
-        Raises ShapeError for fewer than two axes.
+        In the dtype of x. Raises ShapeError for fewer than two axes.
 
         >>> st.matrix_transpose(st.zeros((8, 2, 3))).shape
         (8, 3, 2)
@@ -824,6 +874,8 @@ class Tensor(Exchange):
     def real(self) -> Tensor:
         """The real part of each element, in the dtype of the parts: float32 of complex64. Real numbers stay as they are.
 
+        x has any shape and dtype. Raises ArgumentError for what is neither an array nor a number.
+
         >>> st.real(st.tensor([1 + 2j, 3.0])).tolist()
         [1.0, 3.0]
         """
@@ -831,11 +883,15 @@ class Tensor(Exchange):
     def imag(self) -> Tensor:
         """The imaginary part of each element, in the dtype of the parts: float32 of complex64. Of real numbers it is 0.
 
+        x has any shape and dtype. Raises ArgumentError for what is neither an array nor a number.
+
         >>> st.imag(st.tensor([1 + 2j, 3.0])).tolist()
         [2.0, 0.0]
         """
     def conj(self) -> Tensor:
         """The complex conjugate of each element: its imaginary part is negated. Real numbers stay as they are.
+
+        x has any shape and dtype. Raises ArgumentError for what is neither an array nor a number.
 
         >>> st.conj(st.tensor([1 + 2j, -3j])).tolist()
         [(1-2j), (-0+3j)]
@@ -923,10 +979,10 @@ def constant(x: Any, like: DType | None=None) -> Tensor:
 def tensor(data: Any, dtype: DTypeLike | None=None, requires_grad: bool=False, device: DeviceLike=None) -> Tensor:
     """A tensor holding a copy of `data`: a number, nested lists of numbers, an array or another tensor.
 
-    Python floats become float32, complex numbers complex64 and integers int64; arrays keep their dtype, and
-    tensors their device unless another is named. With `requires_grad` it is a leaf
-    whose gradient `backward` accumulates. Raises ShapeError for ragged lists, DTypeError for what are no numbers, for
-    integers that the dtype does not hold, and for gradients of integers.
+    Python floats become float32, complex numbers complex64 and integers int64; arrays keep their dtype, and tensors
+    their device unless another is named. With `requires_grad` it is a leaf whose gradient `backward` accumulates. Of
+    the shape that it has there. Raises ShapeError for ragged lists, DTypeError for what are no numbers, for integers
+    that the dtype does not hold, and for gradients of integers.
 
     >>> st.tensor([[1, 2], [3, 4]]).dtype, st.tensor(0.5).dtype
     (int64, float32)

@@ -34,11 +34,15 @@ __all__ = ['adaptive_avg_pool1d', 'adaptive_avg_pool2d', 'adaptive_avg_pool3d', 
 def relu(input: TensorLike, inplace: bool=False) -> Tensor:
     """The rectified linear unit max(x, 0), in the dtype of the input.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> F.relu(st.tensor([-1.0, 2.0])).tolist()
     [0.0, 2.0]
     """
 def relu6(input: TensorLike, inplace: bool=False) -> Tensor:
     """The rectifier between bounds, min(max(x, 0), 6). Its derivative is 0 at both of them.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> F.relu6(st.tensor([-1.0, 2.0, 9.0])).tolist()
     [0.0, 2.0, 6.0]
@@ -46,7 +50,7 @@ def relu6(input: TensorLike, inplace: bool=False) -> Tensor:
 def hardtanh(input: TensorLike, min_val: float=-1.0, max_val: float=1.0, inplace: bool=False) -> Tensor:
     """The elements of x, those below `min_val` or above `max_val` set to these. The derivative at both bounds is 0.
 
-    Raises ShapeError where min_val is above max_val.
+    Integers become float32. x has any shape. Raises ShapeError where min_val is above max_val.
 
     >>> F.hardtanh(st.tensor([-2.0, 0.5, 2.0])).tolist()
     [-1.0, 0.5, 1.0]
@@ -54,11 +58,15 @@ def hardtanh(input: TensorLike, min_val: float=-1.0, max_val: float=1.0, inplace
 def threshold(input: TensorLike, threshold: float, value: float, inplace: bool=False) -> Tensor:
     """The elements of x above a `threshold`, and the number `value` in place of the others.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> F.threshold(st.tensor([0.5, 2.0]), 1.0, -7.0).tolist()
     [-7.0, 2.0]
     """
 def leaky_relu(input: TensorLike, negative_slope: float=0.01, inplace: bool=False) -> Tensor:
     """The leaky rectifier: x where it is positive, else `negative_slope` * x, the derivative at 0 too (PyTorch's).
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> F.leaky_relu(st.tensor([-2.0, 3.0]), 0.1)
     tensor([-0.2,  3. ])
@@ -66,7 +74,8 @@ def leaky_relu(input: TensorLike, negative_slope: float=0.01, inplace: bool=Fals
 def prelu(input: TensorLike, weight: TensorLike) -> Tensor:
     """The leaky rectifier whose slope is a parameter: x where it is positive, else `weight` * x (He et al., 2015).
 
-    weight is one number, or one for each channel, which stands on axis 1. Raises ShapeError for another number of them.
+    weight is one number, or one for each channel, which stands on axis 1. Dtypes meet as in `multiply`. Raises
+    ShapeError for another number of them.
 
     >>> F.prelu(st.tensor([[-2.0, -2.0]]), st.tensor([0.1, 0.5])).tolist()
     [[-0.2, -1.0]]
@@ -74,11 +83,15 @@ def prelu(input: TensorLike, weight: TensorLike) -> Tensor:
 def elu(input: TensorLike, alpha: float=1.0, inplace: bool=False) -> Tensor:
     """The exponential linear unit: x where it is positive, else `alpha` * (exp(x) - 1) (Clevert et al., 2016).
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> F.elu(st.tensor([-100.0, 2.0])).tolist()
     [-1.0, 2.0]
     """
 def selu(input: TensorLike, inplace: bool=False) -> Tensor:
     """The scaled exponential linear unit, which keeps mean 0 and variance 1 (Klambauer et al., 2017).
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> F.selu(st.tensor([0.0, 1.0]))
     tensor([0.      , 1.050701])
@@ -86,7 +99,7 @@ def selu(input: TensorLike, inplace: bool=False) -> Tensor:
 def celu(input: TensorLike, alpha: float=1.0, inplace: bool=False) -> Tensor:
     """The continuously differentiable `elu`: max(x, 0) + min(0, `alpha` * (exp(x / alpha) - 1)) (Barron, 2017).
 
-    Raises ShapeError for an alpha of 0.
+    Integers become float32. Raises ShapeError for an alpha of 0.
 
     >>> F.celu(st.tensor([-100.0, 2.0]), 0.5).tolist()
     [-0.5, 2.0]
@@ -94,7 +107,8 @@ def celu(input: TensorLike, alpha: float=1.0, inplace: bool=False) -> Tensor:
 def gelu(input: TensorLike, approximate: str='none') -> Tensor:
     """The Gaussian error linear unit, x times the probability that a standard normal number is below x.
 
-    `approximate="tanh"` takes the formula with tanh of Hendrycks and Gimpel (2016).
+    `approximate="tanh"` takes the formula with tanh of Hendrycks and Gimpel (2016). x has any shape. Raises DTypeError
+    for other dtypes than floats, OptionError for another formula.
 
     >>> F.gelu(st.tensor([-1.0, 1.0]))
     tensor([-0.15865526,  0.8413447 ])
@@ -102,11 +116,15 @@ def gelu(input: TensorLike, approximate: str='none') -> Tensor:
 def silu(input: TensorLike, inplace: bool=False) -> Tensor:
     """The sigmoid linear unit x * sigmoid(x), also called swish (Ramachandran et al., 2017).
 
+    x has any shape. Raises DTypeError for other dtypes than floats.
+
     >>> F.silu(st.tensor([0.0, 1.0]))
     tensor([0.       , 0.7310586])
     """
 def mish(input: TensorLike, inplace: bool=False) -> Tensor:
     """The smooth activation x * tanh(softplus(x)) (Misra, 2019).
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> F.mish(st.tensor([0.0, 1.0]))
     tensor([0.       , 0.8650984])
@@ -114,11 +132,15 @@ def mish(input: TensorLike, inplace: bool=False) -> Tensor:
 def hardsigmoid(input: TensorLike, inplace: bool=False) -> Tensor:
     """The sigmoid in three straight parts: x / 6 + 1/2, between 0 and 1. Its derivative is 0 at -3, 3 and NaN.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> F.hardsigmoid(st.tensor([-3.0, 0.0, 9.0])).tolist()
     [0.0, 0.5, 1.0]
     """
 def hardswish(input: TensorLike, inplace: bool=False) -> Tensor:
     """The swish in straight parts, x * hardsigmoid(x) (Howard et al., 2019).
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> F.hardswish(st.tensor([-3.0, 1.0, 9.0]))
     tensor([0.       , 0.6666667, 9.       ])
@@ -126,11 +148,15 @@ def hardswish(input: TensorLike, inplace: bool=False) -> Tensor:
 def hardshrink(input: TensorLike, lambd: float=0.5) -> Tensor:
     """The elements of x, those from -`lambd` to lambd set to 0.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> F.hardshrink(st.tensor([-2.0, 0.3])).tolist()
     [-2.0, 0.0]
     """
 def softshrink(input: TensorLike, lambd: float=0.5) -> Tensor:
     """The elements of x moved towards 0 by `lambd`, and 0 where they would pass it. Raises ShapeError for lambd < 0.
+
+    Integers become float32. x has any shape.
 
     >>> F.softshrink(st.tensor([-2.0, 0.3])).tolist()
     [-1.5, 0.0]
@@ -138,11 +164,15 @@ def softshrink(input: TensorLike, lambd: float=0.5) -> Tensor:
 def tanhshrink(input: TensorLike) -> Tensor:
     """The difference x - tanh(x).
 
+    x has any shape and dtype; integers become float32. Raises ArgumentError for what is neither an array nor a number.
+
     >>> F.tanhshrink(st.tensor([0.0, 1.0]))
     tensor([0.        , 0.23840582])
     """
 def softsign(input: TensorLike) -> Tensor:
     """The sigmoid without exponentials, x / (1 + |x|).
+
+    x has any shape and dtype; integers become float32. Raises ArgumentError for what is neither an array nor a number.
 
     >>> F.softsign(st.tensor([-1.0, 3.0])).tolist()
     [-0.5, 0.75]
@@ -150,11 +180,15 @@ def softsign(input: TensorLike) -> Tensor:
 def softplus(input: TensorLike, beta: float=1.0, threshold: float=20.0) -> Tensor:
     """The smooth rectifier log(1 + exp(`beta` * x)) / beta, and x itself where beta * x is above the `threshold`.
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> F.softplus(st.tensor([0.0, 30.0])).tolist()[1], F.softplus(st.tensor(0.0), beta=2.0)
     (30.0, tensor(0.3465736))
     """
 def logsigmoid(input: TensorLike) -> Tensor:
     """The logarithm of the sigmoid of x, finite also where that rounds to 0.
+
+    x has any shape. Raises DTypeError for complex numbers.
 
     >>> F.logsigmoid(st.tensor([0.0, -200.0]))
     tensor([  -0.6931472, -200.       ])
@@ -162,11 +196,15 @@ def logsigmoid(input: TensorLike) -> Tensor:
 def sigmoid(input: TensorLike) -> Tensor:
     """The logistic function 1 / (1 + exp(-x)).
 
+    x has any shape. Raises DTypeError for complex numbers.
+
     >>> F.sigmoid(st.tensor([0.0, 2.0]))
     tensor([0.5      , 0.8807971])
     """
 def tanh(input: TensorLike) -> Tensor:
     """The hyperbolic tangent, element by element.
+
+    x has any shape and dtype; integers become float32. Raises ArgumentError for what is neither an array nor a number.
 
     >>> F.tanh(st.tensor([0.0, 1.0]))
     tensor([0.       , 0.7615942])
@@ -174,7 +212,7 @@ def tanh(input: TensorLike) -> Tensor:
 def glu(input: TensorLike, dim: int=-1) -> Tensor:
     """The gated linear unit a * sigmoid(b) of the first half a and the second half b of an axis (Dauphin et al., 2016).
 
-    The result is half as long along `dim`. Raises ShapeError for an axis of odd length.
+    The result is half as long along `dim`. Integers become float32. Raises ShapeError for an axis of odd length.
 
     >>> F.glu(st.tensor([3.0, 4.0, 0.0, 0.0])).tolist()
     [1.5, 2.0]
@@ -190,11 +228,15 @@ def softmax(input: TensorLike, dim: int | None=None, dtype: DTypeLike | None=Non
 def log_softmax(input: TensorLike, dim: int | None=None, dtype: DTypeLike | None=None) -> Tensor:
     """The logarithm of the softmax of x along the axis `dim`, as in `softmax`.
 
+    Raises ShapeError for an axis that x does not have, DTypeError for complex numbers.
+
     >>> F.log_softmax(st.tensor([0.0, -1000.0]), dim=0).tolist()
     [0.0, -1000.0]
     """
 def softmin(input: TensorLike, dim: int | None=None, dtype: DTypeLike | None=None) -> Tensor:
     """The softmax of -x along the axis `dim`, as in `softmax`: the smallest element weighs most.
+
+    Raises ShapeError for an axis that x does not have, DTypeError for complex numbers.
 
     >>> F.softmin(st.tensor([0.0, 1000.0]), dim=0).tolist()
     [1.0, 0.0]
@@ -202,7 +244,8 @@ def softmin(input: TensorLike, dim: int | None=None, dtype: DTypeLike | None=Non
 def adaptive_avg_pool1d(input: TensorLike, output_size: Any) -> Tensor:
     """The means of `output_size` windows that share signals (N, C, L) or (C, L) as evenly as they can.
 
-    Windows and errors are as in `adaptive_avg_pool2d`.
+    Windows and errors are as in `adaptive_avg_pool2d`. Integers become float32. Raises ShapeError for other axes and
+    for less than 1 window.
 
     >>> F.adaptive_avg_pool1d(st.tensor([[1.0, 3.0, 2.0]]), 2).tolist()
     [[2.0, 2.5]]
@@ -211,8 +254,8 @@ def adaptive_avg_pool2d(input: TensorLike, output_size: Any) -> Tensor:
     """The means of windows that share images (N, C, H, W) or (C, H, W) as evenly as they can.
 
     `output_size` is a number, or one for each axis, of which None keeps the axis as it is. Window i of OH has the rows
-    i * H // OH to (i + 1) * H / OH, rounded up, so that windows overlap where OH does not divide H. Raises ShapeError
-    for another number of sizes and for sizes below 1.
+    i * H // OH to (i + 1) * H / OH, rounded up, so that windows overlap where OH does not divide H. Integers become
+    float32. Raises ShapeError for another number of sizes and for sizes below 1.
 
     >>> F.adaptive_avg_pool2d(st.arange(6.0).reshape(1, 2, 3), (1, 2)).tolist()
     [[[2.0, 3.0]]]
@@ -222,7 +265,8 @@ def adaptive_avg_pool2d(input: TensorLike, output_size: Any) -> Tensor:
 def adaptive_avg_pool3d(input: TensorLike, output_size: Any) -> Tensor:
     """The means of windows that share volumes (N, C, D, H, W) or (C, D, H, W) as evenly as they can.
 
-    `output_size` and errors are as in `adaptive_avg_pool2d`.
+    `output_size` and errors are as in `adaptive_avg_pool2d`. Integers become float32. Raises ShapeError for other axes
+    and for less than 1 window.
 
     >>> F.adaptive_avg_pool3d(st.ones((1, 4, 5, 6)), (2, None, 1)).shape
     (1, 2, 5, 1)
@@ -231,7 +275,8 @@ def adaptive_avg_pool3d(input: TensorLike, output_size: Any) -> Tensor:
 def adaptive_max_pool1d(input: TensorLike, output_size: Any, return_indices: Literal[False]=False) -> Tensor:
     """The largest elements of `output_size` windows that share signals (N, C, L) or (C, L) as evenly as they can.
 
-    Windows are those of `adaptive_avg_pool2d`, `return_indices` is as in `max_pool2d`.
+    Windows are those of `adaptive_avg_pool2d`, `return_indices` is as in `max_pool2d`. Raises ShapeError for other axes
+    and for less than 1 window, DTypeError for complex numbers.
 
     >>> F.adaptive_max_pool1d(st.tensor([[1.0, 3.0, 2.0]]), 2).tolist()
     [[3.0, 3.0]]
@@ -243,7 +288,8 @@ def adaptive_max_pool1d(input: TensorLike, output_size: Any, *, return_indices: 
 def adaptive_max_pool2d(input: TensorLike, output_size: Any, return_indices: Literal[False]=False) -> Tensor:
     """The largest elements of windows that share images (N, C, H, W) or (C, H, W) as evenly as they can.
 
-    `output_size` and windows are as in `adaptive_avg_pool2d`, `return_indices` as in `max_pool2d`.
+    `output_size` and windows are as in `adaptive_avg_pool2d`, `return_indices` as in `max_pool2d`. Raises ShapeError
+    for other axes and for less than 1 window, DTypeError for complex numbers.
 
     >>> F.adaptive_max_pool2d(st.arange(6.0).reshape(1, 2, 3), (1, 2)).tolist()
     [[[4.0, 5.0]]]
@@ -255,7 +301,8 @@ def adaptive_max_pool2d(input: TensorLike, output_size: Any, *, return_indices: 
 def adaptive_max_pool3d(input: TensorLike, output_size: Any, return_indices: Literal[False]=False) -> Tensor:
     """The largest elements of windows that share volumes (N, C, D, H, W) or (C, D, H, W) as evenly as they can.
 
-    `output_size` and windows are as in `adaptive_avg_pool2d`, `return_indices` as in `max_pool2d`.
+    `output_size` and windows are as in `adaptive_avg_pool2d`, `return_indices` as in `max_pool2d`. Raises ShapeError
+    for other axes and for less than 1 window, DTypeError for complex numbers.
 
     >>> F.adaptive_max_pool3d(st.arange(8.0).reshape(1, 2, 2, 2), 1).tolist()
     [[[[7.0]]]]
@@ -294,7 +341,8 @@ def multi_margin_loss(input: TensorLike, target: TensorLike, p: int=1, margin: f
     """The hinge loss of classes: the sum of max(0, `margin` - x[y] + x[i]) ** `p` over the others i, over C.
 
     The input is (N, C) or (C,), `target` y holds labels; p is 1 or 2, a `weight` (C,) multiplies by that of the label.
-    `reduction` is "mean", "sum" or "none". Raises ShapeError for other shapes, OptionError for another p.
+    `reduction` is "mean", "sum" or "none". Integers become float32. Raises ShapeError for other shapes, OptionError for
+    another p.
 
     >>> F.multi_margin_loss(st.tensor([[1.0, 0.5]]), st.tensor([0])).tolist()
     0.25
@@ -303,7 +351,7 @@ def multilabel_margin_loss(input: TensorLike, target: TensorLike, reduction: str
     """The hinge loss of several labels: the sum of max(0, 1 - x[y] + x[i]) over labels y and other classes i, over C.
 
     The input is (N, C) or (C,), `target` of its shape holds labels up to the first negative one. `reduction` is "mean",
-    "sum" or "none". Raises ShapeError for another shape.
+    "sum" or "none". Integers become float32. Raises ShapeError for another shape.
 
     >>> F.multilabel_margin_loss(st.tensor([0.0, 1.0]), st.tensor([1, -1])).tolist()
     0.0
@@ -312,8 +360,8 @@ def multilabel_soft_margin_loss(input: TensorLike, target: TensorLike, weight: T
         str='mean') -> Tensor:
     """The mean over classes, the last axis, of the binary cross-entropy of each, with a `target` of 0 and 1.
 
-    A `weight` multiplies what belongs to a class; `reduction` is "mean", "sum" or "none" of what examples have. Raises
-    ShapeError for a target of another shape.
+    A `weight` multiplies what belongs to a class; `reduction` is "mean", "sum" or "none" of what examples have.
+    Integers become float32. Raises ShapeError for a target of another shape.
 
     >>> F.multilabel_soft_margin_loss(st.zeros((1, 2)), st.tensor([[1.0, 0.0]]))
     tensor(0.6931472)
@@ -322,7 +370,9 @@ def conv1d(input: TensorLike, weight: TensorLike, bias: TensorLike | None=None, 
         int | Sequence[int | Sequence[int]] | str=0, dilation: int | Sequence[int]=1, groups: int=1) -> Tensor:
     """The cross-correlation of signals (N, C, L) or (C, L) with a `weight` (O, C/groups, K), plus a `bias` (O,).
 
-    `stride`, `padding`, `dilation`, `groups` and errors are as in `conv2d`, for one axis.
+    `stride`, `padding`, `dilation`, `groups` and errors are as in `conv2d`, for one axis. Raises ShapeError where
+    channels do not fit or nothing is left, DTypeError for other dtypes than floats, OptionError for another word as
+    padding.
 
     >>> F.conv1d(st.tensor([[1.0, 2.0, 4.0]]), st.tensor([[[-1.0, 1.0]]]), st.tensor([0.5])).tolist()
     [[1.5, 2.5]]
@@ -344,6 +394,8 @@ def conv3d(input: TensorLike, weight: TensorLike, bias: TensorLike | None=None, 
     """The cross-correlation of volumes (N, C, D, H, W) or (C, D, H, W) with a `weight` (O, C/groups, KD, KH, KW).
 
     A `bias` (O,) is added; `stride`, `padding`, `dilation`, `groups` and errors are as in `conv2d`, for three axes.
+    Raises ShapeError where channels do not fit or nothing is left, DTypeError for other dtypes than floats, OptionError
+    for another word as padding.
 
     >>> F.conv3d(st.ones((1, 2, 3, 4, 5)), st.ones((6, 2, 3, 3, 3)), padding=(0, 1, 1)).shape
     (1, 6, 1, 4, 5)
@@ -353,7 +405,9 @@ def conv_transpose1d(input: TensorLike, weight: TensorLike, bias: TensorLike | N
         int | Sequence[int]=1) -> Tensor:
     """The transpose of `conv1d`, signals (N, C, L) or (C, L) with a `weight` (C, O/groups, K), plus a `bias` (O,).
 
-    `stride`, `padding`, `output_padding`, `groups`, `dilation` and errors are as in `conv_transpose2d`.
+    `stride`, `padding`, `output_padding`, `groups`, `dilation` and errors are as in `conv_transpose2d`. Raises
+    ShapeError where channels do not fit or nothing is left, DTypeError for other dtypes than floats, OptionError for
+    another word as padding.
 
     >>> F.conv_transpose1d(st.tensor([[1.0, 2.0]]), st.tensor([[[1.0, 10.0]]]), stride=2).tolist()
     [[1.0, 10.0, 2.0, 20.0]]
@@ -376,7 +430,8 @@ def conv_transpose3d(input: TensorLike, weight: TensorLike, bias: TensorLike | N
     """The transpose of `conv3d`, volumes (N, C, D, H, W) or (C, D, H, W) with a `weight` (C, O/groups, KD, KH, KW).
 
     A `bias` (O,) is added; `stride`, `padding`, `output_padding`, `groups`, `dilation` and errors are as in
-    `conv_transpose2d`, for three axes.
+    `conv_transpose2d`, for three axes. Raises ShapeError where channels do not fit or nothing is left, DTypeError for
+    other dtypes than floats, OptionError for another word as padding.
 
     >>> F.conv_transpose3d(st.ones((1, 2, 3, 4, 4)), st.ones((2, 5, 3, 3, 3)), stride=2, padding=1).shape
     (1, 5, 5, 7, 7)
@@ -384,8 +439,8 @@ def conv_transpose3d(input: TensorLike, weight: TensorLike, bias: TensorLike | N
 def linear(input: TensorLike, weight: TensorLike, bias: TensorLike | None=None) -> Tensor:
     """The affine map x @ weight.T + bias of the last axis: (..., inputs) -> (..., outputs).
 
-    `weight` is (outputs, inputs) and `bias` (outputs,), or a row (inputs,) and a number. Raises ShapeError for another
-    last axis.
+    `weight` is (outputs, inputs) and `bias` (outputs,), or a row (inputs,) and a number. Dtypes meet as in `multiply`.
+    Raises ShapeError for another last axis.
 
     >>> F.linear(st.tensor([1.0, 2.0]), st.tensor([[1.0, 1.0], [0.0, 3.0]]), st.ones(2)).tolist()
     [4.0, 7.0]
@@ -393,8 +448,8 @@ def linear(input: TensorLike, weight: TensorLike, bias: TensorLike | None=None) 
 def bilinear(input1: TensorLike, input2: TensorLike, weight: TensorLike, bias: TensorLike | None=None) -> Tensor:
     """The sum over i and j of a[i] * weight[o, i, j] * b[j], plus bias[o], of last axes: (..., outputs).
 
-    `input1` (..., I) holds a, `input2` (..., J) b; `weight` is (outputs, I, J) and `bias` (outputs,). Raises ShapeError
-    where they do not fit.
+    `input1` (..., I) holds a, `input2` (..., J) b; `weight` is (outputs, I, J) and `bias` (outputs,). Dtypes meet as in
+    `multiply`. Raises ShapeError where they do not fit.
 
     >>> F.bilinear(st.tensor([1.0, 2.0]), st.tensor([3.0]), st.ones((1, 2, 1))).tolist()
     [9.0]
@@ -408,8 +463,8 @@ def ctc_loss(log_probs: TensorLike, targets: TensorLike, input_lengths: Any, tar
     labels count; both are tensors or sequences of numbers. `blank` is the class between labels. One example, without N,
     is taken too. `reduction` "mean" divides each loss by its number of labels and takes the mean, "sum" and "none" are
     the others. A sequence that its steps cannot hold has an infinite loss, or 0 with `zero_infinity`. The gradient is
-    that of the scores which a log_softmax made the probabilities of (PyTorch's rule): after one it is the same. Raises
-    ShapeError for other shapes.
+    that of the scores which a log_softmax made the probabilities of (PyTorch's rule): after one it is the same. Of
+    floats. Raises ShapeError for other shapes.
 
     >>> x = st.log(st.tensor([[[0.5, 0.5]], [[0.5, 0.5]]]))
     >>> st.exp(-F.ctc_loss(x, st.tensor([[1]]), [2], [1]))
@@ -418,7 +473,8 @@ def ctc_loss(log_probs: TensorLike, targets: TensorLike, input_lengths: Any, tar
 def normalize(input: TensorLike, p: float=2.0, dim: int | Sequence[int]=1, eps: float=1e-12) -> Tensor:
     """The elements of x divided by their `p`-norm over the axis `dim`, or over several; norms count as `eps` at least.
 
-    A number is what `dim=0` of it says, as in PyTorch. (`st.normalize` is another: it subtracts the mean.)
+    A number is what `dim=0` of it says, as in PyTorch. (`st.normalize` is another: it subtracts the mean.) Integers
+    become float32. Raises ShapeError for an axis that x does not have.
 
     >>> F.normalize(st.tensor([[3.0, 4.0]])).tolist()
     [[0.6, 0.8]]
@@ -427,7 +483,8 @@ def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int=1, eps: float=1e-
     """The cosine of the angle between the vectors along the axis `dim` of `x1` and `x2`, which broadcast.
 
     Their dot product over the product of their norms, each of which counts as `eps` at least, without a derivative for
-    that (PyTorch's rule).
+    that (PyTorch's rule). Integers become float32. Raises ShapeError where they do not broadcast and for an axis that
+    they do not have.
 
     >>> F.cosine_similarity(st.tensor([[1.0, 0.0], [1.0, 0.0]]), st.tensor([[2.0, 0.0], [3.0, 3.0]]))
     tensor([1.        , 0.70710677])
@@ -435,7 +492,7 @@ def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int=1, eps: float=1e-
 def pairwise_distance(x1: TensorLike, x2: TensorLike, p: float=2.0, eps: float=1e-06, keepdim: bool=False) -> Tensor:
     """The `p`-norm of x1 - x2 + `eps` over the last axis, of `x1` and `x2` (N, D) or (D,), which broadcast.
 
-    The axis is dropped unless `keepdim`.
+    The axis is dropped unless `keepdim`. Integers become float32. Raises ShapeError where they do not broadcast.
 
     >>> F.pairwise_distance(st.tensor([[0.0, 3.0]]), st.tensor([[4.0, 0.0]]))
     tensor([5.])
@@ -443,7 +500,7 @@ def pairwise_distance(x1: TensorLike, x2: TensorLike, p: float=2.0, eps: float=1
 def pdist(input: TensorLike, p: float=2.0) -> Tensor:
     """The `p`-norms of the differences of all pairs of rows of x (N, M): (N * (N - 1) / 2,), row 0 with 1, 2 and so on.
 
-    Raises ShapeError for other than two axes.
+    Integers become float32. Raises ShapeError for other than two axes.
 
     >>> F.pdist(st.tensor([[0.0], [1.0], [3.0]])).tolist()
     [1.0, 3.0, 2.0]
@@ -470,13 +527,16 @@ def upsample(input: TensorLike, size: Any=None, scale_factor: Any=None, mode: st
         None=None) -> Tensor:
     """Another name of `interpolate`, with its `size`, `scale_factor`, `mode` and `align_corners` (PyTorch's older one).
 
+    In the dtype of x. Raises ShapeError for other axes and where nothing is left, OptionError for another mode.
+
     >>> F.upsample(st.tensor([[[1.0, 3.0]]]), scale_factor=2).tolist()
     [[[1.0, 1.0, 3.0, 3.0]]]
     """
 def l1_loss(input: TensorLike, target: TensorLike, reduction: str='mean') -> Tensor:
     """The mean absolute difference of the input and a `target` of its shape, derivative 0 where they are equal.
 
-    `reduction` is "mean", "sum", or "none" for the losses one by one. Raises ShapeError for another shape.
+    `reduction` is "mean", "sum", or "none" for the losses one by one. Integers become float32. Raises ShapeError for
+    another shape.
 
     >>> F.l1_loss(st.tensor([1.0, 2.0]), st.tensor([1.0, 5.0])).tolist()
     1.5
@@ -484,8 +544,8 @@ def l1_loss(input: TensorLike, target: TensorLike, reduction: str='mean') -> Ten
 def mse_loss(input: TensorLike, target: TensorLike, reduction: str='mean', weight: TensorLike | None=None) -> Tensor:
     """The mean squared difference of the input and a `target` of its shape, each times its `weight` where there is one.
 
-    `reduction` is "mean" (with weights their mean: the sum of losses over that of weights), "sum" or "none". Raises
-    ShapeError for another shape.
+    `reduction` is "mean" (with weights their mean: the sum of losses over that of weights), "sum" or "none". Integers
+    become float32. Raises ShapeError for another shape.
 
     >>> F.mse_loss(st.tensor([1.0, 2.0]), st.tensor([1.0, 5.0])).tolist()
     4.5
@@ -493,8 +553,8 @@ def mse_loss(input: TensorLike, target: TensorLike, reduction: str='mean', weigh
 def smooth_l1_loss(input: TensorLike, target: TensorLike, reduction: str='mean', beta: float=1.0) -> Tensor:
     """The loss d**2 / (2 * `beta`) of differences d below beta, and |d| - beta / 2 of others (Girshick, 2015).
 
-    With beta 0 it is `l1_loss`. `target` and `reduction` are as there. Raises ShapeError for another shape and for a
-    negative beta.
+    With beta 0 it is `l1_loss`. `target` and `reduction` are as there. Integers become float32. Raises ShapeError for
+    another shape and for a negative beta.
 
     >>> F.smooth_l1_loss(st.tensor([0.5, 3.0]), st.zeros(2), reduction="none").tolist()
     [0.125, 2.5]
@@ -503,8 +563,8 @@ def huber_loss(input: TensorLike, target: TensorLike, reduction: str='mean', del
         None=None) -> Tensor:
     """The loss d**2 / 2 of differences d up to `delta`, and delta * (|d| - delta / 2) of others (Huber, 1964).
 
-    Each times its `weight` where there is one. `target` and `reduction` are as in `mse_loss`. Raises ShapeError for
-    another shape and for a delta that is not above 0.
+    Each times its `weight` where there is one. `target` and `reduction` are as in `mse_loss`. Integers become float32.
+    Raises ShapeError for another shape and for a delta that is not above 0.
 
     >>> F.huber_loss(st.tensor([0.5, 3.0]), st.zeros(2), reduction="none").tolist()
     [0.125, 2.5]
@@ -515,7 +575,7 @@ def binary_cross_entropy(input: TensorLike, target: TensorLike, weight: TensorLi
 
     Logarithms count as -100 at least (PyTorch's rule), so that the loss is finite; what comes out of a sigmoid is
     better given to `binary_cross_entropy_with_logits` before it. A `weight` multiplies each loss; `reduction` is
-    "mean", "sum" or "none". Raises ShapeError for another shape.
+    "mean", "sum" or "none". Integers become float32. Raises ShapeError for another shape.
 
     >>> F.binary_cross_entropy(st.tensor([0.5, 0.0]), st.tensor([1.0, 1.0]), reduction="none")
     tensor([  0.6931472, 100.       ])
@@ -525,7 +585,7 @@ def binary_cross_entropy_with_logits(input: TensorLike, target: TensorLike, weig
     """The mean of -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x)), for a `target` t of the shape of x, from 0 to 1.
 
     In a form that no x overflows. A `weight` multiplies each loss, a `pos_weight` what belongs to t; both broadcast.
-    `reduction` is "mean", "sum" or "none". Raises ShapeError for another shape.
+    `reduction` is "mean", "sum" or "none". Integers become float32. Raises ShapeError for another shape.
 
     >>> x = st.tensor([0.0, 1000.0])
     >>> F.binary_cross_entropy_with_logits(x, st.tensor([1.0, 0.0]), reduction="none")
@@ -535,7 +595,8 @@ def kl_div(input: TensorLike, target: TensorLike, reduction: str='mean', log_tar
     """The divergence of Kullback and Leibler, target * (log(target) - input), for an input of log-probabilities.
 
     `target` holds probabilities, or with `log_target` their logarithms. `reduction` is "mean" (over elements),
-    "batchmean" (the sum over the length of the first axis, which is the divergence), "sum" or "none".
+    "batchmean" (the sum over the length of the first axis, which is the divergence), "sum" or "none". Raises ShapeError
+    where shapes do not broadcast, DTypeError for a complex target, OptionError for another reduction.
 
     >>> p = st.tensor([[0.5, 0.5]])
     >>> F.kl_div(st.log(st.tensor([[0.25, 0.75]])), p, reduction="batchmean")
@@ -547,6 +608,7 @@ def poisson_nll_loss(input: TensorLike, target: TensorLike, log_input: bool=True
 
     With log_input=False the input is the rate itself, x - t * log(x + `eps`). `full` adds Stirling's approximation of
     log(t!) where t is above 1, `log_input` and eps are numbers of this call; `reduction` is "mean", "sum" or "none".
+    Integers become float32. Raises ShapeError where shapes do not broadcast, OptionError for another reduction.
 
     >>> F.poisson_nll_loss(st.tensor([0.0, 1.0]), st.tensor([2.0, 0.0]), reduction="none")
     tensor([1.       , 2.7182817])
@@ -557,7 +619,8 @@ def gaussian_nll_loss(input: TensorLike, target: TensorLike, var: TensorLike, fu
 
     (log(var) + (x - t)**2 / var) / 2, with variances `var` of the input's shape, or of that without its last axis, or
     with 1 there. They count as `eps` at least, without a derivative for that; `full` adds log(2 pi) / 2. `reduction` is
-    "mean", "sum" or "none".
+    "mean", "sum" or "none". Raises ShapeError where shapes do not broadcast, DTypeError for complex variances,
+    OptionError for another reduction.
 
     >>> F.gaussian_nll_loss(st.tensor([0.0, 2.0]), st.zeros(2), st.ones(2), reduction="none").tolist()
     [0.0, 2.0]
@@ -565,7 +628,7 @@ def gaussian_nll_loss(input: TensorLike, target: TensorLike, var: TensorLike, fu
 def soft_margin_loss(input: TensorLike, target: TensorLike, reduction: str='mean') -> Tensor:
     """The logistic loss log(1 + exp(-t * x)) of a `target` t of -1 and 1, of the input's shape.
 
-    `reduction` is "mean", "sum" or "none". Raises ShapeError for another shape.
+    `reduction` is "mean", "sum" or "none". Integers become float32. Raises ShapeError for another shape.
 
     >>> F.soft_margin_loss(st.tensor([0.0, 1000.0]), st.tensor([1.0, -1.0]), reduction="none")
     tensor([6.931472e-01, 1.000000e+03])
@@ -573,7 +636,8 @@ def soft_margin_loss(input: TensorLike, target: TensorLike, reduction: str='mean
 def hinge_embedding_loss(input: TensorLike, target: TensorLike, margin: float=1.0, reduction: str='mean') -> Tensor:
     """The loss of distances x: x itself where `target` is 1, and max(0, `margin` - x) where it is -1.
 
-    `reduction` is "mean", "sum" or "none".
+    `reduction` is "mean", "sum" or "none". Raises ShapeError for other shapes, DTypeError for complex numbers,
+    OptionError for another reduction.
 
     >>> F.hinge_embedding_loss(st.tensor([0.25, 0.25]), st.tensor([1.0, -1.0]), reduction="none").tolist()
     [0.25, 0.75]
@@ -582,7 +646,8 @@ def margin_ranking_loss(input1: TensorLike, input2: TensorLike, target: TensorLi
         str='mean') -> Tensor:
     """The loss max(0, -t * (a - b) + `margin`) of pairs a and b, of which a is to be larger where t is 1.
 
-    `input1` holds a, `input2` b and `target` 1 or -1; `reduction` is "mean", "sum" or "none".
+    `input1` holds a, `input2` b and `target` 1 or -1; `reduction` is "mean", "sum" or "none". Raises ShapeError for
+    other shapes, DTypeError for complex numbers, OptionError for another reduction.
 
     >>> F.margin_ranking_loss(st.tensor([3.0]), st.tensor([1.0]), st.tensor([-1.0])).tolist()
     2.0
@@ -592,7 +657,7 @@ def cosine_embedding_loss(input1: TensorLike, input2: TensorLike, target: Tensor
     """The loss 1 - cos of vectors that belong together, target 1, and max(0, cos - `margin`) of others, target -1.
 
     `input1` and `input2` are (N, D) with a `target` (N,), or (D,) with a number; `reduction` is "mean", "sum" or
-    "none".
+    "none". Raises ShapeError for other shapes, DTypeError for complex numbers, OptionError for another reduction.
 
     >>> a, b = st.tensor([[1.0, 0.0], [1.0, 0.0]]), st.tensor([[1.0, 0.0], [0.0, 1.0]])
     >>> F.cosine_embedding_loss(a, b, st.tensor([1.0, 1.0]), reduction="none").tolist()
@@ -603,8 +668,8 @@ def triplet_margin_loss(anchor: TensorLike, positive: TensorLike, negative: Tens
     """The loss max(0, d(`anchor`, `positive`) - d(anchor, `negative`) + `margin`) for d the `pairwise_distance`.
 
     The three are (N, D) or (D,). With `swap` the negative is compared with the nearer of anchor and positive (Balntas
-    et al., 2016). `p` and `eps` are those of the distance; `reduction` is "mean", "sum" or "none". Raises ShapeError
-    for a margin that is not above 0.
+    et al., 2016). `p` and `eps` are those of the distance; `reduction` is "mean", "sum" or "none". Integers become
+    float32. Raises ShapeError for a margin that is not above 0.
 
     >>> a = st.zeros((1, 2))
     >>> F.triplet_margin_loss(a, a + 3.0, a + 3.0).tolist()
@@ -625,7 +690,8 @@ def rms_norm(input: TensorLike, normalized_shape: int | Sequence[int], weight: T
     """The elements of x over the root of the mean of their squares over its last axes (Zhang and Sennrich, 2019).
 
     x / sqrt(mean(x**2) + `eps`), times `weight` where there is one; eps is the spacing of x's dtype at 1 without one.
-    `normalized_shape` and errors are as in `layer_norm`; 16-bit floats are averaged in float32.
+    `normalized_shape` and errors are as in `layer_norm`; 16-bit floats are averaged in float32. Raises ShapeError where
+    these are not the last axes of x.
 
     >>> F.rms_norm(st.tensor([3.0, 3.0]), 2, eps=0).tolist()
     [1.0, 1.0]
@@ -635,7 +701,7 @@ def group_norm(input: TensorLike, num_groups: int, weight: TensorLike | None=Non
     """Examples (N, C, *) normalised per group of neighbouring channels (Wu and He, 2018).
 
     (x - mean) / sqrt(variance + `eps`) over a group and all that stands behind it, times `weight`, plus `bias`, both
-    (C,). Raises ShapeError where `num_groups` does not divide the channels.
+    (C,). Of floats. Raises ShapeError where `num_groups` does not divide the channels.
 
     >>> F.group_norm(st.tensor([[1.0, 3.0, 10.0, 30.0]]), 2, eps=0).tolist()
     [[-1.0, 1.0, -1.0, 1.0]]
@@ -644,7 +710,7 @@ def local_response_norm(input: TensorLike, size: int, alpha: float=0.0001, beta:
     """The elements of x (N, C, *) over what their neighbours of `size` channels say (Krizhevsky et al., 2012).
 
     x / (`k` + `alpha` * mean(x**2)) ** `beta`, the mean over size channels around, of which those that are not there
-    count as zeros. Raises ShapeError for fewer than three axes.
+    count as zeros. Of floats. Raises ShapeError for fewer than three axes.
 
     >>> F.local_response_norm(st.ones((1, 2, 1)), 2, alpha=2.0, beta=1.0, k=0.0)[0, :, 0].tolist()
     [1.0, 0.5]
@@ -656,6 +722,7 @@ def max_pool1d(input: TensorLike, kernel_size: int | Sequence[int], stride: int 
     """The largest element of each window of signals (N, C, L) or (C, L).
 
     `kernel_size`, `stride`, `padding`, `dilation`, `ceil_mode`, `return_indices` and errors are as in `max_pool2d`.
+    Raises ShapeError where no window fits, DTypeError for other dtypes than floats.
 
     >>> F.max_pool1d(st.tensor([[1.0, 3.0, 2.0, 0.0]]), 2).tolist()
     [[3.0, 2.0]]
@@ -691,6 +758,7 @@ def max_pool3d(input: TensorLike, kernel_size: int | Sequence[int], stride: int 
     """The largest element of each window of volumes (N, C, D, H, W) or (C, D, H, W).
 
     `kernel_size`, `stride`, `padding`, `dilation`, `ceil_mode`, `return_indices` and errors are as in `max_pool2d`.
+    Raises ShapeError where no window fits, DTypeError for other dtypes than floats.
 
     >>> F.max_pool3d(st.arange(8.0).reshape(1, 2, 2, 2), 2).tolist()
     [[[[7.0]]]]
@@ -703,7 +771,8 @@ def avg_pool1d(input: TensorLike, kernel_size: int | Sequence[int], stride: int 
         int | Sequence[int]=0, ceil_mode: bool=False, count_include_pad: bool=True) -> Tensor:
     """The mean of each window of signals (N, C, L) or (C, L).
 
-    `kernel_size`, `stride`, `padding`, `ceil_mode`, `count_include_pad` and errors are as in `avg_pool2d`.
+    `kernel_size`, `stride`, `padding`, `ceil_mode`, `count_include_pad` and errors are as in `avg_pool2d`. Raises
+    ShapeError where no window fits, DTypeError for other dtypes than floats.
 
     >>> F.avg_pool1d(st.tensor([[1.0, 3.0, 2.0, 0.0]]), 2).tolist()
     [[2.0, 1.0]]
@@ -713,9 +782,10 @@ def avg_pool2d(input: TensorLike, kernel_size: int | Sequence[int], stride: int 
         None=None) -> Tensor:
     """The mean of each window of images (N, C, H, W) or (C, H, W), in their dtype.
 
-    `kernel_size`, `stride`, `padding` and `ceil_mode` are as in `max_pool2d`, and so are the errors. Padding counts as
-    zeros, unless count_include_pad=False: then neither sums nor counts have it; what `ceil_mode` adds beyond it counts
-    in no case. A `divisor_override` divides the sums in place of the counts of `count_include_pad`.
+    `kernel_size`, `stride`, `padding` and `ceil_mode` are as in `max_pool2d`. Padding counts as zeros, unless
+    count_include_pad=False: then neither sums nor counts have it; what `ceil_mode` adds beyond it counts in no case. A
+    `divisor_override` divides the sums in place of the counts of `count_include_pad`. Raises ShapeError where no window
+    fits, DTypeError for other dtypes than floats.
 
     >>> F.avg_pool2d(st.arange(16.0).reshape(1, 4, 4), 2).tolist()
     [[[2.5, 4.5], [10.5, 12.5]]]
@@ -726,7 +796,7 @@ def avg_pool3d(input: TensorLike, kernel_size: int | Sequence[int], stride: int 
     """The mean of each window of volumes (N, C, D, H, W) or (C, D, H, W).
 
     `kernel_size`, `stride`, `padding`, `ceil_mode`, `count_include_pad`, `divisor_override` and errors are as in
-    `avg_pool2d`.
+    `avg_pool2d`. Raises ShapeError where no window fits, DTypeError for other dtypes than floats.
 
     >>> F.avg_pool3d(st.arange(8.0).reshape(1, 2, 2, 2), 2).tolist()
     [[[[3.5]]]]
@@ -735,7 +805,8 @@ def lp_pool1d(input: TensorLike, norm_type: float, kernel_size: int | Sequence[i
         None=None, ceil_mode: bool=False) -> Tensor:
     """The norm sum(x ** p) ** (1 / p) of each window of signals (N, C, L) or (C, L), for p = `norm_type`.
 
-    `kernel_size`, `stride`, `ceil_mode` and errors are as in `lp_pool2d`.
+    `kernel_size`, `stride`, `ceil_mode` and errors are as in `lp_pool2d`. Raises ShapeError where no window fits,
+    DTypeError for complex numbers.
 
     >>> F.lp_pool1d(st.tensor([[3.0, 4.0, 0.0, 2.0]]), 2.0, 2).tolist()
     [[5.0, 2.0]]
@@ -746,7 +817,7 @@ def lp_pool2d(input: TensorLike, norm_type: float, kernel_size: int | Sequence[i
 
     With p infinite it is the largest absolute value. `kernel_size`, `stride` and `ceil_mode` are as in `max_pool2d`,
     and so are errors; a window that `ceil_mode` lets reach beyond counts as full (PyTorch's rule). Where a norm is 0
-    its derivative is 0.
+    its derivative is 0. Raises ShapeError where no window fits, DTypeError for complex numbers.
 
     >>> F.lp_pool2d(st.tensor([[[3.0, 4.0], [0.0, 0.0]]]), 2.0, 2).tolist()
     [[[5.0]]]
@@ -755,7 +826,8 @@ def lp_pool3d(input: TensorLike, norm_type: float, kernel_size: int | Sequence[i
         None=None, ceil_mode: bool=False) -> Tensor:
     """The norm sum(x ** p) ** (1 / p) of each window of volumes (N, C, D, H, W) or (C, D, H, W), for p = `norm_type`.
 
-    `kernel_size`, `stride`, `ceil_mode` and errors are as in `lp_pool2d`.
+    `kernel_size`, `stride`, `ceil_mode` and errors are as in `lp_pool2d`. Raises ShapeError where no window fits,
+    DTypeError for complex numbers.
 
     >>> F.lp_pool3d(st.ones((1, 2, 2, 2)), 1.0, 2).tolist()
     [[[[8.0]]]]
@@ -764,7 +836,8 @@ def max_unpool1d(input: TensorLike, indices: TensorLike, kernel_size: int | Sequ
         None=None, padding: int | Sequence[int]=0, output_size: int | Sequence[int] | None=None) -> Tensor:
     """The maxima of `max_pool1d` put back where its `indices` say, among zeros: (N, C, L) or (C, L).
 
-    `kernel_size`, `stride`, `padding`, `output_size` and errors are as in `max_unpool2d`.
+    `kernel_size`, `stride`, `padding`, `output_size` and errors are as in `max_unpool2d`. Raises ShapeError where
+    indices have another shape, DTypeError for indices that are no integers.
 
     >>> y, i = F.max_pool1d(st.tensor([[1.0, 3.0, 2.0, 0.0]]), 2, return_indices=True)
     >>> F.max_unpool1d(y, i, 2).tolist()
@@ -775,8 +848,8 @@ def max_unpool2d(input: TensorLike, indices: TensorLike, kernel_size: int | Sequ
     """The maxima of `max_pool2d` put back where its `indices` say, among zeros: (N, C, H, W) or (C, H, W).
 
     H is (OH - 1) * stride - 2 * padding + kernel_size unless an `output_size` says it, that of the last axes or of all;
-    `kernel_size`, `stride` and `padding` are those of the pool. Raises ShapeError for indices of another shape and,
-    when run, IndexOutOfRange for one beyond the result.
+    `kernel_size`, `stride` and `padding` are those of the pool. In the dtype of the input; indices are integers. Raises
+    ShapeError for indices of another shape and, when run, IndexOutOfRange for one beyond the result.
 
     >>> y, i = F.max_pool2d(st.arange(4.0).reshape(1, 2, 2), 2, return_indices=True)
     >>> F.max_unpool2d(y, i, 2).tolist()
@@ -786,7 +859,8 @@ def max_unpool3d(input: TensorLike, indices: TensorLike, kernel_size: int | Sequ
         None=None, padding: int | Sequence[int]=0, output_size: int | Sequence[int] | None=None) -> Tensor:
     """The maxima of `max_pool3d` put back where its `indices` say, among zeros: (N, C, D, H, W) or (C, D, H, W).
 
-    `kernel_size`, `stride`, `padding`, `output_size` and errors are as in `max_unpool2d`.
+    `kernel_size`, `stride`, `padding`, `output_size` and errors are as in `max_unpool2d`. Raises ShapeError where
+    indices have another shape, DTypeError for indices that are no integers.
 
     >>> y, i = F.max_pool3d(st.arange(8.0).reshape(1, 2, 2, 2), 2, return_indices=True)
     >>> F.max_unpool3d(y, i, 2).shape
@@ -797,7 +871,7 @@ def affine_grid(theta: TensorLike, size: Sequence[int], align_corners: bool | No
 
     `theta` is (N, 2, 3), or (N, 3, 4): the maps on (x, y, 1), where -1 and 1 are the outer edges of the image, or, with
     `align_corners`, the centres of its outer pixels. `size` is that of the images, (N, C, H, W) or (N, C, D, H, W). For
-    `grid_sample`. Raises ShapeError where they do not fit.
+    `grid_sample`. Integers become float32. Raises ShapeError where they do not fit.
 
     >>> F.affine_grid(st.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 1, 2)).tolist()
     [[[[-0.5, 0.0], [0.5, 0.0]]]]
@@ -809,8 +883,8 @@ def grid_sample(input: TensorLike, grid: TensorLike, mode: str='bilinear', paddi
     A place is (x, y), from -1 at the left or upper edge to 1 at the other, or, with `align_corners`, at the centres of
     the outer pixels. `mode` is "bilinear", "nearest" (halves to even) or "bicubic" (Keys, 1981, with a = -0.75);
     `padding_mode` what lies outside: "zeros", the "border", or the image's "reflection". Volumes (N, C, D, H, W) with a
-    grid (N, OD, OH, OW, 3) are taken too, but not by "bicubic". Raises ShapeError where they do not fit, OptionError
-    for another mode.
+    grid (N, OD, OH, OW, 3) are taken too, but not by "bicubic". Integers become float32. Raises ShapeError where they
+    do not fit, OptionError for another mode.
 
     >>> x = st.tensor([[[[1.0, 3.0]]]])
     >>> F.grid_sample(x, st.tensor([[[[0.0, 0.0], [-0.5, 0.0]]]])).tolist()
@@ -820,7 +894,8 @@ def pad(input: TensorLike, pad: Sequence[int], mode: str='constant', value: floa
     """The array with something around it; `pad` has (before, behind) of the last axis, then of the one before it.
 
     Negative widths cut. `mode` "constant" puts a `value` there, 0 without one; "reflect", "replicate" and "circular"
-    what `st.pad` says of them. Raises ShapeError for an odd number of widths and for more than there are axes.
+    what `st.pad` says of them. In the dtype of x and of the value, where they meet. Raises ShapeError for an odd number
+    of widths and for more than there are axes.
 
     >>> F.pad(st.tensor([[1.0, 2.0]]), (1, 0, 0, 1), value=9.0).tolist()
     [[9.0, 1.0, 2.0], [9.0, 9.0, 9.0]]
@@ -830,7 +905,7 @@ def pad(input: TensorLike, pad: Sequence[int], mode: str='constant', value: floa
 def pixel_shuffle(input: TensorLike, upscale_factor: int) -> Tensor:
     """Blocks of r * r channels as pixels: (*, C * r**2, H, W) -> (*, C, H * r, W * r) for r = `upscale_factor`.
 
-    Shi et al. (2016). Raises ShapeError where r * r does not divide the channels.
+    Shi et al. (2016). In the dtype of x. Raises ShapeError where r * r does not divide the channels.
 
     >>> F.pixel_shuffle(st.arange(4.0).reshape(4, 1, 1), 2).tolist()
     [[[0.0, 1.0], [2.0, 3.0]]]
@@ -838,7 +913,7 @@ def pixel_shuffle(input: TensorLike, upscale_factor: int) -> Tensor:
 def pixel_unshuffle(input: TensorLike, downscale_factor: int) -> Tensor:
     """Blocks of r * r pixels as channels, the inverse of `pixel_shuffle`: (*, C, H * r, W * r) -> (*, C * r**2, H, W).
 
-    r is `downscale_factor`. Raises ShapeError where it does not divide the last two axes.
+    r is `downscale_factor`. In the dtype of x. Raises ShapeError where it does not divide the last two axes.
 
     >>> F.pixel_unshuffle(st.arange(4.0).reshape(1, 2, 2), 2).tolist()
     [[[0.0]], [[1.0]], [[2.0]], [[3.0]]]
@@ -846,7 +921,7 @@ def pixel_unshuffle(input: TensorLike, downscale_factor: int) -> Tensor:
 def channel_shuffle(input: TensorLike, groups: int) -> Tensor:
     """The channels of (N, C, *) in another order: the first of each of the `groups`, the second of each, and so on.
 
-    Zhang et al. (2018). Raises ShapeError where groups does not divide C.
+    Zhang et al. (2018). In the dtype of x. Raises ShapeError where groups does not divide C.
 
     >>> F.channel_shuffle(st.arange(4.0).reshape(1, 4), 2).tolist()
     [[0.0, 2.0, 1.0, 3.0]]
@@ -856,7 +931,7 @@ def unfold(input: TensorLike, kernel_size: int | Sequence[int], dilation: int | 
     """The patches of images (N, C, H, W) or (C, H, W) as columns (N, C * KH * KW, patches), row by row (im2col).
 
     `kernel_size`, `dilation`, `padding` (with zeros) and `stride` are a number, or one per axis. (`st.unfold` is of one
-    axis.) Raises ShapeError where no patch fits.
+    axis.) In the dtype of x. Raises ShapeError where no patch fits.
 
     >>> F.unfold(st.arange(4.0).reshape(1, 2, 2), (1, 2)).tolist()
     [[0.0, 2.0], [1.0, 3.0]]
@@ -866,7 +941,7 @@ def fold(input: TensorLike, output_size: int | Sequence[int], kernel_size: int |
     """The transpose of `unfold`: columns (N, C * KH * KW, patches) added up to images (N, C, *output_size).
 
     `kernel_size`, `dilation`, `padding` and `stride` are as there, `output_size` is (H, W). One example, without N, is
-    taken too. Raises ShapeError where the columns are not as many.
+    taken too. In the dtype of x. Raises ShapeError where the columns are not as many.
 
     >>> F.fold(st.ones((2, 2)), (1, 3), (1, 2)).tolist()
     [[[1.0, 2.0, 1.0]]]
