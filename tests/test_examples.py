@@ -29,7 +29,7 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages(st.__path__, "stele.")
 ROOMS = nn, nn.init, nn.functional, optim, data, st.linalg, st.fft, st.random
 
 # What examples may name beside what they make; parameters whose name says all; classes that st makes in another way.
-ROOM = {"st": st, "np": np, "nn": nn, "optim": optim, "data": data, "F": nn.functional}
+ROOM: dict[str, Any] = {"st": st, "np": np, "nn": nn, "optim": optim, "data": data, "F": nn.functional}
 PLAIN = {"x", "z", "axis", "keepdims", "dtype", "input", "inplace"}
 MADE = (st.Tensor,)
 NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?")

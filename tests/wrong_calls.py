@@ -16,16 +16,17 @@ from bad_calls import shown
 
 import stele as st
 from stele import errors
+from stele.ops.arguments import is_array, is_series
 
 ERRORS = {name for name, x in vars(errors).items() if inspect.isclass(x) and issubclass(x, Exception)} | {"LinAlgError"}
-MISFITS = ("wrong", object(), -99, 99, -1, 0, 0.5, -0.5, float("nan"), [99, 99], [-1], [0.5], [1] * 7, None, 1j, True,
-           [], "int32")
+MISFITS: tuple[Any, ...] = ("wrong", object(), -99, 99, -1, 0, 0.5, -0.5, float("nan"), [99, 99], [-1], [0.5], [1] * 7,
+                            None, 1j, True, [], "int32")
 
 
 class Call(NamedTuple):
     """What is called, with what, and what is done with the result, as the example does."""
 
-    function: Callable[..., Any]
+    function: Any
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     then: tuple[tuple[Any, ...], ...] = ()
@@ -78,13 +79,14 @@ def calls(x: Any, examples: Sequence[doctest.Example], space: dict[str, Any]) ->
 
 def others(a: Any) -> Iterator[Any]:
     """What may stand where `a` stood, and hardly fits."""
-    a = st.tensor(a) if isinstance(a, np.ndarray) and a.dtype.kind in "biufc" else a
+    if is_array(a) and a.dtype.kind in "biufc":
+        a = st.tensor(a)
     if isinstance(a, st.Tensor):
         shape: Any = a.shape
-        yield from (st.zeros(shape, dtype=dtype) for dtype in (st.complex64, st.bool, st.int64, st.float32))
+        yield from (st.zeros(shape, dtype=dtype) for dtype in ("complex64", "bool", "int64", "float32"))
         for other in ((*shape, 7), shape[1:], (*shape[:-1], 7), (7, *shape[1:]), (0,) * len(shape)):
             yield st.zeros(other, dtype=a.dtype)
-    elif isinstance(a, list | tuple) and a:
+    elif is_series(a) and a:
         yield [*a, a[-1]]
         yield list(a[:-1])
         yield from ([b, *a[1:]] for b in others(a[0]))
@@ -110,7 +112,7 @@ def raised(made: Callable[[], Any], looks: bool = False) -> Exception | None:
         try:
             y = made()
             if looks:
-                st.eval(*(t for t in (y if isinstance(y, list | tuple) else [y]) if isinstance(t, st.Tensor)))
+                st.eval(*(t for t in (y if is_series(y) else [y]) if isinstance(t, st.Tensor)))
         except Exception as error:
             return error
     return None
