@@ -58,6 +58,10 @@ def optimizer() -> optim.Optimizer:
 
 # Wrong calls that are more than an example with another argument.
 ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
+    **{name: (lambda layer=layer: layer(1, 1).parameters(),) for name, layer in PUBLIC.items() if ".Lazy" in name},
+    "stele.nn.LazyBatchNorm2d":             (lambda: nn.LazyBatchNorm2d().parameters(),),
+    "stele.nn.ParameterDict":               (lambda: nn.ParameterDict({"x": "wrong"}),),
+    "stele.nn.LazyLinear":                  (lambda: nn.LazyLinear(2).parameters(),),
     "stele.Tensor":         (inside(lambda x: float(x[0])),),
     "stele.compile":        (inside(lambda x: x.tolist()),),
     "stele.eager":          (inside(lambda x: st.eager()(lambda: x + 1)()),),

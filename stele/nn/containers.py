@@ -16,7 +16,8 @@ def Parameter(data: Any, requires_grad: bool = True) -> Tensor:
     """A tensor of its own with the numbers of `data`, which as an attribute of a module is a parameter of it.
 
     It is what `st.tensor(data, requires_grad=True)` makes; with requires_grad=False it begins frozen: an optimiser
-    leaves it alone until `requires_grad_()`. Raises DTypeError for other numbers than floats.
+    leaves it alone until `requires_grad_()`. In the shape and dtype of data. Raises DTypeError for other numbers than
+    floats.
 
     >>> class Scale(nn.Module):
     ...     def __init__(self):
@@ -139,7 +140,8 @@ class Sequential(Listed):
     """The modules `layers` one after the other: each takes what the one before returns.
 
     They are named by their numbers, or by the names of one dict of modules. It is a list of its layers, too: len,
-    model[k], model[1:], model.append(layer).
+    model[k], model[1:], model.append(layer). Shapes and dtypes are those of the layers. Raises ArgumentError for what
+    is no module.
 
     >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> [name for name, _ in model.named_parameters()]
@@ -169,7 +171,8 @@ class Sequential(Listed):
 class ModuleList(Listed):
     """A list of `modules`, which belong to the module that holds it; it has no `forward` of its own.
 
-    A plain list does the same; this one has PyTorch's name.
+    A plain list does the same; this one has PyTorch's name. They keep their shapes and dtypes. Raises ArgumentError for
+    what is no module.
 
     >>> blocks = nn.ModuleList([nn.Linear(2, 2) for _ in range(3)])
     >>> len(blocks), len(blocks[1:]), [name for name, _ in blocks.named_parameters()][:2]
@@ -187,7 +190,8 @@ class ModuleList(Listed):
 class ParameterList(Listed):
     """A list of `values`, tensors, arrays or numbers, as parameters.
 
-    A plain list of parameters does the same; this one has PyTorch's name.
+    A plain list of parameters does the same; this one has PyTorch's name. They keep their shapes and dtypes. Raises
+    DTypeError for other numbers than floats.
 
     >>> weights = nn.ParameterList([st.ones(2), st.zeros((2, 3))])
     >>> [(name, p.shape) for name, p in weights.named_parameters()]
@@ -272,7 +276,8 @@ class Keyed(Module):
 class ModuleDict(Keyed):
     """A dict of `modules` by name, which belong to the module that holds it; it has no `forward` of its own.
 
-    A plain dict does the same; this one has PyTorch's name.
+    A plain dict does the same; this one has PyTorch's name. They keep their shapes and dtypes. Raises ArgumentError for
+    what is no module.
 
     >>> heads = nn.ModuleDict({"up": nn.Linear(2, 3), "down": nn.Linear(3, 2)})
     >>> heads["up"](st.zeros((5, 2))).shape, "down" in heads, list(heads.state_dict())[:2]
@@ -288,7 +293,8 @@ class ModuleDict(Keyed):
 class ParameterDict(Keyed):
     """A dict of `parameters` by name: tensors, arrays or numbers become parameters.
 
-    A plain dict of parameters does the same; this one has PyTorch's name.
+    A plain dict of parameters does the same; this one has PyTorch's name. They keep their shapes and dtypes. Raises
+    DTypeError for other numbers than floats.
 
     >>> scales = nn.ParameterDict({"a": st.ones(2), "b": st.zeros(3)})
     >>> [(name, p.shape) for name, p in scales.named_parameters()], scales["a"].requires_grad

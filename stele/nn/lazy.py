@@ -46,7 +46,8 @@ class Lazy(Module):
 class LazyLinear(Lazy, Linear):
     """A `Linear` whose in_features are those of its first input; `args` and `options` are the others of it.
 
-    The parameters are made by the first call; before it, asking for them raises GraphError.
+    The parameters are made by the first call; before it, asking for them raises GraphError. Shapes and dtypes are those
+    of `Linear`.
 
     >>> layer = nn.LazyLinear(2)
     >>> layer(st.ones((8, 3))).shape, layer.weight.shape
@@ -59,7 +60,8 @@ class LazyLinear(Lazy, Linear):
 class LazyConv1d(Lazy, Conv1d):
     """A `Conv1d` whose in_channels are those of its first input; `args` and `options` are the others of it.
 
-    The parameters are made by the first call; before it, asking for them raises GraphError.
+    The parameters are made by the first call; before it, asking for them raises GraphError. Shapes and dtypes are those
+    of the layer that it becomes. Raises ShapeError for an input without channels.
 
     >>> nn.LazyConv1d(4, 3)(st.ones((2, 3, 9))).shape
     (2, 4, 7)
@@ -71,7 +73,8 @@ class LazyConv1d(Lazy, Conv1d):
 class LazyConv2d(Lazy, Conv2d):
     """A `Conv2d` whose in_channels are those of its first input; `args` and `options` are the others of it.
 
-    The parameters are made by the first call; before it, asking for them raises GraphError.
+    The parameters are made by the first call; before it, asking for them raises GraphError. Shapes and dtypes are those
+    of the layer that it becomes. Raises ShapeError for an input without channels.
 
     >>> nn.LazyConv2d(4, 3)(st.ones((2, 3, 9, 9))).shape
     (2, 4, 7, 7)
@@ -83,7 +86,8 @@ class LazyConv2d(Lazy, Conv2d):
 class LazyConv3d(Lazy, Conv3d):
     """A `Conv3d` whose in_channels are those of its first input; `args` and `options` are the others of it.
 
-    The parameters are made by the first call; before it, asking for them raises GraphError.
+    The parameters are made by the first call; before it, asking for them raises GraphError. Shapes and dtypes are those
+    of the layer that it becomes. Raises ShapeError for an input without channels.
 
     >>> nn.LazyConv3d(4, 3)(st.ones((2, 3, 9, 9, 9))).shape
     (2, 4, 7, 7, 7)
@@ -95,7 +99,8 @@ class LazyConv3d(Lazy, Conv3d):
 class LazyConvTranspose1d(Lazy, ConvTranspose1d):
     """A `ConvTranspose1d` whose in_channels are those of its first input; `args` and `options` are the others of it.
 
-    The parameters are made by the first call; before it, asking for them raises GraphError.
+    The parameters are made by the first call; before it, asking for them raises GraphError. Shapes and dtypes are those
+    of the layer that it becomes. Raises ShapeError for an input without channels.
 
     >>> nn.LazyConvTranspose1d(4, 3)(st.ones((2, 3, 9))).shape
     (2, 4, 11)
@@ -107,7 +112,8 @@ class LazyConvTranspose1d(Lazy, ConvTranspose1d):
 class LazyConvTranspose2d(Lazy, ConvTranspose2d):
     """A `ConvTranspose2d` whose in_channels are those of its first input; `args` and `options` are the others of it.
 
-    The parameters are made by the first call; before it, asking for them raises GraphError.
+    The parameters are made by the first call; before it, asking for them raises GraphError. Shapes and dtypes are those
+    of the layer that it becomes. Raises ShapeError for an input without channels.
 
     >>> nn.LazyConvTranspose2d(4, 3)(st.ones((2, 3, 9, 9))).shape
     (2, 4, 11, 11)
@@ -119,7 +125,8 @@ class LazyConvTranspose2d(Lazy, ConvTranspose2d):
 class LazyConvTranspose3d(Lazy, ConvTranspose3d):
     """A `ConvTranspose3d` whose in_channels are those of its first input; `args` and `options` are the others of it.
 
-    The parameters are made by the first call; before it, asking for them raises GraphError.
+    The parameters are made by the first call; before it, asking for them raises GraphError. Shapes and dtypes are those
+    of the layer that it becomes. Raises ShapeError for an input without channels.
 
     >>> nn.LazyConvTranspose3d(4, 3)(st.ones((2, 3, 9, 9, 9))).shape
     (2, 4, 11, 11, 11)
@@ -131,7 +138,8 @@ class LazyConvTranspose3d(Lazy, ConvTranspose3d):
 class LazyBatchNorm2d(Lazy, BatchNorm2d):
     """A `BatchNorm2d` whose num_features are the channels of its first input; `args` and `options` are others of it.
 
-    The parameters are made by the first call; before it, asking for them raises GraphError.
+    The parameters are made by the first call; before it, asking for them raises GraphError. Images are (N, C, H, W);
+    float32 without another dtype of theirs. Raises ShapeError for other shapes, DTypeError for complex numbers.
 
     >>> nn.LazyBatchNorm2d(eps=1e-3)(st.ones((2, 3, 4, 4))).shape
     (2, 3, 4, 4)
