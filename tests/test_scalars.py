@@ -1,4 +1,4 @@
-"""The scalar vocabulary: LLVM code on every level of x86-64 and NumPy give the same bits, and the right ones."""
+"""The scalar vocabulary: LLVM code on every level of the machine and NumPy give the same bits, and the right ones."""
 from __future__ import annotations
 
 import functools
@@ -14,8 +14,8 @@ from stele.errors import DTypeError
 from stele.inspect.numpy_scalars import NumpyScalars
 from stele.ir.types import DTYPES, REAL, DType, bool_, float32, float64, int32, uint32
 
-NEEDS = {"v2": "sse4.2", "v3": "avx2", "v4": "avx512f"}
-HERE = [level for level in LEVELS if llvm.get_host_cpu_features().get(NEEDS[level])]
+NEEDS = {"v2": "sse4.2", "v3": "avx2", "v4": "avx512f"}     # of others every machine has what they need
+HERE = [level for level in LEVELS if level not in NEEDS or llvm.get_host_cpu_features().get(NEEDS[level])]
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, 2.5, -2.5, 1e-3, -1e-3, 88.7, 88.8, -87.3, -87.5, -104.0,
            1e4, -1e4, 1e10, 1e38, -1e38, 1e-38, 1e-40, -1e-40, 1e-45, math.inf, -math.inf, math.nan]
 INTEGERS = [0, 1, -1, 2, -2, 3, 7, -7, 31, 32, 33, 255, 256, 65537, 2**31 - 1, -(2**31)]

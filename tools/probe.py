@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +18,10 @@ from stele.ir.types import DType, bool_
 Formula = Callable[..., Any]
 Arrays = np.ndarray[Any, np.dtype[Any]]
 
-# Levels of x86-64 as (cpu, bytes of a vector, has fma); "native" is this machine.
-LEVELS = {"v2": ("x86-64-v2", 16, False), "v3": ("x86-64-v3", 32, True), "v4": ("x86-64-v4", 64, True)}
+# Levels of this architecture as (cpu, bytes of a vector, has fma), and what LLVM is told besides.
+X86, ARM = platform.machine() in ("x86_64", "AMD64"), {"neon": ("generic", 16, True)}
+LEVELS = {"v2": ("x86-64-v2", 16, False), "v3": ("x86-64-v3", 32, True), "v4": ("x86-64-v4", 64, True)} if X86 else ARM
+FEATURES = "-prefer-256-bit" if X86 else "+neon"
 
 
 @dataclass(frozen=True)
@@ -44,18 +47,18 @@ class Probe:
         return output[:size].reshape(arrays[0].shape)
 
 
-def probe(formula: Formula, dtypes: Sequence[DType], result: DType, level: str = "v4",
+def probe(formula: Formula, dtypes: Sequence[DType], result: DType, level: str = next(reversed(LEVELS)),
           lanes: int | None = None) -> Probe:
-    """`formula(s, *x)` compiled for a level of x86-64.
+    """`formula(s, *x)` compiled for a level.
 
     >>> from ...ir.types import float32
-    >>> y = probe(lambda s, x: s.exp(x), [float32], float32, "v2")(np.zeros(3, "float32"))
+    >>> y = probe(lambda s, x: s.exp(x), [float32], float32)(np.zeros(3, "float32"))
     """
     cpu, vector_bytes, fused = LEVELS[level]
     lanes = lanes or vector_bytes // 4
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features="-prefer-256-bit", opt=2)
+    machine = llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features=FEATURES, opt=2)
     module = llvm.parse_assembly(str(loop(formula, dtypes, result, lanes, fused)))
     module.verify()
     assembly = machine.emit_assembly(module)
