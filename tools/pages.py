@@ -21,6 +21,7 @@ from mkdocs.structure.files import File, Files
 
 import stele as st
 from stele import nn
+from stele.arrays.spoken import Word
 from stele.ir.types import REAL, DType
 from stele.transform import expand, simplify, stabilize
 
@@ -92,13 +93,15 @@ def prose(doc: str) -> Iterator[str]:
 def signature(name: str, x: Any) -> str:
     """How something is called, a line where that is short enough."""
     try:
-        text = f"{name}{inspect.signature(x)}"
+        found = inspect.signature(x)
     except (TypeError, ValueError):
         return name
-    if len(text) <= 100:
-        return text
-    parameters = inspect.signature(x).parameters.values()
-    return f"{name}(\n" + "".join(f"    {p},\n" for p in parameters) + ")"
+    parameters = [p.replace(annotation=Word(p.annotation) if isinstance(p.annotation, str) else p.annotation)
+                  for p in found.parameters.values()]
+    back = found.return_annotation
+    back = found.empty if inspect.isclass(x) else Word(back) if isinstance(back, str) else back
+    text = f"{name}{found.replace(parameters=parameters, return_annotation=back)}"
+    return text if len(text) <= 100 else f"{name}(\n" + "".join(f"    {p},\n" for p in parameters) + ")"
 
 
 def entry(room: str, name: str, x: Any, level: str = "##") -> Iterator[str]:
