@@ -9,12 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import stele as st
+from stele import ops
+from tests.programs.alone import Seen, programs_of
 from tests.programs.check import Failure, close
 from tests.programs.grammar import FEATURES, random_program
+from tests.programs.kinds import ALL
 from tests.programs.oracle import PRODUCTS, Oracle, held
 from tests.programs.program import Program, parse, show
 from tests.programs.shrink import shrink
-from tests.programs.styles import STYLES
+from tests.programs.styles import STYLES, called, function_of
 from tests.programs.worker import checked, styles_of
 
 COUNTEREXAMPLES = sorted((Path(__file__).resolve().parent / "counterexamples").glob("*.txt"))
@@ -57,6 +61,30 @@ def test_kinds_of_programs_are_all_there() -> None:
     assert kinds >= {"scan", "setitem", "update", "alias", *PRODUCTS, "max_pool2d", "argmax", "take"}
     bodies = [s.attributes["body"] for p in made for s in p.steps if s.kind == "scan"]
     assert any(s.kind == "scan" for b in bodies for s in b.steps)
+
+
+UNDRAWN = {
+    "Transfer": "numbers on another device: the style `away` moves them",
+}
+"""Ops that no kind comes to, and why."""
+
+
+def test_every_kind_and_every_op_can_be_drawn() -> None:
+    """Arguments for each kind are found, and what kinds and their gradients come to, before and after every pass, is
+    every op there is: a new one wants a kind that draws it."""
+    made = [programs_of(kind) for kind in ALL]
+    with Seen() as seen:
+        for seed in range(10):
+            called(st.compile(function_of(program := random_program(seed)), backend="reference"), program)
+        for turn in range(20):
+            for kind, programs in zip(ALL, made):
+                program = next(programs, None)
+                assert program or turn, f"{kind.name}: no arguments fit"
+                if program:
+                    called(st.compile(function_of(program), backend="reference"), program)
+            if not set(ops.ALL) - seen.names - set(UNDRAWN):
+                break
+    assert sorted(set(ops.ALL) - seen.names) == sorted(UNDRAWN)
 
 
 def test_wrong_numbers_are_found() -> None:

@@ -891,7 +891,8 @@ def var(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fal
 
     The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
     estimate; where that is not positive they are divided by 0. Integers and bools become float32; 16-bit floats add up
-    in float32. Raises ShapeError for an axis that x does not have.
+    in float32. Of complex numbers it is real: the squares are those of distances. Raises ShapeError for an axis that x
+    does not have.
 
     >>> x = st.tensor([1.0, 2.0, 3.0, 4.0])
     >>> st.var(x), st.var(x, correction=1)

@@ -15,7 +15,7 @@ from stele.ops.contraction import matmul
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Minimum, Select
 from stele.ops.elementwise.base import Operand
 from stele.ops.elementwise.binary import remainder
-from stele.ops.elementwise.unary import Ceil, Floor, Round, isnan, logical_not, sqrt, square
+from stele.ops.elementwise.unary import Ceil, Floor, Round, isnan, logical_not, sqrt
 from stele.ops.gather import Gather
 from stele.ops.generate import iota, quantity
 from stele.ops.linear import (
@@ -31,9 +31,10 @@ from stele.ops.linear import (
     swap_last,
     transpose,
 )
+from stele.ops.parts import real
 from stele.ops.shaping import concatenate, moveaxis
 from stele.ops.sorting import ArgSort, Search, Sort
-from stele.ops.statistics import Axes, all, max, mean, min, narrowed, over, prod, sum, var, widened
+from stele.ops.statistics import Axes, all, max, mean, min, narrowed, over, prod, squares, sum, var, widened
 from stele.ops.windows import Window
 
 # Where in n ordered numbers the quantile q is: element q * (n + 1 - a - b) + a, counted from 1, as Hyndman and Fan
@@ -287,8 +288,8 @@ def nanvar(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: f
         return var(x, axis=axis, keepdims=keepdims, correction=correction)
     wide = widened(x)
     centred = wide - nanmean(wide, axis=axis, keepdims=True)
-    n = numbers(wide, axis, keepdims) - correction
-    squared = nansum(square(centred), axis=axis, keepdims=keepdims)
+    n = real(numbers(wide, axis, keepdims)) - correction
+    squared = nansum(squares(centred), axis=axis, keepdims=keepdims)
     return narrowed(squared / Select()(n > 0, n, math.nan), x)
 
 

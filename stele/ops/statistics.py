@@ -14,6 +14,7 @@ from stele.ops.elementwise.signs import isclose
 from stele.ops.elementwise.unary import sqrt, square
 from stele.ops.generate import extent
 from stele.ops.linear import Sum, cast, kept_shape, reshape, rowed
+from stele.ops.parts import conj, real
 from stele.ops.reduction import All, ArgMax, ArgMin, Max, Min, Position, Prod
 from stele.ops.reduction import Any as AnyOf
 
@@ -161,7 +162,7 @@ def widened(x: Value) -> Value:
 
 def narrowed(y: Value, x: Value) -> Value:
     """What came of `widened(x)`, in the dtype of x if that is a float."""
-    return cast(y, x.dtype) if x.dtype.is_float else y
+    return cast(y, x.dtype) if x.dtype.kind == "f" else y
 
 
 def count(x: Value, axis: Axes) -> int | Value:
@@ -175,7 +176,8 @@ def var(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: floa
 
     The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
     estimate; where that is not positive they are divided by 0. Integers and bools become float32; 16-bit floats add up
-    in float32. Raises ShapeError for an axis that x does not have.
+    in float32. Of complex numbers it is real: the squares are those of distances. Raises ShapeError for an axis that x
+    does not have.
 
     >>> x = st.tensor([1.0, 2.0, 3.0, 4.0])
     >>> st.var(x), st.var(x, correction=1)
@@ -202,7 +204,12 @@ def spread(x: Value, axis: Axes, keepdims: bool, correction: float) -> Value:
     """The variance of wide floats."""
     n = count(x, axis) - correction
     centred = x - mean(x, axis=axis, keepdims=True)
-    return sum(square(centred), axis=axis, keepdims=keepdims) / (n if isinstance(n, Value) else builtins.max(n, 0))
+    return sum(squares(centred), axis=axis, keepdims=keepdims) / (n if isinstance(n, Value) else builtins.max(n, 0))
+
+
+def squares(x: Value) -> Value:
+    """The square of the size of each element, a real number."""
+    return real(x * conj(x)) if x.dtype.is_complex else square(x)
 
 
 def argmax(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:

@@ -25,6 +25,7 @@ from stele.ir.graph import (
     interpret,
     label_of,
     literal,
+    nested,
     parameter,
     rebuild,
 )
@@ -166,7 +167,7 @@ def parted(v: Value, x: list[Parts]) -> Parts:
     """What an op makes of pairs."""
     if isinstance(v.op, Item) and isinstance(x[0], tuple):
         return x[0][v.op.k]
-    if not is_complex(v) and all(isinstance(a, Value) for a in x):
+    if all(isinstance(a, Value) for a in x) and not any(map(is_complex, nested([v]))):
         return rebuild(v, x)    # type: ignore[arg-type]
     with inherit(v.where):
         return TABLE.get(type(v.op), expanded if v.op.family == "composite" else hosted)(v, *x)

@@ -132,11 +132,13 @@ def close(name: str, law: Cell, others: Sequence[Array], y: Array, loose: bool) 
         sure = np.all([o == x for o in others], axis=0)
         bad = sure & (y != x)
     else:
-        bad = beyond(law.dtype, x, others, y.astype(x.dtype), loose)
+        y = y.astype(x.dtype)
+        parts = (np.real, np.imag) if law.dtype.is_complex else (np.asarray,)
+        bad = np.any([beyond(law.dtype.real, p(x), [p(o) for o in others], p(y), loose) for p in parts], axis=0)
     if bad.any():
         at = tuple(int(k) for k in np.argwhere(bad)[0])
         raise Wrong(f"{name}: {int(bad.sum())} of {bad.size} differ, first at {at}: {y[at]!r}, NumPy has {x[at]!r}, "
-                    f"with roundings {[float(o[at]) for o in others[:4]]}")
+                    f"with roundings {[o[at].item() for o in others[:4]]}")
 
 
 def beyond(d: DType, x: Array, others: Sequence[Array], y: Array, loose: bool) -> Array:
@@ -171,7 +173,7 @@ def widened(program: Program) -> Program:
         if isinstance(a, Program):
             return replace(a, steps=tuple(replace(s, attributes={n: attribute(b) for n, b in s.attributes.items()})
                                           for s in a.steps))
-        return "float64" if a in ("float32", "float16", "bfloat16") else a
+        return "float64" if a in ("float32", "float16", "bfloat16") else "complex128" if a == "complex64" else a
     arguments = tuple(tuple(a.astype("f8") if type_named(a.dtype).is_float else a for a in args)
                       for args in program.arguments)
     return replace(attribute(program), arguments=arguments)
@@ -229,7 +231,7 @@ def roundings(rng: np.random.Generator, amount: float) -> Iterator[None]:
         if not isinstance(v.type, Type) or not v.dtype.is_float or v.op.family not in ROUNDING:
             return y
         copied = np.any([np.abs(y) == np.abs(a) for a in x if a.shape == y.shape], axis=0)
-        return np.where(copied, y, y * (1 + amount * away(rng, y.shape))).astype(y.dtype)
+        return np.where(copied, y, y * near_one(y.dtype.kind, rng, y.shape, amount)).astype(y.dtype)
 
     own = reference.apply
     reference.apply = apply
@@ -243,7 +245,13 @@ def nudged(x: Any, rng: np.random.Generator, amount: float) -> Any:
     """Floats a rounding away."""
     if not x.dtype.is_float:
         return x
-    return x * st.tensor(1 + amount * away(rng, x.shape))
+    return x * st.tensor(near_one(x.dtype.kind, rng, x.shape, amount))
+
+
+def near_one(kind: str, rng: np.random.Generator, shape: tuple[int, ...], amount: float) -> Array:
+    """Numbers a rounding from one, complex ones in any direction."""
+    turn = np.exp(2j * np.pi * rng.random(shape)) if kind == "c" else 1
+    return 1 + amount * away(rng, shape) * turn
 
 
 def assert_slopes(program: Program, arrays: Sequence[Array], slopes: Sequence[Array]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from stele.ir.types import REAL, DType, highest
+from stele.ir.types import DTYPES, REAL, DType, highest
 from stele.ir.types import dtype as type_named
 from tests.programs import numbers
 from tests.programs.kinds import ALL, IDIOMS, IN_PLACE, WRITES, Kind
@@ -74,6 +74,8 @@ class Growth:
         d = self.dtype(x)
         if d.kind == "b":
             return self.coin()
+        if d.is_complex and self.coin():
+            return self.choose([1j, 2j, 0.5j])
         return self.choose([0, 1, 2, 3, 100]) * (-1 if d.kind == "i" and self.coin() else 1) if not d.is_float else \
             self.choose([0, 1, 2, 0.5, -1, -0.5, 3.0, 0.1, 1e-3, 7])
 
@@ -102,10 +104,11 @@ class Growth:
             self.need(0 < n <= highest(of))
             low = -n if negative and of.kind == "i" else 0
             made.append(self.rng.integers(low, n, shape(env[x].shape)).astype(of.numpy))
-        return self.added("i", made)
+        return self.added("k", made)
 
     def input_for(self, x: str, shape: Reshape, open_axis: int | None = None) -> str:
         """A new input of x's dtype, such as weights."""
+        self.need(not self.tame or not self.dtype(x).is_complex)
         shapes = [shape(env[x].shape) for env in self.envs]
         if open_axis is None:
             self.need(len(set(shapes)) == 1)
@@ -147,7 +150,7 @@ class Growth:
     def another(self) -> None:
         """One more step, an idiom of several, or a loop."""
         x, p = self.recent(), self.rng.random()
-        if p < 0.08 and self.dtype(x).is_float:
+        if p < 0.08 and self.dtype(x).kind == "f":
             for word in self.choose(IDIOMS):
                 self.need(word != "softmax" or self.ndim(x) > 0)
                 name, _, number = word.partition(":")
@@ -208,7 +211,7 @@ class Growth:
 
     def loop(self) -> None:
         """A scan: one or two states, some slices, and a body grown from them and from what stands outside."""
-        small = self.names(lambda n: self.cell(n).array.size <= 2000 and self.dtype(n).kind in "fi")
+        small = self.names(lambda n: self.cell(n).array.size <= 2000 and self.dtype(n).kind in "fic")
         stacks = [n for n in small if self.ndim(n) and 1 <= self.shape(n)[0] <= 17]
         carries = [self.choose(small) for _ in range(self.integer(1, 2))]
         xs: list[str] = []
@@ -241,13 +244,14 @@ class Growth:
                                         for env in self.envs)]
         if fits and self.rng.random() < 0.8:
             found = self.choose(fits)
-            return self.take(Step((), "tanh", (found,))) if self.dtype(c).is_float and self.coin() else found
+            return self.take(Step((), "tanh", (found,))) if self.dtype(c).kind == "f" and self.coin() else found
         return self.take(Step((), "multiply", (c, 0.5))) if self.dtype(c).is_float else \
             self.take(Step((), "add", (c, 1)))
 
 
 MAIN = ("float32",) * 8 + ("float64",) * 2 + ("float16", "bfloat16") * 2 + (
-    "int32", "int64", "uint8", "uint32", "bool", "int8", "int16", "uint16", "uint64")
+    "int32", "int64", "uint8", "uint32", "bool", "int8", "int16", "uint16", "uint64", "complex64", "complex64",
+    "complex128")
 
 
 def shapes(rng: np.random.Generator, size: str) -> list[tuple[int, ...]]:
@@ -276,7 +280,7 @@ def random_program(seed: int, features: frozenset[str] = FEATURES) -> Program:
     special = float(rng.choice([0, 0, 0.02, 0.2])) if "special" in features and not gradient else 0.0
     halves = "half" in features
     main = main if halves or main not in ("float16", "bfloat16") else "float32"
-    dtypes = [main, main, *(d for d in map(str, REAL) if halves or d not in ("float16", "bfloat16"))]
+    dtypes = [main, main, *(d for d in map(str, DTYPES) if halves or d not in ("float16", "bfloat16"))]
     opened = "open" in features and size in ("tiny", "images") and rng.random() < 0.25
     chosen = shapes(rng, size)
     counts = [chosen[0][0], *(int(n) for n in rng.choice([1, 2, 3, 5, 9, 16], 2))] if opened and chosen[0] else [None]
@@ -285,7 +289,7 @@ def random_program(seed: int, features: frozenset[str] = FEATURES) -> Program:
     growth.special = special
     for k in range(int(rng.integers(1, 4)) if size != "large" else 1):
         shape = chosen[0] if k == 0 else chosen[int(rng.integers(len(chosen)))]
-        of = type_named(main if k == 0 or rng.random() < 0.7 else str(rng.choice(dtypes)))
+        of = type_named(main if k == 0 or rng.random() < 0.7 else str(rng.choice(dtypes[:-2] if gradient else dtypes)))
         full = len(shape) == len(chosen[0]) and shape[:1] == chosen[0][:1]
         sized = [(n, *shape[1:]) if n is not None and full and shape else shape for n in counts]
         if "empty" not in features and any(0 in s for s in sized):
@@ -302,9 +306,9 @@ def finished(growth: Growth, gradient: bool) -> Program:
     pool = [*names, *written] or growth.inputs
     results = [growth.choose(pool[-8:]) for _ in range(growth.integer(1, 4))]
     if gradient:
-        floats = [n for n in pool if growth.dtype(n).is_float]
+        floats = [n for n in pool if growth.dtype(n).kind == "f"]
         results = list(dict.fromkeys([n for n in results if n in floats] or floats[-1:])) or results
-        gradient = all(growth.dtype(n).is_float for n in results)
+        gradient = all(growth.dtype(n).kind == "f" for n in results)
     made = Program(tuple(growth.inputs), tuple(growth.steps), tuple(results), gradient,
                    tuple(tuple(a) for a in growth.arguments)).pruned()
     return replace(made, gradient=gradient and any(type_named(a.dtype).is_float for a in made.arguments[0]))

@@ -3,76 +3,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import stele as st
-from stele.ir.types import DType, summed_in
+from stele.ir.types import DType
 from stele.ir.types import dtype as type_named
 from tests.host_ops import ordered, running
-from tests.programs import matrices, moves, reductions, windows
-from tests.programs.numbers import BOOL, F32, I64, Array, common, wide
+from tests.programs import moves, reductions, windows
+from tests.programs.complexes import COMPLEX, TAKES_COMPLEX, part
+from tests.programs.kind import INT, Kind, Made, accumulated, alone, floats, inside, named, paired, place, truth
+from tests.programs.matrices import LINEAR
+from tests.programs.numbers import F32, Array, common, wide
+from tests.programs.special import DRAWS, SPECIAL
 
 if TYPE_CHECKING:
     from tests.programs.grammar import Growth
-
-Made = tuple[tuple[Any, ...], dict[str, Any]]
-Make = Callable[["Growth", str], Made]
-INT = "iu"
-
-
-@dataclass(frozen=True)
-class Kind:
-    """One thing a program may do.
-
-    `domain`: kinds of dtypes it takes; `operands`: "own" as they are, "common" in the dtype they meet in, "float" the
-    same but float32 for integers, "where" the same but for a condition first, "target" in that of the first, which is
-    written to; `result`: dtypes of what comes out, of operands after that; `noise`: "exact", or "rounded" where a
-    result is rounded, "tail" the same in units of the operand, "sum" where operands may be summed in any order,
-    "coarse" where errors are relative to the largest operand; `smooth`: whether it has a derivative nearly everywhere;
-    `feature`: what has to be asked for to have it.
-    """
-
-    name: str
-    stele: Callable[..., Any]
-    numpy: Callable[..., Any]
-    make: Make
-    domain: str = "biuf"
-    operands: str = "common"
-    result: Callable[[list[DType], dict[str, Any]], tuple[DType, ...]] = lambda d, a: (d[0],)
-    noise: str = "exact"
-    smooth: bool = True
-    weight: float = 1.0
-    feature: str = ""
-
-
-def accumulated(d: list[DType], a: dict[str, Any]) -> tuple[DType, ...]:
-    """What integers and bools add up as."""
-    return summed_in(d[0]),
-
-
-def named(d: list[DType], a: dict[str, Any]) -> tuple[DType, ...]:
-    return type_named(a["dtype"]),
-
-
-def truth(d: list[DType], a: dict[str, Any]) -> tuple[DType, ...]:
-    return BOOL,
-
-
-def place(d: list[DType], a: dict[str, Any]) -> tuple[DType, ...]:
-    return I64,
-
-
-def alone(g: Growth, x: str) -> Made:
-    return (x,), {}
-
-
-def paired(g: Growth, x: str) -> Made:
-    """x and something it broadcasts with, in either order."""
-    z = g.partner(x)
-    return ((x, z) if g.rng.random() < 0.5 or not isinstance(z, str) else (z, x)), {}
 
 
 def tripled(g: Growth, x: str) -> Made:
@@ -90,7 +38,9 @@ def shifted(g: Growth, x: str) -> Made:
 
 
 def retyped(g: Growth, x: str) -> Made:
-    return (x,), {"dtype": g.choose(g.dtypes)}
+    """Another dtype; complex numbers stay complex, or become bools."""
+    found = [d for d in g.dtypes if not g.dtype(x).is_complex or d.startswith("complex") or d == "bool"]
+    return (x,), {"dtype": g.choose(found)}
 
 
 def powered(g: Growth, x: str) -> Made:
@@ -124,11 +74,6 @@ def clip(x: Array, min: Any = None, max: Any = None) -> Array: return np.clip(x,
 def elu(x: Array) -> Array: return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
 
 
-def floats(name: str, numpy: Callable[..., Array], **changes: Any) -> Kind:
-    """A function of one float operand."""
-    return Kind(name, getattr(st, name), numpy, alone, **{"operands": "float", "noise": "rounded", **changes})
-
-
 def binary(name: str, numpy: Callable[..., Array], **changes: Any) -> Kind:
     return Kind(name, getattr(st, name), numpy, paired, **{"weight": 2.0, **changes})
 
@@ -142,8 +87,10 @@ ELEMENTWISE = (
     floats("softplus", lambda x: np.logaddexp(x.dtype.type(0), x)), floats("erf", elementwise(math.erf)),
     floats("erfc", elementwise(math.erfc)),
     *(floats(name, getattr(np, of), weight=0.3) for name, of in (
-        ("asin", "arcsin"), ("acos", "arccos"), ("asinh", "arcsinh"), ("acosh", "arccosh"), ("atanh", "arctanh"),
-        ("log2", "log2"), ("log10", "log10"), ("exp2", "exp2"), ("cbrt", "cbrt"))),
+        ("asinh", "arcsinh"), ("log2", "log2"), ("log10", "log10"), ("exp2", "exp2"), ("cbrt", "cbrt"))),
+    *(floats(name, getattr(np, of), make=inside(*steps), weight=0.3) for name, of, *steps in (
+        ("asin", "arcsin", "tanh"), ("acos", "arccos", "tanh"), ("acosh", "arccosh", "square", "add:1"),
+        ("atanh", "arctanh", "tanh"))),
     floats("signbit", np.signbit, noise="exact", domain="f", result=truth, smooth=False),
     floats("gelu", gelu, domain="f", noise="tail"), floats("silu", lambda x: x * sigmoid(x), domain="f"),
     floats("elu", elu, noise="rounded"), floats("leaky_relu", lambda x: np.where(x >= 0, x, x * 0.01)),
@@ -156,7 +103,7 @@ ELEMENTWISE = (
     floats("isfinite", np.isfinite, noise="exact", domain="f", result=truth, smooth=False),
     Kind("square", st.square, np.square, alone, "iuf", noise="rounded"),
     Kind("relu", st.relu, relu, alone, "iuf"),
-    Kind("abs", st.abs, np.abs, alone, "iuf"),
+    Kind("abs", st.abs, np.abs, alone, "iuf", result=part),
     Kind("sign", st.sign, np.sign, alone, "iuf", smooth=False),
     Kind("negative", st.negative, np.negative, alone, "iuf"),
     Kind("logical_not", st.logical_not, np.logical_not, alone, "b", result=truth, smooth=False),
@@ -164,13 +111,14 @@ ELEMENTWISE = (
     binary("subtract", np.subtract, domain="iuf", noise="rounded", weight=4.0),
     binary("multiply", np.multiply, domain="iuf", noise="rounded", weight=5.0),
     binary("divide", np.divide, operands="float", noise="rounded"),
+    Kind("power", st.pow, np.power, paired, "f", noise="rounded", weight=0.5),
     binary("logaddexp", np.logaddexp, operands="float", noise="rounded", weight=0.5),
     binary("hypot", np.hypot, operands="float", noise="rounded", weight=0.5),
     binary("fmax", np.fmax, domain="iuf", weight=0.3), binary("fmin", np.fmin, domain="iuf", weight=0.3),
-    binary("fmod", np.fmod, domain="iu", smooth=False, weight=0.5),
+    binary("fmod", np.fmod, domain="iuf", smooth=False, weight=0.5),
     binary("maximum", np.maximum, domain="iuf"), binary("minimum", np.minimum, domain="iuf"),
-    binary("floor_divide", np.floor_divide, domain="iu", smooth=False),
-    binary("remainder", np.remainder, domain="iu", smooth=False),
+    binary("floor_divide", np.floor_divide, domain="iuf", smooth=False),
+    binary("remainder", np.remainder, domain="iuf", smooth=False),
     binary("equal", np.equal, result=truth, smooth=False, weight=0.5),
     binary("not_equal", np.not_equal, result=truth, smooth=False, weight=0.5),
     binary("less", np.less, result=truth, smooth=False, weight=0.5),
@@ -207,7 +155,8 @@ REDUCTIONS = (
     fold("max", np.max, domain="iuf", noise="exact", weight=2.0), fold("min", np.min, domain="iuf", noise="exact"),
     fold("all", np.all, noise="exact", result=truth, smooth=False),
     fold("any", np.any, noise="exact", result=truth, smooth=False),
-    fold("var", np.var, domain="f", smooth=True), fold("std", np.std, domain="f", weight=0.5, smooth=False),
+    fold("var", np.var, domain="f", result=part),
+    fold("std", np.std, domain="f", result=part, weight=0.5, smooth=False),
     fold("logsumexp", reductions.logsumexp, domain="f"),
     Kind("argmax", st.argmax, np.argmax, reductions.position, "iuf", result=place, smooth=False, weight=1.5),
     Kind("argmin", st.argmin, np.argmin, reductions.position, "iuf", result=place, smooth=False),
@@ -234,7 +183,8 @@ def scattered(x: Any, i: Any, axis: int, mode: str) -> Any:
 
 MOVES = (
     Kind("reshape", lambda x, shape: st.reshape(x, *shape), np.reshape, moves.reshape, operands="own", weight=3.0),
-    Kind("permute", lambda x, order: st.permute(x, *order), np.transpose, moves.permute, operands="own", weight=2.0),
+    Kind("permute", lambda x, order: st.permute(x, *order), lambda x, order: np.transpose(x, order), moves.permute,
+         operands="own", weight=2.0),
     Kind("flip", st.flip, np.flip, moves.axis, operands="own"),
     Kind("roll", st.roll, np.roll, moves.roll, operands="own"),
     Kind("repeat", lambda x, times, axis: st.repeat(x, times, axis), lambda x, times, axis: np.repeat(x, times, axis),
@@ -266,6 +216,8 @@ MOVES = (
     Kind("places", lambda x, **how: st.topk(x, **how)[1], moves.places_of, moves.first, operands="own", result=place,
          smooth=False),
     Kind("unique", st.unique_values, moves.unique_of, moves.whole, operands="own"),
+    Kind("unique_parts", lambda x, **how: st.unique(x, **how), moves.unique_parts_of, moves.parts, operands="own"),
+    Kind("masked", lambda x, m, size: x[st.nonzero(m, size=size)], moves.found_of, moves.found, operands="own"),
     Kind("searchsorted", lambda x, z, side: st.searchsorted(st.sort(st.reshape(x, -1)), z, side=side), moves.search_of,
          moves.searched, result=place, smooth=False),
     Kind("histogram", lambda x, **how: st.histogram(x, **how)[0], moves.histogram_of, moves.binned, "f", operands="own",
@@ -278,18 +230,6 @@ MOVES = (
          moves.added, "iuf", operands="own", noise="sum"),
     Kind("pick", st.pick, moves.pick_of, moves.picked, operands="own"),
     Kind("one_hot", st.one_hot, moves.one_hot_of, moves.one_hot, INT, operands="own", result=named, smooth=False),
-)
-
-LINEAR = (
-    Kind("solve", lambda x, z: st.linalg.solve(matrices.dominant(x), z), matrices.solve, matrices.system, "f",
-         noise="coarse", weight=2.0),
-    Kind("solve_triangular", lambda x, z: st.linalg.solve_triangular(matrices.dominant(x), z, upper=False),
-         matrices.triangular, matrices.system, "f", noise="coarse"),
-    Kind("inv", lambda x: st.linalg.inv(matrices.dominant(x)), matrices.inv, matrices.square, "f", noise="coarse"),
-    Kind("slogdet", lambda x: st.linalg.slogdet(matrices.dominant(x)).logabsdet, matrices.slogdet, matrices.square, "f",
-         noise="coarse"),
-    Kind("cholesky", lambda x: st.linalg.cholesky(matrices.definite(x)), matrices.cholesky, matrices.square, "f",
-         noise="coarse"),
 )
 
 WINDOWS = (
@@ -344,6 +284,9 @@ UPDATES = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "//"
 IN_PLACE = (
     Kind("setitem", setitem, keyed, moves.replaced, operands="target", weight=3.0, feature="in-place"),
     Kind("set_mask", set_at, lambda x, v, i: keyed(x, v, i), moves.masked, operands="target", feature="in-place"),
+    Kind("set_masked_part", lambda x, v, m, key: setitem(x, v, moves.key_of(key, [m])),
+         lambda x, v, m, key: keyed(x, v, moves.key_of(key, [m])), moves.masked_part, operands="target",
+         feature="in-place"),
     Kind("set_rows", set_at, lambda x, v, i: keyed(x, v, i), moves.rows, operands="target", feature="in-place"),
     Kind("set_mixed", lambda x, v, *i, key: setitem(x, v, moves.key_of(key, i)),
          lambda x, v, *i, key: keyed(x, v, moves.key_of(key, i)), moves.mixed_written, operands="target", weight=1.0,
@@ -354,7 +297,8 @@ IN_PLACE = (
 )
 WRITES = frozenset(k.name for k in IN_PLACE) - {"alias"}
 
-ALL = (*ELEMENTWISE, *REDUCTIONS, *MOVES, *LINEAR, *WINDOWS, *HOST, *IN_PLACE)
+ALL = tuple(replace(k, domain=k.domain + "c") if k.name in TAKES_COMPLEX else k for k in (
+    *ELEMENTWISE, *SPECIAL, *REDUCTIONS, *MOVES, *LINEAR, *WINDOWS, *COMPLEX, *DRAWS, *HOST, *IN_PLACE))
 KINDS = {k.name: k for k in ALL}
 
 # Steps one behind the other that rewrites look for; a number is the second operand of the step before it.

@@ -140,7 +140,7 @@ def taken_along(g: Growth, x: str) -> Any:
 
 def scattered(g: Growth, x: str) -> Any:
     (x, i), axis = taken_along(g, x)
-    return (x, i), axis | {"mode": g.choose(["set", "add", "max", "min"])}
+    return (x, i), axis | {"mode": g.choose(["set", "add", "max", "min", "mul"])}
 
 
 def scatter_of(x: Array, i: Array, axis: int, mode: str) -> Array:
@@ -152,6 +152,7 @@ def scatter_of(x: Array, i: Array, axis: int, mode: str) -> Array:
         case "add": np.add.at(y, places, v)
         case "max": np.maximum.at(y, places, v)
         case "min": np.minimum.at(y, places, v)
+        case "mul": np.multiply.at(y, places, v)
         case _: y[places] = v
     return y
 
@@ -213,6 +214,44 @@ def unique_of(x: Array, size: int) -> Array:
     return np.r_[y, np.full(size - y.size, y[0])]
 
 
+def parts(g: Growth, x: str) -> Any:
+    g.need(g.ndim(x) > 0 and not g.dtype(x).is_complex)
+    k = g.axis(x)
+    g.need(not g.is_open(x, k) and 0 not in g.shape(x))
+    return (x,), {"axis": k, "size": g.shape(x)[k]}
+
+
+def unique_parts_of(x: Array, axis: int, size: int) -> Array:
+    """Distinct parts of an axis in order of rows, then the smallest again."""
+    moved = np.moveaxis(x, axis, 0)
+    rows = moved.reshape(len(moved), -1)
+    if (rows != rows).any():
+        raise ValueError("rows of what is not a number have no order")
+    order = np.lexsort(rows.T[::-1])
+    rows = rows[order]
+    y = moved[order][np.r_[True, (rows[1:] != rows[:-1]).any(1)]]
+    return np.moveaxis(np.concatenate([y, *[y[:1]] * (size - len(y))]), 0, axis)
+
+
+def found(g: Growth, x: str) -> Any:
+    """A mask of the first axis of x, with room for as many as there are, or for all."""
+    g.need(g.ndim(x) > 0 and math.prod(g.shape(x)) < 20_000)
+    lengths = [env[x].shape[0] for env in g.envs]
+    alike = g.names(lambda z: g.dtype(z).kind == "b" and [env[z].shape for env in g.envs] == [(n,) for n in lengths])
+    if alike and g.coin():
+        return (x, g.choose(alike)), {"size": max(lengths)}
+    masks = [g.rng.random(n) < 0.5 for n in lengths]
+    return (x, g.added("b", masks)), {"size": max(int(m.sum()) for m in masks) + g.choose([0, 0, 1])}
+
+
+def found_of(x: Array, m: Array, size: int) -> Array:
+    """The chosen parts, then the first again."""
+    i = np.flatnonzero(m)
+    if i.size > size:
+        raise IndexError("more than there is room for")
+    return x[np.r_[i, np.zeros(size - i.size, int)]]
+
+
 def searched(g: Growth, x: str) -> Any:
     return (x, g.partner(x)), {"side": g.choose(["left", "right"])}
 
@@ -254,13 +293,21 @@ def gathered(g: Growth, x: str) -> Any:
 
 
 def mixed(g: Growth, x: str) -> Any:
-    """A key of integer arrays that broadcast, named "0", "1", ..., among slices, ints, None and Ellipsis."""
+    """A key of integer arrays that broadcast, named "0", "1", ..., and masks among slices, ints, None and Ellipsis."""
     g.need(g.ndim(x) > 0)
     count = g.choose([1, 4])
     arrays: list[str] = []
     parts: list[Any] = []
+    chosen = g.integer(0, 2 * g.ndim(x))       # where a mask stands, of two axes if there are two more
     for k, n in enumerate(g.shape(x)):
-        if n and len(arrays) < 3 and g.coin():
+        two = k == chosen and k + 1 < g.ndim(x) and g.coin()
+        shape = g.shape(x)[k:k + 1 + two]
+        if k == chosen and count <= math.prod(shape) < 300 and not any(g.is_open(x, j) for j in (k, k + two)):
+            parts.append(known_mask(g, shape, count))
+            chosen = -2 if two else -1
+        elif chosen == -2:                     # the second axis of a mask
+            chosen = -1
+        elif n and len(arrays) < 3 and g.coin():
             inner = g.choose([(), (count,), (2, 1), (2, count)])
             parts.append(str(len(arrays)))
             arrays.append(g.indices(x, k, lambda shape, inner=inner: inner))
@@ -268,8 +315,19 @@ def mixed(g: Growth, x: str) -> Any:
             parts.append(g.integer(-n, n - 1) if n and g.rng.random() < 0.2 and not g.is_open(x, k) else part(g, n))
     if g.rng.random() < 0.2:
         parts.insert(g.integer(0, len(parts)), g.choose([None, ...]))
-    g.need(len(arrays) > 0)
+    g.need(len(arrays) > 0 or chosen < 0)
     return arrays, tuple(parts)
+
+
+def known_mask(g: Growth, shape: tuple[int, ...], count: int) -> Any:
+    """A mask whose numbers are known beforehand, true at so many places, as nested tuples."""
+    mask = np.zeros(math.prod(shape), bool)
+    mask[g.rng.permutation(mask.size)[:count]] = True
+    return nested(mask.reshape(shape).tolist())
+
+
+def nested(x: Any) -> Any:
+    return tuple(map(nested, x)) if isinstance(x, list) else x
 
 
 def mixed_read(g: Growth, x: str) -> Any:
@@ -285,8 +343,8 @@ def mixed_written(g: Growth, x: str) -> Any:
 
 
 def key_of(parts: tuple[Any, ...], arrays: Any) -> Any:
-    """A key with arrays in their places."""
-    return tuple(arrays[int(p)] if isinstance(p, str) else p for p in parts)
+    """A key with arrays and masks in their places."""
+    return tuple(arrays[int(p)] if isinstance(p, str) else np.array(p) if isinstance(p, tuple) else p for p in parts)
 
 
 def tile(g: Growth, x: str) -> Any:
@@ -395,6 +453,15 @@ def replaced(g: Growth, x: str) -> Any:
 
 def masked(g: Growth, x: str) -> Any:
     return (x, g.number(x), g.bool_like(x)), {}
+
+
+def masked_part(g: Growth, x: str) -> Any:
+    """One number for all places of a mask of the first axis, and a part of the axes behind."""
+    g.need(g.ndim(x) > 1)
+    mask = g.added("b", [g.rng.random(env[x].shape[0]) < 0.5 for env in g.envs])
+    behind = tuple(g.integer(-n, n - 1) if n and g.coin() and not g.is_open(x, k) else part(g, n)
+                   for k, n in enumerate(g.shape(x)[1:], 1))
+    return (x, g.number(x), mask), {"key": ("0", *behind[:g.integer(1, len(behind))])}
 
 
 def rows(g: Growth, x: str) -> Any:

@@ -18,21 +18,23 @@ MOST = 70_000           # elements of an array, but for the large ones
 
 def wide(d: DType) -> Any:
     """The NumPy dtype in which the oracle holds numbers of a dtype: floats in twice the bits or more."""
+    if d.is_complex:
+        return np.clongdouble if d.bits == 128 else np.complex128
     return d.numpy if not d.is_float else np.longdouble if d.bits == 64 else np.float64
 
 
 def epsilon(d: DType) -> float:
     """The relative distance of neighbours."""
-    return float(ml_dtypes.finfo(d.numpy).eps)
+    return float(ml_dtypes.finfo(d.real.numpy).eps)
 
 
 def largest(d: DType) -> float:
-    return float(ml_dtypes.finfo(d.numpy).max)
+    return float(ml_dtypes.finfo(d.real.numpy).max)
 
 
 def smallest(d: DType) -> float:
     """The smallest positive number that is not subnormal."""
-    return float(ml_dtypes.finfo(d.numpy).smallest_normal)
+    return float(ml_dtypes.finfo(d.real.numpy).smallest_normal)
 
 
 def specials(d: DType) -> list[Any]:
@@ -53,6 +55,9 @@ def draw(rng: np.random.Generator, d: DType, shape: tuple[int, ...], special: fl
     """Random numbers, a share of them special; `tame` ones stay from -2 to 2."""
     if d.kind == "b":
         return rng.random(shape) < 0.5
+    if d.is_complex:
+        re, im = (draw(rng, d.real, shape, special, tame) for _ in range(2))
+        return joined(re, im)
     if d.is_float:
         scale = 1.0 if tame else float(rng.choice([1.0, 1.0, 1.0, 10.0]))
         x = np.asarray(rng.uniform(-2, 2, shape) * scale)
@@ -67,6 +72,14 @@ def draw(rng: np.random.Generator, d: DType, shape: tuple[int, ...], special: fl
         chosen = rng.random(flat.size) < special
         flat[chosen] = rng.choice(values, int(chosen.sum()))
     return x
+
+
+def joined(re: Any, im: Any) -> Array:
+    """Complex numbers of their parts, without arithmetic."""
+    re, im = np.broadcast_arrays(re, im)
+    y = np.empty(re.shape, np.result_type(re, np.complex64))
+    y.real, y.imag = re, im
+    return y
 
 
 def common(*dtypes: DType) -> DType:

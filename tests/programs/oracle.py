@@ -10,8 +10,9 @@ import numpy as np
 
 from stele.ir.types import DType
 from stele.ir.types import dtype as type_named
+from tests.programs.complexes import BY_PARTS
 from tests.programs.kinds import KINDS, WRITES, Kind, promoted
-from tests.programs.numbers import F32, I64, Array, epsilon, largest, smallest, wide
+from tests.programs.numbers import F32, I64, Array, epsilon, joined, largest, smallest, wide
 from tests.programs.program import Program, Step
 
 
@@ -40,7 +41,8 @@ class Oracle:
 
     Without a generator nothing is rounded; with one, every result is off by a few roundings at random, zeros
     have random signs, and what is subnormal or nearly so may be zero. `limits`: what a dtype cannot hold is infinite.
-    `held`: every result is rounded as its dtype does.
+    `held`: every result is rounded as its dtype does. What arithmetic makes of complex numbers with a part that is not
+    finite, or nearly too large, may be anything: NumPy says little of it.
     """
 
     def __init__(self, rng: np.random.Generator | None = None, limits: bool = True, held: bool = False) -> None:
@@ -84,10 +86,14 @@ class Oracle:
         beside = known[0] if kind.operands == "target" else known[-1]
         dtypes = promoted(kind.operands, [d if d is not None else weak(c, beside) for d, c in zip(dtypes, cells)])
         numbers = [self.converted(c, d) for c, d in zip(cells, dtypes)]
-        if self.rng is not None and kind.noise in ("sum", "coarse"):
-            numbers = [self.noisy(x, d, kind.noise == "coarse", x.size ** 0.25) for x, d in zip(numbers, dtypes)]
+        noise = "rounded" if kind.name == "abs" and dtypes[0].is_complex else kind.noise
+        if noise != "exact" and kind.name not in BY_PARTS:
+            numbers = [self.unsure(x, d) for x, d in zip(numbers, dtypes)]
+        numbers[:1] = [kind.prepare(x) for x in numbers[:1]]
+        if self.rng is not None and noise in ("sum", "coarse"):
+            numbers = [self.noisy(x, d, noise == "coarse", x.size ** 0.25) for x, d in zip(numbers, dtypes)]
         y = kind.numpy(*numbers, **attributes)
-        is_lost = kind.noise in ("sum", "coarse") and overflows(kind, numbers, dtypes, attributes)
+        is_lost = noise in ("sum", "coarse") and overflows(kind, numbers, dtypes, attributes)
         if self.rng is not None and is_lost:
             y = self.anything(np.shape(y)).astype(np.asarray(y).dtype)
         if self.rng is not None and kind.name in ("equal", "not_equal") and dtypes[0].is_float:
@@ -96,9 +102,10 @@ class Oracle:
             room = 4 * epsilon(dtypes[0]) * np.maximum(np.maximum(np.abs(a), np.abs(b)), least)
             near = (a != b) & (np.abs(a - b) <= room + least * (dtypes[0].name != "float16"))
             y = np.where(near, self.rng.random(y.shape) < 0.5, y)
-        if self.rng is not None and kind.name == "unique" and dtypes[0].is_float:
+        if self.rng is not None and kind.name in ("unique", "unique_parts") and dtypes[0].is_float:
             y = kind.numpy(self.coarser(numbers[0], dtypes[0]), **attributes)
-        if not self.limits and dtypes[0].is_float and not isinstance(y, list) and np.shape(y) == numbers[0].shape:
+        is_real = dtypes[0].kind == "f" and not isinstance(y, list) and not np.iscomplexobj(y)
+        if not self.limits and is_real and np.shape(y) == numbers[0].shape:
             y = unlimited(kind, numbers[0], y)
             known = cells[0].logarithm if isinstance(cells[0], Cell) else None
             if known is not None and (kind.name == "log" or (kind.name == "subtract" and cells[1:] == [1])):
@@ -110,8 +117,9 @@ class Oracle:
         if self.rng is not None and not is_lost and dtypes[0].is_float and \
                 (shift := shifts(kind, numbers, attributes, y, dtypes[0])) is not None:
             made = [self.shifted(y, shift * epsilon(dtypes[0]))]
-        found = [self.settled(np.asarray(a), d, kind.noise != "exact") for a, d in zip(made, results)]
-        if kind.name in ("exp", "sigmoid"):
+        by_parts = kind.name in BY_PARTS
+        found = [self.settled(np.asarray(a), d, noise != "exact", by_parts) for a, d in zip(made, results)]
+        if kind.name in ("exp", "sigmoid") and is_real:
             found[0].logarithm = numbers[0] if kind.name == "exp" else -np.logaddexp(0, -numbers[0])
         return found
 
@@ -121,13 +129,16 @@ class Oracle:
             return np.asarray(np.asarray(c, d.numpy), wide(d))
         if c.dtype == d:
             return c.array
-        return self.settled(c.array.astype(wide(d)), d, c.dtype.kind in "iu" and d.is_float).array
+        return self.settled(c.array.astype(wide(d)), d, c.dtype.kind in "iu" and d.is_float, True).array
 
-    def settled(self, y: Array, d: DType, inexact: bool) -> Cell:
-        """A result of a dtype."""
+    def settled(self, y: Array, d: DType, inexact: bool, by_parts: bool = False) -> Cell:
+        """A result of a dtype; the parts of complex numbers are off by as much as the whole unless rounded apart."""
         y = np.asarray(y).astype(wide(d))
         if not d.is_float:
             return Cell(y, d)
+        if d.is_complex:
+            y = self.noisy(self.unsure(y, d), d, False, 1.0) if inexact and not by_parts else y
+            return Cell(joined(*(self.settled(p, d.real, inexact).array for p in (y.real, y.imag))), d)
         if self.rng is not None:
             y = self.noisy(y, d, False, 1.0) if inexact else y
             may_vanish = (np.abs(y) < VANISHING_BELOW * smallest(d)) & (d.name != "float16")
@@ -144,10 +155,19 @@ class Oracle:
         if not d.is_float or self.rng is None:
             return x
         amount = (self.rng.uniform(-2, 2, x.shape) if self.held else away(self.rng, x.shape)) * epsilon(d) * times
+        if d.is_complex:
+            amount = amount * np.exp(2j * np.pi * self.rng.random(x.shape))
         size = np.where(x == 0, 0, np.maximum(np.abs(x), smallest(d)))
         if coarse:
             size = np.maximum(size, 4 * np.max(np.abs(x), initial=0, where=np.isfinite(x)))
         return np.where(np.isfinite(x), x + size * amount, x)
+
+    def unsure(self, x: Array, d: DType) -> Array:
+        """Complex numbers of which NumPy says little are anything."""
+        if not d.is_complex or self.rng is None:
+            return x
+        lost = ~np.isfinite(x) | (np.abs(x) > largest(d) / 4)
+        return np.where(lost, joined(self.anything(x.shape), self.anything(x.shape)), x) if lost.any() else x
 
     def coarser(self, x: Array, d: DType) -> Array:
         """Numbers that were rounded, on a grid of one to eight units in the last place: how many of them are the same
@@ -218,6 +238,11 @@ def shifts(kind: Kind, x: Sequence[Array], attributes: dict[str, Any], y: Array,
         return np.asarray(1.0)
     if kind.name == "slogdet":                              # the logarithms of as many numbers near one
         return np.asarray(float(x[0].shape[-1]))
+    if kind.name in ("lgamma", "digamma") and d.bits == 64:     # the reference's terms, which cancel where it vanishes
+        a = 2 + np.abs(x[0])
+        return np.maximum(np.abs(y), np.log(a) * (a if kind.name == "lgamma" else 1))
+    if kind.name == "polygamma" and d.bits == 64:               # below zero two such terms
+        return np.where(x[0] < 0, np.maximum(np.abs(y), np.abs(kind.numpy(1 - x[0], **attributes))), np.abs(y))
     if kind.name == "silu":                                 # x times a sigmoid that may vanish
         vanishing = (np.abs(y) < VANISHING_BELOW * smallest(d) * np.abs(x[0])) & (d.name != "float16")
         return np.abs(y) / np.where(vanishing, epsilon(d), 1)

@@ -106,7 +106,7 @@ class Name(str):
 
 def array_text(x: Array) -> str:
     """An array: its numbers where they are few, else its bytes, packed."""
-    if x.size <= INLINE and x.dtype.name != "bfloat16":
+    if x.size <= INLINE and x.dtype.name != "bfloat16" and x.dtype.kind != "c":
         return f"array({x.dtype.name}, {x.shape}, {x.ravel().tolist()})"
     packed = base64.b64encode(zlib.compress(np.ascontiguousarray(x).tobytes(), 9)).decode()
     return f"array({x.dtype.name}, {x.shape}, {packed!r})"

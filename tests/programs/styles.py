@@ -14,6 +14,7 @@ from stele.pipeline import PASSES
 from tests.programs.kinds import KINDS
 from tests.programs.numbers import Array
 from tests.programs.program import Program, show
+from tests.programs.special import STARTED
 
 Numbers = list[Array]
 UNREWRITTEN: dict[str, Any] = {"backend": "reference", "without": frozenset(PASSES)}
@@ -46,6 +47,7 @@ WORDS: dict[str, Any] = {name: kind.stele for name, kind in KINDS.items()} | {
 
 def function_of(program: Program, words: dict[str, Any] = WORDS, copies: bool = False) -> Callable[..., Any]:
     """The program as a Python function of tensors; `copies`: what it writes in place are not its arguments."""
+    STARTED.clear()
     namespace = dict(words)
     exec(compile(show(replace(program, arguments=(), note="")), "<program>", "exec"), namespace)
     body = namespace["program"]
@@ -124,7 +126,12 @@ def function_of_placeholders(program: Program) -> list[Numbers]:
         dims = [n[0] if len(set(n)) == 1 else names.setdefault(n, f"n{len(names)}") for n in shapes]
         inputs.append(st.placeholder(tuple(dims), program.arguments[0][k].dtype.name, name))
     f = st.function(inputs, list(function_of(program, copies=True)(*inputs)))
-    return [numbers(f(*tensors(arrays))) for arrays in program.arguments]
+    found: list[Numbers] = []
+    for arrays in program.arguments:
+        for generator, seed in STARTED:     # each call draws on
+            generator.manual_seed(seed)
+        found.append(numbers(f(*tensors(arrays))))
+    return found
 
 
 def reference(program: Program) -> list[Numbers]:

@@ -276,7 +276,8 @@ class Entr(FloatUnary):
     samples: ClassVar[tuple[float, float]] = (0.1, 3)
 
     def reference(self, *x: Array) -> Array:
-        return np.where(x[0] == 0, np.abs(x[0]), np.where(x[0] < 0, -np.inf, -x[0] * np.log(x[0])))
+        y = np.where(x[0] == 0, np.abs(x[0]), np.where(x[0] < 0, -np.inf, -x[0] * np.log(x[0])))
+        return y.astype(x[0].dtype)
 
     def scalar(self, s: Scalars[S], *x: S) -> S:
         y = s.select(x[0] < 0, -math.inf, -x[0] * s.log(x[0]))
