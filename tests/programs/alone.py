@@ -15,18 +15,21 @@ from tests.programs.kinds import Kind
 from tests.programs.numbers import draw
 from tests.programs.program import Program, Step
 
-SHAPES = (4, 4), (3, 4, 4), (2, 3, 5, 7), (5,), (2, 1, 6), (2, 3, 6, 5), (2, 2, 5, 6, 6), (3, 40)
+SHAPES = (4, 4), (3, 4, 4), (2, 3, 5, 7), (40,), (2, 1, 40), (2, 3, 6, 5), (2, 2, 5, 6, 6), (3, 40)
 
 
 def program_of(kind: Kind, rng: np.random.Generator, gradient: bool) -> Program | None:
     """A program that takes one step of a kind; None where its arguments found nothing they fit."""
     dtypes = [d for d in DTYPES.values() if d.kind in (kind.domain if not gradient else "f") and
               (not gradient or d.bits > 16)]
+    complexes = [d for d in dtypes if d.is_complex]
+    dtypes = complexes if complexes and rng.random() < 0.5 else dtypes
     d = dtypes[int(rng.integers(len(dtypes)))]
     shape = SHAPES[int(rng.integers(len(SHAPES)))]
-    lengths = [shape[0], shape[0] + 3] if rng.random() < 0.3 else shape[:1]
+    at = int(rng.integers(len(shape)))
+    lengths = [shape[at], shape[at] + 3] if rng.random() < 0.3 else [shape[at]]
     growth = Growth(rng, FEATURES, [{} for _ in lengths], set(), [*DTYPES], gradient)
-    for s in ((-1, *shape[1:]), (-1, *shape[1:]), shape[-1:], (shape[-1], 3)):
+    for s in (full := (*shape[:at], -1, *shape[at + 1:]), full, shape[-1:], (shape[-1], 3)):
         growth.added("x", [draw(rng, d, tuple(n if k == -1 else k for k in s), 0, True) for n in lengths])
     try:
         args, attributes = kind.make(growth, "x0")

@@ -283,15 +283,16 @@ def random_program(seed: int, features: frozenset[str] = FEATURES) -> Program:
     dtypes = [main, main, *(d for d in map(str, DTYPES) if halves or d not in ("float16", "bfloat16"))]
     opened = "open" in features and size in ("tiny", "images") and rng.random() < 0.25
     chosen = shapes(rng, size)
-    counts = [chosen[0][0], *(int(n) for n in rng.choice([1, 2, 3, 5, 9, 16], 2))] if opened and chosen[0] else [None]
+    at = int(rng.integers(len(chosen[0]))) if rng.random() < 0.3 else 0        # which axis is open
+    counts = [chosen[0][at], *(int(n) for n in rng.choice([1, 2, 3, 5, 9, 16], 2))] if opened else [None]
     growth = Growth(rng, features, [{} for _ in counts], set(), dtypes, gradient)
     growth.most = 1_100_000 if size == "large" else numbers.MOST
     growth.special = special
     for k in range(int(rng.integers(1, 4)) if size != "large" else 1):
         shape = chosen[0] if k == 0 else chosen[int(rng.integers(len(chosen)))]
         of = type_named(main if k == 0 or rng.random() < 0.7 else str(rng.choice(dtypes[:-2] if gradient else dtypes)))
-        full = len(shape) == len(chosen[0]) and shape[:1] == chosen[0][:1]
-        sized = [(n, *shape[1:]) if n is not None and full and shape else shape for n in counts]
+        full = len(shape) == len(chosen[0]) and shape[at:at + 1] == chosen[0][at:at + 1]
+        sized = [(*shape[:at], n, *shape[at + 1:]) if n is not None and full and shape else shape for n in counts]
         if "empty" not in features and any(0 in s for s in sized):
             sized = [tuple(max(n, 1) for n in s) for s in sized]
         growth.added("x", [numbers.draw(rng, of, s, special, gradient) for s in sized])
