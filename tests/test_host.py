@@ -572,3 +572,19 @@ def test_the_op_of_the_guide_is_whole() -> None:
     graph = Graph((p := parameter("x", Type(float32, (3, 3))),), (op(p),))
     np.testing.assert_allclose(run(batch(graph, (True,), 2), [np.stack([x, x + 1])])[0],
                                np.linalg.inv(np.stack([x, x + 1])), rtol=1e-5)
+
+
+COMPLEX = """
+import stele as st
+x = st.placeholder(("n", 3), "complex64")
+f = st.function([x], (st.fft.ifft(st.fft.fft(x) * 2), st.linalg.inv(x.mT @ x + 9 * st.eye(3))))
+print(*(part.tolist() for part in f(st.ones((2, 3), dtype="complex64"))))
+print(f.program.report())
+"""
+
+
+def test_a_program_of_complex_host_ops_is_told_of_alike_from_the_disk(tmp_path: Path) -> None:
+    """Numbers and report, by the process that compiles it and by one that finds it."""
+    told = [subprocess.run([sys.executable, "-c", COMPLEX], capture_output=True, text=True, check=True,
+                           env=os.environ | {"STELE_CACHE": str(tmp_path)}).stdout for _ in range(2)]
+    assert told[0] == told[1] and "host         Fft" in told[0] and "pairs" in told[0]

@@ -257,3 +257,13 @@ def test_a_call_that_joins_no_others_closes_nothing() -> None:
         x = np.arange(n, dtype=np.float32)
         np.testing.assert_allclose(g(x).numpy(), np.roll(x, 2) * n)
     assert g.compiles == 4      # the first size, all from 3, 1 and 2
+
+
+@pytest.mark.parametrize("order", [st.sort, st.argsort, lambda x: st.topk(x, 2)[1]], ids=["sort", "argsort", "topk"])
+def test_rows_too_long_to_order_are_refused_once_their_length_is_known(order: Any) -> None:
+    """Positions are half a word: what a known size says at once, an open one says before memory is asked for."""
+    x = st.placeholder(("n",), "int8")
+    f = st.function([x], order(x))
+    f(st.zeros(3, dtype="int8"))
+    with pytest.raises(ShapeError, match=r"rows of less than 2\*\*32 elements, got \(4294967296,\)"):
+        f.program.bound({"n": 2**32})

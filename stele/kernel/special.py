@@ -238,9 +238,20 @@ def polygamma(s: Any, x: Any, n: int) -> Any:
     sign, scale = (-1.0) ** (n + 1), float(math.factorial(n))
     at = s.select(x < 0, 1 - x, x)
     y = powers(s, at, n + 1) * (sign * scale)
-    angle = 1 / tanpi(s, x)
-    mirrored = s.polynomial(angle, cotangents(n)) * -(math.pi ** (n + 1)) - y * sign
-    return s.select(x < 0, mirrored, y)
+    return s.select(x < 0, -cotangent(s, x, n) - y * sign, y)
+
+
+def cotangent(s: Any, x: Any, n: int) -> Any:
+    """Derivative number n of pi / tan(pi x): by poles, near one, at 0, 1 and -1, and a series of the others (4.22.3).
+
+    There powers of the tangent would have its error n + 1 times; far from poles they know the zeros.
+    """
+    r = x - s.round(x)
+    poles = 1 / raised(r - 1, n + 1) + 1 / raised(r + 1, n + 1) + 1 / raised(r, n + 1)
+    others = tuple(2 * float(c) * math.perm(2 * k + 1, n) for k, c in enumerate(ZETA) if 2 * k + 1 >= n)
+    series = s.polynomial(r * r, others + (0.0,) * (2 - len(others)))
+    near = poles * ((-1.0) ** n * math.factorial(n)) - (series if n % 2 else series * r)
+    return s.select(abs(r) < 0.375, near, s.polynomial(1 / tanpi(s, x), cotangents(n)) * math.pi ** (n + 1))
 
 
 def powers(s: Any, q: Any, n: int) -> Any:

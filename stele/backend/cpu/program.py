@@ -28,11 +28,12 @@ from stele.ir.origin import lines
 from stele.ir.report import Report
 from stele.ir.sizes import at
 from stele.ir.stages import show
-from stele.ir.types import TupleType
+from stele.ir.types import TupleType, Type
 from stele.ir.types import show as shape_text
 from stele.kernel.memory import FRESH, Layout, Memory
 from stele.ops.gather import too_many
 from stele.ops.lapack import LinAlgError
+from stele.ops.sorting import Ordering
 
 INDEX_OUT_OF_RANGE, TOO_MANY, REFUSED = 1, 2, 3
 BOUNDS = 1024
@@ -143,7 +144,7 @@ class Program:
         """The memory plan for these sizes, made once."""
         key = tuple([sizes[name] for name in self.open])
         if (bound := self.bounds.get(key)) is None:
-            refuse_negative(self.graph, dict(zip(self.open, key)))
+            refuse_sizes(self.graph, dict(zip(self.open, key)))
             bound = self.bounds[key] = self.bind({**sizes, **self.manifest.plan.private})
         return bound
 
@@ -208,14 +209,16 @@ class Program:
         return report
 
 
-def refuse_negative(graph: Graph, sizes: Mapping[str, int]) -> None:
-    """Raises ShapeError where some value would have fewer than no elements at these sizes."""
+def refuse_sizes(graph: Graph, sizes: Mapping[str, int]) -> None:
+    """Raises ShapeError where some value would have fewer than no elements at these sizes, or rows too long to sort."""
     for v in walk(graph.results) if sizes else ():
         shape = () if isinstance(v.type, TupleType) else tuple(at(n, sizes) for n in v.shape)
         if min(shape, default=0) < 0:
             given = ", ".join(f"{name} = {n}" for name, n in sizes.items())
             raise ShapeError(f"{v.op.name} makes {shape_text(v.shape)}, which is {shape_text(shape)} for {given}",
                              where=", ".join(lines(v.where)), hint="Use larger inputs, or more padding.")
+        if isinstance(v.op, Ordering):
+            v.op.type(*(Type(a.dtype, tuple(at(n, sizes) for n in a.shape)) for a in v.args))
 
 
 def call_of(program: Program) -> Callable[..., Any]:
