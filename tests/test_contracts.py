@@ -13,7 +13,7 @@ from test_examples import PUBLIC, ROOM, examples
 from wrong_calls import calls, names_of, promised, raised, variations
 
 import stele as st
-from stele import nn, optim
+from stele import metrics, nn, optim
 from stele.nn import functional as F
 
 SHAPE = re.compile(r"\bshapes?\b|\bax[ei]s\b|broadcast|\bmatri(x|ces)\b|\bvectors?\b|\brows?\b|one number|one bool"
@@ -24,7 +24,7 @@ WHEN_RUN = {"IndexOutOfRange", "LinAlgError"}
 
 # Of these nothing is refused: contexts, records of what there is, and what comes with the package.
 NO_ERRORS = {"stele.enable_grad", "stele.get_threads", "stele.no_grad", "stele.nn.Identity", "stele.nn.Summary",
-             "stele.data.Dataset", "stele.data.Split", "stele.data.fashion_sample"} | \
+             "stele.data.Dataset", "stele.data.Split", "stele.data.fashion_sample", "stele.metrics.Metric"} | \
             {name for name, x in PUBLIC.items() if inspect.isclass(x) and issubclass(x, tuple)}
 OF_DTYPES = {"stele.can_cast", "stele.finfo", "stele.iinfo"}    # no array is asked for its shape
 
@@ -56,6 +56,12 @@ def optimizer() -> optim.Optimizer:
     return optim.SGD([st.zeros(2, requires_grad=True)], lr=0.5, momentum=0.9)
 
 
+def counted(labels: st.Tensor) -> st.Tensor:
+    matrix = metrics.ConfusionMatrix(3)
+    matrix(labels, labels)
+    return matrix.compute()
+
+
 # Wrong calls that are more than an example with another argument.
 ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     **{name: (lambda layer=layer: layer(1, 1).parameters(),) for name, layer in PUBLIC.items() if ".Lazy" in name},
@@ -72,6 +78,9 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     "stele.index_add":      (lambda: st.index_add(x, st.tensor([7]), st.ones(1)).numpy(),),
     "stele.bincount":       (lambda: st.bincount(st.tensor([1, 7]), size=3).numpy(),
                              inside(lambda x: st.bincount(x.astype("int64")))),
+    "stele.metrics.AUROC":                  (inside(lambda x: metrics.AUROC()(x, x > 1)),),
+    "stele.metrics.AveragePrecision":       (inside(lambda x: metrics.AveragePrecision()(x, x > 1)),),
+    "stele.metrics.ConfusionMatrix":        (lambda: counted(st.tensor([7])).tolist(),),
     "stele.nonzero":        (inside(lambda x: st.nonzero(x)),),
     "stele.unique_all":     (inside(lambda x: st.unique_all(x)),),
     "stele.rand":           (lambda: st.rand(2, dtype="int32"),),

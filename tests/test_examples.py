@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import stele as st
-from stele import data, nn, optim
+from stele import data, metrics, nn, optim
 from stele.arrays.spellings import METHODS
 from stele.ir.types import DType
 
@@ -26,10 +26,11 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages(st.__path__, "stele.")
                  if not m.name.startswith("stele.interop."))     # which need the libraries that they are about
 
 
-ROOMS = nn, nn.init, nn.functional, optim, data, st.linalg, st.fft, st.random
+ROOMS = nn, nn.init, nn.functional, optim, metrics, data, st.linalg, st.fft, st.random
 
 # What examples may name beside what they make; parameters whose name says all; classes that st makes in another way.
-ROOM: dict[str, Any] = {"st": st, "np": np, "nn": nn, "optim": optim, "data": data, "F": nn.functional}
+ROOM: dict[str, Any] = {"st": st, "np": np, "nn": nn, "F": nn.functional, "optim": optim, "metrics": metrics,
+                        "data": data}
 PLAIN = {"x", "z", "axis", "keepdims", "dtype", "input", "inplace"}
 MADE = (st.Tensor,)
 NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?")

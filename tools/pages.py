@@ -49,7 +49,7 @@ FAMILIES: dict[str, tuple[str, str]] = {
 ROOMS: dict[str, tuple[str, ModuleType]] = {
     "linalg": ("stele.linalg", st.linalg), "fft": ("stele.fft", st.fft), "generator": ("stele.random", st.random),
     "nn": ("stele.nn", nn), "functional": ("stele.nn.functional", nn.functional), "init": ("stele.nn.init", nn.init),
-    "optim": ("stele.optim", st.optim), "data": ("stele.data", st.data),
+    "optim": ("stele.optim", st.optim), "metrics": ("stele.metrics", st.metrics), "data": ("stele.data", st.data),
 }
 
 
