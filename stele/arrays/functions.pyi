@@ -372,7 +372,7 @@ def lerp(x: TensorLike, z: TensorLike, weight: TensorLike) -> Tensor:
     [1.0, 12.5]
     """
 def float_power(x: TensorLike, z: TensorLike) -> Tensor:
-    """The power x ** z in float64, whatever the dtypes of x and z.
+    """The power x ** z in float64, whatever the dtypes of x and z; of complex numbers in complex128.
 
     Raises ShapeError where shapes do not broadcast.
 

@@ -363,6 +363,20 @@ def test_loops_carry_and_stack_them() -> None:
     np.testing.assert_allclose(g.numpy(), np.abs(np.prod(Z)) / np.abs(Z) * Z / np.abs(Z), rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
+def test_spreads_are_of_distances(name: str) -> None:
+    for axis in (None, 0):
+        y, expected = getattr(st, name)(st.tensor(Z.reshape(2, 2)), axis=axis), getattr(np, name)(Z.reshape(2, 2), axis)
+        assert y.dtype == float32
+        np.testing.assert_allclose(y.numpy(), expected, rtol=1e-6)
+
+
+def test_float_powers_stay_complex() -> None:
+    y = st.float_power(st.tensor(Z), 2)
+    assert y.dtype == "complex128"
+    np.testing.assert_allclose(y.numpy(), np.float_power(Z, 2), rtol=1e-12)
+
+
 def test_they_are_saved_drawn_and_moved(tmp_path: Any) -> None:
     state = {"c8": st.tensor(Z), "c16": st.tensor(Z.astype("c16"))}
     st.save(state, tmp_path / "z.safetensors")

@@ -8,7 +8,7 @@ import numpy as np
 
 from stele.ir.graph import Array, Value
 from stele.ir.scalars import S, Scalars
-from stele.ir.types import DTYPES, DType, Type, float32, float64, int32, uint32
+from stele.ir.types import DTYPES, DType, Type, complex128, float32, float64, int32, uint32
 from stele.ops.elementwise.arithmetic import Div, Equal, Greater, GreaterEqual, LessEqual, NotEqual, Select, Sub
 from stele.ops.elementwise.base import Binary, FloatUnary, Operand, function, meet
 from stele.ops.elementwise.binary import And, FloorDivide, Or, Pow
@@ -306,14 +306,14 @@ def lerp(x: Operand, z: Operand, weight: Operand) -> Value:
 
 
 def float_power(x: Operand, z: Operand) -> Value:
-    """The power x ** z in float64, whatever the dtypes of x and z.
+    """The power x ** z in float64, whatever the dtypes of x and z; of complex numbers in complex128.
 
     Raises ShapeError where shapes do not broadcast.
 
     >>> st.float_power(st.tensor([2, 3]), -1).dtype
     float64
     """
-    return Pow()(*(cast(v, float64) for v in meet((x, z))))
+    return Pow()(*(cast(v, complex128 if v.dtype.is_complex else float64) for v in meet((x, z))))
 
 
 def rad2deg(x: Value) -> Value:
