@@ -11,8 +11,8 @@ from stele.ir.types import DType
 from stele.ir.types import dtype as type_named
 from stele.ops.elementwise import references
 from stele.ops.random import RandomBits
-from tests.programs.kind import INT, Kind, Made, alone, floats, inside, paired, place
-from tests.programs.numbers import F32, Array
+from tests.programs.kind import INT, Kind, Made, alone, floats, inside, named, paired, place
+from tests.programs.numbers import Array
 from tests.programs.program import Step
 
 if TYPE_CHECKING:
@@ -98,9 +98,10 @@ SPECIAL = (
 # Numbers at random, by counters: functions of a seed and a shape
 
 def seeded(g: Growth, x: str) -> Made:
-    """A seed, and numbers whose shape is drawn: exact ones, since what is drawn depends on every bit of them."""
+    """A seed, and numbers whose shape is drawn: exact ones, since what is drawn depends on every bit of them. The dtype
+    is where a draw is converted to: in the law of gradients a wider one, of the same numbers."""
     g.need(g.cell(x).array.size <= FEW)
-    return (x,), {"seed": g.integer(0, 2**40)}
+    return (x,), {"seed": g.integer(0, 2**40), "dtype": "float32"}
 
 
 def rates(x: Any) -> Any:
@@ -113,14 +114,14 @@ def stream(seed: int) -> list[Any]:
     return [np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32), np.uint32(0), np.uint32(0)]
 
 
-def drawn(x: Array, seed: int) -> Array:
+def drawn(x: Array, seed: int, dtype: str) -> Array:
     """Numbers uniform in [0, 1), of 24 bits."""
     return (RandomBits(x.shape).reference(*stream(seed)) >> np.uint32(8)) * 2.0**-24
 
 
-def by_tries(distribution: str) -> Callable[[Array, int], Array]:
+def by_tries(distribution: str) -> Callable[[Array, int, str], Array]:
     """What NumPy draws on a Philox counter of its own."""
-    def numpy(x: Array, seed: int) -> Array:
+    def numpy(x: Array, seed: int, dtype: str) -> Array:
         rng = np.random.Generator(np.random.Philox(key=[seed, 0], counter=[0, 0, 0, 0]))     # type: ignore[arg-type]
         return np.asarray(getattr(rng, distribution)(rates(x.astype(np.int64))))
     return numpy
@@ -135,15 +136,12 @@ def started(seed: int) -> st.random.Generator:
     return STARTED[-1][0]
 
 
-def singles(d: list[DType], a: dict[str, Any]) -> tuple[DType, ...]:
-    return F32,
-
-
 DRAWS = (
-    Kind("random", lambda x, seed: started(seed).random(x.shape), drawn, seeded, "biuf", result=singles,
-         operands="own", smooth=False),
-    Kind("poisson", lambda x, seed: started(seed).poisson(rates(x)), by_tries("poisson"), seeded, "biu",
+    Kind("random", lambda x, seed, dtype: started(seed).random(x.shape).astype(dtype), drawn, seeded, "biuf",
+         result=named, operands="own", smooth=False),
+    Kind("poisson", lambda x, seed, dtype: started(seed).poisson(rates(x)), by_tries("poisson"), seeded, "biu",
          result=place, operands="own", smooth=False, weight=0.5),
-    Kind("gamma", lambda x, seed: started(seed).standard_gamma(rates(x)), by_tries("standard_gamma"),
-         seeded, "biu", result=singles, operands="own", noise="rounded", smooth=False, weight=0.5),
+    Kind("gamma", lambda x, seed, dtype: started(seed).standard_gamma(rates(x)).astype(dtype),
+         by_tries("standard_gamma"), seeded, "biu", result=named, operands="own", noise="rounded", smooth=False,
+         weight=0.5),
 )
