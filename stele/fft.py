@@ -10,7 +10,7 @@ from stele.arrays.spoken import publish
 from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, lift, tensor
 from stele.ir.door import public
 from stele.ops import fourier
-from stele.ops.arguments import number, positive
+from stele.ops.arguments import number, positive, refuse
 
 __all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn",
            "rfft", "rfftfreq", "rfftn"]
@@ -25,28 +25,35 @@ fftshift, ifftshift   = lift(fourier.fftshift), lift(fourier.ifftshift)
 # fmt: on
 
 
+def apart(d: Any, what: str) -> Any:
+    """How far samples are from each other: a number other than 0."""
+    return number(d, what) or refuse(what, "a number other than 0", d)
+
+
 @public
 def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32", device: DeviceLike = None) -> Tensor:
     """The frequencies that the `n` elements of `fft` stand for, `d` between two samples: 0, 1, ... then the negative.
 
-    Made on `device`, as `st.arange`. float32. A row of n numbers. Raises ShapeError for an n below 1.
+    Made on `device`, as `st.arange`. float32. A row of n numbers. Raises ShapeError for an n below 1,
+    ArgumentError for a d of 0.
 
     >>> st.fft.fftfreq(4, d=0.25).tolist()
     [0.0, 1.0, -2.0, -1.0]
     """
-    return tensor(np.fft.fftfreq(positive(n, "n of fftfreq"), number(d, "d of fftfreq")), dtype, device=device)
+    return tensor(np.fft.fftfreq(positive(n, "n of fftfreq"), apart(d, "d of fftfreq")), dtype, device=device)
 
 
 @public
 def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32", device: DeviceLike = None) -> Tensor:
     """The frequencies that the n // 2 + 1 elements of `rfft` of `n` numbers stand for, `d` between two samples.
 
-    Made on `device`, as `st.arange`. float32. A row of n // 2 + 1 numbers. Raises ShapeError for an n below 1.
+    Made on `device`, as `st.arange`. float32. A row of n // 2 + 1 numbers. Raises ShapeError for an n below 1,
+    ArgumentError for a d of 0.
 
     >>> st.fft.rfftfreq(5, d=0.2).tolist()
     [0.0, 1.0, 2.0]
     """
-    return tensor(np.fft.rfftfreq(positive(n, "n of rfftfreq"), number(d, "d of rfftfreq")), dtype, device=device)
+    return tensor(np.fft.rfftfreq(positive(n, "n of rfftfreq"), apart(d, "d of rfftfreq")), dtype, device=device)
 
 
 publish(list(globals().items()), __name__)

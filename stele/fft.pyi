@@ -113,10 +113,13 @@ def ifftshift(x: TensorLike, axes: int | Sequence[int] | None=None) -> Tensor:
     >>> st.fft.ifftshift(st.tensor([-2, -1, 0, 1, 2])).tolist()
     [0, 1, 2, -2, -1]
     """
+def apart(d: Any, what: str) -> Any:
+    """How far samples are from each other: a number other than 0."""
 def fftfreq(n: int, d: float=1.0, dtype: DTypeLike='float32', device: DeviceLike=None) -> Tensor:
     """The frequencies that the `n` elements of `fft` stand for, `d` between two samples: 0, 1, ... then the negative.
 
-    Made on `device`, as `st.arange`. float32. A row of n numbers. Raises ShapeError for an n below 1.
+    Made on `device`, as `st.arange`. float32. A row of n numbers. Raises ShapeError for an n below 1,
+    ArgumentError for a d of 0.
 
     >>> st.fft.fftfreq(4, d=0.25).tolist()
     [0.0, 1.0, -2.0, -1.0]
@@ -124,7 +127,8 @@ def fftfreq(n: int, d: float=1.0, dtype: DTypeLike='float32', device: DeviceLike
 def rfftfreq(n: int, d: float=1.0, dtype: DTypeLike='float32', device: DeviceLike=None) -> Tensor:
     """The frequencies that the n // 2 + 1 elements of `rfft` of `n` numbers stand for, `d` between two samples.
 
-    Made on `device`, as `st.arange`. float32. A row of n // 2 + 1 numbers. Raises ShapeError for an n below 1.
+    Made on `device`, as `st.arange`. float32. A row of n // 2 + 1 numbers. Raises ShapeError for an n below 1,
+    ArgumentError for a d of 0.
 
     >>> st.fft.rfftfreq(5, d=0.2).tolist()
     [0.0, 1.0, 2.0]

@@ -1,10 +1,16 @@
 """Wrong arguments raise errors that teach and nothing else, and what is taken has the reference's numbers."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from bad_calls import FUNCTIONS, Call, call, fault, own, said
 
 import stele as st
+from stele import nn
+from stele.errors import SteleError
+from stele.nn import functional as F
 
 BATCH = 100
 
@@ -26,6 +32,32 @@ def test_calls_are_drawn_from_everything_public_and_can_fail() -> None:
     assert len(FUNCTIONS) > 190 and len(drawn) > 0.98 * len(FUNCTIONS)
     wrong = call(0)._replace(function=lambda *x, **k: 1 // 0)
     assert "ZeroDivisionError" in (fault(wrong) or "")
+
+
+ODD: dict[str, Callable[[], Any]] = {
+    "logits of one axis":     lambda: nn.cross_entropy(st.zeros(3), st.tensor([1, 2])),
+    "no blocks":              lambda: st.block_diag(),
+    "a divisor of 0":         lambda: st.avg_pool2d(st.zeros((1, 1, 4, 4)), 2, divisor_override=0),
+    "samples 0 apart":        lambda: st.fft.fftfreq(4, d=0),
+    "a half spectrum":        lambda: st.fft.rfftfreq(4, d=0),
+    "a draw of a number":     lambda: F.gumbel_softmax(st.tensor(0.5), hard=True),
+    "factors of a number":    lambda: st.linalg.lu_solve(st.tensor(2.0), st.tensor([0]), st.ones(1)),
+    "sizes that are a word":  lambda: nn.Unflatten(1, 0.5),     # type: ignore[arg-type]
+    "a gain in words":        lambda: nn.init.he_normal((3, 4), gain="much"),   # type: ignore[arg-type]
+    "no bound":               lambda: nn.init.uniform((3, 4), None),    # type: ignore[arg-type]
+    "numbers of open sizes":  lambda: st.zeros((st.placeholder(("n", 3)).shape[0], 7)).numpy(),
+    "a sum of open sizes":    lambda: float(st.zeros((st.placeholder(("n", 3)).shape[0], 7)).sum()),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_an_example_with_another_argument_found_teaches(name: str) -> None:
+    with pytest.raises(SteleError):
+        ODD[name]()
+
+
+def test_a_tensor_of_open_sizes_prints_what_it_is() -> None:
+    assert repr(st.zeros((st.placeholder(("n", 3)).shape[0], 7))) == "tensor(symbolic float32[n,7])"
 
 
 def test_only_a_function_that_was_given_may_raise_as_it_likes() -> None:

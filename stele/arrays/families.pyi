@@ -717,8 +717,8 @@ def nanmin(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=
 def nanvar(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0) -> Tensor:
     """The variance of those elements that are not NaN over one axis, several, or all of them, as of `var`.
 
-    The squares are divided by how many there are, less `correction`; NaN where that is not positive. Raises ShapeError
-    for an axis that x does not have, DTypeError for complex numbers.
+    The squares are divided by how many there are, less `correction`; NaN where that is not positive. Integers become
+    float32. Raises ShapeError for an axis that x does not have.
 
     >>> st.nanvar(st.tensor([1.0, float("nan"), 3.0])).tolist()
     1.0
@@ -726,8 +726,8 @@ def nanvar(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=
 def nanstd(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, correction: float=0) -> Tensor:
     """The standard deviation of those elements that are not NaN over one axis, several, or all of them, as of `std`.
 
-    It is the root of `nanvar`, with the same `correction`. Raises ShapeError for an axis that x does not have,
-    DTypeError for complex numbers.
+    It is the root of `nanvar`, with the same `correction`. Integers become float32. Raises ShapeError for an
+    axis that x does not have.
 
     >>> st.nanstd(st.tensor([1.0, float("nan"), 5.0])).tolist()
     2.0

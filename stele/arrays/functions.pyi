@@ -1404,7 +1404,8 @@ def column_stack(xs: Sequence[TensorLike]) -> Tensor:
 def block_diag(*xs: TensorLike) -> Tensor:
     """The matrices `xs` along the diagonal of one, with zeros elsewhere; a vector is a row, a number (1, 1).
 
-    Dtypes meet as in `concatenate`. Raises ShapeError for more than two axes.
+    Dtypes meet as in `concatenate`. Raises ShapeError for more than two axes and for no
+    arrays.
 
     >>> st.block_diag(st.tensor([[1, 2]]), st.tensor(3)).tolist()
     [[1, 2, 0], [0, 0, 3]]

@@ -12,7 +12,7 @@ from stele.backend.locks import HOST, RUNNING, held
 from stele.eager.evaluate import devices, numbers
 from stele.eager.follow import FOLLOWER
 from stele.eager.handle import TRACING, Handle, refuse_symbolic
-from stele.eager.live import Live, is_symbolic, is_there
+from stele.eager.live import Live, is_open, is_symbolic, is_there
 from stele.errors import ArgumentError, DTypeError, ShapeError
 from stele.ir.door import public
 from stele.ir.graph import Array, Value, walk
@@ -25,7 +25,7 @@ CHOSEN = "Write st.where(x > 0, y, z) for a choice of two, st.scan for a loop; o
 
 def is_traced(v: Value) -> bool:
     """Whether a value has no numbers before a program runs."""
-    return not is_there(v) and any(map(is_symbolic, walk([v], stop=is_there)))
+    return not is_there(v) and any(is_symbolic(a) or is_open(a) for a in walk([v], stop=is_there))
 
 
 class Looking(Handle):

@@ -15,7 +15,7 @@ from stele.backend.newest import Newest
 from stele.eager.flat import flattened
 from stele.eager.follow import FOLLOWER
 from stele.eager.handle import TRACING, owner, refuse_symbolic
-from stele.eager.live import Live, forget, is_pending, is_symbolic, is_there, leaf
+from stele.eager.live import Live, forget, is_open, is_pending, is_symbolic, is_there, leaf
 from stele.eager.replay import EVALUATIONS, Evaluation, Seen, look, recognise, recognised
 from stele.errors import OutOfMemory
 from stele.ir.graph import Literal, Parameter, Value, closed, parameter, walk
@@ -207,8 +207,9 @@ def run(wanted: Sequence[Live]) -> None:
     if seen is not None and (past := EVALUATIONS.get(seen.key)) is not None and replay(past, seen):
         return
     order = walk(wanted, stop=is_there)
-    for v in filter(is_symbolic, order):
-        raise refuse_symbolic(v)
+    for v in order:
+        if is_symbolic(v) or is_open(v):
+            raise refuse_symbolic(v)
     parameters = [v for v in order if is_pending(v) and not is_cheap(v) and (h := owner(v)) is not None and h.leaf]
     if parameters and not set(parameters).issuperset(wanted):
         run(parameters)

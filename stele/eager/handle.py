@@ -117,7 +117,7 @@ def refuse_symbolic(v: Value, what: str = "its numbers were asked for",
                     ) -> TraceError:
     """The error for looking at a value that stands for numbers of later calls."""
     inputs = (i for i in walk([v], stop=is_there) if is_symbolic(i))
-    labels = ", ".join(dict.fromkeys(repr(label_of(i)) for i in inputs))
+    labels = ", ".join(dict.fromkeys(repr(label_of(i)) for i in inputs)) or f"the sizes of {v.type}"
     return TraceError(f"{what}, but this tensor is symbolic: it depends on {labels}, whose numbers are known "
                       "only when the finished program runs", where=", ".join(lines(here())), hint=hint)
 

@@ -66,6 +66,11 @@ def is_symbolic(v: Value) -> bool:
     return isinstance(v.op, Parameter) and not is_there(v)
 
 
+def is_open(v: Value) -> bool:
+    """Whether the type of a value has a size that is known when a program runs."""
+    return any(not isinstance(n, int) for n in getattr(v.type, "shape", ()))
+
+
 def forget(v: Live, op: Op) -> None:
     """Drops the history of a value that has its numbers: it is a parameter from now on."""
     v.op, v.args, v.call = op, (), None

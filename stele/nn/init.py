@@ -9,6 +9,7 @@ from stele.arrays.random import rand, randn
 from stele.arrays.tensor import Tensor
 from stele.errors import ShapeError
 from stele.ir.door import public
+from stele.ops.arguments import number
 from stele.ops.arguments import shape as sizes
 
 __all__ = ["fans", "he_normal", "he_uniform", "normal", "ones", "uniform", "xavier_normal", "xavier_uniform", "zeros"]
@@ -47,7 +48,7 @@ def uniform(shape: Shape, bound: float) -> Tensor:
     >>> x.requires_grad, float(abs(x).max()) <= 0.5
     (True, True)
     """
-    return parameter(rand(shape) * (2 * bound) - bound)
+    return parameter(rand(shape) * (2 * number(bound, "bound")) - bound)
 
 
 @public
@@ -98,7 +99,7 @@ def xavier_uniform(shape: Shape, gain: float = 1.0) -> Tensor:
     >>> round(float(x.std()) * (300 / 2) ** 0.5, 1)
     1.0
     """
-    return uniform(shape, gain * sqrt(6 / sum(fans(shape))))
+    return uniform(shape, number(gain, "gain") * sqrt(6 / sum(fans(shape))))
 
 
 @public
@@ -112,7 +113,7 @@ def xavier_normal(shape: Shape, gain: float = 1.0) -> Tensor:
     >>> round(float(x.std()) * (300 / 2) ** 0.5, 1)
     1.0
     """
-    return normal(shape, gain * sqrt(2 / sum(fans(shape))))
+    return normal(shape, number(gain, "gain") * sqrt(2 / sum(fans(shape))))
 
 
 @public
@@ -126,7 +127,7 @@ def he_uniform(shape: Shape, gain: float = sqrt(2)) -> Tensor:
     >>> round(float(x.std()) * 50 ** 0.5, 1)
     1.0
     """
-    return uniform(shape, gain * sqrt(3 / fans(shape)[0]))
+    return uniform(shape, number(gain, "gain") * sqrt(3 / fans(shape)[0]))
 
 
 @public
@@ -140,7 +141,7 @@ def he_normal(shape: Shape, gain: float = sqrt(2)) -> Tensor:
     >>> round(float(x.std()) * (3 * 7 * 7 / 2) ** 0.5, 1)
     1.0
     """
-    return normal(shape, gain / sqrt(fans(shape)[0]))
+    return normal(shape, number(gain, "gain") / sqrt(fans(shape)[0]))
 
 
 def __dir__() -> list[str]:

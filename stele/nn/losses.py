@@ -28,7 +28,7 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     logits, labels = constant(logits), constant(labels)
     if logits.ndim < 2 or labels.shape != (logits.shape[0], *logits.shape[2:]):
         hint = None
-        if labels.ndim == logits.ndim:
+        if labels.ndim == logits.ndim > 1:
             hint = "Write labels.squeeze(1)." if labels.shape[1] == 1 else \
                 "One-hot labels become integers with labels.argmax(axis=1)."
         elif logits.shape[-1:] != logits.shape[1:2] and labels.shape == logits.shape[:-1]:

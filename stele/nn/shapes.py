@@ -10,6 +10,7 @@ from stele.ir.door import public
 from stele.nn import functional
 from stele.nn.applied import Applied
 from stele.nn.module import Module, given
+from stele.ops.arguments import wholes
 
 Each = int | Sequence[int]
 
@@ -301,7 +302,7 @@ class Unflatten(Module):
 
     @public
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
-        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+        self.dim, self.unflattened_size = dim, wholes(unflattened_size, "unflattened_size of Unflatten")
 
     def extra_repr(self) -> str:
         return f"{self.dim}, {self.unflattened_size}"

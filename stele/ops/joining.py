@@ -278,14 +278,15 @@ def unstack(x: Value, *, axis: int = 0) -> tuple[Value, ...]:
 def block_diag(*xs: Value) -> Value:
     """The matrices `xs` along the diagonal of one, with zeros elsewhere; a vector is a row, a number (1, 1).
 
-    Dtypes meet as in `concatenate`. Raises ShapeError for more than two axes.
+    Dtypes meet as in `concatenate`. Raises ShapeError for more than two axes and for no
+    arrays.
 
     >>> st.block_diag(st.tensor([[1, 2]]), st.tensor(3)).tolist()
     [[1, 2, 0], [0, 0, 3]]
     """
     blocks = [least(x, 2) for x in xs]
-    if any(x.ndim > 2 for x in blocks):
-        raise ShapeError(f"block_diag takes matrices, got {', '.join(show(x.shape) for x in xs)}")
+    if not blocks or any(x.ndim > 2 for x in blocks):
+        raise ShapeError(f"block_diag takes matrices, 1 or more, got {', '.join(show(x.shape) for x in xs) or 'none'}")
     widths: list[Dim] = [x.shape[1] for x in blocks]
     total = sum(widths[1:], widths[0])
     before: list[Dim] = [sum(widths[:k], 0) for k in range(len(widths))]

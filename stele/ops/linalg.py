@@ -319,6 +319,7 @@ def lu_solve(x: Value, pivots: Value, b: Value) -> Value:
     >>> np.allclose(a @ y, b)
     True
     """
+    squares("lu_solve", x)
     p = exchange(Exchanged(x.shape[-1])(pivots), x)
     y = system(SolveTriangular(True, True), x, matmul(adjoint(p), b))
     return system(SolveTriangular(False, False), x, y)

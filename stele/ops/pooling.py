@@ -12,6 +12,7 @@ from stele.errors import ShapeError
 from stele.ir.graph import Array, Placed, Value
 from stele.ir.sizes import Dim, ceil
 from stele.ir.types import Type, axes_of, below, bool_, float32, int32, int64, lowest, show
+from stele.ops.arguments import refuse
 from stele.ops.composite import Composite
 from stele.ops.contraction import Pair, is_empty
 from stele.ops.convolution import Each, Padding, each, pads
@@ -189,6 +190,8 @@ def max_pool(x: Value, at: Geometry) -> Value:
 def avg_pool(x: Value, at: Geometry, count_include_pad: bool = True, divisor: float | None = None) -> Value:
     """The mean of each window, of zeros in padding too, or without them, or the sum over a given divisor. What lies
     beyond the padding is never counted."""
+    if divisor == 0:
+        refuse("divisor_override", "a number other than 0", divisor)
     y = AvgPool(*at[:4])(x)
     whole = math.prod(at.size)
     if divisor is not None:

@@ -278,8 +278,8 @@ def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False, dtype: DType
 def nanvar(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> Value:
     """The variance of those elements that are not NaN over one axis, several, or all of them, as of `var`.
 
-    The squares are divided by how many there are, less `correction`; NaN where that is not positive. Raises ShapeError
-    for an axis that x does not have, DTypeError for complex numbers.
+    The squares are divided by how many there are, less `correction`; NaN where that is not positive. Integers become
+    float32. Raises ShapeError for an axis that x does not have.
 
     >>> st.nanvar(st.tensor([1.0, float("nan"), 3.0])).tolist()
     1.0
@@ -296,8 +296,8 @@ def nanvar(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: f
 def nanstd(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: float = 0) -> Value:
     """The standard deviation of those elements that are not NaN over one axis, several, or all of them, as of `std`.
 
-    It is the root of `nanvar`, with the same `correction`. Raises ShapeError for an axis that x does not have,
-    DTypeError for complex numbers.
+    It is the root of `nanvar`, with the same `correction`. Integers become float32. Raises ShapeError for an
+    axis that x does not have.
 
     >>> st.nanstd(st.tensor([1.0, float("nan"), 5.0])).tolist()
     2.0

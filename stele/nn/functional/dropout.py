@@ -11,6 +11,7 @@ from stele.arrays.creation import ones
 from stele.arrays.tensor import Tensor, constant, lift
 from stele.errors import ShapeError
 from stele.ir.door import public
+from stele.ir.types import axis_of
 from stele.nn.functional import activations
 from stele.nn.functional.fractional import fractional
 from stele.ops.arguments import each, flag, is_series, number
@@ -157,7 +158,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
     y = F.softmax((x + noise) / tau, axis=dim)
     if not flag(hard, "hard of gumbel_softmax"):
         return y
-    chosen = F.moveaxis(F.one_hot(F.argmax(y, axis=dim), classes=x.shape[dim], dtype=x.dtype), -1, dim)
+    chosen = F.moveaxis(F.one_hot(F.argmax(y, axis=dim), classes=x.shape[axis_of(dim, x.ndim)], dtype=x.dtype), -1, dim)
     return chosen - y.detach() + y
 
 

@@ -10,7 +10,7 @@ from stele.ir.graph import Value
 from stele.ir.sizes import Dim
 from stele.ir.types import product, show
 from stele.ops import pooling
-from stele.ops.arguments import each, refuse
+from stele.ops.arguments import each
 from stele.ops.elementwise.binary import pow, where
 from stele.ops.elementwise.unary import absolute, stop_gradient
 from stele.ops.linear import full, reshape
@@ -120,7 +120,7 @@ def avg_pool2d(input: Value, kernel_size: int | Sequence[int], stride: int | Seq
     [[[2.5, 4.5], [10.5, 12.5]]]
     """
     at = windows("avg_pool2d", input, 2, kernel_size, stride, padding, 1, ceil_mode)
-    return pooling.avg_pool(input, at, count_include_pad, divided(divisor_override))
+    return pooling.avg_pool(input, at, count_include_pad, divisor_override)
 
 
 def avg_pool3d(input: Value, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,
@@ -135,12 +135,7 @@ def avg_pool3d(input: Value, kernel_size: int | Sequence[int], stride: int | Seq
     [[[[3.5]]]]
     """
     at = windows("avg_pool3d", input, 3, kernel_size, stride, padding, 1, ceil_mode)
-    return pooling.avg_pool(input, at, count_include_pad, divided(divisor_override))
-
-
-def divided(by: int | None) -> int | None:
-    """A divisor, which is not 0."""
-    return refuse("divisor_override", "a number other than 0", by) if by == 0 else by
+    return pooling.avg_pool(input, at, count_include_pad, divisor_override)
 
 
 def lp_pool1d(input: Value, norm_type: float, kernel_size: int | Sequence[int],
