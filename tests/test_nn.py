@@ -340,7 +340,7 @@ REFUSED = [
     (lambda: nn.LayerNorm(3)(st.ones(4, 5)), ShapeError, "LayerNorm takes 3 features"),
     (lambda: nn.GroupNorm(4, 6), ShapeError, r"divide the channels, got 4 and 6\n?.*2 divides both"),
     (lambda: nn.GroupNorm(2, 4)(st.ones(2, 3, 4)), ShapeError, r"takes \(N, 4, \*\), got shape \(2, 3, 4\)"),
-    (lambda: nn.GRU(3, 2)(st.ones(4, 3)), ShapeError, r"GRU takes \(T, N, 3\), got shape \(4, 3\)"),
+    (lambda: nn.GRU(3, 2)(st.ones(3)), ShapeError, r"GRU takes \(T, N, 3\) or \(T, 3\), got shape \(3,\)"),
     (lambda: nn.GRU(3, 2)(st.ones(4, 2, 5)), ShapeError, "5"),
     (lambda: nn.Conv2d(3, 2, 3)(st.ones(1, 4, 8, 8)), ShapeError, "4"),
     (lambda: nn.Conv1d(3, 2, 3)(st.ones(1, 8, 3)), ShapeError, r"takes signals \(N, 3, L\).*\n?.*x.permute\(0, 2, 1\)"),

@@ -203,7 +203,7 @@ TEACHING: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "one image": (lambda: nn.Conv2d(3, 4, 3)(st.ones(3, 8, 8)), ["(N, 3, H, W)", "(3, 8, 8)", "x[None]"]),
     "channels of a norm": (lambda: nn.BatchNorm2d(3)(images), ["BatchNorm2d", "(N, 3, H, W)", "x.permute(0, 3, 1, 2)"]),
     "features of a GRU": (lambda: nn.GRU(4, 5)(st.ones(7, 2, 3)), ["GRU", "(T, N, 4)", "(7, 2, 3)"]),
-    "one sequence": (lambda: nn.LSTM(4, 5, batch_first=True)(st.ones(7, 4)), ["LSTM", "(N, T, 4)", "x[None]"]),
+    "one step": (lambda: nn.LSTM(4, 5, batch_first=True)(st.ones(4)), ["LSTM", "(N, T, 4)", "(T, 4)", "(4,)"]),
     "not flattened": (lambda: nn.Linear(64, 2)(st.ones(3, 8, 8)), ["64 features", "(3, 8, 8)", "x.flatten(1)"]),
     "a float index": (lambda: nn.Embedding(4, 2)(x24), ["Embedding", "integers", "float32[2,4]", "astype('int64')"]),
     "shapes that do not meet": (lambda: x34 * x24, ["multiply", "(3, 4) and (2, 4)", "3 vs 2", "reshape"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stele.arrays.spellings import LAYERS, unknown
-from stele.nn import functional, init
+from stele.nn import functional, init, utils
 from stele.nn.activations import (
     CELU,
     ELU,
@@ -29,6 +29,7 @@ from stele.nn.activations import (
     Tanhshrink,
     Threshold,
 )
+from stele.nn.cells import GRUCell, LSTMCell, RNNCell
 from stele.nn.containers import ModuleDict, ModuleList, Parameter, ParameterDict, ParameterList, Sequential
 from stele.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from stele.nn.functional import binary_cross_entropy_with_logits, mse_loss
@@ -101,7 +102,7 @@ from stele.nn.pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
-from stele.nn.recurrent import GRU, LSTM
+from stele.nn.recurrent import GRU, LSTM, RNN, Recurrent
 from stele.nn.shapes import (
     AlphaDropout,
     ChannelShuffle,
@@ -129,6 +130,7 @@ __all__ = [
     "GLU",
     "GRU",
     "LSTM",
+    "RNN",
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
@@ -162,6 +164,7 @@ __all__ = [
     "FeatureAlphaDropout",
     "Flatten",
     "Fold",
+    "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
     "Hardshrink",
@@ -176,6 +179,7 @@ __all__ = [
     "LPPool1d",
     "LPPool2d",
     "LPPool3d",
+    "LSTMCell",
     "LayerNorm",
     "LazyBatchNorm2d",
     "LazyConv1d",
@@ -214,9 +218,11 @@ __all__ = [
     "PixelShuffle",
     "PixelUnshuffle",
     "PoissonNLLLoss",
+    "RNNCell",
     "RReLU",
     "ReLU",
     "ReLU6",
+    "Recurrent",
     "Sequential",
     "SiLU",
     "Sigmoid",
@@ -242,6 +248,7 @@ __all__ = [
     "init",
     "mse_loss",
     "summary",
+    "utils",
 ]
 
 

@@ -1,131 +1,242 @@
 """Recurrent layers, each one `scan` over time."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import Any
 
 from stele.arrays import functions as F
 from stele.arrays.creation import zeros
+from stele.arrays.random import dropout
 from stele.arrays.tensor import Tensor
+from stele.errors import ArgumentError, ShapeError
 from stele.higher.scan import scan
 from stele.ir.door import public
 from stele.nn import init
+from stele.nn.cells import GRUStep, LSTMStep, RNNStep, Step, output
 from stele.nn.module import Module, given, wrong
-from stele.ops.arguments import positive
+from stele.nn.utils.rnn import PackedSequence
+from stele.ops.arguments import choice, flag, number, positive, whole
+from stele.tracing import tree
+
+Weights = tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor | None]
+PARTS = "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"
 
 
-class Recurrent(Module):
-    """The part that GRU and LSTM share: sizes, and weights by PyTorch's names and layouts."""
+class Layered(Step):
+    """The part that RNN, GRU and LSTM share: sizes, directions, and weights by PyTorch's names and layouts."""
 
-    gates: int
+    proj_size = 0
 
     @public
-    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, batch_first: bool = False) -> None:
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False) -> None:
         name = type(self).__name__
-        inputs = positive(input_size, f"input_size of {name}")
-        hidden = positive(hidden_size, f"hidden_size of {name}")
-        self.hidden, self.layers, self.batch_first = hidden, positive(num_layers, f"num_layers of {name}"), batch_first
-        for k in range(self.layers):
-            for name, shape in (("weight_ih", (self.gates * hidden, inputs if k == 0 else hidden)),
-                                ("weight_hh", (self.gates * hidden, hidden)),
-                                ("bias_ih", (self.gates * hidden,)), ("bias_hh", (self.gates * hidden,))):
-                setattr(self, f"{name}_l{k}", init.uniform(shape, 1 / sqrt(hidden)))
+        self.input_size = positive(input_size, f"input_size of {name}")
+        self.hidden_size = positive(hidden_size, f"hidden_size of {name}")
+        self.num_layers, self.bias = positive(num_layers, f"num_layers of {name}"), flag(bias, f"bias of {name}")
+        self.batch_first = flag(batch_first, f"batch_first of {name}")
+        self.dropout = number(dropout, f"dropout of {name}", 0, 1)
+        self.bidirectional = flag(bidirectional, f"bidirectional of {name}")
+        hidden, out = self.gates * self.hidden_size, self.proj_size or self.hidden_size
+        shapes: list[tuple[int, ...]] = [(), (hidden, out), (hidden,), (hidden,), (out, self.hidden_size)]
+        for k, way in self.passes():
+            shapes[0] = (hidden, self.input_size if k == 0 else out * (1 + self.bidirectional))
+            for part, shape in zip(PARTS, shapes):
+                if (bias or not part.startswith("bias")) and (self.proj_size or part != "weight_hr"):
+                    setattr(self, f"{part}_l{k}{way}", init.uniform(shape, 1 / sqrt(self.hidden_size)))
+
+    def passes(self) -> list[tuple[int, str]]:
+        """The layers, each in its directions, as the names of weights say them."""
+        return [(k, way) for k in range(self.num_layers) for way in ("", "_reverse")[:1 + self.bidirectional]]
 
     def extra_repr(self) -> str:
-        inputs = vars(self)["weight_ih_l0"].shape[1]
-        return f"{inputs}, {self.hidden}" + f", num_layers={self.layers}" * (self.layers != 1) + \
-            ", batch_first=True" * self.batch_first
+        said = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False,
+                "proj_size": 0}
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *(
+            f"{name}={getattr(self, name)}" for name, usual in said.items() if getattr(self, name) != usual)])
+
+    def weights(self, k: int, way: str = "") -> Weights:
+        """The tensors weight_ih, weight_hh, bias_ih, bias_hh and weight_hr of layer k, None for what it has not."""
+        own: dict[str, Any] = vars(self)
+        return tuple(own.get(f"{part}_l{k}{way}") for part in PARTS)     # type: ignore[return-value]
 
     def time_first(self, x: Tensor) -> Tensor:
-        """The input with time first: (T, N, features)."""
-        x, inputs = given(self, x), self.weights(0)[0].shape[1]
-        if x.ndim != 3 or x.shape[-1] != inputs:
-            order, one = ("N, T", "x[None]") if self.batch_first else ("T, N", "x[:, None]")
-            raise wrong(self, f"({order}, {inputs})", x, {
-                f"Write {one} for one sequence.": x.ndim == 2 and x.shape[1] == inputs,
+        """The input with time first: (T, N, features), or (T, features)."""
+        x, inputs = given(self, x), self.input_size
+        if x.ndim not in (2, 3) or x.shape[-1] != inputs:
+            order = "N, T" if self.batch_first else "T, N"
+            raise wrong(self, f"({order}, {inputs}) or (T, {inputs})", x, {
                 "Write x[..., None] for one feature.": x.ndim == 2 and inputs == 1,
                 "Features stand on the last axis: write st.moveaxis(x, 1, -1).": x.ndim == 3 and x.shape[1] == inputs})
-        return x.permute(1, 0, 2) if self.batch_first else x
+        return x.permute(1, 0, 2) if self.batch_first and x.ndim == 3 else x
 
-    def weights(self, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The tensors weight_ih, weight_hh, bias_ih and bias_hh of layer k."""
-        own: dict[str, Any] = vars(self)
-        return tuple(own[f"{name}_l{k}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))  # type: ignore[return-value]
+    def forward(self, x: Any, hx: Any = None) -> tuple[Any, Any]:
+        if isinstance(x, PackedSequence):
+            ragged = PackedSequence(self.time_first(x.padded.permute(1, 0, 2) if self.batch_first else x.padded),
+                                    x.lengths, x.longest)
+            y, last = self.run(ragged.padded, hx, ragged.alive())
+            return ragged._replace(padded=y), last
+        y = self.time_first(x)
+        if y.ndim == 2:
+            y, last = self.run(y.unsqueeze(1), hx if hx is None else tree.map(lambda h: h.unsqueeze(1), hx), None)
+            return y.squeeze(1), tree.map(lambda h: h.squeeze(1), last)
+        y, last = self.run(y, hx, None)
+        return (y.permute(1, 0, 2) if self.batch_first else y), last
 
-    def parts(self, x: Tensor) -> list[Tensor]:
-        """The gates side by side on the last axis, apart."""
-        return [x[..., k * self.hidden:(k + 1) * self.hidden] for k in range(self.gates)]
+    def run(self, y: Tensor, hx: Any, alive: Tensor | None) -> tuple[Tensor, Any]:
+        """The outputs of all layers over time, and the last states of each."""
+        ways, last = 1 + self.bidirectional, list[Any]()
+        begin = self.begin(hx, y)
+        for k in range(self.num_layers):
+            made = [self.layer(y, None if begin is None else tree.map(lambda h, n=k * ways + way: h[n], begin),
+                               self.weights(k, "_reverse" * way), alive, bool(way)) for way in range(ways)]
+            last += [state for state, _ in made]
+            y = made[0][1] if ways == 1 else F.concatenate([out for _, out in made], axis=-1)
+            if self.dropout and self.training and k + 1 < self.num_layers:
+                y = y * 0.0 if self.dropout == 1 else dropout(y, self.dropout)
+        return y, self.stacked(last)
+
+    def begin(self, hx: Any, x: Tensor) -> Any:
+        """The first states of all layers as they were given, or None; raises ShapeError for others."""
+        if hx is None:
+            return None
+        parts, name = self.parted(hx), type(self).__name__
+        many = self.num_layers * (1 + self.bidirectional)
+        sizes = [(many, x.shape[1], size) for size in (self.proj_size or self.hidden_size, self.hidden_size)]
+        for part, shape in zip(parts, sizes):
+            if tuple(part.shape) != shape:
+                raise ShapeError(f"the state that this {name} begins with is {shape}, layers first, got {part.shape}")
+        return self.joined(parts)
+
+    def stacked(self, states: Sequence[Any]) -> Any:
+        """The states of all layers as one."""
+        return self.joined([F.stack(list(parts)) for parts in zip(*map(self.parted, states))])
+
+    def layer(self, x: Tensor, state: Any, weights: Weights, alive: Tensor | None, reverse: bool
+              ) -> tuple[Any, Tensor]:
+        """The last state of one layer in one direction, and what it gives at all times."""
+        w_ih, w_hh, b_ih, b_hh, w_hr = weights
+        gates = x @ w_ih.T if b_ih is None else x @ w_ih.T + b_ih
+        if state is None:
+            state = self.zeros(x.shape[1], gates, w_hr)
+
+        def step(state: Any, gates: Any) -> tuple[Any, Tensor]:
+            state = self.advance(state, gates, w_hh, b_hh, w_hr)
+            return state, output(state)
+
+        def ragged(state: Any, part: Any) -> tuple[Any, Tensor]:
+            new, y = step(state, part[0])
+            kept = [F.where(part[1], a, b) for a, b in zip(self.parted(new), self.parted(state))]
+            return self.joined(kept), F.where(part[1], y, 0.0)
+
+        return scan(step, state, gates, reverse=reverse) if alive is None else \
+            scan(ragged, state, (gates, alive), reverse=reverse)
 
 
-class GRU(Recurrent):
+class RNN(RNNStep, Layered):
+    """Elman's recurrent layer: x -> (all hidden states of the last layer, the last ones of all layers).
+
+    Each step is h = tanh(x W + h U + bias), or relu by `nonlinearity`. x is (T, N, `input_size`), (N, T, input_size)
+    with `batch_first`, or (T, input_size) of one sequence; the first result is of the same order with `hidden_size`
+    features, twice as many when `bidirectional`, where backward states stand behind forward ones. The other is
+    (`num_layers` * directions, N, hidden_size), as is `hx`, which forward takes for the zeros that it else begins with.
+    Between layers elements are dropped with the probability `dropout` in training. x may be an
+    `nn.utils.rnn.PackedSequence` of ragged sequences, and the first result is then one, too.
+
+    Weights are PyTorch's: weight_ih_l0 (hidden_size, input_size), weight_hh_l0, bias_ih_l0, bias_hh_l0 (no biases with
+    bias=False: `bias`), weight_ih_l0_reverse ..., uniform within 1 / sqrt(hidden_size). Raises ShapeError for an input
+    or a state of other axes.
+
+    >>> y, h = nn.RNN(3, 5, bidirectional=True)(st.zeros((7, 2, 3)))
+    >>> y.shape, h.shape
+    ((7, 2, 10), (2, 2, 5))
+    """
+
+    @public
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
+                 bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False
+                 ) -> None:
+        self.nonlinearity = choice(nonlinearity, "nonlinearity of RNN", ("tanh", "relu"))
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional)
+
+
+class GRU(GRUStep, Layered):
     """Gated recurrent units (Cho et al., 2014): x -> (all hidden states of the last layer, last hidden states of all).
 
-    x is (T, N, `input_size`), or (N, T, input_size) with `batch_first`; states are (T, N, `hidden_size`) in the same
-    order, and (`num_layers`, N, hidden_size). Each step, from h = 0: r, z = sigmoid(x W + h U) in parts, n = tanh(x W +
-    bias + r * (h U + bias)), h = (1 - z) * n + z * h: reset after the product, as PyTorch and cuDNN. Weights are
-    PyTorch's too: weight_ih_l0 (3 hidden_size, input_size), weight_hh_l0, bias_ih_l0, bias_hh_l0 ..., gates in the
-    order r, z, n, uniform within 1 / sqrt(hidden_size). In the dtype of x and the weights, where they meet. Raises
-    ShapeError for an input of other axes.
+    x is (T, N, `input_size`), (N, T, input_size) with `batch_first`, or (T, input_size); arguments (`num_layers`,
+    `bias`, `dropout`, `bidirectional`), results and `hx` are as of `RNN`. A step: r, z = sigmoid(x W + h U) in parts,
+    n = tanh(x W + bias + r * (h U + bias)), h = (1 - z) * n + z * h: reset after the product, as PyTorch and cuDNN.
+    Weights are PyTorch's too: weight_ih_l0 (3 `hidden_size`, input_size), weight_hh_l0, bias_ih_l0, bias_hh_l0 ...,
+    gates in the order r, z, n, uniform within 1 / sqrt(hidden_size). Raises ShapeError for an input of other axes.
 
     >>> y, h = nn.GRU(3, 5)(st.zeros((7, 2, 3)))
     >>> y.shape, h.shape
     ((7, 2, 5), (1, 2, 5))
     """
 
-    gates = 3
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        y, last = self.time_first(x), list[Tensor]()
-        for k in range(self.layers):
-            h, y = self.layer(y, *self.weights(k))
-            last.append(h)
-        return (y.permute(1, 0, 2) if self.batch_first else y), F.stack(last)
-
-    def layer(self, x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor) -> tuple[Tensor, Tensor]:
-        """The last hidden state of one layer, and all of them."""
-        def step(h: Tensor, gates: Tensor) -> tuple[Tensor, Tensor]:
-            (a_r, a_z, a_n), (c_r, c_z, c_n) = self.parts(gates), self.parts(h @ w_hh.T + b_hh)
-            r, z = F.sigmoid(a_r + c_r), F.sigmoid(a_z + c_z)
-            n = F.tanh(a_n + r * c_n)
-            h = (1 - z) * n + z * h
-            return h, h
-
-        return scan(step, zeros((x.shape[1], self.hidden), dtype=x.dtype, device=x.device), x @ w_ih.T + b_ih)
-
-
-class LSTM(Recurrent):
+class LSTM(LSTMStep, Layered):
     """Long short-term memory (Hochreiter and Schmidhuber, 1997): x -> (all hidden states, (last hidden, last cell)).
 
-    x is (T, N, `input_size`), or (N, T, input_size) with `batch_first`; hidden states are (T, N, `hidden_size`) in the
-    same order, those of the last layer; the last ones (`num_layers`, N, hidden_size), of all. Each step, from zeros: i,
-    f, o = sigmoid(x W + h U), g = tanh(x W + h U), c = f * c + i * g, h = o * tanh(c), with the forget gate of Gers et
-    al. (2000). Weights are PyTorch's: weight_ih_l0 (4 hidden_size, input_size), weight_hh_l0, bias_ih_l0, bias_hh_l0
-    ..., gates in the order i, f, g, o, uniform within 1 / sqrt(hidden_size). In the dtype of x and the weights, where
-    they meet. Raises ShapeError for an input of other axes.
+    x is (T, N, `input_size`), (N, T, input_size) with `batch_first`, or (T, input_size); arguments (`num_layers`,
+    `bias`, `dropout`, `bidirectional`) and results are as of `RNN`, `hx` is a pair (hidden, cell). Each step:
+    i, f, o = sigmoid(x W + h U), g = tanh(x W + h U), c = f * c + i * g, h = o * tanh(c), with the forget gate of Gers
+    et al. (2000); with `proj_size` h is its product with weight_hr_l0 (proj_size, hidden_size) (Sak et al., 2014).
+    Weights are PyTorch's: weight_ih_l0 (4 `hidden_size`, input_size), weight_hh_l0, bias_ih_l0, bias_hh_l0 ..., gates
+    in the order i, f, g, o, uniform within 1 / sqrt(hidden_size). Raises ShapeError for an input of other axes.
 
     >>> y, (h, c) = nn.LSTM(3, 5, num_layers=2, batch_first=True)(st.zeros((2, 7, 3)))
     >>> y.shape, h.shape, c.shape
     ((2, 7, 5), (2, 2, 5), (2, 2, 5))
     """
 
-    gates = 4
+    @public
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0
+                 ) -> None:
+        self.proj_size = whole(proj_size, "proj_size of LSTM", 0, positive(hidden_size, "hidden_size of LSTM") - 1)
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional)
 
-    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        y, last = self.time_first(x), list[tuple[Tensor, Tensor]]()
-        for k in range(self.layers):
-            state, y = self.layer(y, *self.weights(k))
-            last.append(state)
-        hidden, cell = (F.stack([state[j] for state in last]) for j in (0, 1))
-        return (y.permute(1, 0, 2) if self.batch_first else y), (hidden, cell)
 
-    def layer(self, x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor) -> tuple[Any, Tensor]:
-        """The last hidden and cell state of one layer, and all hidden states."""
-        def step(state: tuple[Tensor, Tensor], gates: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
-            h, c = state
-            i, f, g, o = self.parts(gates + h @ w_hh.T + b_hh)
-            c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
-            h = F.sigmoid(o) * F.tanh(c)
-            return (h, c), h
+class Recurrent(Module):
+    """Any `cell` as a layer: x (T, N, features) -> (what it gives at all times, its last state).
 
-        none = zeros((x.shape[1], self.hidden), dtype=x.dtype, device=x.device)
-        return scan(step, (none, none), x @ w_ih.T + b_ih)
+    A cell is called as cell(x, state) with x (N, features), and returns the new state: a tensor, or a tuple of tensors
+    whose first one it gives. The state that it begins with is `hx` of forward, or what the cell's `initial(x)` returns:
+    nn.RNNCell, nn.GRUCell and nn.LSTMCell have that. With `batch_first` x is (N, T, features), with `reverse` time runs
+    backward. Raises ArgumentError where there is no state to begin with.
+
+    >>> class Sum(nn.Module):
+    ...     def forward(self, x, state):
+    ...         return state + x
+    >>> y, last = nn.Recurrent(Sum())(st.ones((3, 1, 2)), st.zeros((1, 2)))
+    >>> y[:, 0, 0].tolist(), last.tolist()
+    ([1.0, 2.0, 3.0], [[3.0, 3.0]])
+    """
+
+    @public
+    def __init__(self, cell: Callable[[Any, Any], Any], batch_first: bool = False, reverse: bool = False) -> None:
+        self.cell = cell
+        self.batch_first = flag(batch_first, "batch_first of Recurrent")
+        self.reverse = flag(reverse, "reverse of Recurrent")
+
+    def forward(self, x: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
+        x = given(self, x)
+        if x.ndim < 2:
+            raise wrong(self, "(T, N, features)", x, {})
+        x = x.swapaxes(0, 1) if self.batch_first else x
+        if hx is None:
+            begin: Any = getattr(self.cell, "initial", None)
+            if begin is None:
+                raise ArgumentError(f"a {type(self.cell).__name__} says no state to begin with",
+                                    hint="Give it one: layer(x, state), or write initial(self, x).")
+            hx = begin(zeros(x.shape[1:], dtype=x.dtype, device=x.device))
+        cell = self.cell
+
+        def step(state: Any, x: Any) -> tuple[Any, Any]:
+            state = cell(x, state)
+            return state, output(state)
+
+        last, y = scan(step, hx, x, reverse=self.reverse)
+        return (y.swapaxes(0, 1) if self.batch_first else y), last

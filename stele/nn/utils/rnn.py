@@ -1,0 +1,183 @@
+"""Sequences of different lengths: padded, and with their lengths, as recurrent layers take them."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stele.arrays import functions as F
+from stele.arrays.creation import arange
+from stele.arrays.tensor import Tensor, constant, tensor
+from stele.errors import ShapeError
+from stele.ir.door import public
+from stele.ops.arguments import choice, flag, is_series, number, whole, wholes
+
+__all__ = ["PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence",
+           "unpack_sequence", "unpad_sequence"]
+
+
+class PackedSequence(NamedTuple):
+    """Sequences of different lengths, as recurrent layers take and give them: `padded` (T, N, *), and `lengths` (N,).
+
+    `longest` is the greatest length where that is known. Made by `pack_padded_sequence` and `pack_sequence`. PyTorch's
+    fields can be asked for outside of compiled functions: `data` has the elements of all sequences in the order of
+    time, longest sequence first, `batch_sizes` how many of them there are at each time, `sorted_indices` and
+    `unsorted_indices` that order and its inverse. `map` gives a function of each element.
+
+    >>> packed = nn.utils.rnn.pack_sequence([st.tensor([1.0, 2.0]), st.tensor([3.0, 4.0, 5.0])])
+    >>> isinstance(packed, nn.utils.rnn.PackedSequence), packed.data.tolist(), packed.batch_sizes.tolist()
+    (True, [3.0, 1.0, 4.0, 2.0, 5.0], [2, 2, 1])
+    """
+
+    padded: Tensor
+    lengths: Tensor
+    longest: int | None = None
+
+    def alive(self) -> Tensor:
+        """Which elements are of a sequence, not padding: (T, N, 1)."""
+        return (arange(self.padded.shape[0]).reshape(-1, 1) < self.lengths).unsqueeze(-1)
+
+    def map(self, f: Any) -> PackedSequence:
+        """f of each element, by one call with all (T, N, *), padding too."""
+        return self._replace(padded=f(self.padded))
+
+    @property
+    def sorted_indices(self) -> Tensor:
+        """The sequences' numbers, the longest one first."""
+        return tensor(np.argsort(-self.lengths.numpy(), kind="stable"))
+
+    @property
+    def unsorted_indices(self) -> Tensor:
+        """Where each sequence stands among the sorted ones."""
+        return tensor(np.argsort(self.sorted_indices.numpy(), kind="stable"))
+
+    @property
+    def batch_sizes(self) -> Tensor:
+        """How many sequences there are at each time."""
+        lengths = self.lengths.numpy()
+        return tensor((np.arange(lengths.max(initial=0))[:, None] < lengths).sum(1))
+
+    @property
+    def data(self) -> Tensor:
+        """The elements of all sequences: those of the first time, then those of the second, longest sequence first."""
+        order, sizes = self.sorted_indices.numpy(), self.batch_sizes.numpy()
+        rows = np.concatenate([t * len(order) + order[:n] for t, n in enumerate(sizes)] or [np.zeros(0, int)])
+        return self.padded.reshape(-1, *self.padded.shape[2:])[tensor(rows.astype(np.int64))]
+
+
+@public
+def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+                         ) -> PackedSequence:
+    """Padded sequences (T, N, *), or (N, T, *) with `batch_first`, with their `lengths` (N,), for recurrent layers.
+
+    Lengths are a tensor, which may be an argument of a compiled function, or a list of numbers, by which what is longer
+    than all sequences is cut off. They need no order, whatever `enforce_sorted` says. Raises ShapeError for lengths
+    that do not fit.
+
+    >>> packed = nn.utils.rnn.pack_padded_sequence(st.ones((4, 2, 3)), [1, 3])
+    >>> packed.data.shape, nn.GRU(3, 5)(packed)[0].data.shape
+    ((4, 3), (4, 5))
+    """
+    x, known = constant(input), wholes(lengths, "lengths of pack_padded_sequence", 1) if is_series(lengths) else None
+    given = constant(lengths if known is None else tensor(list(known), "int64"))
+    if x.ndim < 2 or given.shape != (x.shape[0 if batch_first else 1],):
+        raise ShapeError("pack_padded_sequence needs sequences (T, N, *), or (N, T, *) with batch_first, and lengths "
+                         f"(N,), got {x.shape} and {given.shape}")
+    x = x.swapaxes(0, 1) if flag(batch_first, "batch_first of pack_padded_sequence") else x
+    longest = None if known is None else max(known, default=0)
+    if longest is not None and longest > x.shape[0]:
+        raise ShapeError(f"a length of pack_padded_sequence is {longest}, of sequences of {x.shape[0]} steps")
+    return PackedSequence(x[:longest], given.astype("int64"), longest)
+
+
+@public
+def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
+                        total_length: int | None = None) -> tuple[Tensor, Tensor]:
+    """The padded tensor of a packed `sequence`, (T, N, *) or (N, T, *) with `batch_first`, and the lengths (N,).
+
+    Behind the end of each sequence stands `padding_value`. T is the greatest length where lengths were a list, that of
+    the tensor they came in otherwise, or `total_length`. Raises ShapeError for one that is too small.
+
+    >>> packed = nn.utils.rnn.pack_sequence([st.tensor([1.0, 2.0]), st.tensor([3.0])])
+    >>> y, lengths = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, padding_value=-1)
+    >>> y.tolist(), lengths.tolist()
+    ([[1.0, 2.0], [3.0, -1.0]], [2, 1])
+    """
+    x, value = sequence.padded, number(padding_value, "padding_value of pad_packed_sequence")
+    alive = sequence.alive().reshape(x.shape[0], x.shape[1], *(1 for _ in x.shape[2:]))
+    x = F.where(alive, x, value)
+    if total_length is not None:
+        more = whole(total_length, "total_length of pad_packed_sequence", 0) - x.shape[0]
+        if more < 0:
+            raise ShapeError(f"pad_packed_sequence has sequences of {x.shape[0]} steps, got total_length="
+                             f"{total_length}")
+        x = F.pad(x, [(0, more), *((0, 0) for _ in x.shape[1:])], value=value)
+    return (x.swapaxes(0, 1) if flag(batch_first, "batch_first of pad_packed_sequence") else x), sequence.lengths
+
+
+@public
+def pad_sequence(sequences: Sequence[Any], batch_first: bool = False, padding_value: float = 0.0,
+                 padding_side: str = "right") -> Tensor:
+    """`sequences` (L, *) of different lengths as one tensor (T, N, *), or (N, T, *) with `batch_first`.
+
+    What is shorter than the longest is filled up by `padding_value` on its `padding_side`, "right" or "left". Raises
+    ShapeError where the other axes differ.
+
+    >>> nn.utils.rnn.pad_sequence([st.ones(3), st.ones(1)], batch_first=True).tolist()
+    [[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]
+    """
+    parts = [constant(x) for x in sequences]
+    value = number(padding_value, "padding_value of pad_sequence")
+    left = choice(padding_side, "padding_side of pad_sequence", ("left", "right")) == "left"
+    if not parts or any(x.ndim == 0 or x.shape[1:] != parts[0].shape[1:] for x in parts):
+        raise ShapeError("pad_sequence needs sequences (L, *) that differ in their length alone, got "
+                         f"{[x.shape for x in parts]}")
+    longest = max(x.shape[0] for x in parts)
+    padded = [F.pad(x, [(longest - x.shape[0], 0) if left else (0, longest - x.shape[0]),
+                      *((0, 0) for _ in x.shape[1:])], value=value) for x in parts]
+    return F.stack(padded, axis=0 if flag(batch_first, "batch_first of pad_sequence") else 1)
+
+
+@public
+def pack_sequence(sequences: Sequence[Any], enforce_sorted: bool = True) -> PackedSequence:
+    """`sequences` (L, *) of different lengths, for recurrent layers.
+
+    They need no order, whatever `enforce_sorted` says. Raises ShapeError where the other axes differ.
+
+    >>> packed = nn.utils.rnn.pack_sequence([st.ones((2, 3)), st.ones((4, 3))])
+    >>> packed.lengths.tolist()
+    [2, 4]
+    """
+    parts = [constant(x) for x in sequences]
+    return pack_padded_sequence(pad_sequence(parts), [int(x.shape[0]) for x in parts])
+
+
+@public
+def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:
+    """The sequences of a padded tensor (T, N, *), or (N, T, *) with `batch_first`, each of its length, as a list.
+
+    `padded_sequences` and `lengths` are what `pad_packed_sequence` gives; lengths are looked at.
+
+    >>> [x.tolist() for x in nn.utils.rnn.unpad_sequence(st.ones((2, 2)), st.tensor([2, 1]))]
+    [[1.0, 1.0], [1.0]]
+    """
+    x = constant(padded_sequences)
+    x = x if flag(batch_first, "batch_first of unpad_sequence") else x.swapaxes(0, 1)
+    return [x[k, :int(n)] for k, n in enumerate(np.asarray(lengths).tolist())]
+
+
+@public
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The sequences of `packed_sequences`, each of its length, as a list; lengths are looked at.
+
+    >>> packed = nn.utils.rnn.pack_sequence([st.tensor([1.0, 2.0]), st.tensor([3.0])])
+    >>> [x.tolist() for x in nn.utils.rnn.unpack_sequence(packed)]
+    [[1.0, 2.0], [3.0]]
+    """
+    return unpad_sequence(packed_sequences.padded, packed_sequences.lengths)
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return sorted(__all__)

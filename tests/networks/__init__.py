@@ -1,0 +1,1 @@
+"""Layers of networks: how they are made and called."""
