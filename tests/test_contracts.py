@@ -15,6 +15,7 @@ from wrong_calls import calls, names_of, promised, raised, variations
 import stele as st
 from stele import metrics, nn, optim
 from stele.nn import functional as F
+from stele.nn.utils import rnn
 
 SHAPE = re.compile(r"\bshapes?\b|\bax[ei]s\b|broadcast|\bmatri(x|ces)\b|\bvectors?\b|\brows?\b|one number|one bool"
                    r"|\([a-z*.]+,( [\w*./]+,?)*\)", re.IGNORECASE)
@@ -92,6 +93,10 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     "stele.from_dlpack":    (lambda: st.from_dlpack(Unlike(), copy=False),),
     "stele.result_type":    (lambda: st.result_type(),),
     "stele.nn.Embedding":   (lambda: nn.Embedding(3, 2)(st.tensor([7])).numpy(),),
+    "stele.nn.utils.rnn.pad_packed_sequence":
+        (lambda: rnn.pad_packed_sequence(rnn.pack_sequence([x]), total_length=1),),
+    "stele.nn.utils.rnn.unpad_sequence":    (inside(lambda x: rnn.unpad_sequence(x[None], x)),),
+    "stele.nn.utils.rnn.unpack_sequence":   (inside(lambda x: rnn.unpack_sequence(rnn.PackedSequence(x[None], x))),),
     "stele.nn.Module":      (lambda: nn.Linear(2, 3).load_state_dict({}),),
     "stele.nn.GaussianNLLLoss":             (lambda: nn.GaussianNLLLoss()(x, st.zeros(4), x),),
     "stele.nn.HingeEmbeddingLoss":          (lambda: nn.HingeEmbeddingLoss()(x, st.zeros(4)),),

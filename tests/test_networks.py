@@ -11,9 +11,9 @@ from peer import torch_gives
 
 import stele as st
 from stele import nn
-from stele.errors import ArgumentError, ShapeError, SteleError
+from stele.errors import ArgumentError, DTypeError, ShapeError, SteleError
 from tests.networks.cases import NETS, Array, Net, drawn, named
-from tests.styles import numbers
+from tests.styles import numbers, styles
 
 CLOSE = 1e-5        # of the largest element
 IDS = [f"{net.make}-{net.call}" for net in NETS]
@@ -199,6 +199,75 @@ def test_dropout_between_layers_is_for_training() -> None:
     assert np.array_equal(gone(x)[0].numpy(), gone(x * 2)[0].numpy())
 
 
+def windowed(q: Array, k: Array, v: Array, left: int, right: int) -> Array:
+    """Attention of each query to the keys around it; zeros where there is none."""
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    i, j = np.indices(scores.shape[-2:])
+    p = np.exp(scores) * ((i - j <= left) & (j - i <= right))
+    return p / np.maximum(p.sum(-1, keepdims=True), 1e-30) @ v
+
+
+@pytest.mark.parametrize("queries, keys, window", [(6, 6, (2, 0)), (6, 6, 1), (3, 9, (0, 4)), (9, 3, (1, 1))])
+def test_a_sliding_window_is_looked_at(queries: int, keys: int, window: int | tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((2, n, 4)).astype("f4") for n in (queries, keys, keys))
+    left, right = window if isinstance(window, tuple) else (window, window)
+    expected = windowed(q, k, v, left, right).astype("f4")
+    look: Callable[..., Any] = lambda *x: nn.functional.scaled_dot_product_attention(*x, window_size=window)
+    for style, (y,) in styles(look, q, k, v):
+        close([y], [expected], style)
+
+
+@pytest.mark.parametrize("style", [lambda f: f, st.compile])
+def test_a_cache_gives_what_all_keys_at_once_give(style: Any) -> None:
+    m, x = nn.MultiheadAttention(8, 2, batch_first=True), st.tensor(drawn(2, 6)["ab"])
+    expected = m(x, x, x, is_causal=True)[0].numpy()
+    cache = nn.KVCache(2, 2, 8, 4)
+    step = style(lambda x: m(x, x, x, cache=cache)[0])
+    for _ in range(2):
+        found = [step(x[:, :3]), *(step(x[:, k:k + 1]) for k in range(3, 6))]
+        np.testing.assert_allclose(np.concatenate(numbers(found), 1), expected, rtol=1e-5, atol=1e-6)
+        assert cache.length.tolist() == 6 and cache.keys.shape == (2, 2, 8, 4)
+        cache.reset()
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_rotary_positions_turn_pairs(interleaved: bool) -> None:
+    x = np.random.default_rng(0).standard_normal((2, 5, 6)).astype("f4")
+    angles = np.arange(5)[:, None] * 100.0 ** (-np.arange(0, 6, 2) / 6)
+    z = x[..., ::2] + 1j * x[..., 1::2] if interleaved else x[..., :3] + 1j * x[..., 3:]
+    z = z * np.exp(1j * angles)
+    expected = np.stack([z.real, z.imag], -1).reshape(x.shape) if interleaved else np.concatenate([z.real, z.imag], -1)
+    layer = nn.RotaryEmbedding(6, 100.0, interleaved)
+    for style, (y,) in styles(layer, x):
+        np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5, err_msg=style)
+    later = layer(st.tensor(x[:, 2:]), st.arange(2, 5)).numpy()
+    np.testing.assert_allclose(later, expected[:, 2:], rtol=1e-5, atol=1e-5)
+
+
+def test_sines_and_slopes_are_those_of_the_papers() -> None:
+    t, k = np.mgrid[:5, :3]
+    angles = t / 10000 ** (2 * k / 6)
+    expected = np.stack([np.sin(angles), np.cos(angles)], -1).reshape(5, 6)
+    np.testing.assert_allclose(nn.SinusoidalEmbedding(6)(st.zeros((2, 5, 6)))[1].numpy(), expected, atol=1e-6)
+    far = np.abs(np.arange(3)[:, None] - np.arange(4))
+    for heads, slopes in ((8, [2.0 ** -k for k in range(1, 9)]), (3, [1 / 16, 1 / 256, 1 / 4])):
+        bias = nn.ALiBi(heads)(3, 4).numpy()
+        np.testing.assert_allclose(bias, -np.reshape(slopes, (-1, 1, 1)) * far, rtol=1e-6)
+
+
+def test_copies_of_layers_have_weights_of_their_own_and_dropout_is_for_training() -> None:
+    st.manual_seed(0)
+    model, x = nn.Transformer(8, 2, 2, 2, 6, dropout=0.5), st.tensor(drawn(2, 5)["a"])
+    assert len({id(p) for p in model.parameters()}) == len(model.state_dict()) == 64
+    f = st.compile(lambda x: model(x, x))
+    assert not np.array_equal(f(x).numpy(), f(x).numpy())
+    model.eval()
+    assert np.array_equal(f(x).numpy(), f(x).numpy())
+    mask = model.generate_square_subsequent_mask(3)
+    assert mask.tolist()[0] == [0, -np.inf, -np.inf] and mask.tolist()[2] == [0, 0, 0]
+
+
 REFUSED: list[tuple[Callable[[], Any], type[SteleError], str]] = [
     (lambda: nn.GRU(3, 4)(st.ones(5, 2, 3), st.ones(2, 2, 4)), ShapeError, r"begins with is \(1, 2, 4\), layers first"),
     (lambda: nn.LSTM(3, 4)(st.ones(5, 2, 3), st.ones(1, 2, 4)), ShapeError, r"is a pair \(hidden, cell\)"),
@@ -208,6 +277,16 @@ REFUSED: list[tuple[Callable[[], Any], type[SteleError], str]] = [
     (lambda: nn.GRUCell(3, 4)(st.ones(2, 5)), ShapeError, r"takes \(N, 3\) or \(3,\), got shape \(2, 5\)"),
     (lambda: nn.GRUCell(3, 4)(st.ones(2, 3), st.ones(2, 5)), ShapeError, r"is \(2, 4\), got \(2, 5\)"),
     (lambda: nn.Recurrent(nn.Identity())(st.ones(2, 3)), ArgumentError, "says no state to begin with"),
+    (lambda: nn.MultiheadAttention(8, 3), ShapeError, "needs heads that divide embed_dim, got 3 and 8"),
+    (lambda: nn.MultiheadAttention(8, 2)(st.ones(5, 2, 8), st.ones(5, 2, 7), st.ones(5, 2, 8)), ShapeError,
+     r"a key \(L, N, 8\), or \(L, 8\) of one example, got shape \(5, 2, 7\)"),
+    (lambda: nn.MultiheadAttention(8, 2)(*[st.ones(5, 2, 8)] * 3, st.ones((2, 5), dtype="int64")), DTypeError,
+     "a mask of MultiheadAttention is of bools or floats, got int64"),
+    (lambda: nn.MultiheadAttention(8, 2)(*[st.ones(5, 2, 8)] * 3, st.ones((2, 4))), ShapeError,
+     r"ends in the number of keys, 5, got \(2, 4\)"),
+    (lambda: nn.TransformerEncoderLayer(8, 2, activation="tanh"), SteleError, "activation of TransformerEncoderLayer"),
+    (lambda: nn.RotaryEmbedding(3), ShapeError, "turns pairs of features, got 3"),
+    (lambda: nn.KVCache(1, 2, 8, 4)(st.ones(1, 2, 3, 5), st.ones(1, 2, 3, 5)), ShapeError, "takes keys and values"),
     (lambda: nn.utils.rnn.pack_padded_sequence(st.ones(4, 2, 3), [1, 2, 3]), ShapeError, r"got \(4, 2, 3\) and \(3,\)"),
     (lambda: nn.utils.rnn.pack_padded_sequence(st.ones(4, 2, 3), [1, 5]), ShapeError, "is 5, of sequences of 4 steps"),
     (lambda: nn.utils.rnn.pad_sequence([st.ones(2), st.ones(2, 3)]), ShapeError, "differ in their length alone"),

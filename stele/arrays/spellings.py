@@ -106,7 +106,6 @@ LAYERS: Mapping[str, str] = {
 
 
     "Swish": "nn.SiLU",
-    "RNN": "nn.GRU or nn.LSTM",
 }
 FUNCTIONAL: Mapping[str, str] = {
     "relu_": "F.relu(x)", "elu_": "F.elu(x)", "leaky_relu_": "F.leaky_relu(x)", "rrelu_": "F.rrelu(x)",

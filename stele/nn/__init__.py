@@ -29,6 +29,7 @@ from stele.nn.activations import (
     Tanhshrink,
     Threshold,
 )
+from stele.nn.attention import ALiBi, KVCache, MultiheadAttention, RotaryEmbedding, SinusoidalEmbedding
 from stele.nn.cells import GRUCell, LSTMCell, RNNCell
 from stele.nn.containers import ModuleDict, ModuleList, Parameter, ParameterDict, ParameterList, Sequential
 from stele.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -122,6 +123,13 @@ from stele.nn.shapes import (
     Upsample,
 )
 from stele.nn.summary import Summary, summary
+from stele.nn.transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 
 __all__ = [
     "CELU",
@@ -132,6 +140,7 @@ __all__ = [
     "LSTM",
     "RNN",
     "SELU",
+    "ALiBi",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
@@ -175,6 +184,7 @@ __all__ = [
     "HuberLoss",
     "Identity",
     "KLDivLoss",
+    "KVCache",
     "L1Loss",
     "LPPool1d",
     "LPPool2d",
@@ -209,6 +219,7 @@ __all__ = [
     "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
+    "MultiheadAttention",
     "NLLLoss",
     "PReLU",
     "PairwiseDistance",
@@ -223,9 +234,11 @@ __all__ = [
     "ReLU",
     "ReLU6",
     "Recurrent",
+    "RotaryEmbedding",
     "Sequential",
     "SiLU",
     "Sigmoid",
+    "SinusoidalEmbedding",
     "SmoothL1Loss",
     "SoftMarginLoss",
     "Softmax",
@@ -237,6 +250,11 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
     "Unflatten",

@@ -12,12 +12,12 @@ from stele.errors import ShapeError
 from stele.ir.door import public
 from stele.nn import init
 from stele.nn.module import Module, given, wrong
-from stele.ops.arguments import choice, flag, positive
+from stele.ops.arguments import choice, flag, is_series, positive
 
 
 def output(state: Any) -> Any:
     """What a state shows: itself, or the first of its parts."""
-    return state[0] if isinstance(state, tuple) else state
+    return state[0] if is_series(state) else state
 
 
 class Step(Module):
@@ -80,7 +80,7 @@ class LSTMStep(Step):
     gates = 4
 
     def parted(self, state: Any) -> list[Tensor]:
-        if not isinstance(state, tuple | list) or len(state) != 2:
+        if not is_series(state) or len(state) != 2:
             raise ShapeError(f"the state of {type(self).__name__} is a pair (hidden, cell)")
         return list(state)
 
@@ -141,7 +141,7 @@ class RNNCell(RNNStep, Cell):
     """One step of `RNN`: (x, h) -> the new h, tanh(x W + h U + bias), or relu by `nonlinearity`.
 
     x is (N, `input_size`) or (input_size,), h (N, `hidden_size`) or (hidden_size,), zeros without one. Weights are
-    PyTorch's: weight_ih, weight_hh and, with `bias`, bias_ih and bias_hh. Raises ShapeError for others.
+    PyTorch's: weight_ih, weight_hh and, with `bias`, bias_ih and bias_hh. Of floats. Raises ShapeError for others.
 
     >>> nn.RNNCell(3, 5)(st.zeros((2, 3))).shape
     (2, 5)
@@ -157,7 +157,7 @@ class GRUCell(GRUStep, Cell):
     """One step of `GRU`: (x, h) -> the new h.
 
     x is (N, `input_size`) or (input_size,), h (N, `hidden_size`) or (hidden_size,), zeros without one. Weights are
-    PyTorch's: weight_ih, weight_hh and, with `bias`, bias_ih and bias_hh. Raises ShapeError for others.
+    PyTorch's: weight_ih, weight_hh and, with `bias`, bias_ih and bias_hh. Of floats. Raises ShapeError for others.
 
     >>> nn.GRUCell(3, 5)(st.zeros((2, 3)), st.ones((2, 5))).shape
     (2, 5)
@@ -168,7 +168,8 @@ class LSTMCell(LSTMStep, Cell):
     """One step of `LSTM`: (x, (h, c)) -> the new (h, c).
 
     x is (N, `input_size`) or (input_size,), h and c are (N, `hidden_size`) or (hidden_size,), zeros without them.
-    Weights are PyTorch's: weight_ih, weight_hh and, with `bias`, bias_ih and bias_hh. Raises ShapeError for others.
+    Weights are PyTorch's: weight_ih, weight_hh and, with `bias`, bias_ih and bias_hh. Of floats. Raises ShapeError for
+    others.
 
     >>> h, c = nn.LSTMCell(3, 5)(st.zeros((2, 3)))
     >>> h.shape, c.shape

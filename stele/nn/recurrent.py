@@ -79,8 +79,10 @@ class Layered(Step):
             return ragged._replace(padded=y), last
         y = self.time_first(x)
         if y.ndim == 2:
-            y, last = self.run(y.unsqueeze(1), hx if hx is None else tree.map(lambda h: h.unsqueeze(1), hx), None)
-            return y.squeeze(1), tree.map(lambda h: h.squeeze(1), last)
+            rows: Callable[[Tensor], Tensor] = lambda h: h.unsqueeze(1)
+            one: Callable[[Tensor], Tensor] = lambda h: h.squeeze(1)
+            y, last = self.run(rows(y), hx if hx is None else tree.map(rows, hx), None)
+            return one(y), tree.map(one, last)
         y, last = self.run(y, hx, None)
         return (y.permute(1, 0, 2) if self.batch_first else y), last
 
@@ -89,7 +91,7 @@ class Layered(Step):
         ways, last = 1 + self.bidirectional, list[Any]()
         begin = self.begin(hx, y)
         for k in range(self.num_layers):
-            made = [self.layer(y, None if begin is None else tree.map(lambda h, n=k * ways + way: h[n], begin),
+            made = [self.layer(y, begin and self.joined([h[k * ways + way] for h in begin]),
                                self.weights(k, "_reverse" * way), alive, bool(way)) for way in range(ways)]
             last += [state for state, _ in made]
             y = made[0][1] if ways == 1 else F.concatenate([out for _, out in made], axis=-1)
@@ -97,8 +99,8 @@ class Layered(Step):
                 y = y * 0.0 if self.dropout == 1 else dropout(y, self.dropout)
         return y, self.stacked(last)
 
-    def begin(self, hx: Any, x: Tensor) -> Any:
-        """The first states of all layers as they were given, or None; raises ShapeError for others."""
+    def begin(self, hx: Any, x: Tensor) -> list[Tensor] | None:
+        """The parts of the first states of all layers, or None where none were given; raises ShapeError for others."""
         if hx is None:
             return None
         parts, name = self.parted(hx), type(self).__name__
@@ -107,7 +109,7 @@ class Layered(Step):
         for part, shape in zip(parts, sizes):
             if tuple(part.shape) != shape:
                 raise ShapeError(f"the state that this {name} begins with is {shape}, layers first, got {part.shape}")
-        return self.joined(parts)
+        return parts
 
     def stacked(self, states: Sequence[Any]) -> Any:
         """The states of all layers as one."""
@@ -145,8 +147,8 @@ class RNN(RNNStep, Layered):
     `nn.utils.rnn.PackedSequence` of ragged sequences, and the first result is then one, too.
 
     Weights are PyTorch's: weight_ih_l0 (hidden_size, input_size), weight_hh_l0, bias_ih_l0, bias_hh_l0 (no biases with
-    bias=False: `bias`), weight_ih_l0_reverse ..., uniform within 1 / sqrt(hidden_size). Raises ShapeError for an input
-    or a state of other axes.
+    bias=False: `bias`), weight_ih_l0_reverse ..., uniform within 1 / sqrt(hidden_size). Of floats, in the
+    dtype of x and the weights, where they meet. Raises ShapeError for an input or a state of other axes.
 
     >>> y, h = nn.RNN(3, 5, bidirectional=True)(st.zeros((7, 2, 3)))
     >>> y.shape, h.shape
@@ -168,7 +170,8 @@ class GRU(GRUStep, Layered):
     `bias`, `dropout`, `bidirectional`), results and `hx` are as of `RNN`. A step: r, z = sigmoid(x W + h U) in parts,
     n = tanh(x W + bias + r * (h U + bias)), h = (1 - z) * n + z * h: reset after the product, as PyTorch and cuDNN.
     Weights are PyTorch's too: weight_ih_l0 (3 `hidden_size`, input_size), weight_hh_l0, bias_ih_l0, bias_hh_l0 ...,
-    gates in the order r, z, n, uniform within 1 / sqrt(hidden_size). Raises ShapeError for an input of other axes.
+    gates in the order r, z, n, uniform within 1 / sqrt(hidden_size). Of floats. Raises ShapeError for an input of other
+    axes.
 
     >>> y, h = nn.GRU(3, 5)(st.zeros((7, 2, 3)))
     >>> y.shape, h.shape
@@ -184,7 +187,8 @@ class LSTM(LSTMStep, Layered):
     i, f, o = sigmoid(x W + h U), g = tanh(x W + h U), c = f * c + i * g, h = o * tanh(c), with the forget gate of Gers
     et al. (2000); with `proj_size` h is its product with weight_hr_l0 (proj_size, hidden_size) (Sak et al., 2014).
     Weights are PyTorch's: weight_ih_l0 (4 `hidden_size`, input_size), weight_hh_l0, bias_ih_l0, bias_hh_l0 ..., gates
-    in the order i, f, g, o, uniform within 1 / sqrt(hidden_size). Raises ShapeError for an input of other axes.
+    in the order i, f, g, o, uniform within 1 / sqrt(hidden_size). Of floats. Raises ShapeError for an input of other
+    axes.
 
     >>> y, (h, c) = nn.LSTM(3, 5, num_layers=2, batch_first=True)(st.zeros((2, 7, 3)))
     >>> y.shape, h.shape, c.shape
@@ -205,7 +209,7 @@ class Recurrent(Module):
     A cell is called as cell(x, state) with x (N, features), and returns the new state: a tensor, or a tuple of tensors
     whose first one it gives. The state that it begins with is `hx` of forward, or what the cell's `initial(x)` returns:
     nn.RNNCell, nn.GRUCell and nn.LSTMCell have that. With `batch_first` x is (N, T, features), with `reverse` time runs
-    backward. Raises ArgumentError where there is no state to begin with.
+    backward. Of any dtype. Raises ArgumentError where there is no state to begin with.
 
     >>> class Sum(nn.Module):
     ...     def forward(self, x, state):

@@ -21,6 +21,12 @@ def drawn(n: int, t: int) -> dict[str, Array]:
         "h": normal(n, 4), "c": normal(n, 4), "g": normal(4), "k": normal(4),
         "h1": normal(1, n, 4), "h2": normal(2, n, 4), "h4": normal(4, n, 4), "c4": normal(4, n, 4),
         "c1": normal(1, n, 4), "p4": normal(4, n, 2), "g1": normal(1, 4), "k1": normal(1, 4),
+        "a": normal(t, n, 8), "ab": normal(n, t, 8), "a1": normal(t, 8), "s": normal(7, n, 8), "sb": normal(n, 7, 8),
+        "key": normal(7, n, 5), "value": normal(7, n, 6), "s1": normal(7, 8), "adds": normal(t, t),
+        "adds7": normal(t, 7), "more": normal(n, 7), "hides": np.arange(7 * t).reshape(t, 7) % 3 == 1,
+        "later": np.triu(np.ones((t, t), bool), 1),
+        "blank": np.arange(7 * n).reshape(n, 7) % 4 == 1, "gone": np.arange(t * n).reshape(n, t) % t == 1,
+        "each": np.arange(14 * n * t).reshape(2 * n, t, 7) % 5 == 1, "blank1": np.arange(7) == 2,
         "lengths": np.append(rng.integers(1, t + 1, n)[1:], t)[:n],
     }
 
@@ -62,4 +68,25 @@ RECURRENT = [
     Net("nn.LSTMCell(3, 4)", "m(row)"), Net("nn.LSTMCell(3, 4, bias=False)", "m(row, (h, c))"),
     Net("nn.LSTMCell(3, 4)", "m(alone, (g, k))"),
 ]
-NETS = RECURRENT
+MHA = "nn.MultiheadAttention(8, 2"
+OTHER = f"{MHA}, kdim=5, vdim=6"
+LAYER = "nn.TransformerEncoderLayer(8, 2, 6, 0.0"
+DECODER = "nn.TransformerDecoderLayer(8, 2, 6, 0.0"
+ATTENTION = [
+    Net(f"{MHA})", "m(a, a, a)"), Net(f"{MHA}, bias=False)", "m(a, s, s)"), Net(f"{MHA})", "m(a1, s1, s1, blank1)"),
+    Net(f"{MHA}, 0.3, batch_first=True).eval()", "m(ab, sb, sb, blank, average_attn_weights=False)"),
+    Net(f"{OTHER})", "m(a, key, value, attn_mask=hides)"),
+    Net(f"{OTHER}, add_bias_kv=True)", "m(a, key, value, blank)"),
+    Net(f"{MHA}, add_bias_kv=True, add_zero_attn=True)", "m(a, s, s, blank, True, each, False)"),
+    Net(f"{MHA}, add_zero_attn=True)", "m(a, s, s, more, attn_mask=adds7, need_weights=False)[0]"),
+    Net(f"{MHA})", "m(a, a, a, attn_mask=adds, need_weights=False)[0]"),
+    Net(f"{MHA})", "m(a, a, a, attn_mask=later, is_causal=True, need_weights=False)[0]"),
+    Net(f"{LAYER})", "m(a)"), Net(f"{LAYER}, 'gelu', 1e-3, True, True, False)", "m(ab, later, gone, True)"),
+    Net(f"{LAYER}, F.silu)", "m(a1)"), Net(f"{DECODER})", "m(a, s)"),
+    Net(f"{DECODER}, 'gelu', 1e-3, True, True, False)", "m(ab, sb, later, hides, gone, blank, True)"),
+    Net(f"nn.TransformerEncoder({LAYER}), 2, nn.LayerNorm(8))", "m(a, later, is_causal=True)"),
+    Net(f"nn.TransformerDecoder({DECODER}), 2)", "m(a, s, tgt_mask=later, memory_key_padding_mask=blank)"),
+    Net("nn.Transformer(8, 2, 1, 2, 6, 0.0, batch_first=True)", "m(sb, ab, None, later, src_key_padding_mask=blank)"),
+    Net("nn.Transformer(8, 2, 2, 1, 6, 0.0, norm_first=True, bias=False)", "m(s, a)"),
+]
+NETS = [*RECURRENT, *ATTENTION]

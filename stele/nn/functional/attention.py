@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from stele.arrays.random import dropout
 from stele.arrays.tensor import Tensor, constant, lift
@@ -10,6 +11,7 @@ from stele.ir.door import public
 from stele.ir.graph import Value
 from stele.ir.sizes import quotient
 from stele.ir.types import bool_, int64, number_of, same, show
+from stele.ops.arguments import pair
 from stele.ops.composite import Softmax
 from stele.ops.contraction import matmul
 from stele.ops.elementwise.binary import equal, where
@@ -19,18 +21,24 @@ from stele.ops.random import chance
 from stele.ops.statistics import max
 
 
-def weights(query: Value, key: Value, attn_mask: Value | None, *, is_causal: bool, scale: float | None) -> Value:
+def weights(query: Value, key: Value, attn_mask: Value | None, *, is_causal: bool, scale: float | None, window: Any
+            ) -> Value:
     """The softmax of how each query fits each key: (..., L, S); zeros where a query may look at no key."""
     by = number_of(query.shape[-1]) ** -0.5 if scale is None else scale
     scores = matmul(query, swap_last(key)) * by
     last = scores.ndim - 1
+    queries, keys = (Iota(scores.shape[-2:], axis, int64)() for axis in (0, 1))
     if is_causal:
-        plane = scores.shape[-2:]
-        scores = where(Iota(plane, 0, int64)() >= Iota(plane, 1, int64)(), scores, -math.inf)
-    if attn_mask is None:
+        scores = where(queries >= keys, scores, -math.inf)
+    if window is not None:
+        left, right = pair(window, "window_size of scaled_dot_product_attention")
+        scores = where(queries - keys <= left, scores, -math.inf)
+        scores = where(keys - queries <= right, scores, -math.inf)
+    if attn_mask is None and window is None:
         return Softmax(last)(scores)
-    scores = where(attn_mask, scores, -math.inf) if attn_mask.dtype == bool_ else \
-        scores + cast(attn_mask, scores.dtype)
+    if attn_mask is not None:
+        scores = where(attn_mask, scores, -math.inf) if attn_mask.dtype == bool_ else \
+            scores + cast(attn_mask, scores.dtype)
     is_blind = equal(max(scores, axis=-1, keepdims=True), -math.inf)
     return where(is_blind, 0.0, Softmax(last)(where(is_blind, 0.0, scores)))
 
@@ -52,15 +60,15 @@ def fits(query: Value, key: Value, value: Value) -> None:
 
 
 def looked(query: Value, key: Value, attn_mask: Value | None, value: Value, *, is_causal: bool, scale: float | None,
-           enable_gqa: bool) -> tuple[Value, Value]:
+           enable_gqa: bool, window: Any = None) -> tuple[Value, Value]:
     """The weights, and the values as they are to be multiplied with them."""
     fits(query, key, value)
     if not enable_gqa or query.ndim < 3:
-        return weights(query, key, attn_mask, is_causal=is_causal, scale=scale), value
+        return weights(query, key, attn_mask, is_causal=is_causal, scale=scale, window=window), value
     axis = (-3,)
     mask = attn_mask if attn_mask is None or attn_mask.ndim < 3 else in_groups(attn_mask, key) \
         if not same(attn_mask.shape[-3], 1) else expand_dims(attn_mask, axis)
-    p = weights(in_groups(query, key), expand_dims(key, axis), mask, is_causal=is_causal, scale=scale)
+    p = weights(in_groups(query, key), expand_dims(key, axis), mask, is_causal=is_causal, scale=scale, window=window)
     return p, expand_dims(value, axis)
 
 
@@ -70,12 +78,14 @@ looking, product = lift(looked), lift(matmul)
 @public
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
                                  dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
-                                 enable_gqa: bool = False) -> Tensor:
+                                 enable_gqa: bool = False, window_size: int | tuple[int, int] | None = None
+                                 ) -> Tensor:
     """The values weighed by softmax(`query` @ key.T * scale): (..., L, EV) (Vaswani et al., 2017).
 
     `query` is (..., L, E), `key` (..., S, E) and `value` (..., S, EV), whose outer axes broadcast; `scale` is
     1 / sqrt(E) without one. `attn_mask`, which broadcasts to (..., L, S), says where to look (bools), or is added to
-    what goes into the softmax; a query that may look nowhere gets zeros. With `is_causal` query i looks at keys 0 to i.
+    what goes into the softmax; a query that may look nowhere gets zeros. With `is_causal` query i looks at keys 0 to i,
+    with a `window_size` (left, right) at keys i - left to i + right; one number is both.
     Weights are dropped with the probability `dropout_p` as by `dropout`. With `enable_gqa` several heads of queries,
     neighbours on axis -3, look at one head of keys and values. Raises ShapeError where they do not fit.
 
@@ -86,6 +96,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     [[2.0]]
     """
     q = constant(query)
-    p, v = looking(q, key, attn_mask, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
+    p, v = looking(q, key, attn_mask, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa,
+                   window=window_size)
     y = product(dropout(p, dropout_p) if chance(dropout_p) else p, v)
     return y.reshape(*q.shape[:-1], y.shape[-1]) if enable_gqa and q.ndim > 2 else y

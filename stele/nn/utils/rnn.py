@@ -20,10 +20,10 @@ __all__ = ["PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packe
 class PackedSequence(NamedTuple):
     """Sequences of different lengths, as recurrent layers take and give them: `padded` (T, N, *), and `lengths` (N,).
 
-    `longest` is the greatest length where that is known. Made by `pack_padded_sequence` and `pack_sequence`. PyTorch's
-    fields can be asked for outside of compiled functions: `data` has the elements of all sequences in the order of
-    time, longest sequence first, `batch_sizes` how many of them there are at each time, `sorted_indices` and
-    `unsorted_indices` that order and its inverse. `map` gives a function of each element.
+    Elements are of any dtype. `longest` is the greatest length where that is known. Made by `pack_padded_sequence` and
+    `pack_sequence`. PyTorch's fields can be asked for outside of compiled functions: `data` has the elements of all
+    sequences in the order of time, longest sequence first, `batch_sizes` how many of them there are at each time,
+    `sorted_indices` and `unsorted_indices` that order and its inverse. `map` gives a function of each element.
 
     >>> packed = nn.utils.rnn.pack_sequence([st.tensor([1.0, 2.0]), st.tensor([3.0, 4.0, 5.0])])
     >>> isinstance(packed, nn.utils.rnn.PackedSequence), packed.data.tolist(), packed.batch_sizes.tolist()
@@ -55,8 +55,8 @@ class PackedSequence(NamedTuple):
     @property
     def batch_sizes(self) -> Tensor:
         """How many sequences there are at each time."""
-        lengths = self.lengths.numpy()
-        return tensor((np.arange(lengths.max(initial=0))[:, None] < lengths).sum(1))
+        lengths: Any = self.lengths.numpy()
+        return tensor([int((lengths > t).sum()) for t in range(lengths.max(initial=0))], "int64")
 
     @property
     def data(self) -> Tensor:
@@ -72,8 +72,8 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
     """Padded sequences (T, N, *), or (N, T, *) with `batch_first`, with their `lengths` (N,), for recurrent layers.
 
     Lengths are a tensor, which may be an argument of a compiled function, or a list of numbers, by which what is longer
-    than all sequences is cut off. They need no order, whatever `enforce_sorted` says. Raises ShapeError for lengths
-    that do not fit.
+    than all sequences is cut off. They need no order, whatever `enforce_sorted` says. Of any dtype. Raises
+    ShapeError for lengths that do not fit.
 
     >>> packed = nn.utils.rnn.pack_padded_sequence(st.ones((4, 2, 3)), [1, 3])
     >>> packed.data.shape, nn.GRU(3, 5)(packed)[0].data.shape
@@ -97,7 +97,7 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     """The padded tensor of a packed `sequence`, (T, N, *) or (N, T, *) with `batch_first`, and the lengths (N,).
 
     Behind the end of each sequence stands `padding_value`. T is the greatest length where lengths were a list, that of
-    the tensor they came in otherwise, or `total_length`. Raises ShapeError for one that is too small.
+    the tensor they came in otherwise, or `total_length`. Of any dtype. Raises ShapeError for one that is too small.
 
     >>> packed = nn.utils.rnn.pack_sequence([st.tensor([1.0, 2.0]), st.tensor([3.0])])
     >>> y, lengths = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, padding_value=-1)
@@ -121,8 +121,8 @@ def pad_sequence(sequences: Sequence[Any], batch_first: bool = False, padding_va
                  padding_side: str = "right") -> Tensor:
     """`sequences` (L, *) of different lengths as one tensor (T, N, *), or (N, T, *) with `batch_first`.
 
-    What is shorter than the longest is filled up by `padding_value` on its `padding_side`, "right" or "left". Raises
-    ShapeError where the other axes differ.
+    What is shorter than the longest is filled up by `padding_value` on its `padding_side`, "right" or "left". Of any
+    dtype. Raises ShapeError where the other axes differ.
 
     >>> nn.utils.rnn.pad_sequence([st.ones(3), st.ones(1)], batch_first=True).tolist()
     [[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]
@@ -143,7 +143,7 @@ def pad_sequence(sequences: Sequence[Any], batch_first: bool = False, padding_va
 def pack_sequence(sequences: Sequence[Any], enforce_sorted: bool = True) -> PackedSequence:
     """`sequences` (L, *) of different lengths, for recurrent layers.
 
-    They need no order, whatever `enforce_sorted` says. Raises ShapeError where the other axes differ.
+    They need no order, whatever `enforce_sorted` says. Of any dtype. Raises ShapeError where the other axes differ.
 
     >>> packed = nn.utils.rnn.pack_sequence([st.ones((2, 3)), st.ones((4, 3))])
     >>> packed.lengths.tolist()
@@ -157,7 +157,8 @@ def pack_sequence(sequences: Sequence[Any], enforce_sorted: bool = True) -> Pack
 def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:
     """The sequences of a padded tensor (T, N, *), or (N, T, *) with `batch_first`, each of its length, as a list.
 
-    `padded_sequences` and `lengths` are what `pad_packed_sequence` gives; lengths are looked at.
+    `padded_sequences` and `lengths` are what `pad_packed_sequence` gives, of any dtype; lengths are looked at, and in
+    a compiled function that raises TraceError.
 
     >>> [x.tolist() for x in nn.utils.rnn.unpad_sequence(st.ones((2, 2)), st.tensor([2, 1]))]
     [[1.0, 1.0], [1.0]]
@@ -169,7 +170,9 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = F
 
 @public
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences of `packed_sequences`, each of its length, as a list; lengths are looked at.
+    """The sequences of `packed_sequences` (T, N, *), each of its length, as a list; lengths are looked at.
+
+    Of any dtype. Raises TraceError in a compiled function.
 
     >>> packed = nn.utils.rnn.pack_sequence([st.tensor([1.0, 2.0]), st.tensor([3.0])])
     >>> [x.tolist() for x in nn.utils.rnn.unpack_sequence(packed)]
