@@ -237,10 +237,11 @@ def turns(positions: Tensor, features: int, base: float) -> Tensor:
 
 
 class SinusoidalEmbedding(Module):
-    """x (..., L, `features`) plus sines and cosines of its positions, in turn (Vaswani et al., 2017).
+    """Embeddings x (..., L, `features`) plus sines and cosines of their positions, in turn (Vaswani et al., 2017).
 
     Element 2 k of position t is sin(t * `base` ** (-2 k / features)), the one behind it the cosine. `positions` of
-    forward are 0 to L - 1 unless given. Of floats. Raises ShapeError for an odd number of features.
+    forward are 0 to L - 1 unless given, along the last axis but one. Of floats. Raises ShapeError for an odd number of
+    features.
 
     >>> nn.SinusoidalEmbedding(2)(st.zeros((2, 2))).numpy().round(4).tolist()
     [[0.0, 1.0], [0.8415, 0.5403]]
