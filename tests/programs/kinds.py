@@ -70,6 +70,12 @@ def power(x: Array, z: Any) -> Array:
     return np.sqrt(x) if z == 0.5 else 1 / np.sqrt(x) if z == -0.5 else np.power(x, z)
 
 
+def floor_divide(x: Array, z: Array) -> Array:
+    """As the array API standard has it, the quotient itself where one is infinite."""
+    y = np.floor_divide(x, z)
+    return np.where(np.isinf(x) | np.isinf(z), x / z, y) if y.dtype.kind == "f" else y
+
+
 def clip(x: Array, min: Any = None, max: Any = None) -> Array: return np.clip(x, min, max)
 def elu(x: Array) -> Array: return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
 
@@ -117,7 +123,7 @@ ELEMENTWISE = (
     binary("fmax", np.fmax, domain="iuf", weight=0.3), binary("fmin", np.fmin, domain="iuf", weight=0.3),
     binary("fmod", np.fmod, domain="iuf", smooth=False, weight=0.5),
     binary("maximum", np.maximum, domain="iuf"), binary("minimum", np.minimum, domain="iuf"),
-    binary("floor_divide", np.floor_divide, domain="iuf", smooth=False),
+    binary("floor_divide", floor_divide, domain="iuf", smooth=False),
     binary("remainder", np.remainder, domain="iuf", smooth=False),
     binary("equal", np.equal, result=truth, smooth=False, weight=0.5),
     binary("not_equal", np.not_equal, result=truth, smooth=False, weight=0.5),

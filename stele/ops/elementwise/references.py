@@ -92,8 +92,9 @@ def euler_maclaurin(x: Any, q: Any, terms: int = ENOUGH) -> Any:
 
 def zeta(x: Array, q: Array) -> Array:
     """The zeta function of Hurwitz."""
-    y = np.asarray(euler_maclaurin(x.astype(np.float64), q.astype(np.float64)))
-    y = np.where((x < 1) | (q < 0) | (x != x) | (q != q), np.nan, np.where(np.isnan(y), 0.0, y))
+    s, first = x.astype(np.float64), q.astype(np.float64)
+    y = np.asarray(euler_maclaurin(s, first))
+    y = np.where((x < 1) | (q < 0) | (x != x) | (q != q), np.nan, np.where(np.isnan(y), first ** -s, y))
     return np.where((x == 1) | ((q == 0) & (x > 1)), np.inf, y).astype(x.dtype)
 
 
