@@ -21,10 +21,12 @@ from stele.ir.types import REAL
 
 LEFT_OUT = {"Options", "Tensor", "load", "save", "lint", "set_threads", "manual_seed", "summary", "enable_grad",
             "no_grad"}
+RECORDS = {"Module", "Sequential", "Summary", "Group"}      # bases, and what is read and made by nobody else
 UNSEEN = {"backward", "rebind", "numpy", "tolist", "item", "to", "requires_grad_"}
 OPERATORS = ("__add__", "__matmul__", "__getitem__", "__pow__", "__mod__", "__lt__", "__floordiv__", "__and__")
 CALLED = "Callable", "Step"     # annotations of functions
 LARGE = 1 << 16         # elements of a value up to which a result is computed
+ROUGH = {"float16": 2e-2, "bfloat16": 2e-2, "float32": 1e-3, "complex64": 1e-3, "float64": 1e-6, "complex128": 1e-6}
 SIGNATURE = ("positional argument", "unexpected keyword", "multiple values", "required keyword", "takes no",
              "expected at most")
 
@@ -52,15 +54,27 @@ def shown(x: Any) -> str:
 
 
 def functions() -> dict[str, Callable[..., Any]]:
-    """Everything public that can be called: functions, methods of a tensor, layers and optimisers."""
+    """Everything public that can be called: functions, methods of a tensor, layers, optimisers and schedules."""
     found = {f"st.{name}": getattr(st, name) for name in sorted(st.__all__)
              if name not in LEFT_OUT and callable(getattr(st, name)) and not inspect.ismodule(getattr(st, name))}
     found |= {f"Tensor.{name}": f for name, f in sorted(vars(st.Tensor).items())
               if callable(f) and not name.startswith("_") and name not in UNSEEN}
     found |= {f"Tensor.{name}": getattr(st.Tensor, name) for name in OPERATORS}
     found |= {f"nn.{name}": built(getattr(nn, name)) for name in sorted(nn.__all__)
-              if inspect.isclass(getattr(nn, name)) and name not in ("Module", "Sequential")}
-    return found | {f"optim.{name}": getattr(optim, name) for name in ("SGD", "Adam", "AdamW") if hasattr(optim, name)}
+              if inspect.isclass(getattr(nn, name)) and name not in RECORDS}
+    for room in (st.linalg, st.fft, st.random, nn.functional):
+        said = room.__name__.removeprefix("stele.")
+        found |= {f"{said}.{name}": f for name in sorted(room.__all__)
+                  if inspect.isroutine(f := getattr(room, name)) and name not in LEFT_OUT}
+    found |= {f"Generator.{name}": drawing(name) for name in ("load_state_dict", "manual_seed")}
+    return found | {f"optim.{name}": moved(f) if inspect.isclass(f := getattr(optim, name)) else f
+                    for name in sorted(optim.__all__) if name not in RECORDS}
+
+
+def speaking(f: Callable[..., Any], of: Callable[..., Any]) -> Callable[..., Any]:
+    """A function with the signature of another one, which it calls."""
+    f.__signature__ = inspect.signature(of)     # type: ignore[attr-defined]
+    return f
 
 
 def built(layer: Callable[..., Any]) -> Callable[..., Any]:
@@ -75,7 +89,36 @@ def built(layer: Callable[..., Any]) -> Callable[..., Any]:
                     continue
         return None
 
-    return made
+    return speaking(made, layer)
+
+
+def moved(kind: Callable[..., Any]) -> Callable[..., Any]:
+    """An optimiser, a mean or a schedule that is made, and makes two steps: what it moved, and the rates."""
+    def made(*args: Any, **kwargs: Any) -> Any:
+        x = kind(*args, **kwargs)
+        if isinstance(x, optim.LossScaler):
+            return x.scale(st.ones(2)), x.factor
+        if isinstance(x, optim.ReduceLROnPlateau):
+            for measure in (1.0, 2.0):
+                x.step(measure)
+            return x.optimizer.lr
+        if type(x) in (optim.Optimizer, optim.Schedule):
+            return None
+        for p in getattr(x, "parameters", []):
+            p.grad = st.ones_like(p)
+        for _ in range(2):
+            x.update() if isinstance(x, optim.EMA | optim.SWA) else x.step()
+        return list(getattr(x, "means", getattr(x, "parameters", ()))) or x.optimizer.lr
+
+    return speaking(made, kind)
+
+
+def drawing(name: str) -> Callable[..., Any]:
+    """A method of a generator, on one of its own."""
+    def drawn(*args: Any, **kwargs: Any) -> Any:
+        return getattr(st.default_rng(0), name)(*args, **kwargs)
+
+    return speaking(drawn, getattr(st.default_rng(0), name))
 
 
 FUNCTIONS = functions()
@@ -114,27 +157,47 @@ def argument(rng: random.Random, depth: int = 0) -> Any:
     return tensors(rng) if kind < 0.45 else numbers(rng) if kind < 0.75 else oddities(rng)
 
 
-# What an argument may well be, by the annotation of its parameter.
+def parameters(rng: random.Random) -> list[st.Tensor]:
+    """What an optimiser may well move."""
+    shapes = rng.choice([[(2,)], [(2, 2)], [(3, 2), (2,)], [(0,)], [()]])
+    return [st.ones(shape).requires_grad_() for shape in shapes]
+
+
+# What an argument may well be, by the annotation of its parameter: the longest that is part of it.
 PLAUSIBLE: dict[str, Callable[[random.Random], Any]] = {
-    "Value":    tensors,
-    "Any":      tensors,
-    "Sequence[Value]": lambda rng: [x := tensors(rng), x],
-    "int":      lambda rng: rng.choice([0, 1, 2, -1]),
-    "Axes":     lambda rng: rng.choice([None, 0, 1, -1, (0, 1)]),
-    "float":    lambda rng: rng.choice([0.5, 1e-5, 0.0, 2]),
-    "bool":     lambda rng: rng.random() < 0.5,
-    "Pair":     lambda rng: rng.choice([1, 2, 3, (1, 2)]),
-    "Shape":    lambda rng: rng.choice([(2, 3), (3,), 3, ()]),
-    "DType":    lambda rng: rng.choice(["float32", "int64", "float64", "uint8", "bool"]),
-    "Callable": lambda rng: rng.choice([lambda *x: (x[0] * x[0]).sum(), lambda c, x: (c, x)]),
-    "str":      lambda rng: rng.choice(["mean", "sum", "none", "tanh"]),
+    "TensorLike":           lambda rng: rng.choice([1, 0.5]) if rng.random() < 0.1 else tensors(rng),
+    "Tensor":               lambda rng: st.tensor(tensors(rng)),
+    "Any":                  tensors,
+    "Sequence[TensorLike]": lambda rng: [x := tensors(rng), x],
+    "Sequence[Tensor]":     parameters,
+    "Iterable[Tensor]":     parameters,
+    "list[Tensor]":         parameters,
+    "Parameters":           parameters,
+    "Optimizer":            lambda rng: optim.SGD(parameters(rng), lr=0.5),
+    "Sequence[Schedule]":   lambda rng: [optim.StepLR(optim.SGD(parameters(rng), lr=0.5), 1)],
+    "Numbers":              lambda rng: rng.choice([0.5, 1, 2.5, [1.0, 2.0]]) if rng.random() < 0.7 else tensors(rng),
+    "Length":               lambda rng: rng.choice([None, 3, (2, 3), (), 0]),
+    "Index":                lambda rng: rng.choice([0, -1, slice(1), (0, 1), ..., None, [0, 1]]),
+    "int":                  lambda rng: rng.choice([0, 1, 2, -1]),
+    "int | Sequence[int]":  lambda rng: rng.choice([(2, 3), (3,), 3, (), 1, 2, (1, 2)]),
+    "int | Sequence[int] | None": lambda rng: rng.choice([None, 0, 1, -1, (0, 1)]),
+    "Sequence[int]":        lambda rng: rng.choice([(2, 3), (3,), (), (1, 2), (0, 1)]),
+    "float":                lambda rng: rng.choice([0.5, 1e-5, 0.0, 2]),
+    "complex":              lambda rng: rng.choice([0.5, 1j, 2]),
+    "tuple[float, float]":  lambda rng: rng.choice([(0.5, 0.75), (0.5, 1.5), (0.0, 0.0)]),
+    "bool":                 lambda rng: rng.random() < 0.5,
+    "DType":                lambda rng: rng.choice(["float32", "int64", "float64", "uint8", "bool", "complex64"]),
+    "Callable":             lambda rng: rng.choice([lambda *x: (x[0] * x[0]).sum(), lambda c, x: (c, x)]),
+    "str":                  lambda rng: rng.choice(["mean", "sum", "none", "tanh"]),
 }
 
 
 def plausible(rng: random.Random, parameter: inspect.Parameter) -> Any:
-    """An argument of the kind that a parameter asks for, as far as its annotation says."""
+    """An argument of the kind that a parameter asks for, as far as its annotation says, or the one that it has."""
     text = str(parameter.annotation)
     kind = next((k for k in sorted(PLAUSIBLE, key=len, reverse=True) if k in text), None)
+    if parameter.default is not parameter.empty and rng.random() < 0.3:
+        return parameter.default
     return argument(rng) if kind is None else PLAUSIBLE[kind](rng)
 
 
@@ -151,8 +214,9 @@ def call(seed: int) -> Call:
     taken = [p for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_KEYWORD]
     several = any(p.kind is p.VAR_POSITIONAL for p in taken)
     places = [p for p in taken if p.kind is not p.KEYWORD_ONLY]
-    places = places * rng.randrange(1, 4) if several else places[:rng.randrange(1, 5)]
-    keywords = [p for p in taken if p.kind is p.KEYWORD_ONLY and rng.random() < 0.5]
+    needed = sum(p.default is p.empty for p in places) if rng.random() < 0.7 else 1
+    places = places * rng.randrange(1, 4) if several else places[:max(rng.randrange(1, 5), needed)]
+    keywords = [p for p in taken if p not in places and p.kind is not p.POSITIONAL_ONLY and rng.random() < 0.4]
     if rng.random() < 0.3:
         args, kwargs = [argument(rng) for _ in places], {p.name: argument(rng) for p in keywords}
     else:
@@ -168,13 +232,46 @@ def call(seed: int) -> Call:
     return Call(name, f, tuple(args), kwargs)
 
 
+def of_singular_values(u: st.Tensor, s: st.Tensor, v: st.Tensor) -> Any:
+    """What all singular value decompositions of a matrix have alike."""
+    k = s.shape[-1]
+    return s, u[..., :k] * s[..., None, :].astype(u.dtype) @ v[..., :k, :]
+
+
+def of_triangles(x: st.Tensor, _: st.Tensor) -> Any:
+    """What the triangular factors of a matrix have alike, whichever of its rows rounding says is the larger one."""
+    m, n = x.shape[-2:]
+    lower = st.tril(x[..., :min(m, n)], -1) + st.eye(m, min(m, n), dtype=x.dtype)
+    y = lower @ st.triu(x[..., :min(m, n), :])
+    return y.mT.conj() @ y
+
+
+# What is the same of all results that a function may give, where it may give several: singular matrices have no inverse
+# that rounding leaves alone, vectors of equal singular values and eigenvalues are any basis, of equal rows either comes
+# first, and eigenvalues of a matrix that is not symmetric stand in no order.
+LAWS: dict[str, Callable[..., Any]] = {
+    "linalg.cond":      lambda x: 1 / x,
+    "linalg.svd":       of_singular_values,
+    "linalg.eigh":      lambda w, v: (w, v * w[..., None, :].astype(v.dtype) @ v.mT.conj()),
+    "linalg.eig":       lambda w, v: w.sum(axis=-1),
+    "linalg.eigvals":   lambda w: w.sum(axis=-1),
+    "linalg.qr":        lambda *x: x[-2] @ x[-1] if x[-2].shape[-1] else st.abs(x[-1].mT.conj() @ x[-1]),
+    "linalg.lu":        lambda p, low, up: p @ low @ up,
+    "linalg.lu_factor": of_triangles,
+}
+
+
 def fault(made: Call, native: bool = True) -> str | None:
     """What is wrong with what came of a call, in words; None for a result or a lesson."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
+        st.manual_seed(0)
         try:
             result = made.function(*made.args, **made.kwargs)
-            return "; ".join(wrong for y in found(result) if (wrong := wrong_value(y, native))) or None
+            law = LAWS.get(made.name)
+            faults = [wrong_value(y, native and law is None) for y in found(result)]
+            faults += [wrong_value(y, native) for y in found(law(*found(result)))] if law else []
+            return "; ".join(filter(None, faults)) or None
         except (SteleError, MemoryError, np.linalg.LinAlgError):
             return None
         except Exception as error:
@@ -225,7 +322,7 @@ def wrong_value(y: st.Tensor, native: bool) -> str | None:
         return f"a value {y.value.type} is {expected.dtype}{list(expected.shape)}"
     if not native:
         return None
-    got, wide = y.numpy().astype("f8"), expected.astype("f8")
-    rough = {2: 2e-2, 4: 1e-3, 8: 1e-6}.get(expected.dtype.itemsize, 0.0)
+    got, wide = (x.astype("c16" if x.dtype.kind == "c" else "f8") for x in (y.numpy(), expected))
+    rough = ROUGH.get(y.dtype.name, 0.0)
     same = np.isclose(got, wide, rtol=rough, atol=rough, equal_nan=True)
     return None if same.all() else f"{y.value.type}: {got[~same].flat[0]} for {wide[~same].flat[0]}"

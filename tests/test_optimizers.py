@@ -357,7 +357,7 @@ REFUSED = [
     (lambda p: optim.StepLR(optim.SGD(p), 0), SteleError, "step_size of StepLR"),
     (lambda p: optim.SequentialLR(o := optim.SGD(p), [optim.StepLR(o, 1)], [1]), ArgumentError, "0 rising milestones"),
     (lambda p: optim.ChainedScheduler([]), ArgumentError, "takes an optimizer"),
-    (lambda p: optim.EMA([3]), ArgumentError, "takes tensors"),
+    (lambda p: optim.EMA([3]), ArgumentError, "a list of tensors"),
     (lambda p: optim.SGD(p).groups[0].speed, AttributeError, "has no 'speed'"),
 ]
 

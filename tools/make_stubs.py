@@ -30,7 +30,7 @@ NEEDED = {"Any": "from typing import Any", "builtins": "import builtins",
           "DTypeLike": "from stele.arrays.tensor import DTypeLike", "Tensor": "from stele.arrays.tensor import Tensor",
           "TensorLike": "from stele.arrays.tensor import TensorLike"}
 PAIRS = "return_indices"    # the argument under which a function gives a pair
-UNSAID = {"public"}     # decorators that change no signature
+UNSAID = {"public", "checked"}     # decorators that change no signature
 CHANGED = {"__eq__", "__ne__"}      # methods that answer otherwise than those of `object`
 
 

@@ -29,7 +29,7 @@ class Continuous(Stream):
     `size` is the shape of the result, the one that the parameters broadcast to where none is given. They are numbers,
     or tensors of them, that gradients reach where a formula has a derivative. float32 comes out, float64 of parameters
     in float64, or the `dtype` named. Raises ShapeError for numbers that a parameter may not be, and for a size that
-    the parameters do not broadcast to; of tensors out of range NaN comes, or ValueError when run.
+    the parameters do not broadcast to; of tensors out of range NaN comes, or DataError when run.
     """
 
     @public

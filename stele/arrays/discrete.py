@@ -4,15 +4,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stele.arrays.continuous import Length
-from stele.arrays.draws import Draw, Numbers
+from stele.arrays.draws import Draw, Numbers, parameter
 from stele.arrays.functions import ceil, clip, expm1, floor, log, log1p, maximum
 from stele.arrays.shapes import shape_of
 from stele.arrays.streams import Stream
 from stele.arrays.tensor import Tensor, constant, record
 from stele.errors import ShapeError
 from stele.ir.door import public
-from stele.ir.types import float64, int64
+from stele.ir.types import float64, highest, int64
 from stele.ops import random
+from stele.ops.arguments import number
 
 
 class Discrete(Stream):
@@ -40,7 +41,7 @@ class Discrete(Stream):
         True
         """
         d = Draw(self, size, n=n, p=p)
-        return d.sample("binomial", whole(d, "n"), d.given["p"])
+        return d.sample("binomial", whole(d.given["n"], "n"), d.given["p"])
 
     @public
     def negative_binomial(self, n: Numbers, p: Numbers, size: Length = None) -> Tensor:
@@ -78,7 +79,7 @@ class Discrete(Stream):
         True
         """
         d = Draw(self, size, ngood=ngood, nbad=nbad, nsample=nsample)
-        return d.sample("hypergeometric", *(whole(d, name) for name in d.given))
+        return d.sample("hypergeometric", *(whole(x, name) for name, x in d.given.items()))
 
     @public
     def logseries(self, p: Numbers, size: Length = None) -> Tensor:
@@ -105,7 +106,9 @@ class Discrete(Stream):
         True
         """
         d = Draw(self, size, a=a)
-        return d.sample("zipf", d.given["a"] if isinstance(d.given["a"], Tensor) else float(d.given["a"]))
+        if not isinstance(own := d.given["a"], Tensor) and not (own := float(own)) > 1:
+            raise ShapeError(f"a of zipf must be above 1, got {own}")
+        return d.sample("zipf", own)
 
     @public
     def multinomial(self, n: Numbers, pvals: Numbers, size: Length = None) -> Tensor:
@@ -121,17 +124,17 @@ class Discrete(Stream):
         if not chances.ndim:
             raise ShapeError("multinomial needs a vector of chances, got a number")
         chances = chances / maximum(chances.sum(axis=-1, keepdims=True), 1)
-        trials = n if isinstance(n, int) else constant(n)
+        trials = whole(n, "n")
         d = Draw(self, None if size is None else (*shape_of((size,)), chances.shape[-1]),
                  n=trials if isinstance(trials, int) else trials[..., None], pvals=chances)
-        many = d.spread(trials if isinstance(trials, int) else trials.astype(int64), d.shape[:-1])
+        many = d.spread(trials, d.shape[:-1])
         return record(Tensor(random.Sample("multinomial")(d.key, many, d.spread(chances))))
 
 
-def whole(d: Draw, name: str) -> Tensor | int:
-    """A parameter that is a whole number."""
-    x = d.given[name]
-    return x.astype(int64) if isinstance(x, Tensor) else int(x)
+def whole(x: Numbers, name: str) -> Tensor | int:
+    """A parameter that is a whole number, 0 or more, or a tensor of them."""
+    x = parameter(x, name)
+    return x.astype(int64) if isinstance(x, Tensor) else int(number(x, name, 0, highest(int64)))
 
 
 def counted(x: Tensor, rounded: Callable[[Tensor], Tensor] = ceil) -> Tensor:

@@ -95,7 +95,9 @@ class Generator(Continuous, Discrete):
         [1, 1, 1, 1]
         """
         pool = constant(listed(a)) if is_series(a) or is_array(a) else a
-        n = pool.shape[axis] if isinstance(pool, Tensor) and pool.ndim else whole(a, "a of choice", 1)
+        axis = whole(axis, "axis of choice")
+        n = pool.shape[axis_of(axis, pool.ndim)] if isinstance(pool, Tensor) and pool.ndim else \
+            whole(a, "a of choice", 1)
         chances = None if p is None else constant(listed(p)).astype(float64)
         if chances is not None and chances.shape != (n,):
             raise ShapeError(f"choice needs one chance for each of {n} elements, got p of the shape {chances.shape}")

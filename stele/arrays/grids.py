@@ -17,8 +17,8 @@ from stele.ops import arguments
 
 
 def whole(n: Any, what: str) -> int:
-    """A number of places, 0 or more."""
-    return arguments.whole(n, what, 0)
+    """A number of places that NumPy computes on."""
+    return arguments.count(n, what)
 
 
 @public

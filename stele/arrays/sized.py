@@ -89,7 +89,7 @@ def nonzero(x: TensorLike, size: int | None = None, fill: int = 0) -> tuple[Tens
     """
     x, fill = constant(x), arguments.whole(fill, "fill of nonzero")
     if size is not None or not x.ndim:
-        return places(x, room(size or 0, "nonzero"), fill)
+        return places(x, room(0 if size is None else size, "nonzero"), fill)
     rows, count = places(x, x.size, fill), counting_of(x)
     at_once(*rows, count)
     n = counted(count, "nonzero")

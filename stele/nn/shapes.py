@@ -10,7 +10,7 @@ from stele.ir.door import public
 from stele.nn import functional
 from stele.nn.applied import Applied
 from stele.nn.module import Module, given
-from stele.ops.arguments import wholes
+from stele.ops.arguments import whole, wholes
 
 Each = int | Sequence[int]
 
@@ -302,7 +302,8 @@ class Unflatten(Module):
 
     @public
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
-        self.dim, self.unflattened_size = dim, wholes(unflattened_size, "unflattened_size of Unflatten")
+        self.dim = whole(dim, "dim of Unflatten")
+        self.unflattened_size = wholes(unflattened_size, "every size of Unflatten", -1)
 
     def extra_repr(self) -> str:
         return f"{self.dim}, {self.unflattened_size}"

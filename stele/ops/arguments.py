@@ -4,15 +4,17 @@ from __future__ import annotations
 import operator
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
+from functools import cache, partial, wraps
+from inspect import signature
 from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
 from stele.errors import ArgumentError, OptionError, ShapeError, SteleError, advice, nearest
+from stele.ir.door import P, R, leaving
 from stele.ir.graph import Value, literal
 from stele.ir.sizes import Dim, Size
-from stele.ir.types import Shape, dtype, number_of
+from stele.ir.types import MOST_BYTES, Shape, dtype, number_of
 
 Form = Callable[[Any, str], Any]
 
@@ -54,6 +56,11 @@ def positive(x: Any, what: str) -> Any:
     return whole(x, what, 1)
 
 
+def count(x: Any, what: str) -> Any:
+    """A number of places, 0 or more, for which the host can address 8 bytes each."""
+    return whole(x, what, 0, MOST_BYTES // 8)
+
+
 def sequence(x: Any, what: str, wanted: str, unordered: bool = False) -> tuple[Any, ...]:
     """The entries of anything but text that has them in an order, or that may have them in none."""
     if isinstance(x, str | bytes | Value | Mapping) or not is_many(x) or \
@@ -80,6 +87,11 @@ def is_mapping(x: object) -> TypeGuard[Mapping[Any, Any]]:
 def is_dict(x: object) -> TypeGuard[dict[Any, Any]]:
     """Whether x is a dict."""
     return isinstance(x, dict)
+
+
+def mapping(x: Any, what: str) -> Mapping[Any, Any]:
+    """Values by key."""
+    return x if is_mapping(x) else refuse(what, "a dict", x)
 
 
 def is_many(x: object) -> TypeGuard[Iterable[Any]]:
@@ -176,6 +188,14 @@ def operands(x: Any, what: str) -> tuple[Value, ...]:
     return tuple(operand(v, f"every part of {what}") for v in sequence(x, what, "a list of tensors"))
 
 
+def numbers(x: Any, what: str, count: int) -> tuple[Any, ...]:
+    """So many numbers as `count` says, as a sequence."""
+    found = sequence(x, what, f"{count} numbers")
+    if len(found) != count:
+        raise ShapeError(f"{what} must be {count} numbers, got {len(found)}: {reprlib.repr(found)}")
+    return tuple(number(n, f"every number of {what}") for n in found)
+
+
 def axes(x: Any, what: str) -> Any:
     """An axis, or several."""
     found = wholes(x, what)
@@ -254,4 +274,33 @@ FORMS: dict[str, Form] = {
     "int | Pair | Padding | str":       padding,
     "int | Triple | Padding | str":     partial(padding, axes=3),
     "Sequence[tuple[Dim, Dim]]":        widths,
+    "Mapping[str, Any]":                mapping,
 }
+
+
+@cache
+def asked_of(f: Callable[..., Any]) -> dict[str, Any]:
+    """The names of the parameters of a function with their annotations, which are text; "" where there is none."""
+    return {name: "" if p.annotation is p.empty else p.annotation for name, p in signature(f).parameters.items()}
+
+
+def checked(f: Callable[P, R], forms: Mapping[str, Form] = FORMS) -> Callable[P, R]:
+    """A function that users call, whose arguments are checked by the annotations of its parameters.
+
+    What none of the `forms` is for is left to the function itself; a constructor's are named by what is made.
+    """
+    @wraps(f)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            checks = asked_of(f)
+            owner = type(args[0]).__name__ if f.__name__ == "__init__" else f.__name__
+            given: Any = [forms.get(said, untouched)(x, f"{name} of {owner}")
+                          for (name, said), x in zip(checks.items(), args)]
+            named: Any = {name: forms.get(checks.get(name, ""), untouched)(x, f"{name} of {owner}")
+                          for name, x in kwargs.items()}
+            return f(*given, *args[len(given):], **named)
+        except Exception as error:
+            leaving(error)
+            raise
+
+    return called

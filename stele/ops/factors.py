@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stele.errors import GraphError
+from stele.errors import GraphError, ShapeError
 from stele.ir.graph import Array, Value
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, below, float32, int64, same, show
 from stele.ops.diagonals import tril, triu
 from stele.ops.elementwise.arithmetic import Equal, Select
+from stele.ops.gather import check_index, needs_index
 from stele.ops.generate import Iota
 from stele.ops.joining import concatenate
 from stele.ops.lapack import Lapack, Solve, SolveTriangular, adjoint, items, plus, squares, substituted
@@ -276,10 +277,15 @@ class Exchanged(Lapack):
         return args
 
     def type(self, *x: Type) -> Type:
+        needs_index(self, x[0])
+        if not x[0].shape or (isinstance(many := x[0].shape[-1], int) and isinstance(self.n, int) and many > self.n):
+            raise ShapeError(f"exchanges of {self.n} rows are pivots (..., k), one for each at most, got "
+                             f"{show(x[0].shape)}")
         return x[0].with_shape((*x[0].shape[:-1], self.n))
 
     def compute(self, *x: Array) -> Array:
         (swaps,) = x
+        check_index(swaps, self.n)
         rows: Array = np.empty((*swaps.shape[:-1], self.n), np.int64)     # type: ignore[arg-type]
         rows[...] = np.arange(self.n)   # type: ignore[arg-type]
         for i in np.ndindex(*swaps.shape[:-1]):

@@ -89,7 +89,7 @@ class Scatter(Op):
     def reference(self, g: Array, index: Array) -> Array:
         if self.wraps:
             index = index.astype(np.int64)
-            index = np.where(index < 0, index + self.size, index)  # type: ignore[operator]
+            index = np.where((index < 0) & (index >= -self.size), index + self.size, index)  # type: ignore[operator]
         check_index(index, self.size)
         shape = (*g.shape[:self.axis], self.size, *g.shape[self.axis + index.ndim:])
         y = np.full(shape, self.identity(Type(dtype(g.dtype))), g.dtype)  # type: ignore[arg-type]
@@ -209,9 +209,13 @@ def apart(index: Value, n: Dim, size: Dim) -> Value:
 
 
 def from_beginning(index: Value, n: Dim) -> Value:
-    """Indices of an axis of n, of which negative ones count from the end, from its beginning."""
+    """Indices of an axis of n, of which negative ones count from the end, from its beginning.
+
+    Those that are out of range on that side stay as they are, so that the error shows them.
+    """
     index = index if index.dtype.bits >= 32 else cast(index, int64)
-    return Select()(index < 0, index + factor(n), index)
+    back = index + factor(n)
+    return Select()(index < 0, Select()(back < 0, index, back), index)
 
 
 def needs_index(op: Op, index: Type) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from stele.errors import ShapeError
 from stele.ir.graph import Value
-from stele.ir.types import float32, int64, product, promote, show
+from stele.ir.types import float32, int64, product, promote, same, show
 from stele.ops.arguments import is_series, positive
 from stele.ops.counting import even_edges
 from stele.ops.cumulative import diff
@@ -68,8 +68,8 @@ def histogramdd(sample: Value, bins: Terms = 10, *, range: Operand | None = None
     >>> counts.tolist(), edges[0].tolist()
     ([[1, 0], [0, 2]], [0.0, 0.5, 1.0])
     """
-    if sample.ndim != 2:
-        raise ShapeError(f"histogramdd needs points (n, d), got {show(sample.shape)}")
+    if sample.ndim != 2 or same(sample.shape[1], 0):
+        raise ShapeError(f"histogramdd needs points (n, d) of a coordinate or more, got {show(sample.shape)}")
     x = sample if sample.dtype.is_float else cast(sample, float32)
     d: Any = x.shape[1]
     many: list[Any] = list(bins) if is_series(bins) else [bins] * d

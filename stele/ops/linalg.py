@@ -408,7 +408,7 @@ def svdvals(x: Value) -> Value:
 def tolerance(x: Value, rtol: Operand | None, atol: Operand | None = None) -> Value:
     """Which part of the largest singular value counts as zero: what was asked for, or what rounding makes of zeros; no
     part beside an absolute tolerance above 0."""
-    dtype = x.dtype.real if x.dtype.is_float else float32
+    dtype = x.dtype.real if x.dtype.is_float and x.dtype.bits > 16 else float32
     if rtol is not None:
         return said(rtol, dtype)
     sizes = (quantity(n, dtype) for n in x.shape[-2:])
@@ -534,10 +534,13 @@ def householder_product(x: Value, tau: Value) -> Value:
     needs_matrices("householder_product", x)
     if not tau.ndim:
         raise ShapeError("householder_product needs tau (..., k), got a number")
-    m, n = x.shape[-2:]
+    (m, n), many = x.shape[-2:], number_of(tau.shape[-1])
+    if isinstance(n, int) and many > n:
+        raise ShapeError(f"householder_product needs a column of x for each of tau, got {show(x.shape)} and "
+                         f"{show(tau.shape)}")
     unit = broadcast(first(identity(m, x), n), x.shape)
     reflectors, y = tril(x, k=-1) + unit, unit
-    for k in reversed(range(number_of(tau.shape[-1]))):
+    for k in reversed(range(many)):
         v = slice_axis(reflectors, -1, k, 1)
         y = y - expand_dims(slice_axis(tau, -1, k, 1), (tau.ndim,)) * (v @ (adjoint(v) @ y))
     return y

@@ -167,7 +167,8 @@ class Geometry(NamedTuple):
 
 def geometry(x: Value, axes: int, size: Each, stride: Each | None, padding: Each | Padding | str, dilation: Each = 1,
              ceil_mode: bool = False) -> Geometry:
-    """Windows over the last axes of x; with `ceil_mode` those too that begin inside and end beyond."""
+    """Windows over the last axes of x; with `ceil_mode` those too that begin inside and end beyond, as far as
+    an array of all that they reach can be addressed."""
     kernel, steps, apart = each(size, axes), each(size if stride is None else stride, axes), each(dilation, axes)
     asked = pads(padding, kernel, steps, apart)
     if not ceil_mode:
@@ -179,6 +180,7 @@ def geometry(x: Value, axes: int, size: Each, stride: Each | None, padding: Each
         if s + hi > reach and below(ceil(n + lo, s), out):      # a window that would lie in padding alone
             out = ceil(n + lo, s)
         sides.append((lo, (out - 1) * s + reach - n - lo))
+    x.type.with_shape((*x.shape[:x.ndim - axes], *(n + lo + hi for n, (lo, hi) in zip(x.shape[x.ndim - axes:], sides))))
     return Geometry(kernel, steps, tuple(sides), apart, asked)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stele.errors import DTypeError, ShapeError
+from stele.errors import DataError, DTypeError, ShapeError
 from stele.ir.graph import Array, Constant, Op, Placed, Value
 from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim
@@ -173,7 +173,8 @@ class Sample(Op):
     makes of a Philox counter of its own, set by the key. Parameters stand in its order, the last one has the shape of
     the result.
 
-    The stream of a NumPy release: it changes where NumPy changes how it draws.
+    The stream of a NumPy release: it changes where NumPy changes how it draws. Raises DataError for parameters that
+    the distribution may not have.
     """
 
     distribution: str
@@ -193,7 +194,10 @@ class Sample(Op):
             return np.stack(rows) if rows else np.zeros(x[-1].shape, self.dtype.numpy)
         seed, stream = (int(low) | int(high) << 32 for low, high in (x[0][:2], x[0][2:]))
         rng = np.random.Generator(np.random.Philox(key=[seed, 0], counter=[0, 0, stream, 0]))  # type: ignore[arg-type]
-        return np.asarray(getattr(rng, self.distribution)(*x[1:]))
+        try:
+            return np.asarray(getattr(rng, self.distribution)(*x[1:]))
+        except ValueError as error:
+            raise DataError(f"{self.distribution} has no numbers of these parameters: {error}") from None
 
     def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
         return self(*(along(a, n) for a in x))

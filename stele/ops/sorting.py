@@ -294,6 +294,9 @@ def searchsorted(x: Value, z: Operand, *, side: str = "left", sorter: Value | No
         raise ShapeError("searchsorted needs a sorted row (n,), got a number")
     x, z = operands_of(x, z)
     if sorter is not None:
+        if sorter.ndim != x.ndim or not all(map(same, sorter.shape, x.shape)):
+            raise ShapeError(f"sorter of searchsorted needs a position for each of {show(x.shape)} elements, got "
+                             f"{show(sorter.shape)}")
         x = take_along(x, checked(sorter, x.shape[-1]), x.ndim - 1)
     y = reshape(Search(is_right)(x, reshape(z, (-1,)) if x.ndim == 1 else z), z.shape)
     return cast(y, int32) if out_int32 else y

@@ -9,20 +9,19 @@ from stele.arrays import functions as F
 from stele.arrays.creation import zeros
 from stele.arrays.tensor import Tensor
 from stele.eager.handle import no_grad
-from stele.errors import ArgumentError, DataError
-from stele.ir.door import public
+from stele.errors import DataError
 from stele.ir.types import HOME
-from stele.ops.arguments import number, positive, whole
-from stele.optim.optimizer import Optimizer
+from stele.ops.arguments import number, positive
+from stele.optim.checks import checked
+from stele.optim.optimizer import Optimizer, needs_optimizer
 
 
 class Averaging:
     """The base of means: of `parameters`, tensors that change, such as `model.parameters()`."""
 
+    @checked
     def __init__(self, parameters: Iterable[Tensor]) -> None:
         self.parameters = list(parameters)
-        if not self.parameters or not all(isinstance(p, Tensor) for p in self.parameters):  # type: ignore[reportUnnecessaryIsInstance]
-            raise ArgumentError(f"{type(self).__name__} takes tensors", hint="Pass model.parameters().")
         with no_grad():
             self.means = [p.detach().clone() for p in self.parameters]
         self.count = zeros((), device=HOME)
@@ -52,6 +51,7 @@ class Averaging:
                 for p, x in zip(self.parameters, held, strict=True):
                     p.assign(x)
 
+    @checked
     def copy_to(self, parameters: Iterable[Tensor]) -> None:
         """Sets parameters, such as those of another model of the same shape, to the means."""
         with no_grad():
@@ -62,6 +62,7 @@ class Averaging:
         """The means, by number, and how many steps they are of."""
         return {"kind": type(self).__name__, "count": self.count} | {f"mean.{k}": m for k, m in enumerate(self.means)}
 
+    @checked
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where the means stood that gave this state. Raises DataError if it is of another kind or size."""
         own = self.state_dict()
@@ -87,7 +88,7 @@ class EMA(Averaging):
     [1.25]
     """
 
-    @public
+    @checked
     def __init__(self, parameters: Iterable[Tensor], decay: float = 0.999, warm: bool = False) -> None:
         super().__init__(parameters)
         self.decay, self.warm = number(decay, "decay of EMA", 0, 1), warm
@@ -108,10 +109,6 @@ class SWA(Averaging):
     >>> swa.means[0].tolist()
     [3.0]
     """
-
-    @public
-    def __init__(self, parameters: Iterable[Tensor]) -> None:
-        super().__init__(parameters)
 
     def weight(self) -> Any:
         return 1 / self.count
@@ -134,9 +131,9 @@ class Lookahead:
     [3.0]
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, k: int = 5, alpha: float = 0.5) -> None:
-        self.optimizer, self.k, self.alpha = optimizer, positive(whole(k, "k"), "k of Lookahead"), alpha
+        self.optimizer, self.k, self.alpha = needs_optimizer(self, optimizer), positive(k, "k of Lookahead"), alpha
         self.slow = [p.detach().clone() for p in optimizer.parameters]
         self.count = zeros((), device=HOME)
 
@@ -174,6 +171,7 @@ class Lookahead:
         return {"kind": "Lookahead", "count": self.count, "inner": self.optimizer.state_dict()} | {
             f"slow.{k}": s for k, s in enumerate(self.slow)}
 
+    @checked
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where the optimiser stood that gave this state. Raises DataError if it does not fit."""
         own = self.state_dict()

@@ -7,11 +7,11 @@ from stele.arrays import functions as F
 from stele.arrays.tensor import Tensor
 from stele.eager.handle import no_grad
 from stele.errors import GraphError
-from stele.ir.door import public
 from stele.ir.types import HOME
+from stele.optim.checks import checked
 
 
-@public
+@checked
 def clip_grad_norm(parameters: Sequence[Tensor], limit: float) -> Tensor:
     """The joint Euclidean norm of all gradients of the `parameters`, which are scaled so that it is at most `limit`.
 
@@ -34,7 +34,7 @@ def clip_grad_norm(parameters: Sequence[Tensor], limit: float) -> Tensor:
         return norm
 
 
-@public
+@checked
 def clip_grad_value(parameters: Sequence[Tensor], limit: float) -> None:
     """Cuts every element of every gradient of the `parameters` to [-`limit`, limit].
 

@@ -11,6 +11,8 @@ from stele.arrays.tensor import Tensor, tensor
 from stele.eager.handle import enable_grad, no_grad
 from stele.errors import GraphError
 from stele.ir.door import public
+from stele.ops.arguments import choice, whole
+from stele.optim.checks import checked
 from stele.optim.optimizer import Optimizer, Parameters
 
 DECREASE, FLATTER, TRIES, CURVED = 1e-4, 0.9, 25, 1e-10    # Wolfe's two conditions, tries of one line; least y's
@@ -52,9 +54,9 @@ class LBFGS(Optimizer):
     def __init__(self, parameters: Parameters, lr: float = 1.0, max_iter: int = 20, max_eval: int | None = None,
                  tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
                  line_search_fn: str | None = None) -> None:
-        if line_search_fn not in (None, "strong_wolfe"):
-            raise GraphError(f'line_search_fn of LBFGS must be "strong_wolfe" or None, got {line_search_fn!r}')
-        most = max_iter * 5 // 4 if max_eval is None else max_eval
+        if line_search_fn is not None:
+            choice(line_search_fn, "line_search_fn of LBFGS, unless it is None,", ("strong_wolfe",), GraphError)
+        most = whole(max_iter, "max_iter of LBFGS") * 5 // 4 if max_eval is None else max_eval
         super().__init__(parameters, lr, max_iter=max_iter, max_eval=most, tolerance_grad=tolerance_grad,
                          tolerance_change=tolerance_change, history_size=history_size,
                          line_search_fn=line_search_fn or "")
@@ -139,6 +141,7 @@ class LBFGS(Optimizer):
         kept = [x for pair in self.pairs for x in pair[:2]] + [*self.last]
         return super().state_dict() | {"pairs": len(self.pairs)} | {f"kept.{k}": x for k, x in enumerate(kept)}
 
+    @checked
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where the optimiser stood that gave this state. Raises DataError if it is of another kind."""
         own = {name: x for name, x in state.items() if not name.startswith("kept.")}

@@ -15,7 +15,8 @@ from stele.eager.handle import TRACING, enable_grad, no_grad
 from stele.errors import ArgumentError, DataError, GraphError, kind
 from stele.ir.door import public
 from stele.ir.types import HOME
-from stele.ops.arguments import choice, flag, is_dict, is_many, is_mapping, number
+from stele.ops.arguments import choice, is_dict, is_many, is_mapping, number, sequence
+from stele.optim.checks import checked, option
 from stele.saving import options_of
 
 Parameters = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[dict[str, Any]]
@@ -128,6 +129,7 @@ class Optimizer:
             raise GraphError(f"{name} got no parameters", hint="Pass model.parameters().")
         return given if all(map(is_dict, given)) else [{"params": given}]
 
+    @checked
     def add_group(self, group: Mapping[str, Any]) -> None:
         """Another group: a dict with "params" and the options that are its own."""
         name = type(self).__name__
@@ -135,13 +137,14 @@ class Optimizer:
             raise GraphError(f'a group of {name} is a dict with "params", got one with {", ".join(map(repr, group))}')
         own = {choice(k, f"an option of {name}", [*self.defaults], GraphError): x for k, x in group.items()
                if k != "params"}
-        given = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
-        params = [checked(p[1] if isinstance(p, tuple) and len(p) == 2 else p, k, name)     # or (name, tensor)
+        given = group["params"]
+        given = [given] if isinstance(given, Tensor) else sequence(given, f"params of {name}", "a list of tensors")
+        params = [parameter(p[1] if isinstance(p, tuple) and len(p) == 2 else p, k, name)     # or (name, tensor)
                   for k, p in enumerate(given, len(self.states))]
         if twice := {id(p) for p in params} & {id(p) for p in self.parameters}:
             k = next(k for k, p in enumerate(self.parameters) if id(p) in twice)
             raise GraphError(f"parameter {k} of {name} stands in two groups", hint="Leave it out of one of them.")
-        options = {**self.defaults, **own}
+        options = {key: option(type(self), key, x) for key, x in {**self.defaults, **own}.items()}
         self.check(options)
         made = Group(params, options)
         self.groups.append(made)
@@ -150,9 +153,8 @@ class Optimizer:
     def check(self, options: Mapping[str, Any]) -> None:
         """Raises GraphError for options that a group cannot have."""
         name = type(self).__name__
-        if not number(options["lr"], f"lr of {name}") >= 0:
+        if not options["lr"] >= 0:
             raise GraphError(f"{name} needs a learning rate >= 0, got {options['lr']}")
-        flag(options["maximize"], f"maximize of {name}")
         if options.get("nesterov") and not options["momentum"]:
             raise GraphError(f"{name} needs a momentum for Nesterov's step, got momentum={options['momentum']}")
         for beta in options.get("betas", ()):
@@ -202,6 +204,7 @@ class Optimizer:
         state |= {name: x for name, x in vars(self).items() if isinstance(x, Tensor)}
         return state | {f"{name}.{k}": x for k, s in enumerate(self.states) for name, x in s.tensors().items()}
 
+    @checked
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where the optimiser stood that gave this state. Nothing changes unless all of it fits.
 
@@ -268,12 +271,19 @@ class Counting(Optimizer):
         self.steps += 1
 
 
+def needs_optimizer(whose: object, x: Any) -> Optimizer:
+    """x, which has to be an optimiser; raises ArgumentError for anything else."""
+    if not isinstance(x, Optimizer):
+        raise ArgumentError(f"{type(whose).__name__} takes an optimizer, got {kind(x)}")
+    return x
+
+
 def decayed(p: Tensor, g: Tensor, s: Any) -> Tensor:
     """The gradient of a parameter and of half the square of its weights, times `weight_decay`."""
     return g + s.weight_decay * p if s.weight_decay else g
 
 
-def checked(p: Any, k: int, optimizer: str) -> Tensor:
+def parameter(p: Any, k: int, optimizer: str) -> Tensor:
     """Parameter k of an optimiser, which has to be a tensor that carries gradients."""
     if not isinstance(p, Tensor):
         raise GraphError(f"parameter {k} of {optimizer} must be a tensor, got {kind(p)}",
@@ -287,7 +297,7 @@ def checked(p: Any, k: int, optimizer: str) -> Tensor:
     return p
 
 
-@public
+@checked
 def grouped(named: Iterable[tuple[str, Tensor]], options: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Groups for an optimiser, by the names of parameters: `named` are those of `model.named_parameters()`.
 

@@ -9,9 +9,9 @@ from stele.arrays.creation import zeros
 from stele.arrays.tensor import Tensor, tensor
 from stele.eager.handle import no_grad
 from stele.errors import DataError
-from stele.ir.door import public
 from stele.ir.types import HOME
 from stele.ops.arguments import positive
+from stele.optim.checks import checked
 from stele.optim.optimizer import Optimizer
 from stele.saving import options_of
 
@@ -36,7 +36,7 @@ class LossScaler:
     [3.5] 4.0
     """
 
-    @public
+    @checked
     def __init__(self, factor: float = 2.0 ** 16, growth: float = 2.0, backoff: float = 0.5,
                  interval: int = 2000) -> None:
         self.factor, self.taken = tensor(float(factor), device=HOME), zeros((), device=HOME)
@@ -84,6 +84,7 @@ class LossScaler:
         """The factor, the steps taken since it changed, and the options."""
         return {"kind": "LossScaler", "factor": self.factor, "taken": self.taken, "options": self.options()}
 
+    @checked
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where the scaler stood that gave this state. Raises DataError if it is none of a scaler."""
         if state.get("kind") != "LossScaler":

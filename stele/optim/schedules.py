@@ -7,9 +7,9 @@ from math import cos, pi
 from typing import Any
 
 from stele.errors import ArgumentError, DataError
-from stele.ir.door import public
-from stele.ops.arguments import choice, number, positive, sequence
-from stele.optim.optimizer import Optimizer
+from stele.ops.arguments import choice, number, positive, sequence, wholes
+from stele.optim.checks import checked
+from stele.optim.optimizer import Optimizer, needs_optimizer
 from stele.saving import options_of
 
 
@@ -28,11 +28,9 @@ class Schedule:
     0.25
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer) -> None:
-        if not isinstance(optimizer, Optimizer):    # type: ignore[reportUnnecessaryIsInstance]
-            raise ArgumentError(f"{type(self).__name__} takes an optimizer, got {type(optimizer).__name__}")
-        for group in optimizer.groups:
+        for group in needs_optimizer(self, optimizer).groups:
             group.first = float(group.lr) if group.first is None else group.first
         self.optimizer, self.bases, self.count = optimizer, [g.first or 0.0 for g in optimizer.groups], 0
 
@@ -45,6 +43,7 @@ class Schedule:
         kept = {name: x for name, x in self.options().items() if not callable(x)}
         return {"kind": type(self).__name__, "bases": list(self.bases), "count": self.count} | kept
 
+    @checked
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where the schedule stood that gave this state. Raises DataError if it is of another kind."""
         own = self.state_dict()
@@ -69,7 +68,10 @@ class Schedule:
     def set(self) -> None:
         """Sets the rates of the step where this stands."""
         for group, first in zip(self.optimizer.groups, self.bases, strict=True):
-            group.lr = self.rate(first, self.count)
+            try:
+                group.lr = self.rate(first, self.count)
+            except ArithmeticError as error:
+                raise ArgumentError(f"the rate of {self!r} is no number: {error}") from None
 
     def step(self) -> None:
         """Goes one step further and sets the rates."""
@@ -92,14 +94,14 @@ class LambdaLR(Schedule):
     0.5
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, lr_lambda: Callable[[int], float]) -> None:
         super().__init__(optimizer)
         self.lr_lambda = lr_lambda
         self.set()
 
     def factor(self, step: int) -> float:
-        return self.lr_lambda(step)
+        return number(self.lr_lambda(step), "what lr_lambda of LambdaLR gives")
 
 
 class StepLR(Schedule):
@@ -118,7 +120,7 @@ class StepLR(Schedule):
     0.25
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1) -> None:
         super().__init__(optimizer)
         self.step_size, self.gamma = positive(step_size, "step_size of StepLR"), gamma
@@ -142,10 +144,10 @@ class MultiStepLR(Schedule):
     0.25
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1) -> None:
         super().__init__(optimizer)
-        self.milestones, self.gamma = tuple(sorted(milestones)), gamma
+        self.milestones, self.gamma = tuple(sorted(wholes(milestones, "milestones of MultiStepLR"))), gamma
 
     def factor(self, step: int) -> float:
         return self.gamma ** bisect_right(self.milestones, step)
@@ -162,7 +164,7 @@ class ExponentialLR(Schedule):
     0.25
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, gamma: float) -> None:
         super().__init__(optimizer)
         self.gamma = gamma
@@ -185,7 +187,7 @@ class LinearLR(Schedule):
     [0.5, 0.75, 1.0, 1.0]
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, start_factor: float = 1 / 3, end_factor: float = 1.0,
                  total_iters: int = 5) -> None:
         super().__init__(optimizer)
@@ -209,7 +211,7 @@ class ConstantLR(Schedule):
     (0.5, 1.0)
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5) -> None:
         super().__init__(optimizer)
         self.times, self.total_iters = factor, total_iters
@@ -236,7 +238,7 @@ class LinearWarmup(Schedule):
     1.0
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, steps: int) -> None:
         super().__init__(optimizer)
         self.steps = positive(steps, "steps of LinearWarmup")
@@ -261,7 +263,7 @@ class InverseSqrt(Schedule):
     (0.5, 1.0, 0.5)
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, warmup: int) -> None:
         super().__init__(optimizer)
         self.warmup = positive(warmup, "warmup of InverseSqrt")
@@ -282,7 +284,7 @@ class PolynomialLR(Schedule):
     0.25
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0) -> None:
         super().__init__(optimizer)
         self.total_iters, self.power = positive(total_iters, "total_iters of PolynomialLR"), power
@@ -308,7 +310,7 @@ class CosineDecay(Schedule):
     0.0
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, steps: int, last: float = 0.0) -> None:
         super().__init__(optimizer)
         self.steps, self.last = positive(steps, "steps of CosineDecay"), last
@@ -331,7 +333,7 @@ class CosineAnnealingLR(Schedule):
     [0.75, 0.5, 0.75, 1.0]
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0) -> None:
         super().__init__(optimizer)
         self.T_max, self.eta_min = positive(T_max, "T_max of CosineAnnealingLR"), eta_min
@@ -355,7 +357,7 @@ class CosineAnnealingWarmRestarts(Schedule):
     [0.5, 1.0, 0.854, 0.5, 0.146, 1.0]
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0) -> None:
         super().__init__(optimizer)
         self.T_0 = positive(T_0, "T_0 of CosineAnnealingWarmRestarts")
@@ -384,7 +386,7 @@ class OneCycleLR(Schedule):
     [0.25, 0.625, 1.0, 0.5, 0.0]
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, max_lr: float, total_steps: int | None = None, epochs: int | None = None,
                  steps_per_epoch: int | None = None, pct_start: float = 0.3, anneal_strategy: str = "cos",
                  div_factor: float = 25.0, final_div_factor: float = 1e4) -> None:
@@ -426,7 +428,7 @@ class CyclicLR(Schedule):
     [0.5, 1.0, 0.5, 0.0]
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, base_lr: float, max_lr: float, step_size_up: int = 2000,
                  step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0) -> None:
         super().__init__(optimizer)
@@ -459,7 +461,7 @@ class SequentialLR(Schedule):
     [0.5, 0.75, 1.0, 0.5, 0.25]
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, schedulers: Sequence[Schedule], milestones: Sequence[int]) -> None:
         super().__init__(optimizer)
         self.schedulers, self.milestones = schedules_of(schedulers, optimizer, "SequentialLR"), tuple(milestones)
@@ -491,7 +493,7 @@ class ChainedScheduler(Schedule):
     [0.5, 0.25, 0.25]
     """
 
-    @public
+    @checked
     def __init__(self, schedulers: Sequence[Schedule]) -> None:
         given = sequence(schedulers, "schedulers of ChainedScheduler", "a list of schedules")
         super().__init__(given[0].optimizer if given and isinstance(given[0], Schedule) else None)  # type: ignore[arg-type]
@@ -531,7 +533,7 @@ class ReduceLROnPlateau(Schedule):
     0.25
     """
 
-    @public
+    @checked
     def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
                  threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0, min_lr: float = 0.0,
                  eps: float = 1e-8) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from stele.arrays.checked import checked
 from stele.arrays.random import dropout
-from stele.arrays.tensor import Tensor, constant, lift
+from stele.arrays.tensor import Tensor, TensorLike, constant, lift
 from stele.errors import ShapeError
-from stele.ir.door import public
 from stele.ir.graph import Value
 from stele.ir.sizes import quotient
 from stele.ir.types import bool_, int64, number_of, same, show
@@ -75,11 +75,11 @@ def looked(query: Value, key: Value, attn_mask: Value | None, value: Value, *, i
 looking, product = lift(looked), lift(matmul)
 
 
-@public
-def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
-                                 dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
-                                 enable_gqa: bool = False, window_size: int | tuple[int, int] | None = None
-                                 ) -> Tensor:
+@checked
+def scaled_dot_product_attention(query: TensorLike, key: TensorLike, value: TensorLike,
+                                 attn_mask: TensorLike | None = None, dropout_p: float = 0.0, is_causal: bool = False,
+                                 scale: float | None = None, enable_gqa: bool = False,
+                                 window_size: int | tuple[int, int] | None = None) -> Tensor:
     """The values weighed by softmax(`query` @ key.T * scale): (..., L, EV) (Vaswani et al., 2017).
 
     `query` is (..., L, E), `key` (..., S, E) and `value` (..., S, EV), whose outer axes broadcast; `scale` is

@@ -7,10 +7,10 @@ from typing import Any
 
 from stele.arrays import functions as F
 from stele.arrays import random
+from stele.arrays.checked import checked
 from stele.arrays.creation import ones
-from stele.arrays.tensor import Tensor, constant, lift
+from stele.arrays.tensor import Tensor, TensorLike, constant, lift
 from stele.errors import ShapeError
-from stele.ir.door import public
 from stele.ir.types import axis_of
 from stele.nn.functional import activations
 from stele.nn.functional.fractional import fractional
@@ -24,8 +24,8 @@ def probability(p: Any, name: str) -> float:
     return number(p, f"p of {name}", 0, 1)
 
 
-@public
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+@checked
+def dropout(input: TensorLike, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """The elements of x, each zero with probability `p` and divided by 1 - p otherwise; x itself when not `training`.
 
     So the mean stays (Srivastava et al., 2014). Integers that are dropped become float32. x has any shape. Raises
@@ -40,8 +40,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return x * 0.0 if p == 1 else random.dropout(x, p)
 
 
-@public
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+@checked
+def dropout1d(input: TensorLike, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """The channels of signals (N, C, L) or (C, L), each zero as a whole with probability `p`, as in `dropout`.
 
     When not `training` x itself (Tompson et al., 2015). Integers become float32. Raises ShapeError for other axes.
@@ -52,8 +52,8 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return channels("dropout1d", input, p, training, (2, 3))
 
 
-@public
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+@checked
+def dropout2d(input: TensorLike, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """The channels of images (N, C, H, W), each zero as a whole with probability `p`, as in `dropout`.
 
     When not `training` x itself. Integers become float32. Raises ShapeError for other axes.
@@ -64,8 +64,8 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return channels("dropout2d", input, p, training, (3, 4))
 
 
-@public
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+@checked
+def dropout3d(input: TensorLike, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """The channels of volumes (N, C, D, H, W) or (C, D, H, W), each zero as a whole with probability `p`.
 
     As in `dropout`; when not `training` x itself. Integers become float32. Raises ShapeError for other axes.
@@ -87,8 +87,8 @@ def channels(name: str, input: Any, p: float, training: bool, ndims: tuple[int, 
     return x * 0.0 if p == 1 else x * random.dropout(ones((*x.shape[:kept], *(1,) * (x.ndim - kept)), dtype=x.dtype), p)
 
 
-@public
-def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+@checked
+def alpha_dropout(input: TensorLike, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """The elements of x, each with probability `p` what `selu` makes of -inf, so that mean 0 and variance 1 stay.
 
     a * x + b of what comes out has them again (Klambauer et al., 2017); when not `training` x itself. x has any shape.
@@ -101,8 +101,8 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     return affine("alpha_dropout", x, p, x.shape) if flag(training, "training of alpha_dropout") else x
 
 
-@public
-def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+@checked
+def feature_alpha_dropout(input: TensorLike, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """The channels of x (N, C, *), each as a whole with probability `p` what `alpha_dropout` puts there.
 
     When not `training` x itself. Integers that are dropped become float32. Raises ShapeError for a probability outside
@@ -125,8 +125,8 @@ def affine(name: str, x: Tensor, p: float, shape: Sequence[int]) -> Tensor:
     return F.where(random.bernoulli(1 - p, shape), x, ALPHA) * a - a * p * ALPHA
 
 
-@public
-def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
+@checked
+def rrelu(input: TensorLike, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
           ) -> Tensor:
     """The leaky rectifier whose slopes are drawn between `lower` and `upper` when `training`, and their mean else.
 
@@ -142,8 +142,9 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     return F.where(x >= 0, x, x * slope)
 
 
-@public
-def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+@checked
+def gumbel_softmax(logits: TensorLike, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1
+                   ) -> Tensor:
     """A draw of a class by `logits`, softened: the softmax of (logits + Gumbel noise) / `tau` along an axis `dim`.
 
     With `hard` it is one-hot, with the derivative of the soft one (Jang et al., 2017; Maddison et al., 2017). `eps` has
@@ -165,11 +166,11 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
 pooled = lift(fractional)
 
 
-@public
-def fractional_max_pool2d(input: Tensor, kernel_size: int | Sequence[int],
+@checked
+def fractional_max_pool2d(input: TensorLike, kernel_size: int | Sequence[int],
                           output_size: int | Sequence[int] | None = None,
                           output_ratio: float | Sequence[float] | None = None, return_indices: bool = False,
-                          _random_samples: Tensor | None = None) -> Any:
+                          _random_samples: TensorLike | None = None) -> Any:
     """The largest elements of windows of `kernel_size` at random places, (N, C, H, W) -> (N, C, *`output_size`).
 
     The windows' first elements go up by steps of neighbouring lengths, drawn for each channel (Graham, 2014), or given
@@ -183,11 +184,11 @@ def fractional_max_pool2d(input: Tensor, kernel_size: int | Sequence[int],
                      _random_samples)
 
 
-@public
-def fractional_max_pool3d(input: Tensor, kernel_size: int | Sequence[int],
+@checked
+def fractional_max_pool3d(input: TensorLike, kernel_size: int | Sequence[int],
                           output_size: int | Sequence[int] | None = None,
                           output_ratio: float | Sequence[float] | None = None, return_indices: bool = False,
-                          _random_samples: Tensor | None = None) -> Any:
+                          _random_samples: TensorLike | None = None) -> Any:
     """The largest elements of windows at random places of volumes (N, C, D, H, W), as in `fractional_max_pool2d`.
 
     `kernel_size`, `output_size`, `output_ratio`, `return_indices`, `_random_samples` (N, C, 3) and errors are as there.

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from stele.arrays import functions as F
-from stele.arrays.tensor import Tensor, constant, lift
+from stele.arrays.checked import checked
+from stele.arrays.tensor import Tensor, TensorLike, constant, lift
 from stele.errors import ShapeError
-from stele.ir.door import public
 from stele.ir.graph import Value
 from stele.ir.sizes import quotient
 from stele.ir.types import product, same, show
@@ -111,9 +111,10 @@ def local_response_norm(input: Value, size: int, alpha: float = 1e-4, beta: floa
 normalized, apply_scale = lift(functional.normalize), lift(scaled)
 
 
-@public
-def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
-               bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+@checked
+def batch_norm(input: TensorLike, running_mean: Tensor | None, running_var: Tensor | None,
+               weight: TensorLike | None = None, bias: TensorLike | None = None, training: bool = False,
+               momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
     """A batch (N, C, *) normalised per channel, times `weight`, plus `bias`, both (C,) (Ioffe and Szegedy, 2015).
 
     (x - mean) / sqrt(variance + `eps`): when `training` of the batch, which `running_mean` and `running_var` (C,),
@@ -144,9 +145,9 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     return apply_scale(x, scale, shift)
 
 
-@public
-def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
-                  weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
+@checked
+def instance_norm(input: TensorLike, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+                  weight: TensorLike | None = None, bias: TensorLike | None = None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
     """Each channel of each example of (N, C, *) normalised by itself (Ulyanov et al., 2016).
 

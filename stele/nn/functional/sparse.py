@@ -5,10 +5,10 @@ import math
 from typing import Any
 
 from stele.arrays import functions as F
-from stele.arrays.tensor import Tensor, constant, lift
+from stele.arrays.checked import checked
+from stele.arrays.tensor import Tensor, TensorLike, constant, lift
 from stele.eager.handle import TRACING
 from stele.errors import DTypeError, OptionError, ShapeError, TraceError
-from stele.ir.door import public
 from stele.ir.graph import Value
 from stele.ir.types import bool_, int64
 from stele.ops import functional
@@ -74,8 +74,8 @@ def bags(weight: Value, input: Value, offsets: Value | None, per_sample_weights:
 taken, kept_short, bagged = lift(rows), lift(shortened), lift(bags)
 
 
-@public
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+@checked
+def embedding(input: TensorLike, weight: TensorLike, padding_idx: int | None = None, max_norm: float | None = None,
               norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
     """The rows of a table `weight` (rows, width) at integers of any shape: input.shape + (width,).
 
@@ -115,11 +115,11 @@ def place(name: str, padding_idx: int | None, table: Tensor) -> int | None:
     return k + n if k < 0 else k
 
 
-@public
-def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
-                  norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
-                  per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
-                  padding_idx: int | None = None) -> Tensor:
+@checked
+def embedding_bag(input: TensorLike, weight: TensorLike, offsets: TensorLike | None = None,
+                  max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+                  mode: str = "mean", sparse: bool = False, per_sample_weights: TensorLike | None = None,
+                  include_last_offset: bool = False, padding_idx: int | None = None) -> Tensor:
     """The sums, means or maxima (`mode`) of rows of a table `weight` (rows, width), bag by bag: (bags, width).
 
     The input holds integers (bags, n), or all of them in a row with `offsets`, where each bag begins, and, with
@@ -148,8 +148,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
 encoded = lift(functional.one_hot)
 
 
-@public
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+@checked
+def one_hot(tensor: TensorLike, num_classes: int = -1) -> Tensor:
     """The labels of a `tensor` as rows of 0 with a 1 at the label, int64: tensor.shape + (num_classes,).
 
     Without `num_classes` there are as many as the largest label says, which only numbers that are there can say: inside

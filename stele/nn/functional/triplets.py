@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stele.arrays.tensor import Tensor, constant, lift
+from stele.arrays.checked import checked
+from stele.arrays.tensor import Tensor, TensorLike, constant, lift
 from stele.errors import ShapeError
-from stele.ir.door import public
 from stele.nn.functional.distances import pairwise_distance
 from stele.nn.functional.losses import hinge
 from stele.ops.arguments import flag, function, number
@@ -13,8 +13,8 @@ from stele.ops.arguments import flag, function, number
 distance, compared = lift(pairwise_distance), lift(hinge)
 
 
-@public
-def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
+@checked
+def triplet_margin_with_distance_loss(anchor: TensorLike, positive: TensorLike, negative: TensorLike, *,
                                       distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
                                       margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Tensor:
     """The loss max(0, d(`anchor`, `positive`) - d(anchor, `negative`) + `margin`) of any `distance_function` d.
