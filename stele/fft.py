@@ -10,7 +10,7 @@ from stele.arrays.spoken import publish
 from stele.arrays.tensor import DeviceLike, DTypeLike, Tensor, lift, tensor
 from stele.ir.door import public
 from stele.ops import fourier
-from stele.ops.arguments import number, positive, refuse
+from stele.ops.arguments import count, number, positive, refuse
 
 __all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn",
            "rfft", "rfftfreq", "rfftn"]
@@ -40,7 +40,7 @@ def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32", device: Device
     >>> st.fft.fftfreq(4, d=0.25).tolist()
     [0.0, 1.0, -2.0, -1.0]
     """
-    return tensor(np.fft.fftfreq(positive(n, "n of fftfreq"), apart(d, "d of fftfreq")), dtype, device=device)
+    return tensor(np.fft.fftfreq(count(positive(n, "n of fftfreq"), "n of fftfreq"), apart(d, "d of fftfreq")), dtype, device=device)
 
 
 @public
@@ -53,7 +53,7 @@ def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32", device: Devic
     >>> st.fft.rfftfreq(5, d=0.2).tolist()
     [0.0, 1.0, 2.0]
     """
-    return tensor(np.fft.rfftfreq(positive(n, "n of rfftfreq"), apart(d, "d of rfftfreq")), dtype, device=device)
+    return tensor(np.fft.rfftfreq(count(positive(n, "n of rfftfreq"), "n of rfftfreq"), apart(d, "d of rfftfreq")), dtype, device=device)
 
 
 publish(list(globals().items()), __name__)

@@ -18,6 +18,7 @@ from stele.backend.buffers import MEMORY, Recent
 from stele.errors import ArgumentError, DTypeError, OptionError, ShapeError, SteleError
 from stele.ir.sizes import size
 from stele.ir.types import MOST_BYTES, Type, float32, uint8
+from stele.nn import functional as F
 from stele.ops import arguments
 
 BAD_SIZES = (-1, -3, -2**31 - 1, -2**63 - 1, 2**62, 2**64, 10**30)
@@ -126,7 +127,15 @@ def test_memory_that_the_system_refuses_is_a_memory_error() -> None:
     lambda x: st.tensor(x, requires_grad=np.ones(2)), lambda x: x.requires_grad_(None), lambda x: st.arange(10**400),
     lambda x: st.linspace(-10**400, 0, 3), lambda x: st.scan(lambda c, r: (c, r), x, x, reverse=[]),
     lambda x: st.quantile(x, {}), lambda x: st.histogram(x, 3, 2), lambda x: st.histogram(x, 3, (1, 2, 3)),
-    lambda x: st.insert(x, iter([1]), 1), lambda x: st.delete(x, "a"),
+    lambda x: st.insert(x, iter([1]), 1), lambda x: st.delete(x, "a"), lambda x: nn.Unflatten(2, ...),
+    lambda x: st.nonzero(x, size=np.ones((0, 3), "int32")), lambda x: st.random.choice([1.0, 2.0], axis=None),
+    lambda x: F.batch_norm(x, range(3), None), lambda x: F.batch_norm(x, np.zeros(3), np.ones(3)),
+    lambda x: st.unique(x, return_counts=np.ones(2)), lambda x: st.histogramdd(x, range=0.5),
+    lambda x: st.indices((2, 2), np.ones(2)), lambda x: st.logspace(0, 1, endpoint="a"),
+    lambda x: F.ctc_loss(x[None], st.tensor([[1]]), float("nan"), [1]), lambda x: nn.GRU(1, 2, batch_first="a"),
+    lambda x: F.dropout(x, inplace="a"), lambda x: F.dropout([1.0], 0.5), lambda x: F.embedding(x, {}),
+    lambda x: F.triplet_margin_with_distance_loss(x, x, x, margin=None),
+    lambda x: st.linalg.lu_solve(st.eye(3), st.ones(3), st.ones(3)), lambda x: st.linalg.pinv(x.astype("bfloat16")),
 ], ids=lambda f: str(f.__code__.co_firstlineno))
 def test_an_argument_of_another_kind_is_refused(call: Any) -> None:
     with pytest.raises((ArgumentError, DTypeError)) as caught:
@@ -147,6 +156,21 @@ def test_an_argument_of_another_kind_is_refused(call: Any) -> None:
     lambda x: nn.GRU(3, 4, num_layers=0), lambda x: st.arange(0, 1, 0), lambda x: st.arange(0, float("inf")),
     lambda x: st.bernoulli(1.5, 3), lambda x: st.dropout(x, 1), lambda x: nn.Dropout(-0.1),
     lambda x: st.manual_seed(-1), lambda x: st.scan(lambda a, b: (a, b), x, st.tensor(1.0)),
+    lambda x: st.blackman(10**30), lambda x: st.bartlett(2**64), lambda x: st.logspace(0, 1, 2**62),
+    lambda x: st.random.zipf(1), lambda x: st.random.zipf(float("nan")), lambda x: st.random.multinomial(1e30, [1.0]),
+    lambda x: st.random.binomial(float("inf"), 0.5), lambda x: st.random.hypergeometric(2**64, 1, 1),
+    lambda x: st.random.choice([1.0, 2.0], axis=1), lambda x: st.histogramdd(st.zeros((2, 0))),
+    lambda x: st.polyder(x[0, 0, 0], 2**64), lambda x: st.chunk(st.zeros(0), 2**63),
+    lambda x: st.vander(x[0, 0, 0], 2**40),
+    lambda x: F.adaptive_max_pool1d(st.zeros((2, 0)), [None]), lambda x: st.polygamma(2**31, x),
+    lambda x: nn.LSTM(1, 2, 2**64),
+    lambda x: st.fft.rfftfreq(2**70), lambda x: F.gumbel_softmax(0.5, hard=True),
+    lambda x: F.ctc_loss(x[0], st.tensor([[1]]), [-2], [1]), lambda x: st.block([]), lambda x: st.block([[x], []]),
+    lambda x: st.linalg.householder_product(x[..., :2, :], st.ones(1)),
+    lambda x: F.max_pool2d(x, 2**64, ceil_mode=True),
+    lambda x: F.lp_pool2d(x, 2.0, 2**62, ceil_mode=True), lambda x: st.linalg.lu_solve(1, st.tensor([0]), x),
+    lambda x: st.linalg.lu_solve(st.eye(2), st.tensor([0, 1, 1]), st.ones(2)),
+    lambda x: st.linalg.householder_product(x, st.ones(5)), lambda x: st.searchsorted(st.zeros(0), x, sorter=x.long()),
     lambda x: st.unsqueeze(x, (1, 1)), lambda x: x.unsqueeze((0, -6)), lambda x: st.from_numpy([[float, (1, 1)]]),
 ], ids=lambda f: str(f.__code__.co_firstlineno))
 def test_a_number_out_of_its_bounds_is_refused(call: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import stele as st
-from stele.errors import ArgumentError, DTypeError, ShapeError, TraceError
+from stele.errors import ArgumentError, DataError, DTypeError, ShapeError, TraceError
 
 COUNT = 4000
 # By its name: the arguments of a draw.
@@ -238,3 +238,15 @@ def test_gradients_reach_the_parameters_of_formulas() -> None:
         return st.default_rng(1).exponential(scale, size=4000).mean()
 
     assert abs(float(st.grad(mean)(st.tensor(2.0))) - 1) < 0.1
+
+
+@pytest.mark.parametrize("draw", [
+    lambda r: r.zipf(st.tensor([1.0])), lambda r: r.negative_binomial(1, [1.0, 2.0]), lambda r: r.poisson(1e30),
+    lambda r: r.poisson([-1.0]), lambda r: r.gamma((2, -1)), lambda r: r.multinomial(st.tensor([-1]), [0.5, 0.5]),
+    lambda r: r.hypergeometric(st.tensor([-1]), 1, 1), lambda r: r.vonmises(0.0, st.tensor([-1.0])),
+    lambda r: st.poisson(-0.5),
+], ids=lambda f: str(f.__code__.co_firstlineno))
+@pytest.mark.parametrize("style", [lambda f: f, st.compile], ids=["imperative", "compiled"])
+def test_parameters_that_a_distribution_may_not_have_teach_when_run(draw: Any, style: Any) -> None:
+    with pytest.raises(DataError, match=r"has no numbers of these parameters: .*at test_distributions\.py:\d+"):
+        style(lambda: draw(st.random.default_rng(0)) if style is not st.compile else draw(st.random))().numpy()

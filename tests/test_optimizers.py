@@ -358,8 +358,41 @@ REFUSED = [
     (lambda p: optim.SequentialLR(o := optim.SGD(p), [optim.StepLR(o, 1)], [1]), ArgumentError, "0 rising milestones"),
     (lambda p: optim.ChainedScheduler([]), ArgumentError, "takes an optimizer"),
     (lambda p: optim.EMA([3]), ArgumentError, "a list of tensors"),
+    (lambda p: optim.EMA(100), ArgumentError, "parameters of EMA must be a list of tensors"),
+    (lambda p: optim.EMA(p[0]), ArgumentError, r"Pass \[x\]"),
+    (lambda p: optim.clip_grad_norm(p[0], 1.0), ArgumentError, "parameters of clip_grad_norm"),
+    (lambda p: optim.clip_grad_value(p, "a"), ArgumentError, "limit of clip_grad_value must be a number"),
+    (lambda p: optim.Lookahead(p), ArgumentError, "Lookahead takes an optimizer, got a list"),
+    (lambda p: optim.LossScaler([1.0]), ArgumentError, "factor of LossScaler must be a number"),
+    (lambda p: optim.Adam(p, betas=0.9), ArgumentError, "betas of Adam must be 2 numbers"),
+    (lambda p: optim.Adam(p, betas=(0.9, 0.9, 0.9)), ShapeError, "betas of Adam must be 2 numbers, got 3"),
+    (lambda p: optim.AdamW(p, amsgrad="yes"), ArgumentError, "amsgrad of AdamW must be True or False"),
+    (lambda p: optim.Adafactor(p, eps=0.1), ArgumentError, "eps of Adafactor must be 2 numbers"),
+    (lambda p: optim.Adafactor(p, eps=(None, None)), ArgumentError, "every number of eps of Adafactor"),
+    (lambda p: optim.Muon(p, ns_coefficients=2), ArgumentError, "ns_coefficients of Muon must be 3 numbers"),
+    (lambda p: optim.LBFGS(p, max_iter="a"), ArgumentError, "max_iter of LBFGS must be a whole number"),
+    (lambda p: optim.LBFGS(p, line_search_fn=np.ones(2)), GraphError, "strong_wolfe"),
+    (lambda p: optim.SGD([{"params": p, "momentum": "a"}], 0.1), ArgumentError, "momentum of SGD must be a number"),
+    (lambda p: optim.SGD([{"params": 3}], 0.1), ArgumentError, "params of SGD must be a list of tensors"),
+    (lambda p: optim.SGD(p).add_group(3), ArgumentError, "group of add_group must be a dict"),
+    (lambda p: optim.SGD(p).load_state_dict([1]), ArgumentError, "state of load_state_dict must be a dict"),
+    (lambda p: optim.EMA(p).load_state_dict(3), ArgumentError, "state of load_state_dict must be a dict"),
+    (lambda p: optim.StepLR(optim.SGD(p), 3).load_state_dict(3), ArgumentError, "state of load_state_dict"),
+    (lambda p: optim.grouped([1.5], {}), ArgumentError, "pairs of a name and a tensor"),
+    (lambda p: optim.grouped([("a", p[0])], {"a": 3}), ArgumentError, "every entry of options of grouped"),
+    (lambda p: optim.MultiStepLR(optim.SGD(p), 0.5), ArgumentError, "milestones of MultiStepLR must be"),
+    (lambda p: optim.ExponentialLR(optim.SGD(p), (1, 1)), ArgumentError, "gamma of ExponentialLR must be a number"),
+    (lambda p: optim.OneCycleLR(optim.SGD(p), 1.0, 5, div_factor=0), ArgumentError, "OneCycleLR.* is no number"),
+    (lambda p: optim.LambdaLR(optim.SGD(p), lambda step: "a"), ArgumentError, "what lr_lambda of LambdaLR gives"),
+    (lambda p: steps(optim.ExponentialLR(optim.SGD(p), 1e300), 2), ArgumentError, "ExponentialLR.* is no number"),
     (lambda p: optim.SGD(p).groups[0].speed, AttributeError, "has no 'speed'"),
 ]
+
+
+def steps(schedule: Any, n: int) -> None:
+    """So many steps of a schedule."""
+    for _ in range(n):
+        schedule.step()
 
 
 @pytest.mark.parametrize("wrong, error, message", REFUSED, ids=lambda x: x if isinstance(x, str) else "")

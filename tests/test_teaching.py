@@ -255,3 +255,31 @@ def test_a_cross_entropy_for_each_pixel() -> None:
     expected = nn.cross_entropy(rows, labels.reshape(-1))
     np.testing.assert_allclose(nn.cross_entropy(x, labels).numpy(), expected.numpy(), rtol=1e-6)
     np.testing.assert_allclose(st.compile(nn.cross_entropy)(x, labels).numpy(), expected.numpy(), rtol=1e-6)
+
+
+INDEXED: dict[str, Callable[[Any, Any], Any]] = {
+    "key":          lambda x, i: x[i],
+    "several keys": lambda x, i: x[i, st.zeros(2).astype(i.dtype)],
+    "take":         lambda x, i: st.take(x, i, axis=0),
+    "along":        lambda x, i: st.take_along_axis(x[:, 0], i, axis=0),
+    "added":        lambda x, i: st.index_add(x, i, st.ones(2, 3), axis=0),
+    "written":      lambda x, i: written(x, i),
+}
+
+
+def written(x: Any, i: Any) -> Any:
+    y = x.clone()
+    y[i] = 1.0
+    return y
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+@pytest.mark.parametrize("style", ["imperative", "compiled", "reference"])
+@pytest.mark.parametrize("case", INDEXED)
+def test_an_index_out_of_range_is_shown_as_it_was_written(case: str, style: str, dtype: str) -> None:
+    f: Any = INDEXED[case]
+    f = {"imperative": f, "compiled": st.compile(f), "reference": st.compile(f, backend="reference")}[style]
+    for wrong in (-9, -5, 4, 100):
+        error = raised(lambda: f(st.ones(4, 3), st.tensor([1, wrong], dtype=dtype)).numpy())  # noqa: B023 (called at once)
+        assert isinstance(error, IndexError) and f"index {wrong} is out of range" in str(error), str(error)
+    assert np.isfinite(f(st.ones(4, 3), st.tensor([-4, 3], dtype=dtype)).numpy()).all()

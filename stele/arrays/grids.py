@@ -33,7 +33,8 @@ def logspace(start: float, stop: float, num: int = 50, endpoint: bool = True, ba
     [1.0, 10.0, 100.0]
     """
     ends = [float(arguments.number(n, "every end of logspace")) for n in (start, stop)]
-    line = np.linspace(ends[0], ends[1], whole(num, "num of logspace"), endpoint=endpoint)
+    line = np.linspace(ends[0], ends[1], whole(num, "num of logspace"),
+                       endpoint=arguments.flag(endpoint, "endpoint of logspace"))
     return tensor(arguments.number(base, "base of logspace") ** line, named(dtype), device=device)
 
 
@@ -51,7 +52,8 @@ def geomspace(start: float, stop: float, num: int = 50, endpoint: bool = True, d
     first, last = (float(arguments.number(n, "every end of geomspace")) for n in (start, stop))
     if not first * last > 0:
         raise ShapeError(f"geomspace needs ends of one sign other than 0, got {start} and {stop}")
-    line = np.geomspace(first, last, whole(num, "num of geomspace"), endpoint=endpoint)
+    line = np.geomspace(first, last, whole(num, "num of geomspace"),
+                        endpoint=arguments.flag(endpoint, "endpoint of geomspace"))
     return tensor(line, named(dtype), device=device)
 
 
@@ -161,7 +163,7 @@ def indices(shape: Sequence[int], sparse: bool = False) -> Any:
     sizes: Any = arguments.shape(shape)
     lines = [arange(n) for n in sizes]
     grid = tuple(line.reshape(*(-1 if a == k else 1 for a in range(len(lines)))) for k, line in enumerate(lines))
-    return grid if sparse else stack(meshgrid(*lines, indexing="ij"))
+    return grid if arguments.flag(sparse, "sparse of indices") else stack(meshgrid(*lines, indexing="ij"))
 
 
 @public

@@ -282,7 +282,9 @@ def block(parts: Any) -> Tensor:
 
 
 def depth(parts: Any) -> int:
-    """How many lists stand around an array."""
+    """How many lists stand around an array; ShapeError for one that holds nothing."""
+    if isinstance(parts, list) and not parts:
+        raise ShapeError("block needs an array in each of its lists, got []")
     return 1 + max(map(depth, parts)) if isinstance(parts, list) else 0     # type: ignore[reportUnknownArgumentType]
 
 

@@ -146,7 +146,8 @@ def unique(x: TensorLike, *, return_index: bool = False, return_inverse: bool = 
     [[1, 9], [2, 1]]
     """
     values, *more = known(x, size, "unique", axis)
-    asked = [y for y, flag in zip(more, (return_index, return_inverse, return_counts)) if flag]
+    asked = [y for y, is_asked in zip(more, (return_index, return_inverse, return_counts))
+             if arguments.flag(is_asked, "return_index, return_inverse and return_counts of unique")]
     return (values, *asked) if asked else values
 
 

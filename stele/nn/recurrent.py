@@ -16,7 +16,7 @@ from stele.nn import init
 from stele.nn.cells import GRUStep, LSTMStep, RNNStep, Step, output
 from stele.nn.module import Module, given, wrong
 from stele.nn.utils.rnn import PackedSequence
-from stele.ops.arguments import choice, flag, number, positive, whole
+from stele.ops.arguments import choice, flag, number, positive, times, whole
 from stele.tracing import tree
 
 Weights = tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor | None]
@@ -34,7 +34,7 @@ class Layered(Step):
         name = type(self).__name__
         self.input_size = positive(input_size, f"input_size of {name}")
         self.hidden_size = positive(hidden_size, f"hidden_size of {name}")
-        self.num_layers, self.bias = positive(num_layers, f"num_layers of {name}"), flag(bias, f"bias of {name}")
+        self.num_layers, self.bias = times(num_layers, f"num_layers of {name}", 1), flag(bias, f"bias of {name}")
         self.batch_first = flag(batch_first, f"batch_first of {name}")
         self.dropout = number(dropout, f"dropout of {name}", 0, 1)
         self.bidirectional = flag(bidirectional, f"bidirectional of {name}")

@@ -61,6 +61,11 @@ def count(x: Any, what: str) -> Any:
     return whole(x, what, 0, MOST_BYTES // 8)
 
 
+def times(x: Any, what: str, low: int = 0) -> int:
+    """How often something is written into a program: 65,536 times at most."""
+    return whole(x, what, low, 1 << 16)
+
+
 def sequence(x: Any, what: str, wanted: str, unordered: bool = False) -> tuple[Any, ...]:
     """The entries of anything but text that has them in an order, or that may have them in none."""
     if isinstance(x, str | bytes | Value | Mapping) or not is_many(x) or \
@@ -99,11 +104,11 @@ def is_many(x: object) -> TypeGuard[Iterable[Any]]:
     return isinstance(x, Iterable) and getattr(x, "ndim", None) != 0  # type: ignore[reportUnknownArgumentType]
 
 
-def wholes(x: Any, what: str, low: int | None = None) -> tuple[Any, ...]:
+def wholes(x: Any, what: str, low: int | None = None, high: int | None = None) -> tuple[Any, ...]:
     """Whole numbers, given as one or as a sequence of them."""
     if not is_many(x):
-        return whole(x, what, low),
-    return tuple(whole(n, what, low) for n in sequence(x, what, "a whole number or a sequence of them"))
+        return whole(x, what, low, high),
+    return tuple(whole(n, what, low, high) for n in sequence(x, what, "a whole number or a sequence of them"))
 
 
 def shape(x: Any, what: str = "a shape") -> Shape:
@@ -298,7 +303,7 @@ def checked(f: Callable[P, R], forms: Mapping[str, Form] = FORMS) -> Callable[P,
                           for (name, said), x in zip(checks.items(), args)]
             named: Any = {name: forms.get(checks.get(name, ""), untouched)(x, f"{name} of {owner}")
                           for name, x in kwargs.items()}
-            return f(*given, *args[len(given):], **named)
+            return f(*(*given, *args[len(given):]), **named)
         except Exception as error:
             leaving(error)
             raise

@@ -7,7 +7,7 @@ from typing import Any
 from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.types import float32, int64, product, promote, same, show
-from stele.ops.arguments import is_series, positive
+from stele.ops.arguments import is_series, positive, sequence
 from stele.ops.counting import even_edges
 from stele.ops.cumulative import diff
 from stele.ops.elementwise.arithmetic import Equal, Select
@@ -73,7 +73,7 @@ def histogramdd(sample: Value, bins: Terms = 10, *, range: Operand | None = None
     x = sample if sample.dtype.is_float else cast(sample, float32)
     d: Any = x.shape[1]
     many: list[Any] = list(bins) if is_series(bins) else [bins] * d
-    ends: list[Any] = [None] * d if range is None else [*range]    # type: ignore[misc]
+    ends = [None] * d if range is None else sequence(range, "range of histogramdd", "a pair of ends for each coordinate")
     if len(many) != d or len(ends) != d:
         raise ShapeError(f"histogramdd of {d} coordinates needs bins and ranges for each, got {len(many)}, {len(ends)}")
     columns = [reshape(slice_axis(x, 1, k, 1), (-1,)) for k, _ in enumerate(many)]

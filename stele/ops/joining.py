@@ -13,7 +13,7 @@ from stele.errors import BadKey, ShapeError
 from stele.ir.graph import Constant, Value
 from stele.ir.sizes import Dim, Size
 from stele.ir.types import axis_of, below, number_of, same, show
-from stele.ops.arguments import positive, refuse, whole
+from stele.ops.arguments import positive, refuse, times, whole
 from stele.ops.gather import Gather
 from stele.ops.linear import Concatenate, broadcast, cast, expand_dims, pad_axis, reshape, slice_axis, transpose
 
@@ -200,7 +200,7 @@ def array_split(x: Value, sections: int | Sequence[int], *, axis: int = 0) -> tu
         spans = [None, *sections, None]
         lead = (slice(None),) * axis
         return tuple(x[(*lead, slice(a, b))] for a, b in pairwise(spans))
-    n, k = number_of(x.shape[axis]), positive(sections, "sections of array_split")
+    n, k = number_of(x.shape[axis]), times(sections, "sections of array_split", 1)
     return split(x, [n // k + (part < n % k) for part in range(k)], axis=axis)
 
 
@@ -213,7 +213,7 @@ def chunk(x: Value, chunks: int, *, axis: int = 0) -> tuple[Value, ...]:
     [[0, 1], [2, 3], [4]]
     """
     axis = axis_of(axis, x.ndim)
-    n, k = x.shape[axis], positive(chunks, "chunks")
+    n, k = x.shape[axis], times(chunks, "chunks", 1)
     return (x,) * k if n == 0 else split(x, -(-n // k) if isinstance(n, int) else (n + k - 1) // k, axis=axis)
 
 

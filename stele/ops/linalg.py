@@ -535,9 +535,9 @@ def householder_product(x: Value, tau: Value) -> Value:
     if not tau.ndim:
         raise ShapeError("householder_product needs tau (..., k), got a number")
     (m, n), many = x.shape[-2:], number_of(tau.shape[-1])
-    if isinstance(n, int) and many > n:
-        raise ShapeError(f"householder_product needs a column of x for each of tau, got {show(x.shape)} and "
-                         f"{show(tau.shape)}")
+    if below(m, n) or below(n, many):
+        raise ShapeError(f"householder_product needs x (..., m, n) with m >= n and tau (..., k) with k <= n, got "
+                         f"{show(x.shape)} and {show(tau.shape)}")
     unit = broadcast(first(identity(m, x), n), x.shape)
     reflectors, y = tril(x, k=-1) + unit, unit
     for k in reversed(range(many)):

@@ -7,7 +7,7 @@ from typing import Any
 from stele.errors import ShapeError
 from stele.ir.graph import Value
 from stele.ir.types import float32, number_of, show
-from stele.ops.arguments import whole
+from stele.ops.arguments import times, whole
 from stele.ops.contraction import matmul
 from stele.ops.elementwise.arithmetic import Equal
 from stele.ops.elementwise.unary import sqrt, square
@@ -86,7 +86,7 @@ def polyder(p: Value, *, m: int = 1) -> Value:
     [3, 2, 1]
     """
     p = coefficients(p, "polyder")
-    for _ in range(whole(m, "m of polyder", 0)):
+    for _ in range(times(m, "m of polyder")):
         n = number_of(p.shape[0])
         p = slice_axis(p, 0, 0, n - 1) * flip(iota(n - 1) + 1, (0,)) if n > 1 else slice_axis(p, 0, 0, 0)
     return p
@@ -101,7 +101,7 @@ def polyint(p: Value, *, m: int = 1, k: float = 0) -> Value:
     [1.0, 1.0, 1.0, 0.0]
     """
     p = coefficients(p if p.dtype.is_float else cast(p, float32), "polyint")
-    for _ in range(whole(m, "m of polyint", 0)):
+    for _ in range(times(m, "m of polyint")):
         n = number_of(p.shape[0])
         p = concatenate([p / flip(iota(n) + 1, (0,)), full((1,), k, p.dtype)])
     return p
@@ -148,7 +148,7 @@ def vander(x: Value, *, n: int | None = None, increasing: bool = False) -> Value
     """
     if x.ndim != 1:
         raise ShapeError(f"vander needs a row, got {show(x.shape)}")
-    many: int = number_of(x.shape[0]) if n is None else whole(n, "n of vander", 0)
+    many: int = number_of(x.shape[0]) if n is None else times(n, "n of vander")
     if not many:
         return full((x.shape[0], 0), 0, x.dtype)
     columns = [full(x.shape, 1, x.dtype)]

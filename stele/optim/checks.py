@@ -14,7 +14,7 @@ from stele.ops.arguments import Form, is_many, is_mapping, is_series, mapping, n
 
 def tensors(x: Any, what: str) -> tuple[Tensor, ...]:
     """Tensors, as anything gives them one by one."""
-    found = () if isinstance(x, Tensor) or is_mapping(x) or not is_many(x) else tuple(x)
+    found: tuple[Any, ...] = () if isinstance(x, Tensor) or is_mapping(x) or not is_many(x) else tuple(x)
     if not found or not all(isinstance(p, Tensor) for p in found):
         refuse(what, "a list of tensors", x, "Pass [x]." if isinstance(x, Tensor) else "Pass model.parameters().")
     return found
@@ -22,10 +22,10 @@ def tensors(x: Any, what: str) -> tuple[Tensor, ...]:
 
 def named(x: Any, what: str) -> tuple[tuple[str, Tensor], ...]:
     """Tensors with their names."""
-    found = tuple(x) if is_many(x) and not isinstance(x, Tensor) else (None,)
-    if not all(isinstance(p, tuple) and len(p) == 2 and isinstance(p[1], Tensor) for p in found):
+    found: list[Any] = list(x) if is_many(x) and not isinstance(x, Tensor) else [None]
+    if not all(is_series(p) and len(p) == 2 and isinstance(p[1], Tensor) for p in found):
         refuse(what, "pairs of a name and a tensor", x, "Pass model.named_parameters().")
-    return found
+    return tuple((name, p) for name, p in found)
 
 
 def mappings(x: Any, what: str) -> Any:

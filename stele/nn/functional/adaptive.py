@@ -38,7 +38,7 @@ def sizes(name: str, x: Value, axes: int, wanted: Any) -> tuple[Dim, ...]:
     if len(several) not in (1, axes):
         raise ShapeError(f"output_size of {name} must be one whole number or {axes}, got {several}")
     last = planes(name, x, axes).shape[x.ndim - axes:]
-    return tuple(n if w is None else positive(w, f"output_size of {name}")
+    return tuple(positive(n if w is None else w, f"output_size of {name}")
                  for w, n in zip(several * axes if len(several) == 1 else several, last))
 
 
@@ -60,8 +60,8 @@ def shares(n: Dim, wanted: Dim) -> Windows:
 
 
 def max_length(n: int, wanted: int) -> int:
-    """The length of the longest window."""
-    return -min((n * i // wanted) - -(-n * (i + 1) // wanted) for i in range(wanted)) if n else 0
+    """The length of the longest window: what n * i leaves, divided by `wanted`, is any multiple of their divisor."""
+    return -(-(n + wanted - math.gcd(n, wanted)) // wanted)
 
 
 def taken(x: Value, axis: int, at: Windows) -> tuple[Value, Value]:

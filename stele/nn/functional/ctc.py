@@ -8,9 +8,9 @@ import numpy as np
 from stele.errors import ShapeError
 from stele.ir.graph import Value, literal
 from stele.ir.sizes import Dim
-from stele.ir.types import int64, show
+from stele.ir.types import MOST_BYTES, int64, show
 from stele.ops.along import take_along
-from stele.ops.arguments import choice, whole
+from stele.ops.arguments import choice, whole, wholes
 from stele.ops.control import scan
 from stele.ops.cumulative import cumulative_sum
 from stele.ops.elementwise.arithmetic import Maximum, Minimum
@@ -58,7 +58,7 @@ def ctc_loss(log_probs: Value, targets: Value, input_lengths: Any, target_length
 
 def lengths(n: Any, examples: Dim) -> Value:
     """How long each example is."""
-    found = n if isinstance(n, Value) else literal(np.asarray(n, np.int64))
+    found = n if isinstance(n, Value) else literal(np.asarray(wholes(n, "every length", 0, MOST_BYTES), np.int64))
     return broadcast(reshape(cast(found, int64), (-1,)), (examples,))
 
 

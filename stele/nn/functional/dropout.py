@@ -202,7 +202,7 @@ def fractional_max_pool3d(input: TensorLike, kernel_size: int | Sequence[int],
 
 
 def at_random(name: str, axes: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any,
-              return_indices: bool, samples: Tensor | None) -> Any:
+              return_indices: bool, samples: Any) -> Any:
     """Max-pooling over windows at random places."""
     x = constant(input)
     if x.ndim not in (axes + 1, axes + 2):

@@ -21,6 +21,7 @@ from stele.ops.linear import cast
 
 ROOT_PI = math.sqrt(math.pi)
 ROOT_TWO_PI = math.sqrt(2 * math.pi)
+MOST_DERIVED = 160      # how often digamma is derived: n! of further derivatives leaves float64 from 171 on
 
 
 class Lgamma(FloatUnary):
@@ -353,12 +354,12 @@ xlog1py  = function(XLog1py())
 def polygamma(n: int, x: Value) -> Value:
     """Derivative number `n` of `digamma`: itself for 0, trigamma for 1. Integers become float32.
 
-    x has any shape. Raises ShapeError for an n below 0.
+    x has any shape. Raises ShapeError for an n below 0 and above 160: soon after that n! is beyond float64.
 
     >>> st.polygamma(1, st.tensor([1.0, 2.0]))
     tensor([1.644934 , 0.644934])
     """
-    n = whole(n, "n of polygamma", 0)
+    n = whole(n, "n of polygamma", 0, MOST_DERIVED)
     return Polygamma(n)(x) if n else digamma(x)
 
 
