@@ -73,7 +73,7 @@ def histogramdd(sample: Value, bins: Terms = 10, *, range: Operand | None = None
     x = sample if sample.dtype.is_float else cast(sample, float32)
     d: Any = x.shape[1]
     many: list[Any] = list(bins) if is_series(bins) else [bins] * d
-    ends = [None] * d if range is None else sequence(range, "range of histogramdd", "a pair of ends for each coordinate")
+    ends = [None] * d if range is None else sequence(range, "range of histogramdd", "a pair of ends for each")
     if len(many) != d or len(ends) != d:
         raise ShapeError(f"histogramdd of {d} coordinates needs bins and ranges for each, got {len(many)}, {len(ends)}")
     columns = [reshape(slice_axis(x, 1, k, 1), (-1,)) for k, _ in enumerate(many)]
