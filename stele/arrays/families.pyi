@@ -27,7 +27,7 @@ def digamma(x: TensorLike) -> Tensor:
 def polygamma(n: int, x: TensorLike) -> Tensor:
     """Derivative number `n` of `digamma`: itself for 0, trigamma for 1. Integers become float32.
 
-    x has any shape. Raises ShapeError for an n below 0.
+    x has any shape. Raises ShapeError for an n below 0 and above 160: soon after that n! is beyond float64.
 
     >>> st.polygamma(1, st.tensor([1.0, 2.0]))
     tensor([1.644934 , 0.644934])
