@@ -254,9 +254,11 @@ class Keyed(Module):
 
     def update(self, more: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
         """Adds parts, or puts them in the place of those of their names."""
-        if not (is_mapping(more) or isinstance(more, Keyed) or is_many(more)):
+        pairs: Any = more.items() if isinstance(more, Keyed) or is_mapping(more) else more
+        pairs = list(pairs) if is_many(pairs) else [None]
+        if not all(is_series(pair) and len(pair) == 2 for pair in pairs):
             refuse(f"what a {type(self).__name__} is made of", "a dict", more)
-        given = dict(more.items() if isinstance(more, Keyed) or is_mapping(more) else more)
+        given = dict(pairs)
         for name in given:
             if not isinstance(name, str) or not name or "." in name:    # pyright: ignore[reportUnnecessaryIsInstance]
                 refuse(f"a key of {type(self).__name__}", "a word without dots", name)
