@@ -182,6 +182,8 @@ def test_dtypes_are_checked_with_the_one_that_was_meant() -> None:
     with pytest.raises(DTypeError, match="Did you mean 'float32'"):
         st.zeros(3, dtype="flaot32")
     assert st.zeros(3, dtype=None).dtype == "float32"
+    with pytest.raises(DTypeError):
+        st.asarray([[1]], np.ones((2, 2)))  # type: ignore[arg-type]
     for wrong in (None, 7, "complex32", object(), [1]):
         with pytest.raises(DTypeError):
             st.rand(3, dtype=wrong)
