@@ -672,7 +672,8 @@ def array_of(data: Any, dtype: Any = None) -> Array:
         data = np.asarray(data)
     own = isinstance(data, np.ndarray | np.generic)
     array = np.asarray(data)
-    if dtype is not None and type_named(dtype) == uint64 and not own and array.dtype.kind == "f":     # what NumPy makes of numbers on both sides of 2**63
+    if dtype is not None and not own and array.dtype.kind == "f" and type_named(dtype) == uint64:
+        # what NumPy makes of numbers on both sides of 2**63
         array = np.asarray(data, object)
     huge = array.dtype == object and all(isinstance(n, int | float) for n in array.flat)    # beyond 64 bits
     if array.dtype.kind in "OUSmMV" and array.dtype.name != "bfloat16" and not huge:

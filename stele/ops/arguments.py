@@ -303,7 +303,8 @@ def checked(f: Callable[P, R], forms: Mapping[str, Form] = FORMS) -> Callable[P,
                           for (name, said), x in zip(checks.items(), args)]
             named: Any = {name: forms.get(checks.get(name, ""), untouched)(x, f"{name} of {owner}")
                           for name, x in kwargs.items()}
-            return f(*(*given, *args[len(given):]), **named)
+            call: Any = f
+            return call(*given, *args[len(given):], **named)
         except Exception as error:
             leaving(error)
             raise

@@ -191,13 +191,14 @@ class Scatter:
     def check(self, k: Scalar, mask: Mask) -> ir.Value:
         """Reports the first index that is outside, and says whether there is one."""
         b = self.b
-        size = self.s.element(self.frame.integer(self.size), int64)
-        outside = (k < 0) | (k >= size)
+        outside = (k < 0) | (k >= self.s.element(self.frame.integer(self.size), int64))
         there = outside.value if mask is None else b.and_(outside.value, mask)
         bits = b.bitcast(there, ir.IntType(self.s.lanes))
         is_one = b.icmp_unsigned("!=", bits, bits.type(0))
         with b.if_then(is_one, likely=False):
-            given = self.s.select(k < 0, k - size, k) if self.op.wraps else k
+            given = k
+            if self.op.wraps:       # as it was before `wrapped`
+                given = self.s.select(k < 0, k - self.s.element(self.frame.integer(self.size), int64), k)
             self.frame.report(1, self.y, b.extract_element(given.value, b.cttz(bits, i1(0))))
         return is_one
 
