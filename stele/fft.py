@@ -40,7 +40,8 @@ def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32", device: Device
     >>> st.fft.fftfreq(4, d=0.25).tolist()
     [0.0, 1.0, -2.0, -1.0]
     """
-    return tensor(np.fft.fftfreq(count(positive(n, "n of fftfreq"), "n of fftfreq"), apart(d, "d of fftfreq")), dtype, device=device)
+    n = count(positive(n, "n of fftfreq"), "n of fftfreq")
+    return tensor(np.fft.fftfreq(n, apart(d, "d of fftfreq")), dtype, device=device)
 
 
 @public
@@ -53,7 +54,8 @@ def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike = "float32", device: Devic
     >>> st.fft.rfftfreq(5, d=0.2).tolist()
     [0.0, 1.0, 2.0]
     """
-    return tensor(np.fft.rfftfreq(count(positive(n, "n of rfftfreq"), "n of rfftfreq"), apart(d, "d of rfftfreq")), dtype, device=device)
+    n = count(positive(n, "n of rfftfreq"), "n of rfftfreq")
+    return tensor(np.fft.rfftfreq(n, apart(d, "d of rfftfreq")), dtype, device=device)
 
 
 publish(list(globals().items()), __name__)
