@@ -119,7 +119,7 @@ def test_pytorch_agrees_and_names_weights_alike(net: Net) -> None:
 
 
 @pytest.mark.filterwarnings("error")      # of sizes that cannot stay open
-@pytest.mark.parametrize("net", NETS, ids=IDS)
+@pytest.mark.parametrize("net", [net for net in NETS if "each" not in named(net)])   # as long as a product of sizes
 def test_one_program_of_every_size(net: Net) -> None:
     m = made(net)
     compiled = st.compile(called(net, m), backend="reference")

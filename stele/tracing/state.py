@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stele.arrays.spoken import Said
 from stele.eager.handle import Handle
 from stele.ir.types import DType
 from stele.tracing.names import Names, names_of
@@ -194,7 +195,7 @@ class State:
     def enter(self, x: Any, path: str) -> None:
         """Queues the parts of something that is seen for the first time."""
         if isinstance(x, FunctionType):
-            if is_state_of(x.__module__):
+            if is_state_of(x.__module__) and not isinstance(getattr(x, "__wrapped__", None), Said):   # no memory
                 self.enter_function(x, path)
         elif isinstance(x, MethodType):
             self.queue += [(None, x.__self__, path.rpartition(".")[0] or path), (None, x.__func__, path)]
