@@ -63,7 +63,7 @@ ndtr ndtri norm outer percentile polygamma quantile scatter searchsorted segment
 segment_sum sinc sort take_along_axis tensordot top_k topk trapezoid vecdot xlog1py xlogy zeta""",
     "arrays.sized": """
 argwhere bincount broadcast_shapes masked_select nonzero repeat tril_indices triu_indices unique unique_all
-unique_counts unique_inverse unique_values""",
+unique_counts unique_inverse unique_values where""",
     "arrays.random": """
 bernoulli dropout manual_seed multinomial normal permutation poisson rand rand_like randint randint_like randn
 randn_like uniform""",

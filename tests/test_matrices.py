@@ -118,6 +118,26 @@ def test_spectra_are_lapack_s(shape: tuple[int, ...], dtype: str) -> None:
         assert units(w, law[0], size) < bound
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(64, 2, 2), (64, 3, 3), (64, 5, 5), (64, 8, 8), (64, 5, 3), (64, 3, 6)], ids=str)
+def test_matrices_of_a_few_ones_have_factors(shape: tuple[int, ...], dtype: str) -> None:
+    """Of less than full rank, nilpotent ones among them, and with columns of zeros."""
+    rng, near = np.random.default_rng(0), {"atol": 200 * float(np.finfo(dtype).eps)}
+    for drawn_from in ([0, 1], [0, 0, 0, 1], [0, 1, -1], [0, 1e-6, 1]):
+        x = rng.choice(drawn_from, shape).astype(dtype)
+        x[0] = np.eye(*shape[-2:], 1)
+        u, values, v = (y.numpy() for y in linalg.svd(st.tensor(x), full_matrices=False))
+        np.testing.assert_allclose((u * values[:, None, :]) @ v, x, **near)
+        np.testing.assert_allclose(values, np.linalg.svd(x.astype("f8"))[1], **near)
+        np.testing.assert_allclose(linalg.svdvals(st.tensor(x)).numpy(), values, **near)
+        q, r = (y.numpy() for y in linalg.qr(st.tensor(x)))
+        np.testing.assert_allclose(q @ r, x, **near)
+        if shape[-1] == shape[-2]:
+            whole = np.tril(x) + np.tril(x, -1).mT
+            values, z = (y.numpy() for y in linalg.eigh(st.tensor(whole)))
+            np.testing.assert_allclose((z * values[:, None, :]) @ z.mT, whole, **near)
+
+
 def test_signs_of_vectors_are_those_of_lapack_s() -> None:
     x = drawn((20, 5, 5), "float64")
     for f in (lambda a: linalg.eigh(a + a.mT), linalg.svd):

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from stele.arrays.draws import Draw, Numbers
-from stele.arrays.functions import exp, expm1, log, log1p, sigmoid, sign, softmax, sqrt, square, tan, where
+from stele.arrays.functions import exp, expm1, log, log1p, sigmoid, sign, softmax, sqrt, square, tan
 from stele.arrays.shapes import shape_of
+from stele.arrays.sized import where
 from stele.arrays.streams import Stream
 from stele.arrays.tensor import DTypeLike, Tensor, constant
 from stele.errors import ShapeError

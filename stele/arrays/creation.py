@@ -218,7 +218,16 @@ def linspace(start: complex, stop: complex, num: int, dtype: DTypeLike | None = 
         made = generate.linspace(float(first), float(last), n, dtype=named(dtype), endpoint=closed)
         return placed(made, device, requires_grad)
     Type(named(dtype), (n,))   # refuses what no memory holds
-    return tensor(spaced(float(first), float(last), n, closed), named(dtype), requires_grad, device)
+    is_far = type(first) is type(last) is int and named(dtype).kind in "iu" and max(abs(first), abs(last)) > 2**53
+    made = whole_steps(first, last, n, closed) if is_far else spaced(float(first), float(last), n, closed)
+    return tensor(made, named(dtype), requires_grad, device)
+
+
+def whole_steps(first: int, last: int, n: int, closed: bool) -> list[int]:
+    """n integers evenly from first to last that no float64 tells apart, without the fractions."""
+    parts = max(n - 1, 1) if closed else n
+    sums = [first * parts + (last - first) * k for k in range(n)]
+    return [y // parts if y >= 0 else -(-y // parts) for y in sums]
 
 
 def spaced(first: float, last: float, n: int, closed: bool) -> Array:

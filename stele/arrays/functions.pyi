@@ -807,17 +807,6 @@ def logical_xor(x: TensorLike, z: TensorLike) -> Tensor:
     >>> st.logical_xor(st.tensor([0, 1, 2]), st.tensor([True, False, True])).tolist()
     [True, True, False]
     """
-def where(condition: TensorLike, x: TensorLike | None=None, z: TensorLike | None=None) -> Tensor:
-    """The elements of x where the condition holds, else those of z: where(condition, x, z), all three broadcast.
-
-    x and z meet in one dtype, as in `add`; a condition of numbers holds where they are not 0. Both sides are computed,
-    and a zero gradient times inf is NaN: where one side is not defined, choose its argument first. Raises ArgumentError
-    without x and z, since how many places a condition names depends on its numbers.
-
-    >>> x = st.tensor([-1.0, 4.0])
-    >>> st.where(x > 0, st.sqrt(st.where(x > 0, x, 1.0)), 0.0).tolist()
-    [0.0, 2.0]
-    """
 def sum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False, dtype: DTypeLike |
         None=None) -> Tensor:
     """The sum over one axis, several, or all of them; keepdims leaves them with length 1. Of no elements it is 0.
@@ -834,8 +823,9 @@ def sum(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fal
 def mean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=False) -> Tensor:
     """The arithmetic mean over one axis, several, or all of them, as in `sum`. Of no elements it is NaN.
 
-    Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once. Raises
-    ShapeError for an axis that x does not have.
+    Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once. Parts of
+    complex numbers are averaged each by itself: a NaN in one leaves the other. Raises ShapeError for an axis that x does
+    not have.
 
     >>> x = st.tensor([[1, 2], [3, 6]])
     >>> st.mean(x).tolist(), st.mean(x, axis=1, keepdims=True).tolist()
@@ -890,9 +880,9 @@ def var(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fal
     """The variance over one axis, several, or all of them, as in `sum`: the mean square distance from the mean.
 
     The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
-    estimate; where that is not positive they are divided by 0. Integers and bools become float32; 16-bit floats add up
-    in float32. Of complex numbers it is real: the squares are those of distances. Raises ShapeError for an axis that x
-    does not have.
+    estimate. NaN where that is not positive, as the array API standard has it; NumPy and PyTorch divide by 0. Integers
+    and bools become float32; 16-bit floats add up in float32. Of complex numbers it is real: the squares are those of
+    distances. Raises ShapeError for an axis that x does not have.
 
     >>> x = st.tensor([1.0, 2.0, 3.0, 4.0])
     >>> st.var(x), st.var(x, correction=1)
@@ -1700,9 +1690,9 @@ __all__ = ['exp', 'log', 'log1p', 'expm1', 'sqrt', 'rsqrt', 'square', 'sin', 'co
     'trunc', 'round', 'isnan', 'isinf', 'isfinite', 'logical_not', 'stop_gradient', 'add', 'subtract', 'multiply',
     'divide', 'negative', 'floor_divide', 'remainder', 'pow', 'clip', 'maximum', 'minimum', 'equal', 'not_equal',
     'less', 'less_equal', 'greater', 'greater_equal', 'logical_and', 'logical_or', 'bitwise_and', 'bitwise_or',
-    'bitwise_xor', 'bitwise_invert', 'bitwise_left_shift', 'bitwise_right_shift', 'logical_xor', 'where', 'sum', 'mean',
-    'prod', 'max', 'min', 'var', 'std', 'var_mean', 'std_mean', 'allclose', 'all', 'any', 'argmax', 'argmin', 'matmul',
-    'real', 'imag', 'conj', 'angle', 'complex', 'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'normalize',
+    'bitwise_xor', 'bitwise_invert', 'bitwise_left_shift', 'bitwise_right_shift', 'logical_xor', 'sum', 'mean', 'prod',
+    'max', 'min', 'var', 'std', 'var_mean', 'std_mean', 'allclose', 'all', 'any', 'argmax', 'argmin', 'matmul', 'real',
+    'imag', 'conj', 'angle', 'complex', 'softmax', 'log_softmax', 'logsumexp', 'silu', 'gelu', 'normalize',
     'layer_norm', 'pick', 'one_hot', 'cross_entropy', 'mse', 'binary_cross_entropy', 'take', 'embedding', 'gather',
     'index_select', 'index_copy', 'index_fill', 'index_put', 'masked_fill', 'select', 'narrow', 'reshape', 'permute',
     'swapaxes', 'transpose', 'moveaxis', 'flip', 'flatten', 'squeeze', 'unsqueeze', 'concatenate', 'stack', 'append',

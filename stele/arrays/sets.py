@@ -6,8 +6,8 @@ from typing import Any
 
 from stele.arrays.creation import arange, asarray
 from stele.arrays.families import cumulative_sum, isin
-from stele.arrays.functions import broadcast_to, concatenate, moveaxis, stack, where
-from stele.arrays.sized import masked_select, nonzero, unique_values
+from stele.arrays.functions import broadcast_to, concatenate, moveaxis, stack
+from stele.arrays.sized import masked_select, nonzero, unique_values, where
 from stele.arrays.tensor import Tensor, TensorLike, constant
 from stele.errors import ShapeError
 from stele.ir.door import public

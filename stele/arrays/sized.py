@@ -2,30 +2,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from stele.arrays import shapes
 from stele.arrays.creation import full
-from stele.arrays.functions import broadcast_arrays, stack, take, where
+from stele.arrays.functions import broadcast_arrays, stack, take
 from stele.arrays.opensize import opened, plain
-from stele.arrays.tensor import Tensor, TensorLike, constant, lift, respelling, tensor
+from stele.arrays.tensor import Tensor, TensorLike, arithmetic, constant, lift, respelling, tensor
 from stele.eager.evaluate import evaluate
 from stele.eager.handle import TRACING
-from stele.errors import DTypeError, ShapeError
+from stele.errors import ArgumentError, DTypeError, ShapeError
 from stele.ir import types
 from stele.ir.door import public
 from stele.ops import arguments, counting, shaping
+from stele.ops.elementwise import binary
 
 __all__ = ["argwhere", "bincount", "broadcast_shapes", "masked_select", "nonzero", "repeat", "tril_indices",
-           "triu_indices", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+           "triu_indices", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+           "where"]
 
 LONGEST = 1 << 31       # side of a matrix whose indices are asked for
 
 places, weighed = lift(counting.nonzero), lift(counting.bincount)
 repeated, sources = lift(shaping.repeat), lift(counting.sources)
 distinct, distinct_values = lift(counting.distinct), lift(counting.distinct_values)
+selected = arithmetic(binary.where)
 SAID = "Say how many there are at most: {}, in which what is left is filled."
 
 
@@ -97,6 +100,34 @@ def nonzero(x: TensorLike, size: int | None = None, fill: int = 0) -> tuple[Tens
 
 
 counting_of = lift(counting.count_nonzero)
+
+
+@overload
+def where(condition: TensorLike) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: TensorLike, x: TensorLike, z: TensorLike) -> Tensor: ...
+@public
+@respelling
+def where(condition: TensorLike, x: TensorLike | None = None, z: TensorLike | None = None
+          ) -> Tensor | tuple[Tensor, ...]:
+    """The elements of x where the condition holds, else those of z: where(condition, x, z), all three broadcast.
+
+    x and z meet in one dtype, as in `add`; a condition of numbers holds where they are not 0. Both sides are computed,
+    and a zero gradient times inf is NaN: where one side is not defined, choose its argument first. Without x and z
+    it is `nonzero(condition)`, the places where it holds. Raises ArgumentError for one of the two alone.
+
+    >>> x = st.tensor([-1.0, 4.0])
+    >>> st.where(x > 0, st.sqrt(st.where(x > 0, x, 1.0)), 0.0).tolist()
+    [0.0, 2.0]
+    >>> st.where(x > 0)[0].tolist()
+    [1]
+    """
+    if x is z is None:
+        return nonzero(condition)
+    if x is None or z is None:
+        raise ArgumentError("where takes a condition and two operands, or a condition alone: got one operand",
+                            hint="Write st.where(x > 0, x, 0), or st.where(x > 0) for the places.")
+    return selected(condition, x, z)
 
 
 @public

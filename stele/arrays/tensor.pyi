@@ -536,8 +536,9 @@ class Tensor(Exchange):
     def mean(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False) -> Tensor:
         """The arithmetic mean over one axis, several, or all of them, as in `sum`. Of no elements it is NaN.
 
-        Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once. Raises
-        ShapeError for an axis that x does not have.
+        Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once. Parts of
+        complex numbers are averaged each by itself: a NaN in one leaves the other. Raises ShapeError for an axis that x does
+        not have.
 
         >>> x = st.tensor([[1, 2], [3, 6]])
         >>> st.mean(x).tolist(), st.mean(x, axis=1, keepdims=True).tolist()
@@ -593,9 +594,9 @@ class Tensor(Exchange):
         """The variance over one axis, several, or all of them, as in `sum`: the mean square distance from the mean.
 
         The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
-        estimate; where that is not positive they are divided by 0. Integers and bools become float32; 16-bit floats add up
-        in float32. Of complex numbers it is real: the squares are those of distances. Raises ShapeError for an axis that x
-        does not have.
+        estimate. NaN where that is not positive, as the array API standard has it; NumPy and PyTorch divide by 0. Integers
+        and bools become float32; 16-bit floats add up in float32. Of complex numbers it is real: the squares are those of
+        distances. Raises ShapeError for an axis that x does not have.
 
         >>> x = st.tensor([1.0, 2.0, 3.0, 4.0])
         >>> st.var(x), st.var(x, correction=1)

@@ -1,20 +1,21 @@
 """Reductions as users write them: axes as a number, a tuple or None, kept or dropped."""
 from __future__ import annotations
 
-import builtins
+import math
 from collections.abc import Callable
 
 from stele.ir.graph import OneOrPair, Op, Value
 from stele.ir.types import DType, axes_of, float32, product
 from stele.ops.along import take_along
 from stele.ops.arguments import whole
-from stele.ops.elementwise.arithmetic import Equal, Select
+from stele.ops.elementwise.arithmetic import Equal, Greater, Select
 from stele.ops.elementwise.base import Operand
 from stele.ops.elementwise.signs import isclose
 from stele.ops.elementwise.unary import sqrt, square
 from stele.ops.generate import extent
 from stele.ops.linear import Sum, cast, kept_shape, reshape, rowed
-from stele.ops.parts import conj, real
+from stele.ops.parts import complex as of_parts
+from stele.ops.parts import conj, imag, real
 from stele.ops.reduction import All, ArgMax, ArgMin, Max, Min, Position, Prod
 from stele.ops.reduction import Any as AnyOf
 
@@ -144,13 +145,16 @@ def allclose(x: Operand, z: Operand, *, rtol: float = 1e-5, atol: float = 1e-8, 
 def mean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     """The arithmetic mean over one axis, several, or all of them, as in `sum`. Of no elements it is NaN.
 
-    Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once. Raises
-    ShapeError for an axis that x does not have.
+    Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once. Parts of
+    complex numbers are averaged each by itself: a NaN in one leaves the other. Raises ShapeError for an axis that x does
+    not have.
 
     >>> x = st.tensor([[1, 2], [3, 6]])
     >>> st.mean(x).tolist(), st.mean(x, axis=1, keepdims=True).tolist()
     (3.0, [[1.5], [4.5]])
     """
+    if x.dtype.is_complex:
+        return of_parts(*(mean(part, axis=axis, keepdims=keepdims) for part in (real(x), imag(x))))
     wide = widened(x)
     return narrowed(sum(wide, axis=axis, keepdims=keepdims) / count(wide, axis), x)
 
@@ -175,9 +179,9 @@ def var(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: floa
     """The variance over one axis, several, or all of them, as in `sum`: the mean square distance from the mean.
 
     The squares are divided by n - `correction`: 0, the default, as in NumPy; PyTorch's default is 1, the unbiased
-    estimate; where that is not positive they are divided by 0. Integers and bools become float32; 16-bit floats add up
-    in float32. Of complex numbers it is real: the squares are those of distances. Raises ShapeError for an axis that x
-    does not have.
+    estimate. NaN where that is not positive, as the array API standard has it; NumPy and PyTorch divide by 0. Integers
+    and bools become float32; 16-bit floats add up in float32. Of complex numbers it is real: the squares are those of
+    distances. Raises ShapeError for an axis that x does not have.
 
     >>> x = st.tensor([1.0, 2.0, 3.0, 4.0])
     >>> st.var(x), st.var(x, correction=1)
@@ -202,9 +206,10 @@ def std(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: floa
 
 def spread(x: Value, axis: Axes, keepdims: bool, correction: float) -> Value:
     """The variance of wide floats."""
-    n = count(x, axis) - correction
-    centred = x - mean(x, axis=axis, keepdims=True)
-    return sum(squares(centred), axis=axis, keepdims=keepdims) / (n if isinstance(n, Value) else builtins.max(n, 0))
+    y = squares(x - mean(x, axis=axis, keepdims=True))
+    n = count(y, axis) - correction
+    n = Select()(Greater()(n, 0), n, math.nan) if isinstance(n, Value) else n if n > 0 else math.nan
+    return sum(y, axis=axis, keepdims=keepdims) / n
 
 
 def squares(x: Value) -> Value:

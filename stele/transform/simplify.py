@@ -87,10 +87,10 @@ def folded(v: Value) -> Value | None:
     return broadcast(Literal(np.asarray(result).item(), v.dtype)(), v.shape)
 
 
-@rule(lambda x: x + 0, error=1)
+@rule(lambda x: x + literal(-0.0, x.dtype), dtypes=NUMBERS)
 def add_zero(v: Value) -> Value | None:
-    """x + 0 = x, but for the sign of a zero"""
-    return v.args[0] if number(v.args[1]) == 0 else None
+    """x + -0 = x, and x + 0 = x of integers; of floats -0 + 0 is 0"""
+    return v.args[0] if is_number(v.args[1], 0 if v.dtype in INTEGERS else -0.0) else None
 
 
 @rule(lambda x: x - 0)
@@ -99,10 +99,10 @@ def subtract_zero(v: Value) -> Value | None:
     return v.args[0] if is_number(v.args[1], 0) else None
 
 
-@rule(lambda x: 0 - x, error=1)
+@rule(lambda x: literal(-0.0, x.dtype) - x, dtypes=NUMBERS)
 def subtract_from_zero(v: Value) -> Value | None:
-    """0 - x = -x, but for the sign of a zero"""
-    return -v.args[1] if number(v.args[0]) == 0 else None
+    """-0 - x = -x, and 0 - x = -x of integers; of floats 0 - 0 is 0"""
+    return -v.args[1] if is_number(v.args[0], 0 if v.dtype in INTEGERS else -0.0) else None
 
 
 @rule(lambda x: x * 1, also=(Div,))
@@ -176,11 +176,11 @@ def negate_twice(v: Value) -> Value | None:
     return None
 
 
-@rule(lambda x, z: -(x - z), error=1, dtypes=NUMBERS)
+@rule(lambda x, z: -(x - z), dtypes=tuple(d for d in INTEGERS if d in NUMBERS))
 def negate_difference(v: Value) -> Value | None:
-    """-(x - z) = z - x, but for the sign of a zero"""
+    """-(x - z) = z - x of integers; of equal floats the one is -0, the other 0"""
     match v:
-        case Value(Neg(), [Value(Sub(), [x, z])]): return z - x
+        case Value(Neg(), [Value(Sub(), [x, z])]) if v.dtype in INTEGERS: return z - x
     return None
 
 

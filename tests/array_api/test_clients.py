@@ -18,8 +18,8 @@ import stele as st
 LINES = {
     "numpy": """
 np.mean(x); np.sum(m, axis=0); np.concatenate([x, y]); np.stack([x, y]); np.where(b, x, y); np.where(x > 1, x, [0.0])
-np.add(x, y); np.add(x, [1.0, 2.0, 3.0, 4.0]); np.exp(x); np.clip(x, 1, 2); np.linalg.norm(x); np.dot(x, y)
-np.dot(m, m.T)
+np.where(b)[0]; np.add(x, y); np.add(x, [1.0, 2.0, 3.0, 4.0]); np.exp(x); np.clip(x, 1, 2); np.linalg.norm(x)
+np.dot(x, y); np.dot(m, m.T)
 np.dot(m, [1.0, 0.0, 2.0]); np.dot(x, 2.0); np.einsum("ij,kj->ik", m, m); np.sort(x); np.argmax(x); np.argsort(x)
 np.allclose(x, x); np.array(x); np.asarray(x, dtype="f8"); np.array([x, y]); np.array([z, z]); np.array_equal(x, x)
 np.isnan(x); np.add.reduce(x); np.multiply.outer(x, y); np.shape(m); np.ndim(m); np.size(m); np.transpose(m)
@@ -83,6 +83,7 @@ sklearn.linear_model.RidgeCV().fit(q, q[:, 0]).predict(q)
 sklearn.discriminant_analysis.LinearDiscriminantAnalysis(solver="svd").fit(q, lab).predict(q)
 sklearn.naive_bayes.GaussianNB().fit(q, lab).predict(q); sklearn.metrics.accuracy_score(lab, lab)
 sklearn.metrics.mean_squared_error(d, d * 2); sklearn.metrics.r2_score(d, d * 1.1); sklearn.metrics.f1_score(lab, lab)
+sklearn.metrics.roc_auc_score(lab, q[:, 0])
 sklearn.metrics.pairwise.euclidean_distances(q, q)
 sklearn.model_selection.train_test_split(q, lab, random_state=0)[0].shape
 """,

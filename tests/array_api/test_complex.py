@@ -259,6 +259,57 @@ def test_special_values_are_the_standard_s(name: str, kind: str) -> None:
                     assert is_open or np.signbit(p) == np.signbit(q) or not np.iscomplexobj(got), (backend, at, a, b)
 
 
+EDGES = [C(a, b) for a in (0.0, -0.0, 0.3, -0.7, 1.0, 2.5, INF, -INF, NAN)
+         for b in (0.0, -0.0, 0.2, -1.3, 2.9, INF, -INF, NAN)]
+ODD = ("asin", "asinh", "atan", "atanh", "sin", "sinh", "tan", "tanh")
+TURNED = {"asin": "asinh", "atan": "atanh", "sin": "sinh", "tan": "tanh", "cos": "cosh"}
+
+
+def apart(found: Any, want: Any, signs: bool = True) -> list[Any]:
+    """Where two arrays of complex numbers differ, in signs of zeros and of infinities too."""
+    wrong = np.zeros(found.shape, bool)
+    for a, b in ((found.real, want.real), (found.imag, want.imag)):
+        wrong |= ~np.isclose(a, b, rtol=1e-5, atol=0, equal_nan=True)
+        wrong |= (np.signbit(a) != np.signbit(b)) & ~np.isnan(b) & signs
+    return [(EDGES[k], found[k], want[k]) for k in np.flatnonzero(wrong)]
+
+
+@pytest.mark.parametrize("kind", ["complex64", "complex128"])
+def test_symmetries_hold_at_every_edge(kind: str) -> None:
+    """f(conj(z)) = conj(f(z)), odd functions of -z, functions of i z that stand for others, as the standard says."""
+    z = np.array(EDGES, kind)
+    turned = np.array([C(-v.imag, v.real) for v in EDGES], kind)        # i z, whose product would make NaN of inf * 0
+    names = [*{*TABLES, *TURNED, *TURNED.values(), "log2", "log10"} - {"abs", "sign"}]
+
+    def every(*given: Any) -> dict[str, Any]:
+        return {name: [getattr(st, name)(x) for x in given] for name in names}
+
+    for made in (every(*map(st.tensor, (z, z.conj(), -z, turned))),
+                 st.compile(every)(*map(st.tensor, (z, z.conj(), -z, turned)))):
+        found = {name: [y.numpy() for y in row] for name, row in made.items()}
+        for name, (y, mirrored, negated, _) in found.items():
+            is_open = name in ("exp", "expm1")      # as the standard leaves the signs of zeros at -inf + inf i
+            assert not apart(mirrored, y.conj(), not is_open), name
+            if name in (*ODD, "cos", "cosh"):
+                assert not apart(negated, -y if name in ODD else y), name
+        for name, other in TURNED.items():
+            y = found[other][3]
+            back = y if name == "cos" else np.array([C(v.imag, -v.real) for v in y], kind)
+            assert not apart(found[name][0], back), name
+        for name, by in (("log2", np.log(2)), ("log10", np.log(10))):
+            assert not apart(found[name][0], np.array([C(v.real / by, v.imag / by) for v in found["log"][0]], kind))
+
+
+def test_sums_of_parts_keep_their_signs() -> None:
+    z, w = (np.array(column) for column in zip(*((a, b) for a in EDGES for b in EDGES)))
+    with np.errstate(all="ignore"):
+        for f, law in ((st.add, z + w), (st.subtract, z - w)):
+            y = f(st.tensor(z), st.tensor(w)).numpy()
+            for a, b in ((y.real, law.real), (y.imag, law.imag)):
+                np.testing.assert_array_equal(a, b)
+                np.testing.assert_array_equal(np.signbit(a) & ~np.isnan(a), np.signbit(b) & ~np.isnan(b))
+
+
 def test_a_zero_of_any_sign_has_the_sign_zero() -> None:
     zeros = np.array([0, C(0, -0.0), C(-0.0, 0), C(-0.0, -0.0)])
     for backend in ("cpu", "reference"):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import array
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,16 @@ def test_linspace_between_ends_that_no_float_is_apart() -> None:
         x = st.linspace(-top, top, 5, dtype="float64", endpoint=endpoint).tolist()
         assert x[0] == -top and (x[-1] == top) == endpoint
         np.testing.assert_allclose(np.array(x) / top, want, rtol=1e-15, atol=1e-15)
+
+
+@given(some.integers(-2**63, 2**63 - 1), some.integers(-2**63, 2**63 - 1), some.integers(0, 9), some.booleans())
+def test_linspace_of_integers_that_no_float_tells_apart(start: int, stop: int, num: int, endpoint: bool) -> None:
+    x = st.linspace(start, stop, num, dtype="int64", endpoint=endpoint).tolist()
+    parts = max(num - endpoint, 1)
+    law = [Fraction(start * parts + (stop - start) * k, parts) for k in range(num)]
+    assert [abs(y - want) < 1 for y, want in zip(x, law, strict=True)] == [True] * num
+    assert x[:1] == [start][:num] and (not endpoint or num < 2 or x[-1] == stop)
+    assert st.linspace(2**64 - 3, 2**64 - 1, 3, dtype="uint64").tolist() == [2**64 - 3, 2**64 - 2, 2**64 - 1]
 
 
 def test_linspace_of_an_open_size() -> None:

@@ -64,6 +64,25 @@ def test_special_cases(backend: str, dtype: str, monkeypatch: pytest.MonkeyPatch
     assert not faults, "\n".join(sorted(set(faults)))
 
 
+@pytest.mark.parametrize("backend", ["native", "reference"])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_special_cases_of_a_power_that_is_a_number(dtype: str, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which may be products and roots: as written and in one program."""
+    if backend == "reference":
+        monkeypatch.setenv("STELE_BACKEND", backend)
+    cases = {(str(c.operands[0]), str(c.operands[1])): c.result for c in CASES if c.name == "pow"}
+    bases, powers = ([*dict.fromkeys(column)] for column in zip(*cases))
+    x = st.tensor([*map(float, bases)], dtype=dtype)
+
+    def every(x: Any) -> list[Any]:
+        return [x ** float(z) for z in powers]
+
+    for made in (every(x), st.compile(every)(x)):
+        rows = [y.numpy().astype("f8").tolist() for y in made]
+        found = {(b, z): v for z, row in zip(powers, rows) for b, v in zip(bases, row)}
+        assert not [(case, w, found[case]) for case, w in cases.items() if is_wrong(found[case], w, EPS[dtype])]
+
+
 def test_a_special_case_that_is_wrong_is_found() -> None:
     assert is_wrong(0.0, -0.0, 1e-7) and is_wrong(math.inf, -math.inf, 1e-7) and is_wrong(1.0, math.nan, 1e-7)
     assert is_wrong(math.nan, 0.0, 1e-7) and is_wrong(1.001, 1.0, 1e-7) and is_wrong(math.nan, 1.0, 1e-7)

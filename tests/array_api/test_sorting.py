@@ -10,7 +10,7 @@ from hypothesis import strategies as hs
 from hypothesis.extra import numpy as hnp
 
 import stele as st
-from stele.errors import BadAxis, IndexOutOfRange, ShapeError, TraceError
+from stele.errors import ArgumentError, BadAxis, IndexOutOfRange, ShapeError, TraceError
 
 FEW = settings(max_examples=30)
 DTYPES = ("float32", "float64", "int32", "int64", "uint8", "bool")
@@ -111,6 +111,22 @@ def test_places_of_what_is_not_zero(x: Any) -> None:
         same(rows, law)
     same(st.count_nonzero(st.tensor(x)), np.asarray(np.count_nonzero(x)))
     same(st.count_nonzero(st.tensor(x), axis=-1, keepdims=True), np.asarray(np.count_nonzero(x, -1, keepdims=True)))
+
+
+@FEW
+@given(arrays())
+def test_a_condition_alone_has_places(x: Any) -> None:
+    for rows, law in zip(st.where(st.tensor(x)), np.where(x), strict=True):
+        same(rows, law)
+
+
+def test_a_condition_and_one_operand_are_no_question() -> None:
+    x = st.tensor([0.0, 3.0])
+    for ask in (lambda: st.where(x > 0, x), lambda: st.where(x > 0, z=x)):
+        with pytest.raises(ArgumentError, match="a condition alone"):
+            ask()
+    with pytest.raises(TraceError, match=r"st\.nonzero\(x, size=n\)"):
+        st.compile(lambda x: st.where(x))(x)
 
 
 @FEW

@@ -1,12 +1,13 @@
 """Powers, whole division and bits."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
-from stele.errors import ArgumentError, DTypeError
+from stele.errors import DTypeError
 from stele.ir.graph import Array, Value, literal
 from stele.ir.scalars import S, Scalars
 from stele.ir.types import bool_, float32, highest, lowest, uint8
@@ -244,8 +245,14 @@ bitwise_xor   = function(Xor(), "bitwise_xor")
 shift_left    = function(ShiftLeft(), "bitwise_left_shift")
 shift_right   = function(ShiftRight(), "bitwise_right_shift")
 
+def rooted(x: Value) -> Value:
+    """What x ** 0.5 is the root of: of real numbers it is 0 at -0 and inf at -inf, where a root is -0 and NaN."""
+    return x if x.dtype.is_complex else Select()(Equal()(x, -math.inf), math.inf, x) + 0.0
+
+
 POWERS: dict[float, Callable[[Value], Value]] = {
-    0.5: sqrt, -0.5: rsqrt, 1: lambda x: x, 2: square, 3: lambda x: square(x) * x, -1: reciprocal,
+    0.5: lambda x: sqrt(rooted(x)), -0.5: lambda x: rsqrt(rooted(x)),
+    1: lambda x: x, 2: square, 3: lambda x: square(x) * x, -1: reciprocal,
     4: lambda x: square(square(x)), -2: lambda x: square(reciprocal(x)),
 }
 
@@ -361,21 +368,8 @@ def pow(x: Operand, z: Operand) -> Value:
     return y
 
 
-def where(condition: Operand, x: Operand | None = None, z: Operand | None = None) -> Value:
-    """The elements of x where the condition holds, else those of z: where(condition, x, z), all three broadcast.
-
-    x and z meet in one dtype, as in `add`; a condition of numbers holds where they are not 0. Both sides are computed,
-    and a zero gradient times inf is NaN: where one side is not defined, choose its argument first. Raises ArgumentError
-    without x and z, since how many places a condition names depends on its numbers.
-
-    >>> x = st.tensor([-1.0, 4.0])
-    >>> st.where(x > 0, st.sqrt(st.where(x > 0, x, 1.0)), 0.0).tolist()
-    [0.0, 2.0]
-    """
-    if x is None or z is None:
-        raise ArgumentError(f"where takes a condition and two operands, got {3 - (x, z).count(None)} of the three",
-                            hint="Write st.where(x > 0, x, 0). How many places of a condition hold is known with its "
-                                 "numbers only, so they are no tensor: np.nonzero(condition.numpy()) finds them.")
+def where(condition: Operand, x: Operand, z: Operand) -> Value:
+    """The elements of x where the condition holds, else those of z, all three broadcast."""
     return Select()(condition, x, z)
 
 

@@ -270,21 +270,26 @@ def turning(w: Work, f: Scalar, g: Scalar) -> tuple[Scalar, Scalar, Scalar]:
 
 def chase(w: Work, d: Sheet, e: Sheet, k: Number, small: Scalar, turns: Sequence[Sheet]) -> Scalar:
     """One pass of Golub and Kahan's algorithm that makes e[k] small, and the rotations of columns and of rows it takes;
-    gives the lanes where it was not. (Golub and Van Loan, Matrix Computations, algorithm 8.6.2.)"""
+    gives the lanes where it was not. (Golub and Van Loan, Matrix Computations, algorithm 8.6.2.) Where a number on the
+    diagonal is next to nothing, so is a singular value, which is found without a shift: with one such a pass may turn
+    nothing. (Demmel and Kahan, Accurate singular values of bidiagonal matrices, 1990.)"""
     s = w.s
 
     def look(i: Number, found: list[Scalar]) -> list[Scalar]:
-        return [s.select(abs(e[0, i]) <= small, w.integer(i), found[0])]
+        begins, is_flat = abs(e[0, i]) <= small, abs(d[0, i]) <= small
+        return [s.select(begins, w.integer(i), found[0]), s.select(is_flat, 1, s.select(begins, 0, found[1]))]
 
-    (first,) = w.fold(1, k + 1, [w.integer(0)], look)
-    goes = first < w.integer(k)
+    first, flat = w.fold(0, k + 1, [w.integer(0), w.number(0)], look)
+    goes, is_flat = first < w.integer(k), ~s.eq(flat, 0)
 
     def rotate(i: Number, carried: list[Scalar]) -> list[Scalar]:
         runs, begins = goes & (w.integer(i) >= first), s.eq(first, w.integer(i))
-        f, g = (s.select(begins, new, old) for new, old in zip(shifted(w, d, e, k, d[0, i], e[0, i + 1]), carried))
+        x, y = d[0, i], e[0, i + 1]
+        f, g = (s.select(begins, s.select(is_flat, plain, new), old)
+                for plain, new, old in zip((x, y), shifted(w, d, e, k, x, y), carried))
         cosine, sine, r = turning(w, f, g)
         e[0, i] = s.select(runs & ~begins, r, e[0, i])
-        x, y, z = d[0, i], e[0, i + 1], d[0, i + 1]
+        z = d[0, i + 1]
         f, y, g, z = s.fma(cosine, x, sine * y), s.fma(cosine, y, -(sine * x)), sine * z, cosine * z
         turns[0][0, i], turns[1][0, i] = s.select(runs, cosine, 1), s.select(runs, sine, 0)
         cosine, sine, r = turning(w, f, g)
