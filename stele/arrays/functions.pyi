@@ -824,8 +824,8 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None=None, keepdims: bool=Fa
     """The arithmetic mean over one axis, several, or all of them, as in `sum`. Of no elements it is NaN.
 
     Integers and bools are averaged as float32; float16 and bfloat16 add up in float32 and are rounded once. Parts of
-    complex numbers are averaged each by itself: a NaN in one leaves the other. Raises ShapeError for an axis that x does
-    not have.
+    complex numbers are averaged each by itself: a NaN in one leaves the other. Raises ShapeError for an axis that x
+    does not have.
 
     >>> x = st.tensor([[1, 2], [3, 6]])
     >>> st.mean(x).tolist(), st.mean(x, axis=1, keepdims=True).tolist()
