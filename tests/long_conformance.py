@@ -50,10 +50,10 @@ infinite, NaN, large), at most 24 of each variant, 32 of the last:
 | float64, a third | 3,320 | 301 | 299 | 298 |
 | reference inputs, float32 | 6,744 | 298 | 290 | 281 |
 
-Of the last nothing is refused. They differ at infinities and NaN (`i0`, `i1`, `sinc` and `polygamma` have their limits at
-infinity and `sign` is NaN at NaN, where PyTorch has NaN and 0; derivatives at NaN, of which PyTorch's change with the
-length of a row; `acosh` below 1), and near the poles of `digamma`, where PyTorch's derivatives have four digits. Left out
-are gradients of inputs for which PyTorch gives none.
+Of the last nothing is refused. They differ at infinities and NaN (`i0`, `i1`, `sinc` and `polygamma` have their limits
+at infinity and `sign` is NaN at NaN, where PyTorch has NaN and 0; derivatives at NaN, of which PyTorch's change with
+the length of a row; `acosh` below 1), and near the poles of `digamma`, where PyTorch's derivatives have four digits.
+Left out are gradients of inputs for which PyTorch gives none.
 
 ## Ops
 
