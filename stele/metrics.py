@@ -7,8 +7,8 @@ import numpy as np
 
 from stele.arrays.creation import arange, zeros
 from stele.arrays.families import take_along_axis
-from stele.arrays.functions import cross_entropy, moveaxis, unsqueeze, where
-from stele.arrays.sized import bincount
+from stele.arrays.functions import cross_entropy, moveaxis, unsqueeze
+from stele.arrays.sized import bincount, where
 from stele.arrays.tensor import Tensor, constant, tensor
 from stele.eager.handle import TRACING, no_grad
 from stele.errors import ArgumentError, DTypeError, ShapeError, TraceError

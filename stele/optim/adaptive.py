@@ -9,6 +9,7 @@ import numpy as np
 
 from stele.arrays import functions as F
 from stele.arrays.creation import full_like, ones, zeros_like
+from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor
 from stele.errors import GraphError
 from stele.ir.door import public
@@ -220,9 +221,9 @@ class RAdam(Adam):
         most = 2 / (1 - b2) - 1
         length = most - 2 * self.steps * (1 - seen) / seen          # of the mean of as many gradients
         is_known = length > 5
-        far = F.where(is_known, length, 6.0)
+        far = where(is_known, length, 6.0)
         grown = F.sqrt((far - 4) * (far - 2) * most / ((most - 4) * (most - 2) * far))
-        factor = F.where(is_known, grown * F.sqrt(seen) / (F.sqrt(v) + s.eps), 1.0)
+        factor = where(is_known, grown * F.sqrt(seen) / (F.sqrt(v) + s.eps), 1.0)
         p.assign(p - s.lr * s.mean / self.gathered(b1) * factor)
 
 

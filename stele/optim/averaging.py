@@ -7,6 +7,7 @@ from typing import Any
 
 from stele.arrays import functions as F
 from stele.arrays.creation import zeros
+from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor
 from stele.eager.handle import no_grad
 from stele.errors import DataError
@@ -162,8 +163,8 @@ class Lookahead:
             self.count += 1
             is_time = F.remainder(self.count, self.k) == 0
             for p, s in zip(self.parameters, self.slow, strict=True):
-                s.assign(F.where(is_time, s + self.alpha * (p - s), s))
-                p.assign(F.where(is_time, s, p))
+                s.assign(where(is_time, s + self.alpha * (p - s), s))
+                p.assign(where(is_time, s, p))
         return loss
 
     def state_dict(self) -> dict[str, Any]:

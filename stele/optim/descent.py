@@ -7,6 +7,7 @@ from typing import Any
 
 from stele.arrays import functions as F
 from stele.arrays.creation import full_like, zeros, zeros_like
+from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor
 from stele.errors import GraphError, ShapeError
 from stele.ir.door import public
@@ -137,9 +138,9 @@ class Rprop(Optimizer):
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
         (less, more), agreed = s.etas, F.sign(g * s.before)
-        factor = F.where(agreed > 0, more, F.where(agreed < 0, less, 1.0))
+        factor = where(agreed > 0, more, where(agreed < 0, less, 1.0))
         s.length.assign(F.clip(s.length * factor, *s.step_sizes))
-        g = F.where(agreed < 0, 0.0, g)
+        g = where(agreed < 0, 0.0, g)
         p.assign(p - F.sign(g) * s.length)
         s.before.assign(g)
 
@@ -204,7 +205,7 @@ class LARS(Optimizer):
 def trusted(p: Tensor, u: Tensor, trust: float = 1.0, eps: float = 0.0) -> Tensor:
     """The norm of a parameter over that of its step, times `trust`; 1 where one of them is 0."""
     of_p, of_u = length(p), length(u)
-    return F.where((of_p > 0) & (of_u > 0), trust * of_p / F.where(of_u > 0, of_u + eps, 1.0), 1.0)
+    return where((of_p > 0) & (of_u > 0), trust * of_p / where(of_u > 0, of_u + eps, 1.0), 1.0)
 
 
 class Muon(Optimizer):

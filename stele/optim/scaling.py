@@ -6,6 +6,7 @@ from typing import Any
 
 from stele.arrays import functions as F
 from stele.arrays.creation import zeros
+from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor, tensor
 from stele.eager.handle import no_grad
 from stele.errors import DataError
@@ -69,12 +70,12 @@ class LossScaler:
             before = [x.detach().clone() for x in held]
             optimizer.step()
             for x, old in zip(held, before, strict=True):
-                x.assign(F.where(finite, x, old))
-            taken = F.where(finite, self.taken + 1, 0.0)
+                x.assign(where(finite, x, old))
+            taken = where(finite, self.taken + 1, 0.0)
             is_time = taken >= self.interval
-            self.factor.assign(F.where(finite, F.where(is_time, self.factor * self.growth, self.factor),
+            self.factor.assign(where(finite, where(is_time, self.factor * self.growth, self.factor),
                                        self.factor * self.backoff))
-            self.taken.assign(F.where(is_time, 0.0, taken))
+            self.taken.assign(where(is_time, 0.0, taken))
 
     def options(self) -> dict[str, Any]:
         """The numbers of this scaler by name."""

@@ -9,6 +9,7 @@ from stele.arrays import functions as F
 from stele.arrays import random
 from stele.arrays.checked import checked
 from stele.arrays.creation import ones
+from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor, TensorLike, constant, lift
 from stele.errors import ShapeError
 from stele.ir.types import axis_of
@@ -122,7 +123,7 @@ def affine(name: str, x: Tensor, p: float, shape: Sequence[int]) -> Tensor:
     if probability(p, name) in (0, 1):
         return x * float(1 - p) if p else x
     a = ((1 - p) * (1 + p * ALPHA ** 2)) ** -0.5
-    return F.where(random.bernoulli(1 - p, shape), x, ALPHA) * a - a * p * ALPHA
+    return where(random.bernoulli(1 - p, shape), x, ALPHA) * a - a * p * ALPHA
 
 
 @checked
@@ -139,7 +140,7 @@ def rrelu(input: TensorLike, lower: float = 1 / 8, upper: float = 1 / 3, trainin
     x, lower, upper = constant(input), number(lower, "lower of rrelu"), number(upper, "upper of rrelu")
     slope = random.rand(x.shape, dtype=x.dtype) * (upper - lower) + lower \
         if flag(training, "training of rrelu") else (lower + upper) / 2
-    return F.where(x >= 0, x, x * slope)
+    return where(x >= 0, x, x * slope)
 
 
 @checked
