@@ -7,6 +7,7 @@ from typing import Any
 from stele.arrays import functions as F
 from stele.arrays.creation import arange, zeros
 from stele.arrays.random import dropout
+from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor, constant, lift
 from stele.eager.handle import no_grad
 from stele.errors import ArgumentError, DTypeError, ShapeError
@@ -187,7 +188,7 @@ class MultiheadAttention(Module):
         if all(x.dtype.name == "bool" for x in masks):
             found = ~(masks[0] | masks[-1])
             return F.pad(found, self.more(found, keys, all_keys), value=True)
-        first, *rest = (F.where(x, -math.inf, 0.0) if x.dtype.name == "bool" else x for x in masks)
+        first, *rest = (where(x, -math.inf, 0.0) if x.dtype.name == "bool" else x for x in masks)
         found = first + rest[0] if rest else first
         return F.pad(found, self.more(found, keys, all_keys))
 

@@ -8,6 +8,7 @@ from typing import Any
 from stele.arrays import functions as F
 from stele.arrays.creation import zeros
 from stele.arrays.random import dropout
+from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor
 from stele.errors import ArgumentError, ShapeError
 from stele.higher.scan import scan
@@ -129,8 +130,8 @@ class Layered(Step):
 
         def ragged(state: Any, part: Any) -> tuple[Any, Tensor]:
             new, y = step(state, part[0])
-            kept = [F.where(part[1], a, b) for a, b in zip(self.parted(new), self.parted(state))]
-            return self.joined(kept), F.where(part[1], y, 0.0)
+            kept = [where(part[1], a, b) for a, b in zip(self.parted(new), self.parted(state))]
+            return self.joined(kept), where(part[1], y, 0.0)
 
         return scan(step, state, gates, reverse=reverse) if alive is None else \
             scan(ragged, state, (gates, alive), reverse=reverse)

@@ -8,6 +8,7 @@ import numpy as np
 
 from stele.arrays import functions as F
 from stele.arrays.creation import arange
+from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor, constant, tensor
 from stele.errors import ShapeError
 from stele.ir.door import public
@@ -106,7 +107,7 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     """
     x, value = sequence.padded, number(padding_value, "padding_value of pad_packed_sequence")
     alive = sequence.alive().reshape(x.shape[0], x.shape[1], *(1 for _ in x.shape[2:]))
-    x = F.where(alive, x, value)
+    x = where(alive, x, value)
     if total_length is not None:
         more = whole(total_length, "total_length of pad_packed_sequence", 0) - x.shape[0]
         if more < 0:
