@@ -236,6 +236,8 @@ def shifts(kind: Kind, x: Sequence[Array], attributes: dict[str, Any], y: Array,
         return x[0]
     if kind.name in ("log_softmax", "cross_entropy", "logsumexp"):      # the logarithm of a sum near one
         return np.asarray(1.0)
+    if kind.name == "logaddexp":                            # the larger operand, to which up to log(2) is added
+        return np.maximum(np.abs(y), np.abs(np.maximum(x[0], x[1])))
     if kind.name == "slogdet":                              # the logarithms of as many numbers near one
         return np.asarray(float(x[0].shape[-1]))
     if kind.name in ("lgamma", "digamma") and d.bits == 64:     # the reference's terms, which cancel where it vanishes
