@@ -4,6 +4,7 @@
 """
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -31,4 +32,15 @@ def torch_gives(name: str, ask: Callable[[Any], Sequence[Array]]) -> list[Array]
     if find_spec("torch"):
         for a, b in zip(kept, ask(import_module("torch")), strict=True):
             np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-6 * np.nanmax(np.abs(b), initial=0))
+    return kept
+
+
+def torch_says(name: str, ask: Callable[[Any], Any]) -> Any:
+    """What `ask(torch)` returns, made of lists, dicts, text and numbers; kept and compared as by `torch_gives`."""
+    path = KEPT / f"{name}.json"
+    if "STELE_RECORD" in os.environ:
+        path.write_text(json.dumps(ask(import_module("torch")), indent=0, sort_keys=True) + "\n")
+    kept = json.loads(path.read_text())
+    if find_spec("torch"):
+        assert kept == json.loads(json.dumps(ask(import_module("torch"))))
     return kept

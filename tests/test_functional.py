@@ -11,14 +11,12 @@ from peer import torch_gives
 
 import stele as st
 from stele import nn
-from stele.nn.applied import Applied
 from tests.functional.cases import CALLS, STILL, Array, drawn, named
-from tests.functional.layers import LAYERS
 from tests.styles import styles
 
 F = nn.functional
 ROWS = [(name, k) for name, calls in CALLS.items() for k in range(len(calls))]
-ASKED = [*(call for calls in CALLS.values() for call in calls), *LAYERS.values()]
+ASKED = [call for calls in CALLS.values() for call in calls]
 CLOSE = 1e-5        # of the largest element
 
 
@@ -103,27 +101,11 @@ def test_every_function_has_a_row() -> None:
     assert all(f"F.{name}(" in call for name, calls in CALLS.items() for call in calls)
 
 
-def test_every_layer_of_a_function_has_a_row() -> None:
-    made = {name for name in nn.__all__ if isinstance(x := getattr(nn, name), type) and issubclass(x, Applied)}
-    assert set(LAYERS) == made | {"PReLU", "Identity", "Unflatten"}
-    assert all(f"nn.{name}(" in call for name, call in LAYERS.items())
-
-
 @pytest.mark.parametrize("call", ASKED)
 def test_pytorch_agrees(call: str) -> None:
     found = with_gradients(call)(*map(st.tensor, arrays(call, 2)))
     st.eval(*found)
     close([y.numpy() for y in found], recorded()[call], call)
-
-
-@pytest.mark.parametrize("name", LAYERS)
-def test_layers_compile_and_say_what_they_are(name: str) -> None:
-    call = LAYERS[name]
-    given = [st.tensor(a) for a in arrays(call, 2)]
-    compiled = flat(st.compile(called(call), backend="reference")(*given))
-    close([y.numpy() for y in compiled], [y.numpy() for y in flat(called(call)(*given))], call)
-    layer = eval(call[:call.index(")(") + 1], {"nn": nn, **dict(zip(named(call), given))})
-    assert repr(layer).startswith(f"{name}(")
 
 
 @pytest.mark.filterwarnings("error")      # of sizes that cannot stay open

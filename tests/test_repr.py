@@ -41,8 +41,7 @@ def test_a_module_is_a_tree_with_sizes_and_counts() -> None:
     (nn.Conv1d(4, 8, 3, padding="same", bias=False), "Conv1d(4, 8, (3,), padding='same', bias=False)"),
     (nn.ConvTranspose3d(4, 8, 2, stride=2, output_padding=1),
      "ConvTranspose3d(4, 8, (2, 2, 2), stride=(2, 2, 2), output_padding=(1, 1, 1))"),
-    (nn.MaxPool2d(2), "MaxPool2d((2, 2), stride=(2, 2))"), (nn.AvgPool2d(3, 1, 1), "AvgPool2d((3, 3), stride=(1, 1), "
-                                                            "padding=(1, 1))"),
+    (nn.MaxPool2d(2), "MaxPool2d(2)"), (nn.AvgPool2d(3, 1, 1), "AvgPool2d(3, stride=1, padding=1)"),
     (nn.LayerNorm(7), "LayerNorm(7, eps=1e-05)"), (nn.GroupNorm(2, 4), "GroupNorm(2, 4, eps=1e-05)"),
     (nn.GroupNorm(2, 4, affine=False), "GroupNorm(2, 4, eps=1e-05, affine=False)"),
     (nn.Dropout(0.25), "Dropout(0.25)"), (nn.ReLU(), "ReLU()"),

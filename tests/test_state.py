@@ -14,8 +14,10 @@ import pytest
 
 import stele as st
 from stele.errors import GraphError, IndexOutOfRange, TraceError
-from stele.nn.layers import BatchNorm2d, Dropout, Linear
+from stele.nn.dropout import Dropout
+from stele.nn.layers import Linear
 from stele.nn.module import Module
+from stele.nn.normalization import BatchNorm2d
 from stele.nn.recurrent import GRU
 from stele.optim import SGD, Adam
 from stele.pipeline import PASSES

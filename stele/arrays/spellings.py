@@ -106,6 +106,9 @@ LAYERS: Mapping[str, str] = {
 
 
     "Swish": "nn.SiLU",
+    "CrossMapLRN2d": "nn.LocalResponseNorm", "StochasticDepth": "nn.DropPath", "NLLLoss2d": "nn.NLLLoss",
+    "SyncBatchNorm": "nn.BatchNorm2d", "weight_norm": "nn.utils.parametrizations.weight_norm",
+    "spectral_norm": "nn.utils.parametrizations.spectral_norm",
 }
 FUNCTIONAL: Mapping[str, str] = {
     "relu_": "F.relu(x)", "elu_": "F.elu(x)", "leaky_relu_": "F.leaky_relu(x)", "rrelu_": "F.rrelu(x)",

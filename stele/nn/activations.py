@@ -8,7 +8,7 @@ from stele.arrays.tensor import Tensor
 from stele.ir.door import public
 from stele.nn import functional
 from stele.nn.applied import Applied
-from stele.nn.module import Module
+from stele.nn.module import Module, given, wrong
 from stele.ops.arguments import number, positive
 
 
@@ -309,6 +309,22 @@ class Softmax(Applied):
     @public
     def __init__(self, dim: int | None = None) -> None:
         self.keep(dim=dim)
+
+
+class Softmax2d(Module):
+    """The softmax over the channels of images (N, C, H, W) or (C, H, W), at each pixel.
+
+    Raises ShapeError for other axes. Of floats.
+
+    >>> nn.Softmax2d()(st.zeros((2, 1, 1))).flatten().tolist()
+    [0.5, 0.5]
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = given(self, x)
+        if x.ndim not in (3, 4):
+            raise wrong(self, "images (N, C, H, W) or (C, H, W)", x, {})
+        return functional.softmax(x, -3)
 
 
 class LogSoftmax(Applied):

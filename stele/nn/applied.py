@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any, ClassVar
 
-from stele.arrays.tensor import Tensor
+from stele.arrays.tensor import Tensor, constant
 from stele.nn.module import Module
+from stele.ops.arguments import is_array
 
 
 class Applied(Module):
@@ -18,7 +19,7 @@ class Applied(Module):
     def keep(self, **options: Any) -> None:
         """Holds the options of the function."""
         for name, value in options.items():
-            setattr(self, name, value)
+            setattr(self, name, constant(value) if is_array(value) else value)
         self.kept = tuple(options)
 
     def options(self) -> dict[str, Any]:
@@ -27,7 +28,8 @@ class Applied(Module):
 
     def extra_repr(self) -> str:
         usual = signature(type(self)).parameters
-        return ", ".join(f"{name}={value!r}" for name, value in self.options().items()
+        return ", ".join(f"{value!r}" if usual[name].default is Parameter.empty else f"{name}={value!r}"
+                         for name, value in self.options().items()
                          if not isinstance(value, Tensor) and value != usual[name].default)
 
     def forward(self, *x: Any) -> Any:

@@ -9,8 +9,9 @@ from stele.eager.handle import tracing_into
 from stele.errors import ShapeError
 from stele.ir.door import public
 from stele.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from stele.nn.layers import BatchNorm2d, Linear
+from stele.nn.layers import Linear
 from stele.nn.module import Module, given
+from stele.nn.normalization import BatchNorm2d
 
 
 class Lazy(Module):

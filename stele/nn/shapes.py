@@ -1,4 +1,4 @@
-"""Layers without parameters: what moves, resamples, compares and leaves out elements."""
+"""Layers without parameters: what moves, resamples and compares elements."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -86,6 +86,44 @@ class Upsample(Applied):
                   recompute_scale_factor=recompute_scale_factor)
 
 
+class UpsamplingNearest2d(Applied):
+    """Images (N, C, H, W) at another size, of the nearest pixels, as of `nn.functional.interpolate`.
+
+    `size` is that of the result, or `scale_factor` how many times larger it is. In the dtype of x. Raises ShapeError
+    for other axes and where nothing is left.
+
+    >>> nn.UpsamplingNearest2d(scale_factor=2)(st.tensor([[[[1.0, 2.0]]]])).tolist()
+    [[[[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]]]
+    """
+
+    function = staticmethod(functional.interpolate)
+
+    @public
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        self.keep(size=size, scale_factor=scale_factor)
+
+
+class UpsamplingBilinear2d(Applied):
+    """Images (N, C, H, W) at another size, between pixels whose outer centres stay in place.
+
+    `size` is that of the result, or `scale_factor` how many times larger it is. As of `nn.functional.interpolate` with
+    mode "bilinear" and align_corners=True. In the dtype of x. Raises ShapeError for other axes and where nothing is
+    left.
+
+    >>> nn.UpsamplingBilinear2d((1, 3))(st.tensor([[[[1.0, 2.0]]]])).tolist()
+    [[[[1.0, 1.5, 2.0]]]]
+    """
+
+    function = staticmethod(functional.interpolate)
+
+    @public
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        self.keep(size=size, scale_factor=scale_factor)
+
+    def forward(self, *x: Any) -> Any:
+        return self.function(*x, **self.options(), mode="bilinear", align_corners=True)
+
+
 class Unfold(Applied):
     """The patches of images as columns, as of `nn.functional.unfold`.
 
@@ -170,106 +208,6 @@ class LocalResponseNorm(Applied):
     @public
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         self.keep(size=size, alpha=alpha, beta=beta, k=k)
-
-
-class Dropout1d(Applied):
-    """In training whole channels of signals (N, C, L), each zero with probability `p`, as of `nn.functional.dropout1d`.
-
-    The others are divided by 1 - p; after `eval()` x itself. In the dtype of x; in training integers become float32.
-    Raises ShapeError for other axes.
-
-    >>> nn.Dropout1d().eval()(st.ones((1, 2, 1))).shape
-    (1, 2, 1)
-    """
-
-    function = staticmethod(functional.dropout1d)
-
-    @public
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        self.keep(p=p)
-
-    def forward(self, *x: Any) -> Any:
-        return self.function(*x, **self.options(), training=self.training)
-
-
-class Dropout2d(Applied):
-    """In training whole channels of images (N, C, H, W), each zero with probability `p`.
-
-    The others are divided by 1 - p; after `eval()` x itself. As of `nn.functional.dropout2d`. Integers that are dropped
-    become float32. Raises ShapeError for other axes.
-
-    >>> nn.Dropout2d().eval()(st.ones((1, 2, 1, 1))).shape
-    (1, 2, 1, 1)
-    """
-
-    function = staticmethod(functional.dropout2d)
-
-    @public
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        self.keep(p=p)
-
-    def forward(self, *x: Any) -> Any:
-        return self.function(*x, **self.options(), training=self.training)
-
-
-class Dropout3d(Applied):
-    """In training whole channels of volumes (N, C, D, H, W), each zero with probability `p`.
-
-    The others are divided by 1 - p; after `eval()` x itself. As of `nn.functional.dropout3d`. Integers that are dropped
-    become float32. Raises ShapeError for other axes.
-
-    >>> nn.Dropout3d().eval()(st.ones((1, 2, 1, 1, 1))).shape
-    (1, 2, 1, 1, 1)
-    """
-
-    function = staticmethod(functional.dropout3d)
-
-    @public
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        self.keep(p=p)
-
-    def forward(self, *x: Any) -> Any:
-        return self.function(*x, **self.options(), training=self.training)
-
-
-class AlphaDropout(Applied):
-    """Dropout that keeps mean 0 and variance 1 behind `nn.SELU`, as of `nn.functional.alpha_dropout`.
-
-    Elements are dropped with probability `p` in training; after `eval()` x itself. x has any shape. Integers that are
-    dropped become float32. Raises ShapeError for a probability outside of 0 to 1.
-
-    >>> nn.AlphaDropout().eval()(st.ones(3)).tolist()
-    [1.0, 1.0, 1.0]
-    """
-
-    function = staticmethod(functional.alpha_dropout)
-
-    @public
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        self.keep(p=p)
-
-    def forward(self, *x: Any) -> Any:
-        return self.function(*x, **self.options(), training=self.training)
-
-
-class FeatureAlphaDropout(Applied):
-    """`nn.AlphaDropout` of whole channels, as of `nn.functional.feature_alpha_dropout`.
-
-    They are dropped with probability `p` in training; after `eval()` x itself. x is (N, C, *). Integers that are
-    dropped become float32. Raises ShapeError for a probability outside of 0 to 1.
-
-    >>> nn.FeatureAlphaDropout().eval()(st.ones((1, 3, 2))).shape
-    (1, 3, 2)
-    """
-
-    function = staticmethod(functional.feature_alpha_dropout)
-
-    @public
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        self.keep(p=p)
-
-    def forward(self, *x: Any) -> Any:
-        return self.function(*x, **self.options(), training=self.training)
 
 
 class Identity(Module):

@@ -12,8 +12,10 @@ from stele.ir.door import public
 from stele.nn import init
 from stele.nn.attention import MultiheadAttention
 from stele.nn.containers import ModuleList
-from stele.nn.layers import Dropout, LayerNorm, Linear
+from stele.nn.dropout import Dropout
+from stele.nn.layers import Linear
 from stele.nn.module import Module
+from stele.nn.normalization import LayerNorm
 from stele.ops.arguments import choice, flag, function, number, positive
 
 Activation = str | Callable[[Tensor], Tensor]

@@ -39,6 +39,7 @@ def drawn(n: int) -> dict[str, Array]:
         "samples3": rng.random((n, 2, 3)).astype("f4"), "spread": rng.uniform(0.5, 2, (n, 1)).astype("f4"),
         "log_p": log_softmax(normal(9, n, 5)), "spoken": rng.integers(1, 5, (n, 3)), "words": rng.integers(1, 5, 3 * n),
         "steps": 9 - np.arange(n) % 2, "lengths": 3 - np.arange(n) % 2, "three": np.full(n, 3),
+        "ends": np.arange(n + 1) * 3,
     }
 
 

@@ -1,6 +1,9 @@
-"""What networks need beside layers."""
-from __future__ import annotations
+"""What stands beside the layers: ragged sequences as one batch, and tensors that are computed from others."""
+from stele.nn.utils import parametrizations, parametrize, rnn
 
-from stele.nn.utils import rnn
+__all__ = ["parametrizations", "parametrize", "rnn"]
 
-__all__ = ["rnn"]
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""Functions of networks: what they are called with."""

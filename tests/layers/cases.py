@@ -1,0 +1,232 @@
+"""Layers and their options: each made and called, in words that PyTorch understands too."""
+from __future__ import annotations
+
+LAYERS: dict[str, tuple[str, ...]] = {
+    "Linear": ("nn.Linear(4, 3)(x)", "nn.Linear(6, 3, bias=False)(image)", "nn.Linear(4, 3)(d[:1] * x[0])"),
+    "Bilinear": ("nn.Bilinear(4, 4, 3)(x, y)", "nn.Bilinear(6, 6, 2, bias=False)(image, 2 * image)"),
+    "Flatten": ("nn.Flatten()(image)", "nn.Flatten(2)(image)", "nn.Flatten(start_dim=-3, end_dim=-2)(image)"),
+    "ReLU": ("nn.ReLU(inplace=False)(x)",),
+    "GELU": ("nn.GELU()(x)", "nn.GELU('tanh')(x)"),
+    "SiLU": ("nn.SiLU()(x)",),
+    "Tanh": ("nn.Tanh()(x)",),
+    "Sigmoid": ("nn.Sigmoid()(x)",),
+    "Softmax2d": ("nn.Softmax2d()(image)", "nn.Softmax2d()(one)"),
+    "Conv1d": (
+        "nn.Conv1d(4, 6, 3)(signal)", "nn.Conv1d(4, 6, 3, 2, 1, groups=2)(signal[0])",
+        "nn.Conv1d(4, 4, 3, padding='same', dilation=2, groups=4, bias=False)(signal)",
+        "nn.Conv1d(4, 6, 4, padding='same', padding_mode='reflect')(signal)",
+        "nn.Conv1d(4, 2, 3, 2, 2, 2, 2, False, 'circular')(signal)",
+        "nn.Conv1d(4, 2, 3, padding='valid', padding_mode='replicate')(signal)"),
+    "Conv2d": (
+        "nn.Conv2d(4, 6, 3)(image)", "nn.Conv2d(4, 6, (2, 3), (2, 1), (1, 2), (1, 2), 2)(one)",
+        "nn.Conv2d(4, 4, 3, padding=1, groups=4)(image)",
+        "nn.Conv2d(4, 2, (3, 2), padding=(2, 1), padding_mode='reflect')(image)",
+        "nn.Conv2d(4, 2, (3, 2), padding=(2, 1), padding_mode='replicate')(image)",
+        "nn.Conv2d(4, 2, (3, 2), padding=(2, 1), padding_mode='circular')(image)",
+        "nn.Conv2d(4, 2, (2, 3), padding='same', padding_mode='circular')(image)",
+        "nn.Conv2d(4, 3, 1, bias=False)(image)"),
+    "Conv3d": (
+        "nn.Conv3d(2, 3, 2)(volume)", "nn.Conv3d(2, 4, (1, 2, 3), (1, 2, 1), (0, 1, 1), groups=2)(volume[0])",
+        "nn.Conv3d(2, 3, 3, padding=1, padding_mode='replicate', bias=False)(volume)",
+        "nn.Conv3d(2, 3, 2, padding='same', padding_mode='reflect')(volume)"),
+    "ConvTranspose1d": (
+        "nn.ConvTranspose1d(4, 6, 3)(signal)", "nn.ConvTranspose1d(4, 2, 3, 2, 1, 1, 2, False)(signal[0])",
+        "nn.ConvTranspose1d(4, 2, 3, dilation=2)(signal)"),
+    "ConvTranspose2d": (
+        "nn.ConvTranspose2d(4, 3, 2)(image)", "nn.ConvTranspose2d(4, 6, (2, 3), (2, 3), (0, 1), (1, 2), 2)(one)",
+        "nn.ConvTranspose2d(4, 3, 3, 2, bias=False, dilation=(1, 2))(image)"),
+    "ConvTranspose3d": (
+        "nn.ConvTranspose3d(2, 3, 2)(volume)",
+        "nn.ConvTranspose3d(2, 4, (1, 2, 3), 2, (0, 1, 1), (1, 0, 1), 2)(volume[0])"),
+    "BatchNorm1d": (
+        "nn.BatchNorm1d(6)(image.reshape(-1, 6))", "nn.BatchNorm1d(4, momentum=None)(signal)",
+        "nn.BatchNorm1d(4, 0.1, 0.3, affine=False).eval()(signal)", "nn.BatchNorm1d(4, bias=False)(signal)",
+        "nn.BatchNorm1d(4, track_running_stats=False).eval()(signal)"),
+    "BatchNorm2d": (
+        "nn.BatchNorm2d(4)(image)", "nn.BatchNorm2d(4).eval()(image)",
+        "nn.BatchNorm2d(4, momentum=None, affine=False)(image)",
+        "nn.BatchNorm2d(4, 0.5, 0.0, track_running_stats=False)(image)"),
+    "BatchNorm3d": ("nn.BatchNorm3d(2)(volume)", "nn.BatchNorm3d(2, momentum=0.5, bias=False).eval()(volume)"),
+    "InstanceNorm1d": (
+        "nn.InstanceNorm1d(4)(signal)", "nn.InstanceNorm1d(4, affine=True)(signal[0])",
+        "nn.InstanceNorm1d(4, 0.1, 0.3, True, True)(signal)",
+        "nn.InstanceNorm1d(4, affine=True, track_running_stats=True).eval()(signal)"),
+    "InstanceNorm2d": (
+        "nn.InstanceNorm2d(4)(image)", "nn.InstanceNorm2d(4, affine=True, bias=False)(one)",
+        "nn.InstanceNorm2d(4, track_running_stats=True, momentum=None)(image)",
+        "nn.InstanceNorm2d(4, track_running_stats=True).eval()(image)"),
+    "InstanceNorm3d": (
+        "nn.InstanceNorm3d(2, affine=True)(volume)", "nn.InstanceNorm3d(2, track_running_stats=True)(volume)"),
+    "LayerNorm": (
+        "nn.LayerNorm(4)(x)", "nn.LayerNorm((5, 6), 0.1)(image)", "nn.LayerNorm([6], elementwise_affine=False)(image)",
+        "nn.LayerNorm((4, 5, 6), bias=False)(image)"),
+    "RMSNorm": ("nn.RMSNorm(4)(x)", "nn.RMSNorm([5, 6], 0.1)(image)", "nn.RMSNorm(6, elementwise_affine=False)(image)"),
+    "GroupNorm": (
+        "nn.GroupNorm(2, 4)(image)", "nn.GroupNorm(1, 4, 0.1)(x)", "nn.GroupNorm(4, 4, affine=False)(signal)",
+        "nn.GroupNorm(2, 4, bias=False)(signal)"),
+    "Dropout": ("nn.Dropout().eval()(x)", "nn.Dropout(0.0)(x)", "nn.Dropout(1.0)(x)"),
+    "Embedding": (
+        "nn.Embedding(7, 3)(rows)", "nn.Embedding(7, 3, 2)(rows)",
+        "nn.Embedding(7, 3, padding_idx=-1, scale_grad_by_freq=True)(rows)", "nn.Embedding(7, 3, max_norm=0.8)(rows)",
+        "nn.Embedding(7, 3, max_norm=1.1, norm_type=1.0)(rows)"),
+    "EmbeddingBag": (
+        "nn.EmbeddingBag(7, 3)(rows)", "nn.EmbeddingBag(7, 3, mode='sum')(row, begins, again)",
+        "nn.EmbeddingBag(7, 3, mode='max', padding_idx=2)(row, begins)",
+        "nn.EmbeddingBag(7, 3, mode='sum')(rows, per_sample_weights=weights)",
+        "nn.EmbeddingBag(7, 3, include_last_offset=True)(row, ends)",
+        "nn.EmbeddingBag(7, 3, max_norm=0.9, padding_idx=1)(rows)",
+        "nn.EmbeddingBag(7, 3, mode='max', scale_grad_by_freq=False)(rows)"),
+    "AdaptiveLogSoftmaxWithLoss": (
+        "nn.AdaptiveLogSoftmaxWithLoss(4, 7, [2, 4], 2.0)(x, rows[:, 0])",
+        "nn.AdaptiveLogSoftmaxWithLoss(6, 7, [3], 2.0, True)(image[:, 0, 0], rows[:, 1])",
+        "nn.AdaptiveLogSoftmaxWithLoss(4, 7, [2, 4], 2.0).log_prob(x)",
+        "nn.AdaptiveLogSoftmaxWithLoss(4, 7, [2], head_bias=True).predict(x)",
+        "nn.AdaptiveLogSoftmaxWithLoss(4, 7, [2, 4], 2.0)(x[0], rows[0, 0])"),
+    "UpsamplingNearest2d": ("nn.UpsamplingNearest2d(scale_factor=2)(image)", "nn.UpsamplingNearest2d((3, 8))(image)"),
+    "UpsamplingBilinear2d": (
+        "nn.UpsamplingBilinear2d(scale_factor=2)(image)", "nn.UpsamplingBilinear2d((3, 8))(image)"),
+    "MaxPool2d": (
+        "nn.MaxPool2d(2)(image)", "nn.MaxPool2d((3, 2), 2, 1, ceil_mode=True)(one)",
+        "nn.MaxPool2d(2, 1, 0, (2, 3), True)(image)"),
+    "AvgPool2d": (
+        "nn.AvgPool2d(2)(image)", "nn.AvgPool2d((3, 2), 2, 1, True)(one)", "nn.AvgPool2d(3, 2, 1, True, False)(image)",
+        "nn.AvgPool2d(3, 2, 1, divisor_override=2)(image)"),
+    "FractionalMaxPool2d": (
+        "nn.FractionalMaxPool2d(2, (3, 4), _random_samples=samples)(image)",
+        "nn.FractionalMaxPool2d((2, 3), output_ratio=(0.7, 0.5), return_indices=True, "
+        "_random_samples=samples)(image)"),
+    "FractionalMaxPool3d": ("nn.FractionalMaxPool3d(2, (1, 2, 3), _random_samples=samples3)(volume)",),
+    "ReLU6": ("nn.ReLU6()(4 * x)",),
+    "ELU": ("nn.ELU(0.5)(x)", "nn.ELU()(x)"),
+    "SELU": ("nn.SELU()(x)",),
+    "CELU": ("nn.CELU(alpha=0.5)(x)",),
+    "LeakyReLU": ("nn.LeakyReLU(0.2)(x)",),
+    "RReLU": ("nn.RReLU(0.1, 0.4).eval()(x)",),
+    "GLU": ("nn.GLU()(x)", "nn.GLU(1)(image)"),
+    "Hardtanh": ("nn.Hardtanh(-0.5, 0.7)(x)",),
+    "Hardsigmoid": ("nn.Hardsigmoid()(3 * x)",),
+    "Hardswish": ("nn.Hardswish()(3 * x)",),
+    "Hardshrink": ("nn.Hardshrink(0.2)(x)",),
+    "Softshrink": ("nn.Softshrink(0.2)(x)",),
+    "Tanhshrink": ("nn.Tanhshrink()(x)",),
+    "Threshold": ("nn.Threshold(0.1, 20.0)(x)",),
+    "Softplus": ("nn.Softplus(3, 2)(x)", "nn.Softplus()(x)"),
+    "Softsign": ("nn.Softsign()(x)",),
+    "Mish": ("nn.Mish()(x)",),
+    "LogSigmoid": ("nn.LogSigmoid()(x)",),
+    "Softmax": ("nn.Softmax(1)(x)", "nn.Softmax(-1)(image)"),
+    "LogSoftmax": ("nn.LogSoftmax(dim=1)(x)",),
+    "Softmin": ("nn.Softmin(1)(x)",),
+    "PReLU": ("nn.PReLU(4, init=0.3)(x)", "nn.PReLU()(x)", "nn.PReLU(4)(image)"),
+    "L1Loss": ("nn.L1Loss()(x, y)", "nn.L1Loss(reduction='none')(x, y)"),
+    "MSELoss": ("nn.MSELoss(reduction='sum')(x, y)", "nn.MSELoss()(x, y)"),
+    "SmoothL1Loss": ("nn.SmoothL1Loss(beta=0.3)(x, y)", "nn.SmoothL1Loss(reduction='sum')(x, y)"),
+    "HuberLoss": ("nn.HuberLoss('mean', 0.4)(x, y)", "nn.HuberLoss(reduction='none')(x, y)"),
+    "CrossEntropyLoss": (
+        "nn.CrossEntropyLoss(share, ignore_index=1, label_smoothing=0.1)(x, t)", "nn.CrossEntropyLoss()(x, t)",
+        "nn.CrossEntropyLoss(share, ignore_index=2)(image, pixels)",
+        "nn.CrossEntropyLoss(label_smoothing=0.2, reduction='none')(x, p)",
+        "nn.CrossEntropyLoss(reduction='sum', label_smoothing=0.1)(image, pixels)"),
+    "NLLLoss": (
+        "nn.NLLLoss(share, ignore_index=1)(x, t)", "nn.NLLLoss(reduction='none')(x, t)",
+        "nn.NLLLoss(share)(image, pixels)"),
+    "BCELoss": ("nn.BCELoss(even)(p, bits)", "nn.BCELoss()(p, bits)", "nn.BCELoss(reduction='none')(p, q)"),
+    "BCEWithLogitsLoss": (
+        "nn.BCEWithLogitsLoss(even, pos_weight=share)(x, bits)", "nn.BCEWithLogitsLoss(reduction='sum')(x, p)",
+        "nn.BCEWithLogitsLoss(even)(x, bits)"),
+    "KLDivLoss": ("nn.KLDivLoss(reduction='batchmean', log_target=True)(x, y)", "nn.KLDivLoss(reduction='sum')(x, p)"),
+    "PoissonNLLLoss": ("nn.PoissonNLLLoss(False, True, eps=1e-3)(p, counts)", "nn.PoissonNLLLoss()(x, counts)"),
+    "GaussianNLLLoss": (
+        "nn.GaussianNLLLoss(full=True, eps=0.9)(x, y, spread)", "nn.GaussianNLLLoss(reduction='none')(x, y, p)"),
+    "SoftMarginLoss": ("nn.SoftMarginLoss()(x, u)", "nn.SoftMarginLoss(reduction='none')(x, u)"),
+    "HingeEmbeddingLoss": ("nn.HingeEmbeddingLoss(0.4)(p, u)", "nn.HingeEmbeddingLoss(reduction='sum')(p, u)"),
+    "MarginRankingLoss": ("nn.MarginRankingLoss(0.5)(x, y, u)", "nn.MarginRankingLoss(reduction='none')(d, 2 * d, s)"),
+    "CosineEmbeddingLoss": (
+        "nn.CosineEmbeddingLoss(-0.5)(x, y, s)", "nn.CosineEmbeddingLoss(reduction='none')(x, y, s)"),
+    "TripletMarginLoss": (
+        "nn.TripletMarginLoss(0.5, p=1.0, swap=True)(x, y, z)", "nn.TripletMarginLoss(reduction='none')(x, y, z)"),
+    "TripletMarginWithDistanceLoss": (
+        "nn.TripletMarginWithDistanceLoss(margin=2.0)(x, y, z)",
+        "nn.TripletMarginWithDistanceLoss(distance_function=lambda a, b: abs(a - b).sum(-1), swap=True)(x, y, z)"),
+    "MultiMarginLoss": ("nn.MultiMarginLoss(2, 0.7, share)(x, t)", "nn.MultiMarginLoss(reduction='none')(x, t)"),
+    "MultiLabelMarginLoss": ("nn.MultiLabelMarginLoss(reduction='sum')(x, some)",),
+    "MultiLabelSoftMarginLoss": (
+        "nn.MultiLabelSoftMarginLoss(share)(x, p)", "nn.MultiLabelSoftMarginLoss(reduction='none')(x, bits)"),
+    "CTCLoss": (
+        "nn.CTCLoss(0, 'sum')(log_p, spoken, steps, lengths)",
+        "nn.CTCLoss(zero_infinity=True)(log_p[:3], spoken, three, three)",
+        "nn.CTCLoss(reduction='none')(log_p, words, steps, three)"),
+    "MaxPool1d": ("nn.MaxPool1d(3, 2, 1, 2, True, True)(signal)", "nn.MaxPool1d(2)(signal[0])"),
+    "MaxPool3d": (
+        "nn.MaxPool3d(2, 1)(volume)", "nn.MaxPool3d(3, 2, 1, 1, True, True)(volume)",
+        "nn.MaxPool3d((1, 2, 2))(volume[0])"),
+    "AvgPool1d": ("nn.AvgPool1d(3, 2, 1, True, False)(signal)", "nn.AvgPool1d(2)(signal[0])"),
+    "AvgPool3d": ("nn.AvgPool3d(2, 2, divisor_override=3)(volume)", "nn.AvgPool3d(3, 2, 1, True, False)(volume)"),
+    "AdaptiveAvgPool1d": ("nn.AdaptiveAvgPool1d(4)(signal)",),
+    "AdaptiveAvgPool2d": ("nn.AdaptiveAvgPool2d((3, None))(image)", "nn.AdaptiveAvgPool2d(1)(one)"),
+    "AdaptiveAvgPool3d": ("nn.AdaptiveAvgPool3d(2)(volume)",),
+    "AdaptiveMaxPool1d": ("nn.AdaptiveMaxPool1d(4, True)(signal)",),
+    "AdaptiveMaxPool2d": (
+        "nn.AdaptiveMaxPool2d((5, 3))(image)", "nn.AdaptiveMaxPool2d((2, 7), return_indices=True)(one)"),
+    "AdaptiveMaxPool3d": ("nn.AdaptiveMaxPool3d(2)(volume)", "nn.AdaptiveMaxPool3d((2, 2, 3), True)(volume)"),
+    "LPPool1d": ("nn.LPPool1d(2, 3, ceil_mode=True)(signal)", "nn.LPPool1d(4.0, 2, 3)(signal[0])"),
+    "LPPool2d": ("nn.LPPool2d(2, 2)(image)", "nn.LPPool2d(float('inf'), (2, 3), ceil_mode=True)(image)"),
+    "LPPool3d": ("nn.LPPool3d(2, 2)(volume)",),
+    "MaxUnpool1d": (
+        "nn.MaxUnpool1d(3)(*nn.MaxPool1d(3, return_indices=True)(signal))",
+        "nn.MaxUnpool1d(3, 2, 1)(*nn.MaxPool1d(3, 2, 1, return_indices=True)(signal))"),
+    "MaxUnpool2d": (
+        "nn.MaxUnpool2d(2)(*nn.MaxPool2d(2, return_indices=True)(image))",
+        "nn.MaxUnpool2d(2)(*nn.MaxPool2d(2, return_indices=True)(image), output_size=(5, 6))"),
+    "MaxUnpool3d": ("nn.MaxUnpool3d((1, 2, 5))(*nn.MaxPool3d((1, 2, 5), return_indices=True)(volume))",),
+    "PixelShuffle": ("nn.PixelShuffle(2)(image)",),
+    "PixelUnshuffle": ("nn.PixelUnshuffle(2)(image[:, :, 1:])",),
+    "ChannelShuffle": ("nn.ChannelShuffle(2)(image)",),
+    "Upsample": (
+        "nn.Upsample(scale_factor=2, mode='bilinear', align_corners=True)(image)", "nn.Upsample(4)(signal)",
+        "nn.Upsample((3, 8), mode='bicubic')(image)", "nn.Upsample(scale_factor=2, mode='trilinear')(volume)",
+        "nn.Upsample(scale_factor=3, mode='linear')(signal)",
+        "nn.Upsample(scale_factor=(0.6, 1.5), mode='bilinear', recompute_scale_factor=True)(image)",
+        "nn.Upsample((3, 8), mode='nearest-exact')(image)", "nn.Upsample((2, 4), mode='area')(image)"),
+    "Unfold": ("nn.Unfold((2, 3), 2, (1, 0), (1, 2))(image)", "nn.Unfold(2)(one)"),
+    "Fold": ("nn.Fold((4, 5), 2)(columns)", "nn.Fold((5, 6), 2, (2, 1), 1, (2, 2))(columns)"),
+    "CosineSimilarity": ("nn.CosineSimilarity(-1, 1.0)(x, y)",),
+    "PairwiseDistance": ("nn.PairwiseDistance(1.0, keepdim=True)(x, y)",),
+    "LocalResponseNorm": ("nn.LocalResponseNorm(2, 0.5, 0.6, 2.0)(signal)",),
+    "Dropout1d": ("nn.Dropout1d().eval()(signal)",),
+    "Dropout2d": ("nn.Dropout2d(0.0)(image)",),
+    "Dropout3d": ("nn.Dropout3d().eval()(volume)",),
+    "AlphaDropout": ("nn.AlphaDropout().eval()(x)",),
+    "FeatureAlphaDropout": ("nn.FeatureAlphaDropout().eval()(image)",),
+    "Identity": ("nn.Identity(3, kind=4)(x)",),
+    "Unflatten": ("nn.Unflatten(1, (2, -1))(x)",),
+    "ConstantPad1d": ("nn.ConstantPad1d((1, 2), 0.5)(signal)", "nn.ConstantPad1d(2, -1.0)(signal[0])"),
+    "ConstantPad2d": ("nn.ConstantPad2d((1, 2, -1, 1), 3.0)(image)",),
+    "ConstantPad3d": ("nn.ConstantPad3d(1, 3.5)(volume)",),
+    "ZeroPad1d": ("nn.ZeroPad1d((2, -1))(signal)",),
+    "ZeroPad2d": ("nn.ZeroPad2d((1, 2, 0, 1))(one)",),
+    "ZeroPad3d": ("nn.ZeroPad3d((1, 0, 2, 1, 0, 1))(volume)",),
+    "ReflectionPad1d": ("nn.ReflectionPad1d((3, 1))(signal)",),
+    "ReflectionPad2d": ("nn.ReflectionPad2d((1, 2, 3, 0))(image)",),
+    "ReflectionPad3d": ("nn.ReflectionPad3d((1, 2, 0, 1, 2, 1))(volume)",),
+    "ReplicationPad1d": ("nn.ReplicationPad1d(2)(signal[0])",),
+    "ReplicationPad2d": ("nn.ReplicationPad2d((1, 2, 3, 0))(image)",),
+    "ReplicationPad3d": ("nn.ReplicationPad3d((1, 2, 0, 1, 2, 1))(volume)",),
+    "CircularPad1d": ("nn.CircularPad1d((3, 1))(signal)",),
+    "CircularPad2d": ("nn.CircularPad2d((1, 2, 3, 0))(image)",),
+    "CircularPad3d": ("nn.CircularPad3d((1, 2, 0, 1, 2, 1))(volume)",),
+    "weight_norm": (
+        "parametrizations.weight_norm(nn.Linear(4, 3))(x)",
+        "parametrizations.weight_norm(nn.Conv2d(4, 6, 2, groups=2), dim=None)(image)",
+        "parametrizations.weight_norm(nn.ConvTranspose1d(4, 3, 2), dim=1)(signal)",
+        "parametrizations.weight_norm(nn.LayerNorm((5, 6)), 'weight', 0)(image)"),
+    "spectral_norm": (
+        "parametrizations.spectral_norm(nn.Linear(4, 3))(x)",
+        "parametrizations.spectral_norm(nn.Linear(4, 3)).eval()(x)",
+        "parametrizations.spectral_norm(nn.Conv2d(4, 6, 2), n_power_iterations=3)(image)",
+        "parametrizations.spectral_norm(nn.ConvTranspose2d(4, 3, 2), eps=1e-6)(image)",
+        "parametrizations.spectral_norm(nn.LayerNorm(6))(image)"),
+}
+
+# Held by tables of their own.
+ELSEWHERE = {"DropPath", "GRU", "LSTM", "Module", "Sequential"}

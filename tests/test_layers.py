@@ -1,0 +1,401 @@
+"""Every layer with its options against PyTorch: numbers, gradients, states and names, in every style, at every size."""
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pytest
+from peer import torch_gives, torch_says
+
+import stele as st
+from stele import nn
+from stele.errors import ArgumentError, DTypeError, IndexOutOfRange, OptionError, ShapeError, SteleError
+from tests.functional.cases import STILL, Array, drawn, named
+from tests.layers.cases import ELSEWHERE, LAYERS
+from tests.styles import styles
+
+F = nn.functional
+CALLS = [call for calls in LAYERS.values() for call in calls]
+CLOSE = 1e-5        # of the largest element
+
+
+def flat(y: Any) -> list[Any]:
+    return [v for part in y for v in flat(part)] if isinstance(y, list | tuple) else [y]
+
+
+def weight(shape: Sequence[int]) -> Array:
+    """What results are multiplied with before they are summed up."""
+    return np.cos(np.arange(int(np.prod(shape)))).reshape(shape).astype(np.float32)
+
+
+def numbers(name: str, shape: Sequence[int], kind: str) -> Array:
+    """What a tensor of a state holds in every framework."""
+    rng = np.random.default_rng(crc32(f"{name}{tuple(shape)}".encode()))
+    return rng.uniform(0.1, 1, tuple(shape)).astype("f4") if kind == "f" else np.full(tuple(shape), 2, "i8")
+
+
+class Call:
+    """A row of the table: how the layer is made, and what it is called with."""
+
+    def __init__(self, call: str) -> None:
+        found: Any = ast.parse(call, mode="eval").body
+        self.make, self.names, own = ast.unparse(found.func), named(call), named(ast.unparse(found.func))
+        self.is_made_inside = bool(own)     # of arrays, which are no state of it
+        found.func = ast.Name("layer", ast.Load())
+        self.args = ast.unparse(found)
+        arrays = drawn(1)
+        self.moving = [k for k, name in enumerate(self.names) if arrays[name].dtype.kind == "f" and name not in STILL]
+
+    def arrays(self, n: int) -> list[Array]:
+        found = drawn(n)
+        return [found[name] for name in self.names]
+
+    def made(self, nn: Any, arrays: Sequence[Any] = ()) -> Any:
+        """The layer, or a method of it."""
+        return eval(self.make, {"nn": nn, "parametrizations": nn.utils.parametrizations,
+                                **dict(zip(self.names, arrays))})
+
+    def layer(self) -> Any:
+        """The layer of ours with the numbers that all have; None if it is made of arrays."""
+        if self.is_made_inside:
+            return None
+        layer = self.made(nn)
+        own = module_of(layer).state_dict()
+        module_of(layer).load_state_dict({k: numbers(k, x.shape, x.dtype.kind) for k, x in own.items()})
+        return layer
+
+    def results(self, layer: Any, *arrays: Any) -> list[Any]:
+        """What the layer, or one made of arrays, gives for arrays."""
+        given = dict(zip(self.names, arrays))
+        return flat(eval(self.args, {"nn": nn, "layer": self.made(nn, arrays) if layer is None else layer, **given}))
+
+
+def module_of(layer: Any) -> Any:
+    """The layer that a method is of."""
+    return getattr(layer, "__self__", layer)
+
+
+def asked(text: str, torch: Any) -> list[Array]:
+    """What PyTorch gives for a row: results, gradients of inputs and of parameters, and the state that is left."""
+    call = Call(text)
+    arrays = [torch.tensor(a) for a in call.arrays(2)]
+    wrt = [arrays[k].requires_grad_() for k in call.moving]
+    layer = call.made(torch.nn, arrays)
+    module = module_of(layer)
+    if not call.is_made_inside:
+        module.load_state_dict({k: torch.tensor(numbers(k, x.shape, "f" if x.is_floating_point() else "i"))
+                                for k, x in module.state_dict().items()})
+    wrt += list(module.parameters())
+    results = flat(eval(call.args, {"nn": torch.nn, "layer": layer, **dict(zip(call.names, arrays))}))
+    results = [y for part in results for y in (flat(tuple(part)) if isinstance(part, tuple) else [part])]
+    loss = sum((y * torch.tensor(weight(y.shape))).sum() for y in results if y.dtype.is_floating_point)
+    is_fixed = not wrt or isinstance(loss, int)
+    slopes = [None] * len(wrt) if is_fixed else torch.autograd.grad(loss, wrt, allow_unused=True)
+    zeros = [torch.zeros_like(x) if g is None else g for x, g in zip(wrt, slopes)]
+    state = [] if call.is_made_inside else list(module.state_dict().values())
+    return [v.detach().numpy() for v in (*results, *zeros, *state)]
+
+
+@cache
+def recorded() -> dict[str, list[Array]]:
+    """What PyTorch gives for each row: one file for all of them, whose first array counts those of each."""
+    def ask(torch: Any) -> list[Array]:
+        found = [asked(call, torch) for call in CALLS]
+        return [np.array([len(part) for part in found]), *(a for part in found for a in part)]
+
+    counts, *rest = torch_gives("layers", ask)
+    ends = np.cumsum(counts).tolist()
+    return {call: rest[end - n:end] for call, n, end in zip(CALLS, counts.tolist(), ends, strict=True)}
+
+
+@cache
+def said() -> dict[str, Any]:
+    """What PyTorch calls options and tensors of states: the former with their usual values."""
+    def ask(torch: Any) -> dict[str, Any]:
+        skipped = "self", "args", "kwargs", "device", "dtype", "size_average", "reduce"
+        names = [name for name in LAYERS if hasattr(torch.nn, name)]
+        options = {name: [[key, None if p.default is p.empty else repr(p.default)]
+                          for key, p in inspect.signature(getattr(torch.nn, name).__init__).parameters.items()
+                          if key not in skipped] for name in names}
+        states: dict[str, Any] = {}
+        for text in CALLS:
+            call = Call(text)
+            layer = module_of(call.made(torch.nn, [torch.tensor(a) for a in call.arrays(2)]))
+            learn = {name for name, _ in layer.named_parameters()}
+            states[text] = [[k, list(x.shape), str(x.dtype).removeprefix("torch."), k in learn]
+                            for k, x in layer.state_dict().items()]
+        return {"options": options, "states": states}
+
+    return torch_says("layers", ask)
+
+
+def close(found: Sequence[Array], expected: Sequence[Array], what: str) -> None:
+    """Asserts equal dtypes and shapes, and numbers as near as rounding explains."""
+    assert len(found) == len(expected), what
+    for k, (y, x) in enumerate(zip(found, expected)):
+        assert (y.shape, y.dtype) == (x.shape, x.dtype), f"{what}, array {k}"
+        scale = np.max(np.abs(x), initial=0, where=np.isfinite(x)) if x.dtype.kind == "f" else 0
+        np.testing.assert_allclose(y, x, rtol=CLOSE, atol=CLOSE * scale, err_msg=f"{what}, array {k}")
+
+
+def test_every_layer_has_a_row() -> None:
+    modules = {name for name in nn.__all__ if isinstance(x := getattr(nn, name), type) and issubclass(x, nn.Module)}
+    assert set(LAYERS) | ELSEWHERE == modules | set(nn.utils.parametrizations.__all__)
+    assert not set(LAYERS) & ELSEWHERE
+    assert all(f"{name}(" in call for name, calls in LAYERS.items() for call in calls)
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_pytorch_agrees(text: str) -> None:
+    call = Call(text)
+    layer = call.layer()
+    given = [st.tensor(a, requires_grad=k in call.moving) for k, a in enumerate(call.arrays(2))]
+    wrt = [given[k] for k in call.moving] + ([] if layer is None else module_of(layer).parameters())
+    results = call.results(layer, *given)
+    moved = [(y * weight(y.shape)).sum() for y in results if y.dtype.is_float]
+    if moved and wrt:
+        sum(moved[1:], moved[0]).backward()
+    slopes = [st.zeros(x.shape) if x.grad is None else x.grad for x in wrt]
+    state = [] if layer is None else list(module_of(layer).state_dict().values())
+    st.eval(*results, *slopes, *state)
+    close([y.detach().numpy() for y in (*results, *slopes, *state)], recorded()[text], text)
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_states_have_pytorchs_names_and_layouts(text: str) -> None:
+    call = Call(text)
+    layer = module_of(call.made(nn, [st.tensor(a) for a in call.arrays(2)]))
+    found = [[k, list(x.shape), x.dtype.name, x.requires_grad] for k, x in layer.state_dict().items()]
+    assert found == said()["states"][text]
+
+
+@pytest.mark.parametrize("name", [name for name in LAYERS if name in nn.__all__])
+def test_options_have_pytorchs_names_and_order(name: str) -> None:
+    own = inspect.signature(getattr(nn, name)).parameters
+    found = [[key, None if p.default is p.empty else repr(p.default)] for key, p in own.items()
+             if key not in ("args", "kwargs")]
+    left_out = {"Hardtanh": ("min_value", "max_value"), "Embedding": ("_weight", "_freeze"),
+                "EmbeddingBag": ("_weight",)}.get(name, ())
+    assert found == [row for row in said()["options"][name] if row[0] not in left_out]
+
+
+@pytest.mark.filterwarnings("error")      # of sizes that cannot stay open
+@pytest.mark.parametrize("text", CALLS)
+def test_one_program_of_every_size(text: str) -> None:
+    """A compiled layer at a size, at another, and at the first again: as by a program of each, and so is its state."""
+    call = Call(text)
+    layer, twin = call.layer(), call.layer()
+    compiled = st.compile(lambda *arrays: call.results(layer, *arrays), backend="reference")
+    for n in (2, 3, 1, 2):
+        given = [st.tensor(a) for a in call.arrays(n)]
+        alone = st.compile(lambda *arrays: call.results(twin, *arrays), backend="reference")
+        found, expected = ([y.detach().numpy() for y in flat(f(*given))] for f in (compiled, alone))
+        close(found, expected, f"{text} of {n}")
+    if layer is not None:
+        states = [[x.detach().numpy() for x in module_of(x).state_dict().values()] for x in (layer, twin)]
+        close(*states, f"the state of {text}")
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_all_styles_agree(name: str) -> None:
+    call = Call(LAYERS[name][-1])
+    layer = call.layer()
+    if layer is not None:
+        module_of(layer).eval()
+    _, expected = next(found := styles(lambda *xs: call.results(layer, *xs), *call.arrays(2)))
+    for style, y in found:
+        close(y, expected, f"{name}, {style}")
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_a_layer_says_what_makes_it_again(text: str) -> None:
+    call = Call(text)
+    layer = module_of(call.made(nn, [st.tensor(a) for a in call.arrays(2)]))
+    kind = type(layer).__name__
+    assert repr(layer).startswith(f"{kind}(")
+    if "distance_function" not in text and not kind.startswith("Parametrized"):
+        again = eval(f"nn.{kind}({layer.extra_repr()})", {"nn": nn, "inf": math.inf})
+        assert again.extra_repr() == layer.extra_repr()
+
+
+BEGIN: dict[str, tuple[Callable[[], nn.Module], dict[str, tuple[float, float]]]] = {
+    # of tensors by their paths, a standard deviation and the largest absolute value that there may be
+    "linear": (lambda: nn.Linear(400, 300), {"weight": (0.05 / 3 ** 0.5, 0.05), "bias": (0.05 / 3 ** 0.5, 0.05)}),
+    "conv": (lambda: nn.Conv2d(100, 300, 2), {"weight": (0.05 / 3 ** 0.5, 0.05), "bias": (0.05 / 3 ** 0.5, 0.05)}),
+    "groups": (lambda: nn.Conv2d(200, 300, 2, groups=2), {"weight": (0.05 / 3 ** 0.5, 0.05)}),
+    "transposed": (lambda: nn.ConvTranspose1d(300, 100, 4), {"weight": (0.05 / 3 ** 0.5, 0.05),
+                                                             "bias": (0.05 / 3 ** 0.5, 0.05)}),
+    "bilinear": (lambda: nn.Bilinear(100, 30, 50), {"weight": (0.1 / 3 ** 0.5, 0.1), "bias": (0.1 / 3 ** 0.5, 0.1)}),
+    "embedding": (lambda: nn.Embedding(500, 100), {"weight": (1.0, 7.0)}),
+    "bag": (lambda: nn.EmbeddingBag(500, 100), {"weight": (1.0, 7.0)}),
+    "adaptive": (lambda: nn.AdaptiveLogSoftmaxWithLoss(400, 500, [100]), {
+        "head.weight": (0.05 / 3 ** 0.5, 0.05), "tail.0.0.weight": (0.05 / 3 ** 0.5, 0.05),
+        "tail.0.1.weight": (0.1 / 3 ** 0.5, 0.1)}),
+}
+
+
+@pytest.mark.parametrize("name", BEGIN)
+def test_weights_begin_as_pytorchs(name: str) -> None:
+    """Uniform within the bound that PyTorch documents, or normal."""
+    st.manual_seed(3)
+    make, wanted = BEGIN[name]
+    state = make().state_dict()
+    for path, (std, largest) in wanted.items():
+        w = state[path].detach().numpy()
+        assert w.std() == pytest.approx(std, rel=8 / w.size ** 0.5)
+        assert abs(w.mean()) < 5 * std / w.size ** 0.5 and np.abs(w).max() <= largest
+
+
+def test_a_row_of_padding_begins_as_zeros_and_stays() -> None:
+    for layer in (nn.Embedding(5, 3, padding_idx=-2), nn.EmbeddingBag(5, 3, padding_idx=3)):
+        assert layer.padding_idx == 3 and layer.weight.requires_grad
+        assert (layer.weight.numpy() != 0).any(axis=1).tolist() == [True, True, True, False, True]
+        layer(st.tensor([[3, 1]])).sum().backward()
+        assert (layer.weight.grad.numpy() != 0).any(axis=1).tolist() == [False, True, False, False, False]
+
+
+def test_gradients_of_bags_are_scaled_by_how_often_rows_occur() -> None:
+    """As those of rows alone are. (PyTorch 2.13 counts other rows here: its bags and its rows differ.)"""
+    index, slopes = st.tensor([[3, 1, 2], [3, 0, 0]]), []
+    for layer in (nn.EmbeddingBag(5, 2, scale_grad_by_freq=True), nn.Embedding(5, 2, scale_grad_by_freq=True)):
+        y = layer(index)
+        (y if y.ndim == 2 else y.mean(axis=1)).sum().backward()
+        slopes.append(layer.weight.grad.numpy())
+    close(slopes[:1], slopes[1:], "bags and rows")
+
+
+def test_tables_that_there_are() -> None:
+    table = np.arange(6, dtype="f4").reshape(3, 2)
+    frozen, free = nn.Embedding.from_pretrained(table), nn.EmbeddingBag.from_pretrained(table, False, mode="sum")
+    assert frozen(st.tensor([2])).tolist() == [[4, 5]] and free(st.tensor([[0, 2]])).tolist() == [[4, 6]]
+    assert [layer.parameters()[0].requires_grad for layer in (frozen, free)] == [False, True] and list(frozen.state_dict()) == ["weight"]
+
+
+def test_drop_path_drops_examples() -> None:
+    st.manual_seed(1)
+    x = st.ones(4000, 3, 2)
+    for scale, kept in ((True, 1 / 0.75), (False, 1.0)):
+        y = nn.DropPath(0.25, scale)(x).numpy()
+        assert set(np.unique(y)) == {np.float32(0), np.float32(kept)} and (y == y[:, :1, :1]).all()
+        assert abs((y[:, 0, 0] == 0).mean() - 0.25) < 0.03
+    layer = nn.DropPath(0.25)
+    assert layer.eval()(x) is x and nn.DropPath()(x) is x
+
+
+def test_asymmetric_padding_of_a_convolution_may_be_of_any_mode() -> None:
+    x = st.tensor(drawn(2)["image"])
+    for mode in ("zeros", "reflect", "replicate", "circular"):
+        layer = nn.Conv2d(4, 3, 2, padding=((1, 0), (2, 1)), padding_mode=mode)
+        around = F.pad(x, (2, 1, 1, 0), mode="constant" if mode == "zeros" else mode)
+        close([layer(x).detach().numpy()], [F.conv2d(around, layer.weight, layer.bias).detach().numpy()], mode)
+
+
+class Doubled(nn.Module):
+    """Twice a tensor, and back."""
+
+    def forward(self, x: Any) -> Any:
+        return x * 2
+
+    def right_inverse(self, x: Any) -> Any:
+        return x / 2
+
+
+def test_parametrizations_come_and_go() -> None:
+    parametrize, x = nn.utils.parametrize, st.tensor(drawn(2)["x"])
+    layer = nn.Linear(4, 3)
+    w, expected = layer.weight.detach().numpy(), layer(x).detach().numpy()
+    assert parametrize.register_parametrization(layer, "weight", Doubled()) is layer
+    close([layer.weight.detach().numpy(), layer(x).detach().numpy()], [w, expected], "once")
+    parametrize.register_parametrization(layer, "weight", Doubled())
+    parametrize.register_parametrization(layer, "bias", Doubled())
+    close([layer.weight.detach().numpy()], [2 * w], "twice")
+    assert isinstance(layer, nn.Linear) and type(layer).__name__ == "ParametrizedLinear"
+    assert list(layer.state_dict()) == ["parametrizations.weight.original", "parametrizations.bias.original"]
+    parametrize.remove_parametrizations(layer, "weight", leave_parametrized=False)
+    assert list(layer.state_dict()) == ["parametrizations.bias.original", "weight"] and layer.weight.requires_grad
+    parametrize.remove_parametrizations(layer, "bias")
+    assert type(layer) is nn.Linear and not parametrize.is_parametrized(layer)
+    close([layer.weight.detach().numpy()], [w / 2], "the original")
+
+
+def test_a_network_of_computed_weights_trains_compiled() -> None:
+    st.manual_seed(2)
+    p = nn.utils.parametrizations
+    network = nn.Sequential(p.weight_norm(nn.Conv1d(4, 6, 3)), nn.ReLU(), nn.Flatten(),
+                            p.spectral_norm(nn.Linear(42, 2)))
+    optimizer, x = st.optim.SGD(network.parameters(), 0.05), st.tensor(drawn(3)["signal"])
+
+    @st.compile
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(network(x), st.tensor([0, 1, 0]))
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    losses = [float(step(x)) for _ in range(20)]
+    assert losses[-1] < losses[0] / 2 and step.compiles == 1
+    assert float(st.linalg.svdvals(network[3].eval().weight)[0]) == pytest.approx(1, rel=0.05)
+
+
+ONES, ADAPTIVE = st.ones, nn.AdaptiveLogSoftmaxWithLoss(4, 7, [3])
+WRONG: list[tuple[Callable[[], Any], type[SteleError], str]] = [
+    (lambda: nn.BatchNorm1d(4)(ONES(3, 5)), ShapeError, r"takes \(N, 4\) or \(N, 4, L\), got shape \(3, 5\)"),
+    (lambda: nn.BatchNorm1d(4)(ONES(4, 9)), ShapeError, r"Write x\[None\] for one signal"),
+    (lambda: nn.BatchNorm2d(3)(ONES(3, 5, 5)), ShapeError, r"takes images \(N, 3, H, W\).*\n?.*Write x\[None\]"),
+    (lambda: nn.BatchNorm2d(3)(ONES(2, 5, 5, 3)), ShapeError, r"x.permute\(0, 3, 1, 2\)"),
+    (lambda: nn.BatchNorm3d(0), ShapeError, "num_features of BatchNorm3d must be at least 1"),
+    (lambda: nn.BatchNorm2d(3, momentum=1.5), SteleError, "momentum of BatchNorm2d"),
+    (lambda: nn.InstanceNorm2d(3)(ONES(5, 5, 3)), ShapeError, r"x.permute\(2, 0, 1\)"),
+    (lambda: nn.InstanceNorm1d(3, affine=1), ArgumentError, "affine of InstanceNorm1d must be True or False"),
+    (lambda: nn.LayerNorm((3, 4))(ONES(2, 4, 3)), ShapeError, r"takes \(3, 4\) as its last axes, got shape"),
+    (lambda: nn.RMSNorm(5)(ONES(5, 2)), ShapeError, "takes 5 features on the last axis"),
+    (lambda: nn.GroupNorm(2, 4)(ONES(4, 3)), ShapeError, r"Write x\[None\] for one example"),
+    (lambda: nn.Conv2d(3, 4, 3, padding_mode="mirror"), OptionError, "padding_mode of Conv2d"),
+    (lambda: nn.Conv2d(3, 4, 3, stride=2, padding="same"), ShapeError, "for a stride of 1"),
+    (lambda: nn.ConvTranspose2d(3, 4, 3, padding_mode="reflect"), OptionError, "is 'zeros' alone"),
+    (lambda: nn.Conv2d(3, 4, 3)(ONES(5, 5, 3)), ShapeError, r"takes images \(N, 3, H, W\) or \(3, H, W\)"),
+    (lambda: nn.Conv2d(1, 4, 3)(ONES(9, 5, 5)), ShapeError, r"x\[:, None\] for images of one channel"),
+    (lambda: nn.Conv1d(3, 4, 3)("a"), ArgumentError, "the input of Conv1d must be a tensor"),
+    (lambda: nn.Embedding(3, 4, padding_idx=3), SteleError, "padding_idx of Embedding"),
+    (lambda: nn.Embedding(3, 4)(ONES(2)), DTypeError, r"takes integers, the numbers of rows.*\n?.*astype\('int64'\)"),
+    (lambda: nn.Embedding.from_pretrained(np.ones(3, "f4")), ShapeError, r"needs embeddings \(rows, width\), got"),
+    (lambda: nn.EmbeddingBag(3, 4, mode="median"), OptionError, "mode of EmbeddingBag"),
+    (lambda: nn.EmbeddingBag(3, 4)(st.tensor([1, 2])), ShapeError, "or a row of them with offsets"),
+    (lambda: nn.Bilinear(3, 4, 2)(ONES(2, 3), ONES(2, 3)), ShapeError, "takes 4 features on the last axis"),
+    (lambda: nn.MaxPool2d(0), ShapeError, "kernel_size of MaxPool2d must be at least 1, got 0"),
+    (lambda: nn.AvgPool1d((2, 2)), SteleError, "kernel_size of AvgPool1d"),
+    (lambda: nn.MaxPool3d(2, ceil_mode="yes"), ArgumentError, "ceil_mode must be True or False"),
+    (lambda: nn.MaxPool2d(2)(ONES(4, 4)), ShapeError, r"needs \(N, C, H, W\) or \(C, H, W\), got \(4, 4\)"),
+    (lambda: nn.FractionalMaxPool2d(2), ShapeError, "needs an output_size or an output_ratio, and not both"),
+    (lambda: nn.ReflectionPad2d((1, 2)), ShapeError, r"must be a number or \(left, right, top, bottom\), got \(1, 2\)"),
+    (lambda: nn.ZeroPad3d(1)(ONES(2, 2)), ShapeError, r"takes \(\*, D, H, W\), got shape \(2, 2\)"),
+    (lambda: nn.Softmax2d()(ONES(2, 2)), ShapeError, r"takes images \(N, C, H, W\) or \(C, H, W\)"),
+    (lambda: nn.Dropout1d(1.5), SteleError, "p of Dropout1d"),
+    (lambda: nn.DropPath(-0.5), SteleError, "p of DropPath"),
+    (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 7, [5, 3]), ShapeError, "go up from 1 to less than n_classes=7"),
+    (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 7, [3, 7]), ShapeError, "go up from 1 to less than n_classes=7"),
+    (lambda: ADAPTIVE(ONES(2, 4), st.tensor([0])), ShapeError, r"and targets \(N,\)"),
+    (lambda: ADAPTIVE(ONES(2, 4), st.tensor([0, 7])).loss.numpy(), IndexOutOfRange, "7|4"),
+    (lambda: ADAPTIVE(ONES(2, 4), st.tensor([0, -1])).loss.numpy(), IndexOutOfRange, "-1"),
+    (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 7, [2, 4]), ShapeError, "leave none for the last cluster"),
+    (lambda: nn.utils.parametrizations.weight_norm(nn.ReLU()), ArgumentError, "has no tensor 'weight'"),
+    (lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2), dim=2), SteleError, "dim of spectral_norm"),
+    (lambda: nn.utils.parametrize.register_parametrization(nn.Linear(3, 2), "weihgt", nn.ReLU()), ArgumentError,
+     "has no tensor 'weihgt'"),
+    (lambda: nn.utils.parametrize.register_parametrization(nn.Linear(3, 2), "weight", nn.Flatten(0)), ShapeError,
+     r"Flatten makes \(6,\) of weight, which is \(2, 3\)"),
+    (lambda: nn.utils.parametrize.remove_parametrizations(nn.Linear(3, 2), "weight"), ArgumentError, "is not computed"),
+]
+
+
+@pytest.mark.parametrize("call, error, message", WRONG)
+def test_wrong_arguments_teach(call: Callable[[], Any], error: type[SteleError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
