@@ -92,6 +92,9 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     "stele.asarray":        (lambda: st.asarray([1.0, 2.0], copy=False),),
     "stele.from_dlpack":    (lambda: st.from_dlpack(Unlike(), copy=False),),
     "stele.result_type":    (lambda: st.result_type(),),
+    "stele.nn.AdaptiveLogSoftmaxWithLoss": (lambda: list(map(float, nn.AdaptiveLogSoftmaxWithLoss(4, 7, [3])(
+        st.ones((1, 4)), st.tensor([7])))),),
+    "stele.nn.EmbeddingBag": (lambda: nn.EmbeddingBag(3, 2)(st.tensor([[7]])).numpy(),),
     "stele.nn.Embedding":   (lambda: nn.Embedding(3, 2)(st.tensor([7])).numpy(),),
     "stele.nn.utils.rnn.pad_packed_sequence":
         (lambda: rnn.pad_packed_sequence(rnn.pack_sequence([x]), total_length=1),),

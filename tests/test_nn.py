@@ -346,7 +346,7 @@ REFUSED = [
     (lambda: nn.Conv1d(3, 2, 3)(st.ones(1, 8, 3)), ShapeError, r"takes signals \(N, 3, L\).*\n?.*x.permute\(0, 2, 1\)"),
     (lambda: nn.Conv3d(3, 2, 3)(st.ones(8, 8, 8, 3)), ShapeError, r"volumes \(N, 3, D, H, W\).*\n?.*x.permute\(3, 0,"),
     (lambda: nn.ConvTranspose2d(3, 4, 3, groups=2), ShapeError, "ConvTranspose2d needs in_channels and out_channels"),
-    (lambda: nn.Dropout(1.5), ValueError, "p of Dropout must be at most 1, got 1.5"),
+    (lambda: nn.Dropout(1.5), ValueError, "p of Dropout must be from 0 to 1, got 1.5"),
     (lambda: nn.cross_entropy(st.ones(2, 3), st.tensor([0, 3])).numpy(), IndexOutOfRange, "index 3 is out of range"),
     (lambda: nn.init.xavier_uniform((3,)), ShapeError, r"at least two axes has fans, got shape \(3,\)"),
     (lambda: nn.init.he_normal(3), ShapeError, r"at least two axes has fans, got shape \(3,\)"),

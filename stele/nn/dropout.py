@@ -16,6 +16,8 @@ from stele.ops.arguments import flag
 class Dropping(Applied):
     """A function that leaves out what it draws, in training alone."""
 
+    p: float
+
     @public
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         self.keep(p=probability(p, type(self).__name__))

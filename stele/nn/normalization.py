@@ -59,14 +59,14 @@ class BatchNorm(ChannelNorm):
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.taken(x)
-        count, is_tracked = self.num_batches_tracked, self.training and self.num_batches_tracked is not None
-        share = self.momentum
+        count = self.num_batches_tracked if self.training else None
+        share: Any = self.momentum
         if share is None:
-            share = 1 / (count + 1).astype("float32") if is_tracked and count is not None else 0.0
+            share = 0.0 if count is None else 1 / (count + 1).astype("float32")
         y = functional.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias,
                                   self.training or self.running_mean is None, share, self.eps)
-        if is_tracked and count is not None:
-            self.num_batches_tracked += 1
+        if count is not None:
+            count.assign(count + 1)
         return y
 
     def taken(self, x: Any) -> Tensor:
@@ -188,8 +188,6 @@ class LastAxes(Module):
     """What is normalised over its last axes."""
 
     normalized_shape: tuple[int, ...]
-    eps: float | None
-    weight: Tensor | None
 
     def sized(self, normalized_shape: Any) -> tuple[int, ...]:
         """Notes the sizes of those axes."""

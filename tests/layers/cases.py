@@ -229,4 +229,5 @@ LAYERS: dict[str, tuple[str, ...]] = {
 }
 
 # Held by tables of their own.
-ELSEWHERE = {"DropPath", "GRU", "LSTM", "Module", "Sequential"}
+ELSEWHERE = {"DropPath", "GRU", "LSTM", "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList",
+             "Sequential"}

@@ -9,6 +9,7 @@ from stele.errors import ArgumentError, ShapeError
 from stele.ir.door import public
 from stele.nn.init import parameter
 from stele.nn.module import Module, is_parameter
+from stele.ops.arguments import is_series
 
 __all__ = ["Parametrized", "is_parametrized", "register_parametrization", "remove_parametrizations"]
 
@@ -22,9 +23,10 @@ class Parametrized(Module):
 
     def __init__(self, value: Tensor, step: Module) -> None:
         back: Callable[[Tensor], Any] | None = getattr(step, "right_inverse", None)
-        found = value.detach() if back is None else back(value.detach())
-        self.names = tuple(f"original{k}" for k in range(len(found))) if isinstance(found, tuple) else ("original",)
-        for name, x in zip(self.names, found if isinstance(found, tuple) else (found,)):
+        found: Any = value.detach() if back is None else back(value.detach())
+        several = is_series(found)
+        self.names = tuple(f"original{k}" for k in range(len(found))) if several else ("original",)
+        for name, x in zip(self.names, found if several else (found,)):
             setattr(self, name, parameter(x) if is_parameter(value) else x.detach())
         self.steps = [step]
 
@@ -81,11 +83,10 @@ def tensors(module: Module) -> dict[str, Parametrized]:
 
 def computed_by(module: Module, kept: dict[str, Parametrized]) -> None:
     """Gives a module a class whose properties compute these tensors, or the class it was of, for none."""
-    own = type(module)
-    base = own.__base__ if own.__name__ == f"Parametrized{getattr(own.__base__, '__name__', '')}" else own
+    base: Any = vars(type(module)).get("bare", type(module))
     asked: dict[str, Any] = {name: property(lambda self, name=name: self.parametrizations[name]()) for name in kept}
-    module.__class__ = type(f"Parametrized{base.__name__}", (base,), asked | {"__module__": base.__module__}) \
-        if kept else base  # type: ignore[assignment]
+    asked |= {"__module__": base.__module__, "bare": base}
+    module.__class__ = type(f"Parametrized{base.__name__}", (base,), asked) if kept else base
 
 
 @public
