@@ -111,7 +111,8 @@ class EmbeddingBag(Table):
     `include_last_offset`, where the last one ends), and with mode "sum" also with per_sample_weights in the shape of
     the integers; the result is (bags, embedding_dim). weight is (`num_embeddings`, `embedding_dim`), standard normal;
     the row `padding_idx` begins as zeros and is in no bag. `max_norm`, `norm_type`, `scale_grad_by_freq` and `sparse`
-    are those of `nn.functional.embedding`. In the dtype of the weight.
+    are those of `nn.functional.embedding`. In the dtype of the weight. Raises DTypeError for other than integers,
+    ShapeError for other axes and, when run, IndexOutOfRange for a row that there is not.
 
     >>> nn.EmbeddingBag(100, 8)(st.tensor([1, 2, 4, 5, 4]), st.tensor([0, 2])).shape
     (2, 8)
