@@ -228,6 +228,5 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "parametrizations.spectral_norm(nn.LayerNorm(6))(image)"),
 }
 
-# Held by tables of their own.
-ELSEWHERE = {"DropPath", "GRU", "LSTM", "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList",
-             "Sequential"}
+# Files whose layers are held by tables of their own.
+ELSEWHERE = "attention", "cells", "containers", "lazy", "module", "recurrent", "transformer"
