@@ -11,6 +11,7 @@ from stele.arrays.tensor import Tensor
 from stele.errors import ShapeError
 from stele.ir.door import public
 from stele.nn import functional, init
+from stele.nn.functional.normalization import over_batch
 from stele.nn.module import Module, given, wrong
 from stele.nn.takes import images
 from stele.ops.arguments import flag, number, positive, wholes
@@ -60,11 +61,11 @@ class BatchNorm(ChannelNorm):
     def forward(self, x: Tensor) -> Tensor:
         x = self.taken(x)
         count = self.num_batches_tracked if self.training else None
-        share: Any = self.momentum
+        share: float | Tensor | None = self.momentum
         if share is None:
             share = 0.0 if count is None else 1 / (count + 1).astype("float32")
-        y = functional.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias,
-                                  self.training or self.running_mean is None, share, self.eps)
+        y = over_batch(x, self.running_mean, self.running_var, self.weight, self.bias,
+                       self.training or self.running_mean is None, share, self.eps)
         if count is not None:
             count.assign(count + 1)
         return y

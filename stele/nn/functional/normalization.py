@@ -126,7 +126,12 @@ def batch_norm(input: TensorLike, running_mean: Tensor | None, running_var: Tens
     >>> F.batch_norm(x, st.zeros(1), st.ones(1), training=True, eps=0).tolist()
     [[-1.0], [1.0]]
     """
-    x = constant(input)
+    return over_batch(constant(input), running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def over_batch(x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Any, bias: Any,
+               training: bool, momentum: float | Tensor, eps: float) -> Tensor:
+    """A batch normalised per channel; the momentum may be known only when the program runs."""
     if x.shape == (0,):
         return x
     if x.ndim < 2:
@@ -171,8 +176,8 @@ def instance_norm(input: TensorLike, running_mean: Tensor | None = None, running
     return apply_scale(normalized(x, axis=axes, eps=eps), weight, bias)
 
 
-def follow(running_mean: Tensor | None, running_var: Tensor | None, mean: Tensor, var: Tensor, n: Any, momentum: float
-           ) -> None:
+def follow(running_mean: Tensor | None, running_var: Tensor | None, mean: Tensor, var: Tensor, n: Any,
+           momentum: float | Tensor) -> None:
     """Moves running statistics towards those of a batch of n elements for each channel."""
     for running, now in ((running_mean, mean), (running_var, var * (n / F.maximum(n - 1, 1)))):
         if running is not None:
