@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from stele.arrays import functions as F
+from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor
 from stele.errors import ShapeError
 from stele.ir.door import public
@@ -76,9 +77,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         chosen, found = target, None
         for k, (low, high) in enumerate(zip(self.cutoffs, self.cutoffs[1:])):
             is_here = (target >= low) & (target < high) if high != self.n_classes else target >= low
-            chosen = F.where(is_here, self.shortlist_size + k, chosen)
-            own = F.pick(F.log_softmax(self.tail[k](x), axis=-1), F.where(is_here, target - low, 0))
-            own = F.where(is_here, own, 0.0)
+            chosen = where(is_here, self.shortlist_size + k, chosen)
+            own = F.pick(F.log_softmax(self.tail[k](x), axis=-1), where(is_here, target - low, 0))
+            own = where(is_here, own, 0.0)
             found = own if found is None else found + own
         output = F.pick(F.log_softmax(self.head(x), axis=-1), chosen)
         output = output if found is None else output + found
