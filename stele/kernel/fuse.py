@@ -77,7 +77,8 @@ def weave(groups: Groups) -> None:
             continue
         body, results = groups.united_body(made, group), groups.united_results(made, group)
         alone = len(set(parts := unwoven(results))) == len(parts)     # nobody else reads what takes turns
-        if alone and measured(parts, body) is not None:
+        nested = any(woven(a) for v in body for a in v.args)          # what takes turns is stored, and read from memory
+        if alone and not nested and measured(parts, body) is not None:
             groups.unite(made, group, body, anchor=None)
 
 

@@ -428,6 +428,10 @@ def test_float_powers_stay_complex() -> None:
     np.testing.assert_allclose(y.numpy(), np.float_power(Z, 2), rtol=1e-12)
 
 
+def test_parts_of_joined_numbers_are_stored_before_they_are_read() -> None:
+    assert st.setxor1d(np.ones((2, 2), np.complex64), -3).tolist() == [-3, 1]
+
+
 def test_they_are_saved_drawn_and_moved(tmp_path: Any) -> None:
     state = {"c8": st.tensor(Z), "c16": st.tensor(Z.astype("c16"))}
     st.save(state, tmp_path / "z.safetensors")
