@@ -48,7 +48,7 @@ from stele.ops.elementwise.unary import (
     square,
     stop_gradient,
 )
-from stele.ops.linear import Cast, broadcast
+from stele.ops.linear import Cast, Reshape, Sum, Transpose, broadcast
 from stele.transform import movement, picks
 from stele.transform.patterns import FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, is_number, is_power_of_two, number
 
@@ -89,8 +89,12 @@ def folded(v: Value) -> Value | None:
 
 @rule(lambda x: x + literal(-0.0, x.dtype), dtypes=NUMBERS)
 def add_zero(v: Value) -> Value | None:
-    """x + -0 = x, and x + 0 = x of integers; of floats -0 + 0 is 0"""
-    return v.args[0] if is_number(v.args[1], 0 if v.dtype in INTEGERS else -0.0) else None
+    """x + -0 = x, and x + 0 = x of integers, and of sums, which begin with 0; of other floats -0 + 0 is 0"""
+    made = v.args[0]
+    while isinstance(made.op, Reshape | Transpose):
+        made = made.args[0]
+    plus = v.dtype in INTEGERS or made.op.family == "contraction" or isinstance(made.op, Sum)
+    return v.args[0] if is_number(v.args[1], -0.0) or (plus and number(v.args[1]) == 0) else None
 
 
 @rule(lambda x: x - 0)
