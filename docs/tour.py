@@ -50,7 +50,7 @@ def chapter(title: str) -> None:
 
 chapter("1. A graph")
 x, w = parameter("x", Type(float32, (4, 3))), parameter("w", Type(float32, (3, 2)))
-y = tanh(matmul(x, w)) * 2 + 0
+y = tanh(matmul(x, w)) * 2 - 0
 graph = Graph((x, w), (y,))
 print(text_of(graph))
 
@@ -59,7 +59,7 @@ print(text_of(graph))
 # text reads back, so it can be kept in a bug report or a test.
 
 assert parse(text_of(graph), ALL).digest == graph.digest
-assert [v.op.name for v in walk(graph.results)][-1] == "Add"
+assert [v.op.name for v in walk(graph.results)][-1] == "Sub"
 
 # A shape need not be known. A dimension is a number or an expression over named sizes, and two shapes meet by
 # algebra:
@@ -153,11 +153,11 @@ print(text_of(rewritten))
 print("fired:", {name: fired.times for name, fired in report.rules.items()})
 assert np.allclose(reference.run(rewritten, given)[0], expected, atol=1e-6)
 
-# Stele's own rules come in passes, each a function from graph to graph: `simplify` drops the `+ 0`; `stabilize` turns
+# Stele's own rules come in passes, each a function from graph to graph: `simplify` drops the `- 0`; `stabilize` turns
 # what overflows into what does not. log(1 + exp(1000)) is infinite as typed, and 1000 as meant:
 
 simple = simplify(graph)
-assert "Add" not in text_of(simple)
+assert "Sub" not in text_of(simple)
 z = parameter("z", Type(float32, (1,)))
 typed = Graph((z,), (log(exp(z) + 1),))
 large = [np.float32([1000])]

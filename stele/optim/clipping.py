@@ -38,8 +38,7 @@ def clip_grad_norm(parameters: Sequence[Tensor], limit: float) -> Tensor:
 def clip_grad_value(parameters: Sequence[Tensor], limit: float) -> None:
     """Cuts every element of every gradient of the `parameters` to [-`limit`, limit].
 
-    Each gradient keeps its dtype. Raises DTypeError for a limit that is no real number, ShapeError for one of more axes
-    than a gradient.
+    Each gradient keeps its dtype and shape. Raises ArgumentError for a limit that is no number.
 
     >>> x = st.tensor([3.0, -0.25], requires_grad=True)
     >>> (x * x).sum().backward()
