@@ -66,8 +66,8 @@ def sigmoid(x: Array) -> Array: return np.exp(-np.logaddexp(x.dtype.type(0), -x)
 def gelu(x: Array) -> Array: return x * 0.5 * (1 + elementwise(math.erf)(x / math.sqrt(2)))
 def relu(x: Array) -> Array: return np.where(x < 0, np.zeros_like(x), x)
 def power(x: Array, z: Any) -> Array:
-    """As PyTorch has it, half powers are roots, also of -inf and -0."""
-    return np.sqrt(x) if z == 0.5 else 1 / np.sqrt(x) if z == -0.5 else np.power(x, z)
+    """As the standard has it; for one number NumPy takes a square root, which knows no powers of -inf and -0."""
+    return np.power(x, np.full(x.shape, z, x.dtype) if x.dtype.kind == "f" else z)
 
 
 def floor_divide(x: Array, z: Array) -> Array:
