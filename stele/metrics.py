@@ -73,6 +73,11 @@ def alike(what: str, predictions: Any, targets: Any) -> tuple[Tensor, Tensor]:
     return x, y
 
 
+def counted(labels: Tensor, ignore_index: int | None) -> Tensor:
+    """Which labels count."""
+    return labels == labels if ignore_index is None else labels != ignore_index
+
+
 def labels_of(what: str, predictions: Any, labels: Any, axis: int, threshold: float) -> tuple[Tensor, Tensor]:
     """The predicted labels and the true ones: of scores of classes along an axis, of probabilities, or as they are."""
     x, y = constant(predictions).detach(), constant(labels).detach()
@@ -112,18 +117,17 @@ class Accuracy(Metric):
         self.right, self.count = zeros((), dtype="int64"), zeros((), dtype="int64")
 
     def update(self, predictions: Any, labels: Any) -> None:
-        x, y = constant(predictions).detach(), constant(labels).detach()
-        found, y = labels_of("Accuracy", x, y, self.axis, self.threshold)
-        right = found == y
+        found, y = labels_of("Accuracy", predictions, labels, self.axis, self.threshold)
+        right, x = found == y, constant(predictions).detach()
         if self.top_k > 1 and x.ndim == y.ndim + 1:
             x, here = moveaxis(x, self.axis, -1), unsqueeze(y, -1)
             known = where((here >= 0) & (here < x.shape[-1]), here, 0)
             own = take_along_axis(x, known, -1)
             before = (x > own) | ((x == own) & (arange(x.shape[-1]) < known))
             right = (before.sum(-1) < self.top_k) & (known == here)[..., 0]
-        counted = y == y if self.ignore_index is None else y != self.ignore_index
-        self.right += (right & counted).sum()
-        self.count += counted.sum()
+        counts = counted(y, self.ignore_index)
+        self.right += (right & counts).sum()
+        self.count += counts.sum()
 
     def compute(self) -> Tensor:
         return (self.right / self.count).astype("float32")
@@ -429,9 +433,9 @@ class R2(Metric):
         x, y = x.astype("float64"), y.astype("float64")
         if y.size == 0:
             return
-        n, all_ = y.size, self.count + y.size
-        away = y.mean() - self.mean     # the parallel form of Chan, Golub and LeVeque (1979): no digits are lost
-        self.spread += ((y - y.mean()) ** 2).sum() + away ** 2 * self.count * n / all_
+        n, all_, mean = y.size, self.count + y.size, y.mean()
+        away = mean - self.mean     # the parallel form of Chan, Golub and LeVeque (1979): no digits are lost
+        self.spread += ((y - mean) ** 2).sum() + away ** 2 * self.count * n / all_
         self.mean += away * n / all_
         self.left += ((y - x) ** 2).sum()
         self.count += n
@@ -464,10 +468,10 @@ class Perplexity(Metric):
 
     def update(self, logits: Any, labels: Any) -> None:
         x, y = constant(logits).detach(), constant(labels).detach()
-        counted = y == y if self.ignore_index is None else y != self.ignore_index
-        losses = cross_entropy(x, where(counted, y, 0), axis=self.axis, reduction="none")
-        self.sum += where(counted, losses, 0.0).astype("float64").sum()
-        self.count += counted.sum()
+        counts = counted(y, self.ignore_index)
+        losses = cross_entropy(x, where(counts, y, 0), axis=self.axis, reduction="none")
+        self.sum += where(counts, losses, 0.0).astype("float64").sum()
+        self.count += counts.sum()
 
     def compute(self) -> Tensor:
         return (self.sum / self.count).exp().astype("float32")

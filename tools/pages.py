@@ -26,8 +26,7 @@ from stele.ir.types import REAL, DType
 from stele.transform import expand, simplify, stabilize
 
 ROOT = Path(__file__).resolve().parents[1]
-PROGRAMS = ("tour", "numpy_script", "mandelbrot", "game_of_life", "heat", "fit_scipy", "kmeans", "pca",
-            "gaussian_process", "audio")
+PROGRAMS = sorted(path.stem for path in (ROOT / "docs").glob("*.py"))
 
 # The pages of functions of `stele`, and the modules whose public functions stand on each.
 FAMILIES: dict[str, tuple[str, str]] = {
@@ -75,19 +74,13 @@ def escaped(text: str) -> str:
 def prose(doc: str) -> Iterator[str]:
     """A docstring as Markdown, its examples as code."""
     for block in re.split(r"\n\s*\n", inspect.cleandoc(doc)):
-        if block.startswith(">>>"):
-            yield f"```pycon\n{block}\n```\n"
-        elif block.startswith("- "):
-            yield escaped(block) + "\n"
-        elif block.startswith("    "):
+        said, mark, example = ("", "", block) if block.startswith(">>>") else block.partition("\n>>>")
+        if block.startswith("    "):
             yield f"```\n{block}\n```\n"
-        else:
-            said, example = block, ""
-            if "\n>>>" in block:
-                said, _, example = block.partition("\n>>>")
+        elif said:
             yield escaped(said) + "\n"
-            if example:
-                yield f"```pycon\n>>>{example}\n```\n"
+        if example:
+            yield f"```pycon\n{mark.strip()}{example}\n```\n"
 
 
 def signature(name: str, x: Any) -> str:
@@ -162,13 +155,8 @@ def first_page() -> str:
 def program(name: str) -> str:
     """A program of `docs/` as a page."""
     text = (ROOT / "docs" / f"{name}.py").read_text()
-    title = (inspect.getdoc(compile_doc(text)) or name).partition("\n")[0].rstrip(".:")
+    title = (ast.get_docstring(ast.parse(text)) or name).partition("\n")[0].rstrip(".:")
     return f"# {title}\n\n`python docs/{name}.py`\n\n```python\n{text}```\n"
-
-
-def compile_doc(text: str) -> ModuleType:
-    """A module that has nothing but the docstring of a program."""
-    return ModuleType("program", ast.get_docstring(ast.parse(text)))
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -13,6 +13,7 @@ from stele.eager.handle import no_grad
 from stele.errors import ArgumentError, DTypeError, ShapeError
 from stele.ir.door import public
 from stele.nn import init
+from stele.nn.cells import affine
 from stele.nn.functional.attention import looked
 from stele.nn.layers import Linear
 from stele.nn.module import Module, given, wrong
@@ -145,7 +146,7 @@ class MultiheadAttention(Module):
                 need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,
                 is_causal: bool = False, cache: KVCache | None = None) -> tuple[Tensor, Tensor | None]:
         parts = self.inputs(query, key, value)
-        q, k, v = (x @ w.T if b is None else x @ w.T + b for x, (w, b) in zip(parts, self.projections()))
+        q, k, v = (affine(x, w, b) for x, (w, b) in zip(parts, self.projections()))
         n, keys = k.shape[0], k.shape[1]
         for bias in (self.bias_k, self.bias_v) if self.bias_k is not None and self.bias_v is not None else ():
             row = F.broadcast_to(bias, (n, 1, self.embed_dim))
@@ -197,7 +198,32 @@ class MultiheadAttention(Module):
         return [*((0, 0) for _ in x.shape[1:]), (0, all_keys - keys)]
 
 
-class RotaryEmbedding(Module):
+class Positions(Module):
+    """What turns pairs of features by angles that grow with the position."""
+
+    features: int
+    base: float
+
+    def make(self, features: int, base: float) -> None:
+        """Checks and notes how many features there are, and what the slowest angle is made of."""
+        name = type(self).__name__
+        if positive(features, f"features of {name}") % 2:
+            raise ShapeError(f"{name} takes pairs of features, got {features}")
+        self.features, self.base = features, number(base, f"base of {name}")
+
+    def angles(self, x: Tensor, positions: Tensor | None) -> Tensor:
+        """The angle of each position and pair of features, (..., features / 2): of 0 to L - 1 unless given."""
+        if x.ndim < 2 or x.shape[-1] != self.features:
+            raise wrong(self, f"(..., L, {self.features})", x, {})
+        at = arange(x.shape[-2]) if positions is None else constant(positions)
+        speeds = F.exp(arange(0, self.features, 2).astype("float32") * (-math.log(self.base) / self.features))
+        return at.astype("float32").unsqueeze(-1) * speeds
+
+    def extra_repr(self) -> str:
+        return f"{self.features}"
+
+
+class RotaryEmbedding(Positions):
     """Rotary positions (Su et al., 2021): pairs of the last axis turned by angles that grow with the position.
 
     x is (..., L, `features`), the result is like it: pair k of position t turns by t * `base` ** (-2 k / features).
@@ -211,19 +237,15 @@ class RotaryEmbedding(Module):
 
     @public
     def __init__(self, features: int, base: float = 10000.0, interleaved: bool = False) -> None:
-        if positive(features, "features of RotaryEmbedding") % 2:
-            raise ShapeError(f"RotaryEmbedding turns pairs of features, got {features}")
-        self.features, self.base = features, number(base, "base of RotaryEmbedding")
+        self.make(features, base)
         self.interleaved = flag(interleaved, "interleaved of RotaryEmbedding")
 
     def extra_repr(self) -> str:
-        return f"{self.features}" + ", interleaved=True" * self.interleaved
+        return super().extra_repr() + ", interleaved=True" * self.interleaved
 
     def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
         x = given(self, x)
-        if x.ndim < 2 or x.shape[-1] != self.features:
-            raise wrong(self, f"(..., L, {self.features})", x, {})
-        angles = turns(arange(x.shape[-2]) if positions is None else constant(positions), self.features, self.base)
+        angles = self.angles(x, positions)
         cos, sin = F.cos(angles).astype(x.dtype), F.sin(angles).astype(x.dtype)
         half = self.features // 2
         a, b = (x[..., ::2], x[..., 1::2]) if self.interleaved else (x[..., :half], x[..., half:])
@@ -231,13 +253,7 @@ class RotaryEmbedding(Module):
         return F.stack(parts, axis=-1).reshape(x.shape) if self.interleaved else F.concatenate(parts, axis=-1)
 
 
-def turns(positions: Tensor, features: int, base: float) -> Tensor:
-    """The angle of each position and pair of features: (..., features / 2)."""
-    speeds = F.exp(arange(0, features, 2).astype("float32") * (-math.log(base) / features))
-    return positions.astype("float32").unsqueeze(-1) * speeds
-
-
-class SinusoidalEmbedding(Module):
+class SinusoidalEmbedding(Positions):
     """Embeddings x (..., L, `features`) plus sines and cosines of their positions, in turn (Vaswani et al., 2017).
 
     Element 2 k of position t is sin(t * `base` ** (-2 k / features)), the one behind it the cosine. `positions` of
@@ -250,18 +266,11 @@ class SinusoidalEmbedding(Module):
 
     @public
     def __init__(self, features: int, base: float = 10000.0) -> None:
-        if positive(features, "features of SinusoidalEmbedding") % 2:
-            raise ShapeError(f"SinusoidalEmbedding makes pairs of features, got {features}")
-        self.features, self.base = features, number(base, "base of SinusoidalEmbedding")
-
-    def extra_repr(self) -> str:
-        return f"{self.features}"
+        self.make(features, base)
 
     def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
         x = given(self, x)
-        if x.ndim < 2 or x.shape[-1] != self.features:
-            raise wrong(self, f"(..., L, {self.features})", x, {})
-        angles = turns(arange(x.shape[-2]) if positions is None else constant(positions), self.features, self.base)
+        angles = self.angles(x, positions)
         waves = F.stack([F.sin(angles), F.cos(angles)], axis=-1)
         return x + waves.reshape(*angles.shape[:-1], self.features).astype(x.dtype)
 

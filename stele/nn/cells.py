@@ -47,9 +47,9 @@ class Step(Module):
         return [x[..., k * self.hidden_size:(k + 1) * self.hidden_size] for k in range(self.gates)]
 
 
-def recurred(h: Tensor, w_hh: Tensor, b_hh: Tensor | None) -> Tensor:
-    """What the last state adds to the gates."""
-    return h @ w_hh.T if b_hh is None else h @ w_hh.T + b_hh
+def affine(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
+    """What an input, or the last state, adds to the gates: x @ w.T, plus a bias where there is one."""
+    return x @ w.T if b is None else x @ w.T + b
 
 
 class RNNStep(Step):
@@ -58,7 +58,7 @@ class RNNStep(Step):
     nonlinearity: str
 
     def advance(self, state: Any, gates: Tensor, w_hh: Tensor, b_hh: Tensor | None, w_hr: Tensor | None) -> Any:
-        h = recurred(state, w_hh, b_hh) + gates
+        h = affine(state, w_hh, b_hh) + gates
         return F.tanh(h) if self.nonlinearity == "tanh" else F.relu(h)
 
 
@@ -68,7 +68,7 @@ class GRUStep(Step):
     gates = 3
 
     def advance(self, state: Any, gates: Tensor, w_hh: Tensor, b_hh: Tensor | None, w_hr: Tensor | None) -> Any:
-        (a_r, a_z, a_n), (c_r, c_z, c_n) = self.apart(gates), self.apart(recurred(state, w_hh, b_hh))
+        (a_r, a_z, a_n), (c_r, c_z, c_n) = self.apart(gates), self.apart(affine(state, w_hh, b_hh))
         r, z = F.sigmoid(a_r + c_r), F.sigmoid(a_z + c_z)
         n = F.tanh(a_n + r * c_n)
         return (1 - z) * n + z * state
@@ -132,7 +132,7 @@ class Cell(Step):
                 if tuple(part.shape) != wanted:
                     raise ShapeError(f"the state of this {type(self).__name__} is {wanted}, got {part.shape}")
             parts = parts if x.ndim == 2 else [part.unsqueeze(0) for part in parts]
-        gates = rows @ self.weight_ih.T if self.bias_ih is None else rows @ self.weight_ih.T + self.bias_ih
+        gates = affine(rows, self.weight_ih, self.bias_ih)
         new = self.advance(self.joined(parts), gates, self.weight_hh, self.bias_hh, None)
         return new if x.ndim == 2 else self.joined([part.squeeze(0) for part in self.parted(new)])
 

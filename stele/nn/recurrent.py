@@ -14,7 +14,7 @@ from stele.errors import ArgumentError, ShapeError
 from stele.higher.scan import scan
 from stele.ir.door import public
 from stele.nn import init
-from stele.nn.cells import GRUStep, LSTMStep, RNNStep, Step, output
+from stele.nn.cells import GRUStep, LSTMStep, RNNStep, Step, affine, output
 from stele.nn.module import Module, given, wrong
 from stele.nn.utils.rnn import PackedSequence
 from stele.ops.arguments import choice, flag, number, positive, times, whole
@@ -120,7 +120,7 @@ class Layered(Step):
               ) -> tuple[Any, Tensor]:
         """The last state of one layer in one direction, and what it gives at all times."""
         w_ih, w_hh, b_ih, b_hh, w_hr = weights
-        gates = x @ w_ih.T if b_ih is None else x @ w_ih.T + b_ih
+        gates = affine(x, w_ih, b_ih)
         if state is None:
             state = self.zeros(x.shape[1], gates, w_hr)
 

@@ -38,9 +38,8 @@ class Block(Module):
         self.linear1 = Linear(d_model, positive(dim_feedforward, f"dim_feedforward of {name}"), bias)
         self.linear2 = Linear(dim_feedforward, d_model, bias)
         for k in range(1, self.norms + 1):
-            norm: Any = LayerNorm(d_model, number(layer_norm_eps, f"layer_norm_eps of {name}", 0))
-            norm.bias = norm.bias if bias else None
-            setattr(self, f"norm{k}", norm)
+            setattr(self, f"norm{k}", LayerNorm(d_model, number(layer_norm_eps, f"layer_norm_eps of {name}", 0),
+                                                bias=bias))
         self.dropout = Dropout(dropout)
         self.norm_first = flag(norm_first, f"norm_first of {name}")
         self.activation = ACTIVATIONS[choice(activation, f"activation of {name}", list(ACTIVATIONS))] \
@@ -182,16 +181,10 @@ class Transformer(Module):
                  batch_first: bool = False, norm_first: bool = False, bias: bool = True) -> None:
         options: Any = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first,
                         bias)
-
-        def norm() -> Any:
-            made: Any = LayerNorm(d_model, layer_norm_eps)
-            made.bias = made.bias if bias else None
-            return made
-
         self.encoder = custom_encoder or TransformerEncoder(
-            TransformerEncoderLayer(*options), num_encoder_layers, norm())
+            TransformerEncoderLayer(*options), num_encoder_layers, LayerNorm(d_model, layer_norm_eps, bias=bias))
         self.decoder = custom_decoder or TransformerDecoder(
-            TransformerDecoderLayer(*options), num_decoder_layers, norm())
+            TransformerDecoderLayer(*options), num_decoder_layers, LayerNorm(d_model, layer_norm_eps, bias=bias))
         for p in self.parameters():
             if p.ndim > 1:
                 p.assign(init.xavier_uniform(tuple(p.shape)))

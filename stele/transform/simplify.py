@@ -184,7 +184,7 @@ def negate_twice(v: Value) -> Value | None:
 def negate_difference(v: Value) -> Value | None:
     """-(x - z) = z - x of integers; of equal floats the one is -0, the other 0"""
     match v:
-        case Value(Neg(), [Value(Sub(), [x, z])]) if v.dtype in INTEGERS: return z - x
+        case Value(Neg(), [Value(Sub(), [x, z])]): return z - x
     return None
 
 

@@ -6,25 +6,16 @@ from typing import TypeVar
 from stele.arrays import functions as F
 from stele.arrays.random import randn
 from stele.arrays.tensor import Tensor
-from stele.errors import ArgumentError
 from stele.ir.door import public
 from stele.linalg import vector_norm
 from stele.nn import functional
 from stele.nn.module import Module
-from stele.nn.utils.parametrize import register_parametrization
+from stele.nn.utils.parametrize import own_tensor, register_parametrization
 from stele.ops.arguments import number, positive, whole
 
 __all__ = ["spectral_norm", "weight_norm"]
 
 M = TypeVar("M", bound=Module)
-
-
-def held(module: Module, name: str, what: str) -> Tensor:
-    """The tensor of a module that is to be computed."""
-    found = vars(module).get(name)
-    if not isinstance(found, Tensor):
-        raise ArgumentError(f"{what}: this {type(module).__name__} has no tensor {name!r}")
-    return found
 
 
 class WeightNorm(Module):
@@ -58,7 +49,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     >>> {path: x.shape for path, x in layer.state_dict().items()}
     {'bias': (2,), 'parametrizations.weight.original0': (2, 1), 'parametrizations.weight.original1': (2, 3)}
     """
-    ndim = held(module, name, "weight_norm").ndim
+    ndim = own_tensor(module, name).ndim
     kept = None if dim in (None, -1) else whole(dim, "dim of weight_norm", 0, ndim - 1)
     register_parametrization(module, name, WeightNorm(tuple(k for k in range(ndim) if k != kept)))
     return module
@@ -106,7 +97,7 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
     >>> round(float(st.linalg.svdvals(layer.weight)[0]), 3)
     1.0
     """
-    weight = held(module, name, "spectral_norm")
+    weight = own_tensor(module, name)
     usual = 1 if getattr(module, "is_transposed", False) else 0
     axis = whole(usual if dim is None else dim, "dim of spectral_norm", -weight.ndim, weight.ndim - 1)
     register_parametrization(module, name, SpectralNorm(

@@ -63,10 +63,7 @@ def register_parametrization(module: Module, name: str, parametrization: Module)
     if name in kept:
         kept[name].steps.append(parametrization)
         return module
-    value = vars(module).get(name)
-    if not isinstance(value, Tensor):
-        raise ArgumentError(f"this {type(module).__name__} has no tensor {name!r} to be computed",
-                            hint=f"It has {', '.join(k for k, x in vars(module).items() if isinstance(x, Tensor))}.")
+    value = own_tensor(module, name)
     made = Parametrized(value, parametrization)
     if (shape := made().shape) != value.shape:
         raise ShapeError(f"{type(parametrization).__name__} makes {shape} of {name}, which is {value.shape}")
@@ -74,6 +71,15 @@ def register_parametrization(module: Module, name: str, parametrization: Module)
     vars(module)["parametrizations"] = kept | {name: made}
     computed_by(module, kept | {name: made})
     return module
+
+
+def own_tensor(module: Module, name: str) -> Tensor:
+    """The tensor of a module that is to be computed; raises ArgumentError where there is none."""
+    value = vars(module).get(name)
+    if not isinstance(value, Tensor):
+        raise ArgumentError(f"this {type(module).__name__} has no tensor {name!r} to be computed",
+                            hint=f"It has {', '.join(k for k, x in vars(module).items() if isinstance(x, Tensor))}.")
+    return value
 
 
 def tensors(module: Module) -> dict[str, Parametrized]:
