@@ -44,6 +44,8 @@ ODD: dict[str, Callable[[], Any]] = {
     "factors of a number":    lambda: st.linalg.lu_solve(st.tensor(2.0), st.tensor([0]), st.ones(1)),
     "sizes that are a word":  lambda: nn.Unflatten(1, 0.5),     # type: ignore[arg-type]
     "a gain in words":        lambda: nn.init.he_normal((3, 4), gain="much"),   # type: ignore[arg-type]
+    "layers without end":   lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 4), 2 ** 31),
+    "layers that are none": lambda: nn.TransformerEncoder(st.ones(3), 2),   # type: ignore[arg-type]
     "no bound":               lambda: nn.init.uniform((3, 4), None),    # type: ignore[arg-type]
     "numbers of open sizes":  lambda: st.zeros((st.placeholder(("n", 3)).shape[0], 7)).numpy(),
     "a sum of open sizes":    lambda: float(st.zeros((st.placeholder(("n", 3)).shape[0], 7)).sum()),

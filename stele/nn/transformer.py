@@ -16,7 +16,7 @@ from stele.nn.dropout import Dropout
 from stele.nn.layers import Linear
 from stele.nn.module import Module
 from stele.nn.normalization import LayerNorm
-from stele.ops.arguments import choice, flag, function, number, positive
+from stele.ops.arguments import choice, flag, function, number, positive, times
 
 Activation = str | Callable[[Tensor], Tensor]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
@@ -109,7 +109,7 @@ class TransformerDecoderLayer(Block):
 
 def copies(layer: Any, n: int, holder: str) -> ModuleList:
     """A layer several times over, each with weights of its own."""
-    return ModuleList([copy.deepcopy(layer) for _ in range(positive(n, f"num_layers of {holder}"))])
+    return ModuleList([copy.deepcopy(layer) for _ in range(times(n, f"num_layers of {holder}", 1))])
 
 
 class TransformerEncoder(Module):
