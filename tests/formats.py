@@ -18,7 +18,7 @@ import pytest
 from stele.data.files import read_bytes
 from stele.data.idx import FILES
 from stele.data.packaged import SAMPLES, SENTENCES, fashion_sample
-from stele.data.sets import Split
+from stele.data.sets import ArrayDataset
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -49,7 +49,7 @@ def shared(path: str) -> Path:
 
 
 @cache
-def held_out() -> Split:
+def held_out() -> ArrayDataset:
     return fashion_sample().test
 
 

@@ -13,7 +13,7 @@ from test_examples import PUBLIC, ROOM, examples
 from wrong_calls import calls, names_of, promised, raised, variations
 
 import stele as st
-from stele import metrics, nn, optim
+from stele import data, metrics, nn, optim
 from stele.nn import functional as F
 from stele.nn.utils import rnn
 
@@ -25,7 +25,7 @@ WHEN_RUN = {"IndexOutOfRange", "LinAlgError"}
 
 # Of these nothing is refused: contexts, records of what there is, and what comes with the package.
 NO_ERRORS = {"stele.enable_grad", "stele.get_threads", "stele.no_grad", "stele.nn.Identity", "stele.nn.Summary",
-             "stele.data.Dataset", "stele.data.Split", "stele.data.fashion_sample", "stele.metrics.Metric"} | \
+             "stele.data.Splits", "stele.data.fashion_sample", "stele.metrics.Metric"} | \
             {name for name, x in PUBLIC.items() if inspect.isclass(x) and issubclass(x, tuple)}
 OF_DTYPES = {"stele.can_cast", "stele.finfo", "stele.iinfo"}    # no array is asked for its shape
 
@@ -76,6 +76,8 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     "stele.lint":           (lambda: st.lint(st.square, x, without=("wrong",)),),
     "stele.save":           (lambda: st.save({"x": x}, "no folder/x.safetensors"),),
     "stele.vjp":            (lambda: st.vjp(st.square, x)[1]((x, x)),),     # type: ignore[arg-type]
+    "stele.data.Dataset":   (lambda: len(data.Dataset()), lambda: data.ArrayDataset([1])[3]),
+    "stele.data.IterableDataset": (lambda: list(data.IterableDataset()),),
     "stele.index_add":      (lambda: st.index_add(x, st.tensor([7]), st.ones(1)).numpy(),),
     "stele.bincount":       (lambda: st.bincount(st.tensor([1, 7]), size=3).numpy(),
                              inside(lambda x: st.bincount(x.astype("int64")))),

@@ -18,7 +18,7 @@ from formats import ROOT, cifar, fashion, full_sets, pictures, reviews
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stele.data import Dataset, cifar10, fashion_mnist, fashion_sample, find_images, find_texts, imdb, mnist, unit
+from stele.data import Splits, cifar10, fashion_mnist, fashion_sample, find_images, find_texts, imdb, mnist, unit
 from stele.data import text as texts
 from stele.data.archives import ARCHIVES, Archive
 from stele.data.download import download, fetch, unpack
@@ -26,7 +26,7 @@ from stele.data.packaged import SAMPLES, sentence_sample
 from stele.errors import DataError
 
 
-def check_images(full: Dataset, shape: tuple[int, ...], train: int, test: int) -> None:
+def check_images(full: Splits, shape: tuple[int, ...], train: int, test: int) -> None:
     assert full.train.x.shape == (train, *shape) and full.test.x.shape == (test, *shape)
     assert full.train.x.dtype == np.uint8 and full.train.y.dtype == np.int64
     assert full.train.x.flags.c_contiguous and full.train.y.shape == (train,) and full.test.y.shape == (test,)

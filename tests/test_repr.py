@@ -102,7 +102,7 @@ def test_optimizers_schedules_functions_and_data_say_what_they_are() -> None:
     loader = data.Loader((np.zeros((5, 2), np.float32), np.zeros(5, np.int64)), 2)
     assert repr(loader) == ("Loader((float32[5, 2], int64[5]), batch_size=2, shuffle=False, seed=0; 3 batches, "
                             "next epoch 0)")
-    assert repr(data.fashion_sample().test) == "Split(x=uint8[2000, 1, 28, 28], y=int64[2000])"
+    assert repr(data.fashion_sample().test) == "ArrayDataset(uint8[2000, 1, 28, 28], int64[2000])"
 
 
 def test_the_package_shows_its_public_names_alone_and_loads_rooms_when_named() -> None:

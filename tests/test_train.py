@@ -19,7 +19,7 @@ from safetensors.numpy import load_file
 import stele as st
 from stele import nn, optim
 from stele.commands.options import TrainOptions
-from stele.data import Dataset, Split, find_images, find_texts
+from stele.data import ArrayDataset, Splits, find_images, find_texts
 from stele.errors import DataError
 from stele.train import workloads
 from stele.train.models import Cnn, ResNet20, ResNet50, Sentiment
@@ -28,11 +28,11 @@ from stele.train.training import train
 from stele.train.workloads import Trainer
 
 
-def small(data: Dataset, count: int, tests: int) -> Dataset:
+def small(data: Splits, count: int, tests: int) -> Splits:
     """Every class alike, few of each."""
-    def some(part: Split, count: int) -> Split:
+    def some(part: ArrayDataset, count: int) -> ArrayDataset:
         chosen = np.sort(np.argsort(np.random.default_rng(0).random(len(part)))[:count])
-        return Split(part.x[chosen], part.y[chosen])
+        return ArrayDataset(part.x[chosen], part.y[chosen])
     return replace(data, train=some(data.train, count), test=some(data.test, tests))
 
 

@@ -18,16 +18,16 @@ import numpy as np
 from stele.data.files import read_bytes
 from stele.data.idx import FASHION, FILES, fashion_mnist
 from stele.data.packaged import SAMPLES, SENTENCES
-from stele.data.sets import Split
+from stele.data.sets import ArrayDataset
 
 PRESET = lzma.PRESET_EXTREME | 9
 
 
-def first_of_each_class(part: Split, count: int) -> Split:
+def first_of_each_class(part: ArrayDataset, count: int) -> ArrayDataset:
     """The first `count / classes` samples of each class, in their order."""
     each = count // len(FASHION)
     chosen = np.sort(np.concatenate([np.flatnonzero(part.y == k)[:each] for k in range(len(FASHION))]))
-    return Split(part.x[chosen], part.y[chosen])
+    return ArrayDataset(part.x[chosen], part.y[chosen])
 
 
 def idx(x: np.ndarray) -> bytes:

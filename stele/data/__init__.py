@@ -4,16 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 from stele.arrays.spellings import DATA, unknown
 from stele.data.cifar import cifar10
+from stele.data.dataset import Dataset, IterableDataset
 from stele.data.download import download
 from stele.data.find import find_images, find_texts
 from stele.data.idx import fashion_mnist, mnist, read_idx
 from stele.data.imdb import imdb
 from stele.data.loader import Loader
 from stele.data.packaged import fashion_sample, sentence_sample
-from stele.data.sets import Dataset, Split, unit
+from stele.data.sets import ArrayDataset, Splits, unit
 
-__all__ = ["Dataset", "Loader", "Split", "cifar10", "download", "fashion_mnist", "fashion_sample", "find_images",
-           "find_texts", "imdb", "mnist", "read_idx", "sentence_sample", "unit"]
+__all__ = ["ArrayDataset", "Dataset", "IterableDataset", "Loader", "Splits", "cifar10", "download", "fashion_mnist",
+           "fashion_sample", "find_images", "find_texts", "imdb", "mnist", "read_idx", "sentence_sample", "unit"]
+
 
 
 if not TYPE_CHECKING:   # or every name would be one to a type checker

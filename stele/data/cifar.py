@@ -7,7 +7,7 @@ import numpy as np
 
 from stele.data.files import read_bytes
 from stele.data.pickles import read_pickle
-from stele.data.sets import Dataset, Split, split
+from stele.data.sets import ArrayDataset, Splits, split
 from stele.errors import DataError
 from stele.files import located
 from stele.ops.arguments import is_array, is_series
@@ -28,7 +28,7 @@ def has_python(folder: Path) -> bool:
     return any((folder / name).is_file() for name in TRAIN + TEST)
 
 
-def cifar10(folder: str | Path) -> Dataset:
+def cifar10(folder: str | Path) -> Splits:
     """CIFAR-10 from the `folder` `cifar-10-batches-bin` or `cifar-10-batches-py`: images (N, 3, 32, 32) uint8.
 
     Raises DataError for a file that is missing or damaged. `download("cifar10")` makes such a folder.
@@ -36,7 +36,7 @@ def cifar10(folder: str | Path) -> Dataset:
     >>> for name in ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"):
     ...     np.zeros((2, 1 + 3 * 32 * 32), np.uint8).tofile(f"{name}.bin")     # a label and its pixels, twice
     >>> data.cifar10(".").train
-    Split(x=uint8[10, 3, 32, 32], y=int64[10])
+    ArrayDataset(uint8[10, 3, 32, 32], int64[10])
     """
     folder = located(folder)
     if has_binary(folder):
@@ -46,20 +46,20 @@ def cifar10(folder: str | Path) -> Dataset:
     else:
         raise DataError(f"CIFAR-10 needs data_batch_1.bin ... test_batch.bin (or the python version's data_batch_1 ... "
                         f"test_batch), got none of them in {folder}. Put the unpacked archive there.")
-    return Dataset("CIFAR-10", CLASSES, _join(folder, TRAIN, suffix, read), _join(folder, TEST, suffix, read))
+    return Splits("CIFAR-10", CLASSES, _join(folder, TRAIN, suffix, read), _join(folder, TEST, suffix, read))
 
 
-def _join(folder: Path, names: tuple[str, ...], suffix: str, read: Callable[[Path], Split]) -> Split:
+def _join(folder: Path, names: tuple[str, ...], suffix: str, read: Callable[[Path], ArrayDataset]) -> ArrayDataset:
     paths = [folder / f"{name}{suffix}" for name in names]
     for path in paths:
         if not path.is_file():
             raise DataError(f"CIFAR-10 needs all of {', '.join(p.name for p in paths)}, got no {path.name} "
                             f"in {folder}. Unpack the archive again.")
     parts = [read(path) for path in paths]
-    return Split(np.concatenate([part.x for part in parts]), np.concatenate([part.y for part in parts]))
+    return ArrayDataset(np.concatenate([part.x for part in parts]), np.concatenate([part.y for part in parts]))
 
 
-def _read_binary(path: Path) -> Split:
+def _read_binary(path: Path) -> ArrayDataset:
     """Rows of one label byte and 3072 pixel bytes: red, green and blue planes of 32x32."""
     content = read_bytes(path)
     if len(content) % (1 + PIXELS):
@@ -69,7 +69,7 @@ def _read_binary(path: Path) -> Split:
     return split(rows[:, 1:].reshape(-1, 3, 32, 32), rows[:, 0], len(CLASSES), str(path))
 
 
-def _read_python(path: Path) -> Split:
+def _read_python(path: Path) -> ArrayDataset:
     """A pickled dict of `data` (N, 3072) and `labels`."""
     batch = read_pickle(path)
     missing = [key for key in ("data", "labels") if key not in batch]

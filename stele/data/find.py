@@ -8,7 +8,7 @@ from stele.data.cifar import cifar10, has_binary, has_python
 from stele.data.idx import fashion_mnist, has_idx, mnist
 from stele.data.imdb import has_imdb, imdb
 from stele.data.packaged import fashion_sample, sentence_sample
-from stele.data.sets import Dataset
+from stele.data.sets import Splits
 from stele.errors import DataError
 from stele.files import located
 
@@ -19,7 +19,7 @@ class Layout:
 
     places: tuple[str, ...]
     is_here: Callable[[Path], bool]
-    read: Callable[[Path], Dataset]
+    read: Callable[[Path], Splits]
 
 
 # fmt: off
@@ -33,21 +33,21 @@ IMAGES = (
 TEXTS = (Layout(("aclImdb",), has_imdb, imdb),)
 
 
-def find_images(folder: str | Path | None = None) -> Dataset:
+def find_images(folder: str | Path | None = None) -> Splits:
     """The set that `folder` is or holds: CIFAR-10, Fashion-MNIST or MNIST, the first of these.
 
     None is the packaged sample. Bare idx files in `folder` itself are read as Fashion-MNIST when its name says
     "fashion", else as MNIST. Raises DataError for a folder that holds none of them, naming the files it looked for.
 
     >>> data.find_images().train
-    Split(x=uint8[10000, 1, 28, 28], y=int64[10000])
+    ArrayDataset(uint8[10000, 1, 28, 28], int64[10000])
     """
     if folder is None:
         return fashion_sample()
     return _find(located(folder), IMAGES, "data_batch_1.bin, data_batch_1 or train-images-idx3-ubyte.gz", "cifar10")
 
 
-def find_texts(folder: str | Path | None = None) -> Dataset:
+def find_texts(folder: str | Path | None = None) -> Splits:
     """The IMDB reviews that `folder` is or holds; for None the packaged sentences.
 
     Raises DataError for a folder that holds none, naming the files it looked for.
@@ -60,7 +60,7 @@ def find_texts(folder: str | Path | None = None) -> Dataset:
     return _find(located(folder), TEXTS, "train/pos and train/neg", "imdb")
 
 
-def _find(folder: Path, layouts: tuple[Layout, ...], files: str, name: str) -> Dataset:
+def _find(folder: Path, layouts: tuple[Layout, ...], files: str, name: str) -> Splits:
     if not folder.exists():
         raise DataError(f"--data needs an existing folder, got {folder}. Is the path right?")
     if not folder.is_dir():

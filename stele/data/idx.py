@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from stele.data.files import read_bytes
-from stele.data.sets import Dataset, Split, split
+from stele.data.sets import ArrayDataset, Splits, split
 from stele.errors import DataError
 from stele.files import located
 
@@ -48,7 +48,7 @@ def has_idx(folder: Path) -> bool:
     return any(_find(folder, name) for name in FILES)
 
 
-def mnist(folder: str | Path) -> Dataset:
+def mnist(folder: str | Path) -> Splits:
     """MNIST from the `folder` of its four idx files, plain, .gz or .xz: images (N, 1, 28, 28) uint8, labels 0 to 9.
 
     Raises DataError for a file that is missing or damaged. `download("mnist")` makes such a folder.
@@ -60,12 +60,12 @@ def mnist(folder: str | Path) -> Dataset:
     ...     write(f"{part}-images-idx3-ubyte", n, 28, 28)
     ...     write(f"{part}-labels-idx1-ubyte", n)
     >>> data.mnist(".").train
-    Split(x=uint8[3, 1, 28, 28], y=int64[3])
+    ArrayDataset(uint8[3, 1, 28, 28], int64[3])
     """
     return _idx_set(located(folder), "MNIST", DIGITS)
 
 
-def fashion_mnist(folder: str | Path) -> Dataset:
+def fashion_mnist(folder: str | Path) -> Splits:
     """Fashion-MNIST from the `folder` of its four idx files, plain, .gz or .xz: images (N, 1, 28, 28) uint8.
 
     The format is that of `mnist`, and so are the errors; the classes are ten kinds of clothes (Xiao et al., 2017).
@@ -78,12 +78,12 @@ def fashion_mnist(folder: str | Path) -> Dataset:
     return _idx_set(located(folder), "Fashion-MNIST", FASHION)
 
 
-def _idx_set(folder: Path, name: str, classes: tuple[str, ...]) -> Dataset:
+def _idx_set(folder: Path, name: str, classes: tuple[str, ...]) -> Splits:
     train_x, train_y, test_x, test_y = (_need(folder, file, name) for file in FILES)
-    return Dataset(name, classes, _idx_split(train_x, train_y, len(classes)), _idx_split(test_x, test_y, len(classes)))
+    return Splits(name, classes, _idx_split(train_x, train_y, len(classes)), _idx_split(test_x, test_y, len(classes)))
 
 
-def _idx_split(images: Path, labels: Path, classes: int) -> Split:
+def _idx_split(images: Path, labels: Path, classes: int) -> ArrayDataset:
     x = read_idx(images, 3)
     if x.shape[1:] != (28, 28):
         raise DataError(f"images of this set need to be 28x28, got {x.shape[1]}x{x.shape[2]} in {images}.")

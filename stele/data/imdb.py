@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stele.data.sets import Dataset, split
+from stele.data.sets import Splits, split
 from stele.data.text import encode
 from stele.errors import DataError
 from stele.files import located, regular
@@ -23,7 +23,7 @@ def has_imdb(folder: Path) -> bool:
     return any((folder / part / sign).is_dir() for part in ("train", "test") for sign in _SIGNS)
 
 
-def imdb(folder: str | Path, size: int = 30_000, length: int = 150) -> Dataset:
+def imdb(folder: str | Path, size: int = 30_000, length: int = 150) -> Splits:
     """IMDB from `aclImdb/{train,test}/{neg,pos}/ID_RATING.txt`: int32 (N, length), labels 0 negative, 1 positive.
 
     `folder` is aclImdb. The vocabulary of `size` numbers is counted on the training texts only; a row is the last
@@ -43,7 +43,7 @@ def imdb(folder: str | Path, size: int = 30_000, length: int = 150) -> Dataset:
     texts = {part: _texts(negative + positive) for part, (negative, positive) in parts.items()}
     train, test, words = encode(texts["train"], texts["test"], size, length)
     labels = {part: np.repeat((0, 1), (len(negative), len(positive))) for part, (negative, positive) in parts.items()}
-    return Dataset("IMDB", CLASSES, split(train, labels["train"], 2, f"{folder}/train"),
+    return Splits("IMDB", CLASSES, split(train, labels["train"], 2, f"{folder}/train"),
                    split(test, labels["test"], 2, f"{folder}/test"), words)
 
 

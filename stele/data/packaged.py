@@ -6,7 +6,7 @@ import numpy as np
 
 from stele.data.files import read_bytes
 from stele.data.idx import fashion_mnist
-from stele.data.sets import Dataset, split
+from stele.data.sets import Splits, split
 from stele.data.text import encode, tokens
 from stele.errors import DataError
 from stele.ops.arguments import positive
@@ -16,7 +16,7 @@ SENTENCES = ("rt-polarity.neg", "rt-polarity.pos")
 HELD_OUT = 10  # of each class, every tenth sentence is for the test
 
 
-def fashion_sample() -> Dataset:
+def fashion_sample() -> Splits:
     """A sample of Fashion-MNIST that comes with the package: 10,000 training and 2,000 test images.
 
     Images are (N, 1, 28, 28) uint8. Each class has as many as the others, and the test images are of the official test
@@ -24,13 +24,13 @@ def fashion_sample() -> Dataset:
 
     >>> found = data.fashion_sample()
     >>> found.train, np.bincount(found.test.y).tolist()
-    (Split(x=uint8[10000, 1, 28, 28], y=int64[10000]), [200, 200, 200, 200, 200, 200, 200, 200, 200, 200])
+    (ArrayDataset(uint8[10000, 1, 28, 28], int64[10000]), [200, 200, 200, 200, 200, 200, 200, 200, 200, 200])
     """
     full = fashion_mnist(SAMPLES)
-    return Dataset("Fashion-MNIST sample", full.classes, full.train, full.test)
+    return Splits("Fashion-MNIST sample", full.classes, full.train, full.test)
 
 
-def sentence_sample(size: int = 30_000, length: int = 50) -> Dataset:
+def sentence_sample(size: int = 30_000, length: int = 50) -> Splits:
     """Sentences of movie reviews that come with the package (rt-polarity): int32 (N, length), 0 negative, 1 positive.
 
     The vocabulary of `size` numbers is counted on the training texts only; a row is the last `length` numbers of a
@@ -40,7 +40,7 @@ def sentence_sample(size: int = 30_000, length: int = 50) -> Dataset:
 
     >>> found = data.sentence_sample(size=1000, length=20)
     >>> found.train, found.vocabulary[:3]
-    (Split(x=int32[9595, 20], y=int64[9595]), ('the', 'a', 'and'))
+    (ArrayDataset(int32[9595, 20], int64[9595]), ('the', 'a', 'and'))
     """
     size, length = positive(size, "size of sentence_sample"), positive(length, "length of sentence_sample")
     lines = [_sentences(SAMPLES / f"{name}.xz") for name in SENTENCES]
@@ -50,7 +50,7 @@ def sentence_sample(size: int = 30_000, length: int = 50) -> Dataset:
     x, test_x, words = encode([line for part in train for line in part], [line for part in test for line in part],
                               size, length)
     y, test_y = (np.repeat((0, 1), [len(part) for part in parts]) for parts in (train, test))
-    return Dataset("rt-polarity sample", ("negative", "positive"), split(x, y, 2, str(SAMPLES)),
+    return Splits("rt-polarity sample", ("negative", "positive"), split(x, y, 2, str(SAMPLES)),
                    split(test_x, test_y, 2, str(SAMPLES)), words)
 
 

@@ -1,53 +1,96 @@
 """Data sets in memory: checked arrays for training and test."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from stele.errors import DataError, DTypeError, kind
+from stele.data.dataset import Dataset, within
+from stele.errors import DataError, DTypeError, UnknownName, kind
+from stele.ir.door import public
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Split:
-    """The samples `x` (N, ...) of one part of a data set, and their labels `y` (N,) int64, as NumPy arrays.
+class ArrayDataset(Dataset):
+    """Arrays whose first axis counts the samples: `ArrayDataset(x, y)`, whose samples are tuples, or named `columns`.
 
-    >>> part = data.Split(np.zeros((5, 1, 28, 28), np.uint8), np.arange(5))
-    >>> part, len(part)
-    (Split(x=uint8[5, 1, 28, 28], y=int64[5]), 5)
+    `arrays` are of any shapes (N, ...) and dtypes; what is no NumPy array becomes one. `ArrayDataset(image=x, label=y)`
+    has dicts for samples. `x` and `y` are the first two arrays, or the columns of those names. Raises DataError for
+    arrays of different lengths and for none at all.
+
+    >>> part = data.ArrayDataset(np.zeros((5, 1, 28, 28), np.uint8), np.arange(5))
+    >>> part, len(part), part.y[3]
+    (ArrayDataset(uint8[5, 1, 28, 28], int64[5]), 5, np.int64(3))
+    >>> data.ArrayDataset(age=[31, 47], name=["Ada", "Alan"])[1]
+    {'age': np.int64(47), 'name': np.str_('Alan')}
     """
 
-    x: np.ndarray
-    y: np.ndarray
+    @public
+    def __init__(self, *arrays: Any, **columns: Any) -> None:
+        if bool(arrays) == bool(columns):
+            raise DataError("a set of arrays needs at least one array, without names or all with names, got "
+                            f"{len(arrays)} without and {len(columns)} with. Write ArrayDataset(x, y).")
+        self.names = tuple(columns)
+        self.arrays = tuple(np.asarray(array) for array in arrays or columns.values())
+        lengths = [len(array) if array.ndim else None for array in self.arrays]
+        if len(set(lengths)) > 1 or None in lengths:
+            raise DataError(f"a set of arrays needs arrays of one length, got {lengths}.")
 
     def __len__(self) -> int:
-        return len(self.x)
+        return len(self.arrays[0])
+
+    def __getitem__(self, k: int) -> Any:
+        k = within(k, len(self))
+        return self.sample(tuple(array[k] for array in self.arrays))
+
+    def sample(self, parts: tuple[Any, ...]) -> Any:
+        """What belongs together, of each array one, as a sample or a batch holds it."""
+        return dict(zip(self.names, parts)) if self.names else parts
+
+    @property
+    def x(self) -> np.ndarray:
+        """The first array, or the column `x`."""
+        return self._named("x", 0)
+
+    @property
+    def y(self) -> np.ndarray:
+        """The second array, or the column `y`."""
+        return self._named("y", 1)
+
+    def _named(self, name: str, k: int) -> np.ndarray:
+        if self.names and name in self.names:
+            return self.arrays[self.names.index(name)]
+        if self.names or k >= len(self.arrays):
+            raise UnknownName(f"{self} has no {name!r}.")
+        return self.arrays[k]
 
     def __repr__(self) -> str:
-        return f"Split(x={self.x.dtype}{list(self.x.shape)}, y={self.y.dtype}{list(self.y.shape)})"
+        shown = (f"{array.dtype}{list(array.shape)}" for array in self.arrays)
+        named = (f"{name}={array}" for name, array in zip(self.names, shown)) if self.names else shown
+        return f"ArrayDataset({', '.join(named)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dataset:
+class Splits:
     """A data set under its `name`: the splits `train` and `test` over the same `classes`.
 
     Images are uint8 (N, C, H, W); `unit` or a `Loader` turns them into float32 in 0..1. Texts are int32 (N, T) word
     numbers, whose words `vocabulary` lists from number 3 on (0 pads, 1 starts, 2 is any other word).
 
-    >>> part = data.Split(np.array([[1, 4], [1, 3]], np.int32), np.array([0, 1]))
-    >>> found = data.Dataset("mine", ("bad", "good"), train=part, test=part, vocabulary=("fine", "dull"))
+    >>> part = data.ArrayDataset(np.array([[1, 4], [1, 3]], np.int32), np.array([0, 1]))
+    >>> found = data.Splits("mine", ("bad", "good"), train=part, test=part, vocabulary=("fine", "dull"))
     >>> found.classes[found.train.y[0]], found.vocabulary[found.train.x[0, 1] - 3]
     ('bad', 'dull')
     """
 
     name: str
     classes: tuple[str, ...]
-    train: Split
-    test: Split
+    train: ArrayDataset
+    test: ArrayDataset
     vocabulary: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         words = f", vocabulary={len(self.vocabulary)} words" if self.vocabulary else ""
-        return f"Dataset({self.name!r}, {len(self.classes)} classes, train={self.train}, test={self.test}{words})"
+        return f"Splits({self.name!r}, {len(self.classes)} classes, train={self.train}, test={self.test}{words})"
 
 
 def unit(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -63,8 +106,8 @@ def unit(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     return np.divide(x, np.float32(255), out=out, dtype=np.float32)
 
 
-def split(x: np.ndarray, y: np.ndarray, classes: int, where: str) -> Split:
-    """A checked Split: as many labels as samples, at least one, each label in 0..classes-1."""
+def split(x: np.ndarray, y: np.ndarray, classes: int, where: str) -> ArrayDataset:
+    """A checked set: as many labels as samples, at least one, each label in 0..classes-1."""
     if len(x) != len(y):
         raise DataError(f"a data set needs one label per sample, got {len(x)} samples and {len(y)} labels in {where}. "
                         "Are both files from the same set?")
@@ -74,4 +117,4 @@ def split(x: np.ndarray, y: np.ndarray, classes: int, where: str) -> Split:
     if len(wrong):
         raise DataError(f"labels need to be 0..{classes - 1}, got {y[wrong[0]]} for sample {wrong[0]} in {where}. "
                         "Is it a file of another set?")
-    return Split(np.ascontiguousarray(x), y.astype(np.int64))
+    return ArrayDataset(np.ascontiguousarray(x), y.astype(np.int64))

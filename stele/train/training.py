@@ -9,7 +9,7 @@ from typing import Any
 
 import stele as st
 from stele.commands.options import BATCH, SEED, TrainOptions
-from stele.data import Dataset, Loader
+from stele.data import Loader, Splits
 from stele.errors import DataError
 from stele.ops.arguments import is_dict
 from stele.train.history import Epoch
@@ -45,7 +45,7 @@ class Epochs:
 class Training:
     """A run: what it is made of, its steps, and its checkpoints."""
 
-    def __init__(self, options: TrainOptions, workload: Workload, data: Dataset, last: int) -> None:
+    def __init__(self, options: TrainOptions, workload: Workload, data: Splits, last: int) -> None:
         self.options, self.data, self.epochs = options, data, Epochs(last)
         self.model = workload.model(data)
         self.optimizer = OPTIMIZERS[options.optimizer or workload.optimizer](self.model.parameters(), options.lr)

@@ -10,7 +10,7 @@ import numpy as np
 import stele as st
 from stele import nn, optim
 from stele.arrays.tensor import Tensor
-from stele.data import Dataset, Loader, find_images, find_texts
+from stele.data import Loader, Splits, find_images, find_texts
 from stele.train.models import Cnn, Sentiment
 
 DIMS = {"x": {0: "batch"}, "y": {0: "batch"}}
@@ -20,8 +20,8 @@ DIMS = {"x": {0: "batch"}, "y": {0: "batch"}}
 class Workload:
     """How one network is trained: where data is found, the model for it, the optimiser, and the default epochs."""
 
-    find: Callable[[Any], Dataset]
-    model: Callable[[Dataset], nn.Module]
+    find: Callable[[Any], Splits]
+    model: Callable[[Splits], nn.Module]
     optimizer: str
     epochs: int
     sample_epochs: int

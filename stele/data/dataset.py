@@ -1,0 +1,261 @@
+"""Data sets: what has samples by number, or one after the other, and what is made of them."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+
+from stele.data.chance import Chance, permutation, transformer
+from stele.errors import DataError, IndexOutOfRange, kind
+from stele.ir.door import public
+from stele.ops.arguments import function, whole
+
+
+class Dataset:
+    """Samples by number: a class of yours says `__len__` and `__getitem__`, and has all methods here.
+
+    A sample is an array, a number, a str, or a tuple or dict of samples. Raises DataError where a class leaves one of
+    the two out, and for parts that there are not; IndexOutOfRange for the number of no sample.
+
+    >>> class Squares(data.Dataset):
+    ...     def __len__(self): return 6
+    ...     def __getitem__(self, k): return k, k * k
+    >>> squares = Squares()
+    >>> list(squares.filter(lambda sample: sample[1] % 2 == 0).map(lambda sample: sample[1]))
+    [0, 4, 16]
+    >>> some, others = squares.split(0.5, 0.5, seed=1)
+    >>> len(some), len(others), len(some + others), (some + others)[5] == others[2]
+    (3, 3, 6, True)
+    """
+
+    def __len__(self) -> int:
+        raise DataError(f"{type(self).__name__} needs a method __len__, which says how many samples there are.")
+
+    def __getitem__(self, k: int) -> Any:
+        raise DataError(f"{type(self).__name__} needs a method __getitem__(self, k), which gives sample k.")
+
+    def at(self, k: int, chance: Chance) -> Any:
+        """Sample k, as random as `chance` says where something about it is; a Loader asks so."""
+        return self[k]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    @public
+    def map(self, f: Callable[..., Any]) -> Dataset:
+        """The set of f(sample), or f(sample, rng) where f takes two: a generator of (seed, epoch, k), by the Loader."""
+        return Mapped(self, function(f, "map"))
+
+    @public
+    def filter(self, f: Callable[[Any], Any]) -> Dataset:
+        """The samples for which f(sample) is true; all are looked at once, now."""
+        function(f, "filter")
+        return Subset(self, np.flatnonzero([bool(f(sample)) for sample in self]))
+
+    @public
+    def subset(self, indices: Any) -> Dataset:
+        """The samples that `indices` chooses as x[indices] would: numbers in any order, a mask, a slice."""
+        return Subset(self, chosen(len(self), indices))
+
+    @public
+    def take(self, n: int) -> Dataset:
+        """The first n samples, or all if there are fewer."""
+        return Subset(self, np.arange(min(whole(n, "take(n)", low=0), len(self))))
+
+    @public
+    def split(self, *parts: float, seed: int | None = 0) -> tuple[Dataset, ...]:
+        """Parts that share no sample, drawn by `seed` (None: in order): fractions, (0.8, 0.2), or counts."""
+        n = len(self)
+        order = np.arange(n) if seed is None else permutation(n, whole(seed, "seed"), 0)
+        ends = np.cumsum([0, *_counts(n, parts)])
+        return tuple(Subset(self, order[a:b]) for a, b in pairwise(ends))
+
+    @public
+    def __add__(self, other: Any) -> Dataset:
+        """The samples of both, one set behind the other."""
+        return Joined(self, other)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} samples)"
+
+
+class Mapped(Dataset):
+    """The samples of another set, each put through a function."""
+
+    def __init__(self, base: Dataset, f: Callable[..., Any]) -> None:
+        self.base, self.f = base, transformer(f)
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+    def __getitem__(self, k: int) -> Any:
+        return self.at(k, Chance(0, 0, k))
+
+    def at(self, k: int, chance: Chance) -> Any:
+        """Sample k of the other set, transformed."""
+        return self.f(self.base.at(k, chance), chance.rng)
+
+
+class Subset(Dataset):
+    """Some samples of another set, in an order of their own."""
+
+    def __init__(self, base: Dataset, indices: np.ndarray) -> None:
+        self.base, self.indices = base, indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, k: int) -> Any:
+        return self.base[int(self.indices[within(k, len(self))])]
+
+    def at(self, k: int, chance: Chance) -> Any:
+        """The sample that number k stands for."""
+        return self.base.at(int(self.indices[k]), chance)
+
+
+class Joined(Dataset):
+    """The samples of two sets, one behind the other."""
+
+    def __init__(self, first: Dataset, second: Any) -> None:
+        if not isinstance(second, Dataset):
+            raise DataError(f"a data set is joined with another one, got {kind(second)}",
+                            hint="Write data.ArrayDataset(x, y) of arrays.")
+        self.first, self.second = first, second
+
+    def __len__(self) -> int:
+        return len(self.first) + len(self.second)
+
+    def __getitem__(self, k: int) -> Any:
+        k = within(k, len(self))
+        return self.first[k] if k < len(self.first) else self.second[k - len(self.first)]
+
+    def at(self, k: int, chance: Chance) -> Any:
+        """Sample k of both."""
+        n = len(self.first)
+        return self.first.at(k, chance) if k < n else self.second.at(k - n, chance)
+
+
+class IterableDataset:
+    """Samples one after the other: a class of yours says `__iter__`, which begins anew each time it is called.
+
+    `make` is a function that does so, where no class is written: `IterableDataset(lambda: read("log.txt"))`. How many
+    there are need not be known. Raises DataError without either, ArgumentError where `make` is no function.
+
+    >>> numbers = data.IterableDataset(lambda: iter(range(10)))
+    >>> odd = numbers.filter(lambda k: k % 2).map(lambda k: k * 10)
+    >>> list(odd), list(odd.take(2)), list(odd.shard(1, 2))
+    ([10, 30, 50, 70, 90], [10, 30], [30, 70])
+    """
+
+    layer = 0   # how many functions that may be random stand behind each other
+
+    def __init__(self, make: Callable[[], Iterator[Any]] | None = None) -> None:
+        self.make = None if make is None else function(make, "make")
+
+    def __iter__(self) -> Iterator[Any]:
+        make = getattr(self, "make", None)      # a class of the user's may not call __init__
+        if make is None:
+            raise DataError(f"{type(self).__name__} needs a method __iter__, which begins anew each time.")
+        return iter(make())
+
+    def stream(self, seed: int, epoch: int) -> Iterator[Any]:
+        """The samples of an epoch, where something about them is random or follows from its number."""
+        return iter(self)
+
+    @public
+    def map(self, f: Callable[..., Any]) -> IterableDataset:
+        """The stream of f(sample), or f(sample, rng) where f takes two: a generator of (seed, epoch, number)."""
+        return MappedStream(self, function(f, "map"))
+
+    @public
+    def filter(self, f: Callable[[Any], Any]) -> IterableDataset:
+        """The samples for which f(sample) is true."""
+        function(f, "filter")
+        return Stream(self, lambda samples: (sample for sample in samples if f(sample)))
+
+    @public
+    def take(self, n: int) -> IterableDataset:
+        """The first n samples."""
+        whole(n, "take(n)", low=0)
+        return Stream(self, lambda samples: islice(samples, n))
+
+    @public
+    def shard(self, k: int, n: int) -> IterableDataset:
+        """Part k of n: samples k, k + n, k + 2n, ...; a class that can skip files may say it in another way."""
+        whole(n, "shard(k, n)", low=1)
+        whole(k, "shard(k, n)", low=0, high=n - 1)
+        return Stream(self, lambda samples: islice(samples, k, None, n))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Stream(IterableDataset):
+    """Some samples of another stream."""
+
+    def __init__(self, base: IterableDataset, choose: Callable[[Iterator[Any]], Iterator[Any]]) -> None:
+        self.base, self.choose, self.layer = base, choose, base.layer
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.stream(0, 0)
+
+    def stream(self, seed: int, epoch: int) -> Iterator[Any]:
+        """Those of the other one in this epoch."""
+        return self.choose(self.base.stream(seed, epoch))
+
+
+class MappedStream(IterableDataset):
+    """The samples of another stream, each put through a function."""
+
+    def __init__(self, base: IterableDataset, f: Callable[..., Any]) -> None:
+        self.base, self.f, self.layer = base, transformer(f), base.layer + 1
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.stream(0, 0)
+
+    def stream(self, seed: int, epoch: int) -> Iterator[Any]:
+        """Those of the other one in this epoch, transformed."""
+        return (self.made(sample, seed, epoch, k) for k, sample in enumerate(self.base.stream(seed, epoch)))
+
+    def made(self, sample: Any, seed: int, epoch: int, k: int) -> Any:
+        """The sample with number k, transformed."""
+        return self.f(sample, Chance(seed, epoch, k, self.layer).rng)
+
+
+def within(k: Any, n: int) -> int:
+    """The number of a sample, from the end if it is negative."""
+    if not -n <= k < n:
+        raise IndexOutOfRange(f"the set has {n} samples, got number {k}.")
+    return int(k) % n
+
+
+def chosen(n: int, indices: Any) -> np.ndarray:
+    """The numbers below n that an index chooses."""
+    asked = indices if isinstance(indices, slice) else np.asarray(indices)
+    if isinstance(asked, np.ndarray) and not asked.size:
+        asked = asked.astype(np.int64)      # NumPy's empty list is one of floats
+    try:
+        found = np.arange(n)[asked]
+    except IndexError as error:
+        raise IndexOutOfRange(f"a subset of {n} samples takes their numbers, a mask or a slice: {error}.") from None
+    if found.ndim != 1:
+        raise DataError(f"a subset takes numbers along one axis, got an index of shape {np.shape(indices)}.")
+    return found
+
+
+def _counts(n: int, parts: tuple[Any, ...]) -> list[int]:
+    """How many samples each part of n has: fractions are rounded where parts meet, so that none is lost."""
+    if not parts or any(isinstance(p, bool) or not isinstance(p, int | float | np.number) or p < 0 for p in parts):
+        raise DataError(f"split takes fractions or numbers of samples, got {parts}. Write split(0.8, 0.2).")
+    if all(isinstance(p, int | np.integer) for p in parts) and parts != (1,):
+        counts = [int(p) for p in parts]
+    elif sum(parts) <= 1 + 1e-9:
+        ends = [min(n, round(n * float(end))) for end in np.cumsum([0.0, *parts])]
+        counts = [b - a for a, b in pairwise(ends)]
+    else:
+        raise DataError(f"the fractions of a split add to 1 at most, got {parts}.")
+    if sum(counts) > n:
+        raise DataError(f"a split of {n} samples takes no more of them, got parts of {', '.join(map(str, counts))}.")
+    return counts
