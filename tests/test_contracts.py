@@ -78,6 +78,7 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     "stele.vjp":            (lambda: st.vjp(st.square, x)[1]((x, x)),),     # type: ignore[arg-type]
     "stele.data.Dataset":   (lambda: len(data.Dataset()), lambda: data.ArrayDataset([1])[3]),
     "stele.data.IterableDataset": (lambda: list(data.IterableDataset()),),
+    "stele.data.Sampler":   (lambda: data.Sampler()(0, 0),),
     "stele.index_add":      (lambda: st.index_add(x, st.tensor([7]), st.ones(1)).numpy(),),
     "stele.bincount":       (lambda: st.bincount(st.tensor([1, 7]), size=3).numpy(),
                              inside(lambda x: st.bincount(x.astype("int64")))),

@@ -118,7 +118,7 @@ def test_transform_gets_a_generator_of_its_own() -> None:
     def noise(batch: tuple[np.ndarray, ...], rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         assert threading.current_thread().name == "stele-loader"
         return (*batch, rng.random(3))
-    loader = Loader((LABELS,), 50, transform=noise)
+    loader = Loader((LABELS,), 50, batch_transform=noise)
     numbers = [tuple(r) for _ in range(2) for _, r in loader]
     assert len(set(numbers)) == 6
     assert numbers == [tuple(r) for epoch in range(2) for _, r in loader.batches(epoch)]
@@ -140,7 +140,7 @@ def test_an_error_in_the_thread_is_raised_here() -> None:
     def fail(batch: tuple[np.ndarray, ...], rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         raise KeyError("in the transform")
     with pytest.raises(KeyError, match="in the transform"):
-        list(Loader((IMAGES, LABELS), 4, transform=fail))
+        list(Loader((IMAGES, LABELS), 4, batch_transform=fail))
 
 
 def test_batches_are_ready_before_they_are_asked_for() -> None:
@@ -149,7 +149,7 @@ def test_batches_are_ready_before_they_are_asked_for() -> None:
     def count(batch: tuple[np.ndarray, ...], rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         made.append(1)
         return batch
-    batches = iter(Loader((LABELS,), 10, transform=count, prefetch=3))
+    batches = iter(Loader((LABELS,), 10, batch_transform=count, prefetch=3))
     next(batches)
     deadline = time.monotonic() + 5
     while len(made) < 5 and time.monotonic() < deadline:
@@ -170,7 +170,7 @@ ENDINGS = {
     "Ctrl-C while it waits": (
         "def slow(b, r): time.sleep(60)\n"
         "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
-        "try:\n    next(iter(Loader((np.zeros(9),), 1, transform=slow)))\n"
+        "try:\n    next(iter(Loader((np.zeros(9),), 1, batch_transform=slow)))\n"
         "except KeyboardInterrupt:\n    sys.exit(130)", 130),
     "fork": (
         "pid = os.fork()\n"

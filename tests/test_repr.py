@@ -100,8 +100,8 @@ def test_optimizers_schedules_functions_and_data_say_what_they_are() -> None:
     x = st.placeholder(("n", 4), name="x")
     assert repr(st.function([x], model(x))) == "<function of x: float32[n,4]>"
     loader = data.Loader((np.zeros((5, 2), np.float32), np.zeros(5, np.int64)), 2)
-    assert repr(loader) == ("Loader((float32[5, 2], int64[5]), batch_size=2, shuffle=False, seed=0; 3 batches, "
-                            "next epoch 0)")
+    assert repr(loader) == ("Loader(ArrayDataset(float32[5, 2], int64[5]), batch_size=2, shuffle=False, seed=0; "
+                            "3 batches, next epoch 0)")
     assert repr(data.fashion_sample().test) == "ArrayDataset(uint8[2000, 1, 28, 28], int64[2000])"
 
 

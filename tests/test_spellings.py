@@ -68,7 +68,7 @@ def test_an_argument_that_nobody_knows_or_that_is_given_twice_is_refused() -> No
     (X, "norm", r"a tensor has no 'norm'. Write x.square\(\).sum\(\).sqrt\(\)"),
     (nn, "Conv2DTranspose", r"stele.nn has no 'Conv2DTranspose'. Write nn.ConvTranspose2d"),
     (nn, "Linar", "Did you mean 'Linear'?"), (optim, "StepDecay", "Write optim.StepLR"),
-    (data, "DataLoader", r"Write data.Loader\(\(x, y\), batch_size\)")])
+    (data, "DataLoader", r"Write data.Loader\(dataset, batch_size\)")])
 def test_a_name_that_does_not_exist_is_answered(room: Any, name: str, message: str) -> None:
     with pytest.raises(UnknownName, match=message):
         getattr(room, name)

@@ -144,14 +144,6 @@ class Foreign:
         raise RuntimeError("a Tensor with 8 elements cannot be converted to Scalar")
 
 
-class Samples:
-    def __len__(self) -> int:
-        return 3
-
-    def __getitem__(self, k: int) -> Any:
-        return np.ones(2), k
-
-
 linear, images = nn.Linear(4, 2), st.ones(2, 32, 32, 3)
 logits = st.ones(3, 4)
 
@@ -190,10 +182,9 @@ TEACHING: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "a tensor for a list": (lambda: SGD(weight, 1.0), ["a list of tensors", "Pass [x]"]),
     "a module for a list": (lambda: SGD(linear, 1.0), ["a list of tensors", "model.parameters()"]),
     "nothing to derive": (lambda: x24.sum().backward(), ["backward()", "requires_grad=True", "st.no_grad()"]),
-    "a dict": (lambda: Loader({"x": x24}), ["a dict with 'x'", "Loader((d['x'],), batch_size)"]),
-    "an array": (lambda: Loader(np.ones((4, 2))), ["one array of shape (4, 2)", "Loader((x,), batch_size)"]),
-    "a data set": (lambda: Loader(Samples()), ["Samples", "for k in range(len(data))", "transform="]),
-    "two arrays": (lambda: Loader(np.ones(4), np.ones(4)), ["one array", "Loader((x, y), batch_size)"]),
+    "a generator": (lambda: Loader(iter([x24])), ["list_iterator", "read once", "data.IterableDataset(f)"]),
+    "a data set": (lambda: Loader(data.fashion_sample()), ["one part", "Fashion-MNIST", "Loader(found.train)"]),
+    "two arrays": (lambda: Loader(np.ones(4), np.ones(4)), ["batch_size", "ndarray", "Loader((x, y), batch_size)"]),
     "ragged samples": (lambda: Loader([(np.ones(k),) for k in (1, 2)]), ["entry 0", "(1,), (2,)", "pad"]),
     "where": (lambda: st.where(x24 > 0, 1.0), ["where", "got one operand", "st.where(x > 0, x, 0)", "the places"]),
     "a list of layers": (lambda: Sequential([linear]), ["Sequential", "list", "nn.Sequential(*layers)"]),

@@ -133,7 +133,7 @@ OPTIMIZERS: Mapping[str, str] = {
     "adamw": "optim.AdamW", "lion": "optim.Lion", "lamb": "optim.LAMB", "rmsprop": "optim.RMSprop",
 }
 DATA: Mapping[str, str] = {
-    "DataLoader": "data.Loader((x, y), batch_size)", "TensorDataset": "data.ArrayDataset(x, y)",
+    "DataLoader": "data.Loader(dataset, batch_size)", "TensorDataset": "data.ArrayDataset(x, y)",
     "FashionMNIST": "data.fashion_mnist(folder)", "MNIST": "data.mnist(folder)", "CIFAR10": "data.cifar10(folder)",
     "IMDB": "data.imdb(folder)",
 }

@@ -40,6 +40,9 @@ class Dataset:
         """Sample k, as random as `chance` says where something about it is; a Loader asks so."""
         return self[k]
 
+    def begin(self, epoch: int) -> None:
+        """What a Loader says before each epoch, for sets that differ from one to the next."""
+
     def __iter__(self) -> Iterator[Any]:
         return (self[k] for k in range(len(self)))
 
@@ -62,7 +65,8 @@ class Dataset:
     @public
     def take(self, n: int) -> Dataset:
         """The first n samples, or all if there are fewer."""
-        return Subset(self, np.arange(min(whole(n, "take(n)", low=0), len(self))))
+        count: int = whole(n, "take(n)", low=0)
+        return Subset(self, np.arange(min(count, len(self))))
 
     @public
     def split(self, *parts: float, seed: int | None = 0) -> tuple[Dataset, ...]:
@@ -93,6 +97,10 @@ class Mapped(Dataset):
     def __getitem__(self, k: int) -> Any:
         return self.at(k, Chance(0, 0, k))
 
+    def begin(self, epoch: int) -> None:
+        """Passed on."""
+        self.base.begin(epoch)
+
     def at(self, k: int, chance: Chance) -> Any:
         """Sample k of the other set, transformed."""
         return self.f(self.base.at(k, chance), chance.rng)
@@ -109,6 +117,10 @@ class Subset(Dataset):
 
     def __getitem__(self, k: int) -> Any:
         return self.base[int(self.indices[within(k, len(self))])]
+
+    def begin(self, epoch: int) -> None:
+        """Passed on."""
+        self.base.begin(epoch)
 
     def at(self, k: int, chance: Chance) -> Any:
         """The sample that number k stands for."""
@@ -130,6 +142,11 @@ class Joined(Dataset):
     def __getitem__(self, k: int) -> Any:
         k = within(k, len(self))
         return self.first[k] if k < len(self.first) else self.second[k - len(self.first)]
+
+    def begin(self, epoch: int) -> None:
+        """Passed on."""
+        self.first.begin(epoch)
+        self.second.begin(epoch)
 
     def at(self, k: int, chance: Chance) -> Any:
         """Sample k of both."""
@@ -233,15 +250,15 @@ def within(k: Any, n: int) -> int:
 
 def chosen(n: int, indices: Any) -> np.ndarray:
     """The numbers below n that an index chooses."""
-    asked = indices if isinstance(indices, slice) else np.asarray(indices)
-    if isinstance(asked, np.ndarray) and not asked.size:
-        asked = asked.astype(np.int64)      # NumPy's empty list is one of floats
+    if isinstance(indices, slice):
+        return np.arange(n)[indices]
+    asked = np.asarray(indices)
     try:
-        found = np.arange(n)[asked]
+        found = np.arange(n)[asked if asked.size else asked.astype(np.int64)]   # NumPy's empty list is one of floats
     except IndexError as error:
         raise IndexOutOfRange(f"a subset of {n} samples takes their numbers, a mask or a slice: {error}.") from None
     if found.ndim != 1:
-        raise DataError(f"a subset takes numbers along one axis, got an index of shape {np.shape(indices)}.")
+        raise DataError(f"a subset takes numbers along one axis, got an index of shape {asked.shape}.")
     return found
 
 

@@ -39,7 +39,7 @@ def load_image(path: str | Path) -> np.ndarray:
     x = load_image("cat.jpg")[None]
     ```
     """
-    image = _read(located(path))
+    image = decoded(located(path))
     width, height = image.size
     short = min(width, height)
     resized = image.resize((RESIZE * width // short, RESIZE * height // short), BILINEAR)
@@ -54,7 +54,7 @@ def load_images(paths: Iterable[str | Path]) -> np.ndarray:
     return np.stack([load_image(path) for path in paths])
 
 
-def _read(path: Path) -> "Image.Image":
+def decoded(path: Path) -> "Image.Image":
     """The pixels in RGB, all decoded."""
     try:
         from PIL import Image, UnidentifiedImageError  # an extra, so not needed to import this file
@@ -68,7 +68,8 @@ def _read(path: Path) -> "Image.Image":
             whole = io.BytesIO(file.read())     # gives no more than there is to a reader that asks for gigabytes
             with Image.open(whole, formats=FORMATS) as image:
                 _check(*image.size, path)       # of the head alone: nothing is decoded yet
-                return image.convert("RGB")
+                image.load()
+                return image if image.mode == "RGB" else image.convert("RGB")
     except FileNotFoundError:
         raise DataError(f"an image needs an existing file, got none at {path}. Is the path right?") from None
     except IsADirectoryError:

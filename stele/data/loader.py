@@ -1,68 +1,99 @@
-"""Batches of arrays, shuffled and gathered by a thread while the last ones are used."""
+"""Batches of a data set, shuffled and made by workers while the last ones are used."""
+from __future__ import annotations
 
-import os
-import queue
-import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from stele.data.sets import unit
+from stele.data.chance import permutation
+from stele.data.dataset import Dataset, IterableDataset
+from stele.data.epochs import Epoch
+from stele.data.processes import Processes
+from stele.data.samplers import parts
+from stele.data.sets import ArrayDataset
+from stele.data.sources import ForeignStream, begin, source
+from stele.data.threads import Threads, inline
 from stele.errors import DataError, kind
-from stele.ir.door import public
-from stele.ops.arguments import is_mapping, is_series
+from stele.ir.door import leaving, public
+from stele.ops.arguments import is_mapping, is_series, whole
 
-Batch = tuple[np.ndarray, ...]
-Transform = Callable[[Batch, np.random.Generator], Batch]
-_WORD = (1 << 64) - 1
-_ALONE = 2  # references that getrefcount sees when only the list holds an array: the list's and its own argument
+FEW = 3     # batches ahead, by default, of each worker 2 where that is more
 
 
 class Loader:
-    """Batches of arrays that have the same length: `for x, y in Loader((x, y), 64, shuffle=True)`.
+    """Batches of `data`, epoch by epoch: `for x, y in Loader((x, y), 64, shuffle=True)`.
 
-    `arrays` are a tuple of them, or a list of samples, `[(x, y), ...]`; the last batch of `batch_size` may be smaller,
-    or is left out with `drop_last`. uint8 arrays of images, (N, channels, height, width) or (N, height, width,
-    channels), come out as float32 in 0..1 (`unit`), all others as they are: labels, masks, tokens. `scale=True` asks
-    that of every uint8 array, `scale=False` of none, and `scale=(True, False)` says it array by array. With `shuffle`
-    the order of epoch k is a function of (`seed`, k) alone; every `for` is the next epoch, `batches(k)` is a chosen
-    one. `transform(batch, rng)` runs on the loading thread, which is up to `prefetch` batches ahead, with a generator
-    of its own for every (seed, epoch, batch). Batches are the reader's to keep: memory is used again only when nothing
-    refers to it. Raises DataError for arrays of different lengths, and where other than uint8 is to be scaled.
+    `data` are a tuple or a dict of arrays, a list of samples, a `Dataset` or an `IterableDataset`, a frame of pandas,
+    Polars or Arrow, a set of Hugging Face or PyTorch (whose DataLoader gives its own batches). The samples of a batch
+    of `batch_size` become arrays by `collate`, or by another function of a list of samples; the last batch may be
+    smaller, or is left out with `drop_last`. With `shuffle` the order of epoch k is a function of (`seed`, k) alone;
+    so it is with a `sampler` or a `batch_sampler`: functions of (seed, epoch) that give numbers of samples, or lists of
+    them, or lists of numbers that stay. Every `for` is the next epoch, `batches(k)` is a chosen one.
+
+    `transform(sample)` changes each sample, `batch_transform(batch)` each batch; where they take a second argument it
+    is a generator of random numbers that belongs to (seed, epoch, sample) or (seed, epoch, batch). uint8 images
+    (N, ..., ..., ...) come out as float32 in 0..1 (`unit`, before `batch_transform`), all else as it is: `scale=True`
+    asks that of every uint8 array, `scale=False` of none, and `scale=(True, False)` says it entry by entry.
+
+    Batches are made by `num_workers` threads, or with `processes=True` by processes that pass them on in shared memory;
+    with 0 they are made when they are asked for. They are `prefetch` batches ahead (3, or 2 for each worker). Batches,
+    order and bits are the same for any number of workers, and are the reader's to keep: memory is used again only when
+    nothing refers to it. An error in a worker is raised where the batch would be, with its own traceback. Raises
+    DataError for data that are none, and for options that do not fit them or each other.
 
     >>> loader = data.Loader((np.arange(5), np.arange(5) * 10), batch_size=2)
     >>> [(x.tolist(), y.tolist()) for x, y in loader]
     [([0, 1], [0, 10]), ([2, 3], [20, 30]), ([4], [40])]
+    >>> words = ["to", "be", "or"]
+    >>> [batch for batch in data.Loader(words, batch_size=2, transform=str.upper, num_workers=2)]
+    [['TO', 'BE'], ['OR']]
     """
 
     @public
-    def __init__(self, arrays: Sequence[np.ndarray] | Sequence[tuple[Any, ...]], batch_size: int = 64, *,
-                 shuffle: bool = False, seed: int = 0, drop_last: bool = False,
-                 scale: bool | Sequence[bool] | None = None, transform: Transform | None = None,
-                 prefetch: int = 3) -> None:
-        self.arrays = _columns(arrays)
-        _check(self.arrays, batch_size, prefetch)
-        self.scaled = _scaled(self.arrays, scale)
-        self.samples = len(self.arrays[0])
-        self.batch_size, self.shuffle, self.seed, self.drop_last = batch_size, shuffle, seed, drop_last
-        self.transform, self.prefetch = transform, prefetch
+    def __init__(self, data: Any, batch_size: int = 64, *, shuffle: bool = False, seed: int = 0,
+                 drop_last: bool = False, sampler: Any = None, batch_sampler: Any = None,
+                 collate: Callable[[list[Any]], Any] | None = None, transform: Callable[..., Any] | None = None,
+                 batch_transform: Callable[..., Any] | None = None, num_workers: int = 1, processes: bool = False,
+                 prefetch: int | None = None, scale: bool | Sequence[bool] | None = None) -> None:
+        _functions(collate=collate, transform=transform, batch_transform=batch_transform)
+        _orders(batch_size, shuffle, drop_last, sampler, batch_sampler)
+        self.num_workers = _number(num_workers, "num_workers", 0)
+        self.prefetch = max(FEW, 2 * self.num_workers) if prefetch is None else _number(prefetch, "prefetch", 1)
+        self.processes = processes
+        if processes and not self.num_workers:
+            raise DataError("processes=True needs num_workers >= 1, got 0: then batches are made in the loop itself.")
+        made = source(data, keep=collate is not None or transform is not None)
+        self.is_batched = isinstance(made, ForeignStream) and made.is_batched
+        self.data = made if transform is None else made.map(transform)
+        self.batch_size = 0 if self.is_batched else _size(batch_size)
+        self.shuffle, self.seed, self.drop_last = shuffle, _number(seed, "seed", None), drop_last
+        self.sampler, self.batch_sampler = sampler, batch_sampler
+        self.collate, self.batch_transform = collate, batch_transform
+        self.samples = _samples(made, data)
+        self.scale = False if self.is_batched and scale is None else scale
+        _streamable(made, shuffle, sampler, batch_sampler)
+        _scalable(made, self.scale)
         self.epoch, self.first = 0, 0
         self.position = (0, 0)
 
     def __repr__(self) -> str:
-        arrays = ", ".join(f"{array.dtype}{list(array.shape)}" for array in self.arrays)
-        return f"Loader(({arrays}), batch_size={self.batch_size}, shuffle={self.shuffle}, seed={self.seed}; " \
-               f"{len(self)} batches, next epoch {self.epoch})"
+        many = "" if self.samples < 0 else f"{len(self)} batches, "
+        return f"Loader({self.data!r}, batch_size={self.batch_size}, shuffle={self.shuffle}, seed={self.seed}; " \
+               f"{many}next epoch {self.epoch})"
 
     def __len__(self) -> int:
-        """Batches per epoch."""
-        full, rest = divmod(self.samples, self.batch_size)
-        return full if self.drop_last else full + (rest > 0)
+        """Batches per epoch; TypeError for a stream of unknown length."""
+        if self.batch_sampler is not None:
+            return len(self.batch_sampler) if hasattr(self.batch_sampler, "__len__") else len(self.batch_sampler(0, 0))
+        if self.samples < 0:
+            raise TypeError("nobody knows how many samples a stream has before it ends.")
+        if self.sampler is None:
+            return parts(self.samples, self.batch_size or 1, self.drop_last)
+        many = len(self.sampler) if hasattr(self.sampler, "__len__") else len(self.order(0))
+        return parts(many, self.batch_size, self.drop_last)
 
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:    # arrays, which compiled functions take as tensors
+    def __iter__(self) -> Iterator[Any]:    # arrays, which compiled functions take as tensors
         epoch, first = self.epoch, self.first
         self.epoch, self.first = epoch + 1, 0
         self.position = (epoch, first)
@@ -85,174 +116,152 @@ class Loader:
         for name in ("samples", "batch_size", "shuffle"):
             if state[name] != own[name]:
                 raise DataError(f"the state is of a loader with {name}={state[name]}, this one has {own[name]}.")
-        if not (state["epoch"] >= 0 and 0 <= state["batch"] <= len(self)):
+        is_far = self.samples >= 0 and state["batch"] > len(self)
+        if state["epoch"] < 0 or state["batch"] < 0 or is_far:
             raise DataError(f"the state names batch {state['batch']} of epoch {state['epoch']}, which there is not.")
         self.seed, self.epoch, self.first = state["seed"], state["epoch"], state["batch"]
         self.position = (self.epoch, self.first)
 
     def order(self, epoch: int) -> np.ndarray:
         """The sample numbers of an epoch, in order: the ranks of raw Philox words, the same on every NumPy."""
-        if not self.shuffle:
-            return np.arange(self.samples)
-        return np.argsort(_philox(self.seed, epoch).random_raw(self.samples), kind="stable")
+        if self.batch_sampler is not None:
+            return np.concatenate([np.zeros(0, np.int64), *self._lists(epoch)])
+        if self.sampler is not None:
+            return _within(_asked(self.sampler, self.seed, epoch), self.samples)
+        return permutation(self.samples, self.seed, epoch) if self.shuffle else np.arange(self.samples)
 
-    def _counted(self, epoch: int, first: int) -> Iterator[Batch]:
-        """The batches of one epoch from `first` on; each counts as done when it is given out."""
-        for batch in self.batches(epoch, first):
-            self.position = (epoch, self.position[1] + 1)
-            yield batch
-            del batch   # or it could not be used again
-        self.position = (epoch + 1, 0)
-
-    def batches(self, epoch: int, first: int = 0) -> Iterator[Batch]:
-        """The batches of one epoch from `first` on; leaving the loop early, or an exception in it, stops the thread."""
-        feed = _Feed(queue.Queue(self.prefetch))
-        thread = threading.Thread(target=feed.run, args=(self._gather(epoch, first),), name="stele-loader", daemon=True)
-        thread.start()
+    def batches(self, epoch: int, first: int = 0) -> Iterator[Any]:
+        """The batches of one epoch from `first` on; leaving the loop early, or an exception in it, ends the workers."""
+        made = self._epoch(epoch)
+        if not self.num_workers:
+            yield from inline(made, first)
+            return
+        feed = (Processes if self.processes else Threads)(made, first, self.num_workers,
+                                                          self.prefetch + self.num_workers)
         try:
-            for _ in range(first, len(self)):
-                yield feed.take()
+            yield from feed
+        except Exception as error:
+            leaving(error)
+            raise
         finally:
             feed.stop()
 
-    def _gather(self, epoch: int, first: int) -> Iterator[Batch]:
-        """What the thread runs."""
-        order = self.order(epoch)
-        recyclers = [_Recycler(array, self.batch_size, scale) for array, scale in zip(self.arrays, self.scaled)]
-        for k in range(first, len(self)):
-            chosen = order[k * self.batch_size:(k + 1) * self.batch_size]
-            batch = tuple(recycler.gather(chosen) for recycler in recyclers)
-            if self.transform:
-                batch = self.transform(batch, np.random.Generator(_philox(self.seed, epoch, 1 + k)))
-            yield batch
-            del batch  # or the thread would hold it while it waits
-
-
-@dataclass
-class _Feed:
-    """The bounded queue between the loading thread and the loop that reads."""
-
-    ready: queue.Queue[Batch | BaseException]
-    stopped: threading.Event = field(default_factory=threading.Event)
-    process: int = field(default_factory=os.getpid)
-
-    def run(self, batches: Iterator[Batch]) -> None:
+    def _counted(self, epoch: int, first: int) -> Iterator[Any]:
+        """The batches of one epoch from `first` on; each counts as done when it is given out."""
         try:
-            for batch in batches:
-                self.ready.put(batch)
-                del batch
-                if self.stopped.is_set():
-                    return
-        except BaseException as error:  # handed to the reader, who raises it
-            self.ready.put(error)
+            for batch in self.batches(epoch, first):
+                self.position = (epoch, self.position[1] + 1)
+                yield batch
+                del batch   # or it could not be used again
+        except Exception as error:
+            leaving(error)
+            raise
+        self.position = (epoch + 1, 0)
 
-    def take(self) -> Batch:
-        if os.getpid() != self.process:
-            raise DataError("a loader's thread does not survive a fork, got a loop begun before it. "
-                            "Begin a new loop over the loader in the child.")
-        item = self.ready.get()
-        if isinstance(item, BaseException):
-            raise item
-        return item
+    def _epoch(self, epoch: int) -> Epoch:
+        """What the workers of an epoch share."""
+        order: np.ndarray | None = None
+        cuts: list[int] | None = None
+        if isinstance(self.data, Dataset):
+            self.data.begin(epoch)
+            if self.batch_sampler is not None:
+                lists = self._lists(epoch)
+                cuts = np.cumsum([0, *map(len, lists)]).tolist()
+            order = self.order(epoch)
+        return Epoch(self.data, self.seed, epoch, order, cuts, self.batch_size, self.drop_last, self.collate,
+                     self.batch_transform, self.scale)
 
-    def stop(self) -> None:
-        """After this the thread puts at most one more batch, for which there is room."""
-        self.stopped.set()
-        if os.getpid() != self.process:
-            return
-        try:
-            while True:
-                self.ready.get_nowait()
-        except queue.Empty:
-            return
+    def _lists(self, epoch: int) -> list[np.ndarray]:
+        """The batches that a batch sampler asks for."""
+        return [_within(batch, self.samples) for batch in _called(self.batch_sampler, self.seed, epoch)]
 
 
-class _Recycler:
-    """Rows of one array, gathered into buffers that are used again once nobody else refers to them."""
-
-    def __init__(self, source: np.ndarray, rows: int, is_scaled: bool) -> None:
-        self.source, self.is_scaled = source, is_scaled
-        self.shape = (rows, *source.shape[1:])
-        self.raw = np.empty(self.shape, np.uint8) if is_scaled else None
-        self.buffers: list[np.ndarray] = []
-
-    def gather(self, chosen: np.ndarray) -> np.ndarray:
-        """`source[chosen]`, converted."""
-        out = self.buffers[self._free()][:len(chosen)]
-        if self.raw is None:
-            return np.take(self.source, chosen, axis=0, out=out, mode="clip")  # "raise" would copy twice
-        return unit(np.take(self.source, chosen, axis=0, out=self.raw[:len(chosen)], mode="clip"), out)
-
-    def _free(self) -> int:
-        """The number of a buffer that only this list refers to."""
-        for k in range(len(self.buffers)):
-            if sys.getrefcount(self.buffers[k]) == _ALONE:
-                return k
-        self.buffers.append(np.empty(self.shape, np.float32 if self.is_scaled else self.source.dtype))
-        return len(self.buffers) - 1
+def _called(sampler: Any, seed: int, epoch: int) -> Any:
+    """What a sampler gives for an epoch: ours are functions, those of others are iterated."""
+    if callable(sampler):
+        return sampler(seed, epoch)
+    begin(sampler, epoch)
+    return list(sampler)
 
 
-def _philox(seed: int, epoch: int, stream: int = 0) -> np.random.Philox:
-    """The generator of (seed, epoch); streams of it are 2**128 numbers apart."""
-    return np.random.Philox(key=(seed & _WORD) | (epoch & _WORD) << 64, counter=stream << 128)
+def _asked(sampler: Any, seed: int, epoch: int) -> Any:
+    found = _called(sampler, seed, epoch)
+    return found if hasattr(found, "ndim") else list(found)
 
 
-def _scaled(arrays: tuple[np.ndarray, ...], scale: bool | Sequence[bool] | None) -> tuple[bool, ...]:
-    """Whether each array is brought to 0..1: those that hold images, if nobody says which."""
-    are_bytes = tuple(array.dtype == np.uint8 for array in arrays)
-    if scale is None:
-        return tuple(is_byte and array.ndim == 4 for is_byte, array in zip(are_bytes, arrays))
-    if isinstance(scale, bool):
-        return are_bytes if scale else (False,) * len(arrays)
-    if len(scale) != len(arrays):
-        raise DataError(f"scale says it of {len(scale)} arrays, but the loader has {len(arrays)}.")
-    for k, (asked, is_byte) in enumerate(zip(scale, are_bytes)):
-        if asked and not is_byte:
-            raise DataError(f"scale brings bytes to 0..1, but array {k} is {arrays[k].dtype}. Scale it yourself.")
-    return tuple(map(bool, scale))
+def _within(indices: Any, samples: int) -> np.ndarray:
+    """The numbers of samples that a sampler gave, checked."""
+    found = np.asarray(indices)
+    if not found.size:
+        return np.zeros(0, np.int64)
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise DataError(f"a sampler gives the numbers of samples along one axis, got {found.dtype}{list(found.shape)}.")
+    if found.min() < 0 or found.max() >= samples:
+        raise DataError(f"a sampler of {samples} samples gives 0..{samples - 1}, got {found.min()}..{found.max()}.")
+    return found.astype(np.int64)
 
 
-def _columns(given: Any) -> tuple[np.ndarray, ...]:
-    """The arrays, also of a list of samples, each a tuple of what belongs together."""
-    if is_mapping(given):
-        raise DataError(f"a loader takes a tuple of arrays, got a dict with {', '.join(map(repr, given))}",
-                        hint=f"Write Loader(({', '.join(f'd[{name!r}]' for name in given)},), batch_size).")
-    if hasattr(given, "ndim"):
-        raise DataError(f"a loader takes a tuple of arrays, got one array of shape {tuple(given.shape)}",
-                        hint="Write Loader((x,), batch_size), or Loader((x, y), batch_size).")
-    if not is_series(given):
-        raise DataError(f"a loader takes a tuple of arrays, or a list of samples, got {kind(given)}",
-                        hint="Write Loader([data[k] for k in range(len(data))], batch_size); what is to differ from "
-                             "epoch to epoch goes into transform=.")
-    if isinstance(given, list) and given and all(isinstance(sample, tuple) for sample in given):
-        if len(lengths := {len(sample) for sample in given}) > 1:
-            raise DataError(f"the samples of a loader are tuples of one length, got {sorted(lengths)}.")
-        given = tuple(_stacked(k, [sample[k] for sample in given]) for k in range(len(given[0])))
-    return tuple(np.asarray(array) for array in given)
+def _functions(**given: Any) -> None:
+    for name, f in given.items():
+        if f is not None and not callable(f):
+            raise DataError(f"{name} is a function, got {kind(f)}.")
 
 
-def _stacked(k: int, parts: list[Any]) -> np.ndarray:
-    """Entry k of all samples as one array; Python floats become float32, as in a tensor."""
-    arrays = [np.asarray(part) for part in parts]
-    if len(shapes := {array.shape for array in arrays}) > 1:
-        raise DataError(f"entry {k} of the samples has shapes {', '.join(map(str, sorted(shapes)[:4]))}",
-                        hint="Samples of a batch need one shape: cut or pad them.")
-    stacked = np.stack(arrays)
-    return stacked.astype(np.float32) if all(type(part) is float for part in parts) else stacked
+def _orders(batch_size: Any, shuffle: Any, drop_last: Any, sampler: Any, batch_sampler: Any) -> None:
+    """Whether one thing alone says what the order is."""
+    for name, flag in (("shuffle", shuffle), ("drop_last", drop_last)):
+        if not isinstance(flag, bool | np.bool_):
+            raise DataError(f"{name} is True or False, got {kind(flag)}.")
+    for name, given in (("sampler", sampler), ("batch_sampler", batch_sampler)):
+        if given is not None and not callable(given) and not hasattr(given, "__iter__"):
+            raise DataError(f"{name} is a function of (seed, epoch), or numbers of samples, got {kind(given)}.")
+    if sampler is not None and shuffle:
+        raise DataError("a sampler says the order, so that shuffle=True has no meaning beside it: leave one out.")
+    if batch_sampler is not None and (sampler is not None or shuffle or drop_last or batch_size != 64):
+        raise DataError("a batch_sampler says what is in each batch, so that batch_size, shuffle, drop_last and "
+                        "sampler have no meaning beside it: leave them out.")
 
 
-def _check(arrays: tuple[np.ndarray, ...], batch_size: Any, prefetch: int) -> None:
-    if not arrays:
-        raise DataError("a loader needs at least one array, got none. Write Loader((x, y), batch_size).")
-    lengths = [len(array) if array.ndim else None for array in arrays]
-    if len(set(lengths)) > 1 or None in lengths:
-        raise DataError(f"a loader needs arrays of one length, got {lengths}.")
-    if not lengths[0]:
-        raise DataError("a loader needs at least one sample, got empty arrays.")
-    if not isinstance(batch_size, int | np.integer):
+def _size(batch_size: Any) -> int:
+    if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool):
         raise DataError(f"batch_size is a whole number, got {kind(batch_size)}",
                         hint="Arrays go into one tuple: Loader((x, y), batch_size).")
-    if batch_size < 1:
-        raise DataError(f"a loader needs batch_size >= 1, got {batch_size}.")
-    if prefetch < 1:
-        raise DataError(f"a loader needs prefetch >= 1, got {prefetch}.")
+    return _number(batch_size, "batch_size", 1)
+
+
+def _number(x: Any, name: str, low: int | None) -> int:
+    if not isinstance(x, int | np.integer) or isinstance(x, bool):
+        raise DataError(f"{name} is a whole number, got {kind(x)}.")
+    if low is not None and x < low:
+        raise DataError(f"a loader needs {name} >= {low}, got {x}.")
+    return whole(x, name)
+
+
+def _samples(made: Dataset | IterableDataset, given: Any) -> int:
+    """How many samples there are, -1 of a stream of unknown length."""
+    if isinstance(made, IterableDataset):
+        return len(given) if hasattr(given, "__len__") else -1
+    if not len(made):
+        raise DataError(f"a loader needs at least one sample, got {made!r} without any.")
+    return len(made)
+
+
+def _streamable(made: Dataset | IterableDataset, shuffle: bool, sampler: Any, batch_sampler: Any) -> None:
+    if isinstance(made, IterableDataset) and (shuffle or sampler is not None or batch_sampler is not None):
+        raise DataError("the samples of a stream come in its own order: it takes no shuffle, sampler or batch_sampler",
+                        hint="Shuffle the files it reads, or give a set with __len__ and __getitem__.")
+
+
+def _scalable(made: Dataset | IterableDataset, scale: Any) -> None:
+    """Whether the arrays that are to be brought to 0..1 are there and hold bytes."""
+    if scale is None or isinstance(scale, bool):
+        return
+    if not is_series(scale):
+        raise DataError(f"scale is True, False, or says it entry by entry, got {kind(scale)}.")
+    if not isinstance(made, ArrayDataset):
+        return
+    if len(scale) != len(made.arrays) or made.names:
+        raise DataError(f"scale says it of {len(scale)} arrays, but the loader has {len(made.arrays)}.")
+    for k, (asked, array) in enumerate(zip(scale, made.arrays)):
+        if asked and array.dtype != np.uint8:
+            raise DataError(f"scale brings bytes to 0..1, but array {k} is {array.dtype}. Scale it yourself.")

@@ -66,7 +66,7 @@ class ArrayDataset(Dataset):
     def __repr__(self) -> str:
         shown = (f"{array.dtype}{list(array.shape)}" for array in self.arrays)
         named = (f"{name}={array}" for name, array in zip(self.names, shown)) if self.names else shown
-        return f"ArrayDataset({', '.join(named)})"
+        return f"{type(self).__name__}({', '.join(named)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
