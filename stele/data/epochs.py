@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
@@ -23,22 +23,37 @@ Scale = bool | Sequence[bool] | None
 Task = Any      # the numbers of samples, or samples with theirs
 
 
+class Shelf:
+    """Arrays of one dtype and one shape but for their rows, used again once nobody else refers to them."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.shape, self.dtype = shape, dtype
+        self.made: list[np.ndarray] = []
+
+    def empty(self, rows: int) -> np.ndarray:
+        """An array with whatever numbers: the first rows of a longer one, if one is free."""
+        made = self.made
+        for k in range(len(made)):
+            if sys.getrefcount(made[k]) == _ALONE and len(made[k]) >= rows:
+                return made[k][:rows]
+        made.append(np.empty((rows, *self.shape), self.dtype))
+        return made[-1][:]      # a view, so that what is held is seen
+
+
 class Buffers:
-    """Arrays that are used again once nobody else refers to them; those of one worker."""
+    """The arrays of one worker, by shape and dtype."""
 
     def __init__(self) -> None:
-        self.made: dict[tuple[tuple[int, ...], np.dtype[Any]], list[np.ndarray]] = {}
+        self.shelves: dict[tuple[tuple[int, ...], np.dtype[Any]], Shelf] = {}
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-        """An array with whatever numbers: the first rows of a longer one, if one is free."""
-        if (shape[1:], dtype) not in self.made and len(self.made) >= KINDS:
-            self.made.pop(next(iter(self.made)))    # batches of ever other shapes keep no memory
-        buffers = self.made.setdefault((shape[1:], dtype), [])
-        for k in range(len(buffers)):
-            if sys.getrefcount(buffers[k]) == _ALONE and len(buffers[k]) >= shape[0]:
-                return buffers[k][:shape[0]]
-        buffers.append(np.empty(shape, dtype))
-        return buffers[-1][:]       # a view, so that what is held is seen
+        """An array with whatever numbers."""
+        key = shape[1:], dtype
+        if key not in self.shelves:
+            if len(self.shelves) >= KINDS:
+                self.shelves.pop(next(iter(self.shelves)))      # batches of ever other shapes keep no memory
+            self.shelves[key] = Shelf(*key)
+        return self.shelves[key].empty(shape[0])
 
 
 @dataclass
@@ -55,10 +70,7 @@ class Epoch:
     collate: Callable[[list[Any]], Any] | None
     finish: Callable[..., Any] | None
     scale: Scale
-    again: np.ndarray | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.again = None if self.order is None else repeats(self.order)
+    may_repeat: bool                    # whether a sample may be in the order more than once
 
     def tasks(self, first: int) -> Iterator[Task]:
         """What each batch is made of, from batch `first` on."""
@@ -72,32 +84,32 @@ class Epoch:
 
     def making(self) -> Callable[[int, Task], Any]:
         """The function of a worker, with buffers of its own."""
-        buffers = Buffers()
-        gather = self._gathering(buffers)
-        finish = transformer(self.finish) if self.finish else None
+        gather = self._gathering()
+        if self.finish is None:
+            return lambda k, task: gather(task)
+        finish = transformer(self.finish)
 
         def make(k: int, task: Task) -> Any:
-            batch = scaled(gather(task), self.scale, buffers)
-            if finish is None:
-                return batch
-            return finish(batch, lambda: np.random.Generator(philox(self.seed, self.epoch, BATCHES + k)))
+            return finish(gather(task), lambda: np.random.Generator(philox(self.seed, self.epoch, BATCHES + k)))
 
         return make
 
-    def _gathering(self, buffers: Buffers) -> Callable[[Task], Any]:
+    def _gathering(self) -> Callable[[Task], Any]:
         """What makes the samples of a task one batch."""
-        if self.order is None:
-            return self._streamed(buffers)
-        order, again = self.order, self.again
         arrays = plain(self.data) if self.collate is None else None
-        if arrays is not None:
-            return Rows(*arrays, order, self.scale, buffers).gather
-        data = self.data
+        if arrays is not None and self.order is not None:
+            return Rows(*arrays, self.order, self.scale).gather
+        buffers = Buffers()
+        gather = self._streamed(buffers) if self.order is None else self._sampled(self.order, buffers)
+        return lambda task: scaled(gather(task), self.scale, buffers)
+
+    def _sampled(self, order: np.ndarray, buffers: Buffers) -> Callable[[slice], Any]:
+        data, again = self.data, repeats(order) if self.may_repeat else None
         assert isinstance(data, Dataset)
 
         def gather(task: slice) -> Any:
-            times = again[task] if again is not None else np.zeros(task.stop - task.start, np.int64)
-            return self._batch([self._sample(data, int(k), int(t)) for k, t in zip(order[task], times)], buffers)
+            times = again[task].tolist() if again is not None else repeat(0)
+            return self._batch([self._sample(data, k, t) for k, t in zip(order[task].tolist(), times)], buffers)
 
         return gather
 
@@ -154,19 +166,25 @@ class Epoch:
 
 
 class Rows:
-    """Rows of the arrays that a set is, gathered into buffers; bytes of images are brought to 0..1 on the way."""
+    """Rows of the arrays that a set is, gathered into arrays that are used again, bytes brought to 0..1 on the way."""
 
-    def __init__(self, data: ArrayDataset, own: np.ndarray | None, order: np.ndarray, scale: Scale,
-                 buffers: Buffers) -> None:
-        self.data, self.buffers = data, buffers
-        self.order = order if own is None else own[order]
+    def __init__(self, data: ArrayDataset, own: np.ndarray | None, order: np.ndarray, scale: Scale) -> None:
+        self.data, self.order = data, order if own is None else own[order]
+        self.columns: list[tuple[np.ndarray, Shelf, Shelf | None]] = []
+        asked = [scale] * len(data.arrays) if scale is None or isinstance(scale, bool) else scale
+        for array, wanted in zip(data.arrays, asked):
+            is_scaled = array.dtype == np.uint8 and (array.ndim == 4 if wanted is None else wanted)
+            floats = Shelf(array.shape[1:], np.dtype(np.float32)) if is_scaled else None
+            self.columns.append((array, Shelf(array.shape[1:], array.dtype), floats))
 
     def gather(self, task: slice) -> Any:
         """The rows of a task, as a sample is made."""
         rows = self.order[task]
-        return self.data.sample(tuple(
-            np.take(array, rows, axis=0, out=self.buffers.empty((len(rows), *array.shape[1:]), array.dtype),
-                    mode="clip") for array in self.data.arrays))    # "raise" would copy twice
+        return self.data.sample(tuple(self._column(rows, *column) for column in self.columns))
+
+    def _column(self, rows: np.ndarray, array: np.ndarray, raw: Shelf, floats: Shelf | None) -> np.ndarray:
+        found = array.take(rows, 0, raw.empty(len(rows)), "clip")       # "raise" would copy twice
+        return found if floats is None else unit(found, floats.empty(len(rows)))
 
 
 def scaled(batch: Any, scale: Scale, buffers: Buffers) -> Any:

@@ -169,7 +169,7 @@ class Loader:
                 cuts = np.cumsum([0, *map(len, lists)]).tolist()
             order = self.order(epoch)
         return Epoch(self.data, self.seed, epoch, order, cuts, self.batch_size, self.drop_last, self.collate,
-                     self.batch_transform, self.scale)
+                     self.batch_transform, self.scale, self.sampler is not None or self.batch_sampler is not None)
 
     def _lists(self, epoch: int) -> list[np.ndarray]:
         """The batches that a batch sampler asks for."""

@@ -23,7 +23,6 @@ import time
 import traceback
 import warnings
 import weakref
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -32,7 +31,7 @@ import numpy as np
 from stele.data.chance import BATCHES, philox
 from stele.data.collating import mapped
 from stele.data.epochs import Epoch
-from stele.data.threads import Failure, failure, refuse_fork
+from stele.data.threads import Failure, Workers, failure
 from stele.errors import DataError
 from stele.pipeline import set_threads
 
@@ -48,16 +47,11 @@ _FORKING = [threading.Lock()]       # one at a time: no worker inherits an end o
 os.register_at_fork(after_in_child=lambda: _FORKING.__setitem__(0, threading.Lock()))
 
 
-class Processes:
-    """Workers that take batches by number, so that they come in order however many there are.
-
-    At most `ahead` batches are being made or made and not given out.
-    """
+class Processes(Workers):
+    """Workers in processes of their own."""
 
     def __init__(self, epoch: Epoch, first: int, workers: int, ahead: int) -> None:
-        self.process, self.given, self.asked, self.ahead = os.getpid(), first, first, min(ahead, MOST)
-        self.end: int | None = None
-        self.ready: dict[int, Any] = {}
+        super().__init__(first, min(ahead, MOST))
         self.workers: list[Worker] = []
         self.numbers: tuple[int, ...] = os.pipe()
         self.poll = select.poll()
@@ -70,46 +64,24 @@ class Processes:
             self.stop()
             raise
 
-    def __iter__(self) -> Iterator[Any]:
-        while self._is_there():
-            yield self._take()
+    def ask(self, until: int) -> None:
+        """Their numbers, to whoever is free."""
+        with suppress(BrokenPipeError):     # all are gone, which shows at once
+            os.write(self.numbers[1], b"".join(map(TASK.pack, range(self.asked, until))))
 
-    def _is_there(self) -> bool:
-        """Waits for the next batch; false behind the last."""
-        refuse_fork(self.process)
-        while self.given not in self.ready and (self.end is None or self.given < self.end):
-            self._ask()
-            gone = [worker for worker in self.workers if worker.is_gone()]
-            found = dict(self.poll.poll(0 if gone else 1000))
-            for worker in self.workers:
-                if worker.socket.fileno() in found:
-                    self._receive(worker)
-                elif worker in gone:
-                    worker.lost()
-        return self.given in self.ready
-
-    def _ask(self) -> None:
-        """Sends the numbers for which there is room."""
-        until = self.given + self.ahead
-        if self.asked < until:
-            with suppress(BrokenPipeError):     # all are gone, which shows at once
-                os.write(self.numbers[1], b"".join(map(TASK.pack, range(self.asked, until))))
-            self.asked = until
-
-    def _receive(self, worker: Worker) -> None:
-        k, what, item = worker.receive()
-        if what == ENDED:
-            self.end = k if self.end is None else min(k, self.end)
-        else:
-            self.ready[k] = item
-
-    def _take(self) -> Any:
-        item = self.ready.pop(self.given)
-        self.given += 1
-        self._ask()
-        if isinstance(item, Failure):
-            raise item.error
-        return item
+    def receive(self) -> None:
+        """What has come from any of them; raises DataError where one is gone."""
+        gone = [worker for worker in self.workers if worker.is_gone()]
+        found = dict(self.poll.poll(0 if gone else 1000))
+        for worker in self.workers:
+            if worker.socket.fileno() in found:
+                k, what, item = worker.receive()
+                if what == ENDED:
+                    self.ends(k)
+                else:
+                    self.ready[k] = item
+            elif worker in gone:
+                worker.lost()
 
     def stop(self) -> None:
         """Ends all workers at once: they hold nothing that anybody else needs."""

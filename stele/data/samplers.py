@@ -112,7 +112,8 @@ class WeightedRandomSampler(Sampler):
     def __call__(self, seed: int, epoch: int) -> np.ndarray:
         if self.replacement:
             ends = np.cumsum(self.weights)
-            found = ends.searchsorted(_uniform(self.count, seed, epoch) * ends[-1], side="right")
+            draws: Any = _uniform(self.count, seed, epoch) * ends[-1]
+            found = np.searchsorted(ends, np.asarray(draws), side="right")
             return np.minimum(found, np.flatnonzero(self.weights)[-1])      # where a product was rounded up to the end
         # Of waiting times with these rates the shortest: Efraimidis and Spirakis, 2006.
         able = np.flatnonzero(self.weights)

@@ -1,7 +1,8 @@
-"""Batches of an epoch, made by threads that are a few of them ahead."""
+"""Batches of an epoch in order, made by threads that are a few of them ahead."""
 from __future__ import annotations
 
 import os
+import queue
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,52 +20,97 @@ class Failure:
     error: BaseException
 
 
-class Threads:
-    """Workers that take batches by number, so that they come in order however many there are.
+class Workers:
+    """Those who make batches by number, so that they come in order however many make them.
 
-    At most `ahead` batches are being made or made and not given out.
+    At most `ahead` batches are being made, or made and not given out.
     """
 
-    def __init__(self, epoch: Epoch, first: int, workers: int, ahead: int) -> None:
-        self.epoch, self.tasks, self.ahead = epoch, epoch.tasks(first), ahead
-        self.claimed = self.given = first
+    def __init__(self, first: int, ahead: int) -> None:
+        self.given = self.asked = first
+        self.ahead = ahead
         self.end: int | None = None         # the number behind the last batch, once it is known
         self.ready: dict[int, Any] = {}
-        self.is_stopped = False
-        self.claiming, self.changed = threading.Lock(), threading.Condition()
         self.process = os.getpid()
-        for _ in range(workers):
-            threading.Thread(target=self._run, name="stele-loader", daemon=True).start()
 
     def __iter__(self) -> Iterator[Any]:
         while self._is_there():
             yield self._take()
 
+    def ask(self, until: int) -> None:
+        """Has the batches from `asked` to `until` made."""
+        raise NotImplementedError
+
+    def receive(self) -> None:
+        """Waits until something was made, and keeps it in `ready`, or learns the `end`."""
+        raise NotImplementedError
+
+    def ends(self, k: int) -> None:
+        """There is no batch k, nor one behind it."""
+        self.end = k if self.end is None else min(k, self.end)
+
     def _is_there(self) -> bool:
         """Waits for the next batch; false behind the last."""
-        refuse_fork(self.process)
-        with self.changed:
-            while self.given not in self.ready and (self.end is None or self.given < self.end):
-                self.changed.wait()
-            return self.given in self.ready
+        if os.getpid() != self.process:
+            raise DataError("a loader's workers do not survive a fork, got a loop begun before it. "
+                            "Begin a new loop over the loader in the child.")
+        self._fill()
+        while self.given not in self.ready and (self.end is None or self.given < self.end):
+            self.receive()
+        return self.given in self.ready
 
     def _take(self) -> Any:
-        with self.changed:
-            item = self.ready.pop(self.given)
-            self.given += 1
-            self.changed.notify_all()
+        item = self.ready.pop(self.given)
+        self.given += 1
+        self._fill()
         if isinstance(item, Failure):
             raise item.error
         return item
+
+    def _fill(self) -> None:
+        until = self.given + self.ahead
+        if self.asked < until:
+            self.ask(until)
+            self.asked = until
+
+
+class Threads(Workers):
+    """Workers in this process: numbers go to them through one queue, batches come back through another."""
+
+    def __init__(self, epoch: Epoch, first: int, workers: int, ahead: int) -> None:
+        super().__init__(first, ahead)
+        self.epoch, self.tasks, self.workers = epoch, epoch.tasks(first), workers
+        self.numbers: queue.SimpleQueue[int | None] = queue.SimpleQueue()       # None ends a worker
+        self.made: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        self.reading = threading.Lock()
+        for _ in range(workers):
+            threading.Thread(target=self._run, name="stele-loader", daemon=True).start()
+
+    def ask(self, until: int) -> None:
+        """Their numbers, in order."""
+        for k in range(self.asked, until):
+            self.numbers.put(k)
+
+    def receive(self) -> None:
+        """What was made next, of any number."""
+        k, item = self.made.get()
+        if item is Ellipsis:
+            self.ends(k)
+        else:
+            self.ready[k] = item
 
     def stop(self) -> None:
         """Every worker ends behind the batch that it makes; what is made is let go."""
         if os.getpid() != self.process:     # no thread came along, and whoever held the locks is gone
             return
-        with self.changed:
-            self.is_stopped = True
-            self.ready.clear()
-            self.changed.notify_all()
+        self.ready.clear()
+        while not self.numbers.empty():
+            try:
+                self.numbers.get_nowait()
+            except queue.Empty:
+                break
+        for _ in range(self.workers):
+            self.numbers.put(None)
 
     def _run(self) -> None:
         """What a thread does."""
@@ -72,43 +118,24 @@ class Threads:
         while (claim := self._claim()) is not None:
             k, item = claim
             del claim
-            if not isinstance(item, Failure):
+            if item is not Ellipsis and not isinstance(item, Failure):
                 try:
                     item = make(k, item)
                 except BaseException as error:  # handed to the reader, who raises it
                     item = failure(error)
-            self._put(k, item)
+            self.made.put((k, item))
             del item    # or the thread would hold it while it waits
 
     def _claim(self) -> tuple[int, Task] | None:
-        """The next batch's number, when there is room, and what it is made of; one at a time reads a stream."""
-        with self.claiming:
-            with self.changed:
-                while self.claimed >= self.given + self.ahead and not self.is_stopped:
-                    self.changed.wait()
-                if self.is_stopped or self.end is not None:
-                    return None
-                k = self.claimed
-                self.claimed += 1
-            try:
-                return k, next(self.tasks)
-            except StopIteration:
-                self._ends(k)
+        """The next number, and what its batch is made of (`...` behind the last); a stream is read by one at a time."""
+        with self.reading:
+            k = self.numbers.get()
+            if k is None:
                 return None
-            except BaseException as error:      # nothing can be read behind it
-                self._ends(k + 1)
+            try:
+                return k, next(self.tasks, Ellipsis)
+            except BaseException as error:
                 return k, failure(error)
-
-    def _ends(self, k: int) -> None:
-        with self.changed:
-            self.end = k
-            self.changed.notify_all()
-
-    def _put(self, k: int, item: Any) -> None:
-        with self.changed:
-            if not self.is_stopped:
-                self.ready[k] = item
-            self.changed.notify_all()
 
 
 def failure(error: BaseException) -> Failure:
@@ -123,10 +150,3 @@ def inline(epoch: Epoch, first: int) -> Iterator[Any]:
     make = epoch.making()
     for k, task in enumerate(epoch.tasks(first), first):
         yield make(k, task)
-
-
-def refuse_fork(process: int) -> None:
-    """Raises where a loop goes on in the child of a fork."""
-    if os.getpid() != process:
-        raise DataError("a loader's workers do not survive a fork, got a loop begun before it. "
-                        "Begin a new loop over the loader in the child.")

@@ -83,4 +83,4 @@ def test_batches_of_ever_other_shapes_keep_no_memory() -> None:
     buffers = Buffers()
     for n in range(50):
         buffers.empty((4, n), np.dtype(np.int64))
-    assert len(buffers.made) == KINDS
+    assert len(buffers.shelves) == KINDS

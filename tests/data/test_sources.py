@@ -85,12 +85,15 @@ def test_sets_of_pytorch() -> None:
 
 def test_sets_of_hugging_face() -> None:
     datasets = pytest.importorskip("datasets", reason="datasets is not installed")
-    made = datasets.Dataset.from_dict({"ids": [[1, 2], [3, 4], [5, 6]], "text": ["a", "b", "c"]})
+    import pyarrow
+    made = datasets.Dataset(pyarrow.table({"ids": [[1, 2], [3, 4], [5, 6]], "text": ["a", "b", "c"]}), fingerprint="x")
     assert [(b["ids"].tolist(), b["text"]) for b in Loader(made, 2)] == [([[1, 2], [3, 4]], ["a", "b"]),
                                                                          ([[5, 6]], ["c"])]
     with pytest.raises(DataError, match=r"Loader\(found\['train'\]\)"):
         Loader(datasets.DatasetDict({"train": made}))
-    assert [b["text"] for b in Loader(made.to_iterable_dataset(), 2)] == [["a", "b"], ["c"]]
+    stream = datasets.IterableDataset.from_generator(lambda: ({"text": text} for text in "abc"))
+    for processes in (False, True):
+        assert [b["text"] for b in Loader(stream, 2, processes=processes)] == [["a", "b"], ["c"]]
 
 
 @pytest.mark.parametrize("make, message", [
