@@ -243,9 +243,11 @@ class MappedStream(IterableDataset):
 
 def within(k: Any, n: int) -> int:
     """The number of a sample, from the end if it is negative."""
+    if not isinstance(k, int | np.integer):
+        raise DataError(f"a sample is asked for by its number, got {kind(k)}. Write x.subset(...) of several.")
     if not -n <= k < n:
         raise IndexOutOfRange(f"the set has {n} samples, got number {k}.")
-    return int(k) % n
+    return int(k) % n   # pyright: ignore[reportUnknownArgumentType]
 
 
 def chosen(n: int, indices: Any) -> np.ndarray:

@@ -60,6 +60,7 @@ class Processes(Workers):
                 self.workers.append(Worker(epoch, first, self.numbers, self.workers))
                 self.poll.register(self.workers[-1].socket, select.POLLIN)
             os.close(self.numbers[0])
+            self.numbers = self.numbers[1:]     # who closes it again would close another file
         except BaseException:
             self.stop()
             raise
@@ -67,7 +68,7 @@ class Processes(Workers):
     def ask(self, until: int) -> None:
         """Their numbers, to whoever is free."""
         with suppress(BrokenPipeError):     # all are gone, which shows at once
-            os.write(self.numbers[1], b"".join(map(TASK.pack, range(self.asked, until))))
+            os.write(self.numbers[-1], b"".join(map(TASK.pack, range(self.asked, until))))
 
     def receive(self) -> None:
         """What has come from any of them; raises DataError where one is gone."""
@@ -92,8 +93,7 @@ class Processes(Workers):
         for worker in self.workers:
             worker.end()
         for end in self.numbers:
-            with suppress(OSError):
-                os.close(end)
+            os.close(end)
         self.numbers = ()
         self.workers, self.ready = [], {}
 
@@ -103,6 +103,7 @@ class Worker:
 
     def __init__(self, epoch: Epoch, first: int, numbers: tuple[int, ...], others: list[Worker]) -> None:
         self.arenas: dict[int, Arena] = {}
+        self.code: int | None = None        # how the process ended
         self.used = mmap.mmap(-1, mmap.PAGESIZE)    # of each arena one byte: whether its batch is still needed
         parent = os.getpid()
         with suppress(Exception):
@@ -146,32 +147,33 @@ class Worker:
         whole: Any = memoryview(seen)       # pyright: ignore[reportArgumentType]
         return pickle.loads(body, buffers=[whole[a:b] for a, b in spans])
 
-    def is_gone(self) -> bool:
-        """Whether the process has ended."""
-        try:
-            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-        except ChildProcessError:
-            return True
+    def is_gone(self, waits: bool = False) -> bool:
+        """Whether the process has ended; then it has been waited for, and its number may be another's."""
+        if self.code is None:
+            try:
+                pid, status = os.waitpid(self.pid, 0 if waits else os.WNOHANG)
+            except ChildProcessError:       # somebody else has waited for it
+                pid, status = self.pid, 0
+            self.code = os.waitstatus_to_exitcode(status) if pid else None
+        return self.code is not None
 
     def lost(self) -> NoReturn:
         """The process ended in the midst of its work."""
-        how = "somebody else waited for it"
-        with suppress(ChildProcessError):
-            code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-            how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+        self.is_gone(waits=True)
+        code = self.code or 0
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
         raise DataError(f"a process of the loader ended while it made batches ({how}).",
                         hint="SIGKILL often means that memory was exhausted: take fewer num_workers, a smaller "
                              "batch_size or prefetch, or num_workers=0 to see where it happens.")
 
     def kill(self) -> None:
         """Tells the process to end."""
-        with suppress(ProcessLookupError):
+        if not self.is_gone():
             os.kill(self.pid, signal.SIGKILL)
 
     def end(self) -> None:
         """Waits until the process is gone; batches that were given out stay."""
-        with suppress(ChildProcessError):
-            os.waitpid(self.pid, 0)
+        self.is_gone(waits=True)
         self.socket.close()
 
 

@@ -98,6 +98,7 @@ def test_arrays() -> None:
     (lambda: ArrayDataset([1], [2, 3]), DataError, r"of one length, got \[1, 2\]"),
     (lambda: ArrayDataset(3.0), DataError, r"of one length, got \[None\]"),
     (lambda: ArrayDataset([1])[1], IndexOutOfRange, "has 1 samples, got number 1"),
+    (lambda: ArrayDataset([1])[:1], DataError, r"by its number, got a slice. Write x.subset"),
     (lambda: Numbers(3).subset([3]), IndexOutOfRange, "numbers, a mask or a slice"),
     (lambda: Numbers(3).subset([True]), IndexOutOfRange, "mask"),
     (lambda: Numbers(3).subset([[1]]), DataError, "along one axis"),
