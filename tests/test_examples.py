@@ -26,7 +26,8 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages(st.__path__, "stele.")
                  if not m.name.startswith("stele.interop."))     # which need the libraries that they are about
 
 
-ROOMS = nn, nn.init, nn.functional, nn.utils.rnn, optim, metrics, data, st.linalg, st.fft, st.random
+ROOMS = (nn, nn.init, nn.functional, nn.utils.rnn, optim, metrics, data, data.transforms, st.io, st.linalg, st.fft,
+         st.random)
 
 # What examples may name beside what they make; parameters whose name says all; classes that st makes in another way.
 ROOM: dict[str, Any] = {"st": st, "np": np, "nn": nn, "F": nn.functional, "optim": optim, "metrics": metrics,

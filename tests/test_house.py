@@ -28,7 +28,7 @@ FLOORS = (
     "tracing",
     "call",
     "higher",
-    "nn optim metrics data train inspect saving cli commands __main__ interop rosetta",
+    "nn optim metrics data io train inspect saving cli commands __main__ interop rosetta",
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}
 TOP = FLOORS[-1].split()
@@ -36,7 +36,7 @@ TOP = FLOORS[-1].split()
 # Files that may load a module inside a function: passes and backends by name, rooms and families that load when named,
 # commands and their arguments when they are asked for, devices when they are first named, what measures a machine, a
 # workload's program by name.
-LOADERS = ("stele/pipeline.py", "stele/__init__.py", "stele/ops/__init__.py", "stele/cli.py",
+LOADERS = ("stele/pipeline.py", "stele/__init__.py", "stele/data/__init__.py", "stele/ops/__init__.py", "stele/cli.py",
            "stele/commands/arguments.py", "stele/backend/devices.py", "stele/backend/cpu/tuned.py",
            "stele/backend/cpu/pool.py", "stele/rosetta/bench.py")
 

@@ -49,6 +49,7 @@ ROOMS: dict[str, tuple[str, ModuleType]] = {
     "linalg": ("stele.linalg", st.linalg), "fft": ("stele.fft", st.fft), "generator": ("stele.random", st.random),
     "nn": ("stele.nn", nn), "functional": ("stele.nn.functional", nn.functional), "init": ("stele.nn.init", nn.init),
     "optim": ("stele.optim", st.optim), "metrics": ("stele.metrics", st.metrics), "data": ("stele.data", st.data),
+    "transforms": ("stele.data.transforms", st.data.transforms), "io": ("stele.io", st.io),
 }
 
 

@@ -4,9 +4,9 @@ import gzip
 import hashlib
 import io
 import os
-import shutil
 import sys
 import tarfile
+import zipfile
 import zlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -27,29 +27,33 @@ Advance = Callable[[int], None]
 def download(name: str, folder: str | Path | None = None) -> Path:
     """The folder with data set `name` in it, downloaded and unpacked into `folder` where it is not yet.
 
-    The folder is STELE_DATA without one. Names: cifar10, cifar10-python, imdb, fashion-mnist, mnist. An interrupted
-    download goes on where it stopped; processes that download the same at once do not get into each other's way. Raises
-    DataError for another name, without a network, and for files whose SHA-256 is not the one known.
+    The folder is STELE_DATA without one. Names: adult, ag_news, cifar10, cifar10-python, cifar100, fashion-mnist, imdb,
+    iris, mnist, sst2, stl10, svhn, tiny_shakespeare, wikitext2, wine. Archives are unpacked in the folder, single files
+    stand in a folder of the set's name inside it, whose path is then given. An interrupted download goes on where it
+    stopped; processes that download the same at once do not get into each other's way. Raises DataError for another
+    name, without a network, and for files whose SHA-256 is not the one known.
 
     ```
     train = data.find_images(data.download("cifar10")).train
+    flowers = data.iris(data.download("iris"))
     ```
 
     >>> data.download("imagenet")
     Traceback (most recent call last):
         ...
-    stele.errors.DataError: download needs one of cifar10, cifar10-python, imdb, fashion-mnist, mnist, got 'imagenet'.
+    stele.errors.DataError: download needs one of adult, ag_news, cifar10, cifar10-python, cifar100, fashion-mnist, \
+imdb, iris, mnist, sst2, stl10, svhn, tiny_shakespeare, wikitext2, wine, got 'imagenet'.
     """
     if name not in ARCHIVES:
-        raise DataError(f"download needs one of {', '.join(ARCHIVES)}, got {name!r}.")
+        raise DataError(f"download needs one of {', '.join(sorted(ARCHIVES))}, got {name!r}.")
     folder = DATA() if folder is None else located(folder)
-    if not name.endswith("mnist"):
-        for archive in ARCHIVES[name]:
-            unpack(fetch(archive, folder), folder)
-        return folder
+    own = folder / name
     for archive in ARCHIVES[name]:
-        fetch(archive, folder / name)
-    return folder / name
+        if archive.is_packed:
+            unpack(fetch(archive, folder), folder, archive.unpacked)
+        else:
+            fetch(archive, own)
+    return folder if ARCHIVES[name][0].is_packed else own
 
 
 def fetch(archive: Archive, folder: Path) -> Path:
@@ -75,34 +79,58 @@ def fetch(archive: Archive, folder: Path) -> Path:
     return path
 
 
-def unpack(archive: Path, folder: Path) -> None:
-    """The members of a .tar.gz under `folder`; none may leave it. Done once: a marker remembers a whole unpacking.
+def unpack(archive: Path, folder: Path, most: int | None = None) -> None:
+    """The members of a .tar.gz or .zip under `folder`; none may leave it. Done once: a marker remembers it.
 
-    Raises DataError for what is no whole archive, or is one of more than a gigabyte or 200,000 members.
+    Raises DataError for what is no whole archive, or is one of more than `most` bytes (a gigabyte) or 200,000 members.
     """
     marker = archive.with_name(f"{archive.name}.unpacked")
     if marker.exists():
         return
+    most = UNPACKED if most is None else most
     try:
-        with regular(archive) as packed, gzip.GzipFile(fileobj=packed) as unpacked, \
-                tarfile.open(fileobj=cast(IO[bytes], _Bounded(unpacked)), mode="r:") as tar:
-            for count, member in enumerate(tar):
-                if count == MEMBERS:
-                    raise tarfile.ReadError(f"more than {MEMBERS:,} members")
-                _extract(tar, member, folder, archive)
+        with regular(archive) as packed:
+            (_unzip if archive.suffix == ".zip" else _untar)(packed, folder, archive, most)
         write(marker)
     except DataError:
         raise
-    except (tarfile.TarError, EOFError, OSError, zlib.error, ValueError, OverflowError, RecursionError) as error:
+    except (tarfile.TarError, zipfile.BadZipFile, NotImplementedError, EOFError, OSError, zlib.error, ValueError,
+            OverflowError, RecursionError) as error:
         raise DataError(f"unpacking needs a whole archive, got {error} in {archive}. "
                         "Delete it and run again.") from None
+
+
+def _untar(packed: IO[bytes], folder: Path, archive: Path, most: int) -> None:
+    with gzip.GzipFile(fileobj=packed) as unpacked, \
+            tarfile.open(fileobj=cast(IO[bytes], _Bounded(unpacked, most)), mode="r:") as tar:
+        for count, member in enumerate(tar):
+            if count == MEMBERS:
+                raise tarfile.ReadError(f"more than {MEMBERS:,} members")
+            # one regular file at a time; links and devices, which no data set needs, are left out
+            content = tar.extractfile(member) if member.isreg() and not member.issparse() else None
+            if content is not None:
+                _extract(content, member.name, folder, archive)
+
+
+def _unzip(packed: IO[bytes], folder: Path, archive: Path, most: int) -> None:
+    """The files of a zip; what stands in its list of how large they are is not believed."""
+    with zipfile.ZipFile(packed) as file:
+        members = file.infolist()
+        if len(members) > MEMBERS:
+            raise zipfile.BadZipFile(f"more than {MEMBERS:,} members")
+        for member in members:
+            if member.flag_bits & 1:
+                raise zipfile.BadZipFile("a member that needs a password")
+            if not member.is_dir():
+                with file.open(member) as content:
+                    most -= _extract(content, member.filename, folder, archive, most)
 
 
 class _Bounded:
     """What tarfile sees of an archive: it ends where none of ours goes on, and no header takes much memory."""
 
-    def __init__(self, file: gzip.GzipFile) -> None:
-        self.file, self.tell = file, file.tell
+    def __init__(self, file: gzip.GzipFile, most: int) -> None:
+        self.file, self.tell, self.most = file, file.tell, most
 
     def read(self, count: int) -> bytes:
         if not 0 <= count <= AT_ONCE:
@@ -115,21 +143,23 @@ class _Bounded:
         return self.file.seek(place)
 
     def _stay(self, place: int) -> None:
-        if place > UNPACKED:
-            raise tarfile.ReadError(f"more than {UNPACKED:,} bytes")
+        if place > self.most:
+            raise tarfile.ReadError(f"more than {self.most:,} bytes")
 
 
-def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path, archive: Path) -> None:
-    """Write one regular file; links and devices, which no data set needs, are left out."""
-    content = tar.extractfile(member) if member.isreg() and not member.issparse() else None
-    if content is None:
-        return
-    path = folder / member.name
+def _extract(content: IO[bytes], name: str, folder: Path, archive: Path, most: int | None = None) -> int:
+    """Writes one file of at most so many bytes, and says how many there were."""
+    path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
-        raise DataError(f"an archive needs to stay inside its folder, got a member {member.name!r} in {archive}.")
+        raise DataError(f"an archive needs to stay inside its folder, got a member {name!r} in {archive}.")
     make_folder(path.parent, 0o755)
+    count = 0
     with opened(path.parent) as place, writing(place, path.name) as file:
-        shutil.copyfileobj(content, file)
+        while chunk := content.read(CHUNK):
+            count += file.write(chunk)
+            if most is not None and count > most:
+                raise zipfile.BadZipFile(f"more than {most:,} bytes in {name}")
+    return count
 
 
 def _receive(archive: Archive, file: IO[bytes]) -> None:

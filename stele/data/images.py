@@ -1,13 +1,14 @@
 """Photographs as the arrays that image classifiers take; needs Pillow, the `images` extra."""
 
 import errno
+import importlib
 import io
 import os
 import struct
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -54,33 +55,37 @@ def load_images(paths: Iterable[str | Path]) -> np.ndarray:
     return np.stack([load_image(path) for path in paths])
 
 
-def decoded(path: Path) -> "Image.Image":
-    """The pixels in RGB, all decoded."""
+def pillow(what: str) -> Any:
+    """Pillow, an extra, so not needed to import this file."""
     try:
-        from PIL import Image, UnidentifiedImageError  # an extra, so not needed to import this file
+        return importlib.import_module("PIL.Image")
     except ImportError:
-        raise DataError(f"reading {path} needs Pillow, got none installed. "
-                        "Run: pip install 'stele-dl[images]'") from None
+        raise DataError(f"{what} needs Pillow, got none installed. Run: pip install 'stele-dl[images]'") from None
+
+
+def decoded(path: Path, mode: str = "RGB") -> "Image.Image":
+    """The pixels in a mode of Pillow's, all decoded."""
+    pil = pillow(f"reading {path}")
     try:
         with regular(path) as file:
             if os.fstat(file.fileno()).st_size > BYTES:
                 raise DataError(f"an image needs at most {BYTES:,} bytes, got more at {path}. Make it smaller.")
             whole = io.BytesIO(file.read())     # gives no more than there is to a reader that asks for gigabytes
-            with Image.open(whole, formats=FORMATS) as image:
-                _check(*image.size, path)       # of the head alone: nothing is decoded yet
+            with pil.open(whole, formats=FORMATS) as image:
+                _check(image.width, image.height, path)       # of the head alone: nothing is decoded yet
                 image.load()
-                return image if image.mode == "RGB" else image.convert("RGB")
+                return image if image.mode == mode else image.convert(mode)
     except FileNotFoundError:
         raise DataError(f"an image needs an existing file, got none at {path}. Is the path right?") from None
     except IsADirectoryError:
         raise DataError(f"an image needs a file, got the folder {path}. Name the images: {path}/*.jpg") from None
-    except UnidentifiedImageError:
+    except pil.UnidentifiedImageError:
         raise DataError("an image needs to be a JPEG, PNG, WebP, BMP or GIF, "
                         f"got another format at {path}.") from None
     except DataError:
         raise
-    except (OSError, SyntaxError, ValueError, *_CORRUPT, Image.DecompressionBombError,
-            Image.DecompressionBombWarning) as error:
+    except (OSError, SyntaxError, ValueError, *_CORRUPT, pil.DecompressionBombError,
+            pil.DecompressionBombWarning) as error:
         if isinstance(error, OSError) and error.errno == errno.ENOMEM:
             raise MemoryError(f"there is no memory for the image {path}") from None
         raise DataError(f"an image needs to be whole, got a truncated or corrupt one at {path} ({error}). "
