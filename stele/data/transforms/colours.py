@@ -148,12 +148,10 @@ class ColorJitter(RandomTransform):
     def apply(self, x: Image, drawn: Any) -> Image:
         """The image in other colours."""
         arrays.channels(x)
-        order, amounts = drawn
-        y: Image = x
+        order: list[int] = drawn[0]
         for k in order:
-            if amounts[k] is not None:
-                y = CHANGES[k](y, amounts[k])
-        return y
+            x = x if drawn[1][k] is None else CHANGES[k](x, drawn[1][k])
+        return x
 
 
 def span(x: Any, what: str, middle: float = 1.0, low: float = 0.0, high: float = float("inf")) -> tuple[float, float]:

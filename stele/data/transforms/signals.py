@@ -111,7 +111,8 @@ def mel(hertz: Any, scale: str) -> Any:
     """Frequencies as mels: O'Shaughnessy (1987) as HTK has it, or linear below 1000 Hz as Slaney (1998)."""
     if scale == "htk":
         return 2595 * np.log10(1 + hertz / 700)
-    return np.where(hertz < KNEE, hertz * 3 / 200, 15 + np.log(np.maximum(hertz, KNEE) / KNEE) / STEP)
+    above: Array = 15 + np.log(np.maximum(hertz, KNEE) / KNEE) / STEP
+    return np.where(hertz < KNEE, hertz * 3 / 200, above)
 
 
 def hertz(mels: Any, scale: str) -> Any:
