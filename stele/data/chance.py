@@ -9,6 +9,7 @@ import numpy as np
 
 ORDER, BATCHES = 0, 1       # streams of an epoch: its order, and one of each batch from here on
 SAMPLES = 1 << 64           # one of each sample from here on, and as many for each layer of a stream
+SHUFFLED = 1 << 120         # one of each layer of a stream from here on
 _WORD = (1 << 64) - 1
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stele.data.chance import Chance, permutation, transformer
+from stele.data.chance import SHUFFLED, Chance, permutation, philox, transformer
 from stele.errors import DataError, IndexOutOfRange, kind
 from stele.ir.door import public
 from stele.ops.arguments import function, whole
@@ -205,6 +205,11 @@ class IterableDataset:
         whole(k, "shard(k, n)", low=0, high=n - 1)
         return Stream(self, lambda samples: islice(samples, k, None, n))
 
+    @public
+    def shuffle(self, size: int) -> IterableDataset:
+        """The samples in another order in each epoch: each is drawn, by the Loader's seed, of the next `size`."""
+        return Shuffled(self, whole(size, "shuffle(size)", low=1))
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
@@ -239,6 +244,29 @@ class MappedStream(IterableDataset):
     def made(self, sample: Any, seed: int, epoch: int, k: int) -> Any:
         """The sample with number k, transformed."""
         return self.f(sample, Chance(seed, epoch, k, self.layer).rng)
+
+
+class Shuffled(IterableDataset):
+    """The samples of another stream, each drawn of so many that were read before it."""
+
+    def __init__(self, base: IterableDataset, size: int) -> None:
+        self.base, self.size, self.layer = base, size, base.layer + 1
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.stream(0, 0)
+
+    def stream(self, seed: int, epoch: int) -> Iterator[Any]:
+        """Those of the other one in this epoch, in an order that (seed, epoch) says."""
+        words, held = philox(seed, epoch, SHUFFLED + self.layer), list[Any]()
+        for sample in self.base.stream(seed, epoch):
+            if len(held) < self.size:
+                held.append(sample)
+                continue
+            k = int(words.random_raw()) % self.size
+            yield held[k]
+            held[k] = sample
+        for k in np.argsort(words.random_raw(len(held)), kind="stable"):
+            yield held[k]
 
 
 def within(k: Any, n: int) -> int:

@@ -249,7 +249,8 @@ def _samples(made: Dataset | IterableDataset, given: Any) -> int:
 def _streamable(made: Dataset | IterableDataset, shuffle: bool, sampler: Any, batch_sampler: Any) -> None:
     if isinstance(made, IterableDataset) and (shuffle or sampler is not None or batch_sampler is not None):
         raise DataError("the samples of a stream come in its own order: it takes no shuffle, sampler or batch_sampler",
-                        hint="Shuffle the files it reads, or give a set with __len__ and __getitem__.")
+                        hint="Write stream.shuffle(1000), which draws each sample of so many, or give a set with "
+                             "__len__ and __getitem__.")
 
 
 def _scalable(made: Dataset | IterableDataset, scale: Any) -> None:

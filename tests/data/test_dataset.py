@@ -74,6 +74,16 @@ def test_streams() -> None:
     assert len({x for epoch in epochs for (_, a), b in epoch for x in (a, b)}) == 40
 
 
+def test_a_stream_is_shuffled_in_another_way_in_each_epoch() -> None:
+    ten = IterableDataset(lambda: iter(range(10)))
+    made = ten.map(lambda k: k).shuffle(4)
+    orders = [list(made.stream(seed, epoch)) for seed, epoch in ((1, 0), (1, 1), (2, 0))]
+    assert orders[0] == list(made.stream(1, 0)) == [2, 3, 5, 1, 6, 4, 9, 7, 0, 8]
+    assert len({tuple(order) for order in orders}) == 3 and all(sorted(order) == list(range(10)) for order in orders)
+    assert all(order[k] < k + 4 for order in orders for k in range(10)), "drawn of what was read"
+    assert list(ten.shuffle(1)) == sorted(ten.shuffle(99)) == list(range(10)) != list(ten.shuffle(99))
+
+
 class Lines(IterableDataset):
     def __iter__(self) -> Iterator[str]: yield from "abc"
 
