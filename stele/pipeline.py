@@ -35,7 +35,7 @@ Pass = Callable[..., Graph]
 
 # In order. A pass is the function of its name in `transform/NAME.py`, from a graph to a graph, which notes in a report.
 # The reference backend leaves out the first: NumPy has complex numbers, and they are the law.
-PASSES = ("pairs", "share", "simplify", "stabilize", "expand", "share", "merge", "simplify", "share")
+PASSES = ("pairs", "share", "simplify", "stabilize", "expand", "share", "merge", "simplify", "share", "recompute")
 LIBRARY = "library"
 MOST = 1 << 10      # kernels whose memory is known
 EMITTED: dict[Any, Known] = {}

@@ -285,7 +285,7 @@ REFUSED: list[tuple[Callable[[], Any], type[SteleError], str]] = [
     (lambda: nn.MultiheadAttention(8, 2)(*[st.ones(5, 2, 8)] * 3, st.ones((2, 4))), ShapeError,
      r"ends in the number of keys, 5, got \(2, 4\)"),
     (lambda: nn.TransformerEncoderLayer(8, 2, activation="tanh"), SteleError, "activation of TransformerEncoderLayer"),
-    (lambda: nn.RotaryEmbedding(3), ShapeError, "turns pairs of features, got 3"),
+    (lambda: nn.RotaryEmbedding(3), ShapeError, "takes pairs of features, got 3"),
     (lambda: nn.KVCache(1, 2, 8, 4)(st.ones(1, 2, 3, 5), st.ones(1, 2, 3, 5)), ShapeError, "takes keys and values"),
     (lambda: nn.utils.rnn.pack_padded_sequence(st.ones(4, 2, 3), [1, 2, 3]), ShapeError, r"got \(4, 2, 3\) and \(3,\)"),
     (lambda: nn.utils.rnn.pack_padded_sequence(st.ones(4, 2, 3), [1, 5]), ShapeError, "is 5, of sequences of 4 steps"),

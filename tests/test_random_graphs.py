@@ -4,6 +4,7 @@
 """
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +51,7 @@ def test_programs_read_back() -> None:
 
 def test_kinds_of_programs_are_all_there() -> None:
     """All dtypes, loops in loops, gradients, open sizes, updates, aliases, the large and the empty."""
-    made = [random_program(seed) for seed in range(800)]
+    made = [random_program(seed) for seed in range(300)]
     arrays = [a for p in made for args in p.arguments for a in args]
     assert len({a.dtype.name for a in arrays}) == 15
     assert any(a.size > 10**6 for a in arrays) and any(a.size == 0 for a in arrays)
@@ -69,21 +70,21 @@ UNDRAWN = {
 """Ops that no kind comes to, and why."""
 
 
+RARE = {"topk": 20, "solve": 20}
+"""Kinds that come to some op in few of their programs."""
+
+
 def test_every_kind_and_every_op_can_be_drawn() -> None:
     """Arguments for each kind are found, and what kinds and their gradients come to, before and after every pass, is
     every op there is: a new one wants a kind that draws it."""
-    made = [programs_of(kind) for kind in ALL]
     with Seen() as seen:
         for seed in range(10):
             called(st.compile(function_of(program := random_program(seed)), backend="reference"), program)
-        for turn in range(30):
-            for kind, programs in zip(ALL, made):
-                program = next(programs, None)
-                assert program or turn, f"{kind.name}: no arguments fit"
-                if program:
-                    called(st.compile(function_of(program), backend="reference"), program)
-            if not set(ops.ALL) - seen.names - set(UNDRAWN):
-                break
+        for kind in ALL:
+            programs = [*islice(programs_of(kind), RARE.get(kind.name, 3))]
+            assert programs, f"{kind.name}: no arguments fit"
+            for program in programs:
+                called(st.compile(function_of(program), backend="reference"), program)
     assert sorted(set(ops.ALL) - seen.names) == sorted(UNDRAWN)
 
 

@@ -13,6 +13,7 @@ from stele.kernel.index import Splits, regroup, variable, variables
 from stele.kernel.inline import LARGEST
 from stele.kernel.kinds import Contraction, Kernel, Place, unwoven, woven
 from stele.kernel.machine import COMMON, Machine
+from stele.kernel.order import ordered
 from stele.kernel.space import Space, Unfit, follow, measured
 from stele.ops.linear import Pad
 
@@ -58,7 +59,7 @@ def fuse(graph: Graph, machine: Machine = COMMON, report: Report | None = None) 
     join_epilogues(groups)
     join_siblings(groups)
     weave(groups)
-    return Fused(tuple(groups.kernels()), groups.views)
+    return Fused(tuple(map(groups.kernel, ordered(groups))), groups.views)
 
 
 def join_parts(groups: Groups) -> None:

@@ -1,10 +1,8 @@
 """Kernels in the making: groups of values, what each reads from memory, and what has to run before it."""
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from stele.errors import GraphError
 from stele.ir.graph import Graph, Value
 from stele.ir.origin import Origin, Where
 from stele.ir.report import Report
@@ -144,27 +142,6 @@ class Groups:
             found.append(v)
             v = self.views[v]
         return found if v in group.results else []
-
-    def kernels(self) -> Iterable[Kernel]:
-        """The groups in an order in which they can run; raises GraphError if they wait for each other."""
-        done: set[Group] = set()
-        waiting: set[Group] = set()
-        for group in sorted(self.groups, key=lambda g: self.order[g.results[-1]]):
-            stack = [group]
-            while stack:
-                top = stack[-1]
-                waits = [g for g in self.needs(top) if g not in done]
-                if waits and top in waiting:
-                    names = ", ".join(f"{v.op.name} : {v.type}" for g in (top, *waits) for v in g.results)
-                    raise GraphError(f"kernels were joined so that they wait for each other: {names}",
-                                     hint="This is a fault of kernel/fuse.py; please report it with the program.")
-                waiting.add(top)
-                stack += sorted(waits, key=lambda g: self.order[g.results[-1]], reverse=True)
-                if not waits:
-                    stack.pop()
-                    if top not in done:
-                        done.add(top)
-                        yield self.kernel(top)
 
     def kernel(self, group: Group) -> Kernel:
         body = tuple(sorted(group.body, key=self.order.__getitem__))

@@ -12,6 +12,7 @@ from stele.kernel.loops import Apply, Axis, Block, Fold, Generate, Load, Loop, N
 from stele.kernel.lower import Raw
 from stele.kernel.machine import Machine
 from stele.kernel.tasks import blocked, chained, core, jumping, known, outward, size_of, summed, tiled, work_of
+from stele.transform.recompute import LARGE
 
 LONG = 1 << 17
 """Elements that one set of accumulators should not sum: rounding errors would add up."""
@@ -157,14 +158,21 @@ def rows(nest: Nest, machine: Machine) -> Rows:
         piece = size if known(loop.axis.extent, size + 1) > size else None
         cut = blocked(cut, piece) if piece else cut
     grain = max(1, machine.grain // work_of(cut.body))
-    if len(cut.rows) > 1 and isinstance(n := cut.rows[-1].extent, int) and n > grain:
-        grain = next(g for g in range(grain, 0, -1) if n % g == 0 or 2 * g < grain)
+    last = cut.rows[-1].extent if cut.rows else 1
+    if (len(cut.rows) > 1 or is_large(cut)) and isinstance(last, int) and last > grain:
+        grain = next(g for g in range(grain, 0, -1) if last % g == 0 or 2 * g < grain)
     steps = [*inside(cut.body)]
     stores, loads = ([s for s in steps if isinstance(s, kind)] for kind in (Store, Load))
     return Rows(outer, tile, piece, grain, lanes(steps, machine),
                 tuple(unrolled(s.body if isinstance(s, Loop) else s.bodies[-1]) for s in in_lanes(cut.body)),
                 tuple(k for k, s in enumerate(stores) if isinstance(s, Store) and streams(s, machine)),
                 tuple(k for k, s in enumerate(loads) if isinstance(s, Load) and is_long(s, machine)))
+
+
+def is_large(nest: Nest) -> bool:
+    """Whether rows are of what is large: tasks that divide them may become parts of a chain."""
+    loads = [s for s in inside(nest.body) if isinstance(s, Load)]
+    return any(isinstance(n := product(s.value.shape), int) and n * s.dtype.bytes >= LARGE for s in loads)
 
 
 def short(chain: list[Loop], machine: Machine) -> int:

@@ -87,7 +87,8 @@ def scaled_dot_product_attention(query: TensorLike, key: TensorLike, value: Tens
     what goes into the softmax; a query that may look nowhere gets zeros. With `is_causal` query i looks at keys 0 to i,
     with a `window_size` (left, right) at keys i - left to i + right; one number is both.
     Weights are dropped with the probability `dropout_p` as by `dropout`. With `enable_gqa` several heads of queries,
-    neighbours on axis -3, look at one head of keys and values. Raises ShapeError where they do not fit.
+    neighbours on axis -3, look at one head of keys and values. Compiled, the weights of 16 MiB or more lie in memory
+    one head at a time in each thread, and gradients compute them again. Raises ShapeError where they do not fit.
 
     >>> q, k, v = st.ones((1, 2)), st.tensor([[1.0, 0.0], [0.0, 1.0]]), st.tensor([[2.0], [4.0]])
     >>> F.scaled_dot_product_attention(q, k, v).tolist()
