@@ -30,14 +30,16 @@ from stele.data.sets import ArrayDataset, Splits, unit
 from stele.data.stl10 import stl10
 from stele.data.svhn import svhn
 from stele.data.tables import table
+from stele.data.tokenizer import Tokenizer
 from stele.data.uci import adult, iris, wine
+from stele.data.vocabulary import Vocabulary, read_vectors
 
 __all__ = ["ArrayDataset", "BalancedSampler", "BatchSampler", "BucketBatchSampler", "Dataset", "ImageFolder",
            "IterableDataset", "Loader", "RandomSampler", "Sampler", "SequentialSampler", "Splits", "TextFolder",
-           "WeightedRandomSampler", "adult", "ag_news", "cifar10", "cifar100", "collate", "download", "fashion_mnist",
-           "fashion_sample", "find_images", "find_texts", "imdb", "iris", "mnist", "pad", "read_idx",
-           "sentence_sample", "sst2", "stl10", "svhn", "table", "tiny_shakespeare", "transforms", "unit", "wikitext2",
-           "wine"]
+           "Tokenizer", "Vocabulary", "WeightedRandomSampler", "adult", "ag_news", "cifar10", "cifar100", "collate",
+           "download", "fashion_mnist", "fashion_sample", "find_images", "find_texts", "imdb", "iris", "mnist", "pad",
+           "read_idx", "read_vectors", "sentence_sample", "sst2", "stl10", "svhn", "table", "tiny_shakespeare",
+           "transforms", "unit", "wikitext2", "wine"]
 
 
 if TYPE_CHECKING:
