@@ -85,7 +85,7 @@ class Tokenizer:
     def __len__(self) -> int: return int(self.inner.get_vocab_size())
     def __contains__(self, x: object) -> bool: return isinstance(x, str) and self.inner.token_to_id(x) is not None
 
-    def __getitem__(self, x: str) -> int:
+    def __getitem__(self, x: Any) -> int:
         found = self.inner.token_to_id(x) if isinstance(x, str) else None
         if found is None:
             raise DataError(f"a tokenizer of {len(self)} parts has none called {x!r:.60}")
@@ -95,7 +95,7 @@ class Tokenizer:
         """The numbers of a text."""
         return self.encode(text)
 
-    def encode(self, text: str) -> np.ndarray:
+    def encode(self, text: Any) -> np.ndarray:
         """The numbers of a text's parts: int32 (T,)."""
         if not isinstance(text, str):
             raise ArgumentError(f"encode takes a text, got {kind(text)}", hint="encode_batch takes several.")

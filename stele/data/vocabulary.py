@@ -76,7 +76,7 @@ class Vocabulary:
     def __getitem__(self, x: Any) -> Any:
         if isinstance(x, str):
             return self.number(x)
-        k = whole(x, "the number of a word")
+        k: int = whole(x, "the number of a word")
         if not 0 <= k < len(self):
             raise DataError(f"a vocabulary of {len(self)} words has no number {k}")
         return self.words[k]
@@ -96,13 +96,13 @@ class Vocabulary:
 
     def decode(self, ids: Any) -> str:
         """The words of numbers (T,), with blanks between them."""
-        return " ".join(self.words[k] for k in self.checked(ids))
+        return " ".join(self.words[k] for k in map(int, self.checked(ids)))
 
     def one_hot(self, text: Any) -> np.ndarray:
         """A row for each word of a text, or of numbers (T,), 1 at its number and 0 elsewhere: float32 (T, words)."""
         ids = self.ids(text)
         found = np.zeros((len(ids), len(self)), np.float32)
-        found[np.arange(len(ids)), ids] = 1
+        np.put_along_axis(found, ids[:, None], 1, axis=1)
         return found
 
     def bag(self, text: Any) -> np.ndarray:
@@ -185,8 +185,7 @@ def read_vectors(path: str | Path, vocabulary: Vocabulary | None = None) -> tupl
     ([[0.0, 0.0], [0.0, 2.0]], ['film', 'a'])
     """
     path = located(path)
-    if vocabulary is not None and not isinstance(vocabulary, Vocabulary):
-        raise ArgumentError(f"vocabulary of read_vectors must be a Vocabulary, got {kind(vocabulary)}")
+    vocabulary = None if vocabulary is None else a_vocabulary(vocabulary)
     words: list[str] = []
     found: list[np.ndarray] = []
     for text, row in vectors(path, vocabulary):
@@ -200,6 +199,13 @@ def read_vectors(path: str | Path, vocabulary: Vocabulary | None = None) -> tupl
     for text, row in zip(words, found):
         made[vocabulary.numbers[text]] = row
     return vocabulary, made
+
+
+def a_vocabulary(x: Any) -> Vocabulary:
+    """x, if it is a vocabulary."""
+    if not isinstance(x, Vocabulary):
+        raise ArgumentError(f"vocabulary of read_vectors must be a Vocabulary, got {kind(x)}")
+    return x
 
 
 def vectors(path: Path, wanted: Vocabulary | None) -> Iterator[tuple[str, np.ndarray]]:

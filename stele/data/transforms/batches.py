@@ -68,9 +68,9 @@ class MixUp(Mixing):
 
     `t((x, y), rng)` of NumPy's arrays or `t((x, y))` of tensors: images x float (N, C, H, W), labels y of integers (N,)
     below `num_classes`, or (N, classes); it gives both, the labels as float32 (N, classes). How much of an image is
-    left is drawn from the beta distribution of `alpha`, once for the batch. For the `batch_transform` of a `Loader`, or in a
-    compiled step. Raises DTypeError for images of bytes, ShapeError for other shapes, DataError for what is no batch,
-    ArgumentError for NumPy's arrays without a generator.
+    left is drawn from the beta distribution of `alpha`, once for the batch. For the `batch_transform` of a `Loader`, or
+    in a compiled step. Raises DTypeError for images of bytes, ShapeError for other shapes, DataError for what is no
+    batch, ArgumentError for NumPy's arrays without a generator.
 
     >>> x, y = np.array([0.0, 1.0], np.float32).reshape(2, 1, 1, 1), np.array([0, 1])
     >>> x, y = data.transforms.MixUp(alpha=1.0, num_classes=2)((x, y), np.random.default_rng(0))
