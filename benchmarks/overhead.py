@@ -20,8 +20,8 @@ from stele import optim
 from stele.arrays.tensor import lift
 from stele.ir.graph import Array, Op, Value
 from stele.ir.types import Type
+from stele.train import Trainer
 from stele.train.models import Cnn
-from stele.train.workloads import Trainer
 
 STARTS = {"an interpreter": ("-c", "pass"), "import numpy": ("-c", "import numpy"),
           "import stele": ("-c", "import stele"), "stele --version": ("-m", "stele.cli", "--version")}
@@ -65,13 +65,13 @@ def first_call(state: str) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.random((64, 3, 32, 32), dtype=np.float32), rng.integers(0, 10, 64)
     model = Cnn()
-    trainer = Trainer(model, optim.SGD(model.parameters(), lr=0.01, momentum=0.9))
+    trainer = Trainer(model, loss="cross_entropy", optimizer=optim.SGD(model.parameters(), lr=0.01, momentum=0.9))
     start = time.perf_counter()
-    float(trainer.step(x, y)[0])
+    trainer.train_on_batch((x, y))
     whole = time.perf_counter() - start
     print(f"{f'first call of cnn, {state} cache':34} {whole:8.2f} s")
     if state == "empty":
-        program = trainer.step.programs[0]
+        program = trainer.learn.programs[0]
         report = program.report()
         seconds, kernels = report.seconds, len(report.kernels)
         for name, took in [("trace, and other programs", whole - sum(seconds.values())), *seconds.items()]:

@@ -32,7 +32,7 @@ from stele.ir.types import (
 from stele.ir.types import bool_ as bool
 
 if TYPE_CHECKING:
-    from stele import data, fft, io, linalg, metrics, nn, optim, random
+    from stele import data, fft, io, linalg, metrics, nn, optim, random, train
     from stele.arrays.everyday import *  # noqa: F403
     from stele.arrays.families import *  # noqa: F403
     from stele.arrays.generator import default_generator, default_rng
@@ -52,7 +52,7 @@ __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
 
 # Loaded when they are first named: rooms of the public interface, and functions by their module.
-ROOMS = ("data", "fft", "io", "linalg", "metrics", "nn", "optim", "random")
+ROOMS = ("data", "fft", "io", "linalg", "metrics", "nn", "optim", "random", "train")
 FAMILIES = {
     "arrays.families": """
 addmm argsort avg_pool2d bucketize conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
@@ -94,7 +94,7 @@ __all__ = [
     "default_generator", "default_rng", "device", "eager", "enable_grad", "fft", "float16", "float32", "float64",
     "function", "get_threads", "grad", "gradients", "hessian", "int8", "int16", "int32", "int64", "io", "jvp", "linalg",
     "lint", "load", "metrics", "nn", "no_grad", "optim", "placeholder", "random", "save", "scan", "set_threads",
-    "tensor", "uint8", "uint16", "uint32", "uint64", "value_and_grad", "vjp",
+    "tensor", "train", "uint8", "uint16", "uint32", "uint64", "value_and_grad", "vjp",
 ]
 __all__ += [name for names in FAMILIES.values() for name in names.split()]
 __all__ += functions.__all__

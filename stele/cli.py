@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from stele.commands.arguments import Commands, Doctor, run
-from stele.commands.options import BenchOptions, FeatureOptions, LintOptions, TrainOptions, TuneOptions
+from stele.commands.options import BenchOptions, FeatureOptions, LintOptions, RunsOptions, TrainOptions, TuneOptions
 
 
 def later(module: str, name: str) -> Callable[[Any], int | None]:
@@ -16,6 +16,7 @@ def later(module: str, name: str) -> Callable[[Any], int | None]:
 
 COMMANDS: Commands = {
     TrainOptions: later("stele.train.training", "train"),
+    RunsOptions: later("stele.commands.runs", "runs"),
     FeatureOptions: later("stele.train.features", "features"),
     BenchOptions: later("stele.commands.bench", "bench"),
     LintOptions: later("stele.commands.lint", "lint_file"),

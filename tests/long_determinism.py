@@ -7,7 +7,7 @@ import hashlib
 import stele as st
 from stele import nn, optim
 from stele.ir.graph import Array
-from stele.train.workloads import Trainer
+from stele.train import Trainer
 from tests.first_steps import SEED, WORKLOADS
 
 STEPS, BATCH, THREADS = 20, 64, (1, 1, 2, 2, 4, 4)
@@ -16,7 +16,7 @@ STEPS, BATCH, THREADS = 20, 64, (1, 1, 2, 2, 4, 4)
 def digest_after(steps: int, trainer: Trainer, x: Array, y: Array) -> str:
     """SHA-256 of all parameters after so many steps on the same batch."""
     for _ in range(steps):
-        trainer.step(x, y)
+        trainer.train_on_batch((x, y))
     total = hashlib.sha256()
     for p in trainer.model.parameters():
         total.update(p.numpy().tobytes())
@@ -39,7 +39,8 @@ def main() -> int:
             st.set_threads(threads)
             st.manual_seed(SEED)
             model = WORKLOADS[name].model()
-            found.append(digest_after(STEPS, Trainer(model, optimizer_of(name, model)), *WORKLOADS[name].batch(BATCH)))
+            trainer = Trainer(model, loss="cross_entropy", optimizer=optimizer_of(name, model))
+            found.append(digest_after(STEPS, trainer, *WORKLOADS[name].batch(BATCH)))
             print(f"{name}, {threads} threads: {found[-1]}", flush=True)
         differ += len(set(found)) > 1
     return differ

@@ -19,16 +19,16 @@ import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 import numpy as np, stele as st
 from stele import nn, optim
-from stele.train.workloads import Trainer
+from stele.train import Trainer
 X, Y = np.linspace(-1, 1, 256, dtype=np.float32).reshape(64, 4), np.arange(64) % 3
 count = st.tensor(0)
 def make():
     st.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 256), nn.Tanh(), nn.Dropout(0.1), nn.Linear(256, 3))
-    trainer, step = Trainer(model, optim.SGD(model.parameters(), 0.01, 0.9)), None
+    trainer = Trainer(model, loss="cross_entropy", optimizer=optim.SGD(model.parameters(), 0.01, 0.9))
     def counted(x, y):
         count.assign(count + 1)
-        return trainer.step(x, y)
+        return trainer.learning((x, y), True, True)["loss"]
     return model, st.compile(counted)
 model, step = make()
 step(X, Y)

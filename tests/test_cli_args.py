@@ -55,7 +55,7 @@ def test_tune(tmp_path: Path) -> None:
 
 BAD = [
     ("trian cnn", "Did you mean train?"),
-    ("train", "needs a workload, cnn or gru, or --resume RUN"),
+    ("train", "needs a workload, cnn or gru, or --resume RUN, or a file"),
     ("train rnn", "a workload needs to be cnn or gru, got 'rnn'"),
     ("train cnn gru", "stele train got gru, which it does not take. Try: stele train --help"),
     ("train cnn 3", "stele train got 3, which it does not take. Try: stele train --help"),

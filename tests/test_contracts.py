@@ -13,7 +13,7 @@ from test_examples import PUBLIC, ROOM, examples
 from wrong_calls import calls, names_of, promised, raised, variations
 
 import stele as st
-from stele import data, metrics, nn, optim
+from stele import data, metrics, nn, optim, train
 from stele.nn import functional as F
 from stele.nn.utils import rnn
 
@@ -26,7 +26,7 @@ WHEN_RUN = {"IndexOutOfRange", "LinAlgError"}
 # Of these nothing is refused: contexts, records of what there is, and what comes with the package.
 NO_ERRORS = {"stele.enable_grad", "stele.get_threads", "stele.no_grad", "stele.nn.Identity", "stele.nn.Summary",
              "stele.data.Splits", "stele.data.fashion_sample", "stele.data.transforms.either",
-             "stele.metrics.Metric"} | \
+             "stele.metrics.Metric", "stele.train.Callback", "stele.train.Progress"} | \
             {name for name, x in PUBLIC.items() if inspect.isclass(x) and issubclass(x, tuple)}
 OF_DTYPES = {"stele.can_cast", "stele.finfo", "stele.iinfo"}    # no array is asked for its shape
 
@@ -56,6 +56,10 @@ def logabsdet(x: st.Tensor) -> Any:
 
 def optimizer() -> optim.Optimizer:
     return optim.SGD([st.zeros(2, requires_grad=True)], lr=0.5, momentum=0.9)
+
+
+def learn(callback: train.Callback, x: st.Tensor = x[:, None]) -> train.History:
+    return train.fit(nn.Linear(1, 1), [(x, x)], loss="mse", callbacks=[callback], compiled=False)
 
 
 def counted(labels: st.Tensor) -> st.Tensor:
@@ -120,6 +124,17 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     "stele.optim.Group":                    (lambda: written(optimizer().groups[0]),),
     "stele.optim.Optimizer":                (lambda: optim.Optimizer([], 0.1),),
     "stele.optim.Schedule":                 (lambda: optim.Schedule("wrong"),),     # type: ignore[arg-type]
+    "stele.train.Checkpoint":               (lambda: [learn(train.Checkpoint("run")) for _ in range(2)],),
+    "stele.train.EarlyStopping":            (lambda: learn(train.EarlyStopping(monitor="val_loss")),),
+    "stele.train.History":                  (lambda: train.History({})["loss"],),
+    "stele.train.Logger":                   (lambda: train.Logger(every=0),),
+    "stele.train.MLflow":                   (lambda: train.MLflow(every=0),),
+    "stele.train.NanGuard":                 (lambda: learn(train.NanGuard(), nan),),
+    "stele.train.TensorBoard":              (lambda: train.TensorBoard("events", every=0),),
+    "stele.train.Trainer":                  (lambda: train.Trainer(nn.Linear(1, 1), loss="wrong"),
+                                             lambda: train.Trainer(nn.Linear(1, 1)).fit(),
+                                             lambda: train.Trainer(nn.Linear(1, 1)).load_state_dict({})),
+    "stele.train.WandB":                    (lambda: train.WandB(every=0),),
     "stele.linalg.cholesky":                (lambda: st.linalg.cholesky(st.tensor([[-1.0]])).numpy(),
                                              lambda: st.linalg.cholesky(st.ones((1, 1), dtype="float16"))),
     "stele.linalg.eig":                     (lambda: st.linalg.eig(nan).eigenvalues.numpy(),),

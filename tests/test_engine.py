@@ -27,11 +27,12 @@ from stele.ir.graph import Array, Op
 from stele.ir.origin import lines
 from stele.ir.text import parse, show
 from stele.pipeline import Options, build
+from stele.train import Trainer
 from stele.train.models import Cnn, ResNet50
-from stele.train.workloads import DIMS, Trainer
 from tests.first_steps import SEED, WORKLOADS, distance, gradients_of, images
 
 ROOT = Path(__file__).resolve().parents[1]
+DIMS = {"x": {0: "batch"}, "y": {0: "batch"}}
 BATCHES = 1, 2, 7, 63, 64, 65, 200
 GUARD = 1 << 16
 
@@ -41,8 +42,8 @@ def cnn() -> Trainer:
     """The benchmark's network with a step that has run."""
     st.manual_seed(1)
     model = Cnn()
-    trainer = Trainer(model, optim.SGD(model.parameters(), 0.01, 0.9))
-    trainer.step(*images(64))
+    trainer = Trainer(model, loss="cross_entropy", optimizer=optim.SGD(model.parameters(), 0.01, 0.9))
+    trainer.train_on_batch(images(64))
     return trainer
 
 
@@ -64,7 +65,7 @@ def native_calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_a_step_is_one_native_call(cnn: Trainer, native_calls: list[int]) -> None:
     for _ in range(3):
-        cnn.step(*images(64))
+        cnn.train_on_batch(images(64))
     assert len(native_calls) == 3 and len(set(native_calls)) == 1
 
 
@@ -83,10 +84,10 @@ def test_a_recurrence_written_by_hand_is_one_native_call(request: pytest.Fixture
 def test_the_steady_state_maps_no_pages(cnn: Trainer) -> None:
     x, y = images(64)
     for _ in range(3):
-        cnn.step(x, y)
+        cnn.train_on_batch((x, y))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(50):
-        cnn.step(x, y)
+        cnn.train_on_batch((x, y))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 100
 
 
@@ -154,11 +155,11 @@ def test_a_parsed_graph_runs_to_the_same_bits(name: str) -> None:
 
 
 def test_every_kernel_names_its_lines(cnn: Trainer) -> None:
-    program: Any = cnn.step.programs[0]
+    program: Any = cnn.learn.programs[0]
     for note in program.report().kernels:
         found = lines(note.where)
         assert found, f"{note} has no line"
-        assert any(line.split(":")[0] in ("models.py", "workloads.py", "optimizers.py") for line in found), found
+        assert any(line.split(":")[0] in ("models.py", "test_engine.py") for line in found), found
 
 
 def test_compiled_steps_draw_the_masks_of_imperative_ones() -> None:
@@ -192,17 +193,17 @@ def test_an_index_out_of_range_changes_no_parameter(word: int, label: int) -> No
     st.manual_seed(1)
     model = Words()
     optimizer = optim.Adam(model.parameters(), 0.1)
-    trainer = Trainer(model, optimizer)
+    trainer = Trainer(model, loss="cross_entropy", optimizer=optimizer)
     x, y = np.arange(20).reshape(4, 5), np.array([0, 1, 2, 0])
-    trainer.step(x, y)
+    trainer.train_on_batch((x, y))
     before, count = bytes_of(model), [t.numpy().copy() for t in vars(optimizer).values() if isinstance(t, st.Tensor)]
     wrong_x, wrong_y = x.copy(), y.copy()
     wrong_x[1, 2], wrong_y[3] = word, label
     with pytest.raises(IndexOutOfRange, match=r"index (20|3|-1) is out of range at \w+\.py:\d+"):
-        trainer.step(wrong_x, wrong_y)
+        trainer.train_on_batch((wrong_x, wrong_y))
     assert bytes_of(model) == before
     assert [t.tolist() for t in vars(optimizer).values() if isinstance(t, st.Tensor)] == [a.tolist() for a in count]
-    trainer.step(x, y)
+    trainer.train_on_batch((x, y))
     assert bytes_of(model) != before
 
 
@@ -228,8 +229,8 @@ def test_ctrl_c_changes_no_parameter() -> None:
 
 
 def test_the_arena_is_what_the_plan_says(cnn: Trainer, monkeypatch: pytest.MonkeyPatch) -> None:
-    program: Any = cnn.step.programs[0]
-    [(_, sizes, _)] = next(iter(cnn.step.variants.at_hand.values()))
+    program: Any = cnn.learn.programs[0]
+    [(_, sizes, _)] = next(iter(cnn.learn.variants.at_hand.values()))
     lent: list[tuple[int, Block]] = []
 
     def lend(n: int) -> Block:
@@ -239,7 +240,7 @@ def test_the_arena_is_what_the_plan_says(cnn: Trainer, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(MEMORY, "lend", lend)
     monkeypatch.setattr(MEMORY, "give_back", lambda block: None)
-    cnn.step(*images(64))
+    cnn.train_on_batch(images(64))
     (n, block), = lent
     assert n == program.memory(sizes).arena.bytes
     used = np.flatnonzero(np.asarray(block) != 0xA5)
@@ -249,11 +250,11 @@ def test_the_arena_is_what_the_plan_says(cnn: Trainer, monkeypatch: pytest.Monke
 def test_parameters_stay_where_they_are_unless_somebody_holds_them(cnn: Trainer) -> None:
     state = [*cnn.model.parameters(), *(s.velocity for s in cnn.optimizer.states)]  # type: ignore[attr-defined]
     places = [t.value.data.address for t in state]
-    cnn.step(*images(64))
+    cnn.train_on_batch(images(64))
     assert [t.value.data.address for t in state] == places
     view = state[0].numpy()
     held = view.copy()
-    cnn.step(*images(64))
+    cnn.train_on_batch(images(64))
     np.testing.assert_array_equal(view, held)
     assert (state[0].numpy() != held).any()
     assert [t.value.data.address for t in state[1:]] == places[1:]
@@ -263,11 +264,11 @@ FRESH = """
 import sys, numpy as np, stele as st
 from stele import nn, optim
 from stele.backend.cpu import cache
-from stele.train.workloads import Trainer
+from stele.train import Trainer
 st.manual_seed(0)
 model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
-trainer = Trainer(model, optim.SGD(model.parameters(), 0.1))
-loss, _ = trainer.step(np.ones((2, 4), np.float32), np.array([0, 2]))
+trainer = Trainer(model, loss="cross_entropy", optimizer=optim.SGD(model.parameters(), 0.1))
+loss = trainer.train_on_batch((np.ones((2, 4), np.float32), np.array([0, 2])))["loss"]
 jit = sys.modules.get("stele.backend.cpu.jit")
 print(jit.TOTAL.compiled if jit else 0, cache.objects().counts.corrupt, float(loss).hex(),
       "llvmlite.binding" in sys.modules)

@@ -10,8 +10,8 @@ import stele as st
 from stele import nn, optim
 from stele.data import unit
 from stele.ir.graph import Array
+from stele.train import Trainer
 from stele.train.models import Cnn, ResNet20, ResNet50, Sentiment
-from stele.train.workloads import DIMS, Trainer
 from tests.first_steps import SEED, WORKLOADS, compiled, distance, gradients_of, imperative, in_float64, symbolic
 from tests.formats import shared
 from tests.long_determinism import digest_after
@@ -65,14 +65,14 @@ def test_features_are_those_of_float64_whatever_the_batch() -> None:
 def small_cnn() -> tuple[Trainer, Array, Array]:
     model = Cnn(1, 8)
     rng = np.random.default_rng(0)
-    return (Trainer(model, optim.SGD(model.parameters(), 0.01, 0.9)),
+    return (Trainer(model, loss="cross_entropy", optimizer=optim.SGD(model.parameters(), 0.01, 0.9)),
             rng.random((33, 1, 8, 8), np.float32), rng.integers(0, 10, 33))
 
 
 def small_gru() -> tuple[Trainer, Array, Array]:
     model = Sentiment(words=300, features=25, hidden=20)
     rng = np.random.default_rng(0)
-    return (Trainer(model, optim.Adam(model.parameters(), 1e-3)),
+    return (Trainer(model, loss="cross_entropy", optimizer=optim.Adam(model.parameters(), 1e-3)),
             rng.integers(0, 300, (33, 15)), rng.integers(0, 2, 33))
 
 
@@ -112,7 +112,7 @@ def published() -> nn.Module:
 
 def accuracy(model: nn.Module, x: Array, y: Array) -> float:
     """The share of right answers on uint8 images."""
-    measure = st.compile(lambda x: model(x).argmax(axis=1), dims={"x": DIMS["x"]})
+    measure = st.compile(lambda x: model(x).argmax(axis=1), dims={"x": {0: "batch"}})
     with st.no_grad():
         right = [measure((unit(x[k:k + 250]) - MEAN) / STD).numpy() == y[k:k + 250] for k in range(0, len(x), 250)]
     return float(np.concatenate(right).mean())

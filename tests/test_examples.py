@@ -5,6 +5,9 @@ import ast
 import doctest
 import importlib
 import inspect
+import io
+import json
+import pathlib
 import pkgutil
 import re
 import runpy
@@ -17,7 +20,7 @@ import numpy as np
 import pytest
 
 import stele as st
-from stele import data, metrics, nn, optim
+from stele import data, metrics, nn, optim, train
 from stele.arrays.spellings import METHODS
 from stele.ir.types import DType
 
@@ -26,12 +29,12 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages(st.__path__, "stele.")
                  if not m.name.startswith("stele.interop."))     # which need the libraries that they are about
 
 
-ROOMS = (nn, nn.init, nn.functional, nn.utils.rnn, optim, metrics, data, data.transforms, st.io, st.linalg, st.fft,
-         st.random)
+ROOMS = (nn, nn.init, nn.functional, nn.utils.rnn, optim, metrics, data, data.transforms, st.io, train, st.linalg,
+         st.fft, st.random)
 
 # What examples may name beside what they make; parameters whose name says all; classes that st makes in another way.
 ROOM: dict[str, Any] = {"st": st, "np": np, "nn": nn, "F": nn.functional, "optim": optim, "metrics": metrics,
-                        "data": data}
+                        "data": data, "train": train, "io": io, "json": json, "pathlib": pathlib}
 PLAIN = {"x", "z", "axis", "keepdims", "dtype", "input", "inplace"}
 MADE = (st.Tensor,)
 NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?")

@@ -28,7 +28,7 @@ FLOORS = (
     "tracing",
     "call",
     "higher",
-    "nn optim metrics data io train inspect saving cli commands __main__ interop rosetta",
+    "nn optim metrics data io train inspect saving stop cli commands __main__ interop rosetta",
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}
 TOP = FLOORS[-1].split()

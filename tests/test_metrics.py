@@ -188,3 +188,12 @@ def test_scikit_learn_says_the_same() -> None:
         metric = kind()
         metric(CHANCE, ONES)
         np.testing.assert_allclose(metric.compute().numpy(), function(ONES, CHANCE), rtol=1e-6)
+
+
+def test_a_metric_that_is_reset_begins_anew_in_a_compiled_step() -> None:
+    accuracy = metrics.Accuracy()
+    step = st.compile(lambda x, y: accuracy(x, y))
+    for _ in range(3):
+        accuracy.reset()
+        step(st.tensor([[0.1, 0.9], [0.8, 0.2]]), st.tensor([1, 1]))
+        assert accuracy.compute().tolist() == 0.5 and step.traces == 1

@@ -16,16 +16,15 @@ import pytest
 from formats import ROOT, fashion
 from safetensors.numpy import load_file
 
-import stele as st
-from stele import nn, optim
+from stele import nn
 from stele.commands.options import TrainOptions
-from stele.data import ArrayDataset, Splits, find_images, find_texts
+from stele.data import ArrayDataset, Loader, Splits, find_images, find_texts
 from stele.errors import DataError
+from stele.stop import Stop, Stopped
 from stele.train import workloads
 from stele.train.models import Cnn, ResNet20, ResNet50, Sentiment
-from stele.train.stop import Stop, Stopped
 from stele.train.training import train
-from stele.train.workloads import Trainer
+from stele.train.workloads import Classifier
 
 
 def small(data: Splits, count: int, tests: int) -> Splits:
@@ -72,7 +71,7 @@ def test_the_saved_model_gives_the_printed_accuracy(few: None, tmp_path: Path) -
     data = workloads.WORKLOADS["cnn"].find(None)
     model = Cnn(1, 28)
     model.load(tmp_path / "run" / "model.safetensors")
-    _, accuracy = Trainer(model, optim.SGD(model.parameters(), 0.1)).test(data.test.x, data.test.y, 33)
+    accuracy = Classifier(model).evaluate(Loader((data.test.x, data.test.y), 33))["accuracy"]
     history = json.loads((tmp_path / "run" / "history.json").read_text())
     assert accuracy == pytest.approx(history["epochs"][0]["test_accuracy"])
 
@@ -129,10 +128,10 @@ def test_a_run_goes_on_to_the_bits_of_one_that_never_stopped(few: None, workload
 
 def test_a_last_short_batch_needs_no_second_program() -> None:
     model = Sentiment(words=50, features=4, hidden=3)
-    trainer = Trainer(model, optim.SGD(model.parameters(), 0.1))
+    trainer = Classifier(model, optimizer="sgd", lr=0.1)
     for n in (8, 8, 3, 1):
-        trainer.step(st.tensor(np.ones((n, 5), np.int32)), st.tensor(np.zeros(n, np.int64)))
-    assert trainer.step.compiles == 1
+        trainer.train_on_batch((np.ones((n, 5), np.int32), np.zeros(n, np.int64)))
+    assert trainer.learn.compiles == 1      # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("model, count, names", [

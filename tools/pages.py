@@ -50,6 +50,7 @@ ROOMS: dict[str, tuple[str, ModuleType]] = {
     "nn": ("stele.nn", nn), "functional": ("stele.nn.functional", nn.functional), "init": ("stele.nn.init", nn.init),
     "optim": ("stele.optim", st.optim), "metrics": ("stele.metrics", st.metrics), "data": ("stele.data", st.data),
     "transforms": ("stele.data.transforms", st.data.transforms), "io": ("stele.io", st.io),
+    "train": ("stele.train", st.train),
 }
 
 

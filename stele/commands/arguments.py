@@ -11,10 +11,19 @@ from pathlib import Path
 from typing import NoReturn
 
 from stele import __version__
-from stele.commands.options import BATCH, SEED, BenchOptions, FeatureOptions, LintOptions, TrainOptions, TuneOptions
+from stele.commands.options import (
+    BATCH,
+    SEED,
+    BenchOptions,
+    FeatureOptions,
+    LintOptions,
+    RunsOptions,
+    TrainOptions,
+    TuneOptions,
+)
 from stele.config import MAX_THREADS
 from stele.errors import SteleError, nearest
-from stele.train.stop import Stopped
+from stele.stop import Stopped
 
 USAGE, BY_SIGNAL = 2, 128
 EXAMPLES = """examples:
@@ -22,6 +31,9 @@ EXAMPLES = """examples:
   stele train gru --epochs 3 --seed 1               a recurrent network on the packaged movie review sentences
   stele train cnn --data data/cifar-10-batches-bin  the same network on all of CIFAR-10
   stele train --resume runs/cnn-20260101-120000     go on with a run that was stopped
+  stele train net.toml --set optimizer.lr=0.01      a network from a configuration file
+  stele train net.py --sweep lr=1e-4,1e-3           the trainer of a file of Python, a run for each rate
+  stele runs --html runs.html                       compare the runs in the folder runs
   stele features resnet50 cat.jpg dog.png --weights resnet50.safetensors --out features.npy
   stele bench --quick --workloads mlp,matmul        Stele beside the frameworks that are installed
   stele lint train.py -- --epochs 1                 lessons about slow or wrong programs, with file and line
@@ -55,7 +67,7 @@ class Doctor:
     """`stele doctor`."""
 
 
-Options = TrainOptions | FeatureOptions | BenchOptions | LintOptions | TuneOptions | Doctor
+Options = TrainOptions | RunsOptions | FeatureOptions | BenchOptions | LintOptions | TuneOptions | Doctor
 Commands = dict[type, Callable[..., int | None]]
 
 
@@ -80,6 +92,8 @@ def parse(arguments: Sequence[str]) -> Options:
     match parsed.command:
         case "train":
             return _train_options(parsed)
+        case "runs":
+            return RunsOptions(_folder(parsed.folder), _file(parsed.html))
         case "features":
             return FeatureOptions(parsed.model, tuple(map(_existing, parsed.images)), _weights(parsed.weights),
                                   _npy(parsed.out), parsed.batch_size, parsed.threads)
@@ -103,7 +117,7 @@ def run(arguments: Sequence[str], commands: Commands) -> int:
         options = parse(arguments or ["--help"])
         return commands[type(options)](options) or 0
     except SteleError as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"error: {_said(error)}", file=sys.stderr)
         return USAGE
     except OSError as error:
         print(f"error: {error.strerror or error}: {error.filename or 'a file'}", file=sys.stderr)
@@ -111,6 +125,13 @@ def run(arguments: Sequence[str], commands: Commands) -> int:
     except KeyboardInterrupt as error:
         print("; ".join(["interrupted", *getattr(error, "__notes__", ())]), file=sys.stderr)
         return BY_SIGNAL + (error.signal if isinstance(error, Stopped) else signal.SIGINT)
+
+
+def _said(error: SteleError) -> str:
+    """An error in one line, without a place that is no more than where the command began."""
+    if error.where and error.where.startswith((f"{Path(sys.argv[0]).name}:", "<frozen runpy>:")):
+        error.where = None
+    return " ".join(str(error).split())
 
 
 class _Parser(argparse.ArgumentParser):
@@ -140,8 +161,9 @@ def _train(train: _Parser) -> None:
     train.epilog = EXAMPLES
     train.description = ("Train, print progress and the test accuracy, and write history.json, curves.html, "
                          "model.safetensors and a checkpoint to go on from. Ctrl-C and SIGTERM save first.")
-    train.add_argument("workload", type=_choice("workload", "cnn", "gru"), metavar="{cnn,gru}", nargs="?",
-                       help="cnn: images, gru: movie reviews")
+    train.add_argument("what", type=_workload_or_file, metavar="{cnn,gru,FILE}", nargs="?",
+                       help="cnn: images, gru: movie reviews; a file ending in .py, whose function trainer() returns a "
+                            "stele.train.Trainer, or in .toml, a configuration")
     train.add_argument("--data", type=Path, metavar="DIR",
                        help="folder of the full set, for cnn CIFAR-10 (binary or python version), Fashion-MNIST or "
                             "MNIST, for gru aclImdb; default: the packaged sample")
@@ -155,6 +177,10 @@ def _train(train: _Parser) -> None:
     train.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N",
                        help="default: one per core")
     train.add_argument("--out", type=Path, metavar="DIR", help="run folder; default: runs/<workload>-<time>")
+    train.add_argument("--set", type=_setting, action="append", default=[], metavar="NAME=VALUE",
+                       help="an option of the file, such as optimizer.lr=0.01; may be repeated")
+    train.add_argument("--sweep", type=_choices, action="append", default=[], metavar="NAME=VALUE,...",
+                       help="a run for each of the values, of several for each choice; may be repeated")
     train.add_argument("--resume", type=Path, metavar="RUN",
                        help="go on with the run in this folder, to the bits of one that never stopped; with more "
                             "--epochs also with one that has finished")
@@ -162,16 +188,25 @@ def _train(train: _Parser) -> None:
 
 def _train_options(parsed: argparse.Namespace) -> TrainOptions:
     """What `stele train` is asked to do: a new run, or one to go on with."""
-    if parsed.resume is None and parsed.workload is None:
-        raise UsageError("stele train needs a workload, cnn or gru, or --resume RUN, got nothing there. "
+    if parsed.resume is None and parsed.what is None:
+        raise UsageError("stele train needs a workload, cnn or gru, or --resume RUN, or a file, got nothing there. "
                          "Try: stele train --help")
     if parsed.resume is not None and parsed.out is not None:
         raise UsageError("--resume goes on in the run's own folder, got --out too. Leave --out away.")
-    is_new = parsed.resume is None
+    if parsed.resume is not None and (parsed.set or parsed.sweep):
+        raise UsageError("--resume goes on with a run as it is, got --set or --sweep too. Leave them away.")
+    is_new = parsed.resume is None and not (parsed.what or "").endswith((".py", ".toml"))
     batch, seed = (BATCH, SEED) if is_new else (None, None)
-    return TrainOptions(parsed.workload, parsed.data, parsed.epochs, parsed.batch_size or batch,
+    return TrainOptions(parsed.what, parsed.data, parsed.epochs, parsed.batch_size or batch,
                         seed if parsed.seed is None else parsed.seed, parsed.threads, _new_folder(parsed.out),
-                        parsed.lr, parsed.optimizer, parsed.resume)
+                        parsed.lr, parsed.optimizer, parsed.resume, tuple(parsed.set), tuple(parsed.sweep))
+
+
+def _runs(runs: _Parser) -> None:
+    runs.description = "Compare training runs by their folders: the best first, and the options in which they differ."
+    runs.add_argument("folder", type=Path, nargs="?", default=Path("runs"), metavar="FOLDER",
+                      help="in which run folders are; default: runs")
+    runs.add_argument("--html", type=Path, metavar="FILE", help="write a page with their curves, which loads nothing")
 
 
 def _features(features: _Parser) -> None:
@@ -243,6 +278,7 @@ def _doctor(doctor: _Parser) -> None:
 
 COMMANDS: dict[str, tuple[str, Callable[[_Parser], None]]] = {
     "train":    ("train a network and keep the run in a folder",               _train),
+    "runs":     ("compare training runs",                                      _runs),
     "features": ("turn photographs into feature vectors",                      _features),
     "bench":    ("compare frameworks on this machine",                         _bench),
     "lint":     ("find what makes a program slow or wrong",                    _lint),
@@ -368,6 +404,31 @@ def _script(path: Path) -> Path:
 
 def _workload_or_script(what: Path) -> Path:
     return _script(what) if what.suffix == ".py" else Path(_choice("workload", "cnn", "gru", "resnet50")(str(what)))
+
+
+def _workload_or_file(what: str) -> str:
+    return str(_script(Path(what))) if what.endswith((".py", ".toml")) else _choice("workload", "cnn", "gru")(what)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"--set needs NAME=VALUE, got {text!r}. Write --set optimizer.lr=0.01")
+    return name, value
+
+
+def _choices(text: str) -> tuple[str, tuple[str, ...]]:
+    name, equals, values = text.partition("=")
+    found = tuple(filter(None, values.split(",")))
+    if not equals or not name or not found:
+        raise UsageError(f"--sweep needs NAME=VALUE,..., got {text!r}. Write --sweep lr=1e-4,1e-3")
+    return name, found
+
+
+def _folder(path: Path) -> Path:
+    if not path.is_dir():
+        raise UsageError(f"a folder of runs needs to exist, got nothing at {path}. Is the path right?")
+    return path
 
 
 def _weights(path: Path | None) -> Path | None:

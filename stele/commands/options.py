@@ -9,9 +9,9 @@ BATCH, SEED = 64, 0     # of a run for which nobody asks for others
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """A run of `stele train`; None stands for the workload's default."""
+    """A run of `stele train`, or a sweep of them; None stands for the workload's default."""
 
-    workload: str | None       # "cnn" or "gru"
+    what: str | None           # "cnn", "gru", or a file ending in .py or .toml
     data: Path | None          # folder of the full data set; None: the packaged sample
     epochs: int | None
     batch: int | None
@@ -21,6 +21,16 @@ class TrainOptions:
     lr: float | None = None
     optimizer: str | None = None   # "sgd", "adam" or "adamw"
     resume: Path | None = None     # a run folder to go on with; what is None is then as it was there
+    settings: tuple[tuple[str, str], ...] = ()             # other options by name, as they were written
+    sweep: tuple[tuple[str, tuple[str, ...]], ...] = ()    # options by name, and the values of which each is tried
+
+
+@dataclass(frozen=True)
+class RunsOptions:
+    """A run of `stele runs`."""
+
+    folder: Path               # in which, or below which, run folders are
+    html: Path | None = None   # a page to write
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from stele.inspect.tune.contractions import Programs
 from stele.inspect.tune.search import Outcome, searches
 from stele.ir.origin import setting
 from stele.train.models import Cnn, ResNet50, Sentiment
-from stele.train.workloads import OPTIMIZERS, WORKLOADS, Trainer
+from stele.train.trainer import Trainer
+from stele.train.workloads import OPTIMIZERS, WORKLOADS
 
 
 def tune(options: TuneOptions) -> None:
@@ -80,6 +81,7 @@ def run(workload: str) -> None:
         return
     model, x = (Cnn(), np.zeros((64, 3, 32, 32), np.float32)) if workload == "cnn" else \
         (Sentiment(), np.zeros((64, 150), np.int32))
-    trainer = Trainer(model, OPTIMIZERS[WORKLOADS[workload].optimizer](model.parameters(), None))
-    trainer.step(x, labels)
-    trainer.test(x, labels, 64)
+    optimizer = OPTIMIZERS[WORKLOADS[workload].optimizer](model.parameters(), None)
+    trainer = Trainer(model, loss="cross_entropy", optimizer=optimizer)
+    trainer.train_on_batch((x, labels))
+    trainer.evaluate([(x, labels)])

@@ -1,1 +1,49 @@
-"""Training runs: options, reports, run folders, workloads."""
+"""Training: a loop that forgets nothing, what happens beside it, and where its numbers go."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stele.arrays.spellings import unknown
+from stele.train.callbacks import (
+    EMA,
+    Callback,
+    EarlyStopping,
+    GradientStatistics,
+    LearningRateFinder,
+    NanGuard,
+    Samples,
+)
+from stele.train.checkpoint import Checkpoint
+from stele.train.history import History
+from stele.train.loggers import JSONLines, Logger, MLflow, TensorBoard, WandB
+from stele.train.recipes import from_file
+from stele.train.report import Progress
+from stele.train.trainer import Trainer, fit
+
+__all__ = ["EMA", "Callback", "Checkpoint", "EarlyStopping", "GradientStatistics", "History", "JSONLines",
+           "LearningRateFinder", "Logger", "MLflow", "NanGuard", "Progress", "Samples", "TensorBoard", "Trainer",
+           "WandB", "fit", "from_file"]
+
+
+# What other frameworks call them.
+ELSEWHERE = {
+    "ModelCheckpoint": "train.Checkpoint(folder)", "CSVLogger": "train.JSONLines(path)",
+    "TensorBoardLogger": "train.TensorBoard(folder)", "MLFlowLogger": "train.MLflow()", "WandbLogger": "train.WandB()",
+    "WandbCallback": "train.WandB()", "ReduceLROnPlateau": "schedule=optim.ReduceLROnPlateau of train.fit",
+    "LearningRateScheduler": "schedule= of train.fit", "TerminateOnNaN": "train.NanGuard()",
+    "StochasticWeightAveraging": "train.EMA()", "ProgressBar": "train.Progress()",
+    "LightningModule": "train.Trainer", "LRFinder": "train.LearningRateFinder()",
+}
+
+
+if not TYPE_CHECKING:   # or every name would be one to a type checker
+    def __getattr__(name: str) -> Any:
+        """No such name; the error says which one there is."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise unknown("stele.train", name, __all__, ELSEWHERE)
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return sorted(__all__)

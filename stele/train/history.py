@@ -2,24 +2,17 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
+from stele.arrays.spellings import unknown
 from stele.ops.arguments import is_dict, is_series
+from stele.tracing.state import Opaque
 
 POINTS = 400  # the curve of single steps keeps at most twice as many
 
 
-@dataclass(frozen=True)
-class Epoch:
-    """One epoch, counted from 1: mean losses, accuracies in 0..1, seconds with the test."""
-
-    epoch: int
-    train_loss: float
-    train_accuracy: float
-    test_loss: float
-    test_accuracy: float
-    seconds: float
+Row = dict[str, Any]    # an epoch: its number, measures under names such as train_loss and val_accuracy, seconds
 
 
 @dataclass
@@ -53,19 +46,37 @@ class Curve:
 
 
 @dataclass
-class History:
-    """A run so far. `state` is running, finished, interrupted or failed."""
+class History(Opaque):
+    """A training so far: `epochs` are rows of measures, `history["val_loss"]` is one of them over all epochs.
+
+    `meta` are facts about the run, `state` is running, finished, interrupted or failed, `message` what was said of its
+    end, `curve` the losses of single steps. Raises UnknownName for a measure that no epoch has.
+
+    >>> history = train.History({}, epochs=[{"epoch": 1, "train_loss": 0.5}, {"epoch": 2, "train_loss": 0.25}])
+    >>> history["train_loss"]
+    [0.5, 0.25]
+    """
 
     meta: dict[str, Any]
     state: str = "running"
     message: str = ""
-    epochs: list[Epoch] = field(default_factory=list[Epoch])
+    epochs: list[Row] = field(default_factory=list[Row])
     curve: Curve = field(default_factory=Curve)
+
+    def inside(self) -> tuple[Any, ...]:
+        """Nothing of it is state that a compiled step could read."""
+        return ()
+
+    def __getitem__(self, name: str) -> list[Any]:
+        known = dict.fromkeys(key for row in self.epochs for key in row)
+        if name not in known:
+            raise unknown("this history", name, list(known), {})
+        return [row.get(name) for row in self.epochs]
 
     def so_far(self) -> str:
         """How far the run came, in words."""
         asked = self.meta.get("epochs")
-        at = max([0.0, *self.curve.x[-1:], *(epoch.epoch for epoch in self.epochs[-1:])])
+        at = max([0.0, *self.curve.x[-1:], *(row["epoch"] for row in self.epochs[-1:])])
         end = f" of {asked}" if asked else ""
         if not at:
             return f"before the first step was kept{f', {asked} epochs were asked for' if asked else ''}"
@@ -73,27 +84,27 @@ class History:
 
     def state_dict(self) -> dict[str, Any]:
         """What goes on when the run does."""
-        return {"meta": self.meta, "epochs": [asdict(epoch) for epoch in self.epochs],
+        return {"meta": self.meta, "epochs": [dict(row) for row in self.epochs],
                 "curve": self.curve.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on with a history that was saved; facts of this process replace older ones."""
         self.meta = state["meta"] | self.meta
-        self.epochs = [Epoch(**epoch) for epoch in state["epochs"]]
+        self.epochs = [dict(row) for row in state["epochs"]]
         self.curve.load_state_dict(state["curve"])
 
     def to_json(self) -> str:
         """Valid JSON: a loss that is not finite is null."""
         content = {"state": self.state, "message": self.message, "meta": self.meta,
-                   "epochs": [asdict(epoch) for epoch in self.epochs],
+                   "epochs": self.epochs,
                    "steps": {"epoch": self.curve.x, "train_loss": self.curve.loss}}
-        return json.dumps(_finite(content), indent=1, allow_nan=False, default=str) + "\n"
+        return json.dumps(finite(content), indent=1, allow_nan=False, default=str) + "\n"
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """The same with null for nan and infinities."""
     match value:
         case float():        return value if math.isfinite(value) else None
-        case _ if is_dict(value): return {key: _finite(item) for key, item in value.items()}
-        case _ if is_series(value): return [_finite(item) for item in value]
+        case _ if is_dict(value): return {key: finite(item) for key, item in value.items()}
+        case _ if is_series(value): return [finite(item) for item in value]
         case _:              return value

@@ -5,8 +5,10 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
+from stele.train.callbacks import falls
 from stele.train.chart import Series, chart
-from stele.train.history import Epoch, History
+from stele.train.history import History, Row
+from stele.train.report import numbers, phases
 
 HEAD = """<!doctype html>
 <html lang="en">
@@ -83,13 +85,7 @@ def page(history: History) -> str:
 <p class="subtitle">{escape(str(meta.get("command", "")))}</p>{message}</header>
 {_numbers(epochs)}
 <div class="charts">
-<section><h2>Loss</h2>
-{chart("Loss", _losses(history), _loss)}
-</section>
-<section><h2>Accuracy</h2>
-{chart("Accuracy", _accuracies(epochs), "{:.4f}".format)}
-</section>
-</div>
+{"".join(_section(name, history) for name in _measures(epochs))}</div>
 <div class="tables">
 <section><h2>Epochs</h2>
 {_epochs(epochs)}
@@ -104,39 +100,65 @@ def page(history: History) -> str:
 """
 
 
-def _losses(history: History) -> list[Series]:
-    x = [float(epoch.epoch) for epoch in history.epochs]
-    return [Series("train, single steps", "steps", history.curve.x, history.curve.loss, marked=False),
-            Series("train", "train", x, [epoch.train_loss for epoch in history.epochs]),
-            Series("test", "test", x, [epoch.test_loss for epoch in history.epochs])]
+def _measures(epochs: list[Row]) -> list[str]:
+    """What was measured, the loss first, and the accuracy where nothing is known yet."""
+    found = [name for row in epochs for of in phases(row).values() for name, _ in numbers(of)]
+    return list(dict.fromkeys(["loss", *found] if found else ["loss", "accuracy"]))
 
 
-def _accuracies(epochs: list[Epoch]) -> list[Series]:
-    x = [float(epoch.epoch) for epoch in epochs]
-    return [Series("train", "train", x, [epoch.train_accuracy for epoch in epochs]),
-            Series("test", "test", x, [epoch.test_accuracy for epoch in epochs])]
+def _section(name: str, history: History) -> str:
+    """The curves of one measure."""
+    title, show = name.replace("_", " ").capitalize(), _loss if name == "loss" else _value
+    return f"<section><h2>{title}</h2>\n{chart(title, _series(name, history), show)}\n</section>\n"
 
 
-def _numbers(epochs: list[Epoch]) -> str:
+def _series(name: str, history: History) -> list[Series]:
+    """A measure over the epochs, for each kind of data; the loss of single steps too."""
+    found = [Series("train, single steps", "steps", history.curve.x, history.curve.loss, marked=False)]
+    for phase in dict.fromkeys(phase for row in history.epochs for phase in phases(row)):
+        rows = [row for row in history.epochs if isinstance(row.get(f"{phase}_{name}"), int | float)]
+        found.append(Series(phase, "train" if phase == "train" else "test", [float(row["epoch"]) for row in rows],
+                            [row[f"{phase}_{name}"] for row in rows]))
+    return found[name != "loss":]
+
+
+def best_of(epochs: list[Row], name: str) -> Row:
+    """The epoch with the best value of a measure: losses and errors fall, others rise."""
+    rows = [row for row in epochs if isinstance(row.get(name), int | float) and math.isfinite(row[name])] or epochs[-1:]
+    return (min if falls(name) else max)(rows, key=lambda row: row.get(name, 0.0))
+
+
+def _numbers(epochs: list[Row]) -> str:
     """The numbers that people look for first."""
     if not epochs:
         return ""
-    last, best = epochs[-1], max(epochs, key=lambda epoch: epoch.test_accuracy)
-    facts = {"test accuracy": f"{last.test_accuracy:.4f}", "test loss": _loss(last.test_loss),
-             f"best, epoch {best.epoch}": f"{best.test_accuracy:.4f}",
-             "train accuracy": f"{last.train_accuracy:.4f}", "time": _time(sum(epoch.seconds for epoch in epochs))}
+    last = epochs[-1]
+    names = [f"{phase}_{name}" for phase, of in reversed(phases(last).items()) for name, _ in reversed(numbers(of))]
+    facts: dict[str, str] = {}
+    for k, name in enumerate(names[:3]):
+        facts[name.replace("_", " ")] = _loss(last[name]) if name.endswith("loss") else _value(last[name])
+        if not k:
+            best = best_of(epochs, name)
+            facts[f"best, epoch {best['epoch']}"] = _loss(best[name]) if name.endswith("loss") else _value(best[name])
+    facts["time"] = seconds_in_words(sum(row["seconds"] for row in epochs))
     return ('<dl class="numbers">'
             + "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items()) + "</dl>")
 
 
-def _epochs(epochs: list[Epoch]) -> str:
+def _epochs(epochs: list[Row]) -> str:
     if not epochs:
         return '<p class="empty">No epoch finished yet.</p>'
-    heads = ("epoch", "train loss", "train acc.", "test loss", "test acc.", "seconds")
-    rows = (_row((f"{e.epoch}", _loss(e.train_loss), f"{e.train_accuracy:.4f}", _loss(e.test_loss),
-                  f"{e.test_accuracy:.4f}", f"{e.seconds:.1f}")) for e in epochs)
-    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    names = list(dict.fromkeys(name for row in epochs for name, _ in numbers(row)))
+    rows = (_row(_cell(name, row.get(name, math.nan)) for name in names) for row in epochs)
+    head = "".join(f'<th scope="col">{name.replace("_", " ").replace("accuracy", "acc.")}</th>' for name in names)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _cell(name: str, x: float) -> str:
+    """A number of an epoch."""
+    if name == "epoch":
+        return str(x)
+    return f"{x:.1f}" if name == "seconds" else _loss(x) if name.endswith("loss") else _value(x)
 
 
 def _configuration(meta: dict[str, Any]) -> str:
@@ -155,10 +177,14 @@ def _loss(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 1e4 else f"{value:.3g}"
 
 
-def _time(seconds: float) -> str:
+def _value(x: float) -> str:
+    return f"{x:.4f}" if math.isfinite(x) else "not finite"
+
+
+def seconds_in_words(seconds: float) -> str:
     """Seconds as people say them.
 
-    >>> _time(75.2), _time(9.94), _time(3725)
+    >>> seconds_in_words(75.2), seconds_in_words(9.94), seconds_in_words(3725)
     ('1 min 15 s', '9.9 s', '1 h 2 min')
     """
     if seconds < 60:

@@ -1,93 +1,102 @@
 """What a person sees while a network trains: a progress bar or plain lines, and the final table."""
+from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
-from stele.train.history import Epoch
+from stele.ir.door import public
+from stele.train.callbacks import Callback
+from stele.train.history import Row
+from stele.train.parts import length_of
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress as Bar
 
-EVERY = 5.0  # seconds between plain lines
+    from stele.train.trainer import Trainer
+
+EVERY, REFRESH = 5.0, 0.2  # seconds between plain lines, and between looks at the numbers behind a bar
+SHORT = {"accuracy": "acc"}
 
 
-class Report:
-    """Shows the steps of training: `with Report(epochs) as report`, `begin` each epoch, `step` each batch, `end`.
+class Progress(Callback):
+    """Shows the steps of a training: on a terminal a bar, elsewhere a plain line now and then; and one per epoch.
 
-    On a terminal a progress bar with loss, accuracy, samples a second and time left in the epoch, for which 60 columns
-    suffice; elsewhere a plain line now and then, and one per epoch.
+    The bar shows means so far, samples a second and the time left in the epoch, for which 60 columns suffice. `out` is
+    where to write, standard output unless given. Raises nothing of its own.
+
+    >>> x = np.ones((8, 1), np.float32)
+    >>> lines = io.StringIO()
+    >>> _ = train.fit(nn.Linear(1, 1), data.Loader((x, x), 8), loss="mse", callbacks=[train.Progress(lines)])
+    >>> lines.getvalue().split()[:4]
+    ['epoch', '1/1', 'train', 'loss']
     """
 
-    def __init__(self, epochs: int, out: TextIO | None = None) -> None:
-        self.epochs = epochs
+    @public
+    def __init__(self, out: TextIO | None = None) -> None:
         self.out = out or sys.stdout
         self.bar = _bar(self.out) if self.out.isatty() else None
-        self.compiled = False
+        self.is_compiled = False
 
-    def __enter__(self) -> "Report":
+    def on_train_begin(self, trainer: Trainer) -> None:
         if self.bar:
             self.bar.start()
-        return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def on_train_end(self, trainer: Trainer, error: BaseException | None) -> None:
         if self.bar:
             self.bar.stop()
 
-    def begin(self, epoch: int, samples: int, done: int = 0, loss: float = 0.0, correct: int = 0) -> None:
-        """Epoch `epoch`, counted from 1, of `samples` samples, starts, or goes on behind `done` of them."""
-        self.epoch, self.samples = epoch, samples
-        self.done, self.loss, self.correct = done, loss, correct
+    def on_epoch_begin(self, trainer: Trainer) -> None:
         self.said = time.perf_counter()
-        if self.compiled:
-            self.clocked, self.counted = self.said, done
+        if self.is_compiled:
+            self.clocked, self.samples, self.batches = self.said, trainer.place.samples, trainer.place.batches
         if self.bar:
-            self.task = self.bar.add_task(f"{epoch}/{self.epochs}", total=samples, completed=done, facts="")
+            self.task = self.bar.add_task(f"{trainer.epoch + 1}/{trainer.epochs}", total=length_of(trainer.data),
+                                          completed=trainer.place.batches, facts="")
 
-    def step(self, count: int, loss: float, correct: int) -> None:
-        """A batch of `count` samples is trained: their mean loss, and how many were right."""
-        self.done += count
-        self.loss += loss * count
-        self.correct += correct
-        now = time.perf_counter()
-        if not self.compiled:
-            self.compiled, self.clocked, self.counted = True, now, self.done
+    def on_batch_end(self, trainer: Trainer) -> None:
+        now, place = time.perf_counter(), trainer.place
+        if not self.is_compiled:
+            self.is_compiled, self.clocked, self.samples, self.batches = True, now, place.samples, place.batches
+        if now - self.said < (REFRESH if self.bar else EVERY):
+            return
+        self.said = now
         if self.bar:
-            self.bar.update(self.task, completed=self.done, facts=self._short(now))
-        elif now - self.said >= EVERY:
-            self.said = now
-            self._say(f"epoch {self.epoch}/{self.epochs}  {self.done}/{self.samples}  "
-                      f"loss {self.loss / self.done:.4f}  accuracy {self.correct / self.done:.4f}  "
-                      f"{self._rate(now):,.0f} samples/s  {self._left(now):.0f} s left")
+            self.bar.update(self.task, completed=place.batches, facts=self._short(trainer, now))
+            return
+        length = length_of(trainer.data)
+        done = f"{place.batches}/{length}" if length else f"{place.batches}"
+        left = f"  {self._left(trainer, now):.0f} s left" if length else ""
+        self._say(f"epoch {trainer.epoch + 1}/{trainer.epochs}  batch {done}  {shown(trainer.results(), '  ')}  "
+                  f"{self._rate(trainer, now):,.0f} samples/s{left}")
 
-    def end(self, epoch: Epoch) -> None:
-        """The epoch is trained and tested."""
+    def on_epoch_end(self, trainer: Trainer, row: dict[str, Any]) -> None:
         if self.bar:
             self.bar.refresh()
             self.bar.remove_task(self.task)
-        self._say(f"epoch {epoch.epoch}/{self.epochs}  train loss {epoch.train_loss:.4f} accuracy "
-                  f"{epoch.train_accuracy:.4f}  test loss {epoch.test_loss:.4f} accuracy {epoch.test_accuracy:.4f}  "
-                  f"{epoch.seconds:.1f} s")
+        parts = [f"{phase} {shown(of, ' ')}" for phase, of in phases(row).items()]
+        self._say("  ".join([f"epoch {row['epoch']}/{trainer.epochs}", *parts, f"{row['seconds']:.1f} s"]))
 
-    def _rate(self, now: float) -> float:
+    def _rate(self, trainer: Trainer, now: float) -> float:
         """Samples a second, without the first step, which compiles."""
-        return (self.done - self.counted) / max(now - self.clocked, 1e-9)
+        return (trainer.place.samples - self.samples) / max(now - self.clocked, 1e-9)
 
-    def _left(self, now: float) -> float:
+    def _left(self, trainer: Trainer, now: float) -> float:
         """Seconds to the end of the epoch; 0 while nothing was clocked."""
-        rate = self._rate(now)
-        return (self.samples - self.done) / rate if rate else 0.0
+        place = trainer.place
+        rate = (place.batches - self.batches) / max(now - self.clocked, 1e-9)
+        return ((length_of(trainer.data) or 0) - place.batches) / rate if rate else 0.0
 
-    def _short(self, now: float) -> str:
-        """What stands behind the bar: 40 columns at most."""
-        facts = f"loss {self.loss / self.done:.4g} acc {self.correct / self.done:.3f}"
-        if self.done == self.counted:
+    def _short(self, trainer: Trainer, now: float) -> str:
+        """What stands behind the bar: 40 columns at most where there are two short measures."""
+        facts = " ".join(f"{SHORT.get(name, name)} {x:{'.4g' if name.endswith('loss') else '.3f'}}"
+                         for name, x in numbers(trainer.results()))
+        if trainer.place.batches == self.batches:
             return facts
-        minutes, seconds = divmod(round(self._left(now)), 60)
-        return f"{facts} {_count(self._rate(now))}/s {minutes}:{seconds:02}"
+        minutes, seconds = divmod(round(self._left(trainer, now)), 60)
+        left = f" {minutes}:{seconds:02}" if length_of(trainer.data) else ""
+        return f"{facts} {_count(self._rate(trainer, now))}/s{left}"
 
     def _say(self, line: str) -> None:
         """A line above the bar where there is one."""
@@ -97,19 +106,49 @@ class Report:
             print(line, file=self.out, flush=True)
 
 
-def table(epochs: Sequence[Epoch]) -> str:
-    """The final table; its last line reads `test accuracy 0.xxxx`.
+def numbers(values: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Those of the values that are single numbers."""
+    return [(name, x) for name, x in values.items() if isinstance(x, int | float)]
 
-    >>> print(table([Epoch(1, 0.8, 0.71, 0.52, 0.8125, 12.3)]))
-    epoch  train loss  train accuracy  test loss  test accuracy  seconds
-        1      0.8000          0.7100     0.5200         0.8125     12.3
+
+def shown(values: Mapping[str, Any], between: str) -> str:
+    """Measures with four digits behind the point, their names in front.
+
+    >>> shown({"loss": 0.5, "counts": [[1, 2]], "accuracy": 0.75}, ", ")
+    'loss 0.5000, accuracy 0.7500'
+    """
+    return between.join(f"{name} {x:.4f}" for name, x in numbers(values))
+
+
+def phases(row: Row) -> dict[str, dict[str, Any]]:
+    """The measures of an epoch by the data they are of.
+
+    >>> phases({"epoch": 1, "train_loss": 0.5, "val_loss": 0.75, "seconds": 3.0})
+    {'train': {'loss': 0.5}, 'val': {'loss': 0.75}}
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for name, x in row.items():
+        phase, _, measure = name.partition("_")
+        if measure:
+            found.setdefault(phase, {})[measure] = x
+    return found
+
+
+def table(epochs: Sequence[Row]) -> str:
+    """The final table; its last line reads `test accuracy 0.xxxx`, or what else was measured last.
+
+    >>> print(table([{"epoch": 1, "train_loss": 0.8, "test_loss": 0.52, "test_accuracy": 0.8125, "seconds": 12.3}]))
+    epoch  train loss  test loss  test accuracy  seconds
+        1      0.8000     0.5200         0.8125     12.3
     test accuracy 0.8125
     """
-    heads = ("epoch", "train loss", "train accuracy", "test loss", "test accuracy", "seconds")
-    rows = [(f"{e.epoch}", f"{e.train_loss:.4f}", f"{e.train_accuracy:.4f}", f"{e.test_loss:.4f}",
-             f"{e.test_accuracy:.4f}", f"{e.seconds:.1f}") for e in epochs]
+    names = list(dict.fromkeys(name for row in epochs for name, _ in numbers(row))) or ["epoch", "seconds"]
+    heads = [name.replace("_", " ", 1) for name in names]
+    form = {"epoch": "{}", "seconds": "{:.1f}"}
+    rows = [[form.get(name, "{:.4f}").format(row[name]) if name in row else "" for name in names] for row in epochs]
     lines = ["  ".join(cell.rjust(len(head)) for cell, head in zip(row, heads, strict=True)) for row in (heads, *rows)]
-    return "\n".join([*lines, *(f"test accuracy {e.test_accuracy:.4f}" for e in epochs[-1:])])
+    measures = [name for name in names if name not in form]
+    return "\n".join([*lines, *(f"{name.replace('_', ' ', 1)} {epochs[-1][name]:.4f}" for name in measures[-1:])])
 
 
 def _count(n: float) -> str:
@@ -123,7 +162,7 @@ def _count(n: float) -> str:
     return f"{n / 1e3:.0f}k" if n < 1e6 else f"{n / 1e6:.1f}M"
 
 
-def _bar(out: TextIO) -> "Progress":
+def _bar(out: TextIO) -> Bar:
     """A bar of rich that shows the facts behind it; what is left of the line is the bar's."""
     from rich.console import Console  # imported late: 60 ms that a script without a terminal does not need
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn

@@ -10,7 +10,7 @@ from typing import Any
 
 from stele import __version__, files
 from stele.errors import DataError
-from stele.train.history import Epoch, History
+from stele.train.history import History, Row
 from stele.train.page import page
 
 VERSIONS = ("numpy", "llvmlite")
@@ -30,18 +30,21 @@ class Run:
     with Run(folder, {"workload": "cnn", "seed": 0}) as run:
         for ...:
             run.step(epoch_so_far, loss)
-            run.epoch(Epoch(1, train_loss, train_accuracy, test_loss, test_accuracy, seconds))
+            run.epoch({"epoch": 1, "train_loss": train_loss, "test_loss": test_loss, "seconds": seconds})
         run.finish(parameters=3_441_592)
     ```
 
     The folder is made on entry; both files are written on entry, after each epoch and on leaving. Ctrl-C
     marks the run as interrupted, an exception as failed. A run that `goes_on` finds its folder there. `meta` gets the
-    command, versions and machine.
+    command, versions and machine. `history` is one that somebody else fills, `again` says how to go on.
     """
 
-    def __init__(self, folder: Path, meta: dict[str, Any], goes_on: bool = False) -> None:
-        self.folder = Path(folder)
-        self.history, self.goes_on = History({**meta, **_surroundings()}), goes_on
+    def __init__(self, folder: Path, meta: dict[str, Any], goes_on: bool = False, history: History | None = None,
+                 again: str | None = None) -> None:
+        self.folder, self.goes_on = Path(folder), goes_on
+        self.again = again or f"go on with: stele train --resume {self.folder}"
+        self.history = history or History({})
+        self.history.meta = self.history.meta | meta | _surroundings()
 
     def __enter__(self) -> "Run":
         if not self.goes_on and (self.folder / "history.json").exists():
@@ -49,7 +52,7 @@ class Run:
                             "Pass another --out, go on with --resume, or delete it.")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._write()
+            self.write()
         except OSError as error:
             raise DataError(f"a run needs a folder to write to, got {error.strerror} at {self.folder}. "
                             "Pass another --out.") from None
@@ -59,10 +62,10 @@ class Run:
         """One training step ended at `epoch` (1.5: half of the second epoch done)."""
         self.history.curve.add(epoch, loss)
 
-    def epoch(self, epoch: Epoch) -> None:
+    def epoch(self, row: Row) -> None:
         """One epoch is trained and tested; the files are written."""
-        self.history.epochs.append(epoch)
-        self._write()
+        self.history.epochs.append(row)
+        self.write()
 
     def finish(self, **facts: Any) -> None:
         """Facts known only at the end join `meta`; they are written on leaving."""
@@ -72,17 +75,18 @@ class Run:
                  trace: TracebackType | None) -> None:
         match error:
             case None:
-                self.history.state = "finished"
+                self.history.state, self.history.message = "finished", ""
             case KeyboardInterrupt():
-                self.history.state, go_on = "interrupted", f"go on with: stele train --resume {self.folder}"
-                self.history.message = f"Interrupted {self.history.so_far()}; {go_on}"
-                error.add_note(f"the run so far is in {self.folder}, {go_on}")
+                self.history.state = "interrupted"
+                self.history.message = f"Interrupted {self.history.so_far()}; {self.again}"
+                error.add_note(f"the run so far is in {self.folder}, {self.again}")
             case _:
                 self.history.state = "failed"
                 self.history.message = f"{type(error).__name__}: {error}"
-        self._write()
+        self.write()
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Writes both files."""
         files.write(self.folder / "history.json", self.history.to_json().encode())
         files.write(self.folder / "curves.html", page(self.history).encode())
 

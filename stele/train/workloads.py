@@ -1,19 +1,18 @@
-"""The two training workloads of the Rosetta benchmark: data, model, optimiser, and the compiled steps."""
+"""The two training workloads of the Rosetta benchmark: data, model, optimiser and epochs, made into a trainer."""
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-import stele as st
 from stele import nn, optim
 from stele.arrays.tensor import Tensor
+from stele.commands.options import BATCH
 from stele.data import Loader, Splits, find_images, find_texts
+from stele.ops.arguments import choice
 from stele.train.models import Cnn, Sentiment
-
-DIMS = {"x": {0: "batch"}, "y": {0: "batch"}}
+from stele.train.trainer import Trainer
 
 
 @dataclass(frozen=True)
@@ -42,42 +41,28 @@ WORKLOADS = {
 }
 
 
-class Trainer:
-    """A model with its compiled steps: `step` learns from a batch, `test` measures a data set."""
+class Classifier(Trainer):
+    """A trainer of logits and labels, whose held-out data is a test set."""
 
-    def __init__(self, model: nn.Module, optimizer: optim.Optimizer) -> None:
-        self.model, self.optimizer = model, optimizer
+    held_out = "test"
 
-        def step(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-            optimizer.zero_grad()
-            logits = model(x)
-            loss = nn.cross_entropy(logits, y)
-            loss.backward()
-            optimizer.step()
-            return loss, right(logits, y)
-
-        def measure(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-            with st.no_grad():
-                logits = model(x)
-                return nn.cross_entropy(logits, y), right(logits, y)
-
-        self.step, self.measure = st.compile(step, dims=DIMS), st.compile(measure, dims=DIMS)
-
-    def test(self, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], batch: int,
-             between: Callable[[], None] = lambda: None) -> tuple[float, float]:
-        """Mean loss and accuracy without dropout; `between` is called between two batches."""
-        self.model.eval()
-        total, correct = 0.0, 0
-        try:
-            for part, labels in Loader((x, y), batch):
-                between()
-                loss, hits = self.measure(part, labels)
-                total, correct = total + float(loss) * len(labels), correct + int(hits)
-        finally:
-            self.model.train()
-        return total / len(y), correct / len(y)
+    def __init__(self, model: nn.Module, data: Any = None, **options: Any) -> None:
+        super().__init__(model, data, loss="cross_entropy", metrics="accuracy", **options)
 
 
-def right(logits: Tensor, labels: Tensor) -> Tensor:
-    """How many labels are the likeliest class."""
-    return (logits.argmax(axis=1) == labels).sum()
+def trainer_of(name: str) -> Callable[..., Trainer]:
+    """The function of options that makes the trainer of a workload."""
+    workload = WORKLOADS[name]
+
+    def trainer(data: Path | None = None, batch_size: int = BATCH, optimizer: str = workload.optimizer,
+                lr: float | None = None, epochs: int | None = None, seed: int = 0) -> Trainer:
+        found, make = workload.find(data), OPTIMIZERS[choice(optimizer, "optimizer", OPTIMIZERS)]
+        made = Classifier(workload.model(found),
+                          Loader((found.train.x, found.train.y), batch_size, shuffle=True, seed=seed),
+                          validation=Loader((found.test.x, found.test.y), 200),
+                          optimizer=lambda parameters: make(parameters, lr),     # pyright: ignore
+                          epochs=epochs or (workload.epochs if data else workload.sample_epochs))
+        made.history.meta = {"data": found.name, "batch": batch_size}
+        return made
+
+    return trainer

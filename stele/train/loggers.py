@@ -1,0 +1,213 @@
+"""Where numbers of a training are written beside its folder: JSON lines, TensorBoard, MLflow, Weights & Biases."""
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stele import files
+from stele.errors import DataError
+from stele.ir.door import public
+from stele.ops.arguments import positive
+from stele.train.callbacks import Callback
+from stele.train.history import finite
+
+if TYPE_CHECKING:
+    from stele.train.trainer import Trainer
+
+
+class Logger(Callback):
+    """The base of loggers: a class of its own writes `write(values, trainer)`, and `sample` if it can show one.
+
+    It gets "loss" and "lr" of the step every `every` steps, the measures of every epoch, and whatever callbacks log,
+    each by its name. Raises ShapeError for less than one step.
+
+    >>> class Printed(train.Logger):
+    ...     def write(self, values, trainer):
+    ...         print(trainer.steps, list(values))
+    >>> x = np.ones((8, 1), np.float32)
+    >>> _ = train.fit(nn.Linear(1, 1), data.Loader((x, x), 4), loss="mse", callbacks=[Printed(every=2)])
+    2 ['loss', 'lr']
+    2 ['epoch', 'train_loss', 'seconds']
+    """
+
+    @public
+    def __init__(self, every: int = 50) -> None:
+        self.every = positive(every, f"every of {type(self).__name__}")
+
+    def write(self, values: Mapping[str, Any], trainer: Trainer) -> None:
+        """Keeps numbers of the step where the trainer stands."""
+        raise NotImplementedError(f"{type(self).__name__} has no write(self, values, trainer)")
+
+    def sample(self, name: str, made: Any, trainer: Trainer) -> None:
+        """Keeps a string or an array; most have no place for one."""
+
+    def on_step_end(self, trainer: Trainer) -> None:
+        if trainer.steps % self.every == 0:
+            self.write({"loss": trainer.place.found["loss"], "lr": float(trainer.optimizer.lr)}, trainer)
+
+    def on_epoch_end(self, trainer: Trainer, row: dict[str, Any]) -> None:
+        self.write(row, trainer)
+
+    def on_log(self, trainer: Trainer, values: Mapping[str, Any]) -> None:
+        for name in [name for name, x in values.items() if not isinstance(x, int | float)]:
+            self.sample(name, values[name], trainer)
+        if numbers := {name: x for name, x in values.items() if isinstance(x, int | float)}:
+            self.write(numbers, trainer)
+
+
+class JSONLines(Logger):
+    """Writes a line of JSON for every `every` steps, every epoch, and all that callbacks log, to the file at `path`.
+
+    A line has "step" and the numbers by name; those that are not finite are null. A training that goes on takes the
+    file up where its checkpoint stood. Raises ArgumentError for what is no path.
+
+    >>> x = np.ones((8, 1), np.float32)
+    >>> _ = train.fit(nn.Linear(1, 1), data.Loader((x, x), 8), loss="mse", callbacks=[train.JSONLines("log.jsonl")])
+    >>> [sorted(json.loads(line)) for line in open("log.jsonl")]
+    [['epoch', 'seconds', 'step', 'train_loss']]
+    """
+
+    @public
+    def __init__(self, path: str | Path, every: int = 50) -> None:
+        super().__init__(every)
+        self.path = files.located(path)
+        self.bytes = 0
+
+    def on_train_begin(self, trainer: Trainer) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.path, "ab") as out:
+            out.truncate(self.bytes)
+
+    def write(self, values: Mapping[str, Any], trainer: Trainer) -> None:
+        line = json.dumps(finite({"step": trainer.steps, **values}), allow_nan=False).encode() + b"\n"
+        with open(self.path, "ab") as out:
+            out.write(line)
+        self.bytes += len(line)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"bytes": self.bytes}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.bytes = state["bytes"]
+
+
+class TensorBoard(Logger):
+    """Writes events for TensorBoard to a `folder`, every `every` steps and every epoch; needs `stele-dl[tensorboard]`.
+
+    Samples of strings and of images, uint8 (H, W) or (H, W, 3), are shown too. Where TensorBoard is not
+    installed the error says what to install. Raises ShapeError for less than one step.
+
+    >>> issubclass(train.TensorBoard, train.Logger)
+    True
+    """
+
+    @public
+    def __init__(self, folder: str | Path, every: int = 50) -> None:
+        super().__init__(every)
+        try:
+            from tensorboard.summary import Writer  # pyright: ignore
+        except ImportError:
+            raise missing("TensorBoard", "tensorboard") from None
+        self.writer: Any = Writer(str(files.located(folder)))
+
+    def write(self, values: Mapping[str, Any], trainer: Trainer) -> None:
+        for name, x in values.items():
+            if name not in ("epoch", "seconds") and isinstance(x, int | float):
+                self.writer.add_scalar(name, x, trainer.steps)
+
+    def on_train_end(self, trainer: Trainer, error: BaseException | None) -> None:
+        self.writer.flush()
+
+
+class MLflow(Logger):
+    """Logs to MLflow, as a run of an `experiment`, every `every` steps and every epoch; needs `stele-dl[mlflow]`.
+
+    `uri` is where it keeps runs, `name` what the run is called. The facts of the history are its parameters; a training
+    that goes on goes on with its run. Where MLflow is not installed the error says what to install. Raises ShapeError
+    for less than one step.
+
+    >>> issubclass(train.MLflow, train.Logger)
+    True
+    """
+
+    @public
+    def __init__(self, experiment: str | None = None, *, uri: str | None = None, name: str | None = None,
+                 every: int = 50) -> None:
+        super().__init__(every)
+        try:
+            import mlflow  # pyright: ignore
+        except ImportError:
+            raise missing("MLflow", "mlflow") from None
+        self.mlflow: Any = mlflow
+        self.name, self.id = name, None
+        if uri is not None:
+            mlflow.set_tracking_uri(uri)    # pyright: ignore
+        if experiment is not None:
+            mlflow.set_experiment(experiment)   # pyright: ignore
+
+    def on_train_begin(self, trainer: Trainer) -> None:
+        run = self.mlflow.start_run(run_id=self.id) if self.id else self.mlflow.start_run(run_name=self.name)
+        if self.id is None:
+            self.mlflow.log_params({name: x for name, x in trainer.history.meta.items() if x is not None})
+        self.id = run.info.run_id
+
+    def write(self, values: Mapping[str, Any], trainer: Trainer) -> None:
+        self.mlflow.log_metrics({name: x for name, x in values.items() if isinstance(x, int | float)},
+                                step=trainer.steps)
+
+    def on_train_end(self, trainer: Trainer, error: BaseException | None) -> None:
+        self.mlflow.end_run("FINISHED" if error is None else "KILLED" if isinstance(error, KeyboardInterrupt)
+                            else "FAILED")
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"id": self.id}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.id = state["id"]
+
+
+class WandB(Logger):
+    """Logs to Weights & Biases, as a run of a `project`, every `every` steps and every epoch; needs `stele-dl[wandb]`.
+
+    `name` is what the run is called, and `options` are those of `wandb.init`, such as mode="offline". The facts of the
+    history are its configuration; a training that goes on goes on with its run. Where wandb is not installed the
+    error says what to install. Raises ShapeError for less than one step.
+
+    >>> issubclass(train.WandB, train.Logger)
+    True
+    """
+
+    @public
+    def __init__(self, project: str | None = None, *, name: str | None = None, every: int = 50, **options: Any) -> None:
+        super().__init__(every)
+        try:
+            import wandb  # pyright: ignore
+        except ImportError:
+            raise missing("wandb", "wandb") from None
+        self.begin: Any = wandb.init    # pyright: ignore
+        self.options, self.id = {"project": project, "name": name, **options}, None
+        self.run: Any = None
+
+    def on_train_begin(self, trainer: Trainer) -> None:
+        again = {"id": self.id, "resume": "allow"} if self.id else {}
+        self.run = self.begin(config=dict(trainer.history.meta), **self.options, **again)
+        self.id = self.run.id
+
+    def write(self, values: Mapping[str, Any], trainer: Trainer) -> None:
+        self.run.log({name: x for name, x in values.items() if isinstance(x, int | float)}, step=trainer.steps)
+
+    def on_train_end(self, trainer: Trainer, error: BaseException | None) -> None:
+        self.run.finish(exit_code=0 if error is None else 1)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"id": self.id}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.id = state["id"]
+
+
+def missing(name: str, package: str) -> DataError:
+    """The error for a library that is not there."""
+    return DataError(f"{name} is not installed", hint=f"pip install 'stele-dl[{package}]'")

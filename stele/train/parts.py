@@ -1,0 +1,199 @@
+"""What a training is made of, by name or as it is: losses, optimisers, metrics, schedules, batches."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import stele as st
+from stele import metrics, nn, optim
+from stele.arrays.tensor import Tensor
+from stele.errors import ArgumentError, kind
+from stele.ops.arguments import choice, is_dict, is_mapping, is_series, number
+from stele.tracing import tree
+
+Batch = Any     # a tuple, list or dict of arrays, nested as samples are, or one array
+
+SHORT = {"mae": "l1_loss", "bce": "binary_cross_entropy", "bce_with_logits": "binary_cross_entropy_with_logits",
+         "ce": "cross_entropy", "kl": "kl_div"}
+KINDS = "_loss", "cross_entropy", "cross_entropy_with_logits", "kl_div"    # what names of losses end in
+FULL = [name for name in nn.functional.__all__ if name.endswith(KINDS)]
+LOSSES: dict[str, Callable[..., Any]] = {
+    short: getattr(nn.functional, name)
+    for short, name in (*SHORT.items(), *((name.removesuffix("_loss"), name) for name in FULL), *zip(FULL, FULL))}
+
+
+def snake(name: str) -> str:
+    """The name of a class as that of a value.
+
+    >>> snake("AveragePrecision"), snake("AUROC"), snake("IoU")
+    ('average_precision', 'auroc', 'iou')
+    """
+    return re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def classes_of(room: Any, base: type) -> dict[str, Any]:
+    """The classes of a room of one kind, under their names and under those of values."""
+    found = {name: x for name in room.__all__ if isinstance(x := getattr(room, name), type) and issubclass(x, base)}
+    found.pop(base.__name__, None)
+    return found | {snake(name): x for name, x in found.items()}
+
+
+OPTIMIZERS = classes_of(optim, optim.Optimizer)
+SCHEDULES = classes_of(optim, optim.Schedule)
+METRICS = classes_of(metrics, metrics.Metric)
+
+
+def loss_of(given: Any) -> Callable[..., Any] | None:
+    """A loss: a function or module of predictions and targets, or the name of one of `nn.functional`."""
+    if given is None or callable(given):
+        return given
+    return LOSSES[choice(given, "loss", LOSSES)]
+
+
+def optimizer_of(given: Any, model: nn.Module, lr: float | None) -> Any:
+    """An optimiser of a model's parameters: one that is made, a function that makes one of them, or a name."""
+    if isinstance(given, optim.Optimizer | optim.Lookahead):
+        if lr is not None:
+            raise ArgumentError(f"the optimizer has a rate of its own, got lr={lr} too",
+                                hint="Give it to the optimizer, or name the optimizer.")
+        return given
+    made = OPTIMIZERS[choice(given, "optimizer", OPTIMIZERS)] if isinstance(given, str) else given
+    if not callable(made):
+        raise ArgumentError("an optimizer is a name, one of stele.optim, or a function of parameters, got "
+                            f"{kind(given)}")
+    options = {} if lr is None else {"lr": number(lr, "lr")}
+    return made(model.parameters(), **options)
+
+
+def metrics_of(given: Any) -> dict[str, metrics.Metric]:
+    """Metrics by name: of a dict, or of metrics and names of metrics one by one."""
+    if is_mapping(given):
+        return {name: metric_of(x) for name, x in given.items()}
+    found: dict[str, metrics.Metric] = {}
+    for x in [given] if isinstance(given, str | metrics.Metric) else given:
+        made = metric_of(x)
+        if (name := snake(type(made).__name__)) in found:
+            raise ArgumentError(f"two metrics are called {name!r}", hint="Give metrics={name: metric, ...}.")
+        found[name] = made
+    return found
+
+
+def metric_of(given: Any) -> metrics.Metric:
+    """A metric, or one that can be made by its name alone."""
+    if isinstance(given, metrics.Metric):
+        return given
+    made = METRICS[choice(given, "metric", METRICS)]
+    try:
+        return made()
+    except TypeError:
+        raise ArgumentError(f"{made.__name__} needs options", hint=f"Write metrics.{made.__name__}(...).") from None
+
+
+def schedule_of(given: Any, optimizer: Any) -> Any:
+    """A schedule of an optimiser: one that is made, or a function that makes one of it."""
+    if given is None or isinstance(given, optim.Schedule):
+        return given
+    if not callable(given):
+        raise ArgumentError(f"a schedule is one of stele.optim, or a function of the optimizer, got {kind(given)}",
+                            hint="Write schedule=lambda optimizer: optim.CosineDecay(optimizer, steps).")
+    return given(optimizer)
+
+
+def batches_of(given: Any, what: str) -> Any:
+    """What gives batches, epoch by epoch; raises ArgumentError for what gives them once, or gives arrays."""
+    data: Any = given
+    if is_series(given) and not isinstance(data, list) and given and all(hasattr(x, "ndim") for x in given):
+        raise ArgumentError(f"{what} is batches, got {kind(data)} of arrays",
+                            hint="Write data.Loader((x, y), batch_size=64, shuffle=True).")
+    if data is not None and (not isinstance(data, Iterable) or hasattr(given, "ndim")):
+        raise ArgumentError(f"{what} is batches, epoch by epoch, got {kind(given)}", hint="Write data.Loader(...).")
+    if isinstance(data, Iterator):
+        raise ArgumentError(f"{what} gives its batches once, and every epoch wants them again",
+                            hint="Pass a data.Loader, a list, or an object whose __iter__ begins anew.")
+    if length_of(given) == 0:
+        raise ArgumentError(f"{what} is batches, got {kind(given)} without any")
+    return given
+
+
+def length_of(data: Any) -> int | None:
+    """How many batches an epoch has, None where nobody knows."""
+    try:
+        return len(data)
+    except TypeError:
+        return None
+
+
+def parts_of(batch: Batch) -> list[Any]:
+    """What stands in a batch side by side: the entries of a tuple, list or dict, or the one array."""
+    return list(batch.values()) if is_mapping(batch) else list(batch) if is_series(batch) else [batch]
+
+
+def size_of(batch: Batch) -> int:
+    """How many samples a batch has: the length of the first array in it."""
+    return next((int(x.shape[0]) for x in tree.flatten(batch)[0] if getattr(x, "ndim", 0)), 1)
+
+
+def open_axes(batch: Batch) -> dict[str, dict[int, str]]:
+    """The axes of a batch that `st.compile` is to leave open: the first one of every array that has the samples on it.
+
+    >>> open_axes((np.zeros((8, 3)), {"y": np.zeros(8)}))
+    {'batch.0': {0: 'batch'}, 'batch.1.y': {0: 'batch'}}
+    """
+    leaves, spec = tree.flatten(batch)
+    return {path: {0: "batch"} for path, x in zip(tree.paths(spec, "batch"), leaves)
+            if getattr(x, "ndim", 0) and x.shape[0] == size_of(batch)}
+
+
+def outcome(found: Any) -> dict[str, Any]:
+    """What a step returned, as a dict with a "loss"."""
+    if isinstance(found, Tensor):
+        return {"loss": found}
+    if not is_dict(found) or not isinstance(found.get("loss"), Tensor):
+        raise ArgumentError(f"a step returns its loss, a tensor, or a dict with one under 'loss', got {kind(found)}")
+    return found
+
+
+def first_of(data: Any) -> Batch:
+    """The first batch of data, which then begins where it stood before."""
+    state = data.state_dict() if hasattr(data, "state_dict") else None
+    batch = next(iter(data))
+    if state is not None:
+        data.load_state_dict(state)
+    return batch
+
+
+def made_whole(model: nn.Module, run: Callable[[], Any]) -> None:
+    """Runs a model once where layers of it wait for their first call, which makes their parameters."""
+    if any(layer._wanting is not None for layer in model.modules()):
+        modes = modes_of(model)
+        model.eval()
+        with st.no_grad():
+            run()
+        restore(modes)
+
+
+Modes = Sequence[tuple[nn.Module, bool]]
+
+
+def modes_of(model: nn.Module) -> Modes:
+    """Which layers are training, and which are not."""
+    return [(layer, layer.training) for layer in model.modules()]
+
+
+def restore(modes: Modes) -> None:
+    """Puts layers into the modes they had."""
+    for layer, mode in modes:
+        layer.training = mode
+
+
+def plain(x: Any) -> Any:
+    """A number of a tensor of one, a list of another."""
+    return x.tolist() if isinstance(x, Tensor) or hasattr(x, "tolist") else x
+
+
+def prefixed(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values under names that say of which data they are."""
+    return {f"{prefix}_{name}": x for name, x in values.items()}
+
+

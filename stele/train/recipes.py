@@ -1,0 +1,140 @@
+"""What `stele train` is given: a workload, a file of Python or a configuration, with options to be set by name."""
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol, get_args
+
+from stele.errors import DataError, nearest
+from stele.files import located
+from stele.ir.door import public
+from stele.train.configuration import Configuration, value_of
+from stele.train.trainer import Trainer
+from stele.train.workloads import WORKLOADS, trainer_of
+
+MAKES = "trainer"       # the function of a file of Python that makes its trainer
+
+
+class Recipe(Protocol):
+    """What makes a trainer: options are set by name, as they stand on the command line."""
+
+    def knows(self, name: str) -> bool: ...
+    def set(self, name: str, text: str) -> None: ...
+    def trainer(self) -> Trainer: ...
+
+
+def recipe_of(what: str, text: str | None = None) -> Recipe:
+    """The recipe that a name or a file is; `text` is what a configuration said when its run began."""
+    if what in WORKLOADS:
+        return Function(f"stele train {what}", trainer_of(what))
+    path = Path(what)
+    if path.suffix == ".toml":
+        return Configuration(path, path.read_text(encoding="utf-8") if text is None else text)
+    return Function(f"{MAKES}() in {path}", made_by(path))
+
+
+class Function:
+    """A function of options that makes a trainer."""
+
+    def __init__(self, name: str, make: Callable[..., Trainer]) -> None:
+        self.name, self.make = name, make
+        self.options = dict(inspect.signature(make, eval_str=True).parameters)
+        self.given: dict[str, Any] = {}
+
+    def knows(self, name: str) -> bool:
+        return self.own(name) in self.options
+
+    def own(self, name: str) -> str:
+        """An option's name here: a configuration's optimizer.lr is lr."""
+        return name if name in self.options else name.rpartition(".")[2]
+
+    def set(self, name: str, text: str) -> None:
+        """Sets an option to what was written for it; DataError where it has no such option, or the text is none."""
+        own = self.own(name)
+        if own not in self.options:
+            near = nearest(own, self.options, 0.5)
+            raise DataError(f"{self.name} takes {', '.join(self.options) or 'no options'}, got {name}",
+                            hint=f"Did you mean {near}?" if near else None)
+        self.given[own] = typed(self.options[own], text, self.name)
+
+    def trainer(self) -> Trainer:
+        """The trainer, made now."""
+        made: Any = self.make(**self.given)
+        if not isinstance(made, Trainer):
+            raise DataError(f"{self.name} has to return a stele.train.Trainer, got {type(made).__name__}")
+        return made
+
+
+def typed(option: inspect.Parameter, text: str, name: str) -> Any:
+    """A value of the kind that an option is of, by its annotation, or else by its default."""
+    said: Any = option.default.__class__ if option.annotation is option.empty else option.annotation
+    kinds, x = get_args(said) or (said,), value_of(text)
+    if Path in kinds:
+        return Path(text)
+    if float in kinds and type(x) is int:
+        return float(x)
+    known = [kind for kind in kinds if kind in (bool, int, float, str)]
+    if not known or type(x) in known:
+        return x
+    if str in known:
+        return text
+    raise DataError(f"{option.name} of {name} is {' or '.join(kind.__name__ for kind in known)}, got {text!r}")
+
+
+def made_by(path: Path) -> Callable[..., Trainer]:
+    """The function of a file of Python that makes its trainer."""
+    module = loaded(path)
+    found: Any = getattr(module, MAKES, None)
+    if isinstance(found, Trainer):
+        return lambda: found
+    make: Callable[..., Trainer] = found
+    if found is None or not callable(found):
+        raise DataError(f"{path} has no function {MAKES}(), which returns a stele.train.Trainer",
+                        hint=f"Write def {MAKES}(lr: float = 1e-3): ...; its parameters are what --set sets.")
+    return make
+
+
+def loaded(path: Path) -> ModuleType:
+    """A file of Python as a module, whose imports find what stands beside it."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.resolve().parent))
+    sys.modules.setdefault(path.stem, module)       # where processes of a loader look for its classes
+    spec.loader.exec_module(module)
+    return module
+
+
+@public
+def from_file(path: str | Path, settings: Mapping[str, Any] | None = None) -> Trainer:
+    """The trainer that a file says: a configuration in TOML, or a file of Python with a function `trainer()`.
+
+    `path` ends in .toml or .py; `settings` are values by name that are set anew, such as {"optimizer.lr": 0.01}, as
+    `stele train --set` takes them. Raises DataError for what the file cannot say, with its line.
+
+    >>> np.savez("points.npz", x=np.ones((8, 2), np.float32), y=np.zeros(8, np.int64))
+    >>> _ = pathlib.Path("net.toml").write_text('''
+    ... [data]
+    ... kind = "npz"
+    ... file = "points.npz"
+    ... [[layer]]
+    ... kind = "Linear"
+    ... out_features = 2
+    ... ''')
+    >>> trainer = train.from_file("net.toml", {"optimizer.lr": 0.1})
+    >>> len(trainer.fit(2)["train_loss"])
+    2
+    """
+    what = located(path)
+    if what.suffix not in (".toml", ".py") or not what.is_file():
+        raise DataError(f"a training is read from a file ending in .toml or .py, got {what}",
+                        hint="Is the path right?" if what.suffix in (".toml", ".py") else None)
+    recipe = recipe_of(str(what))
+    for name, x in (settings or {}).items():
+        recipe.set(name, x if isinstance(x, str) else json.dumps(x))
+    return recipe.trainer()

@@ -1,0 +1,384 @@
+"""The training loop: a model, its batches, an optimiser, and steps that a class of one's own writes anew."""
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import stele as st
+from stele import nn, optim
+from stele.eager.handle import TRACING
+from stele.errors import ArgumentError, DataError, TraceError
+from stele.ir.door import public
+from stele.ops.arguments import choice, is_mapping, positive
+from stele.tracing.state import Opaque
+from stele.train.callbacks import Callback
+from stele.train.history import History
+from stele.train.parts import (
+    Batch,
+    batches_of,
+    first_of,
+    length_of,
+    loss_of,
+    made_whole,
+    metrics_of,
+    modes_of,
+    open_axes,
+    optimizer_of,
+    outcome,
+    parts_of,
+    plain,
+    prefixed,
+    restore,
+    schedule_of,
+    size_of,
+)
+
+
+@dataclass
+class Place(Opaque):
+    """Where a training stands: epochs that are finished, steps that were taken, how far the epoch in progress is."""
+
+    epoch: int = 0
+    steps: int = 0
+    batches: int = 0            # of the epoch in progress, as all that follows
+    samples: int = 0
+    sums: dict[str, float] = field(default_factory=dict[str, float])
+    seconds: float = 0.0
+    is_trained: bool = False    # all its batches are done, and what is left is to validate
+
+    def __post_init__(self) -> None:
+        self.batch: Batch = None                # the one in progress
+        self.found: dict[str, float] = {}       # what the last step found
+        self.gathered = 0                       # batches whose gradients wait for others
+
+    def state_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        vars(self).update({f.name: state[f.name] for f in fields(self)})
+        self.gathered = 0
+
+    def next_epoch(self) -> None:
+        """Nothing is counted any more but epochs and steps; it stays the same object, which steps may know."""
+        self.load_state_dict(asdict(Place(self.epoch + 1, self.steps)))
+
+    def add(self, found: Mapping[str, float], samples: int) -> None:
+        """Counts a batch of so many samples, with the means that were found for it."""
+        self.found, self.gathered = dict(found), self.gathered + 1
+        self.batches, self.samples = self.batches + 1, self.samples + samples
+        for name, x in found.items():
+            self.sums[name] = self.sums.get(name, 0.0) + x * samples
+
+
+class Trainer:
+    """A `model` with `data` to learn from: `fit` runs its epochs, by steps that a class of its own may write anew.
+
+    `data` and `validation` give batches, epoch by epoch: a `data.Loader`, or a list of them. Of a batch, a tuple or a
+    dict of arrays, the last entry is the target and those before it are what the model takes. `loss` is a function of
+    predictions and target or the name of one ("cross_entropy", "mse"), `optimizer` one of `stele.optim`, a function of
+    parameters or a name, with its rate `lr`, `metrics` are metrics or names, or a dict of them, counted inside of the
+    compiled step. `schedule` is a schedule or a function of the optimizer, stepped with `schedule_every` "step" or
+    "epoch". Gradients of `accumulate` batches make one step, and are scaled to a norm of `clip` at most. `precision` is
+    that of `st.compile`; without `compiled` steps run op by op. `callbacks` begin in their order, and end in reverse.
+
+    `training_step(batch)` returns the loss, or a dict with "loss", with "predictions" and "target" for metrics, and
+    with more numbers, of which the epoch's mean is told. Raises OptionError for names that there are not, ArgumentError
+    for what is none of all this, DataError for a state of another trainer.
+
+    >>> x = np.linspace(-1, 1, 64, dtype=np.float32)[:, None]
+    >>> class Doubled(train.Trainer):
+    ...     def training_step(self, batch):
+    ...         x, y = batch
+    ...         return ((self.model(x) - 2 * y) ** 2).mean()
+    >>> trainer = Doubled(nn.Linear(1, 1), data.Loader((x, x), 16), optimizer="sgd", lr=0.5, epochs=9)
+    >>> trainer.fit()["train_loss"][-1] < 1e-3, trainer.steps, round(trainer.model.weight.item(), 1)
+    (True, 36, 2.0)
+    """
+
+    held_out = "val"        # what measures on `validation` are called
+
+    @public
+    def __init__(self, model: nn.Module, data: Any = None, *, loss: Any = None, optimizer: Any = "adam",
+                 lr: float | None = None, metrics: Any = (), epochs: int = 1, validation: Any = None,
+                 schedule: Any = None, schedule_every: str = "step", accumulate: int = 1, clip: float | None = None,
+                 precision: str = "fast", compiled: bool = True, callbacks: Sequence[Callback] = ()) -> None:
+        self.model, self.loss = model, loss_of(loss)
+        self.data, self.validation = batches_of(data, "data"), batches_of(validation, "validation")
+        if self.data is not None:
+            made_whole(model, lambda: self.training_step(first_of(self.data)))
+        self.optimizer = optimizer_of(optimizer, model, lr)
+        self.schedule = schedule_of(schedule, self.optimizer)
+        self.schedule_every = choice(schedule_every, "schedule_every", ("step", "epoch"))
+        self.metrics = {"train": metrics_of(metrics), self.held_out: copy.deepcopy(metrics_of(metrics))}
+        self.epochs, self.accumulate = positive(epochs, "epochs"), positive(accumulate, "accumulate")
+        self.clip, self.precision, self.compiled = clip, precision, compiled
+        self.callbacks = sorted(callbacks, key=lambda callback: not callback.is_outermost)
+        self.history, self.place, self.should_stop = History({}), Place(), False
+        self.learn: Callable[..., Any] | None = None
+        self.measure: Callable[..., Any] | None = None
+
+    # What a class of its own writes anew.
+
+    def training_step(self, batch: Batch) -> Any:
+        """The loss of a batch, with predictions and target for the metrics."""
+        *inputs, target = parts_of(batch)
+        if self.loss is None:
+            raise ArgumentError("a Trainer needs a loss, or a training_step of its own", hint='Write loss="mse".')
+        if not inputs:
+            raise ArgumentError("a batch is what the model takes and the target, got one array",
+                                hint="Give (x, y), or write a training_step of your own.")
+        predictions = self.model(*inputs)
+        return {"loss": self.loss(predictions, target), "predictions": predictions, "target": target}
+
+    def validation_step(self, batch: Batch) -> Any:
+        """The same of a batch to validate on."""
+        return self.training_step(batch)
+
+    # The loop.
+
+    @public
+    def fit(self, epochs: int | None = None) -> History:
+        """Learns until so many epochs are done in all, as many as the trainer was made for unless said; its history."""
+        self.epochs, self.should_stop = epochs or self.epochs, False
+        if self.data is None:
+            raise ArgumentError("fit needs data", hint="Write Trainer(model, data.Loader(...), ...).")
+        with ExitStack() as begun:
+            for callback in self.callbacks:
+                callback.on_train_begin(self)
+                begun.push(partial(ended, callback, self))
+            if not self.model.training:
+                self.model.train()
+            while self.epoch < self.epochs and not self.should_stop:
+                self.train_epoch()
+        return self.history
+
+    def train_epoch(self) -> None:
+        """Learns from every batch that is left of an epoch, then validates."""
+        for callback in self.callbacks:
+            callback.on_epoch_begin(self)
+        begun = time.perf_counter() - self.place.seconds
+        for batch in self.left():
+            self.train_on_batch(batch)
+            self.place.seconds = time.perf_counter() - begun
+            for callback in reversed(self.callbacks):
+                callback.on_batch_end(self)
+        if self.place.gathered:
+            self.move(self.place.gathered)
+        self.place.is_trained = True
+        row = {"epoch": self.epoch + 1, **prefixed("train", self.results())}
+        if self.validation is not None:
+            row |= prefixed(self.held_out, self.evaluate())
+        row["seconds"] = time.perf_counter() - begun
+        self.end_epoch(row)
+
+    def train_on_batch(self, batch: Batch) -> dict[str, float]:
+        """Learns from one batch; what its step found, as numbers."""
+        if self.learn is None:
+            self.learn = self.program(self.learning, batch)
+        self.place.batch, waiting = batch, self.place.gathered
+        is_first, is_last = waiting == 0, waiting + 1 == self.accumulate
+        found = {name: float(x) for name, x in self.learn(batch, is_first, is_last).items()}
+        self.place.add(found, size_of(batch))
+        if is_last:
+            self.moved()
+        self.history.curve.add(self.epoch + self.share, found["loss"])
+        return found
+
+    def learning(self, batch: Batch, is_first: bool, is_last: bool) -> dict[str, Any]:
+        """What is compiled: loss, gradients, metrics, and the optimiser's step behind the last batch of it."""
+        if is_first:
+            self.optimizer.zero_grad()
+        found = outcome(self.training_step(batch))
+        found["loss"].backward()
+        if is_last:
+            self.update(self.accumulate)
+        return self.counted("train", found)
+
+    def update(self, batches: int) -> None:
+        """The step of the optimiser, along the mean of so many batches' gradients."""
+        for p in self.optimizer.parameters if batches > 1 else ():
+            p.grad = None if p.grad is None else p.grad / batches
+        if self.clip is not None:
+            optim.clip_grad_norm(self.optimizer.parameters, self.clip)
+        self.optimizer.step()
+
+    def measuring(self, batch: Batch) -> dict[str, Any]:
+        """What is compiled of a batch to validate on."""
+        with st.no_grad():
+            return self.counted(self.held_out, outcome(self.validation_step(batch)))
+
+    def counted(self, phase: str, found: dict[str, Any]) -> dict[str, Any]:
+        """The numbers that a step found; its predictions are counted by the metrics of a phase."""
+        if "predictions" in found:
+            for metric in self.metrics[phase].values():
+                metric(found["predictions"], found["target"])
+        return {name: x for name, x in found.items() if name not in ("predictions", "target")}
+
+    @public
+    def evaluate(self, data: Iterable[Batch] | None = None) -> dict[str, Any]:
+        """The mean loss and the metrics on data, or on the validation data; no layer is training meanwhile."""
+        place, modes, given = Place(), modes_of(self.model), self.validation if data is None else data
+        for metric in self.metrics[self.held_out].values():
+            metric.reset()
+        with ExitStack() as begun:
+            begun.callback(restore, modes)
+            self.model.eval()
+            for callback in self.callbacks:
+                callback.on_validation_begin(self)
+                begun.callback(callback.on_validation_end, self)
+            for batch in batches_of(given, "data to validate on"):
+                for callback in reversed(self.callbacks):
+                    callback.on_validation_batch(self)
+                if self.measure is None:
+                    self.measure = self.program(self.measuring, batch)
+                place.add({name: float(x) for name, x in self.measure(batch).items()}, size_of(batch))
+        return self.results(self.held_out, place)
+
+    # What the loop is made of.
+
+    @property
+    def epoch(self) -> int:
+        """How many epochs are finished."""
+        return outside("epoch", self.place.epoch)
+
+    @property
+    def steps(self) -> int:
+        """How many steps the optimiser has taken."""
+        return outside("steps", self.place.steps)
+
+    @property
+    def batch(self) -> Batch:
+        """The batch that is learnt from."""
+        return self.place.batch
+
+    @property
+    def share(self) -> float:
+        """How much of the epoch in progress is done, from 0 to 1."""
+        length, done = length_of(self.data), self.place.batches
+        return done / length if length else done / (done + 1)
+
+    @property
+    def monitor(self) -> str:
+        """The measure that is watched unless another is named: the loss, of validation where there is one."""
+        return "train_loss" if self.validation is None else f"{self.held_out}_loss"
+
+    def program(self, f: Callable[..., Any], batch: Batch) -> Callable[..., Any]:
+        """A step as one program for batches of every size."""
+        return st.compile(f, dims=open_axes(batch), precision=self.precision) if self.compiled else f
+
+    def left(self) -> Iterable[Batch]:
+        """The batches that are left of the epoch."""
+        if self.place.is_trained:
+            return ()
+        return self.data if hasattr(self.data, "state_dict") else islice(self.data, self.place.batches, None)
+
+    def move(self, batches: int) -> None:
+        """The step of the optimiser for the last batches of an epoch, which were too few for one."""
+        (st.compile(self.update) if self.compiled else self.update)(batches)
+        self.moved()
+
+    def moved(self) -> None:
+        """The optimiser has taken a step."""
+        self.place.gathered, self.place.steps = 0, self.place.steps + 1
+        if self.schedule is not None and self.schedule_every == "step" and not self.is_plateau:
+            self.schedule.step()
+        for callback in reversed(self.callbacks):
+            callback.on_step_end(self)
+
+    @property
+    def is_plateau(self) -> bool:
+        """Whether the schedule watches a measure, which there is behind an epoch."""
+        return isinstance(self.schedule, optim.ReduceLROnPlateau)
+
+    def end_epoch(self, row: dict[str, Any]) -> None:
+        """An epoch is over: the next one begins with nothing counted."""
+        if self.is_plateau:
+            self.schedule.step(row[self.monitor])
+        elif self.schedule is not None and self.schedule_every == "epoch":
+            self.schedule.step()
+        self.history.epochs.append(row)
+        self.place.next_epoch()
+        for metric in self.metrics["train"].values():
+            metric.reset()
+        for callback in reversed(self.callbacks):
+            callback.on_epoch_end(self, row)
+
+    def results(self, phase: str = "train", place: Place | None = None) -> dict[str, Any]:
+        """The means and metrics of what was counted so far."""
+        place = place or self.place
+        means = {name: x / place.samples for name, x in place.sums.items()}
+        return means | {name: plain(metric.compute()) for name, metric in self.metrics[phase].items()}
+
+    def log(self, values: Mapping[str, float]) -> None:
+        """Tells all callbacks numbers by name, which loggers write with the number of the step."""
+        for callback in self.callbacks:
+            callback.on_log(self, values)
+
+    # What goes on to the same bits.
+
+    def parts(self) -> dict[str, Any]:
+        """All that moves while a model learns, by name."""
+        found = {"model": self.model, "optimizer": self.optimizer, "loader": self.data, "schedule": self.schedule,
+                 "random": st.default_generator, "place": self.place, "history": self.history}
+        names = [type(callback).__name__ for callback in self.callbacks]
+        found |= {f"callback.{name}.{names[:k].count(name)}": callback
+                  for k, (name, callback) in enumerate(zip(names, self.callbacks))}
+        found |= {f"metric.{name}": metric for name, metric in self.metrics["train"].items()}
+        return {name: x for name, x in found.items() if hasattr(x, "state_dict")}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states of the model, the optimiser, the schedule, the data, random numbers, metrics and callbacks."""
+        return {name: dict(part.state_dict()) for name, part in self.parts().items()}
+
+    @public
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where a trainer stood that gave this state. Callbacks that it did not have begin anew.
+
+        Raises DataError for a state that does not fit.
+        """
+        parts = self.parts()
+        if not is_mapping(state) or (missing := [n for n in parts if n not in state and not n.startswith("callback.")]):
+            lacks = "" if not is_mapping(state) else f": it lacks {missing[0]!r}"      # type: ignore[possibly-undefined]
+            raise DataError(f"the state is none of this trainer{lacks}")
+        for name, part in parts.items():
+            if name in state:
+                part.load_state_dict(state[name])
+
+
+def outside(name: str, x: int) -> int:
+    """A number that changes while steps run; TraceError inside of a compiled one, which would hold it fast."""
+    if TRACING.get() is not None:
+        raise TraceError(f"a compiled step cannot follow the trainer's {name}, a Python number that changes",
+                         hint="Keep what should change in a tensor, which a callback assigns.")
+    return x
+
+
+def ended(callback: Callback, trainer: Trainer, kind: Any, error: BaseException | None, trace: Any) -> None:
+    """Tells a callback that the training is over, and which error ended it."""
+    callback.on_train_end(trainer, error)
+
+
+def fit(model: nn.Module, data: Any, **options: Any) -> History:
+    """Trains a `model` on batches `data`, and returns the history: a row of measures for every epoch.
+
+    It is `Trainer(model, data, **options).fit()`, whose `options` are loss, optimizer, lr, metrics, epochs, validation,
+    callbacks and more. `history["val_loss"]` is the list of a measure. Raises OptionError for names that there are
+    not, ArgumentError for what cannot be trained.
+
+    >>> st.manual_seed(0)
+    >>> x = np.random.default_rng(0).normal(size=(64, 2)).astype(np.float32)
+    >>> y = (x.sum(axis=1) > 0).astype(np.int64)
+    >>> history = train.fit(nn.Linear(2, 2), data.Loader((x, y), 16), loss="cross_entropy", optimizer="sgd", lr=1.0,
+    ...                     metrics="accuracy", epochs=3, validation=data.Loader((x, y), 32))
+    >>> len(history["val_loss"]), history["val_accuracy"][-1] > 0.9
+    (3, True)
+    """
+    return Trainer(model, data, **options).fit()
+
+

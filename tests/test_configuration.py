@@ -1,0 +1,203 @@
+"""What `stele train` takes beside workloads: configurations, files of Python, sweeps; and runs compared."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_report import Checker
+
+from stele.commands.arguments import parse, run
+from stele.commands.options import RunsOptions, TrainOptions
+from stele.commands.runs import runs
+from stele.errors import DataError
+from stele.train.configuration import lines_of
+from stele.train.recipes import recipe_of
+from stele.train.runs import comparison, runs_in
+from stele.train.training import train
+
+X = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
+Y = (X.sum(axis=1) > 0).astype(np.int64)
+NET = """\
+epochs = 2
+metrics = ["accuracy"]
+
+[data]
+kind = "npz"
+file = "points.npz"
+batch_size = 16
+
+[[layer]]
+name = "hidden"
+kind = "Linear"
+out_features = 3
+
+[[layer]]
+name = "active"
+kind = "Tanh"
+
+[[layer]]
+name = "both"
+kind = "concat"
+from = ["hidden", "active"]
+axis = 1
+
+[[layer]]
+kind = "Linear"
+out_features = 2
+
+[loss]
+kind = "cross_entropy"
+label_smoothing = 0.1
+
+[optimizer]
+kind = "SGD"
+lr = 0.5
+"""
+FILE = """\
+import numpy as np
+from stele import data, nn, train
+
+X = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
+
+def trainer(lr: float = 0.1, width: int = 3, name: str | None = None) -> train.Trainer:
+    model = nn.Sequential(nn.Linear(2, width), nn.Linear(width, 1))
+    return train.Trainer(model, data.Loader((X, X[:, :1]), 20), loss="mse", optimizer="sgd", lr=lr)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    np.savez("points.npz", x=X, y=Y, x_test=X[:20], y_test=Y[:20])
+    Path("net.toml").write_text(NET)
+    Path("net.py").write_text(FILE)
+    return tmp_path
+
+
+def asked(what: str | None, **options: Any) -> TrainOptions:
+    none: dict[str, Any] = dict.fromkeys(("data", "epochs", "batch", "seed", "threads", "out"))
+    return TrainOptions(what, **none | options)
+
+
+def history(run: Path) -> dict[str, Any]:
+    return json.loads((run / "history.json").read_text())
+
+
+def test_a_configuration_is_trained_and_gone_on_with(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train(asked("net.toml", out=Path("run"), settings=(("layer.hidden.out_features", "4"), ("lr", "0.25"))))
+    assert capsys.readouterr().out.splitlines()[-1].startswith("val accuracy ")
+    Path("net.toml").unlink()       # what it said is in the checkpoint
+    train(asked(None, resume=Path("run"), epochs=3))
+    found = history(Path("run"))
+    assert [row["epoch"] for row in found["epochs"]] == [1, 2, 3] and found["meta"]["lr"] == 0.25
+    assert found["meta"]["data"] == "points" and found["meta"]["parameters"] == 3 * 4 + 9 * 2
+    with pytest.raises(DataError, match=r"has lr None, got 1\.0"):
+        train(asked(None, resume=Path("run"), lr=1.0))
+
+
+def test_layers_are_wired_and_sized(folder: Path) -> None:
+    trainer = recipe_of("net.toml").trainer()
+    assert [name for name, _ in trainer.model.named_parameters()] == [
+        "hidden.weight", "hidden.bias", "linear4.weight", "linear4.bias"]
+    assert trainer.model.get_parameter("linear4.weight").shape == (2, 6) and trainer.model.training
+    assert trainer.model(X[:5]).shape == (5, 2) and type(trainer.optimizer).__name__ == "SGD"
+
+
+WRONG = [
+    ('epochs = 2', 'epoch = 2', r"a configuration has no 'epoch'.* at net.toml:1\. Did you mean 'epochs'\?"),
+    ('epochs = 2', 'epochs = "2"', r"epochs is an int, got '2' at net.toml:1"),
+    ('"accuracy"', '"acuracy"', r"there is no metric 'acuracy' at net.toml:2\. Did you mean 'accuracy'\?"),
+    ('"npz"', '"npzz"', r"there is no data 'npzz' at net.toml:5"),
+    ('"points.npz"', '"point.npz"', r"npz: .*No such file.* at net.toml:[46]"),
+    ('batch_size = 16', 'batch_size = 0', r"data: .*batch_size.* at net.toml:[47]"),
+    ('"Tanh"', '"Tan"', r"there is no layer 'Tan' at net.toml:16\. Did you mean 'tan'\?"),
+    ('"Tanh"', '"Tnah"', r"there is no layer 'Tnah' at net.toml:16\. Did you mean 'Tanh'\?"),
+    ('out_features = 3', 'out_feature = 3', r"Linear has no 'out_feature'.* at net.toml:12\. Did"),
+    ('out_features = 3', 'bias = true', r"Linear: .*out_features.* at net.toml:9"),
+    ('out_features = 3', 'out_features = 3\nin_features = 5', r"hidden \(Linear\): .* 5 features.* at net.toml:9"),
+    ('"active"]', '"actve"]', r"no layer before 'both' is called 'actve' at net.toml:21\. Did you mean 'active'\?"),
+    ('name = "active"', 'name = "hidden"', r"two layers are called 'hidden' at net.toml:15"),
+    ('"cross_entropy"', '"crossentropy"', r"no loss 'crossentropy' at net.toml:29\. Did you mean 'cross_entropy'"),
+    ('label_smoothing', 'smoothing', r"cross_entropy has no 'smoothing'.* at net.toml:30\. Did"),
+    ('lr = 0.5', 'rl = 0.5', r"SGD has no 'rl'.* at net.toml:34\. Did you mean 'lr'\?"),
+    ('lr = 0.5', 'lr = -1.0', r"SGD needs a learning rate >= 0, got -1\.0 at net.toml:3[24]"),
+    ('lr = 0.5', 'lr = ', r"net.toml is no TOML: Invalid value \(at line 34"),
+]
+
+
+@pytest.mark.parametrize("old, new, message", WRONG)
+def test_what_is_wrong_is_said_with_its_line(folder: Path, old: str, new: str, message: str) -> None:
+    assert old in NET
+    Path("net.toml").write_text(NET.replace(old, new, 1))
+    with pytest.raises(DataError, match=message):
+        recipe_of("net.toml").trainer()
+
+
+@pytest.mark.parametrize("what, name, text, message", [
+    ("net.toml", "optimizer.rl", "1", r"SGD has no 'rl'.* at --set optimizer.rl=1\. Did you mean 'lr'\?"),
+    ("net.toml", "optimizer.lr", "fast", r"lr of SGD must be a number.* at --set optimizer.lr=fast"),
+    ("net.toml", "layer.hiden.bias", "false", r"there is no 'hiden' among hidden, active, both, 3"),
+    ("net.toml", "epochs.more", "3", r"epochs is 2, which nothing stands under"),
+    ("net.py", "wdth", "3", r"trainer\(\) in net.py takes lr, width, name, got wdth\. Did you mean width\?"),
+    ("net.py", "width", "3.5", r"width of trainer\(\) in net.py is int, got '3.5'"),
+])
+def test_a_wrong_setting_teaches(folder: Path, what: str, name: str, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        recipe = recipe_of(what)
+        recipe.set(name, text)
+        recipe.trainer()
+
+
+def test_lines_of_a_text() -> None:
+    text = '# a\n[a.b]\nx.y = 1\n\n[[l]]\n"k e" = [\n  1,\n]\n[l.sub]\nz = 2\n[[l]]\nz = 3\n'
+    assert lines_of(text) == {("a", "b"): 2, ("a", "b", "x", "y"): 3, ("l", 0): 5, ("l", 0, "k e"): 6,
+                              ("l", 0, "sub"): 9, ("l", 0, "sub", "z"): 10, ("l", 1): 11, ("l", 1, "z"): 12}
+
+
+def test_a_sweep_of_a_file_is_a_run_for_each_choice(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = asked("net.py", out=Path("sweep"), settings=(("name", "mine"),),
+                    sweep=(("lr", ("0.1", "-1", "1e-3")), ("width", ("3",))))
+    with pytest.raises(DataError, match="1 of the runs failed: lr=-1,width=3"):
+        train(options)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-3].split()[:2] == ["run", "state"] and "best train loss" in lines[-3]
+    assert [line.split()[0] for line in lines[-2:]] == ["lr=0.1,width=3", "lr=1e-3,width=3"]
+    train(asked(None, resume=Path("sweep/lr=0.1,width=3"), epochs=2))
+    assert len(history(Path("sweep/lr=0.1,width=3"))["epochs"]) == 2
+    runs(RunsOptions(Path("sweep"), Path("runs.html")))
+    page = Path("runs.html").read_text()
+    checker = Checker()
+    checker.feed(page)
+    assert not checker.open and page == comparison(Path("sweep")) and "lr=0.1,width=3" in page
+    assert page.count('role="img"') == 1 and "@media (max-width: 520px)" in page
+
+
+def test_a_file_that_makes_no_trainer_teaches(folder: Path) -> None:
+    Path("net.py").write_text("x = 1\n")
+    with pytest.raises(DataError, match=r"net.py has no function trainer\(\)"):
+        recipe_of("net.py")
+    Path("net.py").write_text("def trainer(): return 3\n")
+    with pytest.raises(DataError, match=r"trainer\(\) in net.py has to return a stele.train.Trainer, got int"):
+        recipe_of("net.py").trainer()
+
+
+def test_a_folder_without_runs_teaches(folder: Path) -> None:
+    with pytest.raises(DataError, match=r"there is no run in "):
+        runs_in(folder)
+    Path("history.json").write_text("{}")
+    with pytest.raises(DataError, match="is no history of a training"):
+        runs_in(folder)
+
+
+def test_what_is_written_on_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse(["train", "net.toml", "--set", "optimizer.lr=0.01", "--sweep", "layer.0.bias=true,false"]) == asked(
+        "net.toml", settings=(("optimizer.lr", "0.01"),), sweep=(("layer.0.bias", ("true", "false")),))
+    assert parse(["runs", ".", "--html", "a.html"]) == RunsOptions(Path("."), Path("a.html"))
+    for words, message in (("train none.toml", "got nothing at none.toml"), ("train net.toml --set lr", "NAME=VALUE"),
+                           ("train net.toml --sweep lr=", "Write --sweep lr="), ("runs none", "got nothing at"),
+                           ("train --resume r --set lr=3", "Leave them away"), ("train net.toml --sets x=1", "--set?")):
+        assert run(words.split(), {}) == 2
+        assert message in capsys.readouterr().err

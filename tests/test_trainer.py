@@ -1,0 +1,362 @@
+"""The training loop: what it computes, what it goes on with, and what happens beside it."""
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stele as st
+from stele import data, metrics, nn, optim, train
+from stele.errors import ArgumentError, DataError, NotANumber, OptionError, SteleError, TraceError
+from stele.stop import Stopped
+from stele.train.checkpoint import Checkpoint
+
+X = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
+Y = (X.sum(axis=1) > 0).astype(np.int64)
+
+
+def net() -> nn.Module:
+    st.manual_seed(3)
+    return nn.Sequential(nn.Linear(2, 4), nn.Dropout(0.25), nn.Linear(4, 2))
+
+
+def loader(**options: Any) -> data.Loader:
+    return data.Loader((X, Y), 16, shuffle=True, seed=1, **options)
+
+
+def bits(model: nn.Module) -> dict[str, bytes]:
+    return {name: x.numpy().tobytes() for name, x in model.state_dict().items()}
+
+
+def rows(history: train.History) -> list[dict[str, Any]]:
+    return [{**row, "seconds": 0} for row in history.epochs]
+
+
+class StopAt(train.Callback):
+    """Asks for a stop behind batch k, counted over epochs and validations."""
+
+    def __init__(self, keep: Checkpoint, k: int) -> None:
+        self.keep, self.left = keep, k
+
+    def on_batch_end(self, trainer: train.Trainer) -> None:
+        self.left -= 1
+        self.keep.stop.number = 15 * (self.left <= 0)
+
+    on_validation_batch = on_batch_end
+
+
+def test_it_is_the_loop_by_hand() -> None:
+    model, batches = net(), loader()
+    optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+    @st.compile(dims={"x": {0: "batch"}, "y": {0: "batch"}})
+    def step(x: st.Tensor, y: st.Tensor) -> st.Tensor:
+        optimizer.zero_grad()
+        loss = nn.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    means = []
+    for _ in range(2):
+        losses = [(float(step(x, y)), len(y)) for x, y in batches]
+        means.append(sum(loss * n for loss, n in losses) / sum(n for _, n in losses))
+    other = net()
+    trainer = train.Trainer(other, loader(), loss="cross_entropy", metrics=["accuracy"], epochs=2, validation=loader(),
+                            optimizer=lambda parameters: optim.SGD(parameters, lr=0.1, momentum=0.9))
+    history = trainer.fit()
+    assert bits(other) == bits(model) and history["train_loss"] == means
+    assert trainer.steps == 6 and other.training and trainer.learn.traces == trainer.measure.traces == 1  # type: ignore
+    with st.no_grad():
+        right = other.eval()(st.tensor(X)).argmax(axis=1).numpy() == Y
+    assert history["val_accuracy"][-1] == pytest.approx(right.mean())
+
+
+OPTIONS: Mapping[str, Any] = {"loss": "cross_entropy", "optimizer": "adamw", "lr": 0.05, "metrics": "accuracy",
+                              "accumulate": 2, "clip": 0.5}
+
+
+def run(folder: Path, stop: int | None, epochs: int = 2) -> train.Trainer:
+    """A training with all that can be gone on with, which is stopped behind so many batches."""
+    keep = Checkpoint(folder, resume=True, best=True)
+    callbacks = [train.EMA(0.5), train.EarlyStopping(9, restore=False), train.JSONLines(folder / "log.jsonl", every=1),
+                 keep, *([StopAt(keep, stop)] if stop else [])]
+    trainer = train.Trainer(net(), loader(), validation=data.Loader((X, Y), 20), epochs=epochs, callbacks=callbacks,
+                            schedule=lambda optimizer: optim.CosineDecay(optimizer, 9), **OPTIONS)
+    if stop is None:
+        trainer.fit()
+    else:
+        with pytest.raises(Stopped):
+            trainer.fit()
+    return trainer
+
+
+def log(folder: Path) -> list[dict[str, Any]]:
+    return [{**json.loads(line), "seconds": 0} for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def test_a_training_that_is_stopped_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    whole = run(tmp_path / "whole", None)
+    for stop in (2, 1, 1, 2, 1):    # between steps, in a validation, between epochs; each goes on where the last stood
+        run(tmp_path / "parts", stop)
+    parts = run(tmp_path / "parts", None)
+    assert bits(parts.model) == bits(whole.model) and rows(parts.history) == rows(whole.history)
+    assert parts.history.curve == whole.history.curve and log(tmp_path / "parts") == log(tmp_path / "whole")
+    means = [[m.tolist() for m in trainer.callbacks[1].means.means] for trainer in (parts, whole)]  # type: ignore
+    assert means[0] == means[1] and float(parts.optimizer.lr) == float(whole.optimizer.lr) < 0.05
+    assert parts.history.state == "finished" and parts.steps == 4 and (tmp_path / "parts/best.safetensors").exists()
+    longer = run(tmp_path / "parts", None, epochs=3)
+    assert len(longer.history.epochs) == 3 and longer.steps == 6
+
+
+def test_a_list_of_batches_is_gone_on_with_too(tmp_path: Path) -> None:
+    batches = [(X[k:k + 16], Y[k:k + 16]) for k in (0, 16, 32)]
+    found = []
+    for folder, stops in (("whole", []), ("parts", [2, 2])):
+        for stop in [*stops, None]:
+            keep = Checkpoint(tmp_path / folder, resume=True)
+            trainer = train.Trainer(net(), batches, loss="cross_entropy", lr=0.1, epochs=2,
+                                    callbacks=[keep, *([StopAt(keep, stop)] if stop else [])])
+            if stop:
+                with pytest.raises(Stopped):
+                    trainer.fit()
+            else:
+                found.append((bits(trainer.fit() and trainer.model), rows(trainer.history)))
+    assert found[0] == found[1]
+
+
+def test_gradients_of_several_batches_are_those_of_one() -> None:
+    found = []
+    for size, accumulate in ((40, 1), (10, 4), (10, 8)):     # the last one has fewer batches than it waits for
+        model = nn.Linear(2, 2)
+        model.load_state_dict({"weight": np.eye(2, dtype=np.float32), "bias": np.zeros(2, np.float32)})
+        trainer = train.Trainer(model, data.Loader((X, Y), size), loss="cross_entropy", optimizer="sgd", lr=1.0,
+                                accumulate=accumulate, compiled=False)
+        trainer.fit()
+        found.append(model.weight.numpy())
+        assert trainer.steps == 1
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+    np.testing.assert_allclose(found[0], found[2], rtol=1e-5)
+
+
+class Two(train.Trainer):
+    """Two inputs by name, a number more, and another measure to validate by."""
+
+    def training_step(self, batch: Any) -> Any:
+        y = self.model(batch["x"])
+        return {"loss": ((y - batch["y"]) ** 2).mean(), "size": abs(y).mean()}
+
+    def validation_step(self, batch: Any) -> Any:
+        return abs(self.model(batch["x"]) - batch["y"]).mean()
+
+
+def test_steps_of_ones_own() -> None:
+    batch = {"x": X[:, :1], "y": 2 * X[:, :1]}
+    model = nn.Linear(1, 1)
+    trainer = Two(model, [batch], validation=[batch], optimizer="sgd", lr=0.1, compiled=False, epochs=2)
+    history = trainer.fit()
+    assert list(history.epochs[0]) == ["epoch", "train_loss", "train_size", "val_loss", "seconds"]
+    with st.no_grad():
+        assert history["val_loss"][-1] == pytest.approx(float(abs(model(batch["x"]) - batch["y"]).mean()))
+    assert trainer.evaluate([batch]) == {"loss": history["val_loss"][-1]}
+    assert trainer.fit(3) is history and len(history.epochs) == 3
+
+
+def test_numbers_that_change_are_no_part_of_a_compiled_step() -> None:
+    class Annealed(train.Trainer):
+        def training_step(self, batch: Any) -> Any:
+            return self.model(batch).mean() * self.steps
+
+    class Logged(train.Trainer):
+        def training_step(self, batch: Any) -> Any:
+            return st.log(1 + abs(self.model(batch))).mean()    # a name that the trainer has too
+
+    with pytest.raises(TraceError, match="cannot follow the trainer's steps"):
+        Annealed(nn.Linear(2, 2), [X]).fit()
+    logged = Logged(nn.Linear(2, 2), [X], epochs=3, validation=[X], callbacks=[train.GradientStatistics(1)])
+    logged.fit()
+    assert logged.learn.traces == logged.measure.traces == 1    # type: ignore[union-attr]
+
+
+def test_layers_that_do_not_train_stay_so() -> None:
+    model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Linear(3, 2)).train()
+    model[1].eval()
+    train.fit(model, loader(), loss="cross_entropy", validation=loader(), compiled=False)
+    assert not model[1].training and model[2].training and model[1].running_mean.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("every", ["step", "epoch"])
+def test_schedules_follow_steps_or_epochs(every: str) -> None:
+    trainer = train.Trainer(nn.Linear(2, 2), loader(), loss="cross_entropy", optimizer="sgd", lr=1.0, epochs=2,
+                            schedule=lambda optimizer: optim.ExponentialLR(optimizer, 0.5), schedule_every=every,
+                            compiled=False)
+    trainer.fit()
+    assert float(trainer.optimizer.lr) == 0.5 ** (6 if every == "step" else 2)
+
+
+def test_a_plateau_is_told_the_loss() -> None:
+    trainer = train.Trainer(nn.Linear(2, 2), loader(), loss="cross_entropy", optimizer="sgd", lr=1e-9, epochs=3,
+                            schedule=lambda o: optim.ReduceLROnPlateau(o, patience=0, eps=0.0), compiled=False)
+    trainer.fit()
+    assert float(trainer.optimizer.lr) == pytest.approx(1e-11)
+
+
+def test_early_stopping_goes_back_to_the_best() -> None:
+    seen: list[dict[str, bytes]] = []
+
+    class Seen(train.Callback):
+        def on_epoch_end(self, trainer: train.Trainer, row: dict[str, Any]) -> None:
+            seen.append(bits(trainer.model))
+
+    model = nn.Linear(2, 2)
+    stop = train.EarlyStopping(1, "train_accuracy", mode="min", restore=True)
+    history = train.fit(model, loader(), loss="cross_entropy", metrics="accuracy", optimizer="sgd", lr=0.5, epochs=20,
+                        callbacks=[stop, Seen()], compiled=False)
+    accuracies = history["train_accuracy"]
+    best = accuracies.index(min(accuracies))
+    assert len(seen) == best + 3 < 20 and bits(model) == seen[best] and stop.best == accuracies[best]
+    with pytest.raises(OptionError, match=r"monitor must be 'train_loss', got 'val_loss'.* Did you mean 'train_loss'"):
+        train.fit(model, loader(), loss="cross_entropy", callbacks=[train.EarlyStopping(1, "val_loss")], compiled=False)
+
+
+class Logs(nn.Module):
+    def __init__(self) -> None:
+        self.fc = nn.Linear(2, 2)
+
+    def forward(self, x: st.Tensor) -> st.Tensor:
+        return st.log(self.fc(x))
+
+
+def test_the_nan_guard_names_op_layer_and_line_and_keeps_the_batch(tmp_path: Path) -> None:
+    model = nn.Sequential(Logs())
+    before = bits(model)
+    guard = train.NanGuard(tmp_path / "nan.safetensors")
+    with pytest.raises(NotANumber) as caught:
+        train.fit(model, [(X, Y)], loss="cross_entropy", callbacks=[guard])
+    said = str(caught.value)
+    assert "Log made NaN of float32[40,2]" in said and f"{tmp_path}/nan.safetensors" in said
+    assert f"test_trainer.py:{Logs.forward.__code__.co_firstlineno + 1} (0)" in said
+    state = st.load(tmp_path / "nan.safetensors")
+    assert np.array_equal(state["batch"][0].numpy(), X) and bits(model) == before
+    assert {name: x.numpy().tobytes() for name, x in state["model"].items()} == before
+
+
+def test_a_rate_is_found_and_all_is_as_before() -> None:
+    st.manual_seed(0)
+    model, batches = nn.Linear(2, 2), loader()
+    before = bits(model)
+    finder = train.LearningRateFinder(1e-4, 100.0, steps=40)
+
+    class Look(train.Callback):
+        def on_epoch_begin(self, trainer: train.Trainer) -> None:
+            assert bits(model) == before and trainer.steps == 0 and not trainer.history.curve.x
+            assert float(trainer.optimizer.lr) == pytest.approx(finder.found)
+
+    trainer = train.Trainer(model, batches, loss="cross_entropy", optimizer="sgd", callbacks=[finder, Look()])
+    trainer.fit()
+    assert len(finder.losses) > 5 and min(finder.losses) < finder.losses[0] and 1e-3 < (finder.found or 0) < 100
+    assert next(iter(data.Loader((X, Y), 16, shuffle=True, seed=1).batches(1)))[1].tolist() == \
+        next(iter(batches))[1].tolist()
+
+
+def test_gradients_are_measured() -> None:
+    told: list[Mapping[str, Any]] = []
+
+    class Heard(train.Callback):
+        def on_log(self, trainer: train.Trainer, values: Mapping[str, Any]) -> None:
+            told.append(values)
+
+    model = nn.Linear(2, 2)
+    train.fit(model, [(X, Y)], loss="cross_entropy", optimizer="sgd", lr=0.0, compiled=False,
+              callbacks=[train.GradientStatistics(1), Heard()])
+    w, b = (float(np.linalg.norm(p.grad.numpy())) for p in model.parameters())  # type: ignore[union-attr]
+    assert told[0]["gradient_norm"] == pytest.approx(math.hypot(w, b))
+    assert told[0]["gradient/weight"] == pytest.approx(w) and told[0]["change/weight"] == 0
+
+
+def test_validation_runs_with_the_means() -> None:
+    model = nn.Linear(2, 2)
+    ema = train.EMA(decay=1.0)      # what the parameters were at first
+    first = bits(model)
+    train.fit(model, loader(), loss="cross_entropy", lr=0.1, validation=[(X, Y)], callbacks=[ema], compiled=False)
+    now = bits(model)
+    with ema.means.applied():
+        assert bits(model) == first
+    assert bits(model) == now != first
+
+
+WRONG: list[tuple[dict[str, Any], type[SteleError], str]] = [
+    ({"loss": "crossentropy"}, OptionError, "Did you mean 'cross_entropy'?"),
+    ({"optimizer": "adamm"}, OptionError, "Did you mean 'adam'?"),
+    ({"optimizer": 3}, ArgumentError, "an optimizer is a name"),
+    ({"metrics": ["f1"]}, ArgumentError, "Write metrics.F1(...)."),
+    ({"metrics": ["accuracy", metrics.Accuracy(2)]}, ArgumentError, "two metrics are called 'accuracy'"),
+    ({"data": (X, Y)}, ArgumentError, "Write data.Loader((x, y), batch_size=64, shuffle=True)."),
+    ({"data": iter([(X, Y)])}, ArgumentError, "gives its batches once"),
+    ({"data": []}, ArgumentError, "without any"),
+    ({"schedule": 3}, ArgumentError, "Write schedule=lambda optimizer"),
+    ({"schedule_every": "batch"}, OptionError, "schedule_every must be 'step' or 'epoch'"),
+    ({"epochs": 0}, SteleError, "epochs must be at least 1"),
+]
+
+
+@pytest.mark.parametrize("options, error, message", WRONG)
+def test_wrong_options_teach(options: dict[str, Any], error: type[SteleError], message: str) -> None:
+    given = {"data": [(X, Y)], "loss": "cross_entropy", **options}
+    with pytest.raises(error) as caught:
+        train.Trainer(nn.Linear(2, 2), **given)
+    assert message in str(caught.value)
+
+
+def test_what_cannot_be_trained_teaches(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="needs a loss, or a training_step of its own"):
+        train.fit(nn.Linear(2, 2), [(X, Y)], compiled=False)
+    with pytest.raises(ArgumentError, match="the model takes and the target, got one array"):
+        train.fit(nn.Linear(2, 2), [X], loss="mse", compiled=False)
+    with pytest.raises(ArgumentError, match="fit needs data"):
+        train.Trainer(nn.Linear(2, 2), loss="mse").fit()
+    with pytest.raises(DataError, match="none of this trainer: it lacks 'model'"):
+        train.Trainer(nn.Linear(2, 2)).load_state_dict({"epoch": 3})
+    with pytest.raises(AttributeError, match=r"Write train.Checkpoint\(folder\)"):
+        st.train.ModelCheckpoint    # noqa: B018  # pyright: ignore
+    with pytest.raises(AttributeError, match="Did you mean 'train_loss'"):
+        train.History({}, epochs=[{"epoch": 1, "train_loss": 1.0}])["train_los"]
+
+
+def test_waiting_layers_are_made_by_the_first_batch() -> None:
+    model = nn.Sequential(nn.LazyLinear(2))
+    trainer = train.Trainer(model, loader(), loss="cross_entropy", compiled=False)
+    assert model[0].weight.shape == (2, 2) and len(trainer.optimizer.parameters) == 2
+    assert trainer.data.state_dict()["epoch"] == 0
+
+
+def numbers_of(logger: train.Logger) -> None:
+    train.fit(nn.Linear(2, 2), [(X, Y)] * 2, loss="cross_entropy", callbacks=[logger], compiled=False)
+
+
+def test_tensorboard(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="pip install tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    numbers_of(train.TensorBoard(tmp_path, every=1))
+    events = EventAccumulator(str(tmp_path))
+    events.Reload()
+    assert {"loss", "lr", "train_loss"} <= {*events.Tags()["tensors"], *events.Tags()["scalars"]}
+
+
+def test_mlflow(tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="pip install mlflow")
+    logger = train.MLflow("mine", uri=f"sqlite:///{tmp_path}/runs.db", every=1)
+    numbers_of(logger)
+    assert {"loss", "lr", "train_loss"} <= mlflow.get_run(logger.id).data.metrics.keys()
+
+
+def test_wandb(tmp_path: Path) -> None:
+    pytest.importorskip("wandb", reason="pip install wandb")
+    numbers_of(train.WandB("mine", mode="offline", dir=str(tmp_path), every=1))
+    assert list(tmp_path.rglob("*.wandb"))
