@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from bad_calls import FUNCTIONS, Call, call, fault, own, said
 
@@ -46,6 +47,9 @@ ODD: dict[str, Callable[[], Any]] = {
     "a gain in words":        lambda: nn.init.he_normal((3, 4), gain="much"),   # type: ignore[arg-type]
     "layers without end":   lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 4), 2 ** 31),
     "layers that are none": lambda: nn.TransformerEncoder(st.ones(3), 2),   # type: ignore[arg-type]
+    "copies by an array":   lambda: st.from_dlpack(st.ones(3), copy=np.ones(3)),     # type: ignore[arg-type]
+    "copies by a word":     lambda: st.asarray([1], copy="yes"),     # type: ignore[arg-type]
+    "a cast by a word":     lambda: st.astype(st.ones(3), "float64", copy="no"),     # type: ignore[arg-type]
     "no bound":               lambda: nn.init.uniform((3, 4), None),    # type: ignore[arg-type]
     "numbers of open sizes":  lambda: st.zeros((st.placeholder(("n", 3)).shape[0], 7)).numpy(),
     "a sum of open sizes":    lambda: float(st.zeros((st.placeholder(("n", 3)).shape[0], 7)).sum()),

@@ -388,3 +388,16 @@ def test_axes_and_flags_are_what_they_say() -> None:
         all_raise(ArgumentError, f"keepdims of {name} must be True", lambda x, name=name: getattr(x, name)(1, 2), x)
         all_raise(ArgumentError, f"axis of {name} must be", lambda x, name=name: getattr(x, name)(True), x)
     all_give(x.mean((1, 2), keepdims=True), lambda x: x.mean((1, 2), True), x)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "symmetric", "wrap", "edge"])
+def test_padding_goes_to_and_fro_as_often_as_it_takes(mode: Any) -> None:
+    for n, widths in ((1, (7, 2)), (2, (0, 9)), (3, (13, 22)), (5, (5, 10)), (5, (11, 3)), (5, (1, 1))):
+        x = np.arange(2.0 * n, dtype="f4").reshape(2, n)
+        want = np.pad(x, ((0, 0), widths), mode=mode)
+        weights, places = np.arange(want.size, dtype="f4").reshape(want.shape), want.astype(int)
+        all_give(want, lambda x: st.pad(x, [(0, 0), widths], mode=mode), x)     # noqa: B023
+        got = st.grad(lambda x: (st.pad(x, [(0, 0), widths], mode=mode) * weights).sum())(st.tensor(x))   # noqa: B023
+        assert got.flatten().tolist() == np.bincount(places.ravel(), weights.ravel()).tolist()
+    with pytest.raises(ShapeError, match="more than can be addressed"):
+        st.pad(st.zeros(2, 3, 4), [(1 << 62, 0)] * 3, mode=mode)

@@ -273,6 +273,7 @@ def asarray(obj: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = No
     >>> x.dtype, st.asarray(x) is x, st.asarray(x, copy=True) is x, st.asarray([x[0], x[1] * 2]).tolist()
     (int64, True, False, [[1, 2], [6, 8]])
     """
+    arguments.optional(arguments.flag)(copy, "copy of asarray")
     if isinstance(obj, Tensor):
         made = obj if dtype is None or obj.dtype == type_named(dtype) else obj.astype(dtype)
         made = made if device is None else made.to(find(device))
@@ -357,6 +358,7 @@ def from_dlpack(x: Any, *, device: DeviceLike = None, copy: bool | None = None) 
     >>> y.tolist(), st.from_dlpack(x, copy=True).tolist()
     ([7, 1, 2], [7, 1, 2])
     """
+    arguments.optional(arguments.flag)(copy, "copy of from_dlpack")
     if not hasattr(x, "__dlpack__") or (arguments.is_array(x) and x.dtype.kind not in "biufcV"):
         arguments.refuse("the argument of from_dlpack", "an array that speaks DLPack", x, "Write st.tensor(x).")
     if isinstance(x, Tensor):

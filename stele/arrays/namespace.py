@@ -146,7 +146,8 @@ def astype(x: TensorLike, dtype: DTypeLike, *, copy: bool = True, device: Device
     ([1, -2], True)
     """
     x = constant(x)
-    made = x if x.dtype == type_named(dtype) and not arguments.flag(copy, "copy of astype") else x.astype(dtype)
+    is_copy = arguments.flag(copy, "copy of astype")
+    made = x if x.dtype == type_named(dtype) and not is_copy else x.astype(dtype)
     return made if device is None else made.to(find(device))
 
 

@@ -310,6 +310,9 @@ def beyond(x: Value, axis: int, width: Dim, mode: str) -> list[Value]:
     is_turned, edge = MODES[mode]
     if same(n, 1):
         edge = 0        # an axis of one element is that element everywhere
+    period = (n - edge) * (1 + is_turned)
+    if isinstance(width, int) and isinstance(period, int) and width > period:
+        return [slice_axis(repeated(x, axis, period, width, mode), axis, 0, width)]
     parts: list[Value] = []
     while width != 0:
         x = flip(x, (axis,)) if is_turned else x
@@ -317,6 +320,14 @@ def beyond(x: Value, axis: int, width: Dim, mode: str) -> list[Value]:
         parts.append(slice_axis(x, axis, edge, length))
         width = width - length
     return parts
+
+
+def repeated(x: Value, axis: int, period: int, width: int, mode: str) -> Value:
+    """What stands behind the end of an axis, as often as it takes for `width` elements."""
+    one = expand_dims(concatenate(beyond(x, axis, period, mode), axis=axis), (axis,))
+    times = -(-width // period)
+    shape = tuple(times if a == axis else n for a, n in enumerate(one.shape))
+    return reshape(broadcast(one, shape), (*x.shape[:axis], times * period, *x.shape[axis + 1:]))
 
 
 def needs_matrices(name: str, x: Value | Type) -> None:
