@@ -50,6 +50,8 @@ ODD: dict[str, Callable[[], Any]] = {
     "copies by an array":   lambda: st.from_dlpack(st.ones(3), copy=np.ones(3)),     # type: ignore[arg-type]
     "copies by a word":     lambda: st.asarray([1], copy="yes"),     # type: ignore[arg-type]
     "a cast by a word":     lambda: st.astype(st.ones(3), "float64", copy="no"),     # type: ignore[arg-type]
+    "axes without end":     lambda: st.diag_indices(2, 2 ** 64),
+    "a window without end": lambda: F.local_response_norm(st.ones(2, 3, 4, 4), 2 ** 64),
     "no bound":               lambda: nn.init.uniform((3, 4), None),    # type: ignore[arg-type]
     "numbers of open sizes":  lambda: st.zeros((st.placeholder(("n", 3)).shape[0], 7)).numpy(),
     "a sum of open sizes":    lambda: float(st.zeros((st.placeholder(("n", 3)).shape[0], 7)).sum()),

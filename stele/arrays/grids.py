@@ -187,12 +187,12 @@ def ix_(*rows: TensorLike | Sequence[Any]) -> tuple[Tensor, ...]:
 def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
     """The indices of the main diagonal of an array of `ndim` axes of the length `n`.
 
-    int64 rows of n numbers. Raises ShapeError for less than one axis.
+    int64 rows of n numbers. Raises ShapeError for less than one axis, and for more than 65,536.
 
     >>> [i.tolist() for i in st.diag_indices(2)]
     [[0, 1], [0, 1]]
     """
-    return (arange(n),) * arguments.positive(ndim, "ndim of diag_indices")
+    return (arange(n),) * arguments.times(ndim, "ndim of diag_indices", 1)
 
 
 @public

@@ -105,10 +105,10 @@ def scan(f: Step, init: Any, xs: Any = None, *, length: int | None = None,
 
     `init`, xs and what `f` returns may be tensors or containers of tensors; the state keeps its types. The loop is one
     op of the graph: differentiable, and one native loop in a compiled program. Without xs, `length` is how many; with
-    `reverse` the last x comes first. What f rebinds outside is carried along and rebound once the loop is over: random
-    numbers, dropout and the running statistics of BatchNorm are those of the steps written out. f is then called once
-    more. Raises ShapeError where the state comes out with another type than it goes in, TraceError without xs and
-    length, DTypeError for what is no number.
+    `reverse` the last x comes first. xs are what they are when the loop begins. What f rebinds outside is carried along
+    and rebound once the loop is over: random numbers, dropout and the running statistics of BatchNorm are those of the
+    steps written out. f is then called once more. Raises ShapeError where the state comes out with another type than it
+    goes in, TraceError without xs and length, DTypeError for what is no number.
 
     >>> total, sums = st.scan(lambda s, x: (s + x, s + x), st.tensor(0.0), st.tensor([1.0, 2.0, 3.0]))
     >>> total.tolist(), sums.tolist()

@@ -48,8 +48,9 @@ class Pool(Composite):
         reach = self.reach()
         if any(isinstance(p, int) and p >= k for side, k in zip(self.padding, reach) for p in side):
             raise ShapeError(f"{self.name} needs padding below the window size, got {self.padding} for {reach}")
-        out = tuple((n + lo + hi - k) // s + 1
-                    for n, k, s, (lo, hi) in zip(x[0].shape[first:], reach, self.stride, self.padding))
+        wide = x[0].with_shape((*x[0].shape[:first], *(
+            n + lo + hi for n, (lo, hi) in zip(x[0].shape[first:], self.padding)))).shape   # if it can be addressed
+        out = tuple((n - k) // s + 1 for n, k, s in zip(wide[first:], reach, self.stride))
         if any(map(is_empty, out)):
             raise ShapeError(f"{self.name}: a window {reach} does not fit in {show(x[0].shape[first:])} "
                              f"padded by {self.padding}")

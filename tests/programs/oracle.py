@@ -202,7 +202,7 @@ class Oracle:
         """The loop written out."""
         body, count = step.attributes["body"], step.attributes["carries"]
         carry = [env[a] for a in step.args[:count]]
-        stacks = [env[a] for a in step.args[count:]]
+        stacks = [Cell(env[a].array.copy(), env[a].dtype) for a in step.args[count:]]   # as they are when it begins
         length = stacks[0].shape[0] if stacks else step.attributes["length"]
         if any(s.shape[0] != length for s in stacks):
             raise ValueError("slices of several lengths")
