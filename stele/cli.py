@@ -6,7 +6,15 @@ from importlib import import_module
 from typing import Any
 
 from stele.commands.arguments import Commands, Doctor, run
-from stele.commands.options import BenchOptions, FeatureOptions, LintOptions, RunsOptions, TrainOptions, TuneOptions
+from stele.commands.options import (
+    BenchOptions,
+    CompletionOptions,
+    FeatureOptions,
+    LintOptions,
+    RunsOptions,
+    TrainOptions,
+    TuneOptions,
+)
 
 
 def later(module: str, name: str) -> Callable[[Any], int | None]:
@@ -21,6 +29,7 @@ COMMANDS: Commands = {
     BenchOptions: later("stele.commands.bench", "bench"),
     LintOptions: later("stele.commands.lint", "lint_file"),
     TuneOptions: later("stele.commands.tune", "tune"),
+    CompletionOptions: later("stele.commands.completion", "completion"),
     Doctor: later("stele.commands.doctor", "show"),
 }
 

@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from stele.commands.arguments import Doctor, parse, run
-from stele.commands.options import BenchOptions, FeatureOptions, LintOptions, TrainOptions, TuneOptions
+from stele.commands.completion import completion
+from stele.commands.options import (
+    BenchOptions,
+    CompletionOptions,
+    FeatureOptions,
+    LintOptions,
+    TrainOptions,
+    TuneOptions,
+)
 from stele.errors import DataError
 from stele.train.run import Run
 
@@ -51,6 +59,15 @@ def test_tune(tmp_path: Path) -> None:
     file.touch()
     assert parse(["tune", "cnn"]) == TuneOptions(Path("cnn"), (), 60, None)
     assert parse(["tune", str(file), "--seconds", "5", "--threads=2", "--", "-q"]) == TuneOptions(file, ("-q",), 5, 2)
+
+
+def test_shells_complete_commands_options_and_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse(["completion", "zsh"]) == CompletionOptions("zsh")
+    pytest.importorskip("shtab", reason="pip install shtab")
+    completion(CompletionOptions("bash"))
+    script = capsys.readouterr().out
+    for part in ("sgd adam adamw", "--sweep", "features", "host-sync"):
+        assert part in script.replace("' '", " ")
 
 
 BAD = [
@@ -101,6 +118,8 @@ BAD = [
     ("bench --python torch={file}", "got 'torch'"),
     ("bench --python jax={folder}/none", "--python needs an existing interpreter"),
     ("bench --json none/rows.json", "a file to write needs an existing folder"),
+    ("completion fish", "a shell needs to be bash or zsh or tcsh, got 'fish'. Did you mean zsh?"),
+    ("completion", "needs {bash,zsh,tcsh}"),
     ("doctor --all", "stele doctor knows --help, got --all"),
 ]
 

@@ -15,6 +15,7 @@ from stele.commands.options import (
     BATCH,
     SEED,
     BenchOptions,
+    CompletionOptions,
     FeatureOptions,
     LintOptions,
     RunsOptions,
@@ -56,6 +57,12 @@ TUNE_EXAMPLES = """examples:
   stele tune train.py -- --epochs 1
 """
 
+COMPLETION_EXAMPLES = """examples:
+  stele completion bash > ~/.local/share/bash-completion/completions/stele
+  stele completion zsh > ~/.zfunc/_stele            in a folder of fpath
+"""
+SHELLS = "bash", "zsh", "tcsh"
+
 _WORDING = (
     (r"the following arguments are required: (.*)", r"needs \1, got nothing there"),
     (r"argument (\S+): expected one argument",      r"needs a value after \1, got none"),
@@ -67,7 +74,8 @@ class Doctor:
     """`stele doctor`."""
 
 
-Options = TrainOptions | RunsOptions | FeatureOptions | BenchOptions | LintOptions | TuneOptions | Doctor
+Options = (TrainOptions | RunsOptions | FeatureOptions | BenchOptions | LintOptions | TuneOptions | CompletionOptions
+           | Doctor)
 Commands = dict[type, Callable[..., int | None]]
 
 
@@ -105,6 +113,8 @@ def parse(arguments: Sequence[str]) -> Options:
             return LintOptions(_script(parsed.file), parsed.theirs, frozenset(parsed.without), parsed.json)
         case "tune":
             return TuneOptions(_workload_or_script(parsed.what), parsed.theirs, parsed.seconds, parsed.threads)
+        case "completion":
+            return CompletionOptions(parsed.shell)
         case _:
             return Doctor()
 
@@ -272,6 +282,13 @@ def _tune(tune: _Parser) -> None:
     tune.add_argument("--threads", type=_whole("--threads", 1, MAX_THREADS), metavar="N", help="default: one per core")
 
 
+def _completion(completion: _Parser) -> None:
+    completion.epilog = COMPLETION_EXAMPLES
+    completion.description = ("Print what makes a shell complete commands, options, names and files of stele; needs "
+                              "pip install 'stele-dl[completion]'.")
+    completion.add_argument("shell", type=Choice("shell", SHELLS), metavar="{bash,zsh,tcsh}", help="the shell")
+
+
 def _doctor(doctor: _Parser) -> None:
     doctor.description = "Print what Stele finds on this machine."
 
@@ -283,6 +300,7 @@ COMMANDS: dict[str, tuple[str, Callable[[_Parser], None]]] = {
     "bench":    ("compare frameworks on this machine",                         _bench),
     "lint":     ("find what makes a program slow or wrong",                    _lint),
     "tune":     ("measure candidates and keep the answers",                    _tune),
+    "completion": ("print what completes commands in a shell",               _completion),
     "doctor":   ("versions, CPU features, threads, cache folder, BLAS found",  _doctor),
 }
 
@@ -330,12 +348,22 @@ def _nearest(word: str, known: Sequence[str]) -> str:
     return f" Did you mean {close}?" if close else ""
 
 
-def _choice(what: str, *choices: str) -> Callable[[str], str]:
-    def check(word: str) -> str:
-        if word not in choices:
-            raise UsageError(f"a {what} needs to be {' or '.join(choices)}, got {word!r}." + _nearest(word, choices))
+@dataclass(frozen=True)
+class Choice:
+    """One of several words, as the type of an argument."""
+
+    what: str
+    choices: tuple[str, ...]
+
+    def __call__(self, word: str) -> str:
+        if word not in self.choices:
+            raise UsageError(f"a {self.what} needs to be {' or '.join(self.choices)}, got {word!r}."
+                             + _nearest(word, self.choices))
         return word
-    return check
+
+
+def _choice(what: str, *choices: str) -> Callable[[str], str]:
+    return Choice(what, choices)
 
 
 def _names(what: str, known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:

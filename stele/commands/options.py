@@ -34,6 +34,13 @@ class RunsOptions:
 
 
 @dataclass(frozen=True)
+class CompletionOptions:
+    """A run of `stele completion`."""
+
+    shell: str                 # "bash", "zsh" or "tcsh"
+
+
+@dataclass(frozen=True)
 class FeatureOptions:
     """A run of `stele features`."""
 

@@ -7,7 +7,7 @@ from html import escape
 
 WIDTH, HEIGHT = 640, 380
 LEFT, RIGHT, TOP, BOTTOM = 62, 70, 16, 46
-LABEL_GAP = 17
+LABEL_GAP = 20
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import stele as st
 from stele import files
 from stele.errors import DataError
@@ -56,7 +58,7 @@ class Checkpoint(Watching):
         self.stop = Stop()
 
     def on_train_begin(self, trainer: Trainer) -> None:
-        goes_on, own, rate = self.run is not None, trainer.history.meta, float(trainer.optimizer.lr)
+        goes_on, own, rate = self.run is not None, trainer.history.meta, shortest(trainer.optimizer.lr)
         if self.resume and not goes_on and (self.folder / CHECKPOINT).exists():
             state, goes_on = read(self.folder), True
             trainer.load_state_dict(state)
@@ -105,6 +107,11 @@ class Checkpoint(Watching):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.best = state["best"]
+
+
+def shortest(rate: Any) -> float:
+    """The shortest number that a float32 stands for: 0.05, and not 0.05000000074505806."""
+    return float(str(np.float32(rate)))
 
 
 def read(folder: Path) -> dict[str, Any]:

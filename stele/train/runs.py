@@ -17,7 +17,7 @@ from stele.train.history import Row
 from stele.train.page import HEAD, STYLE, best_of, seconds_in_words
 from stele.train.report import numbers, phases
 
-SAME = {"command", "started", "python", "stele", "numpy", "llvmlite", "machine", "peak_memory_mb", "threads"}
+SAME = {"command", "started", "epochs", "python", "stele", "numpy", "llvmlite", "machine", "peak_memory_mb", "threads"}
 CURVES = 8      # in one chart: the best runs
 COLOURS = ("#2f6fdf", "#d9590c", "#177245", "#8e44ad", "#b3261e", "#00838f", "#8d6e00", "#5d6470")
 DARK = ("#74a5ff", "#ff9b57", "#5fc792", "#d29bff", "#ff8a80", "#4dd0e1", "#e5c04d", "#aab2bf")
@@ -90,15 +90,20 @@ def cells(runs: Sequence[Found]) -> tuple[list[str], list[list[str]]]:
     """The table: heads, and a row for each run, the best one first."""
     facts, name = differing(runs), main_measure(runs)
     last = [m for m in measures(runs) if m in (name, "train_loss") or m.endswith("_loss")]
-    heads = ["run", "state", *facts, "epochs", *([f"best {name}"] if name else []), *last, "time"]
+    heads = ["run", "state", *([f"best {words(name)}"] if name else []), *facts, "epochs", *map(words, last), "time"]
     rows: list[list[str]] = []
     for run in ordered(runs):
         end = run.epochs[-1] if run.epochs else {}
         best = [] if name is None else [number(value(run, name))]
-        rows.append([run.name, run.state, *(said(run.meta.get(fact)) for fact in facts), str(len(run.epochs)), *best,
+        rows.append([run.name, run.state, *best, *(said(run.meta.get(fact)) for fact in facts), str(len(run.epochs)),
                      *(number(end.get(m, math.nan)) for m in last),
                      seconds_in_words(sum(row.get("seconds", 0.0) for row in run.epochs))])
-    return [head.replace("_", " ") for head in heads], rows
+    return heads, rows
+
+
+def words(name: str) -> str:
+    """The name of a measure as people say it."""
+    return name.replace("_", " ")
 
 
 def said(x: Any) -> str:
@@ -123,10 +128,10 @@ def comparison(folder: Path) -> str:
     """The page of the runs in a folder: their curves above each other, and the table."""
     runs = ordered(runs_in(folder))
     heads, rows = cells(runs)
-    title = f"{len(rows)} run{'s' * (len(rows) != 1)} in {folder.name or folder}"
+    title = f"{len(rows)} run{'s' * (len(rows) != 1)} in {folder.resolve().name}"
     palette = "; ".join(f"--r{k}: {colour}" for k, colour in enumerate(COLOURS))
     dark = "; ".join(f"--r{k}: {colour}" for k, colour in enumerate(DARK))
-    body = "".join(f"<section><h2>{escape(name.replace('_', ' '))}</h2>\n{chart(name, curves(runs, name), number)}\n"
+    body = "".join(f"<section><h2>{escape(words(name))}</h2>\n{chart(words(name), curves(runs, name), number)}\n"
                    "</section>\n" for name in measures(runs))
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
     lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
@@ -136,7 +141,8 @@ def comparison(folder: Path) -> str:
 :root {{ {palette} }}
 @media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}
 {LINES}
-.tables {{ grid-template-columns: minmax(0, 1fr); }} td:nth-child(-n+2), th:nth-child(-n+2) {{ text-align: left; }}
+.tables {{ grid-template-columns: minmax(0, 1fr); margin-bottom: 16px; }}
+td:nth-child(-n+2), th:nth-child(-n+2) {{ text-align: left; }}
 </style>
 </head>
 <body>

@@ -1,0 +1,38 @@
+"""`stele completion`: what makes a shell complete the command line, by shtab from the parser of all commands."""
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from stele.commands.arguments import COMMANDS, Choice, parser
+from stele.commands.options import CompletionOptions
+from stele.errors import DataError
+
+FOLDERS = "DIR", "RUN", "FOLDER"     # metavars of paths that are folders
+
+
+def completion(options: CompletionOptions) -> None:
+    """Prints the script for a shell; DataError where shtab is not installed."""
+    try:
+        import shtab  # pyright: ignore
+    except ImportError:
+        raise DataError("shtab is not installed", hint="pip install 'stele-dl[completion]'") from None
+    makes: Any = shtab
+    root = parser(tuple(COMMANDS))
+    for action in actions(root):
+        if isinstance(action.type, Choice):
+            action.choices, action.metavar = action.type.choices, None
+        elif action.type is Path or action.dest == "what":
+            action.complete = makes.DIRECTORY if action.metavar in FOLDERS else makes.FILE
+    print(makes.complete(root, options.shell))
+
+
+def actions(of: argparse.ArgumentParser) -> Iterator[Any]:
+    """The arguments of a parser and of its commands."""
+    for action in of._actions:
+        yield action
+        is_commands = isinstance(action, argparse._SubParsersAction)
+        for command in vars(action)["choices"].values() if is_commands else ():
+            yield from actions(command)
