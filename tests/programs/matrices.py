@@ -243,6 +243,8 @@ def eig(x: Array, part: str) -> Array:
 
 def pinv(x: Array, drop: int) -> Array:
     a = x[..., drop:]
+    if not np.isfinite(a).all():
+        raise np.linalg.LinAlgError("NumPy has none of what is not finite")
     return inverse(adjoint(a) @ a) @ adjoint(a)
 
 

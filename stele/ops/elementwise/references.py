@@ -119,9 +119,9 @@ def bessel(x: Array, order: int, is_scaled: bool) -> Array:
         y = y + np.exp(a * (np.cos(t) - 1)) * (a * np.sin(t) ** 2 if order else 1) / NODES
     term, series = np.ones_like(a), np.ones_like(a)
     for k in range(1, 10):
-        term = term * ((2 * k - 1) ** 2 - 4 * order) / (8 * k * far)
+        term = term * ((2 * k - 1) ** 2 - 4 * order) / (8 * k) / far
         series = series + term
-    y = np.where(abs(v) <= 500, y, series / np.sqrt(2 * np.pi * far))
+    y = np.where(abs(v) <= 500, y, series / (np.sqrt(2 * np.pi) * np.sqrt(far)))
     y = y if is_scaled else np.where(np.isinf(v), np.inf, np.exp(abs(v) / 2) * y * np.exp(abs(v) / 2))
     return (np.copysign(y, v) if order else y).astype(x.dtype)
 
