@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 from functools import cache
 from pathlib import Path
 
@@ -104,3 +105,47 @@ def reviews(folder: Path, count: int = 12) -> Path:
             for i, line in enumerate(lines[k * count:(k + 1) * count]):
                 (folder / part / sign / f"{i}_{1 if sign == 'neg' else 9}.txt").write_text(line, encoding="utf-8")
     return folder
+
+
+def element(kind: int, body: bytes, order: str = "<") -> bytes:
+    """An element of a MATLAB file: a small one where it fits, as MATLAB writes names and sizes."""
+    if len(body) <= 4 and order == "<":
+        return struct.pack("<HH", kind, len(body)) + body.ljust(4, b"\0")
+    return struct.pack(f"{order}II", kind, len(body)) + body + b"\0" * (-len(body) % 8)
+
+
+def matrix(name: str, x: np.ndarray, kind: int, number: int, order: str = "<", flags: int = 0) -> bytes:
+    """A matrix element: flags with the class, sizes, a name, the numbers column by column."""
+    return element(14, b"".join((
+        element(6, struct.pack(f"{order}II", kind | flags, 0), order),
+        element(5, np.array(x.shape, f"{order}i4").tobytes(), order), element(1, name.encode(), order),
+        element(number, x.astype(x.dtype.newbyteorder(order)).tobytes(order="F"), order))), order)
+
+
+def packed(body: bytes) -> bytes:
+    """An element packed by zlib."""
+    small = zlib.compress(body)
+    return struct.pack("<II", 15, len(small)) + small
+
+
+def mat(*elements: bytes, order: str = "<") -> bytes:
+    """A MATLAB 5 file."""
+    head = b"MATLAB 5.0 MAT-file".ljust(124, b" ") + struct.pack(f"{order}H", 0x0100)
+    return head + (b"IM" if order == "<" else b"MI") + b"".join(elements)
+
+
+def chunk(name: bytes, body: bytes) -> bytes:
+    """A part of a RIFF file."""
+    return name + struct.pack("<I", len(body)) + body + b"\0" * (len(body) % 2)
+
+
+def riff(*parts: bytes) -> bytes:
+    """A wav file."""
+    return b"RIFF" + struct.pack("<I", 4 + sum(map(len, parts))) + b"WAVE" + b"".join(parts)
+
+
+def wav_form(tag: int = 1, channels: int = 1, rate: int = 8000, bits: int = 16, block: int | None = None,
+             more: bytes = b"") -> bytes:
+    """The part 'fmt '."""
+    block = channels * bits // 8 if block is None else block
+    return chunk(b"fmt ", struct.pack("<HHIIHH", tag, channels, rate, rate * block & 0xFFFFFFFF, block, bits) + more)

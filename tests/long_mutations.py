@@ -22,6 +22,7 @@ import sys
 import tarfile
 import tempfile
 import warnings
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,13 +33,16 @@ from PIL import Image
 
 import stele as st
 from stele.backend.cpu.cache import Cache, digest
-from stele.data import imdb, read_idx
+from stele.data import Vocabulary, imdb, read_idx, read_vectors
 from stele.data.cifar import _read_binary, _read_python
 from stele.data.download import unpack
 from stele.data.images import load_image
+from stele.data.labelled import news, reviews
+from stele.data.matlab import read_mat
 from stele.data.pickles import read_pickle
+from stele.data.uci import people
 from stele.errors import SteleError
-from tests.formats import binary_batch, idx, pictures, python_batch
+from tests.formats import binary_batch, chunk, idx, mat, matrix, packed, pictures, python_batch, riff, wav_form
 from tests.patience import Late, limited, patience
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -146,6 +150,43 @@ def read_archive(path: Path) -> None:
     unpack(path, path.with_name("to"))
 
 
+def zipped() -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("a/b.txt", b"text" * 30)
+        file.writestr("é", b"x" * 600)
+    return out.getvalue()
+
+
+def read_zip(path: Path) -> None:
+    path.with_name("file.zip.unpacked").unlink(missing_ok=True)
+    unpack(path.replace(path.with_name("file.zip")), path.with_name("to"))
+
+
+def vocabulary(path: Path) -> None:
+    Vocabulary.load(path.replace(path.with_name("file.json")))
+
+
+def video() -> bytes:
+    """A film of three pictures, if PyAV is there to make it; else its head."""
+    try:
+        import av
+    except ImportError:
+        return b"\x1aE\xdf\xa3" + bytes(60)
+    out = io.BytesIO()
+    with av.open(out, "w", format="matroska") as container:
+        stream = container.add_stream("mpeg4", rate=4)
+        stream.width, stream.height = 32, 16
+        for k in range(3):
+            frame = av.VideoFrame.from_ndarray(np.full((16, 32, 3), 60 * k, np.uint8), format="rgb24")
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return out.getvalue()
+
+
+PERSON = "39, Private, 77516, Masters, 13, Divorced, Sales, Own, White, Male, 0, 0, 4, Peru"
+MATRIX = matrix("X", pictures(2)[0][:, :, :4, :4], 9, 2)
+SOUND = chunk(b"LIST", b"odd") + wav_form(more=b"\0\0") + chunk(b"data", bytes(range(60)))
 PLAIN = {"data": np.arange(6, dtype=np.uint8).reshape(2, 3), b"a": [1, -70_000, 1 << 40, 2.5, None, ("x", (True,))]}
 GREY = pictures(3)[0][:, 0, :12, :12]
 images = lambda path: read_idx(path, 3)
@@ -164,6 +205,17 @@ FORMATS = {
     "reviews":         Format(lambda: "It's GREAT! 10/10, na\u00efve <br /> end".encode(), read_reviews),
     "tar.gz":          Format(lambda: gzip.compress(archive()), read_archive),
     "tar in gz":       Format(archive, read_archive, summed_tar),
+    "zip":             Format(zipped, read_zip),
+    "mat":             Format(lambda: mat(MATRIX), read_mat),
+    "mat, packed":     Format(lambda: mat(packed(MATRIX)), read_mat),
+    "wav":             Format(lambda: riff(SOUND), st.io.read_audio),
+    "wav, floats":     Format(lambda: riff(wav_form(3, bits=32), chunk(b"data", bytes(40))), st.io.read_audio),
+    "video":           Format(video, st.io.read_video),
+    "vectors":         Format(lambda: "film 0.5 -1e3\nnaïve 1 2\n".encode(), read_vectors),
+    "vocabulary":      Format(lambda: b'{"words": ["a", "b"], "unknown": null}', vocabulary),
+    "news":            Format(lambda: b'"1","a","b, ""c"""\n"2","d","e"\n', news),
+    "phrases":         Format(lambda: b"sentence\tlabel\na fine film \t1\n", reviews),
+    "people":          Format(lambda: f"{PERSON}, >50K.\n".encode(), people),
     "safetensors":     Format(safetensors, lambda path: st.load(path)),
     "checkpoint":      Format(checkpoint, load_checkpoint),
     "cache entry":     Format(entry, read_entry),

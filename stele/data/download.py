@@ -95,7 +95,7 @@ def unpack(archive: Path, folder: Path, most: int | None = None) -> None:
     except DataError:
         raise
     except (tarfile.TarError, zipfile.BadZipFile, NotImplementedError, EOFError, OSError, zlib.error, ValueError,
-            OverflowError, RecursionError) as error:
+            OverflowError, IndexError, RecursionError) as error:
         raise DataError(f"unpacking needs a whole archive, got {error} in {archive}. "
                         "Delete it and run again.") from None
 

@@ -16,9 +16,9 @@ FILES = ("train_32x32.mat", "test_32x32.mat")
 def svhn(folder: str | Path) -> Splits:
     """SVHN's digits from the `folder` of `train_32x32.mat` and `test_32x32.mat`: images (N, 3, 32, 32) uint8.
 
-    Labels are the digits 0 to 9 (the files say 10 for 0). 73,257 and 26,032 images (Netzer et al., 2011); those of
-    `extra_32x32.mat` are more of the first, by `read_svhn`. Raises DataError for a file that is missing or damaged,
-    ArgumentError for what is no path. `download("svhn")` makes such a folder.
+    Labels are the digits 0 to 9 (the files say 10 for 0). 73,257 and 26,032 images (Netzer et al., 2011). Raises
+    DataError for a file that is missing or damaged, ArgumentError for what is no path. `download("svhn")` makes such a
+    folder.
 
     ```
     found = data.svhn(data.download("svhn"))

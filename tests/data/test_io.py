@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from formats import chunk, riff, wav_form
 from PIL import Image
 
 import stele as st
@@ -86,45 +87,29 @@ def test_sound_comes_back(form: str, tmp_path: Path) -> None:
                 assert np.array_equal(np.frombuffer(file.readframes(101), "<i2").reshape(-1, 2).T / 32768, found)
 
 
-def chunk(name: bytes, body: bytes) -> bytes:
-    """A part of a RIFF file."""
-    return name + struct.pack("<I", len(body)) + body + b"\0" * (len(body) % 2)
-
-
-def riff(*parts: bytes) -> bytes:
-    """A wav file."""
-    return b"RIFF" + struct.pack("<I", 4 + sum(map(len, parts))) + b"WAVE" + b"".join(parts)
-
-
-def form(tag: int = 1, channels: int = 1, rate: int = 8000, bits: int = 16, block: int | None = None,
-         more: bytes = b"") -> bytes:
-    """The part 'fmt '."""
-    block = channels * bits // 8 if block is None else block
-    return chunk(b"fmt ", struct.pack("<HHIIHH", tag, channels, rate, rate * block & 0xFFFFFFFF, block, bits) + more)
-
-
 DATA = chunk(b"data", struct.pack("<3h", 0, 16384, -32768))
-EXTENDED = form(0xFFFE, more=struct.pack("<HHIH", 22, 16, 4, 1) + PCM_SUB[2:])
-HALF = form(3, bits=64) + chunk(b"data", struct.pack("<2d", 0.25, -0.5))
+EXTENDED = wav_form(0xFFFE, more=struct.pack("<HHIH", 22, 16, 4, 1) + PCM_SUB[2:])
+HALF = wav_form(3, bits=64) + chunk(b"data", struct.pack("<2d", 0.25, -0.5))
 
 # Wav files as programs write them: with parts in between, a GUID, doubles, and a size that nobody went back to write.
 WAVS = {
-    "plain":    (riff(form(), DATA), [0, 0.5, -1]),
-    "list":     (riff(chunk(b"LIST", b"odd"), form(), chunk(b"fact", b"four"), DATA, chunk(b"id3 ", b"x")),
+    "plain":    (riff(wav_form(), DATA), [0, 0.5, -1]),
+    "list":     (riff(chunk(b"LIST", b"odd"), wav_form(), chunk(b"fact", b"four"), DATA, chunk(b"id3 ", b"x")),
                  [0, 0.5, -1]),
     "extended": (riff(EXTENDED, DATA), [0, 0.5, -1]),
     "doubles":  (riff(HALF), [0.25, -0.5]),
-    "streamed": (riff(form(), b"data\xff\xff\xff\xff" + DATA[8:]), [0, 0.5, -1]),
-    "a rest":   (riff(form(), chunk(b"data", DATA[8:] + b"x")), [0, 0.5, -1]),
-    "empty":    (riff(form(), chunk(b"data", b"")), []),
+    "streamed": (riff(wav_form(), b"data\xff\xff\xff\xff" + DATA[8:]), [0, 0.5, -1]),
+    "a rest":   (riff(wav_form(), chunk(b"data", DATA[8:] + b"x")), [0, 0.5, -1]),
+    "empty":    (riff(wav_form(), chunk(b"data", b"")), []),
 }
 HOSTILE = {
-    "nothing": b"", "another": b"%PDF-1.7", "short": riff(form(), DATA)[:-3], "no fmt": riff(DATA),
-    "no data": riff(form()), "half a fmt": riff(chunk(b"fmt ", b"\1\0\1\0")), "mu-law": riff(form(7, bits=8), DATA),
-    "12 bits": riff(form(bits=12), DATA), "no channel": riff(form(channels=0, block=2), DATA),
-    "a wrong block": riff(form(block=3), DATA), "no rate": riff(form(rate=0), DATA),
-    "a huge part": riff(b"junk\xf0\xff\xff\xff", form(), DATA), "rf64": b"RF64" + riff(form(), DATA)[4:],
-    "huge data": riff(form(), b"data\xf0\xff\xff\xff" + b"12"), "cut": b"RIFF\0\0\0\0WAVEfmt",
+    "nothing": b"", "another": b"%PDF-1.7", "short": riff(wav_form(), DATA)[:-3], "no fmt": riff(DATA),
+    "no data": riff(wav_form()),
+    "half a fmt": riff(chunk(b"fmt ", b"\1\0\1\0")), "mu-law": riff(wav_form(7, bits=8), DATA),
+    "12 bits": riff(wav_form(bits=12), DATA), "no channel": riff(wav_form(channels=0, block=2), DATA),
+    "a wrong block": riff(wav_form(block=3), DATA), "no rate": riff(wav_form(rate=0), DATA),
+    "a huge part": riff(b"junk\xf0\xff\xff\xff", wav_form(), DATA), "rf64": b"RF64" + riff(wav_form(), DATA)[4:],
+    "huge data": riff(wav_form(), b"data\xf0\xff\xff\xff" + b"12"), "cut": b"RIFF\0\0\0\0WAVEfmt",
 }
 
 

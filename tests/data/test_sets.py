@@ -6,7 +6,6 @@ import io
 import pickle
 import struct
 import zipfile
-import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from formats import element, mat, matrix, packed
 
 from stele import data
 from stele.data.archives import ARCHIVES
@@ -27,33 +27,6 @@ RNG = np.random.default_rng
 def pictures(n: int, size: int = 32, seed: int = 0) -> np.ndarray:
     """Random images (n, 3, size, size)."""
     return RNG(seed).integers(0, 256, (n, 3, size, size), dtype=np.uint8)
-
-
-def element(kind: int, body: bytes, order: str = "<") -> bytes:
-    """An element of a MATLAB file: a small one where it fits, as MATLAB writes names and sizes."""
-    if len(body) <= 4 and order == "<":
-        return struct.pack("<HH", kind, len(body)) + body.ljust(4, b"\0")
-    return struct.pack(f"{order}II", kind, len(body)) + body + b"\0" * (-len(body) % 8)
-
-
-def matrix(name: str, x: np.ndarray, kind: int, number: int, order: str = "<", flags: int = 0) -> bytes:
-    """A matrix element: flags with the class, sizes, a name, the numbers column by column."""
-    return element(14, b"".join((
-        element(6, struct.pack(f"{order}II", kind | flags, 0), order),
-        element(5, np.array(x.shape, f"{order}i4").tobytes(), order), element(1, name.encode(), order),
-        element(number, x.astype(x.dtype.newbyteorder(order)).tobytes(order="F"), order))), order)
-
-
-def packed(body: bytes) -> bytes:
-    """An element packed by zlib."""
-    small = zlib.compress(body)
-    return struct.pack("<II", 15, len(small)) + small
-
-
-def mat(*elements: bytes, order: str = "<") -> bytes:
-    """A MATLAB 5 file."""
-    head = b"MATLAB 5.0 MAT-file".ljust(124, b" ") + struct.pack(f"{order}H", 0x0100)
-    return head + (b"IM" if order == "<" else b"MI") + b"".join(elements)
 
 
 @pytest.mark.parametrize("kind", ["plain", "packed", "other order", "small numbers"])

@@ -154,7 +154,7 @@ def gathered(x: Image, rows: Any, columns: Any) -> Image:
     *front, height, width = x.shape
     places = rows * width + columns
     if is_array(x):
-        return np.take(x.reshape(*front, height * width), places, axis=-1)
+        return np.take(x.reshape(*front, height * width), places, axis=-1, mode="clip")     # "raise" would look twice
     n, h, w = places.shape
     flat = x.reshape(*front, height * width)
     return st.take_along_axis(flat, places.reshape(n, 1, h * w), axis=2).reshape(*front, h, w)

@@ -49,6 +49,11 @@ class Normalize(Transform):
         self.mean, self.std = each_channel(mean, "mean"), each_channel(std, "std")
         if 0 in self.std:
             raise OptionError(f"std of Normalize divides, so that it cannot be 0: {self.std}")
+        if len(self.mean) != len(self.std) and 1 not in (len(self.mean), len(self.std)):
+            raise ShapeError(f"Normalize needs a mean and a std for each channel, got {len(self.mean)} and "
+                             f"{len(self.std)}")
+        mean, std = (np.array(given, np.float32)[:, None] for given in (self.mean, self.std))
+        self._tables = (unit(np.arange(256, dtype=np.uint8)) - mean) / std      # of the bytes there are
 
     def apply(self, x: Image, drawn: Any) -> Image:
         """The image of numbers around 0."""
@@ -56,10 +61,12 @@ class Normalize(Transform):
             if len(given) not in (1, x.shape[-3]):
                 raise ShapeError(f"Normalize has {len(given)} numbers, for images of as many channels, got "
                                  f"{x.shape[-3]} in {tuple(x.shape)}")
-        mean, std = (np.asarray(given, np.float32) for given in (self.mean, self.std))
         if is_array(x) and x.dtype == np.uint8:
-            tables = (unit(np.arange(256, dtype=np.uint8)) - mean[:, None]) / std[:, None]
-            return np.stack([np.take(tables[k if len(tables) > 1 else 0], x[k]) for k in range(len(x))])
+            y = np.empty(x.shape, np.float32)
+            for k in range(len(x)):
+                np.take(self._tables[k % len(self._tables)], x[k], out=y[k], mode="clip")   # "raise" would copy twice
+            return y
+        mean, std = (np.asarray(given, np.float32) for given in (self.mean, self.std))
         x = ToFloat().apply(x, None)
         mean, std = ((given if is_array(x) else st.tensor(given)).reshape(-1, 1, 1) for given in (mean, std))
         return ((x - mean) / std).astype(x.dtype)
