@@ -91,12 +91,13 @@ def test_one_image_and_a_batch_agree(name: str, kind: str) -> None:
 
 def test_a_compiled_step_draws_anew_and_the_same_from_a_seed() -> None:
     t = T.Compose([T.RandomCrop(16, padding=2), T.RandomHorizontalFlip(), T.ColorJitter(0.3), T.ToFloat()])
-    step = st.compile(lambda x: t((x, x.sum()))[0])
+    step = st.compile(dims={"x": {0: "n"}})(lambda x: t((x, x.sum()))[0])
     x = st.tensor(RNG(3).integers(0, 256, (4, 3, 16, 16), dtype=np.uint8))
     st.manual_seed(5)
     first, second = step(x).numpy(), step(x).numpy()
     st.manual_seed(5)
     assert np.array_equal(step(x).numpy(), first) and not np.array_equal(first, second)
+    assert step(x[:3]).shape == (3, 3, 16, 16) and step.compiles == 1       # a batch may be smaller
     st.manual_seed(5)
     np.testing.assert_allclose(t(x).numpy(), first, atol=2 / 255)
     assert len({f.tobytes() for f in t(st.tensor(np.repeat(IMAGE[None, :, :16, :16], 6, 0))).numpy()}) == 6

@@ -52,8 +52,8 @@ class Normalize(Transform):
         if len(self.mean) != len(self.std) and 1 not in (len(self.mean), len(self.std)):
             raise ShapeError(f"Normalize needs a mean and a std for each channel, got {len(self.mean)} and "
                              f"{len(self.std)}")
-        mean, std = (np.array(given, np.float32)[:, None] for given in (self.mean, self.std))
-        self._tables = (unit(np.arange(256, dtype=np.uint8)) - mean) / std      # of the bytes there are
+        middle, width = (np.array(given, np.float32)[:, None] for given in (self.mean, self.std))
+        self._tables = (unit(np.arange(256, dtype=np.uint8)) - middle) / width      # of the bytes there are
 
     def apply(self, x: Image, drawn: Any) -> Image:
         """The image of numbers around 0."""
