@@ -57,24 +57,21 @@ def vocabulary() -> dict[str, int]:
 
 
 def stele_images(folder: Path, workers: int, processes: bool) -> Epochs:
-    """Cut as bytes, batched, then brought to floats that are made normal where they lie."""
+    """Cut as bytes, then brought to floats that are made normal where they lie."""
     from stele import data
 
-    mean, factor = MEAN[:, None, None], (1 / STD)[:, None, None]
+    shift, factor = (255 * MEAN)[:, None, None], (1 / (255 * STD))[:, None, None]
 
     def augment(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         top, left, flips = rng.integers(image.shape[1] - SIDE), rng.integers(image.shape[2] - SIDE), rng.integers(2)
         cut = image[:, top:top + SIDE, left:left + SIDE]
-        return cut[:, :, ::-1] if flips else cut
-
-    def normal(batch: Any) -> Any:
-        x = batch[0]
-        x -= mean
+        x = (cut[:, :, ::-1] if flips else cut).astype(np.float32, order="C")
+        x -= shift
         x *= factor
-        return x, batch[1]
+        return x
 
-    loader = data.Loader(data.ImageFolder(folder, transform=augment), BATCH, shuffle=True, batch_transform=normal,
-                         num_workers=workers, processes=processes)
+    loader = data.Loader(data.ImageFolder(folder, transform=augment), BATCH, shuffle=True, num_workers=workers,
+                         processes=processes)
     return loader.batches
 
 

@@ -43,8 +43,54 @@ def joined(samples: Sequence[Any], empty: Empty, where: str = "a sample") -> Any
     return _stacked(samples, empty, where)
 
 
+class Row:
+    """An array of a sample that lies in its place in the batch already."""
+
+    __slots__ = ("k", "whole")
+
+    def __init__(self, whole: np.ndarray, k: int) -> None:
+        self.whole, self.k = whole, k
+
+    def __repr__(self) -> str:
+        return repr(self.whole[self.k])
+
+
+class Laid:
+    """Arrays of n samples, each copied to its place in the batch when it is there.
+
+    What it was cut out of can go before the next sample is made, and is still in the cache.
+    """
+
+    def __init__(self, n: int, empty: Empty) -> None:
+        self.n, self.empty = n, empty
+        self.wholes: list[np.ndarray] = []
+        self.k = self.place = -1
+
+    def add(self, sample: Any) -> Any:
+        """The sample with rows of the batch where its arrays stood."""
+        self.k, self.place = self.k + 1, -1
+        return mapped(self._lay, sample, lists=False) if self.n else sample
+
+    def _lay(self, x: Any) -> Any:
+        if type(x) is not np.ndarray or not x.ndim or x.dtype.hasobject:
+            return x
+        self.place += 1
+        if not self.k:
+            self.wholes.append(self.empty((self.n, *x.shape), x.dtype))
+        if self.place >= len(self.wholes):
+            return x
+        whole = self.wholes[self.place]
+        if whole.dtype != x.dtype or whole.shape[1:] != x.shape:
+            return x
+        whole[self.k] = x
+        return Row(whole, self.k)
+
+
 def _stacked(samples: Sequence[Any], empty: Empty, where: str) -> np.ndarray:
     """Leaves as one array."""
+    first = samples[0]
+    if type(first) is Row and all(type(s) is Row and s.whole is first.whole for s in samples):
+        return first.whole
     arrays = [leaf(sample, where) for sample in samples]
     shape = arrays[0].shape
     if any(array.shape != shape for array in arrays):
@@ -56,24 +102,26 @@ def _stacked(samples: Sequence[Any], empty: Empty, where: str) -> np.ndarray:
     return np.stack(arrays, out=empty((len(arrays), *shape), dtype))
 
 
-def mapped(f: Callable[[Any], Any], x: Any) -> Any:
-    """A sample or a batch with f(part) where its parts stood: what is in tuples, lists and dicts.
+def mapped(f: Callable[[Any], Any], x: Any, lists: bool = True) -> Any:
+    """A sample or a batch with f(part) where its parts stood: what is in tuples, dicts and, if asked, `lists`.
 
     >>> mapped(str, (1, {"a": [2, 3]}))
     ('1', {'a': ['2', '3']})
     """
     if isinstance(x, tuple):
-        parts: list[Any] = [mapped(f, part) for part in x]      # pyright: ignore[reportUnknownVariableType]
+        parts: list[Any] = [mapped(f, part, lists) for part in x]   # pyright: ignore[reportUnknownVariableType]
         return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)       # pyright: ignore
-    if isinstance(x, list):
+    if lists and isinstance(x, list):
         return [mapped(f, part) for part in x]                  # pyright: ignore[reportUnknownVariableType]
-    return {name: mapped(f, part) for name, part in x.items()} if is_mapping(x) else f(x)
+    return {name: mapped(f, part, lists) for name, part in x.items()} if is_mapping(x) else f(x)
 
 
 def leaf(x: Any, where: str) -> np.ndarray:
     """One leaf of a sample as an array; Python's floats become float32, as in a tensor."""
     if type(x) is np.ndarray:
         found = x
+    elif type(x) is Row:
+        found = x.whole[x.k]
     elif isinstance(x, float):
         return np.asarray(x, np.float32 if type(x) is float else None)
     else:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from stele.data.chance import BATCHES, Chance, philox, transformer
-from stele.data.collating import joined, mapped
+from stele.data.collating import Laid, joined, mapped
 from stele.data.dataset import Dataset, IterableDataset, MappedStream
 from stele.data.sets import ArrayDataset, unit
 from stele.data.sources import plain
@@ -109,7 +109,8 @@ class Epoch:
 
         def gather(task: slice) -> Any:
             times = again[task].tolist() if again is not None else repeat(0)
-            return self._batch([self._sample(data, k, t) for k, t in zip(order[task].tolist(), times)], buffers)
+            lay = self._laying(task.stop - task.start, buffers)
+            return self._batch([lay(self._sample(data, k, t)) for k, t in zip(order[task].tolist(), times)], buffers)
 
         return gather
 
@@ -119,6 +120,10 @@ class Epoch:
         except Exception as error:
             error.add_note(f"This was raised for sample {k} of epoch {self.epoch}.")
             raise
+
+    def _laying(self, n: int, buffers: Buffers) -> Callable[[Any], Any]:
+        """What is done with each of n samples when it is there: its arrays go to their place in the batch."""
+        return (lambda sample: sample) if self.collate else Laid(n, buffers.empty).add
 
     def _batch(self, samples: list[Any], buffers: Buffers) -> Any:
         return joined(samples, buffers.empty) if self.collate is None else self.collate(samples)
@@ -150,7 +155,8 @@ class Epoch:
 
         def gather(task: tuple[int, list[Any]]) -> Any:
             start, samples = task
-            made = [self._through(layers, sample, start + k) for k, sample in enumerate(samples)]
+            lay = self._laying(len(samples) if self.batch_size else 0, buffers)
+            made = [lay(self._through(layers, sample, start + k)) for k, sample in enumerate(samples)]
             return self._batch(made, buffers) if self.batch_size else made[0]
 
         return gather

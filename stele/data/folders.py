@@ -12,6 +12,7 @@ from stele.data.chance import Chance, transformer
 from stele.data.dataset import Dataset, within
 from stele.data.files import read_bytes
 from stele.data.images import decoded
+from stele.data.pixels import pixels
 from stele.errors import DataError, kind
 from stele.files import located
 from stele.ir.door import public
@@ -92,8 +93,8 @@ class ImageFolder(Folder):
         super().__init__(folder, transform)
 
     def read(self, path: Path) -> np.ndarray:
-        """An image as uint8 (3, height, width): a view of its rows, so that what is cut away is never turned around."""
-        return np.asarray(decoded(path)).transpose(2, 0, 1)
+        """An image as uint8 (3, height, width): a view of its pixels, so that what is cut away is never moved."""
+        return pixels(decoded(path))
 
 
 class TextFolder(Folder):

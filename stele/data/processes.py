@@ -333,7 +333,7 @@ def _nameless(size: int) -> int:
 
 
 def _packed(x: Any) -> Any:
-    """An array that lies in one piece, or it would be pickled byte by byte."""
+    """An array in one piece, or it would be pickled byte by byte."""
     return np.ascontiguousarray(x) if type(x) is np.ndarray and x.ndim else x
 
 

@@ -66,6 +66,30 @@ def test_bad_padding(samples: Any, options: Any, message: str) -> None:
         pad(samples, **options)
 
 
+@pytest.mark.parametrize("samples", [
+    [(np.arange(3) + k, {"a": np.full((2, 2), k, np.float32)}, k, "t") for k in range(5)],
+    [(np.arange(3), np.arange(2)), (np.arange(3) / 2, np.arange(2)), (np.arange(3), np.arange(2))],
+    [[np.arange(2), np.arange(2) + k] for k in range(3)], [(np.array(["a", "b"]), [1.5, 2.5])] * 2,
+    [(np.zeros((3, 4, 4))[:, ::2, ::-1], np.array(5))] * 3], ids=range(5))
+def test_a_loader_makes_what_collate_makes(samples: Any) -> None:
+    def same(a: Any, b: Any) -> None:
+        if isinstance(a, tuple | list):
+            assert type(a) is type(b) and len(a) == len(b)
+            [same(*parts) for parts in zip(a, b)]
+        elif isinstance(a, dict):
+            [same(a[name], b[name]) for name in a]
+        else:
+            assert type(a) is type(b) and np.array_equal(a, b) and getattr(a, "dtype", 0) == getattr(b, "dtype", 0)
+
+    for size in (1, 2, 5):
+        for k, batch in enumerate(Loader(samples, size, transform=lambda sample: sample)):
+            same(batch, collate(samples[k * size:(k + 1) * size]))
+    with pytest.raises(DataError, match=r"sample\[0\] has shapes"):
+        list(Loader([(np.ones(2), 1), (np.ones(3), 1)], transform=lambda sample: sample))
+    with pytest.raises(DataError, match="one structure"):
+        list(Loader([(np.ones(2), 1), np.ones(2)], transform=lambda sample: sample))
+
+
 def test_a_loader_collates_as_it_is_told() -> None:
     texts = [([k] * (k % 3 + 1), k) for k in range(6)]
     batches = list(Loader(texts, 3, collate=partial(pad, value=-1)))

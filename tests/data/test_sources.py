@@ -11,6 +11,7 @@ import pytest
 
 import stele as st
 from stele.data import ArrayDataset, ImageFolder, IterableDataset, Loader, TextFolder, fashion_sample, table
+from stele.data.pixels import pixels
 from stele.errors import DataError, SteleError
 
 X, Y = np.arange(10, dtype=np.float32).reshape(5, 2), np.arange(5)
@@ -149,6 +150,16 @@ def test_folders_of_images(tmp_path: Path) -> None:
         ImageFolder(tmp_path / "none")
     with pytest.raises(DataError, match="got no folder in"):
         ImageFolder(tmp_path / "cat")
+
+
+@pytest.mark.parametrize("size", [(7, 3), (1, 1), (2300, 2000)])
+def test_pixels_are_those_of_the_image_and_outlive_it(size: tuple[int, int]) -> None:
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    wanted = np.random.default_rng(0).integers(0, 256, (size[1], size[0], 3), np.uint8)
+    found = pixels(image.fromarray(wanted))
+    others = [image.new("RGB", size) for _ in range(4)]
+    assert np.array_equal(found, wanted.transpose(2, 0, 1)) and found.dtype == np.uint8 and len(others) == 4
+    found[:] = 0
 
 
 TEXT = "a,b,kind,note\n1,0.5,x,\"p, q\"\n2,,y,r\n3,1e3,x,\n"
