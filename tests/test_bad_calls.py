@@ -46,6 +46,7 @@ ODD: dict[str, Callable[[], Any]] = {
     "sizes that are a word":  lambda: nn.Unflatten(1, 0.5),     # type: ignore[arg-type]
     "a gain in words":        lambda: nn.init.he_normal((3, 4), gain="much"),   # type: ignore[arg-type]
     "layers without end":   lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 4), 2 ** 31),
+    "an array for layers":  lambda: nn.Transformer(8, 2, custom_encoder=np.ones((2, 3))),
     "layers that are none": lambda: nn.TransformerEncoder(st.ones(3), 2),   # type: ignore[arg-type]
     "copies by an array":   lambda: st.from_dlpack(st.ones(3), copy=np.ones(3)),     # type: ignore[arg-type]
     "copies by a word":     lambda: st.asarray([1], copy="yes"),     # type: ignore[arg-type]

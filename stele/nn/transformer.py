@@ -181,10 +181,12 @@ class Transformer(Module):
                  batch_first: bool = False, norm_first: bool = False, bias: bool = True) -> None:
         options: Any = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first,
                         bias)
-        self.encoder = custom_encoder or TransformerEncoder(
-            TransformerEncoderLayer(*options), num_encoder_layers, LayerNorm(d_model, layer_norm_eps, bias=bias))
-        self.decoder = custom_decoder or TransformerDecoder(
-            TransformerDecoderLayer(*options), num_decoder_layers, LayerNorm(d_model, layer_norm_eps, bias=bias))
+        self.encoder: Any = TransformerEncoder(
+            TransformerEncoderLayer(*options), num_encoder_layers, LayerNorm(d_model, layer_norm_eps, bias=bias)
+            ) if custom_encoder is None else function(custom_encoder, "custom_encoder of Transformer")
+        self.decoder: Any = TransformerDecoder(
+            TransformerDecoderLayer(*options), num_decoder_layers, LayerNorm(d_model, layer_norm_eps, bias=bias)
+            ) if custom_decoder is None else function(custom_decoder, "custom_decoder of Transformer")
         for p in self.parameters():
             if p.ndim > 1:
                 p.assign(init.xavier_uniform(tuple(p.shape)))

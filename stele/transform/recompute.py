@@ -7,6 +7,7 @@ from functools import partial
 from stele.ir.graph import Graph, Value, users, walk
 from stele.ir.report import Report
 from stele.ir.rewrite import everywhere, with_results
+from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type
 from stele.ops.contraction import MatMul
 from stele.ops.elementwise.arithmetic import Select
@@ -84,13 +85,16 @@ def cone(v: Value) -> set[Value] | None:
     while stack:
         top = stack.pop()
         match top.op:
-            case MatMul() if top.args[0].shape[-1] > DEEP:              return None
-            case MatMul():                                              pass
-            case _ if top.op.family not in AGAIN:                       return None
+            case MatMul() if is_shallow(top.args[0].shape[-1]):  pass
+            case _ if top.op.family not in AGAIN:                return None
         new = {a for a in top.args if not is_kept(a, top)} - found
         found |= new
         stack += new
     return found
+
+
+def is_shallow(depth: Dim) -> bool:
+    return isinstance(depth, int) and depth <= DEEP
 
 
 def behind(v: Value, values: Collection[Value], readers: dict[Value, list[Value]]) -> dict[Value, Value]:
@@ -109,8 +113,9 @@ def behind(v: Value, values: Collection[Value], readers: dict[Value, list[Value]
             below.add(u)
     if v in below:
         return {}
-    return {u: next(a for a in reversed(walk([u])[:-1]) if a in below and size(a) * RATIO <= size(v))
-            for u in readers[v] if not below.isdisjoint(u.args)}
+    known = {u: [a for a in walk([u])[:-1] if a in below and 0 < size(a) * RATIO <= size(v)]
+             for u in readers[v] if not below.isdisjoint(u.args)}
+    return {u: small[-1] for u, small in known.items() if small}
 
 
 def is_made_again(v: Value) -> bool:
