@@ -267,6 +267,7 @@ LAWS: dict[str, Callable[..., Any]] = {
     "linalg.lu_factor": of_triangles,
     "linalg.inv":       of_inverses,
     "linalg.solve":     of_inverses,
+    "linalg.slogdet":   lambda sign, log: sign * st.exp(log),
 }
 
 

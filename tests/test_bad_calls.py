@@ -53,6 +53,7 @@ ODD: dict[str, Callable[[], Any]] = {
     "a cast by a word":     lambda: st.astype(st.ones(3), "float64", copy="no"),     # type: ignore[arg-type]
     "axes without end":     lambda: st.diag_indices(2, 2 ** 64),
     "a window without end": lambda: F.local_response_norm(st.ones(2, 3, 4, 4), 2 ** 64),
+    "counts of no number":  lambda: st.bincount(float("nan")),
     "no bound":               lambda: nn.init.uniform((3, 4), None),    # type: ignore[arg-type]
     "numbers of open sizes":  lambda: st.zeros((st.placeholder(("n", 3)).shape[0], 7)).numpy(),
     "a sum of open sizes":    lambda: float(st.zeros((st.placeholder(("n", 3)).shape[0], 7)).sum()),

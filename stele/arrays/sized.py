@@ -261,7 +261,8 @@ def bincount(x: TensorLike, weights: TensorLike | None = None, minlength: int = 
     """
     x, least = constant(x), arguments.whole(minlength, "minlength of bincount", 0)
     if size is None:
-        size = max(least, counted(x.max() + 1, "bincount") if x.size else 0)
+        is_whole = x.dtype.kind in "iu"     # of others `weighed` says what is wrong
+        size = max(least, counted(x.max() + 1, "bincount") if x.size and is_whole else 0)
     return weighed(x, weights, room(size, "bincount"))
 
 
