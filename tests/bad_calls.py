@@ -255,20 +255,20 @@ def of_inverses(y: st.Tensor) -> st.Tensor:
 
 # What is the same of all results that a function may give, where it may give several: singular matrices have no inverse
 # that rounding leaves alone, vectors of equal singular values and eigenvalues are any basis, of equal rows either comes
-# first, eigenvalues of a matrix that is not symmetric stand in no order, and one that equals the tolerance counts or not.
+# first, eigenvalues of a matrix that is not symmetric stand in no order, one that equals the tolerance counts or not.
 LAWS: dict[str, Callable[..., Any]] = {
-    "linalg.cond":      lambda x: 1 / x,
-    "linalg.svd":       of_singular_values,
-    "linalg.eigh":      lambda w, v: (w, v * w[..., None, :].astype(v.dtype) @ v.mT.conj()),
-    "linalg.eig":       lambda w, v: w.sum(axis=-1),
-    "linalg.eigvals":   lambda w: w.sum(axis=-1),
-    "linalg.qr":        lambda *x: x[-2] @ x[-1] if x[-2].shape[-1] else st.abs(x[-1].mT.conj() @ x[-1]),
-    "linalg.lu":        lambda p, low, up: p @ low @ up,
-    "linalg.lu_factor": of_triangles,
-    "linalg.inv":       of_inverses,
-    "linalg.solve":     of_inverses,
+    "linalg.cond":        lambda x: 1 / x,
+    "linalg.svd":         of_singular_values,
+    "linalg.eigh":        lambda w, v: (w, v * w[..., None, :].astype(v.dtype) @ v.mT.conj()),
+    "linalg.eig":         lambda w, v: w.sum(axis=-1),
+    "linalg.eigvals":     lambda w: w.sum(axis=-1),
+    "linalg.qr":          lambda *x: x[-2] @ x[-1] if x[-2].shape[-1] else st.abs(x[-1].mT.conj() @ x[-1]),
+    "linalg.lu":          lambda p, low, up: p @ low @ up,
+    "linalg.lu_factor":   of_triangles,
+    "linalg.inv":         of_inverses,
+    "linalg.solve":       of_inverses,
     "linalg.matrix_rank": lambda n: n * 0,
-    "linalg.slogdet":   lambda sign, log: sign * st.exp(log),
+    "linalg.slogdet":     lambda sign, log: sign * st.exp(log),
 }
 
 
