@@ -384,7 +384,7 @@ def test_accuracies_come_from_run_folders(tmp_path: Path) -> None:
         {"test_accuracy": 0.8625, "test_loss": 0.3, "seconds": 12}]}
     (tmp_path / "history.json").write_text(json.dumps(history))
     assert run_line(tmp_path) == ("gru", "IMDB", "3", "2", "0.8625", "0.3000", "11.0", "300")
-    with pytest.raises(DataError, match="holds no finished epoch"):
+    with pytest.raises(DataError, match="holds no epoch with a test accuracy"):
         run_line(tmp_path / "none")
 
 

@@ -43,7 +43,12 @@ class Training:
     """As much of a trainer as a progress bar looks at."""
 
     def __init__(self, epochs: int, batches: int, loss: float = 0.5, done: int = 0) -> None:
-        self.epochs, self.data, self.loss, self.place = epochs, range(batches), loss, Place(done)
+        self.epochs, self.batches, self.loss = epochs, batches, loss
+        self.begin(done)
+
+    def begin(self, epoch: int) -> None:
+        self.place = Place(epoch)
+        self.place.length = self.batches
 
     @property
     def epoch(self) -> int:
@@ -61,7 +66,7 @@ def train(progress: Any) -> None:
     trainer: Any = Training(2, 3)
     progress.on_train_begin(trainer)
     for row in EPOCHS:
-        trainer.place = Place(row["epoch"] - 1)
+        trainer.begin(row["epoch"] - 1)
         progress.on_epoch_begin(trainer)
         for count in (4, 4, 2):
             trainer.learn(progress, count)

@@ -264,6 +264,31 @@ def test_a_rate_is_found_and_all_is_as_before() -> None:
         next(iter(batches))[1].tolist()
 
 
+def test_what_is_kept_at_the_end_is_the_model_and_what_was_logged_before(tmp_path: Path) -> None:
+    for k in range(2):
+        model = nn.Linear(2, 2)
+        train.fit(model, loader(), loss="cross_entropy", lr=0.5, epochs=4, compiled=False, callbacks=[
+            train.EarlyStopping(0, mode="max", restore=True), Checkpoint(tmp_path / f"{k}"),
+            train.JSONLines(tmp_path / "log.jsonl")])
+        kept = nn.Linear(2, 2)
+        kept.load(tmp_path / f"{k}" / "model.safetensors")
+        assert bits(kept) == bits(model)
+    assert [line["epoch"] for line in log(tmp_path)] == [1, 2] * 2
+
+
+def test_a_training_goes_on_behind_an_error() -> None:
+    class Broken(train.Callback):
+        def on_batch_end(self, trainer: train.Trainer) -> None:
+            if trainer.steps == 2:
+                raise ValueError("mine")
+
+    trainer = train.Trainer(nn.Linear(2, 2), loader(), loss="cross_entropy", compiled=False, callbacks=[Broken()])
+    with pytest.raises(ValueError, match="mine"):
+        trainer.fit()
+    trainer.callbacks = []
+    assert len(trainer.fit().epochs) == 1 and trainer.steps == 3
+
+
 def test_gradients_are_measured() -> None:
     told: list[Mapping[str, Any]] = []
 

@@ -16,10 +16,10 @@ def run_line(folder: Path) -> tuple[str, ...]:
     try:
         history = json.loads((folder / "history.json").read_text(encoding="utf-8"))
         meta, epochs = history["meta"], history["epochs"]
-        last = epochs[-1]
+        accuracy, loss = (f"{epochs[-1][name]:.4f}" for name in ("test_accuracy", "test_loss"))
     except (OSError, ValueError, KeyError, IndexError):
-        raise DataError(f"{folder} holds no finished epoch in a history.json",
+        raise DataError(f"{folder} holds no epoch with a test accuracy in a history.json",
                         hint="Give the run folder of a stele train.") from None
-    facts = (meta.get("workload"), meta.get("data"), meta.get("seed"), len(epochs), f"{last['test_accuracy']:.4f}",
-             f"{last['test_loss']:.4f}", f"{median(e['seconds'] for e in epochs):.1f}", meta.get("peak_memory_mb"))
+    facts = (meta.get("workload"), meta.get("data"), meta.get("seed"), len(epochs), accuracy, loss,
+             f"{median(e['seconds'] for e in epochs):.1f}", meta.get("peak_memory_mb"))
     return tuple("" if fact is None else str(fact) for fact in facts)

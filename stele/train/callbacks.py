@@ -330,6 +330,12 @@ class LearningRateFinder(Callback):
             schedule.bases = [group.first for group in trainer.optimizer.groups]
             schedule.set() if not trainer.is_plateau else None
 
+    def state_dict(self) -> dict[str, Any]:
+        return {"found": self.found}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.found = state["found"]
+
     def search(self, trainer: Trainer) -> None:
         """Learns at one rate after the other, until the loss is far away."""
         mean, best, growth = 0.0, math.inf, self.high / self.low

@@ -55,6 +55,7 @@ class Checkpoint(Watching):
         self.folder, self.every, self.keeps_best = files.located(folder), number(every, "every of Checkpoint"), best
         self.resume, self.facts, self.note, self.again = resume, dict(facts or {}), dict(note or {}), again
         self.run: Run | None = None
+        self.saved: float | None = None
         self.stop = Stop()
 
     def on_train_begin(self, trainer: Trainer) -> None:
@@ -66,7 +67,10 @@ class Checkpoint(Watching):
         self.run = Run(self.folder, facts, goes_on, trainer.history, self.again)
         self.run.__enter__()
         self.stop.__enter__()
-        self.save(trainer)
+
+    def on_epoch_begin(self, trainer: Trainer) -> None:
+        if self.saved is None:      # all others have begun
+            self.save(trainer)
 
     def save(self, trainer: Trainer) -> None:
         """Writes the checkpoint and the model, each whole."""
@@ -78,7 +82,7 @@ class Checkpoint(Watching):
         if trainer.place.gathered:        # gradients that no checkpoint holds
             return
         self.stop.check()
-        if time.monotonic() - self.saved > self.every:
+        if time.monotonic() - (self.saved or 0.0) > self.every:
             self.save(trainer)
 
     def on_validation_batch(self, trainer: Trainer) -> None:
@@ -98,6 +102,7 @@ class Checkpoint(Watching):
             self.save(trainer)
         if error is None:
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+            trainer.model.save(self.folder / MODEL)     # which others may have put back to its best
             self.run.finish(parameters=sum(p.size for p in trainer.model.parameters()), peak_memory_mb=peak)
         self.stop.__exit__(None, None, None)
         self.run.__exit__(None if error is None else type(error), error, None)

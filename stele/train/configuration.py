@@ -210,7 +210,7 @@ class Configuration:
             options["schedule_every"] = schedule.pop("every", "step")
             options["schedule"] = functools.partial(self.one, "schedule", SCHEDULES, schedule)
         made = self.made((), "a training", Trainer, {"validation": validation, **options}, model, loader)
-        made.history.meta = {"data": name, "batch": loader.batch_size}
+        made.history.meta = {"data": name, "batch": loader.batch_size} | ({} if seed is None else {"seed": seed})
         return made
 
     def number(self, key: str, kind: type) -> Any:

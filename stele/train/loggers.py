@@ -60,8 +60,9 @@ class Logger(Callback):
 class JSONLines(Logger):
     """Writes a line of JSON for every `every` steps, every epoch, and all that callbacks log, to the file at `path`.
 
-    A line has "step" and the numbers by name; those that are not finite are null. A training that goes on takes the
-    file up where its checkpoint stood. Raises ArgumentError for what is no path.
+    A line has "step" and the numbers by name; those that are not finite are null. Lines come behind those that are
+    there; a training that goes on takes the file up where its checkpoint stood. Raises ArgumentError for what is no
+    path.
 
     >>> x = np.ones((8, 1), np.float32)
     >>> _ = train.fit(nn.Linear(1, 1), data.Loader((x, x), 8), loss="mse", callbacks=[train.JSONLines("log.jsonl")])
@@ -73,18 +74,18 @@ class JSONLines(Logger):
     def __init__(self, path: str | Path, every: int = 50) -> None:
         super().__init__(every)
         self.path = files.located(path)
-        self.bytes = 0
+        self.bytes: int | None = None       # of the file, as far as it is known
 
     def on_train_begin(self, trainer: Trainer) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with open(self.path, "ab") as out:
-            out.truncate(self.bytes)
+            self.bytes = out.truncate(self.bytes)
 
     def write(self, values: Mapping[str, Any], trainer: Trainer) -> None:
         line = json.dumps(finite({"step": trainer.steps, **values}), allow_nan=False).encode() + b"\n"
         with open(self.path, "ab") as out:
             out.write(line)
-        self.bytes += len(line)
+        self.bytes = (self.bytes or 0) + len(line)
 
     def state_dict(self) -> dict[str, Any]:
         return {"bytes": self.bytes}

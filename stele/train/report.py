@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 from stele.ir.door import public
 from stele.train.callbacks import Callback
 from stele.train.history import Row
-from stele.train.parts import length_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -52,7 +51,7 @@ class Progress(Callback):
         if self.is_compiled:
             self.clocked, self.samples, self.batches = self.said, trainer.place.samples, trainer.place.batches
         if self.bar:
-            self.task = self.bar.add_task(f"{trainer.epoch + 1}/{trainer.epochs}", total=length_of(trainer.data),
+            self.task = self.bar.add_task(f"{trainer.epoch + 1}/{trainer.epochs}", total=trainer.place.length,
                                           completed=trainer.place.batches, facts="")
 
     def on_batch_end(self, trainer: Trainer) -> None:
@@ -65,7 +64,7 @@ class Progress(Callback):
         if self.bar:
             self.bar.update(self.task, completed=place.batches, facts=self._short(trainer, now))
             return
-        length = length_of(trainer.data)
+        length = trainer.place.length
         done = f"{place.batches}/{length}" if length else f"{place.batches}"
         left = f"  {self._left(trainer, now):.0f} s left" if length else ""
         self._say(f"epoch {trainer.epoch + 1}/{trainer.epochs}  batch {done}  {shown(trainer.results(), '  ')}  "
@@ -86,7 +85,7 @@ class Progress(Callback):
         """Seconds to the end of the epoch; 0 while nothing was clocked."""
         place = trainer.place
         rate = (place.batches - self.batches) / max(now - self.clocked, 1e-9)
-        return ((length_of(trainer.data) or 0) - place.batches) / rate if rate else 0.0
+        return ((trainer.place.length or 0) - place.batches) / rate if rate else 0.0
 
     def _short(self, trainer: Trainer, now: float) -> str:
         """What stands behind the bar: 40 columns at most where there are two short measures."""
@@ -95,7 +94,7 @@ class Progress(Callback):
         if trainer.place.batches == self.batches:
             return facts
         minutes, seconds = divmod(round(self._left(trainer, now)), 60)
-        left = f" {minutes}:{seconds:02}" if length_of(trainer.data) else ""
+        left = f" {minutes}:{seconds:02}" if trainer.place.length else ""
         return f"{facts} {_count(self._rate(trainer, now))}/s{left}"
 
     def _say(self, line: str) -> None:

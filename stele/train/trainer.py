@@ -56,6 +56,7 @@ class Place(Opaque):
         self.batch: Batch = None                # the one in progress
         self.found: dict[str, float] = {}       # what the last step found
         self.gathered = 0                       # batches whose gradients wait for others
+        self.length: int | None = None          # batches of an epoch, where somebody knows
 
     def state_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -148,6 +149,7 @@ class Trainer:
         self.epochs, self.should_stop = epochs or self.epochs, False
         if self.data is None:
             raise ArgumentError("fit needs data", hint="Write Trainer(model, data.Loader(...), ...).")
+        self.place.length = length_of(self.data)
         with ExitStack() as begun:
             for callback in self.callbacks:
                 callback.on_train_begin(self)
@@ -260,7 +262,7 @@ class Trainer:
     @property
     def share(self) -> float:
         """How much of the epoch in progress is done, from 0 to 1."""
-        length, done = length_of(self.data), self.place.batches
+        length, done = self.place.length, self.place.batches
         return done / length if length else done / (done + 1)
 
     @property
@@ -276,7 +278,11 @@ class Trainer:
         """The batches that are left of the epoch."""
         if self.place.is_trained:
             return ()
-        return self.data if hasattr(self.data, "state_dict") else islice(self.data, self.place.batches, None)
+        if not hasattr(self.data, "state_dict"):
+            return islice(self.data, self.place.batches, None)
+        if self.place.batches:      # an error may have ended the last loop over them
+            self.data.load_state_dict(self.data.state_dict())
+        return self.data
 
     def move(self, batches: int) -> None:
         """The step of the optimiser for the last batches of an epoch, which were too few for one."""
