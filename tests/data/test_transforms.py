@@ -186,6 +186,8 @@ PILLOWS: dict[str, tuple[Callable[[], Any], Callable[[], Any], int]] = {
     "equalized":  (lambda: augment.equalized(IMAGE // 2), lambda: ImageOps.equalize(
         Image.fromarray((IMAGE // 2).transpose(1, 2, 0))), 0),
     "turned":     (lambda: T.RandomRotation((30, 30))(IMAGE, RNG(0)), lambda: PIXELS.rotate(30), 0),
+    "turned about": (lambda: T.RandomRotation((70, 70), center=(5, 9))(IMAGE, RNG(0)),
+                     lambda: PIXELS.rotate(70, center=(5, 9)), 0),
     "turned between": (lambda: T.RandomRotation((-50, -50), "bilinear")(IMAGE, RNG(0)),
                        lambda: PIXELS.rotate(-50, resample=Image.Resampling.BILINEAR), 1),
 }

@@ -78,7 +78,7 @@ def each_channel(x: Any, what: str) -> tuple[float, ...]:
 
 
 class Grayscale(Transform):
-    """The luminance of an image, in `channels` that are equal, 1 or 3.
+    """The luminance of an image, in `num_output_channels` that are equal, 1 or 3.
 
     As Pillow's "L": 0.299 red + 0.587 green + 0.114 blue. Images are uint8 or float (3, H, W) or (1, H, W), or tensors
     (N, C, H, W). Raises ShapeError for other numbers of channels.
@@ -88,15 +88,15 @@ class Grayscale(Transform):
     """
 
     @public
-    def __init__(self, channels: int = 1) -> None:
-        if channels not in (1, 3):
-            raise ShapeError(f"channels of Grayscale must be 1 or 3, got {channels!r:.60}")
-        self.channels = channels
+    def __init__(self, num_output_channels: int = 1) -> None:
+        if num_output_channels not in (1, 3):
+            raise ShapeError(f"num_output_channels of Grayscale must be 1 or 3, got {num_output_channels!r:.60}")
+        self.num_output_channels = num_output_channels
 
     def apply(self, x: Image, drawn: Any) -> Image:
         """The image without its colours."""
         y = grey(x)
-        return y if self.channels == 1 else module(y).concat([y, y, y], axis=-3)
+        return y if self.num_output_channels == 1 else module(y).concat([y, y, y], axis=-3)
 
 
 class RandomGrayscale(RandomTransform):

@@ -42,7 +42,7 @@ def inverse(angle: Drawn, right: Drawn, down: Drawn, scale: Drawn, shear_x: Draw
                linear[2], linear[3], -(linear[2] * right + linear[3] * down))
 
 
-def warped(x: Image, to: Map, fill: float, mode: str, middle: tuple[float, float] | None = None) -> Image:
+def warped(x: Image, to: Map, fill: float, mode: str, middle: Any = None) -> Image:
     """The image as the map takes it, seen from the `middle` (x, y); `fill` stands where it leads outside."""
     height, width = x.shape[-2:]
     cx, cy = (width / 2, height / 2) if middle is None else middle
@@ -97,9 +97,10 @@ def degrees_of(x: Any, what: str) -> tuple[float, float]:
 class RandomRotation(Moving, RandomTransform):
     """The image turned about its middle, counter-clockwise by an angle between -`degrees` and it, or of (low, high).
 
-    `interpolation` is "nearest" or "bilinear"; `fill` stands where the image is not. Images are uint8 or float
-    (C, H, W), or tensors (N, C, H, W), each image of which has an angle of its own. Raises ShapeError for degrees that
-    are none, OptionError for another interpolation.
+    `interpolation` is "nearest" or "bilinear"; `fill` stands where the image is not. The middle is `center`, (x, y)
+    in pixels from the corner at the top left, where one is given. Images are uint8 or float (C, H, W), or tensors
+    (N, C, H, W), each image of which has an angle of its own. Raises ShapeError for degrees that are none, OptionError
+    for another interpolation.
 
     >>> t = data.transforms.RandomRotation((90, 90))
     >>> t(np.array([[[1, 2], [3, 4]]], np.uint8), np.random.default_rng(0)).tolist()
@@ -107,10 +108,12 @@ class RandomRotation(Moving, RandomTransform):
     """
 
     @public
-    def __init__(self, degrees: float | Sequence[float], interpolation: str = "nearest", fill: float = 0) -> None:
+    def __init__(self, degrees: float | Sequence[float], interpolation: str = "nearest", fill: float = 0,
+                 center: Sequence[float] | None = None) -> None:
         self.degrees = degrees_of(degrees, "degrees of RandomRotation")
         self.interpolation = choice(interpolation, "interpolation of RandomRotation", MODES)
         self.fill = number(fill, "fill of RandomRotation")
+        self.center = None if center is None else numbers(center, "center of RandomRotation", 2)
 
     def draw(self, chance: Chance, x: Image) -> Map:
         """Where each pixel is taken from."""
@@ -118,7 +121,7 @@ class RandomRotation(Moving, RandomTransform):
 
     def move(self, x: Image, drawn: Map, mode: str) -> Image:
         """The image turned about its middle."""
-        return warped(x, drawn, self.fill, mode)
+        return warped(x, drawn, self.fill, mode, self.center)
 
 
 class RandomAffine(Moving, RandomTransform):
@@ -127,8 +130,9 @@ class RandomAffine(Moving, RandomTransform):
     It is turned clockwise by up to `degrees` or by (low, high), moved by up to a share of its width and height
     (`translate`), scaled by a factor of `scale`, and sheared by up to `shear` degrees along x, by (low, high), or along
     both axes by (low, high, low, high). `interpolation` is "nearest" or "bilinear"; `fill` stands where the image is
-    not. Images are uint8 or float (C, H, W), or tensors (N, C, H, W), each image of which has a map of its own. Raises
-    ShapeError for ranges that are none, OptionError for another interpolation.
+    not. All of it is about `center`, (x, y) in pixels from the corner at the top left, where one is given. Images are
+    uint8 or float (C, H, W), or tensors (N, C, H, W), each image of which has a map of its own. Raises ShapeError for
+    ranges that are none, OptionError for another interpolation.
 
     >>> t = data.transforms.RandomAffine((180, 180), scale=(1.0, 1.0))
     >>> t(np.array([[[1, 2, 3]]], np.uint8), np.random.default_rng(0)).tolist()
@@ -138,7 +142,7 @@ class RandomAffine(Moving, RandomTransform):
     @public
     def __init__(self, degrees: float | Sequence[float], translate: Sequence[float] | None = None,
                  scale: Sequence[float] | None = None, shear: float | Sequence[float] | None = None,
-                 interpolation: str = "nearest", fill: float = 0) -> None:
+                 interpolation: str = "nearest", fill: float = 0, center: Sequence[float] | None = None) -> None:
         self.degrees = degrees_of(degrees, "degrees of RandomAffine")
         self.translate = (0.0, 0.0) if translate is None else numbers(translate, "translate of RandomAffine", 2)
         if not all(0 <= share <= 1 for share in self.translate):
@@ -147,6 +151,7 @@ class RandomAffine(Moving, RandomTransform):
         self.shear = shears(shear)
         self.interpolation = choice(interpolation, "interpolation of RandomAffine", MODES)
         self.fill = number(fill, "fill of RandomAffine")
+        self.center = None if center is None else numbers(center, "center of RandomAffine", 2)
 
     def draw(self, chance: Chance, x: Image) -> Map:
         """Where each pixel is taken from."""
@@ -158,7 +163,7 @@ class RandomAffine(Moving, RandomTransform):
 
     def move(self, x: Image, drawn: Map, mode: str) -> Image:
         """The image at its new place."""
-        return warped(x, drawn, self.fill, mode)
+        return warped(x, drawn, self.fill, mode, self.center)
 
 
 def shears(x: Any) -> tuple[float, float, float, float]:
