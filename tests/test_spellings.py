@@ -83,7 +83,7 @@ def test_a_name_of_a_tensor_that_is_nearly_right_is_answered_by_python() -> None
 
 def test_tables_answer_names_that_do_not_exist_with_names_that_do() -> None:
     for room, table in ((st, spellings.FUNCTIONS), (nn, spellings.LAYERS), (optim, spellings.OPTIMIZERS),
-                        (data, spellings.DATA), (st.linalg, spellings.LINALG), (X, spellings.METHODS)):
+                        (data, data.ELSEWHERE), (st.linalg, spellings.LINALG), (X, spellings.METHODS)):
         for name, hint in table.items():
             assert not hasattr(room, name), f"{name} exists: take it out of the table"
             for prefix, there in (("st", st), ("nn", nn), ("optim", optim), ("data", data), ("x", X)):

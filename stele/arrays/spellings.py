@@ -132,13 +132,6 @@ OPTIMIZERS: Mapping[str, str] = {
     "warmup_cosine_decay_schedule": "optim.SequentialLR of optim.LinearLR and optim.CosineDecay",
     "adamw": "optim.AdamW", "lion": "optim.Lion", "lamb": "optim.LAMB", "rmsprop": "optim.RMSprop",
 }
-DATA: Mapping[str, str] = {
-    "DataLoader": "data.Loader(dataset, batch_size)", "TensorDataset": "data.ArrayDataset(x, y)",
-    "FashionMNIST": "data.fashion_mnist(folder)", "MNIST": "data.mnist(folder)", "CIFAR10": "data.cifar10(folder)",
-    "IMDB": "data.imdb(folder)", "CIFAR100": "data.cifar100(folder)", "SVHN": "data.svhn(folder)",
-    "STL10": "data.stl10(folder)", "AG_NEWS": "data.ag_news(folder)", "SST2": "data.sst2(folder)",
-    "WikiText2": "data.wikitext2(folder)", "load_iris": "data.iris(folder)", "load_wine": "data.wine(folder)",
-}
 
 
 def absent(room: str, name: str, elsewhere: Mapping[str, str]) -> property:

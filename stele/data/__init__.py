@@ -3,7 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from stele.arrays.spellings import DATA, unknown
+from stele.arrays.spellings import unknown
 from stele.data.cifar import cifar10
 from stele.data.cifar100 import cifar100
 from stele.data.collating import collate, pad
@@ -41,6 +41,14 @@ __all__ = ["ArrayDataset", "BalancedSampler", "BatchSampler", "BucketBatchSample
            "read_idx", "read_vectors", "sentence_sample", "sst2", "stl10", "svhn", "table", "tiny_shakespeare",
            "transforms", "unit", "wikitext2", "wine"]
 
+# What other frameworks call things.
+ELSEWHERE = {
+    "DataLoader": "data.Loader(dataset, batch_size)", "TensorDataset": "data.ArrayDataset(x, y)",
+    "FashionMNIST": "data.fashion_mnist(folder)", "MNIST": "data.mnist(folder)", "CIFAR10": "data.cifar10(folder)",
+    "IMDB": "data.imdb(folder)", "CIFAR100": "data.cifar100(folder)", "SVHN": "data.svhn(folder)",
+    "STL10": "data.stl10(folder)", "AG_NEWS": "data.ag_news(folder)", "SST2": "data.sst2(folder)",
+    "WikiText2": "data.wikitext2(folder)", "load_iris": "data.iris(folder)", "load_wine": "data.wine(folder)",
+}
 
 if TYPE_CHECKING:
     from stele.data import transforms
@@ -51,7 +59,7 @@ else:   # or every name would be one to a type checker
             return importlib.import_module("stele.data.transforms")
         if name.startswith("__"):
             raise AttributeError(name)
-        raise unknown("stele.data", name, __all__, DATA)
+        raise unknown("stele.data", name, __all__, ELSEWHERE)
 
 
 def __dir__() -> list[str]:
