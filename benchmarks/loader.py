@@ -57,20 +57,12 @@ def vocabulary() -> dict[str, int]:
 
 
 def stele_images(folder: Path, workers: int, processes: bool) -> Epochs:
-    """Cut as bytes, then brought to floats that are made normal where they lie."""
     from stele import data
+    from stele.data import transforms
 
-    shift, factor = (255 * MEAN)[:, None, None], (1 / (255 * STD))[:, None, None]
-
-    def augment(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        top, left, flips = rng.integers(image.shape[1] - SIDE), rng.integers(image.shape[2] - SIDE), rng.integers(2)
-        cut = image[:, top:top + SIDE, left:left + SIDE]
-        x = (cut[:, :, ::-1] if flips else cut).astype(np.float32, order="C")
-        x -= shift
-        x *= factor
-        return x
-
-    loader = data.Loader(data.ImageFolder(folder, transform=augment), BATCH, shuffle=True, num_workers=workers,
+    change = transforms.Compose([transforms.RandomCrop(SIDE), transforms.RandomHorizontalFlip(),
+                                 transforms.Normalize(MEAN.tolist(), STD.tolist())])
+    loader = data.Loader(data.ImageFolder(folder, transform=change), BATCH, shuffle=True, num_workers=workers,
                          processes=processes)
     return loader.batches
 

@@ -7,6 +7,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ RESIZE, CROP = 256, 224
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF")     # what Pillow may try: one of its others starts a program
 PIXELS, SLIMMEST = 1 << 26, 64                      # of one image, and how many times one side may be the other
 BYTES = 4 * PIXELS                                  # of a file, since some formats are read before they are looked at
+KEPT = 8                                            # images whose memory Pillow uses again, at most 16 MB each
 BILINEAR = 2  # Pillow's number of its antialiased bilinear filter
 MEAN = np.array((0.485, 0.456, 0.406), np.float32)
 _CORRUPT = (EOFError, IndexError, KeyError, OverflowError, struct.error, zlib.error)    # what Pillow lets through
@@ -58,9 +60,13 @@ def load_images(paths: Iterable[str | Path]) -> np.ndarray:
 def pillow(what: str) -> Any:
     """Pillow, an extra, so not needed to import this file."""
     try:
-        return importlib.import_module("PIL.Image")
+        found = importlib.import_module("PIL.Image")
     except ImportError:
         raise DataError(f"{what} needs Pillow, got none installed. Run: pip install 'stele-dl[images]'") from None
+    with suppress(AttributeError):      # as its PILLOW_BLOCKS_MAX does: an image takes the memory of the last ones
+        if not found.core.get_blocks_max():
+            found.core.set_blocks_max(KEPT)
+    return found
 
 
 def decoded(path: Path, mode: str = "RGB") -> "Image.Image":
