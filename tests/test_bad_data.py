@@ -154,7 +154,7 @@ BAD = [
     ("test/neg and test/pos, got no", lambda f: (reviews(f / "a") / "test").rename(f / "t") and imdb(f / "a")),
     ("named ID_RATING.txt, got none", imdb_of_other_names),
     ("UTF-8 text, got byte 0xe9 at 3", with_file(reviews, "train/neg/0_1.txt", b"caf\xe9 ", imdb)),
-    ("download needs one of cifar10", lambda f: download("imagenet", f)),
+    ("download needs one of adult", lambda f: download("imagenet", f)),
 ]
 
 
