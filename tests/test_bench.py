@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,18 @@ def test_our_programs_run(workload: str, tmp_path: Path) -> None:
     assert entry.verdict == Verdict(None) and not entry.note and entry.ms > 0
     assert entry.steps == (10 if WORKLOADS[workload].trains else None)
     assert entry.cold and entry.memory and len(entry.installed) >= 3
+
+
+@pytest.mark.parametrize("workload", [w for framework, w in PROGRAMS if framework == "numpy"])
+def test_our_programs_compute_what_numpys_do(workload: str) -> None:
+    found = []
+    for framework in ("stele", "numpy"):
+        part = import_module(f"stele.rosetta.{framework}.{workload}")
+        arrays = part.place(part.MODES[0], *part.data(**TINY[workload]))
+        found.append(part.evaluate(part.initialise(part.MODES[0]), *arrays))
+    assert found[0].keys() == found[1].keys()
+    for name, y in found[0].items():
+        np.testing.assert_allclose(y, found[1][name], rtol=1e-5, atol=1e-6)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.programs.complexes import COMPLEX, TAKES_COMPLEX, part
 from tests.programs.kind import INT, Kind, Made, accumulated, alone, floats, inside, named, paired, place, truth
 from tests.programs.matrices import LINEAR
 from tests.programs.numbers import F32, Array, common, wide
-from tests.programs.special import DRAWS, SPECIAL
+from tests.programs.special import DRAWS, SPECIAL, signed
 
 if TYPE_CHECKING:
     from tests.programs.grammar import Growth
@@ -97,7 +97,8 @@ ELEMENTWISE = (
     *(floats(name, getattr(np, of), make=inside(*steps), weight=0.3) for name, of, *steps in (
         ("asin", "arcsin", "tanh"), ("acos", "arccos", "tanh"), ("acosh", "arccosh", "square", "add:1"),
         ("atanh", "arctanh", "tanh"))),
-    floats("signbit", np.signbit, noise="exact", domain="f", result=truth, smooth=False),
+    Kind("signbit", lambda x: st.signbit(signed(x)), lambda x: np.signbit(signed(x)), alone, "f", result=truth,
+         smooth=False),
     floats("gelu", gelu, domain="f", noise="tail"), floats("silu", lambda x: x * sigmoid(x), domain="f"),
     floats("elu", elu, noise="rounded"), floats("leaky_relu", lambda x: np.where(x >= 0, x, x * 0.01)),
     floats("floor", np.floor, noise="exact", domain="f", smooth=False),

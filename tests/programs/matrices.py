@@ -243,8 +243,6 @@ def eig(x: Array, part: str) -> Array:
 
 def pinv(x: Array, drop: int) -> Array:
     a = x[..., drop:]
-    if not np.isfinite(a).all():
-        raise np.linalg.LinAlgError("NumPy has none of what is not finite")
     return inverse(adjoint(a) @ a) @ adjoint(a)
 
 
@@ -285,9 +283,15 @@ def real(d: list[DType], a: dict[str, Any]) -> tuple[DType, ...]:
 
 def matrix(name: str, stele: Callable[..., Any], numpy: Callable[..., Array], make: Any,
            made: Callable[[Any], Any] = dominant, **changes: Any) -> Kind:
-    """A function of what is made of a square that is cut of the first operand."""
+    """A function of what is made of a square that is cut of the first operand. What is not finite has no factors: NumPy
+    refuses it here and spreads it there, by the order of the steps."""
     def prepare(x: Any) -> Any: return made(cut(x))
-    return Kind(name, lambda x, *more, **how: stele(prepare(x), *more, **how), numpy, make,
+
+    def finite(x: Array, *more: Any, **how: Any) -> Array:
+        if not np.isfinite(x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)).all():
+            raise np.linalg.LinAlgError(f"{name} of what is not finite")
+        return numpy(x, *more, **how)
+    return Kind(name, lambda x, *more, **how: stele(prepare(x), *more, **how), finite, make,
                 **{"domain": "f", "noise": "coarse", "prepare": prepare, **changes})
 
 

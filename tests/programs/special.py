@@ -73,6 +73,12 @@ def two(name: str, numpy: Callable[..., Array], **changes: Any) -> Kind:
                                                    **changes})
 
 
+def signed(x: Any) -> Any:
+    """x, and 1 for what is not a number, whose sign no law says."""
+    f = np if isinstance(x, np.ndarray | np.generic) else st
+    return f.where(x == x, x, f.ones_like(x)) if hasattr(x, "shape") else x
+
+
 SPECIAL = (
     *map(one, ("lgamma", "digamma", "erfcx", "ndtr", "log_ndtr", "sinc")),
     one("erfinv", make=few(inside("tanh"))), one("ndtri", make=few(inside("sigmoid"))),
@@ -85,7 +91,9 @@ SPECIAL = (
     floats("logit", lambda x: np.log(x / (1 - x)), make=inside("sigmoid"), weight=0.3),
     floats("entr", entr, weight=0.5),
     two("xlogy", times(np.log)), two("xlog1py", times(np.log1p)), two("atan2", np.arctan2),
-    two("copysign", np.copysign, noise="exact"), two("nextafter", np.nextafter),
+    Kind("copysign", lambda x, z: st.copysign(x, signed(z)), lambda x, z: np.copysign(x, signed(z)), paired, "f",
+         weight=0.4),
+    two("nextafter", np.nextafter),
     two("heaviside", np.heaviside, noise="exact", smooth=False),
     Kind("mantissa", lambda x: st.frexp(x)[0], lambda x: np.frexp(x)[0], alone, "f", weight=0.3),
     Kind("exponent", lambda x: st.frexp(x)[1], exponent, alone, "f", result=whole32, smooth=False, weight=0.3),

@@ -19,7 +19,7 @@ def place(mode, *arrays):
 
 
 def taken(x, i):
-    return st.take(x, i)
+    return st.take(x, i, axis=0)
 
 
 def initialise(mode="compile"):
