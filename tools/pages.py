@@ -151,7 +151,7 @@ def first_page() -> str:
     """The README, its links as seen from the pages."""
     text = (ROOT / "README.md").read_text()
     text = re.sub(r"\]\(docs/(\w+)\.py\)", r"](programs/\1.md)", text).replace("](docs/", "](")
-    return re.sub(r"\[([^\]]*)\]\((CONTRIBUTING\.md|NOTICE|stele/\w+)\)", r"`\2`", text)
+    return re.sub(r"\[([^\]]*)\]\((CONTRIBUTING\.md|NOTICE|examples|stele/\w+)\)", r"`\2`", text)
 
 
 def program(name: str) -> str:

@@ -61,12 +61,12 @@ class Worker:
         return float(result) if self.trains else result
 
     def call(self) -> dict[str, Any]:
-        """One call: the seconds it took."""
+        """One call: the seconds it took, and of a training the loss."""
         start = time.perf_counter()
-        self.step()
+        result = self.step()
         seconds = time.perf_counter() - start
         self.quick = seconds < 0.05
-        return {"seconds": seconds}
+        return {"seconds": seconds, **({"loss": result} if self.trains else {})}
 
     def run(self, seconds: float, least: int = 1, most: int = 2000) -> dict[str, Any]:
         """Calls for some time: the milliseconds of each, and how many CPUs others were using meanwhile."""
