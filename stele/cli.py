@@ -5,10 +5,11 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from stele.commands.arguments import Commands, Doctor, run
+from stele.commands.arguments import Commands, run
 from stele.commands.options import (
     BenchOptions,
     CompletionOptions,
+    Doctor,
     FeatureOptions,
     LintOptions,
     RunsOptions,

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from stele.commands.arguments import Doctor, parse, run
+from stele.commands.arguments import COMMANDS, Doctor, parse, run
 from stele.commands.completion import completion
 from stele.commands.options import (
     BenchOptions,
     CompletionOptions,
     FeatureOptions,
     LintOptions,
+    RunsOptions,
     TrainOptions,
     TuneOptions,
 )
@@ -186,3 +187,23 @@ def test_help(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     if words in ("", "--help", "train --help", "features --help"):
         assert "stele train cnn" in out
 
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_help_fits_the_terminal(width: int, monkeypatch: pytest.MonkeyPatch,
+                                capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for words in (["--help"], *([name, "--help"] for name in COMMANDS)):
+        with pytest.raises(SystemExit):
+            run(words, {})
+        said = capsys.readouterr().out
+        assert max(map(len, said.splitlines())) < width, f"{words}: {said}"
+        assert "\t" not in said
+
+
+def test_defaults_are_those_of_the_options(tmp_path: Path) -> None:
+    file = str(tmp_path / "a.py")
+    Path(file).touch()
+    assert parse(["bench"]) == BenchOptions() and parse(["lint", file]) == LintOptions(Path(file))
+    assert parse(["tune", file]) == TuneOptions(Path(file)) and parse(["runs", str(tmp_path)]) == RunsOptions(tmp_path)
+    assert parse(["features", "resnet50", file]) == FeatureOptions("resnet50", (Path(file),))

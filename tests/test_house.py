@@ -37,8 +37,8 @@ TOP = FLOORS[-1].split()
 # commands and their arguments when they are asked for, devices when they are first named, what measures a machine, a
 # workload's program by name.
 LOADERS = ("stele/pipeline.py", "stele/__init__.py", "stele/data/__init__.py", "stele/ops/__init__.py", "stele/cli.py",
-           "stele/commands/arguments.py", "stele/backend/devices.py", "stele/backend/cpu/tuned.py",
-           "stele/backend/cpu/pool.py", "stele/rosetta/bench.py")
+           "stele/commands/arguments.py", "stele/commands/options.py", "stele/backend/devices.py",
+           "stele/backend/cpu/tuned.py", "stele/backend/cpu/pool.py", "stele/rosetta/bench.py")
 
 LOADING = "import_module", "__import__"
 

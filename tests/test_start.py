@@ -46,7 +46,7 @@ def test_the_command_loads_no_command_that_is_not_run(words: list[str]) -> None:
     assert not modules & (OTHERS - {"argparse", "pathlib", "urllib"})   # paths are what the command takes
     assert not {name for name in modules if name.startswith(("stele.inspect", "stele.nn", "stele.data"))}
     assert {name for name in modules if name.startswith(("stele.commands.", "stele.train.", "stele.rosetta."))} == {
-        "stele.commands.arguments", "stele.commands.options"}
+        f"stele.commands.{name}" for name in ("arguments", "options", "parser", "words")}
 
 
 def test_a_command_is_bound_to_a_function_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from stele.commands.arguments import COMMANDS, Choice, parser
+from stele.commands.arguments import COMMANDS, parser
 from stele.commands.options import CompletionOptions
+from stele.commands.words import Choice, Known, Names
 from stele.errors import DataError
 
 FOLDERS = "DIR", "RUN", "FOLDER"     # metavars of paths that are folders
@@ -24,6 +25,8 @@ def completion(options: CompletionOptions) -> None:
     for action in actions(root):
         if isinstance(action.type, Choice):
             action.choices, action.metavar = action.type.choices, None
+        elif isinstance(action.type, Known | Names):
+            action.choices = action.type.known()
         elif action.type is Path or action.dest == "what":
             action.complete = makes.DIRECTORY if action.metavar in FOLDERS else makes.FILE
     print(makes.complete(root, options.shell))

@@ -1,88 +1,151 @@
-"""What the commands are asked to do."""
+"""What the commands are asked to do: the fields of each class are the arguments of its command, its docstring what help
+says of it.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
+
+from stele.commands import words
+from stele.commands.words import Choice, Flag, Interpreter, Known, Names, Option, Rest, Whole, Word
+from stele.config import MAX_THREADS
+from stele.ir.record import Record
 
 BATCH, SEED = 64, 0     # of a run for which nobody asks for others
 
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """A run of `stele train`, or a sweep of them; None stands for the workload's default."""
-
-    what: str | None           # "cnn", "gru", or a file ending in .py or .toml
-    data: Path | None          # folder of the full data set; None: the packaged sample
-    epochs: int | None
-    batch: int | None
-    seed: int | None
-    threads: int | None
-    out: Path | None           # run folder; None: runs/<workload>-<time>
-    lr: float | None = None
-    optimizer: str | None = None   # "sgd", "adam" or "adamw"
-    resume: Path | None = None     # a run folder to go on with; what is None is then as it was there
-    settings: tuple[tuple[str, str], ...] = ()             # other options by name, as they were written
-    sweep: tuple[tuple[str, tuple[str, ...]], ...] = ()    # options by name, and the values of which each is tried
+Threads = Annotated[int | None, Option(Whole(1, MAX_THREADS), "N", "default: one per core")]
+Behind = Annotated[tuple[str, ...], Rest()]     # what the file finds in sys.argv
 
 
-@dataclass(frozen=True)
-class RunsOptions:
-    """A run of `stele runs`."""
-
-    folder: Path               # in which, or below which, run folders are
-    html: Path | None = None   # a page to write
+def _workloads() -> tuple[str, ...]:
+    """The workloads of `stele bench`."""
+    from stele.rosetta.rows import WORKLOADS
+    return tuple(WORKLOADS)
 
 
-@dataclass(frozen=True)
-class CompletionOptions:
-    """A run of `stele completion`."""
-
-    shell: str                 # "bash", "zsh" or "tcsh"
-
-
-@dataclass(frozen=True)
-class FeatureOptions:
-    """A run of `stele features`."""
-
-    model: str                 # "resnet50"
-    images: tuple[Path, ...]
-    weights: Path | None
-    out: Path
-    batch: int
-    threads: int | None
+def _rows() -> tuple[str, ...]:
+    """The workloads of `stele bench`, and their rows."""
+    from stele.rosetta.rows import ROWS
+    return (*_workloads(), *ROWS)
 
 
-@dataclass(frozen=True)
-class LintOptions:
-    """A run of `stele lint`."""
-
-    file: Path
-    arguments: tuple[str, ...]     # what the file finds in sys.argv
-    without: frozenset[str]        # checks left out
-    json: bool
+def _frameworks() -> tuple[str, ...]:
+    """The frameworks that `stele bench` knows."""
+    from stele.rosetta.rows import FRAMEWORKS
+    return tuple(FRAMEWORKS)
 
 
-@dataclass(frozen=True)
-class TuneOptions:
-    """A run of `stele tune`."""
+def _checks() -> tuple[str, ...]:
+    """The checks of `stele lint`."""
+    from stele.inspect.lint.checks import CHECKS
+    return tuple(CHECKS)
 
-    what: Path                     # "cnn", "gru", "resnet50", or a file ending in .py
-    arguments: tuple[str, ...]     # what the file finds in sys.argv
-    seconds: int                   # what may be spent on measuring
-    threads: int | None
+
+class TrainOptions(Record):
+    """Train, print progress and the test accuracy, and write history.json, curves.html, model.safetensors and a
+    checkpoint to go on from. Ctrl-C and SIGTERM save first.
+    """
+
+    what: Annotated[str | None, Word(words.workload_or_file, "{cnn,gru,FILE}", (
+        "cnn: images, gru: movie reviews; a file ending in .py, whose function trainer() returns a "
+        "stele.train.Trainer, or in .toml, a configuration"))] = None
+    data: Annotated[Path | None, Option(Path, "DIR", (
+        "folder of the full set, for cnn CIFAR-10 (binary or python version), Fashion-MNIST or MNIST, for gru aclImdb; "
+        "default: the packaged sample"))] = None
+    epochs: Annotated[int | None, Option(Whole(1, 100_000), "N", "default: the workload's own")] = None
+    batch: Annotated[int | None, Option(Whole(1, 1 << 20), "N", f"default: {BATCH}", flag="--batch-size")] = None
+    seed: Annotated[int | None, Option(Whole(0, (1 << 63) - 1), "N", f"default: {SEED}")] = None
+    threads: Threads = None
+    out: Annotated[Path | None, Option(Path, "DIR", "run folder; default: runs/<workload>-<time>",
+                                       words.new_folder)] = None
+    lr: Annotated[float | None, Option(words.rate, "RATE", "default: 0.01 for sgd, 0.001 for adam and adamw")] = None
+    optimizer: Annotated[str | None, Option(Choice("optimizer", ("sgd", "adam", "adamw")), help=(
+        "default: sgd (momentum 0.9) for cnn, adam for gru"))] = None
+    resume: Annotated[Path | None, Option(Path, "RUN", (
+        "go on with the run in this folder, to the bits of one that never stopped; with more --epochs also with one "
+        "that has finished"))] = None
+    settings: Annotated[tuple[tuple[str, str], ...], Option(words.setting, "NAME=VALUE", (
+        "an option of the file, such as optimizer.lr=0.01; may be repeated"), several="times", flag="--set")] = ()
+    sweep: Annotated[tuple[tuple[str, tuple[str, ...]], ...], Option(words.choices, "NAME=VALUE,...", (
+        "a run for each of the values, of several for each choice; may be repeated"), several="times")] = ()
+
+
+class RunsOptions(Record):
+    """Compare training runs by their folders: the best first, and the options in which they differ."""
+
+    folder: Annotated[Path, Word(Path, "FOLDER", "in which run folders are", words.folder)] = Path("runs")
+    html: Annotated[Path | None, Option(Path, "FILE", "write a page with their curves, which loads nothing",
+                                        words.new_file)] = None
+
+
+class FeatureOptions(Record):
+    """Write the 2048 features of each photograph, a row each, as .npy; needs pip install 'stele-dl[images]'."""
+
+    model: Annotated[str, Word(Choice("model", ("resnet50",)), help="the network")]
+    images: Annotated[tuple[Path, ...], Word(Path, "IMAGE", "JPEG, PNG, WebP, BMP or GIF files", words.image, "words")]
+    weights: Annotated[Path | None, Option(Path, "FILE.safetensors", (
+        "weights under torchvision's names; default: random ones"), words.weights)] = None
+    out: Annotated[Path, Option(Path, "FILE.npy", check=words.new_array)] = Path("features.npy")
+    batch: Annotated[int, Option(Whole(1, 4096), "N", flag="--batch-size")] = 32
+    threads: Threads = None
 
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """A run of `stele bench`."""
+    """Run the same models in every framework that is installed, check that they compute the same, and show how fast
+    they are.
+    """
 
-    workloads: tuple[str, ...]          # names of workloads or rows; empty: all
-    frameworks: tuple[str, ...]         # empty: all that are installed
-    pythons: Mapping[str, Path]         # interpreters of other environments, by framework
-    quick: bool
-    threads: int | None
-    accuracy: tuple[Path, ...] = ()     # folders of finished training runs
-    json: Path | None = None
-    markdown: Path | None = None
-    html: Path | None = None
-    isa: str = "native"                 # what the frameworks may use: a name in `isa.LIMITS`
+    workloads: Annotated[tuple[str, ...], Option(Names("workload", _rows), "NAME,...", lambda: (
+        f"of {', '.join(_workloads())}, or single rows such as matmul-1024; default: all"))] = ()
+    frameworks: Annotated[tuple[str, ...], Option(Names("framework", _frameworks), "NAME,...", lambda: (
+        f"of {', '.join(_frameworks())}; default: all that are installed"))] = ()
+    pythons: Annotated[Mapping[str, Path], Option(Interpreter(_frameworks), "FRAMEWORK=PATH", (
+        "an interpreter of another environment that has the framework; may be repeated"), several="times",
+        flag="--python")] = field(default_factory=dict[str, Path])
+    quick: Annotated[bool, Flag("less time for each, and no finals in fresh processes")] = False
+    threads: Annotated[int | None, Option(Whole(1, MAX_THREADS), "N", (
+        "threads of each framework; default: one per core"))] = None
+    accuracy: Annotated[tuple[Path, ...], Option(Path, "RUN", (
+        "run folders of stele train, whose accuracies are shown too"), several="words")] = ()
+    json: Annotated[Path | None, Option(Path, "FILE", "write all rows as JSON", words.new_file)] = None
+    markdown: Annotated[Path | None, Option(Path, "FILE", "write a page of Markdown", words.new_file)] = None
+    html: Annotated[Path | None, Option(Path, "FILE", "write a page with bars, one file that loads nothing",
+                                        words.new_file)] = None
+    isa: Annotated[str, Option(Choice("instruction set", ("native", "avx2")), "NAME", (
+        "avx2: hold all frameworks to AVX2, as most machines have it"))] = "native"
+
+
+class LintOptions(Record):
+    """Run a file, and check every program that it compiles or evaluates. Exit code 1 with findings, 0 without."""
+
+    file: Annotated[Path, Word(Path, "FILE.py", "a file that runs a model or a training step", words.script)]
+    arguments: Behind = ()
+    without: Annotated[frozenset[str], Option(Known("check", _checks), "CHECK", (
+        "leave a check out; may be given several times"), several="times")] = frozenset()
+    json: Annotated[bool, Flag("print findings as a JSON list")] = False
+
+
+class TuneOptions(Record):
+    """Run a workload or a file, and measure algorithms and blockings for its products and convolutions. The answers
+    stay in the folder of STELE_CACHE, for this CPU and this version of Stele, and count for every program that is
+    compiled from then on.
+    """
+
+    what: Annotated[Path, Word(Path, "WHAT", "cnn, gru, resnet50, or a file ending in .py", words.workload_or_script)]
+    arguments: Behind = ()
+    seconds: Annotated[int, Option(Whole(1, 86_400), "N", "time for measuring")] = 60
+    threads: Threads = None
+
+
+class CompletionOptions(Record):
+    """Print what makes a shell complete commands, options, names and files of stele; needs
+    pip install 'stele-dl[completion]'.
+    """
+
+    shell: Annotated[str, Word(Choice("shell", ("bash", "zsh", "tcsh")), help="the shell")]
+
+
+class Doctor(Record):
+    """Print what Stele finds on this machine."""

@@ -1,0 +1,214 @@
+"""What words of the command line mean, and how a field of the options says that it is asked for there."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from stele.errors import SteleError, nearest
+from stele.ir.record import Record
+
+
+class UsageError(SteleError):
+    """The command line asks for something that does not exist or cannot be."""
+
+
+class Asked(Record):
+    """How a field is asked for: what a word of it means, and what help says. It stands in `Annotated` beside the type,
+    and its name and default are the field's.
+    """
+
+    means: Callable[[str], Any]
+    metavar: str = ""                       # of a Choice: what there is to choose from
+    help: str | Callable[[], str] = ""      # a function where it says what is loaded late
+    check: Callable[[Any], Any] | None = None   # of each value, once all words are known to be there
+    several: str = ""                       # "words" behind one another, or "times" that an option is given
+
+
+class Word(Asked):
+    """A field that is asked for by its place; it may be left out where the field has a default."""
+
+
+class Option(Asked):
+    """A field that is asked for by its name, or by another that is given here."""
+
+    flag: str = ""
+
+
+class Flag(Record):
+    """A field that is True where its name is there."""
+
+    help: str
+
+
+class Rest(Record):
+    """The field of what stands behind `--`, for the file that is run."""
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """A question for the nearest of the words that are known, if one is near."""
+    close = nearest(word, known, 0.5)
+    return f" Did you mean {close}?" if close else ""
+
+
+class Choice(Record):
+    """One of several words."""
+
+    what: str
+    choices: tuple[str, ...]
+
+    def __call__(self, word: str) -> str:
+        if word not in self.choices:
+            raise UsageError(f"a {self.what} needs to be {' or '.join(self.choices)}, got {word!r}."
+                             + did_you_mean(word, self.choices))
+        return word
+
+
+class Names(Record):
+    """Some of several names with commas between them; what there is, is loaded when it is asked for."""
+
+    what: str
+    known: Callable[[], tuple[str, ...]]
+
+    def __call__(self, text: str) -> tuple[str, ...]:
+        names, known = tuple(filter(None, text.split(","))), self.known()
+        for name in names:
+            if name not in known:
+                raise UsageError(f"a {self.what} needs to be one of {', '.join(dict.fromkeys(known))}, got {name!r}."
+                                 + did_you_mean(name, known))
+        return names
+
+
+class Known(Record):
+    """One of several names, of which what there is, is loaded when it is asked for."""
+
+    what: str
+    known: Callable[[], tuple[str, ...]]
+
+    def __call__(self, word: str) -> str: return Choice(self.what, self.known())(word)
+
+
+class Whole(Record):
+    """A whole number from `low` to `high`, both included."""
+
+    low: int
+    high: int
+    option: str = ""
+
+    def __call__(self, word: str) -> int:
+        try:
+            number = int(word)
+        except ValueError:
+            raise UsageError(f"{self.option} needs a whole number, got {word!r}. "
+                             f"Write {self.option} {max(self.low, 1)}") from None
+        if not self.low <= number <= self.high:
+            raise UsageError(f"{self.option} needs a number in {self.low}..{self.high}, got {number}.")
+        return number
+
+
+class Interpreter(Record):
+    """FRAMEWORK=PATH: an interpreter that has a framework."""
+
+    frameworks: Callable[[], tuple[str, ...]]
+
+    def __call__(self, text: str) -> tuple[str, Path]:
+        framework, equals, path = text.partition("=")
+        if not equals or not path:
+            raise UsageError(f"--python needs FRAMEWORK=PATH, got {text!r}. Write --python pytorch=env/bin/python")
+        Names("framework", self.frameworks)(framework)
+        if not Path(path).is_file():
+            raise UsageError(f"--python needs an existing interpreter, got nothing at {path}. Is the path right?")
+        return framework, Path(path).absolute()
+
+
+def rate(word: str) -> float:
+    """A learning rate."""
+    try:
+        number = float(word)
+    except ValueError:
+        raise UsageError(f"--lr needs a number, got {word!r}. Write --lr 0.01") from None
+    if not 0 < number < 1e6:
+        raise UsageError(f"--lr needs a learning rate above 0, got {word}.")
+    return number
+
+
+def setting(text: str) -> tuple[str, str]:
+    """NAME=VALUE."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"--set needs NAME=VALUE, got {text!r}. Write --set optimizer.lr=0.01")
+    return name, value
+
+
+def choices(text: str) -> tuple[str, tuple[str, ...]]:
+    """NAME=VALUE,..."""
+    name, equals, values = text.partition("=")
+    found = tuple(filter(None, values.split(",")))
+    if not equals or not name or not found:
+        raise UsageError(f"--sweep needs NAME=VALUE,..., got {text!r}. Write --sweep lr=1e-4,1e-3")
+    return name, found
+
+
+def workload_or_file(what: str) -> str:
+    """What `stele train` trains."""
+    return str(script(Path(what))) if what.endswith((".py", ".toml")) else Choice("workload", ("cnn", "gru"))(what)
+
+
+def workload_or_script(what: Path) -> Path:
+    """What `stele tune` runs."""
+    known = Choice("workload", ("cnn", "gru", "resnet50"))
+    return script(what) if what.suffix == ".py" else Path(known(str(what)))
+
+
+def script(path: Path) -> Path:
+    """A file that can be run."""
+    if not path.is_file():
+        raise UsageError(f"a file to run needs to exist, got nothing at {path}. Is the path right?")
+    return path
+
+
+def image(path: Path) -> Path:
+    """A file that is there."""
+    if not path.is_file():
+        what = "the folder" if path.is_dir() else "nothing at"
+        raise UsageError(f"an image needs to be an existing file, got {what} {path}. Is the path right?")
+    return path
+
+
+def folder(path: Path) -> Path:
+    """A folder that is there."""
+    if not path.is_dir():
+        raise UsageError(f"a folder of runs needs to exist, got nothing at {path}. Is the path right?")
+    return path
+
+
+def weights(path: Path) -> Path:
+    """A file of weights that is there."""
+    if not path.is_file():
+        raise UsageError(f"--weights needs an existing .safetensors file, got nothing at {path}. Is the path right?")
+    if path.suffix != ".safetensors":
+        raise UsageError(f"--weights needs a .safetensors file, got {path}. Save the state dict with "
+                         "safetensors.torch.save_file.")
+    return path
+
+
+def new_file(path: Path) -> Path:
+    """A file in a folder that is there."""
+    if not path.parent.is_dir():
+        raise UsageError(f"a file to write needs an existing folder, got {path.parent}. Make it first.")
+    return path
+
+
+def new_array(path: Path) -> Path:
+    """A file of one array, in a folder that is there."""
+    if path.suffix != ".npy":
+        raise UsageError(f"--out needs a file name ending in .npy, got {path}.")
+    if not path.parent.is_dir():
+        raise UsageError(f"--out needs an existing folder to write to, got {path.parent}. Make it first.")
+    return path
+
+
+def new_folder(path: Path) -> Path:
+    """A folder, which may not be there yet."""
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"--out needs a folder, got the file {path}. Pass another name.")
+    return path
