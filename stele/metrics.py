@@ -1,7 +1,7 @@
 """Measures of quality over many batches: what is counted stays in tensors, inside of compiled steps too."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,10 +9,12 @@ from stele.arrays.creation import arange, zeros
 from stele.arrays.families import take_along_axis
 from stele.arrays.functions import cross_entropy, moveaxis, unsqueeze
 from stele.arrays.sized import bincount, where
+from stele.arrays.spellings import unknown
 from stele.arrays.tensor import Tensor, constant, tensor
 from stele.eager.handle import TRACING, no_grad
 from stele.errors import ArgumentError, DTypeError, ShapeError, TraceError
-from stele.ir.door import public
+from stele.interop.keywords import answering, speaks
+from stele.interop.names import MEASURES, METRICS
 from stele.nn.module import Module
 from stele.ops.arguments import choice, number, positive, whole
 
@@ -38,6 +40,9 @@ class Metric(Module):
     >>> longest.compute()
     tensor(5.)
     """
+
+    if not TYPE_CHECKING:
+        __getattr__ = answering("a metric", MEASURES)
 
     def __init__(self) -> None:
         self.reset()
@@ -107,7 +112,7 @@ class Accuracy(Metric):
     tensor(0.75)
     """
 
-    @public
+    @speaks
     def __init__(self, top_k: int = 1, axis: int = 1, threshold: float = 0.5, ignore_index: int | None = None) -> None:
         self.top_k, self.axis = positive(top_k, "top_k of Accuracy"), whole(axis, "axis of Accuracy")
         self.threshold, self.ignore_index = number(threshold, "threshold of Accuracy"), ignore_index
@@ -146,7 +151,7 @@ class ConfusionMatrix(Metric):
     [[1, 0, 0], [0, 1, 0], [0, 1, 1]]
     """
 
-    @public
+    @speaks
     def __init__(self, classes: int, axis: int = 1, threshold: float = 0.5, ignore_index: int | None = None) -> None:
         self.classes = positive(classes, f"classes of {type(self).__name__}")
         self.axis, self.threshold = whole(axis, "axis"), number(threshold, "threshold")
@@ -175,7 +180,7 @@ class ByClass(ConfusionMatrix):
     """The base of measures that are averaged over classes: `average` is "macro", the mean over the classes that occur,
     "weighted" by how often their labels do, "micro", all counts taken together, or "none" for each class alone."""
 
-    @public
+    @speaks
     def __init__(self, classes: int, average: str = "macro", axis: int = 1, threshold: float = 0.5,
                  ignore_index: int | None = None) -> None:
         self.average = choice(average, f"average of {type(self).__name__}", AVERAGES)
@@ -265,7 +270,7 @@ class IoU(ByClass):
 class Ranked(Metric):
     """The base of measures of how scores rank: exact, from all scores there were; or from `bins` of them over 0..1."""
 
-    @public
+    @speaks
     def __init__(self, bins: int | None = None) -> None:
         self.bins = bins if bins is None else positive(bins, f"bins of {type(self).__name__}")
         super().__init__()
@@ -458,7 +463,7 @@ class Perplexity(Metric):
     tensor(10.)
     """
 
-    @public
+    @speaks
     def __init__(self, axis: int = -1, ignore_index: int | None = None) -> None:
         self.axis, self.ignore_index = whole(axis, "axis of Perplexity"), ignore_index
         super().__init__()
@@ -493,6 +498,14 @@ __all__ = [
     "Precision",
     "Recall",
 ]
+
+
+if not TYPE_CHECKING:   # or every name would be one to a type checker
+    def __getattr__(name: str) -> Any:
+        """No such name; the error says which one there is."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise unknown("stele.metrics", name, __all__, METRICS)
 
 
 def __dir__() -> list[str]:

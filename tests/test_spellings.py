@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import stele as st
-from stele import data, nn, optim
+from stele import data, metrics, nn, optim, train
 from stele.arrays import spellings
 from stele.errors import ArgumentError, UnknownName
+from stele.interop import names
 
 X = st.tensor(np.arange(6.0, dtype=np.float32).reshape(2, 3))
 
@@ -81,11 +82,69 @@ def test_a_name_of_a_tensor_that_is_nearly_right_is_answered_by_python() -> None
     assert "sum" in dir(X) and "cuda" not in dir(X)
 
 
-def test_tables_answer_names_that_do_not_exist_with_names_that_do() -> None:
-    for room, table in ((st, spellings.FUNCTIONS), (nn, spellings.LAYERS), (optim, spellings.OPTIMIZERS),
-                        (data, data.ELSEWHERE), (st.linalg, spellings.LINALG), (X, spellings.METHODS)):
+SET, MODULE = data.ArrayDataset(np.arange(6.0), np.arange(6)), nn.Linear(3, 2)
+TABLES = [(st, spellings.FUNCTIONS), (st.linalg, spellings.LINALG), (X, spellings.METHODS), (nn, names.LAYERS),
+          (nn.functional, names.FUNCTIONAL), (nn.init, names.INIT), (nn.utils, names.UTILS), (optim, names.OPTIMIZERS),
+          (data, names.DATA), (data.transforms, names.TRANSFORMS), (SET, names.SETS),
+          (data.IterableDataset(), names.STREAMS), (train, names.TRAINING), (metrics, names.METRICS),
+          (metrics.Accuracy(), names.MEASURES), (MODULE, names.MODULES)]
+ROOMS = {"st": st, "nn": nn, "optim": optim, "data": data, "train": train, "metrics": metrics, "x": X, "dataset": SET,
+         "model": MODULE}
+
+
+def named(hint: str) -> list[tuple[str, str]]:
+    """What a hint names of ours."""
+    return [(room, own) for room in ROOMS for own in re.findall(rf"\b(?<!\.){room}\.(\w+)", hint)]
+
+
+@pytest.mark.parametrize("room, table", TABLES, ids=lambda x: "")
+def test_tables_answer_names_that_do_not_exist_with_names_that_do(room: Any, table: dict[str, str]) -> None:
+    for name, hint in table.items():
+        assert not hasattr(room, name), f"{name} exists: take it out of the table"
+        for where, own in named(hint):
+            assert hasattr(ROOMS[where], own), f"{name}: {hint} names what there is not"
+
+
+def test_arguments_of_others_are_taken_where_they_mean_the_same() -> None:
+    loader = data.Loader(dataset=SET, batch_size=4, collate_fn=list, prefetch_factor=2, workers=0, drop_remainder=True)
+    assert loader.collate is list and loader.prefetch == 2 and loader.drop_last and not loader.num_workers
+    optimizer = optim.Adam(params=MODULE.parameters(), learning_rate=0.5, epsilon=1e-3)
+    assert optimizer.lr == 0.5 and optimizer.param_groups[0]["eps"] == 1e-3
+    assert metrics.F1(num_classes=3).classes == 3 and nn.Dropout(rate=0.25).p == 0.25
+    trainer = train.Trainer(MODULE, max_epochs=3, criterion="mse", validation_data=[(X, X)], max_grad_norm=1.0)
+    assert trainer.epochs == 3 and trainer.validation is not None and trainer.clip == 1.0
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: data.Loader(SET, pin_memory=True), "Loader takes no 'pin_memory' .* Leave it out: batches are NumPy"),
+    (lambda: data.Loader(SET, generator=1), "Write seed=0"), (lambda: data.Loader(SET, shufle=True), "mean 'shuffle'?"),
+    (lambda: data.Loader(SET, 4, batch=4), "Write batch_size=64"),
+    (lambda: data.Loader(SET, dataset=SET), "takes data, which is its word for 'dataset' too"),
+    (lambda: optim.Adam([X], lr=0.1, learning_rate=0.1), "takes lr, which is its word for 'learning_rate' too"),
+    (lambda: optim.Adam([X], fused=True), "one program"), (lambda: SET.map(str, num_parallel_calls=2), "num_workers=2"),
+    (lambda: nn.Linear(3, 2, device="cuda"), r"write layer.to\(device, dtype\)"),
+    (lambda: train.fit(MODULE, X, X), "fit takes a model and its batches by their place"),
+    (lambda: train.fit(MODULE, [(X, X)], loss="mse", batch_size=4), "Trainer takes no 'batch_size'"),
+    (lambda: metrics.Accuracy(task="binary"), "Accuracy takes no 'task'"),
+    (lambda: nn.Linear(3, 2, quite_different=1), "It takes in_features, out_features, bias")])
+def test_arguments_of_others_are_answered(call: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        call()
+
+
+def test_what_is_said_instead_of_arguments_names_what_there_is() -> None:
+    for table in names.INSTEAD.values():
         for name, hint in table.items():
-            assert not hasattr(room, name), f"{name} exists: take it out of the table"
-            for prefix, there in (("st", st), ("nn", nn), ("optim", optim), ("data", data), ("x", X)):
-                for own in re.findall(rf"\b{prefix}\.(\w+)", hint):
-                    assert hasattr(there, own), f"{name}: {hint} names what there is not"
+            assert all(hasattr(ROOMS[room], own) for room, own in named(hint)), f"{name}: {hint}"
+
+
+def test_errors_inside_of_properties_of_modules_are_their_own() -> None:
+    class Odd(nn.Module):
+        @property
+        def scale(self) -> float:
+            return self.missing_here
+
+    with pytest.raises(AttributeError, match="missing_here"):
+        _ = Odd().scale
+    with pytest.raises(UnknownName, match=r"a module has no 'fit'. Write train.fit"):
+        _ = Odd().fit

@@ -99,38 +99,10 @@ METHODS: Mapping[str, str] = {
     "flip": "st.flip(x, axis)", "logsumexp": "st.logsumexp(x, axis)", "square_": "x.square()", "amax": "x.max(axis)",
     "amin": "x.min(axis)", "data_ptr": "x.numpy().ctypes.data", "nbytes": "x.numpy().nbytes", "copy": "x.clone()",
 }
-LAYERS: Mapping[str, str] = {
-    "Conv1D": "nn.Conv1d", "Conv2D": "nn.Conv2d", "Conv3D": "nn.Conv3d", "Conv2DTranspose": "nn.ConvTranspose2d",
-    "Dense": "nn.Linear(in_features, out_features)", "BatchNormalization": "nn.BatchNorm2d",
-    "LayerNormalization": "nn.LayerNorm", "MaxPooling2D": "nn.MaxPool2d", "AveragePooling2D": "nn.AvgPool2d",
-
-
-    "Swish": "nn.SiLU",
-    "CrossMapLRN2d": "nn.LocalResponseNorm", "StochasticDepth": "nn.DropPath", "NLLLoss2d": "nn.NLLLoss",
-    "SyncBatchNorm": "nn.BatchNorm2d", "weight_norm": "nn.utils.parametrizations.weight_norm",
-    "spectral_norm": "nn.utils.parametrizations.spectral_norm",
-}
-FUNCTIONAL: Mapping[str, str] = {
-    "relu_": "F.relu(x)", "elu_": "F.elu(x)", "leaky_relu_": "F.leaky_relu(x)", "rrelu_": "F.rrelu(x)",
-    "selu_": "F.selu(x)", "celu_": "F.celu(x)", "hardtanh_": "F.hardtanh(x)", "threshold_": "F.threshold(x, 0.0, 0.0)",
-    "upsample_nearest": "F.interpolate(x, scale_factor=2)", "conv_tbc": "F.conv1d(x.permute(1, 2, 0), weight, bias)",
-    "upsample_bilinear": "F.interpolate(x, scale_factor=2, mode='bilinear', align_corners=True)",
-    "native_channel_shuffle": "F.channel_shuffle(x, groups)", "log_sigmoid": "F.logsigmoid(x)", "swish": "F.silu(x)",
-    "max_pool2d_with_indices": "F.max_pool2d(x, kernel_size, return_indices=True)",
-}
 LINALG: Mapping[str, str] = {
     "tensorinv": "st.linalg.inv(x.reshape(n, n))", "tensorsolve": "st.linalg.solve(x.reshape(n, n), b.flatten())",
     "matrix_exp": "st.linalg.expm(x)", "cholesky_solve": "st.linalg.cho_solve(factor, b)", "inner": "x @ y",
     "dot": "x @ y", "triangular_solve": "st.linalg.solve_triangular(x, b)",
-}
-OPTIMIZERS: Mapping[str, str] = {
-    "Momentum": "optim.SGD(parameters, lr, momentum=0.9)", "sgd": "optim.SGD", "adam": "optim.Adam",
-    "lr_scheduler": "optim itself, such as optim.CosineAnnealingLR(optimizer, T_max)", "StepDecay": "optim.StepLR",
-    "ExponentialDecay": "optim.ExponentialLR", "clip_grad_norm_": "optim.clip_grad_norm",
-    "clip_grad_value_": "optim.clip_grad_value", "swa_utils": "optim.SWA(model.parameters())",
-    "AveragedModel": "optim.SWA(model.parameters())", "GradScaler": "optim.LossScaler()",
-    "warmup_cosine_decay_schedule": "optim.SequentialLR of optim.LinearLR and optim.CosineDecay",
-    "adamw": "optim.AdamW", "lion": "optim.Lion", "lamb": "optim.LAMB", "rmsprop": "optim.RMSprop",
 }
 
 

@@ -33,6 +33,7 @@ from stele.data.tables import table
 from stele.data.tokenizer import Tokenizer
 from stele.data.uci import adult, iris, wine
 from stele.data.vocabulary import Vocabulary, read_vectors
+from stele.interop import names
 
 __all__ = ["ArrayDataset", "BalancedSampler", "BatchSampler", "BucketBatchSampler", "Dataset", "ImageFolder",
            "IterableDataset", "Loader", "RandomSampler", "Sampler", "SequentialSampler", "Splits", "TextFolder",
@@ -40,15 +41,6 @@ __all__ = ["ArrayDataset", "BalancedSampler", "BatchSampler", "BucketBatchSample
            "download", "fashion_mnist", "fashion_sample", "find_images", "find_texts", "imdb", "iris", "mnist", "pad",
            "read_idx", "read_vectors", "sentence_sample", "sst2", "stl10", "svhn", "table", "tiny_shakespeare",
            "transforms", "unit", "wikitext2", "wine"]
-
-# What other frameworks call things.
-ELSEWHERE = {
-    "DataLoader": "data.Loader(dataset, batch_size)", "TensorDataset": "data.ArrayDataset(x, y)",
-    "FashionMNIST": "data.fashion_mnist(folder)", "MNIST": "data.mnist(folder)", "CIFAR10": "data.cifar10(folder)",
-    "IMDB": "data.imdb(folder)", "CIFAR100": "data.cifar100(folder)", "SVHN": "data.svhn(folder)",
-    "STL10": "data.stl10(folder)", "AG_NEWS": "data.ag_news(folder)", "SST2": "data.sst2(folder)",
-    "WikiText2": "data.wikitext2(folder)", "load_iris": "data.iris(folder)", "load_wine": "data.wine(folder)",
-}
 
 if TYPE_CHECKING:
     from stele.data import transforms
@@ -59,7 +51,7 @@ else:   # or every name would be one to a type checker
             return importlib.import_module("stele.data.transforms")
         if name.startswith("__"):
             raise AttributeError(name)
-        raise unknown("stele.data", name, __all__, ELSEWHERE)
+        raise unknown("stele.data", name, __all__, names.DATA)
 
 
 def __dir__() -> list[str]:

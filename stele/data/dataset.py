@@ -3,12 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stele.data.chance import SHUFFLED, Chance, permutation, philox, transformer
 from stele.errors import DataError, IndexOutOfRange, kind
+from stele.interop.keywords import answering, speaks
+from stele.interop.names import SETS, STREAMS
 from stele.ir.door import public
 from stele.ops.arguments import function, whole
 
@@ -30,6 +32,9 @@ class Dataset:
     (3, 3, 6, True)
     """
 
+    if not TYPE_CHECKING:
+        __getattr__ = answering("a data set", SETS)
+
     def __len__(self) -> int:
         raise DataError(f"{type(self).__name__} needs a method __len__, which says how many samples there are.")
 
@@ -46,7 +51,7 @@ class Dataset:
     def __iter__(self) -> Iterator[Any]:
         return (self[k] for k in range(len(self)))
 
-    @public
+    @speaks
     def map(self, f: Callable[..., Any]) -> Dataset:
         """The set of f(sample), or f(sample, rng) where f takes two: a generator of (seed, epoch, k), by the Loader."""
         return Mapped(self, function(f, "map"))
@@ -166,6 +171,9 @@ class IterableDataset:
     ([10, 30, 50, 70, 90], [10, 30], [30, 70])
     """
 
+    if not TYPE_CHECKING:
+        __getattr__ = answering("a stream", STREAMS)
+
     layer = 0   # how many functions that may be random stand behind each other
 
     def __init__(self, make: Callable[[], Iterator[Any]] | None = None) -> None:
@@ -181,7 +189,7 @@ class IterableDataset:
         """The samples of an epoch, where something about them is random or follows from its number."""
         return iter(self)
 
-    @public
+    @speaks
     def map(self, f: Callable[..., Any]) -> IterableDataset:
         """The stream of f(sample), or f(sample, rng) where f takes two: a generator of (seed, epoch, number)."""
         return MappedStream(self, function(f, "map"))

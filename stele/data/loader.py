@@ -15,7 +15,8 @@ from stele.data.sets import ArrayDataset
 from stele.data.sources import ForeignStream, begin, source
 from stele.data.threads import Threads, inline
 from stele.errors import DataError, kind
-from stele.ir.door import leaving, public
+from stele.interop.keywords import speaks
+from stele.ir.door import leaving
 from stele.ops.arguments import is_mapping, is_series, whole
 
 FEW = 3     # batches ahead, by default, of each worker 2 where that is more
@@ -50,7 +51,7 @@ class Loader:
     [['TO', 'BE'], ['OR']]
     """
 
-    @public
+    @speaks
     def __init__(self, data: Any, batch_size: int = 64, *, shuffle: bool = False, seed: int = 0,
                  drop_last: bool = False, sampler: Any = None, batch_sampler: Any = None,
                  collate: Callable[[list[Any]], Any] | None = None, transform: Callable[..., Any] | None = None,

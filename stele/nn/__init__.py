@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stele.arrays.spellings import LAYERS, unknown
+from stele.arrays.spellings import unknown
+from stele.interop.names import LAYERS
 from stele.nn import functional, init, utils
 from stele.nn.activations import (
     CELU,

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from stele.arrays.tensor import Tensor
 from stele.errors import OptionError, ShapeError
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.nn import functional, init
 from stele.nn.module import Module
 from stele.nn.takes import images
@@ -64,7 +64,7 @@ class Kernels(Module):
 class Convolution(Kernels):
     """The layers of `nn.functional.conv1d`, `conv2d` and `conv3d`."""
 
-    @public
+    @speaks
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Each, stride: Each = 1,
                  padding: Each | str = 0, dilation: Each = 1, groups: int = 1, bias: bool = True,
                  padding_mode: str = "zeros") -> None:
@@ -98,7 +98,7 @@ class ConvolutionTranspose(Kernels):
     is_transposed: ClassVar[bool] = True
     output_padding: tuple[int, ...]
 
-    @public
+    @speaks
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Each, stride: Each = 1, padding: Each = 0,
                  output_padding: Each = 0, groups: int = 1, bias: bool = True, dilation: Each = 1,
                  padding_mode: str = "zeros") -> None:

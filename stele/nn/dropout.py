@@ -5,7 +5,7 @@ from typing import Any
 
 from stele.arrays.creation import ones
 from stele.arrays.tensor import Tensor
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.nn import functional
 from stele.nn.applied import Applied
 from stele.nn.functional.dropout import probability
@@ -18,7 +18,7 @@ class Dropping(Applied):
 
     p: float
 
-    @public
+    @speaks
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         self.keep(p=probability(p, type(self).__name__))
 
@@ -119,7 +119,7 @@ class DropPath(Module):
     [0.0, 4.0]
     """
 
-    @public
+    @speaks
     def __init__(self, drop_prob: float = 0.0, scale_by_keep: bool = True) -> None:
         self.drop_prob = probability(drop_prob, "DropPath")
         self.scale_by_keep = flag(scale_by_keep, "scale_by_keep of DropPath")

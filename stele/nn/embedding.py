@@ -6,6 +6,7 @@ from typing import Any, Self
 from stele.arrays.creation import arange
 from stele.arrays.tensor import Tensor, constant
 from stele.errors import DTypeError, ShapeError
+from stele.interop.keywords import speaks
 from stele.ir.door import public
 from stele.nn import functional, init
 from stele.nn.functional.sparse import place
@@ -77,7 +78,7 @@ class Embedding(Table):
     (1, 3, 8)
     """
 
-    @public
+    @speaks
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
                  max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
                  sparse: bool = False) -> None:
@@ -118,7 +119,7 @@ class EmbeddingBag(Table):
     (2, 8)
     """
 
-    @public
+    @speaks
     def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
                  scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
                  include_last_offset: bool = False, padding_idx: int | None = None) -> None:

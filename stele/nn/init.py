@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 from math import prod, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stele.arrays.creation import full
 from stele.arrays.random import rand, randn
+from stele.arrays.spellings import unknown
 from stele.arrays.tensor import Tensor
 from stele.errors import ShapeError
+from stele.interop.names import INIT
 from stele.ir.door import public
 from stele.ops.arguments import number
 from stele.ops.arguments import shape as sizes
@@ -142,6 +144,14 @@ def he_normal(shape: Shape, gain: float = sqrt(2)) -> Tensor:
     1.0
     """
     return normal(shape, number(gain, "gain") / sqrt(fans(shape)[0]))
+
+
+if not TYPE_CHECKING:   # or every name would be one to a type checker
+    def __getattr__(name: str) -> Any:
+        """No such name; the error says which one there is."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise unknown("stele.nn.init", name, __all__, INIT)
 
 
 def __dir__() -> list[str]:

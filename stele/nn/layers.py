@@ -6,7 +6,7 @@ from math import sqrt
 from stele.arrays import functions as F
 from stele.arrays.tensor import Tensor, lift
 from stele.errors import ShapeError
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.nn import functional, init
 from stele.nn.module import Module, given, wrong
 from stele.ops.arguments import choice, flag, positive, whole
@@ -27,7 +27,7 @@ class Linear(Module):
     ((8, 5, 2), (2, 3))
     """
 
-    @public
+    @speaks
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         self.in_features = positive(in_features, "in_features of Linear")
         self.out_features, bound = positive(out_features, "out_features of Linear"), 1 / sqrt(in_features)
@@ -62,7 +62,7 @@ class Bilinear(Module):
     (8, 2)
     """
 
-    @public
+    @speaks
     def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True) -> None:
         self.in1_features = positive(in1_features, "in1_features of Bilinear")
         self.in2_features = positive(in2_features, "in2_features of Bilinear")
@@ -89,7 +89,7 @@ class Flatten(Module):
     ((8, 75), (120, 5))
     """
 
-    @public
+    @speaks
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         self.start_dim, self.end_dim = whole(start_dim, "start_dim of Flatten"), whole(end_dim, "end_dim of Flatten")
 
@@ -110,7 +110,7 @@ class ReLU(Module):
     [0.0, 2.0]
     """
 
-    @public
+    @speaks
     def __init__(self, inplace: bool = False) -> None:
         pass
 
@@ -127,7 +127,7 @@ class GELU(Module):
     tensor([-0.158808,  0.841192])
     """
 
-    @public
+    @speaks
     def __init__(self, approximate: str = "none") -> None:
         self.approximate = choice(approximate, "approximate of GELU", ("none", "tanh"))
 
@@ -147,7 +147,7 @@ class SiLU(Module):
     tensor([0.       , 0.7310586])
     """
 
-    @public
+    @speaks
     def __init__(self, inplace: bool = False) -> None:
         pass
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar, ParamSpec, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, Self, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
@@ -15,6 +15,8 @@ from stele.arrays.tensor import Tensor, constant
 from stele.backend.devices import is_device
 from stele.eager.follow import FOLLOWER
 from stele.errors import DTypeError, GraphError, ShapeError, UnknownName, advice, nearest
+from stele.interop.keywords import answering
+from stele.interop.names import MODULES
 from stele.ir.door import leaving, public
 from stele.ir.origin import SCOPE, Scope
 from stele.ir.types import bfloat16, float16, float32, float64
@@ -64,6 +66,9 @@ class Module:
     optional: ClassVar[tuple[str, ...]] = ()    # buffers that a state to be loaded may lack
     _transient: tuple[str, ...] = ()             # buffers of one module that no state holds
     _wanting: Any = None                         # what a layer was made with whose first call makes its parameters
+
+    if not TYPE_CHECKING:
+        __getattr__ = answering("a module", MODULES)
 
     def forward(self, *x: Any, **options: Any) -> Any:
         """The result for an input, which calling the module returns; every module writes its own."""

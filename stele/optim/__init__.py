@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stele.arrays.spellings import OPTIMIZERS, unknown
+from stele.arrays.spellings import unknown
+from stele.interop.names import OPTIMIZERS
 from stele.optim.adaptive import LAMB, Adadelta, Adafactor, Adagrad, Adam, Adamax, AdamW, NAdam, RAdam, RMSprop
 from stele.optim.averaging import EMA, SWA, Lookahead
 from stele.optim.clipping import clip_grad_norm, clip_grad_value

@@ -12,7 +12,7 @@ from stele.arrays.creation import full_like, ones, zeros_like
 from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor
 from stele.errors import GraphError
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ir.types import HOME
 from stele.optim.descent import trusted
 from stele.optim.optimizer import Counting, Optimizer, Parameters, State, decayed
@@ -37,7 +37,7 @@ class Adam(Counting):
     memory = "mean", "square"
     decoupled = False
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False, maximize: bool = False) -> None:
         super().__init__(parameters, lr, maximize, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad)
@@ -87,7 +87,7 @@ class AdamW(Adam):
 
     decoupled = True
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.01, amsgrad: bool = False, maximize: bool = False) -> None:
         super().__init__(parameters, lr, betas, eps, weight_decay, amsgrad, maximize)
@@ -108,7 +108,7 @@ class LAMB(Adam):
     [2.646, 3.646]
     """
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-6, weight_decay: float = 0.0, maximize: bool = False) -> None:
         super().__init__(parameters, lr, betas, eps, weight_decay, maximize=maximize)
@@ -135,7 +135,7 @@ class Adamax(Adam):
     [3.5, 0.4]
     """
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.0, maximize: bool = False) -> None:
         super().__init__(parameters, lr, betas, eps, weight_decay, maximize=maximize)
@@ -165,7 +165,7 @@ class NAdam(Adam):
     [3.472, 0.428]
     """
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.0, momentum_decay: float = 4e-3,
                  decoupled_weight_decay: bool = False, maximize: bool = False) -> None:
@@ -206,7 +206,7 @@ class RAdam(Adam):
     [0.0, 0.0]
     """
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.0, decoupled_weight_decay: bool = False,
                  maximize: bool = False) -> None:
@@ -244,7 +244,7 @@ class RMSprop(Optimizer):
 
     memory = "square",
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
                  weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False,
                  maximize: bool = False) -> None:
@@ -283,7 +283,7 @@ class Adagrad(Counting):
     [3.5, 0.4]
     """
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0,
                  initial_accumulator_value: float = 0.0, eps: float = 1e-10, maximize: bool = False) -> None:
         super().__init__(parameters, lr, maximize, lr_decay=lr_decay, weight_decay=weight_decay,
@@ -316,7 +316,7 @@ class Adadelta(Optimizer):
 
     memory = "square", "moved"
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6,
                  weight_decay: float = 0.0, maximize: bool = False) -> None:
         super().__init__(parameters, lr, maximize, rho=rho, eps=eps, weight_decay=weight_decay)
@@ -345,7 +345,7 @@ class Adafactor(Counting):
     array([[2.59, 1.31]], dtype=float32)
     """
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 1e-2, beta2_decay: float = -0.8,
                  eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0,
                  maximize: bool = False) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from stele.arrays import checked as arrays
 from stele.arrays.tensor import Tensor
+from stele.interop.keywords import speaks
 from stele.ir.door import P, R
 from stele.ops import arguments
 from stele.ops.arguments import Form, is_many, is_mapping, is_series, mapping, numbers, refuse
@@ -55,7 +56,7 @@ FORMS: dict[str, Form] = arrays.FORMS | {
 
 def checked(f: Callable[P, R]) -> Callable[P, R]:
     """A function that users call, whose arguments are checked."""
-    return arguments.checked(f, FORMS)
+    return speaks(arguments.checked(f, FORMS))
 
 
 def option(kind: type, name: str, x: Any) -> Any:

@@ -10,7 +10,7 @@ from stele.arrays.creation import full_like, zeros, zeros_like
 from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor
 from stele.errors import GraphError, ShapeError
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ir.types import HOME
 from stele.ops.arguments import choice
 from stele.optim.optimizer import Counting, Optimizer, Parameters, State, decayed
@@ -39,7 +39,7 @@ class SGD(Optimizer):
     [0.0]
     """
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 1e-3, momentum: float = 0.0, nesterov: bool = False,
                  weight_decay: float = 0.0, dampening: float = 0.0, maximize: bool = False) -> None:
         super().__init__(parameters, lr, maximize, momentum=momentum, nesterov=nesterov, weight_decay=weight_decay,
@@ -88,7 +88,7 @@ class ASGD(Counting):
 
     memory = "mean",
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
                  t0: float = 1e6, weight_decay: float = 0.0, maximize: bool = False) -> None:
         super().__init__(parameters, lr, maximize, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay)
@@ -121,7 +121,7 @@ class Rprop(Optimizer):
 
     memory = "before",
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
                  step_sizes: tuple[float, float] = (1e-6, 50.0), maximize: bool = False) -> None:
         super().__init__(parameters, lr, maximize, etas=etas, step_sizes=step_sizes)
@@ -161,7 +161,7 @@ class Lion(Optimizer):
 
     memory = "mean",
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 1e-4, betas: tuple[float, float] = (0.9, 0.99),
                  weight_decay: float = 0.0, maximize: bool = False) -> None:
         super().__init__(parameters, lr, maximize, betas=betas, weight_decay=weight_decay)
@@ -189,7 +189,7 @@ class LARS(Optimizer):
 
     memory = "velocity",
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float, momentum: float = 0.9, weight_decay: float = 0.0,
                  trust: float = 1e-3, eps: float = 0.0, nesterov: bool = False, maximize: bool = False) -> None:
         super().__init__(parameters, lr, maximize, momentum=momentum, weight_decay=weight_decay, trust=trust, eps=eps,
@@ -228,7 +228,7 @@ class Muon(Optimizer):
 
     memory = "velocity",
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95,
                  nesterov: bool = True, ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
                  eps: float = 1e-7, ns_steps: int = 5, adjust_lr_fn: str = "original", maximize: bool = False) -> None:

@@ -10,7 +10,7 @@ from stele.arrays.creation import zeros
 from stele.arrays.tensor import Tensor, tensor
 from stele.eager.handle import enable_grad, no_grad
 from stele.errors import GraphError
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import choice, whole
 from stele.optim.checks import checked
 from stele.optim.optimizer import Optimizer, Parameters
@@ -50,7 +50,7 @@ class LBFGS(Optimizer):
     array([1., 1.], dtype=float32)
     """
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 1.0, max_iter: int = 20, max_eval: int | None = None,
                  tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
                  line_search_fn: str | None = None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stele.arrays.spellings import unknown
+from stele.interop import names
 from stele.train.callbacks import (
     EMA,
     Callback,
@@ -25,23 +26,12 @@ __all__ = ["EMA", "Callback", "Checkpoint", "EarlyStopping", "GradientStatistics
            "WandB", "fit", "from_file"]
 
 
-# What other frameworks call them.
-ELSEWHERE = {
-    "ModelCheckpoint": "train.Checkpoint(folder)", "CSVLogger": "train.JSONLines(path)",
-    "TensorBoardLogger": "train.TensorBoard(folder)", "MLFlowLogger": "train.MLflow()", "WandbLogger": "train.WandB()",
-    "WandbCallback": "train.WandB()", "ReduceLROnPlateau": "schedule=optim.ReduceLROnPlateau of train.fit",
-    "LearningRateScheduler": "schedule= of train.fit", "TerminateOnNaN": "train.NanGuard()",
-    "StochasticWeightAveraging": "train.EMA()", "ProgressBar": "train.Progress()",
-    "LightningModule": "train.Trainer", "LRFinder": "train.LearningRateFinder()",
-}
-
-
 if not TYPE_CHECKING:   # or every name would be one to a type checker
     def __getattr__(name: str) -> Any:
         """No such name; the error says which one there is."""
         if name.startswith("__"):
             raise AttributeError(name)
-        raise unknown("stele.train", name, __all__, ELSEWHERE)
+        raise unknown("stele.train", name, __all__, names.TRAINING)
 
 
 def __dir__() -> list[str]:

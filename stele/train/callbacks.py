@@ -15,7 +15,7 @@ import stele as st
 from stele import config, files, optim
 from stele.arrays.tensor import Tensor
 from stele.errors import ArgumentError, NotANumber
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import choice, function, number, positive
 from stele.tracing.state import Opaque
 from stele.train.parts import modes_of, restore
@@ -129,7 +129,7 @@ class EarlyStopping(Watching):
     3
     """
 
-    @public
+    @speaks
     def __init__(self, patience: int = 3, monitor: str | None = None, *, mode: str | None = None, least: float = 0.0,
                  restore: bool = False) -> None:
         super().__init__(monitor, mode, least)
@@ -169,7 +169,7 @@ class EMA(Callback):
     (2, 2)
     """
 
-    @public
+    @speaks
     def __init__(self, decay: float = 0.999, warm: bool = False) -> None:
         self.decay, self.warm = number(decay, "decay of EMA", 0, 1), warm
         self.means: Any = None
@@ -221,7 +221,7 @@ class GradientStatistics(Callback):
     ['gradient_norm', 'gradient/weight', 'gradient/bias', 'change/weight', 'change/bias']
     """
 
-    @public
+    @speaks
     def __init__(self, every: int = 100) -> None:
         self.every = positive(every, "every of GradientStatistics")
         self.found: dict[str, float] = {}
@@ -264,7 +264,7 @@ class NanGuard(Callback):
     [[1.0], [nan]]
     """
 
-    @public
+    @speaks
     def __init__(self, path: str | Path = "nan.safetensors") -> None:
         self.path = files.located(path)
         self.before: str | None = None
@@ -301,7 +301,7 @@ class LearningRateFinder(Callback):
     (True, True)
     """
 
-    @public
+    @speaks
     def __init__(self, low: float = 1e-6, high: float = 1.0, steps: int = 100) -> None:
         if not 0 < number(low, "low") < number(high, "high"):
             raise ArgumentError(f"rates to try rise from low to high, above 0, got {low} and {high}")
@@ -383,7 +383,7 @@ class Samples(Callback):
     'weight (1, 1)'
     """
 
-    @public
+    @speaks
     def __init__(self, make: Callable[[Any], Any], folder: str | Path = "samples", every: int = 1) -> None:
         self.make, self.folder = function(make, "make of Samples"), files.located(folder)
         self.every = positive(every, "every of Samples")

@@ -12,7 +12,7 @@ import numpy as np
 import stele as st
 from stele import files
 from stele.errors import DataError
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import is_dict, number
 from stele.stop import Stop, Stopped
 from stele.train.callbacks import Watching
@@ -47,7 +47,7 @@ class Checkpoint(Watching):
 
     is_outermost = True
 
-    @public
+    @speaks
     def __init__(self, folder: str | Path, *, every: float = 60.0, best: bool = False, monitor: str | None = None,
                  mode: str | None = None, resume: bool = False, facts: Mapping[str, Any] | None = None,
                  note: Mapping[str, Any] | None = None, again: str | None = None) -> None:

@@ -14,6 +14,7 @@ import stele as st
 from stele import nn, optim
 from stele.eager.handle import TRACING
 from stele.errors import ArgumentError, DataError, TraceError
+from stele.interop.keywords import speaks
 from stele.ir.door import public
 from stele.ops.arguments import choice, is_mapping, positive
 from stele.tracing.state import Opaque
@@ -104,7 +105,7 @@ class Trainer:
 
     held_out = "val"        # what measures on `validation` are called
 
-    @public
+    @speaks
     def __init__(self, model: nn.Module, data: Any = None, *, loss: Any = None, optimizer: Any = "adam",
                  lr: float | None = None, metrics: Any = (), epochs: int = 1, validation: Any = None,
                  schedule: Any = None, schedule_every: str = "step", accumulate: int = 1, clip: float | None = None,
@@ -370,7 +371,8 @@ def ended(callback: Callback, trainer: Trainer, kind: Any, error: BaseException 
     callback.on_train_end(trainer, error)
 
 
-def fit(model: nn.Module, data: Any, **options: Any) -> History:
+@public
+def fit(model: nn.Module, data: Any, *more: Any, **options: Any) -> History:
     """Trains a `model` on batches `data`, and returns the history: a row of measures for every epoch.
 
     It is `Trainer(model, data, **options).fit()`, whose `options` are loss, optimizer, lr, metrics, epochs, validation,
@@ -385,6 +387,9 @@ def fit(model: nn.Module, data: Any, **options: Any) -> History:
     >>> len(history["val_loss"]), history["val_accuracy"][-1] > 0.9
     (3, True)
     """
+    if more:
+        raise ArgumentError("fit takes a model and its batches by their place, got more",
+                            hint="Write train.fit(model, data.Loader((x, y), batch_size=64), ...).")
     return Trainer(model, data, **options).fit()
 
 

@@ -18,6 +18,7 @@ from stele.data.transforms.erasing import RandomErasing
 from stele.data.transforms.resizing import RandomResizedCrop, Resize
 from stele.data.transforms.signals import MFCC, MelSpectrogram, Resample, Spectrogram
 from stele.data.transforms.warps import RandomAffine, RandomRotation
+from stele.interop import names
 
 __all__ = [
     "MFCC",
@@ -50,17 +51,12 @@ __all__ = [
     "either",
 ]
 
-ELSEWHERE = {"ToTensor": "data.transforms.ToFloat()", "ToImage": "data.transforms.ToFloat()",
-             "ToDtype": "data.transforms.ToFloat()", "ConvertImageDtype": "data.transforms.ToFloat()",
-             "PILToTensor": "st.io.imread(path)", "HorizontalFlip": "data.transforms.RandomHorizontalFlip(p)",
-             "VerticalFlip": "data.transforms.RandomVerticalFlip(p)", "Lambda": "a function in Compose([...])"}
-
 if not TYPE_CHECKING:   # or every name would be one to a type checker
     def __getattr__(name: str) -> Any:
         """No such name; the error says which one there is."""
         if name.startswith("__"):
             raise AttributeError(name)
-        raise unknown("stele.data.transforms", name, __all__, ELSEWHERE)
+        raise unknown("stele.data.transforms", name, __all__, names.TRANSFORMS)
 
 
 def __dir__() -> list[str]:

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stele.arrays.spellings import FUNCTIONAL, unknown
+from stele.arrays.spellings import unknown
 from stele.arrays.spoken import publish
 from stele.arrays.tensor import lift
+from stele.interop.names import FUNCTIONAL
 from stele.nn.functional import (
     activations,
     adaptive,

@@ -1,0 +1,67 @@
+"""Functions that understand arguments by the names of other frameworks, and objects that answer for their methods."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any
+
+from stele.arrays.spellings import unknown
+from stele.errors import ArgumentError, nearest
+from stele.interop.names import INSTEAD, SAME, Table
+from stele.ir.door import P, R, leaving
+
+
+def speaks(f: Callable[P, R]) -> Callable[P, R]:
+    """A function that users call, or a constructor: an argument under another name is taken where it means the same,
+    and any other is answered by ArgumentError, which says what to write.
+
+    >>> len(data.Loader((np.arange(6),), 2, collate_fn=list))
+    3
+    >>> data.Loader((np.arange(6),), 2, pin_memory=True)        # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    stele.errors.ArgumentError: Loader takes no 'pin_memory'... Leave it out: batches are NumPy arrays that ...
+    """
+    taken = signature(f).parameters
+    takes_all = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in taken.values())
+
+    @wraps(f)
+    def called(*args: P.args, **given: P.kwargs) -> R:
+        try:
+            call: Any = f
+            if takes_all or given.keys() <= taken.keys():
+                return call(*args, **given)
+            owner = type(args[0]).__name__ if f.__name__ == "__init__" else f.__name__
+            named = {own(owner, f.__module__, name, [*taken], [*given, *[*taken][:len(args)]]): x
+                     for name, x in given.items()}
+            return call(*args, **named)
+        except Exception as error:
+            leaving(error)
+            raise
+
+    return called
+
+
+def own(owner: str, module: str, name: str, taken: list[str], given: list[str]) -> str:
+    """What an argument is called here; ArgumentError where nothing means the same, or where it is given already."""
+    if name in taken:
+        return name
+    same = SAME.get(name, "")
+    if same in taken and same not in given:
+        return same
+    if same in given:
+        raise ArgumentError(f"{owner} takes {same}, which is its word for {name!r} too", hint="Leave one of them out.")
+    instead = INSTEAD.get(module.split(".")[1], {}).get(name)
+    near = nearest(name, [word for word in taken if word != "self"], 0.6)
+    raise ArgumentError(f"{owner} takes no {name!r}", hint=instead or (f"Did you mean {near!r}?" if near else
+                        f"It takes {', '.join(word for word in taken if word != 'self')}."))
+
+
+def answering(what: str, elsewhere: Table) -> Callable[[Any, str], Any]:
+    """A `__getattr__` for a class: what others have there is answered with what to write, all else by Python."""
+    def answer(x: Any, name: str) -> Any:
+        if name in elsewhere:
+            raise unknown(what, name, (), elsewhere)
+        return object.__getattribute__(x, name)     # raises once more, with what Python has to say of it
+
+    return answer
