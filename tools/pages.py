@@ -23,7 +23,7 @@ import stele as st
 from stele import nn
 from stele.arrays.spoken import Word
 from stele.ir.types import REAL, DType
-from stele.transform import expand, simplify, stabilize
+from stele.transform import expand, movement, picks, simplify, stabilize
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = sorted(path.stem for path in (ROOT / "docs").glob("*.py"))
@@ -70,7 +70,8 @@ def names_on(page: str) -> list[str]:
 def escaped(text: str) -> str:
     """Prose of a docstring as Markdown: outside of backticks nothing has a meaning."""
     parts = re.split(r"(`[^`]*`)", text)
-    return "".join(part if k % 2 else re.sub(r"([*_<>\[\]])", r"\\\1", part) for k, part in enumerate(parts))
+    return "".join(part if k % 2 else re.sub(r"([*_>\[\]])", r"\\\1", part).replace("<", "&lt;")
+                   for k, part in enumerate(parts))
 
 
 def prose(doc: str) -> Iterator[str]:
@@ -96,7 +97,17 @@ def signature(name: str, x: Any) -> str:
     back = found.return_annotation
     back = found.empty if inspect.isclass(x) else Word(back) if isinstance(back, str) else back
     text = f"{name}{found.replace(parameters=parameters, return_annotation=back)}"
-    return text if len(text) <= 100 else f"{name}(\n" + "".join(f"    {p},\n" for p in parameters) + ")"
+    return text if len(text) <= 100 else f"{name}(\n" + "".join(f"    {p},\n" for p in marked(parameters)) + ")"
+
+
+def marked(parameters: Iterable[inspect.Parameter]) -> Iterator[str]:
+    """Parameters as they are written, with the star behind which names are needed."""
+    was: Any = None
+    for p in parameters:
+        if p.kind is p.KEYWORD_ONLY and was not in (p.KEYWORD_ONLY, p.VAR_POSITIONAL):
+            yield "*"
+        yield str(p)
+        was = p.kind
 
 
 def entry(room: str, name: str, x: Any, level: str = "##") -> Iterator[str]:
@@ -109,10 +120,22 @@ def entry(room: str, name: str, x: Any, level: str = "##") -> Iterator[str]:
         yield f"`{room}.{name}` is `{x!r}`.\n"
 
 
+def whole(room: str, name: str, x: Any) -> Iterator[str]:
+    """What the reference says of one name, and of its own methods where it is a class."""
+    yield from entry(room, name, x)
+    for method in methods(x) if inspect.isclass(x) else []:
+        f = vars(x)[method]
+        if isinstance(f, property):
+            yield f"### {name}.{method} {{ #{room}.{name}.{method} }}\n"
+            yield from prose(inspect.getdoc(f) or "")
+        else:
+            yield from entry(f"{room}.{name}", method, getattr(x, method), "###")
+
+
 def methods(of: type) -> list[str]:
     """The public methods of a class, without those that say nothing."""
     return [name for name, x in sorted(vars(of).items()) if not name.startswith("_")
-            and (inspect.isroutine(x) or isinstance(x, property)) and inspect.getdoc(x)]
+            and (inspect.isroutine(x) or isinstance(x, property)) and (x.__doc__ or "").strip()]
 
 
 def reference() -> Iterator[tuple[str, str]]:
@@ -132,19 +155,36 @@ def reference() -> Iterator[tuple[str, str]]:
         short = title.removeprefix("stele.") if room in (nn, nn.functional, nn.init) else title.replace("stele", "st")
         names = [name for name in sorted(room.__all__) if not inspect.ismodule(getattr(room, name))]
         yield page, "\n".join([f"# {title}\n", *prose(inspect.getdoc(room) or ""),
-                               *(line for name in names for line in entry(short, name, getattr(room, name)))])
+                               *(line for name in names for line in whole(short, name, getattr(room, name)))])
 
 
 def rewrites() -> str:
     """The rules of the passes, by name."""
-    lines = ["# Rewrites\n", "Every rule as reports name it, what it says, and the dtypes it holds for.\n"]
-    for title, rules in (("Simplify", simplify.RULES), ("Stabilise", stabilize.RULES), ("Expand", expand.RULES)):
-        lines += [f"## {title}\n", "| rule | what it says | dtypes |", "|---|---|---|"]
+    lines = ["# Rewrites\n", """Every rule as reports name it, what it says, and the dtypes it holds for. A rule is a
+function from a value to what may stand for it; passes apply theirs until none fires. One shared test proves each, over
+every dtype it holds for, with overflow, infinities, NaN and signed zeros. `step.programs[0].report()` says which fired,
+and where; `STELE_SHOW=graph,simplify` prints the graph before and behind them.\n"""]
+    for title, module, rules in (("Simplify: arithmetic", simplify, simplify.ARITHMETIC),
+                                 ("Simplify: movement", movement, movement.RULES),
+                                 ("Simplify: parts of tuples", picks, picks.RULES),
+                                 ("Stabilise", stabilize, stabilize.RULES), ("Expand", expand, expand.RULES)):
+        lines += [f"## {title}\n", *prose(module.__doc__ or ""), "| rule | what it says | dtypes |", "|---|---|---|"]
         for rule in rules:
-            held = "all" if rule.dtypes == REAL else " ".join(dtype.name for dtype in rule.dtypes)
-            lines.append(f"| `{rule.name}` | {escaped(rule.doc).replace('|', chr(92) + '|')} | {held} |")
+            held = "all" if rule.dtypes == REAL else kinds(rule.dtypes)
+            lines.append(f"| `{rule.name}` | {escaped(rule.doc).replace('|', '&#124;')} | {held} |")
         lines.append("")
     return "\n".join(lines)
+
+
+def kinds(dtypes: Iterable[DType]) -> str:
+    """Dtypes by their kinds, where they are all of a kind."""
+    left, said = [*dtypes], list[str]()
+    for word, group in (("floats", [d for d in REAL if d.is_float]),
+                        ("integers", [d for d in REAL if "int" in d.name])):
+        if all(d in left for d in group):
+            said.append(word)
+            left = [d for d in left if d not in group]
+    return ", ".join([*said, *(d.name for d in left)])
 
 
 def first_page() -> str:
