@@ -299,7 +299,7 @@ class Module:
         return self
 
     def half(self) -> Self:
-        """Makes all floats float16 and returns the module; `precision="bf16"` of `st.compile` halves products alone."""
+        """Makes all floats float16 and returns the module; `precision="bf16"` of `st.compile` is for activations."""
         return self.to(float16)
 
     def bfloat16(self) -> Self:
