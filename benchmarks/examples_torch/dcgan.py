@@ -1,0 +1,46 @@
+"""The step of `examples/dcgan.py` in PyTorch."""
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+CODE, BATCH = 64, 64
+
+
+def generator():
+    return nn.Sequential(nn.ConvTranspose2d(CODE, 128, 7, bias=False), nn.BatchNorm2d(128), nn.ReLU(),
+                         nn.ConvTranspose2d(128, 64, 4, stride=2, padding=1, bias=False), nn.BatchNorm2d(64), nn.ReLU(),
+                         nn.ConvTranspose2d(64, 1, 4, stride=2, padding=1), nn.Tanh())
+
+
+def critic():
+    return nn.Sequential(nn.Conv2d(1, 64, 4, stride=2, padding=1), nn.LeakyReLU(0.2),
+                         nn.Conv2d(64, 128, 4, stride=2, padding=1, bias=False), nn.BatchNorm2d(128), nn.LeakyReLU(0.2),
+                         nn.Conv2d(128, 1, 7))
+
+
+def training_step(compiled):
+    torch.manual_seed(0)
+    draw, judge, rng = generator(), critic(), np.random.default_rng(0)
+    judging = torch.optim.Adam(judge.parameters(), lr=2e-4, betas=(0.5, 0.999), fused=True)
+    drawing = torch.optim.Adam(draw.parameters(), lr=2e-4, betas=(0.5, 0.999), fused=True)
+    x = torch.from_numpy(rng.uniform(-1, 1, (BATCH, 1, 28, 28)).astype(np.float32))
+    if compiled:
+        draw.compile(dynamic=False)
+        judge.compile(dynamic=False)
+
+    def step():
+        drawn = draw(torch.randn(BATCH, CODE, 1, 1))
+        is_real, is_drawn = judge(x), judge(drawn.detach())
+        judging.zero_grad()
+        judged = F.binary_cross_entropy_with_logits(is_real, torch.ones_like(is_real)) \
+            + F.binary_cross_entropy_with_logits(is_drawn, torch.zeros_like(is_drawn))
+        judged.backward()
+        judging.step()
+        drawing.zero_grad()
+        believed = judge(drawn)
+        F.binary_cross_entropy_with_logits(believed, torch.ones_like(believed)).backward()
+        drawing.step()
+        return judged
+
+    return step
