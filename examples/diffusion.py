@@ -16,7 +16,7 @@ import numpy as np
 import stele as st
 from stele import Tensor, data, nn, optim, train
 
-RESULT = "Fréchet distance at most a tenth of that of noise"
+RESULT = "Fréchet distance at most 0.1 of that of noise"
 WIDTH, TIMES, BATCH, DRAWN, STEPS = 48, 64, 64, 500, 25     # images that are drawn, each in so many steps
 
 

@@ -81,12 +81,12 @@ def draw(path: str, loader: Any, history: train.History) -> None:
 
     images = next(iter(loader))[0][:32] * np.reshape(DEVIATION, (3, 1, 1)) + np.reshape(MEAN, (3, 1, 1))
     grid = images[:len(images) // 4 * 4].reshape(4, -1, 3, 32, 32).transpose(0, 3, 1, 4, 2)
-    _, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
+    _, (left, right) = plt.subplots(1, 2, figsize=(7, 2.4), layout="constrained")
     left.imshow(np.clip(grid.reshape(4 * 32, -1, 3), 0, 1))
     left.axis("off")
     right.plot(history.curve.x, history.curve.loss)
     right.set(xlabel="epoch", ylabel="loss")
-    plt.savefig(path, dpi=80)
+    plt.savefig(path, dpi=72)
 
 
 def main(argv: list[str] | None = None) -> dict[str, float]:

@@ -16,7 +16,7 @@ from stele import data
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
-SMALL = {"char_gpt": {"LENGTH": 4, "CONTEXT": 16, "LAYERS": 1}, "dcgan": {"CODE": 4},       # constants of two steps
+SMALL = {"char_gpt": {"LENGTH": 4, "CONTEXT": 16, "LAYERS": 1}, "dcgan": {"CODE": 4, "WIDTH": 4},   # for two steps
          "diffusion": {"DRAWN": 16, "STEPS": 2, "WIDTH": 8}, "resnet": {"WIDTHS": (2, 4, 6)}, "transfer": {"FEW": (1,)},
          "unet": {"SIZE": 32, "BATCH": 2, "WIDTHS": (4, 4, 4)}}
 REVIEWS = {"pos": "a fine film , and a good one", "neg": "a dull film , and a bad one"}
