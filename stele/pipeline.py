@@ -37,7 +37,8 @@ Pass = Callable[..., Graph]
 
 # In order. A pass is the function of its name in `transform/NAME.py`, from a graph to a graph, which notes in a report.
 # The reference backend leaves out the first: NumPy has complex numbers, and they are the law.
-PASSES = ("pairs", "share", "simplify", "stabilize", "expand", "share", "merge", "simplify", "share", "recompute")
+PASSES = ("pairs", "share", "simplify", "stabilize", "expand", "share", "merge", "simplify", "share", "recompute",
+          "inline")
 NARROW, LIBRARY = "narrow", "library"
 MOST = 1 << 10      # kernels whose memory is known
 EMITTED: dict[Any, Known] = {}
@@ -209,9 +210,11 @@ def optimise(graph: Graph, options: Options, sizes: Sizes | None = None, report:
 
 
 def passes(options: Options, machine: Machine | None) -> Iterator[tuple[str, Pass]]:
-    """The passes that options ask for. What lies in memory only the kernels of a machine say."""
+    """The passes that options ask for. What lies in memory only the kernels of a machine say, of which none holds a
+    checkpoint."""
+    left = options.without - {"inline"} if options.backend == "cpu" else options.without
     for name in PASSES if options.precision != "bf16" else (*PASSES, NARROW):
-        if name not in options.without:
+        if name not in left:
             run: Pass = getattr(importlib.import_module(f"stele.transform.{name}"), name)
             if name == NARROW:
                 from stele.kernel.fuse import lying
