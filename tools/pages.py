@@ -173,7 +173,7 @@ every dtype it holds for, with overflow, infinities, NaN and signed zeros. `step
 and where; `STELE_SHOW=graph,simplify` prints the graph before and behind them.\n"""]
     for title, module, rules in (("Simplify: arithmetic", simplify, simplify.ARITHMETIC),
                                  ("Simplify: movement", movement, movement.RULES),
-                                 ("Simplify: parts of tuples", picks, picks.RULES),
+                                 ("Simplify: picks", picks, picks.RULES),
                                  ("Stabilise", stabilize, stabilize.RULES), ("Expand", expand, expand.RULES)):
         lines += [f"## {title}\n", *prose(module.__doc__ or ""), "| rule | what it says | dtypes |", "|---|---|---|"]
         for rule in rules:
