@@ -21,18 +21,19 @@ CODE, WIDTH, BATCH = 64, 64, 64
 
 
 def generator() -> nn.Sequential:
-    """Numbers (N, CODE, 1, 1) -> images (N, 1, 28, 28) from -1 to 1."""
-    return nn.Sequential(nn.ConvTranspose2d(CODE, 2 * WIDTH, 7, bias=False), nn.BatchNorm2d(2 * WIDTH), nn.ReLU(),
+    """Numbers (N, CODE) -> images (N, 1, 28, 28) from -1 to 1."""
+    return nn.Sequential(nn.Linear(CODE, 2 * WIDTH * 49, bias=False), nn.Unflatten(1, (2 * WIDTH, 7, 7)),
+                         nn.BatchNorm2d(2 * WIDTH), nn.ReLU(),
                          nn.ConvTranspose2d(2 * WIDTH, WIDTH, 4, stride=2, padding=1, bias=False),
                          nn.BatchNorm2d(WIDTH), nn.ReLU(),
                          nn.ConvTranspose2d(WIDTH, 1, 4, stride=2, padding=1), nn.Tanh())
 
 
 def critic() -> nn.Sequential:
-    """Images -> logits (N, 1, 1, 1) of being real."""
+    """Images -> logits (N, 1) of being real."""
     return nn.Sequential(nn.Conv2d(1, WIDTH, 4, stride=2, padding=1), nn.LeakyReLU(0.2),
                          nn.Conv2d(WIDTH, 2 * WIDTH, 4, stride=2, padding=1, bias=False),
-                         nn.BatchNorm2d(2 * WIDTH), nn.LeakyReLU(0.2), nn.Conv2d(2 * WIDTH, 1, 7))
+                         nn.BatchNorm2d(2 * WIDTH), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(2 * WIDTH * 49, 1))
 
 
 def classifier() -> nn.Sequential:
@@ -49,17 +50,17 @@ def learner(draw: nn.Module, judge: nn.Module) -> Callable[[Tensor], tuple[Tenso
 
     @st.compile
     def step(real: Tensor) -> tuple[Tensor, Tensor]:
-        drawn = draw(st.randn((real.shape[0], CODE, 1, 1)))
+        drawn = draw(st.randn((real.shape[0], CODE)))
         is_real, is_drawn = judge(real), judge(drawn.detach())
-        judging.zero_grad()
         judged = loss_of(is_real, st.ones(is_real.shape)) + loss_of(is_drawn, st.zeros(is_drawn.shape))
         judged.backward()
         judging.step()
-        drawing.zero_grad()
         believed = judge(drawn)
         missed = loss_of(believed, st.ones(believed.shape))
+        drawing.zero_grad()
         missed.backward()
         drawing.step()
+        judging.zero_grad()     # the judge does not learn from how it was deceived
         return judged, missed
 
     return step
@@ -90,7 +91,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     clothes = data.fashion_sample()
     real, test = (data.unit(part.x) * 2 - 1 for part in (clothes.train, clothes.test))
     draw, judge = generator(), critic()
-    step, fixed = learner(draw, judge), st.randn((len(test), CODE, 1, 1))
+    step, fixed = learner(draw, judge), st.randn((len(test), CODE))
     for epoch, batches in enumerate([data.Loader((real,), BATCH, shuffle=True)] * given.epochs):
         losses = [[float(loss) for loss in step(x)] for (x,) in batches]
         print("epoch {}: loss {:.3f} of judging, {:.3f} of drawing".format(epoch + 1, *np.mean(losses, axis=0)))

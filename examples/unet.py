@@ -4,7 +4,7 @@
 
 Ronneberger et al., "U-Net: convolutional networks for biomedical image segmentation", 2015. The pictures are made as
 they are asked for, of the packaged images of Fashion-MNIST: three of them are thrown onto 64 x 64 pixels, dimmed, and
-buried in noise. It learns for three minutes.
+buried in noise. It learns for two minutes.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 import stele as st
 from stele import Tensor, data, metrics, nn, optim
 
-RESULT = "mean intersection over union of eleven classes at least 0.50 (of nothing but background: 0.07)"
+RESULT = "mean intersection over union of eleven classes at least 0.40 (of nothing but background: 0.07)"
 SIZE, CLASSES, BATCH, WIDTHS = 64, 11, 16, (16, 32, 64)
 
 
@@ -122,7 +122,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
 
 def reached(found: dict[str, float]) -> bool:
     """Whether it learnt as well as the stated result."""
-    return found["IoU"] >= 0.5
+    return found["IoU"] >= 0.4
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ CODE, WIDTH, BATCH = 64, 64, 64
 
 
 def generator():
-    return nn.Sequential(nn.ConvTranspose2d(CODE, 2 * WIDTH, 7, bias=False), nn.BatchNorm2d(2 * WIDTH), nn.ReLU(),
+    return nn.Sequential(nn.Linear(CODE, 2 * WIDTH * 49, bias=False), nn.Unflatten(1, (2 * WIDTH, 7, 7)),
+                         nn.BatchNorm2d(2 * WIDTH), nn.ReLU(),
                          nn.ConvTranspose2d(2 * WIDTH, WIDTH, 4, stride=2, padding=1, bias=False),
                          nn.BatchNorm2d(WIDTH), nn.ReLU(),
                          nn.ConvTranspose2d(WIDTH, 1, 4, stride=2, padding=1), nn.Tanh())
@@ -17,7 +18,7 @@ def generator():
 def critic():
     return nn.Sequential(nn.Conv2d(1, WIDTH, 4, stride=2, padding=1), nn.LeakyReLU(0.2),
                          nn.Conv2d(WIDTH, 2 * WIDTH, 4, stride=2, padding=1, bias=False),
-                         nn.BatchNorm2d(2 * WIDTH), nn.LeakyReLU(0.2), nn.Conv2d(2 * WIDTH, 1, 7))
+                         nn.BatchNorm2d(2 * WIDTH), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(2 * WIDTH * 49, 1))
 
 
 def training_step(compiled):
@@ -31,17 +32,18 @@ def training_step(compiled):
         judge.compile(dynamic=False)
 
     def step():
-        drawn = draw(torch.randn(BATCH, CODE, 1, 1))
+        drawn = draw(torch.randn(BATCH, CODE))
         is_real, is_drawn = judge(x), judge(drawn.detach())
-        judging.zero_grad()
         judged = F.binary_cross_entropy_with_logits(is_real, torch.ones_like(is_real)) \
             + F.binary_cross_entropy_with_logits(is_drawn, torch.zeros_like(is_drawn))
         judged.backward()
         judging.step()
-        drawing.zero_grad()
         believed = judge(drawn)
-        F.binary_cross_entropy_with_logits(believed, torch.ones_like(believed)).backward()
+        missed = F.binary_cross_entropy_with_logits(believed, torch.ones_like(believed))
+        drawing.zero_grad()
+        missed.backward()
         drawing.step()
+        judging.zero_grad()
         return judged
 
     return step

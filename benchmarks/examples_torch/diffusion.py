@@ -30,7 +30,7 @@ class UNet(nn.Module):
         self.out = nn.ConvTranspose2d(WIDTH, 1, 4, stride=2, padding=1)
 
     def forward(self, x, t):
-        waves = t[:, None] * torch.exp(torch.arange(TIMES // 2) * (np.log(1000) / (TIMES // 2)))
+        waves = t[:, None] * torch.exp(torch.arange(TIMES // 2) * (np.log(100) / (TIMES // 2)))
         time = self.time(torch.cat([torch.sin(waves), torch.cos(waves)], 1))
         fine = self.down(self.into(x), time)
         y = self.larger(self.middle(self.smaller(fine), time))
@@ -47,7 +47,7 @@ def training_step(compiled):
         t, noise = torch.rand(x.shape[0]), torch.randn_like(x)
         angle = t[:, None, None, None] * (np.pi / 2)
         a, b = torch.cos(angle), torch.sin(angle)
-        return F.mse_loss(model(a * x + b * noise, t), a * noise - b * x)
+        return F.mse_loss(model(a * x + b * noise, t), x)
 
     loss_of = torch.compile(loss_of, dynamic=False) if compiled else loss_of
 
