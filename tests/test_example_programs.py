@@ -18,7 +18,10 @@ ROOT = Path(__file__).resolve().parents[1]
 NAMES = sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
 SMALL = {"char_gpt": {"LENGTH": 4, "CONTEXT": 16, "LAYERS": 1}, "dcgan": {"CODE": 4, "WIDTH": 4},   # for two steps
          "diffusion": {"DRAWN": 16, "STEPS": 2, "WIDTH": 8}, "resnet": {"WIDTHS": (2, 4, 6)}, "transfer": {"FEW": (1,)},
-         "unet": {"SIZE": 32, "BATCH": 2, "WIDTHS": (4, 4, 4)}}
+         "unet": {"SIZE": 32, "BATCH": 2, "WIDTHS": (4, 4, 4)},
+         "ctc": {"ASKED": 4, "BATCH": 4}, "dqn": {"ASKED": 4, "PUSHES": 4}, "mixture": {"ASKED": 1},
+         "graph_network": {"ASKED": 6, "BATCH": 2, "ROUNDS": 1, "PLACES": 6}, "neural_ode": {"ASKED": 4, "TIMES": 2},
+         "reinforce": {"ASKED": 4, "PUSHES": 4}, "seq2seq": {"ASKED": 4, "BATCH": 4}, "sentiment": {"HIDDEN": 4}}
 REVIEWS = {"pos": "a fine film , and a good one", "neg": "a dull film , and a bad one"}
 
 
