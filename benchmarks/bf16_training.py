@@ -6,7 +6,8 @@
 The rows are those of the benchmark that have gradients, and a language model of four layers that learns. Bytes are
 those of one call beside its parameters and results: the arena of what lies between kernels, and what is kept packed
 from call to call; they are exact. Times are of one step, least and median, and the median, least and most of the turns'
-ratios (bfloat16 over float32, so less than 1 is faster).
+ratios (bfloat16 over float32, so less than 1 is faster); on one thread, of the processor, so that others who use the
+machine count little.
 """
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 from unittest.mock import patch
 
@@ -80,14 +81,14 @@ def row(name: str, precision: str) -> tuple[Any, Step]:
     return state[1] if isinstance(state, tuple) else state, lambda: program.step(state, *given)
 
 
-def measured(step: Step) -> float:
+def measured(step: Step, clock: Callable[[], float]) -> float:
     """Milliseconds of a step whose results are there."""
-    start = perf_counter()
+    start = clock()
     results = step()
     for y in results if isinstance(results, tuple) else (results,):
         if isinstance(y, st.Tensor):
             y.numpy()
-    return (perf_counter() - start) * 1e3
+    return (clock() - start) * 1e3
 
 
 def main() -> None:
@@ -97,7 +98,7 @@ def main() -> None:
     asked.add_argument("--threads", type=int, default=1)
     given = asked.parse_args()
     st.set_threads(given.threads)
-    target = detect()
+    target, clock = detect(), thread_time if given.threads == 1 else perf_counter
     products = "with" if target.bf16 else "no"
     print(f"{target.cpu}, {target.name}, {products} products of bfloat16, {given.threads} thread(s)")
     print("| step | arena MB: float32, bf16 | kept MB | ms, least: float32, bf16 | median | bf16 / float32 |")
@@ -107,7 +108,7 @@ def main() -> None:
         times: list[list[float]] = [[], []]
         for k in range(given.turns + 1):
             for j in (0, 1)[::1 - 2 * (k % 2)]:
-                times[j].append(measured(made[j][1]))
+                times[j].append(measured(made[j][1], clock))
         times = [found[1:] for found in times]
         memory = [compiled.programs[-1].memory({}) for compiled, _ in made]
         ratios = [b / a for a, b in zip(*times)]

@@ -90,7 +90,7 @@ class Inlining:
         if self.role[v] is Contraction:
             for a in v.args:
                 if not self.read_through(a):
-                    self.keep(a, even_number=True)
+                    self.keep(a.args[0] if self.is_widened(a) else a, even_number=True)
         if isinstance(v.op, Reshape) and self.in_memory(v.args[0]):
             self.views[v] = v.args[0]
         if self.role[v] not in (Place.INLINE, Place.FOLD, Nest):
@@ -113,6 +113,10 @@ class Inlining:
     def is_outcome(self, v: Value) -> bool:
         """Whether v is all that is ever read of a product, which the product may as well store itself."""
         return v.op.family == "elementwise" and any(self.leads_to(x, v) for x in v.args)
+
+    def is_widened(self, v: Value) -> bool:
+        """Whether v is numbers that take half the memory as they are."""
+        return isinstance(v.op, Cast) and is_half(v.args[0].dtype) and v.dtype.is_float
 
     def is_rounded(self, v: Value) -> bool:
         """Whether v is what was computed, rounded to what takes half the memory."""

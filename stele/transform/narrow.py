@@ -15,7 +15,7 @@ from stele.ir.report import Report
 from stele.ir.types import TupleType, bfloat16, float32
 from stele.ops.control import Scan
 from stele.ops.gather import Gather
-from stele.ops.linear import Broadcast, Cast, Reshape, cast
+from stele.ops.linear import Broadcast, Cast, Concatenate, Reshape, cast
 from stele.ops.windows import Window
 
 SMALL = 1 << 10
@@ -86,6 +86,8 @@ class Narrowing:
         if moved and all(map(is_widened, moved)):
             x[:len(moved)] = map(self.half, moved)
         y = rebuild(v, x)
+        if isinstance(y.type, TupleType):
+            return y
         return cast(self.half(y), v.dtype) if v in self.chosen or y.dtype != v.dtype else y
 
     def loop(self, v: Value, loop: Scan, x: list[Value]) -> Value:
@@ -98,11 +100,12 @@ class Narrowing:
         return replace(loop, body=body)(*(self.half(a) if k in given else a for k, a in enumerate(x)))
 
     def half(self, x: Value) -> Value:
-        """x rounded to bfloat16, before it is moved."""
+        """x rounded to bfloat16."""
         if x.dtype == bfloat16 or is_widened(x):
             return x if x.dtype == bfloat16 else x.args[0]
         if x not in self.halves:
-            self.halves[x] = rebuild(x, [*map(self.half, x.args)]) if is_movement(x) else cast(x, bfloat16)
+            joins = isinstance(x.op, Concatenate)      # which stores what it joins
+            self.halves[x] = rebuild(x, [*map(self.half, x.args)]) if joins else cast(x, bfloat16)
         return self.halves[x]
 
     def is_large(self, v: Value) -> bool:
