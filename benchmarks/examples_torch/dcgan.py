@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-CODE, WIDTH, BATCH = 64, 64, 64
+CODE, WIDTH, BATCH = 64, 32, 64
 
 
 def generator():
@@ -25,7 +25,7 @@ def training_step(compiled):
     torch.manual_seed(0)
     draw, judge, rng = generator(), critic(), np.random.default_rng(0)
     judging = torch.optim.Adam(judge.parameters(), lr=2e-4, betas=(0.5, 0.999), fused=True)
-    drawing = torch.optim.Adam(draw.parameters(), lr=2e-4, betas=(0.5, 0.999), fused=True)
+    drawing = torch.optim.Adam(draw.parameters(), lr=5e-4, betas=(0.5, 0.999), fused=True)
     x = torch.from_numpy(rng.uniform(-1, 1, (BATCH, 1, 28, 28)).astype(np.float32))
     if compiled:
         draw.compile(dynamic=False)
@@ -34,7 +34,7 @@ def training_step(compiled):
     def step():
         drawn = draw(torch.randn(BATCH, CODE))
         is_real, is_drawn = judge(x), judge(drawn.detach())
-        judged = F.binary_cross_entropy_with_logits(is_real, torch.ones_like(is_real)) \
+        judged = F.binary_cross_entropy_with_logits(is_real, torch.full_like(is_real, 0.9)) \
             + F.binary_cross_entropy_with_logits(is_drawn, torch.zeros_like(is_drawn))
         judged.backward()
         judging.step()

@@ -1,4 +1,6 @@
 """The step of `examples/diffusion.py` in PyTorch."""
+import math
+
 import numpy as np
 import torch
 from torch import nn
@@ -30,7 +32,7 @@ class UNet(nn.Module):
         self.out = nn.ConvTranspose2d(WIDTH, 1, 4, stride=2, padding=1)
 
     def forward(self, x, t):
-        waves = t[:, None] * torch.exp(torch.arange(TIMES // 2) * (np.log(100) / (TIMES // 2)))
+        waves = t[:, None] * torch.exp(torch.arange(TIMES // 2) * (math.log(100) / (TIMES // 2)))
         time = self.time(torch.cat([torch.sin(waves), torch.cos(waves)], 1))
         fine = self.down(self.into(x), time)
         y = self.larger(self.middle(self.smaller(fine), time))
@@ -45,7 +47,7 @@ def training_step(compiled):
 
     def loss_of(x):
         t, noise = torch.rand(x.shape[0]), torch.randn_like(x)
-        angle = t[:, None, None, None] * (np.pi / 2)
+        angle = t[:, None, None, None] * (math.pi / 2)
         a, b = torch.cos(angle), torch.sin(angle)
         return F.mse_loss(model(a * x + b * noise, t), x)
 
