@@ -4,8 +4,8 @@
 
 Places are drawn at random in a square, each linked to those next to it; A and B are marked. In eight rounds every
 place gathers messages of its neighbours (`st.segment_sum`) and changes its mind, by the same small networks each time;
-then each says whether it is on the way (as in Battaglia et al., 2018). No data is needed. It trains for about two
-minutes, and is asked for graphs that it has not seen.
+then each says whether it is on the way (as in Battaglia et al., 2018). No data is needed. It trains for about a
+minute, and is asked for graphs that it has not seen.
 """
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 It needs the IMDB reviews (Maas et al., 2011), which `stele.data.download("imdb", FOLDER)` brings. Reviews of about the
 same length are put into a batch, so that little is padded, and packed, so that the layer ends each where it ends. One
 program, compiled for all sizes, learns from batches of any length. It sees the 25,000 reviews to learn from three
-times, in about two minutes, and is asked for the 25,000 of the test set.
+times, in about a minute, and is asked for the 25,000 of the test set.
 """
 from __future__ import annotations
 
