@@ -484,6 +484,7 @@ PAIRS |= {
     "value_and_grad": (lambda d: st.value_and_grad(lambda x: (x[1:] ** 2).sum())(d.v),
                       lambda d: ((d.v[1:] ** 2).sum(), 2 * d.v * (np.arange(len(d.v)) > 0))),
     "hessian":       (lambda d: st.hessian(lambda x: (x ** 2).sum())(d.v), lambda d: 2 * np.eye(len(d.v))),
+    "checkpoint":    (lambda d: st.grad(st.checkpoint(lambda x: st.sum(st.sin(x))))(d.x), lambda d: np.cos(d.x)),
     "jvp":           (lambda d: st.jvp(st.sin, (d.x,), (d.y,)),   lambda d: (np.sin(d.x), np.cos(d.x) * d.y)),
     "vjp":           (lambda d: st.vjp(st.sin, d.x)[1](d.y)[0],   lambda d: np.cos(d.x) * d.y),
 }

@@ -186,6 +186,15 @@ def test_errors_are_those_of_lapack() -> None:
             assert any("test_matrices.py" in note for note in caught.value.__notes__)
 
 
+def test_cholesky_lets_nan_pass_as_lapack_does() -> None:
+    y = np.eye(4, dtype="float64") + np.zeros((40, 4, 4))
+    y[17, 3, 0] = y[18, 3, 3] = np.nan
+    for backend in ("cpu", "reference"):
+        factors = st.compile(linalg.cholesky, backend=backend)(st.tensor(y)).numpy()
+        assert np.isnan(factors[17, 3, 0]) and np.isnan(factors[18, 3, 3])
+        np.testing.assert_array_equal(factors[19], y[19])
+
+
 def test_open_numbers_of_matrices() -> None:
     f = st.compile(lambda a: linalg.inv(a), dims={"a": {0: "n"}})
     for n in (1, 2, 15, 16, 17, 40):

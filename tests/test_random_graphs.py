@@ -59,7 +59,7 @@ def test_kinds_of_programs_are_all_there() -> None:
     assert sum(p.gradient for p in made) > 20 and sum(p.is_open for p in made) > 10
     assert sum(len(p.results) > 1 for p in made) > 50
     kinds = {s.kind for p in made for s in p.steps}
-    assert kinds >= {"scan", "setitem", "update", "alias", *PRODUCTS, "max_pool2d", "argmax", "take"}
+    assert kinds >= {"scan", "setitem", "update", "alias"}
     bodies = [s.attributes["body"] for p in made for s in p.steps if s.kind == "scan"]
     assert any(s.kind == "scan" for b in bodies for s in b.steps)
 
