@@ -13,7 +13,7 @@ from stele.backend.buffers import Buffer
 from stele.backend.locks import HOST, RUNNING, held
 from stele.backend.newest import Newest
 from stele.eager.flat import flattened
-from stele.eager.follow import FOLLOWER
+from stele.eager.follow import FOLLOWER, making
 from stele.eager.handle import TRACING, owner, refuse_symbolic
 from stele.eager.live import Live, forget, is_open, is_pending, is_symbolic, is_there, leaf
 from stele.eager.replay import EVALUATIONS, Evaluation, Seen, look, recognise, recognised
@@ -98,7 +98,8 @@ class Evaluator:
     def build(self, inputs: Sequence[Value], kept: Sequence[Value], options: Options) -> Program:
         self.compiles += 1
         start = perf_counter()
-        program = build(closed(inputs, kept), options=options)
+        with making("compiling"):
+            program = build(closed(inputs, kept), options=options)
         self.built = perf_counter() - start
         return program
 
@@ -217,6 +218,9 @@ def run(wanted: Sequence[Live]) -> None:
     if follower is not None:
         follower.evaluated(order, wanted)
     work = worked(wanted, order)
+    if follower is not None:
+        graph = closed([*work.leaves, *work.literals], work.kept) if work.trial is None else work.program.graph
+        work = work._replace(program=follower.running(work.program, graph))
     forgotten = work.run()
     if seen is not None and work.trial is None:
         remember(seen, work, forgotten)
