@@ -100,9 +100,14 @@ class Account:
         return self.total - sum(self.split[kind] for kind in ("profile", "tracing", "compiling"))
 
     @property
+    def busiest(self) -> Called | None:
+        """The program that took longest, of those that ran more than once, if one did."""
+        return max(self.programs, key=lambda p: (p.runs > 1, p.ns), default=None)
+
+    @property
     def steps(self) -> int:
-        """Runs of the program that took longest."""
-        return max(self.programs, key=lambda p: p.ns).runs if self.programs else 0
+        """Its runs."""
+        return 0 if self.busiest is None else self.busiest.runs
 
     @property
     def peak(self) -> Called | None:

@@ -82,7 +82,7 @@ KERNEL_HEADS = ("kernel", "starts", "ms", "share", "bytes", "roofline", "bound",
 
 def headline(account: Account) -> str:
     """How long it was, and of what."""
-    busiest = account.programs[0] if account.programs else None
+    busiest = account.busiest
     said = f"{account.steps:,} run{'s' * (account.steps != 1)} of {busiest.label}" if busiest else \
         "no program of Stele ran"
     return f"{account.total / 1e9:.3f} s, {said}, {account.threads} thread{'s' * (account.threads != 1)}"
