@@ -62,9 +62,9 @@ def test_one_program_of_every_number_of_rows() -> None:
 
 
 def test_a_step_holds_a_part_of_the_logits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A training step over (512, 1024) logits, 64 rows at a time."""
+    """A training step over (2048, 1024) logits, 64 rows at a time."""
     monkeypatch.setattr(projected, "LOGITS", 1)
-    rows, classes, taken = 512, 1024, list[int]()
+    rows, classes, taken = 2048, 1024, list[int]()
     t = RNG.integers(0, classes, rows)
     for chunked in (True, False):
         x, w = (st.tensor(RNG.random((n, 8), "f4"), requires_grad=True) for n in (rows, classes))

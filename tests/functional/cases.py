@@ -186,7 +186,6 @@ CALLS: dict[str, tuple[str, ...]] = {
                                           "distance_function=lambda a, b: abs(a - b).sum(-1))"),
     "linear_cross_entropy": (
         "F.linear_cross_entropy(x, w, t)", "F.linear_cross_entropy(x, w, t, linear_bias=flat, ignore_index=1)",
-        "F.linear_cross_entropy(x[0], w, t[0], reduction='none')",
         "F.linear_cross_entropy(x, bi[:4], pixels[:, 0, :4], reduction='sum')",
         "F.linear_cross_entropy(x, w, t, reduction='none', label_smoothing=0.3)"),
     "nll_loss": ("F.nll_loss(x, t)", "F.nll_loss(image, pixels, share)",

@@ -202,10 +202,10 @@ class Entry(Steps):
 
     def count(self, begun: ir.Value | None, number: int) -> None:
         """Adds what has passed since `begun`, and one more start, to what is kept of a kernel."""
-        if begun is None or self.clocks is None:
+        if begun is None or self.clocks is None or (end := self.now()) is None:
             return
         spent, starts, last = (word_at(self.b, self.address(self.clocks), 3 * number + k) for k in range(3))
-        for place, more in (spent, self.b.sub(self.now(), begun)), (starts, i64(1)):
+        for place, more in (spent, self.b.sub(end, begun)), (starts, i64(1)):
             self.b.store(self.b.add(self.b.load(place, typ=i64), more), place)
         self.b.store(begun, last)
 

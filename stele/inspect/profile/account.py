@@ -2,21 +2,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from stele.backend.cpu.program import Program
 from stele.inspect.profile.kernels import Place, Shared, Work, kernels, shares
-from stele.inspect.profile.record import Kind, Ran, Span
+from stele.inspect.profile.record import Ran, Span
 from stele.inspect.profile.roofline import Roof, this_roof
 from stele.ir.graph import Graph
 from stele.kernel.memory import Memory
 from stele.pipeline import get_threads
 
+K = TypeVar("K")
 Period = tuple[int, int]
-HOST: tuple[Kind, ...] = ("planning", "tracing", "compiling")
 
 
 @dataclass(frozen=True)
@@ -118,19 +120,30 @@ class Account:
     @cached_property
     def layers(self) -> dict[str, Sum]:
         """By the path of the layer, "" for what belongs to none."""
-        return self.by(lambda place: place.layer)
+        return self.by(layer_of)
 
     @cached_property
     def lines(self) -> dict[Place, Sum]:
         """By the line of the user, whatever the layer."""
-        return self.by(lambda place: place._replace(layer="", gradient=False))
+        return self.by(line_of)
 
-    def by(self, key: Any) -> dict[Any, Sum]:
-        found: dict[Any, Sum] = defaultdict(Sum)
+    def by(self, key: Callable[[Place], K]) -> dict[K, Sum]:
+        """By what `key` says of a place, what took longest first."""
+        found: dict[K, Sum] = defaultdict(Sum)
         for kernel in self.kernels:
             for shared in kernel.work.places:
                 found[key(shared.place)].add(kernel, shared)
         return dict(sorted(found.items(), key=lambda item: -item[1].ns))
+
+
+def layer_of(place: Place) -> str:
+    """The path of a place's layer."""
+    return place.layer
+
+
+def line_of(place: Place) -> Place:
+    """A place whatever the layer, and whether it is of a gradient."""
+    return place._replace(layer="", gradient=False)
 
 
 def taken(program: Called) -> int:
@@ -170,8 +183,8 @@ class Accounts:
 
     def kernels(self, runs: Sequence[Ran], roof: Roof) -> Iterable[Kernel]:
         """The kernels of the runs of one program, those that were started."""
-        spent = sum(ran.kernels[:, :2] for ran in runs)
-        for number, (work, (ns, starts)) in enumerate(zip(self.works(runs[0]), spent.tolist(), strict=True)):
+        spent: list[list[int]] = np.sum([ran.kernels[:, :2] for ran in runs], axis=0).tolist()
+        for number, (work, (ns, starts)) in enumerate(zip(self.works(runs[0]), spent, strict=True)):
             least, bound = roof.least(starts * work.work, starts * work.bytes, work.width)
             says = work.work > 0 and not work.kept
             if starts:
@@ -205,7 +218,7 @@ def programs(groups: Iterable[Sequence[Ran]]) -> list[Called]:
 def split(spans: Sequence[Span], total: int) -> dict[str, int]:
     """Nanoseconds of one thread by what they went to: a span without those inside of it; of a run what its kernels
     took, and the rest. What no span holds is Python."""
-    found = dict.fromkeys(("data", "Python", "planning", "dispatch", "kernels", "tracing", "compiling", "profile"), 0)
+    found: dict[str, int] = dict.fromkeys(("data", "Python", "planning", "dispatch", "kernels", "tracing", "compiling", "profile"), 0)
     stack: list[Span] = []
     inner: dict[int, int] = defaultdict(int)
     outside = total

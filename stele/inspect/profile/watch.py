@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import Token
 from os import PathLike
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -69,6 +70,7 @@ class Profile(Follower):
             self.outer.evaluated(order, wanted)
 
     def called(self, plan: Any, handles: Sequence[Any], sizes: Mapping[str, int]) -> None:
+        self.planned.pop(thread()[0], None)     # of an evaluation that failed
         if self.outer is not None:
             self.outer.called(plan, handles, sizes)
 
@@ -159,9 +161,9 @@ class Profile(Follower):
         """Writes the run as a trace that ui.perfetto.dev and Chrome's about:tracing show: threads, and on them spans,
         programs and their kernels; `path` is that of a JSON file.
         """
-        files.write(path, trace.text(self.spans, self.ended(), self.accounts.works))
+        files.write(Path(path), trace.text(self.spans, self.ended(), self.accounts.works))
 
     @public
     def html(self, path: str | PathLike[str]) -> None:
         """Writes all tables as one page that loads nothing; `path` is that of an HTML file."""
-        files.write(path, page.page(self.account()).encode())
+        files.write(Path(path), page.page(self.account()).encode())
