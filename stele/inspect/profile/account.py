@@ -19,6 +19,7 @@ from stele.pipeline import get_threads
 
 K = TypeVar("K")
 Period = tuple[int, int]
+KINDS = "data", "Python", "planning", "dispatch", "kernels", "tracing", "compiling", "profile"
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,7 @@ def programs(groups: Iterable[Sequence[Ran]]) -> list[Called]:
 def split(spans: Sequence[Span], total: int) -> dict[str, int]:
     """Nanoseconds of one thread by what they went to: a span without those inside of it; of a run what its kernels
     took, and the rest. What no span holds is Python."""
-    found: dict[str, int] = dict.fromkeys(("data", "Python", "planning", "dispatch", "kernels", "tracing", "compiling", "profile"), 0)
+    found: dict[str, int] = dict.fromkeys(KINDS, 0)
     stack: list[Span] = []
     inner: dict[int, int] = defaultdict(int)
     outside = total

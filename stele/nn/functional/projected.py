@@ -44,8 +44,8 @@ class LogSumExpOfLinear(Composite):
         return rows.with_shape(rows.shape[:1])
 
     def reference(self, *x: Array) -> Array:
-        z = x[0] @ x[1].T + x[2]
-        top = z.max(axis=1, initial=-np.inf)
+        z: Array = x[0] @ x[1].T + x[2]
+        top: Array = z.max(axis=1, initial=-np.inf)
         top = np.where(np.isfinite(top), top, np.zeros_like(top))
         return np.log(np.exp(z - top[:, None]).sum(axis=1)) + top
 

@@ -1,7 +1,7 @@
 """Weights that are computed so that their norms are bounded or apart, or their rows or columns orthogonal."""
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -110,11 +110,11 @@ def nearest(x: Tensor) -> Tensor:
     return q * where(signs < 0, -1.0, 1.0).astype(x.dtype)[..., None, :]
 
 
-def reflections(x: np.ndarray) -> np.ndarray:
+def reflections(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The reflections whose product has the columns of x, below a diagonal of the signs that go with them."""
     raw, tau = np.linalg.qr(x, mode="raw")
     found = np.tril(np.swapaxes(raw, -1, -2), -1)
-    places = np.arange(found.shape[-1])
+    places: Any = np.arange(found.shape[-1])
     signs = np.sign(np.diagonal(np.swapaxes(raw, -1, -2), axis1=-2, axis2=-1))
     found[..., places, places] = np.where(tau == 0, -signs, signs)
     return found.astype(x.dtype)
