@@ -16,6 +16,7 @@ import stele as st
 from stele import data, nn, optim
 from stele.cli import COMMANDS
 from stele.commands.arguments import run
+from stele.eager import evaluate
 from stele.eager.follow import FOLLOWER
 from stele.errors import ArgumentError, IndexOutOfRange
 from stele.inspect.profile import roofline, tables
@@ -80,7 +81,7 @@ def test_a_step_is_accounted_for_and_stays_what_it_is() -> None:
     losses, account = trained(3, p)
     assert losses == trained(3, None)[0] and account is not None
     (program,) = account.programs
-    assert (program.runs, account.steps, program.errors) == (3, 3, ()) and program.plain
+    assert (program.runs, account.steps, program.errors) == (3, 3, ()) and program.slower is None
     twin = runs(p)[0].program
     assert program.memory == twin.program.memory({})
     assert f"{program.memory.peak:,}" in twin.program.report().memory[1]
@@ -164,6 +165,39 @@ def test_imperative_code_knows_the_layer_of_each_evaluation() -> None:
     assert "1" not in alone.account().layers    # called by itself, it is no part of a network
 
 
+def test_imperative_code_replays_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was seen before is planned no slower under a profile, and belongs to the layer that asks now."""
+    class Apart(nn.Module):
+        def __init__(self) -> None:
+            self.first, self.second = nn.Linear(256, 256), nn.Linear(256, 256)
+
+        def forward(self, x: st.Tensor) -> st.Tensor:
+            for layer in (self.first, self.second):
+                x = layer(x)
+                x.numpy()
+            return x
+
+    net = Apart()
+    optimizer = optim.SGD(net.parameters(), 0.1)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        net(st.ones(64, 256)).sum().backward()
+        optimizer.step()
+        [q.numpy() for q in net.parameters()]
+
+    for _ in range(6):
+        step()
+    monkeypatch.setattr(evaluate, "worked", None)
+    with st.profile() as p:
+        step()
+        step()
+    account = p.account()
+    assert account.layers["first"].forward and account.layers["second"].forward
+    assert account.steps == 2 and "2 steps of SGD" in str(p) and account.split["planning"] and not p.planned
+    assert sum(account.split.values()) == account.total
+
+
 def test_data_and_compiling_are_told_apart() -> None:
     step = training(Net())
     x, y = batch(12)
@@ -228,7 +262,7 @@ def test_threads_have_profiles_of_their_own_or_join_one() -> None:
     assert len(runs(p)) == 1 and runs(p)[0].thread != p.thread
     assert not p.account().split["kernels"] and p.account().kernels
     names = {e["args"]["name"] for e in events_of(p) if e["name"] == "thread_name"}
-    assert names == {runs(p)[0].thread[1]}
+    assert names == {p.thread[1], runs(p)[0].thread[1]}
 
 
 def test_programs_without_clocks_are_one_kernel() -> None:
@@ -252,7 +286,7 @@ def test_a_profile_of_nothing() -> None:
 
 def events_of(p: Profile) -> list[dict[str, Any]]:
     from stele.inspect.profile import trace
-    return json.loads(trace.text(p.spans, p.ended(), p.accounts.works))["traceEvents"]
+    return json.loads(trace.text(p.spans, p.ended(), p.thread, p.accounts.works))["traceEvents"]
 
 
 def assert_nested(events: list[dict[str, Any]]) -> None:
@@ -292,9 +326,11 @@ def test_times_of_a_thread_add_up() -> None:
     inside = Ran("run", "g", 50, 60, me, **nothing, kernels=np.array([[8, 1, 51]]))
     spans = [Span("data", "", 0, 10, me), Span("planning", "", 12, 30, me), Span("compiling", "", 14, 24, me), ran,
              inside, Span("data", "", 0, 90, other)]
-    found = split([s for s in spans if s.thread == me], 100)
-    assert found == {"data": 10, "Python": 32, "planning": 8, "dispatch": 13, "kernels": 27, "tracing": 0,
+    mine = [s for s in spans if s.thread == me]
+    found = split(mine, [(0, 100)])
+    assert found == {"data": 10, "Python": 32, "planning": 8, "dispatch": 13, "kernels": 27, "around": 0, "tracing": 0,
                      "compiling": 10, "profile": 0}
+    assert split(mine, [(0, 35), (38, 100)], [ran]) == {**found, "Python": 0, "around": 29}
 
 
 def test_a_roof_is_the_machines() -> None:

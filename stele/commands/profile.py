@@ -21,7 +21,10 @@ def profile_file(options: ProfileOptions) -> None:
         failure = run_script(options.file, options.arguments)
     account = profile.account()
     if account.programs:
-        Console(highlight=False).print(profile)
+        if sys.stdout.isatty():
+            Console(highlight=False).print(profile)
+        else:
+            print(profile)
         if options.trace:
             profile.trace(options.trace)
         if options.html:

@@ -103,13 +103,14 @@ class Evaluator:
         self.built = perf_counter() - start
         return program
 
-    def run(self, program: Program, buffers: Sequence[Buffer], values: Iterable[Value],
+    def run(self, program: Program, buffers: Sequence[Buffer], values: Sequence[Value],
             sizes: Mapping[str, int] = {}) -> Sequence[Buffer]:
         """One run of a program for these values."""
         self.last, self.recorded = program, 0
         calls, start = program.calls, perf_counter() if config.SHOW.text() else 0.0
+        follower = FOLLOWER.get()
         try:
-            made = program.run(buffers, sizes)
+            made = (program if follower is None else follower.running(program, values)).run(buffers, sizes)
             if start:
                 self.show(program, calls, perf_counter() - start)
             return made
@@ -197,7 +198,7 @@ def devices(values: Sequence[Value]) -> set[str]:
 def run(wanted: Sequence[Live]) -> None:
     """Computes pending values, and stores beside them what live names and later gradients will look at."""
     follower = FOLLOWER.get()
-    usual = follower is None and TRACING.get() is None
+    usual = (follower is None or follower.replays(wanted)) and TRACING.get() is None
     if usual and len(wanted) == 1 and recognised(wanted[0], EVALUATOR.run):
         return
     seen = look(wanted) if usual else None
@@ -218,9 +219,6 @@ def run(wanted: Sequence[Live]) -> None:
     if follower is not None:
         follower.evaluated(order, wanted)
     work = worked(wanted, order)
-    if follower is not None:
-        graph = closed([*work.leaves, *work.literals], work.kept) if work.trial is None else work.program.graph
-        work = work._replace(program=follower.running(work.program, graph))
     forgotten = work.run()
     if seen is not None and work.trial is None:
         remember(seen, work, forgotten)

@@ -28,8 +28,14 @@ class Follower:
     def stepped(self, optimizer: Any) -> None:
         """An optimiser moves its parameters."""
 
-    def running(self, program: Any, graph: Graph) -> Any:
-        """The program that runs in the place of this one, which computes this graph."""
+    def replays(self, wanted: Sequence[Value]) -> bool:
+        """Whether values that are about to get numbers may get them as others of their structure did, untold."""
+        return False
+
+    def running(self, program: Any, what: Graph | Sequence[Value]) -> Any:
+        """The program that runs in the place of this one, which computes this graph, or values of which the first is
+        the first of its results.
+        """
         return program
 
     def making(self, what: str) -> AbstractContextManager[None]:
@@ -42,6 +48,11 @@ class Follower:
 
 
 FOLLOWER: ContextVar[Follower | None] = ContextVar("follower", default=None)
+
+
+def replaying(wanted: Sequence[Value]) -> bool:
+    """Whether nobody follows who wants to be told of each of these."""
+    return (follower := FOLLOWER.get()) is None or follower.replays(wanted)
 
 
 def making(what: str) -> AbstractContextManager[None]:

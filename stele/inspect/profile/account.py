@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from stele.backend.cpu.program import Program
-from stele.inspect.profile.kernels import Place, Shared, Work, kernels, shares
+from stele.inspect.profile.kernels import Shared, Work, kernels, shares
+from stele.inspect.profile.origins import Place
 from stele.inspect.profile.record import Ran, Span
 from stele.inspect.profile.roofline import Roof, this_roof
 from stele.ir.graph import Graph
@@ -19,7 +20,8 @@ from stele.pipeline import get_threads
 
 K = TypeVar("K")
 Period = tuple[int, int]
-KINDS = "data", "Python", "planning", "dispatch", "kernels", "tracing", "compiling", "profile"
+KINDS = "data", "Python", "planning", "dispatch", "kernels", "around", "tracing", "compiling", "profile"
+ONCE = "around", "tracing", "compiling", "profile"      # of these, what is no part of a step
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Called:
-    """A program at some sizes: its runs, their nanoseconds, those of the fastest, and those of all kernels; the fastest
-    run of the program as it is where nobody looks, the memory of a call by plan, and the errors that ended runs."""
+    """A program at some sizes: its runs, their nanoseconds, those of the fastest, and those of all kernels; how much
+    longer it takes than where nobody looks, the memory of a call by plan, and the errors that ended runs."""
 
     label: str
     sizes: Mapping[str, int]
@@ -58,7 +60,7 @@ class Called:
     ns: int
     fastest: int
     kernels: int
-    plain: int | None
+    slower: float | None
     memory: Memory | None
     errors: tuple[str, ...]
 
@@ -87,8 +89,10 @@ class Sum:
 @dataclass(frozen=True)
 class Account:
     """The sums of a profile. `total` are the nanoseconds that passed, `split` those on the thread of the profile by
-    what they went to: "data", "Python", "planning", "dispatch", "kernels", "tracing", "compiling" and "profile", its
-    own work, which `total` holds too."""
+    what they went to: "data", "Python", "planning", "dispatch", "kernels"; "around", which is Python before the first
+    run of the program that took longest and behind the last, "tracing", "compiling" and "profile", its own work, which
+    `total` holds too. `stepped` are the steps of the optimiser that made most of them outside of compiled functions,
+    and its name."""
 
     total: int
     split: Mapping[str, int]
@@ -96,11 +100,12 @@ class Account:
     kernels: tuple[Kernel, ...]
     roof: Roof
     threads: int
+    stepped: tuple[int, str]
 
     @property
     def ns(self) -> int:
         """Nanoseconds of what was looked at, without the profile's own work and what is done once."""
-        return self.total - sum(self.split[kind] for kind in ("profile", "tracing", "compiling"))
+        return self.total - sum(self.split[kind] for kind in ONCE)
 
     @property
     def busiest(self) -> Called | None:
@@ -109,8 +114,8 @@ class Account:
 
     @property
     def steps(self) -> int:
-        """Its runs."""
-        return 0 if self.busiest is None else self.busiest.runs
+        """The steps of an optimiser, or without any the runs of that program."""
+        return self.stepped[0] or (0 if self.busiest is None else self.busiest.runs)
 
     @property
     def peak(self) -> Called | None:
@@ -159,9 +164,9 @@ class Accounts:
     known: dict[Any, Sequence[Work]] = field(default_factory=dict[Any, Sequence[Work]])
     roof: Roof | None = None
 
-    def of(self, spans: Sequence[Span], periods: Sequence[Period], thread: tuple[int, str]) -> Account:
-        """All sums of some spans; `thread` is the profile's own."""
-        total = sum(end - begin for begin, end in periods)
+    def of(self, spans: Sequence[Span], periods: Sequence[Period], thread: tuple[int, str],
+           steps: Mapping[tuple[int, str], int]) -> Account:
+        """All sums of some spans; `thread` is the profile's own, `steps` those of optimisers."""
         groups: dict[Any, list[Ran]] = defaultdict(list)
         for span in spans:
             if isinstance(span, Ran):
@@ -169,9 +174,13 @@ class Accounts:
         if self.roof is None:
             self.roof = this_roof()
         found = [kernel for runs in groups.values() for kernel in self.kernels(runs, self.roof)]
-        return Account(total, split([s for s in spans if s.thread == thread], total),
-                       tuple(programs(groups.values())), tuple(sorted(found, key=lambda k: -k.ns)),
-                       self.roof, get_threads())
+        merged = programs(groups.values())
+        busiest = max(merged, key=lambda runs: (len(runs) > 1, sum(ran.ns for ran in runs)), default=[])
+        return Account(sum(end - begin for begin, end in periods),
+                       split([s for s in spans if s.thread == thread], periods, busiest),
+                       tuple(sorted(map(called, merged), key=lambda p: -p.ns)),
+                       tuple(sorted(found, key=lambda k: -k.ns)), self.roof, get_threads(),
+                       max(((n, name) for (_, name), n in steps.items()), default=(0, "")))
 
     def works(self, ran: Ran) -> Sequence[Work]:
         """The kernels of a run's program."""
@@ -186,10 +195,10 @@ class Accounts:
         """The kernels of the runs of one program, those that were started."""
         spent: list[list[int]] = np.sum([ran.kernels[:, :2] for ran in runs], axis=0).tolist()
         for number, (work, (ns, starts)) in enumerate(zip(self.works(runs[0]), spent, strict=True)):
-            least, bound = roof.least(starts * work.work, starts * work.bytes, work.width)
+            least, bound = roof.least(work.work, work.bytes, work.width)
             says = work.work > 0 and not work.kept
             if starts:
-                yield Kernel(runs[0].what, number, work, starts, ns, least * 1e9 * says, bound * says)
+                yield Kernel(runs[0].what, number, work, starts, ns, starts * least * 1e9 * says, bound * says)
 
 
 def alone(program: Any, graph: Graph) -> Work:
@@ -199,30 +208,40 @@ def alone(program: Any, graph: Graph) -> Work:
     return Work(kind, f"{len(values)} op{'s' * (len(values) != 1)}", 0, 0, 4, shares([(v, 0) for v in values or graph]))
 
 
-def programs(groups: Iterable[Sequence[Ran]]) -> list[Called]:
-    """The programs of some runs, those that took longest first. What is one program at the same sizes is one row,
-    whichever of its graphs was computed."""
+def programs(groups: Iterable[Sequence[Ran]]) -> list[list[Ran]]:
+    """The runs of each program at the same sizes, whichever of its graphs was computed."""
     merged: dict[Any, list[Ran]] = defaultdict(list)
     for runs in groups:
         merged[id(runs[0].program), tuple(runs[0].sizes.items())] += runs
-    found: list[Called] = []
-    for runs in merged.values():
-        twin, sizes = runs[0].program, runs[0].sizes
-        memory = twin.program.memory(sizes) if twin.is_native else None
-        found.append(Called(
-            runs[0].what, sizes, len(runs), sum(ran.ns for ran in runs), min(ran.ns for ran in runs),
-            sum(int(ran.kernels[:, 0].sum()) for ran in runs), twin.plain.get(tuple(sizes.values())), memory,
-            tuple(ran.error for ran in runs if ran.error)))
-    return sorted(found, key=lambda p: -p.ns)
+    return [*merged.values()]
 
 
-def split(spans: Sequence[Span], total: int) -> dict[str, int]:
+def called(runs: Sequence[Ran]) -> Called:
+    """The runs of one program, summed up."""
+    twin, sizes = runs[0].program, runs[0].sizes
+    beside = twin.beside.get(tuple(sizes.values()))
+    return Called(
+        runs[0].what, sizes, len(runs), sum(ran.ns for ran in runs), min(ran.ns for ran in runs),
+        sum(int(ran.kernels[:, 0].sum()) for ran in runs), beside and beside.ratio,
+        twin.program.memory(sizes) if twin.is_native else None, tuple(ran.error for ran in runs if ran.error))
+
+
+def split(spans: Sequence[Span], periods: Sequence[Period], busiest: Sequence[Span] = ()) -> dict[str, int]:
     """Nanoseconds of one thread by what they went to: a span without those inside of it; of a run what its kernels
-    took, and the rest. What no span holds is Python."""
+    took, and the rest. What no span holds is Python, before and behind all of `busiest` "around"."""
     found: dict[str, int] = dict.fromkeys(KINDS, 0)
     stack: list[Span] = []
     inner: dict[int, int] = defaultdict(int)
-    outside = total
+    first = min((s.begin for s in busiest), default=0)
+    last = max((s.end for s in busiest), default=max((end for _, end in periods), default=0))
+
+    def gap(begin: int, end: int, sign: int = 1) -> None:
+        inside = max(0, min(end, last) - max(begin, first))
+        found["Python"] += sign * inside
+        found["around"] += sign * (end - begin - inside)
+
+    for begin, end in periods:
+        gap(begin, end)
     ordered = sorted(spans, key=lambda s: (s.begin, -s.end))
     for span in ordered:
         while stack and stack[-1].end <= span.begin:
@@ -230,7 +249,7 @@ def split(spans: Sequence[Span], total: int) -> dict[str, int]:
         if stack:
             inner[id(stack[-1])] += span.ns
         else:
-            outside -= span.ns
+            gap(span.begin, span.end, -1)
         stack.append(span)
     for span in ordered:
         own = span.ns - inner[id(span)]
@@ -240,5 +259,4 @@ def split(spans: Sequence[Span], total: int) -> dict[str, int]:
             found["dispatch"] += own - inside
         else:
             found[span.kind] += own
-    found["Python"] = outside
     return found

@@ -13,14 +13,16 @@ def profile() -> Profile:
     dispatch, and kernels, these by program, layer, line of the user and kernel; tracing and compiling stand apart. Of
     each kernel it says how often it was started, which bytes it moves, and how near it came to what the machine can do
     (its roofline: multiplications and bytes by the price that the schedule goes by, against measured peaks). Memory is
-    that of the plan.
+    that of the plan. Steps are those of an optimiser, where one steps in imperative code, else runs of the program that
+    took longest.
 
     `print(p)` shows the tables, `p.trace(path)` writes a trace for ui.perfetto.dev, `p.html(path)` a page;
     `p.account()` has the numbers. `p.reading(batches)` counts the time until each of any iterator's batches is there as
     data, as it is for a Loader. Programs run launch by launch with a clock around each, which the profile compares with
-    the programs as they are: each runs a few times more for that, on inputs that stay as they were. What runs without a
-    profile is no slower for it. It follows the thread that it is made in, and those that run in a copy of its context
-    (`contextvars.copy_context`); profiles may be nested. Raises ArgumentError where it is asked before it has ended.
+    the programs as they are: at the first, second, fourth, eighth run and so on both run once more, on inputs that stay
+    as they were. What runs without a profile is no slower for it. It follows the thread that it is made in, and those
+    that run in a copy of its context (`contextvars.copy_context`); profiles may be nested. Raises ArgumentError where it
+    is asked before it has ended.
 
     >>> layer = nn.Sequential(nn.Linear(64, 32), nn.ReLU())
     >>> step = st.compile(lambda x: layer(x).sum())

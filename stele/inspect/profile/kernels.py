@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from os.path import basename
 from typing import NamedTuple
 
 from stele import pipeline
@@ -12,8 +11,8 @@ from stele.backend.cpu.build import Laid, lay_out
 from stele.backend.cpu.library import library
 from stele.backend.cpu.program import Program
 from stele.backend.llvm.pieces import STEP, work_of
+from stele.inspect.profile.origins import Place, places_of
 from stele.ir.graph import Graph, Value
-from stele.ir.origin import NOWHERE, Origin, Where, line_of
 from stele.ir.report import Report
 from stele.ir.sizes import Dim, at
 from stele.ir.types import TupleType
@@ -24,17 +23,6 @@ from stele.kernel.slots import Loop, Slots, Step, bytes_of, runs
 QUIET = {"movement", "generate", "leaf"}
 """Families of ops that a kernel is not named after, unless it has no others."""
 PRODUCTS = {"contraction", "foreign", "matrices"}
-
-
-class Place(NamedTuple):
-    """Where work comes from: the path of a layer, a line of the user as `file:line`, that file and the line's number,
-    and whether it is of a gradient."""
-
-    layer: str
-    line: str
-    file: str
-    number: int
-    gradient: bool
 
 
 class Shared(NamedTuple):
@@ -159,33 +147,3 @@ def shares(prices: Sequence[tuple[Value, int]]) -> tuple[Shared, ...]:
         for place in places:
             by_place[place] = by_place.get(place, 0.0) + weight / len(places)
     return tuple(Shared(place, share) for place, share in by_place.items() if share or not total)
-
-
-def places_of(where: Where) -> list[Place]:
-    """The places of a value: of a gradient those of the lines that it is the gradient of, where there are any."""
-    is_gradient = any(origin.gradient for origin in where)
-    forward = [origin for origin in where if not origin.gradient] or [*where]
-    return [place(origin, is_gradient) for origin in sorted(forward, key=str)] or [Place("", "", "", 0, False)]
-
-
-def place(origin: Origin, gradient: bool) -> Place:
-    """An origin as a place."""
-    if isinstance(origin.code, str):
-        return Place(origin.layer, origin.code, "", 0, gradient)
-    file, number = origin.code.co_filename, line_of(origin.code, origin.offset)
-    return Place(origin.layer, f"{basename(file)}:{number}", file, number, gradient)
-
-
-def named(graph: Graph) -> str:
-    """A program by the function that its results come from: the one that asks for gradients, if one does."""
-    where: Where = NOWHERE.union(*(v.where for v in graph.results))
-    asked = [o for o in where if o.gradient] or [o for v in graph.results[-1:] for o in v.where] or [*where]
-    origins = [o for o in sorted(asked, key=str) if not isinstance(o.code, str)]
-    if not origins:
-        return "a program"
-    code = origins[0].code
-    assert not isinstance(code, str)
-    file = basename(code.co_filename)
-    if code.co_name.startswith("<"):
-        return f"{file}:{line_of(code, origins[0].offset)}"
-    return f"{code.co_name} ({file}:{code.co_firstlineno})"

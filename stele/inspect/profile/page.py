@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from html import escape
 
 from stele.inspect.profile import tables
-from stele.inspect.profile.account import Account
+from stele.inspect.profile.account import ONCE, Account
 from stele.train.page import HEAD, STYLE
 
 MOST = 200      # rows of a table
@@ -25,7 +25,7 @@ td .bar { display: block; height: 5px; margin-top: 3px; border-radius: 3px; back
 .notes { color: var(--soft); font-size: 14px; }
 @media (max-width: 520px) { .less { display: none; } .words { min-width: 0; } }
 """
-LESS = {"forward", "gradient", "bound", "source", "at", "starts", "errors", "kernels", "fastest", "bytes"}
+LESS = {"forward", "gradient", "bound", "source", "at", "starts", "errors", "kernels", "fastest", "bytes", "mode"}
 """Columns that a narrow page leaves out."""
 
 
@@ -70,7 +70,7 @@ def numbers(account: Account) -> str:
 
 def strip(account: Account) -> str:
     """Time as a strip, with what its colours mean; without what is done once."""
-    shown = {name: ns for name, ns in account.split.items() if ns and name not in tables.ONCE}
+    shown = {name: ns for name, ns in account.split.items() if ns and name not in ONCE}
     total = sum(shown.values()) or 1
     bars = "".join(f'<i style="width:{100 * ns / total:.3f}%;background:var({COLOURS[name]})" '
                    f'title="{name}: {tables.ms(ns)} ms"></i>' for name, ns in shown.items())

@@ -2,51 +2,91 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from io import StringIO
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from stele.inspect.profile.account import Account, Called, Kernel, Sum, taken
-from stele.inspect.profile.kernels import Place
+from stele.inspect.profile.account import ONCE, Account, Called, Kernel, Sum, taken
+from stele.inspect.profile.origins import Place
 
 ROWS = 12           # of a table on a terminal
-LEAST = 18          # letters of a column of words that are shown in any case
-MOST = {"kernel": 46, "at": 30, "program": 46, "layer": 40}     # letters of a column, at most
+LEAST, GAP = 18, 2  # letters of a column of words that are shown in any case, and between two columns
 WIDE = 120          # columns where nothing says how many there are
 WORDS = {"program", "kernel", "layer", "line", "", "bound", "source", "at"}
+SPARED = ("starts", "bound", "errors", "forward", "gradient", "fastest", "", "kernels", "bytes", "roofline", "source",
+          "runs", "at")
+"""Columns that a narrow terminal leaves out, the first first; those that say nothing are left out in any case."""
 SPLIT = {
-    "data": "waiting for batches of a Loader",
+    "data": "waiting for batches",
     "Python": "your code, guards of calls, expressions",
     "planning": "which program an expression needs",
     "dispatch": "around the kernels of a call",
-    "kernels": "",
+    "kernels": "programs at work",
+    "around": "Python before the first run and behind the last",
     "tracing": "once for each trace",
     "compiling": "once for each program",
-    "profile": "its own work: timed programs, runs for comparison",
+    "profile": "its own work: timed programs, comparisons",
 }
-ONCE = ("tracing", "compiling", "profile")
 
 
-def text(account: Account) -> str:
+def text(account: Account, width: int = WIDE) -> str:
     """All tables as plain text."""
     out = StringIO()
-    Console(file=out, width=WIDE, no_color=True, highlight=False).print(shown(account))
+    Console(file=out, width=width, no_color=True, highlight=False).print(shown(account))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
 def shown(account: Account) -> RenderableType:
     """All tables."""
-    parts: list[RenderableType] = [Text(headline(account), style="bold"), table("", split_heads(account), split_rows(
+    parts: list[RenderableType] = [Text(headline(account), style="bold"), Rows("", split_heads(account), split_rows(
         account))]
     for title, heads, rows in lists(account):
         if rows:
-            parts += [Text(""), table(title, heads, rows[:ROWS])]
+            parts += [Text(""), Rows(title, heads, rows[:ROWS])]
         if len(rows) > ROWS:
-            parts.append(Text(f"and {len(rows) - ROWS} more: profile.html(path) has all", style="dim"))
+            parts.append(Text(f"and {len(rows) - ROWS} more: --html FILE.html, or profile.html(path), has all",
+                              style="dim"))
     return Group(*parts, Text(""), *(Text(line) for line in notes(account)))
+
+
+@dataclass
+class Rows:
+    """A table without lines, numbers to the right, that leaves columns out and cuts words until it fits."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        made = Table(title=self.title or None, title_justify="left", box=None, padding=(0, GAP, 0, 0), pad_edge=False,
+                     header_style="dim")
+        widths = self.widths(options.max_width)
+        for k, width in widths.items():
+            made.add_column(self.heads[k], justify="left" if self.heads[k] in WORDS else "right", no_wrap=True,
+                            width=width)
+        for row in self.rows:
+            made.add_row(*(Text(row[k]) for k in widths))
+        yield made
+
+    def widths(self, most: int) -> dict[int, int]:
+        """The columns that are shown, by number, and how wide they are: words share what numbers leave."""
+        whole = {k: max(map(len, column)) for k, column in enumerate(zip(self.heads, *self.rows))}
+        shown = {k: n for k, n in whole.items() if k == 0 or any(row[k] for row in self.rows)}
+        words = [k for k in shown if self.heads[k] in WORDS]
+        least = {k: min(n, LEAST) if k in words else n for k, n in shown.items()}
+        spared = sorted((k for k in shown if k and self.heads[k] in SPARED), key=lambda k: SPARED.index(self.heads[k]))
+        while spared and sum(least.values()) + GAP * len(least) > most:
+            del least[spared.pop(0)]
+        left = most - sum(least.values()) - GAP * len(least)
+        for k in sorted(set(words) & set(least), key=lambda k: shown[k]):
+            later = sum(j in words and shown[j] >= shown[k] for j in least)
+            more = min(shown[k] - least[k], max(left, 0) // later)
+            least[k], left = least[k] + more, left - more
+        return least
 
 
 def lists(account: Account) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
@@ -60,32 +100,28 @@ def lists(account: Account) -> list[tuple[str, tuple[str, ...], list[tuple[str, 
         ("kernels", KERNEL_HEADS, [kernel_row(k, account) for k in account.kernels])]
 
 
-def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table without lines; numbers to the right."""
-    made = Table(title=title or None, title_justify="left", box=None, padding=(0, 2, 0, 0), header_style="dim")
-    shown = list(rows)
-    for k, head in enumerate(heads):
-        widest = max(map(len, [head, *(row[k] for row in shown)]))
-        made.add_column(head, justify="left" if head in WORDS else "right", no_wrap=True,
-                        min_width=min(widest, LEAST if head in WORDS else widest), max_width=MOST.get(head, WIDE))
-    for row in shown:
-        made.add_row(*map(Text, row))
-    return made
-
-
 # What both a terminal and a page say
 
 SUM_HEADS = ("layer", "ms", "share", "forward", "gradient", "bytes")
-PROGRAM_HEADS = ("program", "runs", "ms each", "kernels", "fastest", "unprofiled", "memory", "errors")
+PROGRAM_HEADS = ("program", "runs", "ms each", "kernels", "fastest", "memory", "mode", "errors")
 KERNEL_HEADS = ("kernel", "starts", "ms", "share", "bytes", "roofline", "bound", "at")
 
 
 def headline(account: Account) -> str:
     """How long it was, and of what."""
-    busiest = account.busiest
-    said = f"{account.steps:,} run{'s' * (account.steps != 1)} of {busiest.label}" if busiest else \
-        "no program of Stele ran"
-    return f"{account.total / 1e9:.3f} s, {said}, {account.threads} thread{'s' * (account.threads != 1)}"
+    busiest, (steps, optimizer) = account.busiest, account.stepped
+    said = many(steps, "step") + f" of {optimizer}" if steps else \
+        many(busiest.runs, "run") + f" of {busiest.label}" if busiest else "no program of Stele ran"
+    return f"{account.total / 1e9:.3f} s, {said}, {many(account.threads, 'thread')}"
+
+
+def many(n: int, what: str) -> str:
+    """So many of something.
+
+    >>> many(1, "step"), many(1200, "run")
+    ('1 step', '1,200 runs')
+    """
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def split_heads(account: Account) -> tuple[str, ...]:
@@ -111,7 +147,7 @@ def sum_cells(s: Sum, account: Account) -> tuple[str, ...]:
 def program_row(p: Called) -> tuple[str, ...]:
     sizes = "".join(f" {name}={n}" for name, n in p.sizes.items())
     return (p.label + sizes, f"{p.runs:,}", ms(p.ns / p.runs), ms(p.kernels / p.runs),
-            ms(p.fastest), "" if p.plain is None else ms(p.plain), size(taken(p)) if p.memory else "",
+            ms(p.fastest), size(taken(p)) if p.memory else "", "" if p.slower is None else f"{p.slower:.2f} x",
             ", ".join(dict.fromkeys(p.errors)))
 
 
@@ -128,20 +164,21 @@ def notes(account: Account) -> list[str]:
     """Memory by plan, what the mode costs, and what the machine can do."""
     found: list[str] = []
     if (p := account.peak) is not None and (m := p.memory) is not None:
-        found.append(f"peak memory of a call: {size(m.peak)} in {p.label}: {size(m.arena.bytes)} between kernels, "
-                     f"{size(m.results)} results, {size(m.kept.bytes)} kept from call to call; each of "
-                     f"{account.threads} threads {size(m.scratch)} besides. Parameters are not counted.")
-    compared = [p for p in account.programs if p.plain is not None]
+        parts = {"between kernels": m.arena.bytes, "results": m.results, "kept from call to call": m.kept.bytes,
+                 f"for each of {many(account.threads, 'thread')} besides": m.scratch}
+        found.append(f"peak memory of a call: {size(m.peak)} in {p.label}: "
+                     + ", ".join(f"{size(n)} {what}" for what, n in parts.items() if n)
+                     + ". Parameters are not counted.")
+    compared = [p for p in account.programs if p.slower]
     if compared:
-        plain, timed = sum(p.runs * (p.plain or 0) for p in compared), sum(p.runs * p.fastest for p in compared)
-        inside, whole = sum(p.kernels for p in compared), sum(p.ns for p in compared)
-        found.append("mode: kernels are launched one by one, with a clock around each; they take "
-                     f"{percent(inside, whole)} of their programs. The fastest runs of all programs are {ms(timed)} ms "
-                     f"so and {ms(plain)} ms unprofiled ({timed / plain:.2f} x).")
+        whole = sum(p.ns for p in compared)
+        plain = sum(p.ns / (p.slower or 1) for p in compared)
+        found.append("mode: kernels are launched one by one, with a clock around each. Programs take "
+                     f"{whole / plain:.2f} x as long so as unprofiled, on the same inputs.")
     roof = account.roof
-    found.append(f"roofline: {roof.flops / 1e9:,.0f} GFLOP/s of float32, {roof.memory / 1e9:,.0f} GB/s from memory, "
-                 f"{roof.shared / 1e9:,.0f} from the third cache, {roof.near / 1e9:,.0f} from the second, as measured; "
-                 "work and bytes by the schedule's price.")
+    found.append(f"roofline: {roof.flops / 1e9:,.0f} GFLOP/s of float32 and {roof.memory / 1e9:,.0f} GB/s from memory "
+                 f"as measured, {roof.shared / 1e9:,.0f} GB/s from the third cache and {roof.near / 1e9:,.0f} from the "
+                 "second by the model that schedules go by; so are work and bytes.")
     return found
 
 

@@ -15,43 +15,60 @@ from stele.backend.cpu.program import Program
 from stele.errors import SteleError
 from stele.inspect.profile.record import Ran, Span, now
 from stele.ir.graph import Graph
-from stele.ir.report import Report
 
-TRIALS, LONG = 3, 1_000_000_000     # runs of a program beside the timed one; no second one of what takes so many ns
+LONG = 1_000_000_000     # no second comparison of what takes so many nanoseconds
+ENOUGH = 3              # comparisons that say something
+
+
+@dataclass
+class Beside:
+    """Runs of a program at some sizes: how many there were, and nanoseconds of the timed one and of the program itself
+    on the same inputs, a pair each time that their number was a power of two."""
+
+    runs: int = 0
+    pairs: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+
+    @property
+    def ratio(self) -> float | None:
+        """How much longer the timed one takes, by the best of both; None where they ran too seldom to tell."""
+        timed, plain = zip(*self.pairs) if self.pairs else ((), ())
+        return min(timed) / min(plain) if len(self.pairs) >= ENOUGH else None
 
 
 @dataclass
 class Twin:
-    """A program, the timed one that runs in its place, and the nanoseconds of its own runs by the sizes they were of.
+    """A program, the timed one that runs in its place, and their comparison by the sizes they ran at.
 
     What is no native code of one device has no kernels to time, and runs itself.
     """
 
     program: Any
     timed: Any
-    plain: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
+    beside: dict[tuple[int, ...], Beside] = field(default_factory=dict[tuple[int, ...], Beside])
 
     @property
     def is_native(self) -> bool:
         return isinstance(self.timed, Program)
 
     def compare(self, buffers: Sequence[Buffer], sizes: Mapping[str, int]) -> None:
-        """Runs both once more on what they are about to be called with, overwriting nothing: so they are warm, and it
-        is known how long the program itself takes. What it calls in Python is called once only, by the run that counts;
-        an error is left to that run, and so is memory that is not there twice.
+        """Runs both on what they are about to be called with, overwriting nothing: so they are warm, and it is known
+        how much the clocks cost. What it calls in Python is called once only, by the run that counts; an error is left
+        to that run, and so is memory that is not there twice.
         """
-        key = tuple(sizes.values())
-        if key in self.plain or not self.is_native or self.program.hosts:
+        beside = self.beside.setdefault(tuple(sizes.values()), Beside())
+        beside.runs += 1
+        is_long = any(max(pair) > LONG for pair in beside.pairs)
+        if beside.runs & (beside.runs - 1) or is_long or not self.is_native or self.program.hosts:
             return
-        keep, spent = frozenset(range(len(buffers))), list[int]()
+
+        spent = {True: 0, False: 0}
+        first = len(beside.pairs) % 2 == 0
         with suppress(SteleError):
-            self.timed.run(buffers, sizes, keep)
-            while len(spent) < TRIALS and sum(spent) < LONG:
+            for is_timed in (first, not first):
                 begin = now()
-                self.program.run(buffers, sizes, keep)
-                spent.append(now() - begin)
-        if spent:
-            self.plain[key] = min(spent)
+                (self.timed if is_timed else self.program).run(buffers, sizes, frozenset(range(len(buffers))))
+                spent[is_timed] = now() - begin
+            beside.pairs.append((spent[True], spent[False]))
 
 
 def twin(program: Any) -> Twin:
@@ -69,13 +86,6 @@ class Timed:
     graph: Graph
     label: str
     tell: Callable[[Span], None]
-
-    @property
-    def calls(self) -> int:
-        return self.twin.program.calls
-
-    def report(self) -> Report:
-        return self.twin.program.report()
 
     def run(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset(),
             commit: Commit = itself) -> Any:

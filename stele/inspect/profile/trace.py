@@ -16,12 +16,14 @@ Works = Callable[[Ran], Sequence[Work]]
 """The kernels of a run's program."""
 
 
-def text(spans: Sequence[Span], periods: Sequence[Period], works: Works) -> bytes:
-    """The whole file"""
+def text(spans: Sequence[Span], periods: Sequence[Period], thread: tuple[int, str], works: Works) -> bytes:
+    """The whole file; `thread` is the profile's own, on which each of its periods is a slice around all others."""
     start = periods[0][0]
-    threads = dict(span.thread for span in spans)
+    threads = dict([thread, *(span.thread for span in spans)])
     meta = [named("process_name", 0, "stele"), *(named("thread_name", n, name) for n, name in threads.items())]
-    events = [event for span in spans for event in slices(span, start, works)]
+    events = [{"ph": "X", "name": "profile", "cat": "Python", "pid": PROCESS, "tid": thread[0],
+               "ts": (begin - start) / 1e3, "dur": (end - begin) / 1e3, "args": {}} for begin, end in periods]
+    events += [event for span in spans for event in slices(span, start, works)]
     return json.dumps({"traceEvents": [*meta, *events], "displayTimeUnit": "ms"}).encode()
 
 

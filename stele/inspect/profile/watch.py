@@ -1,26 +1,31 @@
 """Follows a run, and keeps where its time goes."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import Token
 from os import PathLike
 from pathlib import Path
+from shutil import get_terminal_size
 from types import TracebackType
 from typing import Any
 
 from stele import files
 from stele.eager.follow import FOLLOWER, Follower
+from stele.eager.handle import TRACING
 from stele.errors import ArgumentError
 from stele.inspect.profile import page, tables, trace
 from stele.inspect.profile.account import Account, Accounts
-from stele.inspect.profile.kernels import named
+from stele.inspect.profile.origins import from_there, named, origins
 from stele.inspect.profile.record import Kind, Span, now, thread
 from stele.inspect.profile.timed import Timed, Twin, twin
 from stele.ir.door import public
 from stele.ir.graph import Graph, Value
+from stele.ir.origin import Where
 
 END = object()
+Known = tuple[Graph, str]
 
 
 class Profile(Follower):
@@ -34,9 +39,10 @@ class Profile(Follower):
         self.periods: list[tuple[int, int]] = []
         self.thread = thread()
         self.twins: dict[int, Twin] = {}
-        self.graphs: dict[int, tuple[Graph, str]] = {}
-        self.origins: dict[Any, Graph] = {}
+        self.graphs: dict[int, tuple[Graph, Known]] = {}    # of traces
+        self.origins: dict[Any, Known] = {}
         self.planned: dict[int, int] = {}       # when an evaluation began, by thread
+        self.steps = Counter[tuple[int, str]]()     # of optimisers
         self.outer: Follower | None = None
         self.token: Token[Follower | None] | None = None
         self.begun = 0
@@ -64,8 +70,12 @@ class Profile(Follower):
         if self.outer is not None:
             self.outer.looked(v)
 
+    def replays(self, wanted: Sequence[Value]) -> bool:
+        if wanted:
+            self.planned[thread()[0]] = now()
+        return self.outer is None or self.outer.replays(wanted)
+
     def evaluated(self, order: Sequence[Value], wanted: Sequence[Value]) -> None:
-        self.planned[thread()[0]] = now()
         if self.outer is not None:
             self.outer.evaluated(order, wanted)
 
@@ -79,10 +89,12 @@ class Profile(Follower):
             self.outer.passed(module, y)
 
     def stepped(self, optimizer: Any) -> None:
+        if self.token is not None and TRACING.get() is None:
+            self.steps[id(optimizer), type(optimizer).__name__] += 1
         if self.outer is not None:
             self.outer.stepped(optimizer)
 
-    def running(self, program: Any, graph: Graph) -> Any:
+    def running(self, program: Any, what: Graph | Sequence[Value]) -> Any:
         if self.token is None:      # a thread that has outlived the profile
             return program
         begin = now()
@@ -90,17 +102,25 @@ class Profile(Follower):
             self.tell(Span("planning", "an evaluation", since, begin))
         if id(program) not in self.twins:
             self.twins[id(program)] = twin(program)
-        graph, label = self.known(program, graph)
+        graph, label = self.known(program, what)
         self.tell(Span("profile", "choosing a timed program", begin, now()))
         return Timed(self.twins[id(program)], graph, label, self.tell)
 
-    def known(self, program: Any, graph: Graph) -> tuple[Graph, str]:
+    def known(self, program: Any, what: Graph | Sequence[Value]) -> Known:
         """One graph for all of a program that come from the same lines and layers, and its name."""
-        if id(graph) not in self.graphs:
-            where = (id(program), *(v.where for v in graph.everything))
-            graph = self.origins.setdefault(where, graph)
-            self.graphs.setdefault(id(graph), (graph, named(graph)))
-        return self.graphs[id(graph)]
+        if isinstance(what, Graph):
+            if id(what) not in self.graphs:
+                self.graphs[id(what)] = what, self.placed((id(program), *(v.where for v in what.everything)), what)
+            return self.graphs[id(what)][1]
+        moved = origins(program.graph, what)
+        return self.placed((id(program), *moved.items()), program.graph, moved)
+
+    def placed(self, key: tuple[Any, ...], graph: Graph, moved: Mapping[Value, Where] = {}) -> Known:
+        """A graph, whose values come from elsewhere, and its name, by what is equal where all that is."""
+        if key not in self.origins:
+            found = from_there(graph, moved) if moved else graph
+            self.origins[key] = found, named(found)
+        return self.origins[key]
 
     @contextmanager
     def making(self, what: str) -> Generator[None]:
@@ -138,7 +158,7 @@ class Profile(Follower):
 
     def account(self) -> Account:
         """All sums. Raises ArgumentError before the profile has ended."""
-        return self.accounts.of(self.spans, self.ended(), self.thread)
+        return self.accounts.of(self.spans, self.ended(), self.thread, self.steps)
 
     def ended(self) -> list[tuple[int, int]]:
         """When it was on."""
@@ -147,7 +167,7 @@ class Profile(Follower):
         return self.periods
 
     def __str__(self) -> str:
-        return tables.text(self.account())
+        return tables.text(self.account(), get_terminal_size((tables.WIDE, 50)).columns)
 
     def __rich__(self) -> Any:
         return tables.shown(self.account())
@@ -161,7 +181,7 @@ class Profile(Follower):
         """Writes the run as a trace that ui.perfetto.dev and Chrome's about:tracing show: threads, and on them spans,
         programs and their kernels; `path` is that of a JSON file.
         """
-        files.write(Path(path), trace.text(self.spans, self.ended(), self.accounts.works))
+        files.write(Path(path), trace.text(self.spans, self.ended(), self.thread, self.accounts.works))
 
     @public
     def html(self, path: str | PathLike[str]) -> None:
