@@ -175,7 +175,7 @@ class Accounts:
             self.roof = this_roof()
         found = [kernel for runs in groups.values() for kernel in self.kernels(runs, self.roof)]
         merged = programs(groups.values())
-        busiest = max(merged, key=lambda runs: (len(runs) > 1, sum(ran.ns for ran in runs)), default=[])
+        busiest = max(merged, key=lambda runs: (len(runs) > 1, sum(ran.ns for ran in runs)), default=list[Ran]())
         return Account(sum(end - begin for begin, end in periods),
                        split([s for s in spans if s.thread == thread], periods, busiest),
                        tuple(sorted(map(called, merged), key=lambda p: -p.ns)),

@@ -21,8 +21,8 @@ def profile() -> Profile:
     data, as it is for a Loader. Programs run launch by launch with a clock around each, which the profile compares with
     the programs as they are: at the first, second, fourth, eighth run and so on both run once more, on inputs that stay
     as they were. What runs without a profile is no slower for it. It follows the thread that it is made in, and those
-    that run in a copy of its context (`contextvars.copy_context`); profiles may be nested. Raises ArgumentError where it
-    is asked before it has ended.
+    that run in a copy of its context (`contextvars.copy_context`); profiles may be nested. Raises ArgumentError where
+    it is asked before it has ended.
 
     >>> layer = nn.Sequential(nn.Linear(64, 32), nn.ReLU())
     >>> step = st.compile(lambda x: layer(x).sum())

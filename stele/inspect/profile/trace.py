@@ -21,10 +21,9 @@ def text(spans: Sequence[Span], periods: Sequence[Period], thread: tuple[int, st
     start = periods[0][0]
     threads = dict([thread, *(span.thread for span in spans)])
     meta = [named("process_name", 0, "stele"), *(named("thread_name", n, name) for n, name in threads.items())]
-    events = [{"ph": "X", "name": "profile", "cat": "Python", "pid": PROCESS, "tid": thread[0],
-               "ts": (begin - start) / 1e3, "dur": (end - begin) / 1e3, "args": {}} for begin, end in periods]
-    events += [event for span in spans for event in slices(span, start, works)]
-    return json.dumps({"traceEvents": [*meta, *events], "displayTimeUnit": "ms"}).encode()
+    whole = [slice_of(thread, "Python", "profile", begin - start, end - start) for begin, end in periods]
+    events = [event for span in spans for event in slices(span, start, works)]
+    return json.dumps({"traceEvents": [*meta, *whole, *events], "displayTimeUnit": "ms"}).encode()
 
 
 def named(what: str, thread: int, name: str) -> dict[str, Any]:
@@ -32,11 +31,16 @@ def named(what: str, thread: int, name: str) -> dict[str, Any]:
     return {"ph": "M", "name": what, "pid": PROCESS, "tid": thread, "ts": 0, "args": {"name": name}}
 
 
+def slice_of(thread: tuple[int, str], kind: str, what: str, begin: int, end: int, /, **args: Any) -> dict[str, Any]:
+    """An event that takes nanoseconds from `begin` to `end`."""
+    return {"ph": "X", "name": what, "cat": kind, "pid": PROCESS, "tid": thread[0], "ts": begin / 1e3,
+            "dur": (end - begin) / 1e3, "args": args}
+
+
 def slices(span: Span, start: int, works: Works) -> Iterator[dict[str, Any]]:
     """A span, and the kernels of a run inside of it."""
     def event(kind: str, what: str, begin: int, end: int, /, **args: Any) -> dict[str, Any]:
-        return {"ph": "X", "name": what, "cat": kind, "pid": PROCESS, "tid": span.thread[0],
-                "ts": (begin - start) / 1e3, "dur": (end - begin) / 1e3, "args": args}
+        return slice_of(span.thread, kind, what, begin - start, end - start, **args)
 
     if not isinstance(span, Ran):
         yield event(span.kind, span.what, span.begin, span.end)

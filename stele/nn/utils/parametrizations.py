@@ -114,7 +114,7 @@ def reflections(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The reflections whose product has the columns of x, below a diagonal of the signs that go with them."""
     raw, tau = np.linalg.qr(x, mode="raw")
     found = np.tril(np.swapaxes(raw, -1, -2), -1)
-    places: Any = np.arange(found.shape[-1])
+    places = [*range(found.shape[-1])]
     signs = np.sign(np.diagonal(np.swapaxes(raw, -1, -2), axis1=-2, axis2=-1))
     found[..., places, places] = np.where(tau == 0, -signs, signs)
     return found.astype(x.dtype)
