@@ -243,7 +243,7 @@ class SparseAdam(Adam):
     [False, True, False, True, False]
     """
 
-    @public
+    @speaks
     def __init__(self, parameters: Parameters, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, maximize: bool = False) -> None:
         Counting.__init__(self, parameters, lr, maximize, betas=betas, eps=eps)
