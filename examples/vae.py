@@ -69,8 +69,8 @@ def picture(model: Autoencoder, test: np.ndarray) -> np.ndarray:
     with st.no_grad():
         again = st.sigmoid(model(st.tensor(test[:32]))[0]).numpy()
         new = st.sigmoid(model.decoder(st.randn((32, CODE)))).numpy()
-    rows = np.concatenate([part.reshape(2, 16, 28, 28) for part in (test[:32], again, new)])
-    return rows.transpose(0, 2, 1, 3).reshape(6 * 28, 16 * 28)
+    rows = np.concatenate([part.reshape(-1, 16, 28, 28) for part in (test[:32], again, new)])
+    return rows.transpose(0, 2, 1, 3).reshape(-1, 16 * 28)
 
 
 def main(argv: list[str] | None = None) -> dict[str, float]:

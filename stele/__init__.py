@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from stele.arrays.sized import *  # noqa: F403
     from stele.call.compiled import compile
     from stele.call.symbolic import function, placeholder
+    from stele.higher.checkpoint import checkpoint
     from stele.higher.gradient import grad, gradients, hessian, jvp, value_and_grad, vjp
     from stele.higher.scan import scan
     from stele.inspect.lint.function import lint
@@ -84,6 +85,7 @@ MODULES = {
     **{module: tuple(names.split()) for module, names in FAMILIES.items()},
     "arrays.generator": ("default_generator", "default_rng"),
     "call.compiled": ("compile",), "call.symbolic": ("function", "placeholder"), "higher.scan": ("scan",),
+    "higher.checkpoint": ("checkpoint",),
     "higher.gradient": ("grad", "gradients", "hessian", "jvp", "value_and_grad", "vjp"),
     "inspect.lint.function": ("lint",), "inspect.profile.function": ("profile",),
     "pipeline": ("Options", "get_threads", "set_threads"),
@@ -92,11 +94,11 @@ MODULES = {
 LATER = {name: f"stele.{module}" for module, names in MODULES.items() for name in names}
 
 __all__ = [
-    "Options", "Tensor", "bfloat16", "bool", "bool_", "compile", "complex64", "complex128", "data",
+    "Options", "Tensor", "bfloat16", "bool", "bool_", "checkpoint", "compile", "complex64", "complex128", "data",
     "default_generator", "default_rng", "device", "eager", "enable_grad", "fft", "float16", "float32", "float64",
-    "function", "get_threads", "grad", "gradients", "hessian", "int8", "int16", "int32", "int64", "io", "jvp", "linalg",
-    "lint", "load", "metrics", "nn", "no_grad", "optim", "placeholder", "profile", "random", "save", "scan",
-    "set_threads", "tensor", "train", "uint8", "uint16", "uint32", "uint64", "value_and_grad", "vjp",
+    "function", "get_threads", "grad", "gradients", "hessian", "int8", "int16", "int32", "int64", "io", "jvp",
+    "linalg", "lint", "load", "metrics", "nn", "no_grad", "optim", "placeholder", "profile", "random", "save",
+    "scan", "set_threads", "tensor", "train", "uint8", "uint16", "uint32", "uint64", "value_and_grad", "vjp",
 ]
 __all__ += [name for names in FAMILIES.values() for name in names.split()]
 __all__ += functions.__all__

@@ -194,10 +194,11 @@ def svdvals(x: TensorLike) -> Tensor:
 def pinv(x: TensorLike, rtol: TensorLike | None=None, atol: TensorLike | None=None, hermitian: bool=False) -> Tensor:
     """The pseudo-inverses (..., n, m) of matrices x (..., m, n), by singular values.
 
-    Those up to `rtol`, a number or an array (...), times the largest one count as zero; without it max(m, n) times the
-    epsilon of the dtype. Those up to `atol` do as well, and if it is above 0 then rtol is 0 where it is not given. Of
-    `hermitian` matrices the lower triangle is read alone. Dtypes as in `cholesky`. Gradients hold where the rank does
-    not change. Raises ShapeError for fewer than two axes and, when run, NumPy's LinAlgError for NaN and infinities.
+    Those up to `rtol`, a number or an array (...), times the largest one count as zero; without it, or for one
+    below 0 (NumPy's rcond=-1), max(m, n) times the epsilon of the dtype. Those up to `atol` do as well, and if it
+    is above 0 then rtol is 0 where it is not given. Of `hermitian` matrices the lower triangle is read alone.
+    Dtypes as in `cholesky`. Gradients hold where the rank does not change. Raises ShapeError for fewer than two
+    axes and, when run, NumPy's LinAlgError for NaN and infinities.
 
     >>> st.linalg.pinv(st.tensor([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]])).tolist()
     [[0.5, 0.0, 0.0], [0.0, 0.0, 0.0]]

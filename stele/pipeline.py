@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -29,14 +30,16 @@ if TYPE_CHECKING:   # what compiles is loaded with the first program, and what m
     from stele.backend.cpu.native import Native
     from stele.backend.cpu.target import Target
     from stele.backend.llvm.emit import Known
+    from stele.kernel.machine import Machine
     from stele.kernel.memory import Memory
 
 Pass = Callable[..., Graph]
 
 # In order. A pass is the function of its name in `transform/NAME.py`, from a graph to a graph, which notes in a report.
 # The reference backend leaves out the first: NumPy has complex numbers, and they are the law.
-PASSES = ("pairs", "share", "simplify", "stabilize", "expand", "share", "merge", "simplify", "share", "recompute")
-LIBRARY = "library"
+PASSES = ("pairs", "share", "simplify", "stabilize", "expand", "share", "merge", "simplify", "share", "recompute",
+          "inline")
+NARROW, LIBRARY = "narrow", "library"
 MOST = 1 << 10      # kernels whose memory is known
 EMITTED: dict[Any, Known] = {}
 """What kernels take that were emitted to know their memory, by machine and precision."""
@@ -48,9 +51,10 @@ class Options:
     """How a program is made: its backend, the stages to leave out, and how precise algorithms have to be.
 
     `backend` is "cpu", or "reference" for NumPy op by op (STELE_BACKEND without one); `without` a set of names of
-    stages: passes, or "library", the rules that hand products to one; `precision` is "fast", "strict" (convolutions
-    directly, as their sums are written) or "bf16" (the operands of float32 matrix products rounded to bfloat16, summed
-    in float32). `st.compile` and `st.function` take them by name. Raises OptionError for values that there are not.
+    stages: passes, "narrow", or "library", the rules that hand products to one; `precision` is "fast", "strict"
+    (convolutions directly, as their sums are written) or "bf16" (activations are bfloat16 in memory, and so are the
+    operands of float32 matrix products where the CPU multiplies them; without "narrow" these alone). `st.compile` and
+    `st.function` take them by name. Raises OptionError for values that there are not.
 
     >>> st.Options(backend="cpu", precision="strict")
     Options(backend='cpu', without=frozenset(), precision='strict')
@@ -67,7 +71,7 @@ class Options:
         choice(self.precision, "precision", get_args(Precision))
         given: Any = self.without
         names = (given,) if isinstance(given, str) else sequence(given, "without", "a set of names", unordered=True)
-        known = dict.fromkeys((*PASSES, LIBRARY))
+        known = dict.fromkeys((*PASSES, NARROW, LIBRARY))
         object.__setattr__(self, "without", frozenset(choice(name, "a stage in without", known) for name in names))
 
 
@@ -105,7 +109,7 @@ def request(graph: Graph, donate: Mapping[int, int] = {}, steady: Collection[int
     from stele.backend.cpu.tuned import this_machine
 
     options = options or Options()
-    return Request(graph, donate, tuple(sorted(steady)), options, this_machine(options.precision), sizes,
+    return Request(graph, donate, tuple(sorted(steady)), options, this_machine(), sizes,
                    "time" in config.SHOW())
 
 
@@ -123,7 +127,7 @@ def build(graph: Graph, *, donate: Mapping[int, int] = {}, steady: Collection[in
     else:
         from stele.backend.interpreter import Interpreted
         report = Report()
-        plain = replace(options, without=options.without | {PASSES[0]})
+        plain = options if options.precision == "bf16" else replace(options, without=options.without | {PASSES[0]})
         program = Interpreted(optimise(graph, plain, sizes, report), report, memory)
     if "nan" in config.CHECK():
         from stele.backend.finite import Watched
@@ -190,22 +194,34 @@ def memory(request: Request, sizes: Mapping[str, int] = {}) -> Memory:
 
 def optimised(request: Request, report: Report | None = None) -> Graph:
     """The graph of a request after every pass."""
-    return optimise(request.graph, request.options, request.sizes, report)
+    return optimise(request.graph, request.options, request.sizes, report, request.target)
 
 
-def optimise(graph: Graph, options: Options, sizes: Sizes | None = None, report: Report | None = None) -> Graph:
+def optimise(graph: Graph, options: Options, sizes: Sizes | None = None, report: Report | None = None,
+             machine: Machine | None = None) -> Graph:
     """The graph after every pass, in order; STELE_SHOW prints passes by name, STELE_CHECK=1 verifies after each, by
     what is known of `sizes`.
     """
     report = report or Report()
     show("graph", lambda: text_of(graph))
-    for name in PASSES:
-        if name not in options.without:
-            run: Pass = getattr(importlib.import_module(f"stele.transform.{name}"), name)
-            before, graph = graph, run(graph, report=report)
-            report.passes.append((name, len(walk(before.results)), len(walk(graph.results))))
-            watch(name, before, graph, sizes)
+    for name, run in passes(options, machine):
+        before, graph = graph, run(graph, report=report)
+        report.passes.append((name, len(walk(before.results)), len(walk(graph.results))))
+        watch(name, before, graph, sizes)
     return graph
+
+
+def passes(options: Options, machine: Machine | None) -> Iterator[tuple[str, Pass]]:
+    """The passes that options ask for. What lies in memory only the kernels of a machine say, of which none holds a
+    checkpoint."""
+    left = options.without - {"inline"} if options.backend == "cpu" else options.without
+    for name in PASSES if options.precision != "bf16" else (*PASSES, NARROW):
+        if name not in left:
+            run: Pass = getattr(importlib.import_module(f"stele.transform.{name}"), name)
+            if name == NARROW:
+                from stele.kernel.fuse import lying
+                run = partial(run, memory=lying if machine is None else partial(lying, machine=machine))
+            yield name, run
 
 
 def text_of(graph: Graph) -> str:

@@ -39,6 +39,7 @@ TINY = {"cnn": {"batch": 2}, "gru": {"batch": 2}, "mlp": {"batch": 2}, "eager_ml
         "eager_act": {"batch": 1}, "overhead": {"case": "mlp"}, "transformer": {"batch": 1, "words": 4},
         "elementwise": {"count": 40}, "softmax_xent": {"count": 3, "classes": 7}, "layernorm": {"count": 3, "width": 8},
         "matmul": {"size": 9}, "conv": {"batch": 1, "inputs": 3, "outputs": 4, "edge": 6}, "resnet50": {"batch": 1},
+        "conv_kinds": {"batch": 1, "inputs": 4, "outputs": 4, "groups": 4, "edge": 6},
         "sort": {"rows": 3, "count": 9}, "topk": {"rows": 2, "count": 60}, "cumsum": {"count": 9},
         "scatter_add": {"count": 9, "places": 4}, "unique": {"count": 9, "below": 5},
         "searchsorted": {"size": 5, "count": 9}, "gather": {"rows": 5, "width": 4, "count": 3}}

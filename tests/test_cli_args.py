@@ -1,5 +1,7 @@
 """What the command line takes, and how it refuses."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,6 +91,7 @@ BAD = [
     ("train cnn adam", "stele train got adam, which it does not take. Did you mean --optimizer adam?"),
     ("train cnn --epoch 3", "Did you mean --epochs?"),
     ("train cnn --rate=3", "got --rate."),
+    ("train cnn --learning-rate 3", "got --learning-rate. Did you mean --lr?"),
     ("train cnn -e 3", "got -e 3"),
     ("--verbose", "stele knows --help, --version, got --verbose. Did you mean --version?"),
     ("train cnn --epochs many", "--epochs needs a whole number, got 'many'"),
@@ -163,6 +166,14 @@ def test_a_full_disk_is_one_line_too(capsys: pytest.CaptureFixture[str]) -> None
         raise OSError(28, "No space left on device", "runs/a/history.json")
     assert run(["doctor"], {Doctor: full}) == 2
     assert capsys.readouterr().err == "error: No space left on device: runs/a/history.json\n"
+
+
+def test_who_stops_reading_gets_no_error() -> None:
+    with subprocess.Popen([sys.executable, "-m", "stele", "doctor"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as child:
+        assert child.stdout and child.stderr
+        child.stdout.close()
+        assert (child.stderr.read(), child.wait()) == ("", 141)
 
 
 def test_ctrl_c_says_where_the_run_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

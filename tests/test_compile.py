@@ -246,6 +246,15 @@ def test_a_module_compiles() -> None:
     assert f.compiles == 1 and "Linear" in repr(f)
 
 
+def test_arguments_of_a_module_are_named_as_those_of_its_forward() -> None:
+    class Scaled(st.nn.Module):
+        def forward(self, images: Any, sizes: Any) -> Any:
+            return images * sizes[:, None]
+
+    f = st.compile(Scaled(), dims={"images": {0: "n"}, "sizes": {0: "n"}})
+    assert [f(st.ones((n, 2)), st.ones(n)).shape for n in (2, 3)] == [(2, 2), (3, 2)] and f.compiles == 1
+
+
 def test_options_that_do_not_exist_are_refused() -> None:
     with pytest.raises(TypeError, match=r"an option of compile must be .* got 'fast'"):
         st.compile(lambda x: x, fast=True)

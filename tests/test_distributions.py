@@ -233,6 +233,41 @@ def test_parameters_out_of_range_are_refused(wrong: Any) -> None:
         wrong(st.default_rng(0))
 
 
+SHARED: dict[str, tuple[Any, ...]] = {
+    "uniform": (0.0, 1.0), "normal": (0.0, 1.0), "bernoulli": (0.5,), "poisson": (2.0,), "multinomial": ([1.0, 2.0], 1),
+    "randint": (1, 5, (1,))}
+COUNTED = {("integers", 0), ("integers", 1), ("binomial", 0), ("hypergeometric", 0), ("hypergeometric", 1),
+           ("hypergeometric", 2), ("multinomial", 0), ("shared randint", 0), ("shared randint", 1)}
+PARAMETERS = [(name, k) for name, args in (MANY | ROWS).items() for k in range(len(args))] + [
+    (f"shared {name}", k) for name, args in SHARED.items() for k in range(len(args))
+    if (name, k) not in (("multinomial", 1), ("randint", 2))]
+
+
+@pytest.mark.parametrize("name, k", PARAMETERS, ids=lambda x: str(x))
+def test_parameters_of_wrong_dtypes_are_refused(name: str, k: int) -> None:
+    owner, method = (st, name.split()[1]) if name.startswith("shared") else (st.default_rng(0), name)
+    args = SHARED[method] if owner is st else (MANY | ROWS)[method]
+
+    def made(x: Any) -> Any:
+        return getattr(owner, method)(*args[:k], x, *args[k + 1:])
+
+    array = np.atleast_1d(args[k])
+    for x in (st.tensor(array + 0j), array + 0j, (array + 0j).tolist()):
+        with pytest.raises(DTypeError, match=r"must be (real|whole numbers), got complex"):
+            made(x)
+    with pytest.raises((ArgumentError, DTypeError)):
+        made(complex(1.0))
+    if (name, k) in COUNTED:
+        with pytest.raises(DTypeError, match=r"must be whole numbers, got float64.*astype"):
+            made(array + 0.5)
+        with pytest.raises(ArgumentError, match="a whole number"):
+            made(2.5)
+    for x in ("2", ["2"], None, object()):
+        if not (x is None and method in ("integers", "randint", "normal", "uniform")):
+            with pytest.raises((ArgumentError, DTypeError)):
+                made(x)
+
+
 def test_gradients_reach_the_parameters_of_formulas() -> None:
     def mean(scale: Any) -> Any:
         return st.default_rng(1).exponential(scale, size=4000).mean()

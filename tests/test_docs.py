@@ -5,9 +5,11 @@ import contextlib
 import doctest
 import inspect
 import io
+import json
 import re
 import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,6 +60,18 @@ def test_a_guide_runs(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     said: list[str] = []
     failed, tried = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.append)
     assert tried and not failed, "".join(said)
+
+
+def test_the_notebook_runs_and_has_been_executed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    cells = [cell for cell in json.loads((DOCS / "notebook.ipynb").read_text())["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == [*range(1, len(cells) + 1)]
+    assert not [o for cell in cells for o in cell["outputs"] if o["output_type"] == "error"]
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, Any] = {"__name__": "__main__"}
+    out = printed(lambda: [exec(compile("".join(cell["source"]), f"cell {k}", "exec"), space)
+                           for k, cell in enumerate(cells)])
+    assert "epoch 6/6" in out and re.search(r"^8\d% right$", out, re.M)
+    assert (tmp_path / "clothes.safetensors").exists()
 
 
 def test_the_site_is_built_without_a_warning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

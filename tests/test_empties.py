@@ -16,6 +16,7 @@ from stele.errors import IndexOutOfRange, ShapeError
 from stele.ir.graph import Array, Graph, parameter
 from stele.ir.types import Type, float32, int32, int64
 from stele.ops import ALL
+from stele.ops.checkpoint import Checkpoint
 from stele.ops.contraction import KIN, Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from stele.ops.control import Scan
 from stele.ops.elementwise.base import Elementwise
@@ -44,9 +45,9 @@ def index(*shape: int) -> Array:
     return np.zeros(shape, np.int64)
 
 
-def counting() -> Any:
+def counting(n: int = 2) -> Any:
     """The body of a loop: a carry to which rows are added."""
-    carry, row = parameter("c", Type(float32, (2,))), parameter("x", Type(float32, (2,)))
+    carry, row = parameter("c", Type(float32, (n,))), parameter("x", Type(float32, (n,)))
     return Graph((carry, row), (carry + row, carry * row))
 
 
@@ -130,6 +131,7 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
                          (Conv2dWeightGrad(*PLAIN, kernel=(3, 2)), (2, 3, 3, 3), (2, 0, 5, 4))],
     **{op.name: [(op, *shapes) for shapes in operands] for axes in (1, 3) for op, operands in without_elements(axes)},
     "Scan":             [(Scan(counting(), 1, 1, 0, False), (2,), (0, 2))],
+    "Checkpoint":       [(Checkpoint(counting(n), 1, 2, 0), (n,), (n,)) for n in (0, 2)],
     **{name: [(ALL[name](axes), s) for axes, s in (((0,), (0,)), ((1,), (3, 0)), ((1,), (0, 3)), ((0, 1), (2, 0)))]
        for name in ("Sum", "Prod", "All", "Any", "LogSumExp")},
     **{name: [(ALL[name](axes), s) for axes, s in (((1,), (0, 3)), ((0,), (3, 0)))] for name in ("Max", "Min")},

@@ -16,12 +16,18 @@ from stele import data
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
+SMALL = {"char_gpt": {"LENGTH": 4, "CONTEXT": 16, "LAYERS": 1}, "dcgan": {"CODE": 4, "WIDTH": 4},   # for two steps
+         "diffusion": {"DRAWN": 16, "STEPS": 2, "WIDTH": 8}, "resnet": {"WIDTHS": (2, 4, 6)}, "transfer": {"FEW": (1,)},
+         "unet": {"SIZE": 32, "BATCH": 2, "WIDTHS": (4, 4, 4)},
+         "ctc": {"ASKED": 4, "BATCH": 4}, "dqn": {"ASKED": 4, "PUSHES": 4}, "mixture": {"ASKED": 1},
+         "graph_network": {"ASKED": 6, "BATCH": 2, "ROUNDS": 1, "PLACES": 6}, "neural_ode": {"ASKED": 4, "TIMES": 2},
+         "reinforce": {"ASKED": 4, "PUSHES": 4}, "seq2seq": {"ASKED": 4, "BATCH": 4}, "sentiment": {"HIDDEN": 4}}
 REVIEWS = {"pos": "a fine film , and a good one", "neg": "a dull film , and a bad one"}
 
 
 def few() -> data.Splits:
     """What stands for the packaged images."""
-    part = data.ArrayDataset(np.random.default_rng(0).integers(0, 256, (64, 1, 28, 28), np.uint8), np.arange(64) % 10)
+    part = data.ArrayDataset(np.random.default_rng(0).integers(0, 256, (16, 1, 28, 28), np.uint8), np.arange(16) % 10)
     return data.Splits("few", tuple("0123456789"), part, part)
 
 
@@ -31,11 +37,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     here, rng = tmp_path_factory.mktemp("data"), np.random.default_rng(0)
     for name in ("cifar-10-batches-bin", "tiny_shakespeare"):
         (here / name).mkdir()
-    for name in ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"):
-        rows = rng.integers(0, 256, (4, 3073), np.uint8)
-        rows[:, 0] = np.arange(4)
-        rows.tofile(here / "cifar-10-batches-bin" / f"{name}.bin")
-    (here / "tiny_shakespeare" / "input.txt").write_text("to be or not to be, that is the question\n" * 40)
+    images = rng.integers(0, 256, (10, 3073), np.uint8)
+    images[:, 0] = np.arange(10)
+    images.tofile(here / "cifar-10-batches-bin" / "test_batch.bin")
+    for k in range(5):
+        images[2 * k:2 * k + 2].tofile(here / "cifar-10-batches-bin" / f"data_batch_{k + 1}.bin")
+    (here / "tiny_shakespeare" / "input.txt").write_text(("".join(map(chr, range(32, 96))) + "\n") * 8)
     for part in ("train", "test"):
         for k, (label, text) in enumerate(REVIEWS.items()):
             (here / "aclImdb" / part / label).mkdir(parents=True)
@@ -78,6 +85,8 @@ def test_an_example_is_what_all_of_them_are(name: str) -> None:
 def test_an_example_runs(name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STELE_BACKEND", "reference")    # nothing is compiled for two steps
     monkeypatch.setattr(data, "fashion_sample", few)
+    for constant, value in SMALL.get(name, {}).items():
+        monkeypatch.setattr(program(name), constant, value)
     missing = needs(name)
     argv = [["--epochs", "1"], ["--steps", "2"]]['"--steps"' in text(name)]
     argv += ["--data", str(folder)] if '"--data"' in text(name) else []

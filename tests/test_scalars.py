@@ -167,3 +167,15 @@ def test_mixed_dtypes_are_an_error() -> None:
         s.binary("add", s.element(np.zeros(1, "float32")), s.element(np.zeros(1, "int32")))
     with pytest.raises(DTypeError, match="is no int32"):
         s.element(np.zeros(1, "int32")) * 0.5
+
+
+@pytest.mark.parametrize("n, x, law", [     # of mpmath, in 50 digits
+    (5, -3.25, 492231.2373357213), (6, -7.46875, 84514.98052665095), (6, -100.5, -1.1302603907401377e-10),
+    (9, -0.515625, 783612306.4927661), (9, -12.0009765625, 4.600050498108199e+35), (9, 0.359375, 10099157372.998325),
+    (12, 1.6875, -533590.911386256), (20, 31.25, -2.0902821167282e-13), (6, -3.0, -math.inf), (7, -3.0, math.inf),
+    (8, -1e-60, math.inf), (6, math.inf, 0.0), (5, -math.inf, math.nan)])
+def test_high_derivatives_of_digamma_keep_their_digits(n: int, x: float, law: float) -> None:
+    s = NumpyScalars(fused=True)
+    with np.errstate(all="ignore"):
+        y = float(s.polygamma(s.element(np.array([x])), n).value[0])
+    assert y == law or (math.isnan(y) and math.isnan(law)) or abs(y - law) <= 4 * np.spacing(abs(law))

@@ -12,7 +12,7 @@ import pytest
 import stele as st
 from stele import data, metrics, nn, optim, train
 from stele.arrays import spellings
-from stele.errors import ArgumentError, UnknownName
+from stele.errors import ArgumentError, OptionError, UnknownName
 from stele.interop import names
 
 X = st.tensor(np.arange(6.0, dtype=np.float32).reshape(2, 3))
@@ -86,7 +86,8 @@ SET, MODULE = data.ArrayDataset(np.arange(6.0), np.arange(6)), nn.Linear(3, 2)
 TABLES = [(st, spellings.FUNCTIONS), (st.linalg, spellings.LINALG), (X, spellings.METHODS), (nn, names.LAYERS),
           (nn.functional, names.FUNCTIONAL), (nn.init, names.INIT), (nn.utils, names.UTILS), (optim, names.OPTIMIZERS),
           (data, names.DATA), (data.transforms, names.TRANSFORMS), (SET, names.SETS),
-          (data.IterableDataset(), names.STREAMS), (train, names.TRAINING), (metrics, names.METRICS),
+          (data.IterableDataset(), names.STREAMS), (data.Loader(SET), names.LOADERS),
+          (train, names.TRAINING), (metrics, names.METRICS),
           (metrics.Accuracy(), names.MEASURES), (MODULE, names.MODULES)]
 ROOMS = {"st": st, "nn": nn, "optim": optim, "data": data, "train": train, "metrics": metrics, "x": X, "dataset": SET,
          "model": MODULE}
@@ -125,6 +126,7 @@ def test_arguments_of_others_are_taken_where_they_mean_the_same() -> None:
     (lambda: nn.Linear(3, 2, device="cuda"), r"write layer.to\(device, dtype\)"),
     (lambda: train.fit(MODULE, X, X), "fit takes a model and its batches by their place"),
     (lambda: train.fit(MODULE, [(X, X)], loss="mse", batch_size=4), "Trainer takes no 'batch_size'"),
+    (lambda: data.Loader(SET, in_order=True), "in one order for any number"),
     (lambda: metrics.Accuracy(task="binary"), "Accuracy takes no 'task'"),
     (lambda: nn.Linear(3, 2, quite_different=1), "It takes in_features, out_features, bias")])
 def test_arguments_of_others_are_answered(call: Any, message: str) -> None:
@@ -136,6 +138,13 @@ def test_what_is_said_instead_of_arguments_names_what_there_is() -> None:
     for table in names.INSTEAD.values():
         for name, hint in table.items():
             assert all(hasattr(ROOMS[room], own) for room, own in named(hint)), f"{name}: {hint}"
+
+
+def test_names_of_losses_and_metrics_that_keras_has() -> None:
+    trainer = train.Trainer(MODULE, loss="mean_squared_error", metrics=["mse", "mae"])
+    assert trainer.loss is nn.functional.mse_loss and len(trainer.metrics["train"]) == 2
+    with pytest.raises(OptionError, match="Write 'cross_entropy', and leave the softmax out: it takes logits"):
+        train.Trainer(MODULE, loss="sparse_categorical_crossentropy")
 
 
 def test_errors_inside_of_properties_of_modules_are_their_own() -> None:

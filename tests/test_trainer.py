@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -386,3 +388,22 @@ def test_wandb(tmp_path: Path) -> None:
     pytest.importorskip("wandb", reason="pip install wandb")
     numbers_of(train.WandB("mine", mode="offline", dir=str(tmp_path), every=1))
     assert list(tmp_path.rglob("*.wandb"))
+
+
+def test_a_notebook_shows_a_bar_in_its_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    class Handle:
+        def update(self, what: dict[str, str], raw: bool) -> None: shown.append(what["text/plain"])
+
+    def display(what: dict[str, str], raw: bool, display_id: bool) -> Handle:
+        return Handle()
+
+    for name, attributes in (("ipykernel", {}), ("IPython", {}), ("IPython.display", {"display": display})):
+        module = ModuleType(name)
+        vars(module).update(attributes)
+        monkeypatch.setitem(sys.modules, name, module)
+    x = np.ones((8, 1), np.float32)
+    train.fit(nn.Linear(1, 1), data.Loader((x, x), 4), loss="mse", epochs=2, callbacks=[train.Progress()])
+    assert shown[0].startswith("1/2 ───") and "\n2/2 ──" in next(text for text in shown if "2/2" in text)
+    assert [line.split()[:2] for line in shown[-1].splitlines()] == [["epoch", "1/2"], ["epoch", "2/2"]]

@@ -81,3 +81,50 @@ def test_a_part_stays_what_it_was() -> None:
     w = st.tensor([1.0, 2.0], requires_grad=True)
     (w[0] * 3).backward()
     assert w.grad is not None and w.grad.tolist() == [3, 0]
+
+
+MADE = np.random.default_rng(3).normal(size=(12, 12)).astype("float32")
+GROWING: list[tuple[Any, Any]] = [
+    (lambda x: x.sum(), lambda x: x.sum()), (lambda x: x.mean(axis=0), lambda x: x.mean(0)),
+    (lambda x: x.max(axis=1, keepdims=True) - 1, lambda x: x.max(1, keepdims=True) - 1),
+    (lambda x: x.std(), lambda x: x.std()), (lambda x: st.cumulative_sum(x, axis=1), lambda x: x.cumsum(1)),
+    (lambda x: st.softmax(x, axis=0), lambda x: np.exp(x) / np.exp(x).sum(0)), (lambda x: x @ x.T, lambda x: x @ x.T),
+    (lambda x: st.median(x), np.median), (lambda x: st.diff(x * x).sum(axis=0), lambda x: np.diff(x * x).sum(0)),
+    (lambda x: st.flip(x.reshape(-1) * 2).reshape(x.shape).sum(0), lambda x: (x * 2)[::-1, ::-1].sum(0)),
+    (lambda x: st.exp(st.pad(x, ((0, 1), (2, 0)))).sum(), lambda x: np.exp(np.pad(x, ((0, 1), (2, 0)))).sum()),
+    (lambda x: st.concatenate([x, x * 2]).mean(), lambda x: np.concatenate([x, x * 2]).mean())]
+
+
+@pytest.mark.parametrize("f, law", GROWING, ids=[str(k) for k in range(len(GROWING))])
+def test_from_the_second_shape_on_one_program_does_for_all(f: Any, law: Any) -> None:
+    compiled: list[int] = []
+    for shape in ((5, 9), (7, 12), (4, 6), (11, 8)):
+        x, before = MADE[:shape[0], :shape[1]], EVALUATOR.compiles
+        for _ in range(TRIALS + 1):
+            np.testing.assert_allclose(f(st.tensor(x)).numpy(), law(x), rtol=2e-5, atol=2e-6)
+        compiled.append(EVALUATOR.compiles - before)
+    assert compiled[2:] == [0, 0]
+
+
+def test_a_size_that_stays_is_no_open_one_and_sizes_that_meet_have_a_program_of_their_own() -> None:
+    def f(x: Any) -> Any:
+        return st.exp(x).sum(axis=1)
+
+    seen: list[int] = []
+    for shape in ((5, 3), (6, 3), (9, 3), (6, 7), (8, 12), (7, 7), (9, 9), (12, 12)):
+        before = EVALUATOR.compiles
+        np.testing.assert_allclose(f(st.tensor(MADE[:shape[0], :shape[1]])).numpy(),
+                                   np.exp(MADE[:shape[0], :shape[1]]).sum(1), rtol=1e-5)
+        seen.append(EVALUATOR.compiles - before)
+    assert seen == [1, 1, 0, 1, 0, 1, 1, 0]
+
+
+def test_gradients_of_further_shapes_need_no_program() -> None:
+    for k, n in enumerate((3, 5, 8, 11)):
+        x = st.tensor(MADE[:n], requires_grad=True)
+        before = EVALUATOR.compiles
+        ((x - x.mean()) ** 3).sum().backward()
+        rest = MADE[:n].astype("f8") - MADE[:n].mean(dtype="f8")
+        assert x.grad is not None
+        np.testing.assert_allclose(x.grad.numpy(), 3 * rest ** 2 - 3 * (rest ** 2).mean(), rtol=1e-3, atol=1e-4)
+        assert k < 2 or EVALUATOR.compiles == before

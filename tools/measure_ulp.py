@@ -102,9 +102,10 @@ CASES = (
         ("xlogy", lambda x, z: x * mpmath.log(z) if z > 0 else mpmath.nan, 0, 4, 2, "XLogY"),
         ("xlog1py", lambda x, z: x * mpmath.log1p(z) if z > -1 else mpmath.nan, -1, 3, 2, "XLog1py"),
         ("logaddexp", lambda x, z: max(x, z) + mpmath.log1p(mpmath.exp(-abs(x - z))), 0, 20, 2, "LogAddExp"),
+        ("entr", lambda x: -x * mpmath.log(x) if x > 0 else mpmath.nan, 0, 4, 1, "Entr"),
         ("zeta", lambda x, z: mpmath.zeta(x, z) if 1 < x < 200 and 0 < z < 1e6 else mpmath.nan, 1, 12, 2, "Zeta"),
         *((f"polygamma {n}", lambda x, n=n: mpmath.psi(n, x) if abs(x) < 1e6 else mpmath.nan, 0, 10, 1, "Polygamma", n)
-          for n in (1, 2, 3)))),
+          for n in (1, 2, 3, 4, 6, 9)))),
 )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -43,7 +44,8 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "random": ("Random numbers", "arrays.random arrays.generator"),
     "dtypes": ("Dtypes and the namespace", "arrays.namespace ir.types builtins"),
     "programs": ("Programs, gradients, loops", """arrays.functions call.compiled call.symbolic eager.handle
-        higher.gradient higher.scan inspect.lint.function inspect.profile.function pipeline saving backend.devices"""),
+        higher.gradient higher.checkpoint higher.scan inspect.lint.function inspect.profile.function pipeline
+        saving backend.devices"""),
 }
 ROOMS: dict[str, tuple[str, ModuleType]] = {
     "linalg": ("stele.linalg", st.linalg), "fft": ("stele.fft", st.fft), "generator": ("stele.random", st.random),
@@ -52,6 +54,12 @@ ROOMS: dict[str, tuple[str, ModuleType]] = {
     "transforms": ("stele.data.transforms", st.data.transforms), "io": ("stele.io", st.io),
     "train": ("stele.train", st.train),
 }
+
+
+# Classes whose methods users call or write anew; the others are made and called.
+CALLED = (nn.Module, st.data.Dataset, st.data.IterableDataset, st.data.Loader, st.data.Tokenizer, st.data.Vocabulary,
+          st.metrics.Metric, st.optim.Optimizer, st.optim.Schedule, st.random.Generator, st.train.Callback,
+          st.train.History, st.train.Trainer)
 
 
 def home(x: Any) -> str:
@@ -121,9 +129,9 @@ def entry(room: str, name: str, x: Any, level: str = "##") -> Iterator[str]:
 
 
 def whole(room: str, name: str, x: Any) -> Iterator[str]:
-    """What the reference says of one name, and of its own methods where it is a class."""
+    """What the reference says of one name, and of the methods of a class that users call."""
     yield from entry(room, name, x)
-    for method in methods(x) if inspect.isclass(x) else []:
+    for method in methods(x) if x in CALLED else []:
         f = vars(x)[method]
         if isinstance(f, property):
             yield f"### {name}.{method} {{ #{room}.{name}.{method} }}\n"
@@ -166,7 +174,7 @@ every dtype it holds for, with overflow, infinities, NaN and signed zeros. `step
 and where; `STELE_SHOW=graph,simplify` prints the graph before and behind them.\n"""]
     for title, module, rules in (("Simplify: arithmetic", simplify, simplify.ARITHMETIC),
                                  ("Simplify: movement", movement, movement.RULES),
-                                 ("Simplify: parts of tuples", picks, picks.RULES),
+                                 ("Simplify: picks", picks, picks.RULES),
                                  ("Stabilise", stabilize, stabilize.RULES), ("Expand", expand, expand.RULES)):
         lines += [f"## {title}\n", *prose(module.__doc__ or ""), "| rule | what it says | dtypes |", "|---|---|---|"]
         for rule in rules:
@@ -201,13 +209,26 @@ def program(name: str) -> str:
     return f"# {title}\n\n`python docs/{name}.py`\n\n```python\n{text}```\n"
 
 
+def notebook() -> str:
+    """The notebook as a page: its cells, and below each what it printed when it was executed."""
+    parts: list[str] = []
+    for cell in json.loads((ROOT / "docs" / "notebook.ipynb").read_text())["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", ()):
+            shown = output.get("data", {"text/plain": output.get("text", "")})
+            plain = "".join(shown["text/plain"]).rstrip()
+            parts.append("".join(shown.get("text/html", "")) or f"```text\n{plain}\n```")
+    return "\n\n".join([*parts, "[The notebook](../notebook.ipynb) to run it yourself.\n"])
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages that are made, to those that are written."""
     made: Iterable[tuple[str, str]] = [
         ("index.md", first_page()),
         *((f"programs/{name}.md", program(name)) for name in PROGRAMS),
         *((f"reference/{name}.md", text) for name, text in reference()),
-        ("reference/rewrites.md", rewrites())]
+        ("guide/notebook.md", notebook()), ("reference/rewrites.md", rewrites())]
     for path, text in made:
         files.append(File.generated(config, path, content=text))
     return files

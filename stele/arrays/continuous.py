@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from stele.arrays.draws import Draw, Numbers
+from stele.arrays.draws import Draw, Numbers, listed, real
 from stele.arrays.functions import exp, expm1, log, log1p, sigmoid, sign, softmax, sqrt, square, tan
 from stele.arrays.shapes import shape_of
 from stele.arrays.sized import where
@@ -245,13 +245,13 @@ class Continuous(Stream):
         """Random vectors of the Dirichlet distribution of `alpha` (..., k), which add up to 1: (*`size`, ..., k).
 
         Gamma numbers by their sum, computed of their logarithms. float32 without a `dtype`. Raises ShapeError for an
-        alpha of no axes.
+        alpha of no axes, DTypeError for a complex one.
 
         >>> x = st.random.default_rng(0).dirichlet([1.0, 2.0, 5.0], size=4)
         >>> x.shape, st.allclose(x.sum(axis=1), 1, rtol=1e-5).tolist()
         ((4, 3), True)
         """
-        alpha = constant(alpha)
+        alpha = real(constant(listed(alpha)), "alpha")
         if not alpha.ndim:
             raise ShapeError(f"dirichlet needs a vector of parameters, got {alpha.shape}")
         d = Draw(self, None if size is None else (*shape_of((size,)), *alpha.shape), dtype, alpha=alpha)

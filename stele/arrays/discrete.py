@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stele.arrays.continuous import Length
-from stele.arrays.draws import Draw, Numbers, parameter
+from stele.arrays.draws import Draw, Numbers, counts, listed, real
 from stele.arrays.functions import ceil, clip, expm1, floor, log, log1p, maximum
 from stele.arrays.shapes import shape_of
 from stele.arrays.streams import Stream
@@ -13,17 +13,21 @@ from stele.errors import ShapeError
 from stele.ir.door import public
 from stele.ir.types import float64, highest, int64
 from stele.ops import random
-from stele.ops.arguments import number
+from stele.ops.arguments import is_array, is_series, number, refuse
 
 
 class Discrete(Stream):
-    """They are int64; parameters, `size` and errors as of the continuous ones. No gradients reach the parameters."""
+    """They are int64; parameters, `size` and errors as of the continuous ones. No gradients reach the parameters.
+
+    DTypeError is raised for parameters that are complex, or not whole where they count.
+    """
 
     @public
     def poisson(self, lam: Numbers = 1.0, size: Length = None) -> Tensor:
         """Random counts of events of which `lam` are expected, of the shape `size`: the Poisson distribution, by NumPy.
 
-        int64. Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no number.
+        int64. Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no
+        number, DTypeError for complex ones.
 
         >>> abs(float(st.random.default_rng(0).poisson(4.5, size=10000).mean()) - 4.5) < 0.1
         True
@@ -35,7 +39,8 @@ class Discrete(Stream):
     def binomial(self, n: Numbers, p: Numbers, size: Length = None) -> Tensor:
         """Random numbers of successes in `n` trials, each with the chance `p`, of the shape `size`, by NumPy.
 
-        int64. Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no number.
+        int64. Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no
+        number, DTypeError for complex ones.
 
         >>> abs(float(st.random.default_rng(0).binomial(10, 0.3, size=10000).mean()) - 3) < 0.1
         True
@@ -48,7 +53,7 @@ class Discrete(Stream):
         """Random numbers of failures before `n` successes, each of the chance `p`, of the shape `size`.
 
         Poisson counts of gamma numbers. int64. Raises ShapeError where a parameter does not broadcast to the size,
-        ArgumentError for what is no number.
+        ArgumentError for what is no number, DTypeError for complex ones.
 
         >>> abs(float(st.random.default_rng(0).negative_binomial(3, 0.5, size=10000).mean()) - 3) < 0.2
         True
@@ -61,7 +66,8 @@ class Discrete(Stream):
     def geometric(self, p: Numbers, size: Length = None) -> Tensor:
         """Random numbers of trials up to the first success, each of the chance `p`, of the shape `size`, by inversion.
 
-        int64. Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no number.
+        int64. Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no
+        number, DTypeError for complex ones.
 
         >>> abs(float(st.random.default_rng(0).geometric(0.25, size=10000).mean()) - 4) < 0.2
         True
@@ -73,7 +79,8 @@ class Discrete(Stream):
     def hypergeometric(self, ngood: Numbers, nbad: Numbers, nsample: Numbers, size: Length = None) -> Tensor:
         """Random numbers of good ones among `nsample` drawn of `ngood` and `nbad`, of the shape `size`, by NumPy.
 
-        int64. Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no number.
+        int64. Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no
+        number, DTypeError for complex ones.
 
         >>> abs(float(st.random.default_rng(0).hypergeometric(10, 30, 8, size=10000).mean()) - 2) < 0.1
         True
@@ -86,7 +93,8 @@ class Discrete(Stream):
         """Random numbers of the logarithmic series distribution of `p`, of the shape `size`.
 
         By Kemp, "Efficient generation of logarithmically distributed pseudo-random variables" (1981). int64. Raises
-        ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no number.
+        ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no number, DTypeError
+        for complex ones.
 
         >>> abs(float(st.random.default_rng(0).logseries(0.6, size=10000).mean()) - 1.637) < 0.05
         True
@@ -100,7 +108,8 @@ class Discrete(Stream):
     def zipf(self, a: Numbers, size: Length = None) -> Tensor:
         """Random numbers k of 1 or more with chances like k ** -`a`, of the shape `size`, by NumPy; a is above 1.
 
-        int64. Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no number.
+        int64. Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no
+        number, DTypeError for complex ones.
 
         >>> abs(float((st.random.default_rng(0).zipf(2.0, size=10000) == 1).mean()) - 0.608) < 0.02
         True
@@ -115,12 +124,13 @@ class Discrete(Stream):
         """How often each of k outcomes of the chances `pvals` (..., k) comes in `n` trials: (*`size`, k), by NumPy.
 
         Chances that add up to more than 1 are divided by their sum; what is missing to 1 falls to the last. int64.
-        Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no number.
+        Raises ShapeError where a parameter does not broadcast to the size, ArgumentError for what is no number,
+        DTypeError for complex ones.
 
         >>> st.random.default_rng(0).multinomial(20, [0.25, 0.25, 0.5], size=4).sum(axis=1).tolist()
         [20, 20, 20, 20]
         """
-        chances = constant(pvals).astype(float64)
+        chances = real(constant(listed(pvals)), "pvals").astype(float64)
         if not chances.ndim:
             raise ShapeError("multinomial needs a vector of chances, got a number")
         chances = chances / maximum(chances.sum(axis=-1, keepdims=True), 1)
@@ -133,8 +143,10 @@ class Discrete(Stream):
 
 def whole(x: Numbers, name: str) -> Tensor | int:
     """A parameter that is a whole number, 0 or more, or a tensor of them."""
-    x = parameter(x, name)
-    return x.astype(int64) if isinstance(x, Tensor) else int(number(x, name, 0, highest(int64)))
+    if isinstance(x, Tensor) or is_array(x) or is_series(x):
+        return counts(x, name)
+    n = number(x, name, 0, highest(int64))
+    return int(n) if n == int(n) else refuse(name, "a whole number", x)
 
 
 def counted(x: Tensor, rounded: Callable[[Tensor], Tensor] = ceil) -> Tensor:

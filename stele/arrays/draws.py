@@ -36,10 +36,27 @@ def listed(x: Any) -> Any:
 
 
 def parameter(x: Any, name: str) -> Any:
-    """A parameter of a distribution: a number that it may be, or a tensor of them."""
+    """A parameter of a distribution: a number that it may be, or a tensor of them, which are real."""
     if isinstance(x, Tensor) or is_array(x) or is_series(x):
-        return constant(listed(x))
+        return real(constant(listed(x)), name)
     return number(x, name, None if name in ANYTHING else 0, 1 if name in CHANCES else None)
+
+
+def real(x: Tensor, name: str) -> Tensor:
+    """A tensor that is a parameter. Raises DTypeError for complex numbers."""
+    if x.dtype.is_complex:
+        raise DTypeError(f"{name} of a distribution must be real, got {x.value.type}",
+                         hint=f"Write {name}.real, or abs({name}).")
+    return x
+
+
+def counts(x: Any, name: str) -> Tensor:
+    """A tensor that is a parameter of whole numbers, as int64. Raises DTypeError for others."""
+    x = constant(listed(x))
+    if x.dtype.kind not in "iub":
+        raise DTypeError(f"{name} of a distribution must be whole numbers, got {x.value.type}",
+                         hint=f"Write {name}.astype('int64'), which drops what is behind the point.")
+    return x.astype(int64)
 
 
 class Draw:

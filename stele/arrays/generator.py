@@ -8,7 +8,7 @@ from typing import Any
 from stele.arrays.continuous import Continuous, Length
 from stele.arrays.creation import arange, named
 from stele.arrays.discrete import Discrete
-from stele.arrays.draws import Draw, Numbers, listed
+from stele.arrays.draws import Draw, Numbers, counts, listed, real
 from stele.arrays.families import argsort, cumulative_sum, searchsorted, take_along_axis
 from stele.arrays.functions import clip, log, take
 from stele.arrays.opensize import plain
@@ -98,7 +98,7 @@ class Generator(Continuous, Discrete):
         axis = whole(axis, "axis of choice")
         n = pool.shape[axis_of(axis, pool.ndim)] if isinstance(pool, Tensor) and pool.ndim else \
             whole(a, "a of choice", 1)
-        chances = None if p is None else constant(listed(p)).astype(float64)
+        chances = None if p is None else real(constant(listed(p)), "p").astype(float64)
         if chances is not None and chances.shape != (n,):
             raise ShapeError(f"choice needs one chance for each of {n} elements, got p of the shape {chances.shape}")
         flag(shuffle, "shuffle of choice")
@@ -161,7 +161,7 @@ class Generator(Continuous, Discrete):
         >>> bool((abs(st.cov(x.T) - st.tensor([[2.0, 1.0], [1.0, 1.0]])) < 0.1).all())
         True
         """
-        centre, spread = (constant(listed(x)) for x in (mean, cov))
+        centre, spread = real(constant(listed(mean)), "mean"), real(constant(listed(cov)), "cov")
         if centre.ndim != 1 or spread.shape != centre.shape * 2:
             raise ShapeError(f"multivariate_normal needs mean (k,) and cov (k, k), got {centre.shape} and "
                              f"{spread.shape}")
@@ -207,9 +207,8 @@ def integers(stream: Stream, low: Any, high: Any, size: Any, dtype: Any = int64,
     wanted = named(dtype)
     if wanted.kind not in "iub":
         raise DTypeError(f"random integers need an integer dtype, got {wanted}", hint="Write .astype(dtype) behind it.")
-    ends = [end_of(x) for x in (low, high)]
-    d = Draw(stream, size, None, device, **{f"low{k}": x for k, x in enumerate(ends) if isinstance(x, Tensor)})
-    first, last = (x.astype(int64) if isinstance(x, Tensor) else x for x in ends)
+    first, last = (end_of(x) for x in (low, high))
+    d = Draw(stream, size, None, device, **{f"low{k}": x for k, x in enumerate((first, last)) if isinstance(x, Tensor)})
     least, most = (lowest(wanted), highest(wanted)) if wanted.kind != "b" else (0, 1)
     if isinstance(first, int) and isinstance(last, int):
         last += closed
@@ -227,7 +226,7 @@ def integers(stream: Stream, low: Any, high: Any, size: Any, dtype: Any = int64,
 def end_of(x: Any) -> Any:
     """A bound as a whole number, or as a tensor of them."""
     if isinstance(x, Tensor) or is_array(x) or is_series(x):
-        return constant(listed(x))
+        return counts(x, "every bound")
     n = whole(plain(x), "every bound of integers")
     return Tensor(quantity(n)) if isinstance(n, Size) else n
 

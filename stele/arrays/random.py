@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stele.arrays.draws import Draw, Numbers, float_named, parameter, shaped
+from stele.arrays.draws import Draw, Numbers, float_named, parameter, real, shaped
 from stele.arrays.families import argsort
 from stele.arrays.functions import broadcast_to, log
 from stele.arrays.generator import GENERATOR, integers
@@ -239,7 +239,7 @@ def multinomial(p: TensorLike, num_samples: int, replacement: bool = False) -> T
     >>> sorted(st.multinomial(st.ones(3), 3).tolist())
     [0, 1, 2]
     """
-    p, many = constant(p).astype(float64), positive(num_samples, "num_samples of multinomial")
+    p, many = real(constant(p), "p").astype(float64), positive(num_samples, "num_samples of multinomial")
     if not p.ndim or (not replacement and many > p.shape[-1]):
         raise ShapeError(f"multinomial of {many} samples needs rows of as many weights, got p of the shape {p.shape}",
                          hint="Write replacement=True, or fewer samples.")

@@ -13,6 +13,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "dim1":           ("axis1",),
     "dim2":           ("axis2",),
     "keepdim":        ("keepdims",),
+    "rcond":          ("rtol",),
     "input":          ("x", "logits"),
     "sorted_sequence": ("x",),
     "elements":       ("x",),

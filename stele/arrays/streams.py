@@ -17,6 +17,7 @@ from stele.ir.graph import Constant, Item, Value
 from stele.ir.sizes import Dim
 from stele.ir.types import HOME
 from stele.ops.arguments import is_mapping, whole
+from stele.ops.checkpoint import Checkpoint
 from stele.ops.control import Scan
 from stele.ops.elementwise.arithmetic import Add
 
@@ -89,7 +90,7 @@ def origin(key: Value, given: Mapping[Value, Value] = {}) -> tuple[Value, Dim]:
         match key:
             case Value(Add(), [before, step]) if is_next(given.get(step, step)):
                 key, draws = before, draws + 1
-            case Value(Item(k), [Value(Scan() as loop, args)]) if k < loop.carries:
+            case Value(Item(k), [Value(Scan() | Checkpoint() as loop, args)]) if k < loop.carries:
                 operands = {p: given.get(x, x) for p, x in zip(loop.body.parameters, args)}
                 start, each = origin(loop.body.results[k], operands)
                 if start is not loop.body.parameters[k]:

@@ -525,6 +525,7 @@ class Tensor(Exchange):
     T, mT                  = property(lift(shapes.transposed)), property(lift(linear.swap_last))
     real, imag             = property(lift(parts.real)), property(lift(parts.imag))
     conj                   = lift(parts.conj)
+    conjugate              = lift(parts.conj)
     astype                 = lift(astype)
 
     @public

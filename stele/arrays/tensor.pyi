@@ -898,6 +898,14 @@ class Tensor(Exchange):
         >>> st.conj(st.tensor([1 + 2j, -3j])).tolist()
         [(1-2j), (-0+3j)]
         """
+    def conjugate(self) -> Tensor:
+        """The complex conjugate of each element: its imaginary part is negated. Real numbers stay as they are.
+
+        x has any shape and dtype. Raises ArgumentError for what is neither an array nor a number.
+
+        >>> st.conj(st.tensor([1 + 2j, -3j])).tolist()
+        [(1-2j), (-0+3j)]
+        """
     def astype(self, dtype: DTypeLike, copy: builtins.bool=True) -> Tensor:
         """This tensor as another dtype: float to integer truncates, to bool tests != 0.
 

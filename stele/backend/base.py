@@ -12,8 +12,8 @@ Commit = Callable[[list[Buffer]], Any]
 
 Precision = Literal["fast", "strict", "bf16"]
 """How convolutions and products round: `strict` takes direct algorithms only, others at most twelve times their mean
-error, and programs that have some count subnormal numbers as zero. `bf16` rounds the operands of float32 matrix
-products to bfloat16."""
+error, and programs that have some count subnormal numbers as zero. `bf16` keeps
+activations in memory as bfloat16, and multiplies matrices of them where a CPU can."""
 
 
 def itself(results: list[Buffer]) -> list[Buffer]:

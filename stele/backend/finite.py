@@ -13,6 +13,7 @@ from stele.errors import NotANumber
 from stele.ir.graph import Graph, Parameter, Value, walk
 from stele.ir.origin import is_gradient, lines
 from stele.ir.report import Report
+from stele.ops.checkpoint import Checkpoint
 from stele.ops.control import Scan
 from stele.transform.retype import bind
 
@@ -81,6 +82,8 @@ def behind(results: Iterable[Value], meaning: Mapping[Value, Any], test: Test) -
     while (before := next((a for a in v.args if test(meaning[a])), None)) is not None:
         v = before
     operands = [meaning[a] for a in v.args]
+    if isinstance(v.op, Checkpoint):
+        return source(v.op.body, operands, test) or Found(v, operands)
     if isinstance(v.op, Scan):
         return within(v.op, operands, test) or Found(v, operands)
     reason = None

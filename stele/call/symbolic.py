@@ -22,6 +22,7 @@ from stele.ir.types import HOME, Type
 from stele.ir.types import dtype as type_named
 from stele.ops.arguments import is_mapping, refuse, sequence
 from stele.ops.arguments import size as a_size
+from stele.ops.checkpoint import Checkpoint
 from stele.ops.control import Scan
 from stele.pipeline import build, options_of
 from stele.tracing import tree
@@ -165,9 +166,10 @@ def drawing(graph: Graph, place: int, draws: int) -> Graph:
     among the others; the state after them is its last result."""
     parameters, drawn = graph.parameters[:-draws], graph.parameters[-draws:]
     state = parameter("random numbers", graph.parameters[-1].type)
-    behind = {v.args[k]: Item(k)(v) for v in walk(graph.results) if isinstance(v.op, Scan) for k in range(v.op.carries)}
+    held = (v for v in walk(graph.results) if isinstance(v.op, Scan | Checkpoint))
+    behind = {v.args[k]: Item(k)(v) for v in held for k in range(v.op.carries)}   # type: ignore[attr-defined]
     keys = [state]
-    for k, key in enumerate(drawn):     # a loop that draws says itself how far it came
+    for k, key in enumerate(drawn):     # what holds a graph that draws says itself how far it came
         given, known = (*parameters, *drawn[:k + 1]), (*parameters, *keys)
         keys += substitute(Graph(given, (behind.get(key, after(key)),)), known)
     return Graph((*parameters[:place], state, *parameters[place:]),

@@ -1,6 +1,7 @@
 """The command line: which commands there are, what their words mean together, and errors of a line each."""
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -101,14 +102,20 @@ def parse(arguments: Sequence[str]) -> Options:
 
 def run(arguments: Sequence[str], commands: Commands) -> int:
     """Parse, run the command, and return the exit code: 0 or what the command says, 2 for bad input, 130 for Ctrl-C,
-    143 for SIGTERM; errors are one line. Without arguments it prints what `--help` prints.
+    143 for SIGTERM, 141 where nobody reads the output any more; errors are one line. Without arguments it prints what
+    `--help` prints.
     """
     try:
         options = parse(arguments or ["--help"])
-        return commands[type(options)](options) or 0
+        code = commands[type(options)](options) or 0
+        sys.stdout.flush()
+        return code
     except SteleError as error:
         print(f"error: {_said(error)}", file=sys.stderr)
         return USAGE
+    except BrokenPipeError:     # who read the output has gone, as `head` does; nothing is written to it at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BY_SIGNAL + signal.SIGPIPE
     except OSError as error:
         print(f"error: {error.strerror or error}: {error.filename or 'a file'}", file=sys.stderr)
         return USAGE
@@ -186,8 +193,15 @@ def _check_options(arguments: Sequence[str]) -> None:
         option = word.partition("=")[0]
         if option.startswith("--") and option not in options:
             raise UsageError(f"{f'stele {name}' if command else 'stele'} knows {', '.join(options)}, got {option}."
-                             + did_you_mean(option, options)
+                             + did_you_mean(_same(option), options)
                              + (" Arguments of the file go behind --." if command and _runs_a_file(command) else ""))
+
+
+def _same(option: str) -> str:
+    """What an option is called here, where it has another name elsewhere: --learning-rate is --lr."""
+    from stele.interop.names import SAME
+    name = option.removeprefix("--").replace("-", "_")
+    return f"--{SAME.get(name, name)}".replace("_", "-")
 
 
 def _flags(command: Command) -> dict[str, Option | Flag]:

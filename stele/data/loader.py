@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from stele.data.sources import ForeignStream, begin, source
 from stele.data.threads import Threads, inline
 from stele.eager.follow import reading
 from stele.errors import DataError, kind
-from stele.interop.keywords import speaks
+from stele.interop.keywords import answering, speaks
+from stele.interop.names import LOADERS
 from stele.ir.door import leaving
 from stele.ops.arguments import is_mapping, is_series, whole
 
@@ -51,6 +52,9 @@ class Loader:
     >>> [batch for batch in data.Loader(words, batch_size=2, transform=str.upper, num_workers=2)]
     [['TO', 'BE'], ['OR']]
     """
+
+    if not TYPE_CHECKING:
+        __getattr__ = answering("a loader", LOADERS)
 
     @speaks
     def __init__(self, data: Any, batch_size: int = 64, *, shuffle: bool = False, seed: int = 0,

@@ -1,7 +1,7 @@
 """Gradients of an expression by its history: found by rules once, replayed where a structure was seen before."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,7 @@ class Pull:
     gradients: list[tuple[int, Parameter, int]]
     forgotten: list[tuple[int, Op]]
     held: list[Op]
+    sizes: Mapping[str, int]
 
 
 PULLS: Newest[Any, Pull] = Newest(MOST)
@@ -95,8 +96,9 @@ def found(value: Live, retain: bool, seen: Seen, before: Sequence[Live | None], 
     forgotten = [(number[v], v.op) for v in gone if v in number]
     from_ = [(k, Parameter("value", g.type), place[g] if g in place else ~number[g])
              for k, g in enumerate(made) if g is not None]
-    pull = Pull(work.program, inputs, [number.get(v) for v in work.kept], from_, forgotten, seen.held)
-    if work.trial is None:
+    pull = Pull(work.program, inputs, [number.get(v) for v in work.kept], from_, forgotten, seen.held,
+                work.sizes)
+    if not work.trial:
         PULLS[key] = pull
     return handed(pull, seen, [v.data for v in work.kept])
 

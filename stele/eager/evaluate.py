@@ -12,7 +12,7 @@ from stele.backend.base import Program
 from stele.backend.buffers import Buffer
 from stele.backend.locks import HOST, RUNNING, held
 from stele.backend.newest import Newest
-from stele.eager.flat import flattened
+from stele.eager.flat import flattened, opened
 from stele.eager.follow import FOLLOWER, making
 from stele.eager.handle import TRACING, owner, refuse_symbolic
 from stele.eager.live import Live, forget, is_open, is_pending, is_symbolic, is_there, leaf
@@ -38,7 +38,7 @@ from stele.transform.autodiff import gradients
 FEW_VALUES, FEW_ELEMENTS, TRIALS = 64, 1 << 14, 4
 EXACT = (Add, Sub, Mul, Div, Neg, Maximum, Minimum, Compare, Select, Bits, Shift, Abs, Cast, Not, StopGradient,
          Gather, Sort)
-MOST_FAMILIES = 1 << 12
+MOST_FAMILIES, MOST_SHARED = 1 << 12, 1 << 9
 WHOLE = ("elementwise", "reduction", "ordered", "indexing", "generate", "contraction", "composite")
 AS_IS = Options("reference", frozenset(PASSES))
 
@@ -61,14 +61,16 @@ class Evaluator:
     """Programs of imperative expressions by structure, how many were compiled, and operations since the last ran."""
 
     families: Newest[Any, Family] = field(default_factory=lambda: Newest(MOST_FAMILIES))
+    first: Newest[Any, dict[str, int]] = field(default_factory=lambda: Newest(MOST_FAMILIES))    # sizes of a structure
     compiles: int = 0
     recorded: int = 0
     last: Program | None = None
     built: float = 0.0      # seconds
 
-    def program(self, order: Sequence[Value], kept: Sequence[Live], most: int = TRIALS) -> Work:
-        """What computes `kept`: a program of its own where there were as many trials as may be. Numbers in the text are
-        inputs from their second value on.
+    def program(self, order: Sequence[Value], kept: Sequence[Live], own: bool = False, first: Numbers | None = None
+                ) -> Work:
+        """What computes `kept`: a program of its own where there were as many trials as may be, and none for other
+        shapes too will do. Numbers in the text are inputs from their second value on, the `first` being these.
         """
         leaves = [v for v in order if is_there(v)]
         literals = [v for v in order if isinstance(v.op, Literal) and not is_there(v)]
@@ -77,10 +79,12 @@ class Evaluator:
         key = structure(order, kept), options
         family = self.families.get(key)
         if family is None:
-            family = self.families[key] = Family(numbers)
-        if family.trials < most and (trial := self.trial(order, leaves, kept)) is not None:
+            family = self.families[key] = Family(numbers if first is None else first)
+        if not own and family.trials < TRIALS and (trial := self.trial(order, leaves, kept)) is not None:
             family.trials += 1
             return trial
+        if not own and family.exact is family.general and (work := self.shared(order, kept)) is not None:
+            return work._replace(leaves=leaves, literals=literals if work.literals else [], kept=kept)
         if family.first == numbers:
             family.exact = family.exact or self.build(leaves, kept, options)
             return Work(family.exact, leaves, [], kept)
@@ -90,10 +94,21 @@ class Evaluator:
     def trial(self, order: Sequence[Value], leaves: Sequence[Live], kept: Sequence[Live]) -> Work | None:
         """How an expression is computed that is new, if that needs no program of its own."""
         if is_small(order):
-            return Work(build(closed(leaves, kept), options=AS_IS), leaves, [], kept, {})
+            return Work(build(closed(leaves, kept), options=AS_IS), leaves, [], kept, trial=True)
         if (flat := flattened(order, kept, FEW_ELEMENTS)) is None:
             return None
-        return self.program(flat.order, flat.kept, 0)._replace(kept=kept, trial=flat.sizes)
+        return self.program(flat.order, flat.kept, True)._replace(kept=kept, sizes=flat.sizes, trial=True)
+
+    def shared(self, order: Sequence[Value], kept: Sequence[Live]) -> Work | None:
+        """A program for other shapes too, from the second of a structure on: what differs from the first stays open."""
+        if len(order) > MOST_SHARED or (form := opened(order, kept)) is None:
+            return None
+        key = structure(form.order, form.kept), Options()
+        first = self.first[key] = self.first.get(key, form.sizes)
+        closed = {n for name, n in form.sizes.items() if first[name] == n}
+        if (form := opened(order, kept, closed) if closed else form) is None:
+            return None
+        return self.program(form.order, form.kept, True, ())._replace(sizes=form.sizes)
 
     def build(self, inputs: Sequence[Value], kept: Sequence[Value], options: Options) -> Program:
         self.compiles += 1
@@ -128,20 +143,20 @@ class Evaluator:
 
 
 class Work(NamedTuple):
-    """A program with the values it takes, literal numbers apart, and those it gives. A `trial` is run once only, at
-    these sizes.
+    """A program with the values it takes, literal numbers apart, those it gives, and sizes. A `trial` is run once only.
     """
 
     program: Program
     leaves: Sequence[Live]
     literals: Sequence[Value]
     kept: Sequence[Live]
-    trial: dict[str, int] | None = None
+    sizes: Mapping[str, int] = {}
+    trial: bool = False
 
     def run(self) -> list[Live]:
         """Gives the kept values their numbers; returns those whose history goes, as nobody needs it."""
         buffers = [*(v.data for v in self.leaves), *map(number_of, self.literals)]
-        for v, buffer in zip(self.kept, EVALUATOR.run(self.program, buffers, self.kept, self.trial or {})):
+        for v, buffer in zip(self.kept, EVALUATOR.run(self.program, buffers, self.kept, self.sizes)):
             shape: Any = v.type.shape
             v.data = buffer if buffer.shape == shape else buffer.seen(v.type.dtype, shape)
         done = [v for v in self.kept if (h := owner(v)) is not None and (h.leaf or not h.requires_grad)]
@@ -220,7 +235,7 @@ def run(wanted: Sequence[Live]) -> None:
         follower.evaluated(order, wanted)
     work = worked(wanted, order)
     forgotten = work.run()
-    if seen is not None and work.trial is None:
+    if seen is not None and not work.trial:
         remember(seen, work, forgotten)
 
 
@@ -247,7 +262,7 @@ def replay(past: Evaluation, seen: Seen) -> bool:
 
 def give(past: Any, program: Any, buffers: Sequence[Buffer], values: Sequence[Any]) -> Sequence[Buffer]:
     """Runs a program as before: values get their numbers, and some lose their history. Returns all that was made."""
-    made = EVALUATOR.run(program, buffers, values)
+    made = EVALUATOR.run(program, buffers, values, past.sizes)
     for k, buffer in zip(past.results, made):
         if k is not None:
             values[k].data = buffer
@@ -262,7 +277,7 @@ def remember(seen: Seen, work: Work, forgotten: Sequence[Live]) -> None:
     if past is None:
         past = EVALUATIONS[seen.key] = Evaluation(
             seen.held, [number[v] for v in work.leaves], [number[v] for v in work.kept],
-            [(number[v], v.op) for v in forgotten])
+            [(number[v], v.op) for v in forgotten], work.sizes)
     if work.literals:
         past.general, past.numbers = work.program, [number[v] for v in work.literals]
     else:

@@ -1,7 +1,8 @@
-"""Expressions of elementwise ops at any shape: one program of one axis, of an open length, computes them all."""
+"""Expressions at any shape: of elementwise ops in one axis of an open length, of others with sizes that have names."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import fields, replace
 from math import prod
 from typing import Any, NamedTuple
 
@@ -9,16 +10,20 @@ import numpy as np
 
 from stele.backend.buffers import Buffer
 from stele.eager.live import Live, is_there, leaf
-from stele.ir.graph import Literal, Value
-from stele.ir.sizes import size
-from stele.ir.types import HOME, TupleType, Type
+from stele.errors import ShapeError
+from stele.ir.graph import Literal, Op, Value
+from stele.ir.sizes import Dim, size
+from stele.ir.types import HOME, TupleType, Type, product
 from stele.ops.linear import Broadcast
 
 LENGTH = size("n")
+OPEN = ("leaf", "elementwise", "reduction", "movement", "ordered", "generate", "indexing", "composite",
+        "contraction", "complex")
+SIZED = ("Dim", "Shape", "tuple[Dim, ...]")     # annotations of attributes that follow the sizes of operands
 
 
 class Flat(NamedTuple):
-    """An expression in one axis of `LENGTH` elements: its values, operands first, those that are kept, and how long."""
+    """An expression of open sizes: its values, operands first, those that are kept, and the sizes."""
 
     order: list[Value]
     kept: list[Live]
@@ -76,3 +81,52 @@ def written(order: Sequence[Value], kept: Sequence[Value], moved: dict[Value, An
             made[v] = Live(v.op, args, kind, v.where)
             values.append(made[v])
     return Flat(values, [made[v] for v in kept], {str(LENGTH): n})
+
+
+def opened(order: Sequence[Value], kept: Sequence[Value], closed: Collection[int] = ()) -> Flat | None:
+    """The same expression where sizes of operands have names, equal ones the same, but for those that are `closed`.
+
+    None where names do not say of what size a result is. With its sizes for names it is the expression it was made of,
+    so that all that look alike with names are computed by one program.
+    """
+    if any(v.op.family not in OPEN or isinstance(v.type, TupleType) or v.type.device != HOME for v in order):
+        return None
+    fixed = {*closed, *(n for v in order if v.op.family == "leaf" and not is_there(v) for n in v.shape)}
+    shapes = [v.shape for v in order if is_there(v) or v.op.family == "generate"]
+    numbers = dict.fromkeys(n for shape in shapes for n in shape if n > 1 and n not in fixed)  # type: ignore[operator]
+    opens = {n: size(f"n{k}") for k, n in enumerate(numbers)}
+    names: dict[Any, Dim] = {**{n: n for n in fixed}, **opens}
+    made: dict[Value, Live] = {}
+    for v in order:
+        if is_there(v):
+            made[v] = leaf(Type(v.dtype, tuple([named(n, names) for n in v.shape])), v.data)
+            continue
+        args = tuple([made[a] for a in v.args])
+        for a, x in zip(v.args, args):
+            for k in range(a.ndim):     # what several axes are as one
+                names.setdefault(product(a.shape[:k + 1]), product(x.shape[:k + 1]))
+                names.setdefault(product(a.shape[k:]), product(x.shape[k:]))
+        op = renamed(v.op, names)
+        try:
+            kind: Any = op.typed(*(x.type for x in args))
+        except ShapeError:      # it holds of numbers, but not of all that have these names
+            return None
+        made[v] = Live(op, args, kind, v.where)
+        for n, name in zip(v.shape, made[v].shape):
+            names.setdefault(n, name)
+    return Flat([*made.values()], [made[v] for v in kept], {str(s): n for n, s in opens.items()}) if opens else None
+
+
+def renamed(op: Op, names: dict[Any, Dim]) -> Op:
+    """The op with names for the sizes among its attributes."""
+    sized: dict[str, Any] = {}
+    for f in fields(op):
+        if f.type in SIZED:
+            x: Any = getattr(op, f.name)
+            sized[f.name] = tuple([named(n, names) for n in x]) if f.type != "Dim" else named(x, names)
+    return replace(op, **sized) if sized else op
+
+
+def named(n: Any, names: dict[Any, Dim]) -> Dim:
+    """A size by its name, or by that of one beside it."""
+    return n if n < 2 else next((names[n + k] - k for k in (0, 1, -1) if n + k in names), n)

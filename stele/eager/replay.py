@@ -1,7 +1,7 @@
 """Expressions that were seen before: one walk says what they are, and how their numbers were had the last time."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -136,6 +136,7 @@ class Evaluation:
     inputs: list[int]
     results: list[int]
     forgotten: list[tuple[int, Op]]     # with what they are then: a value that is nothing but its numbers
+    sizes: Mapping[str, int]
     exact: Program | None = None
     literals: list[Any] = field(default_factory=list[Any])
     general: Program | None = None
@@ -160,7 +161,7 @@ def known_again(past: Evaluation, seen: Seen) -> Callable[..., bool]:
     """A function of a pending value and of what runs programs: False where the value is of another pattern, else it has
     its numbers. Templates tell the types of operands, and numbers in the text.
     """
-    known: dict[str, Any] = {"owned": owned, "program": past.exact}
+    known: dict[str, Any] = {"owned": owned, "program": past.exact, "sizes": past.sizes}
     lines, first, n = ["def call(v0, run):"], dict[Any, int](), 1
     calls = {k: (flags, call) for k, flags, call, _ in seen.calls}
     for k, v in enumerate(seen.values):
@@ -178,7 +179,7 @@ def known_again(past: Evaluation, seen: Seen) -> Callable[..., bool]:
                       f"    [{', '.join(names)}] = c[1]"]
     leaves = [f"v{k}" for k in first.values() if k not in calls]
     lines += [f"    if len({{{', '.join(leaves)}}}) != {len(leaves)}: return False"] * (len(leaves) > 1)
-    lines += [f"    made = run(program, [{', '.join(f'v{k}.data' for k in past.inputs)}], (v0,))",
+    lines += [f"    made = run(program, [{', '.join(f'v{k}.data' for k in past.inputs)}], (v0,), sizes)",
               f"    [{', '.join(f'v{k}.data' for k in past.results)}] = made"]
     for k, op in past.forgotten:
         known[f"op{k}"] = op

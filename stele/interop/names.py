@@ -119,6 +119,10 @@ STREAMS: Table = {  # of streams
     name: text for name, text in SETS.items() if "subset" not in text and "split" not in text and "+" not in text
     and name != "shuffle"
 } | {"skip": "itertools.islice(stream, n, None)", "select": "stream.filter(f)"}
+LOADERS: Table = {   # of loaders
+    "dataset": "loader.data", "worker_init_fn": "transform(sample, rng)", "set_epoch": "loader.batches(epoch)",
+    "take": "data.Loader(dataset.take(n))", "as_numpy_iterator": "for batch in loader: batches are NumPy arrays",
+}
 TRANSFORMS: Table = {
     "ToTensor": "data.transforms.ToFloat()", "ToImage": "data.transforms.ToFloat()",
     "ToDtype": "data.transforms.ToFloat()", "ConvertImageDtype": "data.transforms.ToFloat()",
@@ -140,6 +144,11 @@ TRAINING: Table = {
     "GradientAccumulationScheduler": "accumulate= of train.fit", "LearningRateMonitor": "train.JSONLines(path)",
     "RichProgressBar": "train.Progress()", "TQDMProgressBar": "train.Progress()", "TrainingArguments": "train.fit",
     "EarlyStoppingCallback": "train.EarlyStopping(patience)",
+}
+LOSSES: Table = {    # by name, of `train.fit`
+    **dict.fromkeys(("sparse_categorical_crossentropy", "categorical_crossentropy"),
+                    "'cross_entropy', and leave the softmax out: it takes logits"),
+    "binary_crossentropy": "'bce_with_logits', and leave the sigmoid out; 'bce' takes probabilities",
 }
 METRICS: Table = {
     **dict.fromkeys(("SparseCategoricalAccuracy", "CategoricalAccuracy", "BinaryAccuracy", "MulticlassAccuracy",

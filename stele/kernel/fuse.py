@@ -11,7 +11,7 @@ from stele.ir.types import product
 from stele.kernel.groups import Group, Groups
 from stele.kernel.index import Splits, regroup, variable, variables
 from stele.kernel.inline import LARGEST
-from stele.kernel.kinds import Contraction, Kernel, Place, unwoven, woven
+from stele.kernel.kinds import Contraction, Kernel, Nest, Place, Repeat, unwoven, woven
 from stele.kernel.machine import COMMON, Machine
 from stele.kernel.order import ordered
 from stele.kernel.space import Space, Unfit, follow, measured
@@ -60,6 +60,13 @@ def fuse(graph: Graph, machine: Machine = COMMON, report: Report | None = None) 
     join_siblings(groups)
     weave(groups)
     return Fused(tuple(map(groups.kernel, ordered(groups))), groups.views)
+
+
+def lying(graph: Graph, machine: Machine = COMMON) -> tuple[list[Value], list[Value]]:
+    """What loops and products of a graph store for other kernels, and what others than these read from memory."""
+    kernels = fuse(graph, machine).kernels
+    return ([v for kernel in kernels if isinstance(kernel, Nest | Contraction) for v in kernel.results],
+            [v for kernel in kernels if not isinstance(kernel, Nest | Contraction | Repeat) for v in kernel.inputs])
 
 
 def join_parts(groups: Groups) -> None:
@@ -149,6 +156,8 @@ def refused(groups: Groups, first: Group, then: Group, body: set[Value]) -> Refu
     """Why two groups may not become one whose body this is."""
     values = groups.values
     folds, again = any(groups.role[v] is Place.FOLD for v in body), groups.machine.again
+    if any(values.is_rounded(v) and values.is_outcome(v) for v in first.results):
+        return Refusal("a product stores it, in half the memory")
     if product(first.results[-1].shape) != product(then.domain):
         for v in first.results:
             if values.is_padded_outcome(v):

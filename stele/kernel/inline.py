@@ -22,6 +22,7 @@ from stele.kernel.kinds import (
 )
 from stele.kernel.machine import Machine
 from stele.kernel.space import Unfit, follow, measured
+from stele.kernel.vocabulary import is_half
 from stele.ops.gather import Gather
 from stele.ops.linear import Broadcast, Cast, Pad, Reshape, Slice, Transpose
 from stele.ops.windows import Taps, Window
@@ -89,7 +90,7 @@ class Inlining:
         if self.role[v] is Contraction:
             for a in v.args:
                 if not self.read_through(a):
-                    self.keep(a, even_number=True)
+                    self.keep(a.args[0] if self.is_widened(a) else a, even_number=True)
         if isinstance(v.op, Reshape) and self.in_memory(v.args[0]):
             self.views[v] = v.args[0]
         if self.role[v] not in (Place.INLINE, Place.FOLD, Nest):
@@ -100,7 +101,7 @@ class Inlining:
         again = len(set(self.users[v])) > 1 or any(repeats(u) for u in self.users[v])
         if v.op.name == "RandomBits":
             self.cost[v] = 1
-        elif self.role[v] is not Place.INLINE or self.count[v] > LARGEST // 2 or (
+        elif self.role[v] is not Place.INLINE or self.count[v] > LARGEST // 2 or self.is_rounded(v) or (
                 again and (self.cost[v] > self.again or self.is_outcome(v))) or self.is_padded_outcome(v):
             if again and self.cost[v] > self.again:
                 self.report.decided("kept", f"{v.op.name} {v.type}", "dear to compute again for each that reads it",
@@ -112,6 +113,14 @@ class Inlining:
     def is_outcome(self, v: Value) -> bool:
         """Whether v is all that is ever read of a product, which the product may as well store itself."""
         return v.op.family == "elementwise" and any(self.leads_to(x, v) for x in v.args)
+
+    def is_widened(self, v: Value) -> bool:
+        """Whether v is numbers that take half the memory as they are."""
+        return isinstance(v.op, Cast) and is_half(v.args[0].dtype) and v.dtype.is_float
+
+    def is_rounded(self, v: Value) -> bool:
+        """Whether v is what was computed, rounded to what takes half the memory."""
+        return isinstance(v.op, Cast) and is_half(v.dtype) and self.role[v.args[0]] not in (Place.LEAF, Place.NUMBER)
 
     def is_padded_outcome(self, v: Value) -> bool:
         """Whether a product may store v, and what reads v goes over more than its space: pads alone."""

@@ -16,9 +16,9 @@ class Machine:
     Its vectors: so many bytes in each of some registers; so many products of them are `pending` at once, for each takes
     some time. A product of two vectors is the unit of all prices: `pace` is that of a number loaded into all lanes,
     `far` what a vector costs besides that comes from the second cache, `shared` and `memory` what one costs from the
-    third cache and from memory. `amx` says that there are tile registers, with products of bfloat16. Its caches: their
-    bytes; `resident` elements of a row stay in one between the passes over it, and what costs up to `again`
-    instructions and loads to compute again is dearer to keep in memory.
+    third cache and from memory. `bf16` says that there are products of bfloat16, `amx` that tile registers have them
+    too. Its caches: their bytes; `resident` elements of a row stay in one between the passes over it, and what costs
+    up to `again` instructions and loads to compute again is dearer to keep in memory.
 
     Its tasks: so many `tasks` keep any machine busy, `grain` elements make one worth its start, `fork` floating-point
     operations a second thread: 3.5 us of one. A task takes at least `columns` adjacent columns, a few vectors side by
@@ -35,6 +35,7 @@ class Machine:
     shared: float = 2.0
     memory: float = 8.0
     amx: bool = False
+    bf16: bool = False
     l1: int = 32 << 10
     l2: int = 1 << 20
     l3: int = 32 << 20

@@ -236,9 +236,11 @@ def shifted(s: Any, x: Any, q: Any, k: int) -> Any:
 def polygamma(s: Any, x: Any, n: int) -> Any:
     """Derivative number n >= 1 of digamma: (-1)**(n+1) n! zeta(n + 1, x) (5.15.1), below 0 by reflection (5.15.6)."""
     sign, scale = (-1.0) ** (n + 1), float(math.factorial(n))
-    at = s.select(x < 0, 1 - x, x)
-    y = powers(s, at, n + 1) * (sign * scale)
-    return s.select(x < 0, -cotangent(s, x, n) - y * sign, y)
+    y = powers(s, s.select(x < 0, 1 - x, x), n + 1)
+    if n <= 4:
+        return s.select(x < 0, -cotangent(s, x, n) - y * scale, y * (sign * scale))
+    y = s.rare(x < 0, lambda: poles(s, x - s.round(x), n + 1, y), y)
+    return y * (sign * scale)
 
 
 def cotangent(s: Any, x: Any, n: int) -> Any:
@@ -254,6 +256,27 @@ def cotangent(s: Any, x: Any, n: int) -> Any:
     return s.select(abs(r) < 0.375, near, s.polynomial(1 / tanpi(s, x), cotangents(n)) * math.pi ** (n + 1))
 
 
+def poles(s: Any, r: Any, n: int, left: Any) -> Any:
+    """The sum of (r + k)**-n over whole k but for those below zero that make `left`, for |r| of 1/2 at most. In pairs
+    that cancel exactly at 1/2, the largest in two parts.
+    """
+    a, sign = abs(r), (-1.0) ** n
+    turn = s.select(r < 0, s.constant(sign, float64), 1.0)
+    near = [inverse_power(s, *two_sum(a, s.constant(k, float64)), n) for k in (0.0, -1.0, 1.0, -2.0)]
+    y = added([*near, (powers(s, 2 + a, n), 0.0), (powers(s, 3 - a, n) * sign, 0.0), (turn * left * -sign, 0.0)])
+    return turn * s.select(abs(near[0][0]) < INF, y, near[0][0])
+
+
+def inverse_power(s: Any, x: Any, x_rest: Any, n: int) -> tuple[Any, Any]:
+    """x**-n of a number in two parts, in two parts; in one where those leave the range of float64."""
+    y = x, x_rest
+    for bit in f"{n:b}"[1:]:
+        y = multiplied(s, y, y)
+        y = multiplied(s, y, (x, x_rest)) if bit == "1" else y
+    q, rest = quotient(s, *y, 1.0)
+    return q, s.select(abs(rest) < INF, rest, 0.0)
+
+
 def powers(s: Any, q: Any, n: int) -> Any:
     """zeta(n, q) for a whole n >= 2."""
     steps = STEPS + n
@@ -267,11 +290,19 @@ def powers(s: Any, q: Any, n: int) -> Any:
         factor *= (n + 2 * k + 1) * (n + 2 * k + 2)
     for term in reversed(terms):
         series = s.fma(series, square, term)
-    y = (end * (1 / (n - 1)) + 0.5 + series * r) / raised(end, n)
+    y = s.fma(end, 1 / (n - 1), 0.5 + series * r) * parted(s, end, 0.0, n)
     y = s.select(end < INF, y, 0.0)
     for k in reversed(range(steps)):
-        y = s.select(is_far, y, y + 1 / raised(q + k, n))
+        y = s.select(is_far, y, y + parted(s, q, k, n))
     return y
+
+
+def parted(s: Any, q: Any, k: float, n: int) -> Any:
+    """(q + k)**-n, of a large n in two parts, or rounding would count n times."""
+    if n <= 5:
+        return 1 / raised(q + k, n)
+    y, rest = inverse_power(s, *two_sum(q, s.constant(float(k), float64)), n)
+    return y + rest
 
 
 def raised(x: Any, n: int) -> Any:

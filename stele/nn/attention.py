@@ -146,7 +146,11 @@ class MultiheadAttention(Module):
                 need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,
                 is_causal: bool = False, cache: KVCache | None = None) -> tuple[Tensor, Tensor | None]:
         parts = self.inputs(query, key, value)
-        q, k, v = (affine(x, w, b) for x, (w, b) in zip(parts, self.projections()))
+        if query is key is value and self.in_proj_weight is not None:   # one product
+            all_ = affine(parts[0], self.in_proj_weight, self.in_proj_bias)
+            q, k, v = (all_[..., j * self.embed_dim:(j + 1) * self.embed_dim] for j in range(3))
+        else:
+            q, k, v = (affine(x, w, b) for x, (w, b) in zip(parts, self.projections()))
         n, keys = k.shape[0], k.shape[1]
         for bias in (self.bias_k, self.bias_v) if self.bias_k is not None and self.bias_v is not None else ():
             row = F.broadcast_to(bias, (n, 1, self.embed_dim))

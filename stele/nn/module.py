@@ -1,6 +1,7 @@
 """The base of layers: parameters, buffers and sub-modules found by walking attributes."""
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
@@ -43,6 +44,15 @@ class Forward(Protocol[P, R]):
     def forward(self, *x: P.args, **options: P.kwargs) -> R: ...
 
 
+class Said:
+    """The signature of a module, by which `st.compile` names its arguments: that of its `forward`."""
+
+    def __get__(self, module: Module | None, owner: type) -> inspect.Signature:
+        if module is None:
+            raise AttributeError("__signature__")       # calling a class makes a module
+        return inspect.signature(module.forward)
+
+
 class Module:
     """A layer or a model: tensors and modules held as attributes (also in lists, tuples and dicts) belong to it.
 
@@ -61,6 +71,7 @@ class Module:
     (['fc.weight', 'fc.bias'], (8, 2))
     """
 
+    __signature__ = Said()
     training = True
     _hooks: Hooks | None = None
     optional: ClassVar[tuple[str, ...]] = ()    # buffers that a state to be loaded may lack
@@ -299,7 +310,7 @@ class Module:
         return self
 
     def half(self) -> Self:
-        """Makes all floats float16 and returns the module; `precision="bf16"` of `st.compile` halves products alone."""
+        """Makes all floats float16 and returns the module; `precision="bf16"` of `st.compile` is for activations."""
         return self.to(float16)
 
     def bfloat16(self) -> Self:

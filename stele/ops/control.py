@@ -264,26 +264,31 @@ def scan(f: Step, init: Sequence[Operand], xs: Sequence[Value], *, length: Dim |
         raise TraceError("scan needs xs to loop over", hint="Or give length=, the number of steps.")
     steps = xs[0].shape[0] if length is None else length
     start = [v if isinstance(v, Value) else literal(v) for v in init]
-    types = [*(v.type for v in start), *(v.type.with_shape(v.shape[1:]) for v in xs)]
-    kind = kind_of((*start, *xs))
-    inputs = tuple(kind(Parameter(f"x{k}", type), (), type, here()) for k, type in enumerate(types))
-    carries, slices = inputs[:len(start)], inputs[len(start):]
-    new, ys = f(carries, slices)
-    if len(new) != len(carries):
-        raise TraceError(f"scan: the step takes {len(carries)} carries and returns {len(new)}",
-                         hint="Return as many as it takes: (carries, ys).")
-    results = tuple(v if isinstance(v, Value) else literal(v) for v in (*new, *ys))
-    captured = outside(results, (*carries, *slices))
-    constants = tuple(parameter(f"k{k}", v.type) for k, v in enumerate(captured))
-    inner = substitute(Graph((*carries, *slices, *captured), results), (*carries, *slices, *constants))
-    body = closed((*carries, *slices, *constants), inner)
+    body, captured = traced(f, start, [v.type.with_shape(v.shape[1:]) for v in xs], kind_of((*start, *xs)))
+    carries, slices = len(start), len(xs)
     for v in walk(body.results):
         if isinstance(v.op, Transfer) and any(isinstance(p.op, Parameter) for p in walk(v.args)):
             raise DeviceError(f"scan: the step moves {v.args[0].type} to {v.op.device}, but a loop runs on one device",
                               where=", ".join(lines(v.where)), hint="Move what it takes before the loop.")
-    done = Scan(body, len(carries), len(slices), steps, reverse)(*start, *xs, *captured)
-    items = tuple(Item(k)(done) for k in range(len(results)))
-    return items[:len(carries)], items[len(carries):]
+    done = Scan(body, carries, slices, steps, reverse)(*start, *xs, *captured)
+    items = tuple(Item(k)(done) for k in range(len(body.results)))
+    return items[:carries], items[carries:]
+
+
+def traced(f: Step, start: Sequence[Value], slices: Sequence[Type], kind: type[Value]) -> tuple[Graph, list[Value]]:
+    """The graph of a step that takes carries like `start` and these slices, and behind them what it takes from outside,
+    which is returned too."""
+    types = [*(v.type for v in start), *slices]
+    inputs = tuple(kind(Parameter(f"x{k}", type), (), type, here()) for k, type in enumerate(types))
+    new, ys = f(inputs[:len(start)], inputs[len(start):])
+    if len(new) != len(start):
+        raise TraceError(f"scan: the step takes {len(start)} carries and returns {len(new)}",
+                         hint="Return as many as it takes: (carries, ys).")
+    results = tuple(v if isinstance(v, Value) else literal(v) for v in (*new, *ys))
+    captured = outside(results, inputs)
+    constants = tuple(parameter(f"k{k}", v.type) for k, v in enumerate(captured))
+    inner = substitute(Graph((*inputs, *captured), results), (*inputs, *constants))
+    return closed((*inputs, *constants), inner), captured
 
 
 def outside(results: Sequence[Value], inside: Sequence[Value]) -> list[Value]:

@@ -406,10 +406,10 @@ def svdvals(x: Value) -> Value:
 
 
 def tolerance(x: Value, rtol: Operand | None, atol: Operand | None = None) -> Value:
-    """Which part of the largest singular value counts as zero: what was asked for, or what rounding makes of zeros; no
-    part beside an absolute tolerance above 0."""
+    """Which part of the largest singular value counts as zero: what was asked for, or, also for a number below 0, what
+    rounding makes of zeros; no part beside an absolute tolerance above 0."""
     dtype = x.dtype.real if x.dtype.is_float and x.dtype.bits > 16 else float32
-    if rtol is not None:
+    if rtol is not None and not (isinstance(rtol, float | int) and rtol < 0):
         return said(rtol, dtype)
     sizes = (quantity(n, dtype) for n in x.shape[-2:])
     usual = Maximum()(*sizes) * float(np.finfo(dtype.numpy).eps)
@@ -436,10 +436,11 @@ def top_of(s: Value) -> Value:
 def pinv(x: Value, *, rtol: Operand | None = None, atol: Operand | None = None, hermitian: bool = False) -> Value:
     """The pseudo-inverses (..., n, m) of matrices x (..., m, n), by singular values.
 
-    Those up to `rtol`, a number or an array (...), times the largest one count as zero; without it max(m, n) times the
-    epsilon of the dtype. Those up to `atol` do as well, and if it is above 0 then rtol is 0 where it is not given. Of
-    `hermitian` matrices the lower triangle is read alone. Dtypes as in `cholesky`. Gradients hold where the rank does
-    not change. Raises ShapeError for fewer than two axes and, when run, NumPy's LinAlgError for NaN and infinities.
+    Those up to `rtol`, a number or an array (...), times the largest one count as zero; without it, or for one
+    below 0 (NumPy's rcond=-1), max(m, n) times the epsilon of the dtype. Those up to `atol` do as well, and if it
+    is above 0 then rtol is 0 where it is not given. Of `hermitian` matrices the lower triangle is read alone.
+    Dtypes as in `cholesky`. Gradients hold where the rank does not change. Raises ShapeError for fewer than two
+    axes and, when run, NumPy's LinAlgError for NaN and infinities.
 
     >>> st.linalg.pinv(st.tensor([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]])).tolist()
     [[0.5, 0.0, 0.0], [0.0, 0.0, 0.0]]

@@ -52,6 +52,24 @@ def _convolution(inputs: int, outputs: int, edge: int, window: int) -> tuple[dic
 
 CONVOLUTIONS = {"conv3x3-64": (64, 64, 56, 3), "conv3x3-128": (128, 128, 28, 3), "conv3x3-256": (256, 256, 14, 3),
                 "conv3x3-512": (512, 512, 7, 3), "conv1x1": (256, 64, 56, 1)}
+
+
+def _of_a_kind(name: str, inputs: int, outputs: int, edge: int, window: int, **more: int) -> Row:
+    """A convolution of another kind, of 8 signals, images or volumes: depthwise ones are bound by memory."""
+    axes, groups, channels = more.get("axes", 2), more.get("groups", 1), inputs + outputs
+    taps, places = window ** axes, edge ** min(axes, 2) * (more["depth"] if axes == 3 else 1)
+    sizes = {"inputs": inputs, "outputs": outputs, "edge": edge, "window": window, **more}
+    if groups == inputs:
+        return Row(name, "conv_kinds", sizes, traffic=4.0 * (8 * channels * places + outputs * taps))
+    return Row(name, "conv_kinds", sizes, 2.0 * 8 * places * taps * outputs * inputs / groups)
+
+
+KINDS = (_of_a_kind("depthwise-56", 128, 128, 56, 3, groups=128),
+         _of_a_kind("depthwise-112", 32, 32, 112, 3, groups=32),
+         _of_a_kind("grouped-32x4", 128, 128, 56, 3, groups=32),
+         _of_a_kind("transposed-4x4", 64, 32, 32, 4),
+         _of_a_kind("conv1d-9", 32, 64, 16_000, 9, axes=1),
+         _of_a_kind("conv3d", 16, 32, 56, 3, axes=3, depth=16))
 _CNN = 64 * 2 * (9 * 32 ** 2 * (3 * 50 * 2 + 50 * 50 * 3) + 9 * 16 ** 2 * (50 * 100 + 100 * 100) * 3
                  + (6400 * 512 + 512 * 10) * 3)
 _GRU = 64 * 150 * 2 * (125 + 100) * 300 * 3
@@ -91,6 +109,7 @@ WORKLOADS = {
                        tuple(Row(f"matmul-{n}", "matmul", {"size": n}, 2.0 * n ** 3) for n in (64, 256, 1024, 2048))),
     "conv": Workload("convolutions of ResNet-50, 32 images",
                      tuple(Row(name, "conv", *_convolution(*shape)) for name, shape in CONVOLUTIONS.items())),
+    "conv_kinds": Workload("depthwise, grouped, transposed, 1d and 3d convolutions, 8 at once", KINDS),
     "sort": Workload("sorted float32 numbers: one row of 1,000,000, and 4096 rows of 256",
                      (Row("sort-1e6", "sort", {"rows": 1, "count": 1_000_000}, traffic=8e6),
                       Row("sort-4096x256", "sort", {"rows": 4096, "count": 256}, traffic=8.0 * 4096 * 256))),

@@ -8,14 +8,15 @@ from typing import Any
 import stele as st
 from stele import metrics, nn, optim
 from stele.arrays.tensor import Tensor
-from stele.errors import ArgumentError, kind
+from stele.errors import ArgumentError, OptionError, kind
+from stele.interop.names import LOSSES as ELSEWHERE
 from stele.ops.arguments import choice, is_dict, is_mapping, is_series, number
 from stele.tracing import tree
 
 Batch = Any     # a tuple, list or dict of arrays, nested as samples are, or one array
 
 SHORT = {"mae": "l1_loss", "bce": "binary_cross_entropy", "bce_with_logits": "binary_cross_entropy_with_logits",
-         "ce": "cross_entropy", "kl": "kl_div"}
+         "ce": "cross_entropy", "kl": "kl_div", "mean_squared_error": "mse_loss", "mean_absolute_error": "l1_loss"}
 KINDS = "_loss", "cross_entropy", "cross_entropy_with_logits", "kl_div"    # what names of losses end in
 FULL = [name for name in nn.functional.__all__ if name.endswith(KINDS)]
 LOSSES: dict[str, Callable[..., Any]] = {
@@ -41,13 +42,16 @@ def classes_of(room: Any, base: type) -> dict[str, Any]:
 
 OPTIMIZERS = classes_of(optim, optim.Optimizer)
 SCHEDULES = classes_of(optim, optim.Schedule)
-METRICS = classes_of(metrics, metrics.Metric)
+METRICS = classes_of(metrics, metrics.Metric) | {"acc": metrics.Accuracy, "mse": metrics.MeanSquaredError,
+                                                 "mae": metrics.MeanAbsoluteError}
 
 
 def loss_of(given: Any) -> Callable[..., Any] | None:
     """A loss: a function or module of predictions and targets, or the name of one of `nn.functional`."""
     if given is None or callable(given):
         return given
+    if given in ELSEWHERE:
+        raise OptionError(f"there is no loss {given!r}", hint=f"Write {ELSEWHERE[given]}.")
     return LOSSES[choice(given, "loss", LOSSES)]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from stele.ir.door import public
 from stele.train.callbacks import Callback
+from stele.train.cell import Cell, is_notebook
 from stele.train.history import Row
 
 if TYPE_CHECKING:
@@ -20,10 +21,10 @@ SHORT = {"accuracy": "acc"}
 
 
 class Progress(Callback):
-    """Shows the steps of a training: on a terminal a bar, elsewhere a plain line now and then; and one per epoch.
+    """Shows the steps of a training: a bar on a terminal and in a notebook, elsewhere a plain line now and then.
 
-    The bar shows means so far, samples a second and the time left in the epoch, for which 60 columns suffice. `out` is
-    where to write, standard output unless given. Raises nothing of its own.
+    There is a line for each epoch. The bar shows means so far, samples a second and the time left in the epoch, for
+    which 60 columns suffice. `out` is where to write, standard output unless given. Raises nothing of its own.
 
     >>> x = np.ones((8, 1), np.float32)
     >>> lines = io.StringIO()
@@ -35,7 +36,7 @@ class Progress(Callback):
     @public
     def __init__(self, out: TextIO | None = None) -> None:
         self.out = out or sys.stdout
-        self.bar = _bar(self.out) if self.out.isatty() else None
+        self.bar: Any = _bar(self.out) if self.out.isatty() else Cell() if out is None and is_notebook() else None
         self.is_compiled = False
 
     def on_train_begin(self, trainer: Trainer) -> None:

@@ -34,6 +34,7 @@ from stele.ir.report import Report
 from stele.ir.types import TupleType, Type, axes_of, bool_
 from stele.ir.types import product as product_of
 from stele.ops import contraction, linear, windows
+from stele.ops.checkpoint import Checkpoint
 from stele.ops.contraction import MatMul
 from stele.ops.control import Scan
 from stele.ops.cumulative import CumProd, CumSum
@@ -263,8 +264,24 @@ def looped(v: Value, *x: Part) -> tuple[Part, ...]:
     inner = Graph(tuple(flat(given)), tuple(flat(results)))
     carries, slices, _ = (len(flat(role)) for role in loop.split(given))     # type: ignore[attr-defined]
     y = Scan(inner, carries, slices, loop.length, loop.reverse)(*flat(x))    # type: ignore[attr-defined]
-    parts = (Item(k)(y) for k in range(len(inner.results)))
-    return tuple(Pair(next(parts), next(parts)) if isinstance(r, Pair) else next(parts) for r in results)
+    return together(results, y)
+
+
+def held(v: Value, *x: Part) -> tuple[Part, ...]:
+    """What is computed again, of parts apart."""
+    op, body = v.op, v.op.body      # type: ignore[attr-defined]
+    given = [alone(p) for p in body.parameters]
+    results = interpret(body, given, parted)
+    carries, own, late = (len(flat(part)) for part in (
+        given[:op.carries], given[:op.own], given[len(given) - op.late:]))     # type: ignore[attr-defined]
+    y = Checkpoint(Graph(tuple(flat(given)), tuple(flat(results))), carries, own, late)(*flat(x))
+    return together(results, y)
+
+
+def together(parts: Sequence[Any], y: Value) -> tuple[Part, ...]:
+    """The results of an op in parts, as pairs where they are."""
+    items = (Item(k)(y) for k in range(len(flat(parts))))
+    return tuple(Pair(next(items), next(items)) if isinstance(r, Pair) else next(items) for r in parts)
 
 
 def alone(p: Value) -> Part:
@@ -298,6 +315,7 @@ TABLE: dict[type[Op], Callable[..., Parts]] = {
     Cast:     converted,
     MatMul:   product,
     Scan:     looped,
+    Checkpoint: held,
     Prod:     multiplied,
     **dict.fromkeys((CumProd, ScatterMul), hosted),
     Imag:     lambda v, x: x.im,

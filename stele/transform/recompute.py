@@ -11,7 +11,7 @@ from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type
 from stele.ops.contraction import MatMul
 from stele.ops.elementwise.arithmetic import Select
-from stele.ops.linear import cast, reshape, slice_axis
+from stele.ops.linear import Sum, cast, reshape, slice_axis
 
 LARGE = 1 << 24
 """Bytes from which a value is not to lie in memory for long."""
@@ -62,7 +62,9 @@ def after(x: Value, then: Value) -> Value:
     """x, but not before another value is there."""
     for axis in range(then.ndim):
         then = slice_axis(then, axis, 0, 1)
-    return Select()(True, x, cast(reshape(then, ()), x.dtype))
+    is_known = all(isinstance(n, int) for n in then.shape)
+    then = reshape(then, ()) if is_known else Sum(tuple(range(then.ndim)))(then)     # of no elements too
+    return Select()(True, x, cast(then, x.dtype))
 
 
 def size(v: Value) -> int:

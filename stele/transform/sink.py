@@ -6,7 +6,6 @@ from stele.ir.graph import Graph, Item, Placed, Value, walk
 from stele.ir.origin import inherit
 from stele.ir.rewrite import substituted
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
-from stele.ops.control import Scan
 from stele.ops.elementwise.arithmetic import Add, Mul, Neg, Sub
 from stele.ops.gather import ScatterAdd
 from stele.ops.linear import Movement, Reshape, Sum, Transpose, along, fold, reshape, swap_last, transpose
@@ -44,7 +43,7 @@ class Sinking:
         emitted as it is."""
         found: set[Value] = set()
         for v in self.loop.values:
-            if v not in self.loop.core and v not in self.known and not isinstance(v.op, Item | Scan) and (
+            if v not in self.loop.core and v not in self.known and not is_apart(v) and (
                     isinstance(v.op, MatMul | Conv2d | Conv2dInputGrad) or any(a in found for a in v.args)):
                 found.add(v)
         return found
@@ -164,6 +163,11 @@ def is_linear(v: Value) -> bool:
     """Whether v moves or scales its operand the same way at every step."""
     is_scaled = isinstance(v.op, Mul) and number(v.args[1]) is not None
     return is_scaled or (isinstance(v.op, Movement) and len(v.args) == 1)
+
+
+def is_apart(v: Value) -> bool:
+    """Whether v is a loop or a checkpoint, or of one: that is emitted as it is."""
+    return isinstance(v.op, Item) or v.op.family == "control"
 
 
 def product(a: Value, b: Value) -> Value:

@@ -34,6 +34,10 @@ np.partition(x, 1)[1]; np.digitize(x, [1.0, 2.0]); np.pad(x, 1); np.append(x, 1.
 np.delete(x, 1)
 np.atleast_2d(x); np.array_split(x, 2)[1]; np.repeat(x, 2); np.broadcast_arrays((x[0], x[1]), x[2])[0]; np.ravel(m)
 np.testing.assert_allclose(x, x); np.testing.assert_array_equal(x, x); np.from_dlpack(x); np.isin(i, [0, 2])
+np.linalg.lstsq(q, q[:, 0], rcond=None)[0]; np.linalg.pinv(q, rcond=-1); np.unstack(q)[0]; np.vecdot(d, d)
+np.select([d > 1, d > 2], [d, d * 2], 0.0); np.block([[m, m], [m, m]]); np.linalg.multi_dot([q, q.T, q])
+np.matvec(q.T, q[:, 0]); np.frexp(d)[0]; np.modf(d)[1]; np.quantile(d, [0.1, 0.5]); np.average(d, weights=d)
+x.conjugate(); (x * 1j).conjugate()
 np.interp(1.5, np.array([1.0, 2.0]), x[:2]); np.linspace(x[0], x[1], 3); np.arange(x[2], x[3]); np.r_[x, y]; np.c_[x, y]
 """,
     "python": """
@@ -68,7 +72,13 @@ array_api_extra.one_hot(i, 3); array_api_extra.apply_where(x > 1.0, x, lambda v:
 """,
     "scipy": """
 scipy.special.expit(x); scipy.special.softmax(d); scipy.special.gammaln(d); scipy.special.ndtr(d)
-scipy.special.xlogy(d, d)
+scipy.special.xlogy(d, d); scipy.special.log_softmax(q, axis=1); scipy.special.betaln(d, d); scipy.special.entr(d)
+scipy.stats.kurtosis(q, axis=0); scipy.stats.iqr(d); scipy.stats.ttest_ind(q[:, 0], q[:, 1]).pvalue
+scipy.stats.directional_stats(q).mean_direction; scipy.stats.spearmanr(q[:, 0], q[:, 1]).statistic
+scipy.stats.combine_pvalues(d / 5).pvalue; scipy.signal.savgol_filter(q[:, 0], 5, 2);
+scipy.signal.hilbert(q[:, 0]).imag; scipy.signal.fftconvolve(q[:, 0], d); scipy.fft.dct(d)
+scipy.integrate.cumulative_simpson(d); scipy.differentiate.derivative(lambda t: t ** 3, d).df
+scipy.optimize.rosen_der(d); scipy.cluster.vq.vq(q, q[:3])[0]; scipy.linalg.expm(np.eye(2) * z)
 scipy.stats.zscore(d); scipy.stats.skew(d); scipy.stats.gmean(d); scipy.stats.sem(d); scipy.stats.describe(d).mean
 scipy.stats.ttest_1samp(d, 1.0).pvalue; scipy.stats.pearsonr(d, d * d).statistic; scipy.stats.rankdata(d)
 scipy.fft.rfft(d); scipy.integrate.trapezoid(d); scipy.integrate.simpson(d); scipy.optimize.rosen(d)
@@ -83,7 +93,12 @@ sklearn.linear_model.RidgeCV().fit(q, q[:, 0]).predict(q)
 sklearn.discriminant_analysis.LinearDiscriminantAnalysis(solver="svd").fit(q, lab).predict(q)
 sklearn.naive_bayes.GaussianNB().fit(q, lab).predict(q); sklearn.metrics.accuracy_score(lab, lab)
 sklearn.metrics.mean_squared_error(d, d * 2); sklearn.metrics.r2_score(d, d * 1.1); sklearn.metrics.f1_score(lab, lab)
-sklearn.metrics.roc_auc_score(lab, q[:, 0])
+sklearn.metrics.roc_auc_score(lab, q[:, 0]); sklearn.metrics.confusion_matrix(lab, 1 - lab)
+sklearn.preprocessing.MinMaxScaler().fit_transform(q); sklearn.preprocessing.PolynomialFeatures(2).fit_transform(q)
+sklearn.decomposition.PCA(2, svd_solver="covariance_eigh").fit_transform(q)
+sklearn.metrics.log_loss(lab, lab / 2 + 0.25)
+sklearn.linear_model.RidgeClassifier(solver="svd").fit(q, lab).predict(q); sklearn.metrics.jaccard_score(lab, lab)
+sklearn.metrics.pairwise.rbf_kernel(q, q); sklearn.metrics.pairwise.cosine_similarity(q, q)
 sklearn.metrics.pairwise.euclidean_distances(q, q)
 sklearn.model_selection.train_test_split(q, lab, random_state=0)[0].shape
 """,
@@ -104,7 +119,8 @@ len(matplotlib.pyplot.bar(x, y))
 }
 MODULES = ["array", "collections", "collections.abc", "copy", "functools", "itertools", "json", "math", "operator",
            "pickle", "random", "statistics", "struct"]
-ROOMS = {"scipy": "special stats fft integrate optimize signal cluster.vq ndimage", "matplotlib": "pyplot",
+ROOMS = {"scipy": "special stats fft integrate optimize signal cluster.vq ndimage linalg differentiate",
+         "matplotlib": "pyplot",
          "sklearn": "preprocessing decomposition linear_model discriminant_analysis naive_bayes metrics "
                     "metrics.pairwise model_selection"}
 

@@ -23,7 +23,7 @@ from stele.ops import ALL
 from tests.host_ops import OPS
 from tests.programs.grammar import Refused
 from tests.programs.kinds import KINDS, Kind
-from tests.programs.numbers import Array, epsilon, largest, smallest
+from tests.programs.numbers import Array, as_coarse, epsilon, largest, smallest
 from tests.programs.oracle import Cell, Oracle, away
 from tests.programs.program import Program, show
 from tests.programs.styles import STYLES, UNREWRITTEN, WORDS, called, function_of
@@ -79,10 +79,13 @@ def check(program: Program, styles: Sequence[str]) -> Failure | None:
     """What is wrong with a program in these styles; None where nothing is."""
     style = "law"
     try:
-        known = [law_of(program, RUNS[0])]
+        known: dict[bool, list[tuple[list[Law], list[Law]]]] = {}
         for style in styles:
-            found = STYLES[style](program) if style in STYLES else passes(program)
-            judge(program, known, found)
+            with as_coarse(is_coarse := style == "narrowed"):
+                laws_ = known.setdefault(is_coarse, [])
+                laws_ += [] if laws_ else [law_of(program, RUNS[0])]
+                found = STYLES[style](program) if style in STYLES else passes(program)
+                judge(program, laws_, found)
     except Wrong as error:
         return Failure(style, "wrong", str(error))
     except Exception as error:

@@ -1,6 +1,8 @@
 """Arrays to try: every dtype, the sizes at which code changes, and the values at which arithmetic does."""
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import ml_dtypes
@@ -14,6 +16,7 @@ TINY = (1, 2, 3, 4, 5, 7)
 EDGES = (0, 1, 2, 15, 16, 17, 31, 33, 63, 64, 65, 255, 256, 257)
 LARGE = (1000, 1003)
 MOST = 70_000           # elements of an array, but for the large ones
+COARSE: dict[str, float] = {}   # dtypes that are taken to be rounded more coarsely than they are
 
 
 def wide(d: DType) -> Any:
@@ -24,8 +27,18 @@ def wide(d: DType) -> Any:
 
 
 def epsilon(d: DType) -> float:
-    """The relative distance of neighbours."""
-    return float(ml_dtypes.finfo(d.real.numpy).eps)
+    """The relative distance of neighbours, or what counts for it."""
+    return COARSE.get(d.real.name) or float(ml_dtypes.finfo(d.real.numpy).eps)
+
+
+@contextmanager
+def as_coarse(as_bfloat16: bool) -> Generator[None]:
+    """Whether float32 is rounded as coarsely as bfloat16."""
+    COARSE.update({"float32": float(ml_dtypes.finfo(ml_dtypes.bfloat16).eps)} if as_bfloat16 else {})
+    try:
+        yield
+    finally:
+        COARSE.clear()
 
 
 def largest(d: DType) -> float:

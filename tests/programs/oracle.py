@@ -12,7 +12,7 @@ from stele.ir.types import DType
 from stele.ir.types import dtype as type_named
 from tests.programs.complexes import BY_PARTS
 from tests.programs.kinds import KINDS, WRITES, Kind, promoted
-from tests.programs.numbers import F32, I64, Array, epsilon, joined, largest, smallest, wide
+from tests.programs.numbers import COARSE, F32, I64, Array, epsilon, joined, largest, smallest, wide
 from tests.programs.program import Program, Step
 
 
@@ -140,7 +140,7 @@ class Oracle:
             y = self.noisy(self.unsure(y, d), d, False, 1.0) if inexact and not by_parts else y
             return Cell(joined(*(self.settled(p, d.real, inexact).array for p in (y.real, y.imag))), d)
         if self.rng is not None:
-            y = self.noisy(y, d, False, 1.0) if inexact else y
+            y = self.noisy(y, d, False, 1.0) if inexact or COARSE else y     # what is moved may be rounded, too
             may_vanish = (np.abs(y) < VANISHING_BELOW * smallest(d)) & (d.name != "float16")
             none = (y == 0) | (may_vanish & (self.rng.random(y.shape) < 0.5))
             y = np.where(none, np.copysign(0.0, self.rng.uniform(-1, 1, y.shape)), y)

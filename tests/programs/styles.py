@@ -5,12 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 import stele as st
 from stele.errors import ShapeError
 from stele.pipeline import PASSES
+from stele.transform import narrow
 from tests.programs.kinds import KINDS
 from tests.programs.numbers import Array
 from tests.programs.program import Program, show
@@ -170,6 +172,13 @@ def away(program: Program) -> list[Numbers]:
         return called(st.compile(f), program)
 
 
+def narrowed(program: Program) -> list[Numbers]:
+    """With activations in bfloat16, however small they are."""
+    options: dict[str, Any] = {"precision": "bf16", "without": "recompute"}     # a key of its own in the cache
+    with patch.object(narrow, "SMALL", 0):
+        return called(st.compile(function_of(program), **options), program)
+
+
 def equal(a: Numbers, b: Numbers, what: str) -> None:
     """Raises unless all bits are the same."""
     for k, (x, y) in enumerate(zip(a, b)):
@@ -178,4 +187,4 @@ def equal(a: Numbers, b: Numbers, what: str) -> None:
 
 STYLES: dict[str, Callable[[Program], list[Numbers]]] = {
     "reference": reference, "compiled": compiled, "imperative": imperative, "symbolic": symbolic, "watched": watched,
-    "threaded": threaded, "away": away}
+    "threaded": threaded, "away": away, "narrowed": narrowed}

@@ -135,7 +135,7 @@ def checked(tasks: Iterable[dict[str, Any]], workers: int, environment: dict[str
 
 
 def styles_of(seed: int, every: int = 2) -> list[str]:
-    """What a program is checked in where nobody says: `every` so many in one of the six styles that compile, by turns,
+    """What a program is checked in where nobody says: `every` so many in one of the styles that compile, by turns,
     and by the interpreter after no pass; the others by the interpreter after every pass.
     """
     compiling = [n for n in STYLES if n != "reference"]

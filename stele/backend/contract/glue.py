@@ -21,7 +21,7 @@ from stele.backend.llvm.nest import Splat, prefetch
 from stele.backend.llvm.scalars import LLVMScalars
 from stele.ir.graph import Value
 from stele.ir.sizes import Dim
-from stele.ir.types import Shape, float64, product
+from stele.ir.types import Shape, bfloat16, float32, float64, product
 from stele.kernel.index import coefficient, substitute
 from stele.kernel.kinds import Contraction
 from stele.kernel.loops import Load, Store
@@ -37,7 +37,9 @@ class Glue:
                  precision: Precision) -> None:
         self.module, self.name, self.kernel, self.slots, self.target = module, name, kernel, slots, target
         self.v = kernel.anchor
-        self.precision: Precision = precision
+        self.rounds = precision == "bf16" and target.bf16 and isinstance(self.v.op, MatMul) and self.v.dtype in (
+            float32, bfloat16)
+        self.precision: Precision = "fast" if precision == "bf16" and not self.rounds else precision
         self.inner = frozenset(kernel.body) - {self.v}
         self.dtype = ir.DoubleType() if self.v.dtype == float64 else ir.FloatType()
         self.once: dict[ir.Function, dict[object, ir.Value]] = {}
@@ -60,9 +62,9 @@ class Glue:
                 left, right, depth = self.operand(x, (lead, m, k)), self.operand(w, (lead, k, n)), self.extent(k)
                 spec = Gemm(self.extent(lead), self.extent(m), self.extent(n), depth, self.dtype,
                             corners=self.kernel.corners)
-                if self.precision == "bf16" and self.v.dtype != float64 and self.target.amx:
+                if self.rounds and self.target.amx:
                     spec = replace(spec, pieces=1)
-                elif self.precision == "bf16" and self.v.dtype != float64:
+                elif self.rounds:
                     spec = replace(spec, k=self.extent((k + 1) // 2), product=dot, corners=((), (), spec.corners[2]))
                     left, right = paired(left, 2, depth), paired(right, 1, depth)
                 return gemm(*around, spec, left, right, self.write((lead, m, n)), self.near((lead, m, n)), self.temp,

@@ -41,7 +41,6 @@ class Target(Machine):
     cpu: str
     features: str
     cores: int
-    bf16: bool = False
 
     @property
     def key(self) -> str:

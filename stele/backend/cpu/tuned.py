@@ -9,20 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from stele import config
-from stele.backend.base import Precision
 from stele.backend.cpu import cache
 from stele.backend.cpu.target import Target, detect
-from stele.errors import DeviceError
 from stele.kernel.choice import Choices
 
 
-def this_machine(precision: Precision) -> Target:
-    """The target that programs are made for. Raises DeviceError where it has no such precision."""
-    target = tuned(here())
-    if precision == "bf16" and not target.bf16:
-        raise DeviceError(f"precision='bf16' needs a CPU with AVX512-BF16, got {target.cpu} as {target.name}",
-                          hint="Leave it out: where bfloat16 has to be imitated, float32 is faster and more exact.")
-    return target
+def this_machine() -> Target:
+    """The target that programs are made for."""
+    return tuned(here())
 
 
 def here() -> Target:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from stele.eager.live import is_there
 from stele.ir.graph import Graph, Literal, Value, walk
-from stele.ir.origin import NOWHERE, Origin, Where, line_of
+from stele.ir.origin import NOWHERE, Origin, Where, is_gradient, line_of
 
 
 class Place(NamedTuple):
@@ -23,9 +23,8 @@ class Place(NamedTuple):
 
 def places_of(where: Where) -> list[Place]:
     """The places of a value: of a gradient those of the lines that it is the gradient of, where there are any."""
-    is_gradient = any(origin.gradient for origin in where)
     forward = [origin for origin in where if not origin.gradient] or [*where]
-    return [place(origin, is_gradient) for origin in sorted(forward, key=str)] or [Place("", "", "", 0, False)]
+    return [place(origin, is_gradient(where)) for origin in sorted(forward, key=str)] or [Place("", "", "", 0, False)]
 
 
 def place(origin: Origin, gradient: bool) -> Place:
@@ -63,7 +62,8 @@ def origins(graph: Graph, values: Sequence[Value]) -> dict[Value, Where]:
 
 
 def alike(result: Value, wanted: Value, known: Mapping[Value, Where]) -> dict[Value, Where] | None:
-    """The origins of an expression by the values of another of the same structure; None for one that has another."""
+    """The origins of an expression by the values of another of the same structure, whatever the sizes; None for one
+    that has another."""
     found: dict[Value, Where] = {}
     stack = [(result, wanted)]
     while stack:
@@ -73,7 +73,7 @@ def alike(result: Value, wanted: Value, known: Mapping[Value, Where]) -> dict[Va
         if is_there(v) or isinstance(v.op, Literal):
             if g.args:
                 return None
-        elif len(g.args) != len(v.args) or (g.op is not v.op and g.op != v.op):
+        elif type(g.op) is not type(v.op) or len(g.args) != len(v.args) or is_gradient(g.where) != is_gradient(v.where):
             return None
         else:
             found[g] = v.where

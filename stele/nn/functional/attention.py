@@ -2,12 +2,19 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
+from math import prod
 from typing import Any
 
 from stele.arrays.checked import checked
+from stele.arrays.creation import arange
+from stele.arrays.functions import concatenate
+from stele.arrays.opensize import plain
 from stele.arrays.random import dropout
 from stele.arrays.tensor import Tensor, TensorLike, constant, lift
 from stele.errors import ShapeError
+from stele.higher.checkpoint import checkpoint
+from stele.higher.scan import scan
 from stele.ir.graph import Value
 from stele.ir.sizes import quotient
 from stele.ir.types import bool_, int64, number_of, same, show
@@ -16,18 +23,26 @@ from stele.ops.composite import Softmax
 from stele.ops.contraction import matmul
 from stele.ops.elementwise.binary import equal, where
 from stele.ops.generate import Iota
-from stele.ops.linear import cast, expand_dims, reshape, swap_last
+from stele.ops.linear import cast, expand_dims, pad_axis, reshape, slice_axis, swap_last
 from stele.ops.random import chance
+from stele.ops.shaping import moveaxis
 from stele.ops.statistics import max
 
+LARGE, AT_A_TIME, LEAST, QUARTERS = 1 << 24, 1 << 22, 16, 4
+"""Bytes of one head's weights from which queries take turns; bytes of the weights of those whose turn it is; how many
+they are at least; and parts of queries that look back alone, which so look at 5/8 of the keys instead of all."""
 
-def weights(query: Value, key: Value, attn_mask: Value | None, *, is_causal: bool, scale: float | None, window: Any
-            ) -> Value:
-    """The softmax of how each query fits each key: (..., L, S); zeros where a query may look at no key."""
+
+def weights(query: Value, key: Value, attn_mask: Value | None, first: Value | None = None, *, is_causal: bool,
+            scale: float | None, window: Any) -> Value:
+    """The softmax of how each query fits each key: (..., L, S); zeros where a query may look at no key. The queries are
+    those from the `first` on."""
     by = number_of(query.shape[-1]) ** -0.5 if scale is None else scale
     scores = matmul(query, swap_last(key)) * by
     last = scores.ndim - 1
     queries, keys = (Iota(scores.shape[-2:], axis, int64)() for axis in (0, 1))
+    if first is not None:
+        queries = queries + first
     if is_causal:
         scores = where(queries >= keys, scores, -math.inf)
     if window is not None:
@@ -59,20 +74,85 @@ def fits(query: Value, key: Value, value: Value) -> None:
                          f"(..., S, EV), got {show(query.shape)}, {show(key.shape)} and {show(value.shape)}")
 
 
-def looked(query: Value, key: Value, attn_mask: Value | None, value: Value, *, is_causal: bool, scale: float | None,
-           enable_gqa: bool, window: Any = None) -> tuple[Value, Value]:
+def looked(query: Value, key: Value, attn_mask: Value | None, value: Value, first: Value | None = None, *,
+           is_causal: bool, scale: float | None, enable_gqa: bool, window: Any = None) -> tuple[Value, Value]:
     """The weights, and the values as they are to be multiplied with them."""
     fits(query, key, value)
     if not enable_gqa or query.ndim < 3:
-        return weights(query, key, attn_mask, is_causal=is_causal, scale=scale, window=window), value
+        return weights(query, key, attn_mask, first, is_causal=is_causal, scale=scale, window=window), value
     axis = (-3,)
     mask = attn_mask if attn_mask is None or attn_mask.ndim < 3 else in_groups(attn_mask, key) \
         if not same(attn_mask.shape[-3], 1) else expand_dims(attn_mask, axis)
-    p = weights(in_groups(query, key), expand_dims(key, axis), mask, is_causal=is_causal, scale=scale, window=window)
+    p = weights(in_groups(query, key), expand_dims(key, axis), mask, first, is_causal=is_causal, scale=scale,
+                window=window)
     return p, expand_dims(value, axis)
 
 
-looking, product = lift(looked), lift(matmul)
+def at_a_time(query: Tensor, key: Tensor) -> int | None:
+    """How many queries have their weights in memory at a time; None for all of them, where a head's are few."""
+    heads, queries, keys = (plain(n) for n in (prod(query.shape[:-2]), query.shape[-2], key.shape[-2]))
+    if not all(isinstance(n, int) for n in (heads, queries, keys)) or queries * keys * 4 <= LARGE:
+        return None
+    steps = -(-queries // (AT_A_TIME // (4 * keys * heads) or 1))
+    many = -(-queries // steps)
+    return LEAST if many < LEAST else many
+
+
+def apart(x: Value, many: int) -> Value:
+    """Rows (..., L, N) as (steps, ..., many, N), zeros behind the last."""
+    steps = -(-x.shape[-2] // many)
+    x = pad_axis(x, x.ndim - 2, 0, steps * many - x.shape[-2])
+    return moveaxis(reshape(x, (*x.shape[:-2], steps, many, x.shape[-1])), -3, 0)
+
+
+def joined(x: Value, rows: int) -> Value:
+    """What `apart` made of so many rows."""
+    x = moveaxis(x, 0, -3)
+    return slice_axis(reshape(x, (*x.shape[:-3], -1, x.shape[-1])), x.ndim - 3, 0, rows)
+
+
+looking, product, cut, together = lift(looked), lift(matmul), lift(apart), lift(joined)
+
+
+def attended(query: Tensor, key: TensorLike, attn_mask: TensorLike | None, value: TensorLike, dropout_p: float,
+             first: Tensor | None = None, **how: Any) -> Tensor:
+    """The weighed values of queries, of which `first` is the first."""
+    p, v = looking(query, key, attn_mask, value, first, **how)
+    return product(dropout(p, dropout_p) if chance(dropout_p) else p, v)
+
+
+def by_rows(query: Tensor, key: Tensor, attn_mask: TensorLike | None, value: TensorLike, dropout_p: float, many: int,
+            **how: Any) -> Tensor:
+    """The same, for so many queries at a time, whose weights gradients compute again. Queries that look back alone come
+    in quarters, each with the keys that it may see."""
+    mask, v, n = None if attn_mask is None else constant(attn_mask), constant(value), query.shape[-2]
+    if not how["is_causal"] or n != key.shape[-2] or n < QUARTERS * many:
+        return in_steps(query, key, mask, v, dropout_p, many, 0, **how)
+    ends = [n * k // QUARTERS for k in range(QUARTERS + 1)]
+    return concatenate([in_steps(query[..., a:b, :], key[..., :b, :], seen(mask, a, b), v[..., :b, :], dropout_p,
+                                 many, a, **how) for a, b in pairwise(ends)], axis=-2)
+
+
+def seen(mask: Tensor | None, first: int, end: int) -> Tensor | None:
+    """What a mask says of the queries from `first` to `end`, and of the keys up to there."""
+    if mask is None or not mask.ndim:
+        return mask
+    mask = mask if mask.shape[-1] == 1 else mask[..., :end]
+    return mask if mask.ndim < 2 or mask.shape[-2] == 1 else mask[..., first:end, :]
+
+
+def in_steps(query: Tensor, key: Tensor, mask: Tensor | None, value: Tensor, dropout_p: float, many: int, start: int,
+             **how: Any) -> Tensor:
+    """The same, of queries of which the first is number `start`."""
+    moves = mask is not None and mask.ndim > 1 and mask.shape[-2] != 1
+    blocks = cut(query, many)
+    steps = arange(len(blocks)) * many + start, blocks, *((cut(mask, many),) if moves else ())
+
+    @checkpoint
+    def part(first: Tensor, q: Tensor, own: Tensor | None = mask) -> Tensor:
+        return attended(q, key, own, value, dropout_p, first, **how)
+
+    return together(scan(lambda state, x: (state, part(*x)), (), steps)[1], query.shape[-2])
 
 
 @checked
@@ -88,7 +168,8 @@ def scaled_dot_product_attention(query: TensorLike, key: TensorLike, value: Tens
     with a `window_size` (left, right) at keys i - left to i + right; one number is both.
     Weights are dropped with the probability `dropout_p` as by `dropout`. With `enable_gqa` several heads of queries,
     neighbours on axis -3, look at one head of keys and values. Compiled, the weights of 16 MiB or more lie in memory
-    one head at a time in each thread, and gradients compute them again. Raises ShapeError where they do not fit.
+    one head at a time in each thread, and gradients compute them again; where those of one head are more, for some
+    queries at a time. Raises ShapeError where they do not fit.
 
     >>> q, k, v = st.ones((1, 2)), st.tensor([[1.0, 0.0], [0.0, 1.0]]), st.tensor([[2.0], [4.0]])
     >>> F.scaled_dot_product_attention(q, k, v).tolist()
@@ -96,8 +177,9 @@ def scaled_dot_product_attention(query: TensorLike, key: TensorLike, value: Tens
     >>> F.scaled_dot_product_attention(q, k, v, is_causal=True).tolist()
     [[2.0]]
     """
-    q = constant(query)
-    p, v = looking(q, key, attn_mask, value, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa,
-                   window=window_size)
-    y = product(dropout(p, dropout_p) if chance(dropout_p) else p, v)
+    q, k = constant(query), constant(key)
+    how: Any = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa, "window": window_size}
+    many = at_a_time(q, k) if min(q.ndim, k.ndim) > 1 else None
+    y = attended(q, k, attn_mask, value, dropout_p, **how) if many is None else \
+        by_rows(q, k, attn_mask, value, dropout_p, many, **how)
     return y.reshape(*q.shape[:-1], y.shape[-1]) if enable_gqa and q.ndim > 2 else y

@@ -21,9 +21,10 @@ def reflector(w: Work, a: Sheet, i: Number, j: Number) -> Scalar:
     s, alpha, m = w.s, a[i, j], a.rows
     (top,) = w.fold(i + 1, m, [w.number(0)], lambda k, x: [s.max(x[0], abs(a[k, j]))])
     size = s.max(top, least_normal(w))
+    scaled = w.over(size)
 
     def squares(k: Number, total: list[Scalar]) -> list[Scalar]:
-        x = a[k, j] / size
+        x = scaled(a[k, j])
         return [s.fma(x, x, total[0])]
 
     (total,) = w.fold(i + 1, m, [w.number(0)], squares)
@@ -31,8 +32,8 @@ def reflector(w: Work, a: Sheet, i: Number, j: Number) -> Scalar:
     first, rest = alpha / high, size / high
     beta = -w.signed(high * s.sqrt(s.fma(first, first, total * rest * rest)), alpha)
     is_done = top < least_normal(w)
-    under = s.select(is_done, 1, alpha - beta)
-    w.each(i + 1, m, lambda k: put(a, k, j, a[k, j] / under))
+    divided = w.over(s.select(is_done, 1, alpha - beta))
+    w.each(i + 1, m, lambda k: put(a, k, j, divided(a[k, j])))
     a[i, j] = s.select(is_done, alpha, beta)
     return s.select(is_done, 0, (beta - alpha) / s.select(is_done, 1, beta))
 

@@ -196,6 +196,15 @@ class Work:
         """Each of x and the sum of its products."""
         return self.fold(start, stop, x, lambda k, total: [self.s.fma(p, q, t) for t, (p, q) in zip(total, terms(k))])
 
+    def over(self, x: Scalar) -> Callable[[Scalar], Scalar]:
+        """What divides numbers by x, which is not 0: products with 1 / x beside a power of two, as that alone may leave
+        the range of the dtype. A division takes as long as ten products.
+        """
+        s, far = self.s, 2.0 ** (500 if self.dtype.bits == 64 else 60)
+        scale = s.select(abs(x) < 1 / far, far, s.select(abs(x) > far, 1 / far, self.number(1)))
+        inverse = 1 / (x * scale)
+        return lambda y: y * scale * inverse
+
     def any(self, mask: Scalar) -> ir.Value:
         """Whether something holds in some lane."""
         x = self.s.splat(mask).value

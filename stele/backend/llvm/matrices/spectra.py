@@ -39,7 +39,8 @@ def scaled(w: Work, a: Sheet, lower: bool = False) -> Scalar:
     word, digits = (int64, 52) if w.dtype.bits == 64 else (int32, 23)
     exponent = (s.bitcast(s.max(top, least_normal(w)), word) >> digits) << digits
     scale = s.bitcast(exponent, w.dtype)
-    w.each(0, a.rows, lambda i: w.each(0, i + 1 if lower else a.columns, lambda k: put(a, i, k, a[i, k] / scale)))
+    divided = w.over(scale)
+    w.each(0, a.rows, lambda i: w.each(0, i + 1 if lower else a.columns, lambda k: put(a, i, k, divided(a[i, k]))))
     return scale
 
 
@@ -122,8 +123,8 @@ def step(w: Work, d: Sheet, e: Sheet, k: Number, turns: tuple[Sheet, Sheet]) -> 
         e[0, i + 1] = s.select(runs, r, e[0, i + 1])
         breaks, moves = runs & is_zero, runs & ~is_zero
         d[0, i + 1] = s.select(breaks, d[0, i + 1] - p, d[0, i + 1])
-        under = s.select(is_zero, 1, r)
-        sine, cosine = s.select(moves, f / under, sine), s.select(moves, g / under, cosine)
+        inverse = 1 / s.select(is_zero, 1, r)
+        sine, cosine = s.select(moves, f * inverse, sine), s.select(moves, g * inverse, cosine)
         q = d[0, i + 1] - p
         r = s.fma(d[0, i] - q, sine, cosine * h * 2)
         turns[0][0, i] = s.select(moves, cosine, 1)
@@ -264,8 +265,8 @@ def shifted(w: Work, d: Sheet, e: Sheet, k: Number, x: Scalar, y: Scalar) -> tup
 def turning(w: Work, f: Scalar, g: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """Cosine and sine of the rotation that makes (f, g) to (r, 0), and r."""
     s, (r, is_zero) = w.s, length(w, f, g)
-    under = s.select(is_zero, 1, r)
-    return s.select(is_zero, 1, f / under), s.select(is_zero, 0, g / under), s.select(is_zero, f, r)
+    inverse = 1 / s.select(is_zero, 1, r)
+    return s.select(is_zero, 1, f * inverse), s.select(is_zero, 0, g * inverse), s.select(is_zero, f, r)
 
 
 def chase(w: Work, d: Sheet, e: Sheet, k: Number, small: Scalar, turns: Sequence[Sheet]) -> Scalar:

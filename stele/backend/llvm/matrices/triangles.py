@@ -27,11 +27,12 @@ def cholesky(w: Work) -> None:
         (d,) = w.less([x[j, j]], 0, j, lambda k: [(a[j, k], a[j, k])])
         w.refuse(d <= 0)
         root = s.sqrt(d)
+        inverse = 1 / root
 
         def rows(i: Number, side: range) -> None:
             found = w.less([x[i + u, j] for u in side], 0, j, lambda k: [(a[i + u, k], a[j, k]) for u in side])
             for u, total in zip(side, found):
-                a[i + u, j] = total / root
+                a[i + u, j] = total * inverse
                 a[j, i + u] = w.number(0)
 
         w.groups(j + 1, a.rows, rows)
@@ -67,8 +68,8 @@ def eliminate(w: Work, a: Sheet, *others: Sheet) -> Sheet:
             w.exchange(x, j, where)
         swaps[0, j] = where
         pivot = a[j, j]
-        pivot = s.select(s.eq(pivot, 0), 1, pivot)
-        w.each(j + 1, a.rows, lambda i: put(a, i, j, a[i, j] / pivot))
+        divided = w.over(s.select(s.eq(pivot, 0), 1, pivot))
+        w.each(j + 1, a.rows, lambda i: put(a, i, j, divided(a[i, j])))
         w.groups(j + 1, a.columns, right)
 
     w.each(0, swaps.columns, step)
@@ -81,11 +82,12 @@ def substitute(w: Work, a: Sheet, y: Sheet, lower: bool, unit: bool) -> None:
 
     def row(i: Number) -> None:
         start, stop = (0, i) if lower else (i + 1, n)
+        divided = None if unit else w.over(a[i, i])
 
         def columns(c: Number, side: range) -> None:
             found = w.less([y[i, c + u] for u in side], start, stop, lambda k: [(a[i, k], y[k, c + u]) for u in side])
             for u, x in zip(side, found):
-                y[i, c + u] = x if unit else x / a[i, i]
+                y[i, c + u] = divided(x) if divided else x
 
         w.groups(0, y.columns, columns)
 
@@ -196,10 +198,10 @@ def cofactors(w: Work) -> None:
         swaps[0, j] = column
         is_odd = s.ne(row, w.integer(j)) ^ s.ne(column, w.integer(j))
         product[0, 0] = s.select(is_odd, -product[0, 0], product[0, 0])
-        pivot = s.select(s.eq(a[j, j], 0), 1, a[j, j])
+        divided = w.over(s.select(s.eq(a[j, j], 0), 1, a[j, j]))
 
         def below(i: Number) -> None:
-            factor = a[i, j] / pivot
+            factor = divided(a[i, j])
             a[i, j] = factor
 
             def columns(c: Number, side: range) -> None:

@@ -1,0 +1,48 @@
+"""What checkpoints hold takes their place, once no pass is left that would find it computed already."""
+from __future__ import annotations
+
+from functools import partial
+
+from stele.ir.graph import Graph, Item, Value, rebuild, substitute, walk
+from stele.ir.origin import inherit
+from stele.ir.report import Report
+from stele.ir.rewrite import everywhere, with_results
+from stele.ops.checkpoint import Checkpoint
+from stele.transform.recompute import after
+
+
+def inline(graph: Graph, report: Report | None = None) -> Graph:
+    """The graph without checkpoints, in inner graphs too."""
+    return everywhere(partial(inlined, report=report), graph)
+
+
+def inlined(graph: Graph, report: Report | None = None) -> Graph:
+    """One level of `inline`."""
+    values = walk(graph.results)
+    if not any(isinstance(v.op, Checkpoint) for v in values):
+        return graph
+    meaning: dict[Value, Value] = {}
+    parts: dict[Value, list[Value]] = {}
+    for v in values:
+        x = [meaning[a] for a in v.args if a not in parts]
+        match v.op:
+            case Checkpoint() as held:
+                parts[v] = substitute(held.body, waiting(held, x))
+                if report and held.late:
+                    report.fired("inline", "what gradients compute again waits for what they start from", v.where)
+            case Item(k) if v.args[0] in parts:
+                meaning[v] = parts[v.args[0]][k]
+                continue
+            case _:
+                pass
+        meaning[v] = v if isinstance(v.op, Checkpoint) else rebuild(v, x)
+    return with_results(graph, tuple(meaning[v] for v in graph.results))
+
+
+def waiting(held: Checkpoint, x: list[Value]) -> list[Value]:
+    """The operands of what a checkpoint holds: the first are there when the last are."""
+    then = next((a for a in x[len(x) - held.late:] if 0 not in a.shape), None)
+    if then is None:
+        return x
+    with inherit(then.where):
+        return [after(a, then) if k < held.own and a.dtype.is_float and a.shape else a for k, a in enumerate(x)]

@@ -1,0 +1,174 @@
+"""Activations lie in memory as bfloat16: what kernels leave for each other, and loops for what comes behind them.
+
+All is computed in float32 and rounded where it is stored. float32 stay parameters and what only moves them; sums, but
+those over windows, and what is computed of them until it is spread; what leads to a result by elementwise ops and
+movement alone, such as gradients on their way to weights; what a loop carries; what others than loops of ours read.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from stele.ir.graph import Constant, Graph, Item, Op, Parameter, Value, label_of, parameter, rebuild, users, walk
+from stele.ir.origin import inherit
+from stele.ir.report import Report
+from stele.ir.types import TupleType, bfloat16, float32
+from stele.ops.control import Scan
+from stele.ops.gather import Gather
+from stele.ops.linear import Broadcast, Cast, Concatenate, Reshape, cast
+from stele.ops.windows import Window
+
+SMALL = 1 << 10
+"""Elements below which an array is not worth rounding: a page of them."""
+Memory = Callable[[Graph], tuple[Collection[Value], Collection[Value]]]
+"""Of a graph: what its loops and products store for other kernels, and what others than these read from memory."""
+
+
+def narrow(graph: Graph, memory: Memory, report: Report | None = None) -> Graph:
+    """The graph whose activations are bfloat16 in memory; parameters and results keep their dtypes.
+
+    A value v that is stored becomes float32(bfloat16(v)) for all that read it.
+    """
+    return Narrowing(graph, Lying.of(graph, memory), frozenset(), report or Report()).graph(frozenset())
+
+
+@dataclass(frozen=True, eq=False)
+class Lying:
+    """What a graph stores, what is read from memory as it lies, what it adds up; and the same of its loops' bodies."""
+
+    stored: frozenset[Value]
+    read: frozenset[Value]
+    sums: frozenset[Value]
+    loops: dict[Value, Lying]
+
+    @classmethod
+    def of(cls, graph: Graph, memory: Memory) -> Lying:
+        stored, read = memory(graph)
+        values = walk(graph.results)
+        loops = {v: cls.of(v.op.body, memory) for v in values if isinstance(v.op, Scan)}
+        given = (a for v, body in loops.items() for k, a in enumerate(v.args) if not body.takes(v.op, k))
+        return cls(frozenset(stored), frozenset(map(base, (*read, *given))), frozenset(sums(values)), loops)
+
+    def takes(self, loop: Op, k: int) -> bool:
+        """Whether this, the body of a loop, may be given operand k as bfloat16."""
+        assert isinstance(loop, Scan)
+        return k >= loop.carries and loop.body.parameters[k] not in self.read
+
+
+class Narrowing:
+    """One graph, or the body of a loop whose results `ys` become bfloat16."""
+
+    def __init__(self, graph: Graph, lying: Lying, ys: Collection[int], report: Report) -> None:
+        self.old, self.lying, self.ys, self.report = graph, lying, ys, report
+        self.values = walk(graph.results)
+        self.users = users(self.values)
+        self.exact = leading((v for k, v in enumerate(graph.results) if k not in ys), self.values)
+        self.chosen = {v for v in self.values if self.is_large(v) and self.decided(v)}
+        self.halves: dict[Value, Value] = {}
+
+    def graph(self, given: Collection[int]) -> Graph:
+        """The graph that takes some of its parameters as bfloat16."""
+        old = self.old.parameters
+        new = [parameter(label_of(p), p.type.with_dtype(bfloat16)) if k in given else p for k, p in enumerate(old)]
+        meaning = {p: cast(q, p.dtype) for p, q in zip(old, new)}
+        for v in self.values:
+            if v not in meaning:
+                with inherit(v.where):
+                    meaning[v] = self.rewritten(v, [meaning[a] for a in v.args])
+        results = (self.half(meaning[v]) if k in self.ys else meaning[v] for k, v in enumerate(self.old.results))
+        return Graph(tuple(new), tuple(results), self.old.guards)
+
+    def rewritten(self, v: Value, x: list[Value]) -> Value:
+        """The value on new operands. Movement is that of bfloat16, so that views stay views."""
+        if isinstance(v.op, Scan):
+            return self.loop(v, v.op, x)
+        moved = x if is_movement(v) else x[:1] if isinstance(v.op, Gather) else []
+        if moved and all(map(is_widened, moved)):
+            x[:len(moved)] = map(self.half, moved)
+        y = rebuild(v, x)
+        if isinstance(y.type, TupleType):
+            return y
+        return cast(self.half(y), v.dtype) if v in self.chosen or y.dtype != v.dtype else y
+
+    def loop(self, v: Value, loop: Scan, x: list[Value]) -> Value:
+        """A loop that is given stacks and constants as they lie, and stacks bfloat16 where all that take it may."""
+        inner = self.lying.loops[v]
+        given = {k for k, a in enumerate(x) if is_widened(a) and inner.takes(loop, k)}
+        taken = {(u.op.k, u in self.chosen) for u in self.users[v] if isinstance(u.op, Item)}
+        ys = {k for k, is_chosen in taken if is_chosen and (k, False) not in taken}
+        body = Narrowing(loop.body, inner, ys, self.report).graph(given)
+        return replace(loop, body=body)(*(self.half(a) if k in given else a for k, a in enumerate(x)))
+
+    def half(self, x: Value) -> Value:
+        """x rounded to bfloat16."""
+        if x.dtype == bfloat16 or is_widened(x):
+            return x if x.dtype == bfloat16 else x.args[0]
+        if x not in self.halves:
+            joins = isinstance(x.op, Concatenate)      # which stores what it joins
+            self.halves[x] = rebuild(x, [*map(self.half, x.args)]) if joins else cast(x, bfloat16)
+        return self.halves[x]
+
+    def is_large(self, v: Value) -> bool:
+        """Whether v is float32 numbers in memory, a page or more of them."""
+        if isinstance(v.type, TupleType) or v.dtype != float32 or (isinstance(n := v.type.size, int) and n < SMALL):
+            return False
+        return v in self.lying.stored or (isinstance(v.op, Item) and v.args[0] in self.lying.loops)
+
+    def decided(self, v: Value) -> bool:
+        """Whether v becomes bfloat16; the report learns why."""
+        exact = self.reason(v)
+        readers = ", ".join(dict.fromkeys(u.op.name for u in self.users[v]))
+        self.report.decided("kept", f"{v.op.name} {v.type}, as {float32 if exact else bfloat16}",
+                            exact or f"it waits in memory for {readers}", v.where)
+        return not exact
+
+    def reason(self, v: Value) -> str:
+        """Why v stays float32, where it does."""
+        match v:
+            case Value(Item(k), [Value(Scan() as scan) as loop]) if k < scan.carries or scan.body.results[k] in \
+                    self.lying.loops[loop].sums:
+                return "a loop carries it, or adds it up"
+            case _ if v in self.lying.sums:     return "a sum, or made of sums"
+            case _ if v in self.exact:          return "it leads to a result by elementwise ops and movement alone"
+            case _ if v in self.lying.read:     return "others than loops and products read it"
+            case _ if is_given(v):              return "parameters, moved"
+            case _:                             return ""
+
+
+def sums(values: Collection[Value]) -> set[Value]:
+    """Sums, but of windows, and what is computed of them until it is spread."""
+    found: set[Value] = set()
+    for v in values:
+        spreads = isinstance(v.op, Broadcast | Window) or not (v.op.family == "elementwise" or is_movement(v))
+        if (v.op.family == "reduction" and not isinstance(v.args[0].op, Window)) or (
+                not spreads and not found.isdisjoint(v.args)):
+            found.add(v)
+    return found
+
+
+def leading(results: Iterable[Value], values: Sequence[Value]) -> set[Value]:
+    """What leads to results by elementwise ops and movement alone; `values` are in order."""
+    found = set(results)
+    for v in reversed(values):
+        if v in found and (v.op.family == "elementwise" or is_movement(v) or isinstance(v.op, Gather)):
+            found.update(v.args)
+    return found
+
+
+def base(v: Value) -> Value:
+    """The value whose memory v is a view of."""
+    return base(v.args[0]) if isinstance(v.op, Reshape) else v
+
+
+def is_movement(v: Value) -> bool:
+    return v.op.family == "movement"
+
+
+def is_given(v: Value) -> bool:
+    """Whether v is parameters, moved at most."""
+    return isinstance(v.op, Parameter | Constant) or (is_movement(v) and all(map(is_given, v.args)))
+
+
+def is_widened(v: Value) -> bool:
+    """Whether v is float32 numbers that lie in memory as bfloat16."""
+    return isinstance(v.op, Cast) and v.dtype == float32 and v.args[0].dtype == bfloat16
