@@ -226,7 +226,7 @@ before = pipeline.memory(asked)
 assert before.arena.bytes >= bytes_of(Type(float32, (4, 2)))
 made = pipeline.make(asked)
 print(f"{len(made.image.code)} bytes of machine code")
-program = Program(chain, made)
+program = Program(asked, made)
 print(program.report())
 assert program.memory({}) == before
 

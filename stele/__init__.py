@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from stele.higher.gradient import grad, gradients, hessian, jvp, value_and_grad, vjp
     from stele.higher.scan import scan
     from stele.inspect.lint.function import lint
+    from stele.inspect.profile.function import profile
     from stele.pipeline import Options, get_threads, set_threads
     from stele.saving import load, save
 
@@ -86,7 +87,8 @@ MODULES = {
     "call.compiled": ("compile",), "call.symbolic": ("function", "placeholder"), "higher.scan": ("scan",),
     "higher.checkpoint": ("checkpoint",),
     "higher.gradient": ("grad", "gradients", "hessian", "jvp", "value_and_grad", "vjp"),
-    "inspect.lint.function": ("lint",), "pipeline": ("Options", "get_threads", "set_threads"),
+    "inspect.lint.function": ("lint",), "inspect.profile.function": ("profile",),
+    "pipeline": ("Options", "get_threads", "set_threads"),
     "saving": ("load", "save"),
 }
 LATER = {name: f"stele.{module}" for module, names in MODULES.items() for name in names}
@@ -95,8 +97,8 @@ __all__ = [
     "Options", "Tensor", "bfloat16", "bool", "bool_", "checkpoint", "compile", "complex64", "complex128", "data",
     "default_generator", "default_rng", "device", "eager", "enable_grad", "fft", "float16", "float32", "float64",
     "function", "get_threads", "grad", "gradients", "hessian", "int8", "int16", "int32", "int64", "io", "jvp",
-    "linalg", "lint", "load", "metrics", "nn", "no_grad", "optim", "placeholder", "random", "save", "scan",
-    "set_threads", "tensor", "train", "uint8", "uint16", "uint32", "uint64", "value_and_grad", "vjp",
+    "linalg", "lint", "load", "metrics", "nn", "no_grad", "optim", "placeholder", "profile", "random", "save",
+    "scan", "set_threads", "tensor", "train", "uint8", "uint16", "uint32", "uint64", "value_and_grad", "vjp",
 ]
 __all__ += [name for names in FAMILIES.values() for name in names.split()]
 __all__ += functions.__all__

@@ -86,7 +86,7 @@ def options_of(what: str, given: Mapping[str, Any], *others: str) -> Options:
 class Request(Record):
     """What native code is asked for. `donated[k] = j`: the buffer of parameter k may be overwritten by result j. What
     only parameters in `steady` decide is computed once, and again when one of them is another. `sizes` is what is known
-    of named ones.
+    of named ones. A `timed` program keeps the time of each kernel.
     """
 
     graph: Graph
@@ -95,11 +95,12 @@ class Request(Record):
     options: Options
     target: Target
     sizes: Sizes | None = None
+    timed: bool = False
 
     @property
     def text(self) -> str:
         """What the code depends on besides its graph and target."""
-        return repr((sorted(self.donated.items()), self.steady, self.options))
+        return repr((sorted(self.donated.items()), self.steady, self.options, self.timed))
 
 
 def request(graph: Graph, donate: Mapping[int, int] = {}, steady: Collection[int] = (), options: Options | None = None,
@@ -108,7 +109,8 @@ def request(graph: Graph, donate: Mapping[int, int] = {}, steady: Collection[int
     from stele.backend.cpu.tuned import this_machine
 
     options = options or Options()
-    return Request(graph, donate, tuple(sorted(steady)), options, this_machine(), sizes)
+    return Request(graph, donate, tuple(sorted(steady)), options, this_machine(), sizes,
+                   "time" in config.SHOW())
 
 
 def build(graph: Graph, *, donate: Mapping[int, int] = {}, steady: Collection[int] = (), options: Options,
@@ -142,7 +144,7 @@ def compiled(request: Request, memory: Blocks = MEMORY) -> Program:
         key = native.key(request.graph, request.text, request.target)
         code = native.found(key) or native.kept(key, make(request))
         hosts = native.hosts(code, lambda: request.graph, lambda: optimised(request))
-    return Program(request.graph, code, hosts, request.options.precision != "strict", memory)
+    return Program(request, code, hosts, memory)
 
 
 def make(request: Request) -> Native:
@@ -179,7 +181,7 @@ def write(request: Request, add: Callable[[ir.Module], None], report: Report, kn
     with report.phase("memory layout"):
         laid = build.lay_out(graph, fused, request.donated, request.steady, target, report)
     with report.phase("schedule and emit"):
-        return laid, build.emit(laid, target, options.precision, add, report, known, "time" in config.SHOW())
+        return laid, build.emit(laid, target, options.precision, add, report, known, request.timed)
 
 
 def memory(request: Request, sizes: Mapping[str, int] = {}) -> Memory:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from stele import nn
 from stele.backend import reference
 from stele.backend.buffers import Buffer
 from stele.call.compiled import Compiled
+from stele.eager.follow import FOLLOWER, Follower
 from stele.ir.graph import Array
+from stele.ir.origin import setting
 from stele.ir.types import float64
 from stele.train.models import Cnn, Sentiment
 from stele.transform.retype import bind
@@ -86,17 +89,16 @@ def inputs_of(f: Compiled, *args: Any) -> tuple[Any, list[Array]]:
     seen: list[tuple[list[Array], dict[str, int]]] = []
     f(*args)
     plan = next(iter(f.variants.at_hand.values()))[0].plan
-    run = plan.run
 
-    def spy(buffers: list[Buffer], sizes: dict[str, int], *rest: Any) -> Any:
-        seen.append(([b.array.copy() for b in buffers], dict(sizes)))
-        return run(buffers, sizes, *rest)
+    class Spy(Follower):
+        def running(self, program: Any, graph: Any) -> Any:
+            def run(buffers: list[Buffer], sizes: dict[str, int], *rest: Any) -> Any:
+                seen.append(([b.array.copy() for b in buffers], dict(sizes)))
+                return program.run(buffers, sizes, *rest)
+            return SimpleNamespace(run=run)
 
-    plan.run = spy
-    try:
+    with setting(FOLLOWER, Spy()):
         f(*args)
-    finally:
-        plan.run = run
     arrays, sizes = seen[0]
     return bind(plan.traced.graph, sizes), arrays
 

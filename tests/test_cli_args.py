@@ -13,6 +13,7 @@ from stele.commands.options import (
     CompletionOptions,
     FeatureOptions,
     LintOptions,
+    ProfileOptions,
     RunsOptions,
     TrainOptions,
     TuneOptions,
@@ -55,6 +56,14 @@ def test_lint(tmp_path: Path) -> None:
     assert parse(["lint", str(file)]) == LintOptions(file, (), frozenset(), False)
     assert parse(["lint", str(file), "--json", "--without", "host-sync", "--", "--epochs", "1"]) == \
         LintOptions(file, ("--epochs", "1"), frozenset({"host-sync"}), True)
+
+
+def test_profile(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.touch()
+    assert parse(["profile", str(file)]) == ProfileOptions(file, ())
+    assert parse(["profile", str(file), "--trace=a.json", "--html", "a.html", "--", "-q"]) == \
+        ProfileOptions(file, ("-q",), Path("a.json"), Path("a.html"))
 
 
 def test_tune(tmp_path: Path) -> None:
@@ -114,6 +123,8 @@ BAD = [
     ("bench mlp cnn --quick", "Did you mean --workloads mlp,cnn?"),
     ("bench jax", "Did you mean --frameworks jax?"),
     ("bench nothing", "stele bench got nothing, which it does not take. Try: stele bench --help"),
+    ("profile {file} --chrome a.json", "stele profile knows --help, --trace, --html, got --chrome. Did you mean"),
+    ("profile {file} --trace nowhere/a.json", "a file to write needs an existing folder, got nowhere"),
     ("lint {file} host-sync", "Did you mean --without host-sync?"),
     ("bench --workloads cn", "a workload needs to be one of cnn, gru"),
     ("bench --workloads matmul-1025", "Did you mean matmul-1024?"),

@@ -72,6 +72,10 @@ def counted(labels: st.Tensor) -> st.Tensor:
 ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     **{name: (lambda layer=layer: layer(1, 1).parameters(),) for name, layer in PUBLIC.items() if ".Lazy" in name},
     "stele.nn.LazyBatchNorm2d":             (lambda: nn.LazyBatchNorm2d().parameters(),),
+    "stele.profile":                        (lambda: st.profile().account(),),
+    "stele.nn.functional.linear_cross_entropy": (lambda: F.linear_cross_entropy(
+        st.ones(2, 3), st.ones(4, 3), st.tensor([0, 9])).tolist(), lambda: F.linear_cross_entropy(
+        st.ones(2, 3), st.ones(4, 3), st.ones(2) > 0)),
     "stele.nn.ParameterDict":               (lambda: nn.ParameterDict({"x": "wrong"}),),
     "stele.nn.LazyLinear":                  (lambda: nn.LazyLinear(2).parameters(),),
     "stele.Tensor":         (inside(lambda x: float(x[0])),),

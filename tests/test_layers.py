@@ -182,7 +182,7 @@ def test_options_have_pytorchs_names_and_order(name: str) -> None:
     found = [[key, None if p.default is p.empty else repr(p.default)] for key, p in own.items()
              if key not in ("args", "kwargs")]
     left_out = {"Hardtanh": ("min_value", "max_value"), "Embedding": ("_weight", "_freeze"),
-                "EmbeddingBag": ("_weight",)}.get(name, ())
+                "EmbeddingBag": ("_weight",), "LinearCrossEntropyLoss": ("options",)}.get(name, ())
     assert found == [row for row in said()["options"][name] if row[0] not in left_out]
 
 
@@ -326,6 +326,39 @@ def test_parametrizations_come_and_go() -> None:
     close([layer.weight.detach().numpy()], [w / 2], "the original")
 
 
+def test_states_of_older_names_fit() -> None:
+    layer = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(4, 3)), nn.Linear(3, 2))
+    state = {name: numbers(name, x.shape, "f") for name, x in layer.state_dict().items()}
+    old = {"0.parametrizations.weight.original0": "0.weight_g", "0.parametrizations.weight.original1": "0.weight_v"}
+    assert layer.load_state_dict({old.get(name, name): x for name, x in state.items()}) == ([], [])
+    close([x.detach().numpy() for x in layer.state_dict().values()], list(state.values()), "older names")
+    own = nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))
+    own.weight_g = st.ones(3, 1)        # a tensor of that name is itself
+    state = {name: numbers(name, x.shape, "f") for name, x in own.state_dict().items()}
+    assert own.load_state_dict(state) == ([], []) and own.weight_g.tolist() == state["weight_g"].tolist()
+
+
+@pytest.mark.parametrize("by", ["matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (2, 4, 4)])
+def test_orthogonal_weights_stay_so(by: str, shape: tuple[int, ...]) -> None:
+    class Held(nn.Module):
+        def __init__(self) -> None:
+            self.weight = nn.Parameter(st.tensor(np.random.default_rng(0).standard_normal(shape).astype("f4")))
+
+    layer = Held()
+    before = layer.weight.detach().numpy()
+    nn.utils.parametrizations.orthogonal(layer, "weight", by)
+    optimizer = st.optim.SGD(layer.parameters(), 0.1)
+    for _ in range(2):
+        w = layer.weight
+        tall = w.detach().numpy() if shape[-2] >= shape[-1] else w.detach().numpy().swapaxes(-1, -2)
+        np.testing.assert_allclose(tall.swapaxes(-1, -2) @ tall, np.broadcast_to(np.eye(tall.shape[-1]), (
+            *shape[:-2], tall.shape[-1], tall.shape[-1])), atol=2e-5)
+        (w * before).sum().backward()
+        optimizer.step()
+    assert not np.allclose(layer.weight.detach().numpy(), w.detach().numpy(), atol=1e-3)
+
+
 def test_a_network_of_computed_weights_trains_compiled() -> None:
     st.manual_seed(2)
     p = nn.utils.parametrizations
@@ -388,6 +421,11 @@ WRONG: list[tuple[Callable[[], Any], type[SteleError], str]] = [
     (lambda: ADAPTIVE(ONES(2, 4), st.tensor([0, -1])).loss.numpy(), IndexOutOfRange, "-1"),
     (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 7, [2, 4]), ShapeError, "leave none for the last cluster"),
     (lambda: nn.utils.parametrizations.weight_norm(nn.ReLU()), ArgumentError, "has no tensor 'weight'"),
+    (lambda: nn.utils.parametrizations.orthogonal(nn.LayerNorm(3)), ShapeError, "at least two axes, got weight of"),
+    (lambda: nn.utils.parametrizations.orthogonal(nn.Linear(3, 2), orthogonal_map="qr"), OptionError, "orthogonal_map"),
+    (lambda: nn.utils.parametrizations.orthogonal(nn.Linear(3, 3), use_trivialization=False), OptionError,
+     "begins at a weight only with use_trivialization=True"),
+    (lambda: nn.LinearCrossEntropyLoss(4, 0), ShapeError, "num_classes of LinearCrossEntropyLoss must be at least 1"),
     (lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2), dim=2), SteleError, "dim of spectral_norm"),
     (lambda: nn.utils.parametrize.register_parametrization(nn.Linear(3, 2), "weihgt", nn.ReLU()), ArgumentError,
      "has no tensor 'weihgt'"),

@@ -12,7 +12,7 @@ from peer import torch_gives
 
 import stele as st
 from stele import nn
-from stele.errors import DataError, IndexOutOfRange, ShapeError
+from stele.errors import ArgumentError, DataError, IndexOutOfRange, OptionError, ShapeError
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(0)
@@ -382,6 +382,54 @@ class Tied(nn.Module):
 
     def forward(self, index: st.Tensor) -> st.Tensor:
         return self.decoder(self.encoder(index))
+
+
+FILLED: dict[str, tuple[Callable[[], st.Tensor], float, float, float]] = {     # mean, standard deviation, largest
+    "uniform_": (lambda: nn.init.uniform_(st.zeros(300, 400), -1, 3), 1, 4 / 12 ** 0.5, 3),
+    "normal_": (lambda: nn.init.normal_(st.zeros(300, 400), 0.5, 2.0), 0.5, 2, 20),
+    "trunc_normal_": (lambda: nn.init.trunc_normal_(st.zeros(300, 400), std=2.0), 0, 1.0794, 2),
+    "xavier_uniform_": (lambda: nn.init.xavier_uniform_(st.zeros(300, 400), 2.0), 0, 2 * (2 / 700) ** 0.5, 0.186),
+    "xavier_normal_": (lambda: nn.init.xavier_normal_(st.zeros(300, 400)), 0, (2 / 700) ** 0.5, 1),
+    "kaiming_uniform_": (lambda: nn.init.kaiming_uniform_(st.zeros(300, 40, 10), 5 ** 0.5), 0, 0.05 / 3 ** 0.5, 0.051),
+    "kaiming_normal_": (lambda: nn.init.kaiming_normal_(st.zeros(300, 400), mode="fan_out", nonlinearity="tanh"), 0,
+                        5 / 3 / 300 ** 0.5, 1),
+    "orthogonal_": (lambda: nn.init.orthogonal_(st.zeros(100, 40, 5), 2.0), 0, 2 / 200 ** 0.5, 1),
+    "sparse_": (lambda: nn.init.sparse_(st.zeros(300, 400), 0.75, 2.0), 0, 1, 20),
+}
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_tensors_are_filled_as_pytorch_fills_them(name: str) -> None:
+    st.manual_seed(4)
+    make, mean, std, largest = FILLED[name]
+    x = make().numpy()
+    assert x.mean() == pytest.approx(mean, abs=0.02 * std) and x.std() == pytest.approx(std, rel=0.02)
+    assert np.abs(x).max() <= largest
+
+
+def test_a_parameter_that_is_filled_stays_one() -> None:
+    layer = nn.Conv2d(4, 6, 3, groups=2)
+    w = layer.weight
+    assert nn.init.dirac_(w, 2) is w is layer.weight and w.requires_grad and w.leaf
+    x = np.random.default_rng(0).random((1, 4, 5, 5), np.float32)
+    nn.init.zeros_(layer.bias)
+    y = layer(st.tensor(x)).detach().numpy()
+    np.testing.assert_array_equal(y[:, [0, 1, 3, 4]], x[:, :, 1:-1, 1:-1])
+    assert not y[:, [2, 5]].any()
+    for fill, expected in ((nn.init.ones_, np.ones((2, 3))), (nn.init.eye_, np.eye(2, 3)),
+                           (lambda x: nn.init.constant_(x, 2.5), np.full((2, 3), 2.5))):
+        half = st.ones(2, 3).astype("float16").requires_grad_()
+        assert fill(half) is half and half.dtype.name == "float16"
+        np.testing.assert_array_equal(half.detach().numpy(), expected)
+    q = nn.init.orthogonal_(st.zeros(3, 2, 2)).numpy().reshape(3, 4)
+    np.testing.assert_allclose(q @ q.T, np.eye(3), atol=1e-5)
+    for wrong, error in ((lambda: nn.init.ones_((2, 3)), ArgumentError), (lambda: nn.init.eye_(st.ones(2)), ShapeError),
+                         (lambda: nn.init.dirac_(st.ones(3, 1, 3), 2), ShapeError),
+                         (lambda: nn.init.sparse_(st.ones(3, 3), 2), OptionError),
+                         (lambda: nn.init.calculate_gain("swish"), OptionError),
+                         (lambda: nn.init.trunc_normal_(st.ones(3), a=2, b=1), ShapeError)):
+        with pytest.raises(error):
+            wrong()
 
 
 def test_tied_weights_are_one_parameter() -> None:

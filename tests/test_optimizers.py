@@ -148,7 +148,45 @@ def test_twenty_steps_follow_their_formula(name: str, style: Style) -> None:
 def test_every_optimizer_is_compared() -> None:
     there = {name for name in optim.__all__ if isinstance(x := getattr(optim, name), type)
              and issubclass(x, optim.Optimizer) and x is not optim.Optimizer}
-    assert there == {name.split()[0] for name in [*PEERS, *FORMULAS]} - {"groups"} | {"LBFGS"}
+    assert there == {name.split()[0] for name in [*PEERS, *FORMULAS]} - {"groups"} | {"LBFGS", "SparseAdam"}
+
+
+@pytest.mark.parametrize("style", [IMPERATIVE, COMPILED])
+def test_rows_that_do_not_occur_stay_as_pytorch_leaves_them(style: Any) -> None:
+    """Tables of which each step takes few rows, some of them twice, under optimisers that know sparse gradients."""
+    rng = np.random.default_rng(3)
+    table, rows = rng.standard_normal((7, 3)).astype("f4"), rng.integers(0, 6, (20, 4))
+    slopes = rng.standard_normal((20, 4, 3)).astype("f4")
+    named = ("SGD(p, 0.1)", "Adagrad(p, 0.1, lr_decay=0.1)", "SparseAdam(p, 0.05, betas=(0.8, 0.9))")
+
+    def ask(torch: Any) -> list[Array]:
+        found: list[Array] = []
+        for name in named:
+            layer = torch.nn.Embedding.from_pretrained(torch.tensor(table), freeze=False, sparse=True)
+            optimizer = eval(name, vars(torch.optim) | {"p": layer.parameters()})
+            for index, slope in zip(rows, slopes):
+                optimizer.zero_grad()
+                (layer(torch.tensor(index)) * torch.tensor(slope)).sum().backward()
+                optimizer.step()
+            found.append(layer.weight.detach().numpy())
+        return found
+
+    made: list[Array] = []
+    for name in named:
+        layer = nn.Embedding.from_pretrained(table, freeze=False, sparse=True)
+        optimizer = eval(name, vars(optim) | {"p": layer.parameters()})
+
+        def step(index: Any, slope: Any, layer: nn.Embedding = layer, optimizer: Any = optimizer) -> None:
+            optimizer.zero_grad()
+            (layer(index) * slope).sum().backward()
+            optimizer.step()
+
+        step = style(step)
+        for index, slope in zip(rows, slopes):
+            step(st.tensor(index), st.tensor(slope))
+        made.append(layer.weight.numpy())
+        assert np.array_equal(made[-1][6], table[6])
+    close(made, torch_gives("sparse_rows", ask))
 
 
 A = RANDOM.standard_normal((30, 10)).astype(np.float32)

@@ -24,7 +24,7 @@ from stele.backend.devices import Device, Stream, current, find, is_device
 from stele.backend.newest import Newest
 from stele.eager.backward import backward, settle
 from stele.eager.evaluate import EVALUATOR, evaluate, known
-from stele.eager.follow import FOLLOWER
+from stele.eager.follow import replaying
 from stele.eager.handle import GRAD, STEPPING, STEPS, TRACING, owner
 from stele.eager.live import Live, leaf
 from stele.eager.template import MOST, Recorded, Template, alike, template, token_of
@@ -594,7 +594,7 @@ def copied(x: Tensor, key: Any) -> Tensor | None:
     is one expression wherever they lie, where a program that reads them from x itself would be one for each place.
     """
     v = x._value
-    if v.data is None or x._requires_grad or TRACING.get() is not None or FOLLOWER.get() is not None \
+    if v.data is None or x._requires_grad or TRACING.get() is not None or not replaying(()) \
             or v.type.device != HOME:
         return None
     with x.at_rest():

@@ -42,7 +42,7 @@ class Plan:
     """What one call does: guards that must hold, where inputs come from, where results go."""
 
     def __init__(self, traced: Traced, program: Program, leaves: Sequence[Any], donated: Mapping[int, int]) -> None:
-        self.traced, self.program, self.run = traced, program, program.run
+        self.traced, self.program = traced, program
         self.argument = {id(x): k for k, x in enumerate(leaves) if isinstance(x, Handle)}
         self.getters = [self.getter(h) for h in traced.handles]
         entry = {h: traced.graph.parameters[k].type for h, k in traced.read.items()}

@@ -59,7 +59,7 @@ class Writer:
             "MISS": MISS, "Tensor": Tensor, "Buffer": Buffer, "ndarray": np.ndarray, "plan": plan,
             "sizes": sizes, "grad_mode": GRAD.get, "following": FOLLOWER.get, "evaluate": evaluate,
             "is_alone": is_alone, "result": result, "unflatten": tree.unflatten, "new": object.__new__,
-            "Live": Live, "ref": ref}
+            "Live": Live, "ref": ref, "own": plan.program.run}
         self.read = [h for kind, h in plan.inputs if kind == "handle"]
         self.state = [k for k, (base, _) in enumerate(plan.getters) if base is not None]
         self.handles = [f"x{key}" if base is None else f"h{k}" for k, (base, key) in enumerate(plan.getters)]
@@ -143,16 +143,18 @@ class Writer:
         """Inputs, the program, results; what is rebound is rebound even where an exception comes in between."""
         plan = self.plan
         handles = ", ".join(self.handles)
-        lines = ["if (follower := following()) is not None:", f"    follower.called(plan, [{handles}], sizes)"]
+        lines = ["if (follower := following()) is None:", "    run = own", "else:",
+                 f"    follower.called(plan, [{handles}], sizes)",
+                 "    run = follower.running(plan.program, plan.traced.graph).run"]
         if plan.donated:
             pairs = "".join(f"({k}, {self.handles[h]}), " for k, h in plan.donated)
             lines.append(f"keep = frozenset([k for k, x in ({pairs}) if not is_alone(x)])")
         inputs = [*(self.input(kind, k) for kind, k in plan.inputs), *map(self.name, plan.constants)]
         lines.append(f"buffers = [{', '.join(inputs)}]")
         if self.traced.pure:
-            return [*lines, "made = plan.run(buffers, sizes)", *self.results()]
+            return [*lines, "made = run(buffers, sizes)", *self.results()]
         return [*lines, "def commit(made):", *(f"    {line}" for line in self.results()),
-                f"return plan.run(buffers, sizes, {'keep' if plan.donated else 'frozenset()'}, commit)"]
+                f"return run(buffers, sizes, {'keep' if plan.donated else 'frozenset()'}, commit)"]
 
     def input(self, kind: str, k: int) -> str:
         """The buffer of an input."""

@@ -11,6 +11,7 @@ from stele.backend.locks import held
 from stele.backend.newest import Newest
 from stele.call.plan import Plan, donations, steady
 from stele.call.straight import CALLS, MISS, Call, straight
+from stele.eager.follow import making
 from stele.errors import TraceError
 from stele.ir.graph import Graph
 from stele.ir.types import Sizes, show
@@ -174,7 +175,8 @@ class Variants:
     def trace(self, *what: Any) -> Traced:
         """One run of the function on symbols."""
         self.traces += 1
-        return trace(self.function, *what)
+        with making(f"tracing {self.name}"):
+            return trace(self.function, *what)
 
     def make(self, names: Sequence[str], spec: tree.Spec | None, leaves: Sequence[Any], pattern: tuple[Any, ...],
              sizes: Mapping[str, int]) -> Plan | None:
@@ -194,7 +196,8 @@ class Variants:
         graph = Graph(traced.graph.parameters, traced.graph.results)    # calls check its guards before it runs
         key = (graph.digest, tuple(donated.items()), unchanged)
         if key not in self.programs:
-            self.programs[key] = build(graph, donate=donated, steady=unchanged, options=self.options, sizes=known)
+            with making(f"compiling {self.name}"):
+                self.programs[key] = build(graph, donate=donated, steady=unchanged, options=self.options, sizes=known)
         return Plan(traced, self.programs[key], leaves, donated)
 
 

@@ -19,6 +19,7 @@ from stele.commands.options import (
     Doctor,
     FeatureOptions,
     LintOptions,
+    ProfileOptions,
     RunsOptions,
     TrainOptions,
     TuneOptions,
@@ -44,6 +45,7 @@ EXAMPLES = """examples:
   stele features resnet50 cat.jpg dog.png --weights resnet50.safetensors
   stele bench --quick --workloads mlp,matmul\tStele beside the frameworks that are installed
   stele lint train.py -- --epochs 1\tlessons about slow or wrong programs, with file and line
+  stele profile train.py --html profile.html\twhere the time and memory of its steps go
   stele tune cnn --seconds 120\tmeasure candidates of products and convolutions
   stele doctor\tversions, CPU features, threads, cache folder, BLAS"""
 BENCH_EXAMPLES = """examples:
@@ -55,6 +57,10 @@ LINT_EXAMPLES = """examples:
   stele lint train.py
   stele lint train.py --without host-sync --json
   stele lint train.py -- --epochs 1"""
+PROFILE_EXAMPLES = """examples:
+  stele profile train.py -- --epochs 1
+  stele profile train.py --trace trace.json\ta trace for ui.perfetto.dev
+  stele profile train.py --html profile.html\tall tables as a page"""
 TUNE_EXAMPLES = """examples:
   stele tune resnet50 --seconds 300
   stele tune train.py -- --epochs 1"""
@@ -62,8 +68,8 @@ COMPLETION_EXAMPLES = """examples:
   stele completion bash > ~/.local/share/bash-completion/completions/stele
   stele completion zsh > ~/.zfunc/_stele\tin a folder of fpath"""
 
-Options = (TrainOptions | RunsOptions | FeatureOptions | BenchOptions | LintOptions | TuneOptions | CompletionOptions
-           | Doctor)
+Options = (TrainOptions | RunsOptions | FeatureOptions | BenchOptions | LintOptions | ProfileOptions | TuneOptions
+           | CompletionOptions | Doctor)
 Commands = dict[type, Callable[..., int | None]]
 
 
@@ -164,6 +170,7 @@ COMMANDS: dict[str, Command] = {
     "features":   Command("turn photographs into feature vectors", FeatureOptions, EXAMPLES),
     "bench":      Command("compare frameworks on this machine", BenchOptions, BENCH_EXAMPLES),
     "lint":       Command("find what makes a program slow or wrong", LintOptions, _checks),
+    "profile":    Command("show where the time and memory of a step go", ProfileOptions, PROFILE_EXAMPLES),
     "tune":       Command("measure candidates and keep the answers", TuneOptions, TUNE_EXAMPLES),
     "completion": Command("print what completes commands in a shell", CompletionOptions, COMPLETION_EXAMPLES),
     "doctor":     Command("versions, CPU features, threads, cache folder, BLAS found", Doctor),

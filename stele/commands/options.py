@@ -127,6 +127,18 @@ class LintOptions(Record):
     json: Annotated[bool, Flag("print findings as a JSON list")] = False
 
 
+class ProfileOptions(Record):
+    """Run a file, and show where the time and memory of its steps go: data, Python, layers, lines, kernels and their
+    share of what the machine can do. What the file prints goes to stderr.
+    """
+
+    file: Annotated[Path, Word(Path, "FILE.py", "a file that runs a model or some training steps", words.script)]
+    arguments: Behind = ()
+    trace: Annotated[Path | None, Option(Path, "FILE.json", "write a trace for ui.perfetto.dev", words.new_file)] = None
+    html: Annotated[Path | None, Option(Path, "FILE.html", "write all tables as a page that loads nothing",
+                                        words.new_file)] = None
+
+
 class TuneOptions(Record):
     """Run a workload or a file, and measure algorithms and blockings for its products and convolutions. The answers
     stay in the folder of STELE_CACHE, for this CPU and this version of Stele, and count for every program that is

@@ -14,6 +14,7 @@ from stele.data.samplers import parts
 from stele.data.sets import ArrayDataset
 from stele.data.sources import ForeignStream, begin, source
 from stele.data.threads import Threads, inline
+from stele.eager.follow import reading
 from stele.errors import DataError, kind
 from stele.interop.keywords import answering, speaks
 from stele.interop.names import LOADERS
@@ -102,7 +103,7 @@ class Loader:
         epoch, first = self.epoch, self.first
         self.epoch, self.first = epoch + 1, 0
         self.position = (epoch, first)
-        return self._counted(epoch, first)
+        return reading(self._counted(epoch, first))
 
     def state_dict(self) -> dict[str, int]:
         """The epoch, the batches of it that were given out, and what the order follows from."""

@@ -10,7 +10,7 @@ from stele.backend.buffers import Buffer
 from stele.backend.locks import held
 from stele.backend.newest import Newest
 from stele.eager.evaluate import evaluate, give, number_of, worked
-from stele.eager.follow import FOLLOWER
+from stele.eager.follow import replaying
 from stele.eager.handle import TRACING, Handle, owner
 from stele.eager.live import Live, alive, forget, is_symbolic, is_there, result
 from stele.eager.replay import FREED, MOST, Seen, look
@@ -47,7 +47,7 @@ def backward(value: Live, seed: Value | None, retain: bool) -> Found:
     """The leaves that a value depends on, each with its gradient added to the one it has; the cotangent of the value is
     one without a seed. Where a structure was seen before they have their numbers; otherwise `settle` is to follow.
     """
-    if seed is not None or FOLLOWER.get() is not None or TRACING.get() is not None:
+    if seed is not None or not replaying([value]) or TRACING.get() is not None:
         return searched(value, full(value.shape, 1, value.dtype) if seed is None else seed)
     with held():
         while (seen := look([value], through=True)) is not None:

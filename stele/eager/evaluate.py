@@ -13,7 +13,7 @@ from stele.backend.buffers import Buffer
 from stele.backend.locks import HOST, RUNNING, held
 from stele.backend.newest import Newest
 from stele.eager.flat import flattened, opened
-from stele.eager.follow import FOLLOWER
+from stele.eager.follow import FOLLOWER, making
 from stele.eager.handle import TRACING, owner, refuse_symbolic
 from stele.eager.live import Live, forget, is_open, is_pending, is_symbolic, is_there, leaf
 from stele.eager.replay import EVALUATIONS, Evaluation, Seen, look, recognise, recognised
@@ -113,17 +113,19 @@ class Evaluator:
     def build(self, inputs: Sequence[Value], kept: Sequence[Value], options: Options) -> Program:
         self.compiles += 1
         start = perf_counter()
-        program = build(closed(inputs, kept), options=options)
+        with making("compiling"):
+            program = build(closed(inputs, kept), options=options)
         self.built = perf_counter() - start
         return program
 
-    def run(self, program: Program, buffers: Sequence[Buffer], values: Iterable[Value],
+    def run(self, program: Program, buffers: Sequence[Buffer], values: Sequence[Value],
             sizes: Mapping[str, int] = {}) -> Sequence[Buffer]:
         """One run of a program for these values."""
         self.last, self.recorded = program, 0
         calls, start = program.calls, perf_counter() if config.SHOW.text() else 0.0
+        follower = FOLLOWER.get()
         try:
-            made = program.run(buffers, sizes)
+            made = (program if follower is None else follower.running(program, values)).run(buffers, sizes)
             if start:
                 self.show(program, calls, perf_counter() - start)
             return made
@@ -211,7 +213,7 @@ def devices(values: Sequence[Value]) -> set[str]:
 def run(wanted: Sequence[Live]) -> None:
     """Computes pending values, and stores beside them what live names and later gradients will look at."""
     follower = FOLLOWER.get()
-    usual = follower is None and TRACING.get() is None
+    usual = (follower is None or follower.replays(wanted)) and TRACING.get() is None
     if usual and len(wanted) == 1 and recognised(wanted[0], EVALUATOR.run):
         return
     seen = look(wanted) if usual else None

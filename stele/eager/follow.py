@@ -1,15 +1,17 @@
-"""Who follows a run: told of looks at numbers, evaluations, calls of compiled functions and layers, optimiser steps."""
+"""Who follows a run: told of looks at numbers, evaluations, calls of compiled functions and layers, optimiser steps,
+batches and what is made; and asked what is to run."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
-from stele.ir.graph import Value
+from stele.ir.graph import Graph, Value
 
 
 class Follower:
-    """Hears what is about to happen; says nothing back."""
+    """Hears what is about to happen; says nothing back, but which program is to run."""
 
     def looked(self, v: Value) -> None:
         """Python asks for the numbers of a value."""
@@ -26,5 +28,38 @@ class Follower:
     def stepped(self, optimizer: Any) -> None:
         """An optimiser moves its parameters."""
 
+    def replays(self, wanted: Sequence[Value]) -> bool:
+        """Whether values that are about to get numbers may get them as others of their structure did, untold."""
+        return False
+
+    def running(self, program: Any, what: Graph | Sequence[Value]) -> Any:
+        """The program that runs in the place of this one, which computes this graph, or values of which the first is
+        the first of its results.
+        """
+        return program
+
+    def making(self, what: str) -> AbstractContextManager[None]:
+        """Around tracing or compiling, as its name says."""
+        return nullcontext()
+
+    def reading(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """The batches that a loop is about to go over."""
+        return batches
+
 
 FOLLOWER: ContextVar[Follower | None] = ContextVar("follower", default=None)
+
+
+def replaying(wanted: Sequence[Value]) -> bool:
+    """Whether nobody follows who wants to be told of each of these."""
+    return (follower := FOLLOWER.get()) is None or follower.replays(wanted)
+
+
+def making(what: str) -> AbstractContextManager[None]:
+    """Around tracing or compiling: who follows is told."""
+    return nullcontext() if (follower := FOLLOWER.get()) is None else follower.making(what)
+
+
+def reading(batches: Iterator[Any]) -> Iterator[Any]:
+    """The batches of a loop, through the hands of who follows."""
+    return batches if (follower := FOLLOWER.get()) is None else follower.reading(batches)

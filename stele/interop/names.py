@@ -184,17 +184,8 @@ UTILS: Table = {
     "parameters_to_vector": "st.concatenate([p.flatten() for p in model.parameters()])",
 }
 INIT: Table = {
-    f"{theirs}_": f"w.assign(nn.init.{own}({arguments}))" for theirs, own, arguments in (
-        ("xavier_uniform", "xavier_uniform", "w.shape"), ("xavier_normal", "xavier_normal", "w.shape"),
-        ("kaiming_uniform", "he_uniform", "w.shape"), ("kaiming_normal", "he_normal", "w.shape"),
-        ("uniform", "uniform", "w.shape, bound"), ("normal", "normal", "w.shape, std"),
-        ("zeros", "zeros", "w.shape"), ("ones", "ones", "w.shape"))
-} | {
-    "constant_": "w.assign(st.full(w.shape, value))", "glorot_uniform": "nn.init.xavier_uniform(shape)",
-    "glorot_normal": "nn.init.xavier_normal(shape)", "kaiming_uniform": "nn.init.he_uniform(shape)",
-    "kaiming_normal": "nn.init.he_normal(shape)", "eye_": "w.assign(st.eye(w.shape[0]))",
-    "orthogonal_": "w.assign(st.linalg.qr(st.randn(w.shape))[0])",
-    "trunc_normal_": "w.assign(nn.init.normal(w.shape, std).clip(-2 * std, 2 * std))",
+    "glorot_uniform": "nn.init.xavier_uniform(shape)", "glorot_normal": "nn.init.xavier_normal(shape)",
+    "kaiming_uniform": "nn.init.he_uniform(shape)", "kaiming_normal": "nn.init.he_normal(shape)",
 }
 LAYERS: Table = {
     "Conv1D": "nn.Conv1d", "Conv2D": "nn.Conv2d", "Conv3D": "nn.Conv3d", "Conv2DTranspose": "nn.ConvTranspose2d",
@@ -231,7 +222,7 @@ OPTIMIZERS: Table = {
     "AveragedModel": "optim.SWA(model.parameters())", "GradScaler": "optim.LossScaler()",
     "warmup_cosine_decay_schedule": "optim.SequentialLR of optim.LinearLR and optim.CosineDecay",
     "adamw": "optim.AdamW", "lion": "optim.Lion", "lamb": "optim.LAMB", "rmsprop": "optim.RMSprop",
-    "Nadam": "optim.NAdam", "RMSProp": "optim.RMSprop", "SparseAdam": "optim.Adam, with nn.Embedding(..., sparse=True)",
+    "Nadam": "optim.NAdam", "RMSProp": "optim.RMSprop",
     "chain": "optim.clip_grad_norm and an optimizer, one after the other",
     "apply_updates": "optimizer.step()",
 }

@@ -11,7 +11,14 @@ from stele.ir.door import public
 from stele.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from stele.nn.layers import Linear
 from stele.nn.module import Module, given
-from stele.nn.normalization import BatchNorm2d
+from stele.nn.normalization import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+)
 
 
 class Lazy(Module):
@@ -35,7 +42,7 @@ class Lazy(Module):
         if self._wanting is None:
             return self.becomes.forward(self, x)
         x = given(self, x)
-        if x.ndim <= self.axis:
+        if not -x.ndim <= self.axis < x.ndim:
             raise ShapeError(f"this {type(self).__name__} takes its size from axis {self.axis}, got shape {x.shape}")
         args, options = self._wanting
         with tracing_into(None):
@@ -136,14 +143,85 @@ class LazyConvTranspose3d(Lazy, ConvTranspose3d):
     becomes = ConvTranspose3d
 
 
+class LazyBatchNorm1d(Lazy, BatchNorm1d):
+    """A `BatchNorm1d` whose num_features are the channels of its first input; `args` and `options` are others of it.
+
+    The parameters are made by the first call; before it, asking for them raises GraphError.
+    Features are (N, C), signals (N, C, L); float32 without another dtype of theirs. Raises ShapeError for other shapes,
+    DTypeError for complex numbers.
+
+    >>> nn.LazyBatchNorm1d()(st.ones((2, 3, 4))).shape
+    (2, 3, 4)
+    """
+
+    becomes = BatchNorm1d
+
+
 class LazyBatchNorm2d(Lazy, BatchNorm2d):
     """A `BatchNorm2d` whose num_features are the channels of its first input; `args` and `options` are others of it.
 
-    The parameters are made by the first call; before it, asking for them raises GraphError. Images are (N, C, H, W);
-    float32 without another dtype of theirs. Raises ShapeError for other shapes, DTypeError for complex numbers.
+    The parameters are made by the first call; before it, asking for them raises GraphError.
+    Images are (N, C, H, W); float32 without another dtype of theirs. Raises ShapeError for other shapes,
+    DTypeError for complex numbers.
 
     >>> nn.LazyBatchNorm2d(eps=1e-3)(st.ones((2, 3, 4, 4))).shape
     (2, 3, 4, 4)
     """
 
     becomes = BatchNorm2d
+
+
+class LazyBatchNorm3d(Lazy, BatchNorm3d):
+    """A `BatchNorm3d` whose num_features are the channels of its first input; `args` and `options` are others of it.
+
+    The parameters are made by the first call; before it, asking for them raises GraphError.
+    Volumes are (N, C, D, H, W); float32 without another dtype of theirs. Raises ShapeError for other shapes,
+    DTypeError for complex numbers.
+
+    >>> nn.LazyBatchNorm3d()(st.ones((2, 3, 4, 4, 4))).shape
+    (2, 3, 4, 4, 4)
+    """
+
+    becomes = BatchNorm3d
+
+
+class LazyInstanceNorm1d(Lazy, InstanceNorm1d):
+    """An `InstanceNorm1d` whose num_features are the channels of its first input; `args`, `options` are others of it.
+
+    The parameters are made by the first call; before it, asking for them raises GraphError.
+    Signals are (N, C, L) or (C, L); float32 without another dtype of theirs. Raises ShapeError for other shapes,
+    DTypeError for complex numbers.
+
+    >>> nn.LazyInstanceNorm1d()(st.ones((2, 3, 4))).shape
+    (2, 3, 4)
+    """
+
+    becomes, axis = InstanceNorm1d, -2
+
+
+class LazyInstanceNorm2d(Lazy, InstanceNorm2d):
+    """An `InstanceNorm2d` whose num_features are the channels of its first input; `args`, `options` are others of it.
+
+    The parameters are made by the first call; before it, asking for them raises GraphError.
+    Images are (N, C, H, W) or (C, H, W); float32 without another dtype of theirs. Raises ShapeError for other shapes,
+    DTypeError for complex numbers.
+
+    >>> nn.LazyInstanceNorm2d()(st.ones((3, 4, 4))).shape
+    (3, 4, 4)
+    """
+
+    becomes, axis = InstanceNorm2d, -3
+
+
+class LazyInstanceNorm3d(Lazy, InstanceNorm3d):
+    """An `InstanceNorm3d` whose num_features are the channels of its first input; `args`, `options` are others of it.
+
+    The parameters are made by the first call; before it, asking for them raises GraphError.
+    Volumes are (N, C, D, H, W) or (C, D, H, W); float32 without another dtype of theirs. Raises ShapeError for other
+    shapes, DTypeError for complex numbers.
+
+    >>> nn.LazyInstanceNorm3d()(st.ones((2, 3, 4, 4, 4))).shape
+    (2, 3, 4, 4, 4)
+    """
+
+    becomes, axis = InstanceNorm3d, -4

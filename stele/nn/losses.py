@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from stele.arrays import functions as F
 from stele.arrays.tensor import Tensor, constant
@@ -9,6 +10,9 @@ from stele.errors import ShapeError
 from stele.ir.door import public
 from stele.nn import functional
 from stele.nn.applied import Applied
+from stele.nn.layers import Linear
+from stele.nn.module import Module
+from stele.ops.arguments import flag, is_array, positive, wholes
 
 
 @public
@@ -123,6 +127,49 @@ class CrossEntropyLoss(Applied):
     def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
                  label_smoothing: float = 0.0) -> None:
         self.keep(weight=weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
+
+
+class LinearCrossEntropyLoss(Module):
+    """A `Linear` layer and the cross-entropy of its logits, which are never all in memory.
+
+    Called with features (N, `in_features`) or (in_features,) and a target, labels (N,) or () from 0 to `num_classes` -
+    1, as of `nn.functional.linear_cross_entropy`; `linear` holds the weight (num_classes, in_features) and, with
+    `bias`, the bias. With `out_features` there are so many predictions for each row: the weight has num_classes times
+    as many rows, and the target is (N, *out_features). `weight`, `ignore_index` and `label_smoothing` are those of the
+    function; `reduction` is "mean", "sum" or "none". Raises ShapeError for other shapes, OptionError for another
+    reduction. In the dtype of the features.
+
+    >>> layer = nn.LinearCrossEntropyLoss(4, 10)
+    >>> layer(st.zeros((8, 4)), st.arange(8)).detach()
+    tensor(2.3025851)
+    """
+
+    @public
+    def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
+                 reduction: str = "mean", weight: Tensor | None = None, ignore_index: int | None = None,
+                 label_smoothing: float = 0.0) -> None:
+        name = type(self).__name__
+        self.in_features = positive(in_features, f"in_features of {name}")
+        self.num_classes = positive(num_classes, f"num_classes of {name}")
+        self.out_features = wholes(out_features, f"out_features of {name}", 1) if out_features else ()
+        self.linear = Linear(in_features, num_classes * prod(self.out_features), flag(bias, f"bias of {name}"))
+        self.weight = constant(weight) if is_array(weight) else weight
+        self.reduction, self.ignore_index, self.label_smoothing = reduction, ignore_index, label_smoothing
+
+    def extra_repr(self) -> str:
+        more = {"out_features": (), "reduction": "mean", "ignore_index": None, "label_smoothing": 0.0}
+        said = [f"{name}={held!r}" for name, usual in more.items() if (held := getattr(self, name)) != usual]
+        return ", ".join([f"{self.in_features}, {self.num_classes}", *["bias=True"] * (self.linear.bias is not None),
+                          *said])
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        w, b = self.linear.weight, self.linear.bias
+        if self.out_features:
+            shape = self.num_classes, *self.out_features
+            w, b = w.reshape(*shape, -1), None if b is None else b.reshape(shape)
+        return functional.linear_cross_entropy(
+            constant(x), w, target, linear_bias=b, weight=self.weight, reduction=self.reduction,
+            ignore_index=self.ignore_index, label_smoothing=self.label_smoothing)
 
 
 class NLLLoss(Applied):

@@ -1,6 +1,7 @@
 """States taken over by modules: what fits, what is missing, and which name was meant."""
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -28,6 +29,7 @@ class Holder(Protocol):
 def load(model: Holder, state: Mapping[str, Any], strict: bool, assign: bool) -> Incompatible:
     """Takes over a state, all of it or nothing."""
     own = model.state_dict()
+    state = respelled(own, state)
     state = untied(model, own, state)
     missing, unknown = own.keys() - state.keys() - model.optional_names(), state.keys() - own.keys()
     if strict and (missing or unknown):
@@ -52,6 +54,19 @@ def take(x: Tensor, given: Any, array: np.ndarray[Any, Any], assign: bool) -> No
         x.move(constant(array).dtype)
         x.move(given.device if isinstance(given, Tensor) else x.device)
     x.assign(x.dtype.array(array))
+
+
+LENGTHS = re.compile(r"(.*\.)?parametrizations\.(\w+)\.original([01])")
+
+
+def respelled(own: Mapping[str, Any], state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A state in which what PyTorch once called weight_g and weight_v stands under the names that it has now."""
+    meant = {name: f"{found[1] or ''}{found[2]}_{'gv'[int(found[3])]}" for name in own
+             if name not in state and (found := LENGTHS.fullmatch(name))}
+    if (state.keys() - own.keys()).isdisjoint(meant.values()):
+        return state
+    new = {old: name for name, old in meant.items() if old not in own}
+    return {new.get(name, name): x for name, x in state.items()}
 
 
 def untied(model: Holder, own: Mapping[str, Tensor], state: Mapping[str, Any]) -> dict[str, Any]:

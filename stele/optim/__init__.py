@@ -5,7 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 from stele.arrays.spellings import unknown
 from stele.interop.names import OPTIMIZERS
-from stele.optim.adaptive import LAMB, Adadelta, Adafactor, Adagrad, Adam, Adamax, AdamW, NAdam, RAdam, RMSprop
+from stele.optim.adaptive import (
+    LAMB,
+    Adadelta,
+    Adafactor,
+    Adagrad,
+    Adam,
+    Adamax,
+    AdamW,
+    NAdam,
+    RAdam,
+    RMSprop,
+    SparseAdam,
+)
 from stele.optim.averaging import EMA, SWA, Lookahead
 from stele.optim.clipping import clip_grad_norm, clip_grad_value
 from stele.optim.descent import ASGD, LARS, SGD, Lion, Muon, Rprop
@@ -38,7 +50,7 @@ __all__ = ["ASGD", "EMA", "LAMB", "LARS", "LBFGS", "SGD", "SWA", "Adadelta", "Ad
            "CosineDecay", "CyclicLR", "ExponentialLR", "Group", "InverseSqrt", "LambdaLR", "LinearLR",
            "LinearWarmup", "Lion", "Lookahead", "LossScaler", "MultiStepLR", "Muon", "NAdam", "OneCycleLR",
            "Optimizer", "PolynomialLR", "RAdam", "RMSprop", "ReduceLROnPlateau", "Rprop", "Schedule", "SequentialLR",
-           "StepLR", "clip_grad_norm", "clip_grad_value", "grouped"]
+           "SparseAdam", "StepLR", "clip_grad_norm", "clip_grad_value", "grouped"]
 
 
 if not TYPE_CHECKING:   # or every name would be one to a type checker

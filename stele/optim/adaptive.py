@@ -227,6 +227,41 @@ class RAdam(Adam):
         p.assign(p - s.lr * s.mean / self.gathered(b1) * factor)
 
 
+class SparseAdam(Adam):
+    """Adam over tables among `parameters` of which a step takes few rows: others stay as they are, moments included.
+
+    As PyTorch has it, p -= `lr` * sqrt(1 - b2**t) / (1 - b1**t) * m / (sqrt(v) + `eps`) for the rows, along the first
+    axis, whose gradient holds a number that is not zero; `betas`, m, v and `maximize` are as of `Adam`. For tables of
+    `nn.Embedding`, of which SGD without momentum and Adagrad leave such rows alone by themselves. Raises GraphError for
+    betas outside of [0, 1), and for parameters of no axis.
+
+    >>> table = nn.Embedding(5, 2, sparse=True)
+    >>> before, optimizer = table.weight.numpy().copy(), optim.SparseAdam(table.parameters(), lr=0.5)
+    >>> table(st.tensor([1, 3])).sum().backward()
+    >>> optimizer.step()
+    >>> (table.weight.numpy() != before).any(axis=1).tolist()
+    [False, True, False, True, False]
+    """
+
+    @speaks
+    def __init__(self, parameters: Parameters, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, maximize: bool = False) -> None:
+        Counting.__init__(self, parameters, lr, maximize, betas=betas, eps=eps)
+
+    def begun(self, p: Tensor, s: State) -> State:
+        if not p.ndim:
+            raise GraphError("SparseAdam moves rows of tables, got a parameter of no axis")
+        return Optimizer.begun(self, p, s)
+
+    def update(self, p: Tensor, g: Tensor, s: Any) -> None:
+        (b1, b2), m, v = s.betas, s.mean, s.square
+        occurs = F.any(g != 0, axis=tuple(range(1, p.ndim)), keepdims=True)
+        m.assign(where(occurs, b1 * m + (1 - b1) * g, m))
+        v.assign(where(occurs, b2 * v + (1 - b2) * F.square(g), v))
+        rate = s.lr * F.sqrt(self.gathered(b2)) / self.gathered(b1)
+        p.assign(where(occurs, p - rate * m / (F.sqrt(v) + s.eps), p))
+
+
 class RMSprop(Optimizer):
     """RMSprop over `parameters` (Hinton, 2012, lecture 6e), in PyTorch's form: v = `alpha` * v + (1 - alpha) * g * g.
 

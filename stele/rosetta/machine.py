@@ -46,9 +46,9 @@ class Machine:
         return max(flops / self.flops, traffic / self.traffic) / ms * 1e3
 
 
-def measure(threads: int) -> Machine:
-    """The best of some repetitions with `threads` threads, on all their cores at once."""
-    return Machine(name(), threads, multiply_adds(threads), copied(threads))
+def measure(threads: int, seconds: float = SECONDS) -> Machine:
+    """The best of some repetitions with `threads` threads, on all their cores at once, for so long each."""
+    return Machine(name(), threads, multiply_adds(threads, seconds), copied(threads, seconds))
 
 
 def name() -> str:
@@ -57,7 +57,7 @@ def name() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
 
 
-def multiply_adds(threads: int) -> float:
+def multiply_adds(threads: int, seconds: float = SECONDS) -> float:
     """FLOP/s of a loop of nothing but multiply-adds in registers, on each thread."""
     tile, module = Tile(detect(), FLOAT, 12, 1), ir.Module("peak")
     with kernel(module, "peak", Code) as (b, _, scratch, *_):
@@ -65,10 +65,10 @@ def multiply_adds(threads: int) -> float:
         total = fold(b, DEPTH, tile.zeros(), lambda k, acc: tile.step(b, acc, lambda r: rows[r], lambda v: y))
         tile.store(b, total, Ref(b, scratch, FLOAT), tile.columns)
     rooms = [(aligned(64), aligned(64 * 13)) for _ in range(threads)]
-    return 2 * DEPTH * tile.size * threads / best(runner(module, rooms, 1))
+    return 2 * DEPTH * tile.size * threads / best(runner(module, rooms, 1), seconds)
 
 
-def copied(threads: int) -> float:
+def copied(threads: int, seconds: float = SECONDS) -> float:
     """Bytes per second of a copy of large arrays, read and written past the caches, a piece on each thread."""
     lanes, module = detect().lanes(size_of(FLOAT)), ir.Module("peak")
     with kernel(module, "peak") as (b, ctx, scratch, task, _), loop(b, 0, BLOCK, lanes) as i:
@@ -78,7 +78,7 @@ def copied(threads: int) -> float:
         written.set_metadata("nontemporal", module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
     size = BYTES // threads // (4 * BLOCK) * 4 * BLOCK
     rooms = [(aligned(size), aligned(size)) for _ in range(threads)]
-    return 2 * size * threads / best(runner(module, rooms, size // (4 * BLOCK)))
+    return 2 * size * threads / best(runner(module, rooms, size // (4 * BLOCK)), seconds)
 
 
 def aligned(size: int) -> Room:
@@ -104,10 +104,10 @@ def runner(module: ir.Module, rooms: Sequence[tuple[Room, Room]], tasks: int) ->
     return lambda: list(pool.map(work, contexts))
 
 
-def best(run: Callable[[], object]) -> float:
-    """The least seconds of a call."""
+def best(run: Callable[[], object], seconds: float) -> float:
+    """The least seconds of a call, of those that there is time for."""
     run()
-    times, stop = [], time.perf_counter() + SECONDS
+    times, stop = [], time.perf_counter() + seconds
     while time.perf_counter() < stop:
         begin = time.perf_counter()
         run()

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from stele.ir.graph import Graph, Op, Value
 from stele.ir.report import Report
@@ -46,4 +47,6 @@ RULES = (expand_composite, product_of_nothing, product_of_integers)
 
 def expand(graph: Graph, off: Collection[str] = (), report: Report | None = None) -> Graph:
     """The graph without composite ops and contractions that no kernel takes; name rules in `off` to leave them out."""
-    return open_contractions(rewrite(graph, RULES, off, report))
+    others = {type(v.op) for v in graph.everything if v.op.family == "composite"}.difference(COMPOSITES)
+    rules = (*RULES, replace(expand_composite, also=tuple(others))) if others else RULES
+    return open_contractions(rewrite(graph, rules, off, report))

@@ -184,6 +184,10 @@ CALLS: dict[str, tuple[str, ...]] = {
     "triplet_margin_with_distance_loss": ("F.triplet_margin_with_distance_loss(x, y, z, swap=True)",
                                           "F.triplet_margin_with_distance_loss(x, y, z, margin=2.0, "
                                           "distance_function=lambda a, b: abs(a - b).sum(-1))"),
+    "linear_cross_entropy": (
+        "F.linear_cross_entropy(x, w, t)", "F.linear_cross_entropy(x, w, t, linear_bias=flat, ignore_index=1)",
+        "F.linear_cross_entropy(x, bi[:4], pixels[:, 0, :4], reduction='sum')",
+        "F.linear_cross_entropy(x, w, t, reduction='none', label_smoothing=0.3)"),
     "nll_loss": ("F.nll_loss(x, t)", "F.nll_loss(image, pixels, share)",
                  "F.nll_loss(x, t, share, ignore_index=1, reduction='none')", "F.nll_loss(x, t, ignore_index=1)"),
     "cross_entropy": ("F.cross_entropy(x, t)", "F.cross_entropy(image, pixels, share, ignore_index=2)",

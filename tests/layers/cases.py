@@ -127,6 +127,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "nn.CrossEntropyLoss(share, ignore_index=2)(image, pixels)",
         "nn.CrossEntropyLoss(label_smoothing=0.2, reduction='none')(x, p)",
         "nn.CrossEntropyLoss(reduction='sum', label_smoothing=0.1)(image, pixels)"),
+    "LinearCrossEntropyLoss": (
+        "nn.LinearCrossEntropyLoss(4, 7)(x, t)", "nn.LinearCrossEntropyLoss(4, 4, bias=True)(x[0], t[0])",
+        "nn.LinearCrossEntropyLoss(4, 4, bias=True, ignore_index=1, label_smoothing=0.1)(x, t)",
+        "nn.LinearCrossEntropyLoss(4, 4, reduction='none', label_smoothing=0.2)(x, t)",
+        "nn.LinearCrossEntropyLoss(4, 4, reduction='sum')(x, p)",
+        "nn.LinearCrossEntropyLoss(6, 4, out_features=(5,), bias=True)(image[:, 0, 0], pixels[:, :, 0])"),
     "NLLLoss": (
         "nn.NLLLoss(share, ignore_index=1)(x, t)", "nn.NLLLoss(reduction='none')(x, t)",
         "nn.NLLLoss(share)(image, pixels)"),
@@ -215,6 +221,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "CircularPad1d": ("nn.CircularPad1d((3, 1))(signal)",),
     "CircularPad2d": ("nn.CircularPad2d((1, 2, 3, 0))(image)",),
     "CircularPad3d": ("nn.CircularPad3d((1, 2, 0, 1, 2, 1))(volume)",),
+    "orthogonal": (
+        "parametrizations.orthogonal(nn.Linear(4, 4))(x)", "parametrizations.orthogonal(nn.Linear(4, 3))(x)",
+        "parametrizations.orthogonal(nn.Linear(4, 3), orthogonal_map='cayley')(x)",
+        "parametrizations.orthogonal(nn.Linear(4, 6), 'weight', 'matrix_exp')(x)",
+        "parametrizations.orthogonal(nn.Linear(4, 6), use_trivialization=False)(x)"),
     "weight_norm": (
         "parametrizations.weight_norm(nn.Linear(4, 3))(x)",
         "parametrizations.weight_norm(nn.Conv2d(4, 6, 2, groups=2), dim=None)(image)",

@@ -54,9 +54,9 @@ def lay_out(graph: Graph, fused: Fused, donated: Mapping[int, int], steady: Coll
 def emit(laid: Laid, target: Target, precision: Precision, add: Callable[[ir.Module], None], report: Report,
          known: Known | None = None, timed: bool = False) -> Entry:
     """The program that runs the steps, for any target; `add` is given each module of it, a kernel's as soon as it is
-    written. With `timed`, the program adds up the cycles of each kernel."""
+    written. With `timed`, the program keeps the time of each kernel."""
     slots, graph = laid.slots, laid.graph
-    entry = Entry(slots, target, precision, add, report, known, slots.new("clocks", 8, "cycles") if timed else None)
+    entry = Entry(slots, target, precision, add, report, known, slots.new("clocks", 8, "clocks") if timed else None)
     name_sizes(slots, (n for v in (*graph.parameters, *graph.results) for n in v.shape))
     entry.emit(laid.steps, first_write=min((slots.table[y].first for y in laid.in_place), default=None))
     report.buffers = [BufferNote(s.kind, s.bytes, s.what, s.first, s.last, s.where) for s in slots.table]

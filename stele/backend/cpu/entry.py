@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from llvmlite import ir
 
@@ -104,7 +105,7 @@ class Entry(Steps):
         self.hosts.append((v, position, [*map(slots.of, v.args)], [slots.at[key] for key, _ in slots.arrays(v)]))
         name_sizes(slots, (n for t in (*(a.type for a in v.args), *(t for _, t in slots.arrays(v))) for n in t.shape))
         self.ask()
-        begun = None if self.clocks is None else self.cycles()
+        begun = self.now()
         fresh = self.b.icmp_signed("!=", self.integer(size(FRESH) if slots.is_kept(step.kernel) else 1), i64(0))
         with self.b.if_then(fresh):
             self.b.call(self.module.globals.get("pool_cross") or ir.Function(self.module, POOL_CROSS, "pool_cross"),
@@ -113,7 +114,10 @@ class Entry(Steps):
         self.check()
 
     def parts(self, links: Sequence[Link]) -> int:
-        """How many parts tasks may take through all of some kernels; 0 if each has to wait for the one before."""
+        """How many parts tasks may take through all of some kernels; 0 if each has to wait for the one before, or is
+        timed."""
+        if self.clocks is not None:
+            return 0
         count = parts([link.step.kernel for link in links], self.slots)
         even = count and all(isinstance(n, int) and n % count == 0 for link in links for launch in link.launches
                              for n in (launch.tasks, launch.parts))
@@ -181,7 +185,7 @@ class Entry(Steps):
     def start(self, launches: Sequence[Launch], clock: int, number: int) -> None:
         """Launches on the pool one after the other, then a look at the status."""
         final = self.is_final(clock)
-        begun = None if self.clocks is None else self.cycles()
+        begun = self.now()
         for launch in launches:
             self.b.call(self.pool_finish if final else self.pool_run, [
                 self.pool, self.module.get_global(launch.function), self.final if final else self.ctx,
@@ -190,17 +194,20 @@ class Entry(Steps):
         if not final:
             self.check()
 
-    def cycles(self) -> ir.Value:
-        """The machine's clock."""
-        return self.b.call(self.module.declare_intrinsic("llvm.readcyclecounter", (), ir.FunctionType(i64, [])), [])
+    def now(self) -> ir.Value | None:
+        """The clock in nanoseconds, where kernels are timed."""
+        time: Any = self.module.globals.get("pool_time")
+        if self.clocks is not None:
+            return self.b.call(time or ir.Function(self.module, ir.FunctionType(i64, []), "pool_time"), [])
 
     def count(self, begun: ir.Value | None, number: int) -> None:
-        """Adds the cycles since `begun` to those of a kernel."""
-        if begun is None or self.clocks is None:
+        """Adds what has passed since `begun`, and one more start, to what is kept of a kernel."""
+        if begun is None or self.clocks is None or (end := self.now()) is None:
             return
-        place = word_at(self.b, self.address(self.clocks), number)
-        passed = self.b.sub(self.cycles(), begun)
-        self.b.store(self.b.add(self.b.load(place, typ=i64), passed), place)
+        spent, starts, last = (word_at(self.b, self.address(self.clocks), 3 * number + k) for k in range(3))
+        for place, more in (spent, self.b.sub(end, begun)), (starts, i64(1)):
+            self.b.store(self.b.add(self.b.load(place, typ=i64), more), place)
+        self.b.store(begun, last)
 
     def check(self) -> None:
         """Leaves with the status code if a kernel set one, or the pool because the program is to stop."""

@@ -157,6 +157,11 @@ define internal i64 @time_now(i32 %id) {
   ret i64 %now
 }
 
+define i64 @pool_time() {
+  %now = call i64 @time_now(i32 $monotonic)
+  ret i64 %now
+}
+
 define internal void @relax(i64 %crowded) alwaysinline {
   %spin = icmp eq i64 %crowded, 0
   br i1 %spin, label %pause, label %yield

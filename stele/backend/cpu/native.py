@@ -30,8 +30,7 @@ IN_MEMORY: WeakValueDictionary[str, Native] = WeakValueDictionary()
 
 def key(graph: Graph, text: str, target: Target) -> str:
     """What code is found by: its graph, what else was asked for, the machine, and Stele itself."""
-    return cache.digest(graph.digest, text, str("time" in config.SHOW()), config.BLAS(), target.key,
-                        cache.fingerprint())
+    return cache.digest(graph.digest, text, config.BLAS(), target.key, cache.fingerprint())
 
 
 def found(key: str) -> Native | None:

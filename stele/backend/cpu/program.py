@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from stele import config
 from stele.backend.base import Run, itself
 from stele.backend.buffers import MEMORY, UNSEEN, Block, Blocks, Buffer, Foreign, Recent
 from stele.backend.cpu import blas, pool
@@ -62,21 +63,21 @@ class Bound:
 
 class Program:
     """Calls one native function, which calls Python for the values in `hosts`; `calls` counts its runs. Not to be
-    called by two threads at once on the same buffers.
+    called by two threads at once on the same buffers. `request` is what it was made for.
 
-    With `flushes`, it counts subnormal numbers as zero if it multiplies matrices anywhere: with them a product takes up
-    to seven times as long, and the gradients of a recurrence fade into them.
+    If that is not strict, it counts subnormal numbers as zero if it multiplies matrices anywhere: with them a product
+    takes up to seven times as long, and the gradients of a recurrence fade into them.
     """
 
-    def __init__(self, graph: Graph, code: Native, hosts: Sequence[Value] = (), flushes: bool = True,
-                 memory: Blocks = MEMORY) -> None:
-        self.graph, self.code, self.hosts, self.manifest, self.blocks = graph, code, hosts, code.manifest, memory
-        self.places, self.flushes = self.manifest.plan.places, flushes and self.manifest.multiplies
+    def __init__(self, request: Any, code: Native, hosts: Sequence[Value] = (), memory: Blocks = MEMORY) -> None:
+        self.request, self.graph, self.code, self.hosts, self.blocks = request, request.graph, code, hosts, memory
+        self.manifest, self.places = code.manifest, code.manifest.plan.places
+        self.flushes = self.manifest.multiplies and request.options.precision != "strict"
         self.open = tuple(name for name in self.manifest.names if name not in self.manifest.plan.private)
         self.loaded = load(code.image, imports(code.image))
         self.address = self.loaded["program"]
         self.constants = {k: Buffer.of(a, memory) for k, a in self.manifest.constants.items()}
-        self.clocks = {k: Buffer.of(np.zeros(len(self.report().kernels), np.int64))
+        self.clocks = {k: Buffer.of(np.zeros((len(self.report().kernels), 3), np.int64))
                        for k, place in enumerate(self.places) if place.kind == "clocks"}
         self.bounds: Newest[tuple[int, ...], Bound] = Newest(BOUNDS)
         self.frames: list[Frame] = []
@@ -88,7 +89,7 @@ class Program:
         self.kept: Kept | None = None
         self.calls = 0
         self.call = call_of(self)
-        if self.clocks:
+        if self.clocks and "time" in config.SHOW():
             show("time", lambda: "\n".join(f"{s * 1e3:9.2f} ms {name}" for name, s in self.report().seconds.items()))
             atexit.register(show, "time", self.timing)
 
@@ -178,9 +179,9 @@ class Program:
         raise pool.stopped()
 
     @property
-    def cycles(self) -> tuple[int, ...]:
-        """Cycles spent in each kernel so far, where the program was built under STELE_SHOW=time."""
-        return tuple(int(c) for buffer in self.clocks.values() for c in buffer.array)
+    def times(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Of each kernel of a timed program its nanoseconds so far, how often it was started, and when it was last."""
+        return np.concatenate([np.zeros((0, 3), np.int64), *(buffer.array for buffer in self.clocks.values())])
 
     def memory(self, sizes: Mapping[str, int]) -> Memory:
         """What a call takes at these sizes."""
@@ -195,10 +196,11 @@ class Program:
 
     def timing(self) -> str:
         """The kernels by the time they took so far, where the program was built under STELE_SHOW=time."""
-        total = max(sum(self.cycles), 1)
-        rows = sorted(zip(self.cycles, self.report().kernels), key=lambda row: -row[0])
-        return "\n".join([f"{self.calls} calls, {total:,} cycles",
-                          *(f"{cycles / total:6.1%} {note}" for cycles, note in rows)])
+        spent = self.times[:, 0].tolist()
+        total = max(sum(spent), 1)
+        rows = sorted(zip(spent, self.report().kernels), key=lambda row: -row[0])
+        return "\n".join([f"{self.calls} calls, {total / 1e6:,.3f} ms",
+                          *(f"{ns / total:6.1%} {note}" for ns, note in rows)])
 
     def report(self) -> Report:
         """What the compiler did and why, as the program keeps it on the disk; with its memory where no size is open."""

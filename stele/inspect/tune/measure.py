@@ -75,7 +75,7 @@ def build(contraction: Contraction, answers: Mapping[str, str]) -> Build:
     trial = Trial(answers)
     target = replace(here(), choices=trial)
     request = Request(contraction.graph, {}, contraction.steady, Options("cpu", frozenset(PASSES)), target)
-    return Build(trial, Program(contraction.graph, make(request)))
+    return Build(trial, Program(request, make(request)))
 
 
 def operands(contraction: Contraction) -> list[Buffer]:

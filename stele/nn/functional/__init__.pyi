@@ -23,12 +23,12 @@ __all__ = ['adaptive_avg_pool1d', 'adaptive_avg_pool2d', 'adaptive_avg_pool3d', 
     'dropout3d', 'elu', 'embedding', 'embedding_bag', 'feature_alpha_dropout', 'fold', 'fractional_max_pool2d',
     'fractional_max_pool3d', 'gaussian_nll_loss', 'gelu', 'glu', 'grid_sample', 'group_norm', 'gumbel_softmax',
     'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hinge_embedding_loss', 'huber_loss', 'instance_norm',
-    'interpolate', 'kl_div', 'l1_loss', 'layer_norm', 'leaky_relu', 'linear', 'local_response_norm', 'log_softmax',
-    'logsigmoid', 'lp_pool1d', 'lp_pool2d', 'lp_pool3d', 'margin_ranking_loss', 'max_pool1d', 'max_pool2d',
-    'max_pool3d', 'max_unpool1d', 'max_unpool2d', 'max_unpool3d', 'mish', 'mse_loss', 'multi_margin_loss',
-    'multilabel_margin_loss', 'multilabel_soft_margin_loss', 'nll_loss', 'normalize', 'one_hot', 'pad',
-    'pairwise_distance', 'pdist', 'pixel_shuffle', 'pixel_unshuffle', 'poisson_nll_loss', 'prelu', 'relu', 'relu6',
-    'rms_norm', 'rrelu', 'scaled_dot_product_attention', 'selu', 'sigmoid', 'silu', 'smooth_l1_loss',
+    'interpolate', 'kl_div', 'l1_loss', 'layer_norm', 'leaky_relu', 'linear', 'linear_cross_entropy',
+    'local_response_norm', 'log_softmax', 'logsigmoid', 'lp_pool1d', 'lp_pool2d', 'lp_pool3d', 'margin_ranking_loss',
+    'max_pool1d', 'max_pool2d', 'max_pool3d', 'max_unpool1d', 'max_unpool2d', 'max_unpool3d', 'mish', 'mse_loss',
+    'multi_margin_loss', 'multilabel_margin_loss', 'multilabel_soft_margin_loss', 'nll_loss', 'normalize', 'one_hot',
+    'pad', 'pairwise_distance', 'pdist', 'pixel_shuffle', 'pixel_unshuffle', 'poisson_nll_loss', 'prelu', 'relu',
+    'relu6', 'rms_norm', 'rrelu', 'scaled_dot_product_attention', 'selu', 'sigmoid', 'silu', 'smooth_l1_loss',
     'soft_margin_loss', 'softmax', 'softmin', 'softplus', 'softshrink', 'softsign', 'tanh', 'tanhshrink', 'threshold',
     'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'unfold', 'upsample']
 def relu(input: TensorLike, inplace: bool=False) -> Tensor:
@@ -714,6 +714,23 @@ def local_response_norm(input: TensorLike, size: int, alpha: float=0.0001, beta:
 
     >>> F.local_response_norm(st.ones((1, 2, 1)), 2, alpha=2.0, beta=1.0, k=0.0)[0, :, 0].tolist()
     [1.0, 0.5]
+    """
+def linear_cross_entropy(input: TensorLike, linear_weight: TensorLike, target: TensorLike, linear_bias: TensorLike |
+        None=None, weight: TensorLike | None=None, reduction: str='mean', ignore_index: int | None=None,
+        label_smoothing: float=0.0) -> Tensor:
+    """The `cross_entropy` of `linear(input, linear_weight, linear_bias)` and a target, without all logits in memory.
+
+    `input` is (N, D) or (D,), `linear_weight` (C, D), `linear_bias` (C,) and `target` holds labels, (N,) or ().
+    The logits, (N, C), are computed for some rows at a time, and again for the gradient; with classes by the ten
+    thousands that is most of the memory of a step. `weight`, `reduction`, `ignore_index` (None is -100) and
+    `label_smoothing` are those of `cross_entropy`. A linear_weight (C, ..., D), with a target (N, ...), and targets
+    that are probabilities, which are as many as logits, go by all logits. In the dtype of the input. Raises ShapeError
+    for other shapes, DTypeError for labels that are no integers and, when run, IndexOutOfRange for a label that is no
+    class.
+
+    >>> x, w = st.tensor([[2.0, 0.0], [0.0, 2.0]]), st.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
+    >>> F.linear_cross_entropy(x, w, st.tensor([0, 2])), F.cross_entropy(x @ w.T, st.tensor([0, 2]))
+    (tensor(0.2395448), tensor(0.2395448))
     """
 @overload
 def max_pool1d(input: TensorLike, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None=None, padding:
