@@ -46,7 +46,7 @@ REDUCTION, TRUTH, PLACE = "sum mean prod max min var std", "all any", "argmax ar
 ABOUT_NO_ARRAYS = """
 Options Tensor can_cast compile default_rng device eager enable_grad eval finfo from_dlpack from_numpy function
 get_threads gradients iinfo isdtype lint load manual_seed no_grad placeholder result_type save set_threads tensor
-broadcast_shapes masked_select apply_along_axis compress extract intersect1d setdiff1d setxor1d trim_zeros"""
+broadcast_shapes masked_select profile apply_along_axis compress extract intersect1d setdiff1d setxor1d trim_zeros"""
 
 PROGRAMS = {"roll": 2, "diagonal": 2,       # a shift of the size and more, and a matrix taller than wide
             "copyto": 2, "place": 2, "put_along_axis": 2, "putmask": 2}     # and shapes to be one

@@ -16,7 +16,7 @@ from tests.programs.alone import Seen, programs_of
 from tests.programs.check import Failure, close
 from tests.programs.grammar import FEATURES, random_program
 from tests.programs.kinds import ALL
-from tests.programs.oracle import PRODUCTS, Oracle, held
+from tests.programs.oracle import Oracle, held
 from tests.programs.program import Program, parse, show
 from tests.programs.shrink import shrink
 from tests.programs.styles import STYLES, called, function_of

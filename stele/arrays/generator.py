@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import os
+from contextvars import Context
 from typing import Any
 
 from stele.arrays.continuous import Continuous, Length
@@ -244,4 +245,4 @@ def default_rng(seed: Any = None) -> Generator:
     return Generator(int.from_bytes(os.urandom(8), "little") if seed is None else seed)
 
 
-GENERATOR = default_generator = Generator()
+GENERATOR = default_generator = Context().run(Generator)     # of no trace, though one may be the first to ask for it
