@@ -120,6 +120,7 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     "stele.nn.MarginRankingLoss":           (lambda: nn.MarginRankingLoss()(x, st.zeros(4), x),),
     "stele.nn.PoissonNLLLoss":              (lambda: nn.PoissonNLLLoss()(x, st.zeros(4)),),
     "stele.nn.functional.alpha_dropout":    (lambda: F.alpha_dropout(x, 2.0, training=True),),
+    "stele.nn.functional.dice_loss":        (lambda: F.dice_loss(x[None], st.tensor([7])).numpy(),),
     "stele.nn.functional.dropout":          (lambda: F.dropout(x, 2.0, training=True),),
     "stele.nn.functional.feature_alpha_dropout":    (lambda: F.feature_alpha_dropout(x[None], 2.0, training=True),),
     "stele.nn.functional.margin_ranking_loss":      (lambda: F.margin_ranking_loss(x, st.zeros(4), x),),

@@ -18,6 +18,7 @@ F = nn.functional
 ROWS = [(name, k) for name, calls in CALLS.items() for k in range(len(calls))]
 ASKED = [call for calls in CALLS.values() for call in calls]
 CLOSE = 1e-5        # of the largest element
+OWN = {"dice_loss", "focal_loss", "info_nce"}       # what PyTorch lacks: tests/test_losses.py has the formulas
 
 
 def flat(y: Any) -> list[Any]:
@@ -97,7 +98,7 @@ def close(found: Sequence[Array], expected: Sequence[Array], what: str) -> None:
 
 
 def test_every_function_has_a_row() -> None:
-    assert set(CALLS) == set(F.__all__)
+    assert set(CALLS) | OWN == set(F.__all__)
     assert all(f"F.{name}(" in call for name, calls in CALLS.items() for call in calls)
 
 

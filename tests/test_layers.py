@@ -144,10 +144,13 @@ def close(found: Sequence[Array], expected: Sequence[Array], what: str) -> None:
         np.testing.assert_allclose(y, x, rtol=CLOSE, atol=CLOSE * scale, err_msg=f"{what}, array {k}")
 
 
+OWN = {"DropPath", "FocalLoss", "DiceLoss", "InfoNCELoss"}     # what PyTorch lacks: below, and in tests/test_losses.py
+
+
 def test_every_layer_has_a_row() -> None:
     rooms = {f"stele.nn.{name}" for name in ELSEWHERE}
     modules = {name for name in nn.__all__ if isinstance(x := getattr(nn, name), type) and issubclass(x, nn.Module)
-               and x.__module__ not in rooms and name != "DropPath"}
+               and x.__module__ not in rooms and name not in OWN}
     assert set(LAYERS) == modules | set(nn.utils.parametrizations.__all__)
     assert all(f"{name}(" in call for name, calls in LAYERS.items() for call in calls)
 

@@ -452,3 +452,58 @@ class CTCLoss(Applied):
     @public
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         self.keep(blank=blank, reduction=reduction, zero_infinity=zero_infinity)
+
+
+class FocalLoss(Applied):
+    """The cross-entropy of each example times (1 - p) ** `gamma`, as of `nn.functional.focal_loss`.
+
+    `alpha` is for targets of yes and no, `weight` and `ignore_index` are for labels, as of the function; `reduction` is
+    "mean", "sum" or "none". Logits (N, C, ...) have labels (N, ...), or a target of their shape. Raises ShapeError for
+    other shapes, DTypeError for complex numbers, OptionError for another reduction.
+
+    >>> nn.FocalLoss(gamma=1.0)(st.zeros((1, 2)), st.tensor([0]))
+    tensor(0.3465736)
+    """
+
+    function = staticmethod(functional.focal_loss)
+
+    @public
+    def __init__(self, gamma: float = 2.0, alpha: float | None = None, weight: Tensor | None = None,
+                 ignore_index: int = -100, reduction: str = "mean") -> None:
+        self.keep(gamma=gamma, alpha=alpha, weight=weight, ignore_index=ignore_index, reduction=reduction)
+
+
+class DiceLoss(Applied):
+    """1 - 2 * sum(p * t) / (sum(p) + sum(t)) of the masks of each class, as of `nn.functional.dice_loss`.
+
+    `smooth` and `ignore_index` are those of the function; `reduction` is "mean", "sum" or "none". Logits (N, C, ...)
+    have labels (N, ...), or masks of their shape. Raises ShapeError for other shapes, DTypeError for complex numbers,
+    OptionError for another reduction.
+
+    >>> nn.DiceLoss()(st.zeros((1, 1, 4)), st.ones((1, 1, 4)))
+    tensor(0.28571427)
+    """
+
+    function = staticmethod(functional.dice_loss)
+
+    @public
+    def __init__(self, smooth: float = 1.0, ignore_index: int = -100, reduction: str = "mean") -> None:
+        self.keep(smooth=smooth, ignore_index=ignore_index, reduction=reduction)
+
+
+class InfoNCELoss(Applied):
+    """The cross-entropy of telling which vector belongs to which, as of `nn.functional.info_nce`.
+
+    Called with queries (N, D), what belongs to them (N, D) and, if there are others, negatives (M, D) or (N, M, D).
+    Cosines are divided by `temperature`; `reduction` is "mean", "sum" or "none". Raises ShapeError for other shapes,
+    DTypeError for complex numbers, OptionError for another reduction.
+
+    >>> nn.InfoNCELoss(temperature=1.0)(st.eye(2), st.eye(2))
+    tensor(0.31326166)
+    """
+
+    function = staticmethod(functional.info_nce)
+
+    @public
+    def __init__(self, temperature: float = 0.1, reduction: str = "mean") -> None:
+        self.keep(temperature=temperature, reduction=reduction)

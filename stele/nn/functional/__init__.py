@@ -1,4 +1,4 @@
-"""The functions of networks under PyTorch's names, arguments and defaults.
+"""The functions of networks under PyTorch's names, arguments and defaults, and some that it lacks.
 
 `inplace` says that the input is not needed any more: programs write over what nobody reads, so it changes nothing here.
 """
@@ -17,6 +17,7 @@ from stele.nn.functional import (
     convolution,
     ctc,
     distances,
+    imbalanced,
     interpolation,
     losses,
     normalization,
@@ -47,11 +48,11 @@ __all__ = [
     "adaptive_max_pool2d", "adaptive_max_pool3d", "affine_grid", "alpha_dropout", "avg_pool1d", "avg_pool2d",
     "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu",
     "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "ctc_loss", "dropout", "dropout1d",
-    "dropout2d", "dropout3d", "elu", "embedding", "embedding_bag", "feature_alpha_dropout", "fold",
-    "fractional_max_pool2d", "fractional_max_pool3d", "gaussian_nll_loss", "gelu", "glu", "grid_sample",
+    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "ctc_loss", "dice_loss", "dropout",
+    "dropout1d", "dropout2d", "dropout3d", "elu", "embedding", "embedding_bag", "feature_alpha_dropout", "focal_loss",
+    "fold", "fractional_max_pool2d", "fractional_max_pool3d", "gaussian_nll_loss", "gelu", "glu", "grid_sample",
     "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-    "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm",
+    "hinge_embedding_loss", "huber_loss", "info_nce", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm",
     "leaky_relu", "linear", "linear_cross_entropy", "local_response_norm", "log_softmax", "logsigmoid",
     "lp_pool1d", "lp_pool2d", "lp_pool3d", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d",
     "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss", "multi_margin_loss",
@@ -89,6 +90,8 @@ linear, bilinear                           = lift(convolution.linear), lift(conv
 ctc_loss                                   = lift(ctc.ctc_loss)
 normalize, cosine_similarity               = lift(distances.normalize), lift(distances.cosine_similarity)
 pairwise_distance, pdist                   = lift(distances.pairwise_distance), lift(distances.pdist)
+focal_loss, dice_loss                      = lift(imbalanced.focal_loss), lift(imbalanced.dice_loss)
+info_nce                                   = lift(imbalanced.info_nce)
 interpolate, upsample                      = lift(interpolation.interpolate), lift(interpolation.upsample)
 l1_loss, mse_loss                          = lift(losses.l1_loss), lift(losses.mse_loss)
 smooth_l1_loss, huber_loss                 = lift(losses.smooth_l1_loss), lift(losses.huber_loss)

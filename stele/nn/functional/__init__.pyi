@@ -1,4 +1,4 @@
-"""The functions of networks under PyTorch's names, arguments and defaults.
+"""The functions of networks under PyTorch's names, arguments and defaults, and some that it lacks.
 
 `inplace` says that the input is not needed any more: programs write over what nobody reads, so it changes nothing here."""
 # Written by tools/make_stubs.py.
@@ -19,18 +19,18 @@ __all__ = ['adaptive_avg_pool1d', 'adaptive_avg_pool2d', 'adaptive_avg_pool3d', 
     'adaptive_max_pool2d', 'adaptive_max_pool3d', 'affine_grid', 'alpha_dropout', 'avg_pool1d', 'avg_pool2d',
     'avg_pool3d', 'batch_norm', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'celu',
     'channel_shuffle', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d',
-    'cosine_embedding_loss', 'cosine_similarity', 'cross_entropy', 'ctc_loss', 'dropout', 'dropout1d', 'dropout2d',
-    'dropout3d', 'elu', 'embedding', 'embedding_bag', 'feature_alpha_dropout', 'fold', 'fractional_max_pool2d',
-    'fractional_max_pool3d', 'gaussian_nll_loss', 'gelu', 'glu', 'grid_sample', 'group_norm', 'gumbel_softmax',
-    'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hinge_embedding_loss', 'huber_loss', 'instance_norm',
-    'interpolate', 'kl_div', 'l1_loss', 'layer_norm', 'leaky_relu', 'linear', 'linear_cross_entropy',
-    'local_response_norm', 'log_softmax', 'logsigmoid', 'lp_pool1d', 'lp_pool2d', 'lp_pool3d', 'margin_ranking_loss',
-    'max_pool1d', 'max_pool2d', 'max_pool3d', 'max_unpool1d', 'max_unpool2d', 'max_unpool3d', 'mish', 'mse_loss',
-    'multi_margin_loss', 'multilabel_margin_loss', 'multilabel_soft_margin_loss', 'nll_loss', 'normalize', 'one_hot',
-    'pad', 'pairwise_distance', 'pdist', 'pixel_shuffle', 'pixel_unshuffle', 'poisson_nll_loss', 'prelu', 'relu',
-    'relu6', 'rms_norm', 'rrelu', 'scaled_dot_product_attention', 'selu', 'sigmoid', 'silu', 'smooth_l1_loss',
-    'soft_margin_loss', 'softmax', 'softmin', 'softplus', 'softshrink', 'softsign', 'tanh', 'tanhshrink', 'threshold',
-    'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'unfold', 'upsample']
+    'cosine_embedding_loss', 'cosine_similarity', 'cross_entropy', 'ctc_loss', 'dice_loss', 'dropout', 'dropout1d',
+    'dropout2d', 'dropout3d', 'elu', 'embedding', 'embedding_bag', 'feature_alpha_dropout', 'focal_loss', 'fold',
+    'fractional_max_pool2d', 'fractional_max_pool3d', 'gaussian_nll_loss', 'gelu', 'glu', 'grid_sample', 'group_norm',
+    'gumbel_softmax', 'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hinge_embedding_loss', 'huber_loss',
+    'info_nce', 'instance_norm', 'interpolate', 'kl_div', 'l1_loss', 'layer_norm', 'leaky_relu', 'linear',
+    'linear_cross_entropy', 'local_response_norm', 'log_softmax', 'logsigmoid', 'lp_pool1d', 'lp_pool2d', 'lp_pool3d',
+    'margin_ranking_loss', 'max_pool1d', 'max_pool2d', 'max_pool3d', 'max_unpool1d', 'max_unpool2d', 'max_unpool3d',
+    'mish', 'mse_loss', 'multi_margin_loss', 'multilabel_margin_loss', 'multilabel_soft_margin_loss', 'nll_loss',
+    'normalize', 'one_hot', 'pad', 'pairwise_distance', 'pdist', 'pixel_shuffle', 'pixel_unshuffle', 'poisson_nll_loss',
+    'prelu', 'relu', 'relu6', 'rms_norm', 'rrelu', 'scaled_dot_product_attention', 'selu', 'sigmoid', 'silu',
+    'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'softmin', 'softplus', 'softshrink', 'softsign', 'tanh',
+    'tanhshrink', 'threshold', 'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'unfold', 'upsample']
 def relu(input: TensorLike, inplace: bool=False) -> Tensor:
     """The rectified linear unit max(x, 0), in the dtype of the input.
 
@@ -504,6 +504,49 @@ def pdist(input: TensorLike, p: float=2.0) -> Tensor:
 
     >>> F.pdist(st.tensor([[0.0], [1.0], [3.0]])).tolist()
     [1.0, 3.0, 2.0]
+    """
+def focal_loss(input: TensorLike, target: TensorLike, gamma: float=2.0, alpha: float | None=None, weight: TensorLike |
+        None=None, ignore_index: int=-100, reduction: str='mean') -> Tensor:
+    """The cross-entropy of each example times (1 - p) ** `gamma`, p being the probability of what is right.
+
+    (Lin et al., 2017.) The input holds logits: (N, C) or (N, C, ...) with classes on axis 1 for integer labels as the
+    `target`, as of `cross_entropy`, or of any shape for a target of that shape that says yes, 1, or no, 0, of each, as
+    of `binary_cross_entropy_with_logits`. A `weight` (C,) multiplies the loss of each class and a label of
+    `ignore_index` has none; of yes and no `alpha` multiplies yes and 1 - alpha no. `reduction` is "mean", over what is
+    not ignored, "sum" or "none". Raises ShapeError for other shapes, and for a negative gamma.
+
+    >>> x = st.tensor([[4.0, 0.0], [0.0, 0.0]])
+    >>> F.focal_loss(x, st.tensor([0, 0]), reduction="none")
+    tensor([5.871601e-06, 1.732868e-01])
+    >>> F.focal_loss(st.zeros(2), st.tensor([1.0, 0.0]), alpha=0.25, reduction="none")
+    tensor([0.0433217, 0.1299651])
+    """
+def dice_loss(input: TensorLike, target: TensorLike, smooth: float=1.0, ignore_index: int=-100, reduction:
+        str='mean') -> Tensor:
+    """1 - (2 * sum(p * t) + smooth) / (sum(p) + sum(t) + smooth), sums over what an example has of each class.
+
+    (Milletari et al., 2016.) The input holds logits (N, C, ...) with classes on axis 1. For integer labels (N, ...) as
+    the `target` p is the softmax over classes and t says where the label is; a label of `ignore_index` counts nowhere.
+    For a target of the input's shape, with 1 where the class is, p is the sigmoid: one mask for each picture is (N, 1,
+    ...). `smooth` keeps a class that is nowhere from dividing by 0. `reduction` of the losses (N, C) is "mean", "sum"
+    or "none". Raises ShapeError for other shapes and, when run, IndexOutOfRange for a label that is no class.
+
+    >>> masks = st.tensor([[[1.0, 1.0, 0.0, 0.0]]])
+    >>> F.dice_loss(masks * 200 - 100, masks), F.dice_loss(100 - masks * 200, masks)
+    (tensor(0.), tensor(0.8))
+    """
+def info_nce(query: TensorLike, positive: TensorLike, negatives: TensorLike | None=None, temperature: float=0.1,
+        reduction: str='mean') -> Tensor:
+    """The cross-entropy of telling which vector belongs to each `query` (N, D), by cosines over a `temperature`.
+
+    (van den Oord et al., 2018, equation 4.) `positive` (N, D) are those that do; what does not are `negatives` (M, D)
+    for all, or (N, M, D) for each, and without them the positives of the other queries. `reduction` is "mean", "sum" or
+    "none". Two views of the same, each sought among the other's, are F.info_nce(a, b) + F.info_nce(b, a).
+    Integers become float32. Raises ShapeError for other shapes, and for a temperature that is not above 0.
+
+    >>> x = st.eye(4)
+    >>> F.info_nce(x, x), F.info_nce(x, x, -x, temperature=1.0)
+    (tensor(0.00013625), tensor(0.8060175))
     """
 def interpolate(input: TensorLike, size: Any=None, scale_factor: Any=None, mode: str='nearest', align_corners: bool |
         None=None, recompute_scale_factor: bool | None=None, antialias: bool=False) -> Tensor:
