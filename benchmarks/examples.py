@@ -1,10 +1,11 @@
 """The training steps of `examples/` beside the same ones in PyTorch, eager and compiled, as a Markdown table.
 
-    python benchmarks/examples.py [NAME ...] --python pytorch=PATH [--laps 6] [--seconds 0.5] [--threads 2]
+    python benchmarks/examples.py [NAME ...] --python pytorch=PATH [--laps 6] [--seconds 0.5] [--threads 2 | --alone]
 
 The same step stands in `benchmarks/examples_torch/`. All three run in processes of their own, by turns, on the weights
 with which Stele's began; the first losses have to agree, up to numbers that a step draws. Times are of whole steps, of
-the better of two C allocators: as installed, or one that keeps its memory. torch.compile needs a C++ compiler.
+the better of two C allocators: as installed, or one that keeps its memory. With `--alone` each has one thread, of which
+the processor's time counts: what others do on the machine matters less then. torch.compile needs a C++ compiler.
 """
 from __future__ import annotations
 
@@ -78,16 +79,16 @@ def sides(name: str, python: Path, threads: int, folder: Path, stack: ExitStack)
         yield side
 
 
-def timed(name: str, python: Path, threads: int, laps: int, seconds: float) -> dict[str, Side]:
+def timed(name: str, python: Path, given: argparse.Namespace) -> dict[str, Side]:
     """The sides of an example with their times, taken by turns."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        found = {side.mode: side for side in sides(name, python, threads, Path(folder), stack)}
-        for k in range(2 * laps):
+        found = {side.mode: side for side in sides(name, python, given.threads, Path(folder), stack)}
+        for k in range(2 * given.laps):
             for side in found.values():
-                if k == laps:
+                if k == given.laps:
                     side.process.ask("keep")
-                times = side.process.ask("run", seconds=seconds, least=2)["ms"]
-                (side.installed if k < laps else side.keeping).extend(times)
+                times = side.process.ask("run", seconds=given.seconds, least=2, worked=given.alone)["ms"]
+                (side.installed if k < given.laps else side.keeping).extend(times)
         return found
 
 
@@ -117,15 +118,18 @@ def main() -> None:
     asked.add_argument("--laps", type=int, default=6, help="turns of each, for either allocator; default: %(default)s")
     asked.add_argument("--seconds", type=float, default=0.5, help="of a turn; default: %(default)s")
     asked.add_argument("--threads", type=int, default=2)
+    asked.add_argument("--alone", action="store_true", help="one thread each, and the processor's time")
     given = asked.parse_args()
+    given.threads = 1 if given.alone else given.threads
     python, chosen = Path(given.python.removeprefix("pytorch=")), names(given.names)
     version = subprocess.run([str(python), "-c", "import torch; print(torch.__version__)"], capture_output=True,
                              text=True, check=True).stdout.strip()
     compiler = "" if shutil.which("g++") or shutil.which("clang++") else "; no C++ compiler here, so no torch.compile"
-    print(f"{date.today():%-d %B %Y}, {processor()}, {given.threads} threads, PyTorch {version}{compiler}\n")
+    threads = "the processor's time of one thread" if given.alone else f"{given.threads} threads"
+    print(f"{date.today():%-d %B %Y}, {processor()}, {threads}, PyTorch {version}{compiler}\n")
     print(f"| {' | '.join(HEADS)} |\n|{' --- |' * len(HEADS)}", flush=True)
     for name in chosen:
-        print(row(name, timed(name, python, given.threads, given.laps, given.seconds)), flush=True)
+        print(row(name, timed(name, python, given)), flush=True)
 
 
 if __name__ == "__main__":
