@@ -65,9 +65,13 @@ def multiply(a: Value, b: Value, c: Value, d: Value) -> Parts:
 
 
 def divide(a: Value, b: Value, c: Value, d: Value) -> Parts:
-    """(a + ib) / (c + id) by Smith's method: nothing larger than the result is met on the way."""
+    """(a + ib) / (c + id) by Smith's method: nothing larger than the result is met on the way. Both are scaled where
+    the reciprocal of a divisor of that size is no number with all its digits."""
     is_steep = absolute(c) < absolute(d)
     large, small = where(is_steep, d, c), where(is_steep, c, d)
+    most, least, up = (1e37, 1e-30, 2.0**60) if c.dtype == float32 else (1e307, 1e-290, 2.0**108)
+    fit = where(absolute(large) > most, 0.0625, where(absolute(large) < least, up, ones_like(c)))
+    a, b, large, small = a * fit, b * fit, large * fit, small * fit
     ratio = small / large
     scale = 1 / (large + small * ratio)
     re = where(is_steep, a * ratio + b, a + b * ratio) * scale
@@ -107,12 +111,15 @@ def expm1(x: Value, y: Value) -> Parts:
 
 
 def log_of_size(x: Value, y: Value) -> Value:
-    """log(hypot(x, y)), near 1 by what is left of the squares less 1."""
+    """log(hypot(x, y)), near 1 by what is left of the squares less 1; scaled, so that the size of z fits."""
     a, b = absolute(x), absolute(y)
     high, low = where(a < b, b, a), where(a < b, a, b)
     near = log1p((high - 1) * (high + 1) + low * low) * 0.5
-    size = hypot(x, y)
-    return where((size > 0.5) & (size < 2), near, real_log(size))
+    is_large, is_small = high > 1e300, high < 1e-290
+    scale = where(is_large, 0.25, where(is_small, 2.0**108, ones_like(x)))
+    back = where(is_large, math.log(4), where(is_small, -108 * math.log(2), zeros_like(x)))
+    size = hypot(high * scale, low * scale)
+    return where((size > 0.5) & (size < 2), near, real_log(size) + back)
 
 
 @wide
@@ -206,11 +213,23 @@ def cos(x: Value, y: Value) -> Parts:
     return re, -im
 
 
+def fitting(a: Value, b: Value) -> Value:
+    """The factor with which products of a root a + ib and its like are no larger than numbers are: 1 or 0.25."""
+    return where((absolute(a) > 1e150) | (absolute(b) > 1e150), 0.25, ones_like(a))
+
+
+def asinh_of(x: Value, scale: Value) -> Value:
+    """asinh(x / scale) of an x that is not below 0; of a large one asinh(4 x) is asinh(x) + log 4."""
+    return real_asinh(x) + where(scale < 1, math.log(4), zeros_like(x))
+
+
 @wide
 def asinh(x: Value, y: Value) -> Parts:
     """asin turned by a right angle."""
     (a, b), (c, d) = sqrt(1 + y, -x), sqrt(1 - y, x)        # of 1 - iz and 1 + iz
-    re, im = copysign(real_asinh(a * d - b * c), x), atan2(y, a * c - b * d)
+    scale = fitting(a, b)
+    a, b = a * scale, b * scale
+    re, im = copysign(asinh_of(absolute(a * d - b * c), scale), x), atan2(y * scale, a * c - b * d)
     is_finite, is_endless = isfinite(x) & isfinite(y), isinf(x) | isinf(y)
     re = where(is_finite, re, copysign(where(is_endless, math.inf, x + y), x))
     return re, where(is_finite, im, where(Equal()(y, 0), y, atan2(y, absolute(x))))
@@ -220,7 +239,8 @@ def asinh(x: Value, y: Value) -> Parts:
 def acos(x: Value, y: Value) -> Parts:
     """2 atan2(Re sqrt(1 - z), Re sqrt(1 + z)) + i asinh(Im(conj(sqrt(1 + z)) sqrt(1 - z)))"""
     (a, b), (c, d) = sqrt(1 - x, -y), sqrt(1 + x, y)
-    re, im = atan2(a, c) * 2, copysign(real_asinh(c * b - d * a), -y)
+    scale = fitting(a, b)
+    re, im = atan2(a, c) * 2, copysign(asinh_of(absolute(c * (b * scale) - d * (a * scale)), scale), -y)
     is_finite, is_endless = isfinite(x) & isfinite(y), isinf(x) | isinf(y)
     im = where(is_finite, im, -copysign(where(is_endless, math.inf, x + y), y))
     angle = where(Equal()(x, 0), math.pi / 2, atan2(absolute(y), x))
@@ -241,9 +261,8 @@ def atanh(x: Value, y: Value) -> Parts:
     re = log1p(a * 4 / ((1 - a) * (1 - a) + y * y)) * 0.25
     re = where(beside < 1e-150, (math.log(2) - real_log(beside)) * 0.5, where(size > 1e150, a / size / size, re))
     im = atan2(y * 2, (1 - a) * (1 + a) - y * y) * 0.5
-    is_endless = isinf(x) | isinf(y)
-    re = where(is_endless, 0.0, repaired(re, Equal()(x, 0), 0.0))
-    im = where(is_endless, where(isnan(y), y, math.pi / 2), absolute(im))
+    re = where(isinf(x) | isinf(y), 0.0, repaired(re, Equal()(x, 0), 0.0))
+    im = where(size > 1e150, where(isnan(y), y, math.pi / 2), absolute(im))
     return copysign(re, x), copysign(im, y)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from cases import CASES, Case
@@ -298,6 +299,26 @@ def test_symmetries_hold_at_every_edge(kind: str) -> None:
             assert not apart(found[name][0], back), name
         for name, by in (("log2", np.log(2)), ("log10", np.log(10))):
             assert not apart(found[name][0], np.array([C(v.real / by, v.imag / by) for v in found["log"][0]], kind))
+
+
+LAWS = {"sign": lambda v: v / abs(v), "log1p": lambda v: mpmath.log(1 + v), "reciprocal": lambda v: 1 / v}
+
+
+@pytest.mark.parametrize("kind", ["complex64", "complex128"])
+def test_the_largest_and_the_smallest_parts_keep_their_digits(kind: str) -> None:
+    """Sizes that are no number, and parts that have few digits, do not reach the result where it is a number."""
+    limits = np.finfo(kind)
+    sizes = [float(v) for v in (limits.smallest_subnormal, limits.tiny, 0.3, limits.max / 2, limits.max)]
+    z = np.array([C(a, s * b) for a in sizes for b in sizes for s in (1, -1)], kind)
+    for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "log", "log1p", "sqrt", "sign", "reciprocal"):
+        for at, y in zip(z, getattr(st, name)(st.tensor(z)).numpy()):
+            with mpmath.workprec(2300):
+                exact = mpmath.mpc(complex(at))
+                want = (LAWS.get(name) or getattr(mpmath, name))(exact)
+                error, size = float(abs(mpmath.mpc(complex(y)) - want)), float(abs(want))
+            most = max(40 * float(limits.eps) * size, 4 * float(limits.tiny))
+            assert size > float(limits.max) or error <= most, (name, at, y, want)
+    assert np.allclose((st.tensor(z) / st.tensor(z)).numpy(), 1, rtol=1e-6)
 
 
 def test_sums_of_parts_keep_their_signs() -> None:

@@ -585,6 +585,7 @@ def sign(x: Operand) -> Value:
     """
     if not isinstance(x, Value) or not x.dtype.is_complex:
         return Sign()(x)
+    x = x * Select()(absolute(x) > 1, 0.25, 2.0**100)      # whose size is a number with all its digits
     size = absolute(x)
     is_zero = Equal()(size, 0)
     return Select()(is_zero, 0.0, x / Select()(is_zero, 1.0, size))
