@@ -130,7 +130,7 @@ _backend = _choice("cpu", "reference")
 _checked = _checks("graph", "nan")
 _frames = _choice("short", "full")
 _stages = _names("graph", "pairs", "simplify", "stabilize", "expand", "share", "merge", "recompute", "inline", "fuse",
-                 "loops", "llvm", "asm", "memory", "cache", "time", "call", "evaluations")
+                 "loops", "llvm", "asm", "memory", "cache", "time", "call", "compiles", "evaluations")
 _carried = _numbers("pace", "far", "shared", "memory")
 _threads = _integer(1, MAX_THREADS, "a number")
 _spin = _integer(0, 100_000, "microseconds")

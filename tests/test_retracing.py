@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import stele as st
@@ -460,6 +462,82 @@ def test_the_warning_names_an_argument_that_changed() -> None:
     with pytest.warns(UserWarning, match="scale was 6, now 7"):
         for scale in range(9):
             step(st.ones(2), scale)
+
+
+# (what one call of a compiled f is, what the next is, the reason for the next program, the line in the text of f)
+FUNCTION = """k = 2.0
+def f(x, y=1):
+    if x.shape[0] > 3:
+        x = x + 1
+    return x * y * k
+"""
+REASONS = {
+    "another size":      ("f(st.ones(2, 3))", "f(st.ones(3, 3))",
+                          r"x was \(2, 3\), now \(3, 3\); n0 = 3 stays open from now on", "call"),
+    "a guard":           ("f(st.ones(2)); f(st.ones(3))", "f(st.ones(4))", "n0 < 4 does not hold for n0 = 4", 3),
+    "another dtype":     ("f(st.ones(2))", "f(st.ones(2, dtype='float64'))", "x was float32, now float64", "call"),
+    "another rank":      ("f(st.ones(2))", "f(st.ones(2, 2))", "x had 1 axes, now 2", "call"),
+    "an array":          ("f(st.ones(2))", "f(np.float64([1, 2]))", "x was a tensor, now a NumPy array", "call"),
+    "a number":          ("f(st.ones(2), 2)", "f(st.ones(2), 3)", "y was 2, now 3", "call"),
+    "one more argument": ("f(st.ones(2))", "f(st.ones(2), 2)", "its arguments have another structure", "call"),
+    "one tensor":        ("x = st.ones(2); f(x, st.ones(2))", "f(x, x)",
+                          "other tensors among its arguments are one and the same", "call"),
+    "a global":          ("f(st.ones(2))", "k = 3.0; f(st.ones(2))", "k was 2.0, now 3.0", 5),
+}
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_each_program_says_why_it_was_made(name: str, capfd: pytest.CaptureFixture[str],
+                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    first, then, reason, line = REASONS[name]
+    space: dict[str, Any] = {"__name__": "__main__", "st": st, "np": np}
+    exec(compile(FUNCTION, "model.py", "exec"), space)
+    space["f"] = f = st.compile(space["f"])
+    exec(compile(first, "call.py", "exec"), space)
+    before = int(f.compiles)
+    monkeypatch.setenv("STELE_SHOW", "compiles")
+    exec(compile(then, "call.py", "exec"), space)
+    assert f.compiles == len(f.compiles) == len([*f.compiles]) == before + 1 == len(f.programs)
+    assert f.compiles[0].reason == "the first call" and f.compiles[0].lines == ("call.py:1",)
+    latest = f.compiles[-1]
+    assert re.fullmatch(reason, latest.reason)
+    assert latest.lines == ((f"call.py:{1 + then.startswith(chr(10))}",) if line == "call" else (f"model.py:{line}",))
+    assert f"== compiles f\n{latest}" in capfd.readouterr().err
+    assert f"{before + 1}. {latest}" in str(f.compiles)
+
+
+@pytest.mark.parametrize("then, reason", [
+    ("f(st.tensor([1.0, 2.0], requires_grad=True))", "x had requires_grad=False, now True"),
+    ("\nwith st.no_grad(): f(st.ones(2) * 2)", "gradients are off now")])
+def test_a_trace_that_leads_to_a_program_that_there_is_says_why(
+        then: str, reason: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STELE_SHOW", "compiles")
+    space: dict[str, Any] = {"st": st, "f": (f := st.compile(lambda x: x * 2))}
+    f(st.ones(2))
+    exec(compile(then, "call.py", "exec"), space)
+    assert f.traces == 2 and f.compiles == 1 and f.compiles[0].reason == "the first call"
+    assert f"the program that there is: {reason}, at call.py" in capfd.readouterr().err
+
+
+def test_a_program_says_what_keeps_a_size_from_being_open() -> None:
+    w = st.ones(8)
+    f = st.compile(lambda x: x + w, dims={"x": {0: "n"}})
+    f(st.ones(8))
+    (made,) = f.compiles
+    assert made.reason == "the first call; n is no other number, since n == 8 has to hold"
+    assert re.fullmatch(r"test_retracing.py:\d+", made.lines[0])
+    f = st.compile(lambda x: x + w, dims={"x": {0: "n"}})
+    with pytest.warns(UserWarning, match=r"is compiled for each size, since x \(n,\) cannot stay open: ShapeError"):
+        f(st.ones(1))
+    assert re.match(r"the first call; x \(n,\) cannot stay open: ShapeError: add", f.compiles[0].reason)
+
+
+def test_a_program_that_was_called_too_long_ago_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stele.call.variants.PROGRAMS", 2)
+    f = st.compile(lambda x, n: x * n)
+    for n in (1, 2, 3, 4, 1):
+        f(st.ones(2), n)
+    assert f.compiles == 2 == len(f.programs) and f.compiles[-1].reason == "n was 4, now 1"
 
 
 def test_a_number_that_never_changes_hits_after_many_loops() -> None:

@@ -7,6 +7,7 @@ from operator import is_
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from stele.backend.base import Program
+from stele.call.reasons import Compiles
 from stele.call.straight import MISS, Call
 from stele.call.variants import Variants
 from stele.eager.evaluate import name_largest
@@ -56,9 +57,9 @@ class Compiled(Opaque, Generic[P, R]):
         return self.variants.traces
 
     @property
-    def compiles(self) -> int:
-        """How many programs were built."""
-        return len(self.variants.programs)
+    def compiles(self) -> Compiles:
+        """How many programs were built; going through it says of each why, with the line, and `print` shows all."""
+        return Compiles(self.variants.reasons.values())
 
     @property
     def programs(self) -> list[Program]:
@@ -110,7 +111,7 @@ class Compiled(Opaque, Generic[P, R]):
             raise
 
     def __repr__(self) -> str:
-        name, programs, traces = self.variants.name, self.compiles, self.traces
+        name, programs, traces = self.variants.name, len(self.programs), self.traces
         made = f"{programs} program{'s' * (programs != 1)} of {traces} trace{'s' * (traces != 1)}"
         return f"<compiled {name}: {made if traces else 'not called yet'}>"
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Any
 
 from stele.arrays.streams import DRAW, DRAWN, after, number_of
@@ -17,7 +18,9 @@ from stele.eager.live import is_open, is_symbolic, is_there, symbol
 from stele.errors import DeviceError, DTypeError, GraphError, ShapeError
 from stele.ir.door import public
 from stele.ir.graph import Graph, Item, Parameter, Value, closed, label_of, parameter, substitute, walk
+from stele.ir.origin import here, lines
 from stele.ir.sizes import Dim, size
+from stele.ir.stages import show
 from stele.ir.types import HOME, Type
 from stele.ir.types import dtype as type_named
 from stele.ops.arguments import is_mapping, refuse, sequence
@@ -119,7 +122,9 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
                              hint="Make it with st.placeholder, or leave it out: tensors are read at every call.")
     traced = written(inputs, outputs, checked_updates(updates))
     donated = donations(traced)
+    start = perf_counter()
     program = build(traced.graph, donate=donated, options=chosen)
+    show("compiles", lambda: f"the first, at {', '.join(lines(here()))} ({perf_counter() - start:.2f} s)", "a function")
     return Function(Plan(traced, program, inputs, donated), inputs)
 
 

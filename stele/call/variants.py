@@ -1,37 +1,33 @@
 """The plans of one compiled function: found by a call's arguments, made where none fits, dropped when unused."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from stele.backend.base import Program
 from stele.backend.locks import held
 from stele.backend.newest import Newest
 from stele.call.plan import Plan, donations, steady
+from stele.call.reasons import Asked, Compile, Traces, Variant, shown, why
 from stele.call.straight import CALLS, MISS, Call, straight
 from stele.eager.follow import making
 from stele.errors import TraceError
 from stele.ir.graph import Graph
-from stele.ir.types import Sizes, show
+from stele.ir.origin import here, lines, note
+from stele.ir.sizes import Size
+from stele.ir.stages import show
+from stele.ir.types import Guard, Sizes
+from stele.ir.types import show as shape_text
 from stele.pipeline import Options, build
 from stele.tracing import tree
 from stele.tracing.general import general
 from stele.tracing.signature import Dims, Shapes, declare, family, kind, leaf_names, match, shape_of, widen
-from stele.tracing.state import SCALARS
 from stele.tracing.trace import Traced, trace
 
 MANY = 8        # traces of one call pattern after which a changing number is worth a warning
 MOST = 32       # plans kept of one call pattern
 PROGRAMS = 64   # programs kept of one function
-
-
-class Variant(NamedTuple):
-    """A plan, and the shapes of its array leaves with the sizes that stay open."""
-
-    plan: Plan
-    shapes: Shapes
 
 
 class Entry(NamedTuple):
@@ -44,7 +40,8 @@ class Entry(NamedTuple):
 
 class Variants:
     """Plans of a function: `at_hand` by the exact shapes and numbers of arguments, `all` by what of them a graph
-    depends on; `programs` by what they were asked for, and how often each had been `called` when the last was made."""
+    depends on; `programs` by what they were asked for, why each was made, and how often each had been `called` when
+    the last was made."""
 
     def __init__(self, function: Callable[..., Any], dims: Dims, options: Options) -> None:
         self.function, self.dims, self.options = function, dims, options
@@ -52,8 +49,9 @@ class Variants:
         self.at_hand: Newest[Any, list[Entry]] = Newest(CALLS)
         self.all: dict[Any, list[Variant]] = {}
         self.programs: dict[Any, Program] = {}
+        self.reasons: dict[Any, Compile] = {}
         self.called: dict[Any, int] = {}
-        self.history: dict[Any, tuple[int, Plan, dict[str, str]]] = {}
+        self.history: dict[Any, Traces] = {}
         self.closed: set[Any] = set()
         self.traces = 0
 
@@ -71,13 +69,16 @@ class Variants:
                     return made
             if (made := self.known(key, leaves, shapes)) is not MISS:
                 return made
-            variants = self.patterns(key, leaves)
-            plan, sizes = self.specialised(variants, spec, leaves, shapes)
+            variants, names = self.patterns(key, leaves), leaf_names(self.function, spec)
+            asked = Asked(lines(here()), (*key[:3], *map(kind, leaves)), shapes,
+                          {name: shown(x) for name, x in zip(names, leaves)})
+            reason = why(asked, self.history, variants, self.function)
+            plan, sizes = self.specialised(variants, spec, leaves, shapes, reason)
             del variants[:-MOST]
             call = straight(plan, sizes, leaves, len(leaves))
             self.enter(key, Entry(plan, sizes, call))
             self.forget(plan.program)
-        self.count((*key[:3], *map(kind, leaves)), plan, leaves, spec)
+        self.count(asked, plan, reason)
         if (made := call(leaves)) is MISS:
             raise TraceError(f"{self.name} changed its own inputs while it was traced",
                              hint="Pass what changes as an argument.")
@@ -114,7 +115,7 @@ class Variants:
             return
         kept = {id(program) for key, program in self.programs.items() if key not in gone}
         for key in gone:
-            del self.programs[key], self.called[key]
+            del self.programs[key], self.called[key], self.reasons[key]
         tables: list[dict[Any, list[Any]]] = [self.at_hand, self.all]
         for table in tables:
             for key, ones in [*table.items()]:      # new lists: another thread may be going through the old ones
@@ -122,21 +123,18 @@ class Variants:
                 if not table[key]:
                     del table[key]
 
-    def count(self, pattern: Any, plan: Plan, leaves: Sequence[Any], spec: tree.Spec | None) -> None:
+    def count(self, asked: Asked, plan: Plan, reason: Compile) -> None:
         """Warns where one call pattern is traced again and again."""
-        names = leaf_names(self.function, spec)
-        given = {name: shown(x) for name, x in zip(names, leaves)}
-        count, last, before = self.history.get(pattern, (0, plan, given))
-        self.history[pattern] = count + 1, plan, given
-        if count + 1 == MANY:
-            arguments = (f"{name} was {before[name]}, now {x}" for name, x in given.items() if before.get(name, x) != x)
-            changed = next(chain(arguments, last.broken()), "an object was replaced")
-            warnings.warn(f"{self.name} was traced {MANY} times, since what it reads changes: {changed}. "
-                          "Keep such a number in a tensor, open such a size with dims, and ask for no number of it "
-                          "(len(x), float(n), n ** 0.5), but compute with x.shape.", stacklevel=4)
+        before = self.history.pop(asked.pattern, None)
+        count = 1 if before is None else before.count + 1
+        self.history[asked.pattern] = Traces(count, plan, asked.given)
+        if count == MANY:
+            note(f"{self.name} was traced {MANY} times, since what it reads changes: {reason.reason}, at "
+                 f"{', '.join(reason.lines)}. Keep such a number in a tensor, open such a size with dims, and ask for "
+                 "no number of it (len(x), float(n), n ** 0.5), but compute with x.shape.")
 
-    def specialised(self, variants: list[Variant], spec: tree.Spec | None, leaves: Sequence[Any],
-                    shapes: tuple[Any, ...]) -> tuple[Plan, Mapping[str, int]]:
+    def specialised(self, variants: list[Variant], spec: tree.Spec | None, leaves: Sequence[Any], shapes: Shapes,
+                    reason: Compile) -> tuple[Plan, Mapping[str, int]]:
         """A new trace: with the declared sizes open, and those that were seen with a second value."""
         names = leaf_names(self.function, spec)
         declared = declare(self.dims, self.name, names, shapes)
@@ -147,30 +145,26 @@ class Variants:
             if not sizes or (spec, pattern) in self.closed:
                 continue
             try:
-                plan = self.make(names, spec, leaves, pattern, sizes)
+                plan = self.make(names, spec, leaves, pattern, sizes, stays_open(reason, sizes, variants))
             except Exception as error:  # may well run at fixed sizes; what is wrong is wrong there too
                 failed = pattern, error
                 continue
-            if plan is None:
+            if isinstance(plan, Guard):
+                reason = reason._replace(reason=f"{reason.reason}; {plan.left} is no other number, since {plan} has "
+                                                "to hold", lines=lines(plan.where))
                 break
             variants.append(Variant(plan, pattern))
             return plan, sizes
-        plan = self.make(names, spec, leaves, shapes, {})
-        assert plan is not None
+        if failed is not None:
+            reason = reason._replace(reason=f"{reason.reason}; {cannot(names, *failed)}")
+        plan = self.make(names, spec, leaves, shapes, {}, reason)
+        assert isinstance(plan, Plan)
         if failed is not None and all(v.shapes != failed[0] for v in variants):
-            self.note(names, *failed)
+            if not self.closed:
+                note(f"{self.name} is compiled for each size, since {cannot(names, *failed)}")
             self.closed.add((spec, failed[0]))
         variants.append(Variant(plan, shapes))
         return plan, {}
-
-    def note(self, names: Sequence[str], pattern: Shapes, error: Exception) -> None:
-        """Says once why sizes are not open."""
-        if self.closed:
-            return
-        wanted = ", ".join(f"{name} {show(shape)}" for name, shape in zip(names, pattern)
-                           if shape and not all(isinstance(n, int) for n in shape))
-        warnings.warn(f"{self.name} is compiled for each size, since {wanted} cannot stay open: "
-                      f"{type(error).__name__}: {error}", stacklevel=5)
 
     def trace(self, *what: Any) -> Traced:
         """One run of the function on symbols."""
@@ -179,14 +173,15 @@ class Variants:
             return trace(self.function, *what)
 
     def make(self, names: Sequence[str], spec: tree.Spec | None, leaves: Sequence[Any], pattern: tuple[Any, ...],
-             sizes: Mapping[str, int]) -> Plan | None:
-        """Traces the function, and builds its program unless an equal one is there; None where that would run at no
-        other sizes."""
-        known = Sizes(dict(sizes), [])
+             sizes: Mapping[str, int], reason: Compile) -> Plan | Guard:
+        """Traces the function, and builds its program unless an equal one is there; the guard where that would run at
+        no other sizes."""
+        known, start = Sizes(dict(sizes), []), perf_counter()
         traced = self.trace(spec, leaves, pattern, names, known)
-        if any(isinstance(g.right, int) and g.relation == "==" and str(g.left) in sizes.keys() - known.asked.keys()
-               for g in known.guards):
-            return None
+        for guard in known.guards:
+            if isinstance(guard.right, int) and guard.relation == "==" \
+                    and str(guard.left) in sizes.keys() - known.asked.keys():
+                return guard
         if known.asked:
             moved = {name: Sizes({**sizes, name: sizes[name] + 1}, []) for name in known.asked}
             others = {name: self.trace(spec, leaves, pattern, names, at) for name, at in moved.items()}
@@ -195,13 +190,24 @@ class Variants:
         unchanged = steady(traced, leaves)
         graph = Graph(traced.graph.parameters, traced.graph.results)    # calls check its guards before it runs
         key = (graph.digest, tuple(donated.items()), unchanged)
-        if key not in self.programs:
+        if is_new := key not in self.programs:
             with making(f"compiling {self.name}"):
                 self.programs[key] = build(graph, donate=donated, steady=unchanged, options=self.options, sizes=known)
+            self.reasons[key] = reason._replace(seconds=perf_counter() - start)
+        show("compiles", lambda: f"{self.reasons[key]}" if is_new else
+             f"the program that there is: {reason._replace(seconds=perf_counter() - start)}", self.name)
         return Plan(traced, self.programs[key], leaves, donated)
 
 
-def shown(x: Any) -> str:
-    """What of an argument the choice of a plan depends on, in words."""
-    shape = shape_of(x)
-    return repr(x) if isinstance(x, SCALARS) else f"<{type(x).__name__} {id(x):#x}>" if shape is None else f"{shape}"
+def stays_open(reason: Compile, sizes: Mapping[str, int], variants: Sequence[Variant]) -> Compile:
+    """The reason for a trace, with the sizes that stay open from it on."""
+    before = {str(n) for variant in variants for shape in variant.shapes if shape for n in shape if isinstance(n, Size)}
+    new = [f"{name} = {n}" for name, n in sizes.items() if name not in before]
+    return reason._replace(reason=f"{reason.reason}; {', '.join(new)} stays open from now on") if new else reason
+
+
+def cannot(names: Sequence[str], pattern: Shapes, error: Exception) -> str:
+    """Why sizes are not open."""
+    wanted = ", ".join(f"{name} {shape_text(shape)}" for name, shape in zip(names, pattern)
+                       if shape and not all(isinstance(n, int) for n in shape))
+    return f"{wanted} cannot stay open: {type(error).__name__}: {error}".rstrip(".")

@@ -116,6 +116,8 @@ class Evaluator:
         with making("compiling"):
             program = build(closed(inputs, kept), options=options)
         self.built = perf_counter() - start
+        show("compiles", lambda: f"the first of its structure, at {', '.join(lines(here()))} ({self.built:.2f} s)",
+             "an expression")
         return program
 
     def run(self, program: Program, buffers: Sequence[Buffer], values: Sequence[Value],

@@ -15,4 +15,5 @@ def show(stage: str, text: Callable[[], str], note: str = "") -> None:
 
 def are_watched() -> bool:
     """Whether the stages from graph to machine code are to be printed or verified, so that none may be skipped."""
-    return "graph" in config.CHECK() or bool(config.SHOW() - {"call", "cache", "evaluations", "memory", "time"})
+    unwatched = {"call", "cache", "compiles", "evaluations", "memory", "time"}
+    return "graph" in config.CHECK() or bool(config.SHOW() - unwatched)

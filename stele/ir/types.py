@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import eq, ge, lt, ne
 from sys import intern
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stele.errors import BadAxis, DTypeError, ShapeError, nearest
-from stele.ir.origin import Where, here, lines
+from stele.ir.origin import NOWHERE, Where, here, lines
 from stele.ir.sizes import Dim, at, names
 
 Shape = tuple[Dim, ...]
@@ -297,11 +297,13 @@ class TupleType:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """An assumption about sizes made while tracing, checked at entry: `left relation right`, a key of RELATIONS."""
+    """An assumption about sizes made while tracing, checked at entry: `left relation right`, a key of RELATIONS. It
+    was made at the lines `where`."""
 
     left: Dim
     right: Dim
     relation: str = "=="
+    where: Where = field(default=NOWHERE, compare=False, repr=False)
 
     def holds(self, sizes: dict[str, int]) -> bool:
         return RELATIONS[self.relation](at(self.left, sizes), at(self.right, sizes))
@@ -345,9 +347,9 @@ def decided(a: Dim, b: Dim, relation: str, opposite: str) -> bool:
     if known is None:
         raise ShapeError(f"cannot tell whether the size {a} {relation} {b}: sizes of placeholders are known "
                          "only when the program runs", hint="Give both one name or a number, or use st.compile.")
-    guard = Guard(a, b, relation)
+    guard = Guard(a, b, relation, here())
     if not (answer := guard.holds(known.hints)):
-        guard = Guard(a, b, opposite)
+        guard = replace(guard, relation=opposite)
     if guard not in known.guards:
         known.guards.append(guard)
     return answer
