@@ -12,6 +12,7 @@ from stele.arrays.spellings import ALIASES, FUNCTIONS, unknown
 from stele.arrays.tensor import Tensor, tensor
 from stele.backend.devices import find as device
 from stele.eager.handle import eager, enable_grad, no_grad
+from stele.interop.names import FRAMEWORKS
 from stele.ir.types import (
     bfloat16,
     bool_,
@@ -117,7 +118,7 @@ if not TYPE_CHECKING:   # or every name would be one to a type checker
             return globals().setdefault(name, getattr(sys.modules[__name__], ALIASES[name]))
         if name.startswith("__"):
             raise AttributeError(name)
-        raise unknown("stele", name, __all__, FUNCTIONS)
+        raise unknown("stele", name, __all__, {**FRAMEWORKS, **FUNCTIONS})
 
 
 def __dir__() -> list[str]:

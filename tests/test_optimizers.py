@@ -284,6 +284,8 @@ RATES = {       # what both libraries make of one line; o is SGD at a rate of 0.
     "CosineAnnealingWarmRestarts": "CosineAnnealingWarmRestarts(o, 3, 2, 0.1)",
     "OneCycleLR": "OneCycleLR(o, 2.0, epochs=1, steps_per_epoch=13, pct_start=0.4, cycle_momentum=False)",
     "OneCycleLR linear": "OneCycleLR(o, 2.0, 13, anneal_strategy='linear', div_factor=10.0, cycle_momentum=False)",
+    "OneCycleLR of three": "OneCycleLR(o, 2.0, 13, pct_start=0.35, three_phase=True, cycle_momentum=False)",
+    "MultiplicativeLR": "MultiplicativeLR(o, lambda step: 1 - 0.05 * step)",
     "CyclicLR": "CyclicLR(o, 0.1, 1.0, 3, 2, cycle_momentum=False)",
     "CyclicLR halved": "CyclicLR(o, 0.1, 1.0, 2, mode='triangular2', cycle_momentum=False)",
     "CyclicLR shrunk": "CyclicLR(o, 0.1, 1.0, 2, mode='exp_range', gamma=0.9, cycle_momentum=False)",

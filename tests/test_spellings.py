@@ -83,12 +83,14 @@ def test_a_name_of_a_tensor_that_is_nearly_right_is_answered_by_python() -> None
 
 
 SET, MODULE = data.ArrayDataset(np.arange(6.0), np.arange(6)), nn.Linear(3, 2)
-TABLES = [(st, spellings.FUNCTIONS), (st.linalg, spellings.LINALG), (X, spellings.METHODS), (nn, names.LAYERS),
+TABLES = [(st, spellings.FUNCTIONS), (st, names.FRAMEWORKS), (st.linalg, spellings.LINALG), (X, spellings.METHODS),
+          (nn, names.LAYERS),
           (nn.functional, names.FUNCTIONAL), (nn.init, names.INIT), (nn.utils, names.UTILS), (optim, names.OPTIMIZERS),
           (data, names.DATA), (data.transforms, names.TRANSFORMS), (SET, names.SETS),
           (data.IterableDataset(), names.STREAMS), (data.Loader(SET), names.LOADERS),
           (train, names.TRAINING), (metrics, names.METRICS),
-          (metrics.Accuracy(), names.MEASURES), (MODULE, names.MODULES)]
+          (metrics.Accuracy(), names.MEASURES), (MODULE, names.MODULES),
+          (optim.SGD([X.clone().requires_grad_()], 0.1), names.OPTIMIZER)]
 ROOMS = {"st": st, "nn": nn, "optim": optim, "data": data, "train": train, "metrics": metrics, "x": X, "dataset": SET,
          "model": MODULE}
 
@@ -111,6 +113,8 @@ def test_arguments_of_others_are_taken_where_they_mean_the_same() -> None:
     assert loader.collate is list and loader.prefetch == 2 and loader.drop_last and not loader.num_workers
     optimizer = optim.Adam(params=MODULE.parameters(), learning_rate=0.5, epsilon=1e-3)
     assert optimizer.lr == 0.5 and optimizer.param_groups[0]["eps"] == 1e-3
+    assert nn.LeakyReLU(alpha=0.5).negative_slope == 0.5 and len(data.SequentialSampler(data_source=SET)) == 6
+    assert not MODULE.load_state_dict(state_dict=MODULE.state_dict()).missing_keys
     assert metrics.F1(num_classes=3).classes == 3 and nn.Dropout(rate=0.25).p == 0.25
     trainer = train.Trainer(MODULE, max_epochs=3, criterion="mse", validation_data=[(X, X)], max_grad_norm=1.0)
     assert trainer.epochs == 3 and trainer.validation is not None and trainer.clip == 1.0
@@ -118,7 +122,7 @@ def test_arguments_of_others_are_taken_where_they_mean_the_same() -> None:
 
 @pytest.mark.parametrize("call, message", [
     (lambda: data.Loader(SET, pin_memory=True), "Loader takes no 'pin_memory' .* Leave it out: batches are NumPy"),
-    (lambda: data.Loader(SET, generator=1), "Write seed=0"), (lambda: data.Loader(SET, shufle=True), "mean 'shuffle'?"),
+    (lambda: data.Loader(SET, generator=1), "seed=0"), (lambda: data.Loader(SET, shufle=True), "mean 'shuffle'?"),
     (lambda: data.Loader(SET, 4, batch=4), "Write batch_size=64"),
     (lambda: data.Loader(SET, dataset=SET), "takes data, which is its word for 'dataset' too"),
     (lambda: optim.Adam([X], lr=0.1, learning_rate=0.1), "takes lr, which is its word for 'learning_rate' too"),
@@ -128,6 +132,10 @@ def test_arguments_of_others_are_taken_where_they_mean_the_same() -> None:
     (lambda: train.fit(MODULE, [(X, X)], loss="mse", batch_size=4), "Trainer takes no 'batch_size'"),
     (lambda: data.Loader(SET, in_order=True), "in one order for any number"),
     (lambda: metrics.Accuracy(task="binary"), "Accuracy takes no 'task'"),
+    (lambda: nn.MSELoss(size_average=True), "Write reduction='mean', 'sum' or 'none'"),
+    (lambda: optim.OneCycleLR(None, 1.0, 5, cycle_momentum=True), "momentum stays as it is"),   # type: ignore[call-arg]
+    (lambda: nn.init.normal_(X, generator=1), r"st.manual_seed\(0\) says"),
+    (lambda: MODULE.state_dict(keep_vars=True), "a state holds the tensors themselves"),
     (lambda: nn.Linear(3, 2, quite_different=1), "It takes in_features, out_features, bias")])
 def test_arguments_of_others_are_answered(call: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):

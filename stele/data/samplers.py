@@ -7,7 +7,7 @@ import numpy as np
 
 from stele.data.chance import permutation, philox
 from stele.errors import DataError, kind
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.ops.arguments import whole
 
 POOL = 64       # batches that are sorted by length together
@@ -45,7 +45,7 @@ class SequentialSampler(Sampler):
     array([0, 1, 2, 3])
     """
 
-    @public
+    @speaks
     def __init__(self, data: Any) -> None:
         self.n = counted(data)
 
@@ -66,7 +66,7 @@ class RandomSampler(Sampler):
     array([4, 2, 0, 6, 1, 5, 7, 3])
     """
 
-    @public
+    @speaks
     def __init__(self, data: Any, replacement: bool = False, num_samples: int | None = None) -> None:
         self.n, self.replacement = counted(data), replacement
         self.count = self.n if num_samples is None else counted(num_samples)
@@ -92,7 +92,7 @@ class WeightedRandomSampler(Sampler):
     array([1, 1, 1, 2, 2, 2, 2, 2])
     """
 
-    @public
+    @speaks
     def __init__(self, weights: Any, num_samples: int | None = None, replacement: bool = True) -> None:
         try:
             self.weights = np.asarray(weights, np.float64)
@@ -131,7 +131,7 @@ class BalancedSampler(Sampler):
     array([0, 0, 4, 5, 0, 3])
     """
 
-    @public
+    @speaks
     def __init__(self, labels: Any, num_samples: int | None = None) -> None:
         labels = np.asarray(labels)
         if labels.ndim != 1 or not len(labels):
@@ -161,7 +161,7 @@ class BatchSampler:
     [[0, 1], [2, 3], [4]]
     """
 
-    @public
+    @speaks
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool = False) -> None:
         self.sampler, self.batch_size, self.drop_last = sampler, at_least_one(batch_size, "batch_size"), drop_last
 
@@ -185,7 +185,7 @@ class BucketBatchSampler:
     [[1, 2], [3, 7], [8, 9]]
     """
 
-    @public
+    @speaks
     def __init__(self, lengths: Any, batch_size: int, *, pool: int = POOL, drop_last: bool = False,
                  shuffle: bool = True) -> None:
         self.lengths = np.asarray(lengths)

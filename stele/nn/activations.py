@@ -5,7 +5,7 @@ from typing import Any
 
 from stele.arrays.creation import full
 from stele.arrays.tensor import Tensor
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.nn import functional
 from stele.nn.applied import Applied
 from stele.nn.module import Module, given, wrong
@@ -23,7 +23,7 @@ class ReLU6(Applied):
 
     function = staticmethod(functional.relu6)
 
-    @public
+    @speaks
     def __init__(self, inplace: bool = False) -> None:
         self.keep()
 
@@ -39,7 +39,7 @@ class ELU(Applied):
 
     function = staticmethod(functional.elu)
 
-    @public
+    @speaks
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         self.keep(alpha=alpha)
 
@@ -55,7 +55,7 @@ class SELU(Applied):
 
     function = staticmethod(functional.selu)
 
-    @public
+    @speaks
     def __init__(self, inplace: bool = False) -> None:
         self.keep()
 
@@ -71,7 +71,7 @@ class CELU(Applied):
 
     function = staticmethod(functional.celu)
 
-    @public
+    @speaks
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         self.keep(alpha=alpha)
 
@@ -87,7 +87,7 @@ class LeakyReLU(Applied):
 
     function = staticmethod(functional.leaky_relu)
 
-    @public
+    @speaks
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         self.keep(negative_slope=negative_slope)
 
@@ -104,7 +104,7 @@ class RReLU(Applied):
 
     function = staticmethod(functional.rrelu)
 
-    @public
+    @speaks
     def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
         self.keep(lower=lower, upper=upper)
 
@@ -124,7 +124,7 @@ class GLU(Applied):
 
     function = staticmethod(functional.glu)
 
-    @public
+    @speaks
     def __init__(self, dim: int = -1) -> None:
         self.keep(dim=dim)
 
@@ -140,7 +140,7 @@ class Hardtanh(Applied):
 
     function = staticmethod(functional.hardtanh)
 
-    @public
+    @speaks
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         self.keep(min_val=min_val, max_val=max_val)
 
@@ -156,7 +156,7 @@ class Hardsigmoid(Applied):
 
     function = staticmethod(functional.hardsigmoid)
 
-    @public
+    @speaks
     def __init__(self, inplace: bool = False) -> None:
         self.keep()
 
@@ -172,7 +172,7 @@ class Hardswish(Applied):
 
     function = staticmethod(functional.hardswish)
 
-    @public
+    @speaks
     def __init__(self, inplace: bool = False) -> None:
         self.keep()
 
@@ -188,7 +188,7 @@ class Hardshrink(Applied):
 
     function = staticmethod(functional.hardshrink)
 
-    @public
+    @speaks
     def __init__(self, lambd: float = 0.5) -> None:
         self.keep(lambd=lambd)
 
@@ -204,7 +204,7 @@ class Softshrink(Applied):
 
     function = staticmethod(functional.softshrink)
 
-    @public
+    @speaks
     def __init__(self, lambd: float = 0.5) -> None:
         self.keep(lambd=lambd)
 
@@ -233,7 +233,7 @@ class Threshold(Applied):
 
     function = staticmethod(functional.threshold)
 
-    @public
+    @speaks
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         self.keep(threshold=threshold, value=value)
 
@@ -250,7 +250,7 @@ class Softplus(Applied):
 
     function = staticmethod(functional.softplus)
 
-    @public
+    @speaks
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         self.keep(beta=beta, threshold=threshold)
 
@@ -278,7 +278,7 @@ class Mish(Applied):
 
     function = staticmethod(functional.mish)
 
-    @public
+    @speaks
     def __init__(self, inplace: bool = False) -> None:
         self.keep()
 
@@ -306,7 +306,7 @@ class Softmax(Applied):
 
     function = staticmethod(functional.softmax)
 
-    @public
+    @speaks
     def __init__(self, dim: int | None = None) -> None:
         self.keep(dim=dim)
 
@@ -338,7 +338,7 @@ class LogSoftmax(Applied):
 
     function = staticmethod(functional.log_softmax)
 
-    @public
+    @speaks
     def __init__(self, dim: int | None = None) -> None:
         self.keep(dim=dim)
 
@@ -354,7 +354,7 @@ class Softmin(Applied):
 
     function = staticmethod(functional.softmin)
 
-    @public
+    @speaks
     def __init__(self, dim: int | None = None) -> None:
         self.keep(dim=dim)
 
@@ -370,7 +370,7 @@ class PReLU(Module):
     ([-1.0, 2.0], [0.25])
     """
 
-    @public
+    @speaks
     def __init__(self, num_parameters: int = 1, init: float = 0.25) -> None:
         count = positive(num_parameters, "num_parameters of PReLU")
         self.weight = full((count,), number(init, "init of PReLU"), requires_grad=True)

@@ -8,6 +8,7 @@ from stele.arrays import functions as F
 from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor
 from stele.errors import ShapeError
+from stele.interop.keywords import speaks
 from stele.ir.door import public
 from stele.nn.containers import Sequential
 from stele.nn.layers import Linear
@@ -38,7 +39,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     ((8,), (8, 100), (8,))
     """
 
-    @public
+    @speaks
     def __init__(self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0,
                  head_bias: bool = False) -> None:
         name = type(self).__name__

@@ -11,6 +11,7 @@ from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor, constant, lift
 from stele.eager.handle import no_grad
 from stele.errors import ArgumentError, DTypeError, ShapeError
+from stele.interop.keywords import speaks
 from stele.ir.door import public
 from stele.nn import init
 from stele.nn.cells import affine
@@ -35,7 +36,7 @@ class KVCache(Module):
     ((1, 2, 8, 4), 3, [True, True, False, False])
     """
 
-    @public
+    @speaks
     def __init__(self, batch: int, heads: int, capacity: int, features: int, dtype: Any = "float32") -> None:
         shape = wholes((batch, heads, capacity, features), "the sizes of KVCache", 0)
         self.keys, self.values = zeros(shape, dtype=dtype), zeros(shape, dtype=dtype)
@@ -89,7 +90,7 @@ class MultiheadAttention(Module):
     ((5, 3, 4), (5, 3, 6))
     """
 
-    @public
+    @speaks
     def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True,
                  add_bias_kv: bool = False, add_zero_attn: bool = False, kdim: int | None = None,
                  vdim: int | None = None, batch_first: bool = False) -> None:
@@ -239,7 +240,7 @@ class RotaryEmbedding(Positions):
     [[1.0, 0.0], [0.5403, 0.8415]]
     """
 
-    @public
+    @speaks
     def __init__(self, features: int, base: float = 10000.0, interleaved: bool = False) -> None:
         self.make(features, base)
         self.interleaved = flag(interleaved, "interleaved of RotaryEmbedding")
@@ -268,7 +269,7 @@ class SinusoidalEmbedding(Positions):
     [[0.0, 1.0], [0.8415, 0.5403]]
     """
 
-    @public
+    @speaks
     def __init__(self, features: int, base: float = 10000.0) -> None:
         self.make(features, base)
 
@@ -290,7 +291,7 @@ class ALiBi(Module):
     [[[0.0, -0.0625, -0.125]], [[0.0, -0.00390625, -0.0078125]]]
     """
 
-    @public
+    @speaks
     def __init__(self, heads: int) -> None:
         self.heads = positive(heads, "heads of ALiBi")
 

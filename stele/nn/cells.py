@@ -9,7 +9,7 @@ from stele.arrays import functions as F
 from stele.arrays.creation import zeros
 from stele.arrays.tensor import Tensor
 from stele.errors import ShapeError
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.nn import init
 from stele.nn.module import Module, given, wrong
 from stele.ops.arguments import choice, flag, is_series, positive
@@ -102,7 +102,7 @@ class LSTMStep(Step):
 class Cell(Step):
     """The part that RNNCell, GRUCell and LSTMCell share: sizes, and weights by PyTorch's names and layouts."""
 
-    @public
+    @speaks
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True) -> None:
         name = type(self).__name__
         self.input_size = positive(input_size, f"input_size of {name}")
@@ -147,7 +147,7 @@ class RNNCell(RNNStep, Cell):
     (2, 5)
     """
 
-    @public
+    @speaks
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh") -> None:
         self.nonlinearity = choice(nonlinearity, "nonlinearity of RNNCell", ("tanh", "relu"))
         super().__init__(input_size, hidden_size, bias)

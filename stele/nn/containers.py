@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from stele.arrays.tensor import Tensor, constant
 from stele.errors import IndexOutOfRange, UnknownName, nearest
+from stele.interop.keywords import speaks
 from stele.ir.door import public
 from stele.nn.module import Module, is_parameter
 from stele.ops.arguments import flag, is_dict, is_many, is_mapping, is_series, refuse
@@ -152,7 +153,7 @@ class Sequential(Listed):
     ['fc.weight', 'fc.bias']
     """
 
-    @public
+    @speaks
     def __init__(self, *layers: Any) -> None:
         found: tuple[Any, ...] = layers
         if len(layers) == 1 and is_dict(layers[0]):
@@ -179,7 +180,7 @@ class ModuleList(Listed):
     (3, 2, ['0.weight', '0.bias'])
     """
 
-    @public
+    @speaks
     def __init__(self, modules: Iterable[Module] = ()) -> None:
         self.extend(modules)
 
@@ -198,7 +199,7 @@ class ParameterList(Listed):
     [('0', (2,)), ('1', (2, 3))]
     """
 
-    @public
+    @speaks
     def __init__(self, values: Iterable[Any] = ()) -> None:
         self.extend(values)
 
@@ -286,7 +287,7 @@ class ModuleDict(Keyed):
     ((5, 3), True, ['up.weight', 'up.bias'])
     """
 
-    @public
+    @speaks
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
         self.parts = {}
         self.update(modules)
@@ -303,7 +304,7 @@ class ParameterDict(Keyed):
     ([('a', (2,)), ('b', (3,))], True)
     """
 
-    @public
+    @speaks
     def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
         self.parts = {}
         self.update(parameters)

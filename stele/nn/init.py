@@ -13,8 +13,8 @@ from stele.arrays.sized import where
 from stele.arrays.spellings import unknown
 from stele.arrays.tensor import Tensor, lift
 from stele.errors import ArgumentError, OptionError, ShapeError, kind
+from stele.interop.keywords import speaks
 from stele.interop.names import INIT
-from stele.ir.door import public
 from stele.linalg import qr
 from stele.ops.arguments import choice, number, positive
 from stele.ops.arguments import shape as sizes
@@ -33,7 +33,7 @@ Shape = tuple[Any, ...]
 erfinv, sorting = lift(special.erfinv), lift(argsort)
 
 
-@public
+@speaks
 def fans(shape: Shape) -> tuple[int, int]:
     """The numbers (inputs, outputs) that one element of a weight of `shape` (O, I, *kernel) connects.
 
@@ -54,7 +54,7 @@ def parameter(x: Tensor) -> Tensor:
     return x.detach().requires_grad_()
 
 
-@public
+@speaks
 def uniform(shape: Shape, bound: float) -> Tensor:
     """A parameter of a `shape` with numbers uniform from -`bound` to bound.
 
@@ -67,7 +67,7 @@ def uniform(shape: Shape, bound: float) -> Tensor:
     return parameter(rand(shape) * (2 * number(bound, "bound")) - bound)
 
 
-@public
+@speaks
 def normal(shape: Shape, std: float = 1.0) -> Tensor:
     """A parameter of a `shape` with normal numbers of mean 0 and standard deviation `std`.
 
@@ -80,7 +80,7 @@ def normal(shape: Shape, std: float = 1.0) -> Tensor:
     return parameter(randn(shape) * std)
 
 
-@public
+@speaks
 def zeros(shape: Shape) -> Tensor:
     """A parameter of a `shape` that holds zeros: a tensor that requires gradients.
 
@@ -92,7 +92,7 @@ def zeros(shape: Shape) -> Tensor:
     return parameter(full(shape, 0.0))
 
 
-@public
+@speaks
 def ones(shape: Shape) -> Tensor:
     """A parameter of a `shape` that holds ones: a tensor that requires gradients.
 
@@ -104,7 +104,7 @@ def ones(shape: Shape) -> Tensor:
     return parameter(full(shape, 1.0))
 
 
-@public
+@speaks
 def xavier_uniform(shape: Shape, gain: float = 1.0) -> Tensor:
     """A weight of a `shape` (O, I, *kernel), uniform with variance `gain`**2 * 2 / (inputs + outputs).
 
@@ -118,7 +118,7 @@ def xavier_uniform(shape: Shape, gain: float = 1.0) -> Tensor:
     return uniform(shape, number(gain, "gain") * sqrt(6 / sum(fans(shape))))
 
 
-@public
+@speaks
 def xavier_normal(shape: Shape, gain: float = 1.0) -> Tensor:
     """A weight of a `shape` (O, I, *kernel), normal with variance `gain`**2 * 2 / (inputs + outputs).
 
@@ -132,7 +132,7 @@ def xavier_normal(shape: Shape, gain: float = 1.0) -> Tensor:
     return normal(shape, number(gain, "gain") * sqrt(2 / sum(fans(shape))))
 
 
-@public
+@speaks
 def he_uniform(shape: Shape, gain: float = sqrt(2)) -> Tensor:
     """A weight of a `shape` (O, I, *kernel), uniform with variance `gain`**2 / inputs; the gain of relu is sqrt(2).
 
@@ -146,7 +146,7 @@ def he_uniform(shape: Shape, gain: float = sqrt(2)) -> Tensor:
     return uniform(shape, number(gain, "gain") * sqrt(3 / fans(shape)[0]))
 
 
-@public
+@speaks
 def he_normal(shape: Shape, gain: float = sqrt(2)) -> Tensor:
     """A weight of a `shape` (O, I, *kernel), normal with variance `gain`**2 / inputs; the gain of relu is sqrt(2).
 
@@ -164,7 +164,7 @@ GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": sqrt(2), "selu": 
          **{f"conv{transposed}{k}d": 1.0 for transposed in ("", "_transpose") for k in (1, 2, 3)}}
 
 
-@public
+@speaks
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """What the standard deviation of weights before a `nonlinearity` is multiplied with, as PyTorch has it.
 
@@ -202,7 +202,7 @@ def of_axes(tensor: Tensor, name: str, low: int, high: int | None = None) -> tup
     return shape
 
 
-@public
+@speaks
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Fills a `tensor` of any shape and float dtype with numbers uniform from `a` to `b`, and returns it.
 
@@ -216,7 +216,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     return filled(tensor, rand(held(tensor).shape) * (high - low) + low)
 
 
-@public
+@speaks
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Fills a `tensor` of any shape and float dtype with normal numbers of a `mean` and `std`, and returns it.
 
@@ -229,7 +229,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     return filled(tensor, randn(held(tensor).shape) * std + mean)
 
 
-@public
+@speaks
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
     """Fills a `tensor` with normal numbers of a `mean` and `std` among those from `a` to `b`, and returns it.
 
@@ -248,7 +248,7 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     return filled(tensor, F.clip(erfinv(u) * (std * sqrt(2)) + mean, a, b))
 
 
-@public
+@speaks
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fills a `tensor` of any shape and dtype with one number `val`, and returns it.
 
@@ -260,7 +260,7 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     return filled(tensor, number(val, "val of constant_"))
 
 
-@public
+@speaks
 def ones_(tensor: Tensor) -> Tensor:
     """Fills a `tensor` of any shape and dtype with ones, and returns it. Raises ArgumentError for what is no tensor.
 
@@ -270,7 +270,7 @@ def ones_(tensor: Tensor) -> Tensor:
     return filled(tensor, 1)
 
 
-@public
+@speaks
 def zeros_(tensor: Tensor) -> Tensor:
     """Fills a `tensor` of any shape and dtype with zeros, and returns it. Raises ArgumentError for what is no tensor.
 
@@ -280,7 +280,7 @@ def zeros_(tensor: Tensor) -> Tensor:
     return filled(tensor, 0)
 
 
-@public
+@speaks
 def eye_(tensor: Tensor) -> Tensor:
     """Fills a matrix, a `tensor` (O, I) of any dtype, with ones on its diagonal and zeros beside, and returns it.
 
@@ -292,7 +292,7 @@ def eye_(tensor: Tensor) -> Tensor:
     return filled(tensor, np.eye(*of_axes(tensor, "eye_", 2, 2), dtype=np.float32))
 
 
-@public
+@speaks
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Fills a convolution's weight, a `tensor` (O, I, *kernel), so that it passes its input on, and returns it.
 
@@ -313,7 +313,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return filled(tensor, made)
 
 
-@public
+@speaks
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     """Fills a weight, a `tensor` (O, I, *kernel) of a float dtype, as `nn.init.xavier_uniform` makes one; returns it.
 
@@ -326,7 +326,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     return filled(tensor, xavier_uniform(of_axes(tensor, "xavier_uniform_", 2), gain).detach())
 
 
-@public
+@speaks
 def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     """Fills a weight, a `tensor` (O, I, *kernel) of a float dtype, as `nn.init.xavier_normal` makes one; returns it.
 
@@ -346,7 +346,7 @@ def kaiming(tensor: Tensor, name: str, a: float, mode: str, nonlinearity: str) -
     return calculate_gain(nonlinearity, a) / sqrt(max(fan, 1))
 
 
-@public
+@speaks
 def kaiming_uniform_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Fills a weight, a `tensor` (O, I, *kernel) of a float dtype, uniformly with He's variance, and returns it.
 
@@ -362,7 +362,7 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonli
     return uniform_(tensor, -bound, bound)
 
 
-@public
+@speaks
 def kaiming_normal_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Fills a weight, a `tensor` (O, I, *kernel) of a float dtype, with normal numbers of He's variance; returns it.
 
@@ -376,7 +376,7 @@ def kaiming_normal_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlin
     return normal_(tensor, 0.0, kaiming(tensor, "kaiming_normal_", a, mode, nonlinearity))
 
 
-@public
+@speaks
 def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     """Fills a `tensor` (O, *) of a float dtype with rows, or columns, that are orthogonal and `gain` long; returns it.
 
@@ -395,7 +395,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     return filled(tensor, number(gain, "gain of orthogonal_") * q.reshape(shape))
 
 
-@public
+@speaks
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
     """Fills a matrix, a `tensor` (O, I) of a float dtype, with normal numbers of `std`, and zeros; returns it.
 

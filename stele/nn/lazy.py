@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from stele.arrays.tensor import Tensor
 from stele.eager.handle import tracing_into
 from stele.errors import ShapeError
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from stele.nn.layers import Linear
 from stele.nn.module import Module, given
@@ -27,7 +27,7 @@ class Lazy(Module):
     becomes: ClassVar[Any]
     axis: ClassVar[int] = 1
 
-    @public
+    @speaks
     def __init__(self, *args: Any, **options: Any) -> None:
         signature(self.becomes).bind(1, *args, **options)       # which raises TypeError where one is wrong
         self._wanting = args, options

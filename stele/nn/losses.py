@@ -7,6 +7,7 @@ from math import prod
 from stele.arrays import functions as F
 from stele.arrays.tensor import Tensor, constant
 from stele.errors import ShapeError
+from stele.interop.keywords import speaks
 from stele.ir.door import public
 from stele.nn import functional
 from stele.nn.applied import Applied
@@ -54,7 +55,7 @@ class L1Loss(Applied):
 
     function = staticmethod(functional.l1_loss)
 
-    @public
+    @speaks
     def __init__(self, reduction: str = "mean") -> None:
         self.keep(reduction=reduction)
 
@@ -71,7 +72,7 @@ class MSELoss(Applied):
 
     function = staticmethod(functional.mse_loss)
 
-    @public
+    @speaks
     def __init__(self, reduction: str = "mean") -> None:
         self.keep(reduction=reduction)
 
@@ -88,7 +89,7 @@ class SmoothL1Loss(Applied):
 
     function = staticmethod(functional.smooth_l1_loss)
 
-    @public
+    @speaks
     def __init__(self, reduction: str = "mean", beta: float = 1.0) -> None:
         self.keep(reduction=reduction, beta=beta)
 
@@ -105,7 +106,7 @@ class HuberLoss(Applied):
 
     function = staticmethod(functional.huber_loss)
 
-    @public
+    @speaks
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         self.keep(reduction=reduction, delta=delta)
 
@@ -123,7 +124,7 @@ class CrossEntropyLoss(Applied):
 
     function = staticmethod(functional.cross_entropy)
 
-    @public
+    @speaks
     def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
                  label_smoothing: float = 0.0) -> None:
         self.keep(weight=weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
@@ -144,7 +145,7 @@ class LinearCrossEntropyLoss(Module):
     tensor(2.3025851)
     """
 
-    @public
+    @speaks
     def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
                  reduction: str = "mean", weight: Tensor | None = None, ignore_index: int | None = None,
                  label_smoothing: float = 0.0) -> None:
@@ -185,7 +186,7 @@ class NLLLoss(Applied):
 
     function = staticmethod(functional.nll_loss)
 
-    @public
+    @speaks
     def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> None:
         self.keep(weight=weight, ignore_index=ignore_index, reduction=reduction)
 
@@ -202,7 +203,7 @@ class BCELoss(Applied):
 
     function = staticmethod(functional.binary_cross_entropy)
 
-    @public
+    @speaks
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
         self.keep(weight=weight, reduction=reduction)
 
@@ -220,7 +221,7 @@ class BCEWithLogitsLoss(Applied):
 
     function = staticmethod(functional.binary_cross_entropy_with_logits)
 
-    @public
+    @speaks
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> None:
         self.keep(weight=weight, reduction=reduction, pos_weight=pos_weight)
 
@@ -237,7 +238,7 @@ class KLDivLoss(Applied):
 
     function = staticmethod(functional.kl_div)
 
-    @public
+    @speaks
     def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
         self.keep(reduction=reduction, log_target=log_target)
 
@@ -254,7 +255,7 @@ class PoissonNLLLoss(Applied):
 
     function = staticmethod(functional.poisson_nll_loss)
 
-    @public
+    @speaks
     def __init__(self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean") -> None:
         self.keep(log_input=log_input, full=full, eps=eps, reduction=reduction)
 
@@ -272,7 +273,7 @@ class GaussianNLLLoss(Applied):
 
     function = staticmethod(functional.gaussian_nll_loss)
 
-    @public
+    @speaks
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         self.keep(full=full, eps=eps, reduction=reduction)
 
@@ -289,7 +290,7 @@ class SoftMarginLoss(Applied):
 
     function = staticmethod(functional.soft_margin_loss)
 
-    @public
+    @speaks
     def __init__(self, reduction: str = "mean") -> None:
         self.keep(reduction=reduction)
 
@@ -307,7 +308,7 @@ class HingeEmbeddingLoss(Applied):
 
     function = staticmethod(functional.hinge_embedding_loss)
 
-    @public
+    @speaks
     def __init__(self, margin: float = 1.0, reduction: str = "mean") -> None:
         self.keep(margin=margin, reduction=reduction)
 
@@ -324,7 +325,7 @@ class MarginRankingLoss(Applied):
 
     function = staticmethod(functional.margin_ranking_loss)
 
-    @public
+    @speaks
     def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
         self.keep(margin=margin, reduction=reduction)
 
@@ -342,7 +343,7 @@ class CosineEmbeddingLoss(Applied):
 
     function = staticmethod(functional.cosine_embedding_loss)
 
-    @public
+    @speaks
     def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
         self.keep(margin=margin, reduction=reduction)
 
@@ -360,7 +361,7 @@ class TripletMarginLoss(Applied):
 
     function = staticmethod(functional.triplet_margin_loss)
 
-    @public
+    @speaks
     def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
                  reduction: str = "mean") -> None:
         self.keep(margin=margin, p=p, eps=eps, swap=swap, reduction=reduction)
@@ -378,7 +379,7 @@ class TripletMarginWithDistanceLoss(Applied):
 
     function = staticmethod(functional.triplet_margin_with_distance_loss)
 
-    @public
+    @speaks
     def __init__(self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
                  swap: bool = False, reduction: str = "mean") -> None:
         self.keep(distance_function=distance_function, margin=margin, swap=swap, reduction=reduction)
@@ -397,7 +398,7 @@ class MultiMarginLoss(Applied):
 
     function = staticmethod(functional.multi_margin_loss)
 
-    @public
+    @speaks
     def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean") -> None:
         self.keep(p=p, margin=margin, weight=weight, reduction=reduction)
 
@@ -414,7 +415,7 @@ class MultiLabelMarginLoss(Applied):
 
     function = staticmethod(functional.multilabel_margin_loss)
 
-    @public
+    @speaks
     def __init__(self, reduction: str = "mean") -> None:
         self.keep(reduction=reduction)
 
@@ -431,7 +432,7 @@ class MultiLabelSoftMarginLoss(Applied):
 
     function = staticmethod(functional.multilabel_soft_margin_loss)
 
-    @public
+    @speaks
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
         self.keep(weight=weight, reduction=reduction)
 
@@ -449,7 +450,7 @@ class CTCLoss(Applied):
 
     function = staticmethod(functional.ctc_loss)
 
-    @public
+    @speaks
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         self.keep(blank=blank, reduction=reduction, zero_infinity=zero_infinity)
 
@@ -467,7 +468,7 @@ class FocalLoss(Applied):
 
     function = staticmethod(functional.focal_loss)
 
-    @public
+    @speaks
     def __init__(self, gamma: float = 2.0, alpha: float | None = None, weight: Tensor | None = None,
                  ignore_index: int = -100, reduction: str = "mean") -> None:
         self.keep(gamma=gamma, alpha=alpha, weight=weight, ignore_index=ignore_index, reduction=reduction)
@@ -486,7 +487,7 @@ class DiceLoss(Applied):
 
     function = staticmethod(functional.dice_loss)
 
-    @public
+    @speaks
     def __init__(self, smooth: float = 1.0, ignore_index: int = -100, reduction: str = "mean") -> None:
         self.keep(smooth=smooth, ignore_index=ignore_index, reduction=reduction)
 
@@ -504,6 +505,6 @@ class InfoNCELoss(Applied):
 
     function = staticmethod(functional.info_nce)
 
-    @public
+    @speaks
     def __init__(self, temperature: float = 0.1, reduction: str = "mean") -> None:
         self.keep(temperature=temperature, reduction=reduction)

@@ -16,7 +16,7 @@ from stele.arrays.tensor import Tensor, constant
 from stele.backend.devices import is_device
 from stele.eager.follow import FOLLOWER
 from stele.errors import DTypeError, GraphError, ShapeError, UnknownName, advice, nearest
-from stele.interop.keywords import answering
+from stele.interop.keywords import answering, speaks
 from stele.interop.names import MODULES
 from stele.ir.door import leaving, public
 from stele.ir.origin import SCOPE, Scope
@@ -154,6 +154,7 @@ class Module:
             found = {str(k): part for k, part in parts_of(found).items()}.get(key)
         return found
 
+    @speaks
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """All modules as (path, module), this one first under the empty path; paths begin with a `prefix`."""
         return ((name, x) for name, x in self.named_members(prefix) if isinstance(x, Module))
@@ -172,6 +173,7 @@ class Module:
                 raise GraphError(f"this {type(x).__name__}{place} has no parameters before it is called",
                                  hint="Call the model once, with an input of the right size.")
 
+    @speaks
     def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
         """The parameters as (path, tensor), frozen ones too; a tied one once, under its first name.
 
@@ -183,6 +185,7 @@ class Module:
         """The parameters, frozen ones too, as a list; without `recurse` not those of its modules."""
         return [x for _, x in self.named_parameters(recurse=recurse)]
 
+    @speaks
     def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
         """The tensors that are no parameters as (path, tensor); arguments are as in `named_parameters`."""
         return ((name, x) for name, x in self.named_tensors(prefix, recurse) if not is_parameter(x))
@@ -242,7 +245,7 @@ class Module:
 
     register_module = add_module
 
-    @public
+    @speaks
     def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
                                   ) -> Hook:
         """Has hook(module, args) run before `forward`; what it returns, if not None, stands for the arguments.
@@ -253,7 +256,7 @@ class Module:
         self._hooks = self._hooks or Hooks()
         return self._hooks.add(self._hooks.before, hook, prepend, with_kwargs)
 
-    @public
+    @speaks
     def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
                               ) -> Hook:
         """Has hook(module, args, result) run after `forward`; what it returns, if not None, stands for the result.
@@ -340,6 +343,7 @@ class Module:
         for x in self.parameters():
             x.grad = None if set_to_none or x.grad is None else zeros_like(x)
 
+    @speaks
     def state_dict(self, prefix: str = "") -> dict[str, Tensor]:
         """The parameters and buffers by path, the live ones, but for buffers that are not persistent.
 
@@ -348,6 +352,7 @@ class Module:
         left_out = {id(x) for module in self.modules() for x in map(module.member, module._transient)}
         return {f"{prefix}{name}": x for name, x in self.named_tensors() if id(x) not in left_out}
 
+    @speaks
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Incompatible:
         """Takes over numbers by path; returns `missing_keys` and `unexpected_keys`. Nothing changes unless all fit.
 

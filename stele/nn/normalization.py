@@ -9,7 +9,7 @@ from stele.arrays import functions as F
 from stele.arrays.creation import ones, zeros
 from stele.arrays.tensor import Tensor
 from stele.errors import ShapeError
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.nn import functional, init
 from stele.nn.functional.normalization import over_batch
 from stele.nn.module import Module, given, wrong
@@ -53,7 +53,7 @@ class ChannelNorm(Module):
 class BatchNorm(ChannelNorm):
     """Batch normalisation (Ioffe and Szegedy, 2015) over one, two and three axes."""
 
-    @public
+    @speaks
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
                  track_running_stats: bool = True, bias: bool = True) -> None:
         self.make(num_features, eps, momentum, affine, track_running_stats, bias)
@@ -132,7 +132,7 @@ class InstanceNorm(ChannelNorm):
 
     usual: ClassVar[bool] = False
 
-    @public
+    @speaks
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = False,
                  track_running_stats: bool = False, bias: bool = True) -> None:
         self.make(num_features, eps, momentum, affine, track_running_stats, bias)
@@ -224,7 +224,7 @@ class LayerNorm(LastAxes):
     (2, 3, 4)
     """
 
-    @public
+    @speaks
     def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True,
                  bias: bool = True) -> None:
         shape = self.sized(normalized_shape)
@@ -253,7 +253,7 @@ class RMSNorm(LastAxes):
     [1.0, 1.0]
     """
 
-    @public
+    @speaks
     def __init__(self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True
                  ) -> None:
         shape = self.sized(normalized_shape)
@@ -284,7 +284,7 @@ class GroupNorm(Module):
     ((2, 4, 2), tensor(True))
     """
 
-    @public
+    @speaks
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, bias: bool = True
                  ) -> None:
         self.num_groups = positive(num_groups, "num_groups of GroupNorm")

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from stele.arrays.tensor import Tensor
 from stele.errors import ShapeError
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.nn import functional
 from stele.nn.module import Module, given, wrong
 from stele.ops.arguments import number, wholes
@@ -43,7 +43,7 @@ class Padded(Module):
 class Around(Padded):
     """Padding that needs no number to be put there."""
 
-    @public
+    @speaks
     def __init__(self, padding: Widths) -> None:
         self.make(padding)
 
@@ -51,7 +51,7 @@ class Around(Padded):
 class ConstantPad(Padded):
     """Padding by a number."""
 
-    @public
+    @speaks
     def __init__(self, padding: Widths, value: float) -> None:
         self.make(padding)
         self.value = number(value, f"value of {type(self).__name__}")

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from stele.arrays.tensor import Tensor
 from stele.errors import ShapeError
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.nn import functional
 from stele.nn.applied import Applied
 from stele.ops.arguments import each, flag, number
@@ -30,7 +30,7 @@ class Pool(Applied):
 class MaxPool(Pool):
     """The largest elements of windows."""
 
-    @public
+    @speaks
     def __init__(self, kernel_size: Each, stride: Each | None = None, padding: Each = 0, dilation: Each = 1,
                  return_indices: bool = False, ceil_mode: bool = False) -> None:
         self.check(kernel_size, stride, padding, dilation)
@@ -41,7 +41,7 @@ class MaxPool(Pool):
 class AvgPool(Pool):
     """The means of windows, of which a divisor may be given."""
 
-    @public
+    @speaks
     def __init__(self, kernel_size: Each, stride: Each | None = None, padding: Each = 0, ceil_mode: bool = False,
                  count_include_pad: bool = True, divisor_override: int | None = None) -> None:
         self.check(kernel_size, stride, padding)
@@ -52,7 +52,7 @@ class AvgPool(Pool):
 class AdaptiveAvgPool(Applied):
     """The means of windows that share an input."""
 
-    @public
+    @speaks
     def __init__(self, output_size: Any) -> None:
         self.keep(output_size=output_size)
 
@@ -60,7 +60,7 @@ class AdaptiveAvgPool(Applied):
 class AdaptiveMaxPool(Applied):
     """The largest elements of windows that share an input."""
 
-    @public
+    @speaks
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         self.keep(output_size=output_size, return_indices=flag(return_indices, "return_indices"))
 
@@ -68,7 +68,7 @@ class AdaptiveMaxPool(Applied):
 class LPPool(Pool):
     """The norms of windows."""
 
-    @public
+    @speaks
     def __init__(self, norm_type: float, kernel_size: Each, stride: Each | None = None, ceil_mode: bool = False
                  ) -> None:
         self.check(kernel_size, stride)
@@ -79,7 +79,7 @@ class LPPool(Pool):
 class MaxUnpool(Pool):
     """Maxima put back where they stood."""
 
-    @public
+    @speaks
     def __init__(self, kernel_size: Each, stride: Each | None = None, padding: Each = 0) -> None:
         self.check(kernel_size, stride, padding)
         self.keep(kernel_size=kernel_size, stride=stride, padding=padding)
@@ -91,7 +91,7 @@ class MaxUnpool(Pool):
 class FractionalMaxPool(Pool):
     """The largest elements of windows at random places."""
 
-    @public
+    @speaks
     def __init__(self, kernel_size: Each, output_size: Each | None = None,
                  output_ratio: float | Sequence[float] | None = None, return_indices: bool = False,
                  _random_samples: Tensor | None = None) -> None:
@@ -156,7 +156,7 @@ class AvgPool1d(Pool):
     axes: ClassVar[int] = 1
     function = staticmethod(functional.avg_pool1d)
 
-    @public
+    @speaks
     def __init__(self, kernel_size: Each, stride: Each | None = None, padding: Each = 0, ceil_mode: bool = False,
                  count_include_pad: bool = True) -> None:
         self.check(kernel_size, stride, padding)

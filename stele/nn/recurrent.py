@@ -12,7 +12,7 @@ from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor
 from stele.errors import ArgumentError, ShapeError
 from stele.higher.scan import scan
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.nn import init
 from stele.nn.cells import GRUStep, LSTMStep, RNNStep, Step, affine, output
 from stele.nn.module import Module, given, wrong
@@ -29,7 +29,7 @@ class Layered(Step):
 
     proj_size = 0
 
-    @public
+    @speaks
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
                  batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False) -> None:
         name = type(self).__name__
@@ -156,7 +156,7 @@ class RNN(RNNStep, Layered):
     ((7, 2, 10), (2, 2, 5))
     """
 
-    @public
+    @speaks
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
                  bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False
                  ) -> None:
@@ -196,7 +196,7 @@ class LSTM(LSTMStep, Layered):
     ((2, 7, 5), (2, 2, 5), (2, 2, 5))
     """
 
-    @public
+    @speaks
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
                  batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0
                  ) -> None:
@@ -220,7 +220,7 @@ class Recurrent(Module):
     ([1.0, 2.0, 3.0], [[3.0, 3.0]])
     """
 
-    @public
+    @speaks
     def __init__(self, cell: Callable[[Any, Any], Any], batch_first: bool = False, reverse: bool = False) -> None:
         self.cell = cell
         self.batch_first = flag(batch_first, "batch_first of Recurrent")

@@ -6,7 +6,7 @@ from typing import Any
 
 from stele.arrays import functions as F
 from stele.arrays.tensor import Tensor
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.nn import functional
 from stele.nn.applied import Applied
 from stele.nn.module import Module, given
@@ -27,7 +27,7 @@ class PixelShuffle(Applied):
 
     function = staticmethod(functional.pixel_shuffle)
 
-    @public
+    @speaks
     def __init__(self, upscale_factor: int) -> None:
         self.keep(upscale_factor=upscale_factor)
 
@@ -44,7 +44,7 @@ class PixelUnshuffle(Applied):
 
     function = staticmethod(functional.pixel_unshuffle)
 
-    @public
+    @speaks
     def __init__(self, downscale_factor: int) -> None:
         self.keep(downscale_factor=downscale_factor)
 
@@ -61,7 +61,7 @@ class ChannelShuffle(Applied):
 
     function = staticmethod(functional.channel_shuffle)
 
-    @public
+    @speaks
     def __init__(self, groups: int) -> None:
         self.keep(groups=groups)
 
@@ -79,7 +79,7 @@ class Upsample(Applied):
 
     function = staticmethod(functional.interpolate)
 
-    @public
+    @speaks
     def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
                  align_corners: bool | None = None, recompute_scale_factor: bool | None = None) -> None:
         self.keep(size=size, scale_factor=scale_factor, mode=mode, align_corners=align_corners,
@@ -98,7 +98,7 @@ class UpsamplingNearest2d(Applied):
 
     function = staticmethod(functional.interpolate)
 
-    @public
+    @speaks
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         self.keep(size=size, scale_factor=scale_factor)
 
@@ -116,7 +116,7 @@ class UpsamplingBilinear2d(Applied):
 
     function = staticmethod(functional.interpolate)
 
-    @public
+    @speaks
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         self.keep(size=size, scale_factor=scale_factor)
 
@@ -136,7 +136,7 @@ class Unfold(Applied):
 
     function = staticmethod(functional.unfold)
 
-    @public
+    @speaks
     def __init__(self, kernel_size: Each, dilation: Each = 1, padding: Each = 0, stride: Each = 1) -> None:
         self.keep(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
 
@@ -153,7 +153,7 @@ class Fold(Applied):
 
     function = staticmethod(functional.fold)
 
-    @public
+    @speaks
     def __init__(self, output_size: Each, kernel_size: Each, dilation: Each = 1, padding: Each = 0,
                  stride: Each = 1) -> None:
         self.keep(output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
@@ -171,7 +171,7 @@ class CosineSimilarity(Applied):
 
     function = staticmethod(functional.cosine_similarity)
 
-    @public
+    @speaks
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         self.keep(dim=dim, eps=eps)
 
@@ -188,7 +188,7 @@ class PairwiseDistance(Applied):
 
     function = staticmethod(functional.pairwise_distance)
 
-    @public
+    @speaks
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
         self.keep(p=p, eps=eps, keepdim=keepdim)
 
@@ -205,7 +205,7 @@ class LocalResponseNorm(Applied):
 
     function = staticmethod(functional.local_response_norm)
 
-    @public
+    @speaks
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         self.keep(size=size, alpha=alpha, beta=beta, k=k)
 
@@ -220,7 +220,7 @@ class Identity(Module):
     [1.0, 1.0]
     """
 
-    @public
+    @speaks
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass
 
@@ -238,7 +238,7 @@ class Unflatten(Module):
     (2, 3, 2)
     """
 
-    @public
+    @speaks
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         self.dim = whole(dim, "dim of Unflatten")
         self.unflattened_size = wholes(unflattened_size, "every size of Unflatten", -1)

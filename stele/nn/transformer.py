@@ -8,7 +8,7 @@ from typing import Any
 from stele.arrays import functions as F
 from stele.arrays.creation import full
 from stele.arrays.tensor import Tensor
-from stele.ir.door import public
+from stele.interop.keywords import speaks
 from stele.nn import init
 from stele.nn.attention import MultiheadAttention
 from stele.nn.containers import ModuleList
@@ -27,7 +27,7 @@ class Block(Module):
 
     norms = 2
 
-    @public
+    @speaks
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
                  activation: Activation = "relu", layer_norm_eps: float = 1e-5, batch_first: bool = False,
                  norm_first: bool = False, bias: bool = True) -> None:
@@ -124,7 +124,7 @@ class TransformerEncoder(Module):
     (5, 2, 8)
     """
 
-    @public
+    @speaks
     def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
                  enable_nested_tensor: bool = True, mask_check: bool = True) -> None:
         self.layers, self.norm = copies(encoder_layer, num_layers, "TransformerEncoder"), norm
@@ -147,7 +147,7 @@ class TransformerDecoder(Module):
     (5, 2, 8)
     """
 
-    @public
+    @speaks
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         self.layers, self.norm = copies(decoder_layer, num_layers, "TransformerDecoder"), norm
 
@@ -174,7 +174,7 @@ class Transformer(Module):
     (2, 5, 8)
     """
 
-    @public
+    @speaks
     def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
                  dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = "relu",
                  custom_encoder: Any = None, custom_decoder: Any = None, layer_norm_eps: float = 1e-5,

@@ -36,6 +36,7 @@ from stele.optim.schedules import (
     LambdaLR,
     LinearLR,
     LinearWarmup,
+    MultiplicativeLR,
     MultiStepLR,
     OneCycleLR,
     PolynomialLR,
@@ -48,7 +49,8 @@ from stele.optim.schedules import (
 __all__ = ["ASGD", "EMA", "LAMB", "LARS", "LBFGS", "SGD", "SWA", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW",
            "Adamax", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",
            "CosineDecay", "CyclicLR", "ExponentialLR", "Group", "InverseSqrt", "LambdaLR", "LinearLR",
-           "LinearWarmup", "Lion", "Lookahead", "LossScaler", "MultiStepLR", "Muon", "NAdam", "OneCycleLR",
+           "LinearWarmup", "Lion", "Lookahead", "LossScaler", "MultiStepLR", "MultiplicativeLR", "Muon", "NAdam",
+           "OneCycleLR",
            "Optimizer", "PolynomialLR", "RAdam", "RMSprop", "ReduceLROnPlateau", "Rprop", "Schedule", "SequentialLR",
            "SparseAdam", "StepLR", "clip_grad_norm", "clip_grad_value", "grouped"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from stele.arrays.tensor import Tensor, tensor
 from stele.eager.follow import FOLLOWER
 from stele.eager.handle import TRACING, enable_grad, no_grad
 from stele.errors import ArgumentError, DataError, GraphError, kind
+from stele.interop.keywords import answering
+from stele.interop.names import OPTIMIZER
 from stele.ir.door import public
 from stele.ir.types import HOME
 from stele.ops.arguments import choice, is_dict, is_many, is_mapping, number, sequence
@@ -109,6 +111,9 @@ class Optimizer:
     """
 
     memory: tuple[str, ...] = ()
+
+    if not TYPE_CHECKING:
+        __getattr__ = answering("an optimizer", OPTIMIZER)
 
     @public
     def __init__(self, parameters: Parameters, lr: float, maximize: bool = False, **options: Any) -> None:

@@ -7,7 +7,7 @@ from math import cos, pi
 from typing import Any
 
 from stele.errors import ArgumentError, DataError
-from stele.ops.arguments import choice, number, positive, sequence, wholes
+from stele.ops.arguments import choice, flag, number, positive, sequence, wholes
 from stele.optim.checks import checked
 from stele.optim.optimizer import Optimizer, needs_optimizer
 from stele.saving import options_of
@@ -102,6 +102,31 @@ class LambdaLR(Schedule):
 
     def factor(self, step: int) -> float:
         return number(self.lr_lambda(step), "what lr_lambda of LambdaLR gives")
+
+
+class MultiplicativeLR(Schedule):
+    """The rate of an `optimizer` times what a function `lr_lambda` says of each step, one after the other.
+
+    Raises ArgumentError for what is no optimiser.
+
+    >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
+    >>> schedule = optim.MultiplicativeLR(optimizer, lambda step: 1 / (step + 1))
+    >>> schedule.step(); first = optimizer.lr.tolist()
+    >>> schedule.step(); first, round(optimizer.lr.item(), 4)
+    (0.5, 0.1667)
+    """
+
+    @checked
+    def __init__(self, optimizer: Optimizer, lr_lambda: Callable[[int], float]) -> None:
+        super().__init__(optimizer)
+        self.lr_lambda, self.known = lr_lambda, (0, 1.0)        # a step, and the product up to there
+
+    def factor(self, step: int) -> float:
+        k, product = self.known if self.known[0] <= step else (0, 1.0)
+        for j in range(k + 1, step + 1):
+            product *= number(self.lr_lambda(j), "what lr_lambda of MultiplicativeLR gives")
+        self.known = step, product
+        return product
 
 
 class StepLR(Schedule):
@@ -374,8 +399,9 @@ class OneCycleLR(Schedule):
     """A rate up to `max_lr` and far down again within `total_steps`, or `epochs` of `steps_per_epoch`.
 
     (Smith and Topin, 2018.) From max_lr / `div_factor` to max_lr in the share `pct_start` of the steps, then to 1 /
-    `final_div_factor` of where it began; along half cosines, or along lines if `anneal_strategy` is "linear". The
-    `optimizer`'s momentum stays as it is. Raises ArgumentError for a step beyond the last.
+    `final_div_factor` of where it began; along half cosines, or along lines if `anneal_strategy` is "linear". With
+    `three_phase` it first falls to where it began, in as many steps as it rose. The `optimizer`'s momentum stays as it
+    is. Raises ArgumentError for a step beyond the last.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.OneCycleLR(optimizer, max_lr=1.0, total_steps=5, pct_start=0.6, div_factor=4.0)
@@ -389,7 +415,7 @@ class OneCycleLR(Schedule):
     @checked
     def __init__(self, optimizer: Optimizer, max_lr: float, total_steps: int | None = None, epochs: int | None = None,
                  steps_per_epoch: int | None = None, pct_start: float = 0.3, anneal_strategy: str = "cos",
-                 div_factor: float = 25.0, final_div_factor: float = 1e4) -> None:
+                 div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False) -> None:
         super().__init__(optimizer)
         if total_steps is None:
             total_steps = positive(epochs, "epochs of OneCycleLR") * positive(steps_per_epoch, "steps_per_epoch")
@@ -397,6 +423,7 @@ class OneCycleLR(Schedule):
         self.pct_start = number(pct_start, "pct_start of OneCycleLR", 0, 1)
         self.anneal_strategy = choice(anneal_strategy, "anneal_strategy of OneCycleLR", ("cos", "linear"))
         self.div_factor, self.final_div_factor = div_factor, final_div_factor
+        self.three_phase = flag(three_phase, "three_phase of OneCycleLR")
         self.set()
 
     def rate(self, first: float, step: int) -> float:
@@ -405,7 +432,10 @@ class OneCycleLR(Schedule):
         low, top = self.max_lr / self.div_factor, self.pct_start * self.total_steps - 1
         if step <= top:
             return self.between(low, self.max_lr, step / top if top else 1.0)
-        return self.between(self.max_lr, low / self.final_div_factor, (step - top) / (self.total_steps - 1 - top))
+        if self.three_phase and step <= 2 * top:
+            return self.between(self.max_lr, low, (step - top) / top)
+        high, top = (low, 2 * top) if self.three_phase else (self.max_lr, top)
+        return self.between(high, low / self.final_div_factor, (step - top) / (self.total_steps - 1 - top))
 
     def between(self, a: float, b: float, share: float) -> float:
         """The number a `share` of the way from a to b."""

@@ -161,7 +161,7 @@ CALLS: dict[str, tuple[str, ...]] = {
         "F.scaled_dot_product_attention(queries, k, v, sees, scale=0.3)",
         "F.scaled_dot_product_attention(queries, k, v, adds)",
         "F.scaled_dot_product_attention(heads, k, v, enable_gqa=True)"),
-    "l1_loss": ("F.l1_loss(x, y)", "F.l1_loss(x, y, reduction='none')"),
+    "l1_loss": ("F.l1_loss(x, y)", "F.l1_loss(x, y, reduction='none')", "F.l1_loss(x, y, weight=p)"),
     "mse_loss": ("F.mse_loss(x, y)", "F.mse_loss(x, y, reduction='sum')", "F.mse_loss(x, y, weight=p)"),
     "smooth_l1_loss": ("F.smooth_l1_loss(x, y)", "F.smooth_l1_loss(x, y, reduction='none', beta=0.3)"),
     "huber_loss": ("F.huber_loss(x, y)", "F.huber_loss(x, y, 'sum', 0.4, p)"),

@@ -575,11 +575,12 @@ def upsample(input: TensorLike, size: Any=None, scale_factor: Any=None, mode: st
     >>> F.upsample(st.tensor([[[1.0, 3.0]]]), scale_factor=2).tolist()
     [[[1.0, 1.0, 3.0, 3.0]]]
     """
-def l1_loss(input: TensorLike, target: TensorLike, reduction: str='mean') -> Tensor:
+def l1_loss(input: TensorLike, target: TensorLike, reduction: str='mean', weight: TensorLike | None=None) -> Tensor:
     """The mean absolute difference of the input and a `target` of its shape, derivative 0 where they are equal.
 
-    `reduction` is "mean", "sum", or "none" for the losses one by one. Integers become float32. Raises ShapeError for
-    another shape.
+    Each times its `weight` where there is one. `reduction` is "mean" (with weights their mean: the sum of losses over
+    that of weights), "sum", or "none" for the losses one by one. Integers become float32. Raises ShapeError for another
+    shape.
 
     >>> F.l1_loss(st.tensor([1.0, 2.0]), st.tensor([1.0, 5.0])).tolist()
     1.5

@@ -33,17 +33,25 @@ def weighted(loss: Value, weight: Value | None, reduction: str) -> Value:
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-def l1_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
+def averaged(loss: Value, weight: Value | None, reduction: str) -> Value:
+    """The same, but that a mean is over the weights."""
+    if weight is not None and choice(reduction, "reduction", REDUCTIONS) == "mean":
+        return sum(loss * weight) / sum(weight)
+    return weighted(loss, weight, reduction)
+
+
+def l1_loss(input: Value, target: Value, reduction: str = "mean", weight: Value | None = None) -> Value:
     """The mean absolute difference of the input and a `target` of its shape, derivative 0 where they are equal.
 
-    `reduction` is "mean", "sum", or "none" for the losses one by one. Integers become float32. Raises ShapeError for
-    another shape.
+    Each times its `weight` where there is one. `reduction` is "mean" (with weights their mean: the sum of losses over
+    that of weights), "sum", or "none" for the losses one by one. Integers become float32. Raises ShapeError for another
+    shape.
 
     >>> F.l1_loss(st.tensor([1.0, 2.0]), st.tensor([1.0, 5.0])).tolist()
     1.5
     """
     of_one_shape("l1_loss", input, target)
-    return reduced(absolute(input - target), reduction)
+    return averaged(absolute(input - target), weight, reduction)
 
 
 def mse_loss(input: Value, target: Value, reduction: str = "mean", weight: Value | None = None) -> Value:
@@ -56,9 +64,7 @@ def mse_loss(input: Value, target: Value, reduction: str = "mean", weight: Value
     4.5
     """
     of_one_shape("mse_loss", input, target)
-    if weight is not None and choice(reduction, "reduction", REDUCTIONS) == "mean":
-        return sum(square(input - target) * weight) / sum(weight)
-    return weighted(square(input - target), weight, reduction)
+    return averaged(square(input - target), weight, reduction)
 
 
 def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: float = 1.0) -> Value:

@@ -6,6 +6,7 @@ from typing import Any
 
 from stele.arrays.tensor import Tensor
 from stele.errors import ArgumentError, ShapeError
+from stele.interop.keywords import speaks
 from stele.ir.door import public
 from stele.nn.init import parameter
 from stele.nn.module import Module, is_parameter
@@ -42,7 +43,7 @@ class Parametrized(Module):
         return x
 
 
-@public
+@speaks
 def register_parametrization(module: Module, name: str, parametrization: Module) -> Module:
     """Computes the tensor `name` of a `module` by a `parametrization`, a module that takes a tensor and gives one.
 
