@@ -66,7 +66,7 @@ def test_an_argument_that_nobody_knows_or_that_is_given_twice_is_refused() -> No
 @pytest.mark.parametrize("room, name, message", [
     (st, "jit", "stele has no 'jit'. Write st.compile"),
     (st, "softmx", "stele has no 'softmx'. Did you mean 'softmax'?"), (st, "Relu", "Did you mean 'relu'?"),
-    (X, "norm", r"a tensor has no 'norm'. Write x.square\(\).sum\(\).sqrt\(\)"),
+    (X, "numel", "a tensor has no 'numel'. Write x.size"),
     (nn, "Conv2DTranspose", r"stele.nn has no 'Conv2DTranspose'. Write nn.ConvTranspose2d"),
     (nn, "Linar", "Did you mean 'Linear'?"), (optim, "StepDecay", "Write optim.StepLR"),
     (data, "DataLoader", r"Write data.Loader\(dataset, batch_size\)")])
@@ -80,6 +80,24 @@ def test_a_name_of_a_tensor_that_is_nearly_right_is_answered_by_python() -> None
     done = subprocess.run([sys.executable, "-c", "import stele as st; st.ones(3).summ"], capture_output=True, text=True)
     assert "Did you mean: 'sum'?" in done.stderr
     assert "sum" in dir(X) and "cuda" not in dir(X)
+
+
+@pytest.mark.parametrize("name", spellings.BORROWED.split())
+def test_functions_are_methods_too(name: str) -> None:
+    assert getattr(st.Tensor, name) is getattr(st, name) and getattr(X, name).__self__ is X
+
+
+def test_methods_of_functions_stand_in_programs() -> None:
+    def f(x: Any) -> Any:
+        return x.cumsum(0).flip(0).softmax(dim=-1).topk(2, dim=-1).values.logsumexp(-1).clamp(min=0.5).norm()
+
+    x = st.tensor([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]])
+    law = st.norm(st.clip(st.logsumexp(st.topk(st.softmax(st.flip(st.cumsum(x, 0), 0)), 2)[0], -1), min=0.5))
+    slot = st.placeholder(("n", 3))
+    for y in (f(x), st.compile(f)(x), st.function([slot], f(slot))(x)):
+        assert np.allclose(y.numpy(), law.numpy())
+    assert np.isfinite(st.grad(f)(x).numpy()).all()
+    assert x.to("cpu", dtype="float64").dtype == st.float64 and x.to(device="cpu") is x
 
 
 SET, MODULE = data.ArrayDataset(np.arange(6.0), np.arange(6)), nn.Linear(3, 2)

@@ -36,7 +36,7 @@ first = x[0].tolsit()                                   # mistake: a name misspe
 picked = x["a"]                                         # mistake: text is no index
 loss = step(x)                                          # mistake: an argument is missing, of a compiled function
 print(step(x, labels).itme())                           # mistake: a name misspelled, of a compiled result
-print(model(x).softmax())                               # mistake: no method, of what a model makes
+print(model(x).sofmax())                                # mistake: no method, of what a model makes
 print(model.first.weight.grad.sum())                    # mistake: there may be no gradient
 print(st.reluu(x))                                      # mistake: a function misspelled
 print(st.grad(step)(x, labels).mena())                  # mistake: a name misspelled, of a gradient

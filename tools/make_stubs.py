@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from stele.arrays.spellings import ALIASES
+import stele
+from stele.arrays.spellings import ALIASES, BORROWED
 from stele.arrays.spoken import is_lifted
 
 HOUSE = Path(__file__).resolve().parents[1] / "stele"
@@ -71,7 +72,8 @@ def declarations(body: list[ast.stmt], room: Mapping[str, Any], indent: str = ""
                 bases = ", ".join(map(ast.unparse, node.bases))
                 yield "\n".join([f"class {node.name}" + (f"({bases}):" if bases else ":"),
                                  *said(ast.get_docstring(node), "    "),
-                                 *declarations(node.body, vars(room[node.name]), "    ")])
+                                 *declarations(node.body, vars(room[node.name]), "    "),
+                                 *(borrowed() if node.name == "Tensor" else ())])
             case ast.FunctionDef():
                 yield written(node, indent)
             case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
@@ -102,6 +104,18 @@ def assigned(name: str, node: ast.Assign, value: Any, indent: str) -> Iterator[s
         yield f"{indent}{name}: {type(value).__name__}"
     elif name != "__slots__":
         yield f"{indent}{ast.unparse(node)}"
+
+
+def borrowed() -> Iterator[str]:
+    """The methods that are functions of the namespace."""
+    for name in BORROWED.split():
+        f = getattr(stele, name)
+        made = ast.parse(f"def {name}{inspect.signature(f)}: ...").body[0]
+        assert isinstance(made, ast.FunctionDef)
+        made = Unquoted().visit(made)
+        made.args.args[0] = ast.arg("self")
+        made.body = [ast.Expr(ast.Constant((inspect.getdoc(f) or "").partition("\n")[0])), *made.body]
+        yield from both(made, "    ") if made.args.args[-1].arg == PAIRS else [written(made, "    ")]
 
 
 def both(node: ast.FunctionDef, indent: str) -> Iterator[str]:
@@ -136,6 +150,23 @@ def written(node: ast.FunctionDef, indent: str) -> str:
     if words and ignored:
         lines[-1] += ignored
     return "\n".join([*lines, *said(words, indent + "    ")])
+
+
+class Unquoted(ast.NodeTransformer):
+    """Annotations that are strings become what they say."""
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.annotation = self.said(node.annotation)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        self.generic_visit(node)
+        node.returns = self.said(node.returns)
+        return node
+
+    def said(self, node: ast.expr | None) -> ast.expr | None:
+        """What an annotation says."""
+        return ast.parse(str(node.value), mode="eval").body if isinstance(node, ast.Constant) and node.value else node
 
 
 class Outside(ast.NodeTransformer):

@@ -71,7 +71,7 @@ ADAPTED: dict[str, Callable[..., Any]] = {
 }
 # What takes lists of numbers as arrays.
 LISTS = frozenset(["where", "isin", "clip", "searchsorted", "interp", "dot", "matmul", "outer", "inner", "kron",
-                   "convolve", "cross", "maximum"])
+                   "convolve", "cross", "maximum", "take"])
 LOOKS, SAME = frozenset(LOOKING.split()), frozenset(NAMESAKES.split())
 REDUCED = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
            "logical_or": "any"}

@@ -420,7 +420,7 @@ def argsort(x: TensorLike, axis: int=-1, descending: bool=False, stable: bool=Tr
     >>> st.argsort(st.tensor([30, 10, 20, 10])).tolist()
     [1, 3, 2, 0]
     """
-def topk(x: TensorLike, k: int, axis: int=-1, largest: bool=True, sorted: bool=True) -> tuple[Tensor, Tensor]:
+def topk(x: TensorLike, k: int, axis: int=-1, largest: bool=True, sorted: bool=True) -> TopK:
     """The `k` largest elements along an axis, largest first, and their positions; or the smallest, not `largest`.
 
     Both have the shape of x but for k along the axis; positions are int64. NaN counts as largest, and of equal elements

@@ -1,8 +1,10 @@
 """How other frameworks spell what there is here: arguments that are accepted, and names that are answered."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Mapping
-from typing import NoReturn
+from types import MethodType
+from typing import Any, NoReturn
 
 from stele.errors import UnknownName, nearest
 
@@ -85,26 +87,81 @@ FUNCTIONS: Mapping[str, str] = {
     "detach": "st.stop_gradient(x)", "manual_seed_all": "st.manual_seed(seed)", "seed": "st.manual_seed(seed)",
     "set_num_threads": "st.set_threads(n)", "get_num_threads": "st.get_threads()", "mse_loss": "st.mse(x, y)",
     "nll_loss": "st.cross_entropy(logits, labels)", "swish": "st.silu(x)", "item": "float(x)", "numel": "x.size",
-
+    "get_default_dtype": "st.float32, the dtype of numbers that say none", "sgn": "st.sign(x)",
+    "set_default_dtype": "dtype='float64' where tensors are made", "inference_mode": "st.no_grad()",
+    "set_grad_enabled": "with st.no_grad(): or with st.enable_grad():", "is_grad_enabled": "st.no_grad()",
+    "is_tensor": "isinstance(x, st.Tensor)", "is_floating_point": "st.isdtype(x.dtype, 'real floating')",
+    "is_complex": "st.isdtype(x.dtype, 'complex floating')", "promote_types": "st.result_type(a, b)",
+    "broadcast_tensors": "st.broadcast_arrays(x, y)", "msort": "st.sort(x, axis=0)", "histc": "st.histogram(x, bins)",
+    "special": "the function itself: st.erfinv(x), st.zeta(x, z)", "svd": "st.linalg.svd(x)", "qr": "st.linalg.qr(x)",
+    "cholesky": "st.linalg.cholesky(x)", "inverse": "st.linalg.inv(x)", "pinverse": "st.linalg.pinv(x)",
+    "det": "st.linalg.det(x)", "logdet": "st.linalg.slogdet(x)", "slogdet": "st.linalg.slogdet(x)",
+    "matrix_power": "st.linalg.matrix_power(x, n)", "chain_matmul": "st.linalg.multi_dot([x, y])",
+    "cross": "st.linalg.cross(x, y)", "cosine_similarity": "st.nn.functional.cosine_similarity(x, y)",
+    "cdist": "st.norm(x[:, None] - y[None], axis=-1)", "polar": "st.complex(r * st.cos(angle), r * st.sin(angle))",
+    "view_as_real": "st.stack([x.real, x.imag], axis=-1)", "view_as_complex": "st.complex(x[..., 0], x[..., 1])",
+    "vmap": "the function for one example, with a first axis: operators broadcast", "trapz": "st.trapezoid(y, x)",
+    "scatter_add": "st.scatter(x, i, v, axis, mode='add')",
+    "autograd": "st.grad(f)", "Generator": "st.default_rng(seed)", "mode": "st.unique(x, return_counts=True)",
     "cuda": "nothing: programs run on the CPU, as st.device('cpu') and st.device('cpu:1')",
 }
 METHODS: Mapping[str, str] = {
-    "clamp": "x.clip(0, 1)", "mm": "x @ y", "bmm": "x @ y", "dot": "x @ y", "add": "x + y", "sub": "x - y",
-    "mul": "x * y", "div": "x / y", "neg": "-x", "norm": "x.square().sum().sqrt()", "numel": "x.size",
-    "dim": "x.ndim", "t": "x.T", "half": "x.astype('float16')", "type": "x.astype('float32')",
-    "type_as": "x.astype(y.dtype)", "contiguous": "x", "cpu": "x.to('cpu')", "cuda": "x: programs run on the CPU",
-    "softmax": "st.softmax(x)", "log_softmax": "st.log_softmax(x)",
-    "repeat": "st.repeat(x, times, axis), or st.tile(x, times)",
-    "expand_as": "x.expand(y.shape)", "view_as": "x.reshape(y.shape)", "add_": "x += y", "mul_": "x *= y",
-    "fill_": "x.assign(st.full(x.shape, value))", "backward_": "x.backward()", "permute_dims": "x.permute(1, 0)",
-    "flip": "st.flip(x, axis)", "logsumexp": "st.logsumexp(x, axis)", "square_": "x.square()", "amax": "x.max(axis)",
-    "amin": "x.min(axis)", "data_ptr": "x.numpy().ctypes.data", "nbytes": "x.numpy().nbytes", "copy": "x.clone()",
+    "dot": "x @ y", "numel": "x.size", "nelement": "x.size", "dim": "x.ndim", "ndimension": "x.ndim", "t": "x.T",
+    "half": "x.astype('float16')", "bfloat16": "x.astype('bfloat16')", "type": "x.astype('float32')",
+    "type_as": "x.astype(y.dtype)", "is_floating_point": "st.isdtype(x.dtype, 'real floating')",
+    "element_size": "x.dtype.bits // 8", "itemsize": "x.dtype.bits // 8", "nbytes": "x.numpy().nbytes",
+    "data_ptr": "x.numpy().ctypes.data", "stride": "x.numpy().strides", "strides": "x.numpy().strides",
+    "contiguous": "x", "is_contiguous": "True: every tensor is", "copy": "x.clone()", "cpu": "x.to('cpu')",
+    "cuda": "x: programs run on the CPU", "is_cuda": "x.device", "pin_memory": "x", "share_memory_": "x",
+    "expand_as": "x.expand(y.shape)", "view_as": "x.reshape(y.shape)", "reshape_as": "x.reshape(y.shape)",
+    "repeat": "st.repeat(x, times, axis), or st.tile(x, times)", "select": "x.take(i, axis)",
+    "clamp_min": "x.clip(min=0)", "clamp_max": "x.clip(max=1)", "where": "st.where(condition, x, y)",
+    "equal": "st.array_equal(x, y), or x == y", "sort": "st.sort(x, axis), with return_indices=True its places too",
+    "values": "y, i = x.max(axis, return_indices=True)", "indices": "y, i = x.max(axis, return_indices=True)",
+    "mode": "st.unique(x, return_counts=True)", "dist": "st.norm(x - y)", "inverse": "st.linalg.inv(x)",
+    "det": "st.linalg.det(x)", "logdet": "st.linalg.slogdet(x)", "svd": "st.linalg.svd(x)", "qr": "st.linalg.qr(x)",
+    "cholesky": "st.linalg.cholesky(x)", "scatter": "st.scatter(x, i, v, axis)",
+    "scatter_add": "st.scatter(x, i, v, axis, mode='add')", "index_add": "st.index_add(x, i, v, axis)",
+    "new_zeros": "st.zeros(shape, dtype=x.dtype)", "new_ones": "st.ones(shape, dtype=x.dtype)",
+    "new_full": "st.full(shape, value, dtype=x.dtype)", "new_empty": "st.empty(shape, dtype=x.dtype)",
+    "new_tensor": "st.tensor(data, dtype=x.dtype)", "add_": "x += y", "sub_": "x -= y", "mul_": "x *= y",
+    "div_": "x /= y", "pow_": "x **= y", "neg_": "x *= -1", "clamp_": "x.assign(x.clip(0, 1))",
+    "masked_fill_": "x[mask] = value", "index_fill_": "x[i] = value", "scatter_": "x.assign(st.scatter(x, i, v, axis))",
+    "scatter_add_": "x.assign(st.scatter(x, i, v, axis, mode='add'))", "square_": "x.assign(x.square())",
+    "fill": "x.assign(st.full(x.shape, value))", "fill_": "x.assign(st.full(x.shape, value))",
+    "exp_": "x.assign(x.exp())", "uniform_": "x.assign(st.rand(x.shape))", "normal_": "x.assign(st.randn(x.shape))",
+    "relu_": "x.assign(x.relu())", "at": "y = x.clone(), then y[i] = new", "backward_": "x.backward()",
+    "retain_grad": "st.grad(f), with what is kept as an argument", "register_hook": "st.grad(f)",
+    "grad_fn": "x.requires_grad", "is_leaf": "x.requires_grad",
 }
+# Functions of the namespace that tensors have as methods too, beside those that `Tensor` says itself.
+BORROWED = """
+acos acosh add addmm allclose amax amin argsort argwhere asin asinh atan2 atanh baddbmm bincount bitwise_and bitwise_not
+bitwise_or bitwise_xor bmm broadcast_to clamp copysign cosh count_nonzero cummax cummin cumprod cumsum
+cumulative_prod cumulative_sum deg2rad diag diff digamma div divide dsplit eq erfc erfinv exp2 expand_dims flip fliplr
+flipud float_power floor_divide fmax fmin fmod frac ge gt heaviside hsplit hypot index_copy index_fill index_put inner
+isclose kron kthvalue le lerp lgamma log10 log2 log_softmax logaddexp logcumsumexp logical_and logical_not logical_or
+logical_xor logit logsumexp lt masked_select median mm moveaxis movedim mul multiply mv nan_to_num nanmean nanmedian
+nanquantile nansum ne neg negative nextafter nonzero norm outer permute_dims quantile rad2deg reciprocal remainder
+repeat_interleave roll rot90 searchsorted signbit sinc sinh softmax sub subtract swapdims take_along_axis
+take_along_dim tensor_split tensordot tile topk trace tril triu true_divide trunc unique unstack vdot vsplit
+xlogy"""
 LINALG: Mapping[str, str] = {
     "tensorinv": "st.linalg.inv(x.reshape(n, n))", "tensorsolve": "st.linalg.solve(x.reshape(n, n), b.flatten())",
     "matrix_exp": "st.linalg.expm(x)", "cholesky_solve": "st.linalg.cho_solve(factor, b)", "inner": "x @ y",
     "dot": "x @ y", "triangular_solve": "st.linalg.solve_triangular(x, b)",
 }
+
+
+class Borrowed:
+    """A function of the namespace as a method, looked for when it is asked for: its family may not be loaded yet."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, x: object, owner: type) -> Any:
+        f = getattr(sys.modules["stele"], self.name)
+        return f if x is None else MethodType(f, x)
 
 
 def absent(room: str, name: str, elsewhere: Mapping[str, str]) -> property:

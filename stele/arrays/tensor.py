@@ -18,7 +18,7 @@ from stele.arrays.exchange import Exchange
 from stele.arrays.keys import is_simple, resolved
 from stele.arrays.looking import is_traced
 from stele.arrays.opensize import plain
-from stele.arrays.spellings import METHODS, absent, argument
+from stele.arrays.spellings import BORROWED, METHODS, Borrowed, absent, argument
 from stele.backend.buffers import Buffer
 from stele.backend.devices import Device, Stream, current, find, is_device
 from stele.backend.newest import Newest
@@ -529,19 +529,22 @@ class Tensor(Exchange):
     astype                 = lift(astype)
 
     @public
-    def to(self, what: DTypeLike | Device) -> Tensor:
-        """This tensor as another dtype, or on a device: itself where it is there, else a copy that gradients pass.
+    def to(self, *what: DTypeLike | Device, device: DeviceLike = None, dtype: DTypeLike | None = None) -> Tensor:
+        """This tensor on a `device`, as another `dtype`: itself where it is there, else a copy that gradients pass.
 
-        Raises DeviceError for a device that there is not.
+        Either may be given by its place, as `what`. Raises DeviceError for a device that there is not.
 
         >>> x = st.ones(2).to("cpu:1")
         >>> x + x
         tensor([2., 2.], device='cpu:1')
         """
-        if not is_device(what):
-            return self.astype(what)
-        device = find(what).name
-        return self if self.value.type.device == device else moved(self, device=device)
+        x = self
+        for wanted in (w for w in (*what, device, dtype) if w is not None):
+            if not is_device(wanted):
+                x = x.astype(wanted)
+            elif x.value.type.device != find(wanted).name:
+                x = moved(x, device=find(wanted).name)
+        return x
 
     def to_device(self, device: DeviceLike, *, stream: Any = None) -> Tensor:
         """This tensor on a device, as of `to`, in the order of a `stream` of that device where one is given.
@@ -586,6 +589,8 @@ DTypeLike = DType | str | type[Any] | np.dtype[Any]
 DeviceLike = Device | str | None
 
 spoken.publish(list(vars(Tensor).items()), __name__, "Tensor")
+for name in BORROWED.split():
+    setattr(Tensor, name, Borrowed(name))
 for name in METHODS.keys() - vars(Tensor).keys():
     setattr(Tensor, name, absent("a tensor", name, METHODS))
 converted, moved = lift(astype), lift(linear.transfer)

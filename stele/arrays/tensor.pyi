@@ -3,6 +3,7 @@
 import builtins
 from typing import Literal
 from typing import overload
+from stele.ops.sorting import TopK
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import EllipsisType
 from typing import Any
@@ -917,10 +918,10 @@ class Tensor(Exchange):
         >>> st.tensor([-1.5, 300.0, float("nan")]).astype("uint8").tolist()
         [255, 44, 0]
         """
-    def to(self, what: DTypeLike | Device) -> Tensor:
-        """This tensor as another dtype, or on a device: itself where it is there, else a copy that gradients pass.
+    def to(self, *what: DTypeLike | Device, device: DeviceLike=None, dtype: DTypeLike | None=None) -> Tensor:
+        """This tensor on a `device`, as another `dtype`: itself where it is there, else a copy that gradients pass.
 
-        Raises DeviceError for a device that there is not.
+        Either may be given by its place, as `what`. Raises DeviceError for a device that there is not.
 
         >>> x = st.ones(2).to("cpu:1")
         >>> x + x
@@ -943,6 +944,320 @@ class Tensor(Exchange):
         """This tensor as int64, as of `astype`."""
     def bool(self) -> Tensor:
         """This tensor as bools: whether each element is other than 0."""
+    def acos(self) -> Tensor:
+        """The angle in [0, pi], in radians, whose cosine is x; NaN outside of [-1, 1]. Integers become float32."""
+    def acosh(self) -> Tensor:
+        """The number of 0 or more whose hyperbolic cosine is x; NaN below 1. Integers become float32."""
+    def add(self, z: TensorLike, alpha: builtins.float=1) -> Tensor:
+        """The sum x + z, or x + `alpha` * z, elementwise, broadcast by NumPy's rule."""
+    def addmm(self, y: TensorLike, z: TensorLike, beta: builtins.float=1, alpha: builtins.float=1) -> Tensor:
+        """The sum `beta` * x + `alpha` * (y @ z), of matrices or stacks of them, or of vectors as of `matmul`."""
+    def allclose(self, z: TensorLike, rtol: builtins.float=1e-05, atol: builtins.float=1e-08, equal_nan:
+            builtins.bool=False) -> Tensor:
+        """Whether all of |x - z| <= `atol` + `rtol` * |z|, with x and z broadcast, as one bool; see `isclose`."""
+    @overload
+    def amax(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False,
+            return_indices: Literal[False]=False) -> Tensor:
+        """The largest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN."""
+    @overload
+    def amax(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, *,
+            return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def amin(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False,
+            return_indices: Literal[False]=False) -> Tensor:
+        """The smallest element over one axis, several, or all of them, as in `sum`, in the dtype of x; NaN if any is NaN."""
+    @overload
+    def amin(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, *,
+            return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+    def argsort(self, axis: builtins.int=-1, descending: builtins.bool=False, stable: builtins.bool=True) -> Tensor:
+        """The positions along an axis of the elements in order, as int64: x at these positions is `sort(x)`."""
+    def argwhere(self, size: builtins.int | None=None, fill: builtins.int=0) -> Tensor:
+        """The positions of the elements of x that are not 0, each a row: int64 (how many, x.ndim), in row-major order."""
+    def asin(self) -> Tensor:
+        """The angle in [-pi/2, pi/2], in radians, whose sine is x; NaN outside of [-1, 1]. Integers become float32."""
+    def asinh(self) -> Tensor:
+        """The number whose hyperbolic sine is x, log(x + sqrt(x * x + 1)), without cancellation. Integers become float32."""
+    def atan2(self, z: TensorLike) -> Tensor:
+        """The angle in [-pi, pi], in radians, of the point (z, x): atan(x / z), in the quadrant that both signs say."""
+    def atanh(self) -> Tensor:
+        """The number whose hyperbolic tangent is x: an infinity at 1 and -1, NaN beyond. Integers become float32."""
+    def baddbmm(self, y: TensorLike, z: TensorLike, beta: builtins.float=1, alpha: builtins.float=1) -> Tensor:
+        """The sum `beta` * x + `alpha` * (y @ z), of matrices or stacks of them, or of vectors as of `matmul`."""
+    def bincount(self, weights: TensorLike | None=None, minlength: builtins.int=0, size: builtins.int |
+            None=None) -> Tensor:
+        """How often each of 0, 1, ... is among the integers x (n,), as int64; or the sums of their `weights` (n,)."""
+    def bitwise_and(self, z: TensorLike) -> Tensor:
+        """The bits that both x and z have, of one bool or integer dtype: x & z. Shapes and dtypes meet as in `add`."""
+    def bitwise_not(self) -> Tensor:
+        """Every bit of a bool or an integer turned over: ~x. Raises DTypeError for floats."""
+    def bitwise_or(self, z: TensorLike) -> Tensor:
+        """The bits that x or z has, of one bool or integer dtype: x | z. Shapes and dtypes meet as in `add`."""
+    def bitwise_xor(self, z: TensorLike) -> Tensor:
+        """The bits that one of x and z has and the other has not: x ^ z. Shapes and dtypes meet as in `add`."""
+    def bmm(self, w: TensorLike) -> Tensor:
+        """The matrix product of x and `w`: (..., n, k) @ (..., k, m) -> (..., n, m), over leading axes that broadcast."""
+    def broadcast_to(self, shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """The array repeated to a `shape` by NumPy's rule: along axes of length 1, and along new ones in front."""
+    def clamp(self, min: TensorLike | None=None, max: TensorLike | None=None) -> Tensor:
+        """The elements of x held between `min` and `max`, numbers or arrays; None, the default, bounds nothing."""
+    def copysign(self, z: TensorLike) -> Tensor:
+        """The magnitude of x with the sign of z, which a zero and a NaN have too. Integers become float32."""
+    def cosh(self) -> Tensor:
+        """The hyperbolic cosine of x, (exp(x) + exp(-x)) / 2. Integers become float32."""
+    def count_nonzero(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims:
+            builtins.bool=False) -> Tensor:
+        """How many elements over one axis, several, or all of them are not 0, as int64; NaN is not 0."""
+    @overload
+    def cummax(self, axis: builtins.int | None=None, return_indices: Literal[False]=False) -> Tensor:
+        """The largest of all elements up to each one along an axis: y[k] = max(x[0], ..., x[k]), in the type of x."""
+    @overload
+    def cummax(self, axis: builtins.int | None=None, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def cummin(self, axis: builtins.int | None=None, return_indices: Literal[False]=False) -> Tensor:
+        """The smallest of all elements up to each one along an axis: y[k] = min(x[0], ..., x[k]), in the type of x."""
+    @overload
+    def cummin(self, axis: builtins.int | None=None, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+    def cumprod(self, axis: builtins.int | None=None, dtype: DTypeLike | None=None, include_initial:
+            builtins.bool=False) -> Tensor:
+        """The product of all elements up to each one along an axis: y[k] = x[0] * ... * x[k]."""
+    def cumsum(self, axis: builtins.int | None=None, dtype: DTypeLike | None=None, include_initial:
+            builtins.bool=False) -> Tensor:
+        """The sum of all elements up to each one along an axis: y[k] = x[0] + ... + x[k]."""
+    def cumulative_prod(self, axis: builtins.int | None=None, dtype: DTypeLike | None=None, include_initial:
+            builtins.bool=False) -> Tensor:
+        """The product of all elements up to each one along an axis: y[k] = x[0] * ... * x[k]."""
+    def cumulative_sum(self, axis: builtins.int | None=None, dtype: DTypeLike | None=None, include_initial:
+            builtins.bool=False) -> Tensor:
+        """The sum of all elements up to each one along an axis: y[k] = x[0] + ... + x[k]."""
+    def deg2rad(self) -> Tensor:
+        """Angles in radians of angles x in degrees, x * (pi / 180). Integers become float32."""
+    def diag(self, k: builtins.int=0) -> Tensor:
+        """Of a vector the matrix that has it on diagonal `k`, of a matrix its diagonal k (0 the main one, 1 above it)."""
+    def diff(self, n: builtins.int=1, axis: builtins.int=-1, prepend: TensorLike | None=None, append: TensorLike |
+            None=None) -> Tensor:
+        """The differences of neighbours along an axis, x[k + 1] - x[k], taken `n` times over."""
+    def digamma(self) -> Tensor:
+        """The derivative of `lgamma`: -inf at 0, NaN at -1, -2, ... Integers become float32."""
+    def div(self, z: TensorLike, rounding_mode: str | None=None) -> Tensor:
+        """The quotient x / z, elementwise, a float: integers and bools become float32. Shapes meet as in `add`."""
+    def divide(self, z: TensorLike, rounding_mode: str | None=None) -> Tensor:
+        """The quotient x / z, elementwise, a float: integers and bools become float32. Shapes meet as in `add`."""
+    def dsplit(self, sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
+        """The array in equal `sections` along its third axis, or cut before the places it lists."""
+    def eq(self, z: TensorLike) -> Tensor:
+        """Whether x == z, elementwise, as bools; NaN equals nothing, not even itself. Operands meet as in `less`."""
+    def erfc(self) -> Tensor:
+        """The number 1 - erf(x), accurate also where erf(x) is near 1 and the difference cancels. Integers become float32."""
+    def erfinv(self) -> Tensor:
+        """The number whose `erf` is x: infinities at 1 and -1, NaN beyond. Integers become float32."""
+    def exp2(self) -> Tensor:
+        """The power 2 ** x, exact for whole x. Integers and bools become float32."""
+    def expand_dims(self, axis: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """The array with axes of length 1 put in, at the positions that axis gives them in the result: one, or several."""
+    def flip(self, axis: builtins.int | Sequence[builtins.int] | None=None) -> Tensor:
+        """The array with the order along one axis, several, or all of them reversed; a number as it is."""
+    def fliplr(self) -> Tensor:
+        """The array with the order along its second axis reversed. Raises ShapeError for fewer than two axes."""
+    def flipud(self) -> Tensor:
+        """The array with the order along its first axis reversed. Raises ShapeError for a number."""
+    def float_power(self, z: TensorLike) -> Tensor:
+        """The power x ** z in float64, whatever the dtypes of x and z; of complex numbers in complex128."""
+    def floor_divide(self, z: TensorLike) -> Tensor:
+        """The quotient x / z rounded down to a whole number, as Python's //; shapes and dtypes meet as in `add`."""
+    def fmax(self, z: TensorLike) -> Tensor:
+        """The larger of x and z, elementwise; the other one where one is NaN. Shapes and dtypes meet as in `add`."""
+    def fmin(self, z: TensorLike) -> Tensor:
+        """The smaller of x and z, elementwise; the other one where one is NaN. Shapes and dtypes meet as in `add`."""
+    def fmod(self, z: TensorLike) -> Tensor:
+        """The remainder x - z * trunc(x / z), as C's fmod: it has the sign of x. Shapes and dtypes meet as in `add`."""
+    def frac(self) -> Tensor:
+        """The fraction x - trunc(x), of the sign of x; 0 of integers. The derivative is 1."""
+    def ge(self, z: TensorLike) -> Tensor:
+        """Whether x >= z, elementwise, as bools; false where either is NaN. Operands meet as in `less`."""
+    def gt(self, z: TensorLike) -> Tensor:
+        """Whether x > z, elementwise, as bools; false where either is NaN. Operands meet as in `less`."""
+    def heaviside(self, z: TensorLike) -> Tensor:
+        """The step function of x: 0 below 0, 1 above it, z at 0, NaN of NaN. Shapes and dtypes meet as in `add`."""
+    def hsplit(self, sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
+        """The array in equal `sections` along its second axis (a vector along its own), or cut before the places it lists."""
+    def hypot(self, z: TensorLike) -> Tensor:
+        """The length sqrt(x * x + z * z), without an over- or underflow of the squares. Integers become float32."""
+    def index_copy(self, axis: builtins.int, i: TensorLike, source: TensorLike) -> Tensor:
+        """The array with its elements `i` of an axis replaced by the parts of `source`; the last of those that name one."""
+    def index_fill(self, axis: builtins.int, i: TensorLike, value: builtins.float) -> Tensor:
+        """The array with its elements `i` of an axis replaced by the number `value`."""
+    def index_put(self, indices: Sequence[TensorLike], values: TensorLike, accumulate: builtins.bool=False) -> Tensor:
+        """The array with x[indices] replaced by `values`, or with them added if they are to `accumulate`."""
+    def inner(self, z: TensorLike) -> Tensor:
+        """The sums of products over the last axes of x and z: (..., n) and (***, n) -> (..., ***). Of a number x * z."""
+    def isclose(self, z: TensorLike, rtol: builtins.float=1e-05, atol: builtins.float=1e-08, equal_nan:
+            builtins.bool=False) -> Tensor:
+        """Whether |x - z| <= `atol` + `rtol` * |z|, elementwise, as bools; infinities are close to themselves alone."""
+    def kron(self, z: TensorLike) -> Tensor:
+        """The Kronecker product: each entry of x times all of z, sizes multiplied; axes count from the last."""
+    def kthvalue(self, k: builtins.int, axis: builtins.int=-1, keepdims: builtins.bool=False) -> tuple[Tensor, Tensor]:
+        """The element along an axis that is the `k`-th in ascending order, from 1 on, and its position, as int64."""
+    def le(self, z: TensorLike) -> Tensor:
+        """Whether x <= z, elementwise, as bools; false where either is NaN. Operands meet as in `less`."""
+    def lerp(self, z: TensorLike, weight: TensorLike) -> Tensor:
+        """The number x + `weight` * (z - x) on the way from x to z, exact at both ends. Shapes and dtypes meet as in `add`."""
+    def lgamma(self) -> Tensor:
+        """The logarithm of the absolute value of the gamma function: inf at 0, -1, -2, ... Integers become float32."""
+    def log10(self) -> Tensor:
+        """The logarithm of x to base 10: -inf at 0, NaN below it. Integers and bools become float32."""
+    def log2(self) -> Tensor:
+        """The logarithm of x to base 2: -inf at 0, NaN below it. Integers and bools become float32."""
+    def log_softmax(self, axis: builtins.int=-1, dtype: DTypeLike | None=None) -> Tensor:
+        """The logarithm of `softmax(x)` along an axis, without rounding small probabilities to 0."""
+    def logaddexp(self, z: TensorLike) -> Tensor:
+        """The number log(exp(x) + exp(z)), where no x or z overflows. Integers become float32."""
+    def logcumsumexp(self, axis: builtins.int | None=None) -> Tensor:
+        """The numbers log(exp(x[0]) + ... + exp(x[k])) along an axis, in the type of x; no x overflows."""
+    def logical_and(self, z: TensorLike) -> Tensor:
+        """Whether both x and z are true, elementwise, as bools; a number is true unless it is zero."""
+    def logical_not(self) -> Tensor:
+        """Whether each element of x is false, as bools: a number is false if it is zero, so NaN is true."""
+    def logical_or(self, z: TensorLike) -> Tensor:
+        """Whether x or z or both are true, elementwise, as bools; a number is true unless it is zero."""
+    def logical_xor(self, z: TensorLike) -> Tensor:
+        """Whether one of x and z is true and the other is not, elementwise, as bools; a number is true unless it is zero."""
+    def logit(self, eps: builtins.float | None=None) -> Tensor:
+        """The number whose `sigmoid` is x, log(x / (1 - x)): infinities at 0 and 1, NaN outside of them."""
+    def logsumexp(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims:
+            builtins.bool=False) -> Tensor:
+        """The number log(sum(exp(x))) over one axis, several, or all of them, in the dtype of x; no x overflows."""
+    def lt(self, z: TensorLike) -> Tensor:
+        """Whether x < z, elementwise, as bools; false where either is NaN. Shapes meet as in `add`."""
+    def masked_select(self, mask: TensorLike, size: builtins.int | None=None, fill: complex=0) -> Tensor:
+        """The elements of x where `mask` is true, in row-major order, as a vector; both broadcast against each other."""
+    @overload
+    def median(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, method:
+            str='linear', return_indices: Literal[False]=False) -> Tensor:
+        """The median over one axis, several, or all of them: of an even number of elements the mean of two in the middle."""
+    @overload
+    def median(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, method:
+            str='linear', *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+    def mm(self, w: TensorLike) -> Tensor:
+        """The matrix product of x and `w`: (..., n, k) @ (..., k, m) -> (..., n, m), over leading axes that broadcast."""
+    def moveaxis(self, source: builtins.int | Sequence[builtins.int], target: builtins.int |
+            Sequence[builtins.int]) -> Tensor:
+        """The array with the axis `source` moved to the place `target`, or several to several; others keep their order."""
+    def movedim(self, source: builtins.int | Sequence[builtins.int], target: builtins.int |
+            Sequence[builtins.int]) -> Tensor:
+        """The array with the axis `source` moved to the place `target`, or several to several; others keep their order."""
+    def mul(self, z: TensorLike) -> Tensor:
+        """The product x * z, elementwise; shapes and dtypes meet as in `add`. Bools are joined by and."""
+    def multiply(self, z: TensorLike) -> Tensor:
+        """The product x * z, elementwise; shapes and dtypes meet as in `add`. Bools are joined by and."""
+    def mv(self, w: TensorLike) -> Tensor:
+        """The matrix product of x and `w`: (..., n, k) @ (..., k, m) -> (..., n, m), over leading axes that broadcast."""
+    def nan_to_num(self, nan: builtins.float=0.0, posinf: builtins.float | None=None, neginf: builtins.float |
+            None=None) -> Tensor:
+        """The elements of x, with `nan` for NaN, `posinf` and `neginf` for infinities: the ends of the dtype unless given."""
+    def nanmean(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, dtype:
+            DTypeLike | None=None) -> Tensor:
+        """The mean of those elements that are not NaN over one axis, several, or all of them, as of `mean`; NaN of none."""
+    @overload
+    def nanmedian(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, method:
+            str='linear', return_indices: Literal[False]=False) -> Tensor:
+        """The median of those elements that are not NaN, as of `median`; NaN where all of them are."""
+    @overload
+    def nanmedian(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, method:
+            str='linear', *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+    def nanquantile(self, q: TensorLike, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims:
+            builtins.bool=False, method: str='linear') -> Tensor:
+        """The quantiles `q` of those elements that are not NaN, as of `quantile`; NaN where all of them are."""
+    def nansum(self, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims: builtins.bool=False, dtype:
+            DTypeLike | None=None) -> Tensor:
+        """The sum of those elements that are not NaN over one axis, several, or all of them, as of `sum`; 0 of none."""
+    def ne(self, z: TensorLike) -> Tensor:
+        """Whether x != z, elementwise, as bools; NaN differs from everything, itself included. Operands meet as in `less`."""
+    def neg(self) -> Tensor:
+        """The negative of x, in its dtype; unsigned integers wrap. Raises DTypeError for bools."""
+    def negative(self) -> Tensor:
+        """The negative of x, in its dtype; unsigned integers wrap. Raises DTypeError for bools."""
+    def nextafter(self, z: TensorLike) -> Tensor:
+        """The number of the dtype that is next to x on the way to z: z where they are equal, NaN if either is."""
+    def nonzero(self, size: builtins.int | None=None, fill: builtins.int=0) -> tuple[Tensor, ...]:
+        """The positions of the elements of x that are not 0: for each axis a row of int64, in row-major order."""
+    def norm(self, p: builtins.float | str='fro', axis: builtins.int | Sequence[builtins.int] | None=None, keepdims:
+            builtins.bool=False, dtype: DTypeLike | None=None) -> Tensor:
+        """The `linalg.vector_norm` of order `p` over one axis, several, or all of them (PyTorch's norm)."""
+    def outer(self, z: TensorLike) -> Tensor:
+        """Every element of x times every one of z, both taken flat: a matrix (x.size, z.size)."""
+    def permute_dims(self, axes: builtins.int | Sequence[builtins.int]=(), *more: builtins.int |
+            Sequence[builtins.int]) -> Tensor:
+        """The array with its axes in the order of `axes`, one sequence or this number and `more`; reversed without them."""
+    def quantile(self, q: TensorLike, axis: builtins.int | Sequence[builtins.int] | None=None, keepdims:
+            builtins.bool=False, method: str='linear') -> Tensor:
+        """The quantiles `q` (0 to 1: a number, or an array of them) over one axis, several, or all of them."""
+    def rad2deg(self) -> Tensor:
+        """Angles in degrees of angles x in radians, x * (180 / pi). Integers become float32."""
+    def reciprocal(self) -> Tensor:
+        """The reciprocal 1 / x: inf of the sign of a zero. Integers and bools become float32, unlike NumPy's."""
+    def remainder(self, z: TensorLike) -> Tensor:
+        """The remainder x - z * floor(x / z), as Python's %: it has the sign of z. Shapes and dtypes meet as in `add`."""
+    def repeat_interleave(self, repeats: builtins.int | Sequence[builtins.int] | Tensor, axis: builtins.int | None=None,
+            size: builtins.int | None=None) -> Tensor:
+        """A tensor with each element of an axis as often as `repeats` says, one beside the other, as NumPy's repeat."""
+    def roll(self, shift: builtins.int | Sequence[builtins.int], axis: builtins.int | Sequence[builtins.int] |
+            None=None) -> Tensor:
+        """The array moved along an axis by `shift` places; what leaves at the end enters at the start."""
+    def rot90(self, k: builtins.int=1, axes: Sequence[builtins.int]=(0, 1)) -> Tensor:
+        """The array turned by 90 degrees, `k` times, in the plane of two `axes`: from the first towards the second."""
+    def searchsorted(self, z: TensorLike, side: str='left', sorter: TensorLike | None=None, right: builtins.bool=False,
+            out_int32: builtins.bool=False) -> Tensor:
+        """Where the elements of `z` would go into sorted x so that it stays sorted: positions from 0 to n, as int64."""
+    def signbit(self) -> Tensor:
+        """Whether the sign bit of x is set, as bools: true for -0.0 too, and for a NaN that has one."""
+    def sinc(self) -> Tensor:
+        """The quotient sin(pi x) / (pi x), and 1 at 0: 0 at every other whole number. Integers become float32."""
+    def sinh(self) -> Tensor:
+        """The hyperbolic sine of x, (exp(x) - exp(-x)) / 2, exact to the last digits near 0 too. Integers become float32."""
+    def softmax(self, axis: builtins.int=-1, dtype: DTypeLike | None=None) -> Tensor:
+        """The probabilities exp(x) / sum(exp(x)) along an axis; of x less its largest element, so that nothing overflows."""
+    def sub(self, z: TensorLike, alpha: builtins.float=1) -> Tensor:
+        """The difference x - z, or x - `alpha` * z, elementwise; shapes and dtypes meet as in `add`."""
+    def subtract(self, z: TensorLike, alpha: builtins.float=1) -> Tensor:
+        """The difference x - z, or x - `alpha` * z, elementwise; shapes and dtypes meet as in `add`."""
+    def swapdims(self, a: builtins.int, b: builtins.int) -> Tensor:
+        """The array with its axes `a` and `b` exchanged; of a number, whose axes are 0 and -1, itself."""
+    def take_along_axis(self, i: TensorLike, axis: builtins.int | None=-1) -> Tensor:
+        """The elements of x at the positions `i` along an axis, an own position for each place beside it."""
+    def take_along_dim(self, i: TensorLike, axis: builtins.int | None=-1) -> Tensor:
+        """The elements of x at the positions `i` along an axis, an own position for each place beside it."""
+    def tensor_split(self, sections: builtins.int | Sequence[builtins.int], axis: builtins.int=0) -> tuple[Tensor, ...]:
+        """The array in so many `sections` along an axis, the first ones longer by one, or cut before each place it lists."""
+    def tensordot(self, z: TensorLike, axes: builtins.int | Sequence[builtins.int |
+            Sequence[builtins.int]]=2) -> Tensor:
+        """The sum of products over `axes`: the last so many of x with the first of z, or a pair of lists of axes."""
+    def tile(self, repetitions: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """The array beside itself along each axis, as often as `repetitions` say: of the last axes, more add axes in front."""
+    def topk(self, k: builtins.int, axis: builtins.int=-1, largest: builtins.bool=True, sorted:
+            builtins.bool=True) -> TopK:
+        """The `k` largest elements along an axis, largest first, and their positions; or the smallest, not `largest`."""
+    def trace(self, offset: builtins.int=0, axis1: builtins.int=0, axis2: builtins.int=1) -> Tensor:
+        """The sum of diagonal `offset` of the matrices on the axes `axis1` and `axis2`; of a stack, `st.linalg.trace`."""
+    def tril(self, k: builtins.int=0) -> Tensor:
+        """The lower triangle of x: zeros above diagonal `k` of its last two axes (0 the main one, 1 the one above it)."""
+    def triu(self, k: builtins.int=0) -> Tensor:
+        """The upper triangle of x: zeros below diagonal `k` of its last two axes (0 the main one, 1 the one above it)."""
+    def true_divide(self, z: TensorLike, rounding_mode: str | None=None) -> Tensor:
+        """The quotient x / z, elementwise, a float: integers and bools become float32. Shapes meet as in `add`."""
+    def trunc(self) -> Tensor:
+        """The whole number that is x without its fraction, towards 0, in the dtype of x. The derivative is 0."""
+    def unique(self, *, return_index: builtins.bool=False, return_inverse: builtins.bool=False, return_counts:
+            builtins.bool=False, axis: builtins.int | None=None, size: builtins.int | None=None, sorted:
+            builtins.bool=True) -> Tensor | tuple[Tensor, ...]:
+        """The distinct elements of x in ascending order, a row; or the distinct parts along an axis, in order of rows."""
+    def unstack(self, axis: builtins.int=0) -> tuple[Tensor, ...]:
+        """The parts of an array along an axis, which they lose, as a tuple: the inverse of `stack`."""
+    def vdot(self, z: TensorLike) -> Tensor:
+        """The sum of the products of the elements of x, conjugated, and z, both taken flat. Dtypes meet as in `add`."""
+    def vsplit(self, sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
+        """The array, of two axes or more, in equal `sections` along its first, or cut before the places it lists."""
+    def xlogy(self, z: TensorLike) -> Tensor:
+        """The product x * log(z), and 0 where x is 0, unless z is NaN. Shapes and dtypes meet as in `add`."""
 TensorLike = Tensor | np.ndarray[Any, Any] | np.generic | complex
 Place = Tensor | np.ndarray[Any, Any] | np.integer[Any] | int | slice | EllipsisType | list[Any] | range | None
 Index = Place | tuple[Place, ...]

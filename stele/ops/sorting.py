@@ -207,7 +207,14 @@ def in_rows(op: Ordering, x: Value, axis: int) -> Value:
         moveaxis(op(moveaxis(x, axis, x.ndim - 1)), x.ndim - 1, axis)
 
 
-def topk(x: Value, k: int, *, axis: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Value, Value]:
+class TopK(NamedTuple):
+    """The first elements of an order, and where they stand."""
+
+    values: Value
+    indices: Value
+
+
+def topk(x: Value, k: int, *, axis: int = -1, largest: bool = True, sorted: bool = True) -> TopK:
     """The `k` largest elements along an axis, largest first, and their positions; or the smallest, not `largest`.
 
     Both have the shape of x but for k along the axis; positions are int64. NaN counts as largest, and of equal elements
@@ -224,7 +231,7 @@ def topk(x: Value, k: int, *, axis: int = -1, largest: bool = True, sorted: bool
     k = whole(k, "k of topk", 0, n if isinstance(n, int) else None)
     i = first(row, axis, k, largest)
     i = i if x.ndim or k == 0 else reshape(i, ())
-    return along_axis(x, i, axis), i
+    return TopK(along_axis(x, i, axis), i)
 
 
 def first(x: Value, axis: int, k: int, descending: bool = False) -> Value:
@@ -233,13 +240,6 @@ def first(x: Value, axis: int, k: int, descending: bool = False) -> Value:
     if isinstance(n, int) and 0 < FEW * k <= n:
         return in_rows(ArgTop(descending, k), x, axis)
     return slice_axis(in_rows(ArgSort(descending), x, axis), axis, 0, k)
-
-
-class TopK(NamedTuple):
-    """The first elements of an order, and where they stand."""
-
-    values: Value
-    indices: Value
 
 
 def top_k(x: Value, k: int, *, axis: int = -1, mode: str = "largest") -> TopK:
