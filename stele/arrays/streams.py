@@ -13,13 +13,15 @@ from stele.eager.evaluate import evaluate, known
 from stele.eager.handle import TRACING
 from stele.eager.live import Live, is_there
 from stele.errors import DataError
-from stele.ir.graph import Constant, Item, Value
+from stele.ir.graph import Constant, Item, Op, Value
 from stele.ir.sizes import Dim
 from stele.ir.types import HOME
 from stele.ops.arguments import is_mapping, whole
+from stele.ops.branch import Cond
 from stele.ops.checkpoint import Checkpoint
 from stele.ops.control import Scan
 from stele.ops.elementwise.arithmetic import Add
+from stele.ops.repeat import While
 
 NEXT = np.array([0, 0, 1, 0], np.uint32)
 DRAW = "draw"       # label of a key that was drawn outside of a compiled function
@@ -98,6 +100,15 @@ def origin(key: Value, given: Mapping[Value, Value] = {}) -> tuple[Value, Dim]:
                 key, draws = args[k], draws + each * loop.length
             case _:
                 return key, draws
+
+
+def handed(op: Op) -> dict[int, int]:
+    """Operands of an op that holds graphs which come out as one of its results, after draws inside."""
+    if isinstance(op, Cond):
+        ends = [[origin(v)[0] for v in branch.results] for branch in op.branches]
+        return {j + 1: k for k in range(len(ends[0])) for j in range(len(op.branches[0].parameters))
+                if all(end[k] is branch.parameters[j] for branch, end in zip(op.branches, ends))}
+    return {k: k for k in range(op.carries)} if isinstance(op, Scan | While | Checkpoint) else {}
 
 
 def is_next(step: Value) -> bool:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -13,8 +14,10 @@ from stele.errors import NotANumber
 from stele.ir.graph import Graph, Parameter, Value, walk
 from stele.ir.origin import is_gradient, lines
 from stele.ir.report import Report
+from stele.ops.branch import Cond
 from stele.ops.checkpoint import Checkpoint
 from stele.ops.control import Scan
+from stele.ops.repeat import While
 from stele.transform.retype import bind
 
 Test = Callable[[Any], bool]
@@ -84,8 +87,11 @@ def behind(results: Iterable[Value], meaning: Mapping[Value, Any], test: Test) -
     operands = [meaning[a] for a in v.args]
     if isinstance(v.op, Checkpoint):
         return source(v.op.body, operands, test) or Found(v, operands)
-    if isinstance(v.op, Scan):
-        return within(v.op, operands, test) or Found(v, operands)
+    if isinstance(v.op, Cond):
+        return source(v.op.taken(operands[0]), operands[1:], test) or Found(v, operands)
+    if isinstance(v.op, Scan | While):
+        found = within(v.op, operands, test) if isinstance(v.op, Scan) else repeated(v.op, operands, test)
+        return found or Found(v, operands)
     reason = None
     if test is has_nan and (origin := behind(v.args, meaning, has_inf)) is not None:
         op, at = origin.value.op, ", ".join(lines(origin.value.where))
@@ -103,6 +109,19 @@ def within(loop: Scan, operands: Sequence[Any], test: Test) -> Found | None:
         if (found := source(loop.body, given, test)) is not None:
             return found._replace(step=n)
         carries = reference.run(loop.body, given)[:loop.carries]
+    return None
+
+
+def repeated(loop: While, operands: Sequence[Any], test: Test) -> Found | None:
+    """The same for a loop that runs as long as a test holds."""
+    carries, constants = loop.split(operands)
+    for n in count(1):
+        given = [*carries, *constants]
+        if not reference.run(loop.test, given)[0]:
+            return None
+        if (found := source(loop.body, given, test)) is not None:
+            return found._replace(step=n)
+        carries = tuple(reference.run(loop.body, given))
     return None
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
-from stele.arrays.streams import DRAW, DRAWN, after, number_of
+from stele.arrays.streams import DRAW, DRAWN, after, handed, number_of
 from stele.arrays.tensor import DeviceLike, Tensor, constant
 from stele.backend.base import Program
 from stele.backend.devices import current, find
@@ -25,8 +25,6 @@ from stele.ir.types import HOME, Type
 from stele.ir.types import dtype as type_named
 from stele.ops.arguments import is_mapping, refuse, sequence
 from stele.ops.arguments import size as a_size
-from stele.ops.checkpoint import Checkpoint
-from stele.ops.control import Scan
 from stele.pipeline import build, options_of
 from stele.tracing import tree
 from stele.tracing.signature import match
@@ -171,8 +169,7 @@ def drawing(graph: Graph, place: int, draws: int) -> Graph:
     among the others; the state after them is its last result."""
     parameters, drawn = graph.parameters[:-draws], graph.parameters[-draws:]
     state = parameter("random numbers", graph.parameters[-1].type)
-    held = (v for v in walk(graph.results) if isinstance(v.op, Scan | Checkpoint))
-    behind = {v.args[k]: Item(k)(v) for v in held for k in range(v.op.carries)}   # type: ignore[attr-defined]
+    behind = {v.args[j]: Item(k)(v) for v in walk(graph.results) for j, k in handed(v.op).items()}
     keys = [state]
     for k, key in enumerate(drawn):     # what holds a graph that draws says itself how far it came
         given, known = (*parameters, *drawn[:k + 1]), (*parameters, *keys)

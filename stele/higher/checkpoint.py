@@ -1,17 +1,15 @@
 """Functions of which gradients keep nothing but the arguments."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from stele.arrays.streams import stream_of
 from stele.arrays.tensor import Operands, Tensor, constant, tensors
-from stele.eager.handle import GRAD, TRACING, Handle
-from stele.eager.live import Live
-from stele.higher.scan import Body
+from stele.eager.handle import GRAD
+from stele.higher.body import Body, enter
 from stele.ir.door import public
 from stele.ir.graph import Value
 from stele.ops import checkpoint as ops
@@ -20,19 +18,6 @@ from stele.tracing import tree
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class Held(Body):
-    """The inside of a checkpoint: what it reads from outside are operands."""
-
-    def __init__(self, f: Callable[..., Any], inputs: Callable[[list[Tensor]], Any], carried: list[Handle]) -> None:
-        super().__init__(lambda state, x: (state, f(x)), tree.flatten(())[1], inputs, TRACING.get(), carried)
-        self.known: set[Value] = set()
-
-    def read(self, handle: Handle) -> Live:
-        v = super().read(handle)
-        self.known.add(v)
-        return v
 
 
 @public
@@ -60,30 +45,37 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
     @public
     @wraps(f)
     def again(*args: P.args, **kwargs: P.kwargs) -> R:
-        leaves, spec = tree.flatten((args, kwargs))
+        leaves, inputs = tree.flatten((args, kwargs))
         places = [k for k, a in enumerate(leaves) if isinstance(a, Tensor | np.ndarray)]
         operands = Operands(numbers=False)
         xs = [operands.value(constant(leaves[k])) for k in places]
 
         def given(x: list[Tensor]) -> Any:
             found = dict(zip(places, x))
-            return tree.unflatten(spec, [found.get(k, a) for k, a in enumerate(leaves)])
+            return tree.unflatten(inputs, [found.get(k, a) for k, a in enumerate(leaves)])
 
         whole: Callable[..., Any] = f
-        call: Callable[[Any], Any] = lambda x: whole(*x[0], **x[1])
+        made: list[tuple[tree.Spec | None, list[bool]]] = []
 
-        body = Held(call, given, [])
-        while True:
-            carries, ys = ops.checkpoint(body, body.outside(), xs, body.known)
-            if not body.missed:
-                break
-            body = Held(call, given, [*body.carried, *body.missed])
-        for handle, value in zip(body.carried, carries):
-            handle.value = value
-            if body.outer is None and (stream := stream_of(handle)):
-                stream.settle()
-        made, differentiable = iter(ys), (operands.differentiable or body.differentiable) and GRAD.get()
-        return tree.unflatten(body.outputs, [None if none else tensors(next(made), differentiable)
-                                             for none in body.empty])
+        def build(bodies: list[Body]) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
+            (body,) = bodies
+
+            def step(carried: tuple[Value, ...], x: tuple[Value, ...]) -> tuple[Sequence[Value], Sequence[Value]]:
+                def one() -> list[Value]:
+                    args, kwargs = given([Tensor(v, GRAD.get()) for v in x])
+                    leaves, spec = tree.flatten(whole(*args, **kwargs))
+                    made[:] = [(spec, [leaf is None for leaf in leaves])]
+                    return [constant(leaf).value for leaf in leaves if leaf is not None]
+
+                ys = body.run(carried, one)
+                return body.left, ys
+
+            return ops.checkpoint(step, body.begin(), xs, body.known)
+
+        (body,), (carried, ys) = enter(["what a checkpoint holds"], build)
+        body.rebind(carried)
+        (spec, empty), differentiable = made[0], (operands.differentiable or body.differentiable) and GRAD.get()
+        found = iter(ys)
+        return tree.unflatten(spec, [None if none else tensors(next(found), differentiable) for none in empty])
 
     return again

@@ -104,8 +104,9 @@ class Op(Record):
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
-        """The graphs this op holds."""
-        return tuple(g for f in fields(self) if isinstance(g := getattr(self, f.name), Graph))
+        """The graphs this op holds, alone or in tuples."""
+        held = (getattr(self, f.name) for f in fields(self))
+        return tuple(g for x in held for g in (x if isinstance(x, tuple) else (x,)) if isinstance(g, Graph))  # type: ignore[reportUnknownVariableType]
 
 
 class Value:

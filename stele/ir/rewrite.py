@@ -183,9 +183,20 @@ def is_only_size(r: Rule, v: Value, new: Value) -> bool:
 
 def within(op: Op, change: Callable[[Graph], Graph]) -> Op:
     """The op with the graphs it holds changed; the op itself where none is."""
-    held = {f.name: g for f in fields(op) if isinstance(g := getattr(op, f.name), Graph)}
-    new = {name: changed for name, g in held.items() if (changed := change(g)) is not g}
+    if not op.graphs:
+        return op
+    new = {f.name: now for f in fields(op) if (now := changed(held := getattr(op, f.name), change)) is not held}
     return replace(op, **new) if new else op
+
+
+def changed(held: Any, change: Callable[[Graph], Graph]) -> Any:
+    """What a field holds, a graph or a tuple of graphs changed; itself where nothing is."""
+    if isinstance(held, Graph):
+        return change(held)
+    if not isinstance(held, tuple) or not any(isinstance(g, Graph) for g in tuple[Any, ...](held)):
+        return held     # type: ignore[reportUnknownVariableType]
+    now = tuple(change(g) for g in held)    # type: ignore[reportUnknownVariableType]
+    return held if all(a is b for a, b in zip(now, held)) else now  # type: ignore[reportUnknownVariableType]
 
 
 def with_origins(graph: Graph, extra: dict[Value, Where]) -> Graph:

@@ -9,7 +9,8 @@ from stele.errors import GraphError
 from stele.ir.graph import Array, Graph, Item, Op, Parameter, Placed, Value, closed, interpret, kind_of, parameter, walk
 from stele.ir.origin import here
 from stele.ir.sizes import Dim
-from stele.ir.types import TupleType, Type, float32, same
+from stele.ir.types import TupleType, Type, float32
+from stele.ops.control import fits
 from stele.ops.elementwise.unary import tanh
 
 
@@ -29,7 +30,7 @@ class Checkpoint(Op):
 
     def type(self, *x: Type) -> TupleType:  # type: ignore[override]
         inner = tuple(v.type for v in self.body.parameters)
-        if len(x) != len(inner) or not all(map(alike, x, inner)):
+        if len(x) != len(inner) or not all(map(fits, x, inner)):
             raise GraphError(f"Checkpoint: the body takes {', '.join(map(str, inner))}, got {', '.join(map(str, x))}")
         return TupleType(tuple(v.type for v in self.body.results))
 
@@ -67,11 +68,6 @@ class Checkpoint(Op):
         inner = tanh(x * w)
         body = Graph((x, w), (inner, inner * x))
         return (cls(body, 1, 1, 0), (Type(float32, (3,)), Type(float32, (3,)))),
-
-
-def alike(a: Type, b: Type) -> bool:
-    """Whether two types are the same, as far as their sizes are known."""
-    return a.dtype == b.dtype and a.ndim == b.ndim and all(map(same, a.shape, b.shape))
 
 
 def checkpoint(f: Callable[[tuple[Value, ...], tuple[Value, ...]], tuple[Sequence[Value], Sequence[Value]]],

@@ -1,7 +1,7 @@
 """Loops inside the graph."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -69,12 +69,11 @@ class Scan(Op):
             raise GraphError(f"Scan: the body takes {len(inner)} values, got {len(x)} operands")
         for k, (outer, t) in enumerate(zip(x, inner)):
             expected = stacked(t, self.length) if self.carries <= k < self.carries + self.slices else t
-            if outer.dtype != expected.dtype or outer.ndim != expected.ndim or \
-                    not all(same(a, b) for a, b in zip(outer.shape, expected.shape)):
+            if not fits(outer, expected):
                 raise ShapeError(f"Scan: operand {k} must be {expected} over {self.length} steps, got {outer}")
         results = tuple(v.type for v in self.body.results)
         for k, (new, t) in enumerate(zip(results[:self.carries], inner)):
-            if new.dtype != t.dtype or new.ndim != t.ndim or not all(same(a, b) for a, b in zip(new.shape, t.shape)):
+            if not fits(new, t):
                 raise ShapeError(f"Scan: carry {k} goes in as {t} and comes out as {new}",
                                  hint="A carry keeps its type: give the initial value that dtype and shape.")
         return TupleType((*inner[:self.carries], *(stacked(t, self.length) for t in results[self.carries:])))
@@ -93,7 +92,7 @@ class Scan(Op):
 
     def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
         back = pull(self, d, g)
-        kept = read_back(self.body, back)
+        kept = read_back(self.body, back.given, back.found)
         stacks = saved(self, kept, y, x)
         loop = backward(self, back, kept)
         initial = [zeros_like(x[i]) if g[i] is None else g[i] for i in back.carries]
@@ -196,18 +195,19 @@ def pull(loop: Scan, d: Any, g: Sequence[Value | None]) -> Pull:
     return Pull(live, ys, constants, slices, given, tuple(cotangents))
 
 
-def read_back(body: Graph, back: Pull) -> list[Value]:
-    """The values of the forward loop that the backward loop reads; what is cheap is computed again from those."""
+def read_back(body: Graph, given: Sequence[Value], found: Sequence[Value]) -> list[Value]:
+    """The values of a body that its derivative reads, `found` from what is `given`; what is cheap is computed again
+    from those."""
     forward = {*walk(body.results), *body.parameters}
-    late = set(back.given)
-    for v in walk(back.found):
+    late = set(given)
+    for v in walk(found):
         if any(a in late for a in v.args):
             late.add(v)
 
     def is_kept(v: Value) -> bool:
         return v not in late and not is_cheap(v) and (v in forward or is_heavy(v))
 
-    return [v for v in walk(back.found, is_kept) if is_kept(v)]
+    return [v for v in walk(found, is_kept) if is_kept(v)]
 
 
 def is_cheap(v: Value) -> bool:
@@ -266,10 +266,6 @@ def scan(f: Step, init: Sequence[Operand], xs: Sequence[Value], *, length: Dim |
     start = [v if isinstance(v, Value) else literal(v) for v in init]
     body, captured = traced(f, start, [v.type.with_shape(v.shape[1:]) for v in xs], kind_of((*start, *xs)))
     carries, slices = len(start), len(xs)
-    for v in walk(body.results):
-        if isinstance(v.op, Transfer) and any(isinstance(p.op, Parameter) for p in walk(v.args)):
-            raise DeviceError(f"scan: the step moves {v.args[0].type} to {v.op.device}, but a loop runs on one device",
-                              where=", ".join(lines(v.where)), hint="Move what it takes before the loop.")
     done = Scan(body, carries, slices, steps, reverse)(*start, *xs, *captured)
     items = tuple(Item(k)(done) for k in range(len(body.results)))
     return items[:carries], items[carries:]
@@ -278,17 +274,62 @@ def scan(f: Step, init: Sequence[Operand], xs: Sequence[Value], *, length: Dim |
 def traced(f: Step, start: Sequence[Value], slices: Sequence[Type], kind: type[Value]) -> tuple[Graph, list[Value]]:
     """The graph of a step that takes carries like `start` and these slices, and behind them what it takes from outside,
     which is returned too."""
-    types = [*(v.type for v in start), *slices]
-    inputs = tuple(kind(Parameter(f"x{k}", type), (), type, here()) for k, type in enumerate(types))
+    inputs = inside([*(v.type for v in start), *slices], kind)
     new, ys = f(inputs[:len(start)], inputs[len(start):])
     if len(new) != len(start):
         raise TraceError(f"scan: the step takes {len(start)} carries and returns {len(new)}",
                          hint="Return as many as it takes: (carries, ys).")
-    results = tuple(v if isinstance(v, Value) else literal(v) for v in (*new, *ys))
-    captured = outside(results, inputs)
-    constants = tuple(parameter(f"k{k}", v.type) for k, v in enumerate(captured))
-    inner = substitute(Graph((*inputs, *captured), results), (*inputs, *constants))
-    return closed((*inputs, *constants), inner), captured
+    results = values((*new, *ys))
+    (graph,), captured = enclosed([(inputs, results)], outside(results, inputs), "scan")
+    return graph, captured
+
+
+Traced = tuple[tuple[Value, ...], tuple[Operand, ...]]
+"""The inputs of a function, and the results that it made of them."""
+
+
+class Inside(Parameter):
+    """An input of a function that becomes a graph within the graph; nothing outside of the function may use it."""
+
+
+def inside(types: Sequence[Type], kind: type[Value]) -> tuple[Value, ...]:
+    """Inputs of these types for a function that becomes a graph."""
+    return tuple(kind(Inside(f"x{k}", type), (), type, here()) for k, type in enumerate(types))
+
+
+def values(x: Sequence[Operand]) -> tuple[Value, ...]:
+    """Numbers as values of their own dtype."""
+    return tuple(v if isinstance(v, Value) else literal(v) for v in x)
+
+
+def enclosed(bodies: Sequence[Traced], known: Collection[Value], what: str) -> tuple[list[Graph], list[Value]]:
+    """Functions of inputs alike as graphs, whose further parameters are all that one of them takes from outside, which
+    is returned too: of the `known` values what it reads first, and what else has no operands."""
+    parts = [(inputs, values(results)) for inputs, results in bodies]
+    captured = list(dict.fromkeys(
+        v for inputs, results in parts for v in walk(results, known.__contains__)
+        if v not in inputs and (v in known or isinstance(v.op, Parameter))))
+    graphs: list[Graph] = []
+    for inputs, results in parts:
+        given = [parameter(f"x{k}", v.type) for k, v in enumerate(inputs)]
+        constants = [parameter(f"k{k}", v.type) for k, v in enumerate(captured)]
+        inner = substitute(Graph((*inputs, *captured), results), (*given, *constants))
+        graphs.append(on_one_device(closed((*given, *constants), inner), what))
+    return graphs, captured
+
+
+def on_one_device(graph: Graph, what: str) -> Graph:
+    """The graph itself; raises DeviceError where something moves inside of it."""
+    for v in graph:
+        if isinstance(v.op, Transfer):
+            raise DeviceError(f"{what}: {v.args[0].type} is moved to {v.op.device} inside, but all of it runs on one "
+                              "device", where=", ".join(lines(v.where)), hint="Move what it takes before.")
+    return graph
+
+
+def fits(a: Type, b: Type) -> bool:
+    """Whether two types are the same, as far as their sizes are known."""
+    return a.dtype == b.dtype and a.ndim == b.ndim and all(map(same, a.shape, b.shape))
 
 
 def outside(results: Sequence[Value], inside: Sequence[Value]) -> list[Value]:

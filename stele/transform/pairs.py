@@ -34,6 +34,7 @@ from stele.ir.report import Report
 from stele.ir.types import TupleType, Type, axes_of, bool_
 from stele.ir.types import product as product_of
 from stele.ops import contraction, linear, windows
+from stele.ops.branch import Cond
 from stele.ops.checkpoint import Checkpoint
 from stele.ops.contraction import MatMul
 from stele.ops.control import Scan
@@ -78,6 +79,7 @@ from stele.ops.gather import Gather, ScatterAdd, ScatterMul
 from stele.ops.linear import Cast, Concatenate, cast, expand_dims, reshape, slice_axis, transpose, zeros_like
 from stele.ops.parts import Angle, Complex, Conj, Imag
 from stele.ops.reduction import Prod
+from stele.ops.repeat import While
 from stele.transform import complexes
 
 
@@ -258,13 +260,29 @@ def expanded(v: Value, *x: Parts) -> Parts:
 
 def looped(v: Value, *x: Part) -> tuple[Part, ...]:
     """A loop that carries, reads and writes the parts apart."""
-    loop, body = v.op, v.op.body     # type: ignore[attr-defined]
-    given = [alone(p) for p in body.parameters]
-    results = interpret(body, given, parted)
-    inner = Graph(tuple(flat(given)), tuple(flat(results)))
-    carries, slices, _ = (len(flat(role)) for role in loop.split(given))     # type: ignore[attr-defined]
-    y = Scan(inner, carries, slices, loop.length, loop.reverse)(*flat(x))    # type: ignore[attr-defined]
-    return together(results, y)
+    loop = v.op
+    body, results = inner(loop.body)    # type: ignore[attr-defined]
+    carries, slices, _ = (len(flat([alone(p) for p in role])) for role in loop.split(loop.body.parameters))     # type: ignore[attr-defined]
+    return together(results, Scan(body, carries, slices, loop.length, loop.reverse)(*flat(x)))  # type: ignore[attr-defined]
+
+
+def inner(graph: Graph) -> tuple[Graph, list[Part]]:
+    """A graph whose parameters and results are parts, and those results."""
+    given = [alone(p) for p in graph.parameters]
+    results = interpret(graph, given, parted)
+    return Graph(tuple(flat(given)), tuple(flat(results))), results
+
+
+def branched(v: Value, *x: Part) -> tuple[Part, ...]:
+    """Branches that take and give the parts apart."""
+    branches = [inner(branch) for branch in v.op.branches]      # type: ignore[attr-defined]
+    return together(branches[0][1], Cond(tuple(graph for graph, _ in branches))(*flat(x)))
+
+
+def repeated(v: Value, *x: Part) -> tuple[Part, ...]:
+    """A loop that carries the parts apart."""
+    (test, _), (body, results) = inner(v.op.test), inner(v.op.body)     # type: ignore[attr-defined]
+    return together(results, While(test, body, len(body.results))(*flat(x)))
 
 
 def held(v: Value, *x: Part) -> tuple[Part, ...]:
@@ -316,6 +334,8 @@ TABLE: dict[type[Op], Callable[..., Parts]] = {
     MatMul:   product,
     Scan:     looped,
     Checkpoint: held,
+    Cond:     branched,
+    While:    repeated,
     Prod:     multiplied,
     **dict.fromkeys((CumProd, ScatterMul), hosted),
     Imag:     lambda v, x: x.im,

@@ -1,0 +1,147 @@
+"""The inside of an op that holds graphs: what its functions read and rebind outside while they become graphs."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from stele.arrays.streams import stream_of
+from stele.arrays.tensor import Operands, Tensor, constant, tensors
+from stele.backend.devices import current
+from stele.eager.handle import GRAD, TRACING, Handle, Tracing, tracing_into
+from stele.eager.live import Live, alive
+from stele.errors import ShapeError, TraceError, kind
+from stele.ir.graph import Array, Operand, Value
+from stele.ops.control import fits
+from stele.tracing import tree
+
+T = TypeVar("T")
+
+
+class Body(Tracing):
+    """One function of such an op: it sees what is outside, of which `known` has the values that it read.
+
+    What it rebinds there is to be handed through, as `carried`: `now` has its values inside the function, `missed` what
+    was not known to be carried. `what` is what errors call the function.
+    """
+
+    def __init__(self, what: str, outer: Tracing | None, carried: Sequence[Handle]) -> None:
+        self.what, self.outer, self.carried = what, outer, carried
+        self.now: dict[int, Live] = {}     # by id
+        self.missed: list[Handle] = []
+        self.known: set[Value] = set()
+        self.differentiable = False
+
+    def run(self, carried: Sequence[Value], f: Callable[[], T]) -> T:
+        """What f makes inside of the body, where these are the values of what is carried."""
+        self.now = dict(zip(map(id, self.carried), map(alive, carried)))
+        with tracing_into(self):
+            return f()
+
+    @property
+    def left(self) -> list[Live]:
+        """What is carried, as the function leaves it."""
+        return [self.now[id(handle)] for handle in self.carried]
+
+    def begin(self) -> list[Value]:
+        """What is carried, as it is before the op."""
+        streams = [stream_of(handle) if self.outer is None else None for handle in self.carried]
+        return [stream.begin() if stream else self.before(handle) for stream, handle in zip(streams, self.carried)]
+
+    def rebind(self, values: Sequence[Value]) -> None:
+        """What is carried is what the op made of it, from now on."""
+        for handle, value in zip(self.carried, values, strict=True):
+            handle.value = value
+            if self.outer is None and (stream := stream_of(handle)):
+                stream.settle()
+
+    def read(self, handle: Handle) -> Live:
+        self.differentiable = self.differentiable or handle.requires_grad
+        if id(handle) in self.now:
+            return self.now[id(handle)]
+        self.known.add(v := self.before(handle))
+        return v
+
+    def before(self, handle: Handle) -> Live:
+        """What a handle means before the op."""
+        return handle._value if self.outer is None or handle.home is self.outer else self.outer.read(handle)
+
+    def peek(self, handle: Handle) -> Live | None:
+        if id(handle) in self.now:
+            return self.now[id(handle)]
+        return handle._value if self.outer is None or handle.home is self.outer else self.outer.peek(handle)
+
+    def array(self, array: Array) -> Live | None:
+        return None if self.outer is None else self.outer.array(array)
+
+    def place(self) -> str | None:
+        return current() if self.outer is None else self.outer.place()
+
+    def write(self, handle: Handle, value: Live) -> None:
+        before = self.before(handle)
+        if value.dtype != before.dtype or value.shape != before.shape:
+            raise TraceError(f"{self.what} rebinds a tensor {before.type} from outside to one of {value.type}",
+                             hint="What is carried on keeps its type: cast or reshape the new value.")
+        if all(handle is not other for other in (*self.carried, *self.missed)):
+            self.missed.append(handle)
+        self.now[id(handle)] = value
+
+    def read_grad(self, handle: Handle) -> Any:
+        return handle._grad if self.outer is None or handle.home is self.outer else self.outer.read_grad(handle)
+
+    def write_grad(self, handle: Handle, grad: Any) -> None:
+        raise TraceError(f"backward() inside {self.what}", hint="Call it on the result, or use st.gradients inside.")
+
+
+def enter(names: Sequence[str], build: Callable[[list[Body]], T]) -> tuple[list[Body], T]:
+    """What `build` makes with a body for each name, made again until all is carried that one of them rebinds."""
+    carried: list[Handle] = []
+    while True:
+        bodies = [Body(name, TRACING.get(), carried) for name in names]
+        made = build(bodies)
+        missed = {id(handle): handle for body in bodies for handle in body.missed}
+        if not missed:
+            return bodies, made
+        carried = [*carried, *missed.values()]
+
+
+class Leaves:
+    """A tree of tensors that goes into an op: its values, and how it is put together again inside."""
+
+    def __init__(self, x: Any, operands: Operands) -> None:
+        leaves, self.spec = tree.flatten(x)
+        self.values: list[Value] = [operands.value(constant(leaf)) for leaf in leaves]
+
+    def tree(self, x: Sequence[Value]) -> Any:
+        """The tree of other values."""
+        return tree.unflatten(self.spec, [Tensor(v, GRAD.get()) for v in x])
+
+    def tensors(self, x: Sequence[Value], differentiable: bool) -> Any:
+        """The tree of what the op made, of the first of its results."""
+        return tree.unflatten(self.spec, tensors(list(x[:len(self.values)]), differentiable))
+
+    def again(self, what: str, x: Any) -> list[Operand]:
+        """The values of what a function returns for this tree; numbers take the dtype that they meet."""
+        leaves, spec = tree.flatten(x)
+        if spec != self.spec:
+            raise TraceError(f"{what} returns {shown(x)} where it was given {shown(self.tree(self.values))}",
+                             hint="Return the same containers with the same keys.")
+        made = [constant(leaf, None if isinstance(leaf, Tensor) else v.dtype).value
+                for leaf, v in zip(leaves, self.values)]
+        for path, old, new in zip(tree.paths(spec, "state"), self.values, made):
+            if not fits(new.type, old.type):
+                raise ShapeError(f"{what} is given {path} as {old.type} and returns it as {new.type}",
+                                 hint="What is carried keeps its type: give the first one that dtype and shape, or "
+                                      f"convert the new one with .astype({old.dtype.name!r}).")
+        return made
+
+
+def shown(x: Any) -> str:
+    """A container as errors show it: a tensor by its type."""
+    if isinstance(x, Tensor):
+        return str(x.value.type)
+    if isinstance(x, dict):
+        return f"{{{', '.join(f'{k!r}: {shown(v)}' for k, v in x.items())}}}"   # type: ignore[reportUnknownVariableType]
+    if isinstance(x, list | tuple):
+        inside = ", ".join(map(shown, x))   # type: ignore[reportUnknownArgumentType]
+        return f"[{inside}]" if isinstance(x, list) else f"({inside}{',' * (len(x) == 1)})"     # type: ignore[reportUnknownArgumentType]
+    return repr(x) if isinstance(x, bool | int | float | complex | None) else kind(x)
