@@ -16,6 +16,7 @@ from stele.errors import IndexOutOfRange, ShapeError
 from stele.ir.graph import Array, Graph, parameter
 from stele.ir.types import Type, float32, int32, int64
 from stele.ops import ALL
+from stele.ops.branch import Cond
 from stele.ops.checkpoint import Checkpoint
 from stele.ops.contraction import KIN, Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from stele.ops.control import Scan
@@ -26,8 +27,9 @@ from stele.ops.fourier import Fft, Irfft, Rfft
 from stele.ops.gather import CheckCount, CheckIndex, Gather
 from stele.ops.generate import Iota
 from stele.ops.lapack import Pinv, Solve, SolveTriangular
-from stele.ops.linear import Broadcast, Cast, Concatenate, Pad, Reshape, Slice, Transfer, Transpose
+from stele.ops.linear import Broadcast, Cast, Concatenate, Pad, Reshape, Slice, Sum, Transfer, Transpose
 from stele.ops.random import RandomBits, Sample
+from stele.ops.repeat import While
 from stele.ops.sorting import Search
 from stele.ops.windows import Taps, Unwindow, Window
 from stele.pipeline import Options, build
@@ -49,6 +51,13 @@ def counting(n: int = 2) -> Any:
     """The body of a loop: a carry to which rows are added."""
     carry, row = parameter("c", Type(float32, (n,))), parameter("x", Type(float32, (n,)))
     return Graph((carry, row), (carry + row, carry * row))
+
+
+def adding(n: int) -> While:
+    """A loop that adds rows to a carry as long as its squares sum up to less than 0: never."""
+    carry, row = parameter("c", Type(float32, (n,))), parameter("x", Type(float32, (n,)))
+    body = counting(n)
+    return While(Graph((carry, row), (Sum((0,))(carry * carry) < 0.0,)), Graph(body.parameters, body.results[:1]), 1)
 
 
 def without_elements(axes: int) -> list[tuple[Any, list[Any]]]:
@@ -131,6 +140,8 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
                          (Conv2dWeightGrad(*PLAIN, kernel=(3, 2)), (2, 3, 3, 3), (2, 0, 5, 4))],
     **{op.name: [(op, *shapes) for shapes in operands] for axes in (1, 3) for op, operands in without_elements(axes)},
     "Scan":             [(Scan(counting(), 1, 1, 0, False), (2,), (0, 2))],
+    "Cond":             [(Cond((counting(n), counting(n))), np.bool_(True), (n,), (n,)) for n in (0, 2)],
+    "While":            [(adding(n), (n,), (n,)) for n in (0, 2)],
     "Checkpoint":       [(Checkpoint(counting(n), 1, 2, 0), (n,), (n,)) for n in (0, 2)],
     **{name: [(ALL[name](axes), s) for axes, s in (((0,), (0,)), ((1,), (3, 0)), ((1,), (0, 3)), ((0, 1), (2, 0)))]
        for name in ("Sum", "Prod", "All", "Any", "LogSumExp")},

@@ -112,7 +112,7 @@ def test_what_is_rebound_keeps_its_type() -> None:
         x.value = st.zeros(3).value
         return c, None
 
-    with pytest.raises(TraceError, match=r"float32\[2\] from outside to one of float32\[3\].* What is carried on keeps"):
+    with pytest.raises(TraceError, match=r"float32\[2\] from outside to one of float32\[3\].* What is carried"):
         st.scan(step, st.zeros(()), length=2)
 
 

@@ -21,11 +21,9 @@ from stele.ops.control import Traced, fits, inside
 from stele.ops.repeat import repeat
 from stele.tracing import tree
 
-Function = Callable[..., Any]
-
 
 @public
-def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> Any:
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
     """`true_fun(*operands)` where `pred` holds, else `false_fun(*operands)`: one of them runs.
 
     pred is one bool. Operands and what the functions return are tensors or containers of tensors, alike for both. It is
@@ -44,7 +42,7 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
 
 
 @public
-def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
     """`branches[index](*operands)`, of which one runs: the first for an `index` below 0, the last for one too large.
 
     index is one whole number. Else as `cond`: what the branches return is alike. Of any dtypes. Raises DTypeError for
@@ -79,7 +77,7 @@ def one_bool(truth: Value, what: str) -> Value:
     return truth
 
 
-def chosen(index: Value, functions: Sequence[Function], names: Sequence[str], given: tuple[Any, ...]) -> Any:
+def chosen(index: Value, functions: Sequence[Callable[..., Any]], names: Sequence[str], given: tuple[Any, ...]) -> Any:
     """What one of some functions of the same operands returns."""
     operands = Operands(numbers=False)
     x, index = Leaves(given, operands), operands.beside(index)
@@ -89,7 +87,7 @@ def chosen(index: Value, functions: Sequence[Function], names: Sequence[str], gi
         inputs, count = [*x.values, *bodies[0].begin()], len(x.values)
         outputs.clear()
 
-        def traced(body: Body, f: Function) -> Traced:
+        def traced(body: Body, f: Callable[..., Any]) -> Traced:
             def one() -> list[Any]:
                 leaves, spec = tree.flatten(f(*x.tree(entry[:count])))
                 made = [leaf if is_plain(leaf) else constant(leaf).value for leaf in leaves]
@@ -138,7 +136,7 @@ def agreed(parts: Sequence[Traced], outputs: Sequence[tuple[tree.Spec | None, li
 
 
 @public
-def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
+def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init: Any) -> Any:
     """The first state for which `cond_fun(state)` does not hold: `init`, and `state = body_fun(state)` until then.
 
     init and what body_fun returns may be tensors or containers of tensors; the state keeps its types. The loop is one
@@ -147,14 +145,14 @@ def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
     the state comes out with another type than it goes in, TraceError where cond_fun looks at nothing that is carried.
 
     >>> st.while_loop(lambda s: s[1] < 100, lambda s: (s[0] + 1, s[1] * 3), (0, 1))
-    (tensor(5, dtype=int64), tensor(243, dtype=int64))
+    (tensor(5), tensor(243))
     """
     function(cond_fun, "cond_fun of while_loop")
     function(body_fun, "body_fun of while_loop")
     return looped(cond_fun, body_fun, init, ("cond_fun of while_loop", "body_fun of while_loop"))
 
 
-def looped(cond_fun: Function, body_fun: Function, init: Any, names: tuple[str, str]) -> Any:
+def looped(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init: Any, names: tuple[str, str]) -> Any:
     """What a loop leaves that runs as long as a test holds."""
     operands = Operands(numbers=False)
     state = Leaves(init, operands)
@@ -182,7 +180,7 @@ def looped(cond_fun: Function, body_fun: Function, init: Any, names: tuple[str, 
 
 
 @public
-def fori_loop(lower: Any, upper: Any, body_fun: Function, init: Any) -> Any:
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init: Any) -> Any:
     """The state after `state = body_fun(i, state)` for i from `lower` up to `upper`, which is left out.
 
     init and what body_fun returns may be tensors or containers of tensors; the state keeps its types, and i is a whole
@@ -217,7 +215,7 @@ def bound(x: Any, what: str) -> Any:
 
 
 @public
-def map(f: Function, xs: Any) -> Any:
+def map(f: Callable[..., Any], xs: Any) -> Any:
     """f of each x along the first axis of `xs`, stacked: the outputs of a `scan` without a state.
 
     xs and what f returns may be tensors or containers of tensors. What f computes for all x alike is computed once, and
@@ -231,7 +229,7 @@ def map(f: Function, xs: Any) -> Any:
 
 
 @public
-def associative_scan(f: Function, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+def associative_scan(f: Callable[..., Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """Running results of an associative function: y[0] = x[0], y[k] = `f(y[k - 1], x[k])`, along an `axis` of `elems`.
 
     elems may be a tensor or a container of tensors of one length along the axis, and f takes and returns two, or one,

@@ -119,7 +119,7 @@ class While(Op):
         test = Graph(test.parameters, (ends,))
         loop = While(test, closed(made.parameters, results), self.carries)
         done = loop(*(along(a, n) if flags[k] else a[0] for k, a in enumerate(x)))
-        return tuple(Item(k)(done) for k in range(self.carries))
+        return tuple(along((Item(k)(done), flags[k]), n) for k in range(self.carries))
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
