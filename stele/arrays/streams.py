@@ -11,9 +11,9 @@ import numpy as np
 from stele.arrays.tensor import Tensor, tensor
 from stele.eager.evaluate import evaluate, known
 from stele.eager.handle import TRACING
-from stele.eager.live import Live, is_there
+from stele.eager.live import Live, is_symbolic, is_there
 from stele.errors import DataError
-from stele.ir.graph import Constant, Item, Op, Value
+from stele.ir.graph import Constant, Item, Op, Value, walk
 from stele.ir.sizes import Dim
 from stele.ir.types import HOME
 from stele.ops.arguments import is_mapping, whole
@@ -73,6 +73,8 @@ class Stream:
         start, draws = origin(self.state.value)
         if draws != 0 and is_there(start):       # as one, where an open length says how many: programs count
             self.state.value = known(start.data.array + NEXT * np.uint32(draws if isinstance(draws, int) else 1))
+        elif any(map(is_symbolic, walk([start], stop=is_there))):       # so, too, where a placeholder says it
+            self.state.value = known(first(start).data.array + NEXT)
 
 
 def stream_of(state: object) -> Stream | None:
@@ -100,6 +102,14 @@ def origin(key: Value, given: Mapping[Value, Value] = {}) -> tuple[Value, Dim]:
                 key, draws = args[k], draws + each * loop.length
             case _:
                 return key, draws
+
+
+def first(key: Value) -> Live:
+    """The key with numbers that a key comes from through branches and loops which say how often it is drawn from."""
+    while not is_there(key):
+        (before,) = key.args
+        key = origin(before.args[next(j for j, k in handed(before.op).items() if k == key.op.k)])[0]   # type: ignore[attr-defined]
+    return key
 
 
 def handed(op: Op) -> dict[int, int]:

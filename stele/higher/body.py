@@ -10,7 +10,7 @@ from stele.backend.devices import current
 from stele.eager.handle import GRAD, TRACING, Handle, Tracing, tracing_into
 from stele.eager.live import Live, alive
 from stele.errors import ShapeError, TraceError, kind
-from stele.ir.graph import Array, Operand, Value
+from stele.ir.graph import Array, Value
 from stele.ops.control import fits
 from stele.tracing import tree
 
@@ -119,7 +119,7 @@ class Leaves:
         """The tree of what the op made, of the first of its results."""
         return tree.unflatten(self.spec, tensors(list(x[:len(self.values)]), differentiable))
 
-    def again(self, what: str, x: Any) -> list[Operand]:
+    def again(self, what: str, x: Any) -> Sequence[Value]:
         """The values of what a function returns for this tree; numbers take the dtype that they meet."""
         leaves, spec = tree.flatten(x)
         if spec != self.spec:

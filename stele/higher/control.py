@@ -195,12 +195,23 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init: Any) -
     low, high = bound(lower, "lower of fori_loop"), bound(upper, "upper of fori_loop")
     if not isinstance(low, Tensor) and not isinstance(high, Tensor):
         steps = high - low
-        step: Any = lambda state, i: (body_fun(i if low == 0 else i + low, state), None)
-        return scan(step, init, arange(steps if isinstance(steps, Size) else max(steps, 0)))[0]
+        count: Any = steps if isinstance(steps, Size) else max(steps, 0)
+
+        def step(state: Any, i: Any) -> tuple[Any, None]:
+            return body_fun(i if low == 0 else i + low, state), None
+
+        return scan(step, init, arange(count))[0]
     first, last = (constant(x, int64) for x in (low, high))
     wide = first.dtype if first.dtype.bytes > last.dtype.bytes else last.dtype
     names = "the test of fori_loop", "body_fun of fori_loop"
-    return looped(lambda s: s[0] < last, lambda s: (s[0] + 1, body_fun(*s)), (first.astype(wide), init), names)[1]
+
+    def test(s: Any) -> Any:
+        return s[0] < last
+
+    def body(s: Any) -> tuple[Any, Any]:
+        return s[0] + 1, body_fun(*s)
+
+    return looped(test, body, (first.astype(wide), init), names)[1]
 
 
 def bound(x: Any, what: str) -> Any:
@@ -249,8 +260,15 @@ def associative_scan(f: Callable[..., Any], elems: Any, reverse: bool = False, a
     if len(lengths) != 1:
         raise ShapeError(f"associative_scan needs elems of one length along axis {axis}, got "
                          f"{', '.join(str(x.value.type) for x in given) or 'none'}")
-    (n,) = lengths
-    both: Any = lambda a, b: tree.flatten(f(tree.unflatten(spec, a), tree.unflatten(spec, b)))[0]
+    n: Any = lengths.pop()
+
+    def both(a: list[Tensor], b: list[Tensor]) -> list[Tensor]:
+        leaves, made = tree.flatten(y := f(x := tree.unflatten(spec, a), tree.unflatten(spec, b)))
+        if made != spec or not all(fits(constant(leaf).value.type, v.value.type) for leaf, v in zip(leaves, a)):
+            raise ShapeError(f"what associative_scan calls returns {shown(y)} for two {shown(x)}",
+                             hint="It combines many at once, along the first axis, into as many of their types.")
+        return [constant(leaf) for leaf in leaves]
+
     turned = [F.flip(x, 0) for x in moved] if backwards else moved
     made = rounds(both, turned) if isinstance(n, int) else steps(both, turned)
     return tree.unflatten(spec, [F.moveaxis(F.flip(y, 0) if backwards else y, 0, axis) for y in made])

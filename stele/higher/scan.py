@@ -57,7 +57,7 @@ def scan(f: Step, init: Any, xs: Any = None, *, length: int | None = None,
         (body,), count = bodies, len(state.values)
 
         def step(carries: tuple[Value, ...], x: tuple[Value, ...]) -> tuple[Sequence[Operand], Sequence[Operand]]:
-            def one() -> tuple[list[Operand], list[Value]]:
+            def one() -> tuple[Sequence[Value], list[Value]]:
                 new, y = pair(f(state.tree(carries[:count]), None if xs is None else slices.tree(x)))
                 leaves, spec = tree.flatten(y)
                 outputs[:] = [(spec, [leaf is None for leaf in leaves])]

@@ -105,8 +105,9 @@ class Op(Record):
     @property
     def graphs(self) -> tuple[Graph, ...]:
         """The graphs this op holds, alone or in tuples."""
-        held = (getattr(self, f.name) for f in fields(self))
-        return tuple(g for x in held for g in (x if isinstance(x, tuple) else (x,)) if isinstance(g, Graph))  # type: ignore[reportUnknownVariableType]
+        held: list[Any] = [getattr(self, f.name) for f in fields(self)]
+        parts: Iterator[Any] = (g for x in held for g in (x if type(x) is tuple else (x,)))     # type: ignore[misc]
+        return tuple(g for g in parts if isinstance(g, Graph))      # type: ignore[reportUnknownVariableType]
 
 
 class Value:

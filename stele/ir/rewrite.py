@@ -5,7 +5,8 @@ import inspect
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from operator import is_
+from typing import Any, cast
 
 from stele.errors import GraphError
 from stele.ir.graph import Graph, Op, Parameter, Value, parameter, walk
@@ -193,10 +194,9 @@ def changed(held: Any, change: Callable[[Graph], Graph]) -> Any:
     """What a field holds, a graph or a tuple of graphs changed; itself where nothing is."""
     if isinstance(held, Graph):
         return change(held)
-    if not isinstance(held, tuple) or not any(isinstance(g, Graph) for g in tuple[Any, ...](held)):
-        return held     # type: ignore[reportUnknownVariableType]
-    now = tuple(change(g) for g in held)    # type: ignore[reportUnknownVariableType]
-    return held if all(a is b for a, b in zip(now, held)) else now  # type: ignore[reportUnknownVariableType]
+    parts = cast(tuple[Any, ...], held) if isinstance(held, tuple) else ()
+    now = tuple(change(g) if isinstance(g, Graph) else g for g in parts)
+    return cast(Any, held) if all(map(is_, now, parts)) else now
 
 
 def with_origins(graph: Graph, extra: dict[Value, Where]) -> Graph:

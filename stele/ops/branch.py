@@ -15,13 +15,12 @@ from stele.ir.graph import (
     Placed,
     Value,
     closed,
-    interpret,
     parameter,
     substitute,
 )
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, bool_, float32, int32
-from stele.ops.control import Traced, enclosed, fits, read_back
+from stele.ops.control import Traced, enclosed, evaluated, fits, read_back
 from stele.ops.elementwise.arithmetic import LessEqual, Select
 from stele.ops.elementwise.unary import tanh
 from stele.ops.linear import broadcast, full, reshape, zeros_like
@@ -57,7 +56,7 @@ class Cond(Op):
         return self.branches[min(max(int(index), 0), len(self.branches) - 1)]
 
     def reference(self, *x: Array) -> tuple[Array, ...]:
-        return tuple(interpret(self.taken(x[0]), x[1:], lambda v, x: v.op.reference(*x)))
+        return evaluated(self.taken(x[0]), x[1:])
 
     def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
         live = [k for k, gk in enumerate(g) if gk is not None]

@@ -84,7 +84,7 @@ class Scan(Op):
                            for t in self.type(*(Type(dtype(v.dtype), v.shape) for v in x)).items[self.carries:]]
         steps = range(self.length)  # type: ignore[arg-type]
         for k in reversed(steps) if self.reverse else steps:
-            out = interpret(self.body, (*carries, *(v[k] for v in xs), *constants), lambda v, x: v.op.reference(*x))
+            out = evaluated(self.body, (*carries, *(v[k] for v in xs), *constants))
             carries = tuple(out[:self.carries])
             for y, now in zip(ys, out[self.carries:]):
                 y[k] = now
@@ -149,6 +149,11 @@ class Scan(Op):
         body = Graph((h, x, w), (new, new * x))
         operands = Type(float32, (2,)), Type(float32, (4, 2)), Type(float32, (2,))
         return (cls(body, 1, 1, 4, False), operands), (cls(body, 1, 1, 4, True), operands)
+
+
+def evaluated(graph: Graph, x: Sequence[Array]) -> tuple[Array, ...]:
+    """The results of a graph in NumPy."""
+    return tuple(interpret(graph, x, lambda v, x: v.op.reference(*x)))
 
 
 def swap_first(x: Value) -> Value:

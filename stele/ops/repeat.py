@@ -13,7 +13,6 @@ from stele.ir.graph import (
     Placed,
     Value,
     closed,
-    interpret,
     parameter,
     substitute,
     walk,
@@ -22,7 +21,7 @@ from stele.ir.origin import lines
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, bool_, float32, int32
 from stele.ops import reduction
-from stele.ops.control import Traced, enclosed, fits
+from stele.ops.control import Traced, enclosed, evaluated, fits
 from stele.ops.elementwise.arithmetic import Select
 from stele.ops.linear import Sum, along, broadcast, reshape, zeros_like
 
@@ -63,11 +62,10 @@ class While(Op):
         return TupleType(tuple(x[:self.carries]))
 
     def reference(self, *x: Array) -> tuple[Array, ...]:
-        apply: Any = lambda v, x: v.op.reference(*x)
         carries, constants = self.split(x)
-        while interpret(self.test, (*carries, *constants), apply)[0]:
-            carries = tuple(interpret(self.body, (*carries, *constants), apply))
-        return tuple(carries)
+        while evaluated(self.test, (*carries, *constants))[0]:
+            carries = evaluated(self.body, (*carries, *constants))
+        return carries
 
     def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
         raise GraphError("a while_loop has no gradient in reverse mode: its number of steps is known once it has run",
@@ -149,8 +147,8 @@ def depending(graph: Graph, flags: Sequence[bool]) -> list[bool]:
 
 def repeat(test: Traced, body: Traced, init: Sequence[Value], known: Collection[Value]) -> tuple[Value, ...]:
     """The first carries for which the test does not hold; both functions read the `known` values beside them."""
-    graphs, captured = enclosed([test, body], known, "a loop")
-    done = While(*graphs, len(init))(*init, *captured)
+    (goes, step), captured = enclosed([test, body], known, "a loop")
+    done = While(goes, step, len(init))(*init, *captured)
     return tuple(Item(k)(done) for k in range(len(init)))
 
 

@@ -266,7 +266,7 @@ def looped(v: Value, *x: Part) -> tuple[Part, ...]:
     return together(results, Scan(body, carries, slices, loop.length, loop.reverse)(*flat(x)))  # type: ignore[attr-defined]
 
 
-def inner(graph: Graph) -> tuple[Graph, list[Part]]:
+def inner(graph: Graph) -> tuple[Graph, list[Any]]:
     """A graph whose parameters and results are parts, and those results."""
     given = [alone(p) for p in graph.parameters]
     results = interpret(graph, given, parted)
