@@ -59,9 +59,9 @@ def test_kinds_of_programs_are_all_there() -> None:
     assert sum(p.gradient for p in made) > 20 and sum(p.is_open for p in made) > 10
     assert sum(len(p.results) > 1 for p in made) > 50
     kinds = {s.kind for p in made for s in p.steps}
-    assert kinds >= {"scan", "setitem", "update", "alias"}
-    bodies = [s.attributes["body"] for p in made for s in p.steps if s.kind == "scan"]
-    assert any(s.kind == "scan" for b in bodies for s in b.steps)
+    assert kinds >= {"scan", "branch", "repeat_while", "setitem", "update", "alias"}
+    held = [(s.kind, t.kind) for p in made for s in p.steps for b in s.bodies.values() for t in b.steps if t.bodies]
+    assert len(set(held)) == 9, "each of loops and branches within each other"
 
 
 UNDRAWN = {
@@ -78,7 +78,7 @@ def test_every_kind_and_every_op_can_be_drawn() -> None:
     """Arguments for each kind are found, and what kinds and their gradients come to, before and after every pass, is
     every op there is: a new one wants a kind that draws it."""
     with Seen() as seen:
-        for seed in range(10):
+        for seed in range(30):
             called(st.compile(function_of(program := random_program(seed)), backend="reference"), program)
         for kind in ALL:
             programs = [*islice(programs_of(kind), RARE.get(kind.name, 3))]

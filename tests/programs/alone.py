@@ -9,7 +9,6 @@ import numpy as np
 from stele import pipeline
 from stele.ir.graph import Graph, walk
 from stele.ir.types import DTYPES, Sizes
-from stele.ops.control import Scan
 from tests.programs.grammar import FEATURES, Growth, Refused
 from tests.programs.kinds import Kind
 from tests.programs.numbers import draw
@@ -73,5 +72,6 @@ class Seen:
     def look(self, graph: Graph) -> None:
         for v in walk(graph.results):
             self.names.add(type(v.op).__name__)
-            if isinstance(v.op, Scan):
-                self.look(v.op.body)
+            if v.op.family == "control":
+                for inner in v.op.graphs:
+                    self.look(inner)

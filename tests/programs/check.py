@@ -215,7 +215,7 @@ def gradient_laws(program: Program, runs: int) -> list[Law]:
 
 def has_jumps(program: Program) -> bool:
     """Whether a step is not smooth: at a jump, the larger of what jumps and what does not has a slope on both sides."""
-    inner = [s.attributes["body"] for s in program.steps if "body" in s.attributes]
+    inner = [body for s in program.steps for body in s.bodies.values()]
     return any(not KINDS[s.kind].smooth for s in program.steps if s.kind in KINDS) or any(map(has_jumps, inner))
 
 

@@ -158,7 +158,7 @@ class Growth:
                 x = self.take(Step((), name, args, {"axis": -1} if name == "softmax" else {}))
             return
         if p < 0.16 and self.has("scan" if self.outer is None else "nested"):
-            return self.loop()
+            return self.loop() if self.rng.random() < 0.6 else self.chosen()
         fitting = [k for k in ALL if self.dtype(x).kind in k.domain and (not k.feature or self.has(k.feature))
                    and not (self.tame and not k.smooth and self.rng.random() < 0.7)
                    and not (k in IN_PLACE and self.outer is not None)]
@@ -218,16 +218,8 @@ class Growth:
         if stacks and self.rng.random() < 0.9:
             xs = [self.choose(stacks)]
             xs += [n for n in stacks if self.shape(n)[0] == self.shape(xs[0])[0] and self.rng.random() < 0.3][:1]
-        inner = [dict(env) for env in self.envs]
         names = [self.fresh("c") for _ in carries] + [self.fresh("r") for _ in xs]
-        for env, new in zip(self.envs, inner):
-            self.need(all(env[n].shape[0] > 0 for n in xs))
-            new.update(zip(names, [*(Cell(env[n].array, env[n].dtype) for n in carries),
-                                   *(Cell(env[n].array[0], env[n].dtype) for n in xs)]))
-        features = self.features - {"in-place", "nested"} if self.outer is not None else self.features
-        body = Growth(self.rng, features, inner, self.taken, self.dtypes, self.tame, self)
-        body.most = 2000
-        body.grow(self.integer(2, 6))
+        body = self.body(names, carries, xs)
         ends = [body.carried(c) for c in names[:len(carries)]]
         local = [t for s in body.steps for t in s.targets] or names
         outputs = [body.choose(local[-4:]) for _ in range(self.integer(0 if carries else 1, 2))]
@@ -236,6 +228,34 @@ class Growth:
         if not xs:
             attributes["length"] = self.integer(1, 4)
         self.take(Step((), "scan", (*carries, *xs), attributes))
+
+    def body(self, names: Sequence[str], carries: Sequence[str], xs: Sequence[str]) -> Growth:
+        """What grows inside of a loop or a branch, from operands, slices of others, and what stands outside."""
+        inner = [dict(env) for env in self.envs]
+        for env, new in zip(self.envs, inner):
+            self.need(all(env[n].shape[0] > 0 for n in xs))
+            new.update(zip(names, [*(Cell(env[n].array, env[n].dtype) for n in carries),
+                                   *(Cell(env[n].array[0], env[n].dtype) for n in xs)]))
+        features = self.features - {"in-place", "nested"} if self.outer is not None else self.features
+        body = Growth(self.rng, features, inner, self.taken, self.dtypes, self.tame, self)
+        body.most = 2000
+        body.grow(self.integer(1, 6))
+        return body
+
+    def chosen(self) -> None:
+        """A branch, or a loop that runs as often as an input says; calls differ in what they ask for."""
+        small = self.names(lambda n: self.cell(n).array.size <= 2000 and self.dtype(n).kind in "fic")
+        operands = [self.choose(small) for _ in range(self.integer(1, 2))]
+        repeats = not self.tame and self.coin()
+        of = type_named("int64" if repeats else self.choose(["bool", "int32"]))
+        asked = self.added("k", [np.asarray(self.integer(0, 3 if repeats else 1), of.numpy) for _ in self.envs])
+        made: dict[str, Program] = {}
+        for attribute in ("body",) if repeats else ("body", "other"):
+            names = [self.fresh("c") for _ in operands]
+            body = self.body(names, operands, ())
+            ends = [body.carried(c) for c in names]
+            made[attribute] = Program(tuple(names), tuple(body.steps), tuple(ends)).pruned(inputs=True)
+        self.take(Step((), "repeat_while" if repeats else "branch", (asked, *operands), made))
 
     def carried(self, c: str) -> str:
         """What a state becomes: something of its type, bounded where it is a float."""

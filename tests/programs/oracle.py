@@ -67,6 +67,8 @@ class Oracle:
         """One step's results; what a step writes in place is written."""
         if step.kind == "scan":
             return self.scan(step, env)
+        if step.kind in ("branch", "repeat_while"):
+            return self.chosen(step, env)
         if step.kind == "alias":
             return [env[step.args[0]]]
         kind = KINDS[step.kind]
@@ -220,6 +222,21 @@ class Oracle:
             raise ValueError("a loop of no steps has outputs of no known shape")
         last = [Cell(c.array, c.dtype) for c in carry]
         return [*last, *(Cell(np.stack([r.array for r in ys]), ys[0].dtype) for ys in zip(*rows))]
+
+
+    def chosen(self, step: Step, env: Env) -> list[Cell]:
+        """The branch that an operand names, or the body as often as it says."""
+        first, *operands = [env[a] for a in step.args]
+        state = [Cell(c.array, c.dtype) for c in operands]
+        body, count = step.attributes["body"], int(first.array)
+        if step.kind == "branch":
+            body, count = step.attributes["body" if count > 0 else "other"], 1
+        for _ in range(count):
+            made = self.steps(body, {**env, **dict(zip(body.inputs, state))})
+            if [(c.shape, c.dtype) for c in made] != [(c.shape, c.dtype) for c in operands]:
+                raise ValueError("what is carried changes its type")
+            state = [Cell(c.array, c.dtype) for c in made]
+        return state
 
 
 def away(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:

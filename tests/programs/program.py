@@ -29,9 +29,13 @@ class Step:
     @property
     def names(self) -> tuple[str, ...]:
         """The arguments that are names, those that a loop reads from outside included."""
-        body = self.attributes.get("body")
-        outside = body.free if isinstance(body, Program) else ()
+        outside = (n for body in self.bodies.values() for n in body.free)
         return (*(a for a in self.args if isinstance(a, str)), *outside)
+
+    @property
+    def bodies(self) -> dict[str, Program]:
+        """What a loop or a branch holds, by attribute."""
+        return {name: a for name, a in self.attributes.items() if isinstance(a, Program)}
 
 
 @dataclass(frozen=True)
@@ -83,10 +87,9 @@ def lines(program: Program, name: str, indent: str) -> Iterator[str]:
     yield f"{indent}def {name}({', '.join(program.inputs)}):"
     for k, step in enumerate(program.steps):
         attributes = dict(step.attributes)
-        if isinstance(body := attributes.get("body"), Program):
-            inner = f"body{k}"
-            yield from lines(body, inner, indent + "    ")
-            attributes["body"] = Name(inner)
+        for attribute, body in step.bodies.items():
+            yield from lines(body, f"{attribute}{k}", indent + "    ")
+            attributes[attribute] = Name(f"{attribute}{k}")
         written = [*(a if isinstance(a, str) else repr(a) for a in step.args),
                    *(f"{n}={a!r}" for n, a in attributes.items())]
         head = f"{', '.join(step.targets)}{',' if len(step.targets) == 1 and step.kind in SEVERAL else ''} = "
@@ -95,7 +98,7 @@ def lines(program: Program, name: str, indent: str) -> Iterator[str]:
     yield f"{indent}    return {f'differentiated({results})' if program.gradient else f'({results},)'}"
 
 
-SEVERAL = ("split", "scan")
+SEVERAL = ("split", "scan", "branch", "repeat_while")
 
 
 class Name(str):

@@ -73,12 +73,11 @@ def without(program: Program, k: int, step: Step) -> Iterator[Program]:
     for target in step.targets if len(step.targets) == 1 else ():
         for name in step.names:
             yield substituted(rest, target, name).pruned()
-    body = step.attributes.get("body")
-    if isinstance(body, Program):
+    for name, body in step.bodies.items():
         for j, inner in enumerate(body.steps):
             for smaller in without(body, j, inner):
                 if len(smaller.inputs) == len(body.inputs) and not set(smaller.free) - set(body.free):
-                    changed = Step(step.targets, step.kind, step.args, {**step.attributes, "body": smaller})
+                    changed = Step(step.targets, step.kind, step.args, {**step.attributes, name: smaller})
                     yield replace(program, steps=(*program.steps[:k], changed, *program.steps[k + 1:])).pruned()
     if all(isinstance(a, str) for a in step.args) and step.targets:
         yield from as_input(program, k, step)

@@ -33,6 +33,18 @@ def scan(*operands: Any, body: Callable[..., Any], carries: int, reverse: bool, 
     return *last, *ys
 
 
+def branch(pred: Any, *operands: Any, body: Callable[..., Any], other: Callable[..., Any]) -> Any:
+    """A choice of two, of a bool or of a number that says which."""
+    if pred.dtype.kind == "b":
+        return st.cond(pred, body, other, *operands)
+    return st.switch(pred, [other, body], *operands)
+
+
+def repeat_while(count: Any, *state: Any, body: Callable[..., Any]) -> Any:
+    """A loop that runs as often as a number says."""
+    return st.while_loop(lambda s: s[0] < count, lambda s: (s[0] + 1, tuple(body(*s[1]))), (0, state))[1]
+
+
 def differentiated(*results: Any) -> Any:
     """Marks results whose gradients are asked for too."""
     return results
@@ -44,7 +56,8 @@ def loss_of(results: Sequence[Any]) -> Any:
 
 
 WORDS: dict[str, Any] = {name: kind.stele for name, kind in KINDS.items()} | {
-    "scan": scan, "differentiated": differentiated, "inf": float("inf"), "nan": float("nan")}
+    "scan": scan, "branch": branch, "repeat_while": repeat_while, "differentiated": differentiated,
+    "inf": float("inf"), "nan": float("nan")}
 
 
 def function_of(program: Program, words: dict[str, Any] = WORDS, copies: bool = False) -> Callable[..., Any]:
@@ -95,7 +108,7 @@ def watched(program: Program) -> list[Numbers]:
         return y
     words = {name: partial(looking, kind.stele) for name, kind in KINDS.items()}
     plain = replace(program, steps=program.steps)
-    inside_loops = any(s.kind == "scan" for s in plain.steps)
+    inside_loops = any(s.bodies for s in plain.steps)
     return called(function_of(program, WORDS if inside_loops else {**WORDS, **words}), program, program.gradient)
 
 
@@ -163,7 +176,7 @@ def away(program: Program) -> list[Numbers]:
         y = f(*args, **attributes)
         return y.to("cpu").to("cpu:1") if isinstance(y, st.Tensor) and y.ndim % 3 == 1 else y
 
-    loops = any(s.kind == "scan" for s in program.steps)
+    loops = any(s.bodies for s in program.steps)
     words = WORDS if loops else {**WORDS, **{name: partial(moving, kind.stele) for name, kind in KINDS.items()
                                              if kind.feature != "in-place"}}
     f = function_of(program, words)
