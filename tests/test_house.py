@@ -26,8 +26,9 @@ FLOORS = (
     "eager",
     "arrays linalg fft random",
     "tracing",
-    "call",
     "higher",
+    "staged",
+    "call",
     "nn optim metrics data io train inspect saving stop cli commands __main__ interop rosetta",
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms.split()}

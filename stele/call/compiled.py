@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import update_wrapper
 from operator import is_
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, Self, TypeVar, get_args, overload
 
 from stele.backend.base import Program
 from stele.call.reasons import Compiles
@@ -16,8 +16,9 @@ from stele.errors import NotANumber, OutOfMemory
 from stele.ir.door import leaving, public
 from stele.ir.graph import Constant, Graph
 from stele.ir.origin import lines
-from stele.ops.arguments import function
+from stele.ops.arguments import choice, function
 from stele.pipeline import Options, options_of
+from stele.staged.convert import converted
 from stele.tracing import tree
 from stele.tracing.signature import Dims, checked_dims, sharing, signature
 from stele.tracing.state import Opaque
@@ -26,6 +27,7 @@ P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
 S = TypeVar("S")
+Control = Literal["python"]
 
 
 class Compiled(Opaque, Generic[P, R]):
@@ -145,27 +147,42 @@ class Compiler(Protocol):
 
 
 @overload
-def compile(f: Callable[P, R], *, dims: Dims | None = ..., **options: Any) -> Compiled[P, R]: ...
+def compile(f: Callable[P, R], *, dims: Dims | None = ..., control: Control | None = ...,
+            **options: Any) -> Compiled[P, R]: ...
 @overload
-def compile(f: None = None, *, dims: Dims | None = ..., **options: Any) -> Compiler: ...
+def compile(f: None = None, *, dims: Dims | None = ..., control: Control | None = ..., **options: Any) -> Compiler: ...
 @public
-def compile(f: Callable[..., Any] | None = None, *, dims: Dims | None = None, **options: Any) -> Any:
+def compile(f: Callable[..., Any] | None = None, *, dims: Dims | None = None, control: Control | None = None,
+            **options: Any) -> Any:
     """The function `f` as one compiled program; also a decorator, with or without options.
 
     `dims={"x": {0: "batch"}}` leaves axis 0 of argument x open, so that every batch size runs the same program; an
     argument inside a container is named by its path, such as "batch.images". `options` are those of `st.Options`.
     Tensors and NumPy arrays among the arguments are inputs; Python numbers are constants: the function is traced again
-    for others. Raises TraceError where f looks at numbers of its tensors, which no program can hold.
+    for others. With `control="python"` f is rewritten first: its if, while, for, and, or and not, which need numbers of
+    tensors, become `st.cond`, `st.while_loop` and `st.scan`, with break, continue and early returns; what f calls is
+    rewritten where it is decorated too. Raises TraceError where f looks at numbers of its tensors, which no program can
+    hold, ArgumentError where the source of what is to be rewritten is not there.
 
     >>> @st.compile(dims={"x": {0: "n"}})
     ... def f(x):
     ...     return x * 2 + 1
     >>> f(st.tensor([1.0, 2.0])).tolist(), f(st.zeros(3)).tolist(), f.compiles
     ([3.0, 5.0], [1.0, 1.0, 1.0], 1)
+    >>> @st.compile(control="python")
+    ... def halved(x):
+    ...     n = 0
+    ...     while x > 1:
+    ...         x, n = x / 2, n + 1
+    ...     return x, n
+    >>> halved(st.tensor(20.0)), halved.compiles
+    ((tensor(0.625), tensor(5)), 1)
     """
-    chosen, opened = options_of("compile", options, "dims"), checked_dims(dims)
+    chosen, opened = options_of("compile", options, "dims", "control"), checked_dims(dims)
+    rewritten = control is not None and choice(control, "control of compile", get_args(Control)) == "python"
 
     def compiled(g: Callable[..., Any]) -> Compiled[..., Any]:
-        return Compiled(function(g, "what compile takes"), opened, chosen)
+        taken = function(g, "what compile takes")
+        return Compiled(converted(taken) if rewritten else taken, opened, chosen)
 
     return compiled if f is None else compiled(f)
