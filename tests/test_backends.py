@@ -9,14 +9,15 @@ from cases import CASES, SMOOTH, Case, like, widen
 
 from stele.backend.buffers import Buffer
 from stele.backend.reference import run
-from stele.ir.graph import Array, Graph, Value, parameter
-from stele.ir.types import REAL, DType, Type, dtype, float32, float64
+from stele.ir.graph import Array, Constant, Graph, Value, parameter
+from stele.ir.types import REAL, DType, Type, dtype, float32, float64, int64
 from stele.ops.control import scan
 from stele.ops.convolution import conv2d
 from stele.ops.diagonals import triangle
 from stele.ops.elementwise.binary import where
 from stele.ops.elementwise.unary import relu, sigmoid, square, tanh
 from stele.ops.functional import cross_entropy, gelu, layer_norm, normalize, softmax
+from stele.ops.gather import Gather
 from stele.ops.joining import split
 from stele.ops.linear import Cast, full, reshape
 from stele.ops.pooling import max_pool2d
@@ -118,6 +119,13 @@ def check_training(loss: Callable[..., Value], data: Sequence[Array], weights: S
     exact = run(widen(graph, float64), [a.astype("f8") if a.dtype == np.float32 else a for a in args])
     for y, a in zip(native(graph, args), exact):
         assert np.abs(y - a).max() <= 2e-5 * max(1e-2, np.abs(a).max())
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_an_array_of_one_element_is_read_at_an_index(backend: str) -> None:
+    taken = Gather(0)(Constant(np.array([4]))(), full((1,), 0, int64))
+    program = build(Graph((), (full((1,), 6, int64) - taken,)), options=Options(backend=backend))
+    assert [buffer.array.tolist() for buffer in program.run([], {})] == [[2]]
 
 
 def test_a_convolutional_network() -> None:

@@ -362,8 +362,6 @@ def test_gradients() -> None:
                 x = x * 0.5
             else:
                 x = st.sin(x) * 3
-            if x < 0.1:
-                break
         return x
 
     compiled = st.compile(st.grad(converted(f)))

@@ -44,7 +44,7 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "random": ("Random numbers", "arrays.random arrays.generator"),
     "dtypes": ("Dtypes and the namespace", "arrays.namespace ir.types builtins"),
     "programs": ("Programs, gradients, loops", """arrays.functions call.compiled call.symbolic eager.handle
-        higher.gradient higher.checkpoint higher.scan inspect.lint.function inspect.profile.function pipeline
+        higher.gradient higher.checkpoint higher.scan higher.control inspect.lint.function inspect.profile.function pipeline
         saving backend.devices"""),
 }
 ROOMS: dict[str, tuple[str, ModuleType]] = {

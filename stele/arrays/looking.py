@@ -20,7 +20,8 @@ from stele.ir.types import HOME, DType
 
 REDUCED = "Write x.tolist(), take one out with x[0], or make one of them with x.sum() or x.mean()."
 KEPT = "Keep it a tensor: x * y and st.exp(x) take tensors. Return it, and look at it outside of the function."
-CHOSEN = "Write st.where(x > 0, y, z) for a choice of two, st.scan for a loop; or decide outside of the function."
+CHOSEN = "Write st.where(x > 0, y, z) for each element, st.cond for if, st.while_loop or st.scan for loops; or have " \
+    "Python's own rewritten: @st.compile(control='python')."
 
 
 def is_traced(v: Value) -> bool:

@@ -107,9 +107,9 @@ class Emitter:
 
     def emit(self, name: str, kernel: Launched) -> tuple[list[Launch], tuple[str, ...]]:
         """Adds a kernel; returns its launches, each to be run after the one before, and the questions it was asked."""
-        values = (*kernel.inputs, *kernel.body)
+        values = tuple(dict.fromkeys((*kernel.inputs, *kernel.body, *(a for v in kernel.body for a in v.args))))
         steady = [a in self.slots.settled for a in kernel.anchor.args] if isinstance(kernel, kinds.Contraction) else []
-        key = *structure(kernel, values), str(steady)
+        key = *structure(kernel), str(steady)
         if (shared := self.known.get(key)) is None:
             local = Local(self.slots)
             code = ir.Module(name)
@@ -140,9 +140,9 @@ class Emitter:
         return found
 
 
-def structure(kernel: Launched, values: tuple[Value, ...]) -> tuple[str, ...]:
+def structure(kernel: Launched) -> tuple[str, ...]:
     """The same for kernels that differ in nothing but which buffers they work on."""
-    number = {v: k for k, v in enumerate(values)}
+    number = {v: k for k, v in enumerate((*kernel.inputs, *kernel.body))}
     outside = {a: a.op for v in kernel.body for a in v.args if a not in number}
     def operands(v: Value) -> str: return " ".join(str(number.get(a, outside.get(a))) for a in v.args)
 

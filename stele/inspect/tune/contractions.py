@@ -81,7 +81,7 @@ def contractions(program: Graph, sizes: Mapping[str, int], same: Collection[Valu
         if isinstance(kernel, kinds.Contraction) or (isinstance(kernel, kinds.Nest) and is_large(kernel, sizes)):
             unchanged = tuple(k for k, v in enumerate(kernel.inputs) if v in same)
             graph, about = closed(kernel.inputs, kernel.results), kernel.anchor or kernel.results[-1]
-            yield (structure(kernel, (*kernel.inputs, *kernel.body)), unchanged), Contraction(
+            yield (structure(kernel), unchanged), Contraction(
                 graph, about, sizes, unchanged)
     for v in program:
         for inner in v.op.graphs:
