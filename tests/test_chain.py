@@ -9,6 +9,7 @@ import pytest
 import stele as st
 from stele.ir.graph import Graph, Value, parameter
 from stele.ir.types import Type, float32
+from stele.kernel.bodies import step as laid
 from stele.kernel.chain import parts
 from stele.kernel.fuse import fuse
 from stele.kernel.slots import Slots
@@ -31,7 +32,7 @@ def chained(f: Callable[[Value], Value], *shape: int) -> int:
     slots.views |= fused.views
     kernels = fused.kernels
     for kernel in kernels:
-        slots.step(kernel)
+        laid(slots, kernel)
     return parts(kernels, slots)
 
 

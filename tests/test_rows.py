@@ -12,8 +12,10 @@ from stele.backend.buffers import Buffer
 from stele.ir.graph import Array, Constant, Graph, Item, Value, literal, parameter
 from stele.ir.sizes import Dim, Size, size
 from stele.ir.types import Type, float32, int64
+from stele.kernel.bodies import step as laid
 from stele.kernel.fuse import fuse
-from stele.kernel.slots import Loop, Slots, bytes_of
+from stele.kernel.slots import Slots, bytes_of
+from stele.kernel.steps import Loop
 from stele.ops.contraction import matmul
 from stele.ops.control import Scan, scan
 from stele.ops.elementwise.unary import sigmoid, tanh
@@ -63,7 +65,7 @@ def goes_apart(v: Value) -> bool:
     for p in graph.parameters:
         slots.at[p] = slots.new("parameter", bytes_of(p.type), "")
     (kernel,) = fuse(graph).kernels
-    step = slots.step(kernel)
+    step = laid(slots, kernel)
     assert isinstance(step, Loop)
     return step.rows is not None
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from stele.ir.graph import Value
 from stele.kernel.kinds import Contraction, Kernel, Nest
-from stele.kernel.slots import Crossing, Slots, Step, flat, runs
+from stele.kernel.slots import Slots
+from stele.kernel.steps import Again, Crossing, Run, Step, everything, runs
 
 
 def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
@@ -35,13 +36,24 @@ def fits(y: Value, x: Value) -> bool:
     return y.shape == x.shape and y.dtype.bytes == x.dtype.bytes
 
 
+def is_over(slots: Slots, steps: Sequence[Step], y: Value, new: int, inside: int) -> bool:
+    """Whether the steps of a loop may write a new carry y, at `new`, over the old one, which they read at `inside`."""
+    run = next((run for run in steps if isinstance(run, Run) and slots.base(y) in run.kernel.results), None)
+    if run is None or slots.table[inside].last > run.clock:
+        return False
+    return slots.table[inside].last < run.clock or any(
+        slots.of(v) == new and slots.of(x) == inside for v, x in overwritable(run.kernel, slots))
+
+
 def share(slots: Slots, steps: Sequence[Step], donated: Mapping[int, int]) -> dict[int, int]:
     """Lets temporaries take over the memory of inputs that die, and donated parameters that of their results.
 
     `donated` maps result slots to parameter slots; what comes back is the part of it that is possible: nothing is
-    overwritten before the last call into Python, since what that raises leaves everything as it was.
+    overwritten before the last call into Python, since what that raises leaves everything as it was, nor before the
+    end of a loop that may never end, since what interrupts that does so, too.
     """
-    crossed = max((step.clock for step in flat(steps) if isinstance(step, Crossing)), default=0)
+    crossed = max((step.last if isinstance(step, Again) else step.clock for step in everything(steps)
+                   if isinstance(step, Crossing | Again)), default=0)
     pairs: dict[tuple[int, int], int] = {}
     for run in runs(steps):
         clock, taken = run.clock, set[int]()

@@ -9,11 +9,9 @@ from stele.ir.graph import Constant, Literal, Value
 from stele.ir.origin import Where
 from stele.ir.types import product
 from stele.kernel.corners import NONE, Corners
-from stele.ops.branch import Cond
 from stele.ops.factors import Svd
 from stele.ops.gather import Gather
 from stele.ops.linear import Concatenate
-from stele.ops.repeat import While
 
 Place = Enum("Place", ["LEAF", "NUMBER", "INLINE", "FOLD"])
 """How a value without a kernel of its own comes about: it is there before, is written into the code that reads it, is
@@ -77,7 +75,7 @@ class Host(Anchored):
 
 
 class Repeat(Anchored):
-    """A loop of the graph, which becomes steps around kernels of its own."""
+    """A loop or a branch of the graph, which becomes steps around kernels of its own."""
 
 
 Launched = Nest | Contraction | Scatter | Ordered | Matrices | Library
@@ -133,8 +131,6 @@ def role_of(v: Value) -> Role:
             return Nest
         case Gather():
             return Place.INLINE
-        case Cond() | While():
-            return Host
         case op if op.family == "contraction" and not v.dtype.is_float:
             return Host
         case op if op.family == "ordered" and v.args[0].dtype.kind == "c":

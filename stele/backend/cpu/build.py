@@ -16,11 +16,13 @@ from stele.backend.llvm.emit import Known
 from stele.ir.graph import Constant, Graph, Value, walk
 from stele.ir.report import BufferNote, Report
 from stele.ir.types import TupleType
+from stele.kernel.bodies import step
 from stele.kernel.fuse import Fused, fuse
 from stele.kernel.inplace import share
 from stele.kernel.machine import Machine
 from stele.kernel.memory import FRESH, Place, Plan
-from stele.kernel.slots import Slots, Step, bytes_of
+from stele.kernel.slots import Slots, bytes_of
+from stele.kernel.steps import Step
 from stele.ops.lapack import Lapack
 
 
@@ -45,7 +47,7 @@ def lay_out(graph: Graph, fused: Fused, donated: Mapping[int, int], steady: Coll
         slots.at[p] = slots.new("parameter", bytes_of(p.type), str(p.type), p.where)
     slots.views |= fused.views
     outputs = place_results(graph, slots)
-    steps = tuple(map(slots.step, fused.kernels))
+    steps = tuple(step(slots, kernel) for kernel in fused.kernels)
     over = {outputs[j].slot: k for k, j in donated.items() if outputs[j].source == "slot"}
     kept = {o.k for o in outputs if o.source == "parameter"}
     return Laid(graph, slots, steps, outputs, share(slots, steps, {y: x for y, x in over.items() if x not in kept}))

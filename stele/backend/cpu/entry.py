@@ -23,7 +23,8 @@ from stele.kernel.chain import parts
 from stele.kernel.fuse import show_kernel
 from stele.kernel.kinds import Contraction, Library
 from stele.kernel.memory import FRESH
-from stele.kernel.slots import Crossing, Loop, Run, Slots, Step, runs
+from stele.kernel.slots import Slots
+from stele.kernel.steps import Again, Choice, Crossing, Loop, Run, Step, runs
 
 IDLE = 4096
 """Steps of a loop that starts no kernel from one look at the clock to the next."""
@@ -172,6 +173,15 @@ class Entry(Steps):
         Region(self.module, name, self.slots, launches).emit(loop, rows)
         self.kernels.append(KernelNote("scan", loop.value.op.name, (), loop.value.where))
         self.start((Launch(name, rows.tasks),), rows.first, len(self.kernels) - 1)
+
+    def choice(self, choice: Choice) -> None:
+        self.run_chain()
+        super().choice(choice)
+
+    def again(self, loop: Again) -> None:
+        """A loop with a test. The pool asks before each kernel whether to leave; where there is none, the loop does."""
+        self.run_chain()
+        super().again(loop)
 
     def asks(self, loop: Loop) -> int:
         """A loop that starts no kernel asks for itself: the pool asks before each."""

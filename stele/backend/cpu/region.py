@@ -24,7 +24,8 @@ from stele.backend.llvm.nest import least
 from stele.backend.llvm.nest import loop as counted
 from stele.backend.llvm.pieces import PIECE, is_stopped, work
 from stele.ir.sizes import at, names
-from stele.kernel.slots import Loop, Rows, Run, Slots, runs
+from stele.kernel.slots import Slots
+from stele.kernel.steps import Loop, Rows, Run, runs
 
 Launches = Mapping[Run, tuple[Launch, ...]]
 

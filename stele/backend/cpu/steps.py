@@ -9,7 +9,9 @@ from stele.backend.llvm.dims import integer
 from stele.backend.llvm.launch import Builder, i1, i8, i64, pointer, word_at
 from stele.backend.llvm.nest import loop as counted
 from stele.ir.sizes import Dim
-from stele.kernel.slots import Carry, Crossing, Loop, Run, Slots, Step
+from stele.ir.types import DType
+from stele.kernel.slots import Slots
+from stele.kernel.steps import Again, Carry, Choice, Copies, Crossing, Loop, Run, Step, everything
 
 
 class Steps:
@@ -48,6 +50,8 @@ class Steps:
                 case Run():      self.run(step)
                 case Crossing(): self.cross(step)
                 case Loop():     self.loop(step)
+                case Choice():   self.choice(step)
+                case Again():    self.again(step)
 
     def repeat(self, loop: Loop) -> None:
         """A scan: pointers of slices and carries move, the body runs, `length` times."""
@@ -57,7 +61,9 @@ class Steps:
         with counted(self.b, 0, length) as t:
             self.once(loop, length, t)
         for carry in loop.carries:
-            if carry.spare is None:
+            if not carry.counted:
+                self.finish(carry)
+            elif carry.spare is None:
                 self.copy(self.address(carry.final), self.address(carry.inside), self.integer(carry.bytes))
             elif not isinstance(loop.length, int) or loop.length == 0:
                 self.copy_unless(self.b.icmp_signed(">", length, i64(0)), carry)
@@ -74,13 +80,87 @@ class Steps:
             self.set(position, self.moved(self.address(whole), self.b.mul(at, self.integer(bytes_))))
         even = self.b.icmp_signed("==", self.b.and_(last, i64(1)), i64(0))
         for carry in loop.carries:
-            if carry.spare is not None:
+            if not carry.counted:
+                self.turn(carry)
+            elif carry.spare is not None:
                 self.set(carry.new, self.b.select(even, self.address(carry.final), self.address(carry.spare)))
+        self.body(loop)
+
+    def body(self, loop: Loop | Again) -> None:
+        """One step of a loop, and what it carries on."""
         self.steps(loop.body)
-        for to, source, bytes_ in loop.copies:
-            self.copy(self.address(to), self.address(source), self.integer(bytes_))
+        self.copies(loop.copies)
         for carry in loop.carries:
             self.set(carry.inside, self.address(carry.new))
+
+    def copies(self, copies: Copies) -> None:
+        for to, source, bytes_ in copies:
+            self.copy(self.address(to), self.address(source), self.integer(bytes_))
+
+    def turn(self, carry: Carry) -> None:
+        """The place of a new carry: the one that the old one is not in, if there are two."""
+        final = self.address(carry.final)
+        if carry.spare is not None:
+            is_there = self.b.icmp_unsigned("==", self.address(carry.inside), final)
+            final = self.b.select(is_there, self.address(carry.spare), final)
+        self.set(carry.new, final)
+
+    def finish(self, carry: Carry) -> None:
+        """Behind the last step: what is carried is shown where it is, or copied to where it has to be."""
+        last = self.address(carry.inside)
+        if carry.shown is not None:
+            self.set(carry.shown, last)
+            return
+        with self.b.if_then(self.b.icmp_unsigned("!=", last, final := self.address(carry.final))):
+            self.copy(final, last, self.integer(carry.bytes))
+
+    def again(self, loop: Again) -> None:
+        """A loop with a test."""
+        head, body, after = (self.function.append_basic_block(name) for name in ("test", "again", "done"))
+        for carry in loop.carries:
+            self.set(carry.inside, self.address(carry.start))
+        self.b.branch(head)
+        self.b.position_at_end(head)
+        if not any(isinstance(step, Run | Crossing) for step in everything((*loop.test, *loop.body))):
+            self.ask()
+        self.steps(loop.test)
+        goes = self.b.load(self.address(loop.goes), typ=i8)
+        self.b.cbranch(self.b.icmp_unsigned("!=", goes, i8(0)), body, after)
+        self.b.position_at_end(body)
+        for carry in loop.carries:
+            self.turn(carry)
+        self.body(loop)
+        self.b.branch(head)
+        self.b.position_at_end(after)
+        for carry in loop.carries:
+            self.finish(carry)
+
+    def choice(self, choice: Choice) -> None:
+        """A branch: one of its ways."""
+        index = self.index(choice.index, choice.dtype, len(choice.ways))
+        ways = [self.function.append_basic_block("way") for _ in choice.ways]
+        after = self.function.append_basic_block("behind")
+        switch = self.b.switch(index, ways[-1])
+        for k, block in enumerate(ways[:-1]):
+            switch.add_case(i64(k), block)
+        for way, block in zip(choice.ways, ways):
+            self.b.position_at_end(block)
+            self.steps(way.body)
+            self.copies(way.copies)
+            for to, source in way.shown:
+                self.set(to, self.address(source))
+            self.b.branch(after)
+        self.b.position_at_end(after)
+
+    def index(self, position: int, dtype: DType, count: int) -> ir.Value:
+        """The number there, from 0 to count - 1."""
+        bits = ir.IntType(8 * dtype.bytes)
+        k = self.b.load(self.address(position), typ=bits)
+        if dtype.kind == "i":
+            k = self.b.sext(k, i64) if dtype.bytes < 8 else k
+            return self.b.select(self.b.icmp_signed("<", k, i64(0)), i64(0), k)
+        k = self.b.zext(k, i64) if dtype.bytes < 8 else k
+        return self.b.select(self.b.icmp_unsigned(">=", k, i64(count)), i64(count - 1), k)
 
     def copy_unless(self, condition: ir.Value, carry: Carry) -> None:
         with self.b.if_then(self.b.not_(condition)):

@@ -18,7 +18,8 @@ from stele.ir.sizes import Dim, at
 from stele.ir.types import TupleType
 from stele.kernel.fuse import fuse
 from stele.kernel.kinds import Host, Kernel
-from stele.kernel.slots import Loop, Slots, Step, bytes_of, runs
+from stele.kernel.slots import Slots, bytes_of
+from stele.kernel.steps import Crossing, Loop, Run, Step, runs, within
 
 QUIET = {"movement", "generate", "leaf"}
 """Families of ops that a kernel is not named after, unless it has no others."""
@@ -67,10 +68,11 @@ def laid_out(request: pipeline.Request) -> Laid:
 def found(steps: Sequence[Step], slots: Slots, sizes: Mapping[str, int]) -> Iterator[Work]:
     """Kernels as a program numbers them: those of loops before the loop, where that is one launch."""
     for step in steps:
-        if not isinstance(step, Loop):
+        if isinstance(step, Run | Crossing):
             yield one(step.kernel, slots, sizes)
-        elif step.rows is None:
-            yield from found(step.body, slots, sizes)
+        elif not isinstance(step, Loop) or step.rows is None:
+            for inner in within(step):
+                yield from found(inner, slots, sizes)
         else:
             rows = {**sizes, step.rows.name: at(step.rows.total, sizes)}
             inner = [one(run.kernel, slots, rows) for run in runs(step.body)]
