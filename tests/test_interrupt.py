@@ -102,6 +102,18 @@ st.compile(lambda x, y: st.scan(lambda c, _: ((c[1], c[0]), None), (x, y), lengt
 inner = lambda d, _: (d * .5 + 1, None)
 outer = lambda c, _: ((c[1], st.scan(inner, c[0], length=0)[0]), None)
 st.compile(lambda x: st.scan(outer, (x, x * 2), length=2**40)[0])(st.ones(3))""",
+    "a loop that never ends": "print(st.while_loop(lambda x: x > 0, lambda x: x * .5 + 1, 1.0).numpy())",
+    "a loop that never ends and computes nothing": """
+f = st.compile(lambda p, q: st.while_loop(lambda s: s[0], lambda s: (s[1], s[0]), (p, q)))
+f(st.tensor(True), st.tensor(True))""",
+    "state in a loop that never ends": """
+w = st.ones(3)
+step = st.compile(lambda p: st.while_loop(lambda s: s, lambda s: (w.assign(w * .5 + 1), s)[1], p))
+step(st.tensor(True))""",
+    "a branch in a loop in a scan": """
+grow = lambda x: st.cond(x > 3, lambda x: x * .5, lambda x: x + 1, x)
+step = lambda c, _: (st.while_loop(lambda x: x > 0, grow, c), None)
+st.compile(lambda x: st.scan(step, x, length=3))(st.tensor(1.0))""",
     "random numbers": "print(st.rand(2**40).sum().item())",
     "one thread": "st.set_threads(1); print(st.rand(2**40).sum().item())",
     "a sum of elements": """

@@ -1,0 +1,145 @@
+"""Branches and loops with a test in native code: what runs, what is copied, what memory they take."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import stele as st
+from stele import pipeline
+from stele.arrays.tensor import lift
+from stele.backend.cpu.build import Laid, lay_out
+from stele.ir.graph import Array, Op, Value
+from stele.ir.report import Report
+from stele.ir.types import Type
+from stele.kernel.fuse import fuse
+from stele.kernel.machine import COMMON
+from stele.kernel.steps import Again, Choice, Loop, everything
+
+
+class Counted(Op):
+    """The operand as it is; Python counts how often it was asked for."""
+
+    name_of: str
+    calls: ClassVar[dict[str, int]] = {}
+
+    def type(self, *x: Type) -> Type:
+        return x[0]
+
+    def reference(self, *x: Array, **_: Any) -> Array:
+        self.calls[self.name_of] = self.calls.get(self.name_of, 0) + 1
+        return x[0].copy()
+
+    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return g,
+
+
+def counted(name: str) -> Callable[[Any], Any]:
+    def run(x: Value) -> Value:
+        return Counted(name)(x)
+
+    return lift(run)
+
+
+@pytest.fixture(autouse=True)
+def none() -> Iterator[None]:
+    Counted.calls.clear()
+    yield
+
+
+def slope(f: Any) -> Any:
+    return st.compile(st.grad(lambda *x: f(*x)[1].sum(), 1))
+
+
+@pytest.mark.parametrize("style", [lambda f: f, st.compile, slope])
+def test_only_the_branch_that_is_taken_runs(style: Any) -> None:
+    def f(p: Any, x: Any) -> Any:
+        return p, st.cond(p, lambda x: counted("true")(x) ** 2, lambda x: counted("false")(x) ** 3, x)
+
+    g = style(f)
+    for p, calls in ((True, {"true": 1}), (False, {"true": 1, "false": 1}), (False, {"true": 1, "false": 2})):
+        made = g(st.tensor(p), st.ones(3))
+        assert made[1].tolist() == [1.0] * 3 if isinstance(made, tuple) else made.tolist() == [2.0 if p else 3.0] * 3
+        assert Counted.calls == calls
+
+
+def test_a_loop_runs_as_often_as_its_test_says() -> None:
+    body: Any = lambda s: (s[0] + 1, counted("body")(s[1]))
+    f = st.compile(lambda n, x: st.while_loop(lambda s: counted("test")(s[0]) < n, body, (0, x))[1])
+    f(st.tensor(0), st.ones(3)).numpy()
+    assert Counted.calls == {"test": 1}
+    f(st.tensor(5), st.ones(3)).numpy()
+    assert Counted.calls == {"test": 7, "body": 5}
+
+
+def laid(f: Callable[..., Any], *args: Any) -> Laid:
+    """A function laid out in memory."""
+    compiled = st.compile(f)
+    compiled(*args)
+    graph = pipeline.optimise(compiled.graphs[-1], pipeline.Options())
+    return lay_out(graph, fuse(graph), {}, (), COMMON, Report())
+
+
+def test_carries_are_written_where_they_are_or_by_turns() -> None:
+    def f(x: Any, w: Any) -> Any:
+        return st.while_loop(lambda s: s[0] < 9, lambda s: (s[0] + 1, st.tanh(s[1] * 2), s[2] @ w), (0, x, x))
+
+    found = laid(f, st.ones(8, 8), st.ones(8, 8))
+    (loop,) = [step for step in everything(found.steps) if isinstance(step, Again)]
+    assert not loop.copies
+    assert [carry.spare is None for carry in loop.carries] == [True, True, False], "in place, or by turns"
+
+
+def test_what_a_branch_hands_through_is_shown_not_copied() -> None:
+    """Also where a loop carries it."""
+    def f(p: Any, x: Any) -> Any:
+        same = st.cond(p, lambda x: x, lambda x: st.cumsum(x, 0), x)
+        def step(c: Any, row: Any) -> tuple[Any, Any]:
+            return st.cond(row > 0, lambda c: c, lambda c: c @ c, c), row
+        last = st.scan(step, same, x[0])[0]
+        body: Any = lambda s: (s[0] + 1, step(s[1], s[1].sum())[0])
+        return st.while_loop(lambda s: s[0] < 3, body, (0, last * 2))[1] + same
+
+    found = laid(f, st.tensor(True), st.ones(4, 4))
+    steps = [*everything(found.steps)]
+    choices = [step for step in steps if isinstance(step, Choice)]
+    assert len(choices) == 3 and all(not way.copies for step in choices for way in step.ways)
+    assert [len(way.shown) for step in choices for way in step.ways].count(1) >= 3
+    assert all(not step.copies for step in steps if isinstance(step, Loop | Again))
+
+
+def test_branches_take_memory_by_turns() -> None:
+    """The arena holds what the largest branch takes, not what all take together."""
+    def f(k: Any, x: Any) -> Any:
+        def deep(w: float) -> Callable[[Any], Any]:
+            return lambda x: ((x @ x * w) @ (x @ (x * w + 1))).sum(0)
+        return st.switch(k, [deep(1.0), deep(2.0), deep(3.0), deep(4.0)], x)
+
+    def arena(f: Callable[..., Any], *args: Any) -> int:
+        compiled = st.compile(f)
+        compiled(*args)
+        return pipeline.memory(pipeline.request(compiled.graphs[-1])).arena.bytes
+
+    one = arena(lambda x: ((x @ x) @ (x @ (x + 1))).sum(0), st.ones(64, 64))
+    assert arena(f, st.tensor(2), st.ones(64, 64)) < 2 * one
+
+
+def test_what_runs_on_several_threads_is_the_same_to_the_bit() -> None:
+    def f(x: Any, w: Any) -> Any:
+        def body(s: Any) -> Any:
+            return s[0] + 1, st.cond(s[0] % 2 == 0, lambda h: st.tanh(h @ w), lambda h: h * 0.5 + s[1].mean(), s[1])
+        return st.while_loop(lambda s: s[0] < 7, body, (0, x))[1]
+
+    before, made = st.get_threads(), list[bytes]()
+    x, w = (st.tensor(np.random.default_rng(k).normal(size=(128, 128)).astype("f4")) for k in range(2))
+    g = st.compile(f)
+    try:
+        for threads in (1, 2, 4):
+            st.set_threads(threads)
+            made.append(g(x, w).numpy().tobytes())
+    finally:
+        st.set_threads(before)
+    assert len(set(made)) == 1
+    np.testing.assert_allclose(np.frombuffer(made[0], "f4"), f(x, w).numpy().ravel(), rtol=1e-5)
