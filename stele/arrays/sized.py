@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -176,10 +177,24 @@ def unique(x: TensorLike, *, return_index: bool = False, return_inverse: bool = 
     >>> st.unique(st.tensor([[2, 1], [1, 9], [2, 1]]), axis=0).tolist()
     [[1, 9], [2, 1]]
     """
+    is_asked = [arguments.flag(a, "return_index, return_inverse and return_counts of unique")
+                for a in (return_index, return_inverse, return_counts)]
+    if axis is None and True not in is_asked:
+        return alone(x, size, "unique")
     values, *more = known(x, size, "unique", axis)
-    asked = [y for y, is_asked in zip(more, (return_index, return_inverse, return_counts))
-             if arguments.flag(is_asked, "return_index, return_inverse and return_counts of unique")]
-    return (values, *asked) if asked else values
+    return (values, *compress(more, is_asked)) if True in is_asked else values
+
+
+def alone(x: TensorLike, size: int | None, what: str) -> Tensor:
+    """The distinct elements without their places, which cost as much again."""
+    x = constant(x)
+    if size is not None:
+        return distinct_values(x, room(size, what))[0]
+    if x.requires_grad:
+        return known(x, None, what)[0]
+    values, count = distinct_values(x, x.size)
+    at_once(values, count)
+    return first(values, counted(count, what))
 
 
 @public
@@ -236,14 +251,7 @@ def unique_values(x: TensorLike, size: int | None = None) -> Tensor:
     >>> st.unique_values(st.tensor([3, 1, 3])).tolist()
     [1, 3]
     """
-    x = constant(x)
-    if size is not None:
-        return distinct_values(x, room(size, "unique_values"))[0]
-    if x.requires_grad:
-        return known(x, None, "unique_values")[0]
-    values, count = distinct_values(x, x.size)
-    at_once(values, count)
-    return first(values, counted(count, "unique_values"))
+    return alone(x, size, "unique_values")
 
 
 @public
