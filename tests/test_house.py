@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import io
 import re
+import subprocess
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,11 @@ TOP = FLOORS[-1].split()
 LOADERS = ("stele/pipeline.py", "stele/__init__.py", "stele/data/__init__.py", "stele/ops/__init__.py", "stele/cli.py",
            "stele/commands/arguments.py", "stele/commands/options.py", "stele/backend/devices.py",
            "stele/backend/cpu/tuned.py", "stele/backend/cpu/pool.py", "stele/rosetta/bench.py")
+
+IN_THE_ROOT = {
+    ".ci", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "NOTICE", "README.md", "benchmarks", "docs",
+    "examples", "mkdocs.yml", "pyproject.toml", "stele", "tests", "tools", "typings",
+}
 
 LOADING = "import_module", "__import__"
 
@@ -215,6 +221,14 @@ def project_texts() -> list[Path]:
     hidden = {".git", "__pycache__", "build", "dist", ".venv", "node_modules", ".pytest_cache", ".hypothesis"}
     return [p for p in ROOT.rglob("*")
             if p.suffix in kinds and p.is_file() and not hidden & set(p.relative_to(ROOT).parts)]
+
+
+def test_the_root_holds_what_is_named_here() -> None:
+    """What somebody tried by hand, as a model that was saved where the shell stood, is not committed with the rest."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("no checkout of git")
+    kept = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {name.partition("/")[0] for name in kept.splitlines()} == IN_THE_ROOT
 
 
 def test_text_holds_no_machine_paths() -> None:
