@@ -224,13 +224,33 @@ def test_seeds() -> None:
 
 BAD: list[Callable[[Any], Any]] = [
     lambda r: r.normal(0, -1), lambda r: r.poisson(-1), lambda r: r.binomial(5, 1.5), lambda r: r.gamma(-1.0),
-    lambda r: r.dirichlet(2.0), lambda r: r.multinomial(3, 0.5), lambda r: r.multivariate_normal([0.0], [[1.0, 0.0]])]
+    lambda r: r.dirichlet(2.0), lambda r: r.multinomial(3, 0.5), lambda r: r.multivariate_normal([0.0], [[1.0, 0.0]]),
+    lambda r: r.geometric(0), lambda r: r.logseries(1.0), lambda r: r.negative_binomial(0, 0.5), lambda r: r.zipf(1),
+    lambda r: r.negative_binomial(3, 0.0), lambda r: r.wald(-1, 1), lambda r: r.wald(1, 0), lambda r: r.beta(0, 1),
+    lambda r: r.beta(1, 0), lambda r: r.pareto(0), lambda r: r.power(0), lambda r: r.chisquare(0), lambda r: r.f(0, 1),
+    lambda r: r.f(1, 0), lambda r: r.noncentral_f(0, 1, 1), lambda r: r.noncentral_chisquare(0, 1),
+    lambda r: r.standard_t(0), lambda r: r.triangular(1, 0, 2), lambda r: r.triangular(0, 3, 2),
+    lambda r: r.triangular(1, 1, 1), lambda r: r.triangular(st.tensor(0.0), 3, 2)]
 
 
 @pytest.mark.parametrize("wrong", BAD)
 def test_parameters_out_of_range_are_refused(wrong: Any) -> None:
     with pytest.raises(ShapeError):
         wrong(st.default_rng(0))
+
+
+@pytest.mark.parametrize("name", [n for n in MANY if MANY[n] and n != "integers"])
+def test_ends_of_a_range_are_refused_where_numpy_refuses_them(name: str) -> None:
+    for k, _ in enumerate(MANY[name]):
+        for end in (0, 1, -1):
+            args = (*MANY[name][:k], end, *MANY[name][k + 1:])
+            try:
+                getattr(np.random.default_rng(0), name)(*args)
+            except (ValueError, OverflowError):
+                with pytest.raises((ShapeError, DataError, ArgumentError)):
+                    drawn(name, *args)
+            else:
+                drawn(name, *args)
 
 
 SHARED: dict[str, tuple[Any, ...]] = {
@@ -279,7 +299,7 @@ def test_gradients_reach_the_parameters_of_formulas() -> None:
     lambda r: r.zipf(st.tensor([1.0])), lambda r: r.negative_binomial(1, [1.0, 2.0]), lambda r: r.poisson(1e30),
     lambda r: r.poisson([-1.0]), lambda r: r.gamma((2, -1)), lambda r: r.multinomial(st.tensor([-1]), [0.5, 0.5]),
     lambda r: r.hypergeometric(st.tensor([-1]), 1, 1), lambda r: r.vonmises(0.0, st.tensor([-1.0])),
-    lambda r: st.poisson(-0.5),
+    lambda r: st.poisson(-0.5), lambda r: r.dirichlet([-0.5, 1.0]), lambda r: r.beta(st.tensor(-0.5), 1.0),
 ], ids=lambda f: str(f.__code__.co_firstlineno))
 @pytest.mark.parametrize("style", [lambda f: f, st.compile], ids=["imperative", "compiled"])
 def test_parameters_that_a_distribution_may_not_have_teach_when_run(draw: Any, style: Any) -> None:

@@ -21,7 +21,8 @@ Length = int | Sequence[int] | None
 
 def log_gamma(d: Draw, a: Any, part: int = 0) -> Tensor:
     """Logarithms of gamma numbers, which do not vanish for a small `a`: Marsaglia and Tsang (2000), section 6."""
-    return log(d.gamma(a + 1, part)) + log(d.inner(part, float64)) / a
+    above = where(a < 0, a, a + 1) if isinstance(a, Tensor) else a + 1      # no numbers of a negative one
+    return log(d.gamma(above, part)) + log(d.inner(part, float64)) / a
 
 
 class Continuous(Stream):
@@ -59,6 +60,9 @@ class Continuous(Stream):
         (True, True)
         """
         d = Draw(self, size, dtype, low=low, high=high)
+        ends = d.given["low"], d.given["high"]
+        if not any(isinstance(x, Tensor) for x in ends) and not 0 <= ends[1] - ends[0] < math.inf:
+            raise ShapeError(f"uniform needs finite numbers low <= high, got {low} and {high}")
         return d.made(d["low"] + (d["high"] - d["low"]) * d.of(random.uniform, 0, d.wide))
 
     @public
@@ -165,7 +169,7 @@ class Continuous(Stream):
         >>> abs(float(st.random.default_rng(0).chisquare(4, size=10000).mean()) - 4) < 0.2
         True
         """
-        d = Draw(self, size, dtype, df=df)
+        d = Draw(self, size, dtype, df=df, apart={"df": 0})
         return d.made(d.gamma(d["df"] / 2) * 2)
 
     @public
@@ -180,7 +184,7 @@ class Continuous(Stream):
         >>> abs(float(st.random.default_rng(0).noncentral_chisquare(3, 2, size=10000).mean()) - 5) < 0.2
         True
         """
-        d = Draw(self, size, dtype, df=df, nonc=nonc)
+        d = Draw(self, size, dtype, df=df, nonc=nonc, apart={"df": 0})
         k = d.sample("poisson", d["nonc"] / 2, part=2)
         return d.made(d.gamma(k.astype(float64) + d["df"] / 2) * 2)
 
@@ -194,7 +198,7 @@ class Continuous(Stream):
         >>> abs(float(st.random.default_rng(0).f(5, 20, size=10000).mean()) - 20 / 18) < 0.1
         True
         """
-        d = Draw(self, size, dtype, dfnum=dfnum, dfden=dfden)
+        d = Draw(self, size, dtype, dfnum=dfnum, dfden=dfden, apart={"dfnum": 0, "dfden": 0})
         above, below = d.gamma(d["dfnum"] / 2) / d["dfnum"], d.gamma(d["dfden"] / 2, part=2) / d["dfden"]
         return d.made(above / below)
 
@@ -209,7 +213,7 @@ class Continuous(Stream):
         >>> bool((st.random.default_rng(0).noncentral_f(3, 20, 3, size=100) > 0).all())
         True
         """
-        d = Draw(self, size, dtype, dfnum=dfnum, dfden=dfden, nonc=nonc)
+        d = Draw(self, size, dtype, dfnum=dfnum, dfden=dfden, nonc=nonc, apart={"dfnum": 0, "dfden": 0})
         k = d.sample("poisson", d["nonc"] / 2, part=4).astype(float64)
         above, below = d.gamma(k + d["dfnum"] / 2) / d["dfnum"], d.gamma(d["dfden"] / 2, part=2) / d["dfden"]
         return d.made(above / below)
@@ -224,7 +228,7 @@ class Continuous(Stream):
         >>> abs(float(st.random.default_rng(0).standard_t(10, size=10000).mean())) < 0.1
         True
         """
-        d = Draw(self, size, dtype, df=df)
+        d = Draw(self, size, dtype, df=df, apart={"df": 0})
         return d.made(d.normal() / sqrt(d.gamma(d["df"] / 2, part=2) / (d["df"] / 2)))
 
     @public
@@ -237,7 +241,7 @@ class Continuous(Stream):
         >>> abs(float(st.random.default_rng(0).beta(2, 6, size=10000).mean()) - 0.25) < 0.02
         True
         """
-        d = Draw(self, size, dtype, a=a, b=b)
+        d = Draw(self, size, dtype, a=a, b=b, apart={"a": 0, "b": 0})
         return d.made(sigmoid(log_gamma(d, d["a"]) - log_gamma(d, d["b"], part=2)))
 
     @public
@@ -311,7 +315,7 @@ class Continuous(Stream):
         >>> abs(float(st.random.default_rng(0).pareto(5, size=10000).mean()) - 0.25) < 0.02
         True
         """
-        d = Draw(self, size, dtype, a=a)
+        d = Draw(self, size, dtype, a=a, apart={"a": 0})
         return d.made(expm1(-log(d.inner()) / d["a"]))
 
     @public
@@ -324,7 +328,7 @@ class Continuous(Stream):
         >>> abs(float(st.random.default_rng(0).power(3, size=10000).mean()) - 0.75) < 0.02
         True
         """
-        d = Draw(self, size, dtype, a=a)
+        d = Draw(self, size, dtype, a=a, apart={"a": 0})
         return d.made(exp(log(d.inner()) / d["a"]))
 
     @public
@@ -338,7 +342,7 @@ class Continuous(Stream):
         True
         """
         d = Draw(self, size, dtype, a=a)
-        return d.made(exp(log(-log(d.inner())) / d["a"]))
+        return d.made(where(constant(d["a"]) == 0, 0.0, exp(log(-log(d.inner())) / d["a"])))
 
     @public
     def rayleigh(self, scale: Numbers = 1.0, size: Length = None, dtype: DTypeLike | None = None) -> Tensor:
@@ -377,6 +381,9 @@ class Continuous(Stream):
         True
         """
         d = Draw(self, size, dtype, left=left, mode=mode, right=right)
+        ends = [x for x in d.given.values() if not isinstance(x, Tensor)]
+        if ends != sorted(ends) or (len(ends) == 3 and ends[0] == ends[2]):
+            raise ShapeError(f"triangular needs left <= mode <= right and left < right, got {left}, {mode} and {right}")
         low, top, high = (constant(d[name]).astype(d.wide) for name in ("left", "mode", "right"))
         u, wide = d.inner(), high - low
         rising = low + sqrt(u * wide * (top - low))
@@ -407,7 +414,7 @@ class Continuous(Stream):
         >>> abs(float(st.random.default_rng(0).wald(3, 2, size=20000).mean()) - 3) < 0.2
         True
         """
-        d = Draw(self, size, dtype, mean=mean, scale=scale)
+        d = Draw(self, size, dtype, mean=mean, scale=scale, apart={"mean": 0, "scale": 0})
         y = square(d.normal()) * (d["mean"] / d["scale"])
         root = 2 / (y + 2 + sqrt(y * (y + 4)))
         return d.made(d["mean"] * where(d.inner(part=2) * (root + 1) <= 1, root, 1 / root))

@@ -58,7 +58,7 @@ class Discrete(Stream):
         >>> abs(float(st.random.default_rng(0).negative_binomial(3, 0.5, size=10000).mean()) - 3) < 0.2
         True
         """
-        d = Draw(self, size, n=n, p=p)
+        d = Draw(self, size, n=n, p=p, apart={"n": 0, "p": 0})
         p = constant(d.given["p"]).astype(float64)
         return d.sample("poisson", d.gamma(d.given["n"]) * ((1 - p) / p), part=2)
 
@@ -72,7 +72,7 @@ class Discrete(Stream):
         >>> abs(float(st.random.default_rng(0).geometric(0.25, size=10000).mean()) - 4) < 0.2
         True
         """
-        d = Draw(self, size, p=p)
+        d = Draw(self, size, p=p, apart={"p": 0})
         return counted(log(d.inner(dtype=float64)) / log1p(-constant(d.given["p"]).astype(float64)))
 
     @public
@@ -99,7 +99,7 @@ class Discrete(Stream):
         >>> abs(float(st.random.default_rng(0).logseries(0.6, size=10000).mean()) - 1.637) < 0.05
         True
         """
-        d = Draw(self, size, p=p)
+        d = Draw(self, size, p=p, apart={"p": 1})
         r = log1p(-constant(d.given["p"]).astype(float64))
         u, q = d.inner(dtype=float64), -expm1(r * d.inner(part=2, dtype=float64))
         return counted(log(u) / log(q) + 1, floor)

@@ -1,7 +1,8 @@
 """One draw of random numbers: its key, shape and dtypes, and the parameters of the distribution."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -35,11 +36,12 @@ def listed(x: Any) -> Any:
     return np.asarray(nested(x)) if is_series(x) else x
 
 
-def parameter(x: Any, name: str) -> Any:
-    """A parameter of a distribution: a number that it may be, or a tensor of them, which are real."""
+def parameter(x: Any, name: str, apart: float | None = None) -> Any:
+    """A parameter of a distribution: a number that it may be, and not `apart`, or a tensor of them, which are real."""
     if isinstance(x, Tensor) or is_array(x) or is_series(x):
         return real(constant(listed(x)), name)
-    return number(x, name, None if name in ANYTHING else 0, 1 if name in CHANCES else None)
+    low = None if name in ANYTHING and apart is None else 0
+    return number(x, name, low, 1 if name in CHANCES else None, apart)
 
 
 def real(x: Tensor, name: str) -> Tensor:
@@ -63,12 +65,12 @@ class Draw:
     """A draw of `size` numbers, as many as the parameters broadcast to without one; `given` has the parameters.
 
     Computed in float64 for float64, else in float32; what comes out is `made`. What a draw needs beside its first
-    numbers has a `part` of its own: 0, 2, 4 or 6.
+    numbers has a `part` of its own: 0, 2, 4 or 6. `apart` says the end of its range that a parameter may not be.
     """
 
     def __init__(self, stream: Stream, size: Any = None, dtype: DTypeLike | None = None, device: DeviceLike = None,
-                 **given: Any) -> None:
-        found = {name: parameter(x, name) for name, x in given.items()}
+                 apart: Mapping[str, float] = MappingProxyType({}), **given: Any) -> None:
+        found = {name: parameter(x, name, apart.get(name)) for name, x in given.items()}
         arrays = [x for x in found.values() if isinstance(x, Tensor)]
         self.key = placed(stream.key(), device).value
         self.shape = shaped(size, *(x.value.shape for x in arrays))

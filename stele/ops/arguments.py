@@ -135,8 +135,8 @@ def pair(x: Any, what: str, low: int = 0) -> tuple[int, int]:
     return first, second
 
 
-def number(x: Any, what: str, low: float | None = None, high: float | None = None) -> Any:
-    """A Python or NumPy number, from `low` to `high` where given."""
+def number(x: Any, what: str, low: float | None = None, high: float | None = None, apart: float | None = None) -> Any:
+    """A Python or NumPy number, from `low` to `high` where given, of which it may not be `apart`."""
     if isinstance(x, str | bytes | complex | type) or not (hasattr(x, "__float__") or hasattr(x, "__index__")) or \
             isinstance(x, Value) or getattr(x, "ndim", 0):
         refuse(what, "a number", x)
@@ -147,6 +147,8 @@ def number(x: Any, what: str, low: float | None = None, high: float | None = Non
     if (low is not None and not n >= low) or (high is not None and not n <= high):
         raise ShapeError(f"{what} must be " + (f"at least {low}" if high is None else f"from {low} to {high}")
                          + f", got {n}")
+    if apart is not None and n == apart:
+        raise ShapeError(f"{what} may not be {n}")
     return n
 
 
