@@ -146,6 +146,17 @@ def test_signs_of_vectors_are_those_of_lapack_s() -> None:
             np.testing.assert_allclose(one, other, atol=1e-9)
 
 
+@pytest.mark.parametrize("p", [None, 2, -2, 1, -1, np.inf, -np.inf, "fro"])
+def test_condition_numbers_of_singular_matrices_are_numpys(p: Any) -> None:
+    x = np.array([[[1, 2], [2, 4]], [[0, 0], [0, 0]], [[1, 0], [0, 0]], [[2, 0], [0, 1]]], np.float32)
+    want = np.linalg.cond(x.astype(np.float64), p)
+    for f in (st.linalg.cond, st.compile(st.linalg.cond), st.compile(st.linalg.cond, backend="reference")):
+        got = f(st.tensor(x), p).numpy()
+        np.testing.assert_array_equal(got[1:], want[1:].astype(np.float32))
+        assert got[0] == want[0] or np.isclose(min(got[0], 1 / got[0]), 0, atol=1e-6)   # singular up to rounding
+    assert np.isfinite(st.grad(lambda x: st.linalg.cond(x, p).sum())(st.tensor(x[3:])).numpy()).all()
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 8])
 def test_the_gradient_of_a_determinant_holds_for_singular_matrices(n: int) -> None:
     x = np.random.default_rng(0).integers(-2, 3, (20, n, n)).astype(np.float64)

@@ -300,7 +300,8 @@ def lu_factor(x: Value) -> LUFactorResult:
     """`LU`, which holds L below and U on and above its diagonal, and `pivots`, for `lu_solve`: of x (..., m, n).
 
     Row k was exchanged for row pivots[..., k], one after the other, counted from 0 (SciPy's and JAX's convention;
-    PyTorch counts from 1). Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes.
+    PyTorch counts from 1); of rows that are equal up to rounding, either. Dtypes as in `cholesky`. Raises ShapeError
+    for fewer than two axes.
 
     >>> LU, pivots = st.linalg.lu_factor(st.tensor([[1.0, 2.0], [4.0, 4.0]]))
     >>> LU.tolist(), pivots.tolist()

@@ -12,8 +12,8 @@ from stele.ops.arguments import choice, number
 from stele.ops.elementwise.arithmetic import Equal, NotEqual, Select
 from stele.ops.elementwise.binary import pow
 from stele.ops.elementwise.unary import absolute, square
-from stele.ops.factors import Svdvals
-from stele.ops.lapack import Inv
+from stele.ops.factors import Svdvals, identity
+from stele.ops.lapack import Inv, Slogdet, items, matrix_of
 from stele.ops.linear import cast, expand_dims, transpose
 from stele.ops.parts import imag, real
 from stele.ops.shaping import needs_matrices
@@ -153,16 +153,19 @@ entry_norm.__name__ = "norm"    # as users call it
 def cond(x: Value, *, p: Any = None) -> Value:
     """The condition numbers of matrices x (..., m, n): the largest singular value by the smallest; `p` is 2 or None.
 
-    With p = -2 it is the inverse of that; any other order of `matrix_norm` is the norm of x times that of its inverse,
-    which raises as `inv`. Integers become float32. Raises ShapeError for fewer than two axes and for no elements,
-    OptionError for another order.
+    With p = -2 it is the inverse of that; any other order of `matrix_norm` is the norm of x times that of its inverse.
+    Of singular matrices it is inf, as of zeros in any order. Integers become float32. Raises ShapeError for fewer than
+    two axes and for no elements, OptionError for another order.
 
     >>> st.linalg.cond(st.tensor([[4.0, 0.0], [0.0, 2.0]])).tolist()
     2.0
     """
     needs_matrices("cond", x)
     if p not in (None, 2, -2):
-        return matrix_norm(x, ord=p) * matrix_norm(Inv()(x), ord=p)
+        is_none = Equal()(items(Slogdet()(x))[0], 0)
+        inverse = Inv()(Select()(matrix_of(is_none), identity(x.shape[-1], x), x))
+        return Select()(is_none, math.inf, matrix_norm(x, ord=p) * matrix_norm(inverse, ord=p))
     s = Svdvals()(x)
-    ends = max(s, axis=-1), min(s, axis=-1)
-    return ends[1] / ends[0] if p == -2 else ends[0] / ends[1]
+    high, low = max(s, axis=-1), min(s, axis=-1)
+    is_none = Equal()(high, 0)
+    return Select()(is_none, math.inf, low / Select()(is_none, 1, high) if p == -2 else high / low)
