@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import stele as st
-from stele import nn, optim
+from stele import data, metrics, nn, optim
 from stele.backend.reference import run
 from stele.eager.live import is_symbolic, is_there
 from stele.errors import SteleError
@@ -21,7 +21,8 @@ from stele.ir.types import REAL
 
 LEFT_OUT = {"Options", "Tensor", "load", "save", "lint", "set_threads", "manual_seed", "summary", "enable_grad",
             "no_grad"}
-RECORDS = {"Module", "Sequential", "Summary", "Group"}      # bases, and what is read and made by nobody else
+RECORDS = {"Module", "Sequential", "Summary", "Group", "Metric", "Transform", "RandomTransform", "Moving"}
+"""Bases, and what is read and made by nobody else."""
 UNSEEN = {"backward", "rebind", "numpy", "tolist", "item", "to", "requires_grad_"}
 OPERATORS = ("__add__", "__matmul__", "__getitem__", "__pow__", "__mod__", "__lt__", "__floordiv__", "__and__")
 CALLED = "Callable", "Step"     # annotations of functions
@@ -66,6 +67,10 @@ def functions() -> dict[str, Callable[..., Any]]:
         said = room.__name__.removeprefix("stele.")
         found |= {f"{said}.{name}": f for name in sorted(room.__all__)
                   if inspect.isroutine(f := getattr(room, name)) and name not in LEFT_OUT}
+    found |= {f"metrics.{name}": counted(getattr(metrics, name)) for name in sorted(metrics.__all__)
+              if name not in RECORDS}
+    found |= {f"transforms.{name}": changing(f) for name in sorted(data.transforms.__all__)
+              if inspect.isclass(f := getattr(data.transforms, name)) and name not in RECORDS}
     found |= {f"Generator.{name}": drawing(name) for name in ("load_state_dict", "manual_seed")}
     return found | {f"optim.{name}": moved(f) if inspect.isclass(f := getattr(optim, name)) else f
                     for name in sorted(optim.__all__) if name not in RECORDS}
@@ -111,6 +116,37 @@ def moved(kind: Callable[..., Any]) -> Callable[..., Any]:
         for _ in range(2):
             x.update() if isinstance(x, optim.EMA | optim.SWA) else x.step()
         return list(getattr(x, "means", getattr(x, "parameters", ()))) or x.optimizer.lr
+
+    return speaking(made, kind)
+
+
+def counted(kind: Callable[..., Any]) -> Callable[..., Any]:
+    """A metric that is made with keywords, and counts one batch."""
+    own = inspect.signature(kind).parameters
+    given = list(inspect.signature(kind.update).parameters.values())[1:]    # type: ignore[attr-defined]
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        metric = kind(**{name: x for name, x in kwargs.items() if name in own})
+        metric.update(*args, **{name: x for name, x in kwargs.items() if name not in own})
+        return metric.compute()
+
+    made.__signature__ = inspect.Signature([    # type: ignore[attr-defined]
+        *given, *(p.replace(kind=p.KEYWORD_ONLY) for p in own.values())])
+    return made
+
+
+def changing(kind: Callable[..., Any]) -> Callable[..., Any]:
+    """A transform that is made, and changes an image, a batch of them, one with labels, and a sound."""
+    def made(*args: Any, **kwargs: Any) -> Any:
+        found, transform = [], kind(*args, **kwargs)
+        image, batch = np.arange(90, dtype=np.uint8).reshape(3, 6, 5), st.ones(2, 3, 6, 5)
+        for x in (image, batch, (batch, st.tensor([0, 1])), np.ones(900, np.float32), st.ones(2, 900)):
+            random = isinstance(transform, data.transforms.RandomTransform) and isinstance(x, np.ndarray)
+            try:
+                found.append(transform(x, np.random.default_rng(0)) if random else transform(x))
+            except SteleError:
+                continue
+        return found
 
     return speaking(made, kind)
 
@@ -189,6 +225,7 @@ PLAUSIBLE: dict[str, Callable[[random.Random], Any]] = {
     "tuple[float, float]":  lambda rng: rng.choice([(0.5, 0.75), (0.5, 1.5), (0.0, 0.0)]),
     "bool":                 lambda rng: rng.random() < 0.5,
     "DType":                lambda rng: rng.choice(["float32", "int64", "float64", "uint8", "bool", "complex64"]),
+    "Sequence[Callable[..., Any]]": lambda rng: [lambda x, *_: x] * rng.randrange(3),
     "Callable":             lambda rng: rng.choice([lambda *x: (x[0] * x[0]).sum(), lambda c, x: (c, x)]),
     "str":                  lambda rng: rng.choice(["mean", "sum", "none", "tanh"]),
 }

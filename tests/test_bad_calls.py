@@ -37,6 +37,7 @@ def test_calls_are_drawn_from_everything_public_and_can_fail() -> None:
 
 ODD: dict[str, Callable[[], Any]] = {
     "logits of one axis":     lambda: nn.cross_entropy(st.zeros(3), st.tensor([1, 2])),
+    "a bias of numbers":      lambda: nn.Linear(1, 2, bias=np.ones((2, 3))),    # type: ignore[arg-type]
     "no blocks":              lambda: st.block_diag(),
     "a divisor of 0":         lambda: st.avg_pool2d(st.zeros((1, 1, 4, 4)), 2, divisor_override=0),
     "samples 0 apart":        lambda: st.fft.fftfreq(4, d=0),

@@ -32,7 +32,7 @@ class Linear(Module):
         self.in_features = positive(in_features, "in_features of Linear")
         self.out_features, bound = positive(out_features, "out_features of Linear"), 1 / sqrt(in_features)
         self.weight = init.uniform((out_features, in_features), bound)
-        self.bias = init.uniform((out_features,), bound) if bias else None
+        self.bias = init.uniform((out_features,), bound) if flag(bias, "bias of Linear") else None
 
     def extra_repr(self) -> str:
         return f"{self.in_features}, {self.out_features}" + ", bias=False" * (self.bias is None)

@@ -305,7 +305,14 @@ def test_wrong_use_teaches() -> None:
             (lambda: T.Pad(99, padding_mode="reflect")(IMAGE), ShapeError),
             (lambda: T.Normalize([1, 2], [1, 2])(IMAGE), ShapeError),
             (lambda: T.Normalize([1, 2], [1, 2, 3]), ShapeError), (lambda: T.Compose(T.ToFloat()), ArgumentError),
-            (lambda: T.RandAugment()(data.unit(IMAGE), RNG(0)), DTypeError)):
+            (lambda: T.RandAugment()(data.unit(IMAGE), RNG(0)), DTypeError),
+            (lambda: T.Pad(3, -1)(IMAGE), DTypeError), (lambda: T.Pad(2**63)(IMAGE), ShapeError),
+            (lambda: T.RandomRotation(90, fill=300)(IMAGE, RNG(0)), DTypeError),
+            (lambda: T.CenterCrop(10**60)(IMAGE), ShapeError), (lambda: T.Resize(10**60)(IMAGE), ShapeError),
+            (lambda: T.Resize(2**31)(st.tensor(IMAGE)), ShapeError), (lambda: T.Grayscale(IMAGE), ArgumentError),
+            (lambda: T.MFCC(melkwargs=IMAGE), ArgumentError), (lambda: T.MFCC(10**400), ArgumentError),
+            (lambda: T.Spectrogram(hop_length=IMAGE), ArgumentError),
+            (lambda: T.Resample(2, 2**63)(np.ones(9, np.float32)), ShapeError)):
         with pytest.raises(error):
             made()
     with pytest.raises(AttributeError, match="ToFloat"):

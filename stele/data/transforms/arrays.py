@@ -5,6 +5,7 @@ to 1.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,10 +14,12 @@ import numpy as np
 import stele as st
 from stele.errors import DTypeError, ShapeError, kind
 from stele.ir.graph import Array
+from stele.ir.types import dtype, holds, unfit
 from stele.ops.arguments import is_array
 
 Image = Any         # np.ndarray (C, H, W), or st.Tensor (N, C, H, W)
 Drawn = Any         # a number of one image, or st.Tensor (N,)
+SIDE = (1 << 31) - 1    # the longest side of an image
 LUMA = (19595, 38470, 7471)     # of red, green and blue in a grey, of 65,536: ITU-R BT.601, as Pillow has them
 
 
@@ -139,6 +142,21 @@ def checked(x: Any) -> Image:
     if not is_bytes(x) and not is_float(x):
         raise DTypeError(f"an image is of bytes, uint8 from 0 to 255, or of floats from 0 to 1, got {x.dtype}")
     return x
+
+
+def room(x: Image, height: int, width: int) -> tuple[int, ...]:
+    """The shape of an image of other sides. Raises ShapeError for one that no memory has room for."""
+    shape = (*x.shape[:-2], height, width)
+    if max(height, width) > SIDE or math.prod(shape) > SIDE << 24:
+        raise ShapeError(f"an image of shape {shape} has more numbers than can be addressed")
+    return shape
+
+
+def filling(x: Image, fill: float) -> float:
+    """What an image is filled with outside. Raises DTypeError for a number that its dtype does not hold."""
+    if not holds(own := dtype(x.dtype), fill):
+        raise unfit(fill, own)
+    return fill
 
 
 def window(x: Image, top: Drawn, left: Drawn, height: int, width: int) -> Image:

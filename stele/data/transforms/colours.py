@@ -14,7 +14,7 @@ from stele.data.transforms.base import RandomTransform, Transform
 from stele.data.transforms.chance import Chance
 from stele.errors import OptionError, ShapeError
 from stele.ir.door import public
-from stele.ops.arguments import is_array, is_many, is_series, number, numbers
+from stele.ops.arguments import is_array, is_many, is_series, number, numbers, positive
 
 
 class ToFloat(Transform):
@@ -89,9 +89,9 @@ class Grayscale(Transform):
 
     @public
     def __init__(self, num_output_channels: int = 1) -> None:
-        if num_output_channels not in (1, 3):
+        self.num_output_channels: int = positive(num_output_channels, "num_output_channels of Grayscale")
+        if self.num_output_channels not in (1, 3):
             raise ShapeError(f"num_output_channels of Grayscale must be 1 or 3, got {num_output_channels!r:.60}")
-        self.num_output_channels = num_output_channels
 
     def apply(self, x: Image, drawn: Any) -> Image:
         """The image without its colours."""

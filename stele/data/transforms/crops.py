@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import stele as st
-from stele.data.transforms.arrays import Drawn, Image, either, window
+from stele.data.transforms.arrays import Drawn, Image, either, filling, room, window
 from stele.data.transforms.base import Moving, RandomTransform
 from stele.data.transforms.chance import Chance
 from stele.errors import ShapeError
@@ -57,13 +57,14 @@ def padded(x: Image, padding: Sequence[int], fill: float, mode: str) -> Image:
     if mode in ("reflect", "symmetric") and any(n > x.shape[k] - (mode == "reflect") for k in (-2, -1)
                                                 for n in widths[k]):
         raise ShapeError(f"a border of {max(padding)} pixels needs an image as large, got {tuple(x.shape)}")
+    *_, height, width = x.shape
+    shape = room(x, top + height + bottom, left + width + right)
     if not is_array(x):
         return st.pad(x, widths, mode=mode, value=fill) if mode == "constant" else st.pad(x, widths, mode=mode)
     if mode != "constant":
         around: Any = np.pad
         return around(x, widths, mode=mode)
-    *front, height, width = x.shape
-    y = np.full((*front, top + height + bottom, left + width + right), fill, x.dtype)
+    y = np.full(shape, filling(x, fill), x.dtype)
     y[..., top:top + height, left:left + width] = x
     return y
 

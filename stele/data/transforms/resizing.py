@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import stele as st
-from stele.data.transforms.arrays import Drawn, Image, floats, is_bytes, rounded, window
+from stele.data.transforms.arrays import Drawn, Image, floats, is_bytes, room, rounded, window
 from stele.data.transforms.base import Moving, RandomTransform
 from stele.data.transforms.boxes import Box, boxes, positives
 from stele.data.transforms.chance import Chance
@@ -91,7 +91,7 @@ def resized(x: Image, height: Any, width: Any, mode: str, antialias: bool) -> Im
     """An image, or a batch, at another size."""
     if min(height, width) < 1:
         raise ShapeError(f"an image of shape {tuple(x.shape)} has no pixel left at {height} x {width}")
-    if tuple(x.shape[-2:]) == (height, width):
+    if room(x, height, width) == tuple(x.shape):
         return x
     if is_array(x):
         return resized_alone(x, height, width, mode, antialias)

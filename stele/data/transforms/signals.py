@@ -2,17 +2,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 import stele as st
-from stele.data.transforms.arrays import is_float, module
+from stele.data.transforms.arrays import SIDE, is_float, module
 from stele.data.transforms.base import first_of, put
 from stele.errors import DataError, DTypeError, ShapeError, kind
 from stele.ir.door import public
 from stele.ir.graph import Array
-from stele.ops.arguments import choice, flag, is_array, number, positive
+from stele.ops.arguments import choice, flag, is_array, mapping, number, positive
 
 SCALES = ("htk", "slaney")
 LEAST = 1e-10       # of power, before a logarithm is taken
@@ -79,8 +80,9 @@ class Spectrogram(Signal):
     def __init__(self, n_fft: int = 400, win_length: int | None = None, hop_length: int | None = None,
                  power: float = 2.0, center: bool = True) -> None:
         self.n_fft: int = positive(n_fft, "n_fft of Spectrogram")
-        self.win_length: int = positive(win_length or n_fft, "win_length of Spectrogram")
-        self.hop_length: int = positive(hop_length or max(self.win_length // 2, 1), "hop_length of Spectrogram")
+        self.win_length: int = positive(n_fft if win_length is None else win_length, "win_length of Spectrogram")
+        half = max(self.win_length // 2, 1)
+        self.hop_length: int = positive(half if hop_length is None else hop_length, "hop_length of Spectrogram")
         if self.win_length > self.n_fft:
             raise ShapeError(f"win_length of Spectrogram must be at most n_fft, got {win_length} and {n_fft}")
         self.power, self.center = number(power, "power of Spectrogram", 0), flag(center, "center of Spectrogram")
@@ -145,7 +147,8 @@ class MelSpectrogram(Signal):
         self.sample_rate: int = positive(sample_rate, "sample_rate of MelSpectrogram")
         self.n_mels: int = positive(n_mels, "n_mels of MelSpectrogram")
         self.f_min = number(f_min, "f_min of MelSpectrogram", 0)
-        self.f_max = number(self.sample_rate / 2 if f_max is None else f_max, "f_max of MelSpectrogram", 0)
+        self.f_max = number(number(sample_rate, "sample_rate of MelSpectrogram") / 2 if f_max is None else f_max,
+                            "f_max of MelSpectrogram", 0)
         if self.f_min >= self.f_max:
             raise ShapeError(f"MelSpectrogram needs f_min < f_max, got {f_min} and {self.f_max}")
         self.mel_scale = choice(mel_scale, "mel_scale of MelSpectrogram", SCALES)
@@ -184,7 +187,8 @@ class MFCC(Signal):
     @public
     def __init__(self, sample_rate: int = 16000, n_mfcc: int = 40, log_mels: bool = False,
                  melkwargs: dict[str, Any] | None = None) -> None:
-        self.bands = MelSpectrogram(sample_rate, **(melkwargs or {}))
+        given: Mapping[str, Any] = {} if melkwargs is None else mapping(melkwargs, "melkwargs of MFCC")
+        self.bands = MelSpectrogram(sample_rate, **given)
         self.n_mfcc: int = positive(n_mfcc, "n_mfcc of MFCC")
         self.log_mels = flag(log_mels, "log_mels of MFCC")
         if self.n_mfcc > self.bands.n_mels:
@@ -231,6 +235,9 @@ class Resample(Signal):
         """The weights (new, taps) of samples from so many before a piece on."""
         edge, zeros = min(old, new) * self.rolloff, self.lowpass_filter_width
         reach = math.ceil(zeros * old / edge)
+        if (2 * reach + old) * new > SIDE:
+            raise ShapeError(f"Resample from {self.orig_freq} to {self.new_freq} weighs {2 * reach + old} samples in "
+                             f"{new} ways, which is too much", hint="Round the rates, so that they share a divisor.")
         piece, beside = (np.arange(first, last).astype(np.float64) for first, last in ((-reach, reach + old), (0, new)))
         t = np.clip(edge * (piece / old - beside[:, None] / new), -zeros, zeros)
         return np.sinc(t) * np.cos(t * (math.pi / zeros / 2)) ** 2 * (edge / old), reach

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import stele as st
-from stele.data.transforms.arrays import Drawn, Image, floats, gathered, is_bytes, module, rounded
+from stele.data.transforms.arrays import Drawn, Image, filling, floats, gathered, is_bytes, module, rounded
 from stele.data.transforms.base import Moving, RandomTransform
 from stele.data.transforms.boxes import positives
 from stele.data.transforms.chance import Chance
@@ -55,7 +55,7 @@ def warped(x: Image, to: Map, fill: float, mode: str, middle: Any = None) -> Ima
     if xp is st:
         outside, px, py = (st.broadcast_to(v, (x.shape[0], height, width)) for v in (outside, px, py))
     found = taken(x, px, py) if mode == "nearest" else between(x, px - 0.5, py - 0.5)
-    return xp.where(outside[:, None] if xp is st else outside, xp.asarray(fill).astype(x.dtype), found)
+    return xp.where(outside[:, None] if xp is st else outside, xp.asarray(filling(x, fill)).astype(x.dtype), found)
 
 
 def taken(x: Image, px: Any, py: Any) -> Image:
