@@ -18,7 +18,7 @@ from tests.programs.grammar import FEATURES, random_program
 from tests.programs.kinds import ALL
 from tests.programs.oracle import Oracle, held
 from tests.programs.program import Program, parse, show
-from tests.programs.shrink import shrink
+from tests.programs.shrink import shrink, whole
 from tests.programs.styles import STYLES, called, function_of
 from tests.programs.worker import checked, styles_of
 
@@ -109,6 +109,10 @@ def test_what_is_ill_conditioned_is_left_alone() -> None:
     others = [Oracle(np.random.default_rng(k)).run(program, program.arguments[0])[0][0].array for k in range(8)]
     assert len({float(o[0]) for o in others}) > 1
     close("any", exact, others, np.array([17.0], np.float32), loose=False)
+
+
+def test_complex_numbers_become_plainer() -> None:
+    assert whole(np.array([1.5 - 2.5j], np.complex64)).tolist() == [1 - 2j]
 
 
 def test_failures_shrink() -> None:

@@ -118,12 +118,17 @@ def resized(a: Any, n: int, less: int) -> Any:
 def plainer_numbers(program: Program) -> Iterator[Program]:
     """Inputs of ones, of small whole numbers, or all equal to one of theirs."""
     for k in range(len(program.inputs)):
-        for plain in (np.ones_like, small, np.trunc):
+        for plain in (np.ones_like, small, whole):
             arguments = tuple(tuple(same(plain(a), a) if j == k else a for j, a in enumerate(args))
                               for args in program.arguments)
             if any(a.tobytes() != b.tobytes() for old, new in zip(program.arguments, arguments)
                    for a, b in zip(old, new)):
                 yield replace(program, arguments=arguments)
+
+
+def whole(a: Array) -> Array:
+    """Numbers without what is behind the point; of complex ones in both parts."""
+    return np.trunc(a.real) + 1j * np.trunc(a.imag) if np.iscomplexobj(a) else np.trunc(a)
 
 
 def small(a: Array) -> Array:
