@@ -44,8 +44,8 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "random": ("Random numbers", "arrays.random arrays.generator"),
     "dtypes": ("Dtypes and the namespace", "arrays.namespace ir.types builtins"),
     "programs": ("Programs, gradients, loops", """arrays.functions call.compiled call.symbolic eager.handle
-        higher.gradient higher.checkpoint higher.scan higher.control inspect.lint.function inspect.profile.function pipeline
-        saving backend.devices"""),
+        higher.gradient higher.checkpoint higher.scan higher.control inspect.lint.function inspect.profile.function
+        pipeline saving backend.devices"""),
 }
 ROOMS: dict[str, tuple[str, ModuleType]] = {
     "linalg": ("stele.linalg", st.linalg), "fft": ("stele.fft", st.fft), "generator": ("stele.random", st.random),
