@@ -44,9 +44,11 @@ if TYPE_CHECKING:
     from stele.call.compiled import compile
     from stele.call.symbolic import function, placeholder
     from stele.higher.checkpoint import checkpoint
+    from stele.higher.collective import all_gather, axis_index, axis_size, pmax, pmean, pmin, psum
     from stele.higher.control import associative_scan, cond, fori_loop, map, switch, while_loop
     from stele.higher.gradient import grad, gradients, hessian, jvp, value_and_grad, vjp
     from stele.higher.scan import scan
+    from stele.higher.vmap import vmap
     from stele.inspect.lint.function import lint
     from stele.inspect.profile.function import profile
     from stele.pipeline import Options, get_threads, set_threads
@@ -87,8 +89,9 @@ MODULES = {
     **{module: tuple(names.split()) for module, names in FAMILIES.items()},
     "arrays.generator": ("default_generator", "default_rng"),
     "call.compiled": ("compile",), "call.symbolic": ("function", "placeholder"), "higher.scan": ("scan",),
-    "higher.checkpoint": ("checkpoint",),
+    "higher.checkpoint": ("checkpoint",), "higher.vmap": ("vmap",),
     "higher.control": ("associative_scan", "cond", "fori_loop", "map", "switch", "while_loop"),
+    "higher.collective": ("all_gather", "axis_index", "axis_size", "pmax", "pmean", "pmin", "psum"),
     "higher.gradient": ("grad", "gradients", "hessian", "jvp", "value_and_grad", "vjp"),
     "inspect.lint.function": ("lint",), "inspect.profile.function": ("profile",),
     "pipeline": ("Options", "get_threads", "set_threads"),
@@ -97,65 +100,10 @@ MODULES = {
 LATER = {name: f"stele.{module}" for module, names in MODULES.items() for name in names}
 
 __all__ = [
-    "Options",
-    "Tensor",
-    "associative_scan",
-    "bfloat16",
-    "bool",
-    "bool_",
-    "checkpoint",
-    "compile",
-    "complex64",
-    "complex128",
-    "cond",
-    "data",
-    "default_generator",
-    "default_rng",
-    "device",
-    "eager",
-    "enable_grad",
-    "fft",
-    "float16",
-    "float32",
-    "float64",
-    "fori_loop",
-    "function",
-    "get_threads",
-    "grad",
-    "gradients",
-    "hessian",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "io",
-    "jvp",
-    "linalg",
-    "lint",
-    "load",
-    "map",
-    "metrics",
-    "nn",
-    "no_grad",
-    "optim",
-    "placeholder",
-    "profile",
-    "random",
-    "save",
-    "scan",
-    "set_threads",
-    "switch",
-    "tensor",
-    "train",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "value_and_grad",
-    "vjp",
-    "while_loop",
+    "Tensor", "bfloat16", "bool", "bool_", "complex64", "complex128", "device", "eager", "enable_grad", "float16",
+    "float32", "float64", "int8", "int16", "int32", "int64", "no_grad", "tensor", "uint8", "uint16", "uint32", "uint64",
 ]
-__all__ += [name for names in FAMILIES.values() for name in names.split()]
+__all__ += [*ROOMS, *LATER]
 __all__ += functions.__all__
 __all__ += creation.__all__
 __all__ += namespace.__all__

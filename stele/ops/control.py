@@ -156,6 +156,11 @@ def evaluated(graph: Graph, x: Sequence[Array]) -> tuple[Array, ...]:
     return tuple(interpret(graph, x, lambda v, x: v.op.reference(*x)))
 
 
+def parts(v: Value) -> tuple[Value, ...]:
+    """The arrays that a value is."""
+    return tuple(Item(k)(v) for k in range(len(v.type.items))) if isinstance(v.type, TupleType) else (v,)
+
+
 def swap_first(x: Value) -> Value:
     """x with its first two axes exchanged."""
     return transpose(x, (1, 0, *range(2, x.ndim)))

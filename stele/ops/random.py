@@ -15,11 +15,11 @@ from stele.ir.sizes import Dim
 from stele.ir.types import DType, Shape, Type, float32, float64, int64, product, uint32, uint64
 from stele.ops.arguments import number
 from stele.ops.elementwise.arithmetic import Equal, Less, Maximum, Select
-from stele.ops.elementwise.base import needs_real
+from stele.ops.elementwise.base import Elementwise, needs_real
 from stele.ops.elementwise.binary import Xor, shift_left, shift_right
 from stele.ops.elementwise.unary import cos, log1p, sqrt
 from stele.ops.factors import Cholesky, Eigh
-from stele.ops.generate import Generate
+from stele.ops.generate import Generate, iota
 from stele.ops.lapack import items
 from stele.ops.linear import along, cast, reshape, slice_axis, zeros_like
 
@@ -85,10 +85,39 @@ class RandomBits(Generate):
 
         return philox((low, high, *x[2:]), x[:2], multiply)[0]
 
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        """The same words, each place with a key of its own."""
+        e = reshape(iota(product(self.shape)), (1, *self.shape))
+        counter = cast(e & 0xFFFFFFFF, uint32), cast(shift_right(e, 32), uint32)
+        seed_low, seed_high, *stream = (reshape(along(a, n), (n, *(1,) * len(self.shape))) for a in x)
+        return Philox()(*counter, *stream, seed_low, seed_high)
+
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
         key = np.array([1, 2, 3, 4], np.uint32)
         return (cls((2, 3)), (key,)), (cls(()), (key,))
+
+
+class Philox(Elementwise):
+    """Word 0 of `philox` for each counter (four operands) and key (two), all of them uint32."""
+
+    arity = 6
+
+    def type(self, *x: Type) -> Type:
+        if any(t.dtype != uint32 for t in x):
+            raise DTypeError(f"Philox takes words of uint32, got {', '.join(map(str, x))}")
+        return x[0]
+
+    def reference(self, *x: Array) -> Array:
+        return philox(x[:4], x[4:], multiply_words)[0]
+
+    def scalar(self, s: Scalars[S], *x: S) -> S:
+        return philox(x[:4], x[4:], lambda word, m: (s.mulhi(word, m), word * m))[0]
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        words = np.arange(12, dtype=np.uint32).reshape(6, 2) * np.uint32(0x9E3779B1)
+        return (cls(), tuple(words)),
 
 
 def multiply_words(x: Array, m: int) -> tuple[Array, Array]:
@@ -232,4 +261,4 @@ def factor(x: Value, *, method: str) -> Value:
     return vectors * sqrt(Maximum()(values, 0))
 
 
-ALL = (RandomBits, Sample)
+ALL = (RandomBits, Philox, Sample)
