@@ -84,6 +84,7 @@ ALIASES: Mapping[str, str] = {
 # A name that a room does not have, and what to write.
 FUNCTIONS: Mapping[str, str] = {
     "dot": "x @ y", "array": "st.tensor(data)", "as_tensor": "st.asarray(data)", "jit": "st.compile",
+    "jacrev": "st.jacobian(f)", "jacfwd": "st.jacobian(f, mode='forward')",
     "detach": "st.stop_gradient(x)", "manual_seed_all": "st.manual_seed(seed)", "seed": "st.manual_seed(seed)",
     "set_num_threads": "st.set_threads(n)", "get_num_threads": "st.get_threads()", "mse_loss": "st.mse(x, y)",
     "nll_loss": "st.cross_entropy(logits, labels)", "swish": "st.silu(x)", "item": "float(x)", "numel": "x.size",

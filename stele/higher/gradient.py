@@ -7,18 +7,14 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, Type
 
 import numpy as np
 
-from stele.arrays.creation import eye
-from stele.arrays.functions import stack
 from stele.arrays.tensor import Tensor, constant
 from stele.eager.backward import refuse_freed
 from stele.eager.handle import TRACING, enable_grad, owner
 from stele.eager.live import is_symbolic
 from stele.errors import DTypeError, GraphError, ShapeError
-from stele.higher.scan import scan
 from stele.ir.door import public
 from stele.ir.graph import Value, walk
 from stele.ir.origin import lines
-from stele.ir.sizes import Size
 from stele.ops.arguments import function, refuse, sequence, wholes
 from stele.ops.linear import Reshape, full, zeros_like
 from stele.tracing import tree
@@ -139,9 +135,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_
     @public
     @wraps(f)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        if max(numbers, default=0) >= len(args):
-            raise GraphError(f"grad with argnums={argnums} needs {max(numbers) + 1} positional arguments, "
-                             f"got {len(args)}")
+        wanted(numbers, argnums, args)
         new, wrt = renewed(args, numbers)
         with enable_grad():
             y = f(*new, **kwargs)
@@ -155,6 +149,13 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_
         return ((loss, *more) if has_aux else loss), (parts[0] if isinstance(argnums, int) else tuple(parts))
 
     return differentiated
+
+
+def wanted(numbers: Sequence[int], argnums: Any, args: Sequence[Any]) -> None:
+    """Raises unless there are arguments of all these numbers."""
+    if max(numbers, default=0) >= len(args):
+        raise GraphError(f"a derivative with argnums={argnums} needs {max(numbers) + 1} positional arguments, "
+                         f"got {len(args)}")
 
 
 def carries_on(args: Any, loss: Tensor) -> bool:
@@ -254,30 +255,3 @@ def jvp(f: Callable[[*A], R], args: tuple[*A], tangents: tuple[*A]) -> tuple[R, 
                               [constant(t, x.dtype).value for t, x in zip(given, leaves)])
     made = [Tensor(zeros_like(r.value) if d is None else d, r.requires_grad) for r, d in zip(results, found)]
     return y, tree.unflatten(spec, made)
-
-
-@public
-def hessian(f: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """The function that returns the second derivatives of `f` at x, of shape x.shape + x.shape.
-
-    f returns one number. One backward pass for each element of x. Raises ArgumentError for what is no function and,
-    when called, ShapeError where f returns other than one float number.
-
-    >>> st.hessian(lambda x: (x ** 3).sum())(st.tensor([1.0, 2.0])).tolist()
-    [[6.0, 0.0], [0.0, 12.0]]
-    """
-    @public
-    def second(x: Tensor) -> Tensor:
-        inner = fresh(x)
-        first = grad(f)(inner).reshape(-1)
-        if isinstance(first.value.shape[0], Size):
-            def row(n: Tensor, seed: Tensor) -> tuple[Tensor, Tensor]:
-                (g,) = autodiff.gradients([first.value], [seed.value], [inner.value])
-                return n, Tensor(zeros_like(inner.value) if g is None else g, x.requires_grad)
-
-            return scan(row, constant(0), eye(first.shape[0], dtype=x.dtype))[1].reshape(*x.shape, *x.shape)
-        rows = [autodiff.gradients([g.value], [seed_of(g)], [inner.value])[0] for g in first]
-        made = [Tensor(zeros_like(inner.value) if row is None else row, x.requires_grad) for row in rows]
-        return stack(made).reshape(*x.shape, *x.shape)
-
-    return second

@@ -14,7 +14,7 @@ from stele.arrays.tensor import Operands, Tensor, constant, record
 from stele.eager.handle import TRACING, Handle, Tracing, tracing_into
 from stele.eager.live import Live, is_there, symbol
 from stele.errors import ArgumentError, GraphError, ShapeError, TraceError, kind
-from stele.higher.scan import Body
+from stele.higher.body import Body
 from stele.ir.door import public
 from stele.ir.graph import Placed, Value
 from stele.ir.origin import setting
@@ -44,10 +44,9 @@ class Places(Body):
     """The inside of a vmap: one place, whose operands stand in `given` as they are at all n places."""
 
     def __init__(self, n: Dim, outer: Tracing | None) -> None:
-        super().__init__(lambda state, x: (state, x), None, list, outer, ())
+        super().__init__("what vmap maps", outer, ())
         self.n = n
         self.given: dict[Value, Placed] = {}
-        self.known: set[Value] = set()
         self.rebound: dict[int, Handle] = {}
 
     def one(self, many: Value, label: str = "x") -> Live:
@@ -61,17 +60,12 @@ class Places(Body):
             with tracing_into(self.outer):
                 key = stream.key()
             self.now[id(handle)] = self.one(random.random_bits(key, shape=(self.n, 4)), "random numbers")
-        v = super().read(handle)
-        self.known.add(v)
-        return v
+        return super().read(handle)
 
     def write(self, handle: Handle, value: Live) -> None:
         if stream_of(handle) is None:       # of which every place has a part
             self.rebound[id(handle)] = handle
         self.now[id(handle)] = value
-
-    def write_grad(self, handle: Handle, grad: Any) -> None:
-        raise TraceError("backward() inside of what vmap maps", hint="Use st.grad or st.gradients there.")
 
     def everywhere(self, results: list[Value]) -> list[Placed]:
         """The results at all places."""
