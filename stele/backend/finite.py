@@ -16,6 +16,7 @@ from stele.ir.origin import is_gradient, lines
 from stele.ir.report import Report
 from stele.ops.branch import Cond
 from stele.ops.checkpoint import Checkpoint
+from stele.ops.derived import Derived
 from stele.ops.control import Scan
 from stele.ops.repeat import While
 from stele.transform.retype import bind
@@ -85,7 +86,7 @@ def behind(results: Iterable[Value], meaning: Mapping[Value, Any], test: Test) -
     while (before := next((a for a in v.args if test(meaning[a])), None)) is not None:
         v = before
     operands = [meaning[a] for a in v.args]
-    if isinstance(v.op, Checkpoint):
+    if isinstance(v.op, Checkpoint | Derived):
         return source(v.op.body, operands, test) or Found(v, operands)
     if isinstance(v.op, Cond):
         return source(v.op.taken(operands[0]), operands[1:], test) or Found(v, operands)

@@ -58,3 +58,10 @@ def in_order(cls: type[Record], args: Sequence[Any], named: dict[str, Any]) -> t
         raise TypeError(f"{cls.__name__} takes {', '.join(names) or 'nothing'}; got {len(args)} by place"
                         + "".join(f", {name}=" for name in named))
     return found
+
+
+class Aside:
+    """What an op knows beside all that decides its results: it has no text, and equal graphs may differ in it."""
+
+    def __repr__(self) -> str:
+        return "None"

@@ -13,6 +13,7 @@ import numpy as np
 from stele.errors import GraphError
 from stele.ir.graph import Array, Graph, Item, Op, Parameter, Value, parameter, walk
 from stele.ir.origin import NOWHERE, Origin, Where, lines
+from stele.ir.record import Aside
 from stele.ir.sizes import Size, evaluate
 from stele.ir.sizes import parse as parse_size
 from stele.ir.types import DTYPES, HOME, DType, Guard, TupleType, Type, dtype
@@ -78,7 +79,7 @@ def literal_of(x: object, graphs: list[Graph]) -> str:
             return f"{type(x).__name__}({attributes})"
         case complex():
             return f"complex({str(x)!r})"
-        case bool() | int() | float() | None | Size() | DType():
+        case bool() | int() | float() | None | Size() | DType() | Aside():
             return repr(x)
         case str():
             return repr(x).replace("#", "\\x23")

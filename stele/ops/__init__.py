@@ -11,8 +11,8 @@ __all__ = ["ALL", "operators"]
 
 FAMILIES = """
 linear parts windows generate elementwise.arithmetic elementwise.unary elementwise.binary elementwise.elementary
-elementwise.signs elementwise.special gather reduction contraction random control branch repeat checkpoint collective
-composite pooling lapack factors fourier cumulative sorting counting everyday"""
+elementwise.signs elementwise.special gather reduction contraction random control branch repeat checkpoint derived
+collective composite pooling lapack factors fourier cumulative sorting counting everyday"""
 LEAVES: tuple[type[Op], ...] = Parameter, Literal, Constant, Item
 
 if TYPE_CHECKING:

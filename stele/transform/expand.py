@@ -14,6 +14,7 @@ from stele.ops.contraction import ALL as CONTRACTIONS
 from stele.ops.contraction import MatMul
 from stele.ops.linear import Sum, cast, full, reshape
 from stele.transform.contractions import open_contractions
+from stele.transform.inline import written_out
 
 COMPOSITES: tuple[type[Op], ...] = tuple(op for op in ALL.values() if op.family == "composite")
 
@@ -47,6 +48,7 @@ RULES = (expand_composite, product_of_nothing, product_of_integers)
 
 def expand(graph: Graph, off: Collection[str] = (), report: Report | None = None) -> Graph:
     """The graph without composite ops and contractions that no kernel takes; name rules in `off` to leave them out."""
+    graph = written_out(graph)
     others = {type(v.op) for v in graph.everything if v.op.family == "composite"}.difference(COMPOSITES)
     rules = (*RULES, replace(expand_composite, also=tuple(others))) if others else RULES
     return open_contractions(rewrite(graph, rules, off, report))

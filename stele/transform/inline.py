@@ -1,4 +1,4 @@
-"""What checkpoints hold takes their place, once no pass is left that would find it computed already."""
+"""What ops hold takes their place: of checkpoints once no pass is left that would find it computed already."""
 from __future__ import annotations
 
 from functools import partial
@@ -8,6 +8,7 @@ from stele.ir.origin import inherit
 from stele.ir.report import Report
 from stele.ir.rewrite import everywhere, with_results
 from stele.ops.checkpoint import Checkpoint
+from stele.ops.derived import Derived
 from stele.transform.recompute import after
 
 
@@ -16,17 +17,24 @@ def inline(graph: Graph, report: Report | None = None) -> Graph:
     return everywhere(partial(inlined, report=report), graph)
 
 
-def inlined(graph: Graph, report: Report | None = None) -> Graph:
-    """One level of `inline`."""
+def written_out(graph: Graph) -> Graph:
+    """The graph without functions that have derivatives of their own, once these have been taken."""
+    return everywhere(partial(inlined, kind=Derived), graph)
+
+
+def inlined(graph: Graph, report: Report | None = None, kind: type[Checkpoint | Derived] = Checkpoint) -> Graph:
+    """One level of either."""
     values = walk(graph.results)
-    if not any(isinstance(v.op, Checkpoint) for v in values):
+    if not any(isinstance(v.op, kind) for v in values):
         return graph
     meaning: dict[Value, Value] = {}
     parts: dict[Value, list[Value]] = {}
     for v in values:
         x = [meaning[a] for a in v.args if a not in parts]
         match v.op:
-            case Checkpoint() as held:
+            case Derived() if kind is Derived:
+                parts[v] = substitute(v.op.body, x)
+            case Checkpoint() as held if kind is Checkpoint:
                 parts[v] = substitute(held.body, waiting(held, x))
                 if report and held.late:
                     report.fired("inline", "what gradients compute again waits for what they start from", v.where)
@@ -35,7 +43,7 @@ def inlined(graph: Graph, report: Report | None = None) -> Graph:
                 continue
             case _:
                 pass
-        meaning[v] = v if isinstance(v.op, Checkpoint) else rebuild(v, x)
+        meaning[v] = v if v in parts else rebuild(v, x)
     return with_results(graph, tuple(meaning[v] for v in graph.results))
 
 

@@ -36,6 +36,7 @@ from stele.ir.types import product as product_of
 from stele.ops import contraction, linear, windows
 from stele.ops.branch import Cond
 from stele.ops.checkpoint import Checkpoint
+from stele.ops.derived import Derived
 from stele.ops.contraction import MatMul
 from stele.ops.control import Scan
 from stele.ops.cumulative import CumProd, CumSum
@@ -285,6 +286,11 @@ def repeated(v: Value, *x: Part) -> tuple[Part, ...]:
     return together(results, While(test, body, len(body.results))(*flat(x)))
 
 
+def said(v: Value, *x: Part) -> tuple[Part, ...]:
+    """What has derivatives of its own, once they have been taken: what it computes."""
+    return tuple(interpret(v.op.body, x, parted))      # type: ignore[attr-defined]
+
+
 def held(v: Value, *x: Part) -> tuple[Part, ...]:
     """What is computed again, of parts apart."""
     op, body = v.op, v.op.body      # type: ignore[attr-defined]
@@ -333,7 +339,7 @@ TABLE: dict[type[Op], Callable[..., Parts]] = {
     Cast:     converted,
     MatMul:   product,
     Scan:     looped,
-    Checkpoint: held,
+    Checkpoint: held, Derived: said,
     Cond:     branched,
     While:    repeated,
     Prod:     multiplied,

@@ -1,0 +1,135 @@
+"""Functions with derivatives that their authors say."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol
+
+from stele.errors import GraphError
+from stele.ir.graph import Array, Graph, Item, Op, Placed, Value, closed, interpret, parameter, substitute
+from stele.ir.record import Aside
+from stele.ir.sizes import Dim
+from stele.ir.types import TupleType, Type, float32
+from stele.ops.control import fits
+from stele.ops.elementwise.unary import square
+from stele.ops.linear import Sum, zeros_like
+
+Batch = Callable[[Graph, Sequence[bool], Dim], Graph]
+
+
+class Rule(Protocol):
+    """The derivative of a function, linear in its last operands: a graph of (*operands, *cotangents of the results) ->
+    cotangents of the operands, or, where it is `forward`, (*operands, *tangents of the operands) -> tangents of the
+    results, of floats each. It is made when it is asked for: what it holds may be of the same function."""
+
+    forward: bool
+
+    def graph(self, x: Sequence[Type], y: Sequence[Type]) -> Graph:
+        """The derivative at operands and results of these types."""
+        ...
+
+
+class Derived(Op):
+    """The results of a graph whose derivatives by its first `own` operands are those of a rule; by others it has none.
+
+    What a rule says of one mode serves the other one too: as it is linear, its transpose is a derivative of it.
+    """
+
+    body: Graph
+    rule: Any       # a Rule
+    own: int
+    family: ClassVar[str] = "control"
+
+    def type(self, *x: Type) -> TupleType:  # type: ignore[override]
+        inner = tuple(v.type for v in self.body.parameters)
+        if len(x) != len(inner) or not all(map(fits, x, inner)):
+            raise GraphError(f"Derived: the body takes {', '.join(map(str, inner))}, got {', '.join(map(str, x))}")
+        return TupleType(tuple(v.type for v in self.body.results))
+
+    def reference(self, *x: Array) -> tuple[Array, ...]:
+        return tuple(interpret(self.body, x, lambda v, x: v.op.reference(*x)))
+
+    def derivative(self, y: Value, x: Sequence[Value], along: Sequence[Value]) -> list[Value]:
+        """What the rule says of cotangents or tangents."""
+        types: TupleType = y.type  # type: ignore[assignment]
+        return substitute(self.rule.graph([a.type for a in x], types.items), (*x, *along))
+
+    def floats(self, y: Value, x: Sequence[Value]) -> tuple[list[int], list[int]]:
+        """Which operands and which results have derivatives."""
+        items = y.type.items    # type: ignore[attr-defined]
+        return [k for k, a in enumerate(x[:self.own]) if a.dtype.is_float], \
+               [k for k, t in enumerate(items) if t.dtype.is_float]
+
+    def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        wrt, out = self.floats(y, x)
+        gs = [zeros_like(Item(k)(y)) if g[k] is None else g[k] for k in out]
+        if self.rule.forward:
+            still = [zeros_like(x[k]) for k in wrt]
+            found = d.gradients(self.derivative(y, x, still), gs, still)
+        else:
+            found = self.derivative(y, x, gs)
+        return tuple(found[wrt.index(k)] if k in wrt else None for k in range(len(x)))
+
+    def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Any:
+        wrt, out = self.floats(y, x)
+        given = [zeros_like(x[k]) if (t := dx[k]) is None else t for k in wrt]
+        if self.rule.forward:
+            found = self.derivative(y, x, given)
+        else:
+            still = [zeros_like(Item(k)(y)) for k in out]
+            found = d.gradients(self.derivative(y, x, still), given, still)
+        return tuple(found[out.index(k)] if k in out else None for k in range(len(self.body.results)))
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        flags = tuple(is_placed for _, is_placed in x)
+        body = d.batch(self.body, flags, n)
+        done = Derived(body, Spread(self.rule, flags, n, self.own, d.batch), self.own)(*(a for a, _ in x))
+        return tuple(Item(k)(done) for k in range(len(body.results)))
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        x, w = (parameter(name, Type(float32, (3,))) for name in "xw")
+        body = Graph((x, w), (square(x) * w, x))
+        return (cls(body, Written(), 2), (Type(float32, (3,)), Type(float32, (3,)))),
+
+
+class Spread(Aside):
+    """A rule at n places at once, of operands that have an axis of them where a flag says so."""
+
+    def __init__(self, rule: Rule, flags: tuple[bool, ...], n: Dim, own: int, batch: Batch) -> None:
+        self.key = rule, flags, n, own
+        self.batch, self.forward = batch, rule.forward
+
+    def graph(self, x: Sequence[Type], y: Sequence[Type]) -> Graph:
+        rule, flags, n, own = self.key
+        one = [t.with_shape(t.shape[1:]) if flag else t for t, flag in zip(x, flags)]
+        graph = rule.graph(one, [t.with_shape(t.shape[1:]) for t in y])
+        wrt = [flag for flag, t in zip(flags[:own], x) if t.dtype.is_float]
+        if not self.forward:
+            many = self.batch(graph, (*flags, *(True for t in y if t.dtype.is_float)), n)
+            found = (v if flag else Sum((0,))(v) for v, flag in zip(many.results, wrt, strict=True))
+            return Graph(many.parameters, tuple(found))
+        return self.batch(graph, (*flags, *wrt), n)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Spread) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+class Written(Aside):
+    """The derivative of (x * x * w, x), said by hand."""
+
+    forward = False
+
+    def graph(self, x: Sequence[Type], y: Sequence[Type]) -> Graph:
+        a, w, g, h = (parameter(name, t) for name, t in zip("awgh", (*x, *y)))
+        return closed((a, w, g, h), (g * a * w * 2 + h, g * square(a)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Written)
+
+    def __hash__(self) -> int:
+        return hash(Written)
+
+
+ALL = (Derived,)
