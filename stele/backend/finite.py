@@ -16,8 +16,8 @@ from stele.ir.origin import is_gradient, lines
 from stele.ir.report import Report
 from stele.ops.branch import Cond
 from stele.ops.checkpoint import Checkpoint
-from stele.ops.derived import Derived
 from stele.ops.control import Scan
+from stele.ops.derived import Derived
 from stele.ops.repeat import While
 from stele.transform.retype import bind
 

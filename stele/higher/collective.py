@@ -23,9 +23,9 @@ def axis(name: str, what: str) -> Axis:
     """The axis of this name that a vmap around has made."""
     known = NAMED.get()
     if name not in known:
-        raise GraphError(f"{what} over the axis {name!r}, but " + (
-            f"the vmaps around it are named {', '.join(map(repr, known))}" if known else "no vmap around it has a name"),
-            hint=f"Name it: st.vmap(f, axis_name={name!r}).")
+        others = f"the vmaps around it are named {', '.join(map(repr, known))}"
+        raise GraphError(f"{what} over the axis {name!r}, but {others if known else 'no vmap around it has a name'}",
+                         hint=f"Name it: st.vmap(f, axis_name={name!r}).")
     return known[name]
 
 

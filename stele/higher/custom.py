@@ -122,7 +122,7 @@ class Push(Own):
     forward = True
 
     def derive(self, x: Sequence[Live], along: Sequence[Live], y: Sequence[Type]) -> list[Value]:
-        args, kwargs = self.args(x)
+        args, _ = self.args(x)
         moving = dict(zip((k for k, v in zip(self.places[:self.count], x) if v.dtype.is_float), along))
         still = {k: zeros_like(v) for k, v in zip(self.places, x)} | moving
         tangents, _ = tree.unflatten(self.spec, [Tensor(still[k]) if k in still else None
@@ -165,7 +165,8 @@ def aligned(given: Any, like: Any) -> list[list[Any]]:
     own, found = tree.entries(like), tree.entries(given)
     if given is None or (own is None and found is None):
         return [[given] * len(tree.flatten(like)[0])]
-    if own is None or found is None or {*found[1]} - {*own[1]} or (found[0] is not dict and len(found[1]) != len(own[1])):
+    if own is None or found is None or not {*found[1]} <= {*own[1]} or (
+            found[0] is not dict and len(found[1]) != len(own[1])):
         raise GraphError(f"a derivative has the structure of what it is of: got {shown(given)} for {shown(like)}")
     by_key = dict(zip(found[1], found[2]))
     return [part for key, inner in zip(own[1], own[2]) for part in aligned(by_key.get(key), inner)]
@@ -218,8 +219,8 @@ def custom_gradient(f: Callable[P, tuple[R, Callable[[R], Any]]]) -> Callable[P,
     @public
     @wraps(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        return derived(lambda *at: Pull(whole, None, *at), lambda *a, **k: pair(whole(*a, **k), whole)[0], args, kwargs,
-                       whole.__name__)
+        value: Any = lambda *args, **kwargs: pair(whole(*args, **kwargs), whole)[0]
+        return derived(lambda *at: Pull(whole, None, *at), value, args, kwargs, whole.__name__)
 
     return call
 

@@ -76,9 +76,10 @@ class Places(Body):
         new = [self.now[id(handle)] for handle in self.rebound.values()]
         for handle, (v, is_placed) in zip(self.rebound.values(), self.everywhere([*new])):
             if is_placed:
-                raise TraceError(f"what vmap maps rebinds a tensor {v.type.with_shape(v.shape[1:])} from outside to one "
-                                 "that differs from place to place", hint="Return it, and rebind it outside. Of "
-                                 "BatchNorm write .eval() first: its statistics are those of one batch.")
+                one = v.type.with_shape(v.shape[1:])
+                raise TraceError(f"{self.what} rebinds a tensor {one} from outside to one that differs from place to "
+                                 "place", hint="Return it, and rebind it outside. Of BatchNorm write .eval() first: "
+                                 "its statistics are those of one batch.")
             handle.value = v
 
 
@@ -89,8 +90,8 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, axis_name
 
     `in_axes` says which axis of each argument: an int, None for what is the same for all, or a tuple with an entry for
     each argument, which may be a container as the argument is; of keyword arguments it is axis 0. `out_axes` says where
-    the axis stands in the results (None for what is the same for all of them). f runs once, on symbols of one place, and
-    each of its ops is then done at all places by a rule of its own: no loop, one program. It may hold other vmaps,
+    the axis stands in the results (None for what is the same for all of them). f runs once, on symbols of one place,
+    and each of its ops is then done at all places by a rule of its own: no loop, one program. It may hold other vmaps,
     `st.grad`, `st.jvp`, `st.scan` and `st.compile`, and be held by them. Every place draws random numbers of its own.
     Within f, `st.psum(x, axis_name)` and its like reach over all places. `axis_size` says how many there are, where no
     argument does. Arguments may have any dtypes. Raises ShapeError for axes that there are not or that differ in size,
@@ -131,8 +132,9 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, axis_name
         found = iter(body.everywhere([*values]))
         body.settle()
         ends = prefixed(out_axes, tree.unflatten(out_spec, made), "out_axes")
-        return tree.unflatten(out_spec, [None if y is None else record(Tensor(last(next(found), axis, n), y.requires_grad))
-                                         for y, axis in zip(ys, ends)])
+        return tree.unflatten(out_spec, [
+            None if y is None else record(Tensor(last(next(found), axis, n), y.requires_grad))
+            for y, axis in zip(ys, ends)])
 
     return mapped
 

@@ -10,10 +10,22 @@ import numpy as np
 
 from stele.ir.graph import Array, Op, Placed, Value
 from stele.ir.sizes import Dim
-from stele.ir.types import Type, axes_of, axis_of, bfloat16, float16, float32
-from stele.ops.elementwise.arithmetic import Select
+from stele.ir.types import Type, axes_of, axis_of, bfloat16, float16, float32, float64
+from stele.ops.elementwise.arithmetic import Equal, Select
 from stele.ops.elementwise.base import needs_float
-from stele.ops.elementwise.unary import erf, exp, isfinite, log, rsqrt, sigmoid, square, stop_gradient, tanh
+from stele.ops.elementwise.unary import (
+    absolute,
+    erf,
+    exp,
+    isfinite,
+    log,
+    rsqrt,
+    sigmoid,
+    sqrt,
+    square,
+    stop_gradient,
+    tanh,
+)
 from stele.ops.linear import broadcast, cast, expand_dims, full, further, kept_shape, zeros_like
 from stele.ops.statistics import max, mean, over, sum
 
@@ -166,6 +178,50 @@ class LogSumExp(FloatComposite):
         return (cls((0, 2)), (Type(float32, (2, 3, 2)),)), (cls((-1,)), (Type(float32, (4,)),))
 
 
+class Norm(FloatComposite):
+    """sqrt(sum(x * x)) over axes, which are dropped: no square over- or underflows. Where it is 0 so is the derivative.
+    """
+
+    axes: tuple[int, ...]
+
+    def type(self, *x: Type) -> Type:
+        axes = axes_of(self.axes, x[0].ndim)
+        return super().type(*x).with_shape(tuple(n for k, n in enumerate(x[0].shape) if k not in axes))
+
+    def reference(self, *x: Array) -> Array:
+        wide = np.abs(x[0].astype(np.float64))
+        top = np.asarray(wide.max(axis=self.axes, keepdims=True, initial=0))
+        top[~np.isfinite(top) | (top == 0)] = 1
+        y = np.sqrt(((wide / top) ** 2).sum(axis=self.axes)) * top.squeeze(self.axes)
+        return np.asarray(y).astype(x[0].dtype)
+
+    def expand(self, *x: Value) -> Value:
+        if x[0].dtype == float32:
+            return cast(sqrt(sum(square(cast(x[0], float64)), axis=self.axes)), float32)
+        top = largest(absolute(x[0]), self.axes)
+        top = Select()(isfinite(top), Select()(Equal()(top, 0), 1.0, top), 1.0)
+        return sum(sqrt(sum(square(x[0] / top), axis=self.axes, keepdims=True)) * top, axis=self.axes)
+
+    def unit(self, y: Value, x: Value) -> Value:
+        """dy/dx: the direction of x."""
+        y = expand_dims(y, axes_of(self.axes, x.ndim))
+        is_zero = Equal()(y, 0)
+        return Select()(is_zero, 0.0, x / Select()(is_zero, 1.0, y))
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return expand_dims(g, axes_of(self.axes, x[0].ndim)) * self.unit(y, x[0]),
+
+    def jvp(self, d: Any, dx: Any, y: Value, *x: Value) -> Value | None:
+        return sum(dx[0] * self.unit(y, x[0]), axis=self.axes)
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        return replace(self, axes=further(self.axes, x[0][0]))(x[0][0])
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls((0, 2)), (Type(float32, (2, 3, 2)),)), (cls((-1,)), (Type(float32, (4,)),))
+
+
 class Normalize(FloatComposite):
     """(x - mean) / sqrt(variance + eps) over axes: the core of layer, group, instance and batch normalisation."""
 
@@ -234,4 +290,4 @@ class Silu(FloatComposite):
         return x[0] * sigmoid(x[0])
 
 
-ALL = (Softmax, LogSoftmax, LogSumExp, Normalize, Gelu, Silu)
+ALL = (Softmax, LogSoftmax, LogSumExp, Norm, Normalize, Gelu, Silu)

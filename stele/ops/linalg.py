@@ -38,9 +38,9 @@ from stele.ops.generate import quantity
 from stele.ops.joining import concatenate
 from stele.ops.lapack import Det, Expm, Inv, Pinv, Slogdet, Solve, SolveTriangular, adjoint, items, squares
 from stele.ops.linear import broadcast, cast, expand_dims, full, reshape, slice_axis
-from stele.ops.norms import squared
 from stele.ops.shaping import needs_matrices
 from stele.ops.statistics import max as largest
+from stele.ops.statistics import squares as squared
 from stele.ops.statistics import sum
 
 

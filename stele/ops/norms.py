@@ -9,13 +9,13 @@ from stele.errors import OptionError, ShapeError
 from stele.ir.graph import Value
 from stele.ir.types import DType, axes_of, show
 from stele.ops.arguments import choice, number
+from stele.ops.composite import Norm
 from stele.ops.elementwise.arithmetic import Equal, NotEqual, Select
 from stele.ops.elementwise.binary import pow
-from stele.ops.elementwise.unary import absolute, square
+from stele.ops.elementwise.unary import absolute
 from stele.ops.factors import Svdvals, identity
 from stele.ops.lapack import Inv, Slogdet, items, matrix_of
 from stele.ops.linear import cast, expand_dims, transpose
-from stele.ops.parts import imag, real
 from stele.ops.shaping import needs_matrices
 from stele.ops.statistics import Axes, max, min, over, sum, widened
 
@@ -27,8 +27,8 @@ def vector_norm(x: Value, *, ord: float = 2, axis: Axes = None, keepdims: bool =
     """The norm of all entries, or of those along an axis or several: sum(abs(x) ** `ord`) ** (1 / ord).
 
     `ord` inf is the largest absolute value, -inf the smallest, 0 the number of entries that are not 0. Integers and
-    bools become float32; 16-bit floats add up in float32; x becomes another `dtype` first where one is given. Where a
-    norm is 0 its gradient is 0 (PyTorch's choice).
+    bools become float32; 16-bit floats add up in float32; x becomes another `dtype` first where one is given. Of order
+    2 no square over- or underflows. Where a norm is 0 its gradient is 0 (PyTorch's choice).
     Raises ShapeError for an axis that x does not have, and for the smallest of nothing.
 
     >>> x = st.tensor([[3.0, 4.0], [0.0, -2.0]])
@@ -58,14 +58,9 @@ def power_norm(x: Value, p: float, axes: tuple[int, ...]) -> Value:
     if p == 1:
         return sum(size, axis=axes)
     if p == 2:
-        return guarded(sum(squared(x), axis=axes), 0.5)
+        return Norm(axes)(size if x.dtype.is_complex else x)
     none = 0.0 if p > 0 else math.inf
     return guarded(sum(guarded(size, p, none), axis=axes), 1 / p, none)
-
-
-def squared(x: Value) -> Value:
-    """The squares of absolute values."""
-    return square(real(x)) + square(imag(x)) if x.dtype.is_complex else square(x)
 
 
 def guarded(x: Value, p: float, none: float = 0.0) -> Value:

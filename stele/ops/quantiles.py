@@ -34,7 +34,7 @@ from stele.ops.linear import (
 from stele.ops.parts import real
 from stele.ops.shaping import concatenate, moveaxis
 from stele.ops.sorting import ArgSort, Search, Sort
-from stele.ops.statistics import Axes, all, max, mean, min, narrowed, over, prod, squares, sum, var, widened
+from stele.ops.statistics import Axes, all, max, mean, min, narrowed, over, prod, root, squares, sum, var, widened
 from stele.ops.windows import Window
 
 # Where in n ordered numbers the quantile q is: element q * (n + 1 - a - b) + a, counted from 1, as Hyndman and Fan
@@ -302,7 +302,7 @@ def nanstd(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: f
     >>> st.nanstd(st.tensor([1.0, float("nan"), 5.0])).tolist()
     2.0
     """
-    return sqrt(nanvar(x, axis=axis, keepdims=keepdims, correction=correction))
+    return root(nanvar(x, axis=axis, keepdims=keepdims, correction=correction))
 
 
 def without_nan(x: Value, instead: float) -> Value:

@@ -199,9 +199,13 @@ def std(x: Value, *, axis: Axes = None, keepdims: bool = False, correction: floa
     >>> st.std(st.tensor([[1.0, 3.0], [2.0, 8.0]]), axis=1).tolist()
     [1.0, 3.0]
     """
-    squared = spread(widened(x), axis, keepdims, correction)
-    is_zero = Equal()(squared, 0)
-    return narrowed(Select()(is_zero, 0.0, sqrt(Select()(is_zero, 1.0, squared))), x)
+    return narrowed(root(spread(widened(x), axis, keepdims, correction)), x)
+
+
+def root(x: Value) -> Value:
+    """The square root, without a derivative at 0."""
+    is_zero = Equal()(x, 0)
+    return Select()(is_zero, 0.0, sqrt(Select()(is_zero, 1.0, x)))
 
 
 def spread(x: Value, axis: Axes, keepdims: bool, correction: float) -> Value:

@@ -36,10 +36,10 @@ from stele.ir.types import product as product_of
 from stele.ops import contraction, linear, windows
 from stele.ops.branch import Cond
 from stele.ops.checkpoint import Checkpoint
-from stele.ops.derived import Derived
 from stele.ops.contraction import MatMul
 from stele.ops.control import Scan
 from stele.ops.cumulative import CumProd, CumSum
+from stele.ops.derived import Derived
 from stele.ops.elementwise.arithmetic import Add, Div, Equal, Mul, Neg, NotEqual, Select, Sub
 from stele.ops.elementwise.binary import Pow
 from stele.ops.elementwise.elementary import (

@@ -193,8 +193,8 @@ class Atan2(FloatBinary):
 class Hypot(FloatBinary):
     """The length sqrt(x * x + z * z), without an over- or underflow of the squares. Integers become float32.
 
-    inf where either is an infinity, even beside NaN. Shapes and dtypes meet as in `add`. Raises ShapeError where shapes
-    do not broadcast, DTypeError for complex numbers.
+    inf where either is an infinity, even beside NaN. The gradient where both are 0 is 0. Shapes and dtypes meet as in
+    `add`. Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.hypot(st.tensor([3.0, 3e30]), st.tensor([4.0, 4e30])).tolist()[0]
     5.0
@@ -203,7 +203,11 @@ class Hypot(FloatBinary):
     samples: ClassVar[tuple[float, float]] = (0.3, 3)
     def reference(self, *x: Array) -> Array: return np.hypot(x[0], x[1])
     def scalar(self, s: Scalars[S], *x: S) -> S: return s.hypot(x[0], x[1])
-    def partials(self, y: Value, *x: Value) -> Any: return x[0] / y, x[1] / y
+
+    def partials(self, y: Value, *x: Value) -> Any:
+        is_zero = Equal()(y, 0)
+        size = Select()(is_zero, 1.0, y)
+        return tuple(Select()(is_zero, 0.0, a / size) for a in x)
 
 
 class LogAddExp(FloatBinary):

@@ -290,7 +290,7 @@ class Entr(FloatUnary):
 class XLogY(FloatBinary):
     """The product x * log(z), and 0 where x is 0, unless z is NaN. Shapes and dtypes meet as in `add`.
 
-    Integers become float32. The gradient in x is 0 where x is 0 and z is not positive, as in PyTorch. Raises ShapeError
+    Integers become float32. The gradient is 0 where x is 0 and z is not positive. Raises ShapeError
     where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.xlogy(st.tensor([0.0, 2.0]), st.tensor([0.0, 1.0])).tolist()
@@ -307,13 +307,14 @@ class XLogY(FloatBinary):
 
     def partials(self, y: Value, *x: Value) -> Any:
         none = logical_and(Equal()(x[0], 0), LessEqual()(x[1], 0))
-        return Select()(none, 0.0, log(Select()(none, 1.0, x[1]))), x[0] / x[1]
+        z = Select()(none, 1.0, x[1])
+        return Select()(none, 0.0, log(z)), x[0] / z
 
 
 class XLog1py(FloatBinary):
     """The product x * log(1 + z), and 0 where x is 0, unless z is NaN. Shapes and dtypes meet as in `add`.
 
-    Integers become float32. The gradient in x is 0 where x is 0 and z is -1 or less, as in PyTorch. Raises ShapeError
+    Integers become float32. The gradient is 0 where x is 0 and z is -1 or less. Raises ShapeError
     where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.xlog1py(st.tensor([0.0, 2.0]), st.tensor([-1.0, 1e-8]))
@@ -330,7 +331,8 @@ class XLog1py(FloatBinary):
 
     def partials(self, y: Value, *x: Value) -> Any:
         none = logical_and(Equal()(x[0], 0), LessEqual()(x[1], -1))
-        return Select()(none, 0.0, log1p(Select()(none, 0.0, x[1]))), x[0] / (x[1] + 1)
+        z = Select()(none, 0.0, x[1])
+        return Select()(none, 0.0, log1p(z)), x[0] / (z + 1)
 
 
 lgamma   = function(Lgamma())
