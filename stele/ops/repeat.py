@@ -1,7 +1,7 @@
 """Loops inside the graph that go on as long as a test holds."""
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from stele.errors import DTypeError, GraphError, ShapeError
@@ -9,21 +9,26 @@ from stele.ir.graph import (
     Array,
     Graph,
     Item,
+    Literal,
     Op,
     Placed,
     Value,
     closed,
+    kind_of,
+    literal,
     parameter,
     substitute,
     walk,
 )
-from stele.ir.origin import lines
 from stele.ir.sizes import Dim
-from stele.ir.types import TupleType, Type, bool_, float32, int32
+from stele.ir.types import TupleType, Type, bool_, float32, int32, int64
 from stele.ops import reduction
-from stele.ops.control import Traced, enclosed, evaluated, fits
-from stele.ops.elementwise.arithmetic import Select
-from stele.ops.linear import Sum, along, broadcast, reshape, zeros_like
+from stele.ops.branch import Cond
+from stele.ops.control import Traced, enclosed, evaluated, fits, inside, outside, scan
+from stele.ops.elementwise.arithmetic import Add, Equal, Select
+from stele.ops.gather import Gather
+from stele.ops.generate import iota
+from stele.ops.linear import Sum, along, broadcast, cast, full, reshape, zeros_like
 
 T = TypeVar("T")
 
@@ -68,9 +73,16 @@ class While(Op):
         return carries
 
     def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        raise GraphError("a while_loop has no gradient in reverse mode: its number of steps is known once it has run",
-                         where=", ".join(lines(y.where)),
-                         hint="Use st.scan or st.fori_loop for a known number of steps, or forward mode: st.jvp.")
+        wanted = [k for k, flag in enumerate(d.wanted) if flag and k >= self.carries and x[k].dtype.is_float]
+        live = touched(self, d, g)
+        if not live:
+            return tuple(None for _ in x)
+        back = Back(self, d, x, live, wanted)
+        starts = [zeros_like(x[k]) if g[k] is None else g[k] for k in live]
+        found: list[Value | None] = [None] * len(x)
+        for k, v in zip((*live, *wanted), back.run(count_of(self, y, x), starts)):
+            found[k] = v
+        return tuple(found)
 
     def jvp(self, d: Any, dx: Sequence[Any], y: Value, *x: Value) -> Any:
         body, n = self.body, self.carries
@@ -143,6 +155,137 @@ def depending(graph: Graph, flags: Sequence[bool]) -> list[bool]:
         if any(a in found for a in v.args):
             found.add(v)
     return [v in found for v in graph.results]
+
+
+def touched(loop: While, d: Any, g: Sequence[Value | None]) -> list[int]:
+    """The carries that may have a cotangent at some step, given those of the last."""
+    inner, results = loop.body.parameters, loop.body.results
+    live = [k for k in range(loop.carries) if g[k] is not None]
+    while True:
+        given = [parameter(f"g{k}", results[k].type) for k in live]
+        found = d.gradients([results[k] for k in live], given, inner[:loop.carries])
+        grown = [k for k in range(loop.carries) if k in live or found[k] is not None]
+        if grown == live:
+            return live
+        live = grown
+
+
+def count_of(loop: While, y: Value, x: Sequence[Value]) -> Value:
+    """How many steps a loop takes: what it counts itself, or what the same loop with a counter says."""
+    for k, (p, new, first) in enumerate(zip(loop.body.parameters, loop.body.results, x[:loop.carries])):
+        match new, first:
+            case Value(Add(), [old, Value(Literal(one))]), Value(Literal(zero)) if old is p and (one, zero) == (1, 0):
+                return cast(Item(k)(y), int64)
+            case _:
+                pass
+    n = loop.carries
+    i, j = parameter("steps", Type(int64)), parameter("steps", Type(int64))
+    test, body = loop.test.parameters, loop.body.parameters
+    counted = While(Graph((*test[:n], i, *test[n:]), loop.test.results),
+                    closed((*body[:n], j, *body[n:]), (*loop.body.results, j + 1)), n + 1)
+    return Item(n)(counted(*x[:n], literal(0, int64), *x[n:]))
+
+
+SEGMENT, SLOTS = 32, 48
+
+
+class Back:
+    """The loop that walks a loop back, in segments of steps whose states are computed again from the last checkpoint.
+
+    A stack holds states at the beginning of segments. To reach a segment the way to it from the top of the stack is cut
+    in halves, with a checkpoint at each cut, or into single segments once there is room for all of them (Griewank,
+    1992): so many steps as a machine can take need SLOTS states, and each is computed again some log2(steps) / 2 times
+    at most. Then it is run once more, keeping what its derivative reads, and left.
+    """
+
+    def __init__(self, loop: While, d: Any, x: Sequence[Value], live: Sequence[int], wanted: Sequence[int]) -> None:
+        self.d, self.live, self.wanted, self.x, self.n = d, live, wanted, x, loop.carries
+        body = loop.body
+        found = d.gradients([body.results[k] for k in live], [zeros_like(body.results[k]) for k in live],
+                            [body.parameters[k] for k in (*live, *wanted)])
+        read = {*live}
+        values = walk([v for v in found if v is not None])
+        while True:     # carries that derivatives read, and those that these are made of
+            values = walk([*values, *(body.results[k] for k in read)])
+            grown = {*read, *(k for k, p in enumerate(body.parameters[:self.n]) if p in values)}
+            if grown == read:
+                break
+            read = grown
+        self.held = sorted(read)
+        given = [body.parameters[k] for k in self.held]
+        self.step = closed((*given, *body.parameters[self.n:]), [body.results[k] for k in self.held])
+        same = [parameter(f"x{k}", p.type) for k, p in enumerate(self.step.parameters)]
+        self.stay = Graph(tuple(same), tuple(same[:len(given)]))
+
+    def segment(self, first: Value, steps: Value, state: Sequence[Value], constants: Sequence[Value]) -> list[Value]:
+        """The state behind so many steps from the first on, of which there are `steps` in all."""
+        def one(carries: tuple[Value, ...], _: Any) -> tuple[Sequence[Value], Sequence[Value]]:
+            i, *now = carries
+            new = Cond((self.stay, self.step))(i < steps, *now, *constants)
+            return (i + 1, *(Item(k)(new) for k in range(len(now)))), ()
+
+        return [*scan(one, (first, *state), (), length=SEGMENT)[0][1:]]
+
+    def run(self, steps: Value, starts: Sequence[Value]) -> Sequence[Value]:
+        """The cotangents of live carries at the beginning, and of wanted constants."""
+        first = [self.x[k] for k in self.held]
+        stacks = [put(zeros_of(v), literal(0, int64), v) for v in first]
+        totals = [zeros_like(self.x[k]) for k in self.wanted]
+        segments = (steps + (SEGMENT - 1)) // SEGMENT
+        many, end = len(stacks), len(self.live)
+
+        def back(t: Value, depth: Value, places: Value, *more: Value) -> Sequence[Value]:
+            stacks, given, sums = more[:many], more[many:many + end], more[many + end:]
+            depth, places, state, stacks = self.reach(t, steps, depth, places, stacks)
+            constants = self.x[self.n:]
+            last = self.segment(t * SEGMENT, steps, state, constants)
+            wrt = [*(state[self.held.index(k)] for k in self.live), *(self.x[k] for k in self.wanted)]
+            found = self.d.gradients([last[self.held.index(k)] for k in self.live], given, wrt, wrt)
+            found = [zeros_like(v) if f is None else f for f, v in zip(found, wrt)]
+            return t - 1, depth - 1, places, *stacks, *found[:end], *(a + b for a, b in zip(sums, found[end:]))
+
+        places = full((SLOTS,), 0, int64)
+        done = looped(lambda t, *_: ~(t < 0), back,
+                    (segments - 1, literal(1, int64), places, *stacks, *starts, *totals))
+        return done[3 + many:]
+
+    def reach(self, t: Value, steps: Value, depth: Value, places: Value, stacks: Sequence[Value]
+              ) -> tuple[Value, Value, Sequence[Value], Sequence[Value]]:
+        """The stack, and the state, once the top of it is the beginning of segment t."""
+        many, constants = len(stacks), self.x[self.n:]
+
+        def nearer(p: Value, depth: Value, places: Value, *more: Value) -> Sequence[Value]:
+            state, stacks = more[:many], more[many:]
+            gap = t - p
+            next = p + Select()(gap < SLOTS + 1 - depth, 1, (gap + 1) // 2)
+            _, *state = looped(lambda q, *_: q < next,
+                             lambda q, *s: (q + 1, *self.segment(q * SEGMENT, steps, s, constants)), (p, *state))
+            return next, depth + 1, put(places, depth, next), *state, *map(put, stacks, [depth] * many, state)
+
+        top = depth - 1
+        start = Gather(0)(places, top), depth, places, *(Gather(0)(v, top) for v in stacks), *stacks
+        _, depth, places, *more = looped(lambda p, *_: p < t, nearer, start)
+        return depth, places, more[:many], more[many:]
+
+
+def zeros_of(v: Value) -> Value:
+    """A stack of zeros of the type of v."""
+    return full((SLOTS, *v.shape), 0, v.dtype)
+
+
+def put(stack: Value, k: Value, v: Value) -> Value:
+    """A stack with v in place k."""
+    here = reshape(Equal()(iota(stack.shape[0]), k), (stack.shape[0], *[1] * v.ndim))
+    return Select()(broadcast(here, stack.shape), broadcast(v, stack.shape), stack)
+
+
+def looped(test: Callable[..., Value], body: Callable[..., Sequence[Value]], init: Sequence[Value]) -> tuple[Value, ...]:
+    """A loop of functions of what is carried; what they take from outside becomes an operand."""
+    types, kind = [v.type for v in init], kind_of(init)
+    entry, again = inside(types, kind), inside(types, kind)
+    truth, new = test(*entry), [*body(*again)]
+    known = {*outside([truth], entry), *outside(new, again)}
+    return repeat((entry, (truth,)), (again, tuple(new)), init, known)
 
 
 def repeat(test: Traced, body: Traced, init: Sequence[Value], known: Collection[Value]) -> tuple[Value, ...]:
