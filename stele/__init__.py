@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from stele.higher.collective import all_gather, axis_index, axis_size, pmax, pmean, pmin, psum
     from stele.higher.control import associative_scan, cond, fori_loop, map, switch, while_loop
     from stele.higher.custom import custom_gradient, custom_jvp
+    from stele.higher.fixed import fixed_point
     from stele.higher.gradient import grad, gradients, jvp, value_and_grad, vjp
     from stele.higher.jacobian import hessian, hvp, jacobian
     from stele.higher.scan import scan
@@ -95,7 +96,8 @@ MODULES = {
     "higher.control": ("associative_scan", "cond", "fori_loop", "map", "switch", "while_loop"),
     "higher.collective": ("all_gather", "axis_index", "axis_size", "pmax", "pmean", "pmin", "psum"),
     "higher.gradient": ("grad", "gradients", "jvp", "value_and_grad", "vjp"),
-    "higher.custom": ("custom_gradient", "custom_jvp"), "higher.jacobian": ("hessian", "hvp", "jacobian"),
+    "higher.custom": ("custom_gradient", "custom_jvp"), "higher.fixed": ("fixed_point",),
+    "higher.jacobian": ("hessian", "hvp", "jacobian"),
     "inspect.lint.function": ("lint",), "inspect.profile.function": ("profile",),
     "pipeline": ("Options", "get_threads", "set_threads"),
     "saving": ("load", "save"),

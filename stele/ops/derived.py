@@ -48,6 +48,10 @@ class Derived(Op):
     def reference(self, *x: Array) -> tuple[Array, ...]:
         return tuple(interpret(self.body, x, lambda v, x: v.op.reference(*x)))
 
+    def expand(self, *x: Value) -> Sequence[Value]:
+        """The results, once derivatives have been taken."""
+        return substitute(self.body, x)
+
     def derivative(self, y: Value, x: Sequence[Value], along: Sequence[Value]) -> list[Value]:
         """What the rule says of cotangents or tangents."""
         types: TupleType = y.type  # type: ignore[assignment]

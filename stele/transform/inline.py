@@ -3,12 +3,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from stele.ir.graph import Graph, Item, Value, rebuild, substitute, walk
+from stele.ir.graph import Graph, Item, Op, Value, rebuild, substitute, walk
 from stele.ir.origin import inherit
 from stele.ir.report import Report
 from stele.ir.rewrite import everywhere, with_results
 from stele.ops.checkpoint import Checkpoint
 from stele.ops.derived import Derived
+from stele.ops.fixed import FixedPoint
 from stele.transform.recompute import after
 
 
@@ -18,23 +19,23 @@ def inline(graph: Graph, report: Report | None = None) -> Graph:
 
 
 def written_out(graph: Graph) -> Graph:
-    """The graph without functions that have derivatives of their own, once these have been taken."""
-    return everywhere(partial(inlined, kind=Derived), graph)
+    """The graph without ops that are there for derivatives of their own, once these have been taken."""
+    return everywhere(partial(inlined, kinds=(Derived, FixedPoint)), graph)
 
 
-def inlined(graph: Graph, report: Report | None = None, kind: type[Checkpoint | Derived] = Checkpoint) -> Graph:
+def inlined(graph: Graph, report: Report | None = None, kinds: tuple[type[Op], ...] = (Checkpoint,)) -> Graph:
     """One level of either."""
     values = walk(graph.results)
-    if not any(isinstance(v.op, kind) for v in values):
+    if not any(isinstance(v.op, kinds) for v in values):
         return graph
     meaning: dict[Value, Value] = {}
     parts: dict[Value, list[Value]] = {}
     for v in values:
         x = [meaning[a] for a in v.args if a not in parts]
         match v.op:
-            case Derived() if kind is Derived:
-                parts[v] = substitute(v.op.body, x)
-            case Checkpoint() as held if kind is Checkpoint:
+            case Derived() | FixedPoint() as said if isinstance(said, kinds):
+                parts[v] = [*said.expand(*x)]
+            case Checkpoint() as held if isinstance(held, kinds):
                 parts[v] = substitute(held.body, waiting(held, x))
                 if report and held.late:
                     report.fired("inline", "what gradients compute again waits for what they start from", v.where)

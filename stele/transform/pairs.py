@@ -76,6 +76,7 @@ from stele.ops.elementwise.unary import (
     Tan,
     Tanh,
 )
+from stele.ops.fixed import FixedPoint
 from stele.ops.gather import Gather, ScatterAdd, ScatterMul
 from stele.ops.linear import Cast, Concatenate, cast, expand_dims, reshape, slice_axis, transpose, zeros_like
 from stele.ops.parts import Angle, Complex, Conj, Imag
@@ -288,7 +289,8 @@ def repeated(v: Value, *x: Part) -> tuple[Part, ...]:
 
 def said(v: Value, *x: Part) -> tuple[Part, ...]:
     """What has derivatives of its own, once they have been taken: what it computes."""
-    return tuple(interpret(v.op.body, x, parted))      # type: ignore[attr-defined]
+    given = tuple(parameter("x", a.type) for a in v.args)
+    return tuple(interpret(Graph(given, tuple(v.op.expand(*given))), x, parted))      # type: ignore[attr-defined]
 
 
 def held(v: Value, *x: Part) -> tuple[Part, ...]:
@@ -339,7 +341,7 @@ TABLE: dict[type[Op], Callable[..., Parts]] = {
     Cast:     converted,
     MatMul:   product,
     Scan:     looped,
-    Checkpoint: held, Derived: said,
+    Checkpoint: held, Derived: said, FixedPoint: said,
     Cond:     branched,
     While:    repeated,
     Prod:     multiplied,
