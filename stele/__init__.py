@@ -105,10 +105,16 @@ MODULES = {
 LATER = {name: f"stele.{module}" for module, names in MODULES.items() for name in names}
 
 __all__ = [
-    "Tensor", "bfloat16", "bool", "bool_", "complex64", "complex128", "device", "eager", "enable_grad", "float16",
-    "float32", "float64", "int8", "int16", "int32", "int64", "no_grad", "tensor", "uint8", "uint16", "uint32", "uint64",
+    "Options", "Tensor", "all_gather", "associative_scan", "axis_index", "axis_size", "bfloat16", "bool", "bool_",
+    "checkpoint", "compile", "complex64", "complex128", "cond", "custom_gradient", "custom_jvp", "data",
+    "default_generator", "default_rng", "device", "eager", "enable_grad", "fft", "fixed_point", "float16",
+    "float32", "float64", "fori_loop", "function", "get_threads", "grad", "gradients", "hessian", "hvp", "int8",
+    "int16", "int32", "int64", "io", "jacobian", "jvp", "linalg", "lint", "load", "map", "metrics", "nn", "no_grad",
+    "optim", "placeholder", "pmax", "pmean", "pmin", "profile", "psum", "random", "save", "scan", "set_threads",
+    "switch", "tensor", "train", "uint8", "uint16", "uint32", "uint64", "value_and_grad", "vjp", "vmap",
+    "while_loop",
 ]
-__all__ += [*ROOMS, *LATER]
+__all__ += [name for names in FAMILIES.values() for name in names.split()]
 __all__ += functions.__all__
 __all__ += creation.__all__
 __all__ += namespace.__all__

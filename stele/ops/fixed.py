@@ -17,7 +17,7 @@ from stele.ops.elementwise.arithmetic import Greater, Maximum
 from stele.ops.elementwise.unary import absolute, tanh
 from stele.ops.linear import along, zeros_like
 from stele.ops.reduction import Max
-from stele.ops.repeat import goes
+from stele.ops.repeat import looped
 
 
 class FixedPoint(Op):
@@ -71,7 +71,7 @@ class FixedPoint(Op):
             return k + 1, Greater()(change, Maximum()(largest(new), self.least) * self.tol), *new
 
         test = lambda k, moves, *_: moves & (k < self.limit)
-        return goes(test, step, (literal(0, int64), literal(True), *x[:n]))[2:]
+        return looped(test, step, (literal(0, int64), literal(True), *x[:n]))[2:]
 
     def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
         n, p, live = self.count, self.step.parameters, [k for k, gk in enumerate(g) if gk is not None]

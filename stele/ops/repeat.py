@@ -122,14 +122,20 @@ class While(Op):
         new = dict(zip(placed, made.results))
         results = [new.get(k, v) for k, v in enumerate(self.body.results)]
         test = d.batch(Graph(self.test.parameters, self.test.results if is_chosen else ()), flags, n)
-        if is_chosen:
-            (goes,) = substitute(test, made.parameters)
-            results = [chosen(goes, v, p) for v, p in zip(results, made.parameters)]
-        ends = reduction.Any((0,))(test.results[0]) if is_chosen else self.test.results[0]
-        test = Graph(test.parameters, (ends,))
-        loop = While(test, closed(made.parameters, results), self.carries)
-        done = loop(*(along(a, n) if flags[k] else a[0] for k, a in enumerate(x)))
-        return tuple(along((Item(k)(done), flags[k]), n) for k in range(self.carries))
+        starts = [along(a, n) if flags[k] else a[0] for k, a in enumerate(x)]
+        if not is_chosen:
+            loop = While(Graph(test.parameters, self.test.results), closed(made.parameters, results), self.carries)
+            done = loop(*starts)
+            return tuple(along((Item(k)(done), flags[k]), n) for k in range(self.carries))
+        # a place that is done computes as it began, which has a meaning, and its results are left
+        first = [parameter(f"first{k}", p.type) for k, p in enumerate(made.parameters[:self.carries])]
+        (goes,) = substitute(test, made.parameters)
+        now = [chosen(goes, p, v) for p, v in zip(made.parameters, first)]
+        new = substitute(Graph(made.parameters, tuple(results)), (*now, *made.parameters[self.carries:]))
+        left = [chosen(goes, v, p) for v, p in zip(new, made.parameters)]
+        ends = Graph((*test.parameters, *first), (reduction.Any((0,))(test.results[0]),))
+        done = While(ends, closed((*made.parameters, *first), left), self.carries)(*starts, *starts[:self.carries])
+        return tuple(Item(k)(done) for k in range(self.carries))
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:
@@ -279,7 +285,8 @@ def put(stack: Value, k: Value, v: Value) -> Value:
     return Select()(broadcast(here, stack.shape), broadcast(v, stack.shape), stack)
 
 
-def looped(test: Callable[..., Value], body: Callable[..., Sequence[Value]], init: Sequence[Value]) -> tuple[Value, ...]:
+def looped(test: Callable[..., Value], body: Callable[..., Sequence[Value]], init: Sequence[Value]
+           ) -> tuple[Value, ...]:
     """A loop of functions of what is carried; what they take from outside becomes an operand."""
     types, kind = [v.type for v in init], kind_of(init)
     entry, again = inside(types, kind), inside(types, kind)
