@@ -84,6 +84,11 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     "stele.io.imsave":      (lambda: st.io.imsave("no folder/x.png", np.zeros((2, 2), np.uint8)),),
     "stele.io.write_audio": (lambda: st.io.write_audio("no folder/x.wav", np.zeros(3), 8000),),
     "stele.hessian":        (lambda: st.hessian("wrong")(x), lambda: st.hessian(st.square)(x)),     # type: ignore[arg-type]
+    "stele.custom_gradient": (lambda: st.custom_gradient("wrong"),     # type: ignore[arg-type]
+                              lambda: st.custom_gradient(st.square)(x)),     # type: ignore[arg-type]
+    "stele.custom_jvp":     (lambda: st.custom_jvp("wrong"), lambda: st.custom_jvp(st.square)(x)),   # type: ignore[arg-type]
+    "stele.jacobian":       (lambda: st.jacobian(st.square)(x > 0),),
+    "stele.vmap":           (lambda: st.vmap(st.square, out_axes=None)(x),),
     "stele.lint":           (lambda: st.lint(st.square, x, without=("wrong",)),),
     "stele.save":           (lambda: st.save({"x": x}, "no folder/x.safetensors"),),
     "stele.vjp":            (lambda: st.vjp(st.square, x)[1]((x, x)),),     # type: ignore[arg-type]

@@ -20,9 +20,11 @@ from stele.ops.branch import Cond
 from stele.ops.checkpoint import Checkpoint
 from stele.ops.contraction import KIN, Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from stele.ops.control import Scan
+from stele.ops.derived import Derived, Written
 from stele.ops.elementwise.base import Elementwise
 from stele.ops.everyday import CommonDivisor
 from stele.ops.factors import Exchanged, Qr
+from stele.ops.fixed import FixedPoint
 from stele.ops.fourier import Fft, Irfft, Rfft
 from stele.ops.gather import CheckCount, CheckIndex, Gather
 from stele.ops.generate import Iota
@@ -51,6 +53,18 @@ def counting(n: int = 2) -> Any:
     """The body of a loop: a carry to which rows are added."""
     carry, row = parameter("c", Type(float32, (n,))), parameter("x", Type(float32, (n,)))
     return Graph((carry, row), (carry + row, carry * row))
+
+
+def squaring(n: int) -> Any:
+    """What `Written` is the derivative of."""
+    x, w = parameter("x", Type(float32, (n,))), parameter("w", Type(float32, (n,)))
+    return Graph((x, w), (x * x * w, x))
+
+
+def halving(n: int) -> Any:
+    """A step towards twice the second operand."""
+    x, w = parameter("x", Type(float32, (n,))), parameter("w", Type(float32, (n,)))
+    return Graph((x, w), (x * 0.5 + w,))
 
 
 def adding(n: int) -> While:
@@ -142,9 +156,13 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
     "Scan":             [(Scan(counting(), 1, 1, 0, False), (2,), (0, 2))],
     "Cond":             [(Cond((counting(n), counting(n))), np.bool_(True), (n,), (n,)) for n in (0, 2)],
     "While":            [(adding(n), (n,), (n,)) for n in (0, 2)],
+    "Derived":          [(Derived(squaring(n), Written(), 2), (n,), (n,)) for n in (0, 2)],
+    "FixedPoint":       [(FixedPoint(halving(n), 0.0, 1.0, 9), (n,), (n,)) for n in (0, 2)],
+    **{name: [(ALL[name](), s, np.int64(0)) for s in SHAPES] for name in ("AllSum", "AllMax")},
+    "AllGather":        [(ALL["AllGather"](2), s, np.int64(0)) for s in SHAPES],
     "Checkpoint":       [(Checkpoint(counting(n), 1, 2, 0), (n,), (n,)) for n in (0, 2)],
     **{name: [(ALL[name](axes), s) for axes, s in (((0,), (0,)), ((1,), (3, 0)), ((1,), (0, 3)), ((0, 1), (2, 0)))]
-       for name in ("Sum", "Prod", "All", "Any", "LogSumExp")},
+       for name in ("Sum", "Prod", "All", "Any", "LogSumExp", "Norm")},
     **{name: [(ALL[name](axes), s) for axes, s in (((1,), (0, 3)), ((0,), (3, 0)))] for name in ("Max", "Min")},
     **{name: [(ALL[name](axis), s) for axis, s in ((1, (0, 3)), (0, (3, 0)))] for name in ("ArgMax", "ArgMin")},
     **{name: [(ALL[name](axis), s) for axis, s in ((0, (0,)), (1, (3, 0)), (1, (0, 3)), (0, (0, 3)))]

@@ -48,6 +48,16 @@ Options Tensor can_cast compile default_rng device eager enable_grad eval finfo 
 get_threads gradients iinfo isdtype lint load manual_seed no_grad placeholder result_type save set_threads tensor
 broadcast_shapes masked_select profile apply_along_axis compress extract intersect1d setdiff1d setxor1d trim_zeros"""
 
+OWN = st.custom_gradient(lambda x: (x, lambda g: g * 5 * x))
+SQUARED = st.custom_jvp(st.square)
+SQUARED.defjvp(lambda x, dx: (st.square(x[0]), 5 * x[0] * dx[0]))
+
+
+def named(f: Any) -> Any:
+    """f at many places, whose axis is called i."""
+    return st.vmap(f, axis_name="i")
+
+
 PROGRAMS = {"roll": 2, "diagonal": 2,       # a shift of the size and more, and a matrix taller than wide
             "copyto": 2, "place": 2, "put_along_axis": 2, "putmask": 2}     # and shapes to be one
 
@@ -496,6 +506,21 @@ PAIRS |= {
     "checkpoint":    (lambda d: st.grad(st.checkpoint(lambda x: st.sum(st.sin(x))))(d.x), lambda d: np.cos(d.x)),
     "jvp":           (lambda d: st.jvp(st.sin, (d.x,), (d.y,)),   lambda d: (np.sin(d.x), np.cos(d.x) * d.y)),
     "vjp":           (lambda d: st.vjp(st.sin, d.x)[1](d.y)[0],   lambda d: np.cos(d.x) * d.y),
+    "jacobian":      (lambda d: st.jacobian(lambda x: x * x.sum(), mode="forward")(d.v),
+                      lambda d: np.eye(len(d.v)) * d.v.sum() + d.v[:, None]),
+    "hvp":           (lambda d: st.hvp(lambda x: (x ** 3).sum(), d.x, d.y), lambda d: 6 * d.x * d.y),
+    "vmap":          (lambda d: st.vmap(lambda x: x / x.sum())(d.p), lambda d: d.p / d.p.sum(1, keepdims=True)),
+    "psum":          (lambda d: named(lambda x: st.psum(x, "i"))(d.x), lambda d: d.x * 0 + d.x.sum(0)),
+    "pmean":         (lambda d: named(lambda x: st.pmean(x, "i"))(d.x), lambda d: d.x * 0 + d.x.mean(0)),
+    "pmax":          (lambda d: named(lambda x: st.pmax(x, "i"))(d.x), lambda d: d.x * 0 + d.x.max(0)),
+    "pmin":          (lambda d: named(lambda x: st.pmin(x, "i"))(d.x), lambda d: d.x * 0 + d.x.min(0)),
+    "all_gather":    (lambda d: named(lambda x: st.all_gather(x, "i") * x)(d.x), lambda d: d.x[None] * d.x[:, None]),
+    "axis_index":    (lambda d: named(lambda x: x * st.axis_index("i"))(d.x),
+                      lambda d: d.x * np.arange(len(d.x))[:, None]),
+    "axis_size":     (lambda d: named(lambda x: x * st.axis_size("i"))(d.x), lambda d: d.x * len(d.x)),
+    "custom_gradient": (lambda d: st.grad(lambda x: OWN(x).sum())(d.x), lambda d: 5 * d.x),
+    "custom_jvp":    (lambda d: st.grad(lambda x: SQUARED(x).sum())(d.x), lambda d: 5 * d.x),
+    "fixed_point":   (lambda d: st.fixed_point(lambda x: x * 0.5 + d.x, d.y, tol=1e-8), lambda d: 2 * d.x),
 }
 # fmt: on
 

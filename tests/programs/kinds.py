@@ -17,7 +17,7 @@ from tests.programs.complexes import COMPLEX, TAKES_COMPLEX, part
 from tests.programs.kind import INT, Kind, Made, accumulated, alone, floats, inside, named, paired, place, truth
 from tests.programs.matrices import LINEAR
 from tests.programs.numbers import F32, Array, common, wide
-from tests.programs.special import DRAWS, SPECIAL, signed
+from tests.programs.special import DRAWS, HIGHER, SPECIAL, signed
 
 if TYPE_CHECKING:
     from tests.programs.grammar import Growth
@@ -178,6 +178,8 @@ REDUCTIONS = (
     Kind("median", st.median, np.median, reductions.position, "f", noise="sum", weight=0.5),
     Kind("softmax", st.softmax, reductions.softmax, reductions.axis, "f", noise="sum", weight=2.0),
     Kind("log_softmax", st.log_softmax, reductions.log_softmax, reductions.axis, "f", noise="sum"),
+    Kind("norm", lambda x, axis: st.linalg.vector_norm(x, axis=axis), reductions.norm, reductions.axis, "f",
+         noise="sum"),
     Kind("normalize", st.normalize, reductions.normalize, reductions.axis, "f", noise="sum"),
     Kind("layer_norm", st.layer_norm, reductions.layer_norm, reductions.scaled, "f", noise="sum"),
     Kind("cross_entropy", st.cross_entropy, reductions.cross_entropy, reductions.labelled, "f", operands="own",
@@ -307,7 +309,7 @@ IN_PLACE = (
 WRITES = frozenset(k.name for k in IN_PLACE) - {"alias"}
 
 ALL = tuple(replace(k, domain=k.domain + "c") if k.name in TAKES_COMPLEX else k for k in (
-    *ELEMENTWISE, *SPECIAL, *REDUCTIONS, *MOVES, *LINEAR, *WINDOWS, *COMPLEX, *DRAWS, *HOST, *IN_PLACE))
+    *ELEMENTWISE, *SPECIAL, *REDUCTIONS, *MOVES, *LINEAR, *WINDOWS, *COMPLEX, *DRAWS, *HIGHER, *HOST, *IN_PLACE))
 KINDS = {k.name: k for k in ALL}
 
 # Steps one behind the other that rewrites look for; a number is the second operand of the step before it.

@@ -65,6 +65,10 @@ def softmax(x: Array, axis: int) -> Array:
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
+def norm(x: Array, axis: int) -> Array:
+    return np.sqrt((x * x).sum(axis=axis))
+
+
 def normalize(x: Array, axis: int) -> Array:
     return (x - x.mean(axis=axis, keepdims=True)) / np.sqrt(x.var(axis=axis, keepdims=True) + 1e-5)
 

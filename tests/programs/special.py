@@ -153,3 +153,38 @@ DRAWS = (
          by_tries("standard_gamma"), seeded, "biu", result=named, operands="own", noise="rounded", smooth=False,
          weight=0.5),
 )
+
+
+# Functions of functions
+
+SQUARED = st.custom_gradient(lambda x: (x * x, lambda g: g * x * 2))
+
+
+def rows(g: Growth, x: str) -> Made:
+    """A seed, and as many places as x has rows."""
+    g.need(len(g.shape(x)) > 0)
+    return seeded(g, x)
+
+
+def drawn_apart(x: Array, seed: int, dtype: str) -> Array:
+    """Numbers uniform in [0, 1) in each row, by a key of its own, which the first draw makes."""
+    keys = RandomBits((len(x), 4)).reference(*stream(seed))
+    bits = [RandomBits(x.shape[1:]).reference(*key) for key in keys]
+    return np.reshape(bits, x.shape).astype(np.uint32) // 256 * 2.0**-24
+
+
+def settled(x: Array) -> Array:
+    """The y that is tanh(y) / 4 + x."""
+    y = x
+    for _ in range(40):
+        y = np.tanh(y) / 4 + x
+    return y
+
+
+HIGHER = (
+    Kind("squared_by_hand", lambda x: SQUARED(x), lambda x: x * x, alone, "f", noise="rounded", weight=0.5),
+    Kind("fixed_point", lambda x: st.fixed_point(lambda y: st.tanh(y) / 4 + x, x, tol=0, max_steps=40), settled, alone,
+         "f", noise="coarse", weight=0.3),
+    Kind("drawn_apart", lambda x, seed, dtype: st.vmap(lambda row, rng=started(seed): rng.random(row.shape))(x).astype(
+        dtype), drawn_apart, rows, "biuf", result=named, operands="own", smooth=False, weight=0.5),
+)
