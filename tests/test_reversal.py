@@ -66,16 +66,16 @@ def test_exits_that_depend_on_data(compiled: bool) -> None:
 def test_second_order_and_every_mixture() -> None:
     x, w = f8(0.7), f8(0.4)
     for n in (3, 40):
-        own, by_hand = (lambda w, f=f: f(x, w, n) for f in (many, written))
+        own, by_hand = (lambda w, f=f, n=n: f(x, w, n) for f in (many, written))
         second = st.grad(st.grad(by_hand))(w)
         close(st.jvp(st.grad(own), (w,), (f8(1.0),))[1], second)
-        close(st.grad(lambda w: st.jvp(own, (w,), (f8(1.0),))[1])(w), second)
+        close(st.grad(lambda w, f=own: st.jvp(f, (w,), (f8(1.0),))[1])(w), second)
     close(st.grad(st.grad(lambda w: many(x, w, 3)))(w), st.grad(st.grad(lambda w: written(x, w, 3)))(w))
 
 
 def test_many_places() -> None:
     xs, w, ns = f8([0.7, -0.3, 0.1]), f8(0.4), st.tensor([2, 40, 0])
-    wanted = [float(st.grad(lambda x: written(x, w, n))(x)) for x, n in zip(xs, (2, 40, 0))]
+    wanted = [float(st.grad(lambda x, n=n: written(x, w, n))(x)) for x, n in zip(xs, (2, 40, 0))]
     close(st.vmap(st.grad(many), in_axes=(0, None, 0))(xs, w, ns), wanted)
     close(st.grad(lambda x: st.vmap(many, in_axes=(0, None, 0))(x, w, ns).sum())(xs), wanted)
 
@@ -95,7 +95,7 @@ def test_memory_and_program_do_not_depend_on_the_number_of_steps() -> None:
     f = st.compile(st.value_and_grad(lambda x, w, n: many(x, w, n).sum()))
     x, w = st.full((100,), 0.7), st.tensor(0.4)
     for n in (10, 2000):
-        value, g = f(x, w, st.tensor(n))
+        _, g = f(x, w, st.tensor(n))
         assert np.isfinite(g.numpy()).all()
     assert f.compiles == 1
     v, y = x.numpy().astype("f8"), 1.0

@@ -112,7 +112,7 @@ class Pull(Own):
         if len(given) != len(args):     # type: ignore[reportUnknownArgumentType]
             raise GraphError(f"the derivative of {self.f.__name__} returns {shown(found)} for {len(args)} arguments",   # type: ignore[reportUnknownArgumentType]
                              hint="Return a cotangent for each argument, None where it is zero.")
-        of = dict(zip(self.places[:self.count], x))
+        of: dict[int, Value] = dict(zip(self.places[:self.count], x))
         return [conj(v) for v in matched(self, "cotangent", (given, {}), (args, kwargs), of)]
 
 
@@ -133,7 +133,7 @@ class Push(Own):
         if len(leaves) != len(y) or not all(fits(constant(r).value.type, t) for r, t in zip(leaves, y)):
             raise GraphError(f"the derivative of {self.f.__name__} returns {shown(made)} as its result, but "
                              f"{self.f.__name__} itself {', '.join(map(str, y))}")
-        of = {k: constant(r).value for k, r in enumerate(leaves)}
+        of: dict[int, Value] = {k: constant(r).value for k, r in enumerate(leaves)}
         return matched(self, "tangent", change, made, of)
 
 
@@ -219,7 +219,9 @@ def custom_gradient(f: Callable[P, tuple[R, Callable[[R], Any]]]) -> Callable[P,
     @public
     @wraps(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        value: Any = lambda *args, **kwargs: pair(whole(*args, **kwargs), whole)[0]
+        def value(*args: Any, **kwargs: Any) -> Any:
+            return pair(whole(*args, **kwargs), whole)[0]
+
         return derived(lambda *at: Pull(whole, None, *at), value, args, kwargs, whole.__name__)
 
     return call

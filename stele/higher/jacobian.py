@@ -49,7 +49,7 @@ def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0, mode: str 
         ys, xs = ([real(v, what) for v in values] for values, what in ((results, "a result"), (leaves, "an argument")))
         if forward:
             columns = [pushed(ys, x) for x in xs]
-            rows = [list(row) for row in zip(*columns)] if columns else [[] for _ in ys]
+            rows = [[column[k] for column in columns] for k in range(len(ys))]
         else:
             rows = [pulled(y, xs) for y in ys]
         carries = any(isinstance(x, Tensor) and x.requires_grad for x in tree.flatten(args)[0])
@@ -91,7 +91,7 @@ def pushed(ys: Sequence[Value], x: Value) -> list[Tensor]:
 
 def each(x: Value) -> Tensor:
     """One array of the shape of x for each of its numbers, with a one in that place."""
-    n = x.type.size
+    n: Any = x.type.size
     return eye(n, dtype=x.dtype).to(x.type.device).reshape((n, *x.shape))
 
 
@@ -123,5 +123,5 @@ def hvp(f: Callable[[T], Tensor], x: T, v: T) -> T:
     >>> st.hvp(lambda x: (x ** 3).sum(), st.tensor([1.0, 2.0]), st.tensor([1.0, 10.0])).tolist()
     [6.0, 120.0]
     """
-    change: Any = jvp(grad(f), (x,), (v,))[1]
-    return change
+    slope: Callable[[T], T] = grad(f)  # type: ignore[assignment]
+    return jvp(slope, (x,), (v,))[1]

@@ -6,8 +6,6 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from stele.arrays.opensize import plain
 from stele.arrays.streams import stream_of
 from stele.arrays.tensor import Operands, Tensor, constant, record
@@ -21,7 +19,7 @@ from stele.ir.origin import setting
 from stele.ir.sizes import Dim
 from stele.ir.types import axis_of, same, show
 from stele.ops import random
-from stele.ops.arguments import function, size, whole
+from stele.ops.arguments import function, is_array, is_dict, is_series, size, whole
 from stele.ops.generate import iota
 from stele.ops.linear import along, transpose
 from stele.tracing import tree
@@ -110,8 +108,7 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, axis_name
     @public
     @wraps(f)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        axes = [*prefixed(tuple(in_axes) if isinstance(in_axes, list) else in_axes, args, "in_axes"),
-                *prefixed(0, kwargs, "in_axes")]
+        axes = [*prefixed(in_axes, args, "in_axes"), *prefixed(0, kwargs, "in_axes")]
         leaves, spec = tree.flatten((args, kwargs))
         operands = Operands(numbers=False)
         stacks = {k: operands.value(constant(checked(x, axis))) for k, (x, axis) in enumerate(zip(leaves, axes))
@@ -141,7 +138,7 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, axis_name
 
 def prefixed(axes: Axes, x: Any, what: str) -> list[int | None]:
     """An axis for each leaf of x, of which `axes` is a prefix: an entry stands for all that lies below it."""
-    if axes is None or not isinstance(axes, tuple | list | dict):
+    if not is_series(axes) and not is_dict(axes):
         return [None if axes is None else whole(axes, what)] * len(tree.flatten(x)[0])
     found, own = tree.entries(axes), tree.entries(x)
     if own is None or found is None or {*found[1]} != {*own[1]} or isinstance(axes, dict) != isinstance(x, dict):
@@ -155,9 +152,10 @@ def prefixed(axes: Axes, x: Any, what: str) -> list[int | None]:
 
 def checked(x: Any, axis: int | None) -> Any:
     """A leaf that has an axis to map over."""
-    if isinstance(x, Tensor | np.ndarray) and x.ndim:
+    is_one = isinstance(x, Tensor) or is_array(x)
+    if is_one and x.ndim:
         return x
-    what = f"a tensor of no axes, {constant(x).value.type}" if isinstance(x, Tensor | np.ndarray) else kind(x)
+    what = f"a tensor of no axes, {constant(x).value.type}" if is_one else kind(x)
     raise ShapeError(f"vmap maps over axis {axis} of each argument, got {what}",
                      hint="Write in_axes=(0, None) with None for the arguments that are the same for all.")
 

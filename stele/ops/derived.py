@@ -59,9 +59,9 @@ class Derived(Op):
 
     def floats(self, y: Value, x: Sequence[Value]) -> tuple[list[int], list[int]]:
         """Which operands and which results have derivatives."""
-        items = y.type.items    # type: ignore[attr-defined]
+        types: TupleType = y.type  # type: ignore[assignment]
         return [k for k, a in enumerate(x[:self.own]) if a.dtype.is_float], \
-               [k for k, t in enumerate(items) if t.dtype.is_float]
+               [k for k, t in enumerate(types.items) if t.dtype.is_float]
 
     def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
         wrt, out = self.floats(y, x)

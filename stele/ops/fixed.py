@@ -65,13 +65,13 @@ class FixedPoint(Op):
         """The loop that finds them."""
         n = self.count
 
-        def step(k: Value, _: Value, *now: Value) -> Sequence[Value]:
+        def step(state: Sequence[Value]) -> Sequence[Value]:
+            k, _, *now = state
             new = substitute(self.step, (*now, *x[n:]))
             change = largest([a - b for a, b in zip(new, now)])
             return k + 1, Greater()(change, Maximum()(largest(new), self.least) * self.tol), *new
 
-        test = lambda k, moves, *_: moves & (k < self.limit)
-        return looped(test, step, (literal(0, int64), literal(True), *x[:n]))[2:]
+        return looped(lambda s: s[1] & (s[0] < self.limit), step, (literal(0, int64), literal(True), *x[:n]))[2:]
 
     def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
         n, p, live = self.count, self.step.parameters, [k for k, gk in enumerate(g) if gk is not None]

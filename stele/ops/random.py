@@ -112,7 +112,10 @@ class Philox(Elementwise):
         return philox(x[:4], x[4:], multiply_words)[0]
 
     def scalar(self, s: Scalars[S], *x: S) -> S:
-        return philox(x[:4], x[4:], lambda word, m: (s.mulhi(word, m), word * m))[0]
+        def multiply(word: S, m: int) -> tuple[S, S]:
+            return s.mulhi(word, m), word * m
+
+        return philox(x[:4], x[4:], multiply)[0]
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:

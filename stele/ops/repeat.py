@@ -240,7 +240,8 @@ class Back:
         segments = (steps + (SEGMENT - 1)) // SEGMENT
         many, end = len(stacks), len(self.live)
 
-        def back(t: Value, depth: Value, places: Value, *more: Value) -> Sequence[Value]:
+        def back(now: Sequence[Value]) -> Sequence[Value]:
+            t, depth, places, *more = now
             stacks, given, sums = more[:many], more[many:many + end], more[many + end:]
             depth, places, state, stacks = self.reach(t, steps, depth, places, stacks)
             constants = self.x[self.n:]
@@ -251,8 +252,8 @@ class Back:
             return t - 1, depth - 1, places, *stacks, *found[:end], *(a + b for a, b in zip(sums, found[end:]))
 
         places = full((SLOTS,), 0, int64)
-        done = looped(lambda t, *_: ~(t < 0), back,
-                    (segments - 1, literal(1, int64), places, *stacks, *starts, *totals))
+        done = looped(lambda s: ~(s[0] < 0), back,
+                      (segments - 1, literal(1, int64), places, *stacks, *starts, *totals))
         return done[3 + many:]
 
     def reach(self, t: Value, steps: Value, depth: Value, places: Value, stacks: Sequence[Value]
@@ -260,17 +261,18 @@ class Back:
         """The stack, and the state, once the top of it is the beginning of segment t."""
         many, constants = len(stacks), self.x[self.n:]
 
-        def nearer(p: Value, depth: Value, places: Value, *more: Value) -> Sequence[Value]:
+        def nearer(now: Sequence[Value]) -> Sequence[Value]:
+            p, depth, places, *more = now
             state, stacks = more[:many], more[many:]
             gap = t - p
             next = p + Select()(gap < SLOTS + 1 - depth, 1, (gap + 1) // 2)
-            _, *state = looped(lambda q, *_: q < next,
-                             lambda q, *s: (q + 1, *self.segment(q * SEGMENT, steps, s, constants)), (p, *state))
+            further: Step = lambda s: (s[0] + 1, *self.segment(s[0] * SEGMENT, steps, s[1:], constants))
+            _, *state = looped(lambda s: s[0] < next, further, (p, *state))
             return next, depth + 1, put(places, depth, next), *state, *map(put, stacks, [depth] * many, state)
 
         top = depth - 1
         start = Gather(0)(places, top), depth, places, *(Gather(0)(v, top) for v in stacks), *stacks
-        _, depth, places, *more = looped(lambda p, *_: p < t, nearer, start)
+        _, depth, places, *more = looped(lambda s: s[0] < t, nearer, start)
         return depth, places, more[:many], more[many:]
 
 
@@ -285,12 +287,14 @@ def put(stack: Value, k: Value, v: Value) -> Value:
     return Select()(broadcast(here, stack.shape), broadcast(v, stack.shape), stack)
 
 
-def looped(test: Callable[..., Value], body: Callable[..., Sequence[Value]], init: Sequence[Value]
-           ) -> tuple[Value, ...]:
+Step = Callable[[Sequence[Value]], Sequence[Value]]
+
+
+def looped(test: Callable[[Sequence[Value]], Value], body: Step, init: Sequence[Value]) -> tuple[Value, ...]:
     """A loop of functions of what is carried; what they take from outside becomes an operand."""
     types, kind = [v.type for v in init], kind_of(init)
     entry, again = inside(types, kind), inside(types, kind)
-    truth, new = test(*entry), [*body(*again)]
+    truth, new = test(entry), [*body(again)]
     known = {*outside([truth], entry), *outside(new, again)}
     return repeat((entry, (truth,)), (again, tuple(new)), init, known)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 from stele.errors import GraphError
 from stele.ir.graph import Graph, Item, Placed, Value, label_of, parameter, rebuild, walk
@@ -26,7 +27,7 @@ def batched(v: Value, x: Sequence[Placed], n: Dim, loops: bool = False) -> Place
     with inherit(v.where):
         if not any(is_placed for _, is_placed in x):
             return rebuild(v, [a for a, _ in x]), False
-        y = v.op.batch(SimpleNamespace(batch=partial(batch, loops=loops)), n, x, v)
+        y: Any = v.op.batch(SimpleNamespace(batch=partial(batch, loops=loops)), n, x, v)
         if y is None and loops:
             y = looped(v, x, n)
     if y is None:

@@ -166,6 +166,11 @@ def rows(g: Growth, x: str) -> Made:
     return seeded(g, x)
 
 
+def by_row(rng: st.random.Generator, x: st.Tensor) -> st.Tensor:
+    """Numbers for each row of x, drawn where the row is all there is."""
+    return st.vmap(lambda row: rng.random(row.shape))(x)
+
+
 def drawn_apart(x: Array, seed: int, dtype: str) -> Array:
     """Numbers uniform in [0, 1) in each row, by a key of its own, which the first draw makes."""
     keys = RandomBits((len(x), 4)).reference(*stream(seed))
@@ -185,6 +190,6 @@ HIGHER = (
     Kind("squared_by_hand", lambda x: SQUARED(x), lambda x: x * x, alone, "f", noise="rounded", weight=0.5),
     Kind("fixed_point", lambda x: st.fixed_point(lambda y: st.tanh(y) / 4 + x, x, tol=0, max_steps=40), settled, alone,
          "f", noise="coarse", weight=0.3),
-    Kind("drawn_apart", lambda x, seed, dtype: st.vmap(lambda row, rng=started(seed): rng.random(row.shape))(x).astype(
-        dtype), drawn_apart, rows, "biuf", result=named, operands="own", smooth=False, weight=0.5),
+    Kind("drawn_apart", lambda x, seed, dtype: by_row(started(seed), x).astype(dtype), drawn_apart, rows, "biuf",
+         result=named, operands="own", smooth=False, weight=0.5),
 )
