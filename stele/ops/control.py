@@ -314,11 +314,18 @@ def values(x: Sequence[Operand]) -> tuple[Value, ...]:
 
 def enclosed(bodies: Sequence[Traced], known: Collection[Value], what: str) -> tuple[list[Graph], list[Value]]:
     """Functions of inputs alike as graphs, whose further parameters are all that one of them takes from outside, which
-    is returned too: of the `known` values what it reads first, and what else has no operands."""
+    is returned too: of the `known` values what it reads first, what else has no operands, and what comes from another
+    device."""
     parts = [(inputs, values(results)) for inputs, results in bodies]
-    captured = list(dict.fromkeys(
-        v for inputs, results in parts for v in walk(results, known.__contains__)
-        if v not in inputs and (v in known or isinstance(v.op, Parameter))))
+    late = {v for inputs, _ in parts for v in inputs}
+    for v in walk([v for _, results in parts for v in results]):
+        if any(a in late for a in v.args):
+            late.add(v)
+
+    def is_early(v: Value) -> bool:
+        return v in known or (isinstance(v.op, Parameter | Transfer) and v not in late)
+
+    captured = list(dict.fromkeys(v for _, results in parts for v in walk(results, is_early) if is_early(v)))
     graphs: list[Graph] = []
     for inputs, results in parts:
         given = [parameter(f"x{k}", v.type) for k, v in enumerate(inputs)]

@@ -55,7 +55,7 @@ class While(Op):
             if len(x) != len(inner) or not all(map(fits, x, inner)):
                 raise ShapeError(f"While: a graph takes {', '.join(map(str, inner))}; got {', '.join(map(str, x))}")
         tested = tuple(v.type for v in self.test.results)
-        if tested != (Type(bool_),):
+        if [(t.dtype, t.shape) for t in tested] != [(bool_, ())]:
             raise DTypeError(f"While: the test gives one bool, got {', '.join(map(str, tested))}")
         results = tuple(v.type for v in self.body.results)
         if len(results) != self.carries:

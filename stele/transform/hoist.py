@@ -4,10 +4,14 @@ from __future__ import annotations
 from stele.ir.graph import Graph, Placed, Value, parameter
 from stele.ir.rewrite import substituted
 from stele.ir.types import TupleType
+from stele.ops.gather import CheckIndex
 from stele.ops.linear import Broadcast, Movement, Reshape
 from stele.transform.batch import BatchError, batched
 from stele.transform.loops import Loop, Results, changed, items
 from stele.transform.patterns import number
+
+SAFE = ("leaf", "elementwise", "generate", "movement", "reduction", "contraction")
+"""Families of ops that raise nothing, but for checks: they may be computed for a loop that makes no step."""
 
 
 def hoist(graph: Graph) -> Graph:
@@ -22,7 +26,7 @@ def hoist(graph: Graph) -> Graph:
 def hoisted(loop: Loop) -> Results | None:
     """The taken results from a loop whose early values are operands, or None where there are none."""
     early = outside(loop)
-    n = loop.scan.carries
+    n = loop.carries
     gone = {k: early[v][0] for k, v in enumerate(loop.body.results)
             if k >= n and k in loop.used and is_result_outside(v, early)}
     fixed = [v for v in frontier(loop, early, False) if not is_view(v)]
@@ -46,12 +50,18 @@ def outside(loop: Loop) -> dict[Value, Placed]:
     found.update((p, (x, False)) for p, x in zip(loop.inner.constants, loop.outer.constants))
     for v in loop.values:
         alone = v not in found and v not in loop.late and v.op.family != "control"
+        alone = alone and (loop.length is not None or is_safe(v))
         if alone and all(a in found for a in v.args):
             try:
-                found[v] = batched(v, [found[a] for a in v.args], loop.scan.length)
+                found[v] = batched(v, [found[a] for a in v.args], loop.length or 0)
             except BatchError:
                 continue
     return found
+
+
+def is_safe(v: Value) -> bool:
+    """Whether v may be computed for a loop that makes no step."""
+    return v.op.family in SAFE and not isinstance(v.op, CheckIndex)
 
 
 def is_result_outside(v: Value, early: dict[Value, Placed]) -> bool:
@@ -66,7 +76,7 @@ def frontier(loop: Loop, early: dict[Value, Placed], stacked: bool) -> list[Valu
         is_here = v in early and early[v][1] == stacked and v.args and not isinstance(v.type, TupleType)
         if is_here and (not stacked or v.op.family == "contraction" or any(a in worth for a in v.args)):
             worth.add(v)
-    carried = set(loop.body.results[:loop.scan.carries])
+    carried = set(loop.body.results[:loop.carries])
     used = [v for v in loop.values if v in worth
             and (v in carried or any(u not in worth for u in loop.users[v]))]
     return list(dict.fromkeys(root for v in used if (root := before_views(v, worth)) in worth))

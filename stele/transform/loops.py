@@ -2,25 +2,38 @@
 # pyright: reportMatchNotExhaustive=false
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
-from stele.ir.graph import Graph, Item, Value, parameter, users, walk
+from stele.ir.graph import Graph, Item, Value, closed, parameter, substitute, users, walk
 from stele.ir.rewrite import substituted
+from stele.ir.sizes import Dim
+from stele.ir.types import TupleType
 from stele.ops.control import Parts, Scan, stacked
 from stele.ops.elementwise.arithmetic import Add
+from stele.ops.repeat import While
 
+T = TypeVar("T")
 Results = Mapping[int, Value]
 Change = Callable[["Loop"], Results | None]
 
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A Scan in a graph; `used` are the results somebody takes."""
+    """A Scan or a While in a graph; `used` are the results somebody takes.
+
+    Of a While the body is both of its graphs, the test behind the carries: as an output of each step, that is used.
+    """
 
     value: Value
     used: frozenset[int]
+
+    @property
+    def op(self) -> Scan | While:
+        assert isinstance(self.value.op, Scan | While)
+        return self.value.op
 
     @property
     def scan(self) -> Scan:
@@ -28,18 +41,37 @@ class Loop:
         return self.value.op
 
     @property
+    def length(self) -> Dim | None:
+        """How many steps there are, at least one if it is known."""
+        return self.op.length if isinstance(self.op, Scan) else None
+
+    @property
+    def carries(self) -> int:
+        return self.op.carries
+
+    @cached_property
     def body(self) -> Graph:
-        return self.scan.body
+        if isinstance(self.op, Scan):
+            return self.op.body
+        body, test = self.op.body, self.op.test
+        return Graph(body.parameters, (*body.results, *substitute(test, body.parameters)), body.guards)
+
+    def split(self, x: Sequence[T]) -> Parts:
+        """Operands, or parameters of the body, by role."""
+        if isinstance(self.op, Scan):
+            return self.op.split(x)
+        carries, constants = self.op.split(x)
+        return Parts(carries, (), constants)
 
     @cached_property
     def inner(self) -> Parts:
         """The body's parameters by role."""
-        return self.scan.split(self.body.parameters)
+        return self.split(self.body.parameters)
 
     @cached_property
     def outer(self) -> Parts:
         """The operands by role."""
-        return self.scan.split(self.value.args)
+        return self.split(self.value.args)
 
     @cached_property
     def values(self) -> list[Value]:
@@ -77,23 +109,29 @@ class Loop:
     @cached_property
     def core(self) -> set[Value]:
         """What the next step needs: the values behind all carries but sums."""
-        return set(walk(self.body.results[k] for k in range(self.scan.carries) if k not in self.sums))
+        last = self.body.results[self.carries:] if isinstance(self.op, While) else ()
+        return set(walk([*last, *(self.body.results[k] for k in range(self.carries) if k not in self.sums)]))
 
     def with_parts(self, carries: Iterable[tuple[Value, Value, Value]], ys: Iterable[Value],
                    slices: Iterable[tuple[Value, Value]], constants: Iterable[tuple[Value, Value]]) -> Value:
         """The loop with other parts: carries as (initial, parameter, new), the others as (operand, parameter)."""
         carry, xs, fixed = list(carries), list(slices), list(constants)
         parameters = (*(p for _, p, _ in carry), *(p for _, p in xs), *(p for _, p in fixed))
-        body = Graph(parameters, (*(new for _, _, new in carry), *ys), self.body.guards)
-        scan = Scan(body, len(carry), len(xs), self.scan.length, self.scan.reverse)
+        news, last = tuple(new for _, _, new in carry), tuple(ys)
+        if isinstance(self.op, Scan):
+            body = Graph(parameters, (*news, *last), self.body.guards)
+            scan: Scan | While = Scan(body, len(carry), len(xs), self.op.length, self.op.reverse)
+        else:
+            scan = While(closed(parameters, last), Graph(parameters, news, self.body.guards), len(carry))
         args = (*(x for x, _, _ in carry), *(x for x, _ in xs), *(x for x, _ in fixed))
         return Value(scan, args, scan.type(*(a.type for a in args)), self.value.where)  # type: ignore[arg-type]
 
 
-def loops(graph: Graph) -> list[Loop]:
-    """The Scans of a graph, each with the results that are taken."""
+def loops(graph: Graph, tested: bool = False) -> list[Loop]:
+    """The Scans of a graph, and those with a test where they are asked for, each with the results that are taken."""
     values = walk(graph.results)
     used: dict[Value, set[int]] = {v: set() for v in values if isinstance(v.op, Scan)}
+    used |= {v: {v.op.carries} for v in values if tested and isinstance(v.op, While)}
     for v in values:
         if isinstance(v.op, Item) and v.args[0] in used:
             used[v.args[0]].add(v.op.k)
@@ -102,7 +140,7 @@ def loops(graph: Graph) -> list[Loop]:
 
 def changed(graph: Graph, change: Change) -> Graph:
     """The graph with each loop's results taken from elsewhere, where `change` says so."""
-    found = {loop.value: new for loop in loops(graph) if (new := change(loop)) is not None}
+    found = {loop.value: new for loop in loops(graph, tested=True) if (new := change(loop)) is not None}
     return replaced(graph, found)
 
 
@@ -119,6 +157,8 @@ def stack_parameter(v: Value, loop: Loop) -> Value:
 
 
 def items(value: Value, positions: Mapping[int, int]) -> dict[int, Value]:
-    """`Item(new)` of a loop for each old position."""
-    return {old: Value(Item(new), (value,), value.type.items[new], value.where)  # type: ignore[attr-defined]
-            for old, new in positions.items()}
+    """`Item(new)` of a loop for each old position; what a test gives is no result."""
+    assert isinstance(value.type, TupleType)
+    types = value.type.items
+    return {old: Value(Item(new), (value,), types[new], value.where) for old, new in positions.items()
+            if new < len(types)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 from stele.ir.graph import Graph
 from stele.ir.report import Report
 from stele.ir.rewrite import everywhere
+from stele.transform.branches import branches
 from stele.transform.contractions import open_contractions
 from stele.transform.hoist import hoist
 from stele.transform.join import join
@@ -25,6 +26,6 @@ def merge(graph: Graph, report: Report | None = None) -> Graph:
 
 def merged(graph: Graph) -> Graph:
     """One level of `merge`."""
-    for step in (join, prune, join_products, hoist, prune, sink, prune):
+    for step in (join, branches, prune, join_products, hoist, prune, sink, prune, branches):
         graph = step(graph)
     return graph

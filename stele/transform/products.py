@@ -88,7 +88,7 @@ def with_body(loop: Loop, becomes: dict[Value, Value]) -> Results | None:
     """The taken results of the loop with values of its body replaced; None where there are none to replace."""
     if not becomes:
         return None
-    results, n = substituted(loop.body, becomes).results, loop.scan.carries
+    results, n = substituted(loop.body, becomes).results, loop.carries
     new = loop.with_parts(zip(loop.outer.carries, loop.inner.carries, results[:n]), results[n:],
                           zip(loop.outer.slices, loop.inner.slices), zip(loop.outer.constants, loop.inner.constants))
     return items(new, {k: k for k in loop.used})

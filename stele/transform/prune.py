@@ -35,9 +35,9 @@ def pruned(loop: Loop) -> Results | None:
 
 def same_size(new: Value, loop: Loop) -> bool:
     """Whether pruning took nothing away."""
-    scan = Loop(new, frozenset()).scan
-    return len(new.args) == len(loop.value.args) and len(scan.body.results) == len(loop.body.results) \
-        and scan.carries == loop.scan.carries
+    one = Loop(new, frozenset())
+    return len(new.args) == len(loop.value.args) and len(one.body.results) == len(loop.body.results) \
+        and one.carries == loop.carries
 
 
 def fixed_carries(loop: Loop) -> set[int]:
@@ -47,7 +47,7 @@ def fixed_carries(loop: Loop) -> set[int]:
 
 def live_carries(loop: Loop, steady: set[int]) -> set[int]:
     """Carries that are taken, or that what is taken needs."""
-    n = loop.scan.carries
+    n = loop.carries
     kept = {k for k in loop.used if k < n}
     while True:
         reach = set(walk(loop.body.results[k] for k in kept | {k for k in loop.used if k >= n}))
@@ -79,12 +79,12 @@ def repeated_operands(loop: Loop) -> dict[Value, Value]:
 def known_ys(loop: Loop) -> dict[int, Value]:
     """Stacks that are operands already: a result of the body that is one of its slices."""
     stack = dict(zip(loop.inner.slices, loop.outer.slices))
-    n = loop.scan.carries
+    n = loop.carries
     return {k: stack[y] for k, y in enumerate(loop.body.results[n:], n) if y in stack}
 
 
 def first_positions(loop: Loop, known: dict[int, Value]) -> dict[int, int]:
     """For each taken stack the position of the first one with the same values."""
-    n = loop.scan.carries
+    n = loop.carries
     first: dict[Value, int] = {}
     return {k: first.setdefault(loop.body.results[k], k) for k in sorted(loop.used) if k >= n and k not in known}
