@@ -14,7 +14,7 @@ from stele.ir.types import DType, Type, bfloat16, bool_, float16, float32, float
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, matmul
 from stele.ops.control import scan
 from stele.ops.elementwise.unary import relu, tanh
-from stele.ops.gather import Gather
+from stele.ops.gather import Gather, ScatterOnto
 from stele.ops.linear import (
     Concatenate,
     Pad,
@@ -196,6 +196,19 @@ def returned_as_well() -> Program:
 def gathered() -> Program:
     a = leaf(*SHAPE)
     return [a], [a + Gather(0)(a, cast(relu(reshape(slice_axis(a, 1, 0, 1), (33,))), int32))], {0: 0}
+
+
+@overwrites(1)
+def scattered_onto() -> Program:
+    a, parts, at = leaf(*SHAPE), leaf(4, SHAPE[1]), cast(relu(slice_axis(reshape(leaf(*SHAPE), (-1,)), 0, 0, 4)), int32)
+    return [a, parts, at.args[0].args[0].args[0].args[0]], [ScatterOnto(0, SHAPE[0])(a, parts, at)], {0: 0}
+
+
+@overwrites(0)
+def scattered_onto_its_own_parts() -> Program:
+    a, b = leaf(33, 33), leaf(33, 33)
+    at = cast(relu(reshape(slice_axis(b, 1, 0, 1), (33,))), int32)
+    return [a, b], [ScatterOnto(0, 33)(a, a, at)], {0: 0}
 
 
 @overwrites(0)

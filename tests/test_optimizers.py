@@ -276,6 +276,38 @@ def test_a_state_goes_on_where_it_stood(name: str) -> None:
         assert np.array_equal(a, b)
 
 
+@pytest.mark.parametrize("make", [lambda p: optim.SGD(p, 0.1), lambda p: optim.Adagrad(p, 0.1, lr_decay=0.1),
+                                  lambda p: optim.SparseAdam(p, 0.1)])
+def test_a_compiled_step_touches_the_rows_of_a_table_that_occur(make: Any) -> None:
+    """Rows that occur twice, and with gradients of zero: as uncompiled, where gradients are tables. Then a table of 4
+    MB, of which a step needs less than 256 KB of memory, and stays where it is.
+    """
+    rng = np.random.default_rng(0)
+    steps = [(rng.integers(0, 40, (3, 4)), rng.normal(size=(3, 4)).astype("f4") * (k != 2)) for k in range(6)]
+
+    def trained(rows: int, width: int, compiled: bool) -> tuple[Array, Any, list[int]]:
+        st.manual_seed(0)
+        layer, places = nn.Embedding(rows, width, padding_idx=3), list[int]()
+        optimizer = make(layer.parameters())
+
+        def step(i: Any, w: Any) -> Any:
+            loss = (layer(i).square().sum(axis=-1) * w).sum()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            return loss
+
+        run = st.compile(step) if compiled else step
+        for i, w in steps:
+            run(st.tensor(i), st.tensor(w))
+            places.append(layer.weight.numpy().ctypes.data)
+        return layer.weight.numpy(), run, places
+
+    np.testing.assert_allclose(trained(40, 5, True)[0], trained(40, 5, False)[0], rtol=1e-6, atol=1e-6)
+    _, run, places = trained(8192, 128, True)
+    assert run.programs[0].memory({}).arena.bytes < 256 << 10 and len(set(places[1:])) == 1
+
+
 RATES = {       # what both libraries make of one line; o is SGD at a rate of 0.5
     "LambdaLR": "LambdaLR(o, lambda step: 0.9 ** step)", "StepLR": "StepLR(o, 3, 0.5)",
     "MultiStepLR": "MultiStepLR(o, [2, 5, 5], 0.5)", "ExponentialLR": "ExponentialLR(o, 0.9)",

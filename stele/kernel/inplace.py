@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from stele.ir.graph import Value
-from stele.kernel.kinds import Contraction, Kernel, Nest
+from stele.kernel.kinds import Contraction, Kernel, Nest, Scatter
 from stele.kernel.slots import Slots
 from stele.kernel.steps import Again, Crossing, Run, Step, everything, runs
+from stele.ops.gather import ScatterOnto
 
 
 def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
@@ -15,8 +16,13 @@ def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
 
     An input whose memory is also read as another one, reshaped, is left alone.
     """
-    if not isinstance(kernel, Nest | Contraction):
-        return
+    match kernel:
+        case Scatter(anchor=Value(ScatterOnto(), [x, *others])):
+            if slots.of(x) not in map(slots.of, others):
+                yield kernel.anchor, x
+            return
+        case Nest() | Contraction(): pass
+        case _: return
     readers = Counter(map(slots.of, kernel.inputs))
     for x in kernel.inputs:
         if readers[slots.of(x)] > 1:

@@ -87,14 +87,19 @@ class Scatter(Op):
         raise NotImplementedError(self.name)
 
     def reference(self, g: Array, index: Array) -> Array:
-        if self.wraps:
-            index = index.astype(np.int64)
-            index = np.where((index < 0) & (index >= -self.size), index + self.size, index)  # type: ignore[operator]
-        check_index(index, self.size)
+        index = self.inside(index)
         shape = (*g.shape[:self.axis], self.size, *g.shape[self.axis + index.ndim:])
         y = np.full(shape, self.identity(Type(dtype(g.dtype))), g.dtype)  # type: ignore[arg-type]
         self.ufunc.at(y, (slice(None),) * self.axis + (index,), g)  # type: ignore[arg-type]
         return y
+
+    def inside(self, index: Array) -> Array:
+        """Indices from the beginning of the axis; raises IndexOutOfRange for one that is on no side of it."""
+        if self.wraps:
+            index = index.astype(np.int64)
+            index = np.where((index < 0) & (index >= -self.size), index + self.size, index)  # type: ignore[operator]
+        check_index(index, self.size)
+        return index
 
     def places(self, index: Value) -> Value:
         """The elements of the axis, from its beginning."""
@@ -148,6 +153,37 @@ class ScatterAdd(Scatter):
 
     def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
         return None if dx[0] is None else self(dx[0], x[1])
+
+
+class ScatterOnto(ScatterAdd):
+    """x with the parts of g added at the elements `index` of an axis, in order: only those are touched where x dies."""
+
+    def type(self, *x: Type) -> Type:
+        there, made = x[0], super().type(*x[1:])
+        if there != made:
+            raise ShapeError(f"a scatter onto {there} needs parts of {there}, got those of {made}")
+        return there
+
+    def reference(self, *x: Array) -> Array:
+        y, index = x[0].copy(), x[2]
+        np.add.at(y, (slice(None),) * self.axis + (self.inside(index),), x[1])
+        return y
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return g, self.found(g, x[2]), None
+
+    def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
+        moved = None if dx[1] is None else self.sums(dx[1], x[2])
+        return moved if dx[0] is None else dx[0] if moved is None else dx[0] + moved
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        parts = along(x[1], n), True
+        return along(x[0], n) + ScatterAdd(self.axis, self.size, self.wraps).batch(d, n, (parts, x[2]), y)
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(1, 4), (Type(float32, (2, 4, 3)), Type(float32, (2, 2, 2, 3)), np.array([[3, 0], [3, 1]]))), \
+               (cls(0, 4, True), (Type(float32, (4,)), Type(float32, (3,)), np.array([1, -3, 2])))
 
 
 class ScatterExtreme(Scatter):
@@ -274,4 +310,4 @@ def too_many(count: int, where: str | None = None) -> ShapeError:
                       hint=f"Write size={count} or more: the size of a compiled result is said beforehand.")
 
 
-ALL = (Gather, ScatterAdd, ScatterMax, ScatterMin, ScatterMul, CheckIndex, CheckCount)
+ALL = (Gather, ScatterAdd, ScatterOnto, ScatterMax, ScatterMin, ScatterMul, CheckIndex, CheckCount)

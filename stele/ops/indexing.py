@@ -12,7 +12,7 @@ from stele.ir.sizes import Dim, Size
 from stele.ir.types import SIZES, Shape, below, bool_, int64, number_of, product, same, show
 from stele.ops.elementwise.arithmetic import Equal, Maximum, Select
 from stele.ops.elementwise.base import meet
-from stele.ops.gather import CheckIndex, Gather, ScatterAdd, ScatterMax, from_beginning
+from stele.ops.gather import CheckIndex, Gather, ScatterMax, ScatterOnto, from_beginning
 from stele.ops.generate import factor, iota
 from stele.ops.linear import Slice, broadcast, cast, full, reshape, transpose
 
@@ -283,7 +283,7 @@ def put(x: Value, axis: int, i: Value, rows: Value) -> Value:
 
 def put_sum(x: Value, axis: int, i: Value, rows: Value) -> Value:
     """x with `rows` added to its elements i of an axis, in order."""
-    return x + ScatterAdd(axis, x.shape[axis])(rows, i)
+    return ScatterOnto(axis, x.shape[axis])(x, rows, i)
 
 
 def cast_like(v: Any, x: Value) -> Value:

@@ -9,6 +9,7 @@ import numpy as np
 
 from stele.arrays import functions as F
 from stele.arrays.creation import full_like, ones, zeros_like
+from stele.arrays.families import index_add
 from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor
 from stele.errors import GraphError
@@ -16,6 +17,7 @@ from stele.interop.keywords import speaks
 from stele.ir.types import HOME
 from stele.optim.descent import trusted
 from stele.optim.optimizer import Counting, Optimizer, Parameters, State, decayed
+from stele.optim.rows import summed
 
 
 class Adam(Counting):
@@ -232,8 +234,8 @@ class SparseAdam(Adam):
 
     As PyTorch has it, p -= `lr` * sqrt(1 - b2**t) / (1 - b1**t) * m / (sqrt(v) + `eps`) for the rows, along the first
     axis, whose gradient holds a number that is not zero; `betas`, m, v and `maximize` are as of `Adam`. For tables of
-    `nn.Embedding`, of which SGD without momentum and Adagrad leave such rows alone by themselves. Raises GraphError for
-    betas outside of [0, 1), and for parameters of no axis.
+    `nn.Embedding`, of which SGD without momentum and Adagrad leave such rows alone by themselves: a compiled step
+    reads and writes no other rows. Raises GraphError for betas outside of [0, 1), and for parameters of no axis.
 
     >>> table = nn.Embedding(5, 2, sparse=True)
     >>> before, optimizer = table.weight.numpy().copy(), optim.SparseAdam(table.parameters(), lr=0.5)
@@ -255,6 +257,13 @@ class SparseAdam(Adam):
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
         (b1, b2), m, v = s.betas, s.mean, s.square
+        if (rows := summed(g)) is not None:
+            at, g, occurs = rows
+            m.assign(index_add(m, at, where(occurs, (1 - b1) * (g - m[at]), 0.0)))
+            v.assign(index_add(v, at, where(occurs, (1 - b2) * (F.square(g) - v[at]), 0.0)))
+            rate = s.lr * F.sqrt(self.gathered(b2)) / self.gathered(b1)
+            p.assign(index_add(p, at, where(occurs, -rate * m[at] / (F.sqrt(v[at]) + s.eps), 0.0)))
+            return
         occurs = F.any(g != 0, axis=tuple(range(1, p.ndim)), keepdims=True)
         m.assign(where(occurs, b1 * m + (1 - b1) * g, m))
         v.assign(where(occurs, b2 * v + (1 - b2) * F.square(g), v))
@@ -329,9 +338,15 @@ class Adagrad(Counting):
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
+        rate = s.lr / (1 + (self.steps - 1) * s.lr_decay)
+        if not s.weight_decay and (rows := summed(g)) is not None:
+            at, g, occurs = rows
+            s.square.assign(index_add(s.square, at, F.square(g)))
+            p.assign(index_add(p, at, where(occurs, -rate * g / (F.sqrt(s.square[at]) + s.eps), 0.0)))
+            return
         g = decayed(p, g, s)
         s.square.assign(s.square + F.square(g))
-        p.assign(p - s.lr / (1 + (self.steps - 1) * s.lr_decay) * g / (F.sqrt(s.square) + s.eps))
+        p.assign(p - rate * g / (F.sqrt(s.square) + s.eps))
 
 
 class Adadelta(Optimizer):

@@ -47,12 +47,16 @@ class Scatter:
     def __init__(self, module: ir.Module, name: str, y: Value, slots: Slots, target: Machine) -> None:
         assert isinstance(y.op, Op)
         self.op = y.op
-        self.y, (self.g, self.index), axis = y, y.args, y.op.axis
+        (*onto, self.g, self.index), axis = y.args, y.op.axis
+        self.y, self.x = y, onto[0] if onto else None       # what is added to: it begins as zeros without one
         self.pre, self.size, self.post = product(y.shape[:axis]), y.shape[axis], product(y.shape[axis + 1:])
         self.count = product(self.index.shape)
         self.share = max(1, target.owned // max(self.post, 1)) if isinstance(self.post, int) else 16
-        self.parts = parts_of(self.size, self.count, self.post, target)
-        self.is_whole = self.post == 1 and (self.parts > 1 or (isinstance(self.size, int) and self.size <= self.share))
+        self.parts = 1 if onto else parts_of(self.size, self.count, self.post, target)
+        if onto and isinstance(self.size, int):     # there is nothing to clear: as few ranges as keep all threads busy
+            self.share = max(self.share, -(-self.size // target.tasks))
+        is_small = isinstance(self.size, int) and self.size <= self.share
+        self.is_whole = not onto and self.post == 1 and (self.parts > 1 or is_small)
         if self.post == 1 and isinstance(self.size, int):
             self.share = max(self.share, -(-self.size // RANGES))
         self.module, self.name, self.slots, self.target = module, name, slots, target
@@ -136,7 +140,11 @@ class Scatter:
             into = self.memory.offset(self.frame.buffer(self.y), rows, self.y.dtype)
             read = b.mul(outer, self.frame.integer(self.count * self.post))
             source = self.memory.offset(self.frame.buffer(self.g), read, self.y.dtype)
-            self.clear(self.row(into, low), b.mul(b.sub(high, low), self.width))
+            if self.x is None:
+                self.clear(self.row(into, low), b.mul(b.sub(high, low), self.width))
+            else:
+                self.copy(self.row(self.memory.offset(self.frame.buffer(self.x), rows, self.y.dtype), low),
+                          self.row(into, low), b.mul(b.sub(high, low), self.width))
             self.scan(low, high, into, source)
         b.ret_void()
 
@@ -153,6 +161,13 @@ class Scatter:
         size = self.b.mul(elements, i64(self.y.dtype.bytes))
         memset = self.b.module.declare_intrinsic("llvm.memset", [address.type, i64])
         self.b.call(memset, [address, i8(0), size, i1(0)])
+
+    def copy(self, source: ir.Value, to: ir.Value, elements: ir.Value) -> None:
+        """Copies what is added to, unless that lies here."""
+        b = self.b
+        with b.if_then(b.icmp_unsigned("!=", b.ptrtoint(source, i64), b.ptrtoint(to, i64))):
+            memcpy = b.module.declare_intrinsic("llvm.memcpy", [to.type, source.type, i64])
+            b.call(memcpy, [to, source, b.mul(elements, i64(self.y.dtype.bytes)), i1(0)])
 
     def scan(self, low: ir.Value, high: ir.Value, into: ir.Value, source: ir.Value) -> None:
         """Looks at all indices, a vector at a time, and adds the rows that belong here."""

@@ -81,9 +81,10 @@ def embedding(input: TensorLike, weight: TensorLike, padding_idx: int | None = N
 
     The row `padding_idx` has no derivative. With `max_norm` rows that are asked for and whose `norm_type`-norm is
     larger are first shortened to it, in the table itself. With `scale_grad_by_freq` the derivative of a row is divided
-    by how often it is asked for. `sparse` changes nothing: only rows that occur are read, and gradients are dense;
-    `optim.SparseAdam` moves those rows alone. Raises DTypeError for other than integers and, when run, IndexOutOfRange
-    for a row that there is not.
+    by how often it is asked for. `sparse` changes nothing: in a compiled step SGD without momentum, Adagrad and
+    SparseAdam touch only rows that occur, if the gradient is forgotten behind the step (optimizer.zero_grad()); a
+    gradient that is there between steps is dense. Raises DTypeError for other than integers and, when run,
+    IndexOutOfRange for a row that there is not.
 
     >>> F.embedding(st.tensor([2, 0]), st.tensor([[0.0, 0.5], [1.0, 1.5], [2.0, 2.5]])).tolist()
     [[2.0, 2.5], [0.0, 0.5]]
