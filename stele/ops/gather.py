@@ -166,7 +166,7 @@ class ScatterOnto(ScatterAdd):
 
     def reference(self, *x: Array) -> Array:
         y, index = x[0].copy(), x[2]
-        np.add.at(y, (slice(None),) * self.axis + (self.inside(index),), x[1])
+        self.ufunc.at(y, (slice(None),) * self.axis + (self.inside(index),), x[1])  # type: ignore[arg-type]
         return y
 
     def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
