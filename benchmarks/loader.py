@@ -1,7 +1,8 @@
 """Times loading beside PyTorch's DataLoader and tf.data: `python benchmarks/loader.py [images|text] [--workers 2]`.
 
 The others are timed where the Python that runs this has them. Each loads in a process of its own, by turns; what counts
-are samples in a second, of whole epochs behind the first. Images: JPEGs of a folder, 500 x 375, read, decoded, cut to
+are samples in a second, of whole epochs behind the first: with `--alone` in a second that processors worked for it and
+its workers, whatever others do on the machine. Images: JPEGs of a folder, 500 x 375, read, decoded, cut to
 224 x 224 at random, flipped, normalised, in batches of 64 float32. Text: lines in memory, in lower case, cut into
 words, numbered, padded in batches of 64. Orders are shuffled.
 """
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -168,25 +170,36 @@ def epochs_of(what: str, name: str, folder: Path, workers: int) -> Epochs:
     return make(folder, workers) if what == "images" else make(workers)
 
 
-def child(what: str, name: str, folder: Path, workers: int, seconds: float) -> Iterator[float]:
+def worked() -> float:
+    """The seconds that processors have worked for this process, its workers and those that have ended."""
+    found = sum(os.times()[:4])
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            words = path.read_text().rpartition(")")[2].split()
+            if int(words[1]) == os.getpid():
+                found += sum(map(int, words[11:15])) / os.sysconf("SC_CLK_TCK")
+    return found
+
+
+def child(what: str, name: str, folder: Path, given: argparse.Namespace) -> Iterator[float]:
     """Samples in a second, of each epoch behind the first, for so many seconds."""
-    epochs = epochs_of(what, name, folder, workers)
+    epochs, clock = epochs_of(what, name, folder, given.workers), worked if given.alone else time.perf_counter
     begin = None
     for k in count():
-        start = time.perf_counter()
-        samples = sum(len(batch[0]) for batch in epochs(k))
-        end = time.perf_counter()
+        start, batches = clock(), epochs(k)
+        samples = sum(len(batch[0]) for batch in batches)
         if begin is not None:
-            yield samples / (end - start)
-        begin = begin or end
-        if k and end - begin > seconds:
+            yield samples / (clock() - start)
+        begin = begin or time.perf_counter()
+        if k and time.perf_counter() - begin > given.seconds:
             return
 
 
-def turn(what: str, name: str, folder: str, workers: int, seconds: float) -> list[float]:
+def turn(what: str, name: str, folder: str, given: argparse.Namespace) -> list[float]:
     """One process that loads."""
     done = subprocess.run([sys.executable, __file__, what, "--child", name, "--folder", folder, "--workers",
-                           str(workers), "--seconds", str(seconds)], capture_output=True, text=True,
+                           str(given.workers), "--seconds", str(given.seconds), *["--alone"] * given.alone],
+                          capture_output=True, text=True,
                           env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"})
     if done.returncode:
         raise SystemExit(done.stderr)
@@ -199,9 +212,10 @@ def main() -> None:
     for option, kind, usual in (("--workers", int, 2), ("--seconds", float, 5.0), ("--rounds", int, 3),
                                 ("--child", str, None), ("--folder", str, None)):
         parser.add_argument(option, type=kind, default=usual)
+    parser.add_argument("--alone", action="store_true")
     given = parser.parse_args()
     if given.child:
-        print(json.dumps(list(child(given.what, given.child, Path(given.folder), given.workers, given.seconds))))
+        print(json.dumps(list(child(given.what, given.child, Path(given.folder), given))))
         return
     with tempfile.TemporaryDirectory() as folder:
         for what in [given.what] if given.what else ["images", "text"]:
@@ -210,8 +224,9 @@ def main() -> None:
             speeds: dict[str, list[float]] = {name: [] for name, module in NAMES.items() if find_spec(module)}
             for _ in range(given.rounds):
                 for name, found in speeds.items():
-                    found += turn(what, name, folder, given.workers, given.seconds)
-            print(f"{what}, {given.workers} workers: samples in a second, median and most")
+                    found += turn(what, name, folder, given)
+            second = "second of a processor" if given.alone else "second"
+            print(f"{what}, {given.workers} workers: samples in a {second}, median and most")
             for name, found in speeds.items():
                 print(f"  {name:<20}{median(found):>10,.0f}{max(found):>10,.0f}")
 
