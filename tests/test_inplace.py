@@ -2,19 +2,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
+import stele as st
 from stele.backend import reference
 from stele.backend.buffers import Buffer
+from stele.errors import IndexOutOfRange
 from stele.ir.graph import Graph, Value, parameter
 from stele.ir.sizes import Dim, Size, size
 from stele.ir.types import DType, Type, bfloat16, bool_, float16, float32, float64, int32
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, matmul
 from stele.ops.control import scan
 from stele.ops.elementwise.unary import relu, tanh
-from stele.ops.gather import Gather, ScatterOnto
+from stele.ops.gather import CheckIndex, Gather, ScatterOnto
 from stele.ops.linear import (
     Concatenate,
     Pad,
@@ -200,8 +203,15 @@ def gathered() -> Program:
 
 @overwrites(1)
 def scattered_onto() -> Program:
-    a, parts, at = leaf(*SHAPE), leaf(4, SHAPE[1]), cast(relu(slice_axis(reshape(leaf(*SHAPE), (-1,)), 0, 0, 4)), int32)
-    return [a, parts, at.args[0].args[0].args[0].args[0]], [ScatterOnto(0, SHAPE[0])(a, parts, at)], {0: 0}
+    a, parts, b = leaf(*SHAPE), leaf(4, SHAPE[1]), leaf(4)
+    at = CheckIndex(SHAPE[0])(cast(relu(b), int32))
+    return [a, parts, b], [ScatterOnto(0, SHAPE[0])(a, parts, at)], {0: 0}
+
+
+@overwrites(0)
+def scattered_onto_at_what_nobody_looked_at() -> Program:
+    a, parts, b = leaf(*SHAPE), leaf(4, SHAPE[1]), leaf(4)
+    return [a, parts, b], [ScatterOnto(0, SHAPE[0])(a, parts, cast(relu(b), int32))], {0: 0}
 
 
 @overwrites(0)
@@ -302,3 +312,24 @@ def test_a_chain_of_temporaries() -> None:
         y = matmul(x, w) * 0.05
         x = tanh(y + x) + tanh(y * k)
     is_reference(([a, w], [x], {0: 0}))
+
+
+@pytest.mark.parametrize("behind", [
+    lambda b, at: b.assign(st.index_add(b, at, st.ones((3, 8)))), lambda b, at: st.take(b, at, axis=0).sum(),
+    lambda b, at: st.cross_entropy(b[:3], at), lambda b, at: st.segment_sum(b[:3], at, 8).sum(),
+    lambda b, at: st.linalg.cholesky(b[:8] - at.sum()).sum()], ids=["add", "take", "labels", "segments", "factor"])
+def test_what_fails_late_leaves_what_comes_first_as_it_was(behind: Callable[..., Any]) -> None:
+    """A program may report what an index or a matrix is for as long as it has overwritten nothing."""
+    a, b = st.ones((64, 8)), st.eye(8)
+
+    @st.compile
+    def step(at: Any) -> Any:
+        a.assign(a * 2)
+        made = behind(b, at)
+        return at.sum() if made is None else made
+
+    step(st.tensor([0, 0, 0]))
+    now = a.numpy().copy(), b.numpy().copy()
+    with pytest.raises((IndexOutOfRange, np.linalg.LinAlgError)):
+        st.eval(step(st.tensor([1, 99, 2])))
+    assert np.array_equal(a.numpy(), now[0]) and np.array_equal(b.numpy(), now[1])

@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from stele.ir.graph import Value
-from stele.kernel.kinds import Contraction, Kernel, Nest, Scatter
+from stele.kernel.kinds import Contraction, Kernel, Matrices, Nest, Scatter
 from stele.kernel.slots import Slots
 from stele.kernel.steps import Again, Crossing, Run, Step, everything, runs
-from stele.ops.gather import ScatterOnto
+from stele.ops import gather
+from stele.ops.gather import CheckCount, CheckIndex, Gather, ScatterOnto
 
 
 def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
@@ -51,15 +52,36 @@ def is_over(slots: Slots, steps: Sequence[Step], y: Value, new: int, inside: int
         slots.of(v) == new and slots.of(x) == inside for v, x in overwritable(run.kernel, slots))
 
 
+def doubtful(steps: Sequence[Step]) -> int:
+    """The clock of the last kernel that may find an index outside that no earlier one has looked at, outside of loops and
+    branches, or refuse a matrix."""
+    seen, last = set[tuple[Value, object, bool]](), -1
+    always = {step for step in steps if isinstance(step, Run)}
+    for run in runs(steps):
+        if isinstance(run.kernel, Matrices):
+            last = run.clock
+        for v in run.kernel.body:
+            match v:
+                case Value(CheckIndex(size), [i]): key = i, size, isinstance(v.op, CheckCount)
+                case Value(Gather(axis), [x, i]): key = i, x.shape[axis], False
+                case Value(gather.Scatter(_, size, wraps), [*_, i]): key = i, size, wraps
+                case _: continue
+            if key not in seen and not isinstance(i.op, CheckIndex):
+                last = run.clock
+                seen |= {key} if run in always else set()
+    return last
+
+
 def share(slots: Slots, steps: Sequence[Step], donated: Mapping[int, int]) -> dict[int, int]:
     """Lets temporaries take over the memory of inputs that die, and donated parameters that of their results.
 
     `donated` maps result slots to parameter slots; what comes back is the part of it that is possible: nothing is
-    overwritten before the last call into Python, since what that raises leaves everything as it was, nor before the
-    end of a loop that may never end, since what interrupts that does so, too.
+    overwritten before the last call into Python, or the last kernel that may report something, since that leaves
+    everything as it was, nor before the end of a loop that may never end, since what interrupts that does so, too.
     """
     crossed = max((step.last if isinstance(step, Again) else step.clock for step in everything(steps)
                    if isinstance(step, Crossing | Again)), default=0)
+    crossed = max(crossed, doubtful(steps))
     pairs: dict[tuple[int, int], int] = {}
     for run in runs(steps):
         clock, taken = run.clock, set[int]()

@@ -283,7 +283,8 @@ def put(x: Value, axis: int, i: Value, rows: Value) -> Value:
 
 def put_sum(x: Value, axis: int, i: Value, rows: Value) -> Value:
     """x with `rows` added to its elements i of an axis, in order."""
-    return ScatterOnto(axis, x.shape[axis])(x, rows, i)
+    n = x.shape[axis]
+    return ScatterOnto(axis, n)(x, rows, CheckIndex(n)(i))
 
 
 def cast_like(v: Any, x: Value) -> Value:

@@ -8,7 +8,16 @@ from stele.ops.along import positions
 from stele.ops.arguments import choice
 from stele.ops.elementwise.arithmetic import Maximum, Minimum
 from stele.ops.elementwise.base import Operand
-from stele.ops.gather import Scatter, ScatterAdd, ScatterMax, ScatterMin, ScatterMul, ScatterOnto
+from stele.ops.gather import (
+    CheckIndex,
+    Scatter,
+    ScatterAdd,
+    ScatterMax,
+    ScatterMin,
+    ScatterMul,
+    ScatterOnto,
+    from_beginning,
+)
 from stele.ops.indexing import cast_like, checked, put
 from stele.ops.linear import Slice, broadcast, cast, reshape, rowed
 
@@ -74,7 +83,9 @@ def index_add(x: Value, i: Value, v: Value, *, axis: int = 0, alpha: float = 1) 
     """
     row, v, i = rowed(x), rowed(v if alpha == 1 else v * alpha), rowed(i)
     axis = axis_of(axis, row.ndim)
-    return reshape(ScatterOnto(axis, row.shape[axis], i.dtype.kind == "i")(row, cast(v, x.dtype), i), x.shape)
+    n = row.shape[axis]
+    at = CheckIndex(n)(from_beginning(i, n) if i.dtype.kind == "i" else i)
+    return reshape(ScatterOnto(axis, n)(row, cast(v, x.dtype), at), x.shape)
 
 
 def segment_sum(x: Value, i: Value, segments: int) -> Value:

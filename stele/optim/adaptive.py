@@ -9,7 +9,6 @@ import numpy as np
 
 from stele.arrays import functions as F
 from stele.arrays.creation import full_like, ones, zeros_like
-from stele.arrays.families import index_add
 from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor
 from stele.errors import GraphError
@@ -17,7 +16,7 @@ from stele.interop.keywords import speaks
 from stele.ir.types import HOME
 from stele.optim.descent import trusted
 from stele.optim.optimizer import Counting, Optimizer, Parameters, State, decayed
-from stele.optim.rows import summed
+from stele.optim.rows import added, at_rows, summed
 
 
 class Adam(Counting):
@@ -258,11 +257,11 @@ class SparseAdam(Adam):
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
         (b1, b2), m, v = s.betas, s.mean, s.square
         if (rows := summed(g)) is not None:
-            at, g, occurs = rows
-            m.assign(index_add(m, at, where(occurs, (1 - b1) * (g - m[at]), 0.0)))
-            v.assign(index_add(v, at, where(occurs, (1 - b2) * (F.square(g) - v[at]), 0.0)))
+            g, at, occurs = rows
+            m.assign(added(m, where(occurs, (1 - b1) * (g - at_rows(m, at)), 0.0), at))
+            v.assign(added(v, where(occurs, (1 - b2) * (F.square(g) - at_rows(v, at)), 0.0), at))
             rate = s.lr * F.sqrt(self.gathered(b2)) / self.gathered(b1)
-            p.assign(index_add(p, at, where(occurs, -rate * m[at] / (F.sqrt(v[at]) + s.eps), 0.0)))
+            p.assign(added(p, where(occurs, -rate * at_rows(m, at) / (F.sqrt(at_rows(v, at)) + s.eps), 0.0), at))
             return
         occurs = F.any(g != 0, axis=tuple(range(1, p.ndim)), keepdims=True)
         m.assign(where(occurs, b1 * m + (1 - b1) * g, m))
@@ -340,9 +339,9 @@ class Adagrad(Counting):
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
         rate = s.lr / (1 + (self.steps - 1) * s.lr_decay)
         if not s.weight_decay and (rows := summed(g)) is not None:
-            at, g, occurs = rows
-            s.square.assign(index_add(s.square, at, F.square(g)))
-            p.assign(index_add(p, at, where(occurs, -rate * g / (F.sqrt(s.square[at]) + s.eps), 0.0)))
+            g, at, occurs = rows
+            s.square.assign(added(s.square, F.square(g), at))
+            p.assign(added(p, where(occurs, -rate * g / (F.sqrt(at_rows(s.square, at)) + s.eps), 0.0), at))
             return
         g = decayed(p, g, s)
         s.square.assign(s.square + F.square(g))

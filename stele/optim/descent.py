@@ -7,7 +7,6 @@ from typing import Any
 
 from stele.arrays import functions as F
 from stele.arrays.creation import full_like, zeros, zeros_like
-from stele.arrays.families import index_add
 from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor
 from stele.errors import GraphError, ShapeError
@@ -15,7 +14,7 @@ from stele.interop.keywords import speaks
 from stele.ir.types import HOME
 from stele.ops.arguments import choice
 from stele.optim.optimizer import Counting, Optimizer, Parameters, State, decayed
-from stele.optim.rows import taken
+from stele.optim.rows import added, taken
 
 
 def length(x: Tensor) -> Tensor:
@@ -61,8 +60,8 @@ class SGD(Optimizer):
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
         if not (s.momentum or s.weight_decay) and (rows := taken(g)) is not None:
-            at, parts = rows
-            p.assign(index_add(p, at, -s.lr * parts))
+            parts, at = rows
+            p.assign(added(p, -s.lr * parts, at))
             return
         g = decayed(p, g, s)
         if s.momentum:

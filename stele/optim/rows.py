@@ -4,35 +4,52 @@ from __future__ import annotations
 from stele.arrays import functions as F
 from stele.arrays.creation import arange
 from stele.arrays.families import argsort, cumulative_sum, segment_max, segment_sum
-from stele.arrays.tensor import Tensor
+from stele.arrays.tensor import Tensor, lift
 from stele.ir.graph import Value
 from stele.ir.types import product
-from stele.ops.gather import ScatterAdd
+from stele.ops.gather import CheckIndex, Gather, ScatterAdd, ScatterOnto
+
+
+def rows_of(x: Value, at: Value) -> Value:
+    """The rows of a table at numbers from its beginning."""
+    return Gather(0)(x, at)
+
+
+def onto(x: Value, parts: Value, at: Value) -> Value:
+    """The table with parts added to those rows."""
+    return ScatterOnto(0, x.shape[0])(x, parts, at)
+
+
+def within(at: Value, x: Value) -> Value:
+    """Numbers of rows, looked at before anything is written."""
+    return CheckIndex(x.shape[0])(at)
+
+
+at_rows, added, checked = lift(rows_of), lift(onto), lift(within)
 
 
 def taken(g: Tensor) -> tuple[Tensor, Tensor] | None:
-    """Numbers of rows (k,) and what a gradient adds to each, (k, ...), while it is traced; None where rows are many."""
+    """What a gradient adds to rows, and their numbers, while it is traced; None where they are as many as there are."""
     match g.value:
-        case Value(ScatterAdd(0), [parts, at]):
+        case Value(ScatterAdd(0), [parts, at]) if at.ndim:
             k = product(at.shape)
             if isinstance(k, int) and 0 < k < g.shape[0]:
-                return Tensor(at).flatten(), Tensor(parts).reshape(k, *g.shape[1:])
+                return Tensor(parts), Tensor(at)
         case _: pass
     return None
 
 
 def summed(g: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
-    """The same with each row once: its number, the sum of what is added to it, and whether any of that is not zero.
+    """The same with each row once: the sum of what is added to it, its number, and whether any of that is not zero.
 
     There are as many as of `taken`: where rows occurred more than once, the last ones are row 0, and nothing is added.
     """
     if (found := taken(g)) is None:
         return None
-    at, parts = found
+    parts, at = found[0].reshape(-1, *g.shape[1:]), found[1].flatten()
     order, k = argsort(at), at.shape[0]
     sorted_ = at[order]
-    begins = F.concatenate([arange(1), (sorted_[1:] != sorted_[:-1]).astype("int64")])
-    segment = cumulative_sum(begins)
+    segment = cumulative_sum(F.concatenate([arange(1), (sorted_[1:] != sorted_[:-1]).astype("int64")]))
     sums = segment_sum(parts[order], segment, k)
     occurs = F.any(sums != 0, axis=tuple(range(1, g.ndim)), keepdims=True) if g.ndim > 1 else sums != 0
-    return F.maximum(segment_max(sorted_, segment, k), 0), sums, occurs
+    return sums, checked(F.maximum(segment_max(sorted_, segment, k), 0), g), occurs
