@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from stele.ir.graph import Value
 from stele.kernel.kinds import Contraction, Kernel, Matrices, Nest, Scatter
 from stele.kernel.slots import Slots
-from stele.kernel.steps import Again, Crossing, Run, Step, everything, runs
+from stele.kernel.steps import Again, Crossing, Loop, Run, Step, everything, runs
 from stele.ops import gather
 from stele.ops.gather import CheckCount, CheckIndex, Gather, ScatterOnto
 
@@ -52,11 +52,22 @@ def is_over(slots: Slots, steps: Sequence[Step], y: Value, new: int, inside: int
         slots.of(v) == new and slots.of(x) == inside for v, x in overwritable(run.kernel, slots))
 
 
+def certain(steps: Sequence[Step]) -> Iterator[Run]:
+    """The kernels that run in every call."""
+    for step in steps:
+        if isinstance(step, Run):
+            yield step
+        elif isinstance(step, Loop) and isinstance(step.length, int) and step.length > 0:
+            yield from certain(step.body)
+
+
 def doubtful(steps: Sequence[Step]) -> int:
-    """The clock of the last kernel that may find an index outside that no earlier one has looked at, outside of loops and
-    branches, or refuse a matrix."""
+    """The clock of the last kernel that may refuse a matrix, or find an index outside that none before has looked at.
+
+    What is in a branch, or in a loop of no steps, may not have run.
+    """
     seen, last = set[tuple[Value, object, bool]](), -1
-    always = {step for step in steps if isinstance(step, Run)}
+    always = set(certain(steps))
     for run in runs(steps):
         if isinstance(run.kernel, Matrices):
             last = run.clock
