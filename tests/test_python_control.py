@@ -559,3 +559,24 @@ def test_lambdas_and_methods() -> None:
 
     g = st.compile(Model().run, control="python")
     assert [g(st.tensor(v)).item() for v in (2.0, -3.0)] == [4.0, -3.0]
+
+
+def test_gradients_through_loops_that_end_by_themselves() -> None:
+    """A loop that is left, and one of unknown length, walked back."""
+    def left(x: Any) -> Any:
+        for _ in range(6):
+            x = x * 0.5 if x > 2 else st.sin(x) * 3
+            if x < 0.4:
+                break
+        return x
+
+    def halved(x: Any) -> Any:
+        while x > 1:
+            x = st.sin(x) * x * 0.5
+        return x * x
+
+    for f in (left, halved):
+        compiled = st.compile(st.grad(converted(f)))
+        for x in (0.3, 1.0, 2.5, 9.0, 0.01):
+            np.testing.assert_allclose(compiled(st.tensor(x)).numpy(), st.grad(f)(st.tensor(x)).numpy(), rtol=1e-5)
+        assert int(compiled.compiles) == 1
