@@ -323,16 +323,18 @@ def number_dtype(value: object) -> DType:
 def walk(results: Iterable[Value], stop: Callable[[Value], bool] | None = None) -> list[Value]:
     """All values that `results` need, operands before users, each once; does not look behind values that `stop`."""
     done: dict[Value, None] = {}
-    stack = [(v, False) for v in reversed(list(results))]
+    stack = [*results]
+    stack.reverse()
     while stack:
-        v, ready = stack.pop()
-        if v in done:
-            continue
-        if ready or not v.args or (stop is not None and stop(v)):
+        v = stack[-1]
+        if v not in done:
+            waiting = [a for a in v.args if a not in done]
+            if waiting and (stop is None or not stop(v)):
+                waiting.reverse()
+                stack += waiting
+                continue
             done[v] = None
-            continue
-        stack.append((v, True))
-        stack.extend((a, False) for a in reversed(v.args) if a not in done)
+        stack.pop()
     return list(done)
 
 

@@ -49,19 +49,32 @@ class Finding:
     def __init__(self, users: Mapping[Value, Sequence[Value]], wanted: Collection[Value]) -> None:
         self.users, self.wanted = users, wanted
         self.found: dict[tuple[Value, Index], Facts] = {}
+        self.unread: dict[Value, set[Dim | None]] = {}
+        self.has_masks = any(isinstance(v.op, Iota) for v in users)
 
     def of(self, v: Value) -> Corners:
         """The corners of a matrix product: where its operands are zero, and where it is not looked at."""
+        if not self.has_masks:
+            return NONE
         zero = [(a, {e for e, n in self.facts(a, position(a.shape)).items() if n == 0}) for a in v.args]
         return tuple(corners(places, a.shape) for a, places in (*zero, (v, self.ignored(v))))
 
     def ignored(self, v: Value) -> set[Dim | None]:
         """Where nothing depends on the elements of v, of which nothing is known."""
-        found = [set[Dim | None]()] if v in self.wanted else []
-        for u in self.users[v]:
-            alike = u.op.family == "elementwise" and u.shape == v.shape
-            found.append({*self.facts(u, position(u.shape)), *self.ignored(u)} if alike else set())
-        return set[Dim | None].intersection(*found)
+        stack = [v]
+        while stack:
+            v = stack[-1]
+            readers = () if v in self.unread or v in self.wanted else self.users[v]
+            alike = [u for u in readers if u.op.family == "elementwise" and u.shape == v.shape]
+            asked = alike if len(alike) == len(readers) else alike[:0]      # a reader of another kind looks everywhere
+            found = [self.facts(u, position(u.shape)) for u in asked]
+            if waiting := [u for u in asked if u not in self.unread]:
+                stack += waiting
+            else:
+                unread = [{*e, *self.unread[u]} for e, u in zip(found, asked)]
+                self.unread.setdefault(v, set[Dim | None]().union(*unread[:1]).intersection(*unread))
+                stack.pop()
+        return self.unread[v]
 
     def facts(self, v: Value, index: Index, depth: int = DEEP) -> Facts:
         """What is known of element `index` of v."""

@@ -45,7 +45,7 @@ class Groups:
         self.values, self.machine, self.report = Inlining(graph, machine, report), machine, report
         self.order, self.role, self.views = self.values.order, self.values.role, self.values.views
         self.wanted = {self.values.seen_through(v) for v in graph.results}
-        self.corners = Finding(self.values.users, graph.results)
+        self.corners = Finding(self.values.users, frozenset(graph.results))
         self.groups: dict[Group, None] = {}
         self.made: dict[Value, Group] = {}
         self.readers: dict[Value, set[Group]] = {}
@@ -131,9 +131,12 @@ class Groups:
             self.made[v] = then
         del self.groups[first]
         self.connect(then)
-        self.delay(then, max(self.latest.pop(first), self.latest.pop(then)))
-        for group in {then, *(g for v in results for g in self.readers.get(v, ()))}:
+        readers = {g for v in results for g in self.readers.get(v, ())}
+        for group in {then, *readers}:
             self.before.pop(group, None)
+        own = self.latest.pop(first), self.latest.pop(then)
+        unheard = min((self.latest[g] for g in readers), default=max(own))     # those who depend on it may have as much
+        self.delay(then, max([min(unheard, max(own)), *(self.latest[g] for g in self.needs(then))]))
 
     def way(self, v: Value, group: Group) -> list[Value]:
         """The views through which v shows a result of the group."""

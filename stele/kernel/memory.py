@@ -1,8 +1,11 @@
 """Where every temporary lives in one arena: offsets by lifetime."""
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from heapq import merge
+from operator import itemgetter
 
 from stele.ir.sizes import Dim, at
 from stele.kernel.machine import LINE
@@ -19,9 +22,6 @@ class Piece:
     bytes: Dim
     first: int
     last: int
-
-    def meets(self, other: Piece) -> bool:
-        return self.first <= other.last and other.first <= self.last
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +97,59 @@ def layout(pieces: Iterable[Piece], sizes: Mapping[str, int]) -> Layout:
     >>> layout([Piece(0, 100, 0, 1), Piece(1, 64, 1, 2), Piece(2, 100, 2, 3)], {}).bytes
     192
     """
-    placed: list[tuple[int, int, Piece]] = []
-    sized = [(rounded(at(p.bytes, sizes)), p) for p in pieces]
-    for bytes_, piece in sorted(sized, key=lambda sp: (-sp[0], sp[1].first, sp[1].slot)):
+    sized = sorted(((rounded(at(p.bytes, sizes)), p) for p in pieces), key=lambda sp: (-sp[0], sp[1].first, sp[1].slot))
+    taken = Taken(max((p.last for _, p in sized), default=0))
+    offsets = {p.slot: taken.put(bytes_, p.first, p.last) for bytes_, p in sized}
+    return Layout(offsets, max((offsets[p.slot] + bytes_ for bytes_, p in sized), default=0))
+
+
+Spans = list[tuple[int, int]]
+"""Ranges of bytes that do not touch, in order."""
+
+
+class Taken:
+    """Which bytes are taken at which clocks.
+
+    A binary tree over clocks, node k above 2k and 2k + 1: pieces belong to the few nodes whose clocks together are
+    theirs. `always` are the bytes of those that belong to a node, `ever` also of those that belong below it.
+    """
+
+    def __init__(self, last: int) -> None:
+        self.leaves = 1 << (last + 1).bit_length()
+        self.always: dict[int, Spans] = {}
+        self.ever: dict[int, Spans] = {}
+
+    def put(self, bytes_: int, first: int, last: int) -> int:
+        """Takes so many bytes from clock `first` to clock `last`, at the lowest offset where they are free."""
+        nodes = self.nodes(first, last)
+        above = {k >> n for k in nodes for n in range(1, k.bit_length())}
+        met = [*(self.ever.get(k, []) for k in nodes), *(self.always.get(k, []) for k in above)]
         start = 0
-        for low, high, _ in sorted((t for t in placed if t[2].meets(piece)), key=lambda t: t[0]):
+        for low, high in merge(*met):
             if start + bytes_ <= low:
                 break
             start = max(start, high)
-        placed.append((start, start + bytes_, piece))
-    return Layout({p.slot: low for low, _, p in placed}, max((high for _, high, _ in placed), default=0))
+        for table, keys in ((self.always, nodes), (self.ever, (*nodes, *above))):
+            for k in keys:
+                unite(table.setdefault(k, []), start, start + bytes_)
+        return start
+
+    def nodes(self, first: int, last: int) -> list[int]:
+        """The nodes whose clocks together are those from first to last."""
+        low, high, found = first + self.leaves, last + self.leaves + 1, list[int]()
+        while low < high:
+            found += [*[low] * (low & 1), *[high - 1] * (high & 1)]
+            low, high = (low + 1) >> 1, high >> 1
+        return found
+
+
+def unite(spans: Spans, low: int, high: int) -> None:
+    """Adds a range to others, and joins those that it touches."""
+    begin = bisect_left(spans, low, key=itemgetter(1))
+    end = bisect_right(spans, high, lo=begin, key=itemgetter(0))
+    if begin < end:
+        low, high = min(low, spans[begin][0]), max(high, spans[end - 1][1])
+    spans[begin:end] = [(low, high)]
 
 
 def rounded(bytes_: int) -> int:
