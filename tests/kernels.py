@@ -19,7 +19,7 @@ from stele.kernel.kinds import Kernel
 from stele.transform.expand import expand
 
 Array = np.ndarray[Any, Any]
-KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 GUARD = 256
 
 
@@ -90,8 +90,9 @@ class Compiled:
         context = (ctypes.c_void_p * 6)(*map(ctypes.addressof, (table, named, status)), start(scratch), scratch.size)
         for launch in self.launches:
             function, tasks = KERNEL(self.code[launch.function]), at(launch.tasks, sizes)
+            places = (ctypes.c_int64 * (2 * len(launch.places)))(*(x for place in launch.places for x in place))
             for first, last in [(k, k + 1) for k in reversed(range(tasks))] if backwards else [(0, tasks)]:
-                function(ctypes.addressof(context), 0, first, last)
+                function(ctypes.addressof(context), 0, first, last, ctypes.addressof(places))
         for a in (*rooms.values(), *temps.values()):
             first = start(a) - a.ctypes.data
             before, after = a[:first], a[first + a.size - 2 * GUARD:]

@@ -10,10 +10,10 @@ from stele.backend.cpu.call import Frame
 from stele.backend.cpu.target import detect
 
 SOURCE = """
-declare void @pool_run(ptr, ptr, ptr, i64)
+declare void @pool_run(ptr, ptr, ptr, i64, ptr)
 
 ; buffers[0][i] += 1 for each task, buffers[1][thread] += tasks
-define void @count(ptr %ctx, i64 %thread, i64 %begin, i64 %end) {
+define void @count(ptr %ctx, i64 %thread, i64 %begin, i64 %end, ptr %places) {
 entry:
   %bufs = load ptr, ptr %ctx
   %seen = load ptr, ptr %bufs
@@ -39,7 +39,7 @@ out:
 }
 
 ; busy for sizes[2] turns
-define void @work(ptr %ctx, i64 %thread, i64 %begin, i64 %end) {
+define void @work(ptr %ctx, i64 %thread, i64 %begin, i64 %end, ptr %places) {
 entry:
   %sizes.at = getelementptr ptr, ptr %ctx, i64 1
   %sizes = load ptr, ptr %sizes.at
@@ -56,7 +56,7 @@ out:
 }
 
 ; every task runs `count` over buffers[2], a ctx of its own, as a nested caller
-define void @nest(ptr %ctx, i64 %thread, i64 %begin, i64 %end) {
+define void @nest(ptr %ctx, i64 %thread, i64 %begin, i64 %end, ptr %places) {
 entry:
   %bufs = load ptr, ptr %ctx
   %pool.at = getelementptr ptr, ptr %bufs, i64 2
@@ -67,7 +67,7 @@ loop:
   %i = phi i64 [ %begin, %entry ], [ %i1, %loop ]
   %inner.at = getelementptr ptr, ptr %first, i64 %i
   %inner = load ptr, ptr %inner.at
-  call void @pool_run(ptr %pool, ptr @count, ptr %inner, i64 20)
+  call void @pool_run(ptr %pool, ptr @count, ptr %inner, i64 20, ptr null)
   %i1 = add i64 %i, 1
   %more = icmp slt i64 %i1, %end
   br i1 %more, label %loop, label %out
@@ -75,7 +75,7 @@ out:
   ret void
 }
 
-define void @nothing(ptr %ctx, i64 %thread, i64 %begin, i64 %end) {
+define void @nothing(ptr %ctx, i64 %thread, i64 %begin, i64 %end, ptr %places) {
   ret void
 }
 
@@ -98,7 +98,7 @@ entry:
   br label %loop
 loop:
   %i = phi i64 [ 0, %entry ], [ %i1, %loop ]
-  call void @pool_run(ptr %pool, ptr @{kernel}, ptr %ctx, i64 %tasks)
+  call void @pool_run(ptr %pool, ptr @{kernel}, ptr %ctx, i64 %tasks, ptr null)
   %code = load i64, ptr %status
   %fine = icmp eq i64 %code, 0
   %i1 = add i64 %i, 1

@@ -59,8 +59,8 @@ def test_threads_may_call_it_at_once() -> None:
 
 
 PRODUCTS = """
-declare void @pool_run(ptr, ptr, ptr, i64)
-define void @products(ptr %ctx, i64 %thread, i64 %begin, i64 %end) {
+declare void @pool_run(ptr, ptr, ptr, i64, ptr)
+define void @products(ptr %ctx, i64 %thread, i64 %begin, i64 %end, ptr %places) {
 entry:
   %bufs = load ptr, ptr %ctx
   %gemm = load ptr, ptr %bufs
@@ -83,7 +83,7 @@ out:
   ret void
 }
 define i32 @program(ptr %ctx, ptr %pool) {
-  call void @pool_run(ptr %pool, ptr @products, ptr %ctx, i64 200)
+  call void @pool_run(ptr %pool, ptr @products, ptr %ctx, i64 200, ptr null)
   ret i32 0
 }
 """

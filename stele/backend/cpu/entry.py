@@ -10,10 +10,11 @@ from llvmlite import ir
 from stele.backend.base import Precision
 from stele.backend.cpu.pool_code import CONTEXT
 from stele.backend.cpu.region import Region
+from stele.backend.cpu.series import function, places, series
 from stele.backend.cpu.steps import Steps
 from stele.backend.cpu.target import Target
 from stele.backend.llvm.emit import Emitter, Known
-from stele.backend.llvm.launch import BUFS, SIZES, STATUS, Launch, i8, i32, i64, pointer, word, word_at
+from stele.backend.llvm.launch import BUFS, SIZES, STATUS, Launch, i1, i8, i32, i64, pointer, word, word_at
 from stele.ir.graph import Value
 from stele.ir.origin import lines
 from stele.ir.report import KernelNote, Report
@@ -29,7 +30,8 @@ from stele.kernel.steps import Again, Choice, Crossing, Loop, Run, Step, runs
 IDLE = 4096
 """Steps of a loop that starts no kernel from one look at the clock to the next."""
 POOL_CROSS = ir.FunctionType(ir.VoidType(), [pointer, pointer])
-POOL_RUN = ir.FunctionType(ir.VoidType(), [pointer, pointer, pointer, i64])
+POOL_RUN = ir.FunctionType(ir.VoidType(), [pointer, pointer, pointer, i64, pointer])
+POOL_SERIES = ir.FunctionType(ir.VoidType(), [*[pointer] * 4, i64, i1])
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,11 @@ class Entry(Steps):
         self.multiplies = False
         self.hosts: list[tuple[Value, int, list[int], list[int]]] = []   # slots: of what is called, reads and makes
         self.pool_run, self.pool_finish = (ir.Function(module, POOL_RUN, name) for name in ("pool_run", "pool_finish"))
+        self.pool_series = ir.Function(module, POOL_SERIES, "pool_series")
         self.pool_poll = ir.Function(module, ir.FunctionType(ir.VoidType(), [pointer, pointer]), "pool_poll")
         self.first_write: int | None = None
+        self.series: list[Launch] = []      # what is to be started, in order,
+        self.finishes = False               # and whether nothing may stop it
         self.chain: list[Link] = []
         self.cut = 0        # into how many parts the tasks of the chain fall
         self.ctx, self.pool = self.function.args
@@ -87,7 +92,7 @@ class Entry(Steps):
 
     def steps(self, steps: Sequence[Step]) -> None:
         super().steps(steps)
-        self.run_chain()
+        self.run_all()
 
     def run(self, step: Run) -> None:
         link = Link(step, self.kernel(step), len(self.kernels) - 1)
@@ -98,7 +103,7 @@ class Entry(Steps):
 
     def cross(self, step: Crossing) -> None:
         """A call into Python, unless what it makes is kept and made already. What it raises ends the program."""
-        self.run_chain()
+        self.run_all()
         self.begin(step)
         slots, v, name = self.slots, step.kernel.anchor, step.kernel.anchor.op.name
         self.kernels.append(KernelNote(step.kernel.kind, name, (), v.where))
@@ -164,6 +169,7 @@ class Entry(Steps):
     def loop(self, loop: Loop) -> None:
         self.run_chain()
         if (rows := loop.rows) is None:
+            self.run_series()
             self.repeat(loop)
             return
         self.slots.rows = rows
@@ -175,12 +181,12 @@ class Entry(Steps):
         self.start((Launch(name, rows.tasks),), rows.first, len(self.kernels) - 1)
 
     def choice(self, choice: Choice) -> None:
-        self.run_chain()
+        self.run_all()
         super().choice(choice)
 
     def again(self, loop: Again) -> None:
         """A loop with a test. The pool asks before each kernel whether to leave; where there is none, the loop does."""
-        self.run_chain()
+        self.run_all()
         super().again(loop)
 
     def asks(self, loop: Loop) -> int:
@@ -193,16 +199,37 @@ class Entry(Steps):
         self.check()
 
     def start(self, launches: Sequence[Launch], clock: int, number: int) -> None:
-        """Launches on the pool one after the other, then a look at the status."""
+        """Launches on the pool one after the other, then a look at the status; those of known size are gathered."""
         final = self.is_final(clock)
+        if final != self.finishes:
+            self.run_series()
+        self.finishes = final
+        if self.clocks is None and all(isinstance(launch.tasks, int) for launch in launches):
+            self.series += launches
+            return
+        self.run_series()
         begun = self.now()
         for launch in launches:
             self.b.call(self.pool_finish if final else self.pool_run, [
-                self.pool, self.module.get_global(launch.function), self.final if final else self.ctx,
-                self.integer(launch.tasks)])
+                self.pool, function(self.module, launch.function), self.final if final else self.ctx,
+                self.integer(launch.tasks), places(self.module, launch)])
         self.count(begun, number)
         if not final:
             self.check()
+
+    def run_all(self) -> None:
+        """Starts all kernels that were gathered, before what else a program does."""
+        self.run_chain()
+        self.run_series()
+
+    def run_series(self) -> None:
+        """Starts what was gathered, each launch with a look at the status."""
+        launches, self.series = self.series, []
+        if launches:
+            self.b.call(self.pool_series, [self.pool, self.final if self.finishes else self.ctx,
+                        *series(self.module, launches), i64(len(launches)), i1(self.finishes)])
+            if not self.finishes:
+                self.check()
 
     def now(self) -> ir.Value | None:
         """The clock in nanoseconds, where kernels are timed."""

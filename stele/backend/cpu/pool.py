@@ -24,7 +24,7 @@ from stele.errors import Cancelled, ConfigError
 
 ffi = FFI()
 
-_FOR_PROGRAMS = ("pool_run", "pool_finish", "pool_poll", "pool_watch", "pool_cross", "pool_time")
+_FOR_PROGRAMS = ("pool_run", "pool_finish", "pool_series", "pool_poll", "pool_watch", "pool_cross", "pool_time")
 _EXIT_SECONDS = 2.0     # how long the interpreter's exit waits for running programs and for workers
 
 _change = threading.RLock()
@@ -114,7 +114,7 @@ def current() -> Pool:
 def imports() -> dict[str, int]:
     """The pool's symbols that a program may refer to, for `load(image, imports())`.
 
-    `void pool_run(pool*, kernel*, ctx*, i64 tasks)` runs all tasks of a kernel and polls before;
+    `void pool_run(pool*, kernel*, ctx*, i64 tasks, places*)` runs all tasks of a kernel and polls before;
     `void pool_poll(pool*, ctx*)` only polls: for loops that run no kernel. `i64 pool_watch(ctx*, i64 thread)` says
     inside of kernels that take long whether to leave. `void pool_cross(ctx*, PyObject*)` calls an object of Python.
     `i64 pool_time()` is the system's monotonic clock in nanoseconds.

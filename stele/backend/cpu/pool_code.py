@@ -26,7 +26,7 @@ OFFSET = {
     "owner":      0,                                                # 1 while a caller has the workers
     "start":    128,                                                # { i32 event, i32 sleepers }: a job is there,
     "kernel":   136, "ctx": 144, "tasks": 152, "parts": 160,        # and what it is,
-    "mode":     168,                                                # with how its caller computes
+    "mode":     168, "places": 176,                                 # with how its caller computes, and on what
     "finish":   256,                                                # { i32 event, i32 sleepers }: the job is done,
     "pending":  264,                                                # for no chunk is left that is not reported
     "threads":  384, "spin": 392, "crowded": 400, "stop": 408,      # set by Python
@@ -102,6 +102,8 @@ chunk:
   %mode.at = getelementptr i8, ptr %pool, i64 $mode
   %mode = load i64, ptr %mode.at
   call void @set_mode(i64 %mode)
+  %places.at = getelementptr i8, ptr %pool, i64 $places
+  %places = load ptr, ptr %places.at
   %closing = load atomic i64, ptr %closing.at monotonic, align 8
   %leave = icmp ne i64 %closing, 0
   br i1 %leave, label %give_up, label %alive
@@ -129,7 +131,7 @@ run:
   %e = udiv i64 %e.n, %chunks
   %begin = add i64 %low, %b
   %end = add i64 %low, %e
-  call void %kernel(ptr %ctx, i64 %thread, i64 %begin, i64 %end)
+  call void %kernel(ptr %ctx, i64 %thread, i64 %begin, i64 %end, ptr %places)
   br label %ran
 ran:
   %more = add i64 %done3, 1
@@ -152,7 +154,7 @@ idle:
 }
 
 ; Fill the job and the slots of its ranges.
-define internal void @publish(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks) {
+define internal void @publish(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks, ptr %places) {
 entry:
   %threads.at = getelementptr i8, ptr %pool, i64 $threads
   %threads = load i64, ptr %threads.at
@@ -165,6 +167,8 @@ entry:
   store i64 %tasks, ptr %tasks.at
   %parts.at = getelementptr i8, ptr %pool, i64 $parts
   store i64 %parts, ptr %parts.at
+  %places.at = getelementptr i8, ptr %pool, i64 $places
+  store ptr %places, ptr %places.at
   %mode.at = getelementptr i8, ptr %pool, i64 $mode
   %mode = call i64 @mode()
   store i64 %mode, ptr %mode.at
@@ -203,21 +207,21 @@ full:
 }
 
 ; All tasks of a kernel, unless the program is to stop.
-define void @pool_run(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks) {
+define void @pool_run(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks, ptr %places) {
   call void @pool_poll(ptr %pool, ptr %ctx)
   %word = call ptr @cancel_word(ptr %ctx)
   %cancelled = load atomic i64, ptr %word monotonic, align 8
   %go = icmp eq i64 %cancelled, 0
   br i1 %go, label %run, label %done
 run:
-  call void @pool_finish(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks)
+  call void @pool_finish(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks, ptr %places)
   br label %done
 done:
   ret void
 }
 
 ; All tasks of a kernel come what may, on all threads if the pool is free, else here.
-define void @pool_finish(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks) {
+define void @pool_finish(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks, ptr %places) {
   %some = icmp sgt i64 %tasks, 0
   br i1 %some, label %alone, label %done
 alone:
@@ -232,12 +236,12 @@ acquire:
   %free = extractvalue { i64, i1 } %got, 1
   br i1 %free, label %parallel, label %serial
 serial:
-  call void %kernel(ptr %ctx, i64 0, i64 0, i64 %tasks)
+  call void %kernel(ptr %ctx, i64 0, i64 0, i64 %tasks, ptr %places)
   ret void
 parallel:
   %finish = getelementptr i8, ptr %pool, i64 $finish
   %seen = load atomic i32, ptr %finish seq_cst, align 4
-  call void @publish(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks)
+  call void @publish(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks, ptr %places)
   %start = getelementptr i8, ptr %pool, i64 $start
   %others = sub i64 %width, 1
   call void @announce(ptr %pool, ptr %start, i64 %others)
@@ -264,6 +268,38 @@ ask:
 release:
   store atomic i64 0, ptr %owner seq_cst, align 8
   ret void
+done:
+  ret void
+}
+
+; Kernels one after the other, until one leaves a code or, if nothing may stop them, all. Each has a row: its number
+; among the functions, its tasks, how many buffers it has, and two words for the place of each.
+define void @pool_series(ptr %pool, ptr %ctx, ptr %functions, ptr %rows, i64 %count, i1 %final) {
+entry:
+  %run = select i1 %final, ptr @pool_finish, ptr @pool_run
+  %status.at = getelementptr i8, ptr %ctx, i64 16
+  %status = load ptr, ptr %status.at
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %entry ], [ %k1, %loop ]
+  %row = phi ptr [ %rows, %entry ], [ %next, %loop ]
+  %number = load i64, ptr %row
+  %kernel.at = getelementptr ptr, ptr %functions, i64 %number
+  %kernel = load ptr, ptr %kernel.at
+  %tasks.at = getelementptr i64, ptr %row, i64 1
+  %tasks = load i64, ptr %tasks.at
+  %buffers.at = getelementptr i64, ptr %row, i64 2
+  %buffers = load i64, ptr %buffers.at
+  %places = getelementptr i64, ptr %row, i64 3
+  call void %run(ptr %pool, ptr %kernel, ptr %ctx, i64 %tasks, ptr %places)
+  %next = getelementptr { i64, i64 }, ptr %places, i64 %buffers
+  %k1 = add i64 %k, 1
+  %code = load i64, ptr %status
+  %fine = icmp eq i64 %code, 0
+  %on = or i1 %fine, %final
+  %left = icmp slt i64 %k1, %count
+  %more = and i1 %on, %left
+  br i1 %more, label %loop, label %done
 done:
   ret void
 }

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 
 from llvmlite import ir
 
+from stele.backend.cpu.series import function, places
 from stele.backend.cpu.steps import Steps
 from stele.backend.llvm.launch import (
     BUFS,
-    KERNEL,
+    LAUNCHED,
     SCRATCH,
     SCRATCH_BYTES,
     SIZES,
@@ -31,15 +32,15 @@ Launches = Mapping[Run, tuple[Launch, ...]]
 
 
 class Region(Steps):
-    """Emits `void name(ctx*, thread, begin, end)` with tables of its own, whose addresses are those of a task's rows.
+    """Emits a function that is started, with tables of its own, whose addresses are those of a task's rows.
 
     The kernels of the body, emitted before, are called here directly, all tasks of each.
     """
 
     def __init__(self, module: ir.Module, name: str, slots: Slots, launches: Launches) -> None:
-        super().__init__(slots, ir.Function(module, KERNEL, name))
+        super().__init__(slots, ir.Function(module, LAUNCHED, name))
         self.module, self.launches = module, launches
-        self.outer, self.thread, self.begin, self.end = self.function.args
+        self.outer, self.thread, self.begin, self.end, _ = self.function.args
 
     def emit(self, loop: Loop, rows: Rows) -> None:
         """The whole function, of a loop."""
@@ -63,8 +64,8 @@ class Region(Steps):
             for launch in launches:
                 each = self.integer(launch.tasks // parts)
                 first = self.b.mul(part, each)
-                self.b.call(self.module.get_global(launch.function),
-                            [self.ctx, self.thread, first, self.b.add(first, each)])
+                self.b.call(function(self.module, launch.function),
+                            [self.ctx, self.thread, first, self.b.add(first, each), places(self.module, launch)])
         self.b.ret_void()
 
     def tables(self) -> None:
@@ -99,8 +100,8 @@ class Region(Steps):
 
     def run(self, step: Run) -> None:
         for launch in self.launches[step]:
-            self.b.call(self.module.get_global(launch.function),
-                        [self.ctx, self.thread, i64(0), self.integer(launch.tasks)])
+            self.b.call(function(self.module, launch.function),
+                        [self.ctx, self.thread, i64(0), self.integer(launch.tasks), places(self.module, launch)])
 
     def loop(self, loop: Loop) -> None:
         self.repeat(loop)

@@ -11,8 +11,8 @@ from stele.errors import CompileError
 C = frozenset({"memcpy", "memmove", "memset"})
 
 # What any program may use besides: the pool (pool.py), and a BLAS (blas.py).
-KERNEL = C | frozenset({"pool_run", "pool_finish", "pool_poll", "pool_watch", "pool_cross", "pool_time", "sgemm",
-                        "dgemm"})
+KERNEL = C | frozenset({"pool_run", "pool_finish", "pool_series", "pool_poll", "pool_watch", "pool_cross", "pool_time",
+                        "sgemm", "dgemm"})
 
 # What the pool itself uses: of the C library of the process, and of Python where it is called from there.
 POOL = PYTHON | frozenset({"syscall", "clock_gettime", "sched_yield", "pthread_self",

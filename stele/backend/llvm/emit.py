@@ -1,7 +1,7 @@
 """Kernels as LLVM functions; kernels of one structure share their code."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
@@ -15,10 +15,11 @@ from stele.backend.llvm.dims import i64
 from stele.backend.llvm.frame import Frame, Slots
 from stele.backend.llvm.launch import (
     BUFS,
-    KERNEL,
+    LAUNCHED,
     SIZES,
     WORDS,
     Launch,
+    i8,
     new_function,
     new_kernel,
     pointer,
@@ -27,7 +28,7 @@ from stele.backend.llvm.launch import (
 )
 from stele.backend.llvm.library import emit_gemm
 from stele.backend.llvm.matrices.emit import emit_matrices
-from stele.backend.llvm.nest import at, least, loop, table
+from stele.backend.llvm.nest import at, least, loop
 from stele.backend.llvm.ordered.emit import emit_ordered
 from stele.backend.llvm.scalars import LLVMScalars
 from stele.backend.llvm.scatter import emit_scatter
@@ -47,6 +48,7 @@ from stele.kernel.memory import FRESH
 from stele.kernel.schedule import Rows, in_lanes, schedule
 from stele.kernel.slots import Key
 from stele.kernel.slots import Slots as Table
+from stele.kernel.stretches import apart
 
 
 @dataclass
@@ -91,6 +93,7 @@ class Shared:
     values: tuple[Value, ...]
 
 
+CONTEXT = ir.FunctionType(ir.VoidType(), [*[pointer] * 4, i64])
 Known = dict[tuple[str, ...], Shared]
 """Emitted code by the structure of its kernels."""
 
@@ -107,6 +110,9 @@ class Emitter:
 
     def emit(self, name: str, kernel: Launched) -> tuple[list[Launch], tuple[str, ...]]:
         """Adds a kernel; returns its launches, each to be run after the one before, and the questions it was asked."""
+        if "context" not in self.module.globals:
+            context(self.module)
+        kernel, stretches = apart(kernel)
         values = tuple(dict.fromkeys((*kernel.inputs, *kernel.body, *(a for v in kernel.body for a in v.args))))
         steady = [a in self.slots.settled for a in kernel.anchor.args] if isinstance(kernel, kinds.Contraction) else []
         key = *structure(kernel), str(steady)
@@ -116,28 +122,35 @@ class Emitter:
             noted = Noted(given=self.target.choices, report=self.report)
             launches = emit_kernel(code, f"{name}.code", kernel, local, replace(self.target, choices=noted),
                                    self.precision)
+            for k, launch in enumerate(launches):
+                launched = name if len(launches) == 1 else f"{name}.{k}"
+                bind(code, launched, launch, len(local.buffers), pieces.work(kernel), self.slots.size)
+                launches[k] = replace(launch, function=launched)
             self.written(code)
             shared = Shared(launches, tuple(noted.asked), local, values)
             if not local.has_sites:
                 self.known[key] = shared
-        return self.bound(name, shared, kernel, values), shared.asked
+        return self.bound(shared, kernel, values, stretches), shared.asked
 
-    def bound(self, name: str, shared: Shared, kernel: Launched, values: tuple[Value, ...]) -> list[Launch]:
+    def bound(self, shared: Shared, kernel: Launched, values: tuple[Value, ...],
+              stretches: Mapping[Value, tuple[Value, int]]) -> list[Launch]:
         """The launches of shared code on the buffers of other values in the same places; what makes only what is kept
         runs in calls that have to make it."""
         meant, slots, temps = dict(zip(shared.values, values)), self.slots, [*shared.local.temps]
         once = [slots.is_kept(kernel) or (launch.packs is not None and kernel.anchor is not None
                 and kernel.anchor.args[launch.packs[0]] in slots.settled) for launch in shared.launches]
         kept = {temps[launch.packs[1]] for launch, is_once in zip(shared.launches, once) if launch.packs and is_once}
-        positions = [(slots.kept if k in kept else slots.temp)(shared.local.temps[k]) if v is None else
-                     slots.of((meant[v[0]], v[1]) if isinstance(v, tuple) else meant[v])
-                     for k, v in enumerate(shared.local.buffers)]
-        found: list[Launch] = []
-        for k, (launch, is_once) in enumerate(zip(shared.launches, once)):
-            found.append(replace(launch, function=name if len(shared.launches) == 1 else f"{name}.{k}",
-                                 tasks=launch.tasks * size(FRESH) if is_once else launch.tasks))
-            bind(self.module, found[-1].function, launch, positions, pieces.work(kernel), slots.size)
-        return found
+        places: list[tuple[int, int]] = []
+        for k, v in enumerate(shared.local.buffers):
+            if v is None:
+                places.append(((slots.kept if k in kept else slots.temp)(shared.local.temps[k]), 0))
+            elif isinstance(v, tuple):
+                places.append((slots.of((meant[v[0]], v[1])), 0))
+            else:
+                of, first = stretches.get(meant[v], (meant[v], 0))
+                places.append((slots.of(of), first))
+        return [replace(launch, tasks=launch.tasks * size(FRESH) if is_once else launch.tasks, places=tuple(places))
+                for launch, is_once in zip(shared.launches, once)]
 
 
 def structure(kernel: Launched) -> tuple[str, ...]:
@@ -152,36 +165,34 @@ def structure(kernel: Launched) -> tuple[str, ...]:
             " ".join(str(number[v]) for v in kernel.results))
 
 
-def bind(module: ir.Module, name: str, launch: Launch, positions: list[int], size: Dim,
-         position: Callable[[str], int]) -> None:
-    """A kernel that runs another one under a context of its own, whose buffers are those at `positions`; in pieces if
-    its work is of that `size`. `position` says where named sizes are."""
-    b = new_kernel(module, name)
-    ctx, *rest = b.function.args
+def bind(module: ir.Module, name: str, launch: Launch, buffers: int, size: Dim, position: Callable[[str], int]) -> None:
+    """A kernel that runs another one under a context of its own, whose buffers are those at the places it is told; in
+    pieces if its work is of that `size`. `position` says where named sizes are."""
+    b = new_function(module, name, *LAUNCHED.args)
+    ctx, *rest, places = b.function.args
     with b.goto_entry_block():
-        bufs, own = (b.alloca(i64, size) for size in (len(positions) + 1, WORDS))
-    places = table(module, f"{name}.places", positions)
-    b.call(module.globals.get("context") or context(module), [own, bufs, ctx, places, i64(len(positions))])
-    code: Any = module.globals.get(launch.function) or ir.Function(module, KERNEL, launch.function)
-    pieces.run(b, code, [own, *rest], launch.tasks, size,
+        bufs, own = (b.alloca(i64, size) for size in (buffers + 1, WORDS))
+    made: Any = module.globals.get("context") or ir.Function(module, CONTEXT, "context")
+    b.call(made, [own, bufs, ctx, places, i64(buffers)])
+    pieces.run(b, module.globals[launch.function], [own, *rest], launch.tasks, size,
                lambda n: b.load(word_at(b, word(b, ctx, SIZES), position(n)), typ=i64))
     b.ret_void()
 
 
-def context(module: ir.Module) -> ir.Function:
+def context(module: ir.Module) -> None:
     """`context(own, bufs, ctx, places, n)` makes `own` what `ctx` is but for `bufs`, its buffers: those at n places."""
-    b = new_function(module, "context", *[pointer] * 4, i64)
-    b.function.linkage = "internal"
+    b = new_function(module, "context", *CONTEXT.args)
     own, bufs, ctx, places, n = b.function.args
     given = word(b, ctx, BUFS)
     with loop(b, 0, n) as k:
-        place = b.load(at(b, places, k, i64), typ=i64)
-        b.store(b.load(at(b, given, place, i64), typ=i64), at(b, bufs, k, i64))
+        place = at(b, places, b.mul(k, i64(2)), i64)
+        first = b.load(at(b, given, b.load(place, typ=i64), i64), typ=pointer)
+        behind = b.gep(first, [b.load(word_at(b, place, 1), typ=i64)], source_etype=i8)
+        b.store(behind, at(b, bufs, k, i64))
     b.store(bufs, word_at(b, own, BUFS))
     for k in range(BUFS + 1, WORDS):
         b.store(b.load(word_at(b, ctx, k), typ=i64), word_at(b, own, k))
     b.ret_void()
-    return b.function
 
 
 def emit_kernel(module: ir.Module, name: str, kernel: Launched, slots: Slots, target: Machine,

@@ -13,6 +13,8 @@ from stele.ir.sizes import Dim
 
 i1, i8, i32, i64, pointer = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType()
 KERNEL = ir.FunctionType(ir.VoidType(), [pointer, i64, i64, i64])
+LAUNCHED = ir.FunctionType(ir.VoidType(), [*KERNEL.args, pointer])
+"""What is started: a kernel that is told the places of its buffers."""
 BUFS, SIZES, STATUS, SCRATCH, SCRATCH_BYTES, POOL, WORDS = range(7)
 
 
@@ -76,7 +78,7 @@ class Launch:
 
     `packs` says that this function alone turns an operand into a temporary, by their numbers: where the operand is the
     same at the next call, it need not run again. Tasks fall into `parts` of the result along its leading axes,
-    which come one after the other.
+    which come one after the other. `places` are its buffers: positions in the table of a program, and bytes behind.
     """
 
     function: str
@@ -84,6 +86,7 @@ class Launch:
     scratch: Dim = 0
     packs: tuple[int, int] | None = None
     parts: Dim = 1
+    places: tuple[tuple[int, int], ...] = ()
 
 
 B = TypeVar("B", bound=Builder)
