@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import stele as st
+from stele import nn
 from stele.errors import ArgumentError, DeviceError, DTypeError, ShapeError, TraceError
 from stele.tracing import tree
 
@@ -245,6 +246,67 @@ BAD: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "two devices":     (lambda: st.cond(True, lambda x: x.to("cpu:1"), lambda x: x, st.zeros(2)), DeviceError,
                         "Move what"),
 }
+
+
+KEPT: list[Any] = []
+
+
+def kept(x: Any) -> Any:
+    KEPT[:] = [x * 2]
+    return x + 1
+
+
+LEAKS: dict[str, Callable[[Any], Any]] = {
+    "a step":   lambda x: st.scan(lambda c, r: (kept(c), None), x[0], x),
+    "a branch": lambda x: st.cond(x.sum() > 0, kept, lambda x: x, x),
+    "a test":   lambda x: st.while_loop(lambda x: kept(x).sum() < 9, lambda x: x + 1, x),
+    "a body":   lambda x: st.while_loop(lambda x: x.sum() < 9, kept, x),
+}
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_what_leaves_a_body_by_another_way_is_told(name: str) -> None:
+    def f(x: Any) -> Any:
+        LEAKS[name](x)
+        return KEPT[0] + 1
+
+    def symbolic(x: st.Tensor) -> Any:
+        p = st.placeholder(x.shape)
+        return st.function([p], f(p))(x)
+
+    x = st.ones(3, 2)
+    for call in (lambda: f(x).numpy(), lambda: st.compile(f)(x), lambda: symbolic(x)):
+        with pytest.raises(TraceError, match=r"no numbers.* at test_control.py:\d+. Return it"):
+            call()
+
+
+def test_whole_numbers_have_no_gradient() -> None:
+    with pytest.raises(DTypeError, match="whole numbers have none"):
+        st.grad(lambda n: st.fori_loop(0, 3, lambda i, s: s * 2, n))(st.tensor(3))
+    with pytest.raises(DTypeError, match="whole numbers have none"):
+        st.grad(lambda x: st.while_loop(lambda n: n < 9, lambda n: n * 2, x.astype("int32")))(st.tensor(3.0))
+
+
+@pytest.mark.parametrize("style", [lambda f: f, st.compile])
+def test_statistics_of_batch_norm_are_those_of_what_ran(style: Any) -> None:
+    x = st.tensor(np.random.default_rng(0).normal(size=(4, 2)).astype("f4"))
+    a, b = nn.BatchNorm1d(2), nn.BatchNorm1d(2)
+    f = style(lambda p, x: st.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, st.cond(p, a, lambda x: x, s[1]) + 1),
+                                         (0, x))[1])
+    for p in (False, True):
+        f(st.tensor(p), x).numpy()
+        assert a.num_batches_tracked.item() == 3 * p
+    y = x
+    for _ in range(3):
+        y = b(y) + 1
+    np.testing.assert_allclose(a.running_mean.numpy(), b.running_mean.numpy(), rtol=1e-5)
+    np.testing.assert_allclose(a.running_var.numpy(), b.running_var.numpy(), rtol=1e-5)
+
+
+def test_a_step_by_step_run_takes_each_as_one_step() -> None:
+    with st.eager():
+        assert st.cond(st.tensor(True), lambda x: x * 2, lambda x: x, st.ones(2)).tolist() == [2.0, 2.0]
+        assert st.while_loop(lambda x: x < 3, lambda x: x + 1, 0.0).item() == 3
 
 
 @pytest.mark.parametrize("name", BAD)

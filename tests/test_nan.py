@@ -83,6 +83,11 @@ SOURCES: dict[str, tuple[Callable[[Any], Any], Any, list[str]]] = {
     "loop": (lambda x: st.scan(explode, st.tensor(1e30), x)[1], [1e3] * 7, [
         "Sub made NaN of float32[] inf and float32[] inf, in step 3 of its loop", f"at {line_of(explode, 2)}",
         f"first inf among what it was made of was made by Mul at {line_of(explode)}"]),
+    "loop with a test": (lambda x: st.while_loop(lambda s: s[0] < 9, lambda s: (s[0] + 1, *explode(s[1], x)),
+                                                 (0, st.tensor(1e30), st.tensor(0.0)))[2], 1e4, [
+        "Sub made NaN of float32[] inf and float32[] inf, in step 3 of its loop", f"at {line_of(explode, 2)}"]),
+    "branch": (lambda x: st.cond(x.sum() < 0, st.log, lambda x: x, x), [-1.0, -2.0], [
+        "Log made NaN of float32[2] in -2.0 .. -1.0"]),
     "gradient": (masked, [1.0, 0.0, 3.0], ["in the gradient made NaN", line_of(masked), "first inf"]),
     "input": (lambda x: x * 2, [1.0, float("nan")], ["input 'x', float32[2], held NaN already in call 1"]),
     "infinite input": (lambda x: x - x, [float("inf")] * 3, ["Sub made NaN", "was held by the input 'x'"]),

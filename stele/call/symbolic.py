@@ -13,7 +13,7 @@ from stele.backend.newest import Newest
 from stele.call.plan import Plan, donations
 from stele.call.straight import CALLS, MISS, Call, straight
 from stele.eager.backward import refuse_freed
-from stele.eager.handle import Handle, owner
+from stele.eager.handle import Handle, leaked, owner
 from stele.eager.live import is_open, is_symbolic, is_there, symbol
 from stele.errors import DeviceError, DTypeError, GraphError, ShapeError
 from stele.ir.door import public
@@ -193,7 +193,8 @@ def live(results: Sequence[Value], inputs: set[Value], updated: set[Value], draw
         if v in inputs:
             continue
         if is_symbolic(v):
-            raise GraphError(f"the outputs need the placeholder {v.op.label!r}, which is not among the inputs")  # type: ignore[attr-defined]
+            raise leaked([v]) or GraphError(
+                f"the outputs need the placeholder {label_of(v)!r}, which is not among the inputs")
         if (is_open(v) or any(a in symbolic for a in v.args)) and v not in updated:
             symbolic.add(v)
             continue

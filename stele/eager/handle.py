@@ -1,7 +1,7 @@
 """A cell that holds a value: what a tensor is before it has methods, and who sees it while a function is traced."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -11,6 +11,7 @@ from stele.eager.live import Live, alive, is_symbolic, is_there
 from stele.errors import TraceError
 from stele.ir.graph import Array, Value, label_of, walk
 from stele.ir.origin import here, lines, setting
+from stele.ops.control import Inside
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -116,10 +117,23 @@ def refuse_symbolic(v: Value, what: str = "its numbers were asked for",
                     hint: str = "Choose with st.where, and look at results outside of the compiled function."
                     ) -> TraceError:
     """The error for looking at a value that stands for numbers of later calls."""
-    inputs = (i for i in walk([v], stop=is_there) if is_symbolic(i))
+    inputs = [i for i in walk([v], stop=is_there) if is_symbolic(i)]
+    if error := leaked(inputs):
+        return error
     labels = ", ".join(dict.fromkeys(repr(label_of(i)) for i in inputs)) or f"the sizes of {v.type}"
     return TraceError(f"{what}, but this tensor is symbolic: it depends on {labels}, whose numbers are known "
                       "only when the finished program runs", where=", ".join(lines(here())), hint=hint)
+
+
+def leaked(inputs: Iterable[Value]) -> TraceError | None:
+    """The error for inputs of which one belongs to a function that is part of a loop or a branch; None without one."""
+    inner = next((i for i in inputs if isinstance(i.op, Inside)), None)
+    if inner is None:
+        return None
+    came = ", ".join(lines(inner.where))
+    return TraceError("a tensor from inside of a loop or a branch is used outside of it, where it has no numbers: what "
+                      f"it is made of began at {came}", where=", ".join(lines(here())),
+                      hint="Return it: the step of st.scan as an output, other functions in what they return.")
 
 
 def tracing_into(tracing: Tracing | None) -> setting:

@@ -69,6 +69,9 @@ def seed_of(loss: Any) -> Value:
     if loss.dtype.is_complex:
         raise DTypeError(f"a derivative starts from a real number, got {loss.value.type}",
                          hint="Take st.abs(z), z.real or z.imag first; st.vjp takes cotangents that are complex.")
+    if not loss.dtype.is_float and loss.size == 1:
+        raise DTypeError(f"a derivative starts from one float number, got {loss.value.type}: whole numbers have none",
+                         hint="Compute it of floats: x.astype('float32'), 2.0 instead of 2.")
     if not loss.dtype.is_float or loss.size != 1:
         raise ShapeError(f"a derivative starts from one float number, got {loss.value.type}",
                          hint="Reduce it first, for example with .sum() or .mean().")

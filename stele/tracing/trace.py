@@ -17,7 +17,7 @@ from stele.arrays.tensor import Tensor
 from stele.backend.devices import current
 from stele.backend.locks import held
 from stele.eager.follow import FOLLOWER, Follower
-from stele.eager.handle import Handle, Tracing, tracing_into
+from stele.eager.handle import Handle, Tracing, leaked, tracing_into
 from stele.eager.live import Live, is_there, symbol
 from stele.errors import TraceError
 from stele.ir.graph import Array, Graph, Parameter, Value, closed, label_of, walk
@@ -260,9 +260,11 @@ class Collector:
         entries = dict(sorted(entries.items(), key=lambda entry: self.order(*entry[1])))
         entries |= {v: ("array", k) for k, (_, v) in enumerate(self.scope.arrays.values()) if v in needed}
         constants = [v for v in needed if is_there(v) and v not in entries]
-        for v in needed.keys() - entries.keys() - set(constants):
-            raise TraceError(f"a symbolic tensor ({label_of(v)!r}) from outside of this function is used inside it",
-                             hint="Pass it as an argument.")
+        unknown = needed.keys() - entries.keys() - set(constants)
+        for v in unknown:
+            raise leaked(unknown) or TraceError(
+                f"a symbolic tensor ({label_of(v)!r}) from outside of this function is used inside it",
+                hint="Pass it as an argument.")
         graph = replace(closed([*entries, *constants], self.results), guards=tuple(guards))
         return Traced(graph=graph, handles=self.handles, inputs=list(entries.values()), made=self.makes, writes=writes,
                       returned=(spec, parts), constants=constants, grads=grads, grads_read=grads_read, slots=slots,
