@@ -175,6 +175,8 @@ TEACHING: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "numpy()": (traced(lambda x: x.numpy()), ["x.numpy()", "depends on 'x'", "outside of the function"]),
     "item()": (traced(lambda x: x.item()), ["x.item()", "depends on 'x'", "outside of the function"]),
     "range": (lambda: st.compile(lambda n: list(range(n)))(st.tensor(3)), ["a count", "'n'", "st.scan"]),
+    "gradient of integers": (lambda: st.grad(lambda x: x.sum() * 1.0)(st.tensor([1, 2])),
+                             ["argument 0", "int64[2]", "argnums"]),
     "integer requires_grad": (lambda: st.tensor([1, 2], requires_grad=True), ["int64", "float", "[1.0, 2.0]"]),
     "groups": (lambda: SGD([{"params": [weight], "rate": 1}], 1.0), ["an option of SGD", "momentum", "'rate'"]),
     "no gradients": (lambda: SGD([weight, x24], 1.0), ["parameter 1", "float32[2,4]", "requires_grad=True"]),

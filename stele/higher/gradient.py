@@ -175,6 +175,10 @@ def renewed(args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[tuple[Any, .
             wrt.append(tree.expand(args[k]))
         else:
             new[k] = tree.map(fresh, args[k])
+            for x in tree.flatten(new[k])[0]:
+                if not x.dtype.is_float:
+                    raise DTypeError(f"argument {k} holds {x.value.type}, and only floats have derivatives",
+                                     hint="Convert it with .astype('float32'), or name other arguments with argnums=.")
             wrt.append(new[k])
     return tuple(new), wrt
 

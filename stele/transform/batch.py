@@ -10,8 +10,10 @@ from stele.errors import GraphError
 from stele.ir.graph import Graph, Item, Placed, Value, label_of, parameter, rebuild, walk
 from stele.ir.origin import inherit, lines
 from stele.ir.sizes import Dim
+from stele.ir.types import TupleType
 from stele.ops import control
-from stele.ops.linear import along
+from stele.ops.collective import Collective
+from stele.ops.linear import along, full, transfer
 
 
 class BatchError(GraphError):
@@ -27,12 +29,21 @@ def batched(v: Value, x: Sequence[Placed], n: Dim, loops: bool = False) -> Place
     with inherit(v.where):
         if not any(is_placed for _, is_placed in x):
             return rebuild(v, [a for a, _ in x]), False
+        if n == 0 and not isinstance(v.op, Collective):
+            return nowhere(v), True
         y: Any = v.op.batch(SimpleNamespace(batch=partial(batch, loops=loops)), n, x, v)
         if y is None and loops:
             y = looped(v, x, n)
     if y is None:
         raise BatchError(f"{v.op.name} at {', '.join(lines(v.where))} has no form for all places at once")
     return y, isinstance(y, tuple) or y.ndim > v.ndim
+
+
+def nowhere(v: Value) -> Value | tuple[Value, ...]:
+    """v at no places, whatever its rule would have to know of one."""
+    types = v.type.items if isinstance(v.type, TupleType) else (v.type,)
+    none = tuple(transfer(full((0, *t.shape), 0, t.dtype), t.device) for t in types)
+    return none if isinstance(v.type, TupleType) else none[0]
 
 
 def looped(v: Value, x: Sequence[Placed], n: Dim) -> Value | tuple[Value, ...]:
