@@ -8,6 +8,8 @@ import pytest
 
 import stele as st
 from stele.errors import ArgumentError, DTypeError, ShapeError, TraceError
+from stele.ir.graph import closed
+from stele.pipeline import memory, request
 
 f8 = lambda x: st.tensor(np.array(x, "f8"))
 close: Any = lambda a, b, rtol=1e-10: np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=rtol, atol=1e-12)
@@ -150,3 +152,40 @@ def test_fixed_points_of_containers_and_of_what_is_read_outside() -> None:
 def test_wrong_fixed_points_teach(error: Any, message: str, call: Any) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_a_hundred_thousand_steps_with_an_exit_that_depends_on_data() -> None:
+    """In memory for some hundred states, whatever the number of steps."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 2)) / 2, rng.normal(size=2)
+
+    def loss(a: Any, b: Any, tol: Any) -> Any:
+        def body(s: Any) -> Any:
+            new = s[0] - 1e-4 * (st.tanh(a @ s[0]) + s[0] - b)
+            return new, st.abs(new - s[0]).sum(), s[2] + 1
+
+        x, _, n = st.while_loop(lambda s: s[1] > tol, body, (b * 0, tol + 1, 0))
+        return (x * x).sum(), n
+
+    def by_hand(a: Any, b: Any, tol: float) -> Any:
+        x, change, states = b * 0, 1.0, []
+        while change > tol:
+            states.append(x)
+            new = x - 1e-4 * (np.tanh(a @ x) + x - b)
+            x, change = new, np.abs(new - x).sum()
+        g, da, db = 2 * x, a * 0, b * 0
+        for x in reversed(states):
+            u = g * (1 - np.tanh(a @ x) ** 2)
+            da, db, g = da - 1e-4 * np.outer(u, x), db + 1e-4 * g, g - 1e-4 * (a.T @ u + g)
+        return len(states), da, db
+
+    slope = st.grad(loss, (0, 1), has_aux=True)
+    f = st.compile(slope)
+    (da, db), n = f(f8(a), f8(b), f8(1e-9))
+    steps, *wanted = by_hand(a, b, 1e-9)
+    assert int(n) == steps > 100_000
+    close(da, wanted[0]), close(db, wanted[1])
+    places = [st.placeholder(s, "float64") for s in ((2, 2), (2,), ())]
+    (da, db), n = slope(*places)
+    inputs, results = [p.value for p in places], [y.value for y in (da, db, n)]
+    assert memory(request(closed(inputs, results))).arena.bytes < 200 * 8 * (2 + 2 + 1 + 4)
