@@ -23,7 +23,7 @@ STEP = 1e-6
 OF_ALL = ("AllSum", "AllMax", "AllGather")
 PLACES = 2
 LONG = ("Zeta",)
-"""Ops whose derivatives are so long that LLVM takes a minute for all shapes: two of them have to do."""
+"""Ops whose derivatives are so long that LLVM takes a minute for all shapes: one has to do."""
 
 
 class Law(NamedTuple):
@@ -64,7 +64,7 @@ def laws_of(name: str) -> tuple[list[Law], list[tuple[Graph, list[Array]]]]:
             found.append(law(many, [np.repeat(a[None], n, 0) for a in x], 10 + n))
         several.append((graph, [np.stack([a * (1 + 0.1 * k) if a.dtype == np.float64 else a for k in range(PLACES)])
                                 for a in x]))
-    return found[:2] if name in LONG else found, several
+    return found[:1] if name in LONG else found, several
 
 
 class Program:
@@ -127,7 +127,7 @@ def derived(program: Program, second: bool, graph: Graph, x: list[Array], dx: li
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_derivatives_in_native_code(name: str) -> None:
     laws, several = laws_of(name)
-    assert len(laws) >= (2 if name in LONG else 5 if issubclass(ALL[name], Elementwise) else 1 if name in OF_ALL else 3)
+    assert len(laws) >= (1 if name in LONG else 5 if issubclass(ALL[name], Elementwise) else 1 if name in OF_ALL else 3)
     program, up, down = Program(), list[Array](), list[Array]()
     places = [derived(program, k < 3, *each) for k, each in enumerate(laws)]
     for _, x, dx, g, dg in laws:
