@@ -82,6 +82,22 @@ def test_many_places() -> None:
     close(st.grad(lambda x: st.vmap(many, in_axes=(0, None, 0))(x, w, ns).sum())(xs), wanted)
 
 
+def test_what_a_loop_begins_with_and_reads_too() -> None:
+    """At many places it is an operand several times."""
+    xs, w = f8([[0.7, -0.3], [0.1, 0.2]]), f8(1.3)
+    grows = lambda x: st.while_loop(lambda s: s.sum() < 20.0, lambda s: s * w + st.abs(x), x)
+
+    def by_hand(x: Any) -> Any:
+        s = x
+        while float(s.sum()) < 20.0:
+            s = s * w + st.abs(x)
+        return s
+
+    wanted = st.stack([st.grad(lambda x: (by_hand(x) ** 2).sum())(x) for x in xs])
+    close(st.vmap(st.grad(lambda x: (grows(x) ** 2).sum()))(xs), wanted)
+    close(st.grad(lambda x: (st.vmap(grows)(x) ** 2).sum())(xs), wanted)
+
+
 def test_loops_within_loops_walked_back() -> None:
     def nested(x: Any, w: Any) -> Any:
         return st.scan(lambda s, k: (many(s, w, k), None), x, st.tensor([1, 3, 2]))[0]

@@ -73,7 +73,8 @@ class While(Op):
         return carries
 
     def vjp(self, d: Any, g: Any, y: Value, *x: Value) -> tuple[Value | None, ...]:
-        wanted = [k for k, flag in enumerate(d.wanted) if flag and k >= self.carries and x[k].dtype.is_float]
+        wanted = [k for k, flag in enumerate(d.wanted) if flag and k >= self.carries and x[k].dtype.is_float
+                  and x[k] not in x[self.carries:k]]       # what is given twice has all of it once
         live = touched(self, d, g)
         if not live:
             return tuple(None for _ in x)
