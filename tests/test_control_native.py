@@ -88,8 +88,8 @@ def test_carries_are_written_where_they_are_or_by_turns() -> None:
 
     found = laid(f, st.ones(8, 8), st.ones(8, 8))
     (loop,) = [step for step in everything(found.steps) if isinstance(step, Again)]
-    assert not loop.copies
-    assert [carry.spare is None for carry in loop.carries] == [True, True, False], "in place, or by turns"
+    assert not loop.shown
+    assert [len(carry.ring) for carry in loop.carries] == [1, 1, 2], "in place, or by turns"
 
 
 def test_what_a_branch_hands_through_is_shown_not_copied() -> None:
@@ -107,7 +107,47 @@ def test_what_a_branch_hands_through_is_shown_not_copied() -> None:
     choices = [step for step in steps if isinstance(step, Choice)]
     assert len(choices) == 3 and all(not way.copies for step in choices for way in step.ways)
     assert [len(way.shown) for step in choices for way in step.ways].count(1) >= 3
-    assert all(not step.copies for step in steps if isinstance(step, Loop | Again))
+    assert all(not step.copies for step in steps if isinstance(step, Loop))
+
+
+LATE: dict[str, Callable[[Any], Any]] = {
+    "exchanged":       lambda s: (s[1], s[0], s[2]),
+    "one behind":      lambda s: (s[1], s[1] @ s[2], s[2]),
+    "two behind":      lambda s: (s[1], s[2], s[0] @ s[2] + 1),
+    "round":           lambda s: (s[2], s[0], s[1]),
+    "of one":          lambda s: (s[2] * 0.5, s[0], s[0] @ s[1]),
+    "alike":           lambda s: ((y := s[0] @ s[1]), y, s[1]),
+    "alike and late":  lambda s: ((y := s[0] @ s[1] + s[2]), y, s[1]),
+    "one for two":     lambda s: (s[2], s[2], s[0] @ s[1]),
+    "in place":        lambda s: (s[0] * 2 - s[1], s[2], s[1] + 1),
+    "sometimes":       lambda s: (st.cond(s[2].sum() > 0, lambda a: a, lambda a: a @ a, s[0]), s[0], s[1] * 0.5),
+}
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("name", LATE)
+def test_what_is_carried_late_is_shown_not_copied(name: str, count: int) -> None:
+    step = LATE[name]
+
+    def while_loop(n: Any, *s: Any) -> Any:
+        return st.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, step(s[1])), (0, s))[1]
+
+    def behind(n: Any, *s: Any) -> Any:
+        """The results are read by others, so that they need no places of their own."""
+        return tuple(y * 2 + 1 for y in while_loop(n, *s))
+
+    def scan(n: Any, *s: Any) -> Any:
+        return st.scan(lambda s, _: (step(s), None), s, length=count)[0]
+
+    xs = [st.tensor((np.random.default_rng(k).normal(size=(2, 2)) * 0.5).astype("f4")) for k in range(3)]
+    law: Any = tuple(xs)
+    for _ in range(count):
+        law = step(law)
+    for f in (while_loop, behind, scan):
+        found = [step for step in everything(laid(f, st.tensor(count), *xs).steps) if isinstance(step, Again | Loop)]
+        assert (len(found) == 1 and (isinstance(found[0], Again) or not found[0].copies)) or (count < 2 and f is scan)
+        for y, z in zip(st.compile(f)(st.tensor(count), *xs), law):
+            np.testing.assert_allclose(y.numpy(), (z * 2 + 1 if f is behind else z).numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_branches_take_memory_by_turns() -> None:

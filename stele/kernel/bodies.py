@@ -10,7 +10,7 @@ from stele.kernel.inplace import is_over
 from stele.kernel.kinds import Host, Kernel, Repeat
 from stele.kernel.rows import independent, with_rows
 from stele.kernel.slots import Key, Slots, bytes_of
-from stele.kernel.steps import Again, Carry, Choice, Copies, Crossing, Loop, Rows, Run, Step, Way
+from stele.kernel.steps import Again, Carry, Choice, Copies, Crossing, Loop, Rows, Run, Shown, Step, Way
 from stele.ops.branch import Cond
 from stele.ops.control import Scan
 from stele.ops.repeat import While
@@ -64,18 +64,20 @@ def loop(slots: Slots, value: Value, scan: object) -> Loop:
     stacked = {k: v for v, k in zip(body.results[n:], [slots.new("moving", 0, "slice") for _ in outer[n:]])}
     ys = {slots.base(v) for k, v in stacked.items() if claim(slots, v, k, copied)}
     moving += [(k, position, stride(slots, v)) for (k, v), position in zip(stacked.items(), outer[n:])]
-    carried = [carry(slots, *parts, ys, copied) for parts in zip(body.results, given, inside, outer)]
+    passed: Copied = []
+    behind = sources(slots, body.results[:n], inside)
+    carried = [carry(slots, *parts, ys, passed) for parts in zip(body.results, given, inside, outer, lags(behind, n))]
     steps = tuple(step(slots, kernel) for kernel in kernels)
     slots.clock += 1
-    for position in (*given, *outer, *(c.spare for c in carried if c.spare is not None)):
+    for position in (*given, *outer, *(place for c in carried for place in c.ring)):
         slots.touch(position)
-    copies = copied_at(slots, copied)
+    copies, shown = copied_at(slots, copied), shown_at(slots, passed)
     if rows is not None:
         rows.last = slots.clock
         for position in rows.shifted:
             slots.live(position, rows)
     slots.rows = around
-    return Loop(scan.length, scan.reverse, tuple(moving), tuple(carried), copies, steps, value, rows, clock)
+    return Loop(scan.length, scan.reverse, tuple(moving), tuple(carried), copies, shown, steps, value, rows, clock)
 
 
 def apart(slots: Slots, scan: Scan, given: list[int], outer: list[int]) -> tuple[Graph, Rows | None]:
@@ -131,16 +133,60 @@ def copied_at(slots: Slots, copied: Copied) -> Copies:
     return tuple((to, slots.of(v), bytes_of(v.type)) for to, v in copied)
 
 
-def carry(slots: Slots, v: Value, start: int, inside: int, final: int, ys: set[Key], copied: Copied) -> Carry:
-    """How one carry moves on; a new value that is also a stacked result is read where it was stacked."""
+def shown_at(slots: Slots, passed: Copied) -> Shown:
+    """What is shown behind some steps."""
+    for _, v in passed:
+        slots.touch(slots.of(v))
+    return tuple((to, slots.of(v)) for to, v in passed)
+
+
+Sources = dict[int, tuple[int, int]]
+"""Carries that a step does not make: which one each of them is from then on, and of how many steps before."""
+
+
+def sources(slots: Slots, results: Sequence[Value], inside: Sequence[int]) -> Sources:
+    """Where new carries come from that are old ones, or others' new ones."""
+    first: dict[Key, int] = {}
+    at = {position: j for j, position in enumerate(inside)}
+    found: Sources = {}
+    for k, v in enumerate(results):
+        if not is_placed(slots, key := slots.base(v)):
+            if first.setdefault(key, k) != k:
+                found[k] = first[key], 0
+        elif slots.of(v) in at:
+            found[k] = at[slots.of(v)], 1
+    return found
+
+
+def way_back(behind: Sources, k: int) -> list[tuple[int, int]]:
+    """The carries whose values carry k comes to have, itself first, and how many steps later."""
+    found, steps = {k: 0}, 0
+    while k in behind and behind[k][0] not in found:
+        k, more = behind[k]
+        steps += more
+        found[k] = steps
+    return list(found.items())
+
+
+def lags(behind: Sources, count: int) -> list[int]:
+    """For how many steps others keep what a carry was."""
+    ends = [way_back(behind, k)[-1] for k in range(count)]
+    return [max(steps for end, steps in ends if end == k) if k not in behind else 0 for k in range(count)]
+
+
+def carry(slots: Slots, v: Value, start: int, inside: int, final: int, lag: int, ys: set[Key], passed: Copied) -> Carry:
+    """How one carry of a scan moves on; a new value that is also a stacked result is read where it was stacked."""
+    bytes_ = bytes_of(v.type)
     if (key := slots.base(v)) in ys:
-        return Carry(inside, slots.at[key], start, final, None, bytes_of(v.type))
+        return Carry(inside, slots.at[key], start, final, (), bytes_)
     new = slots.new("moving", 0, "carry")
     turns = isinstance(key, tuple) and isinstance(key[0].op, Cond)
     if turns:       # a branch may leave what is carried as it is
         slots.turning[new] = inside
-    claim(slots, v, new, copied)
-    return Carry(inside, new, start, final, slots.value(bytes_of(v.type), "carry"), bytes_of(v.type), not turns)
+    if not claim(slots, v, new, passed):
+        return Carry(inside, new, start, final, (), bytes_, False)
+    ring = tuple(slots.value(bytes_, "carry") for _ in range(lag + 2 if lag else 1))
+    return Carry(inside, new, start, final, ring if lag else (final, *ring), bytes_, not turns and not lag)
 
 
 def choice(slots: Slots, value: Value, cond: Cond) -> Choice:
@@ -203,22 +249,36 @@ def again(slots: Slots, value: Value, op: While) -> Again:
     slots.clock += 1
     slots.touch(goes := slots.of(test.results[0]))
     body, kernels = inner(slots, op.body, [*inside, *given[n:]])
-    copied: Copied = []
-    own = [claim(slots, v, new, copied) for v, new in zip(body.results, news)]
+    passed: Copied = []
+    behind = sources(slots, body.results, inside)
+    own = [claim(slots, v, new, passed) for v, new in zip(body.results, news)]
     steps = tuple(step(slots, kernel) for kernel in kernels)
     slots.clock += 1
-    copies, carries = copied_at(slots, copied), list[Carry]()
-    for k, (final, shown) in enumerate(results):
-        over = own[k] and is_over(slots, steps, body.results[k], news[k], inside[k])
-        spare = None if over else slots.value(bytes_of(types.items[k]), "carry")
-        if spare is not None:
-            slots.table[spare].first = clock
-        if shown is not None:
-            slots.table[shown].shows = (given[k], final, *(() if spare is None else (spare,)))
-        carries.append(Carry(inside[k], news[k], given[k], final, spare, bytes_of(types.items[k]), False, shown))
+    shown, late = shown_at(slots, passed), lags(behind, n)
+    over = [own[k] and is_over(slots, steps, body.results[k], news[k], inside[k]) for k in range(n)]
+    many = [late[k] + 2 if late[k] else not over[k] for k in range(n)]
+    spares = [[spare(slots, types.items[k], clock) for _ in range(many[k] if own[k] else 0)] for k in range(n)]
+    away = [late[k] > 0 or not own[k] for k in range(n)]      # nothing is made at its last place
+    rings = [tuple(spares[k] if away[k] else (final, *spares[k])) for k, (final, _) in enumerate(results)]
+    for k, (final, place) in enumerate(results):
+        if place is not None:
+            slots.table[final].bytes = 0 if away[k] else slots.table[final].bytes
+            near = [j for j, _ in way_back(behind, k)]
+            slots.table[place].shows = tuple(dict.fromkeys(
+                [final, *(given[j] for j in near), *(p for j in near for p in rings[j]),
+                 *(at for to, at in shown if to in [news[j] for j in near])]))
     for position in (*given, *(final for final, _ in results)):
         slots.touch(position)
-    return Again(testing, goes, tuple(carries), copies, steps, value, clock, slots.clock)
+    carries = tuple(Carry(inside[k], news[k], given[k], final, rings[k], bytes_of(types.items[k]), False, place)
+                    for k, (final, place) in enumerate(results))
+    return Again(testing, goes, carries, shown, steps, value, clock, slots.clock)
+
+
+def spare(slots: Slots, type_: Type, clock: int) -> int:
+    """Another place for a carry, from the beginning of a loop to its end."""
+    place = slots.value(bytes_of(type_), "carry")
+    slots.table[place].first = clock
+    return place
 
 
 def result(slots: Slots, value: Value, k: int, type_: Type) -> tuple[int, int | None]:

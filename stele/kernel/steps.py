@@ -31,17 +31,16 @@ class Crossing:
 class Carry:
     """What a loop hands from step to step: read at `inside`, made at `new`, starting from `start`.
 
-    Where the new value has a place of its own, it goes by turns to `final` and `spare`: `counted`, so that the last
-    step writes `final`; else to the one that is not read, and the last one is copied to `final` if it is not there.
-    Without a `spare` it stays where it was made, and the last one is copied to `final`. `shown` is the result where
-    that need not be at `final`: it is wherever the last one is.
+    New values go to the places of a `ring` by turns: `counted`, so that the last step writes the first of two, which is
+    `final`; else each to the one behind that of the old value. Without a ring what is new stays where it was made, or
+    is. The last one is copied to `final` if it is not there, or `shown` is where it is.
     """
 
     inside: int
     new: int
     start: int
     final: int
-    spare: int | None
+    ring: tuple[int, ...]
     bytes: Dim
     counted: bool = True
     shown: int | None = None
@@ -76,32 +75,36 @@ class Rows:
         return sizes.replaced(bytes_, self.name, 1) - sizes.replaced(bytes_, self.name, 0)
 
 
+Copies = tuple[tuple[int, int, Dim], ...]
+"""What is copied: (to, from, bytes)."""
+Shown = tuple[tuple[int, int], ...]
+"""Places that show from now on what others have: (to, from)."""
+
+
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A `Scan` at its clock: `moving` slots step through outer arrays, `copies` (to, from, bytes) close each step."""
+    """A `Scan` at its clock: `moving` slots step through outer arrays, `copies` and what is `shown` close each
+    step."""
 
     length: Dim
     reverse: bool
     moving: tuple[tuple[int, int, Dim], ...]
     carries: tuple[Carry, ...]
     copies: Copies
+    shown: Shown
     body: tuple[Step, ...]
     value: Value
     rows: Rows | None
     clock: int
 
 
-Copies = tuple[tuple[int, int, Dim], ...]
-"""What is copied: (to, from, bytes)."""
-
-
 @dataclass(frozen=True)
 class Way:
-    """One branch: its steps, what is copied behind them, and the places (to, from) that show what another has."""
+    """One branch: its steps, and what is copied and shown behind them."""
 
     body: tuple[Step, ...]
     copies: Copies
-    shown: tuple[tuple[int, int], ...]
+    shown: Shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +120,12 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Again:
-    """A `While` at its clock: as long as `test` leaves true at `goes`, the body runs and `copies` close it."""
+    """A `While` at its clock: as long as `test` leaves true at `goes`, the body runs, and what is `shown` closes it."""
 
     test: tuple[Step, ...]
     goes: int
     carries: tuple[Carry, ...]
-    copies: Copies
+    shown: Shown
     body: tuple[Step, ...]
     value: Value
     clock: int

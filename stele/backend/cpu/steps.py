@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from llvmlite import ir
 
@@ -11,7 +12,7 @@ from stele.backend.llvm.nest import loop as counted
 from stele.ir.sizes import Dim
 from stele.ir.types import DType
 from stele.kernel.slots import Slots
-from stele.kernel.steps import Again, Carry, Choice, Copies, Crossing, Loop, Run, Step, everything
+from stele.kernel.steps import Again, Carry, Choice, Copies, Crossing, Loop, Run, Shown, Step, everything
 
 
 class Steps:
@@ -63,7 +64,7 @@ class Steps:
         for carry in loop.carries:
             if not carry.counted:
                 self.finish(carry)
-            elif carry.spare is None:
+            elif not carry.ring:
                 self.copy(self.address(carry.final), self.address(carry.inside), self.integer(carry.bytes))
             elif not isinstance(loop.length, int) or loop.length == 0:
                 self.copy_unless(self.b.icmp_signed(">", length, i64(0)), carry)
@@ -82,14 +83,16 @@ class Steps:
         for carry in loop.carries:
             if not carry.counted:
                 self.turn(carry)
-            elif carry.spare is not None:
-                self.set(carry.new, self.b.select(even, self.address(carry.final), self.address(carry.spare)))
+            elif carry.ring:
+                self.set(carry.new, self.b.select(even, *map(self.address, carry.ring)))
         self.body(loop)
 
     def body(self, loop: Loop | Again) -> None:
         """One step of a loop, and what it carries on."""
         self.steps(loop.body)
-        self.copies(loop.copies)
+        if isinstance(loop, Loop):
+            self.copies(loop.copies)
+        self.show(loop.shown)
         for carry in loop.carries:
             self.set(carry.inside, self.address(carry.new))
 
@@ -97,13 +100,19 @@ class Steps:
         for to, source, bytes_ in copies:
             self.copy(self.address(to), self.address(source), self.integer(bytes_))
 
+    def show(self, shown: Shown) -> None:
+        for to, source in shown:
+            self.set(to, self.address(source))
+
     def turn(self, carry: Carry) -> None:
-        """The place of a new carry: the one that the old one is not in, if there are two."""
-        final = self.address(carry.final)
-        if carry.spare is not None:
-            is_there = self.b.icmp_unsigned("==", self.address(carry.inside), final)
-            final = self.b.select(is_there, self.address(carry.spare), final)
-        self.set(carry.new, final)
+        """The place of a new carry: the one behind that of the old value."""
+        if not carry.ring:
+            return
+        inside, places = self.address(carry.inside), [*map(self.address, carry.ring)]
+        chosen = places[0]
+        for before, then in pairwise(places):
+            chosen = self.b.select(self.b.icmp_unsigned("==", inside, before), then, chosen)
+        self.set(carry.new, chosen)
 
     def finish(self, carry: Carry) -> None:
         """Behind the last step: what is carried is shown where it is, or copied to where it has to be."""
@@ -147,8 +156,7 @@ class Steps:
             self.b.position_at_end(block)
             self.steps(way.body)
             self.copies(way.copies)
-            for to, source in way.shown:
-                self.set(to, self.address(source))
+            self.show(way.shown)
             self.b.branch(after)
         self.b.position_at_end(after)
 
