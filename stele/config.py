@@ -119,6 +119,30 @@ def _numbers(*names: str) -> Form[dict[str, float] | None]:
     return Form(f"measured, common, or numbers for {', '.join(names)} such as {names[0]}=0.5", parse)
 
 
+UNITS = {"": 1, "b": 1} | {f"{name}{'ib' if power == 1024 else 'b'}": power ** (k + 1)
+                            for power in (1000, 1024) for k, name in enumerate("kmgt")}
+
+
+def amount(text: str) -> int:
+    """Bytes of a number with a unit; raises ValueError for what is none, and for less than one byte.
+
+    >>> amount("1.5 GiB"), amount("20MB"), amount("4096")
+    (1610612736, 20000000, 4096)
+    """
+    number = text.strip().rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    unit = text.strip()[len(number):].lower()
+    if unit not in UNITS or "_" in number:
+        raise ValueError
+    bytes_ = float(number) * UNITS[unit]
+    if not 1 <= bytes_ < 1 << 63:
+        raise ValueError
+    return int(bytes_)
+
+
+def _amount(text: str) -> int | None:
+    return amount(text) if text else None
+
+
 MAX_THREADS = 64
 CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -134,12 +158,14 @@ _stages = _names("graph", "pairs", "simplify", "stabilize", "expand", "share", "
 _carried = _numbers("pace", "far", "shared", "memory")
 _threads = _integer(1, MAX_THREADS, "a number")
 _spin = _integer(0, 100_000, "microseconds")
+_bytes = Form("bytes, such as 500MB or 1.5GiB", _amount)
 _megabytes = _integer(0, 1_000_000, "megabytes")
 
 # fmt: off
 TARGET     = Flag("STELE_TARGET",     "native",                     _target,    "The instruction set that code is for.")
 MACHINE    = Flag("STELE_MACHINE",    "measured",                   _carried,   "What a core carries, for prices.")
 THREADS    = Flag("STELE_THREADS",    str(min(CPUS, MAX_THREADS)),  _threads,   "Threads of the pool, caller included.")
+MEMORY     = Flag("STELE_MEMORY",     "",                           _bytes,     "What a program may take of memory.")
 SPIN       = Flag("STELE_SPIN",       "200",                        _spin,      "How long an idle thread stays awake.")
 BACKEND    = Flag("STELE_BACKEND",    "cpu",                        _backend,   "Run native code, or NumPy.")
 BLAS       = Flag("STELE_BLAS",       "openblas",                   _library,   "The BLAS that contractions may call.")
@@ -152,8 +178,8 @@ TRACEBACK  = Flag("STELE_TRACEBACK",  "short",                      _frames,    
 CHECK      = Flag("STELE_CHECK",      "0",                          _checked,   "Verify all passes; find NaN.")
 # fmt: on
 
-ALL: tuple[Flag[object], ...] = (TARGET, MACHINE, THREADS, SPIN, BACKEND, BLAS, CACHE, CACHE_SIZE, DATA, OFFLINE, SHOW,
-                                TRACEBACK, CHECK)
+ALL: tuple[Flag[object], ...] = (TARGET, MACHINE, THREADS, MEMORY, SPIN, BACKEND, BLAS, CACHE, CACHE_SIZE, DATA,
+                                OFFLINE, SHOW, TRACEBACK, CHECK)
 
 
 def unknown() -> dict[str, str | None]:

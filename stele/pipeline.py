@@ -13,19 +13,19 @@ from stele.backend.base import Precision, Program
 from stele.backend.buffers import MEMORY, Blocks
 from stele.backend.devices import Device
 from stele.backend.newest import Newest
-from stele.errors import ArgumentError, GraphError
+from stele.errors import ArgumentError, GraphError, OptionError
 from stele.ir.door import public
 from stele.ir.graph import Graph, walk
 from stele.ir.record import Record
 from stele.ir.report import Report
 from stele.ir.stages import show
 from stele.ir.types import HOME, Sizes
-from stele.ops.arguments import choice, sequence, whole
+from stele.ops.arguments import amount, choice, sequence, whole
 
 if TYPE_CHECKING:   # what compiles is loaded with the first program, and what makes code where none is on the disk
     from llvmlite import ir
 
-    from stele.backend.cpu.build import Laid
+    from stele.backend.cpu.build import Laid, Lowered
     from stele.backend.cpu.entry import Entry
     from stele.backend.cpu.native import Native
     from stele.backend.cpu.target import Target
@@ -40,6 +40,7 @@ Pass = Callable[..., Graph]
 PASSES = ("pairs", "share", "simplify", "stabilize", "expand", "share", "merge", "simplify", "share", "recompute",
           "inline")
 NARROW, LIBRARY = "narrow", "library"
+PROGRAM = "program"     # the module of the one function that is called
 MOST = 1 << 10      # kernels whose memory is known
 EMITTED: dict[Any, Known] = {}
 """What kernels take that were emitted to know their memory, by machine and precision."""
@@ -53,11 +54,13 @@ class Options:
     `backend` is "cpu", or "reference" for NumPy op by op (STELE_BACKEND without one); `without` a set of names of
     stages: passes, "narrow", or "library", the rules that hand products to one; `precision` is "fast", "strict"
     (convolutions directly, as their sums are written) or "bf16" (activations are bfloat16 in memory, and so are the
-    operands of float32 matrix products where the CPU multiplies them; without "narrow" these alone). `st.compile` and
-    `st.function` take them by name. Raises OptionError for values that there are not.
+    operands of float32 matrix products where the CPU multiplies them; without "narrow" these alone). `memory` is the
+    bytes that a call may take, such as "1.5GiB" (STELE_MEMORY without one): what does not fit is computed again
+    (docs/memory.md), and OutOfMemory raised before anything runs where no plan fits. `st.compile` and `st.function`
+    take them by name. Raises OptionError for values that there are not.
 
     >>> st.Options(backend="cpu", precision="strict")
-    Options(backend='cpu', without=frozenset(), precision='strict')
+    Options(backend='cpu', without=frozenset(), precision='strict', memory=None)
     >>> st.compile(st.exp, backend="reference")(st.zeros(2)).tolist()
     [1.0, 1.0]
     """
@@ -65,14 +68,26 @@ class Options:
     backend: str = field(default_factory=config.BACKEND)
     without: frozenset[str] = frozenset()
     precision: Precision = "fast"
+    memory: int | str | None = None
 
     def __post_init__(self) -> None:
         choice(self.backend, "backend", BACKENDS)
         choice(self.precision, "precision", get_args(Precision))
+        memory = None if self.memory is None else amount(self.memory, "memory")
+        if memory is not None and self.backend == "reference":
+            raise OptionError("backend='reference' plans no memory, and keeps to no budget of it",
+                              hint="Leave memory out, or take backend='cpu'.")
+        object.__setattr__(self, "memory", config.MEMORY() if memory is None and self.backend == "cpu" else memory)
         given: Any = self.without
         names = (given,) if isinstance(given, str) else sequence(given, "without", "a set of names", unordered=True)
         known = dict.fromkeys((*PASSES, NARROW, LIBRARY))
         object.__setattr__(self, "without", frozenset(choice(name, "a stage in without", known) for name in names))
+
+
+    @property
+    def budget(self) -> int | None:
+        """The bytes that a call may take."""
+        return None if self.memory is None else amount(self.memory, "memory")
 
 
 def options_of(what: str, given: Mapping[str, Any], *others: str) -> Options:
@@ -98,9 +113,15 @@ class Request(Record):
     timed: bool = False
 
     @property
+    def hints(self) -> Mapping[str, int]:
+        """Sizes for which memory is planned, where that has a budget."""
+        return {} if self.sizes is None else self.sizes.hints
+
+    @property
     def text(self) -> str:
         """What the code depends on besides its graph and target."""
-        return repr((sorted(self.donated.items()), self.steady, self.options, self.timed))
+        planned = () if self.options.memory is None else (get_threads(), *sorted(self.hints.items()))
+        return repr((sorted(self.donated.items()), self.steady, self.options, self.timed, *planned))
 
 
 def request(graph: Graph, donate: Mapping[int, int] = {}, steady: Collection[int] = (), options: Options | None = None,
@@ -122,7 +143,12 @@ def build(graph: Graph, *, donate: Mapping[int, int] = {}, steady: Collection[in
         from stele.backend.parts import Parted
         return Parted(graph, lambda part, device: build(part, options=options, sizes=sizes, device=device))
     memory = MEMORY if device is None else device.memory
-    if options.backend == "cpu":
+    if options.backend == "cpu" and options.budget is not None and is_open(graph):
+        from stele.backend.budgeted import Budgeted
+        guards = [] if sizes is None else sizes.guards
+        program: Program = Budgeted(graph, options.budget, lambda now: compiled(
+            request(graph, donate, steady, options, Sizes(dict(now), guards)), memory), sizes.hints if sizes else {})
+    elif options.backend == "cpu":
         program = compiled(request(graph, donate, steady, options, sizes), memory)
     else:
         from stele.backend.interpreter import Interpreted
@@ -133,6 +159,11 @@ def build(graph: Graph, *, donate: Mapping[int, int] = {}, steady: Collection[in
         from stele.backend.finite import Watched
         return Watched(program, graph)
     return program
+
+
+def is_open(graph: Graph) -> bool:
+    """Whether sizes of its parameters are known at a call only."""
+    return any(not isinstance(n, int) for v in graph.parameters for n in v.shape)
 
 
 def compiled(request: Request, memory: Blocks = MEMORY) -> Program:
@@ -167,7 +198,31 @@ def write(request: Request, add: Callable[[ir.Module], None], report: Report, kn
           ) -> tuple[Laid, Entry]:
     """The stages from a graph to the text of its code, which `add` is given kernel by kernel, but for what is `known`.
     """
-    from stele.backend.cpu import build
+    from stele.backend.cpu import budget, build
+
+    options, target, known = request.options, request.target, {} if known is None else known
+    lowered = lower(request, report)
+    if options.budget is None:
+        with report.phase("memory layout"):
+            laid = build.lay_out(lowered, report)
+        with report.phase("schedule and emit"):
+            return laid, build.emit(laid, target, options.precision, add, report, known, request.timed)
+    entries: list[ir.Module] = []
+
+    def emit(laid: Laid, draft: str) -> Entry:
+        def sort(module: ir.Module) -> None:
+            (entries.append if module.name == PROGRAM else add)(module)
+        return build.emit(laid, target, options.precision, sort, report, known, request.timed, draft)
+
+    with report.phase("memory budget"):
+        found = budget.planned_in(options.budget, lowered, request.hints, emit, report)
+        add(entries[-1])
+        return found
+
+
+def lower(request: Request, report: Report) -> Lowered:
+    """The graph of a request after every pass, and its kernels."""
+    from stele.backend.cpu.build import Lowered
     from stele.backend.cpu.library import library
     from stele.kernel.fuse import fuse
 
@@ -177,11 +232,7 @@ def write(request: Request, add: Callable[[ir.Module], None], report: Report, kn
     with report.phase("library rules"):
         graph = graph if LIBRARY in options.without else library(graph, target, options.precision, report)
     with report.phase("fuse"):
-        fused = fuse(graph, target, report)
-    with report.phase("memory layout"):
-        laid = build.lay_out(graph, fused, request.donated, request.steady, target, report)
-    with report.phase("schedule and emit"):
-        return laid, build.emit(laid, target, options.precision, add, report, known, request.timed)
+        return Lowered(graph, fuse(graph, target, report), request.donated, request.steady, target)
 
 
 def memory(request: Request, sizes: Mapping[str, int] = {}) -> Memory:

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 from stele.backend.buffers import Buffer
 from stele.ir.graph import Graph
 from stele.ir.report import Report
+from stele.kernel.memory import Peak
 
 Commit = Callable[[list[Buffer]], Any]
 
@@ -51,6 +52,12 @@ class Program(Protocol):
     @property
     def run(self) -> Run:
         """The program as a function."""
+        ...
+
+    @property
+    def peak_bytes(self) -> int | Peak:
+        """The bytes of all arrays there are at once while a call runs, what it is given among them, known before the
+        first; with open sizes a formula that prints, and is a number `at` some."""
         ...
 
     def report(self) -> Report:

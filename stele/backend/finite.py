@@ -14,6 +14,7 @@ from stele.errors import NotANumber
 from stele.ir.graph import Graph, Parameter, Value, walk
 from stele.ir.origin import is_gradient, lines
 from stele.ir.report import Report
+from stele.kernel.memory import Peak
 from stele.ops.branch import Cond
 from stele.ops.checkpoint import Checkpoint
 from stele.ops.control import Scan
@@ -38,6 +39,11 @@ class Watched:
         if any(has_nan(b.array) for b in made):
             raise self.error([b.array for b in buffers], sizes)
         return committed(commit, made)
+
+    @property
+    def peak_bytes(self) -> int | Peak:
+        """Of the program that is watched, which overwrites nothing then."""
+        return self.program.peak_bytes
 
     def report(self) -> Report:
         return self.program.report()

@@ -7,8 +7,11 @@ from typing import Any
 from stele.backend import reference
 from stele.backend.base import Commit, committed, itself
 from stele.backend.buffers import MEMORY, Blocks, Buffer
-from stele.ir.graph import Graph
+from stele.ir.graph import Graph, walk
 from stele.ir.report import Report
+from stele.ir.sizes import names
+from stele.ir.types import TupleType
+from stele.kernel.memory import Peak, Place, Plan
 
 
 class Interpreted:
@@ -20,6 +23,15 @@ class Interpreted:
 
     def report(self) -> Report:
         return self.made_by
+
+    @property
+    def peak_bytes(self) -> int | Peak:
+        """The bytes of every array of the graph: NumPy keeps them all, views of others and what loops hold apart."""
+        given = set(self.graph.parameters)
+        places = [Place("parameter" if v in given else "temp", v.type.size * v.dtype.bytes, 0, 0, None)
+                  for v in walk([*self.graph.parameters, *self.graph.results]) if not isinstance(v.type, TupleType)]
+        peak = Peak(Plan(tuple(places), {}, (), {}), 0)
+        return peak if any(names(place.bytes) for place in places) else peak.at({})
 
     def run(self, buffers: Sequence[Buffer], sizes: Mapping[str, int], keep: frozenset[int] = frozenset(),
             commit: Commit = itself) -> Any:

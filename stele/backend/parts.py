@@ -12,6 +12,7 @@ from stele.ir.graph import Graph, Value, free, parameter, walk
 from stele.ir.report import KernelNote, Report
 from stele.ir.sizes import at
 from stele.ir.types import HOME
+from stele.kernel.memory import Peak
 from stele.ops.linear import Transfer
 from stele.transform.retype import retype
 
@@ -111,6 +112,15 @@ class Parted:
         for y in results:
             y.wait()
         return committed(commit, results)
+
+    @property
+    def peak_bytes(self) -> int | Peak:
+        """The most that one part takes, on its device; where sizes are open of the part with the most kernels."""
+        found = [(program.peak_bytes, program) for _, program, _ in self.steps]
+        known = [n for n, _ in found if isinstance(n, int)]
+        if len(known) == len(found):
+            return max(known, default=0)
+        return max(found, key=lambda each: len(each[1].report().kernels))[0]
 
     def report(self) -> Report:
         """What the compiler did and why, part for part: copies are among the kernels."""

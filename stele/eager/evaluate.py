@@ -245,8 +245,17 @@ def worked(wanted: Sequence[Live], order: Sequence[Value]) -> Work:
     """What computes the wanted values, those with live names, and those that gradients of wanted ones will need."""
     named = [v for v in order if is_pending(v) and not is_cheap(v) and owner(v) is not None]
     differentiable = [v for v in wanted if (h := owner(v)) is not None and h.requires_grad]
-    kept = list(dict.fromkeys([*wanted, *named, *(residuals(differentiable, order) if differentiable else ())]))
-    return EVALUATOR.program(order, kept)
+    needed = dict.fromkeys([*wanted, *named])
+    later = residuals(differentiable, order) if differentiable else []
+    if later and is_much([*filter(is_there, order), *later]):
+        later = []      # which `backward` computes again
+    return EVALUATOR.program(order, [*needed, *(v for v in later if v not in needed)])
+
+
+def is_much(values: Iterable[Value]) -> bool:
+    """Whether values take more than half of what there is a budget of memory for."""
+    budget = Options().budget
+    return budget is not None and 2 * sum(at(v.type.size, {}) * v.dtype.bytes for v in values) > budget
 
 
 def replay(past: Evaluation, seen: Seen) -> bool:

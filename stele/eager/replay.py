@@ -68,7 +68,7 @@ def look(wanted: Sequence[Value], through: bool = False) -> Seen | None:
     None where they are symbolic. For code outside of traces: owners are what they are outside.
     """
     place: dict[Value, int] = {}
-    key: list[Any] = [config.BACKEND.text(), through, len(wanted)]
+    key: list[Any] = [config.BACKEND.text(), config.MEMORY.text(), through, len(wanted)]
     seen = Seen([*wanted])
     values = seen.values
     for k, v in enumerate(values):      # which grows
@@ -146,15 +146,15 @@ class Evaluation:
 
 EVALUATIONS: Newest[Any, Evaluation] = Newest(MOST)
 PATTERNS: Newest[Any, list[tuple[Any, Callable[..., bool]]]] = Newest(MOST)
-"""Evaluations of single results of calls alone, by the template of the last: each with its backend, as code that knows
+"""Evaluations of single results of calls alone, by the template of the last: each with its options, as code that knows
 such an expression and gives it numbers."""
 
 
 def recognise(past: Evaluation, seen: Seen) -> None:
     """Notes how to know an expression again whose evaluation is kept, if it is one result of calls."""
-    if seen.key[2] == 1 and len(seen.calls) == len(seen.pending) and not seen.first and len(seen.values) <= LONGEST:
+    if seen.key[3] == 1 and len(seen.calls) == len(seen.pending) and not seen.first and len(seen.values) <= LONGEST:
         template = seen.calls[0][2][0]
-        PATTERNS[template] = [(seen.key[0], known_again(past, seen)), *PATTERNS.get(template, ())][:FEW]
+        PATTERNS[template] = [(seen.key[:2], known_again(past, seen)), *PATTERNS.get(template, ())][:FEW]
 
 
 def known_again(past: Evaluation, seen: Seen) -> Callable[..., bool]:
@@ -190,8 +190,8 @@ def known_again(past: Evaluation, seen: Seen) -> Callable[..., bool]:
 def recognised(wanted: Live, run: Callable[..., Any]) -> bool:
     """Gives a pending value its numbers where its pattern is known."""
     if wanted.call is not None and (patterns := PATTERNS.get(wanted.call[0])) is not None:
-        backend = config.BACKEND.text()
+        options = config.BACKEND.text(), config.MEMORY.text()
         for own, given in patterns:
-            if own == backend and given(wanted, run):
+            if own == options and given(wanted, run):
                 return True
     return False

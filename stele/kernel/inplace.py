@@ -61,16 +61,16 @@ def certain(steps: Sequence[Step]) -> Iterator[Run]:
             yield from certain(step.body)
 
 
-def doubtful(steps: Sequence[Step]) -> int:
-    """The clock of the last kernel that may refuse a matrix, or find an index outside that none before has looked at.
+def doubtful(steps: Sequence[Step]) -> Iterator[int]:
+    """The clocks of kernels that may refuse a matrix, or find an index outside that none before has looked at.
 
     What is in a branch, or in a loop of no steps, may not have run.
     """
-    seen, last = set[tuple[Value, object, bool]](), -1
+    seen = set[tuple[Value, object, bool]]()
     always = set(certain(steps))
     for run in runs(steps):
         if isinstance(run.kernel, Matrices):
-            last = run.clock
+            yield run.clock
         for v in run.kernel.body:
             match v:
                 case Value(CheckIndex(size), [i]): key = i, size, isinstance(v.op, CheckCount)
@@ -78,9 +78,8 @@ def doubtful(steps: Sequence[Step]) -> int:
                 case Value(gather.Scatter(_, size, wraps), [*_, i]): key = i, size, wraps
                 case _: continue
             if key not in seen and not isinstance(i.op, CheckIndex):
-                last = run.clock
+                yield run.clock
                 seen |= {key} if run in always else set()
-    return last
 
 
 def share(slots: Slots, steps: Sequence[Step], donated: Mapping[int, int]) -> dict[int, int]:
@@ -92,7 +91,7 @@ def share(slots: Slots, steps: Sequence[Step], donated: Mapping[int, int]) -> di
     """
     crossed = max((step.last if isinstance(step, Again) else step.clock for step in everything(steps)
                    if isinstance(step, Crossing | Again)), default=0)
-    crossed = max(crossed, doubtful(steps))
+    crossed = max(crossed, *doubtful(steps), -1)
     pairs: dict[tuple[int, int], int] = {}
     for run in runs(steps):
         clock, taken = run.clock, set[int]()

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from heapq import merge
 from operator import itemgetter
 
-from stele.ir.sizes import Dim, at
+from stele.ir.sizes import Dim, at, of, replaced
 from stele.kernel.machine import LINE
 
+GIVEN = "parameter", "constant"
 FRESH = "fresh"
 """The size that is 1 in a call that makes what is kept, and 0 in those that find it made."""
 
@@ -46,18 +47,23 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a program takes beside its parameters, at given sizes: the arena, what it keeps from call to call, results
-    that are written over no parameter, and what each thread needs besides."""
+    """What a program takes at given sizes: the arena, what it keeps from call to call, results that are written over no
+    parameter, and what each thread needs besides; and what it is `given`: parameters and constants."""
 
     arena: Layout
     kept: Layout
     results: int
     scratch: int
+    given: int
 
     @property
     def peak(self) -> int:
-        """Bytes of a call, threads apart."""
+        """Bytes of a call beside what it is given, threads apart."""
         return self.arena.bytes + self.kept.bytes + self.results
+
+    def whole(self, threads: int) -> int:
+        """Bytes of all arrays there are at once while so many threads run a call."""
+        return self.given + self.peak + threads * self.scratch
 
 
 @dataclass(frozen=True)
@@ -87,8 +93,43 @@ class Plan:
         pieces = (Piece(k, p.bytes, p.first, p.last) for k, p in enumerate(self.places)
                   if p.kind == "temp" and p.home is None)
         made = (p.bytes for k, p in enumerate(self.places) if p.kind == "result" and k not in self.in_place)
+        given = (p.bytes for p in self.places if p.kind in GIVEN)
         return Memory(layout(pieces, sizes), self.kept, sum(at(n, sizes) for n in made),
-                      max((at(n, sizes) for n in self.scratch), default=0))
+                      max((at(n, sizes) for n in self.scratch), default=0), sum(at(n, sizes) for n in given))
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The bytes that a call takes on so many threads, as a formula in sizes that are open."""
+
+    plan: Plan
+    threads: int
+
+    def at(self, sizes: Mapping[str, int]) -> int:
+        """The bytes at these sizes."""
+        return self.plan.at(sizes).whole(self.threads)
+
+    def __str__(self) -> str:
+        """What is there all the time, and what of temporaries is there at once: places in the arena may leave gaps."""
+        own = [(self.dim(p.bytes), k, p) for k, p in enumerate(self.plan.places) if p.home is None]
+        fixed = sum((n for n, k, p in own if p.kind in GIVEN or (p.kind == "result" and k not in self.plan.in_place)),
+                    self.plan.kept.bytes)
+        temps = [(n, p.first, p.last) for n, _, p in own if p.kind == "temp" and n != 0]
+        scratch = most({self.dim(n * self.threads) for n in self.plan.scratch})
+        at_once = most({sum((n for n, first, last in temps if first <= c <= last), 0) for _, c, _ in temps})
+        return " + ".join(text for text in (str(fixed), at_once, scratch) if text != "0")
+
+    def dim(self, n: Dim) -> Dim:
+        for name, value in self.plan.private.items():
+            n = replaced(n, name, value)
+        return n
+
+
+def most(sums: set[Dim]) -> str:
+    """The largest of some sums, as text: those that are never more than another do not stand there."""
+    found = [a for a in sums if not any(a != b and all(k >= 0 for _, k in of(b - a).terms) for b in sums)]
+    text = sorted(map(str, found), key=lambda text: (len(text), text))
+    return f"max({', '.join(text)})" if len(text) > 1 else "".join(text) or "0"
 
 
 def layout(pieces: Iterable[Piece], sizes: Mapping[str, int]) -> Layout:

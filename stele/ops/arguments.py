@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
+from stele import config
 from stele.errors import ArgumentError, OptionError, ShapeError, SteleError, advice, nearest
 from stele.ir.door import P, R, leaving
 from stele.ir.graph import Value, literal
@@ -177,6 +178,23 @@ def choice(x: Any, what: str, options: Collection[str], error: type[SteleError] 
     near = nearest(x.lower(), options, 0.5) if isinstance(x, str) else None
     raise error(f"{what} must be {', '.join(most)}{' or ' if most else ''}{last}, got {reprlib.repr(x)}",
                 hint=f"Did you mean {near!r}?" if near else None)
+
+
+def amount(x: Any, what: str) -> int:
+    """Bytes, 1 or more: a whole number of them, or a text with a unit.
+
+    >>> amount("1.5GiB", "memory")
+    1610612736
+    """
+    if not isinstance(x, str):
+        if isinstance(x, bool | Size) or not hasattr(x, "__index__"):
+            refuse(what, "bytes, such as '1.5GiB' or 500_000_000", x)
+        x = str(operator.index(x))
+    try:
+        return config.amount(x)
+    except ValueError:
+        raise OptionError(f"{what} must be 1 byte or more, such as '1.5GiB', '500MB' or 500_000_000, got {x!r}",
+                          hint="Units are B, KB, MB, GB, TB, and KiB, MiB, GiB, TiB, of 1024.") from None
 
 
 def operand(x: Any, what: str) -> Value:

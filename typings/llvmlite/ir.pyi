@@ -71,6 +71,7 @@ class Function(Value):
     def append_basic_block(self, name: str = ...) -> Block: ...
 
 class Module:
+    name: str
     triple: str
     globals: dict[str, Value]
     functions: list[Function]

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -19,11 +20,21 @@ from stele.ir.types import TupleType
 from stele.kernel.bodies import step
 from stele.kernel.fuse import Fused, fuse
 from stele.kernel.inplace import share
-from stele.kernel.machine import Machine
 from stele.kernel.memory import FRESH, Place, Plan
 from stele.kernel.slots import Slots, bytes_of
 from stele.kernel.steps import Step
 from stele.ops.lapack import Lapack
+
+
+class Lowered(NamedTuple):
+    """A graph after every pass and its kernels. `donated` are results by the parameters that they may be written over;
+    what `steady` parameters alone decide is kept from call to call."""
+
+    graph: Graph
+    fused: Fused
+    donated: Mapping[int, int]
+    steady: Collection[int]
+    target: Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +49,9 @@ class Laid:
     in_place: Mapping[int, int]
 
 
-def lay_out(graph: Graph, fused: Fused, donated: Mapping[int, int], steady: Collection[int], machine: Machine,
-            report: Report) -> Laid:
-    """The kernels of a graph on a table of buffers. `donated` are results by the parameters that they may be written
-    over; what `steady` parameters alone decide is kept from call to call."""
+def lay_out(lowered: Lowered, report: Report) -> Laid:
+    """The kernels of a graph on a table of buffers."""
+    graph, fused, donated, steady, machine = lowered
     slots = Slots(partial(fuse, machine=machine, report=report), settled=settled(graph, steady), machine=machine)
     for p in graph.parameters:
         slots.at[p] = slots.new("parameter", bytes_of(p.type), str(p.type), p.where)
@@ -54,11 +64,12 @@ def lay_out(graph: Graph, fused: Fused, donated: Mapping[int, int], steady: Coll
 
 
 def emit(laid: Laid, target: Target, precision: Precision, add: Callable[[ir.Module], None], report: Report,
-         known: Known | None = None, timed: bool = False) -> Entry:
+         known: Known | None = None, timed: bool = False, draft: str = "") -> Entry:
     """The program that runs the steps, for any target; `add` is given each module of it, a kernel's as soon as it is
-    written. With `timed`, the program keeps the time of each kernel."""
+    written. With `timed`, the program keeps the time of each kernel. `draft` tells its code from that of others."""
     slots, graph = laid.slots, laid.graph
-    entry = Entry(slots, target, precision, add, report, known, slots.new("clocks", 8, "clocks") if timed else None)
+    clocks = slots.new("clocks", 8, "clocks") if timed else None
+    entry = Entry(slots, target, precision, add, report, known, clocks, draft)
     name_sizes(slots, (n for v in (*graph.parameters, *graph.results) for n in v.shape))
     entry.emit(laid.steps, first_write=min((slots.table[y].first for y in laid.in_place), default=None))
     report.buffers = [BufferNote(s.kind, s.bytes, s.what, s.first, s.last, s.where) for s in slots.table]

@@ -47,11 +47,11 @@ class Entry(Steps):
     """Emits `i32 program(ctx*, pool*)` into a module, the kernels it calls into others; `written` is given each."""
 
     def __init__(self, slots: Slots, target: Target, precision: Precision, written: Callable[[ir.Module], None],
-                 report: Report, known: Known | None = None, clocks: int | None = None) -> None:
+                 report: Report, known: Known | None = None, clocks: int | None = None, draft: str = "") -> None:
         module = ir.Module("program")
         super().__init__(slots, ir.Function(module, ir.FunctionType(i32, [pointer, pointer]), "program"))
         self.module, self.clocks, self.written = module, clocks, written
-        self.emitter = Emitter(module, slots, target, written, precision, report, known)
+        self.emitter = Emitter(module, slots, target, written, precision, report, known, draft)
         self.kernels = report.kernels
         self.launched: list[Launch] = []
         self.multiplies = False

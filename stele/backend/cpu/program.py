@@ -31,7 +31,7 @@ from stele.ir.sizes import at
 from stele.ir.stages import show
 from stele.ir.types import TupleType, Type
 from stele.ir.types import show as shape_text
-from stele.kernel.memory import FRESH, Layout, Memory
+from stele.kernel.memory import FRESH, Layout, Memory, Peak
 from stele.ops.gather import too_many
 from stele.ops.lapack import LinAlgError
 from stele.ops.sorting import Ordering
@@ -186,6 +186,13 @@ class Program:
     def memory(self, sizes: Mapping[str, int]) -> Memory:
         """What a call takes at these sizes."""
         return self.manifest.plan.at(sizes)
+
+    @property
+    def peak_bytes(self) -> int | Peak:
+        """The bytes of all arrays there are at once while a call runs, what it is given among them; with open sizes a
+        formula."""
+        peak = Peak(self.manifest.plan, pool.current().threads)
+        return peak if self.open else peak.at({})
 
     def memory_text(self, arena: Layout, sizes: Mapping[str, int]) -> str:
         """The arena at these sizes: what is where, from which kernel to which, and the lines that asked for it."""

@@ -102,7 +102,9 @@ class Emitter:
     """Emits the kernels of one program, the code of each into a module of its own, which `written` is then given."""
 
     def __init__(self, module: ir.Module, slots: Table, target: Machine, written: Callable[[ir.Module], None],
-                 precision: Precision = "fast", report: Report | None = None, known: Known | None = None) -> None:
+                 precision: Precision = "fast", report: Report | None = None, known: Known | None = None,
+                 draft: str = "") -> None:
+        self.draft = draft
         self.module, self.slots, self.target, self.written = module, slots, target, written
         self.report = report or Report()
         self.precision: Precision = precision
@@ -117,7 +119,7 @@ class Emitter:
         steady = [a in self.slots.settled for a in kernel.anchor.args] if isinstance(kernel, kinds.Contraction) else []
         key = *structure(kernel), str(steady)
         if (shared := self.known.get(key)) is None:
-            local = Local(self.slots)
+            local, name = Local(self.slots), f"{name}{self.draft}"
             code = ir.Module(name)
             noted = Noted(given=self.target.choices, report=self.report)
             launches = emit_kernel(code, f"{name}.code", kernel, local, replace(self.target, choices=noted),

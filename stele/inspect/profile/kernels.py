@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from stele import pipeline
 from stele.backend.cpu.build import Laid, lay_out
-from stele.backend.cpu.library import library
 from stele.backend.cpu.program import Program
 from stele.backend.llvm.pieces import STEP, work_of
 from stele.inspect.profile.origins import Place, places_of
@@ -16,7 +15,6 @@ from stele.ir.graph import Graph, Value
 from stele.ir.report import Report
 from stele.ir.sizes import Dim, at
 from stele.ir.types import TupleType
-from stele.kernel.fuse import fuse
 from stele.kernel.kinds import Host, Kernel
 from stele.kernel.slots import Slots, bytes_of
 from stele.kernel.steps import Crossing, Loop, Run, Step, runs, within
@@ -58,11 +56,9 @@ def kernels(program: Program, graph: Graph, sizes: Mapping[str, int]) -> list[Wo
 def laid_out(request: pipeline.Request) -> Laid:
     """The stages of the compiler up to kernels and buffers, once more: programs on the disk keep neither."""
     report = Report()
-    graph = pipeline.optimised(request, report)
-    if pipeline.LIBRARY not in request.options.without:
-        graph = library(graph, request.target, request.options.precision, report)
-    fused = fuse(graph, request.target, report)
-    return lay_out(graph, fused, request.donated, request.steady, request.target, report)
+    if request.options.memory is not None:
+        return pipeline.write(request, lambda module: None, report)[0]
+    return lay_out(pipeline.lower(request, report), report)
 
 
 def found(steps: Sequence[Step], slots: Slots, sizes: Mapping[str, int]) -> Iterator[Work]:
