@@ -1,4 +1,4 @@
-"""Trees of tensors and plain values as one safetensors file: written whole, found damaged by a digest, data only."""
+"""Trees of tensors, programs and plain values as one safetensors file: whole, damage found by a digest, data only."""
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from safetensors.numpy import save as pack
 
 from stele import files
 from stele.arrays.tensor import Tensor, tensor
+from stele.call.compiled import Compiled, Method
+from stele.call.loaded import Loaded, loaded
+from stele.call.stored import stored
+from stele.call.symbolic import Function
 from stele.errors import DataError
 from stele.ir.graph import Array
 from stele.ir.types import bfloat16
@@ -24,8 +28,9 @@ DTYPES: dict[str, Any] = {
     "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "U16": np.uint16, "I16": np.int16, "U32": np.uint32,
     "I32": np.int32, "U64": np.uint64, "I64": np.int64, "F16": np.float16, "BF16": bfloat16.numpy, "F32": np.float32,
     "F64": np.float64, "C64": np.complex64}
-TAGS = ("$tensor", "$complex", "$tuple", "$float")
-HINT = "A checkpoint holds tensors, arrays, numbers, strings, None, lists, tuples, dicts, and what has a state_dict()."
+TAGS = ("$program", "$tensor", "$complex", "$tuple", "$float")
+HINT = ("A checkpoint holds tensors, arrays, numbers, strings, None, lists, tuples, dicts, compiled functions, and "
+        "what has a state_dict().")
 
 
 @runtime_checkable
@@ -42,12 +47,20 @@ def save(state: Any, path: str | Path) -> None:
     `state` is a tree of dicts, lists and tuples with tensors, NumPy arrays, numbers, strings and None; modules,
     optimisers, schedules, loaders and `st.default_generator` in it stand for their `state_dict()`. The tensors' names
     are their paths, so any reader of safetensors finds them; the rest is JSON in the metadata, beside a SHA-256 of all.
+    Compiled functions in it, their methods and what `st.function` makes stand for what was traced of them, with the
+    tensors that they read and rebind: without their Python source they run, differentiate and train on.
     Raises DataError for other objects, naming their path, and StorageError, naming file and bytes, for a full
     disk and a folder that there is not.
 
     >>> st.save({"step": 7, "w": st.ones(2)}, "state.safetensors")
     >>> st.load("state.safetensors")["step"]
     7
+    >>> area = st.compile(lambda r: st.pi * r ** 2)
+    >>> area(st.ones(2))
+    tensor([3.1415927, 3.1415927])
+    >>> st.save(area, "area.safetensors")
+    >>> st.load("area.safetensors")(st.zeros(2)).tolist()
+    [0.0, 0.0]
     """
     arrays: dict[str, Array] = {}
     tree = json.dumps(packed(state, "", arrays))
@@ -56,7 +69,7 @@ def save(state: Any, path: str | Path) -> None:
 
 
 def load(path: str | Path, into: Mapping[str, Any] | None = None) -> Any:
-    """What `save` has written at `path`, with tensors in the places of tensors.
+    """What `save` has written at `path`, with tensors in the places of tensors and functions in those of programs.
 
     Any other safetensors file is a dict of tensors. `into={"model": model, "optimizer": optimizer}` restores those
     entries of a dict in place as well, all of them or, if one does not fit, none. Raises DataError for a file that is
@@ -95,6 +108,8 @@ def restore(state: Any, into: Mapping[str, Any], path: str | Path) -> None:
 
 def packed(x: Any, path: str, arrays: dict[str, Array]) -> Any:
     """A tree as JSON, its tensors put among the arrays under their paths."""
+    if isinstance(x, Compiled | Method | Function | Loaded):
+        return {"$program": packed(x.stored() if isinstance(x, Loaded) else stored(x), path, arrays)}
     if isinstance(x, Stateful):
         x = dict(x.state_dict())
     if isinstance(x, Tensor | np.ndarray | np.generic):
@@ -127,6 +142,7 @@ def unpacked(x: Any, arrays: Mapping[str, Array]) -> Any:
         case {"$tuple": list(parts), **rest} if not rest: return tuple(unpacked(part, arrays) for part in parts)
         case {"$complex": str(name), **rest} if not rest and name in arrays:
             return tensor(arrays[name].view(np.complex128)[..., 0])
+        case {"$program": parts, **rest} if not rest: return loaded(unpacked(parts, arrays))
         case {"$float": "nan" | "inf" | "-inf" as text, **rest} if not rest: return float(text)
         case dict() if not x.keys() & set(TAGS): return {key: unpacked(part, arrays) for key, part in x.items()}
         case list(): return [unpacked(part, arrays) for part in x]

@@ -25,7 +25,7 @@ from stele.ir.types import HOME, Type
 from stele.ir.types import dtype as type_named
 from stele.ops.arguments import is_mapping, refuse, sequence
 from stele.ops.arguments import size as a_size
-from stele.pipeline import build, options_of
+from stele.pipeline import Options, build, options_of
 from stele.tracing import tree
 from stele.tracing.signature import match
 from stele.tracing.trace import Made, Part, Traced
@@ -55,8 +55,8 @@ def placeholder(shape: Sequence[int | str], dtype: Any = "float32", name: str = 
 class Function:
     """A program from placeholders to outputs, with updates of tensors that are written after each call."""
 
-    def __init__(self, plan: Plan, inputs: Sequence[Tensor]) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, inputs: Sequence[Tensor], options: Options) -> None:
+        self.plan, self.options = plan, options
         self.types: list[Type] = [x.value.type for x in inputs]
         self.names: list[str] = [label_of(x.value) for x in inputs]
         self.calls: Newest[tuple[int, ...], Call] = Newest(CALLS)
@@ -123,7 +123,7 @@ def function(inputs: Sequence[Tensor], outputs: Any, updates: Any = (), **option
     start = perf_counter()
     program = build(traced.graph, donate=donated, options=chosen)
     show("compiles", lambda: f"the first, at {', '.join(lines(here()))} ({perf_counter() - start:.2f} s)", "a function")
-    return Function(Plan(traced, program, inputs, donated), inputs)
+    return Function(Plan(traced, program, inputs, donated), inputs, chosen)
 
 
 def checked_updates(updates: Any) -> list[tuple[Tensor, Tensor]]:

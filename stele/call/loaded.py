@@ -1,0 +1,217 @@
+"""Programs that were read from files: functions as any other, of graphs whose Python source is not there."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from stele.arrays.tensor import Operands, Tensor, constant, cut
+from stele.call.compiled import Compiled
+from stele.call.stored import FORMAT, PLAIN, written
+from stele.eager.handle import GRAD
+from stele.eager.live import is_symbolic, is_there
+from stele.errors import ArgumentError, DTypeError, ShapeError, SteleError
+from stele.ir.door import public
+from stele.ir.graph import Graph, substitute, walk
+from stele.ir.sizes import Size
+from stele.ir.text import parse
+from stele.ir.types import dtype
+from stele.ir.verify import verify
+from stele.ops import ALL
+from stele.pipeline import Options
+from stele.tracing import tree
+from stele.tracing.signature import match
+from stele.tracing.state import Opaque
+from stele.transform.retype import bind
+
+DEEPEST = 64        # containers within each other
+
+
+class Loaded(Opaque):
+    """A program that `st.load` has read: called as the function that was saved, by Python code that is not there.
+
+    `state` has the tensors that it reads and rebinds, by name: assign to them, or put others in their place. It runs
+    compiled, differentiates by its arguments and by `state`, and may be part of any other function.
+
+    >>> double = st.compile(lambda x: x * 2)
+    >>> _ = double(st.ones(2))
+    >>> st.save(double, "double.safetensors")
+    >>> loaded = st.load("double.safetensors")
+    >>> st.grad(lambda x: st.exp(loaded(x)).sum())(st.zeros(2)).tolist()
+    [2.0, 2.0]
+    """
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self.data, self.name = data, str(data["name"])
+        self.state: dict[str, Tensor] = {**data["state"]}
+        for name in data["trained"]:
+            self.state[name].requires_grad_()
+        options = Options(precision=data["precision"], without=frozenset(data["without"]))
+        self.variants = [Variant(self.name, record, self.state, options) for record in data["programs"]]
+
+    def inside(self) -> tuple[Any, ...]:
+        return self.state,
+
+    @property
+    def graphs(self) -> list[Graph]:
+        """Its graphs, one for each kind of call, as they were before any pass."""
+        return [variant.graph for variant in self.variants]
+
+    def stored(self) -> dict[str, Any]:
+        """What a file keeps of it, with its state as it is now."""
+        return {**self.data, "state": self.state,
+                "trained": [name for name, x in self.state.items() if x.requires_grad]}
+
+    @public
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, spec = tree.flatten((args, kwargs))
+        shape = written(spec, iter(leaves), lambda x: None)
+        for variant in self.variants:
+            if (arrays := variant.taken(shape, leaves)) is not None:
+                pending = walk([x.value for x in arrays], stop=is_there)
+                return variant.run(arrays) if any(map(is_symbolic, pending)) else variant.compiled(arrays)
+        given = ", ".join(str(x.value.type) if isinstance(x, Tensor) else f"{x.dtype}{[*x.shape]}"
+                          if isinstance(x, np.ndarray) else repr(x) for x in leaves)
+        kinds = [v.mismatch(leaves) for v in self.variants if v.shape == shape]
+        kind = next((k for k in (ShapeError, DTypeError) if k in kinds), ArgumentError)
+        raise kind(f"{self.name} was saved for ({'), or ('.join(map(str, self.variants))}), got ({given})")
+
+    def __repr__(self) -> str:
+        return f"<loaded {self.name}: ({'), or ('.join(map(str, self.variants))})>"
+
+
+class Variant(Opaque):
+    """One graph, and the calls that it is for."""
+
+    def __init__(self, name: str, record: Mapping[str, Any], state: dict[str, Tensor], options: Options) -> None:
+        self.state, sizes = state, record["sizes"]
+        self.graph = verify(parse(record["graph"], ALL), sizes or None)
+        if self.graph.digest != record["digest"]:
+            raise ValueError("a graph is not what its digest says")
+        self.names = [str(n) for n in record["names"]]
+        self.spec, self.leaves = read(record["arguments"], ("array", "value"))
+        self.returned = read(record["returned"], ("result", "state", "argument", "value"))
+        self.shape = written(self.spec, iter(self.leaves), lambda x: None)
+        self.inputs = [self.place(*x) for x in record["inputs"]]
+        self.writes = [(self.place(*place), self.result(j)) for place, j in record["writes"]]
+        self.grads = [(self.place(*place), None if j is None else self.result(j)) for place, j in record["grads"]]
+        for kind, k in self.returned[1]:
+            _ = kind == "value" or (self.result(k) if kind == "result" else self.place(kind, k))
+        self.types = {k: p.type for (kind, k), p in zip(self.inputs, self.graph.parameters, strict=True)
+                      if kind == "argument"}
+        if [k for kind, k in self.leaves if kind == "array"] != [*range(len(self.names))]:
+            raise ValueError("its arguments are not numbered in order")
+        opened = {f"arrays.{k}": {axis: str(n) for axis, n in enumerate(t.shape) if isinstance(n, Size)}
+                  for k, t in self.types.items()}
+        self.compiled = Compiled(self.run, {x: axes for x, axes in opened.items() if axes}, options)
+        self.compiled.variants.name = name
+
+    def inside(self) -> tuple[Any, ...]:
+        return self.state,
+
+    def place(self, kind: str, k: Any) -> tuple[str, Any]:
+        """A place that there is: an argument or a state."""
+        if (kind != "state" or k not in self.state) and (kind != "argument" or k not in range(len(self.names))):
+            raise ValueError(f"there is no {kind!r:.20} {k!r:.20}")
+        return kind, k
+
+    def result(self, j: Any) -> int:
+        """The number of a result that there is."""
+        return range(len(self.graph.results)).index(j)
+
+    def taken(self, shape: Any, leaves: Sequence[Any]) -> list[Tensor] | None:
+        """The arrays of a call that this graph is for, else None."""
+        if shape != self.shape:
+            return None
+        arrays: list[Tensor] = []
+        for (kind, x), given in zip(self.leaves, leaves):
+            if kind == "value":
+                if type(given) is not type(x) or given != x:
+                    return None
+            elif isinstance(given, Tensor | np.ndarray | int | float | complex):
+                wanted = self.types.get(x) if isinstance(given, int | float | complex) else None
+                arrays.append(constant(given, wanted and wanted.dtype))
+            else:
+                return None
+        return arrays if self.sizes(arrays) is not None else None
+
+    def mismatch(self, leaves: Sequence[Any]) -> type[SteleError]:
+        """What leaves are that do not fit, in a container that does."""
+        pairs = [*zip(self.leaves, leaves)]
+        arrays = [(self.types.get(k), x) for (kind, k), x in pairs if kind == "array"]
+        if any(kind == "value" and wanted != x for (kind, wanted), x in pairs) or \
+                not all(isinstance(x, Tensor | np.ndarray) for _, x in arrays):
+            return ArgumentError
+        return DTypeError if any(t is not None and t.dtype != dtype(x.dtype) for t, x in arrays) else ShapeError
+
+    def sizes(self, arrays: Sequence[Tensor]) -> dict[str, Any] | None:
+        """The named sizes at which arrays and the state are what the graph takes; None where there are none."""
+        types = [(p.type, self.at(place, arrays).value.type) for place, p in zip(self.inputs, self.graph.parameters)]
+        if any((a.dtype, a.device, len(a.shape)) != (b.dtype, b.device, len(b.shape)) for a, b in types):
+            return None
+        sizes = match([a.shape for a, _ in types], [b.shape for _, b in types])
+        if sizes is None or any(isinstance(n, Size) for n in sizes.values()):   # whose own guards know it
+            return sizes
+        return sizes if all(g.holds(sizes) for g in self.graph.guards) else None
+
+    def at(self, place: tuple[str, Any], arrays: Sequence[Tensor]) -> Tensor:
+        """The tensor at a place."""
+        kind, k = place
+        return arrays[k] if kind == "argument" else self.state[k]
+
+    def run(self, arrays: Sequence[Tensor]) -> Any:
+        """What the function did, on values of any kind."""
+        if (sizes := self.sizes(arrays)) is None:
+            raise ShapeError(f"{self} was saved for other arguments")
+        operands = Operands(numbers=False)
+        given = [operands.value(self.at(place, arrays)) for place in self.inputs]
+        values = substitute(bind(self.graph, sizes) if sizes else self.graph, given)
+        carries = operands.differentiable and GRAD.get() and not (self.writes or self.grads)
+        made = [Tensor(v if carries else cut(v), carries and v.dtype.is_float) for v in values]
+        for place, j in self.writes:
+            self.at(place, arrays).assign(made[j])
+        for place, j in self.grads:
+            self.at(place, arrays).grad = None if j is None else made[j]
+        spec, leaves = self.returned
+        return tree.unflatten(spec, [x if kind == "value" else made[x] if kind == "result" else
+                                     self.at((kind, x), arrays) for kind, x in leaves])
+
+    def __str__(self) -> str:
+        found = (f"{self.names[x]}: {self.types.get(x, 'an array')}" if kind == "array" else repr(x)
+                 for kind, x in self.leaves)
+        return ", ".join(found)
+
+
+def read(data: Any, kinds: Sequence[str], depth: int = 0) -> tuple[tree.Spec | None, list[tuple[str, Any]]]:
+    """The container that `written` made plain data of, and its leaves: pairs of one of `kinds` and what it says."""
+    if not isinstance(data, dict) or depth > DEEPEST:
+        raise ValueError(f"{data!r:.40} is no container")
+    if "parts" not in data:
+        (kind, x), = data.items()
+        if kind not in kinds or not isinstance(x, PLAIN):
+            raise ValueError(f"{kind!r:.20} is none of {', '.join(kinds)}")
+        return None, [(kind, x)]
+    found = [read(part, kinds, depth + 1) for part in data["parts"]]
+    (kind, keys), = ((name, x) for name, x in data.items() if name != "parts")
+    specs, leaves = tuple(spec for spec, _ in found), [leaf for _, each in found for leaf in each]
+    if kind == "dict":
+        return tree.Spec(dict, tuple(dict(zip(keys, specs, strict=True))), specs), leaves
+    if kind == "named":
+        made: Any = namedtuple(str(keys[0]), keys[1:])  # pyright: ignore[reportUntypedNamedTuple]
+        return tree.Spec(made, tuple(range(len(specs))), specs), leaves
+    return tree.Spec({"tuple": tuple, "list": list}[kind], tuple(range(len(specs))), specs), leaves
+
+
+def loaded(data: Any) -> Loaded:
+    """The program of what `stored` has made. Raises ValueError where it is not whole, or made by another Stele."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ValueError(f"its program is of format {data.get('format') if isinstance(data, dict) else data!r:.40}, "
+                         f"this Stele reads {FORMAT}")
+    try:
+        return Loaded(data)
+    except (SteleError, ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
+            MemoryError) as error:
+        raise ValueError(f"its program cannot be read: {type(error).__name__}: {error!s:.200}") from None

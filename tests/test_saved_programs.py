@@ -1,0 +1,284 @@
+"""Programs as files: what is read back runs, differentiates, trains on and extends; what no file holds is refused."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections import namedtuple
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import stele as st
+from stele import nn, optim
+from stele.call.loaded import Loaded
+from stele.errors import ArgumentError, DataError, DTypeError, ShapeError
+
+ROOT = Path(__file__).resolve().parents[1]
+Pair = namedtuple("Pair", "low high")
+
+
+def back(program, folder: Path) -> Loaded:
+    """What `load` makes of a saved program."""
+    st.save(program, folder / "program")
+    return st.load(folder / "program")
+
+
+def compiled(f, *args, **options):
+    """A compiled function that was called."""
+    program = st.compile(f, **options)
+    program(*args)
+    return program
+
+
+def network() -> tuple[nn.Module, optim.Optimizer]:
+    st.manual_seed(3)
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 3))
+    return model, optim.Adam(model.parameters(), lr=1e-2)
+
+
+def training(dims=None):
+    """A step with parameters, statistics, moments and random numbers, and a batch for it."""
+    model, optimiser = network()
+
+    @st.compile(dims=dims)
+    def step(x, y):
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        return loss
+
+    x = np.random.default_rng(0).normal(size=(6, 4)).astype("f4")
+    return model, step, x, np.array([0, 1, 2, 0, 1, 2])
+
+
+def test_a_training_step_goes_on_where_it_was(tmp_path: Path) -> None:
+    model, step, x, y = training()
+    for _ in range(3):
+        step(x, y)
+    loaded = back(step, tmp_path)
+    assert [float(step(x, y)) for _ in range(3)] == [float(loaded(x, y)) for _ in range(3)]
+    again = back(loaded, tmp_path)
+    assert float(step(x, y)) == float(again(x, y)) == float(loaded(x, y))
+    assert np.array_equal(loaded.state["model.layers[0].weight"].numpy(), model[0].weight.numpy())
+    assert "random numbers" in loaded.state
+
+
+def test_open_sizes_stay_open_in_one_program(tmp_path: Path) -> None:
+    _, step, x, y = training({"x": {0: "n"}, "y": {0: "n"}})
+    step(x, y)
+    loaded = back(step, tmp_path)
+    for n in (6, 4, 5):
+        assert float(loaded(x[:n], y[:n])) == float(step(x[:n], y[:n]))
+    assert loaded.variants[0].compiled.compiles == 1
+    with pytest.raises(ShapeError, match=r"saved for \(x: float32\[n,4\], y: int64\[n\]\)"):
+        loaded(x, y[:3])
+
+
+def test_sizes_with_guards(tmp_path: Path) -> None:
+    f = compiled(lambda x, y: x[1:] + y, st.ones(6), st.ones(5), dims={"x": {0: "n"}, "y": {0: "m"}})
+    loaded = back(f, tmp_path)
+    assert loaded.graphs[0].guards and loaded(st.ones(10), st.ones(9)).shape == (9,)
+    with pytest.raises(ShapeError, match="saved for"):
+        loaded(st.ones(10), st.ones(7))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float16", "bfloat16", "float32", "float64",
+                                   "complex64", "complex128"])
+def test_every_dtype_and_no_elements(tmp_path: Path, dtype: str) -> None:
+    kept = st.ones(3, dtype=dtype)
+    f = compiled(lambda x: (st.where(x == kept, x, kept), x[:0]), st.zeros(3, dtype=dtype))
+    x = st.tensor([0, 1, 1]).astype(dtype)
+    for a, b in zip(f(x), back(f, tmp_path)(x), strict=True):
+        assert a.dtype == b.dtype and a.tolist() == b.tolist()
+
+
+def test_containers_of_arguments_and_results(tmp_path: Path) -> None:
+    def f(batch, *, scale, twice=False):
+        x, (y, z) = batch["x"], batch["rest"]
+        return {"a": [x * scale, (y, None)], "b": Pair(z + 1, float("-inf")), "twice": twice}
+
+    program = st.compile(f)
+    batch = {"x": st.ones(2), "rest": (np.arange(3), st.tensor(2))}
+    wanted = program(batch, scale=2.0)
+    program(batch, scale=3, twice=True)
+    loaded = back(program, tmp_path)
+    found = loaded(batch, scale=2.0)
+    assert repr(found) == repr(wanted) and found["b"]._fields == Pair._fields
+    assert loaded(batch, scale=3, twice=True)["twice"] is True
+    with pytest.raises(ArgumentError, match="saved for"):
+        loaded(batch, scale=4.0)
+    with pytest.raises(ArgumentError, match="saved for"):
+        loaded(batch["x"])
+
+
+def test_it_differentiates_twice_and_by_its_state(tmp_path: Path) -> None:
+    w = st.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    f = compiled(lambda x: (st.sin(x * w) ** 2).sum(), st.ones(3))
+    loaded, x = back(f, tmp_path), st.tensor([0.3, 0.2, 0.1])
+    assert np.allclose(st.grad(loaded)(x).numpy(), st.grad(f)(x).numpy())
+    assert np.allclose(st.hessian(loaded)(x).numpy(), st.hessian(f)(x).numpy())
+    loaded(x).backward()
+    f(x).backward()
+    (name, held), = loaded.state.items()
+    assert (name, held.requires_grad) == ("w", True) and np.allclose(held.grad.numpy(), w.grad.numpy())
+    _, tangent = st.jvp(loaded, (x,), (st.ones(3),))
+    assert np.allclose(tangent.item(), float(st.grad(f)(x).sum()))
+
+
+def test_it_is_part_of_other_functions(tmp_path: Path) -> None:
+    w = st.tensor(3.0)
+    loaded = back(compiled(lambda x: x * w, st.ones(2), dims={"x": {0: "n"}}), tmp_path)
+    more = st.compile(lambda x: st.exp(loaded(x)).sum())
+    assert np.allclose(float(more(st.ones(4))), 4 * np.exp(3))
+    loaded.state["w"].assign(0.0)
+    assert float(more(st.ones(4))) == 4
+    x = st.placeholder(("k",))
+    assert float(st.function([x], loaded(x + 1).sum())(st.ones(5))) == 0
+    with st.eager():
+        assert loaded(st.ones(3)).tolist() == [0, 0, 0]
+    assert back(compiled(lambda x: loaded(x) + 1, st.ones(2)), tmp_path)(st.ones(2)).tolist() == [1, 1]
+
+
+def test_functions_of_placeholders_and_their_updates(tmp_path: Path) -> None:
+    x, total = st.placeholder(("n", 2)), st.zeros(2)
+    f = st.function([x], x * 2 + st.rand(2), updates=[(total, total + x.sum(axis=0))])
+    f(st.ones((3, 2)))
+    loaded = back(f, tmp_path)
+    for n in (2, 5):
+        assert f(st.ones((n, 2))).tolist() == loaded(st.ones((n, 2))).tolist()
+    assert any(s.tolist() == total.tolist() == [10, 10] for s in loaded.state.values())
+
+
+def test_methods_control_flow_and_numbers_of_the_user(tmp_path: Path) -> None:
+    class Counter:
+        def __init__(self) -> None:
+            self.count, self.last = st.tensor(0), st.tensor(0.0)
+
+        @st.compile(control="python")
+        def step(self, x):
+            while x > 1:
+                x = x / 2
+                self.count = self.count + 1
+            self.last = x
+            return st.cond(x > 0.7, lambda x: x, lambda x: -x, x)
+
+    counter = Counter()
+    counter.step(st.tensor(20.0))
+    loaded = back(counter.step, tmp_path)
+    assert loaded(st.tensor(10.0)).item() == counter.step(st.tensor(10.0)).item() == -0.625
+    assert loaded.state["self.count"].item() == counter.count.item() == 9
+    assert loaded.state["self.last"].item() == 0.625
+
+
+def test_gradients_that_a_step_leaves(tmp_path: Path) -> None:
+    w = st.tensor([1.0, 2.0], requires_grad=True)
+
+    @st.compile
+    def f(x):
+        w.grad = None
+        (w * x).sum().backward()
+
+    f(st.ones(2))
+    loaded = back(f, tmp_path)
+    loaded(st.tensor([3.0, 4.0]))
+    assert loaded.state["w"].grad.tolist() == [3, 4]
+
+
+def test_a_program_runs_without_its_source(tmp_path: Path) -> None:
+    made = tmp_path / "source.py"
+    made.write_text(textwrap.dedent("""
+        import stele as st
+        from stele import nn
+        model = nn.Sequential(nn.Linear(3, 3), nn.GELU())
+        f = st.compile(lambda x: model(x).sum())
+        value = f(st.ones(3))
+        st.save(f, "f.st")
+        print(float(value), st.grad(f)(st.ones(3)).tolist())"""))
+
+    def run(*args: str) -> str:
+        return subprocess.run([sys.executable, *args], cwd=tmp_path, capture_output=True, text=True, check=True,
+                              env={**os.environ, "PYTHONPATH": str(ROOT)}).stdout
+
+    wanted = run("source.py")
+    made.unlink()
+    assert wanted == run("-c", "import stele as st; f = st.load('f.st'); x = st.ones(3); "
+                               "print(float(f(x)), st.grad(f)(x).tolist())")
+
+
+def refused(tmp_path: Path, program, text: str, error=DataError) -> None:
+    with pytest.raises(error, match=text) as found:
+        st.save(program, tmp_path / "no")
+    assert "\n" not in str(found.value) and not (tmp_path / "no").exists()
+
+
+def test_what_no_file_holds_is_refused(tmp_path: Path) -> None:
+    refused(tmp_path, st.compile(lambda x: x), "has no program that could be saved.*Call it once")
+
+    class Thing:
+        x = 2
+
+    thing = Thing()
+    thing.seen = {}
+    refused(tmp_path, compiled(lambda t, x: x * t.x, thing, st.ones(2)), "takes t, which is no array")
+    refused(tmp_path, compiled(lambda x: (x, Thing), st.ones(2)), "takes and returns arrays")
+
+    def fills(x):
+        thing.seen = {"x": x + 1}
+
+    refused(tmp_path, compiled(fills, st.ones(2)), r"rebinds thing\['seen'\] to a dict")
+    w = st.tensor([1.0], requires_grad=True)
+    adds = compiled(lambda x: (w * x).sum().backward(), st.ones(1))
+    adds(st.ones(1))
+    refused(tmp_path, adds, "adds to gradients.*zero_grad")
+
+
+def test_a_trace_that_no_longer_holds_is_left_out(tmp_path: Path) -> None:
+    model = nn.Dropout(0.5)
+    f = compiled(lambda x: model(x), st.ones(64))
+    model.eval()
+    refused(tmp_path, f, "has no program")
+    f(st.ones(64))
+    assert back(f, tmp_path)(st.ones(64)).tolist() == [1.0] * 64
+
+
+def resealed(path: Path, change) -> None:
+    """The file with its tree changed, and a digest that is right again."""
+    from stele.saving import DIGEST, TREE, digest, pack, read
+    arrays, tree = read(path)
+    tree = change(tree)
+    path.write_bytes(pack(arrays, {TREE: tree, DIGEST: digest(arrays, tree)}))
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ('"format": 1', '"format": 2'), ('"format": 1', '"format": null'), ("Exp()", "Expo()"),
+    ("float32[2]", "float32[3]"),
+    ("v0 = Exp()(x)", "v0 = Exp()(x, x)"), ("return v", "return w"), ('["argument", 0]', '["argument", 1]'),
+    ('["argument", 0]', '["state", "x"]'), ('{"array": 0}', '{"array": 7}'), ('"result": 0', '"result": 1'),
+    ('"result": 0', '"result": -1'), ('"result": 0', '"state": "no"'), ('"precision": "fast"', '"precision": "slow"'),
+    ('"digest": "', '"digest": "0'), ('"parts"', '"party"'), ('"programs"', '"program"'),
+    ('"inputs": [[', '"inputs": [[], ['),
+])
+def test_a_hostile_file_is_one_line(tmp_path: Path, old: str, new: str) -> None:
+    st.save(compiled(lambda x: st.exp(x), st.ones(2)), tmp_path / "f")
+    resealed(tmp_path / "f", lambda tree: tree.replace(old, new))
+    with pytest.raises(DataError) as found:
+        st.load(tmp_path / "f")
+    assert "\n" not in str(found.value), str(found.value)
+
+
+def test_damage_is_found(tmp_path: Path) -> None:
+    st.save(compiled(lambda x: st.exp(x), st.ones(2)), tmp_path / "f")
+    content = (tmp_path / "f").read_bytes()
+    (tmp_path / "f").write_bytes(content.replace(b"Exp()", b"Sin()"))
+    with pytest.raises(DataError, match="damaged"):
+        st.load(tmp_path / "f")
+
+
+def test_wrong_calls_teach(tmp_path: Path) -> None:
+    loaded = back(compiled(lambda x: st.exp(x), st.ones(2)), tmp_path)
+    for x, error in ((st.ones(3), ShapeError), (st.ones(2, dtype="float64"), DTypeError), ("x", ArgumentError)):
+        with pytest.raises(error, match=r"saved for \(x: float32\[2\]\)"):
+            loaded(x)
