@@ -47,6 +47,8 @@ class Loaded(Opaque):
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.data, self.name = data, str(data["name"])
         self.state: dict[str, Tensor] = {**data["state"]}
+        if strange := [name for name, x in self.state.items() if not isinstance(x, Tensor)]:
+            raise ValueError(f"its state {strange[0]!r:.40} is no tensor")
         for name in data["trained"]:
             self.state[name].requires_grad_()
         options = Options(precision=data["precision"], without=frozenset(data["without"]))
