@@ -246,7 +246,7 @@ class Growth:
         """A branch, or a loop that runs as often as an input says; calls differ in what they ask for."""
         small = self.names(lambda n: self.cell(n).array.size <= 2000 and self.dtype(n).kind in "fic")
         operands = [self.choose(small) for _ in range(self.integer(1, 2))]
-        repeats = not self.tame and self.coin()
+        repeats = self.coin()
         of = type_named("int64" if repeats else self.choose(["bool", "int32"]))
         asked = self.added("k", [np.asarray(self.integer(0, 3 if repeats else 1), of.numpy) for _ in self.envs])
         made: dict[str, Program] = {}
