@@ -177,7 +177,7 @@ def renewed(args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[tuple[Any, .
             new[k] = tree.map(fresh, args[k])
             for x in tree.flatten(new[k])[0]:
                 if not x.dtype.is_float:
-                    raise DTypeError(f"argument {k} holds {x.value.type}, and only floats have derivatives",
+                    raise DTypeError(f"no derivative by argument {k}, {x.value.type}: whole numbers have none",
                                      hint="Convert it with .astype('float32'), or name other arguments with argnums=.")
             wrt.append(new[k])
     return tuple(new), wrt
