@@ -2,8 +2,8 @@
 
     python benchmarks/compile_time.py [ROWS ...] [--rounds 3]
 
-A row is a function of `benchmarks/compile_time_rows.py`. Each measurement is a fresh process on two cores: its first call
-less its second one, by the clock and in seconds of the processor, those of all threads; the least of all rounds is
+A row is a function of `benchmarks/compile_time_rows.py`. Each measurement is a fresh process on two cores: its first
+call less its second one, by the clock and in seconds of the processor, those of all threads; the least of all rounds is
 shown, and the seconds of each phase by the clock. On a machine that others use, seconds of the processor are what
 counts.
 """
@@ -22,7 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.compile_time_rows import COMPILED, ROWS  # noqa: E402
+from benchmarks.compile_time_rows import COMPILED, ROWS
 
 CORES = 2
 

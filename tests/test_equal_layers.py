@@ -1,4 +1,4 @@
-"""Layers that are equal but for their numbers are compiled once, and deep graphs take time in proportion to their size."""
+"""Layers that are equal but for their numbers are compiled once; memory is planned by a tree as piece by piece."""
 from __future__ import annotations
 
 import random
@@ -34,8 +34,10 @@ def layers(x: Any, w: Any, u: Any) -> Any:
     return (y ** 2).mean()
 
 
-CASES = {"recurrence": (recurrence, lambda n: ((n, 4, 8), (8, 8), (8, 8))),
-         "layers": (layers, lambda n: ((n, 4, 8), (n, 8, 8), (8, 8)))}
+Shapes = tuple[tuple[int, ...], ...]
+CASES: dict[str, tuple[Callable[..., Any], Callable[[int], Shapes]]] = {
+    "recurrence": (recurrence, lambda n: ((n, 4, 8), (8, 8), (8, 8))),
+    "layers": (layers, lambda n: ((n, 4, 8), (n, 8, 8), (8, 8)))}
 
 
 def numbers(*shapes: tuple[int, ...]) -> list[Any]:
@@ -70,9 +72,12 @@ def leaves(y: Any) -> list[Any]:
     return [value.numpy(), *(g.numpy() for g in gradients)]
 
 
-@pytest.mark.parametrize(("cut", "first"), [
+CUTS: list[tuple[Callable[[Any], Any], int | None]] = [
     (lambda x: x[2], 4 * 2 * 12), (lambda x: x[1:3], 4 * 12), (lambda x: x[1:2, 1:], 4 * (12 + 4)),
-    (lambda x: x[:, :2], None), (lambda x: x[::2], None), (lambda x: x[::-1], None), (lambda x: x[0, :, 1:2], None)])
+    (lambda x: x[:, :2], None), (lambda x: x[::2], None), (lambda x: x[::-1], None), (lambda x: x[0, :, 1:2], None)]
+
+
+@pytest.mark.parametrize(("cut", "first"), CUTS)
 def test_a_stretch_begins_where_its_first_element_lies(cut: Callable[[Any], Any], first: int | None) -> None:
     y = cut(parameter("x", Type(float32, (5, 3, 4))))
     while y.op.name == "Reshape":
