@@ -101,7 +101,7 @@ FUNCTIONS: Mapping[str, str] = {
     "cross": "st.linalg.cross(x, y)", "cosine_similarity": "st.nn.functional.cosine_similarity(x, y)",
     "cdist": "st.norm(x[:, None] - y[None], axis=-1)", "polar": "st.complex(r * st.cos(angle), r * st.sin(angle))",
     "view_as_real": "st.stack([x.real, x.imag], axis=-1)", "view_as_complex": "st.complex(x[..., 0], x[..., 1])",
-    "vmap": "the function for one example, with a first axis: operators broadcast", "trapz": "st.trapezoid(y, x)",
+    "trapz": "st.trapezoid(y, x)",
     "scatter_add": "st.scatter(x, i, v, axis, mode='add')",
     "autograd": "st.grad(f)", "Generator": "st.default_rng(seed)", "mode": "st.unique(x, return_counts=True)",
     "cuda": "nothing: programs run on the CPU, as st.device('cpu') and st.device('cpu:1')",
