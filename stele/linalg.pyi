@@ -113,7 +113,8 @@ def lu_factor(x: TensorLike) -> LUFactorResult:
     """`LU`, which holds L below and U on and above its diagonal, and `pivots`, for `lu_solve`: of x (..., m, n).
 
     Row k was exchanged for row pivots[..., k], one after the other, counted from 0 (SciPy's and JAX's convention;
-    PyTorch counts from 1). Dtypes as in `cholesky`. Raises ShapeError for fewer than two axes.
+    PyTorch counts from 1); of rows that are equal up to rounding, either. Dtypes as in `cholesky`. Raises ShapeError
+    for fewer than two axes.
 
     >>> LU, pivots = st.linalg.lu_factor(st.tensor([[1.0, 2.0], [4.0, 4.0]]))
     >>> LU.tolist(), pivots.tolist()
@@ -346,8 +347,8 @@ def vector_norm(x: TensorLike, ord: float=2, axis: int | Sequence[int] | None=No
     """The norm of all entries, or of those along an axis or several: sum(abs(x) ** `ord`) ** (1 / ord).
 
     `ord` inf is the largest absolute value, -inf the smallest, 0 the number of entries that are not 0. Integers and
-    bools become float32; 16-bit floats add up in float32; x becomes another `dtype` first where one is given. Where a
-    norm is 0 its gradient is 0 (PyTorch's choice).
+    bools become float32; 16-bit floats add up in float32; x becomes another `dtype` first where one is given. Of order
+    2 no square over- or underflows. Where a norm is 0 its gradient is 0 (PyTorch's choice).
     Raises ShapeError for an axis that x does not have, and for the smallest of nothing.
 
     >>> x = st.tensor([[3.0, 4.0], [0.0, -2.0]])
@@ -380,9 +381,9 @@ def norm(x: TensorLike, ord: Any=None, axis: int | Sequence[int] | None=None, ke
 def cond(x: TensorLike, p: Any=None) -> Tensor:
     """The condition numbers of matrices x (..., m, n): the largest singular value by the smallest; `p` is 2 or None.
 
-    With p = -2 it is the inverse of that; any other order of `matrix_norm` is the norm of x times that of its inverse,
-    which raises as `inv`. Integers become float32. Raises ShapeError for fewer than two axes and for no elements,
-    OptionError for another order.
+    With p = -2 it is the inverse of that; any other order of `matrix_norm` is the norm of x times that of its inverse.
+    Of singular matrices it is inf, as of zeros in any order. Integers become float32. Raises ShapeError for fewer than
+    two axes and for no elements, OptionError for another order.
 
     >>> st.linalg.cond(st.tensor([[4.0, 0.0], [0.0, 2.0]])).tolist()
     2.0

@@ -143,7 +143,7 @@ def log_ndtr(x: TensorLike) -> Tensor:
 def xlogy(x: TensorLike, z: TensorLike) -> Tensor:
     """The product x * log(z), and 0 where x is 0, unless z is NaN. Shapes and dtypes meet as in `add`.
 
-    Integers become float32. The gradient in x is 0 where x is 0 and z is not positive, as in PyTorch. Raises ShapeError
+    Integers become float32. The gradient is 0 where x is 0 and z is not positive. Raises ShapeError
     where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.xlogy(st.tensor([0.0, 2.0]), st.tensor([0.0, 1.0])).tolist()
@@ -152,7 +152,7 @@ def xlogy(x: TensorLike, z: TensorLike) -> Tensor:
 def xlog1py(x: TensorLike, z: TensorLike) -> Tensor:
     """The product x * log(1 + z), and 0 where x is 0, unless z is NaN. Shapes and dtypes meet as in `add`.
 
-    Integers become float32. The gradient in x is 0 where x is 0 and z is -1 or less, as in PyTorch. Raises ShapeError
+    Integers become float32. The gradient is 0 where x is 0 and z is -1 or less. Raises ShapeError
     where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.xlog1py(st.tensor([0.0, 2.0]), st.tensor([-1.0, 1e-8]))

@@ -219,8 +219,8 @@ def atan2(x: TensorLike, z: TensorLike) -> Tensor:
 def hypot(x: TensorLike, z: TensorLike) -> Tensor:
     """The length sqrt(x * x + z * z), without an over- or underflow of the squares. Integers become float32.
 
-    inf where either is an infinity, even beside NaN. Shapes and dtypes meet as in `add`. Raises ShapeError where shapes
-    do not broadcast, DTypeError for complex numbers.
+    inf where either is an infinity, even beside NaN. The gradient where both are 0 is 0. Shapes and dtypes meet as in
+    `add`. Raises ShapeError where shapes do not broadcast, DTypeError for complex numbers.
 
     >>> st.hypot(st.tensor([3.0, 3e30]), st.tensor([4.0, 4e30])).tolist()[0]
     5.0
