@@ -1,0 +1,240 @@
+"""ONNX's ops that move elements: shapes, slices, joins, gathers and scatters."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import stele as st
+from stele.interop.onnx.values import Rules, dtype_named, dtype_of, host, ints, number, shape_of, value, vector
+
+
+def reshape(c: Any, x: Any, shape: Any = None) -> Any:
+    """x in another shape: 0 keeps a size unless `allowzero`, -1 is what is left."""
+    wanted = c.get("shape") if shape is None else ints(shape)
+    sizes = [x.shape[k] if isinstance(n, int) and n == 0 and not c.get("allowzero", 0) else n
+             for k, n in enumerate(wanted)]
+    return x.reshape(tuple(sizes))
+
+
+def shape(c: Any, x: Any) -> Any:
+    """The sizes of x, or some of them."""
+    sizes = shape_of(x)
+    n = len(sizes)
+    start, end = (min(max(k + n if k < 0 else k, 0), n) for k in (c.get("start", 0), c.get("end", n)))
+    return vector(sizes[start:max(start, end)])
+
+
+def transpose(c: Any, x: Any) -> Any:
+    """x with its axes in another order: backwards without one."""
+    order = tuple(c.get("perm") or range(x.ndim)[::-1])
+    return np.transpose(x, order) if isinstance(x, np.ndarray) else st.permute_dims(x, order)
+
+
+def squeeze(c: Any, x: Any, axes: Any = None) -> Any:
+    """x without axes of length 1: those named, or all."""
+    named = c.get("axes") if axes is None else ints(axes)
+    kept = {k % x.ndim for k in named} if named else {k for k, n in enumerate(x.shape) if n == 1}
+    return x.reshape(tuple(n for k, n in enumerate(x.shape) if k not in kept)) if isinstance(x, np.ndarray) \
+        else st.squeeze(x, axis=tuple(kept))
+
+
+def unsqueeze(c: Any, x: Any, axes: Any = None) -> Any:
+    """x with new axes of length 1, at these places of the result."""
+    named = c.get("axes") if axes is None else ints(axes)
+    n = x.ndim + len(named)
+    new = {k % n for k in named}
+    sizes = iter(x.shape)
+    return x.reshape(tuple(1 if k in new else next(sizes) for k in range(n)))
+
+
+def flatten(c: Any, x: Any) -> Any:
+    """x as a matrix whose rows begin at an axis."""
+    axis = c.get("axis", 1)
+    axis = axis + x.ndim if axis < 0 else axis
+    return x.reshape((int(np.prod(x.shape[:axis])), int(np.prod(x.shape[axis:]))))
+
+
+def concat(c: Any, *x: Any) -> Any:
+    """Arrays joined along an axis."""
+    if any(isinstance(part, np.ndarray) for part in x):
+        return np.concatenate([host(part) for part in x], c.get("axis", 1))
+    return st.concatenate(list(x), axis=c.get("axis", 1))
+
+
+def split(c: Any, x: Any, sizes: Any = None) -> Any:
+    """x in parts along an axis: of these sizes, or of equal ones of which the last may be shorter."""
+    axis = c.get("axis", 0)
+    parts = c.get("split") if sizes is None else ints(sizes)
+    if not parts:
+        n, count = x.shape[axis], c.get("num_outputs", c.count)
+        each = -(-n // count)
+        parts = [min(each, n - k * each) for k in range(count)]
+    ends = np.cumsum(parts)
+    lead = (slice(None),) * (axis % x.ndim)
+    return tuple(x[(*lead, slice(int(end - n), int(end)))] for n, end in zip(parts, ends))
+
+
+def sliced(c: Any, x: Any, starts: Any = None, ends: Any = None, axes: Any = None, steps: Any = None) -> Any:
+    """x between bounds along axes."""
+    if c.version < 10:
+        starts, ends, axes = c.get("starts"), c.get("ends"), c.get("axes")
+    starts, ends = ints(starts), ints(ends)
+    axes = range(len(starts)) if axes is None else ints(axes)
+    steps = [1] * len(starts) if steps is None else ints(steps)
+    key: list[Any] = [slice(None)] * x.ndim
+    for a, b, axis, step in zip(starts, ends, axes, steps):
+        key[axis] = slice(a, held(b, x.shape[axis], step), step)
+    return x[tuple(key)]
+
+
+def held(end: Any, n: Any, step: int) -> Any:
+    """The end of a slice: far below 0 is before the first element."""
+    return None if step < 0 and isinstance(end, int) and isinstance(n, int) and end < -n else end
+
+
+def gather(c: Any, x: Any, indices: Any) -> Any:
+    """The parts of x at indices along an axis, negative ones from its end."""
+    axis = c.get("axis", 0)
+    if isinstance(x, np.ndarray):
+        return np.take(x, host(indices), axis)
+    return st.take(x, wrapped(indices, x.shape[axis]), axis=axis)
+
+
+def wrapped(indices: Any, n: Any) -> Any:
+    """Indices of which negative ones count from the end."""
+    return st.where(indices < 0, indices + n, indices)
+
+
+def gather_elements(c: Any, x: Any, indices: Any) -> Any:
+    """Of each place the element at an index along an axis."""
+    axis = c.get("axis", 0)
+    return st.gather(x, axis, wrapped(indices, x.shape[axis]))
+
+
+def index_tuple(x: Any, indices: Any, lead: int) -> tuple[Any, ...]:
+    """Indices whose last axis names an element, as one array for each axis of x behind the first `lead`."""
+    found = tuple(wrapped(indices[..., k], x.shape[lead + k]) for k in range(indices.shape[-1]))
+    first = tuple(st.arange(x.shape[k]).reshape((-1,) + (1,) * (indices.ndim - 2 - k)) for k in range(lead))
+    return (*first, *found)
+
+
+def gather_nd(c: Any, x: Any, indices: Any) -> Any:
+    """The parts of x that the last axis of indices names."""
+    return x[index_tuple(x, indices, c.get("batch_dims", 0))]
+
+
+SCATTERS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
+
+
+def scatter_elements(c: Any, x: Any, indices: Any, updates: Any) -> Any:
+    """x with updates at indices along an axis, or folded into what is there."""
+    axis, how = c.get("axis", 0), c.get("reduction", "none")
+    at = wrapped(indices, x.shape[axis])
+    if how == "none":
+        return st.scatter(x, axis, at, updates)
+    return st.scatter_reduce(x, axis, at, updates, SCATTERS[how], include_self=True)
+
+
+def scatter_nd(c: Any, x: Any, indices: Any, updates: Any) -> Any:
+    """x with updates at the places that the last axis of indices names, or folded into what is there."""
+    key = index_tuple(x, indices, 0)
+    how = c.get("reduction", "none")
+    at = x.at[key] if hasattr(x, "at") else None
+    if at is None:
+        y = np.array(host(x))
+        {"none": lambda: y.__setitem__(tuple(map(host, key)), host(updates)),
+         "add": lambda: np.add.at(y, tuple(map(host, key)), host(updates)),
+         "mul": lambda: np.multiply.at(y, tuple(map(host, key)), host(updates)),
+         "max": lambda: np.maximum.at(y, tuple(map(host, key)), host(updates)),
+         "min": lambda: np.minimum.at(y, tuple(map(host, key)), host(updates))}[how]()
+        return st.tensor(y)
+    return at
+
+
+def expand(c: Any, x: Any, shape: Any) -> Any:
+    """x repeated to a shape with which it broadcasts."""
+    wanted = ints(shape)
+    n = max(len(wanted), x.ndim)
+    own, wanted = [1] * (n - x.ndim) + list(x.shape), [1] * (n - len(wanted)) + wanted
+    return st.broadcast_to(x, tuple(b if isinstance(a, int) and a == 1 else a for a, b in zip(own, wanted)))
+
+
+def constant(c: Any) -> Any:
+    """The value of an attribute."""
+    for name in ("value", "sparse_value"):
+        if (x := c.get(name)) is not None:
+            return value(x)
+    for name, dtype in (("value_int", "int64"), ("value_ints", "int64"), ("value_float", "float32"),
+                        ("value_floats", "float32"), ("value_string", object), ("value_strings", object)):
+        if (x := c.get(name)) is not None:
+            return value(np.asarray(x, dtype))
+    return None
+
+
+def constant_of_shape(c: Any, shape: Any) -> Any:
+    """An array of a shape that holds one number."""
+    x = c.get("value")
+    x = np.zeros(1, np.float32) if x is None else x
+    if not isinstance(value(x), st.Tensor):
+        return np.full(ints(shape), x.reshape(())[()], x.dtype)
+    return st.full(tuple(ints(shape)), x.item(), dtype=x.dtype.name)
+
+
+def arange(c: Any, start: Any, limit: Any, step: Any) -> Any:
+    """Numbers from a start on, up to a limit."""
+    x = np.arange(number(start), number(limit), number(step))
+    return st.tensor(x.astype(start.dtype.numpy))
+
+
+def tile(c: Any, x: Any, repeats: Any) -> Any:
+    """x beside itself, so many times along each axis."""
+    return st.tile(x, tuple(ints(repeats)))
+
+
+def one_hot(c: Any, indices: Any, depth: Any, values: Any) -> Any:
+    """Along a new axis the second value at an index, the first one elsewhere."""
+    n, axis = int(number(depth)), c.get("axis", -1)
+    axis = axis % (indices.ndim + 1)
+    places = st.arange(n).reshape((n,) + (1,) * (indices.ndim - axis))
+    at = st.unsqueeze(indices.astype("int64"), axis)
+    return st.where(st.where(at < 0, at + n, at) == places, values[1], values[0])
+
+
+def trilu(c: Any, x: Any, k: Any = None) -> Any:
+    """The upper or lower triangle, from a diagonal on."""
+    f = st.triu if c.get("upper", 1) else st.tril
+    return f(x, k=0 if k is None else number(k))
+
+
+def eye_like(c: Any, x: Any) -> Any:
+    """Ones on a diagonal, in the shape of x."""
+    dtype = dtype_named(c.get("dtype") or dtype_of(x)).name
+    return st.eye(x.shape[0], x.shape[1], k=c.get("k", 0), dtype=dtype)
+
+
+def depth_to_space(c: Any, x: Any) -> Any:
+    """Blocks of channels as blocks of pixels."""
+    b, (n, ch, h, w) = c.get("blocksize"), x.shape
+    if c.get("mode", "DCR") == "DCR":
+        y = st.permute_dims(x.reshape((n, b, b, ch // (b * b), h, w)), (0, 3, 4, 1, 5, 2))
+    else:
+        y = st.permute_dims(x.reshape((n, ch // (b * b), b, b, h, w)), (0, 1, 4, 2, 5, 3))
+    return y.reshape((n, ch // (b * b), h * b, w * b))
+
+
+def space_to_depth(c: Any, x: Any) -> Any:
+    """Blocks of pixels as blocks of channels."""
+    b, (n, ch, h, w) = c.get("blocksize"), x.shape
+    y = st.permute_dims(x.reshape((n, ch, h // b, b, w // b, b)), (0, 3, 5, 1, 2, 4))
+    return y.reshape((n, ch * b * b, h // b, w // b))
+
+
+RULES: Rules = {
+    "Reshape": reshape, "Shape": shape, "Size": lambda c, x: st.tensor(np.int64(np.prod(shape_of(x), dtype=np.int64))),
+    "Transpose": transpose, "Squeeze": squeeze, "Unsqueeze": unsqueeze, "Flatten": flatten, "Concat": concat,
+    "Split": split, "Slice": sliced, "Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd,
+    "ScatterElements": scatter_elements, "Scatter": scatter_elements, "ScatterND": scatter_nd, "Expand": expand,
+    "Constant": constant, "ConstantOfShape": constant_of_shape, "Range": arange, "Tile": tile, "OneHot": one_hot,
+    "Trilu": trilu, "EyeLike": eye_like, "DepthToSpace": depth_to_space, "SpaceToDepth": space_to_depth,
+}

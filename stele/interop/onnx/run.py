@@ -1,0 +1,123 @@
+"""A graph of an ONNX model computed node by node with Stele's ops: on numbers, or traced into a program."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+
+from stele.errors import DataError, SteleError
+from stele.interop.onnx import sizes
+from stele.interop.onnx.model import Function, Graph, Model, Node, Reference
+from stele.interop.onnx.reader import function
+from stele.interop.onnx.table import rule
+from stele.interop.onnx.values import is_sizes, value
+
+Values = dict[str, Any]
+
+
+class Call:
+    """A node at work: its attributes, and the graphs that it holds with what they see outside."""
+
+    def __init__(self, node: Node, values: Values, model: Model) -> None:
+        self.node, self.values, self.model = node, values, model
+        self.version, self.count = node.version, len(node.outputs)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """An attribute, or the default."""
+        return self.node.attributes.get(name, default)
+
+    def wants(self, k: int) -> bool:
+        """Whether somebody takes output k."""
+        return k < self.count and bool(self.node.outputs[k])
+
+    def run(self, graph: Graph, *inputs: Any) -> list[Any]:
+        """The outputs of a graph of this node."""
+        given = dict(zip((i.name for i in graph.inputs), inputs))
+        return run(graph, {**self.values, **given}, self.model)
+
+
+def run(graph: Graph, values: Values, model: Model) -> list[Any]:
+    """The outputs of a graph, of which `values` has the inputs and what is outside."""
+    for name, load in graph.weights.items():
+        if name not in values:
+            values[name] = value(load())
+    steps(graph.nodes, values, model)
+    for output in graph.outputs:
+        if output.name not in values:
+            raise DataError(f"graph {graph.name!r} has no value {output.name!r}, which it says that it gives")
+    return [values[output.name] for output in graph.outputs]
+
+
+def steps(nodes: Sequence[Node], values: Values, model: Model) -> None:
+    """The nodes in order; each adds its outputs to the values."""
+    for node in nodes:
+        made = apply(node, values, model)
+        values.update((name, x) for name, x in zip(node.outputs, made) if name)
+
+
+def apply(node: Node, values: Values, model: Model) -> Sequence[Any]:
+    """The outputs of one node."""
+    try:
+        inputs = [values[name] if name else None for name in node.inputs]
+    except KeyError as missing:
+        raise DataError(f"node {node} takes {missing}, which nothing gives") from None
+    if (own := model.functions.get((node.domain, node.op))) is not None:
+        return called(own, node, inputs, model)
+    found = sizes.RULES.get(node.op) if any(map(is_sizes, inputs)) else None
+    found = found or rule(node.domain, node.op, node.version)
+    if found is None:
+        return called(standard(node), node, inputs, model)
+    try:
+        made = found(Call(node, values, model), *inputs)
+    except (SteleError, ValueError, TypeError, IndexError) as error:
+        error.add_note(f"This was raised by node {node} of the ONNX model.")
+        raise
+    return made if isinstance(made, tuple) else (made,)
+
+
+def called(f: Function, node: Node, inputs: Sequence[Any], model: Model) -> list[Any]:
+    """The outputs of a function of the model or of ONNX itself, with the attributes of the node that calls it."""
+    attributes = {**f.defaults, **node.attributes}
+    values = dict(zip(f.inputs, [*inputs, *[None] * (len(f.inputs) - len(inputs))]))
+    steps([bound(n, attributes) for n in f.nodes], values, model)
+    return [values.get(name) for name in f.outputs]
+
+
+def bound(node: Node, attributes: Mapping[str, Any]) -> Node:
+    """A node of a function with the attributes of the call."""
+    own = {key: attributes.get(x.name) if isinstance(x, Reference) else bound_graph(x, attributes)
+           for key, x in node.attributes.items()}
+    kept = {key: x for key, x in own.items() if x is not None}
+    return Node(node.op, node.domain, node.version, node.name, node.inputs, node.outputs, kept)
+
+
+def bound_graph(x: Any, attributes: Mapping[str, Any]) -> Any:
+    """A graph in an attribute of such a node."""
+    if not isinstance(x, Graph):
+        return x
+    return Graph(x.name, x.inputs, x.outputs, tuple(bound(n, attributes) for n in x.nodes), x.weights)
+
+
+def standard(node: Node) -> Function:
+    """ONNX's own definition of an op in other ops."""
+    found = definition(node)
+    if found is None:
+        raise DataError(f"there is no rule for node {node} (version {node.version})")
+    return found
+
+
+def definition(node: Node) -> Function | None:
+    """The function that ONNX defines an op by, None where it does not."""
+    try:
+        schema = onnx.defs.get_schema(node.op, node.version, node.domain)
+    except onnx.defs.SchemaError:
+        return None
+    if not schema.has_function:
+        return None
+    proto = schema.function_body
+    found = function(proto, {node.domain: node.version})
+    defaults = {name: onnx.helper.get_attribute_value(a.default_value) for name, a in schema.attributes.items()
+                if a.default_value.type}
+    return Function(found.inputs, found.outputs, {**defaults, **found.defaults}, found.nodes)
