@@ -10,7 +10,7 @@ from stele.errors import ArgumentError, DataError, nearest
 from stele.ir.door import public
 from stele.interop.onnx.model import Function, Graph, Input, Model, Node
 from stele.interop.onnx.reader import read
-from stele.interop.onnx.run import definition, run
+from stele.interop.onnx.run import is_defined, run, schema_of
 from stele.interop.onnx.table import rule
 from stele.interop.onnx.values import value
 
@@ -96,7 +96,7 @@ def unsupported(graph: Graph | Function, model: Model) -> list[Node]:
         own = model.functions.get((n.domain, n.op))
         if own is not None:
             found += unsupported(own, model)
-        elif rule(n.domain, n.op, n.version) is None and definition(n) is None:
+        elif rule(n.domain, n.op, n.version) is None and not ((schema := schema_of(n)) and is_defined(schema)):
             found.append(n)
         for a in n.attributes.values():
             for g in a if isinstance(a, list) else [a]:

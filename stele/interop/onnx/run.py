@@ -12,7 +12,7 @@ from stele.interop.onnx import sizes
 from stele.interop.onnx.model import Function, Graph, Model, Node, Reference
 from stele.interop.onnx.reader import function
 from stele.interop.onnx.table import rule
-from stele.interop.onnx.values import is_sizes, value
+from stele.interop.onnx.values import dtype_of, is_sizes, value
 
 Values = dict[str, Any]
 
@@ -68,7 +68,7 @@ def apply(node: Node, values: Values, model: Model) -> Sequence[Any]:
     found = sizes.RULES.get(node.op) if any(map(is_sizes, inputs)) else None
     found = found or rule(node.domain, node.op, node.version)
     if found is None:
-        return called(standard(node), node, inputs, model)
+        return called(standard(node, inputs), node, inputs, model)
     try:
         made = found(Call(node, values, model), *inputs)
     except (SteleError, ValueError, TypeError, IndexError) as error:
@@ -100,24 +100,47 @@ def bound_graph(x: Any, attributes: Mapping[str, Any]) -> Any:
     return Graph(x.name, x.inputs, x.outputs, tuple(bound(n, attributes) for n in x.nodes), x.weights)
 
 
-def standard(node: Node) -> Function:
-    """ONNX's own definition of an op in other ops."""
-    found = definition(node)
-    if found is None:
+def standard(node: Node, inputs: Sequence[Any]) -> Function:
+    """ONNX's own definition of an op in other ops, for inputs of these types."""
+    schema = schema_of(node)
+    if schema is None or not is_defined(schema):
         raise DataError(f"there is no rule for node {node} (version {node.version})")
-    return found
-
-
-def definition(node: Node) -> Function | None:
-    """The function that ONNX defines an op by, None where it does not."""
-    try:
-        schema = onnx.defs.get_schema(node.op, node.version, node.domain)
-    except onnx.defs.SchemaError:
-        return None
-    if not schema.has_function:
-        return None
-    proto = schema.function_body
-    found = function(proto, {node.domain: node.version})
+    if schema.has_function:
+        proto = schema.function_body
+    else:
+        types = [type_of(x).SerializeToString() for x in inputs]
+        raw = schema.get_context_dependent_function_with_opset_version(
+            node.version, proto_of(node).SerializeToString(), types)
+        proto = onnx.FunctionProto()
+        proto.ParseFromString(raw)
     defaults = {name: onnx.helper.get_attribute_value(a.default_value) for name, a in schema.attributes.items()
                 if a.default_value.type}
+    found = function(proto, {node.domain: node.version})
     return Function(found.inputs, found.outputs, {**defaults, **found.defaults}, found.nodes)
+
+
+def schema_of(node: Node) -> Any:
+    """What ONNX says of an op, None where it does not know it."""
+    try:
+        return onnx.defs.get_schema(node.op, node.version, node.domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def is_defined(schema: Any) -> bool:
+    """Whether ONNX defines an op in other ops."""
+    return schema.has_function or schema.has_context_dependent_function
+
+
+def type_of(x: Any) -> onnx.TypeProto:
+    """The type of a value, as ONNX writes it."""
+    if x is None or isinstance(x, list):
+        return onnx.TypeProto()
+    return onnx.helper.make_tensor_type_proto(dtype_of(x), [n if isinstance(n, int) else None for n in x.shape])
+
+
+def proto_of(node: Node) -> onnx.NodeProto:
+    """A node, as ONNX writes it."""
+    attributes = {key: onnx.numpy_helper.from_array(x) if isinstance(x, np.ndarray) else x
+                  for key, x in node.attributes.items()}
+    return onnx.helper.make_node(node.op, node.inputs, node.outputs, node.name, domain=node.domain, **attributes)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from stele.interop.onnx import contractions, elementwise, movement, reductions
+from stele.interop.onnx import contractions, elementwise, movement, normalization, reductions, windows
 from stele.interop.onnx.values import Rule
 
-FAMILIES = (elementwise, reductions, movement, contractions)
+FAMILIES = (elementwise, reductions, movement, contractions, windows, normalization)
 
 
 def entered() -> dict[tuple[str, str], list[tuple[int, Rule]]]:
