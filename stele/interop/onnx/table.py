@@ -5,10 +5,21 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from stele.interop.onnx import contractions, elementwise, movement, normalization, reductions, windows
+from stele.interop.onnx import (
+    contractions,
+    control,
+    elementwise,
+    movement,
+    normalization,
+    quantised,
+    recurrent,
+    reductions,
+    texts,
+    windows,
+)
 from stele.interop.onnx.values import Rule
 
-FAMILIES = (elementwise, reductions, movement, contractions, windows, normalization)
+FAMILIES = (elementwise, reductions, movement, contractions, windows, normalization, quantised, recurrent, control, texts)
 
 
 def entered() -> dict[tuple[str, str], list[tuple[int, Rule]]]:

@@ -1,0 +1,180 @@
+"""ONNX's branches and loops, sequences and optional values."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import stele as st
+from stele.arrays.looking import is_traced
+from stele.errors import DataError
+from stele.interop.onnx.movement import split
+from stele.interop.onnx.values import Rules, dtype_named, host, ints, number, value
+
+
+def known(x: Any) -> bool:
+    """Whether the numbers of a value can be looked at."""
+    return not isinstance(x, st.Tensor) or not is_traced(x.value)
+
+
+def branch(c: Any, test: Any) -> Any:
+    """One of two graphs."""
+    one, other = c.get("then_branch"), c.get("else_branch")
+    if known(test):
+        return tuple(c.run(one if bool(number(test)) else other))
+    return tuple(st.cond(test.reshape(()), lambda: c.run(one), lambda: c.run(other)))
+
+
+def loop(c: Any, trips: Any, on: Any, *state: Any) -> Any:
+    """A graph again and again, as often as a number or its own condition says; what it gives beside its state is
+    stacked."""
+    body = c.get("body")
+    n = None if trips is None else trips
+    if (n is None or known(n)) and (on is None or known(on)):
+        return steps(c, body, None if n is None else int(number(n)), on, list(state))
+    return looped(c, body, n, on, state)
+
+
+def steps(c: Any, body: Any, trips: int | None, on: Any, state: list[Any]) -> Any:
+    """A loop whose conditions are known, step by step."""
+    count, stacks = len(state), [[] for _ in range(len(body.outputs) - 1 - len(state))]
+    k = 0
+    while (trips is None or k < trips) and (on is None or bool(number(on))):
+        on, *made = c.run(body, st.tensor(np.int64(k)), st.tensor(True) if on is None else on, *state)
+        state = made[:count]
+        for stack, x in zip(stacks, made[count:]):
+            stack.append(x)
+        k += 1
+        if not known(on):
+            raise DataError(f"loop {c.node} asks for numbers of tensors in the midst of known ones")
+    stacked = [st.stack(stack) if stack else st.zeros((0, *sizes(o)), dtype=dtype_named(o.dtype).name)
+               for stack, o in zip(stacks, body.outputs[1 + count:])]
+    return (*state, *stacked)
+
+
+def sizes(o: Any) -> tuple[int, ...]:
+    """The declared sizes of an output, 0 where they are open."""
+    return tuple(n if isinstance(n, int) else 0 for n in o.shape or ())
+
+
+def looped(c: Any, body: Any, trips: Any, on: Any, state: tuple[Any, ...]) -> Any:
+    """A loop as long as numbers of the program say."""
+    count = len(state)
+    if len(body.outputs) > 1 + count:
+        raise DataError(f"loop {c.node} stacks values for a number of steps that the program finds out",
+                        hint="Run the model without st.compile.")
+    first = st.tensor(True) if on is None else st.asarray(on).reshape(())
+
+    def step(carry: Any) -> Any:
+        k, go, *now = carry
+        go, *now = c.run(body, k, go, *now)
+        return (k + 1, st.asarray(go).reshape(()), *now)
+
+    def test(carry: Any) -> Any:
+        return carry[1] if trips is None else carry[1] & (carry[0] < st.asarray(trips).reshape(()))
+
+    done = st.while_loop(test, step, (st.tensor(np.int64(0)), first, *state))
+    return tuple(done[2:])
+
+
+def scan(c: Any, *x: Any) -> Any:
+    """A graph over slices of its inputs, with a state that goes on; what it gives beside that is stacked."""
+    body, count = c.get("body"), c.get("num_scan_inputs")
+    if c.version < 9:
+        return batched(c, *x[1:])
+    state, inputs = x[:len(x) - count], x[len(x) - count:]
+    outs = len(body.outputs) - len(state)
+    axes, back = c.get("scan_input_axes") or [0] * count, c.get("scan_input_directions") or [0] * count
+    out_axes, out_back = c.get("scan_output_axes") or [0] * outs, c.get("scan_output_directions") or [0] * outs
+    rows = [st.flip(v, axis=0) if b else v for v, b in zip((st.moveaxis(v, a, 0) for v, a in zip(inputs, axes)), back)]
+    last, stacks = scanned(c, body, state, rows)
+    made = (st.moveaxis(st.flip(s, axis=0) if b else s, 0, a) for s, a, b in zip(stacks, out_axes, out_back))
+    return (*last, *made)
+
+
+def scanned(c: Any, body: Any, state: Any, rows: Any) -> tuple[list[Any], list[Any]]:
+    """The last state and the stacked results of a graph over rows."""
+    n = len(state)
+
+    def step(carry: Any, row: Any) -> Any:
+        made = c.run(body, *carry, *row)
+        return tuple(made[:n]), tuple(made[n:])
+
+    last, stacks = st.scan(step, tuple(state), tuple(rows))
+    return list(last), list(stacks)
+
+
+def batched(c: Any, *x: Any) -> Any:
+    """A scan of version 8: for each example of a batch by itself."""
+    body, count = c.get("body"), c.get("num_scan_inputs")
+    state, inputs = x[:len(x) - count], x[len(x) - count:]
+    made = [scanned(c, body, [s[k] for s in state], [v[k] for v in inputs]) for k in range(inputs[0].shape[0])]
+    return tuple(st.stack([[*last, *stacks][j] for last, stacks in made]) for j in range(len(body.outputs)))
+
+
+def split_to_sequence(c: Any, x: Any, sizes: Any = None) -> Any:
+    """x in parts along an axis, as a sequence."""
+    axis = c.get("axis", 0)
+    lead = (slice(None),) * (axis % x.ndim)
+    if sizes is None:
+        rows = [x[(*lead, slice(k, k + 1))] for k in range(x.shape[axis])]
+        return rows if c.get("keepdims", 1) else [st.squeeze(row, axis=axis) for row in rows]
+    if host(sizes).ndim == 0:
+        each, n = int(number(sizes)), x.shape[axis]
+        sizes = np.array([min(each, n - k) for k in range(0, n, each)])
+    return list(split(c, x, sizes))
+
+
+def at(sequence: list[Any], k: Any) -> int:
+    """A place in a sequence."""
+    k = int(number(k))
+    if not -len(sequence) <= k < len(sequence):
+        raise DataError(f"a sequence of {len(sequence)} has no part {k}")
+    return k % len(sequence)
+
+
+def insert(c: Any, sequence: list[Any], x: Any, k: Any = None) -> list[Any]:
+    """A sequence with one more part, at its end or before another."""
+    place = len(sequence) if k is None else int(number(k))
+    return [*sequence[:place], x, *sequence[place:]] if place >= 0 else [
+        *sequence[:len(sequence) + place], x, *sequence[len(sequence) + place:]]
+
+
+def erase(c: Any, sequence: list[Any], k: Any = None) -> list[Any]:
+    """A sequence without one part."""
+    place = len(sequence) - 1 if k is None else at(sequence, k)
+    return [*sequence[:place], *sequence[place + 1:]]
+
+
+def concat(c: Any, sequence: list[Any]) -> Any:
+    """The parts joined along an axis, or along a new one."""
+    axis = c.get("axis")
+    return st.stack(sequence, axis=axis) if c.get("new_axis", 0) else st.concatenate(sequence, axis=axis)
+
+
+def sequence_map(c: Any, sequence: list[Any], *others: Any) -> Any:
+    """A graph on each part of a sequence, together with those of others."""
+    made = [c.run(c.get("body"), part, *(o[k] if isinstance(o, list) else o for o in others))
+            for k, part in enumerate(sequence)]
+    return tuple([row[j] for row in made] for j in range(len(c.get("body").outputs)))
+
+
+def optional(c: Any, x: Any = None) -> Any:
+    """What may be nothing."""
+    return x
+
+
+def element(c: Any, x: Any) -> Any:
+    """What an optional value holds."""
+    if x is None:
+        raise DataError("an optional value that holds nothing was asked for what it holds")
+    return x
+
+
+RULES: Rules = {
+    "If": branch, "Loop": loop, "Scan": scan, "SequenceEmpty": lambda c: [], "SequenceConstruct": lambda c, *x: list(x),
+    "SequenceAt": lambda c, s, k: s[at(s, k)], "SequenceInsert": insert, "SequenceErase": erase,
+    "SequenceLength": lambda c, s: st.tensor(np.int64(len(s))), "SplitToSequence": split_to_sequence,
+    "ConcatFromSequence": concat, "SequenceMap": sequence_map, "Optional": optional, "OptionalGetElement": element,
+    "OptionalHasElement": lambda c, x=None: st.tensor(x is not None),
+}
