@@ -1,12 +1,14 @@
 """ONNX's ops that move elements: shapes, slices, joins, gathers and scatters."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 import stele as st
 from stele.interop.onnx.values import Rules, dtype_named, dtype_of, host, ints, number, shape_of, value, vector
+from stele.nn import functional as F
 
 
 def reshape(c: Any, x: Any, shape: Any = None) -> Any:
@@ -109,7 +111,7 @@ def wrapped(indices: Any, n: Any) -> Any:
 def gather_elements(c: Any, x: Any, indices: Any) -> Any:
     """Of each place the element at an index along an axis."""
     axis = c.get("axis", 0)
-    return st.gather(x, axis, wrapped(indices, x.shape[axis]))
+    return st.take_along_axis(x, wrapped(indices, x.shape[axis]), axis=axis)
 
 
 def index_tuple(x: Any, indices: Any, lead: int) -> tuple[Any, ...]:
@@ -124,32 +126,91 @@ def gather_nd(c: Any, x: Any, indices: Any) -> Any:
     return x[index_tuple(x, indices, c.get("batch_dims", 0))]
 
 
-SCATTERS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
-
-
 def scatter_elements(c: Any, x: Any, indices: Any, updates: Any) -> Any:
-    """x with updates at indices along an axis, or folded into what is there."""
-    axis, how = c.get("axis", 0), c.get("reduction", "none")
-    at = wrapped(indices, x.shape[axis])
-    if how == "none":
-        return st.scatter(x, axis, at, updates)
-    return st.scatter_reduce(x, axis, at, updates, SCATTERS[how], include_self=True)
+    """x with updates at indices along an axis, or combined with what is there."""
+    how = c.get("reduction", "none")
+    return st.scatter(x, indices, updates, axis=c.get("axis", 0), mode="set" if how == "none" else how)
 
 
 def scatter_nd(c: Any, x: Any, indices: Any, updates: Any) -> Any:
-    """x with updates at the places that the last axis of indices names, or folded into what is there."""
-    key = index_tuple(x, indices, 0)
-    how = c.get("reduction", "none")
-    at = x.at[key] if hasattr(x, "at") else None
-    if at is None:
-        y = np.array(host(x))
-        {"none": lambda: y.__setitem__(tuple(map(host, key)), host(updates)),
-         "add": lambda: np.add.at(y, tuple(map(host, key)), host(updates)),
-         "mul": lambda: np.multiply.at(y, tuple(map(host, key)), host(updates)),
-         "max": lambda: np.maximum.at(y, tuple(map(host, key)), host(updates)),
-         "min": lambda: np.minimum.at(y, tuple(map(host, key)), host(updates))}[how]()
-        return st.tensor(y)
-    return at
+    """x with updates at the places that the last axis of indices names, or combined with what is there."""
+    how, lead = c.get("reduction", "none"), indices.shape[-1]
+    sizes, rest = x.shape[:lead], math.prod(x.shape[lead:])
+    flat: Any = st.zeros(indices.shape[:-1], dtype="int64")
+    for k, n in enumerate(sizes):
+        flat = flat * n + wrapped(indices[..., k], n)
+    at = st.broadcast_to(flat.reshape((-1, 1)), (math.prod(indices.shape[:-1]), rest))
+    rows = st.scatter(x.reshape((math.prod(sizes), rest)), at, updates.reshape((-1, rest)),
+                      axis=0, mode="set" if how == "none" else how)
+    return rows.reshape(x.shape)
+
+
+def reverse_sequence(c: Any, x: Any, lengths: Any) -> Any:
+    """The first elements of each example backwards, as many as its length."""
+    time, batch = c.get("time_axis", 0), c.get("batch_axis", 1)
+    steps = st.arange(x.shape[time])
+    n = lengths.reshape((-1, 1))
+    at = st.where(steps < n, n - 1 - steps, steps)
+    at = at if batch < time else at.T
+    at = at.reshape(tuple(x.shape[k] if k in (time, batch) else 1 for k in range(x.ndim)))
+    return st.take_along_axis(x, st.broadcast_to(at, x.shape), axis=time)
+
+
+def pad(c: Any, x: Any, pads: Any = None, fill: Any = None, axes: Any = None) -> Any:
+    """x with something around it; negative widths cut."""
+    widths = c.get("pads", c.get("paddings")) if pads is None else ints(pads)
+    named = list(range(x.ndim)) if axes is None else [k % x.ndim for k in ints(axes)]
+    number_ = c.get("value", 0.0) if c.version < 11 else 0 if fill is None else number(fill)
+    pairs: list[tuple[int, int]] = [(0, 0)] * x.ndim
+    for k, axis in enumerate(named):
+        pairs[axis] = (widths[k], widths[k + len(named)])
+    mode = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "wrap": "circular"}[c.get("mode", "constant")]
+    flat = [n for pair in reversed(pairs) for n in pair]
+    y = F.pad(x.astype("uint8") if x.dtype == "bool" else x, flat, mode, float(number_) if mode == "constant" else None)
+    return y.astype(x.dtype)
+
+
+def topk(c: Any, x: Any, k: Any = None) -> Any:
+    """The k largest or smallest along an axis, and where they stand."""
+    n = c.get("k") if k is None else int(number(k))
+    axis = c.get("axis", -1)
+    values, places = st.topk(x, n, axis=axis, largest=bool(c.get("largest", 1)), sorted=True)
+    return values, places.astype("int64")
+
+
+def unique(c: Any, x: Any) -> Any:
+    """The distinct elements, or slices along an axis: sorted or as they come, where each is first, and how often."""
+    axis, array = c.get("axis"), host(x)
+    found, first, inverse, counts = np.unique(array, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    inverse = inverse.reshape(-1)
+    if not c.get("sorted", 1):
+        order = np.argsort(first, kind="stable")
+        found, first, counts = np.take(found, order, axis or 0), first[order], counts[order]
+        inverse = np.argsort(order)[inverse]
+    return tuple(value(v) for v in (found, *(v.astype(np.int64) for v in (first, inverse, counts))))[:max(c.count, 1)]
+
+
+def nonzero(c: Any, x: Any) -> Any:
+    """Where elements are not zero: a row for each axis."""
+    return st.stack(list(st.nonzero(x))) if x.ndim else st.tensor(np.stack(np.nonzero(np.atleast_1d(host(x)))))
+
+
+def compress(c: Any, x: Any, which: Any) -> Any:
+    """The slices along an axis, or the elements, of which a condition says so."""
+    axis = c.get("axis")
+    x = x.reshape(-1) if axis is None else x
+    places = np.flatnonzero(host(which))
+    return st.take(x, st.tensor(places), axis=0 if axis is None else axis)
+
+
+def tensor_scatter(c: Any, past: Any, new: Any, start: Any = None) -> Any:
+    """A cache with new rows written in from a place on, round its end where that is asked for."""
+    axis = c.get("axis", -2) % past.ndim
+    n, size = new.shape[axis], past.shape[axis]
+    first = st.zeros(past.shape[0], dtype="int64") if start is None else start.astype("int64")
+    at = first.reshape((-1,) + (1,) * (past.ndim - 1)) + st.arange(n).reshape((-1,) + (1,) * (past.ndim - 1 - axis))
+    at = at % size if c.get("mode", "linear") == "circular" else at
+    return st.scatter(past, st.broadcast_to(at, new.shape), new, axis=axis)
 
 
 def expand(c: Any, x: Any, shape: Any) -> Any:
@@ -236,5 +297,7 @@ RULES: Rules = {
     "Split": split, "Slice": sliced, "Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd,
     "ScatterElements": scatter_elements, "Scatter": scatter_elements, "ScatterND": scatter_nd, "Expand": expand,
     "Constant": constant, "ConstantOfShape": constant_of_shape, "Range": arange, "Tile": tile, "OneHot": one_hot,
+    "ReverseSequence": reverse_sequence, "Pad": pad, "TopK": topk, "Unique": unique, "NonZero": nonzero,
+    "Compress": compress, "TensorScatter": tensor_scatter,
     "Trilu": trilu, "EyeLike": eye_like, "DepthToSpace": depth_to_space, "SpaceToDepth": space_to_depth,
 }

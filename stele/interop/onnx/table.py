@@ -9,17 +9,21 @@ from stele.interop.onnx import (
     contractions,
     control,
     elementwise,
+    images,
     movement,
     normalization,
     quantised,
     recurrent,
     reductions,
+    signals,
     texts,
+    training,
     windows,
 )
 from stele.interop.onnx.values import Rule
 
-FAMILIES = (elementwise, reductions, movement, contractions, windows, normalization, quantised, recurrent, control, texts)
+FAMILIES = (elementwise, reductions, movement, contractions, windows, normalization, quantised, recurrent, control, texts,
+            images, signals, training)
 
 
 def entered() -> dict[tuple[str, str], list[tuple[int, Rule]]]:

@@ -180,7 +180,7 @@ def max_unpool(c: Any, x: Any, places: Any, shape: Any = None) -> Any:
         for n, k in zip(wanted, coordinates):
             at = at * n + k
         at = at + planes * math.prod(wanted)
-    return st.scatter(flat, 0, at.reshape(-1), x.reshape(-1)).reshape((*x.shape[:2], *wanted))
+    return st.scatter(flat, at.reshape(-1), x.reshape(-1), axis=0).reshape((*x.shape[:2], *wanted))
 
 
 RULES: Rules = {
