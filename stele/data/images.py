@@ -6,8 +6,8 @@ import io
 import os
 import struct
 import zlib
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,17 +70,27 @@ def pillow(what: str) -> Any:
 
 
 def decoded(path: Path, mode: str = "RGB") -> "Image.Image":
-    """The pixels in a mode of Pillow's, all decoded."""
+    """The pixels of a file in a mode of Pillow's, all decoded."""
+    with faults(path), regular(path) as file:
+        if os.fstat(file.fileno()).st_size > BYTES:
+            raise DataError(f"an image needs at most {BYTES:,} bytes, got more at {path}. Make it smaller.")
+        return unpacked(file.read(), mode, path)
+
+
+def unpacked(raw: bytes, mode: str, path: Path | str, formats: Sequence[str] = FORMATS) -> "Image.Image":
+    """The pixels of bytes that stand at a path, in a mode of Pillow's."""
+    with faults(path) as pil, pil.open(io.BytesIO(raw), formats=formats) as image:  # which gives no more than there is
+        _check(image.width, image.height, path)       # of the head alone: nothing is decoded yet
+        image.load()
+        return image if image.mode == mode else image.convert(mode)
+
+
+@contextmanager
+def faults(path: Path | str) -> Iterator[Any]:
+    """Pillow, whose errors teach: they say which image it was."""
     pil = pillow(f"reading {path}")
     try:
-        with regular(path) as file:
-            if os.fstat(file.fileno()).st_size > BYTES:
-                raise DataError(f"an image needs at most {BYTES:,} bytes, got more at {path}. Make it smaller.")
-            whole = io.BytesIO(file.read())     # gives no more than there is to a reader that asks for gigabytes
-            with pil.open(whole, formats=FORMATS) as image:
-                _check(image.width, image.height, path)       # of the head alone: nothing is decoded yet
-                image.load()
-                return image if image.mode == mode else image.convert(mode)
+        yield pil
     except FileNotFoundError:
         raise DataError(f"an image needs an existing file, got none at {path}. Is the path right?") from None
     except IsADirectoryError:
@@ -98,7 +108,7 @@ def decoded(path: Path, mode: str = "RGB") -> "Image.Image":
                         "Save it again.") from None
 
 
-def _check(width: int, height: int, path: Path) -> None:
+def _check(width: int, height: int, path: Path | str) -> None:
     if not width or not height or width * height > PIXELS:
         raise DataError(f"an image needs 1 to {PIXELS:,} pixels, got {width} x {height} at {path}. Make it smaller.")
     if max(width, height) > SLIMMEST * min(width, height):

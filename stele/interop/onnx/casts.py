@@ -27,6 +27,8 @@ def cast_to(x: Any, dtype: np.dtype[Any], saturate: bool = True, round_mode: str
     """x as a dtype: in the program where tensors have both, else on the host."""
     if isinstance(x, st.Tensor) and dtype.name in DTYPES:
         return x.astype(dtype.name)
+    if dtype.name == "float8_e8m0fnu":
+        return exponents(host(x).astype(np.float32), dtype, round_mode)
     return value(narrowed(host(x), dtype, saturate))
 
 
@@ -48,6 +50,15 @@ def narrowed(x: Array, dtype: np.dtype[Any], saturate: bool) -> Array:
     return x.astype(np.float32).astype(dtype) if x.dtype.name.startswith("float8") else x.astype(dtype)
 
 
+def exponents(x: Array, dtype: np.dtype[Any], round_mode: str) -> Array:
+    """Numbers as powers of two: the next one up, down, or nearest; the least one for 0."""
+    fraction, exponent = np.frexp(np.abs(x))
+    up = fraction > {"up": 0.5, "down": 1.0, "nearest": 0.75 - 1e-9}[round_mode]
+    power = np.where(x == 0, -127, np.clip(exponent - 1 + up, -127, 127))
+    made = (power + 127).astype(np.uint8)
+    return np.where(np.isfinite(x), made, 255).astype(np.uint8).view(dtype)
+
+
 def text(x: Any) -> str:
     """A number as ONNX writes it."""
     return str(x) if not isinstance(x, float | np.floating) else np.format_float_positional(x, trim="0") \
@@ -56,4 +67,5 @@ def text(x: Any) -> str:
 
 def bitcast(c: Any, x: Any) -> Any:
     """The same bits as another element type of the same width."""
-    return value(np.ascontiguousarray(host(x)).view(dtype_named(c.get("to"))))
+    array = host(x)
+    return value(np.atleast_1d(array).copy().view(dtype_named(c.get("to"))).reshape(array.shape))

@@ -2,7 +2,6 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from functools import reduce
@@ -12,10 +11,14 @@ from typing import Any
 import numpy as np
 
 import stele as st
+from stele.data.images import unpacked
 from stele.errors import DataError
 from stele.interop.onnx.model import Array
 from stele.interop.onnx.values import Rules, host, ints, number
 from stele.nn import functional as F
+
+
+FORMATS = ("JPEG", "JPEG2000", "BMP", "PNG", "TIFF", "WEBP", "PPM")    # those of ImageDecoder
 
 
 def resize(c: Any, x: Any, *given: Any) -> Any:
@@ -77,12 +80,12 @@ def coordinates(c: Any, n: int, size: int, scale: float, span: tuple[float, floa
         case "half_pixel":
             return (k + 0.5) / scale - 0.5
         case "half_pixel_symmetric":
-            adjusted = size / (n * scale)
+            adjusted = size / (n * scale)     # of a size that is no whole number
             return n / 2 * (1 - adjusted) + (k + 0.5) / scale - 0.5
         case "pytorch_half_pixel":
             return (k + 0.5) / scale - 0.5 if size > 1 else np.zeros_like(k)
         case "align_corners":
-            return k * (n - 1) / (size - 1) if size > 1 else np.zeros_like(k)
+            return k * (n - 1) / (n * scale - 1) if size > 1 else np.zeros_like(k)
         case "asymmetric" | "tf_half_pixel_for_nn" as how:
             return k / scale if how == "asymmetric" else (k + 0.5) / scale
         case "tf_crop_and_resize":
@@ -115,7 +118,7 @@ def weights(c: Any, at: Array, n: int, scale: float, mode: str) -> Array:
     w = np.maximum(1 - d, 0) if mode == "linear" else np.where(
         d <= 1, ((a + 2) * d - (a + 3)) * d * d + 1, np.where(d < 2, ((a * d - 5 * a) * d + 8 * a) * d - 4 * a, 0))
     inside = (taps >= 0) & (taps < n)
-    if c.get("exclude_outside", 0) or c.get("antialias", 0):
+    if c.get("exclude_outside", 0):
         w = np.where(inside, w, 0)
     w = w / w.sum(1, keepdims=True)
     np.add.at(m, (np.arange(len(at))[:, None], np.clip(taps, 0, n - 1).astype(int)), w)
@@ -277,11 +280,8 @@ def shared(a: Array, b: Array) -> float:
 
 def decode(c: Any, stream: Any) -> Any:
     """The pixels of a file of an image: (H, W, channels)."""
-    from PIL import Image
-
     form = c.get("pixel_format", "RGB")
-    with Image.open(io.BytesIO(host(stream).tobytes())) as image:
-        pixels = np.asarray(image.convert("L" if form == "Grayscale" else "RGB"))
+    pixels = np.asarray(unpacked(host(stream).tobytes(), "L" if form == "Grayscale" else "RGB", "an input", FORMATS))
     pixels = pixels[..., None] if form == "Grayscale" else pixels[..., ::-1] if form == "BGR" else pixels
     return st.tensor(np.ascontiguousarray(pixels))
 

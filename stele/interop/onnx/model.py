@@ -31,6 +31,7 @@ class Node:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any]
+    proto: Any = None       # as it stands in the file
 
     def get(self, name: str, default: Any = None) -> Any:
         """An attribute, or the default."""

@@ -287,7 +287,8 @@ def depth_to_space(c: Any, x: Any) -> Any:
 def space_to_depth(c: Any, x: Any) -> Any:
     """Blocks of pixels as blocks of channels."""
     b, (n, ch, h, w) = c.get("blocksize"), x.shape
-    y = st.permute_dims(x.reshape((n, ch, h // b, b, w // b, b)), (0, 3, 5, 1, 2, 4))
+    order = (0, 3, 5, 1, 2, 4) if c.get("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
+    y = st.permute_dims(x.reshape((n, ch, h // b, b, w // b, b)), order)
     return y.reshape((n, ch * b * b, h // b, w // b))
 
 

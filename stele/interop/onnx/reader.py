@@ -82,7 +82,7 @@ def node(proto: Any, versions: Mapping[str, int], load: Callable[[Any], Array]) 
     domain = domain_of(proto.domain)
     attributes = {a.name: attribute(a, versions, load) for a in proto.attribute}
     return Node(proto.op_type, domain, versions.get(domain, 1), proto.name, tuple(proto.input), tuple(proto.output),
-                attributes)
+                attributes, proto)
 
 
 def attribute(proto: Any, versions: Mapping[str, int], load: Callable[[Any], Array]) -> Any:

@@ -1,6 +1,7 @@
 """ONNX's sums, means and other folds over axes."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import stele as st
@@ -12,7 +13,7 @@ def fold(f: Any) -> Any:
     def rule(c: Any, x: Any, axes: Any = None) -> Any:
         named = c.get("axes") if axes is None else ints(axes)
         if not named and c.get("noop_with_empty_axes", 0):
-            return f(x.unsqueeze(-1), (-1,), False) if x.ndim == 0 or True else x
+            return f(x.unsqueeze(-1), (-1,), False)
         return f(x, tuple(named) if named else None, bool(c.get("keepdims", 1)))
 
     return rule
@@ -20,8 +21,22 @@ def fold(f: Any) -> Any:
 
 def extreme(f: Any) -> Any:
     """The largest or smallest; of bools, whether any or all hold."""
-    return fold(lambda x, axes, keep: f(x.astype("uint8"), axis=axes, keepdims=keep).astype("bool")
-                if x.dtype == "bool" else f(x, axis=axes, keepdims=keep))
+    def found(x: Any, axes: Any, keep: bool) -> Any:
+        if x.dtype == "bool":
+            return found(x.astype("uint8"), axes, keep).astype("bool")
+        if math.prod(x.shape[k] for k in (range(x.ndim) if axes is None else axes)):
+            return f(x, axis=axes, keepdims=keep)
+        info = st.finfo(x.dtype) if x.dtype.is_float else st.iinfo(x.dtype)
+        least = -math.inf if x.dtype.is_float else 0 if bools(x) else info.min
+        most = math.inf if x.dtype.is_float else 1 if bools(x) else info.max
+        return st.full_like(st.sum(x, axis=axes, keepdims=keep, dtype=x.dtype), least if f is st.max else most)
+
+    return fold(found)
+
+
+def bools(x: Any) -> bool:
+    """Whether numbers stand for bools."""
+    return x.dtype == "uint8"
 
 
 def total(x: Any, axes: Any, keep: bool) -> Any:

@@ -37,6 +37,10 @@ class Call:
         given = dict(zip((i.name for i in graph.inputs), inputs))
         return run(graph, {**self.values, **given}, self.model)
 
+    def again(self, nodes: Sequence[Node], values: Values) -> None:
+        """Nodes of the model once more, on other values."""
+        steps(nodes, values, self.model)
+
 
 def run(graph: Graph, values: Values, model: Model) -> list[Any]:
     """The outputs of a graph, of which `values` has the inputs and what is outside."""
@@ -141,6 +145,8 @@ def type_of(x: Any) -> onnx.TypeProto:
 
 def proto_of(node: Node) -> onnx.NodeProto:
     """A node, as ONNX writes it."""
+    if node.proto is not None:
+        return node.proto
     attributes = {key: onnx.numpy_helper.from_array(x) if isinstance(x, np.ndarray) else x
                   for key, x in node.attributes.items()}
     return onnx.helper.make_node(node.op, node.inputs, node.outputs, node.name, domain=node.domain, **attributes)
