@@ -223,7 +223,7 @@ def vjp(f: Callable[[*A], R], *args: *A) -> tuple[R, Callable[[R], tuple[*A]]]:
     [2.0, 40.0]
     """
     inner = tree.map(fresh, args)
-    y = function(f, "what vjp differentiates")(*inner)
+    y = enable_grad()(function(f, "what vjp differentiates"))(*inner)
     results, spec = tree.flatten(y)
     leaves, shape = tree.flatten(inner)
 
@@ -252,7 +252,7 @@ def jvp(f: Callable[[*A], R], args: tuple[*A], tangents: tuple[*A]) -> tuple[R, 
     """
     args = sequence(args, "the arguments of jvp", "a tuple of tensors")
     inner = tree.map(fresh, args)
-    y = function(f, "what jvp differentiates")(*inner)
+    y = enable_grad()(function(f, "what jvp differentiates"))(*inner)
     results, spec = tree.flatten(y)
     leaves, given = tree.flatten(inner)[0], tree.flatten(tangents)[0]
     if len(given) != len(leaves):

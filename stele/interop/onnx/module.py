@@ -18,20 +18,18 @@ from stele.interop.onnx.values import value
 class OnnxModule(nn.Module):
     """A model of an ONNX file, called with its inputs in order or by name; it returns its one output, or a tuple.
 
-    Initialisers of floats are parameters, others buffers, under the names that they have in the file.
+    Initialisers of floats are parameters, means and variances of normalisation buffers, under the names that they have in
+    the file; others, such as shapes and indices, are constants of it.
     """
 
     def __init__(self, model: Model) -> None:
         graph = model.graph
         self.model, self.weights = model, dict[str, st.Tensor]()
-        self.constants: dict[str, Any] = {}
         frozen = statistics(graph)
         for name, load in graph.weights.items():
             x = value(load())
-            if isinstance(x, st.Tensor):
-                self.weights[name] = nn.Parameter(x) if x.dtype.kind == "f" and name not in frozen else x
-            else:
-                self.constants[name] = x
+            if isinstance(x, st.Tensor) and x.dtype.kind == "f":
+                self.weights[name] = x if name in frozen else nn.Parameter(x)
         self.inputs = tuple(i for i in graph.inputs if i.name not in graph.weights)
         self.outputs = graph.outputs
 
@@ -58,7 +56,7 @@ class OnnxModule(nn.Module):
         if lacking or len(x) > len(names):
             raise ArgumentError(f"the model takes {len(names)} inputs ({', '.join(map(described, self.inputs))}), "
                                 f"got {len(given) if lacking else len(x)}")
-        values = {name: None for name in names} | self.constants | self.weights
+        values = {name: None for name in names} | self.weights
         return run(self.model.graph, values | {name: value(v) for name, v in given.items()}, self.model)
 
     def extra_repr(self) -> str:

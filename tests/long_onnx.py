@@ -1,0 +1,38 @@
+"""All cases of the backend suite of the `onnx` wheel: `python -m tests.long_onnx [PATTERN]`."""
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import warnings
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from onnx_suite import EXCLUDED, cases
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pattern", nargs="?", default="", help="a regular expression of names")
+    pattern = re.compile(parser.parse_args(argv).pattern)
+    passed, failed, excluded = 0, [], 0
+    for name, run in cases():
+        if not pattern.search(name):
+            continue
+        if name in EXCLUDED:
+            excluded += 1
+            continue
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                run()
+            passed += 1
+        except Exception as error:
+            failed.append(name)
+            print(f"{name}: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+    print(f"{passed} passed, {len(failed)} failed, {excluded} excluded with a reason")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

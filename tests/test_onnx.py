@@ -1,0 +1,200 @@
+"""Models of ONNX as modules: the suite of its wheel, training, programs of open sizes, damaged files."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stele as st
+from stele import nn, optim
+from stele.errors import ArgumentError, DataError
+
+onnx = pytest.importorskip("onnx", reason="needs the onnx wheel: pip install 'stele-dl[onnx]'")
+
+import onnx_suite  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+from stele.interop import onnx as so  # noqa: E402
+
+SUITE = dict(onnx_suite.cases())
+EVERY = 12      # of the suite: `python -m tests.long_onnx` runs it whole
+
+
+@pytest.mark.parametrize("name", [name for name in SUITE if name not in onnx_suite.EXCLUDED][::EVERY])
+@pytest.mark.filterwarnings("ignore")
+def test_suite(name: str) -> None:
+    SUITE[name]()
+
+
+def test_what_is_excluded_is_there() -> None:
+    assert set(onnx_suite.EXCLUDED) <= set(SUITE)
+
+
+def model(nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any], weights: dict[str, Any] | None = None,
+          version: int = 21, **more: Any) -> Any:
+    """A model of some nodes."""
+    def put(values: dict[str, Any]) -> list[Any]:
+        return [helper.make_tensor_value_info(name, kind, shape) for name, (kind, shape) in values.items()]
+
+    initialisers = [numpy_helper.from_array(x, name) for name, x in (weights or {}).items()]
+    graph = helper.make_graph(nodes, "g", put(inputs), put(outputs), initialisers)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], **more)
+
+
+F32 = TensorProto.FLOAT
+
+
+def two_layers() -> Any:
+    rng = np.random.default_rng(0)
+    w = {"fc1.weight": rng.standard_normal((8, 4)).astype("f4"), "fc1.bias": np.zeros(8, "f4"),
+         "fc2.weight": rng.standard_normal((2, 8)).astype("f4"), "shape": np.array([-1, 4])}
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["r"]),
+             helper.make_node("Gemm", ["r", "fc1.weight", "fc1.bias"], ["h"], transB=1),
+             helper.make_node("Relu", ["h"], ["a"]),
+             helper.make_node("Gemm", ["a", "fc2.weight"], ["y"], transB=1)]
+    return model(nodes, {"x": (F32, ["n", 2, 2])}, {"y": (F32, ["n", 2])}, w)
+
+
+def test_initialisers_are_parameters_under_their_names() -> None:
+    m = so.load(two_layers())
+    assert [name for name, _ in m.named_parameters()] == ["fc1.weight", "fc1.bias", "fc2.weight"]
+    assert not list(m.named_buffers())
+    other = so.load(two_layers().SerializeToString())
+    other.load_state_dict(m.state_dict())
+    x = st.ones(3, 2, 2)
+    np.testing.assert_array_equal(m(x).numpy(), other(x=x).numpy())
+
+
+def test_a_model_is_trained() -> None:
+    m = so.load(two_layers())
+    optimizer = optim.Adam(m.parameters(), lr=0.05)
+    rng = np.random.default_rng(1)
+    x, labels = st.tensor(rng.standard_normal((32, 2, 2)).astype("f4")), st.tensor(rng.integers(0, 2, 32))
+
+    @st.compile
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = nn.cross_entropy(m(x), labels)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    losses = [float(step()) for _ in range(60)]
+    assert losses[-1] < losses[0] / 3
+
+
+def test_open_sizes_of_a_model_need_one_program() -> None:
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Gather", ["s", "zero"], ["n"]),
+             helper.make_node("Concat", ["n", "rest"], ["t"], axis=0), helper.make_node("Reshape", ["x", "t"], ["y"])]
+    m = so.load(model(nodes, {"x": (F32, ["n", 2, 3])}, {"y": (F32, ["n", 6])},
+                      {"zero": np.array([0]), "rest": np.array([-1])}))
+    f = st.compile(lambda x: m(x) * 2, dims={"x": {0: "n"}})
+    for n in (1, 4, 9, 0):
+        assert f(st.ones(n, 2, 3)).shape == (n, 6)
+    assert int(f.compiles) == 1
+
+
+@pytest.mark.parametrize("test", [True, False])
+def test_branches_and_loops_in_a_program(test: bool) -> None:
+    """Both ways of an If, and a Loop of as many steps as an input says, in one program."""
+    def graph(name: str, nodes: list[Any], inputs: list[Any], outputs: list[str]) -> Any:
+        return helper.make_graph(nodes, name, inputs, [helper.make_tensor_value_info(o, k, None) for o, k in outputs])
+
+    one = graph("one", [helper.make_node("Add", ["x", "x"], ["a"])], [], [("a", F32)])
+    other = graph("other", [helper.make_node("Neg", ["x"], ["b"])], [], [("b", F32)])
+    body = graph("body", [helper.make_node("Mul", ["s", "x"], ["t"]), helper.make_node("Identity", ["c"], ["d"])],
+                 [helper.make_tensor_value_info("k", TensorProto.INT64, []),
+                  helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+                  helper.make_tensor_value_info("s", F32, None)], [("d", TensorProto.BOOL), ("t", F32)])
+    nodes = [helper.make_node("If", ["test"], ["y"], then_branch=one, else_branch=other),
+             helper.make_node("Loop", ["n", "", "y"], ["z"], body=body)]
+    m = so.load(model(nodes, {"x": (F32, [3]), "test": (TensorProto.BOOL, []), "n": (TensorProto.INT64, [])},
+                      {"z": (F32, [3])}))
+    f = st.compile(lambda x, test, n: m(x, test, n))
+    x = np.array([1.0, 2.0, -3.0], "f4")
+    for n in (0, 1, 4):
+        expected = (2 * x if test else -x) * x ** n
+        for run in (m, f):
+            np.testing.assert_allclose(run(st.tensor(x), st.tensor(test), st.tensor(n)).numpy(), expected, rtol=1e-6)
+    assert int(f.compiles) == 1
+
+
+def raw(**fields: Any) -> Any:
+    """A model with one tensor of these fields."""
+    made = two_layers()
+    for name, x in fields.items():
+        if name == "dims":
+            made.graph.initializer[0].ClearField("dims")
+            made.graph.initializer[0].dims.extend(x)
+        else:
+            setattr(made.graph.initializer[0], name, x)
+    return made
+
+
+def circle() -> Any:
+    nodes = [helper.make_node("Add", ["x", "b"], ["a"]), helper.make_node("Neg", ["a"], ["b"])]
+    return model(nodes, {"x": (F32, [1])}, {"b": (F32, [1])})
+
+
+def unknown() -> Any:
+    nodes = [helper.make_node("Frobnicate", ["x"], ["a"], name="first"), helper.make_node("Neg", ["a"], ["c"]),
+             helper.make_node("Twist", ["c"], ["y"], domain="my.own")]
+    return model(nodes, {"x": (F32, [1])}, {"y": (F32, [1])})
+
+
+def outside(location: str) -> Any:
+    made = raw(data_location=TensorProto.EXTERNAL)
+    made.graph.initializer[0].external_data.add(key="location", value=location)
+    return made
+
+
+@pytest.mark.parametrize("source, words", [
+    (b"not a model at all", "no ONNX model"),
+    (b"", "holds no graph"),
+    (two_layers().SerializeToString()[:200], "no ONNX model|no graph|damaged"),
+    (circle(), "needs its own result"),
+    (unknown(), r"2 nodes have no rule: Frobnicate first; my\.own\.Twist"),
+    (raw(dims=[-8, 4]), "negative size"),
+    (raw(dims=[1 << 40, 1 << 20]), "says that it has"),
+    (raw(dims=[8, 1 << 20]), "damaged"),
+    (raw(data_type=99), "element type 99"),
+    (outside("w.bin"), "lies in a file"),
+], ids=["text", "empty", "truncated", "circle", "unknown", "negative", "huge", "short", "dtype", "external"])
+def test_what_is_damaged_is_refused_in_a_line(source: Any, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        so.load(source)
+
+
+def test_a_missing_file_and_files_outside_of_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot read"):
+        so.load(tmp_path / "none.onnx")
+    for location in ("../../etc/passwd", "w.bin", "/etc/passwd"):
+        path = tmp_path / "m.onnx"
+        path.write_bytes(outside(location).SerializeToString())
+        with pytest.raises(DataError, match="not there beside the model"):
+            so.load(path)
+
+
+def test_weights_in_a_file_beside_the_model(tmp_path: Path) -> None:
+    made = two_layers()
+    onnx.save_model(made, tmp_path / "m.onnx", save_as_external_data=True, all_tensors_to_one_file=True,
+                    location="w.bin", size_threshold=0)
+    x = st.ones(2, 2, 2)
+    np.testing.assert_array_equal(so.load(tmp_path / "m.onnx")(x).numpy(), so.load(two_layers())(x).numpy())
+
+
+def test_wrong_calls_teach() -> None:
+    m = so.load(two_layers())
+    with pytest.raises(ArgumentError, match=r"takes 1 inputs \(x: \[n, 2, 2\]\), got 0"):
+        m()
+    with pytest.raises(ArgumentError, match="no input 'X'"):
+        m(X=st.ones(1, 2, 2))
+
+
+def test_gradients_know_no_grad() -> None:
+    """Derivatives of functions are the same where nothing is recorded for `backward`."""
+    with st.no_grad():
+        y, pull = st.vjp(lambda a, b: a * b, st.tensor(3.0), st.tensor(4.0))
+        assert [g.item() for g in pull(st.ones_like(y))] == [4.0, 3.0]
