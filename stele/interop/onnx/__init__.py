@@ -1,9 +1,6 @@
 """Models in ONNX's format as modules: loaded, run, trained; and programs of Stele written as such models."""
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from stele.interop.onnx.module import OnnxModule, load
 from stele.interop.onnx.prepared import Prepared, is_compatible, prepare, run_model, run_node, supports_device
 

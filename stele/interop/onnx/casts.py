@@ -34,9 +34,9 @@ def cast_to(x: Any, dtype: np.dtype[Any], saturate: bool = True, round_mode: str
 
 def narrowed(x: Array, dtype: np.dtype[Any], saturate: bool) -> Array:
     """Numbers or texts as a dtype, held to its range where that is asked for."""
-    if dtype == object:
+    if dtype.kind == "O":
         return np.vectorize(text, otypes=[object])(x) if x.size else x.astype(object)
-    if x.dtype == object:
+    if x.dtype.kind == "O":
         return x.astype(str).astype(np.float64).astype(dtype) if dtype.kind != "f" else x.astype(str).astype(dtype)
     if dtype.name.startswith("float8") or dtype.name.startswith("float4"):
         wide = x.astype(np.float32)

@@ -9,7 +9,7 @@ import stele as st
 from stele.arrays.looking import is_traced
 from stele.errors import DataError
 from stele.interop.onnx.movement import split
-from stele.interop.onnx.values import Rules, dtype_named, host, ints, number, value
+from stele.interop.onnx.values import Rules, dtype_named, host, number
 
 
 def known(x: Any) -> bool:

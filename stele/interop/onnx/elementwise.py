@@ -9,7 +9,7 @@ import numpy as np
 
 import stele as st
 from stele.interop.onnx.casts import bitcast, cast, cast_like
-from stele.interop.onnx.values import Rules, host, number
+from stele.interop.onnx.values import Rules, host
 from stele.nn import functional as F
 
 
@@ -19,7 +19,7 @@ def unary(f: Any) -> Any:
 
 
 def binary(f: Any) -> Any:
-    """A function of two arrays, which broadcast as NumPy's do, and before version 7 along `axis` if that is asked for."""
+    """A function of two arrays, which broadcast as NumPy's do, and before version 7 along `axis` if it is asked for."""
     def rule(c: Any, x: Any, y: Any) -> Any:
         if c.version < 7 and c.get("broadcast", 0) and c.get("axis") is not None:
             y = y.reshape(tuple(y.shape) + (1,) * (x.ndim - c.get("axis") % x.ndim - y.ndim))
@@ -35,7 +35,7 @@ def many(f: Any) -> Any:
 
 def div(x: Any, y: Any) -> Any:
     """x / y, of whole numbers the part before the point."""
-    return x / y if x.dtype.is_float else st.trunc_divide(x, y) if hasattr(st, "trunc_divide") else truncated(x, y)
+    return x / y if x.dtype.is_float else truncated(x, y)
 
 
 def truncated(x: Any, y: Any) -> Any:
@@ -134,7 +134,8 @@ RULES: Rules = {
     "Atan": unary(st.atan), "Sinh": unary(st.sinh), "Cosh": unary(st.cosh), "Tanh": unary(st.tanh),
     "Asinh": unary(st.asinh), "Acosh": unary(st.acosh), "Atanh": unary(st.atanh), "Not": unary(st.logical_not),
     "BitwiseNot": unary(st.bitwise_invert), "Sigmoid": unary(st.sigmoid), "Relu": unary(st.relu),
-    "Softplus": unary(F.softplus), "Softsign": unary(F.softsign), "Mish": unary(F.mish), "HardSwish": unary(F.hardswish),
+    "Softplus": unary(F.softplus), "Softsign": unary(F.softsign), "Mish": unary(F.mish),
+    "HardSwish": unary(F.hardswish),
     "Identity": lambda c, x: x,
 
     "Add": binary(lambda x, y: x + y), "Sub": binary(lambda x, y: x - y), "Mul": binary(lambda x, y: x * y),

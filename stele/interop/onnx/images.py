@@ -15,25 +15,24 @@ from stele.data.images import unpacked
 from stele.errors import DataError
 from stele.interop.onnx.model import Array
 from stele.interop.onnx.values import Rules, host, ints, number
-from stele.nn import functional as F
-
 
 FORMATS = ("JPEG", "JPEG2000", "BMP", "PNG", "TIFF", "WEBP", "PPM")    # those of ImageDecoder
 
 
 def resize(c: Any, x: Any, *given: Any) -> Any:
     """x in another size: each axis is multiplied with a matrix of weights, which the sizes alone decide."""
-    roi, scales, sizes = (*given, *[None] * (3 - len(given))) if c.version >= 11 else (None, given[0] if given else None, None)
+    given = given if c.version >= 11 else (None, *given)
+    roi, scales, sizes = (*given, *[None] * (3 - len(given)))
     if c.version < 9 or c.node.op == "Upsample":
         scales = c.get("scales") if scales is None else scales
     axes = c.get("axes") or list(range(x.ndim))
     axes = [k % x.ndim for k in axes]
     n = [x.shape[k] for k in axes]
     wanted = None if sizes is None or not len(ints(sizes)) else ints(sizes)
-    factor = [float(s) for s in (scales if isinstance(scales, list) else host(scales).tolist())] if wanted is None else []
     if wanted is not None:
         factor, wanted = kept(c.get("keep_aspect_ratio_policy", "stretch"), wanted, n)
     else:
+        factor = [float(s) for s in (scales if isinstance(scales, list) else host(scales).tolist())]
         wanted = [math.floor(size * f) for size, f in zip(n, factor)]
     region = None if roi is None or not host(roi).size else host(roi).astype(np.float64).tolist()
     y = x
@@ -63,7 +62,8 @@ def resized(c: Any, x: Any, axis: int, size: int, scale: float, span: tuple[floa
         y = st.take(x, st.tensor(np.clip(nearest(c, at), 0, n - 1).astype(np.int64)), axis=axis)
     else:
         wide = x if x.dtype.is_float else x.astype("float32")
-        m = st.tensor(weights(c, at, n, min(scale, 1.0), mode).astype(wide.dtype.name if wide.dtype.bits > 16 else "float32"))
+        dtype = wide.dtype.name if wide.dtype.bits > 16 else "float32"
+        m = st.tensor(weights(c, at, n, min(scale, 1.0), mode).astype(dtype))
         y = st.moveaxis(st.matmul(st.moveaxis(wide, axis, -1), st.matrix_transpose(m)), -1, axis)
         if not x.dtype.is_float:
             low, high = (0, 255) if x.dtype == "uint8" else (-math.inf, math.inf)
@@ -76,7 +76,8 @@ def resized(c: Any, x: Any, axis: int, size: int, scale: float, span: tuple[floa
 def coordinates(c: Any, n: int, size: int, scale: float, span: tuple[float, float]) -> Array:
     """Where in the old axis each place of the new one lies."""
     k = np.arange(size, dtype=np.float64)
-    match c.get("coordinate_transformation_mode", "half_pixel" if c.version >= 11 and c.node.op == "Resize" else "asymmetric"):
+    usual = "half_pixel" if c.version >= 11 and c.node.op == "Resize" else "asymmetric"
+    match c.get("coordinate_transformation_mode", usual):
         case "half_pixel":
             return (k + 0.5) / scale - 0.5
         case "half_pixel_symmetric":
@@ -240,7 +241,8 @@ def sampled(x: Any, ys: Array, xs: Array, apart: bool) -> Any:
         p = np.where(low >= n - 1, n - 1, p)
         high = np.minimum(low + 1, n - 1)
         part = p - low
-        sides.append(((low.astype(int), np.where(outside, 0, 1 - part)), (high.astype(int), np.where(outside, 0, part))))
+        low, high = low.astype(int), high.astype(int)
+        sides.append(((low, np.where(outside, 0, 1 - part)), (high, np.where(outside, 0, part))))
     made = [st.take(st.take(x, st.tensor(i), axis=1), st.tensor(j), axis=2) * st.tensor(
         np.outer(a, b).astype(x.dtype.name)) for (i, a), (j, b) in product(*sides)]
     return st.stack(made, axis=1)

@@ -1,25 +1,24 @@
 """An ONNX model as a module: its initialisers are parameters under their own names."""
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import stele as st
 from stele import nn
 from stele.errors import ArgumentError, DataError, nearest
-from stele.ir.door import public
 from stele.interop.onnx.model import Function, Graph, Input, Model, Node
 from stele.interop.onnx.reader import read
 from stele.interop.onnx.run import is_defined, run, schema_of
 from stele.interop.onnx.table import rule
 from stele.interop.onnx.values import value
+from stele.ir.door import public
 
 
 class OnnxModule(nn.Module):
     """A model of an ONNX file, called with its inputs in order or by name; it returns its one output, or a tuple.
 
-    Initialisers of floats are parameters, means and variances of normalisation buffers, under the names that they have in
-    the file; others, such as shapes and indices, are constants of it.
+    Initialisers of floats are parameters, means and variances of normalisation buffers, under the names that they have
+    in the file; others, such as shapes and indices, are constants of it.
     """
 
     def __init__(self, model: Model) -> None:
@@ -56,7 +55,7 @@ class OnnxModule(nn.Module):
         if lacking or len(x) > len(names):
             raise ArgumentError(f"the model takes {len(names)} inputs ({', '.join(map(described, self.inputs))}), "
                                 f"got {len(given) if lacking else len(x)}")
-        values = {name: None for name in names} | self.weights
+        values = dict.fromkeys(names) | self.weights
         return run(self.model.graph, values | {name: value(v) for name, v in given.items()}, self.model)
 
     def extra_repr(self) -> str:
@@ -75,11 +74,10 @@ def statistics(graph: Graph) -> set[str]:
 
 @public
 def load(source: Any) -> OnnxModule:
-    """The model in a file (a path), in bytes, or in an `onnx.ModelProto`, as a module: it runs imperatively, compiled, and
-    is trained as any other.
+    """The model in a file (a path), in bytes, or in an `onnx.ModelProto`: a `source`, as a module. It runs imperatively
+    and compiled, and is trained as any other.
 
-    Weights beside the file are read when they are used. Raises DataError for what is damaged, and for ops that there are
-    not: one error names all such nodes.
+    Raises DataError for what is damaged, and for ops that there are not: one error names all such nodes.
     """
     model = read(source)
     if lacking := list(dict.fromkeys(map(str, unsupported(model.graph, model)))):

@@ -164,7 +164,7 @@ def pad(c: Any, x: Any, pads: Any = None, fill: Any = None, axes: Any = None) ->
     pairs: list[tuple[int, int]] = [(0, 0)] * x.ndim
     for k, axis in enumerate(named):
         pairs[axis] = (widths[k], widths[k + len(named)])
-    mode = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "wrap": "circular"}[c.get("mode", "constant")]
+    mode = {"edge": "replicate", "wrap": "circular"}.get(how := c.get("mode", "constant"), how)
     flat = [n for pair in reversed(pairs) for n in pair]
     y = F.pad(x.astype("uint8") if x.dtype == "bool" else x, flat, mode, float(number_) if mode == "constant" else None)
     return y.astype(x.dtype)
@@ -181,7 +181,7 @@ def topk(c: Any, x: Any, k: Any = None) -> Any:
 def unique(c: Any, x: Any) -> Any:
     """The distinct elements, or slices along an axis: sorted or as they come, where each is first, and how often."""
     axis, array = c.get("axis"), host(x)
-    found, first, inverse, counts = np.unique(array, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    found, first, inverse, counts = np.unique(array, True, True, True, axis)
     inverse = inverse.reshape(-1)
     if not c.get("sorted", 1):
         order = np.argsort(first, kind="stable")

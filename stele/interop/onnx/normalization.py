@@ -3,10 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import stele as st
-from stele.interop.onnx.values import Rules, host, number
+from stele.interop.onnx.values import Rules, number
 from stele.nn import functional as F
 
 
@@ -16,7 +14,7 @@ def channels(v: Any, x: Any) -> Any:
 
 
 def batch_norm(c: Any, x: Any, scale: Any, bias: Any, mean: Any, var: Any) -> Any:
-    """Each channel by its running mean and variance; by those of the batch in training, which the running ones follow."""
+    """Each channel by its running mean and variance; in training by those of the batch, which these follow."""
     eps, momentum = c.get("epsilon", 1e-5), c.get("momentum", 0.9)
     if not c.get("training_mode", 0):
         factor = scale / st.sqrt(var + eps)

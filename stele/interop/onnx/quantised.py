@@ -16,7 +16,7 @@ RANGES = {"uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16":
 
 
 def fitted(v: Any, x: Any, axis: int, block: int) -> Any:
-    """A scale or zero point as it broadcasts over x: one for all, one for each part of an axis, or one for each block."""
+    """A scale or zero point as it broadcasts over x: one for all, for each part of an axis, or for each block."""
     if v.ndim == 0 or (v.ndim == 1 and v.shape[0] == 1):
         return v.reshape(())
     if not block and v.ndim == 1:

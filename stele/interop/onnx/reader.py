@@ -28,7 +28,8 @@ def read(source: Any) -> Model:
     versions = {domain_of(o.domain): o.version for o in proto.opset_import}
     load = partial(weight, folder=folder)
     functions = {(domain_of(f.domain), f.name): function(f, versions) for f in proto.functions}
-    return Model(graph(proto.graph, versions, load), versions, functions, {p.key: p.value for p in proto.metadata_props})
+    metadata = {p.key: p.value for p in proto.metadata_props}
+    return Model(graph(proto.graph, versions, load), versions, functions, metadata)
 
 
 def parsed(source: Any) -> Any:
@@ -168,7 +169,8 @@ def external(t: Any, folder: Path | None) -> Array:
     shape = tuple(t.dims)
     length = int(where.get("length", 0)) or int(np.prod(shape, dtype=object)) * kind.itemsize
     if offset < 0 or length < 0 or offset + length > path.stat().st_size:
-        raise DataError(f"tensor {t.name!r} needs {length} bytes at {offset} of {place}, which has {path.stat().st_size}")
+        raise DataError(f"tensor {t.name!r} needs {length} bytes at {offset} of {place}, which has "
+                        f"{path.stat().st_size}")
     if length != int(np.prod(shape, dtype=object)) * kind.itemsize:     # elements of less than a byte are packed
         raw = onnx.TensorProto(name=t.name, data_type=t.data_type, dims=t.dims)
         raw.raw_data = np.memmap(path, np.uint8, "r", offset, (length,)).tobytes()
@@ -198,7 +200,7 @@ def checked_shape(shape: Sequence[int], name: str) -> Sequence[int]:
 
 
 def ordered(nodes: Sequence[Node], where: str) -> tuple[Node, ...]:
-    """Nodes, each behind those it takes from. Raises DataError where they go round in a circle or two make one value."""
+    """Nodes, each behind those it takes from. Raises DataError for circles, and for values that two of them make."""
     maker: dict[str, Node] = {}
     for n in nodes:
         for output in filter(None, n.outputs):

@@ -22,8 +22,8 @@ from stele.interop.onnx import (
 )
 from stele.interop.onnx.values import Rule
 
-FAMILIES = (elementwise, reductions, movement, contractions, windows, normalization, quantised, recurrent, control, texts,
-            images, signals, training)
+FAMILIES = (elementwise, reductions, movement, contractions, windows, normalization, quantised, recurrent, control,
+            texts, images, signals, training)
 
 
 def entered() -> dict[tuple[str, str], list[tuple[int, Rule]]]:

@@ -60,7 +60,7 @@ def encode(c: Any, x: Any) -> Any:
 
     keys, _ = listed("keys")
     values, of = listed("values")
-    usual = {"strings": "default_string", "int64s": "default_int64", "floats": "default_float"}.get(of, "default_tensor")
+    usual = f"default_{of.removesuffix('s')}"
     default = c.get(usual, {"strings": "_Unused", "int64s": -1, "floats": -0.0}.get(of))
     default = default.reshape(-1)[0] if isinstance(default, np.ndarray) else default
     table = {key_of(k): v for k, v in zip(keys, values)}
@@ -77,7 +77,7 @@ def key_of(x: Any) -> Any:
 
 def ngrams(c: Any, x: Any) -> Any:
     """How often n-grams of a pool occur in rows, or what they weigh."""
-    least, most, skips, mode = c.get("min_gram_length"), c.get("max_gram_length"), c.get("max_skip_count"), c.get("mode")
+    least, most, skips = c.get("min_gram_length"), c.get("max_gram_length"), c.get("max_skip_count")
     pool = c.get("pool_strings") or c.get("pool_int64s")
     starts, places, weights = c.get("ngram_counts"), c.get("ngram_indexes"), c.get("weights")
     grams: dict[tuple[Any, ...], int] = {}
@@ -95,7 +95,7 @@ def ngrams(c: Any, x: Any) -> Any:
     scale = np.ones(made.shape[1], np.float32)
     if weights:
         scale[places] = weights
-    made = {"TF": made, "IDF": (made > 0) * scale, "TFIDF": made * scale}[mode].astype(np.float32)
+    made = {"TF": made, "IDF": (made > 0) * scale, "TFIDF": made * scale}[c.get("mode")].astype(np.float32)
     return st.tensor(made if host(x).ndim > 1 else made[0])
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 import stele as st
-from stele.interop.onnx.model import Array
 from stele.interop.onnx.values import Rules, host
 
 DOMAIN = "ai.onnx.preview.training"

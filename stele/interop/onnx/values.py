@@ -1,5 +1,5 @@
-"""What stands for ONNX's values: tensors, NumPy arrays for what no tensor holds (texts, narrow numbers, shapes with open
-sizes), lists for sequences, None for what is left out.
+"""What stands for ONNX's values: tensors, NumPy arrays for what no tensor holds (texts, narrow numbers, shapes with
+open sizes), lists for sequences, None for what is left out.
 """
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stele.interop.onnx.model import Array
 from stele.ir.types import DTYPES
 
 Rule = Callable[..., Any]
-"""`rule(c, *inputs)`: from a `Call` and its inputs, None for one that is left out, to its output, or a tuple of them."""
+"""`rule(c, *inputs)`: from a `Call` and its inputs, None for one left out, to its output, or a tuple of them."""
 Rules = dict[str, Rule]
 
 NARROW = {
@@ -76,7 +76,8 @@ def dtype_of(x: Any) -> int:
     name = str(x.dtype)
     if name == "object":
         return 8
-    return NARROW.get(name) or helper.np_dtype_to_tensor_dtype(np.dtype(x.dtype.numpy if isinstance(x, st.Tensor) else name))
+    kind = x.dtype.numpy if isinstance(x, st.Tensor) else np.dtype(name)
+    return NARROW.get(name) or helper.np_dtype_to_tensor_dtype(kind)
 
 
 def dtype_named(number: int) -> np.dtype[Any]:

@@ -187,6 +187,7 @@ RULES: Rules = {
     "Conv": conv, "ConvTranspose": conv_transpose, "MaxPool": max_pool, "AveragePool": average_pool, "LpPool": lp_pool,
     "GlobalAveragePool": lambda c, x: st.mean(x, axis=spread(x), keepdims=True),
     "GlobalMaxPool": lambda c, x: st.max(x, axis=spread(x), keepdims=True),
-    "GlobalLpPool": lambda c, x: st.sum(st.abs(x) ** c.get("p", 2), axis=spread(x), keepdims=True) ** (1 / c.get("p", 2)),
+    "GlobalLpPool": lambda c, x: st.sum(
+        st.abs(x) ** c.get("p", 2), axis=spread(x), keepdims=True) ** (1 / c.get("p", 2)),
     "MaxUnpool": max_unpool,
 }
