@@ -14,9 +14,12 @@ from onnx_suite import EXCLUDED, cases
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pattern", nargs="?", default="", help="a regular expression of names")
-    pattern = re.compile(parser.parse_args(argv).pattern)
-    passed, failed, excluded = 0, [], 0
-    for name, run in cases():
+    parser.add_argument("--compiled", action="store_true", help="compile every model that can be")
+    asked = parser.parse_args(argv)
+    pattern = re.compile(asked.pattern)
+    failed: list[str] = []
+    passed = excluded = 0
+    for name, run in cases(asked.compiled):
         if not pattern.search(name):
             continue
         if name in EXCLUDED:

@@ -4,7 +4,12 @@ from __future__ import annotations
 import unittest
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
+
+from onnx.backend.test.runner import Runner
+
+from stele.interop import onnx as backend
 
 RANDOM = "draws numbers of another generator: what is random is compared"
 EXCLUDED = {
@@ -23,15 +28,18 @@ EXCLUDED = {
 }
 
 
-def cases() -> Iterator[tuple[str, Callable[[], None]]]:
-    """The cases of the suite by name, each with what runs it on the CPU."""
-    from onnx.backend.test.runner import Runner
+def cases(compiled: bool = False) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The cases of the suite by name, each with what runs it on the CPU: node by node, or compiled where it can be."""
+    class Backend:
+        prepare = staticmethod(partial(backend.prepare, compiled=compiled))
+        run_node = staticmethod(backend.run_node)
+        supports_device = staticmethod(backend.supports_device)
+        is_compatible = staticmethod(backend.is_compatible)
 
-    from stele.interop import onnx as backend
-
+    of: Any = Backend
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        groups: Any = Runner(backend, None)._filtered_test_items
+        groups: Any = Runner(of, None)._filtered_test_items
     for items in groups.values():
         for name, item in items.items():
             if name.endswith("_cpu"):

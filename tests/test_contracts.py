@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from test_examples import PUBLIC, ROOM, examples
 from wrong_calls import calls, names_of, promised, raised, variations
 
 import stele as st
 from stele import data, metrics, nn, optim, train
+from stele.interop import onnx as interop
 from stele.nn import functional as F
 from stele.nn.utils import rnn
 
@@ -26,10 +28,13 @@ WHEN_RUN = {"IndexOutOfRange", "LinAlgError"}
 # Of these nothing is refused: contexts, records of what there is, and what comes with the package.
 NO_ERRORS = {"stele.enable_grad", "stele.get_threads", "stele.no_grad", "stele.nn.Identity", "stele.nn.Summary",
              "stele.data.Splits", "stele.data.fashion_sample", "stele.data.transforms.either",
+             "stele.interop.onnx.is_compatible", "stele.interop.onnx.supports_device",
              "stele.metrics.Metric", "stele.train.Callback", "stele.train.Progress"} | \
             {name for name, x in PUBLIC.items() if inspect.isclass(x) and issubclass(x, tuple)}
 OF_DTYPES = {"stele.can_cast", "stele.finfo", "stele.iinfo"}    # no array is asked for its shape
 
+NODE = onnx.helper.make_node("Frobnicate", [], ["y"])
+EMPTY = onnx.helper.make_model(onnx.helper.make_graph([], "g", [], []))
 x, nan = st.tensor([1.0, 2.0, 3.0]), st.tensor([[np.nan]])
 
 
@@ -145,6 +150,14 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
                                              lambda: train.Trainer(nn.Linear(1, 1)).fit(),
                                              lambda: train.Trainer(nn.Linear(1, 1)).load_state_dict({})),
     "stele.train.WandB":                    (lambda: train.WandB(every=0),),
+    "stele.interop.onnx.load":              (lambda: interop.load(b"wrong"),),
+    "stele.interop.onnx.prepare":           (lambda: interop.prepare(b"", device="CUDA"), lambda: interop.prepare(b"")),
+    "stele.interop.onnx.run_model":         (lambda: interop.run_model(b"", [], "CUDA"),
+                                             lambda: interop.run_model(b"", [])),
+    "stele.interop.onnx.run_node":          (lambda: interop.run_node(NODE, [], "CUDA"),
+                                             lambda: interop.run_node(NODE, [])),
+    "stele.interop.onnx.OnnxModule":        (lambda: interop.load(EMPTY)(x),),
+    "stele.interop.onnx.Prepared":          (lambda: interop.prepare(EMPTY).run([x]),),
     "stele.linalg.cholesky":                (lambda: st.linalg.cholesky(st.tensor([[-1.0]])).numpy(),
                                              lambda: st.linalg.cholesky(st.ones((1, 1), dtype="float16"))),
     "stele.linalg.eig":                     (lambda: st.linalg.eig(nan).eigenvalues.numpy(),),

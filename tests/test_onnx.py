@@ -19,6 +19,7 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from stele.interop import onnx as so  # noqa: E402
 
 SUITE = dict(onnx_suite.cases())
+COMPILED = dict(onnx_suite.cases(compiled=True))
 EVERY = 12      # of the suite: `python -m tests.long_onnx` runs it whole
 
 
@@ -26,6 +27,12 @@ EVERY = 12      # of the suite: `python -m tests.long_onnx` runs it whole
 @pytest.mark.filterwarnings("ignore")
 def test_suite(name: str) -> None:
     SUITE[name]()
+
+
+@pytest.mark.parametrize("name", [name for name in SUITE if name not in onnx_suite.EXCLUDED][7::4 * EVERY])
+@pytest.mark.filterwarnings("ignore")
+def test_suite_compiled(name: str) -> None:
+    COMPILED[name]()
 
 
 def test_what_is_excluded_is_there() -> None:
@@ -90,7 +97,10 @@ def test_open_sizes_of_a_model_need_one_program() -> None:
              helper.make_node("Concat", ["n", "rest"], ["t"], axis=0), helper.make_node("Reshape", ["x", "t"], ["y"])]
     m = so.load(model(nodes, {"x": (F32, ["n", 2, 3])}, {"y": (F32, ["n", 6])},
                       {"zero": np.array([0]), "rest": np.array([-1])}))
-    f = st.compile(lambda x: m(x) * 2, dims={"x": {0: "n"}})
+    def twice(x: Any) -> Any:
+        return m(x) * 2
+
+    f = st.compile(twice, dims={"x": {0: "n"}})
     for n in (1, 4, 9, 0):
         assert f(st.ones(n, 2, 3)).shape == (n, 6)
     assert int(f.compiles) == 1
@@ -99,7 +109,7 @@ def test_open_sizes_of_a_model_need_one_program() -> None:
 @pytest.mark.parametrize("test", [True, False])
 def test_branches_and_loops_in_a_program(test: bool) -> None:
     """Both ways of an If, and a Loop of as many steps as an input says, in one program."""
-    def graph(name: str, nodes: list[Any], inputs: list[Any], outputs: list[str]) -> Any:
+    def graph(name: str, nodes: list[Any], inputs: list[Any], outputs: list[Any]) -> Any:
         return helper.make_graph(nodes, name, inputs, [helper.make_tensor_value_info(o, k, None) for o, k in outputs])
 
     one = graph("one", [helper.make_node("Add", ["x", "x"], ["a"])], [], [("a", F32)])
@@ -112,11 +122,11 @@ def test_branches_and_loops_in_a_program(test: bool) -> None:
              helper.make_node("Loop", ["n", "", "y"], ["z"], body=body)]
     m = so.load(model(nodes, {"x": (F32, [3]), "test": (TensorProto.BOOL, []), "n": (TensorProto.INT64, [])},
                       {"z": (F32, [3])}))
-    f = st.compile(lambda x, test, n: m(x, test, n))
     x = np.array([1.0, 2.0, -3.0], "f4")
+    f = st.compile(m)
     for n in (0, 1, 4):
         expected = (2 * x if test else -x) * x ** n
-        for run in (m, f):
+        for run in m, f:
             np.testing.assert_allclose(run(st.tensor(x), st.tensor(test), st.tensor(n)).numpy(), expected, rtol=1e-6)
     assert int(f.compiles) == 1
 
@@ -191,10 +201,3 @@ def test_wrong_calls_teach() -> None:
         m()
     with pytest.raises(ArgumentError, match="no input 'X'"):
         m(X=st.ones(1, 2, 2))
-
-
-def test_gradients_know_no_grad() -> None:
-    """Derivatives of functions are the same where nothing is recorded for `backward`."""
-    with st.no_grad():
-        y, pull = st.vjp(lambda a, b: a * b, st.tensor(3.0), st.tensor(4.0))
-        assert [g.item() for g in pull(st.ones_like(y))] == [4.0, 3.0]

@@ -23,6 +23,7 @@ from mkdocs.structure.files import File, Files
 import stele as st
 from stele import nn
 from stele.arrays.spoken import Word
+from stele.interop import onnx
 from stele.ir.types import REAL, DType
 from stele.transform import expand, movement, picks, simplify, stabilize
 
@@ -52,7 +53,7 @@ ROOMS: dict[str, tuple[str, ModuleType]] = {
     "nn": ("stele.nn", nn), "functional": ("stele.nn.functional", nn.functional), "init": ("stele.nn.init", nn.init),
     "optim": ("stele.optim", st.optim), "metrics": ("stele.metrics", st.metrics), "data": ("stele.data", st.data),
     "transforms": ("stele.data.transforms", st.data.transforms), "io": ("stele.io", st.io),
-    "train": ("stele.train", st.train),
+    "train": ("stele.train", st.train), "onnx": ("stele.interop.onnx", onnx),
 }
 
 

@@ -6,7 +6,7 @@ import io
 import os
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,7 +86,7 @@ def unpacked(raw: bytes, mode: str, path: Path | str, formats: Sequence[str] = F
 
 
 @contextmanager
-def faults(path: Path | str) -> Iterator[Any]:
+def faults(path: Path | str) -> Generator[Any]:
     """Pillow, whose errors teach: they say which image it was."""
     pil = pillow(f"reading {path}")
     try:

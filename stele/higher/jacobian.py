@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from stele.arrays.creation import eye
 from stele.arrays.tensor import Tensor
+from stele.eager.handle import enable_grad
 from stele.errors import DTypeError, GraphError
 from stele.higher.gradient import grad, jvp, renewed, wanted
 from stele.higher.vmap import vmap
@@ -44,7 +45,7 @@ def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0, mode: str 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         wanted(numbers, argnums, args)
         new, wrt = renewed(args, numbers)
-        results, spec = tree.flatten(f(*new, **kwargs))
+        results, spec = tree.flatten(enable_grad()(f)(*new, **kwargs))
         leaves, inner = tree.flatten(wrt[0] if isinstance(argnums, int) else tuple(wrt))
         ys, xs = ([real(v, what) for v in values] for values, what in ((results, "a result"), (leaves, "an argument")))
         if forward:

@@ -5,3 +5,8 @@ from stele.interop.onnx.module import OnnxModule, load
 from stele.interop.onnx.prepared import Prepared, is_compatible, prepare, run_model, run_node, supports_device
 
 __all__ = ("OnnxModule", "Prepared", "is_compatible", "load", "prepare", "run_model", "run_node", "supports_device")
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return sorted(__all__)

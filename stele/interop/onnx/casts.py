@@ -1,5 +1,6 @@
 """Casts between ONNX's element types; those that no tensor has are cast on the host, as the standard's tables say."""
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 from typing import Any
@@ -9,16 +10,16 @@ import numpy as np
 
 import stele as st
 from stele.interop.onnx.model import Array
-from stele.interop.onnx.values import dtype_named, dtype_of, host, value
+from stele.interop.onnx.values import Call, dtype_named, dtype_of, host, value
 from stele.ir.types import DTYPES
 
 
-def cast(c: Any, x: Any) -> Any:
+def cast(c: Call, x: Any) -> Any:
     """x as another element type."""
     return cast_to(x, dtype_named(c.get("to")), bool(c.get("saturate", 1)), c.get("round_mode", "up"))
 
 
-def cast_like(c: Any, x: Any, like: Any) -> Any:
+def cast_like(c: Call, x: Any, like: Any) -> Any:
     """x as the element type of another value."""
     return cast_to(x, dtype_named(dtype_of(like)), bool(c.get("saturate", 1)), c.get("round_mode", "up"))
 
@@ -65,7 +66,7 @@ def text(x: Any) -> str:
         if np.isfinite(x) else {"nan": "NaN", "inf": "INF", "-inf": "-INF"}[str(x)]
 
 
-def bitcast(c: Any, x: Any) -> Any:
+def bitcast(c: Call, x: Any) -> Any:
     """The same bits as another element type of the same width."""
     array = host(x)
     return value(np.atleast_1d(array).copy().view(dtype_named(c.get("to"))).reshape(array.shape))

@@ -1,13 +1,15 @@
 """ONNX's products, convolutions, poolings and normalisations."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 from typing import Any
 
 import stele as st
-from stele.interop.onnx.values import Rules
+from stele.interop.onnx.values import Call, Rules
 
 
-def gemm(c: Any, a: Any, b: Any, bias: Any = None) -> Any:
+def gemm(c: Call, a: Any, b: Any, bias: Any = None) -> Any:
     """alpha a b + beta bias, either factor transposed where that is asked for."""
     a = st.matrix_transpose(a) if c.get("transA", 0) else a
     b = st.matrix_transpose(b) if c.get("transB", 0) else b

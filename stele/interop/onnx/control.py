@@ -1,4 +1,6 @@
 """ONNX's branches and loops, sequences and optional values."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +11,7 @@ import stele as st
 from stele.arrays.looking import is_traced
 from stele.errors import DataError
 from stele.interop.onnx.movement import split
-from stele.interop.onnx.values import Rules, dtype_named, host, number
+from stele.interop.onnx.values import Call, Rules, dtype_named, host, number
 
 
 def known(x: Any) -> bool:
@@ -17,7 +19,7 @@ def known(x: Any) -> bool:
     return not isinstance(x, st.Tensor) or not is_traced(x.value)
 
 
-def branch(c: Any, test: Any) -> Any:
+def branch(c: Call, test: Any) -> Any:
     """One of two graphs."""
     one, other = c.get("then_branch"), c.get("else_branch")
     if known(test):
@@ -25,7 +27,7 @@ def branch(c: Any, test: Any) -> Any:
     return tuple(st.cond(test.reshape(()), lambda: c.run(one), lambda: c.run(other)))
 
 
-def loop(c: Any, trips: Any, on: Any, *state: Any) -> Any:
+def loop(c: Call, trips: Any, on: Any, *state: Any) -> Any:
     """A graph again and again, as often as a number or its own condition says; what it gives beside its state is
     stacked."""
     body = c.get("body")
@@ -35,7 +37,7 @@ def loop(c: Any, trips: Any, on: Any, *state: Any) -> Any:
     return looped(c, body, n, on, state)
 
 
-def steps(c: Any, body: Any, trips: int | None, on: Any, state: list[Any]) -> Any:
+def steps(c: Call, body: Any, trips: int | None, on: Any, state: list[Any]) -> Any:
     """A loop whose conditions are known, step by step."""
     count, stacks = len(state), [[] for _ in range(len(body.outputs) - 1 - len(state))]
     k = 0
@@ -57,7 +59,7 @@ def sizes(o: Any) -> tuple[int, ...]:
     return tuple(n if isinstance(n, int) else 0 for n in o.shape or ())
 
 
-def looped(c: Any, body: Any, trips: Any, on: Any, state: tuple[Any, ...]) -> Any:
+def looped(c: Call, body: Any, trips: Any, on: Any, state: tuple[Any, ...]) -> Any:
     """A loop as long as numbers of the program say."""
     count = len(state)
     if len(body.outputs) > 1 + count:
@@ -77,7 +79,7 @@ def looped(c: Any, body: Any, trips: Any, on: Any, state: tuple[Any, ...]) -> An
     return tuple(done[2:])
 
 
-def scan(c: Any, *x: Any) -> Any:
+def scan(c: Call, *x: Any) -> Any:
     """A graph over slices of its inputs, with a state that goes on; what it gives beside that is stacked."""
     body, count = c.get("body"), c.get("num_scan_inputs")
     if c.version < 9:
@@ -92,7 +94,7 @@ def scan(c: Any, *x: Any) -> Any:
     return (*last, *made)
 
 
-def scanned(c: Any, body: Any, state: Any, rows: Any) -> tuple[list[Any], list[Any]]:
+def scanned(c: Call, body: Any, state: Any, rows: Any) -> tuple[list[Any], list[Any]]:
     """The last state and the stacked results of a graph over rows."""
     n = len(state)
 
@@ -104,7 +106,7 @@ def scanned(c: Any, body: Any, state: Any, rows: Any) -> tuple[list[Any], list[A
     return list(last), list(stacks)
 
 
-def batched(c: Any, *x: Any) -> Any:
+def batched(c: Call, *x: Any) -> Any:
     """A scan of version 8: for each example of a batch by itself."""
     body, count = c.get("body"), c.get("num_scan_inputs")
     state, inputs = x[:len(x) - count], x[len(x) - count:]
@@ -112,7 +114,7 @@ def batched(c: Any, *x: Any) -> Any:
     return tuple(st.stack([[*last, *stacks][j] for last, stacks in made]) for j in range(len(body.outputs)))
 
 
-def split_to_sequence(c: Any, x: Any, sizes: Any = None) -> Any:
+def split_to_sequence(c: Call, x: Any, sizes: Any = None) -> Any:
     """x in parts along an axis, as a sequence."""
     axis = c.get("axis", 0)
     lead = (slice(None),) * (axis % x.ndim)
@@ -133,38 +135,38 @@ def at(sequence: list[Any], k: Any) -> int:
     return k % len(sequence)
 
 
-def insert(c: Any, sequence: list[Any], x: Any, k: Any = None) -> list[Any]:
+def insert(c: Call, sequence: list[Any], x: Any, k: Any = None) -> list[Any]:
     """A sequence with one more part, at its end or before another."""
     place = len(sequence) if k is None else int(number(k))
     return [*sequence[:place], x, *sequence[place:]] if place >= 0 else [
         *sequence[:len(sequence) + place], x, *sequence[len(sequence) + place:]]
 
 
-def erase(c: Any, sequence: list[Any], k: Any = None) -> list[Any]:
+def erase(c: Call, sequence: list[Any], k: Any = None) -> list[Any]:
     """A sequence without one part."""
     place = len(sequence) - 1 if k is None else at(sequence, k)
     return [*sequence[:place], *sequence[place + 1:]]
 
 
-def concat(c: Any, sequence: list[Any]) -> Any:
+def concat(c: Call, sequence: list[Any]) -> Any:
     """The parts joined along an axis, or along a new one."""
     axis = c.get("axis")
     return st.stack(sequence, axis=axis) if c.get("new_axis", 0) else st.concatenate(sequence, axis=axis)
 
 
-def sequence_map(c: Any, sequence: list[Any], *others: Any) -> Any:
+def sequence_map(c: Call, sequence: list[Any], *others: Any) -> Any:
     """A graph on each part of a sequence, together with those of others."""
     made = [c.run(c.get("body"), part, *(o[k] if isinstance(o, list) else o for o in others))
             for k, part in enumerate(sequence)]
     return tuple([row[j] for row in made] for j in range(len(c.get("body").outputs)))
 
 
-def optional(c: Any, x: Any = None) -> Any:
+def optional(c: Call, x: Any = None) -> Any:
     """What may be nothing."""
     return x
 
 
-def element(c: Any, x: Any) -> Any:
+def element(c: Call, x: Any) -> Any:
     """What an optional value holds."""
     if x is None:
         raise DataError("an optional value that holds nothing was asked for what it holds")

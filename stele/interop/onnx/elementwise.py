@@ -1,4 +1,6 @@
 """ONNX's ops on single elements."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 import math
@@ -9,7 +11,7 @@ import numpy as np
 
 import stele as st
 from stele.interop.onnx.casts import bitcast, cast, cast_like
-from stele.interop.onnx.values import Rules, host
+from stele.interop.onnx.values import Call, Rules, host
 from stele.nn import functional as F
 
 
@@ -20,7 +22,7 @@ def unary(f: Any) -> Any:
 
 def binary(f: Any) -> Any:
     """A function of two arrays, which broadcast as NumPy's do, and before version 7 along `axis` if it is asked for."""
-    def rule(c: Any, x: Any, y: Any) -> Any:
+    def rule(c: Call, x: Any, y: Any) -> Any:
         if c.version < 7 and c.get("broadcast", 0) and c.get("axis") is not None:
             y = y.reshape(tuple(y.shape) + (1,) * (x.ndim - c.get("axis") % x.ndim - y.ndim))
         return f(x, y)
@@ -30,7 +32,10 @@ def binary(f: Any) -> Any:
 
 def many(f: Any) -> Any:
     """A function of two arrays over any number of them."""
-    return lambda c, *x: reduce(f, x) if len(x) > 1 else st.asarray(x[0], copy=True)
+    def rule(c: Call, x: Any, *more: Any) -> Any:
+        return reduce(f, more, x) if more else st.asarray(x, copy=True)
+
+    return rule
 
 
 def div(x: Any, y: Any) -> Any:
@@ -44,19 +49,19 @@ def truncated(x: Any, y: Any) -> Any:
     return q if x.dtype.kind == "u" else st.where((q < 0) & (q * y != x), q + 1, q)
 
 
-def mod(c: Any, x: Any, y: Any) -> Any:
+def mod(c: Call, x: Any, y: Any) -> Any:
     """The remainder with the sign of y, or with `fmod` that of x."""
     return st.fmod(x, y) if c.get("fmod", 0) else x % y
 
 
-def power(c: Any, x: Any, y: Any) -> Any:
+def power(c: Call, x: Any, y: Any) -> Any:
     """x to the power y, in the dtype of x."""
     if x.dtype.is_float or not y.dtype.is_float:
         return (x ** y.astype(x.dtype)) if x.dtype.is_float else (x ** y).astype(x.dtype)
     return (x.astype("float64") ** y.astype("float64")).astype(x.dtype)
 
 
-def clip(c: Any, x: Any, low: Any = None, high: Any = None) -> Any:
+def clip(c: Call, x: Any, low: Any = None, high: Any = None) -> Any:
     """x held between bounds; the lower one gives way where they cross."""
     low = c.get("min") if c.version < 11 else low
     high = c.get("max") if c.version < 11 else high
@@ -64,37 +69,37 @@ def clip(c: Any, x: Any, low: Any = None, high: Any = None) -> Any:
     return x if high is None else st.minimum(x, high)
 
 
-def shift(c: Any, x: Any, by: Any) -> Any:
+def shift(c: Call, x: Any, by: Any) -> Any:
     """x shifted by so many bits: beyond its width nothing is left."""
     return x << by if c.get("direction") == "LEFT" else x >> by
 
 
-def prelu(c: Any, x: Any, slope: Any) -> Any:
+def prelu(c: Call, x: Any, slope: Any) -> Any:
     """x, and times a slope where it is negative."""
     if c.version < 7 and slope.ndim == 1 and x.ndim > 1:
         slope = slope.reshape((-1,) + (1,) * (x.ndim - 2))
     return st.where(x < 0, x * slope, x)
 
 
-def isinf(c: Any, x: Any) -> Any:
+def isinf(c: Call, x: Any) -> Any:
     """Whether x is infinite, of the signs that are asked for."""
     up = (x == math.inf) if c.get("detect_positive", 1) else st.zeros_like(x, dtype="bool")
     down = (x == -math.inf) if c.get("detect_negative", 1) else st.zeros_like(x, dtype="bool")
     return up | down
 
 
-def shrink(c: Any, x: Any) -> Any:
+def shrink(c: Call, x: Any) -> Any:
     """x nearer to 0 by the bias, and 0 where it was near."""
     bias, width = c.get("bias", 0.0), c.get("lambd", 0.5)
     return st.where(x < -width, x + bias, st.where(x > width, x - bias, 0)).astype(x.dtype)
 
 
-def gelu(c: Any, x: Any) -> Any:
+def gelu(c: Call, x: Any) -> Any:
     """Gelu, exactly or by tanh."""
     return F.gelu(x, approximate=c.get("approximate", "none"))
 
 
-def hardmax(c: Any, x: Any) -> Any:
+def hardmax(c: Call, x: Any) -> Any:
     """1 at the first largest element along an axis, 0 elsewhere."""
     axis = c.get("axis", 1 if c.version < 13 else -1)
     if c.version < 13:
@@ -118,7 +123,7 @@ def of_two(x: Any, axis: int, f: Any) -> Any:
 
 def softmax(f: Any) -> Any:
     """Softmax or its logarithm: along an axis, and before version 13 along all from one on."""
-    def rule(c: Any, x: Any) -> Any:
+    def rule(c: Call, x: Any) -> Any:
         if c.version < 13:
             return of_two(x, c.get("axis", 1), lambda rows: f(rows, -1))
         return f(x, c.get("axis", -1))

@@ -1,5 +1,6 @@
 """ONNX's ops on images: resized, sampled, boxes, patches put together, decoded."""
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 import math
@@ -14,12 +15,12 @@ import stele as st
 from stele.data.images import unpacked
 from stele.errors import DataError
 from stele.interop.onnx.model import Array
-from stele.interop.onnx.values import Rules, host, ints, number
+from stele.interop.onnx.values import Call, Rules, host, ints, number
 
 FORMATS = ("JPEG", "JPEG2000", "BMP", "PNG", "TIFF", "WEBP", "PPM")    # those of ImageDecoder
 
 
-def resize(c: Any, x: Any, *given: Any) -> Any:
+def resize(c: Call, x: Any, *given: Any) -> Any:
     """x in another size: each axis is multiplied with a matrix of weights, which the sizes alone decide."""
     given = given if c.version >= 11 else (None, *given)
     roi, scales, sizes = (*given, *[None] * (3 - len(given)))
@@ -52,7 +53,7 @@ def kept(policy: str, wanted: Sequence[int], n: Sequence[int]) -> tuple[list[flo
     return [one] * len(n), [math.floor(one * size + 0.5) for size in n]
 
 
-def resized(c: Any, x: Any, axis: int, size: int, scale: float, span: tuple[float, float]) -> Any:
+def resized(c: Call, x: Any, axis: int, size: int, scale: float, span: tuple[float, float]) -> Any:
     """x with one axis in another size."""
     n, outside = x.shape[axis], c.get("extrapolation_value", 0.0)
     at = coordinates(c, n, size, scale, span)
@@ -73,7 +74,7 @@ def resized(c: Any, x: Any, axis: int, size: int, scale: float, span: tuple[floa
     return y
 
 
-def coordinates(c: Any, n: int, size: int, scale: float, span: tuple[float, float]) -> Array:
+def coordinates(c: Call, n: int, size: int, scale: float, span: tuple[float, float]) -> Array:
     """Where in the old axis each place of the new one lies."""
     k = np.arange(size, dtype=np.float64)
     usual = "half_pixel" if c.version >= 11 and c.node.op == "Resize" else "asymmetric"
@@ -97,7 +98,7 @@ def coordinates(c: Any, n: int, size: int, scale: float, span: tuple[float, floa
             raise DataError(f"Resize knows no coordinates {other!r}")
 
 
-def nearest(c: Any, at: Array) -> Array:
+def nearest(c: Call, at: Array) -> Array:
     """The places next to coordinates."""
     match c.get("nearest_mode", "round_prefer_floor" if c.version >= 11 and c.node.op == "Resize" else "floor"):
         case "round_prefer_floor": return np.ceil(at - 0.5)
@@ -106,7 +107,7 @@ def nearest(c: Any, at: Array) -> Array:
         case _:                    return np.ceil(at)
 
 
-def weights(c: Any, at: Array, n: int, scale: float, mode: str) -> Array:
+def weights(c: Call, at: Array, n: int, scale: float, mode: str) -> Array:
     """How much each old place weighs in each new one: (new, old)."""
     a = c.get("cubic_coeff_a", -0.75)
     reach = 1 if mode == "linear" else 2
@@ -126,7 +127,7 @@ def weights(c: Any, at: Array, n: int, scale: float, mode: str) -> Array:
     return m
 
 
-def grid_sample(c: Any, x: Any, grid: Any) -> Any:
+def grid_sample(c: Call, x: Any, grid: Any) -> Any:
     """x at the coordinates of a grid, over any number of axes."""
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(m := c.get("mode", "linear"), m)
     how, corners, axes = c.get("padding_mode", "zeros"), bool(c.get("align_corners", 0)), x.ndim - 2
@@ -190,7 +191,7 @@ def keys(d: Any, a: float = -0.75) -> Any:
     return st.where(d <= 1, near, st.where(d < 2, far, 0))
 
 
-def col2im(c: Any, x: Any, image: Any, block: Any) -> Any:
+def col2im(c: Call, x: Any, image: Any, block: Any) -> Any:
     """Columns of blocks added up to images, over any number of axes."""
     image_shape, block_shape = ints(image), ints(block)
     n = len(block_shape)
@@ -210,7 +211,7 @@ def col2im(c: Any, x: Any, image: Any, block: Any) -> Any:
     return y[(..., *(slice(pads[k], pads[k] + size) for k, size in enumerate(image_shape)))]
 
 
-def roi_align(c: Any, x: Any, rois: Any, batch: Any) -> Any:
+def roi_align(c: Call, x: Any, rois: Any, batch: Any) -> Any:
     """The mean or largest of samples in each cell of regions."""
     h, w, ratio = c.get("output_height", 1), c.get("output_width", 1), c.get("sampling_ratio", 0)
     scale = c.get("spatial_scale", 1.0)
@@ -248,7 +249,7 @@ def sampled(x: Any, ys: Array, xs: Array, apart: bool) -> Any:
     return st.stack(made, axis=1)
 
 
-def suppressed(c: Any, boxes: Any, scores: Any, most: Any = None, overlap: Any = None, least: Any = None) -> Any:
+def suppressed(c: Call, boxes: Any, scores: Any, most: Any = None, overlap: Any = None, least: Any = None) -> Any:
     """Of boxes that overlap the one that scores best: (batch, class, box) of each that is left."""
     most_, limit = (0 if most is None else int(number(most))), (0.0 if overlap is None else float(number(overlap)))
     floor = -math.inf if least is None else float(number(least))
@@ -280,7 +281,7 @@ def shared(a: Array, b: Array) -> float:
     return float(inner / both) if both > 0 else 0.0
 
 
-def decode(c: Any, stream: Any) -> Any:
+def decode(c: Call, stream: Any) -> Any:
     """The pixels of a file of an image: (H, W, channels)."""
     form = c.get("pixel_format", "RGB")
     pixels = np.asarray(unpacked(host(stream).tobytes(), "L" if form == "Grayscale" else "RGB", "an input", FORMATS))
@@ -288,7 +289,7 @@ def decode(c: Any, stream: Any) -> Any:
     return st.tensor(np.ascontiguousarray(pixels))
 
 
-def deform_conv(c: Any, x: Any, w: Any, offset: Any, bias: Any = None, mask: Any = None) -> Any:
+def deform_conv(c: Call, x: Any, w: Any, offset: Any, bias: Any = None, mask: Any = None) -> Any:
     """A convolution whose taps are moved by offsets, and weighed by a mask."""
     kernel, n = w.shape[2:], len(w.shape[2:])
     stride, apart = c.get("strides") or [1] * n, c.get("dilations") or [1] * n

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -71,6 +71,11 @@ class Function:
     outputs: tuple[str, ...]
     defaults: Mapping[str, Any]
     nodes: tuple[Node, ...]
+
+
+def graphs(x: Any) -> list[Graph]:
+    """The graphs that an attribute holds."""
+    return [g for g in cast(list[Any], x if isinstance(x, list) else [x]) if isinstance(g, Graph)]
 
 
 class Reference(NamedTuple):

@@ -1,12 +1,16 @@
 """An ONNX model as a module: its initialisers are parameters under their own names."""
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from inspect import Parameter, Signature
+from keyword import iskeyword
 from typing import Any
 
 import stele as st
 from stele import nn
 from stele.errors import ArgumentError, DataError, nearest
-from stele.interop.onnx.model import Function, Graph, Input, Model, Node
+from stele.interop.onnx.model import Function, Graph, Input, Model, Node, graphs
 from stele.interop.onnx.reader import read
 from stele.interop.onnx.run import is_defined, run, schema_of
 from stele.interop.onnx.table import rule
@@ -15,10 +19,18 @@ from stele.ir.door import public
 
 
 class OnnxModule(nn.Module):
-    """A model of an ONNX file, called with its inputs in order or by name; it returns its one output, or a tuple.
+    """A `model` of an ONNX file, called with its inputs in order or by name; it returns its one output, or a tuple.
 
     Initialisers of floats are parameters, means and variances of normalisation buffers, under the names that they have
-    in the file; others, such as shapes and indices, are constants of it.
+    in the file; others, such as shapes and indices, are constants of it. Outputs have the shapes and dtypes that ONNX
+    says. Raises ArgumentError for another number of inputs, or names that it does not have.
+
+    >>> import onnx
+    >>> text = '<ir_version: 8, opset_import: ["": 17]> g (float[n] x, float[n] w) => (float[n] y) {y = Mul(x, w)}'
+    >>> import stele.interop.onnx as so
+    >>> module = so.load(onnx.parser.parse_model(text))
+    >>> isinstance(module, so.OnnxModule), module(st.ones(2), w=st.tensor([2.0, 3.0])).tolist()
+    (True, [2.0, 3.0])
     """
 
     def __init__(self, model: Model) -> None:
@@ -31,6 +43,8 @@ class OnnxModule(nn.Module):
                 self.weights[name] = x if name in frozen else nn.Parameter(x)
         self.inputs = tuple(i for i in graph.inputs if i.name not in graph.weights)
         self.outputs = graph.outputs
+        if all(map(is_parameter, names := [i.name for i in self.inputs])):
+            self.__dict__["__signature__"] = Signature([Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in names])
 
     def held(self) -> dict[str, Any]:
         return self.weights
@@ -44,6 +58,12 @@ class OnnxModule(nn.Module):
 
     def values(self, *x: Any, **named: Any) -> list[Any]:
         """All outputs, in order."""
+        given = self.named(x, named)
+        values = dict.fromkeys((i.name for i in self.inputs), None) | self.weights
+        return run(self.model.graph, values | {name: value(v) for name, v in given.items()}, self.model)
+
+    def named(self, x: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """What is given by place and by name, by name. Raises ArgumentError for too much or too little."""
         names = [i.name for i in self.inputs]
         known = {i.name for i in self.model.graph.inputs}
         for name in named.keys() - known:
@@ -55,11 +75,21 @@ class OnnxModule(nn.Module):
         if lacking or len(x) > len(names):
             raise ArgumentError(f"the model takes {len(names)} inputs ({', '.join(map(described, self.inputs))}), "
                                 f"got {len(given) if lacking else len(x)}")
-        values = dict.fromkeys(names) | self.weights
-        return run(self.model.graph, values | {name: value(v) for name, v in given.items()}, self.model)
+        return given
+
+    @property
+    def dims(self) -> dict[str, dict[int, str]]:
+        """The sizes that the model names, by input and axis, for `st.compile`: one program for all of them."""
+        return {i.name: axes for i in self.inputs if (axes := {
+            k: re.sub(r"\W", "_", n) for k, n in enumerate(i.shape or ()) if isinstance(n, str)})}
 
     def extra_repr(self) -> str:
         return ", ".join(map(described, self.inputs)) + " -> " + ", ".join(o.name for o in self.outputs)
+
+
+def is_parameter(name: str) -> bool:
+    """Whether a function of Python may have a parameter of this name."""
+    return name.isidentifier() and not iskeyword(name)
 
 
 def described(i: Input) -> str:
@@ -74,10 +104,16 @@ def statistics(graph: Graph) -> set[str]:
 
 @public
 def load(source: Any) -> OnnxModule:
-    """The model in a file (a path), in bytes, or in an `onnx.ModelProto`: a `source`, as a module. It runs imperatively
-    and compiled, and is trained as any other.
+    """The model of a `source`, as a module that runs imperatively and compiled and is trained as any other.
 
+    A source is a path, bytes, or an `onnx.ModelProto`. Weights in files of their own stay on the disk until used.
     Raises DataError for what is damaged, and for ops that there are not: one error names all such nodes.
+
+    >>> import onnx
+    >>> text = '<ir_version: 8, opset_import: ["": 17]> g (float[n] x) => (float[n] y) {y = Relu(x)}'
+    >>> import stele.interop.onnx as so
+    >>> so.load(onnx.parser.parse_model(text))(st.tensor([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
     """
     model = read(source)
     if lacking := list(dict.fromkeys(map(str, unsupported(model.graph, model)))):
@@ -95,6 +131,6 @@ def unsupported(graph: Graph | Function, model: Model) -> list[Node]:
         elif rule(n.domain, n.op, n.version) is None and not ((schema := schema_of(n)) and is_defined(schema)):
             found.append(n)
         for a in n.attributes.values():
-            for g in a if isinstance(a, list) else [a]:
-                found += unsupported(g, model) if isinstance(g, Graph) else []
+            for g in graphs(a):
+                found += unsupported(g, model)
     return found

@@ -1,4 +1,6 @@
 """ONNX's ops that move elements: shapes, slices, joins, gathers and scatters."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 import math
@@ -7,11 +9,11 @@ from typing import Any
 import numpy as np
 
 import stele as st
-from stele.interop.onnx.values import Rules, dtype_named, dtype_of, host, ints, number, shape_of, value, vector
+from stele.interop.onnx.values import Call, Rules, dtype_named, dtype_of, host, ints, number, shape_of, value, vector
 from stele.nn import functional as F
 
 
-def reshape(c: Any, x: Any, shape: Any = None) -> Any:
+def reshape(c: Call, x: Any, shape: Any = None) -> Any:
     """x in another shape: 0 keeps a size unless `allowzero`, -1 is what is left."""
     wanted = c.get("shape") if shape is None else ints(shape)
     sizes = [x.shape[k] if isinstance(n, int) and n == 0 and not c.get("allowzero", 0) else n
@@ -19,7 +21,7 @@ def reshape(c: Any, x: Any, shape: Any = None) -> Any:
     return x.reshape(tuple(sizes))
 
 
-def shape(c: Any, x: Any) -> Any:
+def shape(c: Call, x: Any) -> Any:
     """The sizes of x, or some of them."""
     sizes = shape_of(x)
     n = len(sizes)
@@ -27,13 +29,13 @@ def shape(c: Any, x: Any) -> Any:
     return vector(sizes[start:max(start, end)])
 
 
-def transpose(c: Any, x: Any) -> Any:
+def transpose(c: Call, x: Any) -> Any:
     """x with its axes in another order: backwards without one."""
     order = tuple(c.get("perm") or range(x.ndim)[::-1])
     return np.transpose(x, order) if isinstance(x, np.ndarray) else st.permute_dims(x, order)
 
 
-def squeeze(c: Any, x: Any, axes: Any = None) -> Any:
+def squeeze(c: Call, x: Any, axes: Any = None) -> Any:
     """x without axes of length 1: those named, or all."""
     named = c.get("axes") if axes is None else ints(axes)
     kept = {k % x.ndim for k in named} if named else {k for k, n in enumerate(x.shape) if n == 1}
@@ -41,7 +43,7 @@ def squeeze(c: Any, x: Any, axes: Any = None) -> Any:
         else st.squeeze(x, axis=tuple(kept))
 
 
-def unsqueeze(c: Any, x: Any, axes: Any = None) -> Any:
+def unsqueeze(c: Call, x: Any, axes: Any = None) -> Any:
     """x with new axes of length 1, at these places of the result."""
     named = c.get("axes") if axes is None else ints(axes)
     n = x.ndim + len(named)
@@ -50,21 +52,21 @@ def unsqueeze(c: Any, x: Any, axes: Any = None) -> Any:
     return x.reshape(tuple(1 if k in new else next(sizes) for k in range(n)))
 
 
-def flatten(c: Any, x: Any) -> Any:
+def flatten(c: Call, x: Any) -> Any:
     """x as a matrix whose rows begin at an axis."""
     axis = c.get("axis", 1)
     axis = axis + x.ndim if axis < 0 else axis
     return x.reshape((int(np.prod(x.shape[:axis])), int(np.prod(x.shape[axis:]))))
 
 
-def concat(c: Any, *x: Any) -> Any:
+def concat(c: Call, *x: Any) -> Any:
     """Arrays joined along an axis."""
     if any(isinstance(part, np.ndarray) for part in x):
         return np.concatenate([host(part) for part in x], c.get("axis", 1))
     return st.concatenate(list(x), axis=c.get("axis", 1))
 
 
-def split(c: Any, x: Any, sizes: Any = None) -> Any:
+def split(c: Call, x: Any, sizes: Any = None) -> Any:
     """x in parts along an axis: of these sizes, or of equal ones of which the last may be shorter."""
     axis = c.get("axis", 0)
     parts = c.get("split") if sizes is None else ints(sizes)
@@ -77,7 +79,7 @@ def split(c: Any, x: Any, sizes: Any = None) -> Any:
     return tuple(x[(*lead, slice(int(end - n), int(end)))] for n, end in zip(parts, ends))
 
 
-def sliced(c: Any, x: Any, starts: Any = None, ends: Any = None, axes: Any = None, steps: Any = None) -> Any:
+def sliced(c: Call, x: Any, starts: Any = None, ends: Any = None, axes: Any = None, steps: Any = None) -> Any:
     """x between bounds along axes."""
     if c.version < 10:
         starts, ends, axes = c.get("starts"), c.get("ends"), c.get("axes")
@@ -95,7 +97,7 @@ def held(end: Any, n: Any, step: int) -> Any:
     return None if step < 0 and isinstance(end, int) and isinstance(n, int) and end < -n else end
 
 
-def gather(c: Any, x: Any, indices: Any) -> Any:
+def gather(c: Call, x: Any, indices: Any) -> Any:
     """The parts of x at indices along an axis, negative ones from its end."""
     axis = c.get("axis", 0)
     if isinstance(x, np.ndarray):
@@ -108,7 +110,7 @@ def wrapped(indices: Any, n: Any) -> Any:
     return st.where(indices < 0, indices + n, indices)
 
 
-def gather_elements(c: Any, x: Any, indices: Any) -> Any:
+def gather_elements(c: Call, x: Any, indices: Any) -> Any:
     """Of each place the element at an index along an axis."""
     axis = c.get("axis", 0)
     return st.take_along_axis(x, wrapped(indices, x.shape[axis]), axis=axis)
@@ -121,18 +123,18 @@ def index_tuple(x: Any, indices: Any, lead: int) -> tuple[Any, ...]:
     return (*first, *found)
 
 
-def gather_nd(c: Any, x: Any, indices: Any) -> Any:
+def gather_nd(c: Call, x: Any, indices: Any) -> Any:
     """The parts of x that the last axis of indices names."""
     return x[index_tuple(x, indices, c.get("batch_dims", 0))]
 
 
-def scatter_elements(c: Any, x: Any, indices: Any, updates: Any) -> Any:
+def scatter_elements(c: Call, x: Any, indices: Any, updates: Any) -> Any:
     """x with updates at indices along an axis, or combined with what is there."""
     how = c.get("reduction", "none")
     return st.scatter(x, indices, updates, axis=c.get("axis", 0), mode="set" if how == "none" else how)
 
 
-def scatter_nd(c: Any, x: Any, indices: Any, updates: Any) -> Any:
+def scatter_nd(c: Call, x: Any, indices: Any, updates: Any) -> Any:
     """x with updates at the places that the last axis of indices names, or combined with what is there."""
     how, lead = c.get("reduction", "none"), indices.shape[-1]
     sizes, rest = x.shape[:lead], math.prod(x.shape[lead:])
@@ -145,7 +147,7 @@ def scatter_nd(c: Any, x: Any, indices: Any, updates: Any) -> Any:
     return rows.reshape(x.shape)
 
 
-def reverse_sequence(c: Any, x: Any, lengths: Any) -> Any:
+def reverse_sequence(c: Call, x: Any, lengths: Any) -> Any:
     """The first elements of each example backwards, as many as its length."""
     time, batch = c.get("time_axis", 0), c.get("batch_axis", 1)
     steps = st.arange(x.shape[time])
@@ -156,7 +158,7 @@ def reverse_sequence(c: Any, x: Any, lengths: Any) -> Any:
     return st.take_along_axis(x, st.broadcast_to(at, x.shape), axis=time)
 
 
-def pad(c: Any, x: Any, pads: Any = None, fill: Any = None, axes: Any = None) -> Any:
+def pad(c: Call, x: Any, pads: Any = None, fill: Any = None, axes: Any = None) -> Any:
     """x with something around it; negative widths cut."""
     widths = c.get("pads", c.get("paddings")) if pads is None else ints(pads)
     named = list(range(x.ndim)) if axes is None else [k % x.ndim for k in ints(axes)]
@@ -164,21 +166,24 @@ def pad(c: Any, x: Any, pads: Any = None, fill: Any = None, axes: Any = None) ->
     pairs: list[tuple[int, int]] = [(0, 0)] * x.ndim
     for k, axis in enumerate(named):
         pairs[axis] = (widths[k], widths[k + len(named)])
-    mode = {"edge": "replicate", "wrap": "circular"}.get(how := c.get("mode", "constant"), how)
+    mode = {"edge": "replicate", "wrap": "circular"}.get(how := str(c.get("mode", "constant")), how)
     flat = [n for pair in reversed(pairs) for n in pair]
-    y = F.pad(x.astype("uint8") if x.dtype == "bool" else x, flat, mode, float(number_) if mode == "constant" else None)
-    return y.astype(x.dtype)
+    wide = x.astype("uint8") if x.dtype == "bool" else x
+    y: Any = F.pad(wide, flat, mode, float(number_) if mode == "constant" else None)
+    return st.asarray(y, dtype=x.dtype)
 
 
-def topk(c: Any, x: Any, k: Any = None) -> Any:
+def topk(c: Call, x: Any, k: Any = None) -> Any:
     """The k largest or smallest along an axis, and where they stand."""
     n = c.get("k") if k is None else int(number(k))
     axis = c.get("axis", -1)
+    values: Any
+    places: Any
     values, places = st.topk(x, n, axis=axis, largest=bool(c.get("largest", 1)), sorted=True)
     return values, places.astype("int64")
 
 
-def unique(c: Any, x: Any) -> Any:
+def unique(c: Call, x: Any) -> Any:
     """The distinct elements, or slices along an axis: sorted or as they come, where each is first, and how often."""
     axis, array = c.get("axis"), host(x)
     found, first, inverse, counts = np.unique(array, True, True, True, axis)
@@ -190,12 +195,12 @@ def unique(c: Any, x: Any) -> Any:
     return tuple(value(v) for v in (found, *(v.astype(np.int64) for v in (first, inverse, counts))))[:max(c.count, 1)]
 
 
-def nonzero(c: Any, x: Any) -> Any:
+def nonzero(c: Call, x: Any) -> Any:
     """Where elements are not zero: a row for each axis."""
     return st.stack(list(st.nonzero(x))) if x.ndim else st.tensor(np.stack(np.nonzero(np.atleast_1d(host(x)))))
 
 
-def compress(c: Any, x: Any, which: Any) -> Any:
+def compress(c: Call, x: Any, which: Any) -> Any:
     """The slices along an axis, or the elements, of which a condition says so."""
     axis = c.get("axis")
     x = x.reshape(-1) if axis is None else x
@@ -203,7 +208,7 @@ def compress(c: Any, x: Any, which: Any) -> Any:
     return st.take(x, st.tensor(places), axis=0 if axis is None else axis)
 
 
-def tensor_scatter(c: Any, past: Any, new: Any, start: Any = None) -> Any:
+def tensor_scatter(c: Call, past: Any, new: Any, start: Any = None) -> Any:
     """A cache with new rows written in from a place on, round its end where that is asked for."""
     axis = c.get("axis", -2) % past.ndim
     n, size = new.shape[axis], past.shape[axis]
@@ -213,7 +218,7 @@ def tensor_scatter(c: Any, past: Any, new: Any, start: Any = None) -> Any:
     return st.scatter(past, st.broadcast_to(at, new.shape), new, axis=axis)
 
 
-def expand(c: Any, x: Any, shape: Any) -> Any:
+def expand(c: Call, x: Any, shape: Any) -> Any:
     """x repeated to a shape with which it broadcasts."""
     wanted = ints(shape)
     n = max(len(wanted), x.ndim)
@@ -221,7 +226,7 @@ def expand(c: Any, x: Any, shape: Any) -> Any:
     return st.broadcast_to(x, tuple(b if isinstance(a, int) and a == 1 else a for a, b in zip(own, wanted)))
 
 
-def constant(c: Any) -> Any:
+def constant(c: Call) -> Any:
     """The value of an attribute."""
     for name in ("value", "sparse_value"):
         if (x := c.get(name)) is not None:
@@ -233,7 +238,7 @@ def constant(c: Any) -> Any:
     return None
 
 
-def constant_of_shape(c: Any, shape: Any) -> Any:
+def constant_of_shape(c: Call, shape: Any) -> Any:
     """An array of a shape that holds one number."""
     x = c.get("value")
     x = np.zeros(1, np.float32) if x is None else x
@@ -242,18 +247,18 @@ def constant_of_shape(c: Any, shape: Any) -> Any:
     return st.full(tuple(ints(shape)), x.item(), dtype=x.dtype.name)
 
 
-def arange(c: Any, start: Any, limit: Any, step: Any) -> Any:
+def arange(c: Call, start: Any, limit: Any, step: Any) -> Any:
     """Numbers from a start on, up to a limit."""
     x = np.arange(number(start), number(limit), number(step))
     return st.tensor(x.astype(start.dtype.numpy))
 
 
-def tile(c: Any, x: Any, repeats: Any) -> Any:
+def tile(c: Call, x: Any, repeats: Any) -> Any:
     """x beside itself, so many times along each axis."""
     return st.tile(x, tuple(ints(repeats)))
 
 
-def one_hot(c: Any, indices: Any, depth: Any, values: Any) -> Any:
+def one_hot(c: Call, indices: Any, depth: Any, values: Any) -> Any:
     """Along a new axis the second value at an index, the first one elsewhere."""
     n, axis = int(number(depth)), c.get("axis", -1)
     axis = axis % (indices.ndim + 1)
@@ -262,19 +267,19 @@ def one_hot(c: Any, indices: Any, depth: Any, values: Any) -> Any:
     return st.where(st.where(at < 0, at + n, at) == places, values[1], values[0])
 
 
-def trilu(c: Any, x: Any, k: Any = None) -> Any:
+def trilu(c: Call, x: Any, k: Any = None) -> Any:
     """The upper or lower triangle, from a diagonal on."""
     f = st.triu if c.get("upper", 1) else st.tril
     return f(x, k=0 if k is None else number(k))
 
 
-def eye_like(c: Any, x: Any) -> Any:
+def eye_like(c: Call, x: Any) -> Any:
     """Ones on a diagonal, in the shape of x."""
     dtype = dtype_named(c.get("dtype") or dtype_of(x)).name
     return st.eye(x.shape[0], x.shape[1], k=c.get("k", 0), dtype=dtype)
 
 
-def depth_to_space(c: Any, x: Any) -> Any:
+def depth_to_space(c: Call, x: Any) -> Any:
     """Blocks of channels as blocks of pixels."""
     b, (n, ch, h, w) = c.get("blocksize"), x.shape
     if c.get("mode", "DCR") == "DCR":
@@ -284,7 +289,7 @@ def depth_to_space(c: Any, x: Any) -> Any:
     return y.reshape((n, ch // (b * b), h * b, w * b))
 
 
-def space_to_depth(c: Any, x: Any) -> Any:
+def space_to_depth(c: Call, x: Any) -> Any:
     """Blocks of pixels as blocks of channels."""
     b, (n, ch, h, w) = c.get("blocksize"), x.shape
     order = (0, 3, 5, 1, 2, 4) if c.get("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)

@@ -1,10 +1,14 @@
 """ONNX's normalisations, dropout and losses."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import Any
 
 import stele as st
-from stele.interop.onnx.values import Rules, number
+from stele.interop.onnx.values import Call, Rules, number
 from stele.nn import functional as F
 
 
@@ -13,7 +17,7 @@ def channels(v: Any, x: Any) -> Any:
     return v.reshape((-1,) + (1,) * (x.ndim - 2))
 
 
-def batch_norm(c: Any, x: Any, scale: Any, bias: Any, mean: Any, var: Any) -> Any:
+def batch_norm(c: Call, x: Any, scale: Any, bias: Any, mean: Any, var: Any) -> Any:
     """Each channel by its running mean and variance; in training by those of the batch, which these follow."""
     eps, momentum = c.get("epsilon", 1e-5), c.get("momentum", 0.9)
     if not c.get("training_mode", 0):
@@ -26,12 +30,12 @@ def batch_norm(c: Any, x: Any, scale: Any, bias: Any, mean: Any, var: Any) -> An
             var * momentum + spread.astype(var.dtype) * (1 - momentum))
 
 
-def instance_norm(c: Any, x: Any, scale: Any, bias: Any) -> Any:
+def instance_norm(c: Call, x: Any, scale: Any, bias: Any) -> Any:
     """Each channel of each example by its own mean and variance."""
     return F.instance_norm(x, weight=scale, bias=bias, eps=c.get("epsilon", 1e-5))
 
 
-def layer_norm(c: Any, x: Any, scale: Any, bias: Any = None) -> Any:
+def layer_norm(c: Call, x: Any, scale: Any, bias: Any = None) -> Any:
     """Each example by the mean and variance of its last axes."""
     axis = c.get("axis", -1) % x.ndim
     axes, eps = tuple(range(axis, x.ndim)), c.get("epsilon", 1e-5)
@@ -42,7 +46,7 @@ def layer_norm(c: Any, x: Any, scale: Any, bias: Any = None) -> Any:
     return (y if bias is None else y + bias, mean, inverse)[:max(c.count, 1)]
 
 
-def rms_norm(c: Any, x: Any, scale: Any) -> Any:
+def rms_norm(c: Call, x: Any, scale: Any) -> Any:
     """Each example by the root of the mean square of its last axes."""
     axis = c.get("axis", -1) % x.ndim
     axes = tuple(range(axis, x.ndim))
@@ -51,17 +55,17 @@ def rms_norm(c: Any, x: Any, scale: Any) -> Any:
     return y.astype(x.dtype) * scale
 
 
-def lrn(c: Any, x: Any) -> Any:
+def lrn(c: Call, x: Any) -> Any:
     """Each element over the squares of its neighbours among the channels."""
     n = c.get("size")
     square = x * x
     lead = (n - 1) // 2
     wide = F.pad(square.reshape((*x.shape[:2], -1)), (0, 0, lead, n - 1 - lead))
-    total = sum(wide[:, k:k + x.shape[1]] for k in range(n)).reshape(x.shape)
+    total = reduce(add, (wide[:, k:k + x.shape[1]] for k in range(n))).reshape(x.shape)
     return x / (c.get("bias", 1.0) + c.get("alpha", 1e-4) / n * total) ** c.get("beta", 0.75)
 
 
-def lp_normalization(c: Any, x: Any) -> Any:
+def lp_normalization(c: Call, x: Any) -> Any:
     """x over its norm along an axis; zeros stay."""
     axis = c.get("axis", -1)
     norm = st.sum(st.abs(x), axis=axis, keepdims=True) if c.get("p", 2) == 1 else st.sqrt(
@@ -69,7 +73,7 @@ def lp_normalization(c: Any, x: Any) -> Any:
     return st.where(norm == 0, 0, x / norm).astype(x.dtype)
 
 
-def dropout(c: Any, x: Any, ratio: Any = None, training: Any = None) -> Any:
+def dropout(c: Call, x: Any, ratio: Any = None, training: Any = None) -> Any:
     """x, or in training with elements dropped at random, and which were kept."""
     drops = bool(number(training)) if training is not None else False
     p = c.get("ratio", 0.5) if c.version < 12 else 0.5 if ratio is None else float(number(ratio))

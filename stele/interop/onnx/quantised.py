@@ -1,5 +1,6 @@
 """ONNX's quantised ops: whole numbers with a scale and a zero point, narrow ones on the host."""
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 
 import stele as st
 from stele.interop.onnx.casts import cast_to, narrowed
-from stele.interop.onnx.values import Rules, dtype_named, host, value
+from stele.interop.onnx.values import Call, Rules, dtype_named, host, value
 from stele.interop.onnx.windows import conv
 
 RANGES = {"uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767), "uint4": (0, 15),
@@ -25,7 +26,7 @@ def fitted(v: Any, x: Any, axis: int, block: int) -> Any:
     return wide[(slice(None),) * (axis % x.ndim) + (slice(0, x.shape[axis]),)]
 
 
-def quantise(c: Any, x: Any, scale: Any, zero: Any = None) -> Any:
+def quantise(c: Call, x: Any, scale: Any, zero: Any = None) -> Any:
     """round(x / scale) + zero, held to the range of the whole numbers; ties go to even ones."""
     axis, block = c.get("axis", 1), c.get("block_size", 0)
     dtype = np.dtype("uint8") if zero is None and not c.get("output_dtype") else dtype_named(
@@ -39,7 +40,7 @@ def quantise(c: Any, x: Any, scale: Any, zero: Any = None) -> Any:
     return cast_to(st.clip(st.round(y) + offset, *RANGES[dtype.name]), dtype)
 
 
-def dequantise(c: Any, x: Any, scale: Any, zero: Any = None) -> Any:
+def dequantise(c: Call, x: Any, scale: Any, zero: Any = None) -> Any:
     """(x - zero) * scale, in the dtype of the scale."""
     axis, block = c.get("axis", 1), c.get("block_size", 0)
     made = scale.dtype if not c.get("output_dtype") else dtype_named(c.get("output_dtype")).name
@@ -56,7 +57,7 @@ def widened(x: Any) -> Any:
     return x.astype("int32") if x.dtype.kind in "iu" else x.astype("float32")
 
 
-def dynamic(c: Any, x: Any) -> Any:
+def dynamic(c: Call, x: Any) -> Any:
     """x as bytes without sign, by a scale and zero point of its own range."""
     low, high = st.minimum(st.min(x), 0), st.maximum(st.max(x), 0)
     scale = (high - low) / 255
@@ -64,7 +65,7 @@ def dynamic(c: Any, x: Any) -> Any:
     return st.clip(st.round(x / scale) + zero.astype("float32"), 0, 255).astype("uint8"), scale, zero
 
 
-def matmul_integer(c: Any, a: Any, b: Any, a_zero: Any = None, b_zero: Any = None) -> Any:
+def matmul_integer(c: Call, a: Any, b: Any, a_zero: Any = None, b_zero: Any = None) -> Any:
     """The product of whole numbers less their zero points, as int32."""
     return shifted(a, a_zero, -2) @ shifted(b, b_zero, -1)
 
@@ -80,7 +81,7 @@ def shifted(x: Any, zero: Any, axis: int) -> Any:
     return x - zero
 
 
-def qlinear_matmul(c: Any, a: Any, a_scale: Any, a_zero: Any, b: Any, b_scale: Any, b_zero: Any, y_scale: Any,
+def qlinear_matmul(c: Call, a: Any, a_scale: Any, a_zero: Any, b: Any, b_scale: Any, b_zero: Any, y_scale: Any,
                    y_zero: Any) -> Any:
     """The product of quantised matrices, quantised."""
     total = shifted(a, a_zero, -2) @ shifted(b, b_zero, -1)
@@ -94,7 +95,7 @@ def requantised(total: Any, scale: Any, y_scale: Any, y_zero: Any) -> Any:
     return st.clip(y + y_zero.astype("float64"), *RANGES[name]).astype(name)
 
 
-def conv_integer(c: Any, x: Any, w: Any, x_zero: Any = None, w_zero: Any = None) -> Any:
+def conv_integer(c: Call, x: Any, w: Any, x_zero: Any = None, w_zero: Any = None) -> Any:
     """The convolution of whole numbers less their zero points, as int32: exact in float64."""
     if w_zero is not None and w_zero.ndim == 1 and w_zero.shape[0] > 1:
         w_zero = w_zero.reshape((-1,) + (1,) * (w.ndim - 1))
@@ -102,7 +103,7 @@ def conv_integer(c: Any, x: Any, w: Any, x_zero: Any = None, w_zero: Any = None)
     return y.astype("int32")
 
 
-def qlinear_conv(c: Any, x: Any, x_scale: Any, x_zero: Any, w: Any, w_scale: Any, w_zero: Any, y_scale: Any,
+def qlinear_conv(c: Call, x: Any, x_scale: Any, x_zero: Any, w: Any, w_scale: Any, w_zero: Any, y_scale: Any,
                  y_zero: Any, bias: Any = None) -> Any:
     """The convolution of quantised numbers, quantised."""
     lead = (1, -1) + (1,) * (x.ndim - 2)

@@ -1,5 +1,6 @@
 """ONNX files become `Model`s: what is damaged or hostile is refused in one line that says where."""
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +14,7 @@ from google.protobuf.message import DecodeError
 from onnx import external_data_helper, helper, numpy_helper
 
 from stele.errors import DataError
-from stele.interop.onnx.model import Array, Function, Graph, Input, Model, Node, Reference
+from stele.interop.onnx.model import Array, Function, Graph, Input, Model, Node, Reference, graphs
 
 A = onnx.AttributeProto
 MOST = 1 << 40      # bytes of one tensor
@@ -229,6 +230,5 @@ def taken(n: Node) -> Iterable[str]:
     """What a node takes, the graphs it holds from outside included."""
     yield from n.inputs
     for a in n.attributes.values():
-        for g in a if isinstance(a, list) else [a]:
-            if isinstance(g, Graph):
-                yield from {x for inner in g.nodes for x in taken(inner)} | {o.name for o in g.outputs}
+        for g in graphs(a):
+            yield from {x for inner in g.nodes for x in taken(inner)} | {o.name for o in g.outputs}

@@ -1,4 +1,6 @@
 """ONNX's RNN, GRU and LSTM, by `scan`: one direction after the other."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -6,7 +8,7 @@ from typing import Any
 
 import stele as st
 from stele.errors import DataError
-from stele.interop.onnx.values import Rules
+from stele.interop.onnx.values import Call, Rules
 from stele.nn import functional as F
 
 USUAL = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
@@ -30,7 +32,7 @@ def activation(name: str, alpha: Any, beta: Any) -> Activation:
 
 def recurrence(cell: Callable[..., Any], gates: int, states: int) -> Any:
     """A recurrent layer of cells with so many gates and states."""
-    def rule(c: Any, x: Any, w: Any, r: Any, b: Any = None, lengths: Any = None, *given: Any) -> Any:
+    def rule(c: Call, x: Any, w: Any, r: Any, b: Any = None, lengths: Any = None, *given: Any) -> Any:
         hidden, batch_first = r.shape[2], bool(c.get("layout", 0))
         x = st.permute_dims(x, (1, 0, 2)) if batch_first else x
         starts = [None if s is None else st.permute_dims(s, (1, 0, 2)) if batch_first else s for s in given[:states]]
@@ -55,7 +57,7 @@ def recurrence(cell: Callable[..., Any], gates: int, states: int) -> Any:
     return rule
 
 
-def functions(c: Any, directions: int) -> list[list[Activation]]:
+def functions(c: Call, directions: int) -> list[list[Activation]]:
     """The activations of each direction."""
     usual = USUAL[c.node.op]
     names = c.get("activations") or usual * directions
@@ -82,19 +84,19 @@ def walked(step: Callable[..., Any], x: Any, init: list[Any], lengths: Any, back
     return list(last), y
 
 
-def held(x: Any, c: Any) -> Any:
+def held(x: Any, c: Call) -> Any:
     """What goes into an activation, held to a bound where there is one."""
     clip = c.get("clip")
     return x if clip is None else st.clip(x, -clip, clip)
 
 
-def rnn(c: Any, w: Any, r: Any, b: Any, n: int, fs: list[Activation], p: Any) -> Any:
+def rnn(c: Call, w: Any, r: Any, b: Any, n: int, fs: list[Activation], p: Any) -> Any:
     """h = f(x W + h R + b)."""
     bias = b[:n] + b[n:]
     return lambda x, h: (fs[0](held(x @ w.T + h @ r.T + bias, c)),)
 
 
-def gru(c: Any, w: Any, r: Any, b: Any, n: int, fs: list[Activation], p: Any) -> Any:
+def gru(c: Call, w: Any, r: Any, b: Any, n: int, fs: list[Activation], p: Any) -> Any:
     """Gates z, r, h in this order."""
     after = c.get("linear_before_reset", 0)
 
@@ -111,7 +113,7 @@ def gru(c: Any, w: Any, r: Any, b: Any, n: int, fs: list[Activation], p: Any) ->
     return step
 
 
-def lstm(c: Any, w: Any, r: Any, b: Any, n: int, fs: list[Activation], p: Any) -> Any:
+def lstm(c: Call, w: Any, r: Any, b: Any, n: int, fs: list[Activation], p: Any) -> Any:
     """Gates i, o, f, c in this order, with peepholes for i, o and f."""
     bias = b[:4 * n] + b[4 * n:]
     look = (0.0, 0.0, 0.0) if p is None else (p[:n], p[n:2 * n], p[2 * n:])

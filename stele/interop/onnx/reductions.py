@@ -1,16 +1,18 @@
 """ONNX's sums, means and other folds over axes."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 import math
 from typing import Any
 
 import stele as st
-from stele.interop.onnx.values import Rules, ints, number
+from stele.interop.onnx.values import Call, Rules, ints, number
 
 
 def fold(f: Any) -> Any:
     """f over axes: an attribute, from version 13 or 18 on an input; all of them where none are named."""
-    def rule(c: Any, x: Any, axes: Any = None) -> Any:
+    def rule(c: Call, x: Any, axes: Any = None) -> Any:
         named = c.get("axes") if axes is None else ints(axes)
         if not named and c.get("noop_with_empty_axes", 0):
             return f(x.unsqueeze(-1), (-1,), False)
@@ -46,7 +48,7 @@ def total(x: Any, axes: Any, keep: bool) -> Any:
 
 def place(f: Any) -> Any:
     """Where the largest or smallest stands along an axis: its first place, or its last."""
-    def rule(c: Any, x: Any) -> Any:
+    def rule(c: Call, x: Any) -> Any:
         axis, keep = c.get("axis", 0), bool(c.get("keepdims", 1))
         if c.get("select_last_index", 0):
             return x.shape[axis] - 1 - f(st.flip(x, axis=axis), axis=axis, keepdims=keep)
@@ -57,7 +59,7 @@ def place(f: Any) -> Any:
 
 def running(f: Any) -> Any:
     """A running total along an axis, from either end, with or without the element itself."""
-    def rule(c: Any, x: Any, axis: Any) -> Any:
+    def rule(c: Call, x: Any, axis: Any) -> Any:
         k = number(axis) % x.ndim
         x = st.flip(x, axis=k) if c.get("reverse", 0) else x
         y = f(x, axis=k)

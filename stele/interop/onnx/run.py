@@ -1,4 +1,6 @@
 """A graph of an ONNX model computed node by node with Stele's ops: on numbers, or traced into a program."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -149,4 +151,6 @@ def proto_of(node: Node) -> onnx.NodeProto:
         return node.proto
     attributes = {key: onnx.numpy_helper.from_array(x) if isinstance(x, np.ndarray) else x
                   for key, x in node.attributes.items()}
-    return onnx.helper.make_node(node.op, node.inputs, node.outputs, node.name, domain=node.domain, **attributes)
+    made: Any = onnx.helper.make_node(node.op, node.inputs, node.outputs, node.name, domain=node.domain)
+    made.attribute.extend(onnx.helper.make_attribute(key, x) for key, x in sorted(attributes.items()))
+    return made

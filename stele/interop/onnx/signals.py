@@ -1,4 +1,6 @@
 """ONNX's Fourier transforms, windows and mel weights; numbers at random."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 import math
@@ -7,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import stele as st
-from stele.interop.onnx.values import Rules, dtype_named, number, shape_of
+from stele.interop.onnx.values import Call, Rules, dtype_named, number, shape_of
 
 
 def paired(z: Any) -> Any:
@@ -20,7 +22,7 @@ def joined(x: Any) -> Any:
     return st.complex(x[..., 0], x[..., 1]) if x.shape[-1] == 2 else st.complex(x[..., 0], st.zeros_like(x[..., 0]))
 
 
-def dft(c: Any, x: Any, length: Any = None, axis: Any = None) -> Any:
+def dft(c: Call, x: Any, length: Any = None, axis: Any = None) -> Any:
     """The Fourier transform along an axis; of real signals half of it where that is asked for."""
     k = c.get("axis", 1) if c.version < 20 else -2 if axis is None else int(number(axis))
     k %= x.ndim
@@ -34,7 +36,7 @@ def dft(c: Any, x: Any, length: Any = None, axis: Any = None) -> Any:
     return paired(y).astype(x.dtype)
 
 
-def stft(c: Any, x: Any, step: Any, window: Any = None, length: Any = None) -> Any:
+def stft(c: Call, x: Any, step: Any, window: Any = None, length: Any = None) -> Any:
     """The Fourier transforms of frames of signals."""
     n = window.shape[0] if length is None else int(number(length))
     hop, real = int(number(step)), x.ndim < 3 or x.shape[-1] == 1
@@ -50,7 +52,7 @@ def stft(c: Any, x: Any, step: Any, window: Any = None, length: Any = None) -> A
 
 def window(*parts: float) -> Any:
     """A sum of cosines over a length."""
-    def rule(c: Any, size: Any) -> Any:
+    def rule(c: Call, size: Any) -> Any:
         n = int(number(size))
         whole = n if c.get("periodic", 1) else n - 1
         t = 2 * math.pi * np.arange(n) / whole
@@ -60,7 +62,7 @@ def window(*parts: float) -> Any:
     return rule
 
 
-def mel(c: Any, bins: Any, length: Any, rate: Any, low: Any, high: Any) -> Any:
+def mel(c: Call, bins: Any, length: Any, rate: Any, low: Any, high: Any) -> Any:
     """Triangles over the bins of a spectrum, evenly apart on the mel scale."""
     n, size, hz = int(number(bins)), int(number(length)), int(number(rate))
     half = size // 2 + 1
@@ -79,35 +81,35 @@ def mel(c: Any, bins: Any, length: Any, rate: Any, low: Any, high: Any) -> Any:
     return st.tensor(y.astype(dtype_named(c.get("output_datatype", 1))))
 
 
-def uniform(c: Any, *like: Any) -> Any:
+def uniform(c: Call, *like: Any) -> Any:
     """Numbers between two bounds."""
     low, high = c.get("low", 0.0), c.get("high", 1.0)
     return (st.rand(drawn(c, like)) * (high - low) + low).astype(dtype_at_random(c, like))
 
 
-def normal(c: Any, *like: Any) -> Any:
+def normal(c: Call, *like: Any) -> Any:
     """Numbers of a mean and a spread."""
     return (st.randn(drawn(c, like)) * c.get("scale", 1.0) + c.get("mean", 0.0)).astype(dtype_at_random(c, like))
 
 
-def drawn(c: Any, like: Any) -> Any:
+def drawn(c: Call, like: Any) -> Any:
     """The shape of numbers at random."""
     return shape_of(like[0]) if like else tuple(c.get("shape"))
 
 
-def dtype_at_random(c: Any, like: Any) -> str:
+def dtype_at_random(c: Call, like: Any) -> str:
     """The dtype of numbers at random."""
     return dtype_named(c.get("dtype")).name if c.get("dtype") else str(like[0].dtype) if like else "float32"
 
 
-def multinomial(c: Any, x: Any) -> Any:
+def multinomial(c: Call, x: Any) -> Any:
     """Classes drawn by the logarithms of their probabilities."""
     n = c.get("sample_size", 1)
     noise = -st.log(-st.log(st.rand((x.shape[0], n, x.shape[1]))))
     return st.argmax(x.unsqueeze(1) + noise, axis=-1).astype(dtype_named(c.get("dtype", 6)).name)
 
 
-def bernoulli(c: Any, x: Any) -> Any:
+def bernoulli(c: Call, x: Any) -> Any:
     """1 with the probability x, else 0."""
     return (st.rand(x.shape) < x).astype(dtype_named(c.get("dtype")).name if c.get("dtype") else x.dtype)
 

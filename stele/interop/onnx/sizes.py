@@ -1,5 +1,6 @@
 """Arithmetic of shapes with open sizes: what models compute of `Shape`, on arrays of sizes."""
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,6 @@
 """ONNX's ops on texts, and those that classical models need: on the host."""
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 import re
@@ -10,7 +11,7 @@ import numpy as np
 
 import stele as st
 from stele.errors import DataError
-from stele.interop.onnx.values import Rules, host, value
+from stele.interop.onnx.values import Call, Rules, host, value
 
 
 def each(f: Callable[..., Any], *x: Any) -> Any:
@@ -22,7 +23,7 @@ def each(f: Callable[..., Any], *x: Any) -> Any:
     return made
 
 
-def normalise(c: Any, x: Any) -> Any:
+def normalise(c: Call, x: Any) -> Any:
     """Texts without stop words, in another case."""
     stop, exact = c.get("stopwords") or [], bool(c.get("is_case_sensitive", 0))
     change = {"LOWER": str.lower, "UPPER": str.upper, "NONE": str}[c.get("case_change_action", "NONE")]
@@ -35,7 +36,7 @@ def normalise(c: Any, x: Any) -> Any:
     return made[0] if x.ndim == 1 else made
 
 
-def split(c: Any, x: Any) -> Any:
+def split(c: Call, x: Any) -> Any:
     """The parts of texts between delimiters, filled up with empty ones, and how many there are."""
     by, most = c.get("delimiter") or None, c.get("maxsplit", -1)
     parts = [text.split(by, most) for text in x.ravel()]
@@ -44,13 +45,13 @@ def split(c: Any, x: Any) -> Any:
     return filled, st.tensor(np.array([len(row) for row in parts], np.int64).reshape(x.shape))
 
 
-def matches(c: Any, x: Any) -> Any:
+def matches(c: Call, x: Any) -> Any:
     """Whether texts match a pattern from end to end."""
     pattern = re.compile(c.get("pattern"))
     return st.tensor(each(lambda text: pattern.fullmatch(text) is not None, x).astype(bool))
 
 
-def encode(c: Any, x: Any) -> Any:
+def encode(c: Call, x: Any) -> Any:
     """Values for keys, and a default for what is none of them."""
     def listed(kind: str) -> Any:
         for end in ("strings", "int64s", "floats"):
@@ -75,7 +76,7 @@ def key_of(x: Any) -> Any:
     return "NaN" if isinstance(x, float | np.floating) and np.isnan(x) else x
 
 
-def ngrams(c: Any, x: Any) -> Any:
+def ngrams(c: Call, x: Any) -> Any:
     """How often n-grams of a pool occur in rows, or what they weigh."""
     least, most, skips = c.get("min_gram_length"), c.get("max_gram_length"), c.get("max_skip_count")
     pool = c.get("pool_strings") or c.get("pool_int64s")
@@ -99,7 +100,7 @@ def ngrams(c: Any, x: Any) -> Any:
     return st.tensor(made if host(x).ndim > 1 else made[0])
 
 
-def binarise(c: Any, x: Any) -> Any:
+def binarise(c: Call, x: Any) -> Any:
     """1 above a threshold, else 0."""
     return (x > c.get("threshold", 0.0)).astype(x.dtype)
 

@@ -1,5 +1,6 @@
 """ONNX's optimisers, one step of each, and its trees."""
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 from typing import Any
@@ -7,14 +8,14 @@ from typing import Any
 import numpy as np
 
 import stele as st
-from stele.interop.onnx.values import Rules, host
+from stele.interop.onnx.values import Call, Rules, host
 
 DOMAIN = "ai.onnx.preview.training"
 
 
 def each(f: Any, kinds: int) -> Any:
     """One step for each of several tensors: what is theirs stands behind R and T by kind."""
-    def rule(c: Any, rate: Any, step: Any, *x: Any) -> Any:
+    def rule(c: Call, rate: Any, step: Any, *x: Any) -> Any:
         n = len(x) // kinds
         made = [f(c, rate, step, *(x[kind * n + k] for kind in range(kinds))) for k in range(n)]
         return tuple(row[j] for j in range(len(made[0])) for row in made)
@@ -22,7 +23,7 @@ def each(f: Any, kinds: int) -> Any:
     return rule
 
 
-def adagrad(c: Any, rate: Any, step: Any, x: Any, g: Any, h: Any) -> Any:
+def adagrad(c: Call, rate: Any, step: Any, x: Any, g: Any, h: Any) -> Any:
     """Adagrad, whose rate decays."""
     rate = rate / (1 + step.astype(x.dtype) * c.get("decay_factor", 0.0))
     g = g + c.get("norm_coefficient", 0.0) * x
@@ -30,7 +31,7 @@ def adagrad(c: Any, rate: Any, step: Any, x: Any, g: Any, h: Any) -> Any:
     return x - rate * g / (st.sqrt(new) + c.get("epsilon", 1e-6)), new
 
 
-def adam(c: Any, rate: Any, step: Any, x: Any, g: Any, v: Any, h: Any) -> Any:
+def adam(c: Call, rate: Any, step: Any, x: Any, g: Any, v: Any, h: Any) -> Any:
     """Adam, its corrections in the rate."""
     a, b, t = c.get("alpha", 0.9), c.get("beta", 0.999), step.astype(x.dtype)
     g = g + c.get("norm_coefficient", 0.0) * x
@@ -40,7 +41,7 @@ def adam(c: Any, rate: Any, step: Any, x: Any, g: Any, v: Any, h: Any) -> Any:
     return (1 - c.get("norm_coefficient_post", 0.0)) * y, new, squares
 
 
-def momentum(c: Any, rate: Any, step: Any, x: Any, g: Any, v: Any) -> Any:
+def momentum(c: Call, rate: Any, step: Any, x: Any, g: Any, v: Any) -> Any:
     """Momentum, its own or Nesterov's."""
     a = c.get("alpha")
     g = g + c.get("norm_coefficient") * x
@@ -49,7 +50,7 @@ def momentum(c: Any, rate: Any, step: Any, x: Any, g: Any, v: Any) -> Any:
     return x - rate * (g + a * new if c.get("mode") == "nesterov" else new), new
 
 
-def gradient(c: Any, *x: Any) -> Any:
+def gradient(c: Call, *x: Any) -> Any:
     """The gradients of a value of the graph with respect to others, from which it is computed once more."""
     names, y = c.get("xs"), c.get("y")
 
@@ -67,7 +68,7 @@ def gradient(c: Any, *x: Any) -> Any:
     return tuple(pull(st.ones_like(made)))
 
 
-def trees(c: Any, x: Any) -> Any:
+def trees(c: Call, x: Any) -> Any:
     """What the leaves add up to to which rows come down trees: (rows, targets)."""
     rows, kinds = host(x), host(c.get("nodes_modes")).tolist()
     splits, sets = host(c.get("nodes_splits")), membership(c, kinds)
@@ -94,7 +95,7 @@ MEMBER = 6
 COMPARED: list[Any] = [np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal]
 
 
-def membership(c: Any, kinds: list[int]) -> dict[int, set[float]]:
+def membership(c: Call, kinds: list[int]) -> dict[int, set[float]]:
     """The numbers of each node that asks for one of a set: NaN stands between the sets."""
     values = c.get("membership_values")
     parts: list[set[float]] = [set()]

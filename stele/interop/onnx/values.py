@@ -1,22 +1,50 @@
 """What stands for ONNX's values: tensors, NumPy arrays for what no tensor holds (texts, narrow numbers, shapes with
 open sizes), lists for sequences, None for what is left out.
 """
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Concatenate, Protocol
 
 import numpy as np
 from onnx import helper
 
 import stele as st
 from stele.errors import DataError, DTypeError
-from stele.interop.onnx.model import Array
+from stele.interop.onnx.model import Array, Graph, Model, Node
 from stele.ir.types import DTYPES
 
-Rule = Callable[..., Any]
-"""`rule(c, *inputs)`: from a `Call` and its inputs, None for one left out, to its output, or a tuple of them."""
+
+class Call(Protocol):
+    """What a rule sees of the node that it computes."""
+
+    node: Node
+    version: int
+    count: int                  # of outputs
+    model: Model
+    values: dict[str, Any]      # all that are known by now, by name
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """An attribute, or the default."""
+        ...
+
+    def wants(self, k: int) -> bool:
+        """Whether somebody takes output k."""
+        ...
+
+    def run(self, graph: Graph, *inputs: Any) -> list[Any]:
+        """The outputs of a graph of this node."""
+        ...
+
+    def again(self, nodes: Sequence[Node], values: dict[str, Any]) -> None:
+        """Nodes of the model once more, on other values."""
+        ...
+
+
+Rule = Callable[Concatenate[Call, ...], Any]
+"""`rule(c, *inputs)`: from a call and its inputs, None for one left out, to its output, or a tuple of them."""
 Rules = dict[str, Rule]
 
 NARROW = {

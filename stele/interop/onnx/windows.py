@@ -1,4 +1,6 @@
 """ONNX's convolutions and poolings, over any number of axes."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 import math
@@ -7,7 +9,7 @@ from typing import Any
 
 import stele as st
 from stele.errors import DataError
-from stele.interop.onnx.values import Rules
+from stele.interop.onnx.values import Call, Rules
 from stele.nn import functional as F
 
 CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -18,7 +20,7 @@ UNPOOLED = {1: F.max_unpool1d, 2: F.max_unpool2d, 3: F.max_unpool3d}
 Sides = list[tuple[int, int]]
 
 
-def sides(c: Any, x: Any, kernel: Sequence[int], stride: Sequence[int], apart: Sequence[int]) -> Sides:
+def sides(c: Call, x: Any, kernel: Sequence[int], stride: Sequence[int], apart: Sequence[int]) -> Sides:
     """The padding of each axis, before and behind: as it is given, or so that as many windows fit as strides."""
     n, how = len(kernel), c.get("auto_pad", "NOTSET")
     if how == "VALID":
@@ -34,13 +36,13 @@ def sides(c: Any, x: Any, kernel: Sequence[int], stride: Sequence[int], apart: S
     return list(zip(pads[:n], pads[n:]))
 
 
-def moves(c: Any, kernel: Sequence[int]) -> tuple[list[int], list[int]]:
+def moves(c: Call, kernel: Sequence[int]) -> tuple[list[int], list[int]]:
     """Strides and dilations."""
     ones = [1] * len(kernel)
     return c.get("strides") or ones, c.get("dilations") or ones
 
 
-def conv(c: Any, x: Any, w: Any, bias: Any = None) -> Any:
+def conv(c: Call, x: Any, w: Any, bias: Any = None) -> Any:
     """The convolution over all axes behind the channels."""
     kernel = w.shape[2:]
     stride, apart = moves(c, kernel)
@@ -50,7 +52,7 @@ def conv(c: Any, x: Any, w: Any, bias: Any = None) -> Any:
     return f(x, w, bias, tuple(stride), tuple(sides(c, x, kernel, stride, apart)), tuple(apart), c.get("group", 1))
 
 
-def conv_transpose(c: Any, x: Any, w: Any, bias: Any = None) -> Any:
+def conv_transpose(c: Call, x: Any, w: Any, bias: Any = None) -> Any:
     """The transpose of a convolution: what it makes is cut by the padding, or to an `output_shape`."""
     kernel = w.shape[2:]
     n = len(kernel)
@@ -65,15 +67,13 @@ def conv_transpose(c: Any, x: Any, w: Any, bias: Any = None) -> Any:
         totals = [a - b for a, b in zip(whole, wanted[-n:])]
         lower = c.get("auto_pad", "NOTSET") == "SAME_UPPER"
         pads = [(t // 2, t - t // 2) if lower else (t - t // 2, t // 2) for t in totals]
-    y = TRANSPOSED[n](x, w, bias, tuple(stride), 0, 0, c.get("group", 1), tuple(apart))
+    y = TRANSPOSED[n](x, w, None, tuple(stride), 0, 0, c.get("group", 1), tuple(apart))
     if any(m and m > hi for m, (_, hi) in zip(more, pads)) or any(t < 0 for pair in pads for t in pair):
         grown = [(0, max(m - hi, 0)) for m, (_, hi) in zip(more, pads)]
         y = padded(y, [(max(-lo, 0), g + max(-hi, 0)) for (lo, hi), (_, g) in zip(pads, grown)])
-        if bias is not None:
-            y = st.where(padded(st.ones_like(y), [(0, 0)] * n) > 0, y, y)
-    key = tuple(slice(max(lo, 0), None if t is None else max(lo, 0) + t) for (lo, hi), t in zip(
-        pads, wanted[-n:] if wanted else [a - lo - hi for a, (lo, hi) in zip(whole, pads)]))
-    return y[(slice(None), slice(None), *key)]
+    kept = wanted[-n:] if wanted else [a - lo - hi for a, (lo, hi) in zip(whole, pads)]
+    y = y[(slice(None), slice(None), *(slice(max(lo, 0), max(lo, 0) + t) for (lo, _), t in zip(pads, kept)))]
+    return y if bias is None else y + bias.reshape((-1,) + (1,) * n)
 
 
 def padded(x: Any, widths: Sides, value: float = 0.0) -> Any:
@@ -82,7 +82,7 @@ def padded(x: Any, widths: Sides, value: float = 0.0) -> Any:
     return F.pad(x, flat, value=value) if any(flat) else x
 
 
-def ceiled(c: Any, x: Any, kernel: Sequence[int], stride: Sequence[int], apart: Sequence[int], pads: Sides) -> Sides:
+def ceiled(c: Call, x: Any, kernel: Sequence[int], stride: Sequence[int], apart: Sequence[int], pads: Sides) -> Sides:
     """Padding that also holds the last window of each axis where sizes are rounded up."""
     if not c.get("ceil_mode", 0):
         return [(0, 0)] * len(kernel)
@@ -95,7 +95,7 @@ def ceiled(c: Any, x: Any, kernel: Sequence[int], stride: Sequence[int], apart: 
     return more
 
 
-def max_pool(c: Any, x: Any) -> Any:
+def max_pool(c: Call, x: Any) -> Any:
     """The largest element of each window, and its place in the whole array."""
     kernel = c.get("kernel_shape")
     stride, apart = moves(c, kernel)
@@ -108,7 +108,7 @@ def max_pool(c: Any, x: Any) -> Any:
     return (y, counted(c, x, places, pads)) if c.wants(1) else y
 
 
-def counted(c: Any, x: Any, places: Any, pads: Sides) -> Any:
+def counted(c: Call, x: Any, places: Any, pads: Sides) -> Any:
     """Places in padded planes as places in the whole array, by rows or by columns."""
     sizes = x.shape[2:]
     wide = [n + lo + hi for n, (lo, hi) in zip(sizes, pads)]
@@ -124,7 +124,7 @@ def counted(c: Any, x: Any, places: Any, pads: Sides) -> Any:
     return flat + planes * math.prod(sizes)
 
 
-def average_pool(c: Any, x: Any) -> Any:
+def average_pool(c: Call, x: Any) -> Any:
     """The mean of each window, of the padding too where that is asked for."""
     kernel = c.get("kernel_shape")
     stride, apart = moves(c, kernel)
@@ -146,7 +146,7 @@ def windowed(x: Any, kernel: Sequence[int], stride: Sequence[int], apart: Sequen
     return y.reshape((n, ch, *y.shape[2:]))
 
 
-def lp_pool(c: Any, x: Any) -> Any:
+def lp_pool(c: Call, x: Any) -> Any:
     """The p-norm of each window."""
     kernel, p = c.get("kernel_shape"), c.get("p", 2)
     stride, apart = moves(c, kernel)
@@ -160,7 +160,7 @@ def spread(x: Any) -> tuple[int, ...]:
     return tuple(range(2, x.ndim))
 
 
-def max_unpool(c: Any, x: Any, places: Any, shape: Any = None) -> Any:
+def max_unpool(c: Call, x: Any, places: Any, shape: Any = None) -> Any:
     """Elements put back at the places where the pool found them, zeros elsewhere."""
     kernel = c.get("kernel_shape")
     stride, _ = moves(c, kernel)
