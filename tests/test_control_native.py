@@ -14,8 +14,6 @@ from stele.backend.cpu.build import Laid, lay_out
 from stele.ir.graph import Array, Op, Value
 from stele.ir.report import Report
 from stele.ir.types import Type
-from stele.kernel.fuse import fuse
-from stele.kernel.machine import COMMON
 from stele.kernel.steps import Again, Choice, Loop, everything
 
 
@@ -78,8 +76,8 @@ def laid(f: Callable[..., Any], *args: Any) -> Laid:
     """A function laid out in memory."""
     compiled = st.compile(f)
     compiled(*args)
-    graph = pipeline.optimise(compiled.graphs[-1], pipeline.Options())
-    return lay_out(graph, fuse(graph), {}, (), COMMON, Report())
+    report = Report()
+    return lay_out(pipeline.lower(pipeline.request(compiled.graphs[-1]), report), report)
 
 
 def test_carries_are_written_where_they_are_or_by_turns() -> None:
