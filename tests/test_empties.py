@@ -101,8 +101,8 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
                          (Gather(0), (3,), index(2, 0))],
     **{name: [(ALL[name](0, 3), (0, 2), index(0)), (ALL[name](0, 0), (0,), index(0)), (ALL[name](0, 3), (), index())]
        for name in ("ScatterAdd", "ScatterMul", "ScatterMax", "ScatterMin")},
-    "ScatterOnto":      [(ALL["ScatterOnto"](0, 3), (3, 2), (0, 2), index(0)), (ALL["ScatterOnto"](0, 0), (0,), (0,),
-                         index(0)), (ALL["ScatterOnto"](0, 3), (3,), (), index())],
+    **{name: [(ALL[name](0, 3), (3, 2), (0, 2), index(0)), (ALL[name](0, 0), (0,), (0,), index(0)),
+              (ALL[name](0, 3), (3,), (), index())] for name in ("ScatterOnto", "ScatterPut")},
     "Cast":             [(Cast(int32), s) for s in SHAPES],
     "Transfer":         [(Transfer("cpu:1"), s) for s in SHAPES],
     **{name: [(ALL[name](), np.ones(s, "c8")) for s in SHAPES] for name in ("Imag", "Conj", "Angle")},

@@ -11,13 +11,13 @@ import stele as st
 from stele.backend import reference
 from stele.backend.buffers import Buffer
 from stele.errors import IndexOutOfRange
-from stele.ir.graph import Graph, Value, parameter
+from stele.ir.graph import Constant, Graph, Value, parameter
 from stele.ir.sizes import Dim, Size, size
 from stele.ir.types import DType, Type, bfloat16, bool_, float16, float32, float64, int32
 from stele.ops.contraction import Conv2d, Conv2dInputGrad, Conv2dWeightGrad, matmul
 from stele.ops.control import scan
 from stele.ops.elementwise.unary import relu, tanh
-from stele.ops.gather import CheckIndex, Gather, ScatterOnto
+from stele.ops.gather import CheckIndex, Gather, ScatterOnto, ScatterPut
 from stele.ops.linear import (
     Concatenate,
     Pad,
@@ -221,6 +221,19 @@ def scattered_onto_its_own_parts() -> Program:
     return [a, b], [ScatterOnto(0, 33)(a, a, at)], {0: 0}
 
 
+@overwrites(1)
+def put() -> Program:
+    a, parts, b = leaf(*SHAPE), leaf(4, SHAPE[1]), leaf(4)
+    at = CheckIndex(SHAPE[0])(cast(relu(b), int32))
+    return [a, parts, b], [ScatterPut(0, SHAPE[0])(a, parts, at)], {0: 0}
+
+
+@overwrites(1)
+def put_at_what_is_known() -> Program:
+    a, parts = leaf(*SHAPE), leaf(2, SHAPE[1])
+    return [a, parts], [ScatterPut(0, SHAPE[0])(a, parts, Constant(np.array([2, 7]))())], {0: 0}
+
+
 @overwrites(0)
 def joined() -> Program:
     a = leaf(*SHAPE)
@@ -333,3 +346,62 @@ def test_what_fails_late_leaves_what_comes_first_as_it_was(behind: Callable[...,
     with pytest.raises((IndexOutOfRange, np.linalg.LinAlgError)):
         st.eval(step(st.tensor([1, 99, 2])))
     assert np.array_equal(a.numpy(), now[0]) and np.array_equal(b.numpy(), now[1])
+
+
+def test_a_token_costs_a_token() -> None:
+    """A cache of keys is written where it lies, and so are few rows, columns or blocks of a large array."""
+    cache = st.nn.KVCache(2, 2, 300, 8)
+    table, block = st.zeros((300, 256)), st.zeros((64, 64, 32))
+    state = cache.keys, cache.values, table, block
+
+    @st.compile
+    def step(x: Any, t: Any) -> None:
+        cache.update(x, x)
+        table[3:5], table[:, 7], table[-1] = x[0, 0, 0, :1], 2.0, 3.0
+        table[t] = 5.0
+        block[2:4, :, 1:3] = x[0, 0, 0, :2]
+
+    step(st.full((2, 2, 1, 8), 1.0), st.tensor(10))
+    at = [*map(places, state)]
+    for k in (1, 2):
+        step(st.full((2, 2, 1, 8), k + 1.0), st.tensor(10 + k))
+    assert [*map(places, state)] == at
+    expected, parts = np.zeros((300, 256)), np.zeros((64, 64, 32))
+    expected[3:5], expected[:, 7], expected[-1], expected[10:13], parts[2:4, :, 1:3] = 3, 2, 3, 5, 3
+    expected[3:12, 7] = 2
+    np.testing.assert_array_equal(table.numpy(), expected)
+    np.testing.assert_array_equal(block.numpy(), parts)
+    assert cache.keys[:, :, :4, 0].tolist() == [[[1, 2, 3, 0]] * 2] * 2
+    with pytest.raises(IndexOutOfRange):
+        step(st.ones((2, 2, 1, 8)), st.tensor(300))
+    np.testing.assert_array_equal(table.numpy(), expected)
+    assert cache.length.tolist() == 3
+
+
+def places(x: Any) -> int:
+    """Where a tensor's numbers lie."""
+    return x.numpy().ctypes.data
+
+
+def test_slices_of_any_kind_are_numpys() -> None:
+    """Few elements of a large array, in every style, with what they do to gradients."""
+    rng = np.random.default_rng(0)
+    large = rng.normal(size=(40, 50, 60)).astype("f4")
+    for key in (np.s_[3:5], np.s_[:, 7], np.s_[..., -1], np.s_[5::20, :, 59:1:-30], np.s_[0:0], np.s_[2, 3, 4]):
+        expected, part = large.copy(), rng.normal(size=large[key].shape).astype("f4")
+        expected[key] = part
+
+        def put(x: Any, v: Any, key: Any = key) -> Any:
+            y = x + 0
+            y[key] = v
+            return y
+
+        for f in (put, st.compile(put)):
+            x, v = (st.tensor(a, requires_grad=True) for a in (large, part))
+            y = f(x, v)
+            np.testing.assert_array_equal(y.numpy(), expected)
+            dx, dv = st.grad(lambda x, v, f=f: (f(x, v) ** 3).sum(), argnums=(0, 1))(x, v)
+            slope = 3 * large ** 2
+            slope[key] = 0
+            np.testing.assert_allclose(dx.numpy(), slope, rtol=1e-5)
+            np.testing.assert_allclose(dv.numpy(), 3 * part ** 2, rtol=1e-5)

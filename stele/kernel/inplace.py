@@ -4,12 +4,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from stele.ir.graph import Value
+from stele.ir.graph import Constant, Value
+from stele.ir.sizes import Dim
 from stele.kernel.kinds import Contraction, Kernel, Matrices, Nest, Scatter
 from stele.kernel.slots import Slots
 from stele.kernel.steps import Again, Crossing, Loop, Run, Step, everything, runs
 from stele.ops import gather
-from stele.ops.gather import CheckCount, CheckIndex, Gather, ScatterOnto
+from stele.ops.gather import CheckCount, CheckIndex, Gather, ScatterOnto, ScatterPut
 
 
 def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
@@ -18,7 +19,7 @@ def overwritable(kernel: Kernel, slots: Slots) -> Iterator[tuple[Value, Value]]:
     An input whose memory is also read as another one, reshaped, is left alone.
     """
     match kernel:
-        case Scatter(anchor=Value(ScatterOnto(), [x, *others])):
+        case Scatter(anchor=Value(ScatterOnto() | ScatterPut(), [x, *others])):
             if slots.of(x) not in map(slots.of, others):
                 yield kernel.anchor, x
             return
@@ -61,12 +62,20 @@ def certain(steps: Sequence[Step]) -> Iterator[Run]:
             yield from certain(step.body)
 
 
+def is_looked_at(i: Value, size: Dim) -> bool:
+    """Whether indices are inside for sure where a kernel reads them."""
+    match i:
+        case Value(CheckIndex()): return True
+        case Value(Constant(array)): return isinstance(size, int) and bool(((array >= 0) & (array < size)).all())
+    return False
+
+
 def doubtful(steps: Sequence[Step]) -> Iterator[int]:
     """The clocks of kernels that may refuse a matrix, or find an index outside that none before has looked at.
 
     What is in a branch, or in a loop of no steps, may not have run.
     """
-    seen = set[tuple[Value, object, bool]]()
+    seen = set[tuple[Value, Dim, bool]]()
     always = set(certain(steps))
     for run in runs(steps):
         if isinstance(run.kernel, Matrices):
@@ -77,7 +86,7 @@ def doubtful(steps: Sequence[Step]) -> Iterator[int]:
                 case Value(Gather(axis), [x, i]): key = i, x.shape[axis], False
                 case Value(gather.Scatter(_, size, wraps), [*_, i]): key = i, size, wraps
                 case _: continue
-            if key not in seen and not isinstance(i.op, CheckIndex):
+            if key not in seen and not is_looked_at(i, key[1]):
                 yield run.clock
                 seen |= {key} if run in always else set()
 

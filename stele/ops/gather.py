@@ -10,11 +10,11 @@ from stele.errors import DTypeError, IndexOutOfRange, ShapeError
 from stele.ir.graph import Array, Op, Placed, Value
 from stele.ir.scalars import S, Scalars
 from stele.ir.sizes import Dim
-from stele.ir.types import Type, axis_of, dtype, float32, highest, int64, lowest, same, show
+from stele.ir.types import Type, axis_of, dtype, float32, highest, int64, lowest, product, same, show
 from stele.ops.elementwise.arithmetic import Add, Div, Equal, Mul, Select
 from stele.ops.elementwise.base import Unary, needs_integer, needs_real
 from stele.ops.generate import factor, iota_like, quantity
-from stele.ops.linear import Linear, along, cast, fold, transpose, unfold
+from stele.ops.linear import Linear, along, cast, fold, reshape, transpose, unfold, zeros_like
 
 
 class Gather(Linear):
@@ -186,6 +186,60 @@ class ScatterOnto(ScatterAdd):
                (cls(0, 4, True), (Type(float32, (4,)), Type(float32, (3,)), np.array([1, -3, 2])))
 
 
+class ScatterPut(Scatter):
+    """x with the elements `index` of an axis replaced by the parts of g: of parts for one element the last stays.
+
+    Only those elements are touched where x dies.
+    """
+
+    def type(self, *x: Type) -> Type:
+        there, made = x[0], super().type(*x[1:])
+        if there != made:
+            raise ShapeError(f"a scatter onto {there} needs parts of {there}, got those of {made}")
+        return there
+
+    def combine(self, s: Scalars[S], a: S, b: S) -> S: return b
+
+    def reference(self, *x: Array) -> Array:
+        y, index = x[0].copy(), self.inside(x[2])
+        for at in np.ndindex(index.shape):      # NumPy does not say which of two stays
+            y[(slice(None),) * self.axis + (index[at],)] = x[1][(slice(None),) * self.axis + at]
+        return y
+
+    def stays(self, like: Value, index: Value) -> Value:
+        """Parts as they are, but 0 where a later one is for the same element."""
+        if same(count := product(index.shape), 1):
+            return like
+        flat, k = reshape(self.places(index), (-1,)), self.axis
+        number = iota_like(flat, 0)
+        last = Equal()(Gather(0)(ScatterMax(0, self.size)(number, flat), flat), number)
+        shape = (*(1 for _ in range(k)), *index.shape, *(1 for _ in range(like.ndim - k - index.ndim)))
+        assert count is not None
+        return Select()(reshape(last, shape), like, 0)
+
+    def vjp(self, d: Any, g: Value, y: Value, *x: Value) -> tuple[Value | None, ...]:
+        return self(g, zeros_like(x[1]), x[2]), self.stays(self.found(g, x[2]), x[2]), None
+
+    def jvp(self, d: Any, dx: Sequence[Value | None], y: Value, *x: Value) -> Value | None:
+        moved, parts = (zeros_like(v) if dv is None else dv for v, dv in zip(x[:2], dx))
+        return None if dx[0] is None and dx[1] is None else self(moved, parts, x[2])
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        (index, has_own), a, g = x[2], along(x[0], n), along(x[1], n)
+        if not has_own:
+            return ScatterPut(self.axis + 1, self.size, self.wraps)(a, g, index)
+        k, many = self.axis + 1, index.ndim - 1
+        first = transpose(a, (0, k, *(j for j in range(1, a.ndim) if j != k)))
+        parts = transpose(g, (0, *range(k, k + many), *range(1, k), *range(k + many, g.ndim)))
+        put = ScatterPut(0, n * self.size)(fold(first), parts, apart(self.places(index), n, self.size))
+        return transpose(unfold(put, n), (0, *range(2, k + 1), 1, *range(k + 1, a.ndim)))
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(1, 4), (Type(float32, (2, 4, 3)), Type(float32, (2, 2, 2, 3)), np.array([[3, 0], [3, 1]]))), \
+               (cls(0, 4, True), (Type(float32, (4,)), Type(float32, (3,)), np.array([1, -3, 2])))
+
+
 class ScatterExtreme(Scatter):
     """The best of the parts at each element; those that tie share the derivative evenly."""
 
@@ -310,4 +364,4 @@ def too_many(count: int, where: str | None = None) -> ShapeError:
                       hint=f"Write size={count} or more: the size of a compiled result is said beforehand.")
 
 
-ALL = (Gather, ScatterAdd, ScatterOnto, ScatterMax, ScatterMin, ScatterMul, CheckIndex, CheckCount)
+ALL = (Gather, ScatterAdd, ScatterOnto, ScatterPut, ScatterMax, ScatterMin, ScatterMul, CheckIndex, CheckCount)

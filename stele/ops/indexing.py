@@ -1,21 +1,28 @@
 """Reading and replacing parts of an array: x[key] and x[key] = v."""
 from __future__ import annotations
 
+import math
 import operator
 from dataclasses import dataclass, field
 from types import EllipsisType
 from typing import Any
 
+import numpy as np
+
 from stele.errors import BadKey, DTypeError, IndexOutOfRange, ShapeError
-from stele.ir.graph import Value, literal
+from stele.ir.graph import Array, Constant, Value, literal
 from stele.ir.sizes import Dim, Size
 from stele.ir.types import SIZES, Shape, below, bool_, int64, number_of, product, same, show
-from stele.ops.elementwise.arithmetic import Equal, Maximum, Select
+from stele.ops.elementwise.arithmetic import Select
 from stele.ops.elementwise.base import meet
-from stele.ops.gather import CheckIndex, Gather, ScatterMax, ScatterOnto, from_beginning
-from stele.ops.generate import factor, iota
+from stele.ops.gather import CheckIndex, Gather, ScatterOnto, ScatterPut, from_beginning
+from stele.ops.generate import factor
 from stele.ops.linear import Slice, broadcast, cast, full, reshape, transpose
 
+LARGE = 1 << 16
+"""Elements of an array from which on few of them are written where they lie: less is part of other kernels."""
+MANY = 1 << 10
+"""Places that a program holds as numbers, at most."""
 Key = int | slice | None | EllipsisType | Value | tuple[Any, ...]
 
 
@@ -43,6 +50,20 @@ class Selection:
     def is_whole(self, x: Value) -> bool:
         """Whether the slices leave x as it is."""
         return all(s == 0 for s in self.starts) and all(s == 1 for s in self.steps) and tuple(self.shape) == x.shape
+
+    def few(self, x: Value) -> tuple[int, int, Array] | None:
+        """Where slices name few elements of a large x: the axes they cut, from and to, and places on these as one."""
+        cut = [k for k, n in enumerate(x.shape) if (self.starts[k], self.shape[k], self.steps[k]) != (0, n, 1)]
+        first, behind = cut[0], cut[-1] + 1
+        sizes, lengths, starts = ([n for n in dims[first:behind] if isinstance(n, int)]
+                                  for dims in (x.shape, self.shape, self.starts))
+        if not len(sizes) == len(lengths) == len(starts) == behind - first:
+            return None
+        count, all_ = math.prod(lengths), product(x.shape)
+        if not 0 < count <= MANY or 8 * count > math.prod(sizes) or not isinstance(all_, int) or all_ < LARGE:
+            return None
+        axes = [start + step * np.arange(n) for start, n, step in zip(starts, lengths, self.steps[first:behind])]
+        return first, behind, np.ravel_multi_index(np.ix_(*axes), sizes).reshape(-1)
 
     def order(self) -> tuple[int, ...]:
         """The axes of `part` with those of the arrays beside each other: in front where something parts the arrays."""
@@ -247,6 +268,11 @@ def written(x: Value, region: Value, selection: Selection) -> Value:
     """x with what slices leave of it replaced."""
     if selection.is_whole(x):
         return region
+    if (few := selection.few(x)) is not None:
+        first, behind, at = few
+        merged, parts = (reshape(v, (*v.shape[:first], product(v.shape[first:behind]), *v.shape[behind:]))
+                         for v in (x, region))
+        return reshape(ScatterPut(first, merged.shape[first])(merged, parts, Constant(at)()), x.shape)
     here = full(region.shape, True, bool_)
     (inside,), (moved,) = (selection.slice().vjp(None, part, x, x) for part in (here, region))
     return Select()(inside, moved, x)
@@ -275,10 +301,7 @@ def put(x: Value, axis: int, i: Value, rows: Value) -> Value:
     n, k = x.shape[axis], i.shape[0]
     if k == 0 or (isinstance(k, Size) and SIZES.get() is not None and same(k, 0)):
         return x
-    if k == 1:
-        return Select()(reshape(Equal()(iota(n), CheckIndex(n)(i)), along(axis, x)), rows, x)
-    last = ScatterMax(0, n)(iota(k), i)     # the lowest number where none names it
-    return Select()(reshape(last >= 0, along(axis, x)), Gather(axis)(rows, Maximum()(last, 0)), x)
+    return ScatterPut(axis, n)(x, rows, CheckIndex(n)(i))
 
 
 def put_sum(x: Value, axis: int, i: Value, rows: Value) -> Value:

@@ -77,7 +77,7 @@ from stele.ops.elementwise.unary import (
     Tanh,
 )
 from stele.ops.fixed import FixedPoint
-from stele.ops.gather import Gather, ScatterAdd, ScatterMul, ScatterOnto
+from stele.ops.gather import Gather, ScatterAdd, ScatterMul, ScatterOnto, ScatterPut
 from stele.ops.linear import Cast, Concatenate, cast, expand_dims, reshape, slice_axis, transpose, zeros_like
 from stele.ops.parts import Angle, Complex, Conj, Imag
 from stele.ops.reduction import Prod
@@ -335,7 +335,8 @@ TABLE: dict[type[Op], Callable[..., Parts]] = {
         Asinh: complexes.asinh, Acosh: complexes.acosh, Atanh: complexes.atanh,
         Asin: complexes.turned(complexes.asinh), Acos: complexes.acos, Atan: complexes.turned(complexes.atanh),
         Pow: complexes.power}.items()},
-    **dict.fromkeys((Add, Sub, Neg, Round, Select, StopGradient, Gather, ScatterAdd, ScatterOnto, CumSum), each),
+    **dict.fromkeys((Add, Sub, Neg, Round, Select, StopGradient, CumSum, Gather, ScatterAdd, ScatterOnto, ScatterPut),
+                    each),
     Literal:  number,
     Constant: constant,
     Cast:     converted,

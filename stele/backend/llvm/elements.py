@@ -180,7 +180,7 @@ class Elements:
         return self.memory.load_if(self.within(step.bounds, 0), address, self.frame.buffer(step.value), step.dtype)
 
     def load_lanes(self, step: Load, u: int) -> Scalar:
-        address, rest = self.places[step]
+        address, rest = self.reached(step, u)
         mask = self.memory.both(self.lanes.masks[u], self.within(step.bounds, u) if step.bounds else None)
         mask = None if mask is None else self.s.splat(self.s.element(mask, bool_)).value
         stride = coefficient(step.offset, self.lanes.name)
@@ -199,6 +199,14 @@ class Elements:
         for x, size in computed:
             offset = offset + self.s.cast(x, int64) * self.s.element(self.frame.integer(size), int64)
         return self.memory.gather(address, self.s.splat(offset).value, mask, step.dtype)
+
+    def reached(self, step: Load, u: int) -> tuple[ir.Value, Dim]:
+        """Where a load's lanes begin; the buffer where none is inside, since masks do not make up for missing pages."""
+        address, rest = self.places[step]
+        rows = [bound for bound in step.bounds if self.lanes.name not in frozenset().union(*map(variables, bound))]
+        if rows:
+            address = self.b.select(self.within(rows, u), address, self.frame.buffer(step.value))
+        return address, rest
 
     def lane_offsets(self, rest: Dim, stride: Dim | None, u: int) -> Scalar:
         """The offsets of the lanes of vector u behind an address that counts everything but them and `rest`."""
