@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -396,11 +397,14 @@ def test_slices_of_any_kind_are_numpys() -> None:
             y[key] = v
             return y
 
-        for f in (put, st.compile(put)):
+        def cubes(x: Any, v: Any, f: Any = put) -> Any: return (f(x, v) ** 3).sum()
+
+        for made in (st.compile(put), put):
+            f: Any = made
             x, v = (st.tensor(a, requires_grad=True) for a in (large, part))
-            y = f(x, v)
-            np.testing.assert_array_equal(y.numpy(), expected)
-            dx, dv = st.grad(lambda x, v, f=f: (f(x, v) ** 3).sum(), argnums=(0, 1))(x, v)
+            np.testing.assert_array_equal(f(x, v).numpy(), expected)
+            slopes: Any = st.grad(partial(cubes, f=f), argnums=(0, 1))
+            dx, dv = slopes(x, v)
             slope = 3 * large ** 2
             slope[key] = 0
             np.testing.assert_allclose(dx.numpy(), slope, rtol=1e-5)
