@@ -123,6 +123,8 @@ ROWS: Mapping[str, tuple[Callable[[], Any], ...]] = {
     "stele.nn.utils.rnn.pad_packed_sequence":
         (lambda: rnn.pad_packed_sequence(rnn.pack_sequence([x]), total_length=1),),
     "stele.nn.utils.rnn.unpad_sequence":    (inside(lambda x: rnn.unpad_sequence(x[None], x)),),
+    "stele.nn.utils.rnn.split_sequences":
+        (inside(lambda x: rnn.split_sequences(rnn.JoinedSequence(x[None], x[None], x, x))),),
     "stele.nn.utils.rnn.unpack_sequence":   (inside(lambda x: rnn.unpack_sequence(rnn.PackedSequence(x[None], x))),),
     "stele.nn.Module":      (lambda: nn.Linear(2, 3).load_state_dict({}),),
     "stele.nn.GaussianNLLLoss":             (lambda: nn.GaussianNLLLoss()(x, st.zeros(4), x),),

@@ -16,11 +16,12 @@ from stele.interop.keywords import speaks
 from stele.nn import init
 from stele.nn.cells import GRUStep, LSTMStep, RNNStep, Step, affine, output
 from stele.nn.module import Module, given, wrong
-from stele.nn.utils.rnn import PackedSequence
+from stele.nn.utils.rnn import JoinedSequence, PackedSequence
 from stele.ops.arguments import choice, flag, number, positive, times, whole
 from stele.tracing import tree
 
 Weights = tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor | None]
+Ragged = PackedSequence | JoinedSequence | None
 PARTS = "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"
 
 
@@ -73,11 +74,13 @@ class Layered(Step):
         return x.permute(1, 0, 2) if self.batch_first and x.ndim == 3 else x
 
     def forward(self, x: Any, hx: Any = None) -> tuple[Any, Any]:
+        ordered: Callable[[Tensor], Tensor] = lambda x: self.time_first(x.permute(1, 0, 2) if self.batch_first else x)
         if isinstance(x, PackedSequence):
-            ragged = PackedSequence(self.time_first(x.padded.permute(1, 0, 2) if self.batch_first else x.padded),
-                                    x.lengths, x.longest)
-            y, last = self.run(ragged.padded, hx, ragged.alive())
-            return ragged._replace(padded=y), last
+            y, last = self.run(ordered(x.padded), hx, x)
+            return x._replace(padded=y), last
+        if isinstance(x, JoinedSequence):
+            y, last = self.run(ordered(x.data), hx, x)
+            return x._replace(data=y), last
         y = self.time_first(x)
         if y.ndim == 2:
             rows: Callable[[Tensor], Tensor] = lambda h: h.unsqueeze(1)
@@ -87,26 +90,26 @@ class Layered(Step):
         y, last = self.run(y, hx, None)
         return (y.permute(1, 0, 2) if self.batch_first else y), last
 
-    def run(self, y: Tensor, hx: Any, alive: Tensor | None) -> tuple[Tensor, Any]:
+    def run(self, y: Tensor, hx: Any, ragged: Ragged) -> tuple[Tensor, Any]:
         """The outputs of all layers over time, and the last states of each."""
         ways, last = 1 + self.bidirectional, list[Any]()
-        begin = self.begin(hx, y)
+        begin = self.begin(hx, ragged.last.shape[0] if isinstance(ragged, JoinedSequence) else y.shape[1])
         for k in range(self.num_layers):
             made = [self.layer(y, begin and self.joined([h[k * ways + way] for h in begin]),
-                               self.weights(k, "_reverse" * way), alive, bool(way)) for way in range(ways)]
+                               self.weights(k, "_reverse" * way), ragged, bool(way)) for way in range(ways)]
             last += [state for state, _ in made]
             y = made[0][1] if ways == 1 else F.concatenate([out for _, out in made], axis=-1)
             if self.dropout and self.training and k + 1 < self.num_layers:
                 y = y * 0.0 if self.dropout == 1 else dropout(y, self.dropout)
         return y, self.stacked(last)
 
-    def begin(self, hx: Any, x: Tensor) -> list[Tensor] | None:
+    def begin(self, hx: Any, batch: Any) -> list[Tensor] | None:
         """The parts of the first states of all layers, or None where none were given; raises ShapeError for others."""
         if hx is None:
             return None
         parts, name = self.parted(hx), type(self).__name__
         many = self.num_layers * (1 + self.bidirectional)
-        sizes = [(many, x.shape[1], size) for size in (self.proj_size or self.hidden_size, self.hidden_size)]
+        sizes = [(many, batch, size) for size in (self.proj_size or self.hidden_size, self.hidden_size)]
         for part, shape in zip(parts, sizes):
             if tuple(part.shape) != shape:
                 raise ShapeError(f"the state that this {name} begins with is {shape}, layers first, got {part.shape}")
@@ -116,25 +119,40 @@ class Layered(Step):
         """The states of all layers as one."""
         return self.joined([F.stack(list(parts)) for parts in zip(*map(self.parted, states))])
 
-    def layer(self, x: Tensor, state: Any, weights: Weights, alive: Tensor | None, reverse: bool
-              ) -> tuple[Any, Tensor]:
+    def layer(self, x: Tensor, state: Any, weights: Weights, ragged: Ragged, reverse: bool) -> tuple[Any, Tensor]:
         """The last state of one layer in one direction, and what it gives at all times."""
         w_ih, w_hh, b_ih, b_hh, w_hr = weights
         gates = affine(x, w_ih, b_ih)
-        if state is None:
-            state = self.zeros(x.shape[1], gates, w_hr)
 
         def step(state: Any, gates: Any) -> tuple[Any, Tensor]:
             state = self.advance(state, gates, w_hh, b_hh, w_hr)
             return state, output(state)
 
-        def ragged(state: Any, part: Any) -> tuple[Any, Tensor]:
+        def padded(state: Any, part: Any) -> tuple[Any, Tensor]:
             new, y = step(state, part[0])
             kept = [where(part[1], a, b) for a, b in zip(self.parted(new), self.parted(state))]
             return self.joined(kept), where(part[1], y, 0.0)
 
-        return scan(step, state, gates, reverse=reverse) if alive is None else \
-            scan(ragged, state, (gates, alive), reverse=reverse)
+        none = self.zeros(x.shape[1], gates, w_hr)
+        if isinstance(ragged, JoinedSequence):
+            return self.columns(step, none, state, gates, ragged, reverse)
+        state = none if state is None else state
+        return scan(step, state, gates, reverse=reverse) if ragged is None else \
+            scan(padded, state, (gates, ragged.alive()), reverse=reverse)
+
+    def columns(self, step: Callable[[Any, Any], tuple[Any, Tensor]], none: Any, begin: Any, gates: Tensor,
+                ragged: JoinedSequence, reverse: bool) -> tuple[Any, Tensor]:
+        """The same for sequences one behind the other, each of which begins anew, with zeros where nothing is given."""
+        def one(state: Any, part: Any) -> tuple[Any, list[Tensor]]:
+            new, number = part[1].unsqueeze(-1), F.maximum(part[2], 0)
+            first = self.parted(none) if begin is None else [h[number] for h in self.parted(begin)]
+            state, _ = step(self.joined([where(new, a, b) for a, b in zip(first, self.parted(state))]), part[0])
+            return state, self.parted(state)
+
+        _, parts = scan(one, none, (gates, ragged.begins(reverse), ragged.number), reverse=reverse)
+        ends = ragged.first if reverse else ragged.last
+        last = self.joined([part.reshape(-1, part.shape[-1])[ends] for part in parts])
+        return last, where(ragged.number.unsqueeze(-1) >= 0, parts[0], 0.0)
 
 
 class RNN(RNNStep, Layered):
@@ -145,7 +163,8 @@ class RNN(RNNStep, Layered):
     features, twice as many when `bidirectional`, where backward states stand behind forward ones. The other is
     (`num_layers` * directions, N, hidden_size), as is `hx`, which forward takes for the zeros that it else begins with.
     Between layers elements are dropped with the probability `dropout` in training. x may be an
-    `nn.utils.rnn.PackedSequence` of ragged sequences, and the first result is then one, too.
+    `nn.utils.rnn.PackedSequence` of ragged sequences, or a `JoinedSequence` of them without padding, and the first
+    result is then one, too.
 
     Weights are PyTorch's: weight_ih_l0 (hidden_size, input_size), weight_hh_l0, bias_ih_l0, bias_hh_l0 (no biases with
     bias=False: `bias`), weight_ih_l0_reverse ..., uniform within 1 / sqrt(hidden_size). Of floats, in the

@@ -1,21 +1,22 @@
-"""Sequences of different lengths: padded, and with their lengths, as recurrent layers take them."""
+"""Sequences of different lengths, as recurrent layers take them: padded with their lengths, or one behind the other."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from stele.arrays import functions as F
-from stele.arrays.creation import arange
+from stele.arrays.creation import arange, zeros
 from stele.arrays.sized import where
 from stele.arrays.tensor import Tensor, constant, tensor
 from stele.errors import ShapeError
 from stele.ir.door import public
 from stele.ops.arguments import choice, flag, is_series, number, whole, wholes
 
-__all__ = ["PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence",
-           "unpack_sequence", "unpad_sequence"]
+__all__ = ["JoinedSequence", "PackedSequence", "join_sequences", "pack_padded_sequence", "pack_sequence",
+           "pad_packed_sequence", "pad_sequence", "split_sequences", "unpack_sequence", "unpad_sequence"]
 
 
 class PackedSequence(NamedTuple):
@@ -180,6 +181,100 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     [[1.0, 2.0], [3.0]]
     """
     return unpad_sequence(packed_sequences.padded, packed_sequences.lengths)
+
+
+class JoinedSequence(NamedTuple):
+    """Sequences of different lengths without padding between them, as recurrent layers take and give them.
+
+    `data` (T, S, *) are S columns of sequences, one behind the other; elements are of any dtype. `number` (T, S) says
+    of which sequence each is, -1 behind the last of a column; `first` and `last` (N,) where each sequence begins and
+    ends among the T * S elements. A layer begins anew with each sequence, and its last states are those of the N
+    sequences in order. Made by `join_sequences`; `map` gives a function of each element. An argument of a compiled
+    function leaves T, S and N open, so that one program serves all batches.
+
+    >>> joined = nn.utils.rnn.join_sequences([np.float32([1, 2]), np.float32([3, 4, 5]), np.float32([6])], columns=2)
+    >>> isinstance(joined, nn.utils.rnn.JoinedSequence), joined.data.T.tolist(), joined.number.T.tolist()
+    (True, [[3.0, 4.0, 5.0], [1.0, 2.0, 6.0]], [[1, 1, 1], [0, 0, 2]])
+    """
+
+    data: Tensor
+    number: Tensor
+    first: Tensor
+    last: Tensor
+
+    def map(self, f: Any) -> JoinedSequence:
+        """f of each element, by one call with all (T, S, *)."""
+        return self._replace(data=f(self.data))
+
+    def begins(self, reverse: bool) -> Tensor:
+        """Which elements are the first of their sequence, or the last one with `reverse`: (T, S)."""
+        other = zeros((1, self.number.shape[1]), dtype="int64") - 2
+        beside = [self.number[1:], other] if reverse else [other, self.number[:-1]]
+        return self.number != F.concatenate(beside)
+
+
+def laid(lengths: Sequence[int], columns: int) -> list[tuple[int, int]]:
+    """Row and column where each sequence begins: the longest one first, each in the column that is shortest by then.
+
+    >>> laid([2, 3, 1], 2)
+    [(0, 1), (0, 0), (2, 1)]
+    """
+    ends, found = [(0, column) for column in range(columns)], dict[int, tuple[int, int]]()
+    for k in sorted(range(len(lengths)), key=lambda k: -lengths[k]):
+        row, column = found[k] = heappop(ends)
+        heappush(ends, (row + lengths[k], column))
+    return [found[k] for k in range(len(lengths))]
+
+
+@public
+def join_sequences(sequences: Sequence[Any], columns: int | None = None) -> JoinedSequence:
+    """`sequences` (L, *) of different lengths, one behind the other in so many `columns`, for recurrent layers.
+
+    Without a number there are as many columns as fill up by sequences about as long as the longest one. Sequences are
+    arrays or tensors of any dtype, of one element at least. Raises ShapeError where the other axes differ, and for what
+    has no elements.
+
+    >>> texts = [np.int64([7, 8]), np.int64([4, 5, 6]), np.int64([9])]
+    >>> joined, words = nn.utils.rnn.join_sequences(texts), nn.Embedding(10, 4)
+    >>> y, last = nn.GRU(4, 5)(joined.map(words))
+    >>> joined.data.tolist(), y.data.shape, last.shape
+    ([[4, 7], [5, 8], [6, 9]], (3, 2, 5), (1, 3, 5))
+    """
+    parts: list[Any] = [x if isinstance(x, Tensor | np.ndarray) else np.asarray(x) for x in sequences]
+    if not parts or any(x.ndim == 0 or not x.shape[0] or x.shape[1:] != parts[0].shape[1:] for x in parts):
+        raise ShapeError("join_sequences needs sequences (L, *) of one element at least that differ in their length "
+                         f"alone, got {[x.shape for x in parts]}")
+    lengths = [int(x.shape[0]) for x in parts]
+    total = sum(lengths)
+    many = -(-total // max(lengths)) if columns is None else whole(columns, "columns of join_sequences", 1)
+    starts = laid(lengths, many)
+    shape = max(row + n for (row, _), n in zip(starts, lengths)), many
+    rows, number = np.full(shape, total), np.full(shape, -1)        # behind all elements stands one of zeros
+    for k, ((row, column), n, before) in enumerate(zip(starts, lengths, np.cumsum([0, *lengths]))):
+        rows[row:row + n, column], number[row:row + n, column] = np.arange(before, before + n), k
+    first = np.array([row * many + column for row, column in starts])
+    last = first + (np.array(lengths) - 1) * many
+    if any(isinstance(x, Tensor) for x in parts):
+        flat = [constant(x) for x in parts]
+        data = F.concatenate([*flat, zeros((1, *flat[0].shape[1:]), dtype=flat[0].dtype)])[tensor(rows)]
+    else:
+        data = tensor(np.concatenate([*parts, np.zeros_like(parts[0][:1])])[rows])
+    return JoinedSequence(data, *(tensor(x.astype(np.int64)) for x in (number, first, last)))
+
+
+@public
+def split_sequences(joined: JoinedSequence) -> list[Tensor]:
+    """The sequences (L, *) of a `joined` batch, each of its length, as a list; where they lie is looked at.
+
+    Of any dtype. Raises TraceError in a compiled function.
+
+    >>> joined = nn.utils.rnn.join_sequences([st.tensor([1.0, 2.0]), st.tensor([3.0])])
+    >>> [x.tolist() for x in nn.utils.rnn.split_sequences(joined)]
+    [[1.0, 2.0], [3.0]]
+    """
+    x, many = joined.data, joined.data.shape[1]
+    flat = x.reshape(-1, *x.shape[2:])
+    return [flat[a:b + 1:many] for a, b in zip(joined.first.tolist(), joined.last.tolist())]
 
 
 def __dir__() -> list[str]:
