@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from stele.arrays.sized import *  # noqa: F403
     from stele.call.compiled import compile
     from stele.call.symbolic import function, placeholder
+    from stele.higher.called import op
     from stele.higher.checkpoint import checkpoint
     from stele.higher.collective import all_gather, axis_index, axis_size, pmax, pmean, pmin, psum
     from stele.higher.control import associative_scan, cond, fori_loop, map, switch, while_loop
@@ -61,7 +62,7 @@ __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
 
 # Loaded when they are first named: rooms of the public interface, and functions by their module.
-ROOMS = ("data", "fft", "io", "linalg", "metrics", "nn", "optim", "random", "train")
+ROOMS = ("data", "debug", "fft", "io", "linalg", "metrics", "nn", "optim", "random", "train")
 FAMILIES = {
     "arrays.families": """
 addmm argsort avg_pool2d bucketize conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
@@ -96,7 +97,7 @@ MODULES = {
     "higher.control": ("associative_scan", "cond", "fori_loop", "map", "switch", "while_loop"),
     "higher.collective": ("all_gather", "axis_index", "axis_size", "pmax", "pmean", "pmin", "psum"),
     "higher.gradient": ("grad", "gradients", "jvp", "value_and_grad", "vjp"),
-    "higher.custom": ("custom_gradient", "custom_jvp"), "higher.fixed": ("fixed_point",),
+    "higher.called": ("op",), "higher.custom": ("custom_gradient", "custom_jvp"), "higher.fixed": ("fixed_point",),
     "higher.jacobian": ("hessian", "hvp", "jacobian"),
     "inspect.lint.function": ("lint",), "inspect.profile.function": ("profile",),
     "pipeline": ("Options", "get_threads", "set_threads"),
@@ -106,11 +107,11 @@ LATER = {name: f"stele.{module}" for module, names in MODULES.items() for name i
 
 __all__ = [
     "Options", "Tensor", "all_gather", "associative_scan", "axis_index", "axis_size", "bfloat16", "bool", "bool_",
-    "checkpoint", "compile", "complex64", "complex128", "cond", "custom_gradient", "custom_jvp", "data",
+    "checkpoint", "compile", "complex64", "complex128", "cond", "custom_gradient", "custom_jvp", "data", "debug",
     "default_generator", "default_rng", "device", "eager", "enable_grad", "fft", "fixed_point", "float16",
     "float32", "float64", "fori_loop", "function", "get_threads", "grad", "gradients", "hessian", "hvp", "int8",
     "int16", "int32", "int64", "io", "jacobian", "jvp", "linalg", "lint", "load", "map", "metrics", "nn", "no_grad",
-    "optim", "placeholder", "pmax", "pmean", "pmin", "profile", "psum", "random", "save", "scan", "set_threads",
+    "op", "optim", "placeholder", "pmax", "pmean", "pmin", "profile", "psum", "random", "save", "scan", "set_threads",
     "switch", "tensor", "train", "uint8", "uint16", "uint32", "uint64", "value_and_grad", "vjp", "vmap",
     "while_loop",
 ]

@@ -27,7 +27,7 @@ FLOORS = (
     "eager",
     "arrays linalg fft random",
     "tracing",
-    "higher",
+    "higher debug",
     "staged",
     "call",
     "nn optim metrics data io train inspect saving stop cli commands __main__ interop rosetta",

@@ -1,0 +1,117 @@
+"""Looking into functions that are compiled: prints, callbacks and breakpoints that run with the program, in order."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from stele.arrays.looking import is_traced
+from stele.arrays.tensor import Tensor, constant
+from stele.eager.handle import TRACING, tracing_into
+from stele.errors import TraceError
+from stele.ir.door import public
+from stele.ir.graph import Array
+from stele.ir.origin import here, lines
+from stele.ops.arguments import flag, function
+from stele.ops.called import Called, Code
+from stele.tracing import tree
+
+__all__ = ("breakpoint", "callback", "print")
+
+with tracing_into(None):     # this module may be named first in a function that is being traced
+    TURN = Tensor(constant(0).value)
+"""Whose turn it is: each call takes it from the one before it, so that programs keep their order, and none is left out."""
+
+
+@public
+def print(*what: Any, sep: str = " ", end: str = "\n", where: bool = True, **named: Any) -> None:
+    """Prints tensors and whatever else as `print` does, when the program runs: in compiled functions, in the branch that is
+    taken and in each step of a loop, in the order in which it is written.
+
+    `what` is printed with `sep` between and `end` behind; where its first part is a text with braces, it is what
+    `str.format` makes of it with the others and those that are `named`. With `where` the line of the call stands behind
+    it. Tensors of any dtype and shape are shown as NumPy's arrays are. Raises TraceError for tensors of `st.placeholder`,
+    whose functions have no order.
+
+    >>> @st.compile
+    ... def f(x):
+    ...     y = x * 2
+    ...     st.debug.print("y is {} and its sum {total}", y, total=y.sum(), where=False)
+    ...     return y.sum()
+    >>> _ = f(st.tensor([1.0, 2.0]))
+    y is [2. 4.] and its sum 6.0
+    """
+    place = f"    # {', '.join(lines(here()))}" if flag(where, "where of print") else ""
+
+    def show(*what: Any, **named: Any) -> None:
+        first, *others = what or ("",)
+        if isinstance(first, str) and "{" in first:
+            text = first.format(*others, **named)
+        else:
+            text = sep.join(map(str, [*what, *(f"{name}={x}" for name, x in named.items())]))
+        sys.stdout.write(f"{text}{place}{end}")
+
+    called("print", show, what, named)
+
+
+@public
+def callback(f: Callable[..., Any], *what: Any, **named: Any) -> None:
+    """Calls `f` with tensors as NumPy's arrays, when the program runs: for logs, plots and checks. Its result is dropped.
+
+    `what` and `named` are its arguments: those that are tensors, or containers of them, as they are then; others as they
+    are. Calls come in the order in which they are written, in loops once for each step. What f raises ends the program.
+    Of any dtypes and shapes. Raises TraceError for tensors of `st.placeholder`, ArgumentError for what is no function.
+
+    >>> seen = []
+    >>> @st.compile
+    ... def f(x):
+    ...     return st.fori_loop(0, 3, lambda k, x: (st.debug.callback(seen.append, x), x * 2)[1], x)
+    >>> f(st.tensor(1.0)).tolist(), [float(x) for x in seen]
+    (8.0, [1.0, 2.0, 4.0])
+    """
+    called(getattr(f, "__name__", "callback"), function(f, "what callback calls"), what, named)
+
+
+@public
+def breakpoint(*what: Any, **named: Any) -> None:
+    """Stops in the debugger when the program gets there, where `what` and `named` are the numbers of tensors.
+
+    It is Python's own `breakpoint`, in a frame that holds the arguments under these names. Of any dtypes and shapes.
+    Raises TraceError for tensors of `st.placeholder`. To step op by op, run the function inside of `with st.eager():`.
+
+    ```
+    st.debug.breakpoint(loss=loss, x=x)
+    ```
+    """
+    place = ", ".join(lines(here()))
+
+    def stop(*what: Any, **named: Any) -> None:
+        sys.stdout.write(f"stopped at {place}: `what` and `named` hold the numbers\n")
+        sys.breakpointhook()
+
+    called("breakpoint", stop, what, named)
+
+
+def called(name: str, f: Callable[..., Any], what: Sequence[Any], named: dict[str, Any]) -> None:
+    """f on the numbers of tensors: now where they are known, else when the program gets here."""
+    leaves, spec = tree.flatten((tuple(what), named))
+    places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    run = partial(whole, f, spec, leaves, places)
+    if TRACING.get() is None:
+        if any(is_traced(leaves[k].value) for k in places):
+            raise TraceError(f"{name} of a tensor of st.placeholder: functions of expressions have no order",
+                             where=", ".join(lines(here())), hint="Write the function with @st.compile.")
+        run(*(leaves[k].numpy() for k in places))
+        return
+    code = Code(f"debug.{name}", lambda turn, *x: (run(*x), turn + np.int64(1))[1], lambda turn, *x: turn)
+    TURN.value = Called(code.name, code)(TURN.value, *(leaves[k].detach().value for k in places))
+
+
+def whole(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], places: Sequence[int], *x: Array) -> None:
+    """f on its arguments, with numbers in the place of tensors; they are copies, which it may keep."""
+    given = dict(zip(places, x))
+    what, named = tree.unflatten(spec, [np.array(given[k]) if k in given else leaf for k, leaf in enumerate(leaves)])
+    f(*what, **named)

@@ -1,0 +1,113 @@
+"""Functions of a user's on NumPy's arrays, which programs call in Python."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from stele.errors import GraphError, kind
+from stele.ir.graph import Array, Op, Placed, Value
+from stele.ir.record import Aside
+from stele.ir.sizes import Dim
+from stele.ir.types import TupleType, Type, dtype
+from stele.ops.linear import along
+
+Result = Type | TupleType
+CODES: WeakValueDictionary[str, Code] = WeakValueDictionary()
+
+
+class Code(Aside):
+    """A function of arrays with the types of its results. Its name is its own: no two that live have the same one.
+
+    Where it is `vectorized`, further axes in front of all operands are further axes in front of all results.
+    """
+
+    def __init__(self, name: str, run: Callable[..., Any], type: Callable[..., Result], vectorized: bool = False) -> None:
+        self.name = next(n for k in count() if (n := f"{name}#{k}" if k else name) not in CODES)
+        self.run, self.type, self.vectorized = run, type, vectorized
+        CODES[self.name] = self
+
+
+class Called(Op):
+    """What a function of arrays returns, which Python calls in the midst of a program; by itself it has no derivative."""
+
+    function: str
+    code: Any       # a Code: None where the op was read from text
+    family: ClassVar[str] = "host"
+
+    @property
+    def found(self) -> Code:
+        """The code, which text knows by its name alone."""
+        code = self.code or CODES.get(self.function)
+        if code is None:
+            raise GraphError(f"there is no function {self.function!r} here", hint="Run the file that defines it with @st.op.")
+        return code
+
+    def type(self, *x: Type) -> Result:  # type: ignore[override]
+        return self.found.type(*x)
+
+    def reference(self, *x: Array, **_: Any) -> Any:
+        made, wanted = self.found.run(*x), self.type(*(Type(dtype(a.dtype), a.shape) for a in x))
+        if isinstance(wanted, TupleType):
+            parts = made if isinstance(made, tuple | list) else (made,)
+            if len(parts) != len(wanted.items):
+                raise GraphError(f"{self.function} returns {len(parts)} arrays where its shape rule says {len(wanted.items)}")
+            return tuple(fitted(self.function, y, t) for y, t in zip(parts, wanted.items))
+        return fitted(self.function, made, wanted)
+
+    def refuse_zero(self, rule: str, y: Value) -> None:
+        if isinstance(y.type, TupleType) or y.dtype.is_float:
+            raise GraphError(f"{self.function} has no derivative", hint="Say it: @st.op(vjp=...) or @st.op(jvp=...), or cut "
+                             f"it off with x.detach() before {self.function}.")
+
+    def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
+        code = self.found
+        if code.vectorized:
+            made = self(*(along(a, n) for a in x))
+        else:
+            flags = [is_placed for _, is_placed in x]
+            many = Code(f"{self.function} at many places", lambda *a: each(code, flags, a),
+                        lambda *t: spread(code, flags, t))
+            made = Called(many.name, many)(*(a for a, _ in x))
+        return tuple(made[k] for k in range(len(y.type.items))) if isinstance(y.type, TupleType) else made
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        return (cls(SHOWN.name, SHOWN), (np.array([3, 1, 2]),)),
+
+
+def fitted(name: str, y: Any, t: Type) -> Array:
+    """A result of the type that it has to have."""
+    if not isinstance(y, np.ndarray | np.generic | bool | int | float | complex):
+        raise GraphError(f"{name} returns {kind(y)} where its shape rule says {t}")
+    array = np.asarray(y)
+    if array.dtype != t.dtype.numpy or array.shape != t.shape:
+        raise GraphError(f"{name} returns {array.dtype}{list(array.shape)} where its shape rule says {t}",
+                         hint=f"Convert it with y.astype({t.dtype.name!r}), or give @st.op the shape rule that holds.")
+    return array
+
+
+def each(code: Code, flags: Sequence[bool], x: Sequence[Array]) -> Any:
+    """The function at each place by itself, one after the other."""
+    n = next(len(a) for a, flag in zip(x, flags) if flag)
+    many = spread(code, flags, [Type(dtype(a.dtype), a.shape) for a in x])
+    made = [code.run(*(a[k] if flag else a for a, flag in zip(x, flags))) for k in range(n)]
+    stack: Callable[..., Array] = lambda t, y: np.stack(y) if y else np.zeros(t.shape, t.dtype.numpy)
+    if isinstance(many, TupleType):
+        return tuple(stack(t, [row[k] for row in made]) for k, t in enumerate(many.items))
+    return stack(many, made)
+
+
+def spread(code: Code, flags: Sequence[bool], x: Sequence[Type]) -> Result:
+    """The types of the results at all places."""
+    n = next(t.shape[0] for t, flag in zip(x, flags) if flag)
+    one = code.type(*(t.with_shape(t.shape[1:]) if flag else t for t, flag in zip(x, flags)))
+    many: Callable[[Type], Type] = lambda t: t.with_shape((n, *t.shape))
+    return TupleType(tuple(map(many, one.items))) if isinstance(one, TupleType) else many(one)
+
+
+SHOWN = Code("largest first", lambda x: np.sort(x)[::-1], lambda t: t)
+ALL = (Called,)

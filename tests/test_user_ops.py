@@ -1,0 +1,189 @@
+"""Functions of a user's as ops, and prints and callbacks of programs: in every style, in order."""
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stele as st
+from stele.errors import ArgumentError, GraphError, TraceError
+
+
+@st.op(vjp=lambda g, y, x: g * 3 * x ** 2)
+def cube(x: Any) -> Any:
+    return x ** 3
+
+
+@st.op(jvp=lambda dx, y, x: st.cos(x) * dx[0])
+def sine(x: Any) -> Any:
+    return np.sin(x)
+
+
+@st.op(shape=lambda x, w: (x.shape[:-1], x.dtype), vjp=lambda g, y, x, w: (g.unsqueeze(-1) * w, (g.unsqueeze(-1) * x).sum(0)))
+def weighed(x: Any, w: Any) -> Any:
+    return (x * w).sum(-1)
+
+
+@st.op(shape=lambda x: [x, (x.shape[:-1], "int64")])
+def ranked(x: Any, times: int = 1) -> Any:
+    return np.sort(x) * np.float32(times), x.argmax(-1)
+
+
+X = np.array([[3.0, 1.0, 2.0], [0.5, -1.0, 4.0]], np.float32)
+
+
+@pytest.mark.parametrize("style", ["imperative", "compiled", "symbolic", "open", "eager", "reference"])
+def test_in_every_style(style: str) -> None:
+    def f(x: Any) -> Any:
+        y, at = ranked(cube(x) + 1, times=2)
+        return y, at, weighed(x, st.ones(3))
+
+    x = st.tensor(X)
+    if style == "compiled":
+        made = st.compile(f)(x)
+    elif style == "reference":
+        made = st.compile(f, backend="reference")(x)
+    elif style == "open":
+        g = st.compile(f, dims={"x": {0: "n"}})
+        g(st.ones(5, 3))
+        made = g(x)
+        assert int(g.compiles) == 1
+    elif style == "symbolic":
+        p = st.placeholder((2, 3))
+        made = st.function([p], list(f(p)))(x)
+    elif style == "eager":
+        with st.eager():
+            made = f(x)
+    else:
+        made = f(x)
+    expected = np.sort(X ** 3 + 1) * 2, (X ** 3).argmax(-1), X.sum(-1)
+    for a, b in zip(made, expected, strict=True):
+        np.testing.assert_allclose(a.numpy(), b, rtol=1e-6)
+        assert a.dtype == b.dtype
+
+
+def test_derivatives_of_both_modes_and_any_order() -> None:
+    for f, first, second in ((cube, 12.0, 12.0), (sine, np.cos(2.0), -np.sin(2.0))):
+        x = st.tensor(2.0)
+        for run in (lambda g: g, st.compile):
+            np.testing.assert_allclose(run(st.grad(f))(x).item(), first, rtol=1e-6)
+            np.testing.assert_allclose(run(st.grad(st.grad(f)))(x).item(), second, rtol=1e-6)
+            np.testing.assert_allclose(run(lambda x, f=f: st.jvp(f, (x,), (st.tensor(1.0),))[1])(x).item(), first, rtol=1e-6)
+    g = st.compile(st.grad(lambda x, w: weighed(x, w).sum(), argnums=(0, 1)))(st.tensor(X), st.ones(3) * 2)
+    np.testing.assert_allclose(g[0].numpy(), np.full((2, 3), 2.0))
+    np.testing.assert_allclose(g[1].numpy(), X.sum(0), rtol=1e-6)
+
+
+def test_at_many_places() -> None:
+    calls: list[tuple[int, ...]] = []
+
+    def plainly(x: Any) -> Any:
+        calls.append(x.shape)
+        return np.sort(x)
+
+    np.testing.assert_array_equal(st.vmap(st.op(plainly))(st.tensor(X)).numpy(), np.sort(X))
+    assert calls == [(3,), (3,)]
+    calls.clear()
+    np.testing.assert_array_equal(st.vmap(st.op(vectorized=True)(plainly))(st.tensor(X)).numpy(), np.sort(X))
+    assert calls == [(2, 3)]
+    y, at = st.vmap(ranked)(st.tensor(X))
+    np.testing.assert_array_equal(at.numpy(), X.argmax(-1))
+    assert st.vmap(ranked)(st.zeros(0, 3))[1].shape == (0,)
+    np.testing.assert_allclose(st.vmap(st.grad(cube))(st.tensor(X[0])).numpy(), 3 * X[0] ** 2)
+
+
+def test_in_loops_and_branches() -> None:
+    @st.compile
+    def f(x: Any) -> Any:
+        last, _ = st.scan(lambda s, r: (st.cond(r.sum() > 5, lambda: cube(s), lambda: s + r), None), st.ones(3), x)
+        return last
+
+    s = np.ones(3, np.float32)
+    for r in X:
+        s = s ** 3 if r.sum() > 5 else s + r
+    np.testing.assert_allclose(f(st.tensor(X)).numpy(), s)
+
+
+def test_functions_of_one_name_are_told_apart() -> None:
+    ops = [st.op(lambda x, k=k: x * k) for k in range(3)]
+    assert [float(st.compile(f)(st.tensor(2.0))) for f in ops] == [0.0, 2.0, 4.0]
+    assert [float(f(st.tensor(2.0))) for f in ops] == [0.0, 2.0, 4.0]
+
+
+def test_faults_teach() -> None:
+    wide = st.op(lambda x: x.astype("f8"))
+    for run in (lambda: wide(st.ones(2)).numpy(), lambda: st.compile(wide)(st.ones(2))):
+        with pytest.raises(GraphError, match=r"returns float64\[2\] where its shape rule says float32\[2\]"):
+            run()
+    with pytest.raises(GraphError, match="returns str"):
+        st.op(lambda x: "text")(st.ones(2)).numpy()
+    with pytest.raises(GraphError, match=r"has no derivative.*@st\.op\(vjp"):
+        st.grad(lambda x: wide(x).sum())(st.ones(2))
+    with pytest.raises(ArgumentError, match="vjp or jvp, got both"):
+        st.op(vjp=cube, jvp=cube)
+    with pytest.raises(ArgumentError, match="must be a function"):
+        st.op(3)    # type: ignore[call-overload]
+    with pytest.raises(ArgumentError, match="a spec or a pair"):
+        st.op(shape=lambda x: 3)(cube)(st.ones(2))
+
+    def fails(x: Any) -> Any:
+        raise KeyError("own")
+
+    for run in (lambda: st.op(fails)(st.ones(2)).numpy(), lambda: st.compile(st.op(fails))(st.ones(2))):
+        with pytest.raises(KeyError, match="own"):
+            run()
+
+
+def test_prints_come_in_order_with_their_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    @st.compile
+    def f(x: Any) -> Any:
+        st.debug.print("begin", x)
+        def step(s: Any, r: Any) -> Any:
+            st.debug.print("step {} {r}", s, r=r, where=False)
+            return s + r, None
+        s, _ = st.scan(step, st.tensor(0.0), x)
+        y = st.cond(s > 3, lambda: (st.debug.print("large", where=False), s * 2)[1], lambda: s)
+        st.debug.print(y, sep="-", where=False)
+        return y
+
+    f(st.tensor([1.0, 3.0]))
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first.startswith("begin [1. 3.]    # test_user_ops.py:")
+    assert others == ["step 0.0 1.0", "step 1.0 3.0", "large", "8.0"]
+    f(st.tensor([1.0, 1.0]))
+    assert capsys.readouterr().out.splitlines()[1:] == ["step 0.0 1.0", "step 1.0 1.0", "2.0"]
+    st.compile(st.grad(lambda x: (st.debug.print("once", where=False), (x * x).sum())[1]))(st.ones(2))
+    assert capsys.readouterr().out == "once\n"
+    st.debug.print("now", st.ones(2), where=False)
+    assert capsys.readouterr().out == "now [1. 1.]\n"
+
+
+def test_callbacks_keep_what_they_get_and_end_the_program_with_their_errors() -> None:
+    seen: list[Any] = []
+    f = st.compile(lambda x: st.while_loop(lambda c: c < 10, lambda c: (st.debug.callback(seen.append, c), c * 2)[1], x))
+    assert int(f(st.tensor(1))) == 16 and [int(x) for x in seen] == [1, 2, 4, 8]
+    threads = [threading.Thread(target=lambda: f(st.tensor(3))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(int(x) for x in seen[4:]) == [3] * 4 + [6] * 4
+
+    def fails(x: Any) -> None:
+        raise ValueError(f"no {x}")
+
+    with pytest.raises(ValueError, match="no 1.0"):
+        st.compile(lambda x: (st.debug.callback(fails, x), x)[1])(st.tensor(1.0))
+    with pytest.raises(TraceError, match="have no order"):
+        st.debug.print(st.placeholder((2,)))
+
+
+def test_a_breakpoint_stops_with_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    stops: list[dict[str, Any]] = []
+    monkeypatch.setattr(sys, "breakpointhook", lambda: stops.append(sys._getframe(1).f_locals["named"]))
+    st.compile(lambda x: (st.debug.breakpoint(y=x * 2), x)[1])(st.tensor(3.0))
+    assert [float(stop["y"]) for stop in stops] == [6.0]
