@@ -1,4 +1,6 @@
 """Looking into functions that are compiled: prints, callbacks and breakpoints that run with the program, in order."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false
 from __future__ import annotations
 
 import sys
@@ -23,18 +25,18 @@ __all__ = ("breakpoint", "callback", "print")
 
 with tracing_into(None):     # this module may be named first in a function that is being traced
     TURN = Tensor(constant(0).value)
-"""Whose turn it is: each call takes it from the one before it, so that programs keep their order, and none is left out."""
+"""Whose turn it is: each call takes it from the one before it, so that programs keep their order and leave none out."""
 
 
 @public
 def print(*what: Any, sep: str = " ", end: str = "\n", where: bool = True, **named: Any) -> None:
-    """Prints tensors and whatever else as `print` does, when the program runs: in compiled functions, in the branch that is
-    taken and in each step of a loop, in the order in which it is written.
+    """Prints tensors and whatever else as `print` does, when the program runs, in the order in which it is written.
 
-    `what` is printed with `sep` between and `end` behind; where its first part is a text with braces, it is what
-    `str.format` makes of it with the others and those that are `named`. With `where` the line of the call stands behind
-    it. Tensors of any dtype and shape are shown as NumPy's arrays are. Raises TraceError for tensors of `st.placeholder`,
-    whose functions have no order.
+    In compiled functions it stands in the branch that is taken, and in each step of a loop. `what` is printed with
+    `sep` between and `end` behind; where its first part is a text with braces, it is what `str.format` makes of it with the
+    others and those that are `named`. With `where` the line of the call stands behind it. Tensors of any dtype and
+    shape are shown as NumPy's arrays are. Raises TraceError for tensors of `st.placeholder`, whose functions have no
+    order.
 
     >>> @st.compile
     ... def f(x):
@@ -59,11 +61,12 @@ def print(*what: Any, sep: str = " ", end: str = "\n", where: bool = True, **nam
 
 @public
 def callback(f: Callable[..., Any], *what: Any, **named: Any) -> None:
-    """Calls `f` with tensors as NumPy's arrays, when the program runs: for logs, plots and checks. Its result is dropped.
+    """Calls `f` with tensors as NumPy's arrays, when the program runs: for logs, plots, checks. Its result is dropped.
 
-    `what` and `named` are its arguments: those that are tensors, or containers of them, as they are then; others as they
-    are. Calls come in the order in which they are written, in loops once for each step. What f raises ends the program.
-    Of any dtypes and shapes. Raises TraceError for tensors of `st.placeholder`, ArgumentError for what is no function.
+    `what` and `named` are its arguments: those that are tensors, or containers of them, as they are then; others as
+    they are. Calls come in the order in which they are written, in loops once for each step. What f raises ends the
+    program. Of any dtypes and shapes. Raises TraceError for tensors of `st.placeholder`, ArgumentError for what is no
+    function.
 
     >>> seen = []
     >>> @st.compile
@@ -82,17 +85,24 @@ def breakpoint(*what: Any, **named: Any) -> None:
     It is Python's own `breakpoint`, in a frame that holds the arguments under these names. Of any dtypes and shapes.
     Raises TraceError for tensors of `st.placeholder`. To step op by op, run the function inside of `with st.eager():`.
 
-    ```
-    st.debug.breakpoint(loss=loss, x=x)
-    ```
+    >>> import sys
+    >>> stops = []
+    >>> hook, sys.breakpointhook = sys.breakpointhook, lambda: stops.append("here")     # instead of the debugger
+    >>> st.compile(lambda x: (st.debug.breakpoint(y=x * 2), x + 1)[1])(st.tensor(1.0)).tolist(), stops
+    (2.0, ['here'])
+    >>> sys.breakpointhook = hook
     """
     place = ", ".join(lines(here()))
 
     def stop(*what: Any, **named: Any) -> None:
-        sys.stdout.write(f"stopped at {place}: `what` and `named` hold the numbers\n")
+        sys.stderr.write(f"stopped at {place}: `what` and `named` hold the numbers\n")
         sys.breakpointhook()
 
     called("breakpoint", stop, what, named)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def called(name: str, f: Callable[..., Any], what: Sequence[Any], named: dict[str, Any]) -> None:
@@ -110,7 +120,8 @@ def called(name: str, f: Callable[..., Any], what: Sequence[Any], named: dict[st
     TURN.value = Called(code.name, code)(TURN.value, *(leaves[k].detach().value for k in places))
 
 
-def whole(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], places: Sequence[int], *x: Array) -> None:
+def whole(f: Callable[..., Any], spec: tree.Spec | None, leaves: Sequence[Any], places: Sequence[int], *x: Array
+          ) -> None:
     """f on its arguments, with numbers in the place of tensors; they are copies, which it may keep."""
     given = dict(zip(places, x))
     what, named = tree.unflatten(spec, [np.array(given[k]) if k in given else leaf for k, leaf in enumerate(leaves)])

@@ -17,10 +17,10 @@ from stele.ir.graph import Array, Graph, parameter
 from stele.ir.types import Type, float32, int32, int64
 from stele.ops import ALL
 from stele.ops.branch import Cond
+from stele.ops.called import SHOWN, Called
 from stele.ops.checkpoint import Checkpoint
 from stele.ops.contraction import KIN, Conv2d, Conv2dInputGrad, Conv2dWeightGrad, MatMul
 from stele.ops.control import Scan
-from stele.ops.called import SHOWN, Called
 from stele.ops.derived import Derived, Written
 from stele.ops.elementwise.base import Elementwise
 from stele.ops.everyday import CommonDivisor
@@ -159,7 +159,7 @@ EMPTY: dict[str, list[tuple[Any, ...]]] = {
     "Scan":             [(Scan(counting(), 1, 1, 0, False), (2,), (0, 2))],
     "Cond":             [(Cond((counting(n), counting(n))), np.bool_(True), (n,), (n,)) for n in (0, 2)],
     "While":            [(adding(n), (n,), (n,)) for n in (0, 2)],
-    "Called":           [(Called(SHOWN.name, SHOWN), (n,), (n,)) for n in (0, 2)],
+    "Called":           [(Called(SHOWN.name, SHOWN), np.arange(n)) for n in (0, 2)],
     "Derived":          [(Derived(squaring(n), Written(), 2), (n,), (n,)) for n in (0, 2)],
     "FixedPoint":       [(FixedPoint(halving(n), 0.0, 1.0, 9), (n,), (n,)) for n in (0, 2)],
     **{name: [(ALL[name](), s, np.int64(0)) for s in SHAPES] for name in ("AllSum", "AllMax")},

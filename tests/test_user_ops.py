@@ -21,7 +21,8 @@ def sine(x: Any) -> Any:
     return np.sin(x)
 
 
-@st.op(shape=lambda x, w: (x.shape[:-1], x.dtype), vjp=lambda g, y, x, w: (g.unsqueeze(-1) * w, (g.unsqueeze(-1) * x).sum(0)))
+@st.op(shape=lambda x, w: (x.shape[:-1], x.dtype),
+       vjp=lambda g, y, x, w: (g.unsqueeze(-1) * w, (g.unsqueeze(-1) * x).sum(0)))
 def weighed(x: Any, w: Any) -> Any:
     return (x * w).sum(-1)
 
@@ -70,7 +71,8 @@ def test_derivatives_of_both_modes_and_any_order() -> None:
         for run in (lambda g: g, st.compile):
             np.testing.assert_allclose(run(st.grad(f))(x).item(), first, rtol=1e-6)
             np.testing.assert_allclose(run(st.grad(st.grad(f)))(x).item(), second, rtol=1e-6)
-            np.testing.assert_allclose(run(lambda x, f=f: st.jvp(f, (x,), (st.tensor(1.0),))[1])(x).item(), first, rtol=1e-6)
+            moved = run(lambda x, f=f: st.jvp(f, (x,), (st.tensor(1.0),))[1])(x)
+            np.testing.assert_allclose(moved.item(), first, rtol=1e-6)
     g = st.compile(st.grad(lambda x, w: weighed(x, w).sum(), argnums=(0, 1)))(st.tensor(X), st.ones(3) * 2)
     np.testing.assert_allclose(g[0].numpy(), np.full((2, 3), 2.0))
     np.testing.assert_allclose(g[1].numpy(), X.sum(0), rtol=1e-6)
@@ -88,7 +90,7 @@ def test_at_many_places() -> None:
     calls.clear()
     np.testing.assert_array_equal(st.vmap(st.op(vectorized=True)(plainly))(st.tensor(X)).numpy(), np.sort(X))
     assert calls == [(2, 3)]
-    y, at = st.vmap(ranked)(st.tensor(X))
+    _, at = st.vmap(ranked)(st.tensor(X))
     np.testing.assert_array_equal(at.numpy(), X.argmax(-1))
     assert st.vmap(ranked)(st.zeros(0, 3))[1].shape == (0,)
     np.testing.assert_allclose(st.vmap(st.grad(cube))(st.tensor(X[0])).numpy(), 3 * X[0] ** 2)
@@ -117,7 +119,7 @@ def test_faults_teach() -> None:
     for run in (lambda: wide(st.ones(2)).numpy(), lambda: st.compile(wide)(st.ones(2))):
         with pytest.raises(GraphError, match=r"returns float64\[2\] where its shape rule says float32\[2\]"):
             run()
-    with pytest.raises(GraphError, match="returns str"):
+    with pytest.raises(GraphError, match="returns a str"):
         st.op(lambda x: "text")(st.ones(2)).numpy()
     with pytest.raises(GraphError, match=r"has no derivative.*@st\.op\(vjp"):
         st.grad(lambda x: wide(x).sum())(st.ones(2))
@@ -162,7 +164,8 @@ def test_prints_come_in_order_with_their_lines(capsys: pytest.CaptureFixture[str
 
 def test_callbacks_keep_what_they_get_and_end_the_program_with_their_errors() -> None:
     seen: list[Any] = []
-    f = st.compile(lambda x: st.while_loop(lambda c: c < 10, lambda c: (st.debug.callback(seen.append, c), c * 2)[1], x))
+    step = lambda c: (st.debug.callback(seen.append, c), c * 2)[1]
+    f = st.compile(lambda x: st.while_loop(lambda c: c < 10, step, x))
     assert int(f(st.tensor(1))) == 16 and [int(x) for x in seen] == [1, 2, 4, 8]
     threads = [threading.Thread(target=lambda: f(st.tensor(3))) for _ in range(4)]
     for thread in threads:
@@ -174,7 +177,7 @@ def test_callbacks_keep_what_they_get_and_end_the_program_with_their_errors() ->
     def fails(x: Any) -> None:
         raise ValueError(f"no {x}")
 
-    with pytest.raises(ValueError, match="no 1.0"):
+    with pytest.raises(ValueError, match=r"no 1\.0"):
         st.compile(lambda x: (st.debug.callback(fails, x), x)[1])(st.tensor(1.0))
     with pytest.raises(TraceError, match="have no order"):
         st.debug.print(st.placeholder((2,)))

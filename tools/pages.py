@@ -45,7 +45,8 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "random": ("Random numbers", "arrays.random arrays.generator"),
     "dtypes": ("Dtypes and the namespace", "arrays.namespace ir.types builtins"),
     "programs": ("Programs, gradients, loops", """arrays.functions call.compiled call.symbolic eager.handle
-        higher.gradient higher.checkpoint higher.scan higher.control inspect.lint.function inspect.profile.function
+        higher.gradient higher.jacobian higher.vmap higher.collective higher.custom higher.fixed higher.checkpoint
+        higher.scan higher.control higher.called inspect.lint.function inspect.profile.function
         pipeline saving backend.devices"""),
 }
 ROOMS: dict[str, tuple[str, ModuleType]] = {
@@ -53,7 +54,11 @@ ROOMS: dict[str, tuple[str, ModuleType]] = {
     "nn": ("stele.nn", nn), "functional": ("stele.nn.functional", nn.functional), "init": ("stele.nn.init", nn.init),
     "optim": ("stele.optim", st.optim), "metrics": ("stele.metrics", st.metrics), "data": ("stele.data", st.data),
     "transforms": ("stele.data.transforms", st.data.transforms), "io": ("stele.io", st.io),
+<<<<<<< HEAD
     "train": ("stele.train", st.train), "onnx": ("stele.interop.onnx", onnx),
+=======
+    "train": ("stele.train", st.train), "debug": ("stele.debug", st.debug),
+>>>>>>> 3a12839 (st.op and st.debug on their pages, in the map and in the random programs; the public derivatives stand on theirs; an unset variable answers Python's own questions)
 }
 
 

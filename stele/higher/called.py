@@ -1,4 +1,6 @@
 """Python functions on NumPy's arrays as ops."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -28,18 +30,19 @@ def op(f: None = None, /, *, shape: Callable[..., Any] | None = None, like: int 
 @public
 def op(f: Callable[..., Any] | None = None, /, *, shape: Callable[..., Any] | None = None, like: int = 0,
        vjp: Callable[..., Any] | None = None, jvp: Callable[..., Any] | None = None, vectorized: bool = False) -> Any:
-    """A function `f` of NumPy's arrays as an op; a decorator, with or without options. It runs in every style: programs
-    call it in Python in the midst of native code, in loops and branches too, on the thread that called them.
+    """A function `f` of NumPy's arrays as an op: a decorator, with or without options.
 
-    f takes read-only arrays and returns one, or a tuple of them; arguments by name are options, which it gets as they
-    are. `shape(*specs)` says what it returns, in shapes and dtypes: a spec has both, and what is returned is a spec, a
-    pair (shape, dtype), or a list of those for a tuple. Without it the result is like operand number `like`. Derivatives
-    are written in functions of tensors: `vjp(g, y, *x)` returns the cotangents of the operands (a tuple where there are
-    several, None for zero) for that of the result, or `jvp(dx, y, *x)` the tangent of the result for a tuple of theirs;
-    either is enough for both modes. Where f is `vectorized`, further axes in front of all operands are such axes of the
-    result, and `st.vmap` calls it once; else once for each place. It is called as often as its results are needed, which
-    may be never. Raises GraphError where it returns what the rule does not say and where a derivative is asked for that
-    nobody said; ArgumentError for what is no function, and for two derivatives.
+    It runs in every style: programs call it in Python in the midst of native code, in loops and branches too, on the
+    thread that called them. f takes read-only arrays and returns one, or a tuple of them; arguments by name are
+    options, which it gets as they are. `shape(*specs)` says what it returns, in shapes and dtypes: a spec has both,
+    and what is returned is a spec, a pair (shape, dtype), or a list of those for a tuple. Without it the result is
+    like operand number `like`. Derivatives are written in functions of tensors: `vjp(g, y, *x)` returns the
+    cotangents of the operands (a tuple where there are several, None for zero) for that of the result, or `jvp(dx, y,
+    *x)` the tangent of the result for a tuple of theirs; either is enough for both modes. Where f is `vectorized`,
+    further axes in front of all operands are such axes of the result, and `st.vmap` calls it once; else once for each
+    place. It is called as often as its results are needed, which may be never. Raises GraphError where it returns
+    what the rule does not say and where a derivative is asked for that nobody said; ArgumentError for what is no
+    function, and for two derivatives.
 
     >>> @st.op(vjp=lambda g, y, x: g * 3 * x ** 2)
     ... def cube(x):
@@ -110,7 +113,8 @@ def written(f: Callable[..., Any], how: Says) -> Callable[..., Any]:
     def plainly(*x: Any, **options: Any) -> Any:
         operands = Operands(numbers=False)
         values = [operands.value(constant(a)) for a in x]
-        return tensors(parts(Called(code(options).name, code(options))(*values)), operands.differentiable and GRAD.get())
+        own = code(options)
+        return tensors(parts(Called(own.name, own)(*values)), operands.differentiable and GRAD.get())
 
     if how.vjp is not None:
         pull: Callable[..., Any] = how.vjp

@@ -1,4 +1,6 @@
 """Functions of a user's on NumPy's arrays, which programs call in Python."""
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -9,7 +11,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from stele.errors import GraphError, kind
-from stele.ir.graph import Array, Op, Placed, Value
+from stele.ir.graph import Array, Item, Op, Placed, Value
 from stele.ir.record import Aside
 from stele.ir.sizes import Dim
 from stele.ir.types import TupleType, Type, dtype
@@ -25,14 +27,15 @@ class Code(Aside):
     Where it is `vectorized`, further axes in front of all operands are further axes in front of all results.
     """
 
-    def __init__(self, name: str, run: Callable[..., Any], type: Callable[..., Result], vectorized: bool = False) -> None:
+    def __init__(self, name: str, run: Callable[..., Any], type: Callable[..., Result], vectorized: bool = False
+                 ) -> None:
         self.name = next(n for k in count() if (n := f"{name}#{k}" if k else name) not in CODES)
         self.run, self.type, self.vectorized = run, type, vectorized
         CODES[self.name] = self
 
 
 class Called(Op):
-    """What a function of arrays returns, which Python calls in the midst of a program; by itself it has no derivative."""
+    """What a function of arrays returns, which Python calls amid a program; by itself it has no derivative."""
 
     function: str
     code: Any       # a Code: None where the op was read from text
@@ -43,7 +46,8 @@ class Called(Op):
         """The code, which text knows by its name alone."""
         code = self.code or CODES.get(self.function)
         if code is None:
-            raise GraphError(f"there is no function {self.function!r} here", hint="Run the file that defines it with @st.op.")
+            raise GraphError(f"there is no function {self.function!r} here",
+                             hint="Run the file that defines it with @st.op.")
         return code
 
     def type(self, *x: Type) -> Result:  # type: ignore[override]
@@ -54,14 +58,16 @@ class Called(Op):
         if isinstance(wanted, TupleType):
             parts = made if isinstance(made, tuple | list) else (made,)
             if len(parts) != len(wanted.items):
-                raise GraphError(f"{self.function} returns {len(parts)} arrays where its shape rule says {len(wanted.items)}")
+                raise GraphError(f"{self.function} returns {len(parts)} arrays where its shape rule says "
+                                 f"{len(wanted.items)}")
             return tuple(fitted(self.function, y, t) for y, t in zip(parts, wanted.items))
         return fitted(self.function, made, wanted)
 
     def refuse_zero(self, rule: str, y: Value) -> None:
         if isinstance(y.type, TupleType) or y.dtype.is_float:
-            raise GraphError(f"{self.function} has no derivative", hint="Say it: @st.op(vjp=...) or @st.op(jvp=...), or cut "
-                             f"it off with x.detach() before {self.function}.")
+            raise GraphError(f"{self.function} has no derivative",
+                             hint="Say it: @st.op(vjp=...) or @st.op(jvp=...); or "
+                                  f"cut it off with x.detach() before {self.function}.")
 
     def batch(self, d: Any, n: Dim, x: Sequence[Placed], y: Value) -> Any:
         code = self.found
@@ -72,7 +78,7 @@ class Called(Op):
             many = Code(f"{self.function} at many places", lambda *a: each(code, flags, a),
                         lambda *t: spread(code, flags, t))
             made = Called(many.name, many)(*(a for a, _ in x))
-        return tuple(made[k] for k in range(len(y.type.items))) if isinstance(y.type, TupleType) else made
+        return tuple(Item(k)(made) for k in range(len(y.type.items))) if isinstance(y.type, TupleType) else made
 
     @classmethod
     def examples(cls) -> tuple[Any, ...]:

@@ -38,6 +38,8 @@ class Unset:
     __le__ = __ge__ = __iter__ = __len__ = __float__ = __int__ = __index__ = refuse
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):       # what Python asks of any object
+            raise AttributeError(name)
         return self.refuse()
 
 
