@@ -33,10 +33,10 @@ def print(*what: Any, sep: str = " ", end: str = "\n", where: bool = True, **nam
     """Prints tensors and whatever else as `print` does, when the program runs, in the order in which it is written.
 
     In compiled functions it stands in the branch that is taken, and in each step of a loop. `what` is printed with
-    `sep` between and `end` behind; where its first part is a text with braces, it is what `str.format` makes of it with the
-    others and those that are `named`. With `where` the line of the call stands behind it. Tensors of any dtype and
-    shape are shown as NumPy's arrays are. Raises TraceError for tensors of `st.placeholder`, whose functions have no
-    order.
+    `sep` between and `end` behind; where its first part is a text with braces, it is what `str.format` makes of it
+    with the others and those that are `named`. With `where` the line of the call stands behind it. Tensors of any
+    dtype and shape are shown as NumPy's arrays are. Raises TraceError for tensors of `st.placeholder`, whose
+    functions have no order.
 
     >>> @st.compile
     ... def f(x):
