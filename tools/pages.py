@@ -54,11 +54,7 @@ ROOMS: dict[str, tuple[str, ModuleType]] = {
     "nn": ("stele.nn", nn), "functional": ("stele.nn.functional", nn.functional), "init": ("stele.nn.init", nn.init),
     "optim": ("stele.optim", st.optim), "metrics": ("stele.metrics", st.metrics), "data": ("stele.data", st.data),
     "transforms": ("stele.data.transforms", st.data.transforms), "io": ("stele.io", st.io),
-<<<<<<< HEAD
-    "train": ("stele.train", st.train), "onnx": ("stele.interop.onnx", onnx),
-=======
-    "train": ("stele.train", st.train), "debug": ("stele.debug", st.debug),
->>>>>>> 3a12839 (st.op and st.debug on their pages, in the map and in the random programs; the public derivatives stand on theirs; an unset variable answers Python's own questions)
+    "train": ("stele.train", st.train), "debug": ("stele.debug", st.debug), "onnx": ("stele.interop.onnx", onnx),
 }
 
 
