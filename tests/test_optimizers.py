@@ -348,6 +348,64 @@ def test_rates_are_those_of_pytorch(name: str) -> None:
     close([np.array(rates)], torch_gives(f"rates_{name.replace(' ', '_').lower()}", ask), 1e-6)
 
 
+CYCLES = {
+    "one": "OneCycleLR(o, 0.2, 20, cycle_momentum=True)",
+    "three": "OneCycleLR(o, 0.2, 20, pct_start=0.35, anneal_strategy='linear', three_phase=True, cycle_momentum=True, "
+             "base_momentum=0.7, max_momentum=0.9)",
+    "waves": "CyclicLR(o, 0.01, 0.2, 3, 4, mode='triangular2', cycle_momentum=True)",
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("kind", ["SGD", "AdamW"])
+@pytest.mark.parametrize("name", CYCLES)
+def test_momentum_is_cycled_as_by_pytorch(name: str, kind: str, compiled: bool) -> None:
+    """The momentum of each step, and where 20 of them lead."""
+    options: dict[str, Any] = {"momentum": 0.9} if kind == "SGD" else {}
+    slopes = np.random.default_rng(0).normal(size=(20, 3)).astype("f4")
+
+    def ask(torch: Any) -> list[Array]:
+        x, found = torch.zeros(3, requires_grad=True), list[Any]()
+        optimizer = getattr(torch.optim, kind)([x], 0.5, **options)
+        schedule = eval(CYCLES[name], vars(torch.optim.lr_scheduler) | {"o": optimizer})
+        for k in range(20):
+            group = optimizer.param_groups[0]
+            x.grad = torch.tensor(slopes[k])
+            found.append([group["momentum"] if "momentum" in group else group["betas"][0], group["lr"]])
+            optimizer.step()
+            if k < 19:
+                schedule.step()
+        return [np.array(found), x.detach().numpy()]
+
+    x, found = st.zeros(3).requires_grad_(), list[Any]()
+    optimizer: Any = getattr(optim, kind)([x], 0.5, **options)
+    schedule = eval(CYCLES[name], vars(optim) | {"o": optimizer})
+
+    def step(slope: Any) -> None:
+        optimizer.zero_grad()
+        (x * slope).sum().backward()
+        optimizer.step()
+
+    run: Any = st.compile(step) if compiled else step
+    for k in range(20):
+        group = optimizer.groups[0]
+        run(st.tensor(slopes[k]))
+        found.append([float(group.momentum if kind == "SGD" else group.betas[0]), float(group.lr)])
+        if k < 19:
+            schedule.step()
+    close([np.array(found), x.numpy()], torch_gives(f"cycle_{name}_{kind.lower()}", ask), 1e-5)
+    assert not compiled or len(run.programs) == 1
+    again: Any = getattr(optim, kind)([st.zeros(3).requires_grad_()], 0.5, **options)
+    again.load_state_dict(optimizer.state_dict())
+    assert again.state_dict()["options.0"] == optimizer.state_dict()["options.0"]
+
+
+def test_what_has_no_momentum_is_not_cycled() -> None:
+    for made in (optim.RMSprop, optim.SGD):
+        with pytest.raises(ArgumentError, match="cycle_momentum of CyclicLR"):
+            optim.CyclicLR(made([st.zeros(1).requires_grad_()], 0.1), 0.1, 1.0, cycle_momentum=True)
+
+
 def test_a_plateau_is_seen_as_by_pytorch() -> None:
     losses = [3.0, 2.0, 2.0, 1.9999, 2.1, 2.0, 2.0, 2.0, 1.5, 1.6, 1.6, 1.6, 1.6, 1.6, 1.6]
     options: dict[str, Any] = {"factor": 0.5, "patience": 2, "cooldown": 1, "min_lr": 0.2}

@@ -151,7 +151,6 @@ def test_arguments_of_others_are_taken_where_they_mean_the_same() -> None:
     (lambda: data.Loader(SET, in_order=True), "in one order for any number"),
     (lambda: metrics.Accuracy(task="binary"), "Accuracy takes no 'task'"),
     (lambda: nn.MSELoss(size_average=True), "Write reduction='mean', 'sum' or 'none'"),
-    (lambda: optim.OneCycleLR(None, 1.0, 5, cycle_momentum=True), "momentum stays as it is"),   # type: ignore[call-arg]
     (lambda: nn.init.normal_(X, generator=1), r"st.manual_seed\(0\) says"),
     (lambda: MODULE.state_dict(keep_vars=True), "a state holds the tensors themselves"),
     (lambda: nn.Linear(3, 2, quite_different=1), "It takes in_features, out_features, bias")])

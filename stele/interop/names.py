@@ -57,8 +57,6 @@ INSTEAD: Mapping[str, Table] = {
         "decay": "Write optim.ExponentialLR(optimizer, gamma), or another schedule.",
         "last_epoch": "Leave it out: schedule.load_state_dict(state) goes on where a schedule was.",
         "verbose": "Leave it out, and print optimizer.lr.",
-        **dict.fromkeys(("cycle_momentum", "base_momentum", "max_momentum"),
-                        "Leave it out: an optimizer's momentum stays as it is."),
         **dict.fromkeys(("scale_fn", "scale_mode"),
         "Write a class of yours of optim.Schedule, with rate(first, step)."),
         "decoupled_weight_decay": "Write optim.AdamW.",

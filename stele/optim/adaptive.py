@@ -66,8 +66,10 @@ class Adam(Counting):
         v.assign(b2 * v + (1 - b2) * F.square(g))
         return v
 
-    def gathered(self, beta: float) -> Tensor:
+    def gathered(self, beta: float | Tensor) -> Tensor:
         """1 - beta ** steps, the weight of what a mean has gathered, to its last digits where beta is almost 1."""
+        if isinstance(beta, Tensor):        # a schedule moves it
+            return -F.expm1(self.steps * F.log(beta))
         return -F.expm1(self.steps * (math.log(beta) if beta else -math.inf))
 
 

@@ -59,12 +59,13 @@ class SGD(Optimizer):
         return s
 
     def update(self, p: Tensor, g: Tensor, s: Any) -> None:
-        if not (s.momentum or s.weight_decay) and (rows := taken(g)) is not None:
+        moves = "velocity" in s.tensors()
+        if not (moves or s.weight_decay) and (rows := taken(g)) is not None:
             parts, at = rows
             p.assign(added(p, -s.lr * parts, at))
             return
         g = decayed(p, g, s)
-        if s.momentum:
+        if moves:
             new = g
             if s.dampening:
                 new = g * (1 - s.dampening * s.damped)

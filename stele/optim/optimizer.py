@@ -71,6 +71,12 @@ class Group:
         return ", ".join([f"lr={rate}", *(f"{name}={x}" for name, x in self.options().items())])
 
 
+def plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with numbers in the place of those that a schedule moves, which are tensors."""
+    def number_of(x: Any) -> Any: return float(x) if isinstance(x, Tensor) else x
+    return {name: (number_of(x[0]), *x[1:]) if name == "betas" else number_of(x) for name, x in options.items()}
+
+
 class State:
     """What an optimiser knows of one parameter: the tensors that it remembers, and the options of its `group`."""
 
@@ -205,7 +211,7 @@ class Optimizer:
         """The rates, the options and what the optimiser remembers of each parameter, by its number; no gradients."""
         state: dict[str, Any] = {"kind": type(self).__name__}
         for k, group in enumerate(self.groups):
-            state |= {f"options.{k}": group.options(), f"rate.{k}": group.rate}
+            state |= {f"options.{k}": plain(group.options()), f"rate.{k}": group.rate}
         state |= {name: x for name, x in vars(self).items() if isinstance(x, Tensor)}
         return state | {f"{name}.{k}": x for k, s in enumerate(self.states) for name, x in s.tensors().items()}
 
@@ -221,7 +227,7 @@ class Optimizer:
         if missing := own.keys() ^ state.keys():
             raise DataError(f"the state does not fit this {own['kind']} of {len(self.states)} parameters: only one "
                             f"of the two has {min(missing)!r}")
-        options = [options_of(state[f"options.{k}"], g.options(), own["kind"]) for k, g in enumerate(self.groups)]
+        options = [options_of(state[f"options.{k}"], own[f"options.{k}"], own["kind"]) for k in range(len(self.groups))]
         for name, x in own.items():
             if isinstance(x, Tensor) and np.shape(state[name]) != tuple(x.shape):
                 raise DataError(f"{name} has shape {np.shape(state[name])} in the state, {tuple(x.shape)} in this "

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from math import cos, pi
 from typing import Any
 
+from stele.arrays.tensor import Tensor, tensor
 from stele.errors import ArgumentError, DataError
+from stele.ir.types import HOME
 from stele.ops.arguments import choice, flag, number, positive, sequence, wholes
 from stele.optim.checks import checked
 from stele.optim.optimizer import Optimizer, needs_optimizer
@@ -395,13 +397,53 @@ class CosineAnnealingWarmRestarts(Schedule):
         return self.eta_min + (first - self.eta_min) * (1 + cos(pi * step / length)) / 2
 
 
-class OneCycleLR(Schedule):
+class Cycle(Schedule):
+    """A schedule that may move the momentum of SGD, or the first beta of Adam, against the rate."""
+
+    cycle_momentum: bool
+    base_momentum: float
+    max_momentum: float
+
+    def cycles(self, on: bool, base: float, most: float) -> None:
+        """Takes the options of the momentum, and sets what the first step has."""
+        name = type(self).__name__
+        self.cycle_momentum = flag(on, f"cycle_momentum of {name}")
+        self.base_momentum = number(base, f"base_momentum of {name}", 0, 1)
+        self.max_momentum = number(most, f"max_momentum of {name}", 0, 1)
+        known = type(self.optimizer).__name__
+        if on and known not in ("SGD", "Adam", "AdamW"):
+            raise ArgumentError(f"cycle_momentum of {name} moves what SGD, Adam and AdamW have, got {known}")
+        if on and known == "SGD" and not all(group["momentum"] for group in self.optimizer.groups):
+            raise ArgumentError(f"cycle_momentum of {name} needs an SGD with a momentum",
+                                hint="Write SGD(..., momentum=0.9).")
+        self.set()
+
+    def momentum(self, step: int) -> float:
+        """The momentum of a step."""
+        raise NotImplementedError
+
+    def set(self) -> None:
+        super().set()
+        for group in self.optimizer.groups if self.cycle_momentum else ():
+            new, is_adam = self.momentum(self.count), "betas" in group.options()
+            now = group["betas"][0] if is_adam else group["momentum"]
+            if isinstance(now, Tensor):     # which a compiled step reads anew
+                now.assign(new)
+            elif is_adam:
+                group["betas"] = (tensor(new, device=HOME), *group["betas"][1:])
+            else:
+                group["momentum"] = tensor(new, device=HOME)
+
+
+class OneCycleLR(Cycle):
     """A rate up to `max_lr` and far down again within `total_steps`, or `epochs` of `steps_per_epoch`.
 
     (Smith and Topin, 2018.) From max_lr / `div_factor` to max_lr in the share `pct_start` of the steps, then to 1 /
     `final_div_factor` of where it began; along half cosines, or along lines if `anneal_strategy` is "linear". With
-    `three_phase` it first falls to where it began, in as many steps as it rose. The `optimizer`'s momentum stays as it
-    is. Raises ArgumentError for a step beyond the last.
+    `three_phase` it first falls to where it began, in as many steps as it rose. With `cycle_momentum`, which is on in
+    PyTorch, the momentum of SGD or the first beta of an Adam `optimizer` falls from `max_momentum` to `base_momentum`
+    as the rate rises, and rises as it falls. Raises ArgumentError for a step beyond the last, and for a momentum to
+    cycle that an optimiser does not have.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.OneCycleLR(optimizer, max_lr=1.0, total_steps=5, pct_start=0.6, div_factor=4.0)
@@ -415,7 +457,8 @@ class OneCycleLR(Schedule):
     @checked
     def __init__(self, optimizer: Optimizer, max_lr: float, total_steps: int | None = None, epochs: int | None = None,
                  steps_per_epoch: int | None = None, pct_start: float = 0.3, anneal_strategy: str = "cos",
-                 div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False) -> None:
+                 div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False,
+                 cycle_momentum: bool = False, base_momentum: float = 0.85, max_momentum: float = 0.95) -> None:
         super().__init__(optimizer)
         if total_steps is None:
             total_steps = positive(epochs, "epochs of OneCycleLR") * positive(steps_per_epoch, "steps_per_epoch")
@@ -424,30 +467,39 @@ class OneCycleLR(Schedule):
         self.anneal_strategy = choice(anneal_strategy, "anneal_strategy of OneCycleLR", ("cos", "linear"))
         self.div_factor, self.final_div_factor = div_factor, final_div_factor
         self.three_phase = flag(three_phase, "three_phase of OneCycleLR")
-        self.set()
+        self.cycles(cycle_momentum, base_momentum, max_momentum)
 
     def rate(self, first: float, step: int) -> float:
+        low = self.max_lr / self.div_factor
+        return self.phases(step, low, self.max_lr, low / self.final_div_factor)
+
+    def momentum(self, step: int) -> float:
+        return self.phases(step, self.max_momentum, self.base_momentum, self.max_momentum)
+
+    def phases(self, step: int, low: float, high: float, last: float) -> float:
+        """From low to high, then to `last`, with three phases by way of low."""
         if step >= self.total_steps:
             raise ArgumentError(f"OneCycleLR ends at step {self.total_steps - 1}, asked for step {step}")
-        low, top = self.max_lr / self.div_factor, self.pct_start * self.total_steps - 1
+        top = self.pct_start * self.total_steps - 1
         if step <= top:
-            return self.between(low, self.max_lr, step / top if top else 1.0)
+            return self.between(low, high, step / top if top else 1.0)
         if self.three_phase and step <= 2 * top:
-            return self.between(self.max_lr, low, (step - top) / top)
-        high, top = (low, 2 * top) if self.three_phase else (self.max_lr, top)
-        return self.between(high, low / self.final_div_factor, (step - top) / (self.total_steps - 1 - top))
+            return self.between(high, low, (step - top) / top)
+        begin, top = (low, 2 * top) if self.three_phase else (high, top)
+        return self.between(begin, last, (step - top) / (self.total_steps - 1 - top))
 
     def between(self, a: float, b: float, share: float) -> float:
         """The number a `share` of the way from a to b."""
         return a + (b - a) * (share if self.anneal_strategy == "linear" else (1 - cos(pi * share)) / 2)
 
 
-class CyclicLR(Schedule):
+class CyclicLR(Cycle):
     """A rate between `base_lr` and `max_lr`, up in `step_size_up` steps and down in `step_size_down` (Smith, 2017).
 
     step_size_down is step_size_up unless it is given. `mode` "triangular2" halves the way up each time, "exp_range"
-    scales it by `gamma` ** step. The `optimizer`'s momentum stays as it is. Raises ArgumentError for what is no
-    optimiser, ShapeError for less than one step, OptionError for another mode.
+    scales it by `gamma` ** step. With `cycle_momentum`, which is on in PyTorch, the momentum of SGD or the first beta
+    of an Adam `optimizer` goes from `max_momentum` to `base_momentum` and back. Raises ArgumentError for what is no
+    optimiser or has no momentum to cycle, ShapeError for less than one step, OptionError for another mode.
 
     >>> optimizer = optim.SGD([st.zeros(1).requires_grad_()], lr=1.0)
     >>> schedule = optim.CyclicLR(optimizer, base_lr=0.0, max_lr=1.0, step_size_up=2)
@@ -460,20 +512,27 @@ class CyclicLR(Schedule):
 
     @checked
     def __init__(self, optimizer: Optimizer, base_lr: float, max_lr: float, step_size_up: int = 2000,
-                 step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0) -> None:
+                 step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
+                 cycle_momentum: bool = False, base_momentum: float = 0.8, max_momentum: float = 0.9) -> None:
         super().__init__(optimizer)
         self.base_lr, self.max_lr = base_lr, max_lr
         self.step_size_up = positive(step_size_up, "step_size_up of CyclicLR")
         down = step_size_up if step_size_down is None else step_size_down
         self.step_size_down = positive(down, "step_size_down of CyclicLR")
         self.mode, self.gamma = choice(mode, "mode of CyclicLR", ("triangular", "triangular2", "exp_range")), gamma
-        self.set()
+        self.cycles(cycle_momentum, base_momentum, max_momentum)
 
     def rate(self, first: float, step: int) -> float:
+        return self.base_lr + (self.max_lr - self.base_lr) * self.share(step)
+
+    def momentum(self, step: int) -> float:
+        return self.max_momentum - (self.max_momentum - self.base_momentum) * self.share(step)
+
+    def share(self, step: int) -> float:
+        """How far up a step is."""
         turn, place = divmod(step, self.step_size_up + self.step_size_down)
         share = min(place / self.step_size_up, 1 - (place - self.step_size_up) / self.step_size_down)
-        scale = {"triangular": 1.0, "triangular2": 0.5 ** turn, "exp_range": self.gamma ** step}[self.mode]
-        return self.base_lr + (self.max_lr - self.base_lr) * share * scale
+        return share * {"triangular": 1.0, "triangular2": 0.5 ** turn, "exp_range": self.gamma ** step}[self.mode]
 
 
 class SequentialLR(Schedule):
