@@ -1,6 +1,7 @@
 """Models of ONNX as modules: the suite of its wheel, training, programs of open sizes, damaged files."""
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,31 @@ def test_open_sizes_of_a_model_need_one_program() -> None:
     assert int(f.compiles) == 1
 
 
+def normalised(bias: bool) -> Any:
+    """Two convolutions with a normalisation behind them, of the first of which something else is taken too."""
+    rng = np.random.default_rng(2)
+    weights = {"w": rng.standard_normal((3, 3, 3, 3)).astype("f4"), "b": rng.standard_normal(3).astype("f4"),
+               **{k: rng.random(3).astype("f4") + 0.5 for k in ("scale", "shift", "mean", "variance")}}
+    conv = ["w", "b"] if bias else ["w"]
+    nodes = [helper.make_node("Conv", ["x", *conv], ["a"], pads=[1, 1, 1, 1]),
+             helper.make_node("BatchNormalization", ["a", "scale", "shift", "mean", "variance"], ["c"], epsilon=0.1),
+             helper.make_node("Conv", ["c", *conv], ["d"], pads=[1, 1, 1, 1]),
+             helper.make_node("BatchNormalization", ["d", "scale", "shift", "mean", "variance"], ["e"]),
+             helper.make_node("Add", ["a", "e"], ["y"])]
+    return model(nodes, {"x": (F32, ["n", 3, 5, 5])}, {"y": (F32, ["n", 3, 5, 5])}, weights)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_normalisations_become_part_of_the_convolutions_before_them(bias: bool) -> None:
+    made = normalised(bias)
+    ready, plain = so.prepare(made), so.prepare(made, compiled=False)
+    assert [n.op for n in ready.module.model.graph.nodes] == ["Conv", "BatchNormalization", "Conv", "Add"]
+    for n in (1, 4, 2, 0):
+        x = np.random.default_rng(n).standard_normal((n, 3, 5, 5)).astype("f4")
+        np.testing.assert_allclose(ready.run([x])[0], plain.run([x])[0], rtol=1e-4, atol=1e-4)
+    assert not ready.note
+
+
 @pytest.mark.parametrize("test", [True, False])
 def test_branches_and_loops_in_a_program(test: bool) -> None:
     """Both ways of an If, and a Loop of as many steps as an input says, in one program."""
@@ -154,6 +180,40 @@ def unknown() -> Any:
     return model(nodes, {"x": (F32, [1])}, {"y": (F32, [1])})
 
 
+def calling(*called: tuple[str, int], last: str = "Neg") -> Any:
+    """A model of functions, each of which calls the next so many times, the last one an op."""
+    names = [name for name, _ in called]
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("own", 1)]
+
+    def body(name: str, times: int) -> list[Any]:
+        values = ["x", *(f"v{k}" for k in range(times - 1)), "y"]
+        return [helper.make_node(name, [a], [b], domain="own" if name in names else "")
+                for a, b in pairwise(values)]
+
+    functions = [helper.make_function("own", name, ["x"], ["y"], body(inner, times), opsets)
+                 for (name, times), inner in zip(called, [*names[1:], last])]
+    made = model(body(names[0], 1), {"x": (F32, [1])}, {"y": (F32, [1])}, functions=functions)
+    made.opset_import.append(opsets[1])
+    return made
+
+
+def test_functions_of_a_model_are_written_out() -> None:
+    assert so.load(calling(("f", 3), ("g", 3)))(st.ones(1)).tolist() == [-1.0]
+
+
+def nested(depth: int) -> Any:
+    """A branch within branches."""
+    inner = helper.make_node("Neg", ["x"], ["y"])
+    for _ in range(depth):
+        graph = helper.make_graph([inner], "g", [], [helper.make_tensor_value_info("y", F32, [1])])
+        inner = helper.make_node("If", ["t"], ["y"], then_branch=graph, else_branch=graph)
+    return model([inner], {"x": (F32, [1]), "t": (TensorProto.BOOL, [])}, {"y": (F32, [1])})
+
+
+def test_branches_within_branches() -> None:
+    assert so.load(nested(8))(st.ones(1), st.tensor(True)).tolist() == [-1.0]
+
+
 def outside(location: str) -> Any:
     made = raw(data_location=TensorProto.EXTERNAL)
     made.graph.initializer[0].external_data.add(key="location", value=location)
@@ -171,7 +231,10 @@ def outside(location: str) -> Any:
     (raw(dims=[8, 1 << 20]), "damaged"),
     (raw(data_type=99), "element type 99"),
     (outside("w.bin"), "lies in a file"),
-], ids=["text", "empty", "truncated", "circle", "unknown", "negative", "huge", "short", "dtype", "external"])
+    (calling(("f", 2), ("g", 1), last="f"), "calls itself"),
+    (calling(*((f"f{k}", 10) for k in range(40))), "written out"),
+], ids=["text", "empty", "truncated", "circle", "unknown", "negative", "huge", "short", "dtype", "external",
+        "recursive", "exponential"])
 def test_what_is_damaged_is_refused_in_a_line(source: Any, words: str) -> None:
     with pytest.raises(DataError, match=words):
         so.load(source)

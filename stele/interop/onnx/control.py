@@ -8,15 +8,9 @@ from typing import Any
 import numpy as np
 
 import stele as st
-from stele.arrays.looking import is_traced
 from stele.errors import DataError
 from stele.interop.onnx.movement import split
-from stele.interop.onnx.values import Call, Rules, dtype_named, host, number
-
-
-def known(x: Any) -> bool:
-    """Whether the numbers of a value can be looked at."""
-    return not isinstance(x, st.Tensor) or not is_traced(x.value)
+from stele.interop.onnx.values import Call, Rules, dtype_named, host, known, number
 
 
 def branch(c: Call, test: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 import stele as st
 from stele.interop.onnx.casts import bitcast, cast, cast_like
-from stele.interop.onnx.values import Call, Rules, host
+from stele.interop.onnx.values import Call, Rules, host, known, number
 from stele.nn import functional as F
 
 
@@ -65,8 +65,13 @@ def clip(c: Call, x: Any, low: Any = None, high: Any = None) -> Any:
     """x held between bounds; the lower one gives way where they cross."""
     low = c.get("min") if c.version < 11 else low
     high = c.get("max") if c.version < 11 else high
-    x = x if low is None else st.maximum(x, low)
-    return x if high is None else st.minimum(x, high)
+    x = x if low is None else st.maximum(x, bound(low))
+    return x if high is None else st.minimum(x, bound(high))
+
+
+def bound(x: Any) -> Any:
+    """A bound as a number where it is known, so that programs hold it."""
+    return number(x) if isinstance(x, st.Tensor) and known(x) else x
 
 
 def shift(c: Call, x: Any, by: Any) -> Any:

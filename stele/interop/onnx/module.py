@@ -17,13 +17,15 @@ from stele.interop.onnx.table import rule
 from stele.interop.onnx.values import value
 from stele.ir.door import public
 
+MOST_NODES = 1_000_000      # of a model whose functions are written out
+
 
 class OnnxModule(nn.Module):
     """A `model` of an ONNX file, called with its inputs in order or by name; it returns its one output, or a tuple.
 
     Initialisers of floats are parameters, means and variances of normalisation buffers, under the names that they have
-    in the file; others, such as shapes and indices, are constants of it. Outputs have the shapes and dtypes that ONNX
-    says. Raises ArgumentError for another number of inputs, or names that it does not have.
+    in the file; others, such as shapes, indices and bounds of `Clip`, are constants of it. Outputs have the shapes and
+    dtypes that ONNX says. Raises ArgumentError for another number of inputs, or names that it does not have.
 
     >>> import onnx
     >>> text = '<ir_version: 8, opset_import: ["": 17]> g (float[n] x, float[n] w) => (float[n] y) {y = Mul(x, w)}'
@@ -36,10 +38,10 @@ class OnnxModule(nn.Module):
     def __init__(self, model: Model) -> None:
         graph = model.graph
         self.model, self.weights = model, dict[str, st.Tensor]()
-        frozen = statistics(graph)
+        frozen, bounds = statistics(graph), {x for n in graph.nodes if n.op == "Clip" for x in n.inputs[1:]}
         for name, load in graph.weights.items():
             x = value(load())
-            if isinstance(x, st.Tensor) and x.dtype.kind == "f":
+            if isinstance(x, st.Tensor) and x.dtype.kind == "f" and name not in bounds:
                 self.weights[name] = x if name in frozen else nn.Parameter(x)
         self.inputs = tuple(i for i in graph.inputs if i.name not in graph.weights)
         self.outputs = graph.outputs
@@ -115,22 +117,41 @@ def load(source: Any) -> OnnxModule:
     >>> so.load(onnx.parser.parse_model(text))(st.tensor([-1.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    model = read(source)
-    if lacking := list(dict.fromkeys(map(str, unsupported(model.graph, model)))):
+    return OnnxModule(checked(read(source)))
+
+
+def checked(model: Model) -> Model:
+    """A model of which every node can be computed. Raises DataError with the names of those that cannot."""
+    sizes: dict[tuple[str, str], int] = {}
+    if (count := written_out(model.graph, model, sizes)) > MOST_NODES:
+        raise DataError(f"the model has {count} nodes once its functions are written out, {MOST_NODES} at most")
+    lists = model.graph.nodes, *(model.functions[key].nodes for key in sizes)
+    if lacking := list(dict.fromkeys(str(n) for nodes in lists for n in unsupported(nodes, model))):
         raise DataError(f"{len(lacking)} nodes have no rule: {'; '.join(lacking[:50])}")
-    return OnnxModule(model)
+    return model
 
 
-def unsupported(graph: Graph | Function, model: Model) -> list[Node]:
-    """The nodes that nothing computes."""
-    found: list[Node] = []
+def written_out(graph: Graph | Function, model: Model, sizes: dict[tuple[str, str], int]) -> int:
+    """How many nodes there are with those of functions in their places; `sizes` learns it of each function."""
+    count = 0
     for n in graph.nodes:
-        own = model.functions.get((n.domain, n.op))
-        if own is not None:
-            found += unsupported(own, model)
-        elif rule(n.domain, n.op, n.version) is None and not ((schema := schema_of(n)) and is_defined(schema)):
-            found.append(n)
-        for a in n.attributes.values():
-            for g in graphs(a):
-                found += unsupported(g, model)
+        key = n.domain, n.op
+        if key in model.functions and key not in sizes:
+            sizes[key] = 0
+            sizes[key] = written_out(model.functions[key], model, sizes)
+        if sizes.get(key) == 0:
+            raise DataError(f"function {n.op!r} of the model calls itself")
+        count += sizes.get(key, 1) + sum(written_out(g, model, sizes) for a in n.attributes.values() for g in graphs(a))
+    return max(count, 1)
+
+
+def unsupported(nodes: Sequence[Node], model: Model) -> list[Node]:
+    """The nodes that nothing computes, those of graphs within nodes too."""
+    found: list[Node] = []
+    for n in nodes:
+        if (n.domain, n.op) not in model.functions and rule(n.domain, n.op, n.version) is None:
+            schema = schema_of(n)
+            found += [] if schema and is_defined(schema) else [n]
+        for g in (g for a in n.attributes.values() for g in graphs(a)):
+            found += unsupported(g.nodes, model)
     return found

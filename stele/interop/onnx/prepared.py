@@ -10,16 +10,18 @@ import onnx
 
 import stele as st
 from stele.errors import DataError, DeviceError, SteleError
+from stele.interop.onnx.fold import folded
 from stele.interop.onnx.model import Array
-from stele.interop.onnx.module import OnnxModule, load
+from stele.interop.onnx.module import OnnxModule, checked, load
+from stele.interop.onnx.reader import read
 from stele.interop.onnx.values import value
 
 
 class Prepared:
     """A `module` that is ready to run on arrays, as `onnx.backend` wants it: compiled unless `compiled` is False.
 
-    There is one program for all sizes that the model names. What cannot be so runs as a program for each shape, and
-    what asks for numbers in the midst (results as long as numbers say, texts) node by node: `note` then says why.
+    There is a program for the shapes that come first, and one for all others, which leaves open what differs. What asks
+    for numbers in the midst (results as long as numbers say, texts) runs node by node: `note` then says why.
     Arrays go in and come out, of the shapes and dtypes that the model declares. Raises ArgumentError, when it runs, for
     other inputs than those of the model.
 
@@ -33,13 +35,10 @@ class Prepared:
 
     def __init__(self, module: OnnxModule, compiled: bool = True) -> None:
         self.module, self.note = module, ""
-        named = {f"given.{name}": axes for name, axes in module.dims.items()}
-
         def program(given: dict[str, Any]) -> list[Any]:
             return module.values(**given)
 
-        ways = [st.compile(program, dims=named), st.compile(program)] if named else [st.compile(program)]
-        self.ways: list[Callable[[dict[str, Any]], list[Any]]] = [*(ways if compiled else []), program]
+        self.ways: list[Callable[[dict[str, Any]], list[Any]]] = [*([st.compile(program)] if compiled else []), program]
 
     def run(self, inputs: Any, **options: Any) -> tuple[Any, ...]:
         """The outputs as arrays, for `inputs` in order or by name."""
@@ -77,6 +76,7 @@ def array(x: Any) -> Any:
 def prepare(model: Any, device: str = "CPU", compiled: bool = True, **options: Any) -> Prepared:
     """A `model` (a path, bytes, or an `onnx.ModelProto`) made ready on a `device`, to run `compiled` or node by node.
 
+    Batch normalisations behind convolutions become part of these: to train a model, `load` it.
     `options` are those of other backends, as for all functions here: they change nothing.
     Raises DataError for what is no model, DeviceError for another device than the CPU.
 
@@ -88,7 +88,8 @@ def prepare(model: Any, device: str = "CPU", compiled: bool = True, **options: A
     """
     if not supports_device(device):
         raise DeviceError(f"ONNX models run on the CPU here, not on {device}")
-    return Prepared(load(model), compiled)
+    found = checked(read(model))
+    return Prepared(OnnxModule(folded(found) if compiled else found), compiled)
 
 
 def run_model(model: Any, inputs: Any, device: str = "CPU", **options: Any) -> tuple[Any, ...]:

@@ -231,4 +231,5 @@ def taken(n: Node) -> Iterable[str]:
     yield from n.inputs
     for a in n.attributes.values():
         for g in graphs(a):
-            yield from {x for inner in g.nodes for x in taken(inner)} | {o.name for o in g.outputs}
+            own = {i.name for i in g.inputs} | g.weights.keys() | {x for inner in g.nodes for x in inner.outputs}
+            yield from ({x for inner in g.nodes for x in taken(inner)} | {o.name for o in g.outputs}) - own

@@ -12,6 +12,7 @@ import numpy as np
 from onnx import helper
 
 import stele as st
+from stele.arrays.looking import is_traced
 from stele.errors import DataError, DTypeError
 from stele.interop.onnx.model import Array, Graph, Model, Node
 from stele.ir.types import DTYPES
@@ -74,6 +75,11 @@ def is_sizes(x: Any) -> bool:
 def host(x: Any) -> Array:
     """The numbers of a value. Raises TraceError where only the running program knows them."""
     return x.numpy() if isinstance(x, st.Tensor) else np.asarray(x)
+
+
+def known(x: Any) -> bool:
+    """Whether the numbers of a value can be looked at."""
+    return not isinstance(x, st.Tensor) or not is_traced(x.value)
 
 
 def ints(x: Any) -> list[Any]:
