@@ -16,7 +16,7 @@ Weights = Mapping[str, Callable[[], Array]]
 def folded(model: Model) -> Model:
     """The model with the scales and shifts of its normalisations in the weights of the convolutions before them.
 
-    One with grouped convolutions stays as it is: what these read is then cheap enough to be computed again for each tap,
+    One with grouped convolutions stays as it is: what these read is then cheap enough to be computed for each tap,
     and they get slower by a fifth.
     """
     graph = model.graph
